@@ -63,7 +63,7 @@ struct trace_thread { /* start or first sight of a thread, or its new name (tail
 };
 struct trace_thread_end {
     struct trace_record r;
-    uint32_t tid, reserved;
+    uint32_t tid, start_ns;      /* start_ns of its CPU time came before it could be sampled */
     uint64_t user_ns, system_ns; /* of the thread by the kernel; 0, 0 = unknown */
     uint64_t sampled_ns;         /* sum of the weights of its SAMPLEs */
 };

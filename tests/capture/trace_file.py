@@ -12,7 +12,7 @@ LOSSES = ("records", "samples", "threads", "frames", "python", "allocations")
 
 SIMPLE = {  # the fields after the record's header, up to the tail
     THREAD: ("<IIII", "tid name_bytes flags parent"),
-    THREAD_END: ("<IIQQQ", "tid reserved user system sampled"),
+    THREAD_END: ("<IIQQQ", "tid start user system sampled"),
     SAMPLE: ("<QQII", "stack weight tid mode"),
     WAIT: ("<QQIhh", "stack weight tid state syscall"),
     FOOTPRINT: ("<QQ", "rss heap_live"),

@@ -1,5 +1,6 @@
 /* CPU time that no sample can stand for, by the accounts of the processes and of the launcher:
- * before the library was loaded, while it set itself up, and after its last record. */
+ * before the library was loaded, while it set itself up, after its last record, and where threads
+ * begin and end. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,11 +8,14 @@
 #include "profiler/analyze/attribute/sites.h"
 #include "profiler/analyze/build/build.h"
 
-static const char startup[] = "[start-up]", shutdown[] = "[shutdown]", own[] = "[tomoprof]";
+static const char startup[] = "[start-up]", shutdown[] = "[shutdown]", own[] = "[tomoprof]",
+                  threads[] = "[threads]";
+#define THREADS_LEAST 0.01 /* of the process; below it, the moments of the accounts differ by more */
 
 int account_is_row(const char *module)
 {
-    return !strcmp(module, startup) || !strcmp(module, shutdown) || !strcmp(module, own);
+    return !strcmp(module, startup) || !strcmp(module, shutdown) || !strcmp(module, own) ||
+           !strcmp(module, threads);
 }
 
 enum err account_keep(struct image *im)
@@ -23,12 +27,16 @@ enum err account_keep(struct image *im)
     a->ended = im->header.end != TRACE_RUNNING;
     a->thread = -1;
     a->name = "main";
-    for (size_t i = 0; i < im->threads.count; i++)
-        if (im->threads.items[i].main) {
-            const char *name = im->threads.items[i].name;
-            a->thread = im->threads.items[i].row;
+    for (size_t i = 0; i < im->threads.count; i++) {
+        const struct thread *t = &im->threads.items[i];
+        a->threads_ns += t->ended ? t->kernel_ns : t->user + t->sys;
+        a->others += !t->main && !t->recorder;
+        if (t->main) {
+            const char *name = t->name;
+            a->thread = t->row;
             a->name = name && *name ? run_text(im->run, name) : a->name;
         }
+    }
     return vector_add(&im->run->accounts, *a);
 }
 
@@ -70,6 +78,19 @@ static struct cpu_moment before(const struct run *r, const struct account *a)
     return at;
 }
 
+/* Of threads: what the kernel, the C library and the recorder did before they could be sampled and
+ * after their last record; and all of those that came and went unseen. */
+static enum err threads_row(struct run *r, const struct account *a)
+{
+    struct cpu_moment to = a->at[TRACE_AT_END], from = to, start = a->at[TRACE_AT_START];
+    double all = to.user + to.sys - start.user - start.sys, rest = all - a->threads_ns, unused = 0;
+    if (!start.known || !a->others || r->options->from_s > 0 || r->options->until_s > 0 ||
+        rest < THREADS_LEAST * all)
+        return ERR_OK;
+    from.sys -= rest;
+    return row(r, a, threads, from, to, &unused);
+}
+
 enum err build_accounts(struct run *r)
 {
     const struct analyze_launch *l = &r->options->launch;
@@ -85,6 +106,7 @@ enum err build_accounts(struct run *r)
         if (!a->at[TRACE_AT_LOAD].known) /* a fork */
             TRY(row(r, a, startup, (struct cpu_moment){.known = 1}, a->at[TRACE_AT_START],
                     &r->startup_ns));
+        TRY(threads_row(r, a));
         if (a->pid == l->pid && a->ended && !a->execs)
             TRY(row(r, a, shutdown, a->at[TRACE_AT_END], end, &r->shutdown_ns));
     }

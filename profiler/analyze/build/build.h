@@ -16,7 +16,8 @@ enum err jit_load(struct image *im);
 /* "BYTES TIME", ns: from then on the process's perf map had so many bytes. */
 enum err jit_mark(struct image *im, const char *text);
 
-/* accounts.c: what an image says of its process; rows [start-up], [tomoprof] and [shutdown]. */
+/* accounts.c: what an image says of its process; rows [start-up], [tomoprof], [threads] and
+ * [shutdown]. */
 enum err account_keep(struct image *im);
 enum err build_accounts(struct run *r); /* of build_meta */
 int account_is_row(const char *module);

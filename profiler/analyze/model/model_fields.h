@@ -217,7 +217,7 @@
     X(TABLE, model_source, source, "lines that cost nothing, as far as there is room")             \
     X(LIST, model_function, functions, "by number of line")
 #define MODEL_MODULE_FIELDS(X)                                                                     \
-    X(TEXT, _, module, "path, or [no stack], [jit], [start-up], [tomoprof], [shutdown]")           \
+    X(TEXT, _, module, "path, or [no stack], [jit], [start-up], [tomoprof], [threads], [shutdown]") \
     X(ONE, model_cpu, cpu, "")                                                                     \
     X(REAL, _, gpu_s, "device time")                                                               \
     X(REAL, _, alloc_mb, "")                                                                       \

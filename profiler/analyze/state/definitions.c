@@ -176,6 +176,7 @@ static enum err end_thread(struct image *im, const struct trace_thread_end *e)
     TRY(image_thread(im, e->tid, &t));
     if (e->user_ns || e->system_ns) {
         t->kernel_ns = (double)e->user_ns + (double)e->system_ns;
+        t->kernel_ns -= e->start_ns < t->kernel_ns ? e->start_ns : 0;
         t->ended = 1;
     }
     return ERR_OK;

@@ -157,6 +157,8 @@ struct account {                   /* of one process image */
     uint64_t start;
     const char *name;
     struct cpu_moment at[TRACE_AT_END + 1]; /* by enum trace_account_at */
+    double threads_ns;                      /* what its threads took while samples could see them */
+    size_t others;                          /* threads beside the main one */
 };
 
 struct quality_count { /* what the images found; quality.c makes sentences of it */

@@ -21,6 +21,8 @@ struct thread_slot {
     volatile uint32_t interrupts;      /* system calls that only the sampler's signal ended */
     uint64_t cpu_last, cpu_next;       /* CPU clock at the last sample, and for the next */
     int first;                         /* the next sample is the thread's first */
+    uint64_t before;                   /* CPU time that it took until it could be sampled */
+    int64_t repaid;                    /* of its samples' weights, what other threads lacked */
     uint64_t begin_user, begin_system; /* of its kernel account: before an exec, other code ran */
     int whole;                         /* all of its account is to be sampled */
     int64_t system_seen, system_owed;  /* the kernel's account of it, and of no sample yet */
@@ -50,6 +52,9 @@ void config_mode_names(unsigned modes, char *out, size_t bytes);
 void facts_write(struct capture_thread *t);
 void facts_clock(struct capture_thread *t);
 struct trace_account facts_account(enum trace_account_at at); /* for trace_put */
+
+/* thread_records.c: what short threads have written together is sealed; `forked`: forgotten */
+void thread_records_close(int forked);
 
 /* thread.c */
 int thread_setup(void); /* once per process; 0, or errno */

@@ -9,6 +9,7 @@
 
 #include "profiler/capture/core/poll_thread.h"
 #include "profiler/capture/core/thread_poll.h"
+#include "profiler/capture/raw/one_thread.h"
 #include "profiler/capture/raw/safe_read.h"
 #include "profiler/capture/raw/system.h"
 
@@ -93,6 +94,7 @@ static void begin_files(void)
 static void *run(void *given)
 {
     struct thread_slot *self = given;
+    one_thread_is_ours();
     uint64_t interval = (uint64_t)(1e9 / capture.config.wait_hz);
     syscall(SYS_prctl, PR_SET_NAME, "tomoprof");
     begin_files();
@@ -130,7 +132,7 @@ static void *run(void *given)
     return NULL;
 }
 
-int thread_begin_own(void *(*body)(void *), size_t stack_bytes)
+static int begin_own(void *(*body)(void *), size_t stack_bytes, int alone)
 {
     static void *next;
     typedef int (*fn)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
@@ -147,7 +149,10 @@ int thread_begin_own(void *(*body)(void *), size_t stack_bytes)
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attr, stack_bytes);
-    int failed = ((fn)raw_next(&next, "pthread_create"))(&thread, &attr, body, s);
+    fn create = (fn)raw_next(&next, "pthread_create");
+    int was = alone && one_thread_begin();
+    int failed = create(&thread, &attr, body, s);
+    one_thread_keep(was);
     pthread_attr_destroy(&attr);
     signals_mask(SIG_SETMASK, &old, NULL);
     if (failed)
@@ -155,12 +160,17 @@ int thread_begin_own(void *(*body)(void *), size_t stack_bytes)
     return failed;
 }
 
+int thread_begin_own(void *(*body)(void *), size_t stack_bytes)
+{
+    return begin_own(body, stack_bytes, 0);
+}
+
 void poll_thread_begin(void)
 {
     if (!capture.on)
         return;
     state = RUNNING;
-    int failed = thread_begin_own(run, STACK_BYTES);
+    int failed = begin_own(run, STACK_BYTES, 1);
     if (!failed)
         return;
     state = NONE;
@@ -184,7 +194,10 @@ int poll_thread_stop(void)
     while (trace_now() < end &&
            syscall(SYS_tgkill, getpid(), __atomic_load_n(&own_tid, __ATOMIC_RELAXED), 0) == 0)
         raw_futex_wait(&state, ENDED, 50000);
-    return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == ENDED;
+    int has_ended = __atomic_load_n(&state, __ATOMIC_ACQUIRE) == ENDED;
+    if (!has_ended) /* what the caller does must reach it */
+        one_thread_end();
+    return has_ended;
 }
 
 /* After a fork: at a moment at which the target allocates or makes a thread itself. */
@@ -197,6 +210,7 @@ static void begin_late(void)
 void poll_thread_forked(uint32_t others)
 {
     state = NONE;
+    one_thread_forked();
     not_before = aside = 0;
     (void)thread_take_off();
     if (others)

@@ -58,6 +58,7 @@ void process_finish(enum trace_end end, int detail)
     int quiet = poll_gate_keep(5000000u);
     seal(end, detail, NULL, quiet);
     capture.on = 0;
+    thread_records_close(0);
     for (struct thread_slot *s = thread_first(); s; s = s->next)
         if (s->used && (s == thread_self() || (s->t.ours && quiet)))
             trace_stream_close(&s->t.stream);

@@ -222,9 +222,17 @@ static size_t frames_of(struct capture_thread *t, const struct frame_view *v, ui
     return 0;
 }
 
+/* Made at the first stack: many threads end without one. */
+static struct stack_thread *scratch(struct capture_thread *t)
+{
+    if (!t->stacks && written)
+        t->stacks = map(sizeof(struct stack_thread));
+    return t->stacks;
+}
+
 uint64_t capture_stack(struct capture_thread *t, const void *ucontext, const void *caller)
 {
-    struct stack_thread *s = t->stacks;
+    struct stack_thread *s = scratch(t);
     if (!s)
         return 0;
     struct unwind_registers r;
@@ -257,9 +265,7 @@ uint64_t capture_stack(struct capture_thread *t, const void *ucontext, const voi
 static uint64_t stack_of(struct capture_thread *t, pid_t tid, struct unwind_registers *r,
                          uint32_t flags)
 {
-    struct stack_thread *s = t->stacks;
-    if (!s && written) /* the library's own thread has no thread_start */
-        s = t->stacks = map(sizeof *s);
+    struct stack_thread *s = scratch(t);
     if (!s)
         return 0;
     struct unwind_memory m = {.window = s->window, .scratch = &s->cfi, .window_room = WINDOW_BYTES};
@@ -326,8 +332,6 @@ static void thread_start(struct capture_thread *t)
 {
     if (t->stack_high)
         trim_bounds(t);
-    if (written)
-        t->stacks = map(sizeof(struct stack_thread));
 }
 
 static void thread_end(struct capture_thread *t)

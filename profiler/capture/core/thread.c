@@ -1,5 +1,5 @@
 /* The threads of the target: their slots, how a thread enters and leaves the library, begins and
- * ends, and its records THREAD, THREAD_END and COST. */
+ * ends. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -223,15 +223,6 @@ static void release(struct thread_slot *s)
     __atomic_store_n(&s->used, 0, __ATOMIC_RELEASE);
 }
 
-void thread_name(struct capture_thread *writer, struct thread_slot *s, const char *name)
-{
-    struct trace_thread r = {.r.kind = TRACE_THREAD, .tid = s->t.tid, .parent_tid = s->parent_tid};
-    strncpy(s->name, name, sizeof s->name - 1);
-    r.name_bytes = (uint32_t)strlen(s->name);
-    r.flags = (s->t.tid == (uint32_t)getpid()) | (s->t.ours ? 2u : 0u);
-    trace_put(&writer->stream, &r.r, sizeof r, s->name, r.name_bytes);
-}
-
 /* The mapping that holds `address`, from /proc/self/maps: pthread_getattr_np takes locks. */
 static void find_stack(struct capture_thread *t, uintptr_t address)
 {
@@ -266,52 +257,6 @@ static void find_stack(struct capture_thread *t, uintptr_t address)
     syscall(SYS_close, fd);
 }
 
-static uint64_t in_ns(uint64_t ticks)
-{
-    return ticks * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
-}
-
-/* What the kernel counts as system time, by its own clock or (others) in ticks. */
-static uint64_t system_time(const struct thread_slot *s, int own)
-{
-    struct rusage u;
-    uint64_t stat[THREAD_POLL_STATS] = {0};
-    if (!own)
-        return thread_poll_state(s->t.tid, stat) ? in_ns(stat[THREAD_POLL_SYSTEM]) : 0;
-    if (getrusage(RUSAGE_THREAD, &u))
-        return 0;
-    return (uint64_t)u.ru_stime.tv_sec * 1000000000u + (uint64_t)u.ru_stime.tv_usec * 1000u;
-}
-
-/* The sum is exact, its division is the kernel's. Both 0: unknown. */
-static void cpu_times(const struct thread_slot *s, int own, uint64_t *user, uint64_t *system)
-{
-    uint64_t all = thread_poll_cpu(own ? 0 : s->t.tid), in = system_time(s, own);
-    all = all == THREAD_POLL_UNKNOWN ? 0 : all;
-    *system = in < all ? in : all;
-    *user = all - *system;
-}
-
-/* Older than this trace, by more than a tick of its start time. */
-static int is_older(uint32_t tid)
-{
-    struct timespec boot;
-    uint64_t stat[THREAD_POLL_STATS] = {0};
-    if (!thread_poll_state(tid, stat) || clock_gettime(CLOCK_BOOTTIME, &boot))
-        return 1;
-    uint64_t now = (uint64_t)boot.tv_sec * 1000000000u + (uint64_t)boot.tv_nsec;
-    return in_ns(stat[THREAD_POLL_START] + 2) + (trace_now() - capture.writer.header->start_ns) <
-           now;
-}
-
-/* The main thread may have run another program before; a child of fork begins at zero. */
-void thread_account(struct thread_slot *s, int own)
-{
-    s->whole = s->start || s->t.ours || (s->t.tid != (uint32_t)getpid() && !is_older(s->t.tid));
-    if (!s->whole)
-        cpu_times(s, own, &s->begin_user, &s->begin_system);
-}
-
 /* It may have been found in /proc before it came here. */
 static void drop_adopted(uint32_t tid)
 {
@@ -342,7 +287,7 @@ struct thread_slot *thread_register(struct thread_slot *given, uint32_t parent_t
     __atomic_store_n(&s->t.tid, s->t.stream.tid, __ATOMIC_RELEASE);
     if (!s->t.stack_high)
         find_stack(&s->t, (uintptr_t)__builtin_frame_address(0));
-    if (key_made)
+    if (key_made && !s->t.ours) /* which ends by itself, and must not allocate */
         pthread_setspecific(key, s);
     char name[16] = "";
     syscall(SYS_prctl, PR_GET_NAME, name);
@@ -372,30 +317,6 @@ int thread_adopt(struct thread_slot *s)
     return 1;
 }
 
-void thread_cost(struct capture_thread *writer, struct thread_slot *s)
-{
-    for (uint32_t i = 0; i < TRACE_PARTS; i++) {
-        struct trace_cost r = {.r.kind = TRACE_COST,
-                               .tid = s->t.tid,
-                               .part = i,
-                               .ns = s->t.cost_ns[i],
-                               .calls = s->t.cost_calls[i]};
-        if (r.calls)
-            trace_put(&writer->stream, &r.r, sizeof r, NULL, 0);
-    }
-}
-
-void thread_put_end(struct capture_thread *writer, struct thread_slot *s)
-{
-    struct trace_thread_end r = {
-        .r.kind = TRACE_THREAD_END, .tid = s->t.tid, .sampled_ns = s->sampled_ns};
-    cpu_times(s, writer == &s->t, &r.user_ns, &r.system_ns);
-    r.user_ns -= r.user_ns > s->begin_user ? s->begin_user : 0;
-    r.system_ns -= r.system_ns > s->begin_system ? s->begin_system : 0;
-    trace_put(&writer->stream, &r.r, sizeof r, NULL, 0);
-    thread_cost(writer, s);
-}
-
 void thread_end(struct thread_slot *s)
 {
     int saved = errno;
@@ -416,7 +337,9 @@ void thread_end(struct thread_slot *s)
     if (capture.on) { /* else: no system call, the program may have forbidden it */
         trace_stream_close(&s->t.stream);
         release(s);
-        poll_gate_wake();
+        __atomic_thread_fence(__ATOMIC_SEQ_CST); /* of two that end, one sees the other gone */
+        if (!thread_count())                     /* ours ends with the last */
+            poll_gate_wake();
     }
     errno = saved;
 }
@@ -455,12 +378,15 @@ struct thread_slot *thread_fork_child(void)
     if (!keep)
         return NULL;
     keep->t.busy = 1;
+    thread_records_close(1);
     trace_stream_close(&keep->t.stream); /* the parent's chunk: unmapped, not sealed */
     memset(keep->t.cost_ns, 0, sizeof keep->t.cost_ns);
     memset(keep->t.cost_calls, 0, sizeof keep->t.cost_calls);
     keep->t.io_ns = 0;
     keep->parent_tid = 0;
     keep->timer_on = 0;
+    keep->start = NULL; /* it is the main thread there */
+    keep->before = 0;
     keep->sampled_ns = 0;
     keep->begin_user = keep->begin_system = 0; /* the child's accounts begin at zero */
     keep->system_seen = keep->system_owed = 0;

@@ -11,6 +11,7 @@
 #include "profiler/capture/core/core.h"
 #include "profiler/capture/hooks/child_environment.h"
 #include "profiler/capture/raw/system.h"
+#include "profiler/capture/recorders/io/io.h"
 
 CAPTURE_API pid_t fork(void)
 {
@@ -31,8 +32,10 @@ static int spawn(void **next, const char *name, pid_t *child, const char *path,
     pid_t unnamed;
     child = child ? child : &unnamed;
     int failed = ((spawn_fn)raw_next(next, name))(child, path, actions, attr, argv, envp);
-    if (!failed)
+    if (!failed) {
         process_made(TRACE_SPAWNED, *child, path);
+        io_makes_child();
+    }
     return failed;
 }
 

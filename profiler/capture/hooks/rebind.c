@@ -117,6 +117,6 @@ static int each(struct dl_phdr_info *info, size_t bytes, void *given)
 unsigned rebind_all(const struct rebind *rows, size_t count)
 {
     struct rebind_image im = {.rows = rows, .count = count};
-    dl_iterate_phdr(each, &im);
+    modules_each(each, &im);
     return im.changed;
 }

@@ -8,9 +8,11 @@
 #include <unistd.h>
 
 #include "profiler/capture/core/unwind/modules.h"
+#include "profiler/capture/raw/one_thread.h"
+#include "profiler/capture/raw/safe_read.h"
 #include "profiler/capture/raw/system.h"
 
-enum { MODULES = 4096, PATH_BYTES = 4096 };
+enum { MODULES = 4096, FIRST_MODULES = 1024, PATH_BYTES = 4096 };
 
 /* glibc 2.35 and later answer "which image" without a lock; found at run time so that the library
  * also loads into processes with an older one. The layout is part of glibc's ABI (dlfcn.h). */
@@ -39,6 +41,12 @@ static atomic_uint generation, unloads;
 static atomic_flag held = ATOMIC_FLAG_INIT;
 static unsigned long long seen_adds, seen_subs;
 struct module modules_own;
+
+/* The images of the start, which stay: all there are while the library's own thread keeps its hands
+ * off the loader's lock (one_thread.h). It sees by the last one that others came. */
+static struct dl_phdr_info first[FIRST_MODULES];
+static size_t first_count;
+static const struct link_map *last_of_first;
 volatile int modules_outside;
 
 uint32_t modules_generation(void)
@@ -185,7 +193,7 @@ struct module_refresh {
     struct trace_stream *stream;
     const struct module_table *old;
     struct module_table *new;
-    int unchanged;
+    int unchanged, moved;
 };
 
 static int visit(struct dl_phdr_info *info, size_t bytes, void *context)
@@ -197,10 +205,13 @@ static int visit(struct dl_phdr_info *info, size_t bytes, void *context)
             r->unchanged = 1;
             return 1;
         }
+        r->moved = seen_adds && (info->dlpi_adds != seen_adds || info->dlpi_subs != seen_subs);
         seen_adds = info->dlpi_adds;
         seen_subs = info->dlpi_subs;
     }
     struct module_entry e = {.name = trace_hash(info->dlpi_name, strlen(info->dlpi_name), 1)};
+    if (!last_of_first && first_count < FIRST_MODULES)
+        first[first_count++] = *info;
     if (!spans(info, &e.m) || r->new->n == MODULES)
         return 0;
     size_t at = r->new->n++;
@@ -237,14 +248,53 @@ static int write_gone(struct trace_stream *stream, const struct module_table *ol
     return gone;
 }
 
+static void note_last(void)
+{
+    struct found_object o;
+    if (last_of_first || !find_object || find_object((void *)(uintptr_t)note_last, &o) || !o.map)
+        return;
+    for (last_of_first = o.map; last_of_first->l_next;)
+        last_of_first = last_of_first->l_next;
+}
+
+static int has_grown(void)
+{
+    const struct link_map *next;
+    return !last_of_first || first_count == FIRST_MODULES ||
+           !safe_read((uintptr_t)&last_of_first->l_next, &next, sizeof next) || next;
+}
+
+int modules_are_fixed(void)
+{
+    return one_thread_hands_off();
+}
+
+int modules_each(int (*visit_one)(struct dl_phdr_info *, size_t, void *), void *context)
+{
+    int r = 0;
+    if (!one_thread_hands_off())
+        return dl_iterate_phdr(visit_one, context);
+    for (size_t i = 0; i < first_count && !r; i++)
+        r = visit_one(&first[i], sizeof first[i], context);
+    return r;
+}
+
 static int refresh(struct trace_stream *stream, const struct module_table *old)
 {
+    if (one_thread_hands_off()) {
+        if (has_grown())
+            one_thread_end();
+        return 0;
+    }
     struct module_table *now = atomic_load(&current);
     struct module_refresh r = {
         .stream = stream, .old = old, .new = now == tables[0] ? tables[1] : tables[0]};
     uint64_t begin = trace_now();
     r.new->n = 0;
     dl_iterate_phdr(visit, &r);
+    note_last();
+    if (r.moved)
+        one_thread_end();
     if (r.unchanged)
         return 0;
     int gone = old && write_gone(stream, old, r.new, begin);

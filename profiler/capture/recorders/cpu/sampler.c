@@ -37,6 +37,9 @@ struct kernel_event {
 };
 
 static uint64_t period; /* ns of CPU time */
+/* What threads that ended lack in their samples, most of them too short for one: the next thread's
+ * first sample stands for it. Below 0: they have too much. */
+static int64_t lacking;
 static uint64_t tick;   /* of the kernel, ns */
 
 static uint64_t jittered(struct thread_slot *s)
@@ -62,9 +65,8 @@ static void watch(struct thread_slot *s, int other)
                                  .tid = (int)s->t.tid};
     clockid_t clock = other ? (clockid_t)(~s->t.tid << 3 | 6) : CLOCK_THREAD_CPUTIME_ID;
     uint64_t now = thread_poll_cpu(other ? s->t.tid : 0);
-    s->cpu_last = s->whole && !s->sampled_ns
-                      ? 0
-                      : now; /* found late: its first sample counts for what was before */
+    /* Found late: its first sample counts for what was before. */
+    s->cpu_last = s->whole && !s->sampled_ns ? 0 : now;
     if (now == THREAD_POLL_UNKNOWN || syscall(SYS_timer_create, clock, &event, &s->timer)) {
         trace_lost(&capture.writer, TRACE_LOST_THREADS, 1);
         return;
@@ -75,8 +77,11 @@ static void watch(struct thread_slot *s, int other)
     /* It comes up to a tick later; in the past it would come at once. The clock has gone on: a
      * timer takes some us to make, of which a thread may have few hundred. */
     now = thread_poll_cpu(other ? s->t.tid : 0);
-    if (now != THREAD_POLL_UNKNOWN)
-        arm(s, now + (phase > tick + SOON ? phase - tick : SOON));
+    if (now == THREAD_POLL_UNKNOWN)
+        return;
+    if (!other && s->start)
+        s->cpu_last = s->before = now;
+    arm(s, now + (phase > tick + SOON ? phase - tick : SOON));
 }
 
 static void unwatch(struct thread_slot *s)
@@ -84,6 +89,35 @@ static void unwatch(struct thread_slot *s)
     if (s->timer_on)
         syscall(SYS_timer_delete, s->timer);
     s->timer_on = 0;
+}
+
+/* A thread's first sample stands for a whole period however soon it comes, for what follows its
+ * last one is lost: so many short processes count right in the mean. Of a process's threads the sum
+ * is known when they end, and is kept: where the kernel gives threads their turns at its ticks,
+ * short ones meet fewer of them. */
+static uint64_t first_weight(struct thread_slot *s, uint64_t weight, uint64_t cap)
+{
+    uint64_t whole = period > tick ? period : tick;
+    int64_t lacks = 0, taken = (int64_t)whole;
+    if (!s->before)
+        return weight < whole ? whole : weight;
+    lacks = __atomic_exchange_n(&lacking, 0, __ATOMIC_RELAXED);
+    taken += lacks;
+    taken = taken > (int64_t)cap ? (int64_t)cap : taken;
+    taken = taken < (int64_t)weight ? (int64_t)weight : taken;
+    s->repaid = taken - (int64_t)whole;
+    __atomic_fetch_add(&lacking, lacks - s->repaid, __ATOMIC_RELAXED);
+    return (uint64_t)taken;
+}
+
+/* Not of those that no sample can reach. */
+static void settle(const struct thread_slot *s)
+{
+    uint64_t now = s->before && !s->given_up ? thread_poll_cpu(0) : THREAD_POLL_UNKNOWN;
+    if (now == THREAD_POLL_UNKNOWN || (!s->sampled_ns && now - s->before > 2 * period + 2 * tick))
+        return;
+    __atomic_fetch_add(&lacking, (int64_t)(now - s->before) - (int64_t)s->sampled_ns + s->repaid,
+                       __ATOMIC_RELAXED);
 }
 
 /* In the kernel: the signal found the thread at the end of a system call. Code is not always there
@@ -176,12 +210,9 @@ static void take(struct thread_slot *s, void *context, enum trace_mode mode)
         return;
     }
     s->lost_in_row = 0;
-    /* What follows a thread's last sample is lost. The first stands for a whole period however soon
-     * it comes, so that many short threads and processes count right in the mean. */
-    uint64_t whole = period > tick ? period : tick;
-    weight = s->first && weight < whole ? whole : weight;
-    s->first = 0;
     cap = cap > WEIGHT_LEAST_CAP ? cap : WEIGHT_LEAST_CAP;
+    weight = s->first ? first_weight(s, weight, cap) : weight;
+    s->first = 0;
     if (weight > cap) {
         trace_lost(&capture.writer, TRACE_LOST_SAMPLES, (weight - cap) / period);
         weight = cap;
@@ -285,11 +316,15 @@ static void thread_found(struct thread_slot *s)
 
 static void thread_stop(struct capture_thread *t)
 {
-    unwatch((struct thread_slot *)t);
+    struct thread_slot *s = (struct thread_slot *)t;
+    if (s->timer_on)
+        settle(s);
+    unwatch(s);
 }
 
 static void fork_child(void)
 {
+    lacking = 0;
     if (thread_self())
         watch(thread_self(), 0); /* timers are not inherited */
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "profiler/capture/raw/one_thread.h"
 #include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders.h"
 #include "profiler/capture/recorders/cuda/cuda.h"
@@ -168,6 +169,7 @@ void cuda_initialize(void)
     int saved = errno;
     uint64_t now = trace_now();
     struct capture_thread *t = capture_enter();
+    one_thread_end(); /* the library's threads call CUPTI, which allocates */
     if (t) {
         attach(t);
         capture_leave(t, TRACE_PART_CUDA, now);

@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 
+#include "profiler/capture/core/unwind/modules.h"
 #include "profiler/capture/recorders.h"
 #include "profiler/capture/recorders/heap/mappings.h"
 
@@ -71,7 +72,8 @@ static void heap_tick(struct capture_thread *ours)
     if (!heap_recording() || ++ticks < (unsigned)capture.config.wait_hz)
         return;
     ticks = 0;
-    heap_python_find();
+    if (!modules_are_fixed())
+        heap_python_find();
     if (!said && heap_is_thinned()) {
         said = 1;
         capture_note(ours, 0, "malloc",

@@ -16,6 +16,7 @@ extern volatile int io_on;
 /* Given before the recorder starts: takes the hooks of reads, writes and seeks out of the
  * program's way, where they cost more than they may. */
 void io_take_out_by(unsigned (*take_out)(void));
+void io_makes_child(void); /* before the program can wait for it */
 
 /* Before a call: when it begins, 0 where nothing is recorded (any longer: the clock, too, may be
  * forbidden then). */

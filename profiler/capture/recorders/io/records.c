@@ -179,13 +179,15 @@ void io_write(struct capture_thread *t, int all)
     __atomic_store_n(&writing, 0, __ATOMIC_RELEASE);
 }
 
-/* The kernel's counters of one thread: read_chars to write_bytes, as /proc tells them. */
+/* The kernel's counters of one thread: read_chars to write_bytes, as /proc tells them; 0: of the
+ * process, with its threads that ended and the children that it has waited for. */
 enum { NUMBERS = 6 };
 static int read_numbers(uint32_t tid, uint64_t out[NUMBERS])
 {
     char text[256];
     const char *p = text;
-    if (!thread_poll_read(tid, "io", text, sizeof text))
+    if (!(tid ? thread_poll_read(tid, "io", text, sizeof text)
+              : raw_read_file("/proc/self/io", text, sizeof text)))
         return 0;
     for (int i = 0; i < NUMBERS && (p = strchr(p, ':')); i++)
         p = thread_poll_number(p + 1, &out[i]);
@@ -193,11 +195,15 @@ static int read_numbers(uint32_t tid, uint64_t out[NUMBERS])
 }
 
 static uint64_t ended[NUMBERS]; /* of threads that are no more */
+static uint32_t ends;           /* of them */
+static int has_children;        /* from now on each thread counts itself at its end: 20 us */
 
 void io_kernel_thread_ends(void)
 {
     uint64_t n[NUMBERS] = {0};
-    if (read_numbers((uint32_t)syscall(SYS_gettid), n))
+    __atomic_fetch_add(&ends, 1, __ATOMIC_RELAXED);
+    if (__atomic_load_n(&has_children, __ATOMIC_RELAXED) &&
+        read_numbers((uint32_t)syscall(SYS_gettid), n))
         for (int i = 0; i < NUMBERS; i++)
             __atomic_fetch_add(&ended[i], n[i], __ATOMIC_RELAXED);
 }
@@ -205,6 +211,7 @@ void io_kernel_thread_ends(void)
 void io_kernel_forked(void)
 {
     memset(ended, 0, sizeof ended);
+    has_children = ends = 0;
     memset(io_own, 0, sizeof io_own);
     memset(io_no_chars, 0, sizeof io_no_chars);
     raw_chars[0] = raw_chars[1] = 0;
@@ -237,14 +244,41 @@ static void sum_threads(uint64_t sum[NUMBERS])
         syscall(SYS_close, fd);
 }
 
+/* Of all threads, with those that ended: the process's, as long as no child is in them. */
+static void sum_process(uint64_t sum[NUMBERS])
+{
+    struct rusage children = {0};
+    uint64_t all[NUMBERS] = {0};
+    int whole = 0;
+    if (ends && !has_children) {
+        whole = getrusage(RUSAGE_CHILDREN, &children) == 0 && !children.ru_maxrss &&
+                read_numbers(0, all);
+        __atomic_store_n(&has_children, !whole, __ATOMIC_RELAXED);
+    }
+    sum_threads(sum);
+    for (int i = 0; i < NUMBERS; i++) {
+        if (whole) /* what has moved since `all` was read is a living thread's */
+            ended[i] = all[i] > sum[i] ? all[i] - sum[i] : 0;
+        sum[i] += __atomic_load_n(&ended[i], __ATOMIC_RELAXED);
+    }
+}
+
+void io_kernel_child(void)
+{
+    uint64_t sum[NUMBERS] = {0};
+    if (__atomic_load_n(&has_children, __ATOMIC_RELAXED))
+        return;
+    if (ends)
+        sum_process(sum);
+    __atomic_store_n(&has_children, 1, __ATOMIC_RELAXED);
+}
+
 void io_write_kernel(struct capture_thread *t, uint32_t at)
 {
     struct rusage u = {0};
     uint64_t sum[NUMBERS] = {0};
     uint64_t own_read = raw_chars[0] + io_own[0], own_write = raw_chars[1] + io_own[1];
-    sum_threads(sum);
-    for (int i = 0; i < NUMBERS; i++)
-        sum[i] += __atomic_load_n(&ended[i], __ATOMIC_RELAXED);
+    sum_process(sum);
     getrusage(RUSAGE_SELF, &u);
     struct trace_io_kernel r = {.r.kind = TRACE_IO_KERNEL,
                                 .read_chars = sum[0],

@@ -177,7 +177,7 @@ static int next_search(struct search *s)
     memset(s, 0, sizeof *s);
     s->row = row;
     modules_hold();
-    dl_iterate_phdr(place, s);
+    modules_each(place, s);
     modules_release();
     return 1;
 }
@@ -213,7 +213,7 @@ void jit_descriptors_look(struct capture_thread *ours)
         struct known_images *next = now == &tables[0] ? &tables[1] : &tables[0];
         next->n = 0;
         modules_hold();
-        dl_iterate_phdr(visit, next);
+        modules_each(visit, next);
         modules_release();
         now = next;
         seen = generation;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "profiler/capture/core/unwind/elf_dynamic.h"
+#include "profiler/capture/core/unwind/modules.h"
 #include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders/python/layout.h"
 
@@ -95,7 +96,7 @@ static void search_program(struct python_symbols *s)
     if (!fstat(fd, &status) && status.st_size > 0) {
         void *file = raw_map_file(fd, (size_t)status.st_size);
         if (file) {
-            dl_iterate_phdr(first_bias, &bias);
+            modules_each(first_bias, &bias);
             python_search_file(s, file, (size_t)status.st_size, bias);
             raw_unmap(file, (size_t)status.st_size);
         }
@@ -109,7 +110,7 @@ void python_find_symbols(struct python_symbols *s)
 {
     static int searched; /* the program's file does not change */
     memset(s, 0, sizeof *s);
-    if (!dl_iterate_phdr(visit, s) && !searched) {
+    if (!modules_each(visit, s) && !searched) {
         searched = 1;
         search_program(s);
     }

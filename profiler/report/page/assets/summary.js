@@ -74,7 +74,7 @@ function byLine(profile, cpu, said) {
 
 // What was before the recorder and after it, which no sample stands for.
 function apart(profile) {
-  const rows = list(profile.unattributed).filter((m) => ["[start-up]", "[tomoprof]", "[shutdown]"].includes(m.module) && cpuOf(m) > 0);
+  const rows = list(profile.unattributed).filter((m) => ["[start-up]", "[tomoprof]", "[threads]", "[shutdown]"].includes(m.module) && cpuOf(m) > 0);
   return rows.length ? ` (${rows.map((m) => `${seconds(cpuOf(m))} in ${m.module}`).join(", ")})` : "";
 }
 

@@ -1,0 +1,39 @@
+"""A program of one thread stays one for glibc: its flag (2.36 and later) is that of a bare run at each step, and the library's own
+thread, which goes unseen by it, never allocates."""
+
+import os
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from injected import captured, main, need_library, run, same, target
+from trace_file import THREAD
+
+OURS = 2  # a flag of THREAD: of the library
+
+
+def the_flag_is_kept(check, folder):
+    for flags in ((), ("-no-pie", "-fno-pie"), ("-fPIC",)):  # with and without a copy of it in the program
+        program = target(folder, "one_thread", *flags)
+        files = same(check, folder, f"flag {flags}", [program, "flag"], RATE=1000, WAIT_RATE=200)
+        check.that(any(r.flags & OURS for r in files[0].of(THREAD)), "the library has no thread: nothing was tested")
+
+
+def its_thread_never_allocates(check, folder):
+    program = target(folder, "one_thread", "-DOWN_HEAP", "-fno-builtin")
+    bare = run([program, "heap"], timeout=300)
+    check.must(bare.returncode == 0, f"bare: {bare.returncode} {bare.stderr!r}")
+    for modes in ("cpu,wait,memory,copies,python,io,locks", "cpu"):
+        done, files = captured(folder, [program, "heap"], RATE=1000, WAIT_RATE=200, MODES=modes)
+        check.must(done.returncode == 0, f"{modes}: exit {done.returncode}, {done.stderr[-300:]!r}")
+        check.must(done.stdout == bare.stdout, f"{modes}: {done.stdout!r}, bare {bare.stdout!r}")
+        check.that(not any(f.damage for f in files), f"{modes}: {[f.damage for f in files]}")
+
+
+if __name__ == "__main__":
+    need_library()
+    name, version = (os.confstr("CS_GNU_LIBC_VERSION") or "? 0").split()
+    if name != "glibc" or tuple(map(int, version.split(".")[:2])) < (2, 36):
+        print(f"skipped: {name} {version} does not go by its flag for one thread")
+        sys.exit(77)
+    sys.exit(main(the_flag_is_kept, its_thread_never_allocates))
