@@ -49,7 +49,7 @@ async def of_items():
 
 
 async def gather_alike():
-    await asyncio.gather(*(middle() for _ in range(20)))
+    await asyncio.gather(*(middle() for _ in range(40)))
 
 
 async def gather_last():
