@@ -220,7 +220,7 @@ export function viewTests({ open, openAll, drawn, that, column, job }) {
     that(cells[heads.indexOf("Occupancy")] === `${100 * kernel.occupancy} %` && cells[heads.indexOf("Limited by")] === kernel.limiter, `kernels: ${heads} ${cells}`);
     await page.click("#tab-locks");
     const lock = profile.locks[0], row = await page.$$eval('#locks div[aria-label="locks"] tbody tr:first-child td', (n) => n.map((c) => c.innerText));
-    that(row[0] === `${lock.file}:${lock.line}` && row[1] === (lock.kind === "gil" ? "GIL" : lock.kind) && row[3] === time(lock.wait_s * 1e9) && row[7] === `${lock.holders[0].file}:${lock.holders[0].line} ${share(lock.holders[0].share)}`, `locks: ${row}`);
+    that(row[0] === `${lock.file}:${lock.line}` && row[1] === (lock.kind === "gil" ? "GIL" : lock.kind) && row[3] === time(lock.wait_s * 1e9) && row[7] === `${lock.holders[0].file}:${lock.holders[0].line} ${share(lock.holders[0].share)}; unknown: ${lock.reason}`, `locks: ${row}`);
     await page.click("#tab-causes");
     const told = JSON.parse(readFileSync(job.pages.both.replace("report.html", "rootcause.json"), "utf8")), said = await page.locator("#causes").innerText();
     that(told.causes.length > 0 && [...told.causes.flatMap((c) => [c.statement, c.evidence, c.refuted_by, c.test]), ...told.actions.map((a) => a.text), ...told.questions, "not known", told.summary].every((t) => said.includes(t)), `root causes: ${said}`);

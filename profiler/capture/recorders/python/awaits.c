@@ -19,19 +19,30 @@ static const struct python_async {
 };
 
 enum kind { OTHER, COROUTINE, WRAPPER, FUTURE, TASK, GATHERING, GROUP, SET, LIST, DUMMY };
-enum { STEPS = 64, DEPTH = 4, TYPES = 24, READS = 4000, CHILDREN = 1024 };
+enum { STEPS = 64, DEPTH = 4, TYPES = 24, CODES = 8, BLOCK = 192, READS = 1000, CHILDREN = 1024 };
 
 struct step {
     uintptr_t code;
     intptr_t at;
 };
 
+/* What a coroutine of asyncio waits for: its first argument, or another coroutine that releases its
+ * lock or gives it an item. */
+enum role { PLAIN, ARGUMENT, OTHERS };
+
 struct awaits {
     struct python_unwind *w;
     const struct python_async *v;
-    int reads, others; /* reads: left, some 0.4 us each; others: what `last` does */
-    uintptr_t last;
-    unsigned types;
+    int reads; /* left: some 1 us each */
+    /* What was read last: the fields of one object lie close together. */
+    uintptr_t block;
+    size_t block_bytes;
+    uint8_t bytes[BLOCK];
+    unsigned types, codes;
+    struct {
+        uintptr_t code;
+        enum role role;
+    } code[CODES];
     struct {
         uintptr_t type;
         enum kind kind;
@@ -40,7 +51,18 @@ struct awaits {
 
 static int look(struct awaits *a, uintptr_t at, void *to, size_t bytes)
 {
-    return at >= 4096 && at % sizeof at == 0 && a->reads-- > 0 && safe_read(at, to, bytes);
+    if (at < 4096 || at % sizeof at)
+        return 0;
+    if (at < a->block || at + bytes > a->block + a->block_bytes) {
+        if (a->reads-- <= 0)
+            return 0;
+        a->block = at;
+        a->block_bytes = safe_read_some(at, a->bytes, BLOCK);
+        if (a->block_bytes < bytes)
+            return 0;
+    }
+    memcpy(to, a->bytes + (at - a->block), bytes);
+    return 1;
 }
 
 static uintptr_t word(struct awaits *a, uintptr_t at)
@@ -104,10 +126,11 @@ static uintptr_t frame_of(struct awaits *a, uintptr_t coroutine, uintptr_t *awai
 {
     const struct python_async *v = a->v;
     uintptr_t frame = coroutine + v->frame, top;
-    if (a->w->l->frame_object)
+    if (a->w->l->frame_object) {
         frame = word(a, frame);
-    if (!frame)
-        return 0;
+        if (!frame || word(a, frame + 8) != python_runtime.frame_type)
+            return 0;
+    }
     if (v->state) {
         uintptr_t at = (a->w->l->frame_object ? frame : coroutine) + v->state, aligned = at & ~7ul;
         uint64_t states;
@@ -169,16 +192,28 @@ static uintptr_t attribute_of(struct awaits *a, uintptr_t object, size_t index)
 
 static size_t follow(struct awaits *a, uintptr_t at, struct step *out, int depth);
 
-/* The innermost step waits for another coroutine: for its lock, its item of a queue. */
-static int waits_for_others(struct awaits *a, uintptr_t code)
+static enum role role_of(struct awaits *a, uintptr_t code)
 {
-    if (a->last != code) {
-        a->last = code;
-        a->reads -= 8;
-        a->others = python_code_is(code, "/asyncio/locks.py", NULL) ||
-                    python_code_is(code, "/asyncio/queues.py", NULL);
+    static const struct {
+        const char *file, *name;
+        enum role role;
+    } known[] = {{"/asyncio/tasks.py", "wait_for", ARGUMENT},
+                 {"/asyncio/tasks.py", "_wait", ARGUMENT},
+                 {"/asyncio/taskgroups.py", "__aexit__", ARGUMENT},
+                 {"/asyncio/locks.py", NULL, OTHERS},
+                 {"/asyncio/queues.py", NULL, OTHERS}};
+    enum role role = PLAIN;
+    for (unsigned i = 0; i < a->codes; i++)
+        if (a->code[i].code == code)
+            return a->code[i].role;
+    for (size_t i = 0; i < sizeof known / sizeof *known && role == PLAIN; i++, a->reads -= 5)
+        if (python_code_is(code, known[i].file, known[i].name))
+            role = known[i].role;
+    if (a->codes < CODES) {
+        a->code[a->codes].code = code;
+        a->code[a->codes++].role = role;
     }
-    return a->others;
+    return role;
 }
 
 /* Steps that several have in common. */
@@ -223,20 +258,17 @@ static size_t common(struct awaits *a, uintptr_t many, int is_set, struct step *
         size_t steps = follow(a, child, out, depth + 1);
         if (!steps)
             return 0;
-        share(waits_for_others(a, out[steps - 1].code) ? &passive : &active, out, steps);
+        share(role_of(a, out[steps - 1].code) == OTHERS ? &passive : &active, out, steps);
     }
     const struct shared *s = active.of ? &active : &passive;
     memcpy(out, s->step, s->steps * sizeof *out);
     return a->reads > 0 ? s->steps : 0;
 }
 
-/* What coroutines of asyncio that await a plain future wait for: their first argument. 0: not of
- * those. */
-static uintptr_t first_argument(struct awaits *a, const struct step *last, uintptr_t frame)
+/* What a coroutine of asyncio that awaits a plain future waits for; 0: not of those. */
+static uintptr_t first_argument(struct awaits *a, uintptr_t code, uintptr_t frame)
 {
-    if (!python_code_is(last->code, "/asyncio/tasks.py", "wait_for") &&
-        !python_code_is(last->code, "/asyncio/tasks.py", "_wait") &&
-        !python_code_is(last->code, "/asyncio/taskgroups.py", "__aexit__"))
+    if (role_of(a, code) != ARGUMENT)
         return 0;
     uintptr_t argument = word(a, frame + a->v->locals);
     enum { TASKS = 6 }; /* attributes of a TaskGroup before its set of them */
@@ -272,7 +304,7 @@ static size_t follow(struct awaits *a, uintptr_t at, struct step *out, int depth
         case FUTURE: {
             struct step more[STEPS];
             if (kind_of(a, at) == FUTURE)
-                many = n && is_pending(a, at) ? first_argument(a, rest - 1, frame) : 0;
+                many = n && is_pending(a, at) ? first_argument(a, rest[-1].code, frame) : 0;
             else
                 many = value_of(a, word(a, at + (uintptr_t)(intptr_t)a->v->attributes), 0);
             enum kind kind = kind_of(a, many);

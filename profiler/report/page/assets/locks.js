@@ -4,18 +4,20 @@ function locksPanel(profile) {
   const place = (p) => (p.file ? lineLink(p.file, p.line) : code(p.native ?? p.function ?? "no line is known"));
   const name = (p) => (p.file ? `${shortPath(p.file)}:${p.line}` : p.native ?? p.function ?? "no line is known");
   const fewThreads = (v) => (v > 0 && v < 0.005 ? "< 0.01" : number(v));
-  const holders = (l) => list(l.holders).slice(0, 3), processes = list(profile.processes);
+  const holders = (l) => list(l.holders).slice(0, 3), processes = list(profile.processes), many = processes.length > 1;
+  const unknown = (l) => (l.reason ? (holders(l).length ? "; " : "") + "unknown: " + l.reason : "");
+  const process = { title: "Process", kind: "name", value: (row) => processName(processes[row.process]) };
   return [
     list(profile.contention).length > 0 && [el("h2", {}, "Waits of each process"), table([
-      ...(processes.length > 1 ? [{ title: "Process", kind: "name", value: (c) => processName(processes[c.process]) }] : []),
+      ...(many ? [process] : []),
       { title: "Threads", number: true, key: "threads", format: count, hint: "that waited for a lock which another one held" }, { title: "Waited", number: true, key: "wait_s", format: seconds, hint: "sum of their waits" },
       { title: "for the GIL", number: true, key: "gil_s", format: seconds, hint: "part of it: the interpreter's lock" }, { title: "of wall time", number: true, key: "any_s", format: seconds, hint: "in which at least one thread waited so" },
       { title: "Wanted to run", number: true, key: "wanted", format: (v) => number(v), hint: "threads at a time, mean, while at least two did" }, { title: "Ran", number: true, key: "ran", format: fewThreads, hint: "of them, those that no lock held up" }, { title: "on a CPU", number: true, key: "on_cpu", format: fewThreads },
       { title: "Waits for work", minor: true, number: true, key: "work_s", format: seconds }, { title: "Unseen", minor: true, number: true, key: "unseen_s", format: seconds, hint: "waits in futexes without a record: joins, barriers, OpenMP, the C library" }], profile.contention, { name: "contention", filter: false, sort: -1 })],
     el("h2", {}, "Locks"), table([
-      { title: "Waits at", kind: "name", value: name, show: place }, { title: "Lock", kind: "name", value: (l) => (l.kind === "gil" ? "GIL" : l.kind) }, { title: "Why", kind: "name", key: "role" }, { title: "Waited", number: true, key: "wait_s", format: seconds, hint: "threads added; with the time until a CPU was free" },
+      { title: "Waits at", kind: "name", value: name, show: place }, ...(many ? [process] : []), { title: "Lock", kind: "name", value: (l) => (l.kind === "gil" ? "GIL" : l.kind) }, { title: "Why", kind: "name", key: "role" }, { title: "Waited", number: true, key: "wait_s", format: seconds, hint: "threads added; with the time until a CPU was free" },
       { title: "Threads", number: true, key: "threads", format: count }, { title: "Waits", number: true, key: "waits", format: count, hint: "of 100 µs or more" }, { title: "Longest", number: true, key: "longest_s", format: seconds },
-      { title: "Held by", value: (l) => holders(l).map((h) => `${name(h)} ${percent(h.share)}`).join(", "), show: (l) => el("span", {}, holders(l).flatMap((h, i) => [i ? ", " : "", place(h), ` ${percent(h.share)}${h.asleep ? ", asleep" : ""}`])) },
-      { title: "Holder unknown", minor: true, number: true, key: "unknown_s", format: seconds }, { title: "Reason", minor: true, key: "reason", format: (v) => plain(v ?? "") }], profile.locks, { sort: 3, name: "locks" }),
+      { title: "Held by", value: (l) => holders(l).map((h) => `${name(h)} ${percent(h.share)}`).join(", ") + unknown(l), show: (l) => el("span", {}, holders(l).flatMap((h, i) => [i ? ", " : "", place(h), ` ${percent(h.share)}${h.asleep ? ", asleep" : ""}`]).concat(l.reason ? [el("span", { class: "note" }, plain(unknown(l)))] : [])) },
+      { title: "Holder unknown", minor: true, number: true, key: "unknown_s", format: seconds }], profile.locks, { sort: many ? 4 : 3, name: "locks" }),
   ].flat().filter(Boolean);
 }
