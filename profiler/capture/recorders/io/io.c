@@ -84,14 +84,6 @@ static void tick(struct capture_thread *ours)
     io_write_kernel(ours, 1);
 }
 
-void io_makes_child(void)
-{
-    int saved = errno;
-    if (io_on)
-        io_kernel_child();
-    errno = saved;
-}
-
 static void thread_ends(struct capture_thread *t)
 {
     (void)t;
@@ -153,7 +145,7 @@ const struct recorder io_recorder = {
     .start = start,
     .thread_end = thread_ends,
     .tick = tick,
-    .fork_prepare = io_kernel_child,
+    .fork_prepare = io_makes_child,
     .fork_child = fork_child,
     .stop = stop,
 };

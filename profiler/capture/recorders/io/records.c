@@ -263,13 +263,15 @@ static void sum_process(uint64_t sum[NUMBERS])
     }
 }
 
-void io_kernel_child(void)
+void io_makes_child(void)
 {
+    int saved = errno;
     uint64_t sum[NUMBERS] = {0};
-    if (__atomic_load_n(&has_children, __ATOMIC_RELAXED))
+    if (!io_on || __atomic_load_n(&has_children, __ATOMIC_RELAXED))
         return;
     if (ends)
         sum_process(sum);
+    errno = saved;
     __atomic_store_n(&has_children, 1, __ATOMIC_RELAXED);
 }
 

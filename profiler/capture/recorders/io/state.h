@@ -113,7 +113,6 @@ void io_mapped_forked(void);
 void io_write(struct capture_thread *t, int all);
 void io_write_kernel(struct capture_thread *t, uint32_t at);
 void io_kernel_thread_ends(void);
-void io_kernel_child(void); /* the process makes one */
 void io_kernel_forked(void);
 
 void *io_take(size_t bytes); /* zeroed, stays; NULL: IO_ROOM is full */
