@@ -119,8 +119,10 @@ void one_thread_end(void)
 {
     uint32_t kept = KEPT;
     if (!__atomic_compare_exchange_n(&state, &kept, ENDED, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-        if (kept == NONE)
+        if (kept == NONE) {
+            quiet = 1;
             become(ENDED);
+        }
         return;
     }
     quiet = !ours;
