@@ -73,6 +73,8 @@ static void tick(struct capture_thread *ours)
     keep_share(ours);
     io_ticks_follow();
     unsigned second = (unsigned)capture.config.wait_hz;
+    if (ticks % second == 0)
+        io_kernel_tick();
     if (++ticks < (next ? next : second))
         return;
     next = next ? next * 2 : 2 * second;
