@@ -10,7 +10,8 @@
 
 static const char startup[] = "[start-up]", shutdown[] = "[shutdown]", own[] = "[tomoprof]",
                   threads[] = "[threads]";
-#define THREADS_LEAST 0.01 /* of the process; below it, the moments of the accounts differ by more */
+#define THREADS_LEAST                                                                              \
+    0.01 /* of the process; below it, the moments of the accounts differ by more */
 
 int account_is_row(const char *module)
 {

@@ -53,12 +53,10 @@ void facts_write(struct capture_thread *t);
 void facts_clock(struct capture_thread *t);
 struct trace_account facts_account(enum trace_account_at at); /* for trace_put */
 
-/* thread_records.c: what short threads have written together is sealed; `forked`: forgotten */
-void thread_records_close(int forked);
-
-/* thread.c */
-int thread_setup(void); /* once per process; 0, or errno */
-int thread_live(void);  /* something can be recorded */
+/* thread.c, thread_records.c */
+void thread_records_close(int forked); /* what short threads wrote together; or forgets it */
+int thread_setup(void);                /* once per process; 0, or errno */
+int thread_live(void);                 /* something can be recorded */
 struct thread_slot *thread_claim(void);
 struct thread_slot *thread_register(struct thread_slot *given,
                                     uint32_t parent_tid);                  /* the calling thread */

@@ -17,8 +17,7 @@ static struct trace_stream *begin(struct capture_thread *writer)
 {
     uint32_t free = 0;
     if (writer->stream.chunk || writer->ours || writer->tid == (uint32_t)capture.pid ||
-        !__atomic_compare_exchange_n(&held, &free, 1, 0, __ATOMIC_ACQUIRE,
-                                                             __ATOMIC_RELAXED))
+        !__atomic_compare_exchange_n(&held, &free, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         return &writer->stream;
     if (!common.writer)
         trace_stream_open(&common, &capture.writer, 0);
@@ -119,11 +118,11 @@ void thread_cost(struct capture_thread *writer, struct thread_slot *s)
 
 void thread_put_end(struct capture_thread *writer, struct thread_slot *s)
 {
-    struct trace_thread_end r = {
-        .r.kind = TRACE_THREAD_END,
-        .tid = s->t.tid,
-        .start_ns = s->before < UINT32_MAX ? (uint32_t)s->before : UINT32_MAX,
-        .sampled_ns = s->sampled_ns};
+    struct trace_thread_end r = {.r.kind = TRACE_THREAD_END,
+                                 .tid = s->t.tid,
+                                 .start_ns =
+                                     s->before < UINT32_MAX ? (uint32_t)s->before : UINT32_MAX,
+                                 .sampled_ns = s->sampled_ns};
     cpu_times(s, writer == &s->t, &r.user_ns, &r.system_ns);
     r.user_ns -= r.user_ns > s->begin_user ? s->begin_user : 0;
     r.system_ns -= r.system_ns > s->begin_system ? s->begin_system : 0;

@@ -18,7 +18,7 @@ static uint32_t state;
 static char *flag, *program_has; /* a program may have a copy of it, which libstdc++ reads */
 static pid_t watched;            /* the program's thread */
 static uint64_t ended_at;        /* its CPU clock */
-static int quiet; /* it has run on since, or ended it itself */
+static int quiet;                /* it has run on since, or ended it itself */
 static __thread int ours;
 
 static uint32_t look(void)
@@ -111,16 +111,18 @@ int one_thread_hands_off(void)
     uint32_t now = look();
     if (!ours || now == NONE)
         return 0;
-    return now == ENDED ? !is_quiet() : now == MAKING || get(); /* 0: the program has made a thread */
+    return now == ENDED ? !is_quiet()
+                        : now == MAKING || get(); /* 0: the program has made a thread */
 }
 
 void one_thread_end(void)
 {
     uint32_t kept = KEPT;
-    if (!__atomic_compare_exchange_n(&state, &kept, ENDED, 0, __ATOMIC_ACQ_REL,
-                                     __ATOMIC_RELAXED)) {
-        if (kept == NONE)
+    if (!__atomic_compare_exchange_n(&state, &kept, ENDED, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+        if (kept == NONE) {
+            quiet = 1;
             become(ENDED);
+        }
         return;
     }
     quiet = !ours;

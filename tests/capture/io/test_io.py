@@ -172,6 +172,39 @@ def test_exec_and_modes(check, folder, work):
     check.that(io["read"]["calls"] is None and not io["files"], f"without the mode: {json.dumps(io)[:200]}")
 
 
+ENDING = """
+import os, subprocess, sys, threading
+def work(size):
+    file = os.open(sys.argv[1], os.O_RDONLY)
+    os.pread(file, size, 0)
+    os.close(file)
+def threads(n):
+    for _ in range(n):
+        t = threading.Thread(target=work, args=(200000,))
+        t.start()
+        t.join()
+def child():
+    if not os.fork():
+        work(8 << 20)
+        os._exit(0)
+    os.wait()
+threads(200)  # by the process's counters
+child()       # whose reads they have from now on
+threads(100)
+child()
+"""
+
+
+def test_threads_that_end(check, folder, work):
+    """Their counters go with them; a child's, which is waited for, come to its parent's and are not the parent's reads."""
+    (folder / "large").write_bytes(bytes(8 << 20))
+    done = run(command(folder / "runs_ending", "--", sys.executable, "-c", ENDING, folder / "large"), env={**os.environ, "TOMOPROF_CAPTURE_CALLS": "0.99"})
+    check.must(done.returncode == 0, f"ended with {done.returncode}: {done.stderr[-300:]}")
+    io = profile(folder / "runs_ending")["io"]
+    kernel, wanted = io["kernel_read_mb"] * MIB, 300 * 200000 + 2 * (8 << 20)
+    check.that(0.98 * wanted < kernel < 1.02 * wanted + 2 * MIB, f"the kernel counted {kernel}, read were {wanted}")
+
+
 def test_same(check, folder, work):
     """A program behaves as it does bare: offsets, errors, what it writes."""
     script = """
@@ -258,6 +291,7 @@ def test(check, folder):
     if work:
         test_python(check, folder, work)
         test_exec_and_modes(check, folder, work)
+        test_threads_that_end(check, folder, work)
         test_same(check, folder, work)
         test_short(check, folder, work)
 

@@ -40,7 +40,7 @@ static uint64_t period; /* ns of CPU time */
 /* What threads that ended lack in their samples, most of them too short for one: the next thread's
  * first sample stands for it. Below 0: they have too much. */
 static int64_t lacking;
-static uint64_t tick;   /* of the kernel, ns */
+static uint64_t tick; /* of the kernel, ns */
 
 static uint64_t jittered(struct thread_slot *s)
 { /* +-50 %, so that no loop of the target keeps step, be its round a period or two */

@@ -73,6 +73,8 @@ static void tick(struct capture_thread *ours)
     keep_share(ours);
     io_ticks_follow();
     unsigned second = (unsigned)capture.config.wait_hz;
+    if (ticks % second == 0)
+        io_kernel_tick();
     if (++ticks < (next ? next : second))
         return;
     next = next ? next * 2 : 2 * second;
@@ -82,14 +84,6 @@ static void tick(struct capture_thread *ours)
     }
     io_write(ours, 1);
     io_write_kernel(ours, 1);
-}
-
-void io_makes_child(void)
-{
-    int saved = errno;
-    if (io_on)
-        io_kernel_child();
-    errno = saved;
 }
 
 static void thread_ends(struct capture_thread *t)
@@ -153,7 +147,7 @@ const struct recorder io_recorder = {
     .start = start,
     .thread_end = thread_ends,
     .tick = tick,
-    .fork_prepare = io_kernel_child,
+    .fork_prepare = io_makes_child,
     .fork_child = fork_child,
     .stop = stop,
 };

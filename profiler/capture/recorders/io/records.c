@@ -196,13 +196,16 @@ static int read_numbers(uint32_t tid, uint64_t out[NUMBERS])
 
 static uint64_t ended[NUMBERS]; /* of threads that are no more */
 static uint32_t ends;           /* of them */
-static int has_children;        /* from now on each thread counts itself at its end: 20 us */
+/* A thread counts itself at its end, which takes 20 us. After the first, their sum is what the
+ * process has more than its living threads; no longer when children are in the process's. */
+enum { FEW_ENDS = 64 };
+static int has_children;
 
 void io_kernel_thread_ends(void)
 {
     uint64_t n[NUMBERS] = {0};
-    __atomic_fetch_add(&ends, 1, __ATOMIC_RELAXED);
-    if (__atomic_load_n(&has_children, __ATOMIC_RELAXED) &&
+    uint32_t before = __atomic_fetch_add(&ends, 1, __ATOMIC_RELAXED);
+    if ((before < FEW_ENDS || __atomic_load_n(&has_children, __ATOMIC_RELAXED)) &&
         read_numbers((uint32_t)syscall(SYS_gettid), n))
         for (int i = 0; i < NUMBERS; i++)
             __atomic_fetch_add(&ended[i], n[i], __ATOMIC_RELAXED);
@@ -250,7 +253,7 @@ static void sum_process(uint64_t sum[NUMBERS])
     struct rusage children = {0};
     uint64_t all[NUMBERS] = {0};
     int whole = 0;
-    if (ends && !has_children) {
+    if (ends > FEW_ENDS && !has_children) {
         whole = getrusage(RUSAGE_CHILDREN, &children) == 0 && !children.ru_maxrss &&
                 read_numbers(0, all);
         __atomic_store_n(&has_children, !whole, __ATOMIC_RELAXED);
@@ -263,13 +266,25 @@ static void sum_process(uint64_t sum[NUMBERS])
     }
 }
 
-void io_kernel_child(void)
+void io_kernel_tick(void)
 {
+    static uint32_t seen;
     uint64_t sum[NUMBERS] = {0};
-    if (__atomic_load_n(&has_children, __ATOMIC_RELAXED))
+    if (ends <= FEW_ENDS || ends == seen || has_children)
         return;
-    if (ends)
+    seen = ends;
+    sum_process(sum);
+}
+
+void io_makes_child(void)
+{
+    int saved = errno;
+    uint64_t sum[NUMBERS] = {0};
+    if (!io_on || __atomic_load_n(&has_children, __ATOMIC_RELAXED))
+        return;
+    if (ends > FEW_ENDS)
         sum_process(sum);
+    errno = saved;
     __atomic_store_n(&has_children, 1, __ATOMIC_RELAXED);
 }
 

@@ -97,8 +97,7 @@ struct io_add {
 void io_add(struct capture_thread *t, struct io_descriptor *d, struct io_file *f,
             const struct io_add *a, const void *caller);
 
-/* Whether the calling thread is inside of the library: a call of its own, which is counted apart.
- */
+/* Whether the calling thread is inside of the library: a call of its own, counted apart. */
 struct capture_thread *io_enter(int64_t bytes, int writes);
 /* `calls`: of the program that it recorded, for its cost. */
 void io_leave(struct capture_thread *t, unsigned calls, int saved_errno);
@@ -113,7 +112,7 @@ void io_mapped_forked(void);
 void io_write(struct capture_thread *t, int all);
 void io_write_kernel(struct capture_thread *t, uint32_t at);
 void io_kernel_thread_ends(void);
-void io_kernel_child(void); /* the process makes one */
+void io_kernel_tick(void); /* about once a second */
 void io_kernel_forked(void);
 
 void *io_take(size_t bytes); /* zeroed, stays; NULL: IO_ROOM is full */
