@@ -204,7 +204,7 @@ run_tests() {
     if [ "${CI-}" = true ]; then # one architecture of GPU, and not the whole of README in a bare Debian: within minutes
         containers=ON
         export TP_CONTAINER_PARTS="${TP_CONTAINER_PARTS-cuda}" TP_CONTAINER_ARCH="${TP_CONTAINER_ARCH-86}"
-        export TP_CONTAINER_MINUTES="${TP_CONTAINER_MINUTES-20}" TP_CONTAINER_CUDA12="${TP_CONTAINER_CUDA12-no}"
+        export TP_CONTAINER_MINUTES="${TP_CONTAINER_MINUTES-20}" TP_CONTAINER_CUDA12="${TP_CONTAINER_CUDA12-no}" TOMOPROF_BUILD_TYPE="${TOMOPROF_BUILD_TYPE-Quick}"
     fi
     build release build ON "$containers"
     beside build/asan.log build asan build-asan ON
@@ -216,7 +216,7 @@ run_tests() {
     reasons build/Testing/Temporary/LastTest.log
     [ "$code" = 0 ] || return "$code"
     finished "$sanitized" build/asan.log
-    ctest --test-dir build-asan --output-on-failure -j "$((jobs + 1))" -L "$SANITIZED" || code=$? # beside nothing, and no samples
+    ctest --test-dir build-asan --output-on-failure -j "$((jobs + 2))" -L "$SANITIZED" || code=$? # beside nothing, and no samples
     [ "$code" = 0 ] || return "$code"
     if [ "$containers" = ON ]; then
         finished "$contained" build/containers.log
@@ -424,7 +424,7 @@ in_container() {
     esac
     mkdir -p output
     docker build --file docker/Dockerfile --target "$target" --tag "tomoprof:$target" \
-        --build-arg BASE="$base" --build-arg GPU="$TOMOPROF_GPU" --build-arg SNAPSHOT="${TOMOPROF_SNAPSHOT-}" \
+        --build-arg BASE="$base" --build-arg GPU="$TOMOPROF_GPU" --build-arg SNAPSHOT="${TOMOPROF_SNAPSHOT-}" --build-arg BUILD_TYPE="${TOMOPROF_BUILD_TYPE-RelWithDebInfo}" \
         --network "${TOMOPROF_BUILD_NETWORK-default}" ${TOMOPROF_CA:+--secret "id=ca,src=$TOMOPROF_CA"} . >&2
     if [ ! -t 0 ]; then # v1 of compose asks for a terminal unless told
         set -- -T "$service" "$@"

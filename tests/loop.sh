@@ -69,6 +69,14 @@ shift 2
 logs=$build/loop
 rm -rf "$logs"
 mkdir -p "$logs"
+flag=''
+for word in "$@"; do # as ctest takes it: how many at once
+    case $flag:$word in
+    -j:*) jobs=$word ;;
+    *:-j[0-9]*) jobs=${word#-j} ;;
+    esac
+    flag=$word
+done
 [ -s "$notes" ] || printf 'when\tcommit\tbuild\tbusy\tload_before\tload\tjobs\trun\ttest\tresult\tseconds\n' >"$notes"
 commit=$(git rev-parse --short HEAD)
 git diff --quiet HEAD || commit=$commit+

@@ -170,6 +170,7 @@ class Engine:
 
     def build(self, target, *arguments):
         words = [self.docker, "build", "--file", "docker/Dockerfile", "--target", target, "--tag", f"tomoprof:{target}"]
+        words += ["--build-arg", "BUILD_TYPE=" + os.environ.get("TOMOPROF_BUILD_TYPE", "RelWithDebInfo")]
         if "TOMOPROF_BASE" in os.environ:
             words += ["--build-arg", "BASE=" + os.environ["TOMOPROF_BASE"]]
         if "TOMOPROF_BUILD_NETWORK" in os.environ:

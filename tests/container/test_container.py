@@ -1,7 +1,8 @@
 """The images build, and the services of compose.yaml do what a stranger would ask of them. No GPU is needed.
 
 TP_CONTAINER_PARTS=cuda,test,nsys names what is tested besides the images for the CPU; TP_CONTAINER_ARCH the GPUs that the image
-with CUDA is for, of TP_CUDA_ARCH; TP_CONTAINER_CUDA12=no leaves the build for CUDA 12 out (1.4 GB to fetch)."""
+with CUDA is for, of TP_CUDA_ARCH; TP_CONTAINER_CUDA12=no leaves the build for CUDA 12 out (1.4 GB to fetch);
+TOMOPROF_BUILD_TYPE=Quick compiles at -O1, in three quarters of the time."""
 
 import json
 import os

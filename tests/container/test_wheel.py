@@ -1,5 +1,6 @@
 """`pip install .` into an empty virtual environment gives the program, with its library, and the module."""
 
+import os
 import pathlib
 import subprocess
 import sys
@@ -31,12 +32,14 @@ def main():
             print("skipped: not a clone:", copy.stderr)
             return 77
         # What the compiler makes of it at -O3 is what all other tests run; here it need only be compiled and packed.
-        quick = ["--config-settings=cmake.build-type=Quick", "--config-settings=cmake.define.CMAKE_C_FLAGS_QUICK=-O1"]
+        # A compiler cache, where there is one, sees the same names below this folder each time.
+        quick = ["--config-settings=cmake.build-type=Quick", f"--config-settings=build-dir={folder}/build"]
+        cached = {**os.environ, "CCACHE_BASEDIR": folder}
         steps = [["pip", "install", "--quiet", *quick, f"{folder}/source"], ["tomoprof", "--version"],
                  ["tomoprof", "record", "--", "/bin/sh", "-c", "i=0; while [ $i -lt 99999 ]; do i=$((i+1)); done"],
                  ["python", "-c", USE]]
         for step in steps:
-            done = call(f"{folder}/venv/bin/{step[0]}", *step[1:], cwd=folder)
+            done = call(f"{folder}/venv/bin/{step[0]}", *step[1:], cwd=folder, env=cached)
             offline = ENVIRONMENT.search(done.stderr) if done.returncode and step[0] == "pip" else None
             if offline:
                 print("skipped: pip gets no build tools here:", offline.group(0)[:500])
