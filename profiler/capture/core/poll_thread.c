@@ -90,11 +90,14 @@ static void begin_files(void)
         raw_files_apart();
 }
 
-static void *run(void *given)
+static int is_running(void)
 {
-    struct thread_slot *self = given;
-    uint64_t interval = (uint64_t)(1e9 / capture.config.wait_hz);
-    syscall(SYS_prctl, PR_SET_NAME, "tomoprof");
+    return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == RUNNING;
+}
+
+/* Registers this thread and does turns; 1: the recording has ended, and the process goes on. */
+static int work(struct thread_slot *self, uint64_t interval)
+{
     begin_files();
     /* Known rather than read from /proc: a file opened now would take a number that the child of a
      * fork, busy with close and dup2, takes for its own. */
@@ -103,30 +106,49 @@ static void *run(void *given)
     poll_gate_lock();
     self = thread_register(self, (uint32_t)getpid());
     poll_gate_unlock();
-    __atomic_store_n(&own_tid, self->t.tid, __ATOMIC_RELAXED);
-    for (int left = 1, soon = 0; left && capture.on;) {
+    for (int left = 1, soon = 0, first = 1; left && capture.on; first = 0) {
         uint32_t ends = poll_gate_ends();
-        if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != RUNNING)
+        if (!is_running())
             break;
         /* After the end of the last thread that is known: it needs a moment to be gone. */
-        poll_gate_wait(ends, soon > 0 ? 1000000 : jittered(&self->t, interval));
+        if (!first)
+            poll_gate_wait(ends, soon > 0 ? 1000000 : jittered(&self->t, interval));
         soon = thread_count() ? 20 : soon - 1;
-        if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != RUNNING)
+        if (!is_running())
             break;
         poll_gate_lock();
         left = turn(self);
         poll_gate_unlock();
         soon = thread_count() ? 0 : soon;
-        if (is_over()) { /* the process goes on without this thread */
-            __atomic_store_n(&state, ENDED, __ATOMIC_RELEASE);
-            return NULL;
-        }
+        if (is_over())
+            return 1;
     }
     poll_gate_lock();
     thread_end(self);
     poll_gate_unlock();
+    return 0;
+}
+
+/* Nothing is done before the first turn is due: a process that ends sooner, as most of a shell's
+ * and of a build's do, pays for the thread alone. */
+static void *run(void *given)
+{
+    struct thread_slot *self = given;
+    uint64_t interval = (uint64_t)(1e9 / capture.config.wait_hz);
+    uint32_t ends = poll_gate_ends();
+    syscall(SYS_prctl, PR_SET_NAME, "tomoprof");
+    __atomic_store_n(&own_tid, (uint32_t)syscall(SYS_gettid), __ATOMIC_RELAXED);
+    self->t.random = trace_now() ^ (uintptr_t)self;
+    if (is_running())
+        poll_gate_wait(ends, jittered(&self->t, interval));
+    int over = 0;
+    if (is_running() && capture.on)
+        over = work(self, interval);
+    else
+        thread_forget(self);
     __atomic_store_n(&state, ENDED, __ATOMIC_RELEASE);
-    raw_futex_wake(&state, 1);
+    if (!over)
+        raw_futex_wake(&state, 1);
     return NULL;
 }
 

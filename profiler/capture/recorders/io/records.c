@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "profiler/capture/core/core.h"
 #include "profiler/capture/core/thread_poll.h"
 #include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders/io/rings.h"
@@ -207,7 +208,6 @@ void io_kernel_forked(void)
     memset(ended, 0, sizeof ended);
     memset(io_own, 0, sizeof io_own);
     memset(io_no_chars, 0, sizeof io_no_chars);
-    raw_chars[0] = raw_chars[1] = 0;
     io_unplaced = io_ring_calls = 0;
     writing = 0;
 }
@@ -220,18 +220,34 @@ struct folder_entry { /* as getdents64 gives it */
     char name[];
 };
 
-static void sum_threads(uint64_t sum[NUMBERS])
+static void add_numbers(uint32_t tid, uint64_t sum[NUMBERS])
+{
+    uint64_t one[NUMBERS] = {0};
+    if (tid && read_numbers(tid, one))
+        for (int i = 0; i < NUMBERS; i++)
+            sum[i] += one[i];
+}
+
+/* Threads of the target that are known. Not those of the folder /proc/self/task, of which one is
+ * the library's: its file read while the process ends costs who waits for the process 2 ms on a
+ * busy machine, in which the kernel's two processors drop the folder (release_task, d_walk). */
+static void sum_known(uint64_t sum[NUMBERS])
+{
+    for (const struct thread_slot *s = thread_first(); s; s = s->next)
+        if (s->used && !s->t.ours)
+            add_numbers(s->t.tid, sum);
+}
+
+/* Those that were there before the library. */
+static void sum_all(uint64_t sum[NUMBERS])
 {
     _Alignas(8) char room[2048];
     long fd = raw_open("/proc/self/task", O_RDONLY | O_DIRECTORY), n;
     while (fd >= 0 && (n = syscall(SYS_getdents64, fd, room, sizeof room)) > 0)
         for (long at = 0; at < n; at += ((struct folder_entry *)(room + at))->bytes) {
-            uint64_t tid, one[NUMBERS] = {0};
+            uint64_t tid;
             thread_poll_number(((struct folder_entry *)(room + at))->name, &tid);
-            if (!tid || !read_numbers((uint32_t)tid, one))
-                continue;
-            for (int i = 0; i < NUMBERS; i++)
-                sum[i] += one[i];
+            add_numbers((uint32_t)tid, sum);
         }
     if (fd >= 0)
         syscall(SYS_close, fd);
@@ -242,7 +258,12 @@ void io_write_kernel(struct capture_thread *t, uint32_t at)
     struct rusage u = {0};
     uint64_t sum[NUMBERS] = {0};
     uint64_t own_read = raw_chars[0] + io_own[0], own_write = raw_chars[1] + io_own[1];
-    sum_threads(sum);
+    if (at == IO_FORKED) /* the kernel's counters begin at zero */
+        own_read = own_write = 0;
+    else if (at || raw_files_are_alone())
+        sum_known(sum);
+    else
+        sum_all(sum);
     for (int i = 0; i < NUMBERS; i++)
         sum[i] += __atomic_load_n(&ended[i], __ATOMIC_RELAXED);
     getrusage(RUSAGE_SELF, &u);
@@ -261,7 +282,7 @@ void io_write_kernel(struct capture_thread *t, uint32_t at)
                                 .minor_faults = (uint64_t)u.ru_minflt,
                                 .unplaced = io_unplaced,
                                 .ring_calls = io_ring_calls,
-                                .at = at};
+                                .at = at == IO_FORKED ? 0 : at};
     trace_put(&t->stream, &r.r, sizeof r, NULL, 0);
     struct trace_io_ring ring = {
         .r.kind = TRACE_IO_RING, .requests = io_ring_requests, .lost = io_ring_lost};

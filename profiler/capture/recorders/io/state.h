@@ -111,6 +111,7 @@ void io_mapped_forked(void);
 
 /* records.c: what changed since; `all`: also what is written seldom. */
 void io_write(struct capture_thread *t, int all);
+#define IO_FORKED 2u /* `at` in the child of a fork: 0, with counters that begin */
 void io_write_kernel(struct capture_thread *t, uint32_t at);
 void io_kernel_thread_ends(void);
 void io_kernel_forked(void);
