@@ -15,7 +15,7 @@
 enum { NONE, RUNNING, STOPPING, ENDED };
 static uint32_t state; /* futex */
 static uint64_t not_before, aside;
-static uint32_t own_tid;
+static uint32_t own_tid; /* 0: it has not run yet */
 
 #define STACK_BYTES (256 * 1024) /* static TLS of the target lies on it too */
 
@@ -88,6 +88,12 @@ static void begin_files(void)
     trace_writer_apart(&capture.writer);
     if (capture.writer.apart == syscall(SYS_gettid))
         raw_files_apart();
+}
+
+int poll_thread_tid(uint32_t *tid)
+{
+    *tid = __atomic_load_n(&own_tid, __ATOMIC_RELAXED);
+    return *tid || __atomic_load_n(&state, __ATOMIC_ACQUIRE) != RUNNING;
 }
 
 static int is_running(void)
@@ -182,6 +188,7 @@ void poll_thread_begin(void)
     if (!capture.on)
         return;
     state = RUNNING;
+    own_tid = 0;
     int failed = thread_begin_own(run, STACK_BYTES);
     if (!failed)
         return;
@@ -219,6 +226,7 @@ static void begin_late(void)
 void poll_thread_forked(uint32_t others)
 {
     state = NONE;
+    own_tid = 0;
     not_before = aside = 0;
     (void)thread_take_off();
     if (others)
