@@ -29,9 +29,11 @@ static int start(int early)
     return capture_start(recorders, sizeof recorders / sizeof *recorders, early);
 }
 
+extern char __libc_single_threaded __attribute__((weak)); /* glibc 2.32 and later */
+
 __attribute__((constructor)) static void loaded(void)
 {
-    start(1);
+    start(&__libc_single_threaded && __libc_single_threaded);
 }
 
 /* The CUDA driver calls this inside cuInit. Never fails: the target goes on without us. */

@@ -58,8 +58,8 @@ void raw_futex_wake(const volatile void *word, int threads)
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, threads, NULL, NULL, 0);
 }
 
-/* In the table of 512 that the trace's own number (400) makes: to grow it beside another thread, the
- * kernel waits for all processors. */
+/* In the table of 512 that the trace's own number (400) makes: to grow it beside another thread,
+ * the kernel waits for all processors. */
 #define FROM  450
 #define LEAST 200
 

@@ -51,8 +51,9 @@ int raw_open(const char *path, int flags);
 /* The calling thread has a table of descriptors of its own, in which each number will do. */
 void raw_files_apart(void);
 int raw_files_are_apart(void);
-/* Nothing of the program runs until the calling thread goes on: before its main, and in the child
- * of a fork. Files that are closed again by then may have any number, for three calls less. */
+/* Nothing of the program runs until the calling thread goes on: in a constructor and in the child
+ * of a fork, where it is alone. Files that are closed again by then may have any number, for three
+ * calls less. */
 void raw_files_alone(int on);
 int raw_files_are_alone(void);
 

@@ -240,6 +240,14 @@ static int all_are_known(void)
            st.st_nlink == known + 2; /* two of the folder itself */
 }
 
+static int is_ours(uint32_t tid)
+{
+    for (const struct thread_slot *s = thread_first(); s; s = s->next)
+        if (s->used && s->t.ours && s->t.tid == tid)
+            return 1;
+    return 0;
+}
+
 static void sum_folder(uint64_t sum[NUMBERS], uint32_t ours)
 {
     _Alignas(8) char room[2048];
@@ -248,7 +256,7 @@ static void sum_folder(uint64_t sum[NUMBERS], uint32_t ours)
         for (long at = 0; at < n; at += ((struct folder_entry *)(room + at))->bytes) {
             uint64_t tid;
             thread_poll_number(((struct folder_entry *)(room + at))->name, &tid);
-            if ((uint32_t)tid != ours)
+            if ((uint32_t)tid != ours && !is_ours((uint32_t)tid))
                 add_numbers((uint32_t)tid, sum);
         }
     if (fd >= 0)
