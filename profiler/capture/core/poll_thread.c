@@ -104,7 +104,6 @@ static int is_running(void)
 /* Registers this thread and does turns; 1: the recording has ended, and the process goes on. */
 static int work(struct thread_slot *self, uint64_t interval)
 {
-    begin_files();
     /* Known rather than read from /proc: a file opened now would take a number that the child of a
      * fork, busy with close and dup2, takes for its own. */
     self->t.stack_high = ((uintptr_t)pthread_self() | 4095) + 1;
@@ -135,8 +134,8 @@ static int work(struct thread_slot *self, uint64_t interval)
     return 0;
 }
 
-/* Nothing is done before the first turn is due: a process that ends sooner, as most of a shell's
- * and of a build's do, pays for the thread alone. */
+/* Nothing is recorded before the first turn is due: a process that ends sooner, as most of a
+ * shell's and of a build's do, pays for the thread alone. */
 static void *run(void *given)
 {
     struct thread_slot *self = given;
@@ -145,6 +144,7 @@ static void *run(void *given)
     syscall(SYS_prctl, PR_SET_NAME, "tomoprof");
     __atomic_store_n(&own_tid, (uint32_t)syscall(SYS_gettid), __ATOMIC_RELAXED);
     self->t.random = trace_now() ^ (uintptr_t)self;
+    begin_files(); /* now: a program may soon give up the right to open the trace, or chroot */
     if (is_running())
         poll_gate_wait(ends, jittered(&self->t, interval));
     int over = 0;
