@@ -17,7 +17,7 @@ static const struct recorder *const recorders[] = {
     &mpi_recorder,   &wait_recorder,   &cpu_recorder,
 };
 
-static int start(void)
+static int start(int early)
 {
     raw_clock_setup();
     filter_hooks_setup();
@@ -26,19 +26,21 @@ static int start(void)
     io_take_out_by(io_hooks_take_out);
     heap_set_allocator(&malloc_hooks);
     locks_set_calls(&lock_hooks);
-    return capture_start(recorders, sizeof recorders / sizeof *recorders);
+    return capture_start(recorders, sizeof recorders / sizeof *recorders, early);
 }
+
+extern char __libc_single_threaded __attribute__((weak)); /* glibc 2.32 and later */
 
 __attribute__((constructor)) static void loaded(void)
 {
-    start();
+    start(&__libc_single_threaded && __libc_single_threaded);
 }
 
 /* The CUDA driver calls this inside cuInit. Never fails: the target goes on without us. */
 CAPTURE_API int InitializeInjection(void);
 CAPTURE_API int InitializeInjection(void)
 {
-    if (start())
+    if (start(0))
         cuda_initialize();
     return 1;
 }
@@ -46,13 +48,13 @@ CAPTURE_API int InitializeInjection(void)
 CAPTURE_API int InitializeInjectionNvtx2(nvtx_get_table *get);
 CAPTURE_API int InitializeInjectionNvtx2(nvtx_get_table *get)
 {
-    start();
+    start(0);
     return nvtx_initialize(get);
 }
 
 CAPTURE_API int InitializeInjectionNvtxExtension(struct nvtx_extension *module);
 CAPTURE_API int InitializeInjectionNvtxExtension(struct nvtx_extension *module)
 {
-    start();
+    start(0);
     return nvtx_initialize_extension(module);
 }

@@ -241,21 +241,21 @@ static uint64_t born(int fd, const char *path)
 /* The boot of the machine, and the name space that may move its clock. */
 uint64_t trace_clock_id(void)
 {
+    static uint64_t known; /* of the boot: once, also for the child of a fork */
     struct statx st;
     char boot[64];
-    uint64_t h = 0xcbf29ce484222325u;
-    const long fd =
-        syscall(SYS_openat, AT_FDCWD, "/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    uint64_t h = known ? known : 0xcbf29ce484222325u;
+    static const char id[] = "/proc/sys/kernel/random/boot_id";
+    const long fd = known ? -1 : syscall(SYS_openat, AT_FDCWD, id, O_RDONLY | O_CLOEXEC);
     const long n = fd < 0 ? 0 : syscall(SYS_read, fd, boot, sizeof boot);
     if (fd >= 0)
         syscall(SYS_close, fd);
-    if (n <= 0)
-        return 0;
     for (long i = 0; i < n; i++)
         h = (h ^ (uint8_t)boot[i]) * 0x100000001b3u;
+    known = known || n > 0 ? h : 0;
     if (!syscall(SYS_statx, AT_FDCWD, "/proc/self/ns/time", 0, STATX_INO, &st))
         h = (h ^ st.stx_ino) * 0x100000001b3u;
-    return h ? h : 1;
+    return !known ? 0 : h ? h : 1;
 }
 
 void trace_clock_shift(struct trace_writer *w, int which, int64_t shift_ns, uint64_t error_ns)

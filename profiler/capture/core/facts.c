@@ -56,6 +56,18 @@ static void command_fact(struct capture_thread *t)
     capture_meta(t, "cmdline", text);
 }
 
+/* Read once: it holds for the child of a fork as well. */
+static void clock_fact(struct capture_thread *t)
+{
+    static char name[32];
+    if (!*name)
+        raw_read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource", name,
+                      sizeof name);
+    name[strcspn(name, "\n")] = 0;
+    if (*name)
+        capture_meta(t, "clock", name);
+}
+
 void facts_write(struct capture_thread *t)
 {
     char text[4096];
@@ -74,11 +86,7 @@ void facts_write(struct capture_thread *t)
         capture_meta(t, "kernel", u.release);
     snprintf(text, sizeof text, "%ld", ticks_per_second());
     capture_meta(t, "hz", text);
-    if (raw_read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource", text,
-                      sizeof text)) {
-        text[strcspn(text, "\n")] = 0;
-        capture_meta(t, "clock", text);
-    }
+    clock_fact(t);
     config_mode_names(capture.config.modes, text, sizeof text);
     capture_meta(t, "modes", text);
     const struct {

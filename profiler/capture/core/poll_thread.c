@@ -16,7 +16,7 @@
 enum { NONE, RUNNING, STOPPING, ENDED };
 static uint32_t state; /* futex */
 static uint64_t not_before, aside;
-static uint32_t own_tid;
+static uint32_t own_tid; /* 0: it has not run yet */
 
 #define STACK_BYTES (256 * 1024) /* static TLS of the target lies on it too */
 
@@ -91,13 +91,20 @@ static void begin_files(void)
         raw_files_apart();
 }
 
-static void *run(void *given)
+int poll_thread_tid(uint32_t *tid)
 {
-    struct thread_slot *self = given;
-    one_thread_is_ours();
-    uint64_t interval = (uint64_t)(1e9 / capture.config.wait_hz);
-    syscall(SYS_prctl, PR_SET_NAME, "tomoprof");
-    begin_files();
+    *tid = __atomic_load_n(&own_tid, __ATOMIC_RELAXED);
+    return *tid || __atomic_load_n(&state, __ATOMIC_ACQUIRE) != RUNNING;
+}
+
+static int is_running(void)
+{
+    return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == RUNNING;
+}
+
+/* Registers this thread and does turns; 1: the recording has ended, and the process goes on. */
+static int work(struct thread_slot *self, uint64_t interval)
+{
     /* Known rather than read from /proc: a file opened now would take a number that the child of a
      * fork, busy with close and dup2, takes for its own. */
     self->t.stack_high = ((uintptr_t)pthread_self() | 4095) + 1;
@@ -105,30 +112,51 @@ static void *run(void *given)
     poll_gate_lock();
     self = thread_register(self, (uint32_t)getpid());
     poll_gate_unlock();
-    __atomic_store_n(&own_tid, self->t.tid, __ATOMIC_RELAXED);
-    for (int left = 1, soon = 0; left && capture.on;) {
+    for (int left = 1, soon = 0, first = 1; left && capture.on; first = 0) {
         uint32_t ends = poll_gate_ends();
-        if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != RUNNING)
+        if (!is_running())
             break;
         /* After the end of the last thread that is known: it needs a moment to be gone. */
-        poll_gate_wait(ends, soon > 0 ? 1000000 : jittered(&self->t, interval));
+        if (!first)
+            poll_gate_wait(ends, soon > 0 ? 1000000 : jittered(&self->t, interval));
         soon = thread_count() ? 20 : soon - 1;
-        if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != RUNNING)
+        if (!is_running())
             break;
         poll_gate_lock();
         left = turn(self);
         poll_gate_unlock();
         soon = thread_count() ? 0 : soon;
-        if (is_over()) { /* the process goes on without this thread */
-            __atomic_store_n(&state, ENDED, __ATOMIC_RELEASE);
-            return NULL;
-        }
+        if (is_over())
+            return 1;
     }
     poll_gate_lock();
     thread_end(self);
     poll_gate_unlock();
+    return 0;
+}
+
+/* Nothing is recorded before the first turn is due: a process that ends sooner, as most of a
+ * shell's and of a build's do, pays for the thread alone. */
+static void *run(void *given)
+{
+    struct thread_slot *self = given;
+    one_thread_is_ours();
+    uint64_t interval = (uint64_t)(1e9 / capture.config.wait_hz);
+    uint32_t ends = poll_gate_ends();
+    syscall(SYS_prctl, PR_SET_NAME, "tomoprof");
+    __atomic_store_n(&own_tid, (uint32_t)syscall(SYS_gettid), __ATOMIC_RELAXED);
+    self->t.random = trace_now() ^ (uintptr_t)self;
+    begin_files(); /* now: a program may soon give up the right to open the trace, or chroot */
+    if (is_running())
+        poll_gate_wait(ends, jittered(&self->t, interval));
+    int over = 0;
+    if (is_running() && capture.on)
+        over = work(self, interval);
+    else
+        thread_forget(self);
     __atomic_store_n(&state, ENDED, __ATOMIC_RELEASE);
-    raw_futex_wake(&state, 1);
+    if (!over)
+        raw_futex_wake(&state, 1);
     return NULL;
 }
 
@@ -170,6 +198,7 @@ void poll_thread_begin(void)
     if (!capture.on)
         return;
     state = RUNNING;
+    own_tid = 0;
     int failed = begin_own(run, STACK_BYTES, 1);
     if (!failed)
         return;
@@ -211,6 +240,7 @@ void poll_thread_forked(uint32_t others)
 {
     state = NONE;
     one_thread_forked();
+    own_tid = 0;
     not_before = aside = 0;
     (void)thread_take_off();
     if (others)

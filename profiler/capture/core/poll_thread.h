@@ -8,10 +8,11 @@
 void poll_thread_begin(void); /* starts it */
 /* Asked after each turn; 1: the recording has ended, and the thread with it. */
 void poll_thread_ends_when(int (*over)(void));
-int poll_thread_stop(void);        /* asks it to end, waits at most 1 s; whether it has */
-void poll_thread_step_aside(void); /* before a fork that must find the target's threads alone */
-void poll_thread_return(void);     /* ... after it: it starts again with a later allocation */
-int poll_thread_leave(void);       /* the same at any other moment; 1: it ran, and has ended */
+int poll_thread_stop(void);         /* asks it to end, waits at most 1 s; whether it has */
+void poll_thread_step_aside(void);  /* before a fork that must find the target's threads alone */
+void poll_thread_return(void);      /* ... after it: it starts again with a later allocation */
+int poll_thread_tid(uint32_t *tid); /* 0: there is none, or (result 0) it is not known yet */
+int poll_thread_leave(void);        /* the same at any other moment; 1: it ran, and has ended */
 void poll_thread_forked(
     uint32_t others);               /* child: it is gone; the parent had so many other threads */
 void poll_thread_begin_child(void); /* starts it in the child where that is safe */

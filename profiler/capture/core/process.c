@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "profiler/capture/core/poll_thread.h"
+#include "profiler/capture/raw/system.h"
 
 static int ended;     /* 1: one thread is at it or has done it */
 static int exit_code; /* as quick_exit got it */
@@ -34,7 +35,7 @@ static void seal(enum trace_end end, int detail, const char *path, int quiet)
             put_process(t, TRACE_EXECED, capture.pid, path);
         for (struct thread_slot *s = thread_first(); s; s = s->next)
             if (s->used && s->t.tid) {
-                if (quiet)
+                if (quiet && !s->t.ours)
                     recorders_thread_pending(t, s);
                 thread_put_end(t, s);
             }
@@ -135,6 +136,8 @@ static void in_child(void)
         return;
     int saved = errno;
     uint32_t others = thread_count() - 1;
+    raw_files_alone(1);
+    raw_chars[0] = raw_chars[1] = 0; /* as the kernel's counters of the child */
     capture.pid = getpid();
     poll_thread_forked(others);
     struct thread_slot *s = thread_fork_child();
@@ -152,6 +155,7 @@ static void in_child(void)
     }
     if (s)
         s->t.busy = 0;
+    raw_files_alone(0);
     poll_gate_unlock();
     signals_hold(0);
     poll_thread_begin_child();

@@ -52,12 +52,14 @@ static void start(const struct recorder *const *recorders, size_t count)
     poll_thread_begin();
 }
 
-int capture_start(const struct recorder *const *recorders, size_t count)
+int capture_start(const struct recorder *const *recorders, size_t count, int early)
 {
     static int state; /* 0, 1: a thread is at it, 2 */
     int none = 0, saved = errno;
     if (__atomic_compare_exchange_n(&state, &none, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+        raw_files_alone(early);
         start(recorders, count);
+        raw_files_alone(0);
         __atomic_store_n(&state, 2, __ATOMIC_RELEASE);
     }
     errno = saved;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -223,6 +224,18 @@ static void release(struct thread_slot *s)
     __atomic_store_n(&s->used, 0, __ATOMIC_RELEASE);
 }
 
+/* The first thread of a program: above its frames the kernel puts the name of the program's file,
+ * last of all. Nothing else is mapped in 120 MiB below (trim_bounds). 0: it is another one. */
+static int find_first_stack(struct capture_thread *t, uintptr_t address)
+{
+    uintptr_t name = getauxval(AT_EXECFN);
+    if (t->tid != (uint32_t)getpid() || address >= name || name - address > 100ul << 20)
+        return 0;
+    t->stack_low = address & ~(uintptr_t)4095;
+    t->stack_high = (name + strlen((const char *)name) + 4096) & ~(uintptr_t)4095;
+    return 1;
+}
+
 /* The mapping that holds `address`, from /proc/self/maps: pthread_getattr_np takes locks. */
 static void find_stack(struct capture_thread *t, uintptr_t address)
 {
@@ -281,11 +294,13 @@ struct thread_slot *thread_register(struct thread_slot *given, uint32_t parent_t
     uint32_t tid = (uint32_t)syscall(SYS_gettid);
     drop_adopted(tid);
     s->t.busy = 1;
+    if (s->t.ours)
+        raw_chars_uncounted();
     s->parent_tid = parent_tid;
     s->t.random = trace_now() ^ (uintptr_t)s;
     trace_stream_open(&s->t.stream, &capture.writer, tid);
     __atomic_store_n(&s->t.tid, s->t.stream.tid, __ATOMIC_RELEASE);
-    if (!s->t.stack_high)
+    if (!s->t.stack_high && !find_first_stack(&s->t, (uintptr_t)__builtin_frame_address(0)))
         find_stack(&s->t, (uintptr_t)__builtin_frame_address(0));
     if (key_made && !s->t.ours) /* which ends by itself, and must not allocate */
         pthread_setspecific(key, s);

@@ -72,8 +72,11 @@ static uint64_t system_time(const struct thread_slot *s, int own)
 /* The sum is exact, its division is the kernel's. Both 0: unknown. */
 static void cpu_times(const struct thread_slot *s, int own, uint64_t *user, uint64_t *system)
 {
-    uint64_t all = thread_poll_cpu(own ? 0 : s->t.tid), in = system_time(s, own);
+    uint64_t all = thread_poll_cpu(own ? 0 : s->t.tid);
     all = all == THREAD_POLL_UNKNOWN ? 0 : all;
+    /* The library's own does little else than system calls. Its file in /proc is not read: by that
+     * the end of the process takes milliseconds (recorders/io/records.c). */
+    uint64_t in = s->t.ours && !own ? all : system_time(s, own);
     *system = in < all ? in : all;
     *user = all - *system;
 }

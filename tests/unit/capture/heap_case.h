@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 /* The sampler alone, its surroundings below. */
+#include "profiler/capture/raw/logarithm.c"
 #include "profiler/capture/raw/system.c"
 #include "profiler/capture/recorders/heap/blocks.c"
 #include "profiler/capture/recorders/heap/calls.c"

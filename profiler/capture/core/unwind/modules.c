@@ -154,9 +154,14 @@ static const uint8_t *build_id(const struct dl_phdr_info *info, size_t *bytes)
 static size_t full_path(const char *name, char path[PATH_BYTES])
 {
     size_t n = 0;
-    if (!*name) {
-        ssize_t length = readlink("/proc/self/exe", path, PATH_BYTES - 1);
-        return length > 0 ? (size_t)length : 0;
+    if (!*name) { /* read once: the child of a fork has the same */
+        static char program[PATH_BYTES];
+        static size_t program_bytes;
+        ssize_t length =
+            program_bytes ? 0 : readlink("/proc/self/exe", program, sizeof program - 1);
+        program_bytes += length > 0 ? (size_t)length : 0;
+        memcpy(path, program, program_bytes);
+        return program_bytes;
     }
     if (!strncmp(name, "linux-vdso.", 11) || !strncmp(name, "linux-gate.", 11))
         name = "[vdso]";

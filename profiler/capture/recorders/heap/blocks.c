@@ -1,7 +1,6 @@
 /* What the hooks of malloc report: which blocks are recorded, and what became of those that were.
  */
 #include <errno.h>
-#include <math.h>
 
 #include "profiler/capture/recorders/heap/heap.h"
 
@@ -70,7 +69,7 @@ static void keep_share(uint64_t now, uint64_t cost)
 static double weight_of(struct capture_thread *t, size_t bytes, enum trace_heap heap)
 {
     int doubled = __atomic_load_n(&doublings, __ATOMIC_RELAXED);
-    double mean = ldexp(capture.config.alloc_mean, doubled);
+    double mean = capture.config.alloc_mean * (double)(1ull << doubled);
     double calls = heap_counted(&heap_thread.alloc, t, bytes, mean);
     heap_called(t, HEAP_MALLOCS, calls);
     if (heap == TRACE_MALLOC &&

@@ -1,19 +1,18 @@
 /* The random part of allocation sampling: distances between samples, and the weight that makes sums
  * of them unbiased. */
-#include <math.h>
-
+#include "profiler/capture/raw/logarithm.h"
 #include "profiler/capture/recorders/heap/heap.h"
 
 __thread struct heap_thread heap_thread;
 
 double heap_draw(double uniform, double mean)
 {
-    return floor(-log(uniform) * mean);
+    return (double)(uint64_t)(-raw_log(uniform) * mean);
 }
 
 double heap_weight(size_t bytes, double mean)
 {
-    return 1 / -expm1(-((double)bytes + HEAP_CALL_BYTES) / mean);
+    return 1 / -raw_expm1(-((double)bytes + HEAP_CALL_BYTES) / mean);
 }
 
 static void set(struct heap_countdown *c, uint64_t distance)

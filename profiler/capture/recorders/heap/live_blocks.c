@@ -37,6 +37,7 @@ uint64_t live_filter[LIVE_BUCKETS / 64];
 uint8_t live_near[LIVE_NEAR] __attribute__((aligned(4096)));
 static struct live_stripe stripes[STRIPES];
 static struct live_table *table;
+static int used; /* a block was ever added since live_clear */
 
 int live_start(void)
 {
@@ -62,6 +63,9 @@ void live_keep(const void *p)
 
 void live_clear(void)
 {
+    if (!used) /* as in most children of a shell; 64 KiB to look through otherwise */
+        return;
+    used = 0;
     for (size_t i = 0; i < LIVE_NEAR; i++) /* most pages were never written */
         if (live_near[i] && live_near[i] != LIVE_MANY)
             live_near[i] = 0;
@@ -144,6 +148,8 @@ enum live_added live_add(const struct live_block *block, struct live_block *stal
         e->weight = block->weight;
         result = LIVE_REPLACED;
     } else if ((i = new_entry(s, entries))) {
+        if (!__atomic_load_n(&used, __ATOMIC_RELAXED))
+            __atomic_store_n(&used, 1, __ATOMIC_RELAXED);
         entries[i - 1] = (struct live_entry){block->address, block->bytes, block->weight, heap,
                                              table->heads[bucket]};
         table->heads[bucket] = i;

@@ -138,7 +138,7 @@ static void fork_child(void)
     io_rings_forked();
     io_kernel_forked();
     if (t)
-        io_write_kernel(t, 0);
+        io_write_kernel(t, IO_FORKED);
 }
 
 const struct recorder io_recorder = {

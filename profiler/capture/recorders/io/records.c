@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "profiler/capture/core/poll_thread.h"
 #include "profiler/capture/core/thread_poll.h"
 #include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders/io/rings.h"
@@ -200,6 +202,10 @@ static uint32_t ends;           /* of them */
  * process has more than its living threads; no longer when children are in the process's. */
 enum { FEW_ENDS = 64 };
 static int has_children;
+static struct {
+    uint32_t tid;
+    uint64_t before[NUMBERS], last[NUMBERS];
+} own; /* the library's own threads */
 
 void io_kernel_thread_ends(void)
 {
@@ -214,10 +220,10 @@ void io_kernel_thread_ends(void)
 void io_kernel_forked(void)
 {
     memset(ended, 0, sizeof ended);
+    memset(&own, 0, sizeof own);
     has_children = ends = 0;
     memset(io_own, 0, sizeof io_own);
     memset(io_no_chars, 0, sizeof io_no_chars);
-    raw_chars[0] = raw_chars[1] = 0;
     io_unplaced = io_ring_calls = 0;
     writing = 0;
 }
@@ -230,28 +236,85 @@ struct folder_entry { /* as getdents64 gives it */
     char name[];
 };
 
-static void sum_threads(uint64_t sum[NUMBERS])
+static void add_numbers(uint32_t tid, uint64_t sum[NUMBERS])
+{
+    uint64_t one[NUMBERS] = {0};
+    if (tid && read_numbers(tid, one))
+        for (int i = 0; i < NUMBERS; i++)
+            sum[i] += one[i];
+}
+
+/* 1: the threads that the library knows, and its own one, are all. 2 us instead of 12. */
+static int all_are_known(void)
+{
+    struct stat st;
+    unsigned known = 0;
+    for (const struct thread_slot *s = thread_first(); s; s = s->next)
+        known += s->used && (s->t.tid || s->t.ours);
+    return !syscall(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &st, 0) &&
+           st.st_nlink == known + 2; /* two of the folder itself */
+}
+
+static int is_ours(uint32_t tid)
+{
+    for (const struct thread_slot *s = thread_first(); s; s = s->next)
+        if (s->used && s->t.ours && s->t.tid == tid)
+            return 1;
+    return 0;
+}
+
+static void sum_folder(uint64_t sum[NUMBERS], uint32_t ours)
 {
     _Alignas(8) char room[2048];
     long fd = raw_open("/proc/self/task", O_RDONLY | O_DIRECTORY), n;
     while (fd >= 0 && (n = syscall(SYS_getdents64, fd, room, sizeof room)) > 0)
         for (long at = 0; at < n; at += ((struct folder_entry *)(room + at))->bytes) {
-            uint64_t tid, one[NUMBERS] = {0};
+            uint64_t tid;
             thread_poll_number(((struct folder_entry *)(room + at))->name, &tid);
-            if (!tid || !read_numbers((uint32_t)tid, one))
-                continue;
-            for (int i = 0; i < NUMBERS; i++)
-                sum[i] += one[i];
+            if ((uint32_t)tid != ours && !is_ours((uint32_t)tid))
+                add_numbers((uint32_t)tid, sum);
         }
     if (fd >= 0)
         syscall(SYS_close, fd);
+}
+
+/* Of the target's threads. A file in the folder of the library's own is never opened: where that is
+ * done while the process ends, the kernel's two processors drop the folder at once (release_task,
+ * d_walk), which costs who waits for the process 2 ms on a busy machine. */
+static void sum_threads(uint64_t sum[NUMBERS])
+{
+    uint32_t ours;
+    if (poll_thread_tid(&ours) && !all_are_known()) {
+        sum_folder(sum, ours);
+        return;
+    }
+    for (const struct thread_slot *s = thread_first(); s; s = s->next)
+        if (s->used && !s->t.ours)
+            add_numbers(s->t.tid, sum);
+}
+
+/* Of the library's own thread, with those before it, as they were last read: in the process's
+ * numbers they cannot be left out otherwise. */
+static void add_own(uint64_t sum[NUMBERS])
+{
+    uint32_t tid;
+    poll_thread_tid(&tid);
+    for (int i = 0; tid != own.tid && i < NUMBERS; i++) {
+        own.before[i] += own.last[i];
+        own.last[i] = 0;
+    }
+    own.tid = tid;
+    if (tid)
+        read_numbers(tid, own.last);
+    for (int i = 0; i < NUMBERS; i++)
+        sum[i] += own.before[i] + own.last[i];
 }
 
 /* Of all threads, with those that ended: the process's, as long as no child is in them. */
 static void sum_process(uint64_t sum[NUMBERS])
 {
     struct rusage children = {0};
-    uint64_t all[NUMBERS] = {0};
+    uint64_t all[NUMBERS] = {0}, of_own[NUMBERS] = {0};
     int whole = 0;
     if (ends > FEW_ENDS && !has_children) {
         whole = getrusage(RUSAGE_CHILDREN, &children) == 0 && !children.ru_maxrss &&
@@ -259,9 +322,12 @@ static void sum_process(uint64_t sum[NUMBERS])
         __atomic_store_n(&has_children, !whole, __ATOMIC_RELAXED);
     }
     sum_threads(sum);
+    if (whole)
+        add_own(of_own);
     for (int i = 0; i < NUMBERS; i++) {
+        uint64_t lives = sum[i] + of_own[i];
         if (whole) /* what has moved since `all` was read is a living thread's */
-            ended[i] = all[i] > sum[i] ? all[i] - sum[i] : 0;
+            ended[i] = all[i] > lives ? all[i] - lives : 0;
         sum[i] += __atomic_load_n(&ended[i], __ATOMIC_RELAXED);
     }
 }
@@ -293,7 +359,12 @@ void io_write_kernel(struct capture_thread *t, uint32_t at)
     struct rusage u = {0};
     uint64_t sum[NUMBERS] = {0};
     uint64_t own_read = raw_chars[0] + io_own[0], own_write = raw_chars[1] + io_own[1];
-    sum_process(sum);
+    if (at == IO_FORKED) /* the kernel's counters begin at zero */
+        own_read = own_write = 0;
+    else if (raw_files_are_alone())
+        add_numbers(t->tid, sum);
+    else
+        sum_process(sum);
     getrusage(RUSAGE_SELF, &u);
     struct trace_io_kernel r = {.r.kind = TRACE_IO_KERNEL,
                                 .read_chars = sum[0],
@@ -310,7 +381,7 @@ void io_write_kernel(struct capture_thread *t, uint32_t at)
                                 .minor_faults = (uint64_t)u.ru_minflt,
                                 .unplaced = io_unplaced,
                                 .ring_calls = io_ring_calls,
-                                .at = at};
+                                .at = at == IO_FORKED ? 0 : at};
     trace_put(&t->stream, &r.r, sizeof r, NULL, 0);
     struct trace_io_ring ring = {
         .r.kind = TRACE_IO_RING, .requests = io_ring_requests, .lost = io_ring_lost};

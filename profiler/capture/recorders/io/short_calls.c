@@ -69,7 +69,7 @@ int io_short(enum trace_io_op op, int fd, int64_t result, int64_t offset, uint64
 /* The least of some rounds, on row 0. */
 void io_short_measure(struct capture_thread *t)
 {
-    enum { ROUNDS = 8, LOOP = 50 };
+    enum { ROUNDS = 5, LOOP = 16 };
     struct io_file kept = io->files[0];
     struct io_descriptor d = {.file = 1};
     uint64_t least = UINT64_MAX, io_ns = t->io_ns, cost = t->cost_calls[TRACE_PART_IO];

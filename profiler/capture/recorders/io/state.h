@@ -97,7 +97,7 @@ struct io_add {
 void io_add(struct capture_thread *t, struct io_descriptor *d, struct io_file *f,
             const struct io_add *a, const void *caller);
 
-/* Whether the calling thread is inside of the library: a call of its own, counted apart. */
+/* Inside of the library the call is one of its own, which is counted apart. */
 struct capture_thread *io_enter(int64_t bytes, int writes);
 /* `calls`: of the program that it recorded, for its cost. */
 void io_leave(struct capture_thread *t, unsigned calls, int saved_errno);
@@ -110,6 +110,7 @@ void io_mapped_forked(void);
 
 /* records.c: what changed since; `all`: also what is written seldom. */
 void io_write(struct capture_thread *t, int all);
+enum { IO_FORKED = 2 }; /* `at` in the child of a fork: 0, with counters that begin */
 void io_write_kernel(struct capture_thread *t, uint32_t at);
 void io_kernel_thread_ends(void);
 void io_kernel_tick(void); /* about once a second */
