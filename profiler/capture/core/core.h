@@ -41,8 +41,7 @@ struct thread_slot {
     char stack[HANDLER_STACK] __attribute__((aligned(64)));
 };
 
-/* start.c: starts capture and these recorders, once; 1 when it is on. `early`:
- * there is one thread, in a constructor. */
+/* start.c: capture and these recorders, once; 1: it is on. `early`: before main, one thread. */
 int capture_start(const struct recorder *const *recorders, size_t count, int early);
 
 /* config.c: 0 when no folder is named; what was wrong with other variables goes to `bad`. */

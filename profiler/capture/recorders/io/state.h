@@ -107,7 +107,6 @@ extern double io_call_ns;                  /* without its stack */
 /* mapped.c: counts what the process has touched of all mappings that are left. */
 void io_mapped_all(void);
 void io_mapped_forked(void);
-
 /* records.c: what changed since; `all`: also what is written seldom. */
 void io_write(struct capture_thread *t, int all);
 enum { IO_FORKED = 2 }; /* `at` in the child of a fork: 0, with counters that begin */
