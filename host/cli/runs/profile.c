@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -128,22 +129,32 @@ enum err profile_page(const char *folder, char path[RUN_PATH + 16], long long *b
     return report_html(folder, path, bytes);
 }
 
-/* In the child: writes the top line or the error's sentence to `fd`. */
+/* In the child: writes the top line to `fd`, before the page, which is the last thing that it
+ * leaves; then, after a new line, the error's sentence. */
 static void work(const char *folder, const struct profile_options *o, int fd)
 {
     struct model *m = NULL;
-    char text[1024] = "";
+    char text[256] = "";
     cli_signals_end_at_once();
     char page[RUN_PATH + 16];
     enum err e = profile_make(folder, o, &m);
     if (!e)
+        profile_top(folder, m, text);
+    int n = dprintf(fd, "%s\n", text);
+    if (!e)
         e = profile_page(folder, page, NULL);
     if (e)
-        snprintf(text, sizeof text, "%s", err_text());
-    else
-        profile_top(folder, m, text);
-    ssize_t n = write(fd, text, strlen(text));
+        n = dprintf(fd, "%s", err_text());
     _exit(n < 0 ? 1 : (int)e);
+}
+
+/* Which page there is: a new one is another file. 0: none. */
+static ino_t page_of(const char *folder)
+{
+    char path[RUN_PATH + 16];
+    struct stat st;
+    snprintf(path, sizeof path, "%s/report.html", folder);
+    return stat(path, &st) ? 0 : st.st_ino;
 }
 
 static enum err ended(int status, const char *text)
@@ -165,6 +176,7 @@ enum err profile_make_apart(const char *folder, const struct profile_options *o,
     size_t used = 0;
     ssize_t n;
     int fds[2], status = 0;
+    const ino_t before = page_of(folder);
     *top = 0;
     FAIL_IF(pipe(fds), ERR_FAILED, "cannot make a pipe: %s", strerror(errno));
     fflush(stdout);
@@ -187,7 +199,12 @@ enum err profile_make_apart(const char *folder, const struct profile_options *o,
     close(fds[0]);
     if (log_is_terminal()) /* what a killed child left of its progress line */
         fputs("\r\033[K", stderr);
-    TRY(ended(status, text));
+    char *error = text + strcspn(text, "\n");
+    if (*error)
+        *error++ = 0;
+    const int stopped = WIFSIGNALED(status) && cli_stop;
+    if (!stopped || page_of(folder) == before) /* else the signal came after its last act */
+        TRY(ended(status, error));
     snprintf(top, 256, "%.255s", text);
     return ERR_OK;
 }
