@@ -1,5 +1,7 @@
 /* The way into the library: its constructor and the entry points of CUDA's and NVTX's injection,
  * whichever comes first, start capture with the recorders that are listed here. */
+#include <dlfcn.h>
+
 #include "profiler/capture/core/core.h"
 #include "profiler/capture/core/stack.h"
 #include "profiler/capture/hooks/hooks.h"
@@ -29,11 +31,16 @@ static int start(int early)
     return capture_start(recorders, sizeof recorders / sizeof *recorders, early);
 }
 
-extern char __libc_single_threaded __attribute__((weak)); /* glibc 2.32 and later */
+/* glibc 2.32 and later say so. */
+static int one_thread(void)
+{
+    const char *flag = dlsym(RTLD_DEFAULT, "__libc_single_threaded");
+    return flag && *flag;
+}
 
 __attribute__((constructor)) static void loaded(void)
 {
-    start(&__libc_single_threaded && __libc_single_threaded);
+    start(one_thread());
 }
 
 /* The CUDA driver calls this inside cuInit. Never fails: the target goes on without us. */
