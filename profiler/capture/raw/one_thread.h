@@ -1,4 +1,4 @@
-/* glibc's own word for "this process has one thread" (2.36 and later). It locks nothing in malloc,
+/* glibc's own word for "this process has one thread" (2.36 to 2.41). It locks nothing in malloc,
  * stdio and mutexes while that holds, and the library's thread would end it: malloc takes 1.7 times
  * as long then. So the word is put back after that thread was made. It stays true of what glibc
  * does: the thread allocates nothing, and takes no lock that the program's thread may take. */
