@@ -67,7 +67,7 @@ def line_of(source, what):
     return next(i + 1 for i, line in enumerate(text) if f"/* line: {what} */" in line)
 
 
-SHORT = 5e-5
+SHORT = 5e-5  # seconds
 
 
 def near(a, b, slack=0.02):
@@ -101,11 +101,11 @@ def who_is_late(check, folder):
                 continue
             check.that(near(row["spent_s"], spent), f"{what}: {call} {row['spent_s']:.3f} s, own clock {spent:.3f} s")
             check.that(row["late_s"] <= row["spent_s"] + 1e-9, f"{what}: {call}: waits longer than it took")
-        waits, row = waited_for(r.stdout), lines[("Allreduce", line_of("late.c", "all"))]
-        check.that(among_the_late(row["late_rank"], waits), f"{what}: {row}, own clocks {waits}")
+        waits, row = waited_for(r.stdout), lines.get(("Allreduce", line_of("late.c", "all")))
+        check.that(row and among_the_late(row["late_rank"], waits), f"{what}: {row}, own clocks {waits}")
         received = lines.get(("Recv", line_of("late.c", "receive")))
         if truth[1]["receive"] > 0.01:
-            check.that(received["late_rank"] == 0, f"{what}: the sender is rank 0: {received}")
+            check.that(received and received["late_rank"] == 0, f"{what}: the sender is rank 0: {received}")
         pairs = {(p["from"], p["to"]): p for p in mpi["pairs"]}
         check.that(list(pairs) == [(0, 1)] and pairs[0, 1]["messages"] == 1 and near(pairs[0, 1]["mb"] * 2**20, 4000, 0),
                    f"{what}: messages {mpi['pairs']}")

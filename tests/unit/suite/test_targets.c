@@ -130,7 +130,7 @@ static void intervals_are_compared(void **state)
     }
 }
 
-/* An undecided target is no miss, and none passes for it. */
+/* An undecided target is not missed, and does not pass either. */
 static void undecided_is_said(void **state)
 {
     (void)state;
