@@ -25,9 +25,11 @@ unsigned rebind_all(const struct rebind *rows, size_t count);
 extern const struct rebind copy_rebinds[]; /* copies.c */
 extern const size_t copy_rebind_count;
 
-/* cost.c: `measure` of struct heap_allocator, given the wrappers. */
-void calls_measure(__typeof(malloc) *wrapped_malloc, __typeof(free) *wrapped_free,
-                   __typeof(memcpy) *wrapped_copy, double ns[HEAP_CALLS]);
+/* cost.c: `measure` of struct heap_allocator, given the wrappers; of malloc one before a function
+ * that allocates nothing. */
+void calls_measure(__typeof(malloc) *no_malloc, __typeof(malloc) *wrapped_no_malloc,
+                   __typeof(free) *wrapped_free, __typeof(memcpy) *wrapped_copy,
+                   double ns[HEAP_CALLS]);
 
 /* thread_hooks.c: once, before the program can change its limits. */
 void thread_hooks_setup(void);

@@ -77,7 +77,7 @@ int close_range(unsigned first, unsigned last, int flags);
     }
 DATA_CALLS(DATA)
 
-#define SEEK_CALLS(X) X(lseek, off_t) X(lseek64, off64_t) X(__lseek, off_t) X(llseek, off64_t)
+#define SEEK_CALLS(X) X(lseek, off_t) X(lseek64, off64_t) X(__lseek, off_t)
 #define SEEK(name, type)                                                                           \
     static void *next_##name;                                                                      \
     type name(int fd, type offset, int from);                                                      \
@@ -91,6 +91,9 @@ DATA_CALLS(DATA)
         return r;                                                                                  \
     }
 SEEK_CALLS(SEEK)
+/* For programs built long ago: no search by dlsym finds that of the C library. */
+off64_t llseek(int fd, off64_t offset, int from);
+extern CAPTURE_API __typeof(llseek) llseek __attribute__((alias("lseek64"), copy(lseek64)));
 
 /* Descriptors that come to be. */
 #define OPEN_CALLS(X)                                                                              \

@@ -15,6 +15,7 @@
 
 enum { NONE, MAKING, KEPT, ENDED };
 static uint32_t state;
+int one_thread_making;
 static char *flag, *program_has; /* a program may have a copy of it, which libstdc++ reads */
 static pid_t watched;            /* the program's thread */
 static uint64_t ended_at;        /* its CPU clock */
@@ -78,6 +79,7 @@ int one_thread_begin(void)
     if (!flag || look() == ENDED || get() != 1)
         return 0;
     become(MAKING);
+    one_thread_making = 1;
     return 1;
 }
 
@@ -85,6 +87,7 @@ void one_thread_keep(int was)
 {
     if (!was)
         return;
+    one_thread_making = 0;
     watched = (pid_t)syscall(SYS_gettid);
     set(1);
     become(KEPT);

@@ -31,10 +31,19 @@ def its_thread_never_allocates(check, folder):
         check.that(not any(f.damage for f in files), f"{modes}: {[f.damage for f in files]}")
 
 
+def its_heap_is_as_in_a_bare_run(check, folder):
+    program = target(folder, "one_thread", "-fno-builtin")
+    bare = run([program, "place"], timeout=300)
+    check.must(bare.returncode == 0 and len(bare.stdout.split()) == 2, f"bare: {bare}")
+    for modes in ("cpu,wait,memory,copies,python,io,locks", "cpu"):
+        done, _ = captured(folder, [program, "place"], MODES=modes)
+        check.that(done.stdout == bare.stdout, f"{modes}: first blocks at {done.stdout!r} from the heap's end, bare {bare.stdout!r}")
+
+
 if __name__ == "__main__":
     need_library()
     name, version = (os.confstr("CS_GNU_LIBC_VERSION") or "? 0").split()
     if name != "glibc" or not (2, 36) <= tuple(map(int, version.split(".")[:2])) <= (2, 41):
         print(f"skipped: {name} {version} is left as it is: the flag for one thread is kept with 2.36 to 2.41")
         sys.exit(77)
-    sys.exit(main(the_flag_is_kept, its_thread_never_allocates))
+    sys.exit(main(the_flag_is_kept, its_thread_never_allocates, its_heap_is_as_in_a_bare_run))

@@ -1,5 +1,6 @@
 /* A program of one thread. "flag" prints glibc's word for that at each step: it must be what it is
- * in a bare run. "heap" has an allocator of its own, which no thread but the program's may call. */
+ * in a bare run. "heap" has an allocator of its own, which no thread but the program's may call.
+ * "place" tells where its first blocks lie. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <iconv.h>
@@ -151,8 +152,18 @@ static void two(void)
         pthread_join(t[i], NULL);
 }
 
+/* Where the first block lies, from the heap's end: as in a bare run. */
+static int place(void)
+{
+    char *first = malloc(24), *second = malloc(24);
+    printf("%td %td\n", (char *)sbrk(0) - first, (char *)sbrk(0) - second);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc > 1 && !strcmp(argv[1], "place"))
+        return place();
     static const char *const libraries[] = {"libresolv.so.2", "libutil.so.1", "libanl.so.1"};
     void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
     of_libc = libc ? dlsym(libc, "__libc_single_threaded") : NULL;

@@ -7,7 +7,7 @@
 #include "profiler/capture/core/unwind/modules.h"
 #include "profiler/capture/recorders/heap/calls.h"
 
-#define FREE_NS     1e9     /* of CPU time on which the share is granted at the start */
+#define FREE_NS     5e8     /* of CPU time on which the share is granted at the start */
 #define AGAIN_CALLS 1000000 /* that came all the same: places bound late */
 
 static const struct heap_allocator *allocator;

@@ -13,27 +13,27 @@ void heap_set_allocator(const struct heap_allocator *a)
     allocator = a;
 }
 
+/* Weak, not by dlsym: a search in vain allocates its message, in the program's heap. */
+#define SANITIZERS(X) X(__asan_init) X(__tsan_init) X(__msan_init) X(__hwasan_init)
+#define DECLARE(name) extern char name[] __attribute__((weak, visibility("default")));
+SANITIZERS(DECLARE)
+DECLARE(_Znwm) /* C++'s operator new */
+
 static int sanitized(void)
 {
-    static const char *const entry[] = {"__asan_init", "__tsan_init", "__msan_init",
-                                        "__hwasan_init"};
-    for (size_t i = 0; i < sizeof entry / sizeof *entry; i++) {
-        if (dlsym(RTLD_DEFAULT, entry[i]))
-            return 1;
-    }
-    return 0;
+#define IS_THERE(name) name ||
+    return SANITIZERS(IS_THERE) 0;
 }
 
 /* What makes the records incomplete, as far as one can see it from here. */
 static void say_limits(struct capture_thread *t)
 {
     Dl_info a, b;
-    void *new_operator = dlsym(RTLD_DEFAULT, "_Znwm");
     if (!allocator->is_ours())
         capture_note(t, 1, "malloc",
                      "The program brings its own malloc, or this library was loaded late: "
                      "allocations are not recorded.");
-    else if (new_operator && dladdr(new_operator, &a) && dladdr(allocator->next(), &b) &&
+    else if (_Znwm && dladdr(_Znwm, &a) && dladdr(allocator->next(), &b) &&
              a.dli_fbase == b.dli_fbase)
         capture_note(t, 1, "malloc",
                      "%s serves the C++ operator new itself: what it allocates is not recorded.",
