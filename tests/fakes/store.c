@@ -15,7 +15,8 @@ uint64_t (*store_clock)(void);
 uint8_t store_enabled[64];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint8_t *buffer;
-static size_t buffer_bytes, used, records, dropped;
+static size_t buffer_bytes, used, records;
+static size_t dropped; /* atomic: a client asks for it on any thread, also while it takes a buffer */
 static uint64_t works;
 
 static long (*option_of)(const char *, long);
@@ -93,7 +94,7 @@ static void append(const void *record, size_t known, size_t length)
         store_request(&buffer, &buffer_bytes, &records);
     }
     if (!buffer || buffer_bytes < length) {
-        dropped++;
+        __atomic_fetch_add(&dropped, 1, __ATOMIC_RELAXED);
         return;
     }
     memset(buffer + used, 0x5a, length); /* what a client must not take for fields it knows */
@@ -331,9 +332,7 @@ void store_activity(const struct fake_activity *a)
 
 size_t store_dropped(void)
 {
-    size_t n = dropped;
-    dropped = 0;
-    return n;
+    return __atomic_exchange_n(&dropped, 0, __ATOMIC_RELAXED);
 }
 
 void store_flush(void)
