@@ -16,8 +16,7 @@ uint8_t store_enabled[64];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint8_t *buffer;
 static size_t buffer_bytes, used, records;
-static size_t
-    dropped; /* atomic: a client asks for it on any thread, also while it takes a buffer */
+static size_t dropped; /* atomic: clients ask on any thread, also while they take a buffer */
 static uint64_t works;
 
 static long (*option_of)(const char *, long);
