@@ -89,8 +89,7 @@ static __attribute__((constructor)) void find_next(void)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         void *f = NULL;
-#ifdef __x86_64__ /* conditions of before 2003 are others, of the same name; clockwait is of 2020  \
-                   */
+#ifdef __x86_64__ /* conditions of before 2003 are others, of the same name; clockwait is newer */
         if (strstr(rows[i].name, "cond_") && !strstr(rows[i].name, "clockwait"))
             f = dlvsym(RTLD_NEXT, rows[i].name, "GLIBC_2.3.2");
 #endif

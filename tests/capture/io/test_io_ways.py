@@ -47,6 +47,19 @@ while os.readv(fd, [room[:1000], memoryview(room)[1000:]]):
     pass
 """
 
+OLD = """
+#include <fcntl.h>
+#include <stdio.h>
+__asm__(".symver old_llseek,llseek@GLIBC_2.2.5");
+extern long long old_llseek(int fd, long long offset, int from);
+int main(void)
+{
+    int fd = open("/proc/self/exe", O_RDONLY);
+    printf("%lld\\n", old_llseek(fd, 64, SEEK_SET));
+    return fd < 0;
+}
+"""
+
 
 def moved(files, name, way):
     return round(files[name][way]["mb"] * MIB) if name in files else None
@@ -123,8 +136,20 @@ def test_others(check, folder, work):
     check.that(close_to(io["seen_read_mb"], io["kernel_read_mb"]), f"ifstream: {io['seen_read_mb']} MiB, by the kernel {io['kernel_read_mb']}")
 
 
+def test_old(check, folder):
+    """A program built long ago calls a function that no program can be linked with any more by its plain name."""
+    if os.uname().machine != "x86_64":
+        return print("skipped: llseek of old programs, of x86-64 alone")
+    program = compiled(folder, "old", OLD)
+    if not program:
+        return print("skipped: no compiler")
+    done = run(command(folder / "old_runs", "--", program), env=EXACT)
+    check.that((done.returncode, done.stdout) == (0, b"64\n"), f"llseek: {done.returncode}, {done.stdout!r} {done.stderr[-300:]!r}")
+
+
 def test(check, folder):
     work = test_c(check, folder)
+    test_old(check, folder)
     if work:
         test_others(check, folder, work)
     print(json.dumps({"run": newest(folder / "out").name if work else None}))
