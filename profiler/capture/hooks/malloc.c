@@ -183,11 +183,12 @@ static __attribute__((noinline, cold)) void *calloc_lent(size_t total)
 CAPTURE_API void *calloc(size_t count, size_t bytes)
 {
     size_t total;
-    int refused = __builtin_mul_overflow(count, bytes, &total);
-    void *lent = HEAP_UNLIKELY(one_thread_making) && !refused ? calloc_lent(total) : NULL;
-    if (HEAP_UNLIKELY(lent != NULL))
+    void *lent;
+    if (__builtin_mul_overflow(count, bytes, &total))
+        return next.calloc(count, bytes); /* which refuses */
+    if (HEAP_UNLIKELY(one_thread_making) && (lent = calloc_lent(total)))
         return lent;
-    return !refused && heap_due(total) ? calloc_due(count, bytes) : next.calloc(count, bytes);
+    return heap_due(total) ? calloc_due(count, bytes) : next.calloc(count, bytes);
 }
 
 static void *bootstrap_moved(void *p, size_t bytes)

@@ -10,7 +10,7 @@
 /* On the program's thread, all signals blocked, around the making of the library's: _begin before
  * it, _keep of its result after it. */
 int one_thread_begin(void);
-extern int one_thread_making; /* between the two */
+extern int one_thread_making; /* between the two; a variable, for calloc asks each time */
 void one_thread_keep(int was);
 /* On the library's own thread, first of all. */
 void one_thread_is_ours(void);
