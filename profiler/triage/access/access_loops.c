@@ -25,32 +25,34 @@ static int inside(int r, int c, int n)
     return x * x + y * y < radius * radius;
 }
 
-/* One voxel and view: the cells under its footprint. Parallel: 2 channels of its row; cone: source
- * 2N from the axis, detector 4N: magnification 2, so the volume fits a detector of 2N cells, halved
- * to N of double width as in the published set-up. */
-static void footprint(struct access_sink *s, int cone, int back, int n, int pixel, int view,
-                      int slice)
+/* One pixel and view: the cells under the footprint of each voxel. Parallel: 2 channels of its row;
+ * cone: source 2N from the axis, detector 4N: magnification 2, so the volume fits a detector of 2N
+ * cells, halved to N of double width as in the published set-up. */
+static void footprints(struct access_sink *s, int cone, int back, int n, int pixel, int view)
 {
     const int r = pixel / n, c = pixel % n, views = n / 2;
     const double a = M_PI * (cone ? 2.0 : 1.0) * view / views, half = 0.5 * (n - 1);
-    const double x = c - half, y = r - half, z = slice - half;
+    const double x = c - half, y = r - half;
     const double across = x * cos(a) + y * sin(a), along = y * cos(a) - x * sin(a);
     const double m = cone ? 2.0 * n / (2.0 * n - along) : 1;
-    const int64_t channel = (int64_t)floor(m * across + half), row = (int64_t)floor(m * z + half);
-    const int64_t voxel = (int64_t)pixel * n + slice;
+    const int64_t channel = (int64_t)floor(m * across + half);
 
-    read_at(s, back ? ARRAY_OUT : ARRAY_IN, voxel);
-    for (int64_t j = 0; j < (cone ? 2 : 1); j++)
-        for (int64_t i = 0; i < 2; i++) {
-            if (channel + i < 0 || channel + i >= n || row + j < 0 || row + j >= n)
-                continue;                                                   /* off the detector */
-            int64_t cell = ((int64_t)view * n + channel + i) * n + row + j; /* rows fastest */
-            read_at(s, back ? ARRAY_IN : ARRAY_OUT, cell);
-            if (!back)
-                write_at(s, ARRAY_OUT, cell);
-        }
-    if (back)
-        write_at(s, ARRAY_OUT, voxel);
+    for (int slice = 0; slice < n; slice++) {
+        const int64_t row = (int64_t)floor(m * (slice - half) + half);
+        const int64_t voxel = (int64_t)pixel * n + slice;
+        read_at(s, back ? ARRAY_OUT : ARRAY_IN, voxel);
+        for (int64_t j = 0; j < (cone ? 2 : 1); j++)
+            for (int64_t i = 0; i < 2; i++) {
+                if (channel + i < 0 || channel + i >= n || row + j < 0 || row + j >= n)
+                    continue;                                                   /* off the detector */
+                int64_t cell = ((int64_t)view * n + channel + i) * n + row + j; /* rows fastest */
+                read_at(s, back ? ARRAY_IN : ARRAY_OUT, cell);
+                if (!back)
+                    write_at(s, ARRAY_OUT, cell);
+            }
+        if (back)
+            write_at(s, ARRAY_OUT, voxel);
+    }
 }
 
 static void project(struct access_sink *s, int cone, int back, int n)
@@ -59,8 +61,7 @@ static void project(struct access_sink *s, int cone, int back, int n)
         if (!inside(pixel / n, pixel % n, n))
             continue;
         for (int view = 0; view < n / 2; view++) {
-            for (int slice = 0; slice < n; slice++)
-                footprint(s, cone, back, n, pixel, view, slice);
+            footprints(s, cone, back, n, pixel, view);
             s->step(s);
         }
     }

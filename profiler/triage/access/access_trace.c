@@ -38,10 +38,10 @@ struct meter {
     int64_t base[ACCESS_ARRAYS], previous[ACCESS_ARRAYS];
     int64_t first[2][ACCESS_ARRAYS]; /* of the last step, reads and writes; -1 none yet */
     int begun[2][ACCESS_ARRAYS];     /* in this step */
-    int32_t *last;                   /* slot + 1 of an element's last access, 0: none */
+    uint32_t *last;                  /* slot + 1 of an element's last access, 0: none */
     uint64_t *slots;                 /* 64 each */
     int32_t *tree;                   /* Fenwick, from 1: ones in a word of slots */
-    int64_t words, next;             /* of slots; the first slot that is free */
+    uint64_t words, next;            /* of slots; the first slot that is free */
     int64_t accesses, reuses, local, here;
     int64_t *distances; /* count by distance, up to the number of elements */
     int64_t elements;
@@ -49,19 +49,39 @@ struct meter {
     struct strides *all, *writes, *jumps[2]; /* of reads, of writes */
 };
 
-static void slot_flip(struct meter *m, int64_t slot, int32_t change)
+static void slot_add(struct meter *m, uint64_t slot)
 {
     m->slots[slot / 64] ^= (uint64_t)1 << slot % 64;
-    for (int64_t at = slot / 64 + 1; at <= m->words; at += at & -at)
-        m->tree[at] += change;
+    for (uint64_t at = slot / 64 + 1; at <= m->words; at += at & -at)
+        m->tree[at]++;
 }
 
-/* Ones up to this slot, which counts. */
-static int64_t slot_rank(const struct meter *m, int64_t slot)
+/* The one of a slot moves to a later one. Where their ways up the tree have met, nothing changes. */
+static void slot_move(struct meter *m, uint64_t from, uint64_t to)
 {
-    int64_t sum = __builtin_popcountll(m->slots[slot / 64] << (63 - slot % 64));
-    for (int64_t at = slot / 64; at > 0; at -= at & -at)
-        sum += m->tree[at];
+    m->slots[from / 64] ^= (uint64_t)1 << from % 64;
+    m->slots[to / 64] ^= (uint64_t)1 << to % 64;
+    uint64_t less = from / 64 + 1, more = to / 64 + 1;
+    while (less != more && (less <= m->words || more <= m->words)) {
+        if (less < more) {
+            m->tree[less]--;
+            less += less & -less;
+        } else {
+            m->tree[more]++;
+            more += more & -more;
+        }
+    }
+}
+
+/* Ones behind a slot. What lies before it is not added up. */
+static int64_t ones_behind(const struct meter *m, uint64_t slot)
+{
+    uint64_t low = slot / 64 + 1, high = (m->next - 1) / 64 + 1;
+    int64_t sum = __builtin_popcountll(m->slots[slot / 64] >> slot % 64 >> 1);
+    for (; high > low; high -= high & -high)
+        sum += m->tree[high];
+    for (; low > high; low -= low & -low)
+        sum -= m->tree[low];
     return sum;
 }
 
@@ -70,14 +90,14 @@ static void slots_close_up(struct meter *m)
 {
     for (int64_t i = 0; i < m->elements; i++)
         if (m->last[i])
-            m->last[i] = (int32_t)slot_rank(m, m->last[i] - 1);
-    memset(m->slots, 0, (size_t)m->words * sizeof *m->slots);
-    memset(m->tree, 0, (size_t)(m->words + 1) * sizeof *m->tree);
+            m->last[i] = (uint32_t)((int64_t)m->out->distinct - ones_behind(m, m->last[i] - 1));
+    memset(m->slots, 0, m->words * sizeof *m->slots);
+    memset(m->tree, 0, (m->words + 1) * sizeof *m->tree);
     m->next = 0;
     for (int64_t i = 0; i < m->elements; i++)
         m->next += m->last[i] != 0;
-    for (int64_t i = 0; i < m->next; i++)
-        slot_flip(m, i, 1);
+    for (uint64_t i = 0; i < m->next; i++)
+        slot_add(m, i);
 }
 
 static void stride_add(struct strides *t, int64_t stride)
@@ -118,16 +138,16 @@ static void measure_access(struct access_sink *s, int array, int64_t index, int 
             m->begun[write][array] = 1;
         }
     }
-    const int64_t before = m->last[element];
+    const uint32_t before = m->last[element];
     if (before) {
         m->reuses++;
-        m->distances[(int64_t)m->out->distinct - slot_rank(m, before - 1)]++;
-        slot_flip(m, before - 1, -1);
+        m->distances[ones_behind(m, before - 1)]++;
+        slot_move(m, before - 1, m->next);
     } else {
         m->out->distinct++;
+        slot_add(m, m->next);
     }
-    slot_flip(m, m->next, 1);
-    m->last[element] = (int32_t)++m->next;
+    m->last[element] = (uint32_t)++m->next;
 }
 
 static void measure_step(struct access_sink *s)
@@ -205,9 +225,9 @@ enum err access_measure(enum access_trace trace, int size, struct access *out)
         m.elements += c.extent[i];
     }
     m.last = calloc((size_t)m.elements, sizeof *m.last);
-    m.words = m.elements / 16 + 1; /* four slots for each element */
-    m.slots = calloc((size_t)m.words, sizeof *m.slots);
-    m.tree = calloc((size_t)m.words + 1, sizeof *m.tree);
+    m.words = (uint64_t)m.elements / 16 + 1; /* four slots for each element */
+    m.slots = calloc(m.words, sizeof *m.slots);
+    m.tree = calloc(m.words + 1, sizeof *m.tree);
     m.distances = calloc((size_t)m.elements + 1, sizeof *m.distances);
     m.all = calloc(1, sizeof *m.all);
     m.writes = calloc(1, sizeof *m.writes);
