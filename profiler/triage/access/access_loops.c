@@ -44,7 +44,7 @@ static void footprints(struct access_sink *s, int cone, int back, int n, int pix
         for (int64_t j = 0; j < (cone ? 2 : 1); j++)
             for (int64_t i = 0; i < 2; i++) {
                 if (channel + i < 0 || channel + i >= n || row + j < 0 || row + j >= n)
-                    continue;                                                   /* off the detector */
+                    continue; /* off the detector */
                 int64_t cell = ((int64_t)view * n + channel + i) * n + row + j; /* rows fastest */
                 read_at(s, back ? ARRAY_IN : ARRAY_OUT, cell);
                 if (!back)

@@ -56,7 +56,8 @@ static void slot_add(struct meter *m, uint64_t slot)
         m->tree[at]++;
 }
 
-/* The one of a slot moves to a later one. Where their ways up the tree have met, nothing changes. */
+/* The one of a slot moves to a later one. Where their ways up the tree have met, nothing changes.
+ */
 static void slot_move(struct meter *m, uint64_t from, uint64_t to)
 {
     m->slots[from / 64] ^= (uint64_t)1 << from % 64;
