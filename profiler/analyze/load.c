@@ -313,10 +313,14 @@ enum err analyze_run(const char *run_folder, const struct analyze_options *optio
     if (!options || !options->after_imports)
         return ERR_OK;
     struct analyze_options after = *options;
+    const double whole_s = (*out)->meta.wall_s;
     model_destroy(*out);
     *out = NULL;
     FAIL_IF(imports_s <= 0, ERR_INPUT,
             "--after imports: this recording begins with no imports of Python modules");
+    FAIL_IF(imports_s >= whole_s, ERR_INPUT,
+            "--after imports: nothing is left, the run ended with its imports after %.3g s",
+            whole_s);
     after.from_s = imports_s;
     after.after_imports = 0;
     FAIL_IF(after.until_s > 0 && after.until_s <= after.from_s, ERR_INPUT,

@@ -257,7 +257,16 @@ static void a_place_waits_for_what_it_waited_for_longest(void **state)
     assert_string_equal(own_line(APP_C, 110).waits_for, "events");
 }
 
-static const struct analyze_options part = {.from_s = 0.4, .until_s = 0.8};
+static const struct analyze_options part = {
+    .from_s = 0.4, .until_s = 0.8, .launch = {.pid = 1, .own_user_s = 1.5, .all_s = 1.5}};
+
+/* The process's CPU time until a moment, by its own account. */
+static void account(uint64_t ms, uint32_t at, uint64_t cpu_ms)
+{
+    struct trace_account a = {
+        .r = {.kind = TRACE_ACCOUNT, .time_ns = T0 + ms * MS}, .user_ns = cpu_ms * MS, .at = at};
+    stage_put(&st, 0, &a);
+}
 
 static void a_part_of_the_run_holds_what_was_in_it(void **state)
 {
@@ -265,6 +274,9 @@ static void a_part_of_the_run_holds_what_was_in_it(void **state)
     works(0, 0, 1000, 120);
     int a = stage_thread(&st, 101, "a", 0);
     SLEEPS(101, 900, 130, 800); /* from 100 to 900 ms */
+    account(1, TRACE_AT_LOAD, 100);
+    account(2, TRACE_AT_START, 200);
+    account(1000, TRACE_AT_END, 1300); /* and 200 ms until it is gone */
     stage_alloc(&st, 0, 100, stage_at(&st, AT(APP, 140)), 0x1000, 1 << 20, 1 << 20);
     stage_alloc(&st, 0, 500, stage_at(&st, AT(APP, 150)), 0x2000, 2 << 20, 2 << 20);
     stage_free(&st, 0, 600, 0x1000);
@@ -288,25 +300,61 @@ static void a_part_of_the_run_holds_what_was_in_it(void **state)
     assert_near(stage_line(m, APP_C, 150)->mem.alloc_mb, 2, 1e-9);
     assert_near(stage_line(m, APP_C, 160)->gpu_self_s, 0.07, 1e-9);
     assert_int_equal(m->totals.launches, 1);
+    assert_int_equal(m->unattributed_count, 0); /* its start and its end lie outside */
+    assert_true(isnan(m->quality.cpu_sample_coverage));
     assert_non_null(stage_item(m, "part"));
     assert_null(stage_item(m, "trace.bad_values"));
 }
 
-static void the_start_ends_with_its_imports(void **state)
+/* Ten seconds: it imports up to `start` and in [from, until), and works else; 50 ms of each
+ * `every`. */
+static void imports_and_works(uint64_t start, uint64_t from, uint64_t until, uint64_t every)
 {
-    (void)state;
     static const char *const import[] = {"<frozen importlib._bootstrap>", "/home/x/work/app.py"},
                              *const work[] = {"/home/x/work/app.py"};
     static const int in_import[] = {1000, 1}, in_work[] = {5};
-    static const struct analyze_options after = {.after_imports = 1};
     stage_meta(&st, "cwd", "/home/x/work");
     uint64_t imports = python(import, in_import, 2), works_at = python(work, in_work, 1);
-    for (uint64_t t = 10; t <= 1000; t += 10) /* a late import is not of the start */
-        stage_sample(&st, 0, t, t <= 300 || t == 900 ? imports : works_at, 10, TRACE_USER);
+    for (uint64_t t = every; t <= 10000; t += every)
+        stage_sample(&st, 0, t, t <= start || (t >= from && t < until) ? imports : works_at, 50,
+                     TRACE_USER);
     stage_close(&st, TRACE_EXIT, 0);
-    m = stage_model(&after);
-    assert_near(m->meta.from_s, 0.3, 0.02);
-    assert_near(ms(own_line("app.py", 5).cpu_ns), 690, 11);
+}
+
+static const struct analyze_options after_imports = {.after_imports = 1};
+
+static void the_start_ends_with_its_imports(void **state)
+{
+    (void)state;
+    imports_and_works(3000, 9000, 9050, 50); /* a late import is not of the start */
+    m = stage_model(&after_imports);
+    assert_near(m->meta.from_s, 3, 0.06);
+    assert_near(ms(own_line("app.py", 5).cpu_ns), 6950, 51);
+}
+
+static void imports_of_the_end_are_not_of_the_start(void **state)
+{
+    (void)state;
+    imports_and_works(6000, 9500, 10001, 50); /* the interpreter imports as it ends */
+    m = stage_model(&after_imports);
+    assert_near(m->meta.from_s, 6, 0.06);
+    assert_near(ms(own_line("app.py", 5).cpu_ns), 3450, 51);
+}
+
+static void a_start_that_waits_for_a_cpu_ends_with_its_imports(void **state)
+{
+    (void)state;
+    imports_and_works(3000, 0, 0, 500);
+    m = stage_model(&after_imports);
+    assert_near(m->meta.from_s, 3, 0.11); /* a sample stands for up to 100 ms behind it */
+}
+
+static void a_run_that_only_imports_says_so(void **state)
+{
+    (void)state;
+    imports_and_works(10000, 0, 0, 50);
+    assert_int_equal(analyze_run(stage_folder, &after_imports, &m), ERR_INPUT);
+    assert_non_null(strstr(err_text(), "--after imports: nothing is left"));
 }
 
 static void recursion_is_once_on_a_path_of_own_lines(void **state)
@@ -335,6 +383,9 @@ int main(void)
         TEST(a_place_waits_for_what_it_waited_for_longest),
         TEST(a_part_of_the_run_holds_what_was_in_it),
         TEST(the_start_ends_with_its_imports),
+        TEST(imports_of_the_end_are_not_of_the_start),
+        TEST(a_start_that_waits_for_a_cpu_ends_with_its_imports),
+        TEST(a_run_that_only_imports_says_so),
         TEST(recursion_is_once_on_a_path_of_own_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

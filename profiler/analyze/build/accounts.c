@@ -48,7 +48,7 @@ static enum err row(struct run *r, const struct account *a, const char *name,
     double user = to.user > from.user ? to.user - from.user : 0,
            sys = to.sys > from.sys ? to.sys - from.sys : 0,
            all = to.user + to.sys - from.user - from.sys;
-    if (!to.known || !from.known || all <= 0 || a->thread < 0)
+    if (!to.known || to.left_out || !from.known || all <= 0 || a->thread < 0)
         return ERR_OK;
     user *= all / (user + sys); /* the parts are estimates: one of them may have shrunk */
     sys = all - user;
@@ -85,8 +85,7 @@ static enum err threads_row(struct run *r, const struct account *a)
 {
     struct cpu_moment to = a->at[TRACE_AT_END], from = to, start = a->at[TRACE_AT_START];
     double all = to.user + to.sys - start.user - start.sys, rest = all - a->threads_ns, unused = 0;
-    if (!start.known || !a->others || r->options->from_s > 0 || r->options->until_s > 0 ||
-        rest < THREADS_LEAST * all)
+    if (!start.known || !a->others || build_of_part(r) || rest < THREADS_LEAST * all)
         return ERR_OK;
     from.sys -= rest;
     return row(r, a, threads, from, to, &unused);
@@ -97,7 +96,7 @@ enum err build_accounts(struct run *r)
     const struct analyze_launch *l = &r->options->launch;
     double unused = 0;
     const struct cpu_moment end = {1e9 * l->own_user_s, 1e9 * l->own_system_s,
-                                   l->own_user_s + l->own_system_s > 0};
+                                   l->own_user_s + l->own_system_s > 0, 0};
     for (size_t i = 0; i < r->accounts.count && r->has_cpu; i++) {
         const struct account *a = &r->accounts.items[i];
         if (a->at[TRACE_AT_LOAD].known) {
@@ -108,7 +107,7 @@ enum err build_accounts(struct run *r)
             TRY(row(r, a, startup, (struct cpu_moment){.known = 1}, a->at[TRACE_AT_START],
                     &r->startup_ns));
         TRY(threads_row(r, a));
-        if (a->pid == l->pid && a->ended && !a->execs)
+        if (a->pid == l->pid && a->ended && !a->execs && !a->at[TRACE_AT_END].left_out)
             TRY(row(r, a, shutdown, a->at[TRACE_AT_END], end, &r->shutdown_ns));
     }
     return ERR_OK;

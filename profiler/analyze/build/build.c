@@ -176,11 +176,6 @@ enum err build_process(struct run *r, struct image *im)
     return ERR_OK;
 }
 
-static int part_of_run(const struct run *r)
-{
-    return r->options->from_s > 0 || r->options->until_s > 0;
-}
-
 static enum err write_threads(struct image *im)
 {
     struct run *r = im->run;
@@ -197,14 +192,14 @@ static enum err write_threads(struct image *im)
         }
         if (r->has_wait)
             row->wait_s = seconds(t->wait);
-        if (t->ended && !part_of_run(r)) { /* the kernel counts the whole run */
+        if (t->ended && !build_of_part(r)) { /* the kernel counts the whole run */
             row->kernel_cpu_s = seconds(t->kernel_ns);
             if (r->has_cpu && t->kernel_ns > 0 && !t->recorder)
                 row->coverage = (t->user + t->sys) / t->kernel_ns;
         }
-        if (t->ended && t->recorder && !part_of_run(r))
+        if (t->ended && t->recorder && !build_of_part(r))
             r->q.recorder_ns += t->kernel_ns;
-        if (t->ended && !t->recorder && !part_of_run(r)) {
+        if (t->ended && !t->recorder && !build_of_part(r)) {
             r->q.sampled += t->user + t->sys;
             r->q.by_kernel += t->kernel_ns;
         }
@@ -311,7 +306,7 @@ static enum err build_meta(struct run *r)
     m->meta.tool_version = run_text(r, o->tool_version);
     m->meta.wall_s = seconds((double)(r->last - r->origin));
     m->meta.absolute_paths = o->absolute_paths;
-    if (part_of_run(r)) {
+    if (build_of_part(r)) {
         m->meta.from_s = o->from_s;
         m->meta.until_s = o->from_s + m->meta.wall_s;
     }

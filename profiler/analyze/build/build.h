@@ -37,6 +37,12 @@ enum err build_own(struct run *r); /* the call tree of own code, with the critic
 enum err build_quality(struct run *r);
 enum err source_texts(struct run *r); /* texts of lines */
 
+/* Only seconds of the run are asked for: the accounts of the whole say nothing of them. */
+static inline int build_of_part(const struct run *r)
+{
+    return r->options->from_s > 0 || r->options->until_s > 0;
+}
+
 struct model_cpu cpu_of(const struct run *r, const struct costs *s);
 
 static inline double seconds(double ns)

@@ -348,7 +348,7 @@ enum err build_io(struct run *r)
         return ERR_OK;
     TRY(add_up(r));
     TRY(scale_places(r));
-    if (!(r->options->from_s > 0) && !(r->options->until_s > 0)) {
+    if (!build_of_part(r)) {
         io->kernel_read_mb = megabytes(run->kernel[0]);
         io->kernel_write_mb = megabytes(run->kernel[1]);
         io->seen_read_mb = megabytes(run->seen[0]);

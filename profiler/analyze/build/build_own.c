@@ -171,7 +171,8 @@ static int main_thread(const struct run *r, double t, const int *mains)
 static enum err follow(struct walk *w, const int *mains)
 {
     struct run *r = w->r;
-    int starting = 0, importing = 0;
+    int starting = 0, working = 0; /* moments; of others, as before a CPU was free, none is known */
+    double imported_s = 0;         /* what the interpreter imports as it ends is not of the start */
     for (int i = 0; i < MOMENTS; i++) {
         uint64_t t = (uint64_t)((i + 0.5) * w->step);
         TRY(look(w, t));
@@ -181,10 +182,12 @@ static enum err follow(struct walk *w, const int *mains)
         if (!root && last && last->end && t >= last->end && t - last->end < GAP_NS)
             root = last;
         const char *kind = root ? r->own.items[root->own].kind : "none";
-        importing |= !strcmp(kind, "import");
         starting += !strcmp(kind, "import") || !strcmp(kind, "run");
-        if (importing && starting > i / 2 && !strcmp(kind, "import"))
-            r->imports_s = seconds((double)t + w->step);
+        working += !strcmp(kind, "code");
+        if (!strcmp(kind, "import") && starting > working)
+            imported_s = seconds((double)t + w->step);
+        if (!strcmp(kind, "code"))
+            r->imports_s = imported_s;
         const struct doing of_last = {.at = root, .part = 1};
         const struct doing *d = root && root != last ? &w->threads[row] : &of_last;
         if (root && (computes(root) || root->waits == WAITS_SLEEP || root->waits == WAITS_DEVICE))
@@ -192,6 +195,7 @@ static enum err follow(struct walk *w, const int *mains)
         else if (!give_to_others(w, root) && root)
             give_both(w, d);
     }
+    r->imports_s = r->imports_s > 0 ? r->imports_s : imported_s;
     return ERR_OK;
 }
 

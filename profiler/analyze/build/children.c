@@ -83,7 +83,7 @@ static const char *effect(struct run *r)
     const struct analyze_launch *l = &r->options->launch;
     double missing = l->all_s - seconds(r->total.user + r->total.sys + r->q.recorder_ns);
     char text[200];
-    if (!r->has_cpu || l->left_running || !(missing >= 0.01))
+    if (!r->has_cpu || l->left_running || build_of_part(r) || !(missing >= 0.01))
         return "Their time and memory are missing.";
     snprintf(text, sizeof text,
              "Their time and memory are missing: the kernel counted %.2f s of CPU time for the run "

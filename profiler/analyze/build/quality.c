@@ -444,7 +444,7 @@ enum err build_quality(struct run *r)
     }
     const struct analyze_launch *launch = &r->options->launch;
     const double program_s = launch->all_s - seconds(r->q.recorder_ns);
-    if (program_s > 0 && !launch->left_running && r->has_cpu)
+    if (program_s > 0 && !launch->left_running && r->has_cpu && !build_of_part(r))
         q->cpu_sample_coverage = seconds(cpu) / program_s;
     else if (r->q.by_kernel > 0 && r->has_cpu)
         q->cpu_sample_coverage = r->q.sampled / r->q.by_kernel;

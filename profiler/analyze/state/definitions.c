@@ -195,7 +195,8 @@ static enum err account(struct image *im, const struct trace_account *a)
     if (a->at > TRACE_AT_END || a->user_ns > 1ull << 53 || a->system_ns > 1ull << 53)
         im->run->q.bad_values++;
     else
-        im->account.at[a->at] = (struct cpu_moment){(double)a->user_ns, (double)a->system_ns, 1};
+        im->account.at[a->at] = (struct cpu_moment){(double)a->user_ns, (double)a->system_ns, 1,
+                                                    image_left_out(im, a->r.time_ns)};
     return ERR_OK;
 }
 

@@ -150,7 +150,7 @@ struct run_device {
 
 struct cpu_moment { /* the process's CPU time until then, ns */
     double user, sys;
-    int known;
+    int known, left_out; /* left_out: not in the part of the run that is asked for */
 };
 struct account {                   /* of one process image */
     int pid, execs, ended, thread; /* thread: row of its main thread, -1 none */

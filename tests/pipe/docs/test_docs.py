@@ -105,7 +105,8 @@ def place(folder, runs):
         (folder / "build" / program.name).symlink_to(program)
     (folder / "tests/data").symlink_to(DATA)
     for name in ("reconstruct", "recon", "train", "solver"):
-        (folder / f"{name}.py").write_text("print(sum(i * i for i in range(300000)))\n")
+        # imports of several samples, for --after imports
+        (folder / f"{name}.py").write_text("import asyncio, unittest.mock\nprint(sum(i * i for i in range(300000)))\n")
     (folder / "load.py").write_text(re.search(r"```python\n(.*?)```", (ROOT / "docs/howto/slow-loader.md").read_text(), re.S)[1])
     geometry = {"geometry": "parallel", "sinogram_shape": [8, 16, 16], "angles": [i / 3 for i in range(8)]}
     (folder / "g.json").write_text(json.dumps(geometry))
