@@ -2,7 +2,7 @@
 
 TP_CONTAINER_PARTS=cuda,test,nsys names what is tested besides the images for the CPU; TP_CONTAINER_ARCH the GPUs that the image
 with CUDA is for, of TP_CUDA_ARCH; TP_CONTAINER_CUDA12=no leaves the build for CUDA 12 out (1.4 GB to fetch);
-TOMOPROF_BUILD_TYPE=Quick compiles at -O1, in three quarters of the time."""
+TOMOPROF_BUILD_TYPE=Quick compiles at -O0, kernels of CUDA at -O1, in half the time."""
 
 import json
 import os
