@@ -36,6 +36,7 @@ SelectTypeParameters=CR_Core
 SwitchType=switch/none
 ReturnToService=2
 MpiDefault=pmix
+FirstJobId={job}
 SchedulerParameters=batch_sched_delay=0,sched_min_interval=0
 NodeName={host} NodeAddr=127.0.0.1 CPUs=4 Boards=1 SocketsPerBoard=1 CoresPerSocket=4 ThreadsPerCore=1 RealMemory=1000 State=UNKNOWN
 SlurmdParameters=config_overrides
@@ -91,7 +92,8 @@ def slurm(folder):
     host = socket.gethostname().split(".")[0]
     conf = folder / "slurm.conf"
     port, slurmd = free_ports(2)
-    conf.write_text(CONF.format(host=host, port=port, slurmd=slurmd, folder=folder))
+    conf.write_text(CONF.format(host=host, port=port, slurmd=slurmd, folder=folder,
+                                job=random.randrange(1, 60000000)))  # PMIx and Open MPI name what all on a machine share by it
     (folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
     env = {**os.environ, "SLURM_CONF": str(conf), "PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"}
     quiet = {"env": env, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}  # they write logs
