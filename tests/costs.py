@@ -15,11 +15,13 @@ def tests_of(build):
         properties = {p["name"]: p["value"] for p in test["properties"]}
         if "command" in test:
             yield (test["name"], properties.get("LABELS", ["none"])[0], test["command"], properties.get("ENVIRONMENT", []),
-                   properties.get("WORKING_DIRECTORY"))
+                   properties.get("ENVIRONMENT_MODIFICATION", []), properties.get("WORKING_DIRECTORY"))
 
 
-def run(command, environment, folder):
+def run(command, environment, first, folder):
     values = dict(os.environ, **dict(line.split("=", 1) for line in environment))
+    for name, path in (line.split("=path_list_prepend:", 1) for line in first if line):
+        values[name] = f"{path}:{values[name]}"
     began = time.monotonic()
     process = subprocess.Popen(command, env=values, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     output = process.stdout.read()
@@ -35,10 +37,10 @@ def main():
     words.add_argument("-L", dest="label", default="", help="tests with a label that matches")
     words = words.parse_args()
     rows, failed = [], 0
-    for name, label, command, environment, folder in tests_of(words.build):
+    for name, label, command, environment, first, folder in tests_of(words.build):
         if not re.search(words.wanted, name) or re.search(words.unwanted, name) or not re.search(words.label, label):
             continue
-        code, cpu, wall, output = run(command, environment, folder)
+        code, cpu, wall, output = run(command, environment, first, folder)
         result = {0: "passed", 77: "skipped"}.get(code, "FAILED")
         if result == "FAILED":
             failed += 1
