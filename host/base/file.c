@@ -1,7 +1,9 @@
 /* Files that appear under their name only when complete; temporaries are removed by signal handlers
  * too. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -45,6 +47,31 @@ void outfile_remove_temporaries(void)
         if (path)
             unlink(path);
     }
+}
+
+static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *f)
+{
+    (void)st, (void)flag, (void)f;
+    return remove(path);
+}
+
+void outfile_remove_begun(const char *folder, const char *name, long process)
+{
+    char of[40], path[8192];
+    const size_t before = name ? strlen(name) : 0;
+    const int n = snprintf(of, sizeof of, ".%ld.", process);
+    DIR *d = opendir(folder);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        const char *at =
+            name && strncmp(e->d_name, name, before) ? NULL : strstr(e->d_name + before, of);
+        if (!at || (name && at != e->d_name + before) ||
+            strcmp(at + n + strspn(at + n, "0123456789."), "tmp") != 0)
+            continue;
+        snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+        nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    }
+    if (d)
+        closedir(d);
 }
 
 /* path.PID.N.tmp, registered before it exists: a signal may come right after. NULL: no memory. */

@@ -33,6 +33,10 @@ enum err outfile_write(struct outfile *f, const void *data, size_t bytes);
  * process. */
 void outfile_remove_temporaries(void);
 
+/* What another process, which has ended and could not do so, had begun to write in this folder:
+ * NAME.PROCESS.tmp and NAME.PROCESS.N.tmp, files and trees; `name` NULL: of any name. */
+void outfile_remove_begun(const char *folder, const char *name, long process);
+
 /* Opens a regular file for reading. Refused at once, with a sentence that says what it is: a
  * folder, a pipe (which could block for ever), a socket, a device. */
 enum err file_open(const char *path, FILE **f);

@@ -1,7 +1,5 @@
 /* The work of a command in a child process, and its answer through a pipe. */
-#include <dirent.h>
 #include <errno.h>
-#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +7,7 @@
 #include <unistd.h>
 
 #include "host/store/exchange/apart.h"
+#include "host/base/file.h"
 #include "host/base/log.h"
 #include "host/base/memory.h"
 #include "host/cli/cli.h"
@@ -32,30 +31,13 @@ static void answer(int fd, enum err (*work)(char **), char **word)
     _exit(write(fd, &a, sizeof a) != sizeof a);
 }
 
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *f)
-{
-    (void)st, (void)flag, (void)f;
-    return remove(path);
-}
-
-/* OUT.CHILD.tmp and OUT.CHILD.N.tmp: what a child that crashed had begun to write. */
+/* What a child that crashed had begun to write beside `out`. */
 static void remove_begun(const char *out, pid_t child)
 {
-    char folder[4096], begin[512], path[8192];
+    char folder[4096];
     const char *slash = strrchr(out, '/');
     snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - out) + 1 : 1, slash ? out : ".");
-    const int n = snprintf(begin, sizeof begin, "%s.%ld.", slash ? slash + 1 : out, (long)child);
-    DIR *d = opendir(folder);
-    for (struct dirent *e; d && n < (int)sizeof begin && (e = readdir(d));) {
-        const size_t length = strlen(e->d_name);
-        if (strncmp(e->d_name, begin, (size_t)n) != 0 || length < 4 ||
-            strcmp(e->d_name + length - 4, ".tmp") != 0)
-            continue;
-        snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
-        nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-    }
-    if (d)
-        closedir(d);
+    outfile_remove_begun(folder, slash ? slash + 1 : out, (long)child);
 }
 
 static enum err read_answer(int fd, char **word, const char *out, pid_t child)

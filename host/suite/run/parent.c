@@ -240,8 +240,15 @@ static void run_child(struct child_rows *c, const struct suite_plan *o, FILE *lo
     }
     if (o->bench || o->traced)
         argv[n] = o->bench ? "--bench" : "--traced";
-    struct child_process p = {argv,    o->environment, fileno(log), o->timeout_s,
-                              o->stop, on_line,        on_tick,     c};
+    struct child_process p = {.argv = argv,
+                              .environment = o->environment,
+                              .log_fd = fileno(log),
+                              .timeout_s = o->timeout_s,
+                              .folder = o->previews,
+                              .stop = o->stop,
+                              .on_line = on_line,
+                              .on_tick = on_tick,
+                              .context = c};
     enum process_end end;
     int end_number;
     if (process_run(&p, &end, &end_number))

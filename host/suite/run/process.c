@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "host/base/clock.h"
+#include "host/base/file.h"
 #include "host/suite/run/process.h"
 
 #define TICK_MS        100
@@ -124,6 +125,8 @@ enum err process_run(const struct child_process *p, enum process_end *end, int *
         kill(-pid, SIGKILL);
         waitpid(pid, &status, 0);
     }
+    if (!e && p->folder && *end != PROCESS_EXITED)
+        outfile_remove_begun(p->folder, NULL, (long)pid);
     close(fds[0]);
     return e;
 }
