@@ -39,8 +39,7 @@ struct analyze_options {
 
 /* `run_folder` holds trace/ (or is it). ERR_INPUT without any readable trace file, without imports
  * where after_imports asks for them or with nothing behind them, and where the run ended before
- * from_s; else a model, and its
- * quality says what is missing. */
+ * from_s; else a model, and its quality says what is missing. */
 enum err analyze_run(const char *run_folder, const struct analyze_options *options,
                      struct model **out);
 
