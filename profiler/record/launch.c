@@ -18,6 +18,7 @@
 #include "host/base/clock.h"
 #include "host/base/file.h"
 #include "host/base/log.h"
+#include "profiler/record/job_stop.h"
 #include "profiler/record/record.h"
 #include "profiler/record/witness.h"
 
@@ -180,8 +181,8 @@ static void let_go(void)
     close(null);
 }
 
-/* A program that stops itself stops us too, so that the shell sees it; continued by the terminal,
- * it is continued by us as well. */
+/* A program that stops itself stops us too, so that the shell sees it; whoever continues one of the
+ * two continues both. */
 static void stop_too(void)
 {
     siginfo_t info = {0};
@@ -189,8 +190,7 @@ static void stop_too(void)
     if (waitid(P_PID, (id_t)program, &info, WSTOPPED | WNOHANG | WNOWAIT) || !info.si_pid)
         return;
     waitid(P_PID, (id_t)program, &info, WSTOPPED | WNOHANG);
-    raise(SIGSTOP);
-    kill(program, SIGCONT);
+    job_stop_with(program);
 }
 
 static void add_account(struct record_end *out, const struct rusage *use)

@@ -103,6 +103,38 @@ def a_stopped_program_stops_the_launcher(check, folder):
     check.that(p.returncode == 5, f"exit {p.returncode}")
 
 
+STOPPED = """
+import os, signal, sys, time
+conts = []
+signal.signal(signal.SIGCONT, lambda *_: conts.append(1))
+if sys.argv[1] == "alone":
+    os.setpgid(0, 0)  # a signal to the launcher's group does not reach it
+child = os.fork()
+if child == 0:
+    while open(f"/proc/{os.getppid()}/stat").read().rsplit(")", 1)[1].split()[0] != "T":
+        time.sleep(0.01)
+    time.sleep(0.2)
+    os.kill(os.getppid(), signal.SIGKILL if sys.argv[1] == "killed" else signal.SIGCONT)
+    os._exit(0)
+for _ in range(int(sys.argv[2])):
+    os.kill(os.getpid(), signal.SIGSTOP)
+os.waitpid(child, 0)
+print("continued", len(conts))
+"""
+
+
+def a_program_that_others_continue_goes_on(check, folder):
+    """By its own number, which is all that they know of it. One that is killed while it is stopped ends."""
+    for how, code, said in (("group", 0, b"continued 1\n"), ("alone", 0, b"continued 1\n"), ("killed", -signal.SIGKILL, b"")):
+        program = [sys.executable, "-c", STOPPED, how, "1"]
+        bare = run(program)
+        p = subprocess.Popen(recorded(folder, *program), stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        out, _ = p.communicate(timeout=300)
+        check.that((bare.returncode, bare.stdout) == (code, said), f"{how}, bare: {bare}")
+        check.that(out == said, f"{how}: {out}")
+        check.that(p.returncode in (code, 128 - code), f"{how}: exit {p.returncode}")
+
+
 def pipes_end_when_the_program_ends_them(check, folder):
     """Nobody but the program holds the other end."""
     feeder = subprocess.Popen(["yes"], stdout=subprocess.PIPE)
@@ -396,7 +428,7 @@ def an_interrupt_during_the_analysis_keeps_the_recording(check, folder):
 
 need_library()
 main(the_exit_status_is_the_programs, signals_reach_the_program, ignored_signals_stay_ignored, a_terminals_interrupt_comes_once,
-     a_stopped_program_stops_the_launcher, pipes_end_when_the_program_ends_them, standard_input_arrives,
+     a_stopped_program_stops_the_launcher, a_program_that_others_continue_goes_on, pipes_end_when_the_program_ends_them, standard_input_arrives,
      the_environment_is_kept, odd_names_work, options_end_at_the_program, wrong_calls_run_nothing,
      what_cannot_be_seen_is_said, what_cannot_load_the_library_starts_without_it,
      a_program_of_musl_runs_as_it_would, a_daemon_gives_up_its_rights,
