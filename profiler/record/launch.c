@@ -181,8 +181,8 @@ static void let_go(void)
     close(null);
 }
 
-/* A program that stops itself stops us too, so that the shell sees it; whoever continues one of the
- * two continues both. */
+/* A program that stops itself stops us too, so that the shell sees it. SIGCONT to one of the two
+ * continues both. */
 static void stop_too(void)
 {
     siginfo_t info = {0};

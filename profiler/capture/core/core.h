@@ -93,28 +93,14 @@ void process_made(enum trace_process_op op, pid_t child, const char *path);
 /* Before another program takes this process over; when that fails, process_return of its result. */
 int process_leave(const char *path);
 void process_return(int left);
+/* Around PTRACE_TRACEME, which lets the parent see each signal of this thread. begin is 0: not
+ * sampled, so there is nothing to do after the call. */
+int process_traced_begin(void);
+void process_traced_end(int traced); /* 0: the call failed */
 /* Around calls that the kernel refuses to a process with more than one thread. */
 int process_alone(void);
 void process_alone_end(int alone);
 /* The program has one thread and counts its threads. 1: ours was among them, and is gone. */
 int process_counted(void);
-
-/* signals.c */
-int signals_mask(int how, const sigset_t *set, sigset_t *old); /* the real one */
-int signals_choose(int wanted);                                /* a free signal, 0 none */
-int signals_install(int number, void (*handler)(int, siginfo_t *, void *));
-void signals_thread(struct thread_slot *s); /* lets the signal through on the calling thread */
-void signals_hold(int on);                  /* blocks it there around a fork */
-void signals_leave(int leaving);            /* before exec: the mask as the target wants it */
-void signals_withdraw(void);                /* the number is the target's alone from now on */
-void signals_return(void);                  /* ... and not any longer */
-void signals_foreign(struct thread_slot *s, siginfo_t *info, void *context); /* not the sampler's */
-/* What the target does with the sampler's number. */
-int signals_is_ours(int number);
-void signals_set_action(const struct sigaction *act, struct sigaction *old);
-int signals_set_mask(int (*real)(int, const sigset_t *, sigset_t *), int how, const sigset_t *set,
-                     sigset_t *old);
-void signals_set_stack(const stack_t *stack); /* the target gives this thread a stack for signals */
-const sigset_t *signals_without(const sigset_t *set, sigset_t *room); /* a set to wait for */
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "profiler/capture/core/filter.h"
 #include "profiler/capture/core/poll_thread.h"
+#include "profiler/capture/core/signals.h"
 #include "profiler/capture/raw/system.h"
 
 #define QUIET_NS 100000000u /* for other threads to leave the library */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "profiler/capture/core/poll_thread.h"
+#include "profiler/capture/core/signals.h"
 #include "profiler/capture/core/thread_poll.h"
 #include "profiler/capture/raw/one_thread.h"
 #include "profiler/capture/raw/safe_read.h"

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "profiler/capture/core/poll_thread.h"
+#include "profiler/capture/core/signals.h"
 #include "profiler/capture/raw/system.h"
 
 static int ended;     /* 1: one thread is at it or has done it */
@@ -230,6 +231,28 @@ void process_return(int left)
         trace_finish(&capture.writer, TRACE_RUNNING, 0);
     }
     errno = saved;
+}
+
+int process_traced_begin(void)
+{
+    struct thread_slot *s = thread_self();
+    if (!capture.on || !capture_is_here() || !s || s->given_up)
+        return 0;
+    recorders_thread_lost(s);
+    return 1;
+}
+
+void process_traced_end(int traced)
+{
+    struct thread_slot *s = thread_self();
+    struct capture_thread *t = capture_enter();
+    if (!t)
+        return;
+    if (!traced || signals_choose_traced(s))
+        recorders_thread_traced(t, traced);
+    else
+        trace_lost(&capture.writer, TRACE_LOST_THREADS, 1);
+    capture_leave(t, TRACE_PART_WRITER, 0);
 }
 
 static int end_in_time(void)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "profiler/capture/core/core.h"
+#include "profiler/capture/core/signals.h"
 #include "profiler/capture/raw/system.h"
 
 typedef int (*sigaction_fn)(int, const struct sigaction *, struct sigaction *);
@@ -122,6 +123,20 @@ void signals_withdraw(void)
     real_sigaction(installed, &ignore, NULL);
     real_sigaction(installed, &theirs, NULL);
     installed = 0;
+}
+
+/* Takes SIGPROF instead, where the calling thread is the only one and the program does not use
+ * SIGPROF. 1: that is the number now. */
+int signals_choose_traced(struct thread_slot *s)
+{
+    if (installed == SIGPROF)
+        return 1;
+    if (!installed || thread_count() != 1 || !is_free(SIGPROF))
+        return 0;
+    signals_withdraw();
+    s->blocked = 0;
+    capture.config.signal = SIGPROF;
+    return !signals_install(SIGPROF, installed_handler);
 }
 
 void signals_return(void)

@@ -7,6 +7,7 @@
 
 #include "profiler/capture/core/filter.h"
 #include "profiler/capture/core/poll_thread.h"
+#include "profiler/capture/core/signals.h"
 #include "profiler/capture/raw/system.h"
 
 static void find_library(struct capture_config *c)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "profiler/capture/core/core.h"
+#include "profiler/capture/core/signals.h"
 #include "profiler/capture/hooks/hooks.h"
 #include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders/io/io.h"

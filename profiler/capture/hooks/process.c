@@ -1,10 +1,12 @@
-/* Functions that make processes, end this one, or need it to have one thread: fork, posix_spawn,
- * _exit, quick_exit, unshare, setns, setuid and its like. */
+/* Functions that make processes, end this one, have it traced, or need it to have one thread: fork,
+ * posix_spawn, _exit, quick_exit, ptrace, unshare, setns, setuid and its like. */
 #include <errno.h>
 #include <grp.h>
 #include <sched.h>
 #include <spawn.h>
+#include <stdarg.h>
 #include <stdlib.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -76,6 +78,26 @@ CAPTURE_API void quick_exit(int status)
     process_quick(status);
     ((void (*)(int))raw_next(&next, "quick_exit"))(status);
     __builtin_unreachable();
+}
+
+CAPTURE_API long ptrace(enum __ptrace_request request, ...)
+{
+    static void *next;
+    va_list list;
+    void *word[3];
+    va_start(list, request);
+    for (int i = 0; i < 3; i++)
+        word[i] = va_arg(list, void *);
+    va_end(list);
+    int begun = request == PTRACE_TRACEME && process_traced_begin();
+    long r = ((long (*)(enum __ptrace_request, ...))raw_next(&next, "ptrace"))(request, word[0],
+                                                                               word[1], word[2]);
+    if (begun) {
+        int saved = errno;
+        process_traced_end(r == 0);
+        errno = saved;
+    }
+    return r;
 }
 
 /* Of a process with one thread, which ours would make two: unshare and setns refuse then, and libc

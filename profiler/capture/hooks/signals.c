@@ -5,6 +5,7 @@
 
 #include "profiler/capture/core/core.h"
 #include "profiler/capture/core/filter.h"
+#include "profiler/capture/core/signals.h"
 #include "profiler/capture/hooks/hooks.h"
 #include "profiler/capture/raw/system.h"
 

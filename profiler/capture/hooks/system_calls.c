@@ -1,7 +1,8 @@
 /* syscall() and prctl: the ways to a filter of system calls (libseccomp takes them), to the
  * sampler's signal past sigaction (Chromium sets all signals to their defaults between fork and
- * exec), to futexes and queues of requests, and to what the kernel refuses to a process with two
- * threads. A program that uses the instruction itself passes by (core/filter.c notices most). */
+ * exec), to futexes and queues of requests, to what the kernel refuses to a process with two
+ * threads, to a tracer, and to a processor's counter that ends the program (PR_SET_TSC). A program
+ * that uses the instruction itself passes by (core/filter.c notices most). */
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <signal.h>
@@ -9,10 +10,12 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 
 #include "profiler/capture/core/core.h"
 #include "profiler/capture/core/filter.h"
+#include "profiler/capture/core/signals.h"
 #include "profiler/capture/hooks/hooks.h"
 #include "profiler/capture/raw/system.h"
 
@@ -71,14 +74,18 @@ long filter_hook_rare(long number, long a, long b, long c, long d, long e, long 
     }
     if (number == SYS_rt_sigaction && d == 8 && (a == SIGSYS || signals_is_ours((int)a)))
         return set_action((int)a, (const struct kernel_action *)b, (struct kernel_action *)c);
+    int traced = number == SYS_ptrace && a == PTRACE_TRACEME && process_traced_begin();
     int alone = (number == SYS_unshare || number == SYS_setns) && process_alone();
     int begun = is_filter(number, a, b, c) && filter_begin();
     long r = next(number, a, b, c, d, e, f);
-    if (alone) {
-        int saved = errno;
+    int saved = errno;
+    if (alone)
         process_alone_end(alone);
-        errno = saved;
-    }
+    if (traced)
+        process_traced_end(r == 0);
+    if (number == SYS_prctl && a == PR_SET_TSC && r == 0)
+        raw_clock_check();
+    errno = saved;
     if (r && begun)
         filter_refused();
     return r;
@@ -88,10 +95,10 @@ long filter_hook_rare(long number, long a, long b, long c, long d, long e, long 
  * compiler's jump would write the last argument back to its place on the stack, which is the
  * caller's own where it gave fewer. */
 #ifdef __x86_64__
-_Static_assert(SYS_rt_sigaction == 13 && SYS_prctl == 157 && SYS_futex == 202 &&
-                   SYS_io_getevents == 208 && SYS_unshare == 272 && SYS_setns == 308 &&
-                   SYS_seccomp == 317 && SYS_io_pgetevents == 333 && SYS_io_uring_setup == 425 &&
-                   SYS_io_uring_register == 427,
+_Static_assert(SYS_rt_sigaction == 13 && SYS_ptrace == 101 && SYS_prctl == 157 &&
+                   SYS_futex == 202 && SYS_io_getevents == 208 && SYS_unshare == 272 &&
+                   SYS_setns == 308 && SYS_seccomp == 317 && SYS_io_pgetevents == 333 &&
+                   SYS_io_uring_setup == 425 && SYS_io_uring_register == 427,
                "written into the instructions below");
 __asm__(".text\n"
         ".globl syscall\n"
@@ -99,6 +106,8 @@ __asm__(".text\n"
         "syscall:\n"
         ".cfi_startproc\n"
         "cmpq $13, %rdi\n"
+        "je filter_hook_rare\n"
+        "cmpq $101, %rdi\n"
         "je filter_hook_rare\n"
         "cmpq $157, %rdi\n"
         "je filter_hook_rare\n"
@@ -129,7 +138,8 @@ long hook_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
     call_fn *next = (call_fn *)__atomic_load_n(&filter_hook_next, __ATOMIC_RELAXED);
     if (__builtin_expect(!next || number == SYS_rt_sigaction || number == SYS_prctl ||
-                             number == SYS_unshare || number == SYS_setns || number == SYS_seccomp,
+                             number == SYS_ptrace || number == SYS_unshare || number == SYS_setns ||
+                             number == SYS_seccomp,
                          0))
         return filter_hook_rare(number, a, b, c, d, e, f);
     if (number == SYS_futex)

@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include "profiler/capture/core/core.h"
+#include "profiler/capture/core/signals.h"
 #include "profiler/capture/core/unwind/modules.h"
 #include "profiler/capture/raw/system.h"
 

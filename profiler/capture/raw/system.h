@@ -7,6 +7,11 @@
 #include <stdint.h>
 
 void raw_clock_setup(void); /* once, first of all: clock_gettime is slower before */
+/* The calling thread may not read the processor's counter any longer (PR_SET_TSC), which the clock
+ * of the kernel's page does too: asks the kernel whether that is so, and asks it for the time then.
+ * Async-signal-safe. */
+void raw_clock_check(void);
+extern int raw_ticks_trapped; /* 1: found so */
 
 /* Zeroed private memory of its own mapping; `flags` besides MAP_PRIVATE | MAP_ANONYMOUS. NULL:
  * there is none. */
@@ -17,9 +22,11 @@ void raw_unmap(void *p, size_t bytes);
 /* Zero again, where the kernel can do so without touching the pages: 1; 0: not done. */
 int raw_clear(void *p, size_t bytes);
 
-/* The processor's counter of time, of unknown rate; 0: it has none. */
+/* The processor's counter of time, of unknown rate; 0: it has none, or it may not be read. */
 static inline uint64_t raw_ticks(void)
 {
+    if (__builtin_expect(raw_ticks_trapped, 0))
+        return 0;
 #if defined __x86_64__
     return __builtin_ia32_rdtsc();
 #elif defined __aarch64__

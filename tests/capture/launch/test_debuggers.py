@@ -67,6 +67,62 @@ def a_debugger_runs_its_program_to_the_end(check, folder):
     check.that(sum(line["cpu"]["samples"] for line in lines) > 0, "no sample of the debugged program")
 
 
+# The parent stops at every signal. The child works before exec for as long as its argument says, or never calls it.
+BEFORE_EXEC = """
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+static double cpu(void) { struct timespec t; clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); return t.tv_sec + t.tv_nsec * 1e-9; }
+int main(int argc, char **argv)
+{
+    int status, stops = 0, silent = 0;
+    for (int k = 0; k < 5; k++) {
+        pid_t child = fork();
+        if (!child) {
+            if (argc > 3 ? syscall(SYS_ptrace, PTRACE_TRACEME, 0, 0, 0) : ptrace(PTRACE_TRACEME, 0, 0, 0))
+                _exit(125);
+            for (double end = cpu() + atof(argv[1]); cpu() < end;)
+                ;
+            if (argv[2][0])
+                execl(argv[2], argv[2], (char *)0);
+            _exit(7);
+        }
+        int execs = 0;
+        while (waitpid(child, &status, 0) == child && WIFSTOPPED(status)) {
+            int number = WSTOPSIG(status);
+            execs += number == SIGTRAP;
+            silent += !execs && number == SIGPROF;
+            stops += !execs && number != SIGTRAP && number != SIGPROF;
+            ptrace(PTRACE_CONT, child, 0, (void *)(long)(number == SIGTRAP ? 0 : number));
+        }
+        stops += !WIFEXITED(status);
+    }
+    printf("%d stops, %d silent\\n", stops, silent);
+    return 0;
+}
+"""
+
+
+def a_tracer_sees_no_signal_before_exec(check, folder):
+    """30 ms of CPU time between PTRACE_TRACEME and exec, of which a sampler at 1000 Hz takes 30 samples."""
+    program = compiled(folder, "before_exec", BEFORE_EXEC)
+    if not program:
+        print("  not tested: no C compiler")
+        return
+    for how in ([], ["call"]):
+        words = command(folder / "runs", "--no-analysis", "--rate", "1000", "--", program, "0.03", "/bin/true", *how)
+        done = run(words)
+        check.that(done.returncode == 0 and done.stdout == b"0 stops, 0 silent\n", f"{how}: {done}")
+    done = run(command(folder / "runs", "--no-analysis", "--", program, "0.4", ""))
+    check.that(done.stdout.startswith(b"0 stops, ") and b" 0 silent" not in done.stdout, f"without exec: {done}")
+
+
 def gdb_runs_its_program_to_the_end(check, folder):
     work = compiled(folder, "work", WORK)
     if not work or not shutil.which("gdb"):
@@ -110,4 +166,4 @@ def descriptors_are_the_programs(check, folder):
 
 if __name__ == "__main__":
     need_library()
-    main(a_debugger_runs_its_program_to_the_end, gdb_runs_its_program_to_the_end, descriptors_are_the_programs)
+    main(a_debugger_runs_its_program_to_the_end, a_tracer_sees_no_signal_before_exec, gdb_runs_its_program_to_the_end, descriptors_are_the_programs)

@@ -13,9 +13,11 @@
 
 #include "profiler/capture/core/core.h"
 #include "profiler/capture/core/filter.h"
+#include "profiler/capture/core/signals.h"
 #include "profiler/capture/core/stack.h"
 #include "profiler/capture/core/thread_poll.h"
 #include "profiler/capture/raw/safe_read.h"
+#include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders.h"
 #include "profiler/capture/recorders/cpu/due.h"
 
@@ -25,6 +27,7 @@
 #define PERIODS_MAX      10
 #define WEIGHT_LEAST_CAP 100000000u /* ns */
 #define SOON             10000u     /* ns */
+#define TRACED_NS        100000000u /* of CPU time, from PTRACE_TRACEME to the next sample */
 /* Samples in a row, seconds inside the library: a handler of the target has jumped out of it, and
  * the stacks did not tell (capture_enter), as on stacks that the target makes. */
 #define LEFT_BEHIND 400
@@ -290,6 +293,7 @@ static void handler(int number, siginfo_t *info, void *context)
     int saved = errno;
     struct thread_slot *s = slot_of(info), *self = thread_self();
     (void)number;
+    raw_clock_check(); /* a system call of the program's own may have forbidden the counter */
     if (!s)
         signals_foreign(self, info, context);
     else if (s == self || (!self && thread_adopt(s))) {
@@ -307,6 +311,16 @@ static void thread_start(struct capture_thread *t)
         return;
     signals_thread(s);
     watch(s, 0);
+}
+
+/* A tracer takes the first stop of its child for that of exec, which usually comes within a
+ * millisecond: until then the sampler may not stop it. */
+static void thread_traced(struct capture_thread *t, int traced)
+{
+    struct thread_slot *s = (struct thread_slot *)t;
+    thread_start(t);
+    if (traced && s->timer_on)
+        arm(s, s->cpu_last + TRACED_NS);
 }
 
 static void thread_found(struct thread_slot *s)
@@ -357,6 +371,7 @@ const struct recorder cpu_recorder = {.name = "sampler",
                                       .start = start,
                                       .thread_start = thread_start,
                                       .thread_end = thread_stop,
+                                      .thread_traced = thread_traced,
                                       .thread_found = thread_found,
                                       .thread_lost = unwatch,
                                       .fork_child = fork_child};

@@ -23,6 +23,8 @@ void io_ticks_follow(void)
     } first, last;
     static int unsteady;
     uint64_t before = trace_now(), ticks = raw_ticks() & ~IO_TICKS, now = trace_now();
+    if (raw_ticks_trapped)
+        __atomic_store_n(&io_tick_ns, 0, __ATOMIC_RELEASE);
     if (!raw_ticks() || unsteady || now - before > READ_NS)
         return;
     if (!first.ns) {
