@@ -9,6 +9,20 @@
 
 typedef unsigned char vector __attribute__((vector_size(VECTOR)));
 
+/* The first or last halves of two registers, an element of each in turn. Older GCC has no
+ * __builtin_shufflevector, clang has no __builtin_shuffle. */
+#if defined(__clang__) || __GNUC__ >= 12
+#define first_halves(a, b)                                                                         \
+    __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define last_halves(a, b)                                                                          \
+    __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+#else
+#define first_halves(a, b)                                                                         \
+    __builtin_shuffle(a, b, (vector){0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23})
+#define last_halves(a, b)                                                                          \
+    __builtin_shuffle(a, b, (vector){8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31})
+#endif
+
 /* Elements from `first` on, 16 at once: the first half of all registers is interleaved with the
  * second one, log2(item) times. Returns where it ended; the compiler knows the item. */
 static inline __attribute__((always_inline)) size_t interleave(const size_t item,
@@ -16,7 +30,6 @@ static inline __attribute__((always_inline)) size_t interleave(const size_t item
                                                                size_t first, size_t end,
                                                                unsigned char *out)
 {
-    const vector low = {0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23}, high = low + 8;
     for (; first + VECTOR <= end; first += VECTOR) {
         vector v[8], next[8];
 #pragma GCC unroll 8
@@ -26,8 +39,8 @@ static inline __attribute__((always_inline)) size_t interleave(const size_t item
         for (size_t round = 1; round < item; round *= 2) {
 #pragma GCC unroll 4
             for (size_t k = 0; k < item / 2; k++) {
-                next[2 * k] = __builtin_shuffle(v[k], v[k + item / 2], low);
-                next[2 * k + 1] = __builtin_shuffle(v[k], v[k + item / 2], high);
+                next[2 * k] = first_halves(v[k], v[k + item / 2]);
+                next[2 * k + 1] = last_halves(v[k], v[k + item / 2]);
             }
             memcpy(v, next, item * VECTOR);
         }
