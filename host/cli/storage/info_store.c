@@ -146,5 +146,9 @@ int info_is_store(const char *folder)
 
 int info_is_references(const char *head)
 {
-    return strstr(head, "\"refs\"") || strstr(head, ".zarray\"");
+    static const char *const keys[] = {"\"refs\"", ".zarray\"", ".zgroup\"", "zarr.json\""};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strstr(head, keys[i]))
+            return 1;
+    return 0;
 }

@@ -123,9 +123,9 @@ enum err zarr_index(struct store *s, struct store_array *a, const int64_t start[
         at[d] = low[d] = start[d] / size;
         end[d] = (start[d] + count[d] - 1) / size + 1;
         objects *= end[d] - low[d];
-        entries *= z->sharded ? z->shard[d] / a->chunk[d] : 1;
-        FAIL_IF(entries > (int64_t)1 << 26, ERR_INPUT, "%s: a shard of %s has too many chunks",
-                s->name, a->name);
+        const int64_t inner = z->sharded ? z->shard[d] / a->chunk[d] : 1;
+        FAIL_IF(__builtin_mul_overflow(entries, inner, &entries) || entries > (int64_t)1 << 26,
+                ERR_INPUT, "%s: a shard of %s has too many chunks", s->name, a->name);
     }
     if (z->sharded && !(table = malloc((size_t)entries * 16)))
         return FAIL(ERR_MEMORY, "%s: no memory left for the index of %s", s->name, a->name);

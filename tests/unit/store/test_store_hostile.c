@@ -120,6 +120,22 @@ static void test_damage(void **state)
     check_read(ERR_INPUT, "chunk 0 of a: its zlib data are damaged");
 }
 
+/* 2^26 x 2^38 chunks in a shard are 2^64: none in 64 bits. */
+static void test_shards(void **state)
+{
+    (void)state;
+    const char text[] =
+        "{\"refs\": {\"a/zarr.json\": {\"zarr_format\": 3, \"node_type\": \"array\", \"shape\": "
+        "[4, "
+        "4], \"data_type\": \"uint8\", \"chunk_grid\": {\"name\": \"regular\", \"configuration\": "
+        "{\"chunk_shape\": [67108864, 274877906944]}}, \"chunk_key_encoding\": {\"name\": "
+        "\"default\"}, \"fill_value\": 0, \"codecs\": [{\"name\": \"sharding_indexed\", "
+        "\"configuration\": {\"chunk_shape\": [1, 1], \"codecs\": [{\"name\": \"bytes\"}], "
+        "\"index_codecs\": [{\"name\": \"bytes\"}]}}]}, \"a/c/0/0\": \"0123456789\"}}";
+    write_file(text, strlen(text));
+    check_read(ERR_INPUT, "a shard of a has too many chunks");
+}
+
 static void test_headers(void **state)
 {
     (void)state;
@@ -151,6 +167,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_places, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_bombs, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_damage, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_shards, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_headers, make_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
