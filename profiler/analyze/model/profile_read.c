@@ -48,6 +48,67 @@ static enum err check_indices(const struct model *m)
     return ERR_OK;
 }
 
+/* Names that decide what an entry is. */
+static enum err check_names(const struct model *m)
+{
+    int bad = 0;
+    for (int i = 0; i < m->unattributed_count; i++)
+        bad += !m->unattributed[i].module;
+    for (int i = 0; i < m->timeline_count; i++)
+        bad += !m->timeline[i].kind;
+    FAIL_IF(bad, ERR_INPUT, "%d modules or tracks have no name", bad);
+    return ERR_OK;
+}
+
+#define TIME_MOST ((int64_t)1 << 60) /* ns: 36 years */
+
+/* Adds to a sum that later stays within 64 bits; 0: it would not. */
+static int add_amount(int64_t *sum, int64_t amount)
+{
+    if (amount == MODEL_UNKNOWN || *sum > TIME_MOST)
+        return amount == MODEL_UNKNOWN;
+    *sum += amount < 0 ? -amount : amount;
+    return *sum <= TIME_MOST;
+}
+
+static int track_is_timed(const struct model_track *t)
+{
+    int64_t at = 0, busy = 0;
+    for (int i = 0; i < t->events_count; i++) {
+        const struct model_event *e = &t->events[i];
+        if (e->start == MODEL_UNKNOWN || e->length == MODEL_UNKNOWN || !add_amount(&at, e->start) ||
+            !add_amount(&busy, e->length) || !add_amount(&busy, e->busy))
+            return 0;
+    }
+    return 1;
+}
+
+/* Sums over events, stacks and lines need no checks either. */
+static enum err check_amounts(const struct model *m)
+{
+    int64_t sum[9] = {0};
+    int bad = 0;
+    for (int i = 0; i < m->timeline_count; i++)
+        bad += !track_is_timed(&m->timeline[i]);
+    FAIL_IF(bad, ERR_INPUT,
+            "%d tracks of the timeline have events without a time, or after more than 36 years",
+            bad);
+    for (int i = 0; i < m->stacks_count; i++) {
+        const struct model_stack *s = &m->stacks[i];
+        bad += !add_amount(&sum[0], s->cpu_ns) || !add_amount(&sum[1], s->wait_ns) ||
+               !add_amount(&sum[2], s->gpu_ns) || !add_amount(&sum[3], s->alloc_bytes);
+    }
+    for (int i = 0; i < m->own_count; i++) {
+        const struct model_own *o = &m->own[i];
+        bad += !add_amount(&sum[4], o->cpu_ns) || !add_amount(&sum[5], o->wait_ns) ||
+               !add_amount(&sum[6], o->gpu_ns) || !add_amount(&sum[7], o->path_cpu_ns) ||
+               !add_amount(&sum[8], o->path_wait_ns);
+    }
+    FAIL_IF(bad, ERR_INPUT,
+            "%d stacks bring a sum of times or bytes above 2^60; no program takes so much", bad);
+    return ERR_OK;
+}
+
 /* Keys that every version wrote. */
 static enum err check_core(const cJSON *root)
 {
@@ -70,7 +131,9 @@ static enum err read_root(const cJSON *root, enum json_rule rule, struct model *
     TRY(check_core(root));
     TRY(json_read(m->arena, &record_model, root, m, rule));
     m->earlier = rule == JSON_EARLIER;
-    return check_indices(m);
+    TRY(check_indices(m));
+    TRY(check_names(m));
+    return check_amounts(m);
 }
 
 static enum err read_as(const cJSON *root, enum json_rule rule, struct model **m)

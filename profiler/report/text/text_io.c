@@ -31,12 +31,24 @@ static void number(FILE *out, int columns, int digits, double v)
         fprintf(out, "%*.*f", columns, digits, v);
 }
 
+/* "-" for what is unknown. */
+static const char *amount(char out[32], int digits, double v)
+{
+    if (isfinite(v))
+        snprintf(out, 32, "%.*f", digits, v);
+    else
+        strcpy(out, "-");
+    return out;
+}
+
 static void calls(FILE *out, const char *what, const struct model_io_calls *c, double storage)
 {
-    fprintf(out, "  %-8s %10.2f MiB in %lld calls, %.3g s of them", what, c->mb,
-            (long long)c->calls, c->s);
+    char mb[32], n[32];
+    fprintf(out, "  %-8s %10s MiB in %s calls, %.3g s of them", what, amount(mb, 2, c->mb),
+            amount(n, 0, c->calls == MODEL_UNKNOWN ? NAN : (double)c->calls), known(c->s));
     if (c->waited > 0)
-        fprintf(out, ", %.3g s in %lld calls that waited", c->waited_s, (long long)c->waited);
+        fprintf(out, ", %.3g s in %lld calls that waited", known(c->waited_s),
+                (long long)c->waited);
     if (isfinite(storage))
         fprintf(out, "; %.2f MiB %s storage", storage, *what == 'r' ? "from" : "to");
     fputs("\n", out);
@@ -48,12 +60,13 @@ static void sums(const struct model *m, FILE *out)
     calls(out, "read", &io->read, io->storage_read_mb);
     calls(out, "written", &io->write, io->storage_write_mb);
     if (known(io->open_s) + known(io->sync_s) > 0.01 * m->meta.wall_s)
-        fprintf(out, "  open and close %.3g s, sync %.3g s\n", io->open_s, io->sync_s);
+        fprintf(out, "  open and close %.3g s, sync %.3g s\n", known(io->open_s),
+                known(io->sync_s));
     if (isfinite(io->kernel_read_mb))
         fprintf(out,
                 "  The kernel counted %.2f MiB read and %.2f written; %.2f and %.2f of that were "
                 "not seen.\n",
-                io->kernel_read_mb, io->kernel_write_mb, known(io->unseen_read_mb),
+                io->kernel_read_mb, known(io->kernel_write_mb), known(io->unseen_read_mb),
                 known(io->unseen_write_mb));
     if (io->major_faults > 0)
         fprintf(out, "  %lld page faults waited for storage\n", (long long)io->major_faults);
@@ -65,7 +78,9 @@ static void places(FILE *out, const struct model_io_file *f)
         const struct model_io_place *p = &f->lines[i];
         number(out, 9, 3, p->s);
         number(out, 8, 3, p->waited_s);
-        fprintf(out, "  %-7s %.0f calls, %.2f MiB", p->op, p->calls, p->mb);
+        char n[32], mb[32];
+        fprintf(out, "  %-7s %s calls, %s MiB", p->op ? p->op : "-", amount(n, 0, p->calls),
+                amount(mb, 2, p->mb));
         if (p->file)
             fprintf(out, "  %s:%lld\n", p->file, (long long)p->line);
         else
@@ -97,7 +112,7 @@ static void files(const struct model *m, FILE *out, int colour, int top)
             fprintf(out, " (%s%s)", f->file_system ? f->file_system : "",
                     f->direct ? ", direct" : "");
         if (isfinite(f->touched_mb))
-            fprintf(out, ", mapped %.2f MiB, touched %.2f", f->mapped_mb, f->touched_mb);
+            fprintf(out, ", mapped %.2f MiB, touched %.2f", known(f->mapped_mb), f->touched_mb);
         fputs("\n", out);
         places(out, f);
     }

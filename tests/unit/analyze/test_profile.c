@@ -109,6 +109,11 @@ static void wrong_profiles_are_refused(void **state)
     replaced("\"parent\":[null,0,1", "\"parent\":[null,9,1", "point outside");
     replaced("\"parent\":[null,0,1", "\"parent\":[null,1", "differ in length");
     replaced("\"files\":{", "\"files\":7,\"x\":{", "\"files\" is not an object");
+    replaced("\"length\":[400000000]", "\"length\":[null]", "have events without a time");
+    replaced("\"start\":[1500000000]", "\"start\":[null]", "have events without a time");
+    replaced("{\"kind\":\"wait\",\"process\"", "{\"kind\":null,\"process\"", "have no name");
+    replaced("\"unattributed\":[{\"module\":\"libcuda.so.1\"", "\"unattributed\":[{\"module\":null",
+             "have no name");
     replaced("{", "", "not a valid JSON");
 }
 
