@@ -336,7 +336,8 @@ static int is_it(const struct import_input *in)
         if (!memcmp(at, HEAD, sizeof HEAD - 1))
             return 1;
         at = memchr(at, '\n', (size_t)(end - at));
-        at += at != NULL;
+        if (at)
+            at++;
     }
     return 0;
 }
