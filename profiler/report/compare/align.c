@@ -4,14 +4,16 @@
 
 #include "profiler/report/compare/align.h"
 
-#define MOST_EDITS 2000 /* the record of a search takes its square times 8 bytes: 32 MB */
+#define MOST_EDITS 2000     /* the record of a search takes its square times 8 bytes: 32 MB */
+#define MOST_LINES 10000000 /* of a file; a larger number is damage */
 
 static enum err texts(const struct model_file *f, const char ***out, int *length)
 {
     *length = 0;
     for (int i = 0; f && i < f->lines_count; i++)
-        *length = f->lines[i].line > *length ? (int)f->lines[i].line : *length;
-    if (f && f->length > *length && f->length < 10000000)
+        if (f->lines[i].line > *length && f->lines[i].line < MOST_LINES)
+            *length = (int)f->lines[i].line;
+    if (f && f->length > *length && f->length < MOST_LINES)
         *length = (int)f->length;
     *out = calloc((size_t)*length + 1, sizeof **out);
     FAIL_IF(!*out, ERR_MEMORY, "no memory left for the comparison");
@@ -19,7 +21,7 @@ static enum err texts(const struct model_file *f, const char ***out, int *length
         if (f->source[i].line >= 1 && f->source[i].line <= *length)
             (*out)[f->source[i].line] = f->source[i].text;
     for (int i = 0; f && i < f->lines_count; i++)
-        if (f->lines[i].line >= 1)
+        if (f->lines[i].line >= 1 && f->lines[i].line <= *length)
             (*out)[f->lines[i].line] = f->lines[i].text;
     return ERR_OK;
 }

@@ -41,6 +41,9 @@ enum err export_file(const struct model *m, const struct exporter *x,
 void export_track_name(const struct model *m, const struct model_track *t, char name[256]);
 const char *export_event_name(const struct model *m, const struct model_track *t, int32_t what);
 
+/* Whole nanoseconds; 0 where the time is unknown or negative, at most 2^62. */
+uint64_t export_ns(double seconds);
+
 /* Readable name of a frame: function, else module, else "[unknown]". */
 const char *export_frame_name(const struct model_frame *f);
 

@@ -186,7 +186,7 @@ static void put_series(struct out *out, uint64_t uuid, const double *t_s, const 
     for (int i = 0; i < count; i++) {
         if (!isfinite(mb[i]) || !isfinite(t_s[i]) || t_s[i] < 0)
             continue;
-        proto_number(&out->packet, TIMESTAMP, (uint64_t)(t_s[i] * 1e9));
+        proto_number(&out->packet, TIMESTAMP, export_ns(t_s[i]));
         proto_number(&out->inner, EVENT_TYPE, TYPE_COUNTER);
         proto_number(&out->inner, EVENT_TRACK, uuid);
         proto_real(&out->inner, EVENT_COUNTER, mb[i] * 1048576);

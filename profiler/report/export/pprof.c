@@ -97,10 +97,10 @@ static void write(const struct model *m, const struct export_options *o, FILE *s
     put_stacks(m, &out, &inner);
     put_frames(m, &out, &inner, &t);
     if (m->meta.wall_s > 0)
-        proto_number(&out, DURATION, (uint64_t)(m->meta.wall_s * 1e9));
+        proto_number(&out, DURATION, export_ns(m->meta.wall_s));
     put_type(&out, &inner, &t, PERIOD_TYPE, EXPORT_CPU);
     if (m->meta.cpu_hz > 0)
-        proto_number(&out, PERIOD, (uint64_t)(1e9 / m->meta.cpu_hz));
+        proto_number(&out, PERIOD, export_ns(1 / m->meta.cpu_hz));
     proto_number(&out, DEFAULT_TYPE, text(&t, "cpu"));
     if (!out.failed && !t.table.failed &&
         !inner.failed) { /* else the file stays empty, which no reader takes for a profile */

@@ -1,4 +1,5 @@
 /* What exporters share: what a node of the stacks weighs, and readable names. */
+#include <math.h>
 #include <string.h>
 
 #include "profiler/report/export/export.h"
@@ -39,6 +40,11 @@ const char *export_event_name(const struct model *m, const struct model_track *t
     else if (what < m->stacks_count && m->stacks[what].frame >= 0)
         name = export_frame_name(&m->frames[m->stacks[what].frame]);
     return name ? name : "?";
+}
+
+uint64_t export_ns(double seconds)
+{
+    return seconds > 0 ? (uint64_t)fmin(seconds * 1e9, 0x1p62) : 0;
 }
 
 void export_track_name(const struct model *m, const struct model_track *t, char name[256])

@@ -100,9 +100,27 @@ static void very_different_files_are_edited_as_a_whole(void **state)
     align_free(&x);
 }
 
+/* No file has so many lines: such a number is damage, and no place in a table. */
+static void lines_beyond_all_files_are_left_out(void **state)
+{
+    (void)state;
+    static const int64_t numbers[] = {20000000, (int64_t)1 << 32, (int64_t)1 << 40,
+                                      ((int64_t)1 << 53) - 1};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct model_line lines[] = {{.line = 2, .text = "x"}, {.line = numbers[i], .text = "y"}};
+        struct model_file f = {.length = 2, .lines = lines, .lines_count = 2};
+        struct align x;
+        assert_ok(align_files(&f, &f, &x));
+        assert_int_equal(x.length_a, 2);
+        assert_int_equal(x.to_b[2], 2);
+        align_free(&x);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_beyond_all_files_are_left_out),
         cmocka_unit_test(as_many_equal_lines_are_paired_as_can_be),
         cmocka_unit_test(without_all_texts_numbers_pair_lines),
         cmocka_unit_test(very_different_files_are_edited_as_a_whole),
