@@ -18,5 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Quiet, and with little memory: a header that makes a reader ask for much is refused, or found. */
 void fuzz_set_up(void);
+/* Makes a folder of its own, in memory where the machine has a file system there: thousands of
+ * inputs are written to it. */
+void fuzz_folder(const char *name, char out[64]);
 
 #endif

@@ -23,9 +23,7 @@ static void clean(void)
 
 static void make_folder(void)
 {
-    strcpy(folder, "/tmp/fuzz_analyze.XXXXXX");
-    if (!mkdtemp(folder))
-        abort();
+    fuzz_folder("analyze", folder);
     snprintf(trace, sizeof trace, "%s/1-1.tpt", folder);
     snprintf(profile, sizeof profile, "%s/profile.json", folder);
     atexit(clean);

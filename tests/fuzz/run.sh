@@ -15,7 +15,7 @@ for name in "$@"; do
     # ${dict:+...}: an option only where there is a dictionary
     [ -f $dict ] || dict=
     echo "== $name"
-    $build/tests/fuzz/libfuzzer_$name -max_total_time=$seconds -timeout=20 -rss_limit_mb=2048 -max_len=65536 \
+    $build/tests/fuzz/libfuzzer_$name -max_total_time=$seconds -timeout=60 -rss_limit_mb=2048 -max_len=65536 \
         -print_final_stats=1 -artifact_prefix=$build/found/$name/ ${dict:+-dict=$dict} \
         $build/corpus/$name tests/fuzz/corpus/$name 2>&1 | grep -v "^#" | tail -12
 done

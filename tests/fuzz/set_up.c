@@ -1,4 +1,6 @@
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "host/base/log.h"
 #include "tests/fuzz/fuzz.h"
@@ -7,6 +9,12 @@ void fuzz_set_up(void)
 {
     setenv("TOMOPROF_MEMORY", "256MiB", 1);
     log_set_level(LOG_ERROR);
+}
+
+void fuzz_folder(const char *name, char out[64])
+{
+    snprintf(out, 64, "%s/fuzz_%s.XXXXXX", access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm", name);
+    FUZZ_CHECK(mkdtemp(out) != NULL);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)

@@ -1,0 +1,73 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "profiler/report/compare/compare.h"
+#include "profiler/report/export/export.h"
+#include "profiler/report/text/text.h"
+#include "tests/fuzz/fuzz.h"
+
+/* A profile.json of any bytes is printed, exported to every format, compared with itself and
+ * written again. */
+
+static char folder[64], profile[128], again[128];
+
+static void clean(void)
+{
+    unlink(profile);
+    unlink(again);
+    rmdir(folder);
+}
+
+static void make_folder(void)
+{
+    fuzz_folder("profile", folder);
+    snprintf(profile, sizeof profile, "%s/profile.json", folder);
+    snprintf(again, sizeof again, "%s/again.json", folder);
+    atexit(clean);
+}
+
+static void check_compare(FILE *null)
+{
+    struct comparison *c;
+    if (compare_runs(profile, profile, &c)) {
+        FUZZ_CHECK(*err_text());
+        return;
+    }
+    compare_text(c, null, 20);
+    compare_json(c, null);
+    compare_free(c);
+}
+
+static void check_exports(const struct model *m, FILE *null)
+{
+    const struct export_options o = {0};
+    for (int i = 0; exporters[i]; i++)
+        exporters[i]->write(m, &o, null);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static FILE *null;
+    struct model *m = NULL, *read = NULL;
+    if (!*folder)
+        make_folder();
+    if (!null)
+        null = fopen("/dev/null", "w");
+    FILE *f = fopen(profile, "wb");
+    FUZZ_CHECK(null && f && fwrite(data, 1, size, f) == size && !fclose(f));
+    if (profile_read(profile, &m)) {
+        FUZZ_CHECK(*err_text());
+        return 0;
+    }
+    FUZZ_CHECK(report_text(m, null, 80, 1, 50) == ERR_OK);
+    check_exports(m, null);
+    check_compare(null);
+    FUZZ_CHECK(profile_write(m, again) == ERR_OK);
+    FUZZ_CHECK(profile_read(again, &read) == ERR_OK);
+    FUZZ_CHECK(read->files_count == m->files_count && read->stacks_count == m->stacks_count);
+    model_destroy(m);
+    model_destroy(read);
+    return 0;
+}

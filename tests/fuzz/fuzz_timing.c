@@ -1,0 +1,90 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "profiler/report/compare/compare.h"
+#include "profiler/report/export/timing_export.h"
+#include "profiler/triage/triage.h"
+#include "tests/fuzz/fuzz.h"
+
+/* A timing.json of any bytes is exported, compared with itself, judged by triage and written again.
+ */
+
+static char folder[64], timing[128], again[128];
+
+static void clean(void)
+{
+    unlink(timing);
+    unlink(again);
+    rmdir(folder);
+}
+
+static void make_folder(void)
+{
+    fuzz_folder("timing", folder);
+    snprintf(timing, sizeof timing, "%s/timing.json", folder);
+    snprintf(again, sizeof again, "%s/again.json", folder);
+    atexit(clean);
+}
+
+static void check_file(FILE *null)
+{
+    struct timing_file *t, *read;
+    char line[TIMING_HEADLINE];
+    if (timing_file_read(timing, &t)) {
+        FUZZ_CHECK(*err_text());
+        return;
+    }
+    if (!t)
+        return;
+    timing_headline(t, line);
+    for (int i = 0; timing_exporters[i]; i++)
+        timing_exporters[i]->write(t, null);
+    FUZZ_CHECK(!timing_file_write(t, again) && !timing_file_read(again, &read) && read);
+    FUZZ_CHECK(read->measurements_count == t->measurements_count);
+    timing_file_free(read);
+    timing_file_free(t);
+}
+
+static void check_compare(FILE *null)
+{
+    struct comparison *c;
+    if (compare_runs(timing, timing, &c)) {
+        FUZZ_CHECK(*err_text());
+        return;
+    }
+    compare_text(c, null, 20);
+    compare_json(c, null);
+    FUZZ_CHECK(!compare_over(c, 0.1));
+    compare_free(c);
+}
+
+static void check_triage(FILE *null)
+{
+    const struct triage_options o = {.version = "fuzz"};
+    struct triage *t;
+    if (triage_make(timing, NULL, &o, &t)) {
+        FUZZ_CHECK(*err_text());
+        return;
+    }
+    FUZZ_CHECK(*t->headline);
+    FUZZ_CHECK(!triage_write_json(t, null) && !triage_write_markdown(t, null) &&
+               !triage_write_svg(t, null));
+    triage_destroy(t);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static FILE *null;
+    if (!*folder)
+        make_folder();
+    if (!null)
+        null = fopen("/dev/null", "w");
+    FILE *f = fopen(timing, "wb");
+    FUZZ_CHECK(null && f && fwrite(data, 1, size, f) == size && !fclose(f));
+    check_file(null);
+    check_compare(null);
+    check_triage(null);
+    return 0;
+}
