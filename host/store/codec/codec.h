@@ -43,13 +43,16 @@ enum codec {
         CODEC_COUNT
 };
 
+enum { CODEC_AS_STORED = 1, CODEC_YCBCR };
+
 struct codec_step {
     enum codec codec;
     int item; /* bytes of an element: shuffle, predictors, blosc */
     int row;  /* elements of a row, samples of a pixel: predictors, JPEG (row 0: any) */
     int samples;
-    int swap;                    /* predictor 2: elements are big-endian; JPEG: blue comes first */
-    int level;                   /* encoders; SZIP: its options */
+    int swap;    /* predictor 2: elements are big-endian; JPEG: blue comes first */
+    int colours; /* JPEG: 0: as its own markers say; or one of these, whatever they say */
+    int level;   /* encoders; SZIP: its options */
     const unsigned char *tables; /* JPEG: those that stand before every tile; borrowed */
     size_t tables_bytes;
 };

@@ -19,20 +19,59 @@ void jpeg_free(struct codec_worker *w)
     w->jpeg = NULL;
 }
 
-/* The tables without their end mark, then the tile without its beginning mark. */
+/* Adobe's marker: its last byte is 0 for colours as they are stored, 1 for YCbCr. */
+static const unsigned char adobe[] = {0xff, 0xee, 0,   14, 'A', 'd', 'o', 'b',
+                                      'e',  0,    100, 0,  0,   0,   0,   0};
+
+/* Copies the segments of a header without those that name the colours (APP0, APP14), up to the
+ * first that is not of a header; *n of `in` were read. */
+static unsigned char *copy_header(const unsigned char *in, size_t bytes, size_t *n,
+                                  unsigned char *out)
+{
+    size_t at = 0;
+    while (bytes - at >= 4 && in[at] == 0xff && in[at + 1] >= 0xc0 && in[at + 1] != 0xda &&
+           in[at + 1] != 0xd9) {
+        const size_t length = 2 + (size_t)(in[at + 2] << 8 | in[at + 3]);
+        if (length < 4 || length > bytes - at)
+            break;
+        if (in[at + 1] != 0xe0 && in[at + 1] != 0xee) {
+            memcpy(out, in + at, length);
+            out += length;
+        }
+        at += length;
+    }
+    *n = at;
+    return out;
+}
+
+/* The tables without their end mark, then the tile without its beginning mark; the page says which
+ * colours they are. */
 static enum err join(const struct codec_call *c, const unsigned char **in, size_t *n)
 {
     const struct codec_step *s = c->step;
+    size_t used;
     *in = c->in;
     *n = c->in_bytes;
-    if (s->tables_bytes < 4 || c->in_bytes < 2)
+    if ((s->tables_bytes < 4 && !s->colours) || c->in_bytes < 2)
         return ERR_OK;
-    TRY(codec_spare(c->worker, 2, s->tables_bytes + c->in_bytes));
-    unsigned char *both = c->worker->spare[2];
-    memcpy(both, s->tables, s->tables_bytes - 2);
-    memcpy(both + s->tables_bytes - 2, c->in + 2, c->in_bytes - 2);
+    TRY(codec_spare(c->worker, 2, s->tables_bytes + c->in_bytes + 2 + sizeof adobe));
+    unsigned char *both = c->worker->spare[2], *out = both;
+    *out++ = 0xff;
+    *out++ = 0xd8;
+    if (s->colours) {
+        memcpy(out, adobe, sizeof adobe);
+        out += sizeof adobe;
+        out[-1] = s->colours == CODEC_YCBCR;
+    }
+    if (s->tables_bytes >= 4)
+        out = copy_header(s->tables + 2, s->tables_bytes - 4, &used, out);
+    if (s->colours)
+        out = copy_header(c->in + 2, c->in_bytes - 2, &used, out);
+    else
+        used = 0;
+    memcpy(out, c->in + 2 + used, c->in_bytes - 2 - used);
     *in = both;
-    *n = s->tables_bytes - 2 + c->in_bytes - 2;
+    *n = (size_t)(out - both) + c->in_bytes - 2 - used;
     return ERR_OK;
 }
 

@@ -1,4 +1,5 @@
 /* Reads directories of TIFF files, of both byte orders and sizes of offsets. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "host/store/reader/tiff_page.h"
 
 #define ENTRIES_MOST 4096
+#define SUB_MOST     64
 #define VALUES_MOST  ((int64_t)1 << 26)
 
 static uint64_t get(const unsigned char *p, int bytes, int swap)
@@ -18,14 +20,27 @@ static uint64_t get(const unsigned char *p, int bytes, int swap)
     return v;
 }
 
-/* Bytes of an element by the type of its tag; 0: not an unsigned integer or text. */
+/* Bytes of an element of a type; 0: no type that is known. */
 static int type_bytes(int type)
 {
-    return type == 1 || type == 2     ? 1
-           : type == 3                ? 2
-           : type == 4 || type == 13  ? 4
-           : type == 16 || type == 18 ? 8
-                                      : 0;
+    static const unsigned char bytes[] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8, 8, 8};
+    return type >= 0 && type < (int)sizeof bytes ? bytes[type] : 0;
+}
+
+/* Sizes, offsets and codes: unsigned or signed integers of any width, and offsets of directories.
+ */
+static int is_integer(int type)
+{
+    return type_bytes(type) && type != 2 && type != 5 && type != 7 && (type < 10 || type > 12);
+}
+
+/* -1: negative, or too large. */
+static int64_t value_of(const unsigned char *p, int type, int swap)
+{
+    const int bytes = type_bytes(type),
+              is_signed = type == 6 || type == 8 || type == 9 || type == 17;
+    const uint64_t v = get(p, bytes, swap);
+    return v > INT64_MAX || (is_signed && v >> (8 * bytes - 1)) ? -1 : (int64_t)v;
 }
 
 enum err tiff_all_values(struct store *s, const struct tiff_page *p, const struct tiff_values *v,
@@ -33,7 +48,7 @@ enum err tiff_all_values(struct store *s, const struct tiff_page *p, const struc
 {
     const int bytes = type_bytes(v->type);
     *out = NULL;
-    FAIL_IF(!bytes || v->count < 1 || v->count > VALUES_MOST, ERR_INPUT,
+    FAIL_IF(!is_integer(v->type) || v->count < 1 || v->count > VALUES_MOST, ERR_INPUT,
             "%s: a tag has %lld values of type %d", s->name, (long long)v->count, v->type);
     int64_t file_bytes;
     TRY(store_object_bytes(s, p->object, &file_bytes));
@@ -44,10 +59,8 @@ enum err tiff_all_values(struct store *s, const struct tiff_page *p, const struc
     enum err e = raw && *out ? ERR_OK : FAIL(ERR_MEMORY, "%s: no memory left", s->name);
     if (!e)
         e = store_object_read(s, p->object, v->offset, raw, (size_t)(v->count * bytes));
-    for (int64_t i = 0; !e && i < v->count; i++) {
-        const uint64_t value = get(raw + i * bytes, bytes, p->swap);
-        (*out)[i] = value > INT64_MAX ? -1 : (int64_t)value;
-    }
+    for (int64_t i = 0; !e && i < v->count; i++)
+        (*out)[i] = value_of(raw + i * bytes, v->type, p->swap);
     free(raw);
     if (e) {
         free(*out);
@@ -61,11 +74,10 @@ enum err tiff_value(struct store *s, const struct tiff_page *p, const struct tif
 {
     unsigned char raw[8];
     const int bytes = type_bytes(v->type);
-    FAIL_IF(!bytes || i < 0 || i >= v->count || i > INT64_MAX / 8, ERR_INPUT,
+    FAIL_IF(!is_integer(v->type) || i < 0 || i >= v->count || i > INT64_MAX / 8, ERR_INPUT,
             "%s: a tag lacks value %lld", s->name, (long long)i);
     TRY(store_object_read(s, p->object, v->offset + i * bytes, raw, (size_t)bytes));
-    const uint64_t value = get(raw, bytes, p->swap);
-    *out = value > INT64_MAX ? -1 : (int64_t)value;
+    *out = value_of(raw, v->type, p->swap);
     return ERR_OK;
 }
 
@@ -79,54 +91,133 @@ void tiff_text(struct store *s, const struct tiff_page *p, const struct tiff_val
         out[n] = 0;
 }
 
-static enum err set_tag(struct store *s, struct tiff_page *p, int tag, const struct tiff_values *v)
+/* Where each tag that is needed goes. */
+struct tiff_slot {
+    int tag;
+    int64_t *wide;
+    int *narrow;
+    struct tiff_values *values;
+};
+
+/* ERR_INPUT where samples of a pixel differ: no array holds them. */
+static enum err set_all(struct store *s, struct tiff_page *p, int tag, const struct tiff_values *v,
+                        int64_t first)
+{
+    int64_t *all;
+    if (v->count < 2 || (tag != 258 && tag != 339 && tag != 530))
+        return ERR_OK;
+    TRY(tiff_all_values(s, p, v, &all));
+    for (int64_t i = 1; i < v->count; i++)
+        p->mixed |= tag != 530 && all[i] != first;
+    if (tag == 530)
+        p->whole_colours = all[0] == 1 && all[1] == 1;
+    free(all);
+    return ERR_OK;
+}
+
+static enum err set_number(struct store *s, struct tiff_page *p, const struct tiff_slot *slot,
+                           const struct tiff_values *v)
 {
     int64_t first = 0;
-    if (tag == 270)
-        p->description = *v;
-    if (tag == 347)
-        p->jpeg_tables = *v;
-    if (tag == 273 || tag == 324)
-        p->offsets = *v;
-    if (tag == 279 || tag == 325)
-        p->counts = *v;
-    struct {
-        int tag;
-        int64_t *wide;
-        int *narrow;
-    } rows[] = {
-        {256, &p->width, NULL},          {257, &p->height, NULL},      {258, NULL, &p->bits},
-        {259, NULL, &p->compression},    {266, NULL, &p->fill_order},  {277, NULL, &p->samples},
-        {278, &p->rows_per_strip, NULL}, {284, NULL, &p->planar},      {317, NULL, &p->predictor},
-        {322, &p->tile_width, NULL},     {323, &p->tile_height, NULL}, {339, NULL, &p->format}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (rows[i].tag != tag)
-            continue;
-        TRY(tiff_value(s, p, v, 0, &first));
-        if (tag == 278 && (first < 0 || first > INT32_MAX)) /* "all rows" is 2^32 - 1 */
-            first = INT32_MAX;
-        FAIL_IF(first < 0 || first > INT32_MAX, ERR_INPUT, "%s: tag %d has the value %lld", s->name,
-                tag, (long long)first);
-        if (rows[i].wide)
-            *rows[i].wide = first;
-        else
-            *rows[i].narrow = (int)first;
+    TRY(tiff_value(s, p, v, 0, &first));
+    if (slot->tag == 278 && (first < 0 || first > INT32_MAX)) /* "all rows" is 2^32 - 1 */
+        first = INT32_MAX;
+    FAIL_IF(first < 0 || first > INT32_MAX, ERR_INPUT, "%s: tag %d has the value %lld", s->name,
+            slot->tag, (long long)first);
+    if (slot->wide)
+        *slot->wide = first;
+    if (slot->narrow)
+        *slot->narrow = (int)first;
+    return set_all(s, p, slot->tag, v, first);
+}
+
+/* An entry of a directory, `v->offset` still as in the file. Tags that are not needed may be
+ * anything. */
+static enum err set_tag(struct store *s, struct tiff_page *p, int tag, uint64_t n, uint64_t where,
+                        int64_t inside_at, struct tiff_values v)
+{
+    int unused;
+    struct tiff_slot rows[] = {
+        {256, &p->width, NULL, NULL},       {257, &p->height, NULL, NULL},
+        {258, NULL, &p->bits, NULL},        {259, NULL, &p->compression, NULL},
+        {262, NULL, &p->photometric, NULL}, {266, NULL, &p->fill_order, NULL},
+        {277, NULL, &p->samples, NULL},     {278, &p->rows_per_strip, NULL, NULL},
+        {284, NULL, &p->planar, NULL},      {296, NULL, &p->resolution_unit, NULL},
+        {317, NULL, &p->predictor, NULL},   {322, &p->tile_width, NULL, NULL},
+        {323, &p->tile_height, NULL, NULL}, {339, NULL, &p->format, NULL},
+        {530, NULL, &unused, NULL},         {270, NULL, NULL, &p->description},
+        {273, NULL, NULL, &p->offsets},     {279, NULL, NULL, &p->counts},
+        {324, NULL, NULL, &p->offsets},     {325, NULL, NULL, &p->counts},
+        {330, NULL, NULL, &p->sub},         {347, NULL, NULL, &p->jpeg_tables}};
+    const struct tiff_slot *slot = NULL;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        slot = rows[i].tag == tag ? &rows[i] : slot;
+    if (!slot || (tag == 270 && v.type != 2))
+        return ERR_OK;
+    const int bytes = type_bytes(v.type);
+    const int fits = tag == 347 ? bytes == 1 : tag == 270 || is_integer(v.type);
+    FAIL_IF(!fits, ERR_INPUT, "%s: tag %d has values of type %d, which it cannot have", s->name,
+            tag, v.type);
+    if (tag == 270 && n == 0)
+        return ERR_OK;
+    FAIL_IF(n == 0 || n > (uint64_t)VALUES_MOST, ERR_INPUT, "%s: tag %d has %llu values", s->name,
+            tag, (unsigned long long)n);
+    v.count = (int64_t)n;
+    const int inside = v.count * bytes <= (p->big ? 8 : 4);
+    FAIL_IF(!inside && where > (uint64_t)INT64_MAX / 2, ERR_INPUT,
+            "%s: the values of tag %d are at byte %llu", s->name, tag, (unsigned long long)where);
+    v.offset = inside ? inside_at : (int64_t)where;
+    if (slot->values) {
+        *slot->values = v;
+        return ERR_OK;
     }
-    return ERR_OK;
+    return set_number(s, p, slot, &v);
 }
 
 static enum err check(struct store *s, const struct tiff_page *p)
 {
-    FAIL_IF(p->width < 1 || p->height < 1 || p->samples < 1 || p->samples > 65535 ||
-                !p->offsets.count || !p->counts.count,
-            ERR_INPUT, "%s: a page lacks its size or its strips", s->name);
-    FAIL_IF(p->bits != 8 && p->bits != 16 && p->bits != 32 && p->bits != 64, ERR_UNSUPPORTED,
-            "%s: has %d bits per sample; 8, 16, 32 and 64 are read", s->name, p->bits);
-    FAIL_IF(p->fill_order == 2, ERR_UNSUPPORTED, "%s: has its bits reversed (FillOrder 2)",
+    FAIL_IF(p->width < 1 || p->height < 1 || p->samples < 1 || p->samples > 65535, ERR_INPUT,
+            "%s: lacks its size (tags 256, 257 and 277: %lld x %lld, %d samples)", s->name,
+            (long long)p->width, (long long)p->height, p->samples);
+    FAIL_IF((!p->offsets.count || !p->counts.count) && p->compression != 6, ERR_INPUT,
+            "%s: lacks the places of its strips or tiles (tags 273 and 279, or 324 and 325)",
             s->name);
+    FAIL_IF(p->planar != 1 && p->planar != 2, ERR_INPUT,
+            "%s: tag 284 has the value %d; it is 1 or 2", s->name, p->planar);
     FAIL_IF((p->tile_width || p->tile_height) && (p->tile_width < 1 || p->tile_height < 1),
             ERR_INPUT, "%s: has tiles of no size", s->name);
     return ERR_OK;
+}
+
+enum err tiff_page_judge(struct store *s, const struct tiff_page *p)
+{
+    FAIL_IF(p->mixed, ERR_UNSUPPORTED,
+            "%s: samples of a pixel have several types (tags 258 and 339); they must have one",
+            s->name);
+    FAIL_IF(p->compression == 6, ERR_UNSUPPORTED,
+            "%s: compression 6 (old-style JPEG) is not read. Convert it with tiffcp -c zip",
+            s->name);
+    FAIL_IF(p->bits != 8 && p->bits != 16 && p->bits != 32 && p->bits != 64, ERR_UNSUPPORTED,
+            "%s: has %d bits per sample; 8, 16, 32 and 64 are read. Convert it with tifffile: "
+            "imwrite(\"new.tif\", imread(\"old.tif\"))",
+            s->name, p->bits);
+    FAIL_IF(p->fill_order == 2, ERR_UNSUPPORTED,
+            "%s: has its bits reversed (FillOrder 2). Convert it with tiffcp -f msb2lsb", s->name);
+    return ERR_OK;
+}
+
+enum err tiff_page_failed(struct store *s, const struct tiff_page *p, enum err e)
+{
+    char text[900];
+    if (!e)
+        return ERR_OK;
+    const size_t n = strlen(s->name);
+    const char *all = err_text();
+    snprintf(text, sizeof text, "%s",
+             !strncmp(all, s->name, n) && !strncmp(all + n, ": ", 2) ? all + n + 2 : all);
+    return p->level ? FAIL(e, "%s: page %lld, its sub-image %d (tag 330): %s", s->name,
+                           (long long)p->number, p->level, text)
+                    : FAIL(e, "%s: page %lld: %s", s->name, (long long)p->number, text);
 }
 
 /* One directory; *next is where the following one is, 0: none. */
@@ -144,31 +235,64 @@ static enum err read_page(struct store *s, struct tiff_page *p, int64_t at, int6
     enum err e = store_object_read(s, p->object, at, all, entries * (size_t)entry + (size_t)word);
     for (uint64_t i = 0; i < entries && !e; i++) {
         const unsigned char *x = all + i * (uint64_t)entry;
-        struct tiff_values v = {.type = (int)get(x + 2, 2, p->swap)};
-        const uint64_t n = get(x + 4, word, p->swap);
-        const int bytes = type_bytes(v.type);
-        if (!bytes || n == 0 || n > (uint64_t)VALUES_MOST)
-            continue;
-        v.count = (int64_t)n;
-        const int inside = v.count * bytes <= word;
-        const uint64_t where = get(x + 4 + word, word, p->swap);
-        if (!inside && where > (uint64_t)INT64_MAX / 2)
-            continue;
-        v.offset = inside ? at + (int64_t)i * entry + 4 + word : (int64_t)where;
-        e = set_tag(s, p, (int)get(x, 2, p->swap), &v);
+        const struct tiff_values v = {.type = (int)get(x + 2, 2, p->swap)};
+        e = set_tag(s, p, (int)get(x, 2, p->swap), get(x + 4, word, p->swap),
+                    get(x + 4 + word, word, p->swap), at + (int64_t)i * entry + 4 + word, v);
     }
     if (!e) {
         const uint64_t after = get(all + entries * (size_t)entry, word, p->swap);
-        *next = after > INT64_MAX ? 0 : (int64_t)after;
+        e = after > INT64_MAX ? FAIL(ERR_INPUT, "%s: the next directory is at byte %llu", s->name,
+                                     (unsigned long long)after)
+                              : ERR_OK;
+        *next = (int64_t)after;
     }
     free(all);
     return e ? e : check(s, p);
 }
 
-enum err tiff_pages_read(struct store *s, int32_t object, int64_t most, struct tiff_pages *out)
+static enum err add_page(struct store *s, struct tiff_page *p, int64_t *next, struct table *seen,
+                         struct tiff_pages *out)
+{
+    if (table_get(seen, (uint64_t)*next) != TABLE_NONE)
+        return tiff_page_failed(s, p,
+                                FAIL(ERR_INPUT, "%s: its directories lead in a circle", s->name));
+    TRY(table_put(seen, (uint64_t)*next, 1));
+    const enum err e = read_page(s, p, *next, next);
+    if (e)
+        return tiff_page_failed(s, p, e);
+    TRY(array_room(&out->items, &out->room, out->count + 1, sizeof *p));
+    out->items[out->count++] = *p;
+    return ERR_OK;
+}
+
+/* Smaller versions of a page, or the large one of a thumbnail. */
+static enum err add_sub(struct store *s, const struct tiff_page *empty, size_t of,
+                        struct table *seen, struct tiff_pages *out)
+{
+    const struct tiff_page parent = out->items[of];
+    if (!parent.sub.count)
+        return ERR_OK;
+    FAIL_IF(parent.sub.count > SUB_MOST, ERR_INPUT, "%s: page %lld: tag 330 has %lld values",
+            s->name, (long long)parent.number, (long long)parent.sub.count);
+    for (int64_t i = 0; i < parent.sub.count; i++) {
+        struct tiff_page p = *empty;
+        int64_t at = 0;
+        p.number = parent.number;
+        p.level = (int)i + 1;
+        enum err e = tiff_value(s, &parent, &parent.sub, i, &at);
+        if (!e && at <= 0)
+            e = FAIL(ERR_INPUT, "%s: it is at byte %lld", s->name, (long long)at);
+        if (e)
+            return tiff_page_failed(s, &p, e);
+        TRY(add_page(s, &p, &at, seen, out));
+    }
+    return ERR_OK;
+}
+
+enum err tiff_pages_read(struct store *s, int32_t object, struct tiff_pages *out)
 {
     unsigned char head[16] = {0};
-    int64_t bytes, next;
+    int64_t bytes;
     TRY(store_object_bytes(s, object, &bytes));
     TRY(store_object_read(s, object, 0, head, bytes < 16 ? 8 : 16));
     const int swap = head[0] == 'M';
@@ -176,34 +300,58 @@ enum err tiff_pages_read(struct store *s, int32_t object, int64_t most, struct t
     FAIL_IF((memcmp(head, "II", 2) && memcmp(head, "MM", 2)) || (version != 42 && !big), ERR_INPUT,
             "%s: is not a TIFF file", s->objects[object].name);
     const uint64_t first = get(head + (big ? 8 : 4), big ? 8 : 4, swap);
-    next = first > INT64_MAX ? 0 : (int64_t)first;
+    int64_t next = first > INT64_MAX ? 0 : (int64_t)first;
     struct table seen = {0};
+    const struct tiff_page empty = {.object = object,
+                                    .big = big,
+                                    .swap = swap,
+                                    .samples = 1,
+                                    .planar = 1,
+                                    .compression = 1,
+                                    .predictor = 1,
+                                    .format = 1,
+                                    .bits = 1,
+                                    .rows_per_strip = INT32_MAX};
+    const size_t before = out->count;
     enum err e = ERR_OK;
-    for (int64_t n = 0; next && !e && (!most || n < most); n++) {
-        if (table_get(&seen, (uint64_t)next) != TABLE_NONE) {
-            e = FAIL(ERR_INPUT, "%s: its directories lead in a circle", s->name);
-            break;
-        }
-        e = table_put(&seen, (uint64_t)next, 1);
-        struct tiff_page p = {.object = object,
-                              .big = big,
-                              .swap = swap,
-                              .samples = 1,
-                              .planar = 1,
-                              .compression = 1,
-                              .predictor = 1,
-                              .format = 1,
-                              .bits = 1,
-                              .rows_per_strip = INT32_MAX};
-        if (!e)
-            e = read_page(s, &p, next, &next);
-        if (!e)
-            e = array_room(&out->items, &out->room, out->count + 1, sizeof p);
-        if (!e)
-            out->items[out->count++] = p;
+    for (int64_t n = 1; next && !e; n++) {
+        struct tiff_page p = empty;
+        p.number = n;
+        e = add_page(s, &p, &next, &seen, out);
     }
+    const size_t end = out->count;
+    out->main = (int64_t)(end - before);
+    for (size_t i = before; i < end && !e; i++)
+        e = add_sub(s, &empty, i, &seen, out);
     table_free(&seen);
     return e;
+}
+
+int64_t tiff_page_pixels(const struct tiff_page *p)
+{
+    int64_t n;
+    return __builtin_mul_overflow(p->width * p->height, p->samples, &n) ? INT64_MAX : n;
+}
+
+static int same_size(const struct tiff_page *a, const struct tiff_page *b)
+{
+    return a->width == b->width && a->height == b->height && a->bits == b->bits &&
+           a->samples == b->samples && a->format == b->format;
+}
+
+const char *tiff_other_layout(const struct tiff_page *a, const struct tiff_page *b)
+{
+    return !same_size(a, b)                         ? NULL
+           : a->compression != b->compression       ? "compression (tag 259)"
+           : a->predictor != b->predictor           ? "predictor (tag 317)"
+           : a->planar != b->planar                 ? "order of samples (tag 284)"
+           : a->rows_per_strip != b->rows_per_strip ? "number of rows in a strip (tag 278)"
+           : a->tile_width != b->tile_width || a->tile_height != b->tile_height
+               ? "size of tiles (tags 322 and 323)"
+           : a->photometric != b->photometric && a->compression == 7
+               ? "meaning of colours (tag 262)"
+           : a->fill_order != b->fill_order || a->mixed != b->mixed ? "layout"
+                                                                    : NULL;
 }
 
 int tiff_same_layout(const struct tiff_page *a, const struct tiff_page *b)
@@ -212,5 +360,7 @@ int tiff_same_layout(const struct tiff_page *a, const struct tiff_page *b)
            a->tile_width == b->tile_width && a->tile_height == b->tile_height &&
            a->rows_per_strip == b->rows_per_strip && a->bits == b->bits &&
            a->samples == b->samples && a->planar == b->planar && a->compression == b->compression &&
-           a->predictor == b->predictor && a->format == b->format;
+           a->predictor == b->predictor && a->format == b->format && a->level == b->level &&
+           a->mixed == b->mixed && a->fill_order == b->fill_order &&
+           (a->photometric == b->photometric || a->compression != 7);
 }

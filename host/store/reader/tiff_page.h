@@ -11,19 +11,31 @@ struct tiff_values { /* of a tag, in the file or in its entry */
 
 struct tiff_page {
     int32_t object;
-    int big, swap; /* BigTIFF; big-endian */
+    int64_t number; /* in the file, from 1 */
+    int level;      /* 0: of the chain; from 1: the place among its page's SubIFDs */
+    int big, swap;  /* BigTIFF; big-endian */
     int64_t width, height, tile_width, tile_height, rows_per_strip;
-    int bits, samples, planar, compression, predictor, format, fill_order;
-    struct tiff_values offsets, counts, description, jpeg_tables;
+    int bits, samples, planar, compression, predictor, format, fill_order, photometric,
+        resolution_unit;
+    int mixed;         /* its samples have several types */
+    int whole_colours; /* YCbCr without subsampling */
+    struct tiff_values offsets, counts, description, jpeg_tables, sub;
 };
 
 struct tiff_pages {
     struct tiff_page *items;
     size_t count, room;
+    int64_t main; /* of the chain, without SubIFDs */
 };
 
-/* Appends the pages of an object, `most` at most (0: all). */
-enum err tiff_pages_read(struct store *s, int32_t object, int64_t most, struct tiff_pages *out);
+/* Appends the pages of an object, those of the chain first. A page that cannot be read is an error
+ * with its number. */
+enum err tiff_pages_read(struct store *s, int32_t object, struct tiff_pages *out);
+/* ERR_UNSUPPORTED: its bits are not read. */
+enum err tiff_page_judge(struct store *s, const struct tiff_page *p);
+/* Puts the page's number before the error's text; e. */
+enum err tiff_page_failed(struct store *s, const struct tiff_page *p, enum err e);
+int64_t tiff_page_pixels(const struct tiff_page *p); /* with its samples */
 /* Element `i` of a tag's values. */
 enum err tiff_value(struct store *s, const struct tiff_page *p, const struct tiff_values *v,
                     int64_t i, int64_t *out);
@@ -34,5 +46,13 @@ enum err tiff_all_values(struct store *s, const struct tiff_page *p, const struc
 void tiff_text(struct store *s, const struct tiff_page *p, const struct tiff_values *v, char *out,
                size_t room);
 int tiff_same_layout(const struct tiff_page *a, const struct tiff_page *b);
+/* The property in which pages of one size differ; NULL: of other sizes or types, or the same. */
+const char *tiff_other_layout(const struct tiff_page *a, const struct tiff_page *b);
+
+/* Appends an array of pages of one layout. */
+enum err tiff_array_add(struct store *s, const char *name, const struct tiff_pages *all,
+                        const size_t *which, int64_t count);
+/* One page, whose pixels `images` images follow in one piece. */
+enum err tiff_array_imagej(struct store *s, const struct tiff_page *p, int64_t images);
 
 #endif
