@@ -35,6 +35,7 @@ struct store_tile {
 };
 
 struct store;
+struct nifti_header;
 struct store_array {
     const char *name;
     struct store_dtype dtype;
@@ -46,6 +47,7 @@ struct store_array {
     const char *units, *group;  /* of the values; NX_class of its group in HDF5; NULL: unknown */
     double spacing[STORE_DIMS]; /* 0: unknown */
     double slope, intercept;    /* value = slope * stored + intercept */
+    const struct nifti_header *nifti; /* what else its header says; NULL: of another format */
     unsigned char fill[16];
     int pipelines_count;
     struct codec_pipeline pipelines[STORE_PIPELINES];

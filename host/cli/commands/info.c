@@ -110,9 +110,11 @@ static enum err info_nifti(const char *path)
     facts_string(&f, "file", path);
     facts_string(&f, "format", h.version == 2 ? "NIfTI-2 volume" : "NIfTI-1 volume");
     facts_shape(&f, "shape", h.dims, h.shape);
-    facts_number(&f, "spacing_x", h.spacing[0], "mm");
-    facts_number(&f, "spacing_y", h.dims > 1 ? h.spacing[1] : UNKNOWN, "mm");
-    facts_number(&f, "spacing_z", h.dims > 2 ? h.spacing[2] : UNKNOWN, "mm");
+    const char *unit = nifti_unit(h.details.units, 0);
+    facts_number(&f, "spacing_x", h.spacing[0], unit ? unit : "");
+    facts_number(&f, "spacing_y", h.dims > 1 ? h.spacing[1] : UNKNOWN, unit ? unit : "");
+    facts_number(&f, "spacing_z", h.dims > 2 ? h.spacing[2] : UNKNOWN, unit ? unit : "");
+    info_affine(&f, &h.details);
     facts_int(&f, "datatype", h.datatype);
     facts_int(&f, "bits", h.bits);
     facts_bool(&f, "big_endian", h.big_endian);

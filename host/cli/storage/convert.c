@@ -11,8 +11,11 @@
 
 static const char *array, *chunk, *codec, *dtype, *order;
 static int64_t zarr = 3;
+static int apply_scale;
 
 static struct opt options[] = {
+    OPTION_FLAG("apply-scale", 0, apply_scale,
+                "apply slope and intercept to the values (default: keep both)"),
     OPTION_TEXT("array", 0, array, "NAME", "the array to convert (default: the largest)"),
     OPTION_TEXT("chunk", 0, chunk, "A,B,C",
                 "elements of a chunk of Zarr and HDF5 (default: about 1 MiB)"),
@@ -90,9 +93,15 @@ static enum err parse_codec(struct writer_options *o)
     return FAIL(ERR_USAGE, "--codec %s: must be raw, zstd, gzip or zlib, as zstd:3", codec);
 }
 
+static void print_lost(const char *names)
+{
+    log_info("Not kept: %s.", names);
+}
+
 static enum err convert(char **word)
 {
-    struct writer_options o = {.array = array, .zarr = (int)zarr};
+    struct writer_options o = {
+        .array = array, .zarr = (int)zarr, .scale = apply_scale, .lost = print_lost};
     struct writer_result r;
     const int64_t begin = clock_ns();
     TRY(parse_chunk(&o));
@@ -109,8 +118,6 @@ static enum err convert(char **word)
              r.references ? "as references" : "read back and equal");
     if (r.levels)
         log_info("OME-Zarr 0.5: %d levels", r.levels);
-    if (r.lost[0])
-        log_info("Not kept: %s.", r.lost);
     return ERR_OK;
 }
 
@@ -129,7 +136,11 @@ const struct command cmd_convert = {
             ".tif (BigTIFF), .h5, .zarr, .ome.zarr (0.5: the array and its halves), or .json for\n"
             "references (kerchunk), which make IN a Zarr store without copying it. What was "
             "written is\n"
-            "read back and compared before OUT appears. What the format cannot hold is listed.\n\n"
+            "read back and compared before OUT appears. What the format cannot hold is listed "
+            "before it "
+            "is\n"
+            "written. Values stay as stored, with their slope and intercept; --apply-scale applies "
+            "both.\n\n"
             "Examples:\n"
             "  tomoprof convert tests/data/tooth.h5 tooth.zarr --codec zstd:3\n"
             "  tomoprof convert scan.czi scan.npy\n",

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "host/cli/storage/info_store.h"
-#include "host/cli/doctor/facts.h"
 #include "host/cli/storage/apart.h"
 #include "host/store/exchange/exchange.h"
 #include "host/store/store.h"
@@ -27,6 +26,21 @@ static void say_axes(struct facts *f, const struct store_array *a)
             snprintf(key, sizeof key, "spacing_%.15s", a->axis[i]);
             facts_number(f, key, a->spacing[i], a->unit[i] ? a->unit[i] : "");
         }
+}
+
+void info_affine(struct facts *f, const struct nifti_details *d)
+{
+    static const char *const rows[] = {"affine_x", "affine_y", "affine_z"};
+    double m[3][4];
+    const char *from = nifti_affine(d, m);
+    char text[120];
+    for (int i = 0; i < 3; i++) {
+        snprintf(text, sizeof text, "%.6g %.6g %.6g %.6g", m[i][0], m[i][1], m[i][2], m[i][3]);
+        facts_string(f, rows[i], text);
+    }
+    const int64_t code = d->sform_code > 0 ? d->sform_code : d->qform_code;
+    snprintf(text, sizeof text, code > 0 ? "%s, code %lld" : "%s", from, (long long)code);
+    facts_string(f, "affine_from", text);
 }
 
 static void say_codec(struct facts *f, const struct store_array *a)
@@ -59,6 +73,8 @@ static void say_array(struct facts *f, const struct store_array *a)
         facts_number(f, "slope", a->slope, "");
         facts_number(f, "intercept", a->intercept, "");
     }
+    if (a->nifti)
+        info_affine(f, &a->nifti->details);
     facts_group_end(f);
 }
 

@@ -46,10 +46,10 @@ static double get_float(const struct nifti_view *v, int at, int size)
 static const struct nifti_layout {
     int version, bytes, magic;
     const char *alone, *pair; /* magic of .nii and of .hdr + .img */
-    int dim, dim_size, datatype, bits, pixdim, float_size, offset, slope, intercept;
+    int dim, dim_size, datatype, bits, pixdim, float_size, offset;
 } layouts[] = {
-    {1, 348, 344, "n+1", "ni1", 40, 2, 70, 72, 76, 4, 108, 112, 116},
-    {2, 540, 4, "n+2", "ni2", 16, 8, 12, 14, 104, 8, 168, 176, 184},
+    {1, 348, 344, "n+1", "ni1", 40, 2, 70, 72, 76, 4, 108},
+    {2, 540, 4, "n+2", "ni2", 16, 8, 12, 14, 104, 8, 168},
 };
 
 /* Datatype codes and their bits per voxel. */
@@ -89,6 +89,17 @@ static enum err read_offset(const char *name, const struct nifti_view *v,
     return ERR_OK;
 }
 
+/* A slope of 0, or one that is not a number, means that values are what is stored. Colours are
+ * never scaled. */
+static void set_scale(struct nifti_header *h)
+{
+    const struct nifti_details *d = &h->details;
+    const int scaled = d->slope != 0 && isfinite(d->slope) && isfinite(d->intercept) &&
+                       h->datatype != 128 && h->datatype != 2304;
+    h->slope = scaled ? d->slope : 1;
+    h->intercept = scaled ? d->intercept : 0;
+}
+
 enum err nifti_parse(const char *name, const unsigned char *bytes, size_t n, struct nifti_header *h)
 {
     *h = (struct nifti_header){0};
@@ -101,17 +112,19 @@ enum err nifti_parse(const char *name, const unsigned char *bytes, size_t n, str
     }
     FAIL_IF(!l, ERR_INPUT, "%s: is not a NIfTI file (it begins with neither 348 nor 540)", name);
     FAIL_IF(n < (size_t)l->bytes, ERR_INPUT, "%s: ends within its header", name);
-    int alone = !memcmp(bytes + l->magic, l->alone, 4);
+    const int alone = !memcmp(bytes + l->magic, l->alone, 4);
     FAIL_IF(!alone && memcmp(bytes + l->magic, l->pair, 4), ERR_INPUT,
             "%s: is not a NIfTI file (\"%s\" is missing at byte %d)", name, l->alone, l->magic);
     h->version = l->version;
     h->big_endian = v.swap;
+    h->pair = !alone;
+    h->extensions = n > (size_t)l->bytes && bytes[l->bytes] != 0;
     TRY(read_sizes(name, &v, l, h));
     TRY(read_offset(name, &v, l, alone, h));
     h->datatype = (int)get_int(&v, l->datatype, 2);
     h->bits = (int)get_int(&v, l->bits, 2);
-    h->slope = get_float(&v, l->slope, l->float_size);
-    h->intercept = get_float(&v, l->intercept, l->float_size);
+    nifti_details_read(bytes, l->version, v.swap, &h->details);
+    set_scale(h);
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (types[i].code == h->datatype && types[i].bits == h->bits)
             return ERR_OK;
@@ -136,7 +149,7 @@ static enum err check_length(const char *path, const struct nifti_header *h)
 
 enum err nifti_read_header(const char *path, struct nifti_header *h)
 {
-    unsigned char bytes[540];
+    unsigned char bytes[544] = {0}; /* with the byte that announces extensions */
     *h = (struct nifti_header){0};
     FILE *file;
     TRY(file_open(path, &file)); /* zlib would wait for a pipe's other end */
@@ -152,7 +165,5 @@ enum err nifti_read_header(const char *path, struct nifti_header *h)
     else
         e = nifti_parse(path, bytes, (size_t)n, h);
     gzclose(f);
-    int pair =
-        !e && memcmp(bytes + (h->version == 1 ? 344 : 4), h->version == 1 ? "n+1" : "n+2", 3);
-    return e || !plain || pair ? e : check_length(path, h);
+    return e || !plain || h->pair ? e : check_length(path, h);
 }

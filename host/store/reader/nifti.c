@@ -11,9 +11,10 @@
 #include "host/store/manifest/manifest.h"
 #include "host/store/reader/reader.h"
 
-#define PIECE  ((int64_t)4 << 20) /* decoded bytes of a chunk of BGZF: some 64 of its blocks */
-#define HEADER 18                 /* of a BGZF block */
-#define HEAD   1024               /* decoded bytes that hold a header */
+#define PIECE           ((int64_t)4 << 20) /* decoded bytes of a chunk of BGZF: some 64 of its blocks */
+#define HEADER          18                 /* of a BGZF block */
+#define HEAD            1024               /* decoded bytes that hold a header */
+#define EXTENSIONS_MOST ((int64_t)256 << 20)
 
 static int is_gzip(const struct reader_file *f)
 {
@@ -73,7 +74,7 @@ static enum err set_array(struct store *s, struct store_array *a, const struct n
         a->shape[i] = h->shape[i];
         a->axis[i] = axes[i];
         a->spacing[i] = h->spacing[i];
-        a->unit[i] = i < 3 ? "mm" : NULL;
+        a->unit[i] = nifti_unit(h->details.units, i);
         a->order[i] = h->dims - 1 - i;
     }
     if (colours) {
@@ -81,10 +82,8 @@ static enum err set_array(struct store *s, struct store_array *a, const struct n
         a->axis[h->dims] = "c";
         a->order[h->dims] = h->dims;
     }
-    if (h->slope != 0) {
-        a->slope = h->slope;
-        a->intercept = h->intercept;
-    }
+    a->slope = h->slope;
+    a->intercept = h->intercept;
     return store_note_add(s, "version", "%d", h->version);
 }
 
@@ -195,6 +194,116 @@ static enum err set_gzip(struct store *s, struct store_array *a, const struct re
                            (struct store_chunk){.object = object, .stored = bytes, .skip = offset});
 }
 
+/* The first `n` bytes of what a gzip file holds, or as many as there are: *got. */
+static enum err inflate_first(struct store *s, int32_t object, unsigned char *out, size_t n,
+                              size_t *got)
+{
+    unsigned char in[16384];
+    int64_t bytes, at = 0;
+    TRY(store_object_bytes(s, object, &bytes));
+    z_stream z = {.next_out = out, .avail_out = (uInt)n};
+    FAIL_IF(inflateInit2(&z, 15 + 16) != Z_OK, ERR_MEMORY, "%s: no memory left", s->name);
+    enum err e = ERR_OK;
+    int r = Z_OK;
+    while (!e && z.avail_out && (z.avail_in || at < bytes) && (r == Z_OK || r == Z_STREAM_END)) {
+        if (!z.avail_in) {
+            const int64_t part = bytes - at < (int64_t)sizeof in ? bytes - at : (int64_t)sizeof in;
+            e = store_object_read(s, object, at, in, (size_t)part);
+            z.next_in = in;
+            z.avail_in = (uInt)part;
+            at += part;
+        }
+        if (!e && r == Z_STREAM_END) /* another member follows */
+            r = inflateReset(&z);
+        if (!e && r == Z_OK)
+            r = inflate(&z, Z_NO_FLUSH);
+    }
+    *got = n - z.avail_out;
+    inflateEnd(&z);
+    return e;
+}
+
+/* Bytes between the header and the voxels, or the end of a .hdr. */
+static enum err extension_bytes(struct store *s, const struct nifti_header *h, int32_t object,
+                                int gzip, unsigned char **out, size_t *n)
+{
+    const int64_t begin = h->version == 1 ? 352 : 544;
+    int64_t bytes, end = h->data_offset;
+    TRY(store_object_bytes(s, object, &bytes));
+    if (h->pair || (!gzip && end > bytes))
+        end = bytes;
+    *n = 0;
+    if (end - begin < 8)
+        return ERR_OK;
+    if (end > EXTENSIONS_MOST)
+        return store_note_add(s, "damaged_extensions", "voxels begin at byte %lld; at most %lld",
+                              (long long)end, (long long)EXTENSIONS_MOST);
+    *out = malloc((size_t)end);
+    FAIL_IF(!*out, ERR_MEMORY, "%s: no memory left for its extensions", s->name);
+    if (gzip) {
+        size_t got = 0;
+        TRY(inflate_first(s, object, *out, (size_t)end, &got));
+        *n = got > (size_t)begin ? got - (size_t)begin : 0;
+        memmove(*out, *out + begin, *n);
+        return ERR_OK;
+    }
+    *n = (size_t)(end - begin);
+    return store_object_read(s, object, begin, *out, *n);
+}
+
+static uint32_t word_of(const unsigned char *p, int swap)
+{
+    uint32_t v;
+    memcpy(&v, p, sizeof v);
+    return swap ? __builtin_bswap32(v) : v;
+}
+
+/* Sizes and codes as little-endian, up to the first that cannot be: returns the bytes of whole
+ * ones. */
+static size_t check_extensions(unsigned char *p, size_t n, int swap, int *count)
+{
+    size_t at = 0;
+    for (*count = 0; n - at >= 8; ++*count) {
+        const uint32_t size = word_of(p + at, swap), code = word_of(p + at + 4, swap);
+        if (size < 8 || size > n - at)
+            break;
+        memcpy(p + at, &size, 4);
+        memcpy(p + at + 4, &code, 4);
+        at += size;
+    }
+    return at;
+}
+
+static enum err read_extensions(struct store *s, struct nifti_header *h, int32_t object, int gzip)
+{
+    unsigned char *bytes = NULL;
+    size_t n = 0;
+    int count = 0;
+    if (!h->extensions)
+        return ERR_OK;
+    enum err e = extension_bytes(s, h, object, gzip, &bytes, &n);
+    const size_t whole = e ? 0 : check_extensions(bytes, n, h->big_endian, &count);
+    if (whole) {
+        unsigned char *copy = arena_take(s->arena, whole);
+        if (copy) {
+            memcpy(copy, bytes, whole);
+            h->details.extensions = copy;
+            h->details.extensions_bytes = (int64_t)whole;
+        } else {
+            e = FAIL(ERR_MEMORY, "%s: no memory left for its extensions", s->name);
+        }
+    }
+    if (!e)
+        for (size_t i = whole; i < n && !e; i++)
+            if (bytes[i]) { /* zeros fill up to the voxels */
+                e = store_note_add(s, "damaged_extensions", "%d can be read, the rest cannot",
+                                   count);
+                break;
+            }
+    free(bytes);
+    return e;
+}
+
 /* x.hdr -> x.img */
 static void image_name(const char *path, char *out, size_t room)
 {
@@ -204,29 +313,33 @@ static void image_name(const char *path, char *out, size_t room)
 
 static enum err fill(struct store *s, const struct reader_file *f)
 {
-    struct nifti_header h;
     struct store_array *a;
     unsigned char bytes[HEAD];
     char image[4200];
     int32_t object;
+    struct nifti_header *h = arena_take(s->arena, sizeof *h);
+    FAIL_IF(!h, ERR_MEMORY, "%s: no memory left", f->path);
     const int gzip = is_gzip(f);
     size_t n = f->head_bytes < HEAD ? f->head_bytes : HEAD;
     if (gzip)
         n = inflate_head(f, bytes);
     else
         memcpy(bytes, f->head, n);
-    TRY(nifti_parse(f->path, bytes, n, &h));
+    TRY(nifti_parse(f->path, bytes, n, h));
     TRY(store_array_add(s, "data", &a));
-    TRY(set_array(s, a, &h));
-    const unsigned char *magic = bytes + (h.version == 1 ? 344 : 4);
-    const int pair = magic[1] == 'i';
-    FAIL_IF(pair && gzip, ERR_UNSUPPORTED, "%s: a compressed pair of .hdr and .img is not read",
+    TRY(set_array(s, a, h));
+    a->nifti = h;
+    FAIL_IF(h->pair && gzip, ERR_UNSUPPORTED,
+            "%s: a compressed pair of .hdr and .img is not read. Decompress both with gunzip",
             f->path);
+    TRY(store_object_add(s, NULL, f->path, &object));
+    TRY(read_extensions(s, h, object, gzip));
     image_name(f->path, image, sizeof image);
-    TRY(store_object_add(s, NULL, pair ? image : f->path, &object));
+    if (h->pair)
+        TRY(store_object_add(s, NULL, image, &object));
     if (gzip)
-        return set_gzip(s, a, f, object, h.data_offset);
-    return store_contiguous(s, a, object, h.data_offset);
+        return set_gzip(s, a, f, object, h->data_offset);
+    return store_contiguous(s, a, object, h->data_offset);
 }
 
 static enum err open_nifti(const struct reader_file *f, struct store **out)

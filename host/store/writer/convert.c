@@ -11,6 +11,7 @@
 #include "host/base/log.h"
 #include "host/base/memory.h"
 #include "host/store/engine/engine.h"
+#include "host/store/format/nifti.h"
 #include "host/store/writer/writer.h"
 
 #define SLAB_BYTES ((int64_t)64 << 20)
@@ -39,11 +40,27 @@ void writer_remove(const char *folder)
     nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
+/* float64 becomes float32 or stays: each goes to the front of what was read already. */
+static void apply_scale(const struct store_array *a, struct store_dtype type, void *out, int64_t n)
+{
+    unsigned char *at = out;
+    for (int64_t i = 0; i < n; i++) {
+        double d;
+        memcpy(&d, at + 8 * i, sizeof d);
+        d = a->slope * d + a->intercept;
+        const float f = (float)d;
+        memcpy(at + type.bytes * i, type.bytes == 4 ? (const void *)&f : (const void *)&d,
+               type.bytes);
+    }
+}
+
 enum err writer_read(struct store *s, struct store_array *a, const struct writer *w,
                      const int *from, int64_t first, int64_t count, void *out)
 {
     struct engine_box b = engine_all(a);
-    int64_t stride[STORE_DIMS] = {0}, n = w->type.bytes;
+    const int scale = w->scale && a == w->source;
+    const struct store_dtype type = scale ? (struct store_dtype){'f', 8, 0} : w->type;
+    int64_t stride[STORE_DIMS] = {0}, n = type.bytes;
     const int slow = w->fortran ? w->dims - 1 : 0;
     if (w->dims) {
         b.start[from[slow]] = first;
@@ -54,7 +71,10 @@ enum err writer_read(struct store *s, struct store_array *a, const struct writer
         stride[d] = n;
         n *= b.count[d];
     }
-    return engine_read(s, a, &b, w->type, out, stride);
+    TRY(engine_read(s, a, &b, type, out, stride));
+    if (scale)
+        apply_scale(a, w->type, out, n / type.bytes);
+    return ERR_OK;
 }
 
 int64_t writer_slab_bytes(const struct writer *w)
@@ -86,15 +106,16 @@ static enum err compare_all(struct store *s, struct store_array *a, const struct
     struct store *made;
     struct store_array *b;
     const int64_t total = w->dims ? w->shape[w->fortran ? w->dims - 1 : 0] : 1;
-    int same[STORE_DIMS];
+    int same[STORE_DIMS], equal = 1; /* colours come first here, and last in what is read */
     for (int i = 0; i < STORE_DIMS; i++)
-        same[i] = i;
+        same[i] = !w->colours ? i : i ? i - 1 : w->dims - 1;
     TRY(store_open(w->made, &made));
     enum err e = store_find(made, NULL, &b);
     /* A page of one plane has no first dimension. */
     const int flat = !e && b->dims == w->dims - 1 && w->dims && w->shape[0] == 1;
-    if (!e && (b->dims != w->dims - flat ||
-               memcmp(b->shape, w->shape + flat, (size_t)b->dims * sizeof *b->shape) != 0))
+    for (int i = 0; !e && i < b->dims && b->dims == w->dims - flat; i++)
+        equal &= b->shape[same[i]] == w->shape[i + flat];
+    if (!e && (b->dims != w->dims - flat || !equal))
         e = FAIL(ERR_FAILED, "%s: what was written has another shape", w->path);
     for (int64_t i = 0; i < total && !e; i += w->step) {
         const int64_t n = total - i < w->step ? total - i : w->step;
@@ -111,46 +132,36 @@ static enum err compare_all(struct store *s, struct store_array *a, const struct
     return e;
 }
 
-static void list_lost(const struct store *s, const struct store_array *a, const struct writer *w,
-                      const struct writer_format *f, struct writer_result *r)
-{
-    int n = 0;
-    const size_t room = sizeof r->lost;
-    const int plain = f == &write_npy || f == &write_tiff;
-    int spacing = 0, axes = 0;
-    for (int i = 0; i < w->dims; i++) {
-        static const char *const implied[] = {"x", "y", "z", "t"};
-        const char *axis = a->axis[w->from[i]];
-        spacing |= a->spacing[w->from[i]] > 0;
-        axes |= axis && !(f->fortran && i < 4 && !strcmp(axis, implied[i]));
-    }
-    if ((plain || f == &write_hdf5) && spacing)
-        n += snprintf(r->lost + n, room - (size_t)n, ", spacing");
-    if ((plain || f->fortran) && axes)
-        n += snprintf(r->lost + n, room - (size_t)n, ", names of axes");
-    if ((plain || f == &write_hdf5) && (a->slope != 1 || a->intercept != 0))
-        n += snprintf(r->lost + n, room - (size_t)n, ", slope and intercept");
-    for (int i = 0; i < s->arrays_count && n < 1800; i++)
-        if (s->arrays[i] != a)
-            n += snprintf(r->lost + n, room - (size_t)n, ", array %.100s", s->arrays[i]->name);
-    for (int i = 0; i < s->notes_count && n < 1800; i++)
-        n += snprintf(r->lost + n, room - (size_t)n, ", %.100s", s->notes[i].name);
-    if (n)
-        memmove(r->lost, r->lost + 2, strlen(r->lost) - 1);
-}
-
 /* In NIfTI x comes first; arrays that end in x are turned round. */
 static enum err set_dimensions(struct writer *w, const struct store_array *a, int fortran)
 {
     const int turn =
         fortran && a->dims > 1 && a->axis[a->dims - 1] && !strcmp(a->axis[a->dims - 1], "x");
     w->dims = a->dims;
+    w->colours = fortran && a->nifti && !w->options->order_dims && a->dims == a->nifti->dims + 1 &&
+                 w->type.kind == 'u' && w->type.bytes == 1;
     for (int i = 0; i < a->dims; i++)
-        w->from[i] = turn ? a->dims - 1 - i : i;
+        w->from[i] = w->colours ? (i ? i - 1 : a->dims - 1) : turn ? a->dims - 1 - i : i;
     if (w->options->order_dims)
         TRY(writer_order(w->options, a->dims, w->from));
     for (int i = 0; i < a->dims; i++)
         w->shape[i] = a->shape[w->from[i]];
+    return ERR_OK;
+}
+
+/* Scaled values of up to 16 bits are float32 unless --dtype says otherwise, wider ones float64. */
+static enum err set_scale(struct writer *w, const char *in)
+{
+    const struct store_array *a = w->source;
+    if (!w->options->scale || (a->slope == 1 && a->intercept == 0))
+        return ERR_OK;
+    FAIL_IF(a->dtype.kind == 'c', ERR_UNSUPPORTED,
+            "%s: --apply-scale: %s holds complex numbers; integers and floats can be scaled", in,
+            a->name);
+    w->scale = 1;
+    const int narrow = a->dtype.bytes <= 2 || (a->dtype.kind == 'f' && a->dtype.bytes == 4);
+    if (!w->options->type.bytes)
+        w->type = (struct store_dtype){'f', narrow ? 4 : 8, 0};
     return ERR_OK;
 }
 
@@ -162,7 +173,8 @@ static enum err run(struct store *s, struct store_array *a, struct writer *w,
     const int64_t bytes = writer_slab_bytes(w), fits = SLAB_BYTES / bytes;
     if (!f->in_chunks && w->step < fits)
         w->step = fits;
-    enum err e = mem_alloc("a slab", (size_t)(bytes * w->step), &slab);
+    const int64_t room = bytes / w->type.bytes * (w->scale ? 8 : w->type.bytes);
+    enum err e = mem_alloc("a slab", (size_t)(room * w->step), &slab);
     if (!e)
         e = mem_alloc("a slab", (size_t)(bytes * w->step), &other);
     if (!e)
@@ -186,7 +198,7 @@ enum err store_convert(const char *in, const char *out, const struct writer_opti
     *result = (struct writer_result){.bytes = 0};
     const size_t n = strlen(out);
     if (n > 5 && !strcmp(out + n - 5, ".json"))
-        return store_references(in, out, result);
+        return store_references(in, out, o, result);
     FAIL_IF(!f, ERR_USAGE,
             "%s: the name must end in .npy, .nii, .nii.gz, .tif, .h5, .zarr or .json (references)",
             out);
@@ -197,13 +209,15 @@ enum err store_convert(const char *in, const char *out, const struct writer_opti
         w.source = a;
         w.type = o->type.bytes ? o->type : a->dtype;
         w.type.swap = 0;
-        e = set_dimensions(&w, a, f->fortran);
+        e = set_scale(&w, in);
     }
+    if (!e)
+        e = set_dimensions(&w, a, f->fortran);
+    if (!e && !engine_converts(a->dtype, w.type))
+        e = FAIL(ERR_UNSUPPORTED, "%s: %s cannot be converted to that type", in, a->name);
     if (!e) {
-        e = engine_converts(a->dtype, w.type)
-                ? run(s, a, &w, f, result)
-                : FAIL(ERR_UNSUPPORTED, "%s: %s cannot be converted to that type", in, a->name);
-        list_lost(s, a, &w, f, result);
+        writer_lost(s, &w, f);
+        e = run(s, a, &w, f, result);
     }
     if (w.file.stream || w.file.path) {
         e = e ? e : outfile_commit(&w.file);

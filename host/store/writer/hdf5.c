@@ -175,5 +175,9 @@ static enum err finish(struct writer *w, enum err e)
 }
 #endif
 
-const struct writer_format write_hdf5 = {
-    .suffix = ".h5", .in_chunks = 1, .begin = begin, .slab = slab, .finish = finish};
+const struct writer_format write_hdf5 = {.suffix = ".h5",
+                                         .keeps = KEEPS_AXES,
+                                         .in_chunks = 1,
+                                         .begin = begin,
+                                         .slab = slab,
+                                         .finish = finish};

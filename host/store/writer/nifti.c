@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "host/store/format/bgzf.h"
+#include "host/store/format/nifti.h"
 #include "host/store/writer/writer.h"
 
 static int code_of(struct store_dtype t)
@@ -34,10 +35,37 @@ static void put_number(unsigned char *at, double v, int bytes)
         memcpy(at, &v, 8);
 }
 
-static double spacing_of(const struct writer *w, int i)
+/* What the header of a source says; of other formats, what is known of an array. */
+static struct nifti_details details_of(const struct writer *w)
 {
-    const double s = w->source->spacing[w->from[i]];
-    return s > 0 ? s : 1;
+    const struct store_array *a = w->source;
+    struct nifti_details d = {.pixdim = {1, 1, 1, 1, 1, 1, 1, 1}};
+    if (a->nifti) {
+        d = a->nifti->details;
+        nifti_reorder(&d, w->dims - w->colours, w->from + w->colours);
+    } else {
+        int places = 0, known = 1;
+        for (int i = 0; i < w->dims && i < 7; i++) {
+            const double step = a->spacing[w->from[i]];
+            const int code = nifti_unit_code(a->unit[w->from[i]]);
+            d.pixdim[i + 1] = step > 0 ? step : 1;
+            if (i < 3 && step > 0) {
+                known &= code > 0 && code < 8 && (!places || places == code);
+                places = code;
+            } else if (i == 3 && code >= 8) {
+                d.units |= code;
+            }
+        }
+        d.units |= known ? places : 0; /* one unit is for x, y and z */
+        const int scaled = a->slope != 1 || a->intercept != 0;
+        d.slope = scaled ? a->slope : 0;
+        d.intercept = scaled ? a->intercept : 0;
+    }
+    if (w->scale) {
+        d.slope = 1;
+        d.intercept = 0;
+    }
+    return d;
 }
 
 /* state: the level of compression, where there is one. */
@@ -47,39 +75,48 @@ static enum err put_out(struct writer *w, const void *data, size_t bytes)
                     : outfile_write(&w->file, data, bytes);
 }
 
+/* The rest of version 1's 348 bytes or version 2's 540. */
+static void put_sizes(const struct writer *w, int version, int64_t offset, unsigned char *head)
+{
+    const int dim = version == 2 ? 16 : 40, size = version == 2 ? 8 : 2,
+              dims = w->dims - w->colours;
+    const int code = !w->colours ? code_of(w->type) : w->shape[0] == 3 ? 128 : 2304;
+    put(head, version == 2 ? 540 : 348, 4);
+    memcpy(head + (version == 2 ? 4 : 344), version == 2 ? "n+2\0\r\n\x1a\n" : "n+1",
+           version == 2 ? 8 : 4);
+    put(head + dim, dims, size);
+    for (int i = 1; i < 8; i++)
+        put(head + dim + size * i, i <= dims ? w->shape[i - 1 + w->colours] : 1, size);
+    put(head + (version == 2 ? 12 : 70), code, 2);
+    put(head + (version == 2 ? 14 : 72), w->type.bytes * 8 * (w->colours ? w->shape[0] : 1), 2);
+    if (version == 2)
+        put(head + 168, offset, 8);
+    else
+        put_number(head + 108, (double)offset, 4);
+}
+
 static enum err begin(struct writer *w)
 {
+    static const unsigned char zeros[16];
     unsigned char head[544] = {0};
-    int large = 0;
+    int version = w->source->nifti ? w->source->nifti->version : 1;
     for (int i = 0; i < w->dims; i++)
-        large |= w->shape[i] > 32767;
-    const int dim = large ? 16 : 40, size = large ? 8 : 2, real = large ? 8 : 4,
-              pixdim = large ? 104 : 76, bytes = large ? 544 : 352;
-    FAIL_IF(w->dims < 1 || w->dims > 7, ERR_UNSUPPORTED,
+        version = w->shape[i] > 32767 ? 2 : version;
+    FAIL_IF(w->dims < 1 || w->dims - w->colours > 7, ERR_UNSUPPORTED,
             "%s: the array has %d dimensions; NIfTI has 1 to 7", w->path, w->dims);
     FAIL_IF(!code_of(w->type), ERR_UNSUPPORTED, "%s: NIfTI has no type for it; add --dtype float32",
             w->path);
-    put(head, large ? 540 : 348, 4);
-    memcpy(head + (large ? 4 : 344), large ? "n+2\0\r\n\x1a\n" : "n+1", large ? 8 : 4);
-    put(head + dim, w->dims, size);
-    for (int i = 1; i < 8; i++) {
-        put(head + dim + size * i, i <= w->dims ? w->shape[i - 1] : 1, size);
-        put_number(head + pixdim + real * i, i <= w->dims ? spacing_of(w, i - 1) : 1, real);
-    }
-    put_number(head + pixdim, 1, real);
-    put(head + (large ? 12 : 70), code_of(w->type), 2);
-    put(head + (large ? 14 : 72), w->type.bytes * 8, 2);
-    if (large)
-        put(head + 168, bytes, 8);
-    else
-        put_number(head + 108, bytes, 4);
-    const int scaled = w->source->slope != 1 || w->source->intercept != 0;
-    put_number(head + (large ? 176 : 112), scaled ? w->source->slope : 0, real);
-    put_number(head + (large ? 184 : 116), scaled ? w->source->intercept : 0, real);
-    head[large ? 500 : 123] = 2; /* mm */
+    const struct nifti_details d = details_of(w);
+    const int64_t bytes = version == 2 ? 544 : 352, gap = -d.extensions_bytes & 15;
+    nifti_details_write(&d, version, head);
+    put_sizes(w, version, bytes + d.extensions_bytes + gap, head);
+    head[bytes - 4] = d.extensions_bytes > 0;
     TRY(outfile_open(&w->file, w->path));
     snprintf(w->made, sizeof w->made, "%s", w->file.temporary ? w->file.temporary : "");
-    return put_out(w, head, (size_t)bytes);
+    TRY(put_out(w, head, (size_t)bytes));
+    if (d.extensions_bytes)
+        TRY(put_out(w, d.extensions, (size_t)d.extensions_bytes));
+    return put_out(w, zeros, (size_t)gap);
 }
 
 static enum err begin_gz(struct writer *w)
@@ -112,7 +149,15 @@ static enum err finish(struct writer *w, enum err e)
     return e;
 }
 
-const struct writer_format write_nifti = {
-    .suffix = ".nii", .fortran = 1, .begin = begin, .slab = slab, .finish = finish};
-const struct writer_format write_nifti_gz = {
-    .suffix = ".nii.gz", .fortran = 1, .begin = begin_gz, .slab = slab, .finish = finish};
+const struct writer_format write_nifti = {.suffix = ".nii",
+                                          .keeps = KEEPS_SPACING | KEEPS_SCALE | KEEPS_HEADER,
+                                          .fortran = 1,
+                                          .begin = begin,
+                                          .slab = slab,
+                                          .finish = finish};
+const struct writer_format write_nifti_gz = {.suffix = ".nii.gz",
+                                             .keeps = KEEPS_SPACING | KEEPS_SCALE | KEEPS_HEADER,
+                                             .fortran = 1,
+                                             .begin = begin_gz,
+                                             .slab = slab,
+                                             .finish = finish};

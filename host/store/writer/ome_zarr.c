@@ -362,6 +362,16 @@ static enum err set_type(struct pyramid *p, const struct store_array *a)
     return ERR_OK;
 }
 
+/* Axes get names of OME-Zarr, and keep their spacing. */
+static void pyramid_lost(const struct pyramid *p, const struct store *s,
+                         const struct store_array *a)
+{
+    const struct writer_format f = {.keeps = KEEPS_SPACING | KEEPS_AXES | KEEPS_SCALE};
+    struct writer w = {.options = &p->options, .source = a, .dims = p->dims};
+    memcpy(w.from, p->from, sizeof w.from);
+    writer_lost(s, &w, &f);
+}
+
 enum err store_pyramid(const char *in, const char *out, const struct writer_options *o,
                        struct writer_result *result)
 {
@@ -371,6 +381,10 @@ enum err store_pyramid(const char *in, const char *out, const struct writer_opti
     struct stat st;
     enum err e;
     *result = (struct writer_result){.bytes = 0};
+    FAIL_IF(
+        o->scale, ERR_USAGE,
+        "--apply-scale: is not available for .ome.zarr. Convert to .nii or .zarr with it first, "
+        "then to .ome.zarr");
     FAIL_IF(o->zarr == 2, ERR_USAGE, "%s: OME-Zarr 0.5 is Zarr 3: leave out --zarr 2", out);
     FAIL_IF(!stat(out, &st), ERR_INPUT, "%s: exists already: remove it, or choose another name",
             out);
@@ -380,6 +394,7 @@ enum err store_pyramid(const char *in, const char *out, const struct writer_opti
     TRY_OUT(store_find(s, o->array, &a));
     TRY_OUT(set_axes(&p, a));
     TRY_OUT(set_type(&p, a));
+    pyramid_lost(&p, s, a);
     if (mkdir(p.made, 0777)) {
         e = FAIL(ERR_IO, "%s: cannot be made: %s", p.made, strerror(errno));
         goto out;

@@ -224,10 +224,11 @@ static int in_memory(const struct store *s, const struct store_array *a)
 }
 
 static enum err write_all(struct store *s, const char *folder, const char *out,
-                          struct writer_result *r)
+                          const struct writer_options *o, struct writer_result *r)
 {
     struct outfile f;
     struct jsonw j;
+    char lost[2000] = "";
     int written = 0, n = 0;
     TRY(outfile_open(&f, out));
     jsonw_init(&j, f.stream, 1);
@@ -247,30 +248,35 @@ static enum err write_all(struct store *s, const char *folder, const char *out,
             written += !e;
             r->bytes += store_elements(a) * a->dtype.bytes;
         } else if (!e && n < 1700)
-            n += snprintf(r->lost + n, sizeof r->lost - (size_t)n, "%sarray %.100s (%.100s)",
+            n += snprintf(lost + n, sizeof lost - (size_t)n, "%sarray %.100s (%.100s)",
                           n ? ", " : "", a->name, reason);
     }
     jsonw_end(&j);
     jsonw_end(&j);
     if (!e && !written)
-        e = FAIL(ERR_UNSUPPORTED, "%s: cannot be written as references: %.500s", s->name, r->lost);
+        e = FAIL(ERR_UNSUPPORTED, "%s: cannot be written as references: %.500s", s->name, lost);
+    if (!e && n && o->lost)
+        o->lost(lost);
     if (!e)
         return outfile_commit(&f);
     outfile_abort(&f);
     return e;
 }
 
-enum err store_references(const char *in, const char *out, struct writer_result *result)
+enum err store_references(const char *in, const char *out, const struct writer_options *o,
+                          struct writer_result *result)
 {
     char folder[PATH_MAX], path[PATH_MAX];
     struct store *s;
     const char *slash = strrchr(out, '/');
     snprintf(path, sizeof path, "%.*s", slash ? (int)(slash - out) + (slash == out) : 1,
              slash ? out : ".");
+    FAIL_IF(o->scale, ERR_USAGE,
+            "--apply-scale: references copy no values; choose .zarr, .nii or another format");
     FAIL_IF(!realpath(path, folder), ERR_INPUT, "%s: %s", path, strerror(errno));
     TRY(store_open(in, &s));
     result->references = 1;
-    enum err e = write_all(s, folder, out, result);
+    enum err e = write_all(s, folder, out, o, result);
     store_close(s);
     return e;
 }

@@ -15,15 +15,17 @@ struct writer_options {
     int zarr; /* 2 or 3; 0: 3 */
     /* Which dimension of the array comes first in the target, which next; order_dims 0: its own. */
     int order[STORE_DIMS], order_dims;
+    int scale; /* slope and intercept are applied to the values */
+    /* Gets the names of what the target cannot hold, before anything is written; NULL: none. */
+    void (*lost)(const char *names);
     double spacing[3]; /* of the last three dimensions of a pyramid; 0: the array's */
 };
 
 struct writer_result {
     const char *array;
-    int64_t bytes;   /* decoded, that were compared */
-    int levels;      /* of a pyramid */
-    int references;  /* nothing was copied or compared */
-    char lost[2000]; /* names of what the target cannot hold, "" when nothing */
+    int64_t bytes;  /* decoded, that were compared */
+    int levels;     /* of a pyramid */
+    int references; /* nothing was copied or compared */
 };
 
 /* ERR_USAGE where the end of `out` names no format; ERR_FAILED where what was read back differs. */
@@ -42,6 +44,8 @@ struct writer {
     struct store_dtype type;
     int dims, from[STORE_DIMS];
     int64_t shape[STORE_DIMS];
+    int colours;  /* 1: the first dimension is RGB or RGBA of a NIfTI voxel */
+    int scale;    /* the source's slope and intercept are applied; it is read as float64 */
     int fortran;  /* first dimension fastest: slabs are along the last one */
     int64_t step; /* elements along the slabs' dimension that come together */
     struct outfile file;
@@ -49,8 +53,11 @@ struct writer {
     void *state;
 };
 
+enum { KEEPS_SPACING = 1, KEEPS_AXES = 2, KEEPS_SCALE = 4, KEEPS_HEADER = 8 /* of NIfTI */ };
+
 struct writer_format {
     const char *suffix;
+    int keeps;
     int fortran;
     int in_chunks;                       /* a slab is one row of chunks: `step` of begin stays */
     enum err (*begin)(struct writer *w); /* sets made, step */
@@ -64,6 +71,8 @@ extern const struct writer_format write_npy, write_nifti, write_nifti_gz, write_
 enum err writer_read(struct store *s, struct store_array *a, const struct writer *w,
                      const int *from, int64_t first, int64_t count, void *out);
 int64_t writer_slab_bytes(const struct writer *w);
+/* Hands the list of what is not kept to w->options->lost, unless it is empty. */
+void writer_lost(const struct store *s, const struct writer *w, const struct writer_format *f);
 /* o->order, each dimension once; ERR_USAGE where it is not that. */
 enum err writer_order(const struct writer_options *o, int dims, int from[STORE_DIMS]);
 void writer_remove(const char *folder);
@@ -72,7 +81,8 @@ void writer_remove(const char *folder);
 enum err writer_deflate_level(const struct writer *w, int usual, int *level);
 
 /* References to the bytes of `in`: a Zarr 2 view of it. */
-enum err store_references(const char *in, const char *out, struct writer_result *result);
+enum err store_references(const char *in, const char *out, const struct writer_options *o,
+                          struct writer_result *result);
 
 /* "<u2" */
 void writer_dtype(struct store_dtype t, char out[8]);

@@ -241,5 +241,9 @@ static enum err finish(struct writer *w, enum err e)
     return e;
 }
 
-const struct writer_format write_zarr = {
-    .suffix = ".zarr", .in_chunks = 1, .begin = begin, .slab = slab, .finish = finish};
+const struct writer_format write_zarr = {.suffix = ".zarr",
+                                         .keeps = KEEPS_SPACING | KEEPS_AXES | KEEPS_SCALE,
+                                         .in_chunks = 1,
+                                         .begin = begin,
+                                         .slab = slab,
+                                         .finish = finish};
