@@ -195,6 +195,7 @@ static void take(struct thread_slot *s, void *context, enum trace_mode mode)
         unwatch(s);
     if (!s->timer_on || process_is_over())
         return;
+    raw_clock_check(); /* a system call of the program's own may have forbidden the counter */
     uint64_t entered = trace_now(), now = thread_poll_cpu(0), cap = PERIODS_MAX * period;
     struct rusage account = {0};
     getrusage(RUSAGE_THREAD, &account);
@@ -293,7 +294,6 @@ static void handler(int number, siginfo_t *info, void *context)
     int saved = errno;
     struct thread_slot *s = slot_of(info), *self = thread_self();
     (void)number;
-    raw_clock_check(); /* a system call of the program's own may have forbidden the counter */
     if (!s)
         signals_foreign(self, info, context);
     else if (s == self || (!self && thread_adopt(s))) {
