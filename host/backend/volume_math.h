@@ -64,17 +64,20 @@ VOLUME_INLINE int32_t volume_whole(float x, float low, float high)
     return (int32_t)(volume_bits(x + 12582912.0f) - volume_bits(12582912.0f));
 }
 
-/* Place i of n along a dimension of `from` voxels: the voxel at or before it, and how far behind
- * that it lies. */
+/* Finds where place i of n lies along a dimension of `from` voxels, at (i + 1/2) from / n - 1/2:
+ * the voxel at or before it, and how far behind that it lies. Integers alone decide, for compilers
+ * contract multiplications and additions in float64 as they like, and either way some places that
+ * lie on a voxel, or halfway between two, would come out before it. Sizes fit int32_t, so that
+ * products fit int64_t. */
 VOLUME_INLINE void volume_axis(enum volume_kind kind, int64_t from, int64_t n, int64_t i,
                                int32_t *at, float *t)
 {
-    const double x = ((double)i + 0.5) * ((double)from / (double)n) - 0.5;
-    const double last = (double)(from - 1);
-    const double inside = x < 0 ? 0 : x > last ? last : x;
-    const double low = floor(kind == VOLUME_NEAREST ? inside + 0.5 : inside);
-    *at = (int32_t)(low > last ? last : low);
-    *t = kind == VOLUME_NEAREST ? 0 : (float)(inside - low);
+    const int64_t cells = 2 * n; /* of 1 / (2 n) of a voxel */
+    const int64_t middle = (2 * i + 1) * from, x = middle - n;
+    const int64_t low = (kind == VOLUME_NEAREST ? middle : x > 0 ? x : 0) / cells;
+    const int within = kind != VOLUME_NEAREST && x > 0 && low < from - 1;
+    *at = (int32_t)(low < from - 1 ? low : from - 1);
+    *t = within ? (float)((double)(x - low * cells) / (double)cells) : 0;
 }
 
 #endif

@@ -59,13 +59,13 @@ static double resampled(const struct volume_step *s, const float *x, const int64
     int64_t low[3], high[3];
     double t[3], sum = 0;
     for (int a = 0; a < 3; a++) {
-        const double last = (double)(s->in[a] - 1);
-        double v = ((double)i[a] + 0.5) * ((double)s->in[a] / (double)s->out[a]) - 0.5;
-        v = fmin(fmax(v, 0), last);
-        low[a] = (int64_t)floor(s->kind == VOLUME_NEAREST ? v + 0.5 : v);
-        low[a] = low[a] < s->in[a] ? low[a] : s->in[a] - 1;
+        /* (i + 1/2) in / out - 1/2 in halves of 1 / out: whole numbers, and what is left */
+        int64_t halves = (2 * i[a] + 1) * s->in[a] - (s->kind == VOLUME_NEAREST ? 0 : s->out[a]);
+        for (low[a] = 0; halves >= 2 * s->out[a] && low[a] < s->in[a] - 1; low[a]++)
+            halves -= 2 * s->out[a];
+        const int between = s->kind == VOLUME_LINEAR && halves > 0 && low[a] < s->in[a] - 1;
         high[a] = low[a] + 1 < s->in[a] ? low[a] + 1 : low[a];
-        t[a] = s->kind == VOLUME_NEAREST ? 0 : v - (double)low[a];
+        t[a] = between ? (double)halves / (double)(2 * s->out[a]) : 0;
     }
     for (int e = 0; e < 8; e++) {
         const double w =
