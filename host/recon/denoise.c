@@ -203,6 +203,10 @@ static enum err iterate(struct denoiser *d, const struct buffer *in, struct buff
         TRY(update_subset(d, &pixels, in, x, &totals));
     }
     TRY(d->be->ops->sum_abs(d->be, x, &size));
+    FAIL_IF(!isfinite(size) || !isfinite(totals.moved), ERR_INPUT,
+            "the image left the range of float32 (sigma_noise %g, sigma_x %g): multiply it by a "
+            "power of two that brings its values near 1",
+            d->r.sigma_y, d->r.sigma_x);
     report->iterations++;
     report->change_percent = 100 * totals.moved / size;
     report->alpha = totals.alpha / (double)d->part.subsets;

@@ -142,6 +142,10 @@ static enum err next_iteration(struct vcd *t, vcd_iterate *iterate, void *contex
     FAIL_IF(t->options->stop && *t->options->stop, ERR_INTERRUPTED,
             "interrupted in iteration %lld of %lld", (long long)report->iterations + 1,
             (long long)t->options->max_iterations);
+    FAIL_IF(!isfinite(all.residual) || !isfinite(all.size), ERR_INPUT,
+            "iteration %lld left the range of float32 (sigma_y %g, sigma_x %g, sigma_prox %g): "
+            "bring sinogram, weights, initial image and these numbers nearer to each other",
+            (long long)report->iterations + 1, t->r.sigma_y, t->r.sigma_x, t->r.sigma_prox);
     record(t, &all, part->subsets, report);
     return ERR_OK;
 }

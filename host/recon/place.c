@@ -1,10 +1,12 @@
 /* Whether the arrays of an operation stay on the device, or pass through it in parts. */
+#include <math.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "host/base/log.h"
 #include "host/base/memory.h"
+#include "host/recon/common/rescale.h"
 #include "host/recon/mbir.h"
 #include "host/recon/mbir_large.h"
 #include "host/recon/slabs/slab_job.h"
@@ -117,12 +119,101 @@ void mbir_report_free(struct mbir_report *r)
     *r = (struct mbir_report){0};
 }
 
-enum err mbir_recon(struct backend *be, const struct ct_model *m, const struct buffer *y,
-                    const struct mbir_options *o, struct buffer *x, struct mbir_report *report)
+static enum err mbir_in_range(struct backend *be, const struct ct_model *m, const struct buffer *y,
+                              const struct mbir_options *o, struct buffer *x,
+                              struct mbir_report *report)
 {
-    *report = (struct mbir_report){0};
-    TRY(report_create(o->max_iterations, report));
     if (!is_out_of_core(be, y))
         return mbir_whole(be, m, y, o, x, report);
     return (m->scan.beam == BEAM_PARALLEL ? mbir_in_groups : mbir_streamed)(be, m, y, o, x, report);
+}
+
+/* The same problem in other units: y, x, initial image and target times 2^data, weights times
+ * 2^weights. Its iterations need squares of these, which float32 may not hold. */
+struct rescaled {
+    struct ct_model m; /* borrows what it points to */
+    struct mbir_options options;
+    struct buffer y, weights, initial, target;
+    int on_host, data, weight;
+};
+
+static enum err rescaled_create(struct backend *be, const struct buffer *y,
+                                const struct mbir_options *o, struct rescaled *r)
+{
+    struct regularisation *const g = &r->m.regularisation;
+    g->sigma_y = ldexp(g->sigma_y, r->data + r->weight / 2);
+    g->sigma_x = ldexp(g->sigma_x, r->data);
+    g->sigma_prox = ldexp(g->sigma_prox, r->data);
+    TRY(rescale_copy(be, "sinogram near 1", y, r->on_host, r->data, &r->y));
+    if (o->weights) {
+        TRY(rescale_copy(be, "weights near 1", o->weights, r->on_host, r->weight, &r->weights));
+        r->options.weights = &r->weights;
+    }
+    if (o->initial) {
+        TRY(rescale_copy(be, "initial image near 1", o->initial, r->on_host, r->data, &r->initial));
+        r->options.initial = &r->initial;
+    }
+    if (o->prox_target) {
+        TRY(rescale_copy(be, "target near 1", o->prox_target, r->on_host, r->data, &r->target));
+        r->options.prox_target = &r->target;
+    }
+    return ERR_OK;
+}
+
+static void rescaled_free(struct backend *be, struct rescaled *r)
+{
+    struct buffer *const all[] = {&r->y, &r->weights, &r->initial, &r->target};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        rescale_release(be, all[i], r->on_host);
+}
+
+/* Volume and report in the units of the data as given. */
+static enum err rescaled_undo(struct backend *be, const struct rescaled *r, struct buffer *x,
+                              struct mbir_report *report)
+{
+    double largest;
+    report->sigma_y = ldexp(report->sigma_y, -r->data - r->weight / 2);
+    report->sigma_x = ldexp(report->sigma_x, -r->data);
+    report->sigma_prox = ldexp(report->sigma_prox, -r->data);
+    for (int64_t i = 0; i < report->iterations; i++)
+        report->fm_rmse[i] = ldexp(report->fm_rmse[i], r->weight / 2);
+    TRY(rescale_by(be, x, r->on_host, -r->data));
+    TRY(rescale_largest(be, x, r->on_host, &largest));
+    FAIL_IF(isnan(largest), ERR_INPUT,
+            "the volume's values exceed the range of float32 (3.4e38): multiply the sinogram by a "
+            "smaller number, for example 2^%d",
+            r->data);
+    return ERR_OK;
+}
+
+static enum err mbir_rescaled(struct backend *be, const struct buffer *y,
+                              const struct mbir_options *o, struct rescaled *r, struct buffer *x,
+                              struct mbir_report *report)
+{
+    TRY(rescaled_create(be, y, o, r));
+    const enum err e = mbir_in_range(be, &r->m, &r->y, &r->options, x, report);
+    if (e && e != ERR_INTERRUPTED)
+        return e;
+    TRY(rescaled_undo(be, r, x, report));
+    return e;
+}
+
+enum err mbir_recon(struct backend *be, const struct ct_model *m, const struct buffer *y,
+                    const struct mbir_options *o, struct buffer *x, struct mbir_report *report)
+{
+    struct rescaled r = {.m = *m, .options = *o, .on_host = is_out_of_core(be, y)};
+    double largest;
+    *report = (struct mbir_report){0};
+    TRY(report_create(o->max_iterations, report));
+    TRY(rescale_largest(be, y, r.on_host, &largest));
+    r.data = rescale_exponent(largest);
+    if (o->weights) {
+        TRY(rescale_largest(be, o->weights, r.on_host, &largest));
+        r.weight = rescale_exponent(largest) / 2 * 2; /* sigma_y takes the root of it */
+    }
+    if (!r.data && !r.weight)
+        return mbir_in_range(be, m, y, o, x, report);
+    const enum err e = mbir_rescaled(be, y, o, &r, x, report);
+    rescaled_free(be, &r);
+    return e;
 }

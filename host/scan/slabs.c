@@ -1,11 +1,14 @@
 /* Direct methods in slabs: as thick as the memory allows, one after the other. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "host/base/log.h"
 #include "host/base/memory.h"
+#include "host/recon/common/rescale.h"
 #include "host/recon/helical.h"
 #include "host/recon/recon.h"
+#include "host/recon/slabs/out_of_core.h"
 #include "host/recon/slabs/tile.h"
 #include "host/scan/rays.h"
 #include "host/scan/rings.h"
@@ -113,9 +116,9 @@ static enum err helical(struct backend *be, const struct scan_request *r, const 
     return e;
 }
 
-enum err scan_slab_direct(struct backend *be, const struct scan_request *r,
-                          const struct ct_model *m, struct buffer *y, struct buffer *x,
-                          float *volume)
+static enum err slab_direct(struct backend *be, const struct scan_request *r,
+                            const struct ct_model *m, struct buffer *y, struct buffer *x,
+                            float *volume)
 {
     if (r->helical)
         return helical(be, r, m, y, x, volume);
@@ -123,6 +126,31 @@ enum err scan_slab_direct(struct backend *be, const struct scan_request *r,
          : r->voxel_driven         ? fdk_voxel_recon
                                    : direct_recon)(be, m, y, y, x));
     return x->ptr == volume ? ERR_OK : be->ops->download(be, x, volume, x->bytes);
+}
+
+/* The filter and the sums over views are linear, so that only extreme sinograms overflow or vanish
+ * on the way. */
+static enum err slab_check(double given, const struct buffer *volume)
+{
+    double largest;
+    TRY(rescale_largest(NULL, volume, 1, &largest));
+    FAIL_IF(isnan(largest) || (largest == 0 && given > 0 && given < RESCALE_TINY), ERR_INPUT,
+            "the volume %s, the sinogram (values up to %g) %s: values left the range of float32, "
+            "1.2e-38 to 3.4e38. Multiply the sinogram by a power of two that brings it near 1",
+            isnan(largest) ? "holds NaN or infinity" : "is 0 everywhere", given,
+            isnan(largest) ? "does not" : "is not");
+    return ERR_OK;
+}
+
+enum err scan_slab_direct(struct backend *be, const struct scan_request *r,
+                          const struct ct_model *m, struct buffer *y, struct buffer *x,
+                          float *volume)
+{
+    const struct buffer result = {PLACE_HOST, 0, x->bytes, volume};
+    double given;
+    TRY(rescale_largest(be, y, is_out_of_core(be, y), &given));
+    TRY(slab_direct(be, r, m, y, x, volume));
+    return slab_check(given, &result);
 }
 
 static enum err compute(struct backend *be, const struct scan_request *r, struct slab_arrays *w)

@@ -10,6 +10,7 @@
 #include "host/base/log.h"
 #include "host/base/memory.h"
 #include "host/cli/cli.h"
+#include "host/cli/results/apply_range.h"
 #include "host/cli/results/apply_report.h"
 #include "host/cli/results/apply_size.h"
 #include "host/cli/results/ranks_report.h"
@@ -235,7 +236,8 @@ static enum err read_array(struct run_state *s, const char *path, enum array arr
                 (struct scan){.views = shape[0], .rows = shape[1], .channels = shape[2]};
         TRY(state_place(s, 0, 0));
     }
-    return state_upload(s, a, shape);
+    TRY(state_upload(s, a, shape));
+    return apply_range_input(s, a);
 }
 
 /* The filter works in place, unless its input is needed again. */
@@ -343,6 +345,8 @@ static enum err measure(struct run_state *s, struct apply_report *r)
     if (repeat)
         TRY(run_again(s, r));
     progress_end();
+    if (in || weights)
+        TRY(apply_range_result(s, &r->fingerprint));
     r->peak_host_bytes = mem_peak();
     TRY(write_result(s, r));
     if (json)
