@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #ifdef __GLIBC__
 #include <malloc.h>
+#include <math.h>
 #endif
 #include <pthread.h>
 #include <stdio.h>
@@ -52,11 +53,11 @@ char *mem_human(double bytes, char out[16])
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     int u = 0;
-    while (u < 6 && bytes >= 1023.95) {
+    while (u < 6 && fabs(bytes) >= 1023.95) {
         bytes /= 1024;
         u++;
     }
-    snprintf(out, 16, u && bytes < 99.95 ? "%.1f %s" : "%.0f %s", bytes, units[u]);
+    snprintf(out, 16, u && fabs(bytes) < 99.95 ? "%.1f %s" : "%.0f %s", bytes, units[u]);
     return out;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/base/log.h"
 #include "host/base/memory.h"
 #include "host/base/options.h"
 
@@ -123,8 +124,22 @@ static enum err set_choice(struct opt *row, const char *text)
     return FAIL(ERR_USAGE, "--%s %s: must be one of %s", row->name, text, row->meta);
 }
 
+static enum err add_value(struct opt *row, const char *text)
+{
+    char *const room = row->value;
+    const size_t used = strlen(room), more = strlen(text);
+    FAIL_IF(used + 1 + more >= OPTIONS_LIST, ERR_USAGE, "--%s: %zu bytes; at most %d are accepted",
+            row->name, used + 1 + more, OPTIONS_LIST - 1);
+    if (used)
+        room[used] = ' ';
+    memcpy(room + used + (used > 0), text, more + 1);
+    return ERR_OK;
+}
+
 static enum err set_value(struct opt *row, const char *text)
 {
+    if (row->seen && row->kind != OPT_FLAG && row->kind != OPT_LIST)
+        log_warn("--%s is given more than once: %s replaces what came before", row->name, text);
     row->seen = 1;
     switch (row->kind) {
     case OPT_FLAG:
@@ -145,6 +160,8 @@ static enum err set_value(struct opt *row, const char *text)
     case OPT_TEXT:
         *(const char **)row->value = text;
         return ERR_OK;
+    case OPT_LIST:
+        return add_value(row, text);
     case OPT_BYTES: {
         size_t bytes;
         enum err e = mem_parse(text, &bytes);

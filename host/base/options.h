@@ -12,12 +12,16 @@ enum opt_kind {
     OPT_INT,    /* int64_t * with [min, max] */
     OPT_NUMBER, /* double * with [min, max]; finite */
     OPT_TEXT,   /* const char ** */
-    OPT_INPUT,  /* const char **, a file that is read */
+    OPT_LIST,  /* char *, room of OPTIONS_LIST bytes: the values of all that were given, with blanks
+                */
+    OPT_INPUT, /* const char **, a file that is read */
     OPT_OUTPUT, /* const char **, a file that is written; inputs.h compares the two */
     OPT_PLACE,  /* const char **, folder or beginning of names where files go */
     OPT_CHOICE, /* int *, index into "a|b|c" given as `meta` */
     OPT_BYTES,  /* uint64_t *, "12GiB" */
 };
+
+#define OPTIONS_LIST 4096
 
 struct opt {
     const char *name; /* without dashes; "in" is --in X or --in=X */
@@ -54,6 +58,9 @@ int opt_is_path(const struct opt *row);
     OPTION_ROW(option, short_name, OPT_PLACE, variable, shown, text)
 #define OPTION_CHOICE(option, short_name, variable, shown, text)                                   \
     OPTION_ROW(option, short_name, OPT_CHOICE, variable, shown, text)
+/* May be given several times; `variable`: char [OPTIONS_LIST]. */
+#define OPTION_LIST(option, short_name, variable, shown, text)                                     \
+    OPTION_ROW(option, short_name, OPT_LIST, variable, shown, text)
 /* Another name for the row of `variable`, which is taken and not listed. */
 #define OPTION_TWIN(option, type, variable, shown)                                                 \
     OPTION_ROW(option, 0, type, variable, shown, NULL)
@@ -62,7 +69,8 @@ int opt_is_path(const struct opt *row);
 /* Parses argv[0..argc) (no program or command name) into `rows` (ended by name NULL). Positional
  * words are moved to the front of argv, their number into *positional. "--" ends options. Unknown
  * options get ERR_USAGE with the nearest known name; so do missing, malformed and out-of-range
- * values. A word after an option that takes a value is its value unless it begins with "--"
+ * values. Of a value that is given twice the last one holds, with a warning; a row of OPT_LIST
+ * keeps both. A word after an option that takes a value is its value unless it begins with "--"
  * (--in=--odd names such a value). */
 enum err opt_parse(struct opt *rows, int argc, char **argv, int *positional);
 

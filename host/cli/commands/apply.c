@@ -28,8 +28,8 @@ static const char *size_text, *gate, *geometry, *in, *out, *weights, *initial, *
 static int64_t seed, iterations = 15, subsets, threads, repeat;
 static double threshold = 0.2;
 static int json;
-static struct crew *crew;    /* NULL: this process alone */
-static const char *settings; /* KEY=VALUE KEY=VALUE */
+static struct crew *crew;           /* NULL: this process alone */
+static char settings[OPTIONS_LIST]; /* KEY=VALUE KEY=VALUE */
 
 /* Rows that not every operation takes, by place in options[]. */
 enum {
@@ -69,9 +69,10 @@ static struct opt options[] = {
     [ROW_SUBSETS] =
         OPTION_INT("subsets", 0, subsets, "N",
                    "of gen_pixel_partition; sparse_: of which the first is used", 1, 2147483647),
-    OPTION_TEXT("set", 0, settings, "KEY=VALUE",
-                "parameters of a volume_ or prepare operation, with blanks\nbetween them "
-                "(docs/operations.md, docs/volume.md)"),
+    OPTION_LIST(
+        "set", 0, settings, "KEY=VALUE",
+        "parameters of a volume_ or prepare operation, with blanks\nbetween them, or --set again "
+        "(docs/operations.md, docs/volume.md)"),
     OPTION_TEXT("size", 0, size_text, "N",
                 "time it on a synthetic input of edge N, or 512x512x30: as\n`apply NAME SIZE "
                 "ITERATIONS`"),
@@ -366,7 +367,7 @@ static enum err compute(struct run_state *s)
     struct apply_report r = {.state = s, .crew = crew};
     const int few = s->op->takes & TAKES_PROX && !options[ROW_ITERATIONS].seen;
     s->seed = (uint64_t)seed;
-    if (settings)
+    if (*settings)
         TRY(apply_settings(s, settings));
     TRY(size_text ? state_prepare(s) : load(s));
     s->subsets = size_text ? s->subsets : subsets;
@@ -416,7 +417,7 @@ static enum err check_call(int words, char **word, struct run_state *s)
 {
     TRY(look_up(word[0], &s->op));
     TRY(take_size(words, word, s->op));
-    FAIL_IF(settings && !s->op->step, ERR_USAGE, "%s takes no --set", word[0]);
+    FAIL_IF(*settings && !s->op->step, ERR_USAGE, "%s takes no --set", word[0]);
     return size_text ? ERR_OK : check_options(word[0], s->op);
 }
 

@@ -113,6 +113,14 @@ def refusals(check, folder):
         check.that(r.returncode == 2 and sentence in r.stderr, f"{args}: {r.returncode} {r.stderr}")
 
 
+def repeated(check, folder):
+    """Each --set counts, as if they were one."""
+    x = np.load(DATA / "volume" / "x.npy")
+    _, one = apply(folder, "volume_crop", x, "--set", "start=1,0,2 shape=3,4,5")
+    r, two = apply(folder, "volume_crop", x, "--set", "start=1,0,2", "--set", "shape=3,4,5")
+    check.that(two is not None and np.array_equal(one, two), f"--set twice: {r.stderr} {None if two is None else two.shape}")
+
+
 def write_targets(folder):
     """Limits that everything passes, and that nothing does."""
     for i, limit in enumerate((1e-9, 1e15)):
@@ -205,4 +213,4 @@ def flame(check, folder):
 
 
 if __name__ == "__main__":
-    main(against_numpy, against_scipy, refusals, timing, pairs, group, short_calls, flame)
+    main(against_numpy, against_scipy, refusals, repeated, timing, pairs, group, short_calls, flame)

@@ -15,6 +15,7 @@ static const char *in, *label;
 static int64_t runs;
 static double noise;
 static int json, method;
+static char settings[OPTIONS_LIST];
 static uint64_t memory;
 
 static struct opt rows[] = {
@@ -25,6 +26,7 @@ static struct opt rows[] = {
     {"json", 'j', OPT_FLAG, &json, NULL, "as JSON", 0, 0, 0},
     {"method", 0, OPT_CHOICE, &method, "fbp|fdk|mbir", "how", 0, 0, 0},
     {"memory", 0, OPT_BYTES, &memory, "BYTES", "limit", 0, 0, 0},
+    {"set", 0, OPT_LIST, settings, "KEY=VALUE", "settings", 0, 0, 0},
     {0},
 };
 
@@ -35,6 +37,7 @@ static enum err parse(const char *line, char joined[200])
     char *argv[40];
     int argc = 0, words = 0;
     in = label = NULL;
+    settings[0] = 0;
     runs = 0, noise = 0, json = 0, method = -1, memory = 0;
     for (struct opt *r = rows; r->name; r++)
         r->seen = 0;
@@ -75,6 +78,20 @@ static void values_reach_their_variables(void **state)
     assert_int_equal(parse("", words), ERR_OK);
     assert_int_equal(parse("--label=", words), ERR_OK);
     assert_string_equal(label, "");
+}
+
+static void a_list_keeps_all_values(void **state)
+{
+    (void)state;
+    char words[200];
+    assert_int_equal(parse("--set a=1 x --set=b=2 --set c", words), ERR_OK);
+    assert_string_equal(settings, "a=1 b=2 c");
+    static char longer[OPTIONS_LIST + 1];
+    memset(longer, 'x', OPTIONS_LIST);
+    char option[] = "--set", *argv[] = {option, longer};
+    int count = 0;
+    assert_int_equal(opt_parse(rows, 2, argv, &count), ERR_USAGE);
+    assert_non_null(strstr(err_text(), "at most 4095"));
 }
 
 static void a_wrapped_command_keeps_its_own_options(void **state)
@@ -187,13 +204,15 @@ static void help_has_a_line_for_each_option(void **state)
                               "  --noise X                noise\n"
                               "  -j, --json               as JSON\n"
                               "  --method fbp|fdk|mbir    how\n"
-                              "  --memory BYTES           limit\n");
+                              "  --memory BYTES           limit\n"
+                              "  --set KEY=VALUE          settings\n");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_reach_their_variables),
+        cmocka_unit_test(a_list_keeps_all_values),
         cmocka_unit_test(a_wrapped_command_keeps_its_own_options),
         cmocka_unit_test(wrong_calls_say_what_is_wrong),
         cmocka_unit_test(nearest_name_is_near),
