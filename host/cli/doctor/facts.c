@@ -20,12 +20,12 @@ void facts_end(struct facts *f)
         jsonw_end(&f->w);
 }
 
-/* The indented name; returns its width. */
+/* The indented name; returns its width. Keys of our own have underscores for blanks. */
 static int name(const struct facts *f, const char *key)
 {
     int width = printf("%*s", 2 * f->level, "");
     for (const char *s = key; *s; s++, width++)
-        putchar(*s == '_' ? ' ' : *s);
+        putchar(*s == '_' && !f->verbatim ? ' ' : *s);
     return width;
 }
 

@@ -9,14 +9,15 @@
 
 struct facts {
     int json;
-    int level; /* of groups, for people */
+    int level;    /* of groups, for people */
+    int verbatim; /* keys are names of the file: people see them as they are */
     struct jsonw w;
 };
 
 void facts_begin(struct facts *f, int json);
 void facts_end(struct facts *f);
 
-/* A key is the JSON name; people see it with spaces for underscores. */
+/* A key is the JSON name; people see it with spaces for underscores unless f->verbatim is set. */
 void facts_group(struct facts *f, const char *key);
 void facts_group_end(struct facts *f);
 void facts_string(struct facts *f, const char *key, const char *value);

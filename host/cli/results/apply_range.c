@@ -1,10 +1,9 @@
 /* What an operator of `apply` gets and returns, held against the range of float32. */
-#include "host/cli/results/apply_range.h"
-
 #include <float.h>
 #include <math.h>
 
 #include "host/base/log.h"
+#include "host/cli/results/apply_range.h"
 #include "host/recon/common/rescale.h"
 #include "host/suite/catalogue/catalogue.h"
 

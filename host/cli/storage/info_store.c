@@ -60,7 +60,9 @@ static void say_array(struct facts *f, const struct store_array *a)
 {
     char dtype[16];
     store_dtype_name(a->dtype, dtype);
+    f->verbatim = 1;
     facts_group(f, a->name);
+    f->verbatim = 0;
     facts_shape(f, "shape", a->dims, a->shape);
     facts_string(f, "dtype", dtype);
     say_axes(f, a);
@@ -135,7 +137,9 @@ static enum err info(char **word)
         if (strcmp(s->notes[i].name, "unreadable") != 0 || !reason)
             continue;
         snprintf(name, sizeof name, "%.*s", (int)(reason - text), text);
+        f.verbatim = 1;
         facts_string(&f, name, reason + 2);
+        f.verbatim = 0;
     }
     if (unreadable || as_json)
         facts_group_end(&f);

@@ -188,6 +188,7 @@ def info(check, folder):
         check.that(tooth["shape"] == [181, 2, 640] and tooth["flats"] == 10 and tooth["darks"] == 10, f"{tooth}")
         check.that(abs(tooth["theta_first"]) < 1e-4 and abs(tooth["theta_last"] - 180 * 180 / 181) < 1e-3, f"{tooth}")
         check.that("181 x 2 x 640" in ok(check, "info", DATA / "tooth.h5").stdout, "info for people")
+        check.that("data_white" in ok(check, "info", DATA / "tooth.h5").stdout, "an underscore of a name is shown as it is")
         another_libhdf5(check, folder)
     else:
         refused(check, "HDF5", "info", DATA / "tooth.h5", code=1)
