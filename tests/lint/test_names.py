@@ -30,6 +30,15 @@ ELSEWHERE = {"nvToolsExt.h", "dlfcn.h", "widths.h"}
 ANY = re.compile(r"NAME|KIND|FAMILY")
 
 
+def check_scripts(texts):
+    """The page's scripts share one scope: of two functions of a name the last one is called everywhere."""
+    places = collections.defaultdict(set)
+    for script, text in texts.items():
+        for name in re.findall(r"^(?:async )?function (\w+)|^(?:const|let|var) (\w+)", text, re.M):
+            places[name[0] or name[1]].add(script)
+    return [f"{name}: defined in {' and '.join(sorted(files))}, which share one scope" for name, files in places.items() if len(files) > 1]
+
+
 def check_first_line(name, text):
     return [] if re.match(r"/\*|//", text) else [f"{name}:1: opens without a comment that says what the file is for"]
 
@@ -82,12 +91,14 @@ def self_test():
         check_structs({"job": {"a.c", "b.c"}}),
         check_mentions("host/base/x.c", "/* as gone.c says */", {"x.c"}),
         check_folders([f"host/base/{i}.c" for i in range(FOLDER_CAP + 1)]),
+        check_scripts({"a.js": "function f() {\n}\n", "b.js": "const f = 1;\n"}),
     ]
     good = [
         check_mentions("x.c", 'f("gone.c"); /* as sums.c and cmd_NAME.c say */', {"sums.c"}),
         check_first_line("x.c", "/* Sums. */\n"),
         check_terms("x.c", "/* feet */ double roof_share;"),
         check_structs({"job": {"a.c"}}),
+        check_scripts({"a.js": "function f() {\n  const x = 1;\n}\n", "b.js": "function g() {\n  const x = 1;\n}\n"}),
     ]
     return [f"the lint test does not see violation {i}" for i, found in enumerate(bad) if not found] + sum(good, [])
 
@@ -105,6 +116,7 @@ def main():
     kinds = (".c", ".h", ".cpp", ".py", ".sh", ".mjs")
     names += [str(p.relative_to(ROOT)) for p in (ROOT / "tests").rglob("*")
               if p.is_file() and (p.suffix in kinds or p.is_relative_to(ROOT / "tests/data"))]
+    problems += check_scripts({p.name: p.read_text() for p in sorted((ROOT / "profiler/report/page/assets").glob("*.js"))})
     problems += check_structs(owners) + check_folders(names)
     problems += [f"struct {name}: excepted, but defined once or not at all" for name in TWINS if len(owners[name]) < 2]
     return report(problems)

@@ -73,7 +73,7 @@ function byLine(profile, cpu, said) {
 }
 
 // What was before the recorder and after it, which no sample stands for.
-function apart(profile) {
+function unplacedByModule(profile) {
   const rows = list(profile.unattributed).filter((m) => ["[start-up]", "[tomoprof]", "[threads]", "[shutdown]"].includes(m.module) && cpuOf(m) > 0);
   return rows.length ? ` (${rows.map((m) => `${seconds(cpuOf(m))} in ${m.module}`).join(", ")})` : "";
 }
@@ -135,7 +135,7 @@ function qualityBadge(profile, timing) {
       : table([
         { title: "Severity", kind: "name", key: "severity" }, { title: "What", key: "text" }, { title: "Count", key: "count", number: true, format: count },
         { title: "Effect", key: "effect" }, { title: "What to do", key: "fix" }], items, { name: "data quality", filter: false }),
-    profile && el("p", { class: "note" }, `Recorded: ${percent(profile.quality.cpu_sample_coverage)} of the CPU time that the kernel counted for the run${apart(profile)}; ` +
+    profile && el("p", { class: "note" }, `Recorded: ${percent(profile.quality.cpu_sample_coverage)} of the CPU time that the kernel counted for the run${unplacedByModule(profile)}; ` +
       `${percent(profile.quality.unattributed_cpu_share)} has no source line; the profiler itself took ${percent(profile.quality.overhead_share)}.`));
 }
 
