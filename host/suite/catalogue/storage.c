@@ -77,8 +77,14 @@ static void parse_name(struct storage *g, const char *name, int64_t *edge, int *
     *edge = g->what == REGION ? strtoll(strstr(name, "_roi_") + 5, NULL, 10) : BLOCK;
 }
 
+static int64_t least_edge(const struct volume *v)
+{
+    const int64_t n = v->cols < v->rows ? v->cols : v->rows;
+    return n < v->slices ? n : v->slices;
+}
+
 /* The boxes that a run reads. Regions begin at the corner of a block near the middle, where the
- * phantom is, or half a block further, and end with the volume. */
+ * phantom is, or half a block from it, and end with the volume. */
 static void set_boxes(struct run_state *s, struct storage *g, int64_t edge, int off)
 {
     const struct volume *v = &s->model.volume;
@@ -99,11 +105,13 @@ static void set_boxes(struct run_state *s, struct storage *g, int64_t edge, int 
                 random = random * 6364136223846793005u + 1442695040888963407u;
                 const int64_t room = n[d] - b->count[d] + 1,
                               near = (room / 2 + BLOCK / 2) / BLOCK * BLOCK,
-                              corner = near < room ? near : near - BLOCK;
-                b->start[d] = g->what == BATCHES ? (int64_t)((random >> 33) % (uint64_t)room)
-                              : !off             ? corner
-                              : corner + BLOCK / 2 < room ? corner + BLOCK / 2
-                                                          : room - 1;
+                              corner = near < room ? near : near - BLOCK,
+                              ahead = corner + BLOCK / 2;
+                b->start[d] = g->what == BATCHES    ? (int64_t)((random >> 33) % (uint64_t)room)
+                              : !off                ? corner
+                              : ahead < room        ? ahead
+                              : corner >= BLOCK / 2 ? corner - BLOCK / 2
+                                                    : room - 1;
             }
             all *= b->count[d];
         }
@@ -175,6 +183,10 @@ static enum err prepare_storage(struct run_state *s)
     s->large = 1; /* all in the host's memory, whatever computes */
     TRY(prepare_volume(s));
     parse_name(g, s->op->name, &edge, &off);
+    FAIL_IF(off && least_edge(&s->model.volume) <= edge, ERR_UNSUPPORTED,
+            "a volume of edge %" PRId64 " has no region of %" PRId64
+            "^3 across blocks: choose a larger size",
+            least_edge(&s->model.volume), edge);
     set_boxes(s, g, edge, off);
     move_empty(s, g);
     snprintf(g->folder, sizeof g->folder, "%s/tomoprof-XXXXXX", where && *where ? where : "/tmp");

@@ -22,6 +22,10 @@ def rows(check, folder):
     data = json.loads((newest(folder / "out") / "timing.json").read_text())
     said = [(m["operation"], m["status"]) for m in data["measurements"]]
     check.that(sorted(said) == sorted((o, "ok") for o in ops for _ in range(2)), f"{said}")
+    done = tomoprof("run", "--ops", "storage_read_roi_64_off_blocks", "--sizes", "64", "--runs", "1", "--no-trace", "--out", folder / "small",
+                    env={"TMPDIR": str(temporary)})
+    row = json.loads((newest(folder / "small") / "timing.json").read_text())["measurements"][0]
+    check.that(row["status"] != "ok" and "across blocks" in (row["reason"] or ""), f"a region across blocks of a volume of one block: {row} {done.stderr}")
     check.that(list(temporary.iterdir()) == [], f"left {list(temporary.iterdir())}")
     refused = tomoprof("apply", ops[1], "--in", "x.npy", "--out", folder / "y.npy")
     check.that(refused.returncode == 2 and "stores that it makes itself" in refused.stderr, refused.stderr)
