@@ -263,8 +263,10 @@ static enum err settle(struct image *im)
     if (!b->at)
         return ERR_OK;
     im->run->has_io = 1;
-    io->kernel[0] += grown(a->read_chars, b->read_chars) - grown(a->own_read, b->own_read);
-    io->kernel[1] += grown(a->write_chars, b->write_chars) - grown(a->own_write, b->own_write);
+    /* Two counters, read one after the other: the recorder may have written in between. */
+    io->kernel[0] += fmax(0, grown(a->read_chars, b->read_chars) - grown(a->own_read, b->own_read));
+    io->kernel[1] +=
+        fmax(0, grown(a->write_chars, b->write_chars) - grown(a->own_write, b->own_write));
     io->seen[0] -= (double)b->no_chars_read;
     io->seen[1] -= (double)b->no_chars_write;
     io->storage[0] += grown(a->read_bytes, b->read_bytes);

@@ -212,7 +212,7 @@ static void add_checks(struct rootcause *r, const struct model *m)
     if (kernel > 1 && isfinite(unseen))
         rootcause_check(r, "the recording saw all bytes that the kernel counted",
                         fabs(unseen) < SAME * kernel ? "holds" : "fails",
-                        say(r, "%.4g of %.4g MiB read were not seen", unseen, kernel));
+                        say(r, "%.4g of %.4g MiB read were not seen", fmax(0, unseen), kernel));
     if (m->totals.peak_rss_mb > 0)
         rootcause_check(r, "memory", "unknown",
                         say(r,

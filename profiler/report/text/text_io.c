@@ -66,8 +66,8 @@ static void sums(const struct model *m, FILE *out)
         fprintf(out,
                 "  The kernel counted %.2f MiB read and %.2f written; %.2f and %.2f of that were "
                 "not seen.\n",
-                io->kernel_read_mb, known(io->kernel_write_mb), known(io->unseen_read_mb),
-                known(io->unseen_write_mb));
+                io->kernel_read_mb, known(io->kernel_write_mb), fmax(0, known(io->unseen_read_mb)),
+                fmax(0, known(io->unseen_write_mb)));
     if (io->major_faults > 0)
         fprintf(out, "  %lld page faults waited for storage\n", (long long)io->major_faults);
 }
