@@ -45,7 +45,7 @@
     X(TEXT, _, operation, "")                                                                      \
     X(INT, _, volume_size, "edge N; of another shape: the edge of as many voxels")                 \
     X(TEXT, _, shape, "rows x columns x slices of a volume of unequal edges")                       \
-    X(INT, _, run, "from 1")                                                                       \
+    X(INT, _, run, "from 1; the traced pass counts on from the timed one")                         \
     X(REAL, _, time, "s")                                                                          \
     X(FLAG, _, traced, "measured with the capture library attached")                               \
     X(FLAG, _, cold, "first run of its process")                                                   \

@@ -1,10 +1,9 @@
 /* Arrays whose values are far from 1, brought near it. */
-#include "host/recon/common/rescale.h"
-
 #include <math.h>
 #include <string.h>
 
 #include "host/base/memory.h"
+#include "host/recon/common/rescale.h"
 
 #define NORMAL 32 /* 2^-32 to 2^32: left alone */
 

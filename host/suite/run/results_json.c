@@ -82,7 +82,8 @@ static enum err add_measured(struct timing_file *t, const struct cell *c, const 
     return ERR_OK;
 }
 
-static enum err add_row(struct timing_file *t, const struct cell *c, int64_t run, int traced,
+/* `timed`: runs of the timed pass before these, where they are of the traced one; else -1. */
+static enum err add_row(struct timing_file *t, const struct cell *c, int64_t run, int64_t timed,
                         struct timing_measurement *m)
 {
     static const char *const status[] = {
@@ -96,8 +97,8 @@ static enum err add_row(struct timing_file *t, const struct cell *c, int64_t run
         shape_text(c->size, c->shape, text);
         m->shape = text;
     }
-    m->run = run + 1;
-    m->traced = traced;
+    m->run = (timed < 0 ? 0 : timed) + run + 1;
+    m->traced = timed >= 0;
     m->cold = run == 0;
     m->status = status[row->status];
     if (row->status == ROW_OK)
@@ -112,11 +113,11 @@ static int cells_of(const struct results *r)
 }
 
 /* Into the places from *at on. */
-static enum err add_rows(struct timing_file *t, const struct results *r, int traced, int *at)
+static enum err add_rows(struct timing_file *t, const struct results *r, int64_t timed, int *at)
 {
     for (int i = 0; i < cells_of(r); i++)
         for (int64_t run = 0; run < r->runs; run++)
-            TRY(add_row(t, &r->cells[i], run, traced, &t->measurements[(*at)++]));
+            TRY(add_row(t, &r->cells[i], run, timed, &t->measurements[(*at)++]));
     return ERR_OK;
 }
 
@@ -171,9 +172,9 @@ static enum err fill(struct timing_file *t, const struct results *r, const struc
     TRY(timing_list(t, timing_measurement, measurements, (size_t)rows));
     TRY(timing_list(t, timing_statistics, statistics, (size_t)cells_of(r)));
     TRY(timing_list(t, timing_scaling, scaling, (size_t)p->op_count));
-    TRY(add_rows(t, r, 0, &at));
+    TRY(add_rows(t, r, -1, &at));
     if (traced)
-        TRY(add_rows(t, traced, 1, &at));
+        TRY(add_rows(t, traced, r->runs, &at));
     for (int i = 0; i < cells_of(r); i++)
         add_statistics(&r->cells[i], &t->statistics[i]);
     for (int i = 0; i < p->op_count; i++)

@@ -140,6 +140,12 @@ static void graph_name(const struct timing_measurement *r, char name[160])
         snprintf(name, 160, "%.80s_%lld", r->operation, (long long)r->volume_size);
 }
 
+static int same_cell(const struct timing_measurement *a, const struct timing_measurement *b)
+{
+    return !strcmp(a->operation, b->operation) && a->volume_size == b->volume_size &&
+           !strcmp(a->shape ? a->shape : "", b->shape ? b->shape : "");
+}
+
 /* A process runs one operation at one size, the sizes of an operation one after the other: the
  * traced cells of timing.json, in their order, are the processes with that range in theirs. */
 enum err flame_operations(const struct model *m, const struct timing_file *t, const char *folder,
@@ -148,12 +154,14 @@ enum err flame_operations(const struct model *m, const struct timing_file *t, co
     *count = (struct flame_count){0};
     TRY(dir_make(folder));
     const char *operation = "";
+    const struct timing_measurement *last = NULL; /* the first traced row of its cell */
     int p = 0, cells = 0;
     for (int i = 0; i < t->measurements_count; i++) {
         const struct timing_measurement *r = &t->measurements[i];
         char name[160];
-        if (r->traced != 1 || r->run != 1 || !r->operation)
+        if (r->traced != 1 || !r->operation || (last && same_cell(r, last)))
             continue;
+        last = r;
         cells++;
         if (strcmp(r->operation, operation))
             p = 0;

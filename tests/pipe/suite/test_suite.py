@@ -41,9 +41,9 @@ def timing(check, folder, operations, sizes, runs):
     check.that(not errors, f"schema: {[e.json_path + ': ' + e.message for e in errors[:3]]}")
     data["traced"] = [m for m in data["measurements"] if m["traced"]]
     data["measurements"] = [m for m in data["measurements"] if not m["traced"]]
-    for part, times in (("measurements", runs), ("traced", min(runs, 2) if data["traced"] else 0)):
+    for part, before, times in (("measurements", 0, runs), ("traced", runs, min(runs, 2) if data["traced"] else 0)):
         rows = [(m["operation"], m["volume_size"], m["run"]) for m in data[part]]
-        planned = [(o, s, r) for o in operations for s in sizes for r in range(1, times + 1)]
+        planned = [(o, s, r) for o in operations for s in sizes for r in range(before + 1, before + times + 1)]
         check.that(sorted(rows) == sorted(planned), f"{part}: {len(rows)} rows, {len(planned)} planned")
     cells = [(s["operation"], s["volume_size"]) for s in data["statistics"]]
     check.that(sorted(cells) == sorted((o, s) for o in operations for s in sizes), f"{len(cells)} statistics")
