@@ -34,6 +34,7 @@ enum trace_stack_flags {
 #define TRACE_LEFT_OUT (1ull << 63)
 #define TRACE_PYTHON_ENTRY                                                                         \
     (1ull << 32) /* outermost frame of one call into the interpreter's C loop */
+#define TRACE_PYTHON_NO_LINE (1ull << 33) /* its line could not be read; then it is 0 */
 struct trace_stack {
     struct trace_record r;
     uint64_t id;

@@ -22,6 +22,7 @@ struct stack_resolver {
     int count, max;
     /* Where frames are left out, loops and entries are matched from the root's end. */
     int gap_ahead, gap_shown, loops_left, entries_left;
+    int no_line;      /* a Python frame's could not be read */
     int core;         /* of the innermost code: 0 nothing yet, 1 interpreter, 2 other */
     const char *stub; /* nvcc's host stub that was passed last, its kernel's host side not yet */
 };
@@ -48,6 +49,11 @@ static void emit_python(struct stack_resolver *sr)
         f.line = f.line ? f.line : c->first_line;
     }
     f.class = rules_class(im->run, f.file, NULL, 1);
+    if (pair[0] & TRACE_PYTHON_NO_LINE) {
+        f.line = 0;
+        f.file = NULL;
+        sr->no_line = 1;
+    }
     emit(sr, &f);
     sr->core = sr->core ? sr->core : 1;
 }
@@ -245,6 +251,7 @@ int frames_of(struct image *im, uint32_t stack, struct resolved *out, int max, i
         }
     }
     *interpreter = sr.core == 1;
+    im->stacks.items[stack].no_line = sr.no_line;
     return sr.count;
 }
 

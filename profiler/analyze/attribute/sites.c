@@ -158,6 +158,8 @@ static enum err count_losses(struct run *r, const struct stack *stack,
 {
     if (!stack->known || cpu <= 0)
         return ERR_OK;
+    r->q.no_line_ns += stack->no_line ? cpu : 0;
+    r->q.python_cut_ns += stack->flags & TRACE_STACK_PYTHON_CUT && stack->python ? cpu : 0;
     r->q.deep_ns += stack->flags & TRACE_STACK_DEEP ? cpu : 0;
     if (!(stack->flags & TRACE_STACK_CUT) || stack->python)
         return ERR_OK; /* Python's own frames reach the root, or are counted as lost */

@@ -153,7 +153,7 @@ static enum err define_stack(struct image *im, const struct trace_stack *s, cons
     if (words)
         memcpy(im->words.items + im->words.count, tail, words * sizeof *im->words.items);
     *d = (struct stack){
-        s->id, s->r.time_ns, (uint32_t)im->words.count, s->flags, s->native, s->python, 1};
+        s->id, s->r.time_ns, (uint32_t)im->words.count, s->flags, s->native, s->python, 1, 0};
     im->words.count += words;
     im->python |= s->python > 0;
     return ERR_OK;

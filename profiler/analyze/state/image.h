@@ -23,6 +23,7 @@ struct stack { /* definition, as soon as it came */
     uint32_t at, flags; /* in image.words */
     uint16_t native, python;
     int known;
+    int no_line; /* resolved, and a Python line could not be read */
 };
 struct sample_context {
     uint32_t thread, stack, borrow; /* borrow: stack + 1 of the main thread, 0 none */

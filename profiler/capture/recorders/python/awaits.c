@@ -353,7 +353,7 @@ size_t python_awaits(struct python_unwind *w, uint64_t *pair, size_t n)
         return n;
     memmove(pair + 2 * steps, pair, n * 2 * sizeof *pair);
     for (size_t i = steps; i-- > 0; put++) {
-        uint32_t line;
+        uint64_t line;
         if (!python_code(w, step[i].code, step[i].at, 0, &pair[2 * put + 1], &line))
             break;
         pair[2 * put] = line;

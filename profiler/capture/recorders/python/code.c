@@ -93,6 +93,8 @@ static void make_recent(struct python_recent *r, uintptr_t address, intptr_t at,
 int python_code_start(void)
 {
     size_t bytes = SLOTS * sizeof *known + LINES * sizeof *lines;
+    if (python_lines_start())
+        return ENOMEM;
     if (known)
         return 0;
     void *p = stack_map(bytes);
@@ -300,24 +302,29 @@ static uint64_t describe(struct python_unwind *w, const struct python_code_objec
     return r.id;
 }
 
-static uint32_t line_of(struct python_unwind *w, const struct python_code_object *c,
+static uint64_t line_of(struct python_unwind *w, const struct python_code_object *c,
                         uintptr_t address, intptr_t at, int alive)
 {
+    enum { BITS = 24 };
     const uint64_t key[4] = {address, (uint64_t)at, c->table ^ c->table_hash,
                              (uint64_t)c->first_line << 32 | c->table_bytes};
     uint64_t check = trace_hash(key, sizeof key, 0);
     _Atomic(uint64_t) *slot = &lines[check % LINES];
     uint64_t word = atomic_load_explicit(slot, memory_order_relaxed);
-    if (word >> 24 == check >> 24)
-        return (uint32_t)word & 0xffffff;
-    uint32_t line = python_line(w, w->l->lines, c->table + BYTES_CONTENT, c->table_bytes, alive,
-                                c->first_line, at);
-    atomic_store_explicit(slot, check >> 24 << 24 | (line & 0xffffff), memory_order_relaxed);
-    return line;
+    if (word >> BITS == check >> BITS)
+        return word & ((1u << BITS) - 1);
+    const struct python_table table = {c->table + BYTES_CONTENT, c->table_bytes, c->first_line,
+                                       key[2] ^ key[3] * 0x9e3779b97f4a7c15ull};
+    int line = python_line(w, w->l->lines, &table, alive, at);
+    if (line == PYTHON_LINE_UNREAD)
+        return TRACE_PYTHON_NO_LINE;
+    if (line >> BITS == 0)
+        atomic_store_explicit(slot, check >> BITS << BITS | (uint64_t)line, memory_order_relaxed);
+    return (uint64_t)line;
 }
 
 int python_code(struct python_unwind *w, uintptr_t address, intptr_t at, int alive, uint64_t *id,
-                uint32_t *line)
+                uint64_t *line)
 {
     struct python_code_object now, before = {0};
     if (address % sizeof address || address < 4096)
@@ -339,7 +346,7 @@ int python_code(struct python_unwind *w, uintptr_t address, intptr_t at, int ali
             memorise(address, &now, *id);
     }
     *line = line_of(w, &now, address, at, alive);
-    if (recent && stack_was_written(*id))
-        make_recent(recent, address, at, &now, *id, *line);
+    if (recent && stack_was_written(*id) && !(*line & TRACE_PYTHON_NO_LINE))
+        make_recent(recent, address, at, &now, *id, (uint32_t)*line);
     return 1;
 }

@@ -255,7 +255,7 @@ static int outer_frames(struct python_unwind *w, uintptr_t address, uintptr_t th
     }
     for (; at < kept; at++) {
         struct python_frame f;
-        uint32_t line;
+        uint64_t line;
         uint64_t *to = pair + 2 * *n;
         int entered = last[at] & ENTERED;
         if (!python_read_frame(w, last[at] & ~(uintptr_t)ENTERED, plainly, &f) ||
@@ -279,7 +279,7 @@ static int unwind_frames(struct python_unwind *w, uintptr_t address, uintptr_t t
     *n = 0;
     for (size_t steps = 0; address && *n < room && steps < 4 * room; steps++) {
         struct python_frame f;
-        uint32_t line;
+        uint64_t line;
         /* A frame object that runs holds the one that called it, so behind the first, which was
          * checked, they can be read plainly; other frames lie in the ranges of the unwinding. */
         int plainly = steps && (w->called || (alive && w->l->frame_object));

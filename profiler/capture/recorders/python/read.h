@@ -72,10 +72,11 @@ static inline int python_get(struct python_unwind *w, uintptr_t at, void *to, si
 
 /* code.c: a code object's id, and the line of its instruction at byte `at` (negative: before the
  * first). `alive`: a running frame of this very thread holds it, so that it may be read plainly
- * once it is known. 0: it is not a code object, or it cannot be read. *line 0: it has none there.
+ * once it is known. 0: it is not a code object, or it cannot be read. *line: as the first word of a
+ * pair of STACK; 0: it has none there.
  */
 int python_code(struct python_unwind *w, uintptr_t code, intptr_t at, int alive, uint64_t *id,
-                uint32_t *line);
+                uint64_t *line);
 /* 1: the function `name` (NULL: any), in a file whose path ends so. Not from a handler. */
 int python_code_is(uintptr_t code, const char *file, const char *name);
 int python_code_start(void);
@@ -85,9 +86,17 @@ void python_code_forget(void);
  * how many there are then. For another thread than the calling one. */
 size_t python_awaits(struct python_unwind *w, uint64_t *pair, size_t n);
 
-/* lines.c: the line of byte `at` in the table of a code object, which begins at `table`
- * (bytes of the object's content) and is certainly there where the object is `alive`. */
-uint32_t python_line(const struct python_unwind *w, enum python_lines kind, uintptr_t table,
-                     size_t bytes, int alive, int first_line, intptr_t at);
+/* lines.c: the line of byte `at` in the table of a code object, which is certainly there where the
+ * object is `alive`; 0: it has none. */
+#define PYTHON_LINE_UNREAD (-1)
+struct python_table {
+    uintptr_t at; /* of the object's content */
+    size_t bytes;
+    int first_line;
+    uint64_t key; /* others have another */
+};
+int python_lines_start(void);
+int python_line(const struct python_unwind *w, enum python_lines kind, const struct python_table *t,
+                int alive, intptr_t at);
 
 #endif
