@@ -42,6 +42,7 @@ struct stack_thread {
     struct unwind_outer outer;
     struct unwind_before before;
     struct deep python_deep;
+    struct frame_outer python_outer;
     uint8_t window[WINDOW_BYTES];
     struct cfi_scratch cfi;
     uint8_t text[FRAME_SCRATCH];
@@ -256,7 +257,8 @@ uint64_t capture_stack(struct capture_thread *t, const void *ucontext, const voi
                               .high = m.high,
                               .scratch = s->text,
                               .recent = s->recent,
-                              .deep = &s->python_deep};
+                              .deep = &s->python_deep,
+                              .outer = &s->python_outer};
     size_t pythons = frames_of(t, &view, s->python, &flags);
     return write_stack(t, s->pc + own, n - own, s->python, pythons, flags);
 }
@@ -272,7 +274,9 @@ static uint64_t stack_of(struct capture_thread *t, pid_t tid, struct unwind_regi
     int complete, deep;
     size_t n = unwind_both_ends(r, &m, s->pc, &s->outer, &complete, &deep);
     flags |= (complete ? 0 : TRACE_STACK_CUT) | (deep ? TRACE_STACK_DEEP : 0);
-    struct frame_view view = {.tid = tid, .scratch = s->text, .deep = &s->python_deep};
+    s->python_outer.known = 0; /* of another thread, it may be */
+    struct frame_view view = {
+        .tid = tid, .scratch = s->text, .deep = &s->python_deep, .outer = &s->python_outer};
     size_t pythons = frames_of(t, &view, s->python, &flags);
     return write_stack(t, s->pc, n, s->python, pythons, flags);
 }

@@ -21,6 +21,17 @@ uint64_t capture_stack_of(struct capture_thread *t, pid_t tid, uintptr_t pc, uin
 uint64_t capture_stack_stopped(struct capture_thread *t, pid_t tid, const void *ucontext);
 int stack_start_outside(void);
 
+/* Of more frames the first and the last ones are kept. */
+enum { FRAME_INNER = 384, FRAME_OUTER = 128, FRAME_ROOM = FRAME_INNER + 1 + FRAME_OUTER };
+/* What the source knows of the root of this thread's last deep stack: its last frames, those of
+ * the root last, what each was executing and its pair; and room to read pages. */
+struct frame_outer {
+    size_t known; /* 0: nothing */
+    uintptr_t at[FRAME_OUTER], code[FRAME_OUTER];
+    intptr_t instruction[FRAME_OUTER];
+    uint64_t pair[FRAME_OUTER][2];
+    uint8_t page[4096];
+};
 /* From where an interpreter's frames are wanted: the thread itself, stopped with its stack pointer
  * at `floor` (what lies from there to `high` is read plainly), or another thread `tid`. */
 enum { FRAME_SCRATCH = 8192, FRAME_RECENT = 32768 };
@@ -32,9 +43,8 @@ struct frame_view {
     void *recent; /* FRAME_RECENT bytes, the source's own, that this thread's next view has again,
                      zero at first; NULL: none */
     struct deep *deep;
+    struct frame_outer *outer;
 };
-/* Of more frames the first and the last ones are kept. */
-enum { FRAME_INNER = 384, FRAME_OUTER = 128, FRAME_ROOM = FRAME_INNER + 1 + FRAME_OUTER };
 /* Fills `pair` (FRAME_ROOM of them) with {line | TRACE_PYTHON_ENTRY, code id} from the leaf on, or
  * {TRACE_LEFT_OUT | n, 0}, writes CODE records for those that are new, returns how many; *flags: of
  * enum trace_stack_flags. Async-signal-safe. */

@@ -5,6 +5,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from pythons import pythons, version
 from recorded import command, compiled, main, need_library, of_samples, profile, run
 
 # Below two lines of main, 6,000 and 20,000 frames deep: their shares by its own clock. No two rounds are of one length.
@@ -84,6 +85,50 @@ def main():
 main()
 """
 
+# Recursions whose way to the root is long, on a thread with a large stack, for frames of Python 3.9 and 3.10 are frames of C too.
+FAR = """import json, sys, threading, time
+from time import thread_time as now
+sys.setrecursionlimit(200000)
+threading.stack_size(int(sys.argv[1]) << 20)
+
+def work(seconds):
+    end = now() + seconds
+    while now() < end:
+        sum(range(100000))  # leaf
+
+def plain(depth, seconds):
+    if depth:
+        plain(depth - 1, seconds)
+    else:
+        work(seconds)
+
+def generator(depth, seconds):
+    if depth:
+        yield from generator(depth - 1, seconds)
+    else:
+        work(seconds)
+        yield 1
+
+def main():
+    took = [0, 0, 0, 0]
+    for block in range(2):
+        a = now()
+        plain(9000, 0.15)  # nine thousand
+        b = now()
+        plain(int(sys.argv[2]), 0.3)  # a hundred thousand
+        c = now()
+        list(generator(int(sys.argv[3]), 0.2))  # generators
+        d = now()
+        work(0.35)  # straight
+        for i, seconds in enumerate((b - a, c - b, d - c, now() - d)):
+            took[i] += seconds
+    print(json.dumps(took))
+
+thread = threading.Thread(target=main)
+thread.start()
+thread.join()
+"""
+
 DEPTH = 45  # packages that import the next one, each through half a dozen frames of the import system
 IMPORTED = "import time\nend = time.thread_time() + 0.7\nwhile time.thread_time() < end:\n    sum(range(20000))\n"
 IMPORTS = """import time
@@ -144,6 +189,19 @@ def python_roots(check, folder):
 
 
 @of_samples
+def far_roots(check, folder):
+    script = folder / "far.py"
+    script.write_text(FAR)
+    for python in pythons():
+        data, lines, said = recorded(check, folder, "far.py", python, script, 1000 if version(python)[1] > 10 else 2000, 100000, 5000)
+        took = json.loads(said)
+        truth = {mark: 100 * seconds / sum(took) for mark, seconds in zip(("# nine", "# a hundred", "# generators", "# straight"), took)}
+        bottom = sum(lines.get(next(i for i, text in enumerate(FAR.splitlines(), 1) if mark in text), 0) for mark in truth)
+        near(check, data, lines, FAR, truth, sum(took))
+        check.that(bottom >= 0.95 * sum(took), f"{python}: {bottom:.2f} s of {sum(took):.2f} have a root")
+
+
+@of_samples
 def chain_of_imports(check, folder):
     for i in range(DEPTH):
         (folder / f"chain_{i}").mkdir()
@@ -157,4 +215,4 @@ def chain_of_imports(check, folder):
 
 
 need_library()
-main(native_roots, python_roots, chain_of_imports)
+main(native_roots, python_roots, far_roots, chain_of_imports)

@@ -12,7 +12,7 @@
 /* A way of more than DEEP_FREE ns of CPU time makes the thread's next one wait DEEP_REST times as
  * long, so that all of them together take 2 % of the time at most; none takes more than DEEP_MOST.
  */
-enum { DEEP_FREE = 50000, DEEP_REST = 50, DEEP_MOST = 5000000, DEEP_LOOK = 256 };
+enum { DEEP_FREE = 50000, DEEP_REST = 50, DEEP_MOST = 20000000, DEEP_LOOK = 256 };
 struct deep {
     uint64_t begin, after;
 };

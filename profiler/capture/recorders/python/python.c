@@ -215,59 +215,6 @@ static int read_state(struct python_unwind *w, uintptr_t state, uintptr_t *top)
     return 1;
 }
 
-/* From the frame behind the inner ones to the root by the links alone, then the frames there. 1
- * when it was reached; *n grows. */
-static int outer_frames(struct python_unwind *w, uintptr_t address, uintptr_t through,
-                        uint64_t *pair, size_t *n, uint32_t *flags)
-{
-    enum { ENTERED = 1 }; /* of an address that is a multiple of 8 */
-    const struct python_layout *l = w->l;
-    int plainly = w->called || (!w->view->tid && l->frame_object);
-    uintptr_t *last = pair + 2 * (*n + 1) + FRAME_OUTER; /* read before its pair is written */
-    size_t steps = 0, kept, at = 0;
-    for (uintptr_t next = 0; address; address = next) {
-        uint8_t owner = 0;
-        through = address == through ? 0 : through;
-        if (plainly) {
-            memcpy(&next, (const void *)(address + l->previous), sizeof next);
-            owner = l->shim_owner ? *(const uint8_t *)(address + l->owner) : 0;
-        } else if (address % sizeof address ||
-                   !python_get(w, address + l->previous, &next, sizeof next) ||
-                   (l->shim_owner && !python_get(w, address + l->owner, &owner, 1))) {
-            return 0;
-        }
-        if (!l->shim_owner || owner < l->shim_owner)
-            last[steps++ % FRAME_OUTER] = address;
-        else if (steps)
-            last[(steps - 1) % FRAME_OUTER] |= ENTERED;
-        else
-            pair[2 * *n - 2] |= TRACE_PYTHON_ENTRY;
-        if (next == address || !deep_goes_on(w->view->deep, steps))
-            return 0;
-    }
-    deep_order(last, steps, FRAME_OUTER);
-    kept = steps < FRAME_OUTER ? steps : FRAME_OUTER;
-    if (steps > kept) {
-        pair[2 * *n] = TRACE_LEFT_OUT | (uint32_t)(steps - kept);
-        pair[2 * *n + 1] = 0;
-        ++*n;
-        *flags |= TRACE_STACK_DEEP;
-    }
-    for (; at < kept; at++) {
-        struct python_frame f;
-        uint64_t line;
-        uint64_t *to = pair + 2 * *n;
-        int entered = last[at] & ENTERED;
-        if (!python_read_frame(w, last[at] & ~(uintptr_t)ENTERED, plainly, &f) ||
-            !python_code(w, f.code, f.at, !w->view->tid, &to[1], &line))
-            return 0;
-        to[0] = line | (f.entry || entered ? TRACE_PYTHON_ENTRY : 0);
-        ++*n;
-    }
-    pair[2 * *n - 2] |= TRACE_PYTHON_ENTRY;
-    return !through;
-}
-
 /* From `address` to the root, on the way past `through` unless 0; 1 when it was reached. */
 static int unwind_frames(struct python_unwind *w, uintptr_t address, uintptr_t through,
                          uint64_t *pair, size_t *n, uint32_t *flags)
@@ -304,11 +251,8 @@ static int unwind_frames(struct python_unwind *w, uintptr_t address, uintptr_t t
         if (address == through)
             through = 0;
     }
-    if (address && *n == room && deep_start(w->view->deep)) {
-        int reached = outer_frames(w, address, through, pair, n, flags);
-        deep_stop(w->view->deep);
-        return reached;
-    }
+    if (address && *n == room)
+        return python_outer_frames(w, address, through, pair, n, flags);
     if (!address && *n)
         pair[2 * *n - 2] |= TRACE_PYTHON_ENTRY;
     return !address && !through;

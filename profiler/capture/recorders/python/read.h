@@ -21,6 +21,9 @@ struct python_unwind {
         uintptr_t low, high;
     } range[PYTHON_RANGES];
     unsigned ranges, hit; /* hit: of the latest read */
+    /* On the way to a far root: what else is read comes by pages. */
+    uintptr_t page_at; /* 0: none is read yet */
+    int by_pages;
     /* The innermost frames. */
     struct {
         uintptr_t address, code;
@@ -62,13 +65,21 @@ static inline const uint8_t *python_see(struct python_unwind *w, uintptr_t at, s
     return safe_read(at, copy, bytes) ? copy : NULL;
 }
 
+/* deep.c: `bytes` at `at` of the page that is held, or of the one that it lies in. */
+int python_page(struct python_unwind *w, uintptr_t at, void *to, size_t bytes);
+
 static inline int python_get(struct python_unwind *w, uintptr_t at, void *to, size_t bytes)
 {
     if (!python_in_range(w, at, bytes))
-        return safe_read(at, to, bytes);
+        return w->by_pages ? python_page(w, at, to, bytes) : safe_read(at, to, bytes);
     memcpy(to, (const void *)at, bytes);
     return 1;
 }
+
+/* deep.c: behind the *n innermost frames, from the one at `address` on: the last ones, with a gap
+ * before them. 1: the root was reached. */
+int python_outer_frames(struct python_unwind *w, uintptr_t address, uintptr_t through,
+                        uint64_t *pair, size_t *n, uint32_t *flags);
 
 /* code.c: a code object's id, and the line of its instruction at byte `at` (negative: before the
  * first). `alive`: a running frame of this very thread holds it, so that it may be read plainly
