@@ -152,50 +152,27 @@ static enum err counted(struct run *r, struct item_list *l)
     return ERR_OK;
 }
 
-static enum err tell_share(struct run *r, struct item_list *l, const struct rule *rule, double ns)
-{
-    const double cpu = r->total.user + r->total.sys;
-    return ns < 0.01 * cpu || cpu <= 0
-               ? ERR_OK
-               : say(r, l, rule, (uint64_t)lround(100 * ns / cpu), ns / cpu);
-}
-
-/* CPU time in Python stacks that could not be read as a whole. */
-static enum err python_stacks(struct run *r, struct item_list *l)
-{
-    static const struct rule cut = {
-        "stack.python_cut",
-        0,
-        "warning",
-        "%llu %% of the CPU time has Python stacks that do not reach their root.",
-        "Inclusive times of lines near the root are too small by up to that share.",
-        "Profile a smaller input, which recurses less."};
-    static const struct rule lines = {
-        "python.lines",
-        0,
-        "warning",
-        "%llu %% of the CPU time is in stacks with Python lines whose numbers could not be read.",
-        "That time is missing in those lines.",
-        NULL};
-    TRY(tell_share(r, l, &cut, r->q.python_cut_ns));
-    return tell_share(r, l, &lines, r->q.no_line_ns);
-}
+static const struct rule in_stacks[] = {
+    /* %llu is the share in % */
+    {"stack.deep", COUNT(deep_ns), "warning",
+     "%llu %% of the CPU time was spent in stacks of more than 1024 native or 512 Python frames; "
+     "the frames in their middle are left out.",
+     "Inclusive times of lines in the middle of the recursion are too small; those near the leaf "
+     "are right, those near the root where it was reached (else: stack.cut, stack.python_cut).",
+     "Profile a smaller input, which recurses less."},
+    {"stack.python_cut", COUNT(python_cut_ns), "warning",
+     "%llu %% of the CPU time has Python stacks that do not reach their root.",
+     "Inclusive times of lines near the root are too small by up to that share.",
+     "Profile a smaller input, which recurses less."},
+    {"python.lines", COUNT(no_line_ns), "warning",
+     "%llu %% of the CPU time is in stacks with Python lines whose numbers could not be read.",
+     "That time is missing in those lines.", NULL},
+};
 
 /* CPU time whose callers are not known as a whole, and what can be done about it. */
 static enum err stacks(struct run *r, struct item_list *l)
 {
     const double cpu = r->total.user + r->total.sys;
-    static const struct rule deep = {
-        "stack.deep",
-        0,
-        "warning",
-        "%llu %% of the CPU time was spent in stacks of more than 1024 native or 512 Python "
-        "frames; "
-        "the frames in their middle are left out.",
-        "Inclusive times of lines in the middle of the recursion are too small; where the root was "
-        "reached (stack.cut and stack.python_cut have the share in which it was not) those near "
-        "the root are right, and those near the leaf always.",
-        "Profile a smaller input, which recurses less."};
     struct rule cut = {"stack.cut",
                        0,
                        "warning",
@@ -204,8 +181,12 @@ static enum err stacks(struct run *r, struct item_list *l)
                        NULL};
     if (cpu <= 0)
         return ERR_OK;
-    TRY(tell_share(r, l, &deep, r->q.deep_ns));
-    TRY(python_stacks(r, l));
+    for (const struct rule *rule = in_stacks; rule < in_stacks + 3; rule++) {
+        double ns;
+        memcpy(&ns, (char *)&r->q + rule->count, sizeof ns);
+        if (ns >= 0.01 * cpu)
+            TRY(say(r, l, rule, (uint64_t)lround(100 * ns / cpu), ns / cpu));
+    }
     if (r->q.cut_ns < 0.01 * cpu)
         return ERR_OK;
     const struct counter *most = r->cut_at.items;

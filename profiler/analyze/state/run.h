@@ -171,9 +171,8 @@ struct quality_count { /* what the images found; quality.c makes sentences of it
     uint64_t frames_unknown, frames_all, cubins_bad;
     double clock_error, sampled, by_kernel, stacks; /* stacks: that were asked for */
     double recorder_ns; /* of its threads, by the kernel: in the launcher's account of the run */
-    double cut_ns, deep_ns; /* CPU time in stacks without their root; without their middle */
-    /* ... with Python lines that could not be read; whose Python frames do not reach their root */
-    double no_line_ns, python_cut_ns;
+    /* CPU time in stacks: without root; middle; numbers of Python lines; root of Python frames */
+    double cut_ns, deep_ns, no_line_ns, python_cut_ns;
     const char *clock_method;
     VECTOR(struct model_item) notes;
     double cost_ns[TRACE_PARTS], cost_calls[TRACE_PARTS];

@@ -15,7 +15,8 @@ struct thread_slot {
     uint32_t parent_tid;
     void *(*start)(void *); /* pthread_create's, run by the trampoline */
     void *argument;
-    int timer, timer_on;               /* kernel's timer id */
+    int timer, timer_on; /* kernel's timer id */
+    struct sample_held held;
     int blocked;                       /* the target believes that it blocks the sampler's signal */
     int given_up;                      /* and it now does: the target uses this signal itself */
     volatile uint32_t interrupts;      /* system calls that only the sampler's signal ended */
@@ -28,13 +29,11 @@ struct thread_slot {
     int64_t system_seen, system_owed;  /* the kernel's account of it, and of no sample yet */
     uint64_t faults_seen, sleeps_seen;
     uint64_t sampled_ns;
-    int lost_in_row;       /* samples */
-    volatile int handling; /* in the sampler's handler */
+    volatile int handling, lost_in_row; /* in the sampler's handler; samples */
     /* the wait recorder's view */
     uint64_t seen_ns, seen_cpu, seen_delay, runnable_pending, wait_stack;
-    uint64_t woken_pending, seen_asleep, seen_forced;
+    uint64_t woken_pending, seen_asleep, seen_forced, poll_at, poll_every, generation;
     int64_t sleep_pending;
-    uint64_t poll_at, poll_every, generation;
     int wait_known, adopted; /* adopted: found in /proc, not through pthread_create */
     int16_t wait_state, wait_syscall;
     char name[16];

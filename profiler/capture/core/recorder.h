@@ -7,6 +7,14 @@
 
 struct thread_slot;
 
+/* A sample that the sampler holds back for a moment (recorders/cpu). */
+struct sample_held {
+    int timer, timer_on; /* kernel's timer id, of the moment */
+    int on, now;         /* now: the signal is that timer's */
+    uint64_t cpu, after; /* of the thread when it was due, and by how much it is late, ns */
+    struct trace_sample r;
+};
+
 /* Functions may be NULL; the calling thread is entered in all of them, unless said otherwise. */
 struct recorder {
     const char *name;

@@ -226,6 +226,32 @@ int signals_set_mask(mask_fn real, int how, const sigset_t *set, sigset_t *old)
     return 0;
 }
 
+/* Ours is left out of the masks of its handlers, or no sample would see them. */
+int signals_set_other(sigaction_fn real, int number, const struct sigaction *act,
+                      struct sigaction *old)
+{
+    static uint64_t had_ours; /* bit per signal: its mask */
+    uint64_t bit = number > 0 && number <= 64 ? 1ull << (number - 1) : 0;
+    struct sigaction mine;
+    int is = installed && bit && capture_is_here();
+    uint64_t before = __atomic_load_n(&had_ours, __ATOMIC_RELAXED);
+    int has = is && act && sigismember(&act->sa_mask, installed) == 1;
+    if (has) {
+        mine = *act;
+        sigdelset(&mine.sa_mask, installed);
+    }
+    int failed = real(number, has ? &mine : act, old);
+    if (failed || !is)
+        return failed;
+    if (old && before & bit)
+        sigaddset(&old->sa_mask, installed);
+    if (act && has)
+        __atomic_fetch_or(&had_ours, bit, __ATOMIC_RELAXED);
+    else if (act)
+        __atomic_fetch_and(&had_ours, ~bit, __ATOMIC_RELAXED);
+    return 0;
+}
+
 /* A set to wait for, without ours, which a waiting thread would take for the target's. */
 const sigset_t *signals_without(const sigset_t *set, sigset_t *room)
 {

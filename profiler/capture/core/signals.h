@@ -19,6 +19,8 @@ void signals_foreign(struct thread_slot *s, siginfo_t *info, void *context); /* 
 /* What the target does with the sampler's number. */
 int signals_is_ours(int number);
 void signals_set_action(const struct sigaction *act, struct sigaction *old);
+int signals_set_other(int (*real)(int, const struct sigaction *, struct sigaction *), int n,
+                      const struct sigaction *act, struct sigaction *old);
 int signals_set_mask(int (*real)(int, const sigset_t *, sigset_t *), int how, const sigset_t *set,
                      sigset_t *old);
 void signals_set_stack(const stack_t *stack); /* the target gives this thread a stack for signals */

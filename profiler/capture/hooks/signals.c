@@ -2,12 +2,15 @@
  * kernel (core/signals.c). */
 #include <signal.h>
 #include <sys/signalfd.h>
+#include <sys/time.h>
+#include <time.h>
 
 #include "profiler/capture/core/core.h"
 #include "profiler/capture/core/filter.h"
 #include "profiler/capture/core/signals.h"
 #include "profiler/capture/hooks/hooks.h"
 #include "profiler/capture/raw/system.h"
+#include "profiler/capture/recorders/cpu/phase.h"
 
 typedef int (*mask_fn)(int, const sigset_t *, sigset_t *);
 
@@ -19,7 +22,7 @@ int hook_sigaction(int number, const struct sigaction *act, struct sigaction *ol
     if (number == SIGSYS)
         return filter_set_action(real, act, old);
     if (!signals_is_ours(number))
-        return real(number, act, old);
+        return signals_set_other(real, number, act, old);
     signals_set_action(act, old);
     return 0;
 }
@@ -78,4 +81,25 @@ CAPTURE_API int sigaltstack(const stack_t *stack, stack_t *old)
     static void *next;
     signals_set_stack(stack);
     return ((int (*)(const stack_t *, stack_t *))raw_next(&next, "sigaltstack"))(stack, old);
+}
+
+/* Timers that come again and again: samples leave the ticks of the kernel (recorders/cpu). */
+CAPTURE_API int setitimer(__itimer_which_t which, const struct itimerval *value,
+                          struct itimerval *old)
+{
+    static void *next;
+    typedef int (*fn)(__itimer_which_t, const struct itimerval *, struct itimerval *);
+    if (capture.on && value && (value->it_interval.tv_sec || value->it_interval.tv_usec))
+        phase_wanted();
+    return ((fn)raw_next(&next, "setitimer"))(which, value, old);
+}
+
+CAPTURE_API int timer_settime(timer_t timer, int flags, const struct itimerspec *value,
+                              struct itimerspec *old)
+{
+    static void *next;
+    typedef int (*fn)(timer_t, int, const struct itimerspec *, struct itimerspec *);
+    if (capture.on && value && (value->it_interval.tv_sec || value->it_interval.tv_nsec))
+        phase_wanted();
+    return ((fn)raw_next(&next, "timer_settime"))(timer, flags, value, old);
 }
