@@ -7,6 +7,7 @@
 #include "host/base/err.h"
 #include "host/base/options.h"
 #include "host/cli/common/context.h"
+#include "host/store/store.h"
 
 enum command_flags {
     CMD_HIDDEN = 1,  /* not in --help */
@@ -42,6 +43,9 @@ extern const struct command cmd_run, cmd_record, cmd_report, cmd_bench, cmd_appl
 #define CLI_OPT_THREADS(variable)                                                                  \
     OPTION_INT("threads", 't', variable, "N", "CPU threads; 0: all that this process may use", 0,  \
                4096)
+#define CLI_OPT_LINKS                                                                              \
+    OPTION_FLAG("follow-links", 0, store_follow_links,                                             \
+                "let links of HDF5 files lead out of their folder;\nfor files that you trust")
 #define CLI_OPT_JSON(variable)                                                                     \
     OPTION_FLAG("json", 0, variable, "print the answer as JSON on stdout")
 

@@ -8,6 +8,7 @@
 
 #include "host/base/err.h"
 #include "host/store/codec/codec.h"
+#include "host/store/manifest/notes.h"
 
 #define STORE_DIMS      8
 #define STORE_PIPELINES 8 /* of an array */
@@ -29,9 +30,10 @@ struct store_chunk {
     int64_t skip; /* decoded bytes before the chunk's own (BGZF members) */
 };
 
-/* Where a chunk lies in arrays whose chunks form no grid. */
+/* Where a chunk lies in arrays whose chunks form no grid; only a part of the decoded chunk where
+ * `whole` is its shape (whole[0] > 0) and `from` the place of the part in it. */
 struct store_tile {
-    int64_t start[STORE_DIMS], shape[STORE_DIMS];
+    int64_t start[STORE_DIMS], shape[STORE_DIMS], from[STORE_DIMS], whole[STORE_DIMS];
 };
 
 struct store;
@@ -44,9 +46,12 @@ struct store_array {
     int cut_edges;         /* chunks at the upper edges hold no more than the array */
     int order[STORE_DIMS]; /* dimensions inside of a chunk, the slowest first */
     const char *axis[STORE_DIMS], *unit[STORE_DIMS]; /* NULL: unknown */
-    const char *units, *group;  /* of the values; NX_class of its group in HDF5; NULL: unknown */
-    double spacing[STORE_DIMS]; /* 0: unknown */
-    double slope, intercept;    /* value = slope * stored + intercept */
+    const char *units, *group;    /* of the values; NX_class of its group in HDF5; NULL: unknown */
+    const char *from;             /* where links and virtual datasets take it from; NULL: here */
+    struct store_member *members; /* names of values; NULL: none */
+    int members_count, apart;     /* apart: no two tiles overlap */
+    double spacing[STORE_DIMS];   /* 0: unknown */
+    double slope, intercept;      /* value = slope * stored + intercept */
     const struct nifti_header *nifti; /* what else its header says; NULL: of another format */
     unsigned char fill[16];
     int pipelines_count;
@@ -70,25 +75,21 @@ struct store_object {
     int fd;             /* -1: closed */
 };
 
-/* Facts that belong to no array: for `info`, and for what `convert` cannot keep. */
-struct store_note {
-    const char *name, *value;
-};
-
 struct store {
     const char *name, *format; /* "NumPy array", ... */
-    int arrays_count, notes_count;
+    int arrays_count, notes_count, aliases_count;
     int32_t objects_count;
     struct store_array **arrays; /* the first is the largest that holds numbers of interest */
     struct store_object *objects;
     struct store_note *notes;
+    struct store_alias *aliases;
     struct arena *arena;          /* of all names, chunks and tables */
     int remote;                   /* its objects have URLs */
     struct remote_blocks *blocks; /* of manifest/remote.c */
     struct object_window *window; /* of manifest/object.c */
     void *reader;
     void (*close)(struct store *s); /* of the reader; NULL: none */
-    size_t arrays_room, objects_room, notes_room;
+    size_t arrays_room, objects_room, notes_room, aliases_room;
 };
 
 /* Opens by content. ERR_INPUT names what was found where no reader knows it. */
@@ -110,6 +111,9 @@ int64_t store_elements(const struct store_array *a);
 /* Shape of a chunk as it is decoded, and its place. */
 void store_chunk_box(const struct store_array *a, int64_t chunk, int64_t start[STORE_DIMS],
                      int64_t shape[STORE_DIMS]);
+/* The same as decoded, of which `from` on are in the array. */
+void store_chunk_shape(const struct store_array *a, int64_t chunk, int64_t from[STORE_DIMS],
+                       int64_t shape[STORE_DIMS]);
 int64_t store_chunk_bytes(const struct store_array *a, int64_t chunk);
 
 /* "uint16", "float32"; big-endian ones as ">u2" in JSON only. */

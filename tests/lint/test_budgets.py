@@ -14,7 +14,6 @@ LARGER = {
     "host/backend/backend.h": (280, "the whole seam between algorithms and machines, read as one"),
     "profiler/analyze/model/model_fields.h": (480, "profile.json read as one: structs, writer, reader and schema come from it"),
     "host/load/loading_fields.h": (150, "loading.json read as one, as the row before"),
-    "host/store/format/h5_library.h": (135, "the functions of one library, a row each"),
     "host/backend/prepare_math.h": (245, "arithmetic of single samples, compiled into the kernels of both back ends"),
     "profiler/trace/format.h": (150, "the file format, read as one"),
     "profiler/analyze/state/run.h": (270, "what the analysis adds up, read as one"),

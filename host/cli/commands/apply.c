@@ -83,6 +83,7 @@ static struct opt options[] = {
                "run it once, then N times more, which are timed; --out may be\nleft out", 1, 1e6),
     CLI_OPT_BACKEND(backend),
     CLI_OPT_THREADS(threads),
+    CLI_OPT_LINKS,
     CLI_OPT_JSON(json),
     {0},
 };

@@ -31,6 +31,7 @@ static struct opt options[] = {
     OPTION_FLAG("histogram", 0, histogram,
                 "counts the values of the file's first array in bins\nof one width"),
     OPTION_INT("bins", 0, bins, "N", "of --histogram (default 64)", 1, HISTOGRAM_BINS_MOST),
+    CLI_OPT_LINKS,
     CLI_OPT_JSON(json),
     {0},
 };

@@ -110,6 +110,7 @@ static struct opt options[] = {
         "angles", 0, angles, "FILE|A:B",
         "degrees, one per view (.npy or text), or evenly from\nA to B (default: those of the "
         "scan)"),
+    CLI_OPT_LINKS,
     OPTION_INPUT("geometry", 'g', geometry, "FILE",
                  "geometry of a cone-beam or .npy sinogram (JSON)"),
     OPTION_INPUT(

@@ -25,6 +25,7 @@ static struct opt options[] = {
     OPTION_TEXT("dtype", 0, dtype, "float32|float64", "convert the numbers (default: as stored)"),
     OPTION_TEXT("order", 0, order, "2,0,1",
                 "dimensions of the array, from 0, in the order of OUT\n(default: its own)"),
+    CLI_OPT_LINKS,
     OPTION_INT("zarr", 0, zarr, "2|3", "version of Zarr (default 3)", 2, 3),
     {0},
 };

@@ -56,7 +56,34 @@ static void say_codec(struct facts *f, const struct store_array *a)
     facts_string(f, "codec", text);
 }
 
-static void say_array(struct facts *f, const struct store_array *a)
+/* "FALSE = 0, TRUE = 1". */
+static void say_members(struct facts *f, const struct store_array *a)
+{
+    char text[400] = "";
+    int n = 0;
+    for (int i = 0; i < a->members_count && n < (int)sizeof text - 80; i++)
+        n += snprintf(text + n, sizeof text - (size_t)n, "%s%.40s = %lld", i ? ", " : "",
+                      a->members[i].name, (long long)a->members[i].value);
+    if (a->members_count)
+        facts_string(f, "names_of_values", text);
+}
+
+/* Where its data come from, and the links that lead to it. */
+static void say_links(struct facts *f, const struct store *s, const struct store_array *a)
+{
+    char text[1000] = "";
+    int n = 0;
+    for (int i = 0; i < s->aliases_count && n < (int)sizeof text - 260; i++)
+        if (s->aliases[i].array == a)
+            n += snprintf(text + n, sizeof text - (size_t)n, "%s%.250s", n ? ", " : "",
+                          s->aliases[i].name);
+    if (a->from)
+        facts_string(f, "from", a->from);
+    if (n)
+        facts_string(f, "also", text);
+}
+
+static void say_array(struct facts *f, const struct store *s, const struct store_array *a)
 {
     char dtype[16];
     store_dtype_name(a->dtype, dtype);
@@ -65,6 +92,8 @@ static void say_array(struct facts *f, const struct store_array *a)
     f->verbatim = 0;
     facts_shape(f, "shape", a->dims, a->shape);
     facts_string(f, "dtype", dtype);
+    say_links(f, s, a);
+    say_members(f, a);
     say_axes(f, a);
     if (!a->tiles)
         facts_shape(f, "chunk", a->dims, a->chunk);
@@ -124,7 +153,7 @@ static enum err info(char **word)
             facts_string(&f, s->notes[i].name, s->notes[i].value);
     facts_group(&f, "arrays");
     for (int i = 0; i < s->arrays_count; i++)
-        say_array(&f, s->arrays[i]);
+        say_array(&f, s, s->arrays[i]);
     facts_group_end(&f);
     int unreadable = 0;
     for (int i = 0; i < s->notes_count; i++)

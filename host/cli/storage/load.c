@@ -41,6 +41,7 @@ static struct opt options[] = {
     OPTION_NUMBER("budget", 0, budget, "SECONDS",
                   "end the sweep after this time (quick 60, medium 600, full none)", 0.1, 1e7),
     OPTION_PLACE("out", 'o', out, "DIR", "folder for the results (default output)"),
+    CLI_OPT_LINKS,
     CLI_OPT_JSON(json),
     {0},
 };

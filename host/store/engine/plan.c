@@ -128,7 +128,7 @@ static enum err add_chunk(struct engine_plan *p, int64_t chunk)
     const struct store_array *a = p->array;
     const struct store_chunk *c = &a->chunks[chunk];
     struct engine_task t = {.chunk = chunk};
-    int64_t origin[STORE_DIMS], shape[STORE_DIMS], stride[STORE_DIMS];
+    int64_t origin[STORE_DIMS], shape[STORE_DIMS], stride[STORE_DIMS], from[STORE_DIMS];
     store_chunk_box(a, chunk, origin, shape);
     for (int d = 0; d < a->dims; d++) {
         const int64_t end = p->box.start[d] + p->box.count[d], chunk_end = origin[d] + shape[d];
@@ -140,6 +140,7 @@ static enum err add_chunk(struct engine_plan *p, int64_t chunk)
     if (c->object < 0 && a->tiles)
         return ERR_OK;
     const int64_t before = p->facts.tasks;
+    store_chunk_shape(a, chunk, from, shape);
     strides_in(a, shape, stride);
     if (c->object < 0) {
         TRY(add(p, &t));
@@ -148,7 +149,7 @@ static enum err add_chunk(struct engine_plan *p, int64_t chunk)
     } else {
         t.offset = c->offset;
         t.bytes = c->stored;
-        TRY(a->tiles ? uncovered(p, t, chunk + 1, 0) : add(p, &t));
+        TRY(a->tiles && !a->apart ? uncovered(p, t, chunk + 1, 0) : add(p, &t));
     }
     if (p->facts.tasks == before) /* a tile that others hide */
         return ERR_OK;
@@ -161,7 +162,7 @@ static enum err add_chunk(struct engine_plan *p, int64_t chunk)
         const int raw =
             c->object < 0 || (a->pipelines[c->pipeline].count == 0 && !a->tiles && !c->whole);
         for (int d = 0; d < a->dims && !raw; d++)
-            n->first += (n->start[d] - origin[d]) * stride[d];
+            n->first += (n->start[d] - origin[d] + from[d]) * stride[d];
         if (i > before && !raw) /* decoded once */
             p->facts.bytes_fetched -= n->bytes;
     }

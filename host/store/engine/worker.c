@@ -254,8 +254,8 @@ static enum err decode(struct engine_worker *w, const struct engine_task *t,
 {
     const struct store_array *a = w->job->plan->array;
     const struct store_chunk *c = &a->chunks[t->chunk];
-    int64_t start[STORE_DIMS], shape[STORE_DIMS];
-    store_chunk_box(a, t->chunk, start, shape);
+    int64_t from_chunk[STORE_DIMS], shape[STORE_DIMS];
+    store_chunk_shape(a, t->chunk, from_chunk, shape);
     packed(a, shape, a->dtype.bytes, stride);
     if (held) {
         *from = kept_bytes(held) + c->skip + t->first * a->dtype.bytes;

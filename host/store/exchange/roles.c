@@ -11,6 +11,7 @@
 #include "host/base/log.h"
 #include "host/store/engine/engine.h"
 #include "host/store/engine/kept.h"
+#include "host/store/exchange/nexus.h"
 #include "host/store/exchange/roles.h"
 #include "host/store/exchange/values.h"
 
@@ -22,11 +23,12 @@
 /* Why `name` is not among the arrays. */
 static enum err missing(const struct scan_file *s, const char *name)
 {
-    const size_t n = strlen(name);
+    struct store_array *none;
+    TRY(values_want(s->store, name, &none));
     for (int i = 0; i < s->store->notes_count; i++)
-        if (!strcmp(s->store->notes[i].name, "unreadable") &&
-            !strncmp(s->store->notes[i].value, name, n) && s->store->notes[i].value[n] == ':')
-            return FAIL(ERR_INPUT, "%s: cannot read %s", s->path, s->store->notes[i].value);
+        FAIL_IF(!strcmp(s->store->notes[i].name, "unreadable"), ERR_INPUT,
+                "%s: has no views that can be read; cannot read %s", s->path,
+                s->store->notes[i].value);
     return FAIL(ERR_INPUT, "%s: has no dataset %s: is it a Data Exchange file?", s->path, name);
 }
 
@@ -103,7 +105,8 @@ static enum err set_frames(struct scan_file *s, struct store *store, struct stor
 
 static enum err use_frames(struct scan_file *s, const char *name, struct frames *f)
 {
-    struct store_array *a = values_find(s->store, name);
+    struct store_array *a;
+    TRY(values_want(s->store, name, &a));
     return a ? set_frames(s, s->store, a, f) : ERR_OK;
 }
 
@@ -150,20 +153,25 @@ static enum err set_theta(struct scan_file *s, struct store_array *a, int degree
 
 static enum err data_exchange(struct scan_file *s, struct store_array *data)
 {
-    struct store_array *theta = values_find(s->store, THETA);
+    struct store_array *theta;
     double start = 0, step;
     s->format = "Data Exchange";
     TRY(set_views(s, data));
-    TRY(use_frames(s, "exchange/data_white", &s->flats));
-    TRY(use_frames(s, "exchange/data_dark", &s->darks));
-    s->flats.value = values_scalar(s->store, PROCESS "flat_fields/flat_field_value");
-    s->darks.value = values_scalar(s->store, PROCESS "dark_fields/dark_field_value");
+    if (!s->others_darks)
+        TRY(use_frames(s, "exchange/data_dark", &s->darks));
+    if (!s->others_flats)
+        TRY(use_frames(s, "exchange/data_white", &s->flats));
+    TRY(values_scalar(s->store, PROCESS "flat_fields/flat_field_value", &s->flats.value, NULL));
+    TRY(values_scalar(s->store, PROCESS "dark_fields/dark_field_value", &s->darks.value, NULL));
+    if (s->others_angles)
+        return ERR_OK;
+    TRY(values_want(s->store, THETA, &theta));
     if (theta)
         return set_theta(s, theta, 0);
-    step = values_scalar(s->store, ROTATION "rotation_step");
+    TRY(values_scalar(s->store, ROTATION "rotation_step", &step, NULL));
     if (!isfinite(step))
         return ERR_OK;
-    start = values_scalar(s->store, ROTATION "rotation_start");
+    TRY(values_scalar(s->store, ROTATION "rotation_start", &start, NULL));
     s->theta = calloc((size_t)s->views, sizeof *s->theta);
     FAIL_IF(!s->theta, ERR_MEMORY, "%s: no memory left for its angles", s->path);
     for (int64_t i = 0; i < s->views; i++)
@@ -182,78 +190,44 @@ static enum err pick(const double *key, int64_t n, int wanted, struct frames *f)
     return ERR_OK;
 }
 
-/* Another array of the group that holds `a`. */
-static struct store_array *sibling(struct store *s, const struct store_array *a, const char *name)
+static enum err detector_facts(struct scan_file *s, const char *data)
 {
+    struct store_array *a;
     char path[1024];
-    const char *slash = strrchr(a->name, '/');
-    snprintf(path, sizeof path, "%.*s/%s", slash ? (int)(slash - a->name) : 0, a->name, name);
-    return values_find(s, path);
+    double value;
+    TRY(values_scalar(s->store, nexus_sibling(data, "x_pixel_size", path), &value, &a));
+    if (isfinite(value) && a->units)
+        s->pixel = value * values_millimetres(a->units);
+    TRY(values_scalar(s->store, nexus_sibling(data, "x_rotation_axis_pixel_position", path), &value,
+                      NULL));
+    if (isfinite(value)) /* relative to the detector's middle */
+        s->center = (double)(s->channels - 1) / 2 + value;
+    return ERR_OK;
 }
 
-static struct store_array *image_key(struct store *s, const struct store_array *a)
+static enum err nxtomo(struct scan_file *s, const struct store_alias *data,
+                       struct store_array *keys)
 {
-    struct store_array *key = sibling(s, a, "image_key");
-    key = key ? key : sibling(s, a, "image_key_control");
-    return key && key->dims == 1 && key->shape[0] == a->shape[0] ? key : NULL;
-}
-
-static struct store_array *find_detector(struct store *s)
-{
-    for (int i = 0; i < s->arrays_count; i++) {
-        struct store_array *a = s->arrays[i];
-        if (a->dims == 3 && a->group && !strcmp(a->group, "NXdetector") && image_key(s, a))
-            return a;
-    }
-    return NULL;
-}
-
-/* The rotation_angle of an NXsample that shares most of its path with the detector. */
-static struct store_array *find_rotation(struct store *s, const struct store_array *data)
-{
-    struct store_array *best = NULL;
-    size_t most = 0;
-    for (int i = 0; i < s->arrays_count; i++) {
-        struct store_array *a = s->arrays[i];
-        const char *slash = strrchr(a->name, '/');
-        size_t same = 0;
-        if (!slash || strcmp(slash, "/rotation_angle") || !a->group || strcmp(a->group, "NXsample"))
-            continue;
-        while (a->name[same] && a->name[same] == data->name[same])
-            same++;
-        if (!best || same > most)
-            best = a;
-        most = same > most ? same : most;
-    }
-    return best;
-}
-
-static enum err nxtomo(struct scan_file *s, struct store_array *data)
-{
-    struct store_array *theta = find_rotation(s->store, data), *size, *axis;
+    struct store_array *theta;
     struct frames *const kinds[] = {&s->data, &s->flats, &s->darks};
-    double *key, value;
+    double *key;
     s->format = "NXtomo";
-    TRY(values_read(s->store, image_key(s->store, data), &key));
+    TRY(values_read(s->store, keys, &key));
     enum err e = ERR_OK;
     for (int i = 0; i < 3 && !e; i++)
-        e = pick(key, data->shape[0], i, kinds[i]);
+        e = pick(key, data->array->shape[0], i, kinds[i]);
     free(key);
     TRY(e);
     FAIL_IF(!s->data.count, ERR_INPUT, "%s: image_key marks no frame as a projection (0)", s->path);
-    TRY(set_views(s, data));
+    TRY(set_views(s, data->array));
     for (int i = 1; i < 3; i++) {
         kinds[i]->store = s->store;
-        kinds[i]->array = kinds[i]->count ? data : NULL;
+        kinds[i]->array = kinds[i]->count ? data->array : NULL;
     }
-    size = sibling(s->store, data, "x_pixel_size");
-    value = size ? values_number(s->store, size) : (double)NAN;
-    if (isfinite(value) && size->units)
-        s->pixel = value * values_millimetres(size->units);
-    axis = sibling(s->store, data, "x_rotation_axis_pixel_position");
-    value = axis ? values_number(s->store, axis) : (double)NAN;
-    if (isfinite(value)) /* relative to the detector's middle */
-        s->center = (double)(s->channels - 1) / 2 + value;
+    TRY(detector_facts(s, data->name));
+    if (s->others_angles)
+        return ERR_OK;
+    TRY(nexus_rotation(s->store, data->name, &theta));
     return theta ? set_theta(s, theta, 0) : ERR_OK;
 }
 
@@ -318,11 +292,13 @@ static enum err plain(struct scan_file *s)
 
 static enum err find_roles(struct scan_file *s)
 {
-    struct store_array *a = values_find(s->store, DATA);
+    struct store_array *a = values_find(s->store, DATA), *key;
+    struct store_alias data;
     if (a)
         return data_exchange(s, a);
-    if ((a = find_detector(s->store)))
-        return nxtomo(s, a);
+    TRY(nexus_detector(s->store, &data, &key));
+    if (key)
+        return nxtomo(s, &data, key);
     if (!strcmp(s->store->format, "HDF5"))
         return missing(s, DATA);
     return strcmp(s->store->format, "Zeiss TXRM") ? plain(s) : txrm(s);
@@ -339,6 +315,9 @@ static enum err other_frames(struct scan_file *s, const char *path, int which, s
 static enum err fill(struct scan_file *s, const struct exchange_source *source)
 {
     TRY(store_open(source->path, &s->store));
+    s->others_flats = source->flats != NULL;
+    s->others_darks = source->darks != NULL;
+    s->others_angles = source->angles != NULL;
     TRY(find_roles(s));
     if (source->flats)
         TRY(other_frames(s, source->flats, 0, &s->flats));

@@ -18,6 +18,7 @@ struct scan_file {
     const char *path;
     struct store *store, *others[3]; /* flats, darks and angles of other files; NULL: none */
     struct frames data, flats, darks;
+    int others_flats, others_darks, others_angles; /* they come from files of their own */
     const char *format;
     int64_t views, rows, channels;
     double *theta; /* radians, one per view, malloc; NULL: none is known */

@@ -11,12 +11,45 @@
 
 #define TEXT_BYTES ((size_t)64 << 20)
 
+int values_names(const struct store *s)
+{
+    return s->arrays_count + s->aliases_count;
+}
+
+struct store_alias values_name(const struct store *s, int i)
+{
+    if (i >= s->arrays_count)
+        return s->aliases[i - s->arrays_count];
+    return (struct store_alias){s->arrays[i]->name, s->arrays[i]->group, NULL, s->arrays[i]};
+}
+
 struct store_array *values_find(struct store *s, const char *name)
 {
-    for (int i = 0; i < s->arrays_count; i++)
-        if (!strcmp(s->arrays[i]->name, name))
-            return s->arrays[i];
+    for (int i = 0; i < values_names(s); i++)
+        if (!strcmp(values_name(s, i).name, name))
+            return values_name(s, i).array;
     return NULL;
+}
+
+/* Whether a note on what cannot be read is about `name`, or about a group that may hold it. */
+static int is_about(const struct store_note *note, const char *name)
+{
+    const char *end = strstr(note->value, ": ");
+    const size_t n = end ? (size_t)(end - note->value) : 0;
+    if (strcmp(note->name, "unreadable") != 0 || !n)
+        return 0;
+    if (note->hides && n == 1 && note->value[0] == '/')
+        return 1;
+    return !strncmp(note->value, name, n) && (!name[n] || (note->hides && name[n] == '/'));
+}
+
+enum err values_want(struct store *s, const char *name, struct store_array **out)
+{
+    *out = values_find(s, name);
+    for (int i = 0; i < s->notes_count && !*out; i++)
+        FAIL_IF(is_about(&s->notes[i], name), ERR_INPUT, "%s: cannot read %s", s->name,
+                s->notes[i].value);
+    return ERR_OK;
 }
 
 enum err values_read(struct store *s, struct store_array *a, double **out)
@@ -36,20 +69,20 @@ enum err values_read(struct store *s, struct store_array *a, double **out)
     return e;
 }
 
-double values_number(struct store *s, struct store_array *a)
+enum err values_scalar(struct store *s, const char *name, double *out, struct store_array **array)
 {
-    double *value, number = (double)NAN;
-    if (store_elements(a) == 1 && !values_read(s, a, &value)) {
-        number = *value;
-        free(value);
-    }
-    return number;
-}
-
-double values_scalar(struct store *s, const char *name)
-{
-    struct store_array *a = values_find(s, name);
-    return a ? values_number(s, a) : (double)NAN;
+    double *value;
+    struct store_array *a;
+    *out = (double)NAN;
+    TRY(values_want(s, name, &a));
+    if (array)
+        *array = a;
+    if (!a || store_elements(a) != 1)
+        return ERR_OK;
+    TRY(values_read(s, a, &value));
+    *out = *value;
+    free(value);
+    return ERR_OK;
 }
 
 double values_note(const struct store *s, const char *name)

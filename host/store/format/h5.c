@@ -29,43 +29,29 @@ enum err h5_open(const char *path, hid_t *file)
     return ERR_OK;
 }
 
-static int read_text(hid_t attribute, hid_t type, char *out, size_t room)
+/* Leaves a reference of variable-length data as it lies in the file: libhdf5 would follow it. */
+static herr_t keep_reference(hid_t from, hid_t to, H5T_cdata_t *data, size_t n, size_t stride,
+                             size_t background_stride, void *values, void *background, hid_t list)
 {
-    size_t bytes = H5Tget_size(type);
-    if (H5Tis_variable_str(type) > 0) {
-        char *text = NULL;
-        hid_t memory = H5Tcopy(type);
-        int good = H5Aread(attribute, memory, &text) >= 0 && text;
-        if (good)
-            snprintf(out, room, "%s", text);
-        H5Tclose(memory);
-        H5free_memory(text);
-        return good;
-    }
-    char text[1024];
-    if (bytes < 1 || bytes >= sizeof text || H5Aread(attribute, type, text) < 0)
+    (void)n, (void)stride, (void)background_stride, (void)values, (void)background, (void)list;
+    if (data->command == H5T_CONV_INIT)
+        data->need_bkg = H5T_BKG_NO;
+    if (data->command != H5T_CONV_CONV)
         return 0;
-    text[bytes] = 0;
-    snprintf(out, room, "%s", text);
-    return 1;
+    return H5Tget_size(from) == H5_REFERENCE && H5Tget_size(to) == H5_REFERENCE ? 0 : -1;
 }
 
-int h5_text(hid_t object, const char *name, char *out, size_t room)
+hid_t h5_reference_type(void)
 {
-    int good = 0;
-    out[0] = 0;
-    if (H5Aexists(object, name) <= 0)
-        return 0;
-    hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
-    if (attribute < 0)
-        return 0;
-    hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute);
-    if (H5Tget_class(type) == H5T_STRING && H5Sget_simple_extent_npoints(space) == 1)
-        good = read_text(attribute, type, out, room);
-    H5Sclose(space);
-    H5Tclose(type);
-    H5Aclose(attribute);
-    return good;
+    static hid_t raw = -1;
+    if (raw >= 0)
+        return raw;
+    const hid_t text = H5Tcopy(H5T_C_S1), type = H5Tcreate(H5T_OPAQUE, H5_REFERENCE);
+    if (text >= 0 && type >= 0 && H5Tset_size(text, H5T_VARIABLE) >= 0 &&
+        H5Tregister(H5T_PERS_SOFT, "reference", text, type, keep_reference) >= 0)
+        raw = type;
+    H5Tclose(text);
+    return raw;
 }
 
 int h5_write_text(hid_t object, const char *name, const char *text)

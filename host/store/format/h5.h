@@ -15,9 +15,11 @@ enum err h5_start(const char *path);
 /* Opens for reading. */
 enum err h5_open(const char *path, hid_t *file);
 
-/* Text attribute of an object, cut to `room`; 0 when there is none. */
-int h5_text(hid_t object, const char *name, char *out, size_t room);
-/* Of fixed length; 0: it failed. */
+#define H5_REFERENCE 16 /* bytes of a reference to variable-length data */
+/* The type into which texts of variable length are read as references; -1: it failed. */
+hid_t h5_reference_type(void);
+
+/* Writes a text attribute of fixed length; 0: it failed. */
 int h5_write_text(hid_t object, const char *name, const char *text);
 
 #endif

@@ -17,6 +17,8 @@
 #define PIECE_BYTES ((int64_t)1 << 20)
 #define WHOLE_SPARE 4096
 
+int store_follow_links;
+
 enum err store_make(const char *name, const char *format, struct store **out)
 {
     struct store *s = calloc(1, sizeof *s);
@@ -47,6 +49,7 @@ void store_close(struct store *s)
     free(s->arrays);
     free(s->objects);
     free(s->notes);
+    free(s->aliases);
     arena_free(s->arena);
     free(s);
 }
@@ -64,7 +67,15 @@ enum err store_note_add(struct store *s, const char *name, const char *format, .
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     TRY(array_room(&s->notes, &s->notes_room, (size_t)s->notes_count + 1, sizeof *s->notes));
-    s->notes[s->notes_count++] = (struct store_note){store_text(s, name), store_text(s, text)};
+    s->notes[s->notes_count++] = (struct store_note){store_text(s, name), store_text(s, text), 0};
+    return ERR_OK;
+}
+
+enum err store_alias_add(struct store *s, struct store_alias alias)
+{
+    TRY(array_room(&s->aliases, &s->aliases_room, (size_t)s->aliases_count + 1,
+                   sizeof *s->aliases));
+    s->aliases[s->aliases_count++] = alias;
     return ERR_OK;
 }
 
@@ -157,10 +168,22 @@ void store_chunk_box(const struct store_array *a, int64_t chunk, int64_t start[S
     }
 }
 
+void store_chunk_shape(const struct store_array *a, int64_t chunk, int64_t from[STORE_DIMS],
+                       int64_t shape[STORE_DIMS])
+{
+    if (a->tiles && a->tiles[chunk].whole[0]) {
+        memcpy(from, a->tiles[chunk].from, sizeof a->tiles[chunk].from);
+        memcpy(shape, a->tiles[chunk].whole, sizeof a->tiles[chunk].whole);
+        return;
+    }
+    store_chunk_box(a, chunk, from, shape);
+    memset(from, 0, STORE_DIMS * sizeof *from);
+}
+
 int64_t store_chunk_bytes(const struct store_array *a, int64_t chunk)
 {
     int64_t start[STORE_DIMS], shape[STORE_DIMS], bytes = a->dtype.bytes;
-    store_chunk_box(a, chunk, start, shape);
+    store_chunk_shape(a, chunk, start, shape);
     for (int i = 0; i < a->dims; i++)
         bytes *= shape[i];
     return bytes;
@@ -281,6 +304,10 @@ enum err store_tiles_check(struct store *s, const struct store_array *a)
                     "%s: tile %" PRId64 " of %s lies outside of the array (dimension %d: %" PRId64
                     ", %" PRId64 " long)",
                     s->name, i, a->name, d, start, n);
+            const int64_t whole = a->tiles[i].whole[d], from = a->tiles[i].from[d];
+            FAIL_IF(a->tiles[i].whole[0] && (from < 0 || whole < n || from > whole - n),
+                    ERR_INTERNAL, "%s: tile %" PRId64 " of %s lies outside of its chunk", s->name,
+                    i, a->name);
         }
     return ERR_OK;
 }

@@ -47,6 +47,8 @@ enum err store_contiguous(struct store *s, struct store_array *a, int32_t object
 
 enum err store_note_add(struct store *s, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Its texts live as long as the store. */
+enum err store_alias_add(struct store *s, struct store_alias alias);
 const char *store_text(struct store *s, const char *text); /* kept; NULL stays NULL */
 
 /* "<u2", "|u1", ">f4"; 0: of another kind. */

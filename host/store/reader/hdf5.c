@@ -14,38 +14,81 @@ static int knows(const struct reader_file *f)
 #include <stdlib.h>
 
 #include "host/base/arena.h"
-#include "host/store/format/h5.h"
-#include "host/store/reader/hdf5_remote.h"
+#include "host/store/reader/hdf5_parts.h"
 
-#define ARRAYS_MOST  4096
 #define COMPACT_MOST 65536 /* the format's own limit */
 #define FILTERS_MOST CODEC_STEPS
+#define MEMBERS_MOST 4096
 
-struct dataset { /* of an array, until the file is closed */
-    hid_t id;
-    int filters[FILTERS_MOST], filters_count; /* in the order of writing: codecs */
-    struct codec_step steps[FILTERS_MOST];
-    unsigned masks[STORE_PIPELINES]; /* filters that the chunks of a pipeline leave out */
-};
-
-static int set_type(hid_t type, struct store_dtype *out)
+static int number_type(hid_t type, struct store_dtype *out)
 {
     const H5T_class_t class = H5Tget_class(type);
     const size_t bytes = H5Tget_size(type);
     *out = (struct store_dtype){0};
-    if (class == H5T_ENUM && bytes == 1) /* h5py's bool */
-        out->kind = 'b';
-    else if (class == H5T_INTEGER)
+    if (class == H5T_INTEGER)
         out->kind = H5Tget_sign(type) == H5T_SGN_2 ? 'i' : 'u';
     else if (class == H5T_FLOAT)
         out->kind = 'f';
     if (!out->kind || bytes < 1 || bytes > 8 || (bytes & (bytes - 1)))
         return 0;
-    if (class != H5T_ENUM && H5Tget_precision(type) != bytes * 8)
+    if (H5Tget_precision(type) != bytes * 8)
         return 0;
     out->bytes = (unsigned char)bytes;
     out->swap = bytes > 1 && H5Tget_order(type) == H5T_ORDER_BE;
     return 1;
+}
+
+static int64_t member_value(struct store_dtype t, const unsigned char *b)
+{
+    uint64_t v = 0;
+    for (int i = 0; i < t.bytes; i++)
+        v = v << 8 | b[t.swap ? i : t.bytes - 1 - i];
+    const int unused = 64 - 8 * t.bytes;
+    return t.kind == 'i' ? (int64_t)(v << unused) >> unused : (int64_t)v;
+}
+
+/* FALSE = 0 and TRUE = 1 alone are h5py's bool; other enumerations are their integers, and the
+ * names of values go with the array. */
+static enum err set_members(struct store *s, hid_t type, struct store_dtype *t,
+                            struct store_member **out, int *count)
+{
+    const int n = H5Tget_nmembers(type);
+    *count = 0;
+    FAIL_IF(n < 0 || n > MEMBERS_MOST, ERR_INPUT, "its type has %d members", n);
+    *out = arena_take(s->arena, (size_t)(n + 1) * sizeof **out);
+    FAIL_IF(!*out, ERR_MEMORY, "%s: no memory left for the names of its values", s->name);
+    for (int i = 0; i < n; i++) {
+        unsigned char value[16] = {0};
+        char *name = H5Tget_member_name(type, (unsigned)i);
+        const int good = name && H5Tget_member_value(type, (unsigned)i, value) >= 0;
+        (*out)[i] = (struct store_member){store_text(s, good ? name : ""), member_value(*t, value)};
+        H5free_memory(name);
+        FAIL_IF(!good, ERR_INPUT, "the members of its type are damaged");
+        FAIL_IF(!(*out)[i].name, ERR_MEMORY, "%s: no memory left for the names of its values",
+                s->name);
+    }
+    *count = n;
+    const struct store_member *m = *out;
+    const int first = n == 2 && m[0].value == 1; /* in any order */
+    if (n == 2 && t->bytes == 1 && !strcmp(m[first].name, "FALSE") && m[first].value == 0 &&
+        !strcmp(m[!first].name, "TRUE") && m[!first].value == 1) {
+        t->kind = 'b';
+        *count = 0;
+    }
+    return ERR_OK;
+}
+
+static enum err set_type(struct store *s, hid_t type, struct store_dtype *out,
+                         struct store_member **members, int *count)
+{
+    *members = NULL;
+    *count = 0;
+    const hid_t base = H5Tget_class(type) == H5T_ENUM ? H5Tget_super(type) : H5Tcopy(type);
+    const int good = base >= 0 && number_type(base, out);
+    if (base >= 0)
+        H5Tclose(base);
+    FAIL_IF(!good, ERR_INPUT, "it does not hold numbers");
+    return H5Tget_class(type) == H5T_ENUM ? set_members(s, type, out, members, count) : ERR_OK;
 }
 
 /* Options, pixels of a block, bits of a pixel, pixels of a scanline. */
@@ -94,13 +137,10 @@ static int set_filter(int filter, const unsigned *value, size_t values, int item
     return 0;
 }
 
-static enum err read_filters(struct store *s, hid_t list, const char *name, int item,
-                             struct dataset *d, int *good)
+static enum err read_filters(hid_t list, int item, struct dataset *d)
 {
     const int n = H5Pget_nfilters(list);
-    *good = n >= 0 && n <= FILTERS_MOST;
-    if (!*good)
-        return store_note_add(s, "unreadable", "%s: it has %d filters", name, n);
+    FAIL_IF(n < 0 || n > FILTERS_MOST, ERR_INPUT, "it has %d filters", n);
     for (int i = 0; i < n; i++) {
         unsigned flags, config, value[32] = {0};
         size_t values = 32;
@@ -108,16 +148,11 @@ static enum err read_filters(struct store *s, hid_t list, const char *name, int 
         const int filter = (int)H5Pget_filter2(list, (unsigned)i, &flags, &values, value,
                                                sizeof text, text, &config);
         const char *library;
-        *good = set_filter(filter, value, values, item, &d->steps[i]);
-        if (!*good)
-            return store_note_add(s, "unreadable", "%s: its filter %d (%s) is not known", name,
-                                  filter, text);
-        *good = codec_available(d->steps[i].codec, &library);
-        if (!*good)
-            return store_note_add(s, "unreadable",
-                                  "%s: its filter %s needs %s, which this build lacks: install "
-                                  "%s-dev and build again",
-                                  name, codec_name(d->steps[i].codec), library, library);
+        FAIL_IF(!set_filter(filter, value, values, item, &d->steps[i]), ERR_INPUT,
+                "its filter %d (%s) is not known", filter, text);
+        FAIL_IF(!codec_available(d->steps[i].codec, &library), ERR_INPUT,
+                "its filter %s needs %s, which this build lacks: install %s-dev and build again",
+                codec_name(d->steps[i].codec), library, library);
         d->filters_count++;
     }
     return ERR_OK;
@@ -155,7 +190,7 @@ static enum err index_chunks(struct store *s, struct store_array *a)
         unsigned mask = 0;
         haddr_t address = HADDR_UNDEF;
         hsize_t bytes = 0;
-        struct store_chunk c = {.object = 0};
+        struct store_chunk c = {.object = hdf5_file(s, d->key.file)->object};
         store_chunk_box(a, n, start, shape);
         for (int i = 0; i < a->dims; i++)
             at[i] = (hsize_t)start[i];
@@ -192,7 +227,8 @@ static enum err set_contiguous(struct store *s, struct store_array *a)
     const struct dataset *d = a->reader;
     const haddr_t address = H5Dget_offset(d->id);
     if (address != HADDR_UNDEF)
-        return store_contiguous(s, a, 0, address > INT64_MAX ? -1 : (int64_t)address);
+        return store_contiguous(s, a, hdf5_file(s, d->key.file)->object,
+                                address > INT64_MAX ? -1 : (int64_t)address);
     memcpy(a->chunk, a->shape, sizeof a->chunk); /* never written */
     a->pipelines_count = 1;
     TRY(store_array_check(s, a));
@@ -204,8 +240,6 @@ static enum err set_layout(struct store *s, struct store_array *a, hid_t list, h
     hsize_t chunk[H5S_MAX_RANK] = {0};
     const H5D_layout_t layout = H5Pget_layout(list);
     int16_t unused;
-    if (H5Pget_fill_value(list, type, a->fill) < 0)
-        memset(a->fill, 0, sizeof a->fill);
     if (layout == H5D_COMPACT)
         return set_compact(s, a, type);
     if (layout == H5D_CONTIGUOUS)
@@ -220,145 +254,101 @@ static enum err set_layout(struct store *s, struct store_array *a, hid_t list, h
     return store_array_check(s, a);
 }
 
-/* NX_class of the group that holds the dataset. */
-static void set_group(struct store *s, struct store_array *a)
+/* Data Exchange: "theta:y:x". What is there and cannot be read makes the array unreadable: units
+ * and axes decide what its numbers mean. */
+static enum err set_axes(struct store *s, struct store_array *a, int file, hid_t id)
 {
-    char path[1024], class[64];
-    const char *slash = strrchr(a->name, '/');
-    if (!slash || (size_t)(slash - a->name) >= sizeof path)
-        return;
-    snprintf(path, sizeof path, "%.*s", (int)(slash - a->name), a->name);
-    const hid_t group = H5Oopen(*(hid_t *)s->reader, path, H5P_DEFAULT);
-    if (group < 0)
-        return;
-    if (h5_text(group, "NX_class", class, sizeof class))
-        a->group = store_text(s, class);
-    H5Oclose(group);
-}
-
-/* Data Exchange: "theta:y:x". */
-static void set_axes(struct store *s, struct store_array *a, hid_t id)
-{
-    char axes[64], units[32], *rest = axes;
-    if (h5_text(id, "units", units, sizeof units))
+    char axes[256], units[256], *rest = axes;
+    const int has_units = hdf5_text(s, file, id, "units", units, sizeof units);
+    FAIL_IF(has_units < 0, ERR_INPUT, "attribute units: %s", units);
+    if (has_units)
         a->units = store_text(s, units);
-    if (!h5_text(id, "axes", axes, sizeof axes))
-        return;
-    for (int i = 0; i < a->dims && rest; i++) {
+    const int has_axes = hdf5_text(s, file, id, "axes", axes, sizeof axes);
+    FAIL_IF(has_axes < 0, ERR_INPUT, "attribute axes: %s", axes);
+    for (int i = 0; i < a->dims && rest && has_axes; i++) {
         char *end = strchr(rest, ':');
         if (end)
             *end = 0;
         a->axis[i] = store_text(s, rest);
         rest = end ? end + 1 : NULL;
     }
+    return ERR_OK;
 }
 
-static enum err add_shape(struct store *s, struct store_array *a, hid_t id, int *good)
+static enum err set_shape(struct store_array *a, hid_t id)
 {
     hsize_t shape[H5S_MAX_RANK] = {0};
     const hid_t space = H5Dget_space(id);
     const int dims = H5Sget_simple_extent_ndims(space);
-    *good = dims >= 0 && dims <= STORE_DIMS && H5Sget_simple_extent_type(space) != H5S_NULL &&
-            H5Sget_simple_extent_dims(space, shape, NULL) >= 0;
+    int good = dims >= 0 && dims <= STORE_DIMS && H5Sget_simple_extent_type(space) != H5S_NULL &&
+               H5Sget_simple_extent_dims(space, shape, NULL) >= 0;
     H5Sclose(space);
     a->dims = dims;
-    for (int i = 0; i < dims && *good; i++) {
-        *good = shape[i] > 0 && shape[i] < INT64_MAX;
+    for (int i = 0; i < dims && good; i++) {
+        good = shape[i] > 0 && shape[i] < INT64_MAX;
         a->shape[i] = (int64_t)shape[i];
     }
-    return *good ? ERR_OK
-                 : store_note_add(s, "unreadable",
-                                  "%s: it has no elements or more than %d "
-                                  "dimensions",
-                                  a->name, STORE_DIMS);
+    FAIL_IF(!good, ERR_INPUT, "it has no elements or more than %d dimensions", STORE_DIMS);
+    return ERR_OK;
 }
 
-/* Data in another file could be any file: external and virtual datasets are not read. */
-static enum err add_dataset(struct store *s, hid_t id, const char *name)
+static enum err array_fill(struct store *s, struct store_array *a, int file, hid_t list, hid_t type,
+                           int depth)
 {
-    const hid_t type = H5Dget_type(id), list = H5Dget_create_plist(id);
-    struct store_dtype dtype;
-    struct store_array *a;
+    struct dataset *d = a->reader;
+    const int is_virtual = H5Pget_layout(list) == H5D_VIRTUAL;
+    TRY(set_type(s, type, &a->dtype, &a->members, &a->members_count));
+    FAIL_IF(H5Pget_external_count(list) != 0, ERR_INPUT,
+            "its data are in another file, which is not HDF5; copy them into one with h5repack");
+    if (H5Pget_fill_value(list, type, a->fill) < 0)
+        memset(a->fill, 0, sizeof a->fill);
+    TRY(is_virtual ? hdf5_virtual(s, a, file, list, d->id, depth) : set_shape(a, d->id));
+    TRY(set_axes(s, a, file, d->id));
+    TRY(read_filters(list, a->dtype.bytes, d));
+    return is_virtual ? ERR_OK : set_layout(s, a, list, type);
+}
+
+static enum err array_make(struct store *s, int file, hid_t id, const char *name, int depth,
+                           struct store_array **out)
+{
+    struct store_array *a = NULL;
     struct dataset *d = arena_take(s->arena, sizeof *d);
-    int good = d && set_type(type, &dtype);
-    enum err e = d && !good && H5Tget_class(type) != H5T_STRING
-                     ? store_note_add(s, "unreadable", "%s: it does not hold numbers", name)
-                     : ERR_OK;
-    if (good && (H5Pget_external_count(list) != 0 || H5Pget_layout(list) == H5D_VIRTUAL)) {
-        e = store_note_add(s, "unreadable",
-                           "%s: its data are in another file; copy them into one "
-                           "with h5repack",
-                           name);
-        good = 0;
+    const int first = s->arrays_count;
+    *out = NULL;
+    enum err e = d ? store_array_add(s, name, &a) : ERR_MEMORY;
+    if (e) {
+        H5Dclose(id);
+        return FAIL(ERR_MEMORY, "%s: no memory left for its arrays", s->name);
     }
-    if (good && !e)
-        e = read_filters(s, list, name, dtype.bytes, d, &good);
-    if (good && !e && !(e = store_array_add(s, name, &a))) {
-        a->dtype = dtype;
-        a->reader = d;
-        d->id = id;
-        e = add_shape(s, a, id, &good);
-        if (good && !e)
-            e = set_layout(s, a, list, type);
-        if (good && !e)
-            set_axes(s, a, id);
-        if (good && !e)
-            set_group(s, a);
-        if (!good)
-            s->arrays_count--;
-    }
+    s->arrays_count = first;
+    const hid_t type = H5Dget_type(id), list = H5Dget_create_plist(id);
+    a->reader = d;
+    d->id = id;
+    hdf5_key_of(file, id, &d->key);
+    e = type < 0 || list < 0 ? FAIL(ERR_INPUT, "its header is damaged")
+                             : array_fill(s, a, file, list, type, depth);
+    const int is_text = type >= 0 && H5Tget_class(type) == H5T_STRING;
     H5Tclose(type);
     H5Pclose(list);
-    if (e || !good)
-        H5Dclose(id);
-    if (e && s->arrays_count && s->arrays[s->arrays_count - 1]->reader == d)
-        s->arrays_count--;
-    return e;
-}
-
-struct hdf5_walk {
-    struct store *s;
-    enum err e;
-};
-
-static herr_t refuse_link(const char *parent_file, const char *parent, const char *file,
-                          const char *object, unsigned *flags, hid_t access, void *data)
-{
-    (void)parent_file, (void)parent, (void)file, (void)object, (void)flags, (void)access,
-        (void)data;
-    return -1;
-}
-
-/* Links into other files are not followed, and soft ones only where a Data Exchange scan has them:
- * elsewhere they show an array twice. */
-static herr_t visit(hid_t group, const char *name, const H5L_info_t *link, void *data)
-{
-    struct hdf5_walk *w = data;
-    const int soft = link->type == H5L_TYPE_SOFT && !strncmp(name, "exchange/", 9);
-    if (link->type != H5L_TYPE_HARD && !soft)
-        return 0;
-    const hid_t access = H5Pcreate(H5P_LINK_ACCESS);
-    H5Pset_elink_cb(access, refuse_link, NULL);
-    const hid_t id = H5Oopen(group, name, access);
-    H5Pclose(access);
-    if (id < 0)
-        return 0;
-    if (H5Iget_type(id) != H5I_DATASET)
-        H5Oclose(id);
-    else if (w->s->arrays_count == ARRAYS_MOST) {
-        H5Oclose(id);
-        return 1;
-    } else
-        w->e = add_dataset(w->s, id, name);
-    return w->e ? 1 : 0;
+    if (!e) {
+        *out = a;
+        if (!depth)
+            s->arrays[s->arrays_count++] = a;
+        if (!depth)
+            hdf5_file(s, file)->used = 1;
+        return ERR_OK;
+    }
+    H5Dclose(id);
+    if (depth || (e != ERR_INPUT && e != ERR_UNSUPPORTED) || is_text)
+        return depth || !is_text ? e : ERR_OK;
+    return hdf5_unreadable(s, 0, name, "%s", err_text());
 }
 
 static void close_file(struct store *s)
 {
     for (int i = 0; i < s->arrays_count; i++)
         H5Dclose(((struct dataset *)s->arrays[i]->reader)->id);
-    if (s->reader)
-        H5Fclose(*(hid_t *)s->reader);
+    hdf5_files_close(s);
 }
 
 static int by_bytes(const void *x, const void *y)
@@ -371,22 +361,13 @@ static int by_bytes(const void *x, const void *y)
 
 static enum err fill(struct store *s, const struct reader_file *f)
 {
-    int32_t object;
-    hid_t *file = arena_take(s->arena, sizeof *file), list;
-    hsize_t userblock = 0;
-    FAIL_IF(!file, ERR_MEMORY, "%s: no memory left", f->path);
-    TRY(store_object_add(s, NULL, f->path, &object));
-    TRY(s->remote ? h5_open_remote(s, object, file) : h5_open(f->path, file));
-    s->reader = file;
+    struct hdf5_reader *r = arena_take(s->arena, sizeof *r);
+    FAIL_IF(!r, ERR_MEMORY, "%s: no memory left", f->path);
+    s->reader = r;
+    r->array = array_make;
     s->close = close_file;
-    list = H5Fget_create_plist(*file);
-    H5Pget_userblock(list, &userblock);
-    H5Pclose(list);
-    FAIL_IF(userblock, ERR_UNSUPPORTED,
-            "%s: has a user block before its data: remove it with h5repack or h5unjam", f->path);
-    struct hdf5_walk w = {s, ERR_OK};
-    H5Lvisit(*file, H5_INDEX_NAME, H5_ITER_NATIVE, visit, &w);
-    TRY(w.e);
+    TRY(hdf5_file_first(s, f->path));
+    TRY(hdf5_walk(s));
     array_sort(s->arrays, (size_t)s->arrays_count, sizeof *s->arrays, by_bytes);
     return ERR_OK;
 }

@@ -33,6 +33,26 @@ static hid_t type_of(struct store_dtype t)
     return -1;
 }
 
+/* Names of values as an enumeration; bool as h5py writes it. */
+static hid_t enum_of(const struct writer *w)
+{
+    static const struct store_member bools[] = {{"FALSE", 0}, {"TRUE", 1}};
+    const int is_bool = w->type.kind == 'b';
+    const struct store_member *m = is_bool ? bools : w->source->members;
+    const int n = is_bool ? 2 : w->source->members_count;
+    const hid_t base = is_bool ? H5Tcopy(H5T_STD_I8LE) : type_of(w->type),
+                type = base < 0 ? -1 : H5Tenum_create(base);
+    int good = type >= 0;
+    for (int i = 0; i < n && good; i++) /* little endian: its first bytes are the narrow value */
+        good = H5Tenum_insert(type, m[i].name, &m[i].value) >= 0;
+    if (base >= 0)
+        H5Tclose(base);
+    if (good || type < 0)
+        return type;
+    H5Tclose(type);
+    return -1;
+}
+
 /* "theta:y:x", as in Data Exchange; an axis without a name is dim_0. */
 static int write_axes(const struct writer *w, hid_t data)
 {
@@ -104,7 +124,8 @@ static enum err begin(struct writer *w)
         FAIL_IF(s->chunk[i] > UINT32_MAX / bytes || !(bytes *= s->chunk[i]), ERR_USAGE,
                 "--chunk: chunks of HDF5 hold less than 4 GiB");
     TRY(set_pipeline(w, s));
-    const hid_t type = type_of(w->type);
+    const hid_t type =
+        w->type.kind == 'b' || writer_keeps_members(w) ? enum_of(w) : type_of(w->type);
     FAIL_IF(type < 0, ERR_UNSUPPORTED, "%s: HDF5 has no type for it; add --dtype float32", w->path);
     enum err e = outfile_open(&w->file, w->path);
     if (!e && !w->file.temporary)
@@ -176,7 +197,7 @@ static enum err finish(struct writer *w, enum err e)
 #endif
 
 const struct writer_format write_hdf5 = {.suffix = ".h5",
-                                         .keeps = KEEPS_AXES,
+                                         .keeps = KEEPS_AXES | KEEPS_MEMBERS,
                                          .in_chunks = 1,
                                          .begin = begin,
                                          .slab = slab,

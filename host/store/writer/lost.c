@@ -117,6 +117,9 @@ void writer_lost(const struct store *s, const struct writer *w, const struct wri
         lost_add(&l, "units of spacing");
     if (a->units)
         lost_add(&l, "unit of the values (%.50s)", a->units);
+    if (a->members_count && !(f->keeps & KEEPS_MEMBERS && writer_keeps_members(w)))
+        lost_add(&l, "names of values (%.40s = %lld, ...)", a->members[0].name,
+                 (long long)a->members[0].value);
     for (int i = 0; i < s->arrays_count; i++)
         if (s->arrays[i] != a)
             lost_add(&l, "array %.100s", s->arrays[i]->name);

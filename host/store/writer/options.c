@@ -23,3 +23,9 @@ enum err writer_deflate_level(const struct writer *w, int usual, int *level)
     *level = o->raw ? 0 : o->has_codec ? o->codec.level : usual;
     return ERR_OK;
 }
+
+int writer_keeps_members(const struct writer *w)
+{
+    const struct store_dtype from = w->source->dtype;
+    return w->source->members_count && from.kind == w->type.kind && from.bytes == w->type.bytes;
+}

@@ -1,0 +1,176 @@
+/* Files that links and virtual datasets of an HDF5 file lead to: of its folder and below it. */
+#ifdef TP_HDF5
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "host/base/arena.h"
+#include "host/store/reader/hdf5_parts.h"
+#include "host/store/reader/hdf5_remote.h"
+
+#define FILES_MOST 16384
+#define OPEN_MOST  32 /* files without arrays that stay open */
+
+struct hdf5_file *hdf5_file(struct store *s, int file)
+{
+    return &((struct hdf5_reader *)s->reader)->files[file];
+}
+
+enum err hdf5_array_make(struct store *s, int file, hid_t id, const char *name, int depth,
+                         struct store_array **out)
+{
+    return ((struct hdf5_reader *)s->reader)->array(s, file, id, name, depth, out);
+}
+
+static enum err file_open_id(struct store *s, struct hdf5_file *f)
+{
+    hsize_t userblock = 0;
+    int64_t bytes;
+    TRY(store_object_bytes(s, f->object, &bytes)); /* a regular file, found without waiting */
+    TRY(s->remote ? h5_open_remote(s, f->object, &f->id) : h5_open(f->name, &f->id));
+    const hid_t list = H5Fget_create_plist(f->id);
+    H5Pget_userblock(list, &userblock);
+    H5Pclose(list);
+    FAIL_IF(userblock, ERR_UNSUPPORTED,
+            "%s: has a user block before its data: remove it with h5repack or h5unjam", f->name);
+    return ERR_OK;
+}
+
+static enum err file_add(struct store *s, int32_t object, int *file)
+{
+    struct hdf5_reader *r = s->reader;
+    char folder[4096];
+    const char *name = s->objects[object].name, *slash = strrchr(name, '/');
+    struct stat st = {0};
+    FAIL_IF(r->count == FILES_MOST, ERR_INPUT, "%s: leads to more than %d files", s->name,
+            FILES_MOST);
+    TRY(array_room(&r->files, &r->room, (size_t)r->count + 1, sizeof *r->files));
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - name) : 1, slash ? name : ".");
+    if (slash == name)
+        snprintf(folder, sizeof folder, "/");
+    struct hdf5_file *f = &r->files[r->count];
+    *f = (struct hdf5_file){
+        .name = name, .folder = store_text(s, folder), .object = object, .id = -1};
+    if (!s->remote && !stat(name, &st)) {
+        f->device = st.st_dev;
+        f->node = st.st_ino;
+    }
+    for (int i = 0; i < r->count; i++)
+        if (s->remote ? !strcmp(r->files[i].name, name)
+                      : r->files[i].device == f->device && r->files[i].node == f->node) {
+            *file = i;
+            return r->files[i].id < 0 ? file_open_id(s, &r->files[i]) : ERR_OK;
+        }
+    TRY(file_open_id(s, f));
+    *file = r->count++;
+    return ERR_OK;
+}
+
+enum err hdf5_file_first(struct store *s, const char *path)
+{
+    int32_t object;
+    int file;
+    TRY(store_object_add(s, NULL, path, &object));
+    return file_add(s, object, &file);
+}
+
+/* Symbolic links of the file system lead below the folder, too. */
+static enum err check_place(struct store *s, const char *folder, const char *path)
+{
+    char below[4096], *root = realpath(folder, NULL), *real = realpath(path, NULL);
+    const int there = real != NULL, reason = errno;
+    snprintf(below, sizeof below, "%s%s", root ? root : "", root && !strcmp(root, "/") ? "" : "/");
+    const int inside = root && real && !strncmp(real, below, strlen(below));
+    free(root);
+    free(real);
+    FAIL_IF(!there, ERR_INPUT, "%s: cannot read: %s", path, strerror(reason));
+    FAIL_IF(!inside && !store_follow_links, ERR_INPUT,
+            "%s: leads to %s, outside of its folder; add --follow-links if you trust the file",
+            s->name, path);
+    return ERR_OK;
+}
+
+enum err hdf5_file_named(struct store *s, int from, const char *name, int *file)
+{
+    const char *folder = hdf5_file(s, from)->folder;
+    char path[8192];
+    int32_t object;
+    *file = from;
+    while (!strncmp(name, "./", 2))
+        name += 2;
+    if (!strcmp(name, "."))
+        return ERR_OK;
+    if (s->remote || !store_follow_links) {
+        FAIL_IF(!*name || *name == '/' || strstr(name, ".."), ERR_INPUT,
+                "%s: leads to the file \"%.200s\", which lies outside of its folder: refused%s",
+                hdf5_file(s, from)->name, name,
+                s->remote ? "" : "; add --follow-links if you trust the file");
+        TRY(store_object_add(s, folder, name, &object));
+    } else {
+        snprintf(path, sizeof path, "%s%s%.4000s", *name == '/' ? "" : folder,
+                 *name == '/' ? "" : "/", name);
+        TRY(store_object_add(s, NULL, path, &object));
+    }
+    if (!s->remote)
+        TRY(check_place(s, folder, s->objects[object].name));
+    const enum err e = file_add(s, object, file);
+    if (!e && hdf5_file(s, *file)->object != object)
+        s->objects_count--; /* known by another name */
+    return e;
+}
+
+void hdf5_files_close(struct store *s)
+{
+    struct hdf5_reader *r = s->reader;
+    for (int i = 0; r && i < r->count; i++)
+        if (r->files[i].id >= 0)
+            H5Fclose(r->files[i].id);
+    if (r)
+        free(r->files);
+}
+
+void hdf5_files_trim(struct store *s)
+{
+    struct hdf5_reader *r = s->reader;
+    int open = 0;
+    for (int i = 1; i < r->count; i++)
+        open += r->files[i].id >= 0 && !r->files[i].used;
+    for (int i = 1; i < r->count && open > OPEN_MOST; i++)
+        if (r->files[i].id >= 0 && !r->files[i].used) {
+            H5Fclose(r->files[i].id);
+            r->files[i].id = -1;
+        }
+}
+
+enum err hdf5_unreadable(struct store *s, int hides, const char *name, const char *format, ...)
+{
+    char text[2048];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    TRY(store_note_add(s, "unreadable", "%s: %s", *name ? name : "/", text));
+    s->notes[s->notes_count - 1].hides = hides;
+    return ERR_OK;
+}
+
+int hdf5_key_of(int file, hid_t object, struct hdf5_key *out)
+{
+    *out = (struct hdf5_key){.file = file};
+#if H5_VERSION_GE(1, 12, 0)
+    H5O_info2_t info;
+    const int good = H5Oget_info3(object, &info, H5O_INFO_BASIC) >= 0;
+    if (good)
+        memcpy(out->token, &info.token, sizeof out->token);
+#else
+    H5O_info_t info;
+    const int good = H5Oget_info2(object, &info, H5O_INFO_BASIC) >= 0;
+    if (good)
+        memcpy(out->token, &info.addr, sizeof info.addr);
+#endif
+    return good;
+}
+#endif
