@@ -45,7 +45,7 @@ static void calls(FILE *out, const char *what, const struct model_io_calls *c, d
 {
     char mb[32], n[32];
     fprintf(out, "  %-8s %10s MiB in %s calls, %.3g s of them", what, amount(mb, 2, c->mb),
-            amount(n, 0, c->calls == MODEL_UNKNOWN ? NAN : (double)c->calls), known(c->s));
+            amount(n, 0, c->calls == MODEL_UNKNOWN ? (double)NAN : (double)c->calls), known(c->s));
     if (c->waited > 0)
         fprintf(out, ", %.3g s in %lld calls that waited", known(c->waited_s),
                 (long long)c->waited);

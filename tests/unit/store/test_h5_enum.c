@@ -100,6 +100,13 @@ static void test_enumerations(void **state)
     store_close(s);
 }
 
+static char lost[2000];
+
+static void keep_lost(const char *names)
+{
+    snprintf(lost, sizeof lost, "%s", names);
+}
+
 /* From HDF5 to HDF5 the names stay, from and to bool, too; other formats list them as lost. */
 static void test_converted(void **state)
 {
@@ -109,11 +116,12 @@ static void test_converted(void **state)
         struct writer_result r;
         struct store *before, *after;
         struct store_array *a, *b;
-        const struct writer_options o = {.array = names[i]};
+        const struct writer_options o = {.array = names[i], .lost = keep_lost};
+        lost[0] = 0;
         unlink("out.h5");
         unlink("out.npy");
         assert_ok(store_convert("enum.h5", "out.h5", &o, &r));
-        assert_null(strstr(r.lost, "names of values"));
+        assert_null(strstr(lost, "names of values"));
         assert_ok(store_open("enum.h5", &before));
         assert_ok(store_find(before, names[i], &a));
         assert_ok(store_open("out.h5", &after));
@@ -125,7 +133,7 @@ static void test_converted(void **state)
             assert_true(b->members[k].value == a->members[k].value);
         }
         assert_ok(store_convert("enum.h5", "out.npy", &o, &r));
-        assert_int_equal(strstr(r.lost, "names of values (AIR") != NULL, a->members_count > 0);
+        assert_int_equal(strstr(lost, "names of values (AIR") != NULL, a->members_count > 0);
         store_close(before);
         store_close(after);
     }
