@@ -75,8 +75,8 @@ struct capture_thread {
     uintptr_t returns;     /* ... which it is; call NULL: unknown */
     int ours;              /* a thread of this library: never sampled */
     uint64_t cost_ns[TRACE_PARTS], cost_calls[TRACE_PARTS];
-    uint64_t random, io_ns, io_drawn; /* state of capture_random; the io recorder's */
-    struct stack_thread *stacks;      /* stack.c's scratch */
+    uint64_t random, io_ns, io_drawn, io_entered, io_stack_ns; /* of capture_random; io's */
+    struct stack_thread *stacks;                               /* stack.c's scratch */
     struct capture_lock lock;
     const uint64_t *lock_calls;      /* its counter of locks that it took at once */
     uint64_t polled_from, polled_to; /* its last wait in poll and its like, until a read had it */

@@ -62,11 +62,11 @@ struct thread_slot *thread_register(struct thread_slot *given,
 void thread_end(struct thread_slot *s);                                    /* on that thread */
 void thread_put_end(struct capture_thread *writer, struct thread_slot *s); /* THREAD_END, COST */
 void thread_forget(struct thread_slot *s);                                 /* from any other */
-struct thread_slot *thread_first(void);  /* of a list by ->next; check ->used and ->t.tid */
-struct thread_slot *thread_self(void);   /* NULL: none, or it has ended */
-void thread_left(struct thread_slot *s); /* it has entered, and jumped out of it */
-int thread_adopt(
-    struct thread_slot *s); /* in the handler: the calling thread takes its slot over */
+struct thread_slot *thread_first(void);         /* of a list by ->next; check ->used and ->t.tid */
+struct thread_slot *thread_self(void);          /* NULL: none, or it has ended */
+extern __thread struct thread_slot *thread_own; /* the same, busy where it has ended */
+void thread_left(struct thread_slot *s);        /* it has entered, and jumped out of it */
+int thread_adopt(struct thread_slot *s); /* in the handler: the calling thread takes it over */
 void thread_account(struct thread_slot *s,
                     int own); /* how much of its CPU time is before our time */
 void thread_cost(struct capture_thread *writer, struct thread_slot *s); /* its COST records */

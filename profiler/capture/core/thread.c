@@ -22,7 +22,7 @@
  * that what the target's do is still recorded. */
 #define KEY_ROUNDS 3
 
-static __thread struct thread_slot *self;
+__thread struct thread_slot *thread_own;
 static struct thread_slot closed = {.t.busy = 1}; /* the thread is being registered, or has ended */
 static struct thread_slot *first;
 static pthread_key_t key;
@@ -35,7 +35,7 @@ struct thread_slot *thread_first(void)
 
 struct thread_slot *thread_self(void)
 {
-    return self == &closed ? NULL : self;
+    return thread_own == &closed ? NULL : thread_own;
 }
 
 struct capture_thread *capture_self(void)
@@ -133,7 +133,7 @@ static void set_entry(struct capture_thread *t, const struct entry *e)
 /* `sp`: what lies below is not of an earlier call that is still going on. */
 static struct capture_thread *enter(uintptr_t sp, uintptr_t frame, const uintptr_t *pointer)
 {
-    struct thread_slot *s = self;
+    struct thread_slot *s = thread_own;
     struct entry e = {.frame = frame};
     if (!thread_live() || !s)
         return NULL;
@@ -156,7 +156,7 @@ static struct capture_thread *enter(uintptr_t sp, uintptr_t frame, const uintptr
 
 static void prepare(void)
 {
-    if (thread_live() && !self)
+    if (thread_live() && !thread_own)
         thread_register(NULL, 0);
     if (thread_live())
         thread_late();
@@ -284,7 +284,7 @@ static void drop_adopted(uint32_t tid)
 struct thread_slot *thread_register(struct thread_slot *given, uint32_t parent_tid)
 {
     int saved = errno;
-    self = &closed;
+    thread_own = &closed;
     struct thread_slot *s = given ? given : thread_claim();
     if (!s) {
         trace_lost(&capture.writer, TRACE_LOST_THREADS, 1);
@@ -307,7 +307,7 @@ struct thread_slot *thread_register(struct thread_slot *given, uint32_t parent_t
     char name[16] = "";
     syscall(SYS_prctl, PR_GET_NAME, name);
     thread_name(&s->t, s, name);
-    self = s;
+    thread_own = s;
     thread_account(s, 1);
     if (!s->t.ours)
         recorders_thread_start(&s->t);
@@ -319,9 +319,9 @@ struct thread_slot *thread_register(struct thread_slot *given, uint32_t parent_t
 
 int thread_adopt(struct thread_slot *s)
 {
-    if (self || !s->adopted || s->t.tid != (uint32_t)syscall(SYS_gettid))
+    if (thread_own || !s->adopted || s->t.tid != (uint32_t)syscall(SYS_gettid))
         return 0;
-    self = s;
+    thread_own = s;
     if (key_made)
         pthread_setspecific(key, s);
     trace_stream_open(&s->t.stream, &capture.writer, s->t.tid);
@@ -347,7 +347,7 @@ void thread_end(struct thread_slot *s)
         }
         thread_put_end(&s->t, s);
     }
-    self = &closed;
+    thread_own = &closed;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (capture.on) { /* else: no system call, the program may have forbidden it */
         trace_stream_close(&s->t.stream);
@@ -369,7 +369,7 @@ void thread_forget(struct thread_slot *s)
 static void key_destructor(void *value)
 {
     struct thread_slot *s = value;
-    if (s != self)
+    if (s != thread_own)
         return;
     if (++s->key_rounds < KEY_ROUNDS && pthread_setspecific(key, s) == 0)
         return;

@@ -40,6 +40,7 @@ void filter_hooks_setup(void);
 void io_hooks_setup(void);
 unsigned io_hooks_take_out(void); /* reads, writes and seeks; how many places. modules_hold */
 void io_stdio_setup(void);
+void io_names_setup(void);
 
 /* eintr_restart.c: whether a call that failed with `error` did so for the sampler's signal alone,
  * and is to be made again. *before: interrupts_seen() before the call. */

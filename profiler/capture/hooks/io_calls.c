@@ -69,7 +69,7 @@ int close_range(unsigned first, unsigned last, int flags);
     CAPTURE_API type name parameters                                                               \
     {                                                                                              \
         type(*real) parameters = (type(*) parameters)raw_next(&next_##name, #name);                \
-        uint64_t begin = io_data_begin();                                                          \
+        uint64_t begin = io_short_begin();                                                         \
         type r = real arguments;                                                                   \
         if (begin && !io_short(TRACE_IO_##kind, fd, r, at, begin))                                 \
             io_done(&(struct io_call){TRACE_IO_##kind, fd, r, at, begin, 0}, CALLER);              \
@@ -84,9 +84,9 @@ DATA_CALLS(DATA)
     CAPTURE_API type name(int fd, type offset, int from)                                           \
     {                                                                                              \
         type (*real)(int, type, int) = (type(*)(int, type, int))raw_next(&next_##name, #name);     \
-        uint64_t begin = io_begin();                                                               \
+        uint64_t begin = io_short_begin();                                                         \
         type r = real(fd, offset, from);                                                           \
-        if (begin)                                                                                 \
+        if (begin && !io_short_seek(fd, r, begin))                                                 \
             io_seeked(fd, r, begin, CALLER);                                                       \
         return r;                                                                                  \
     }
@@ -116,23 +116,26 @@ extern CAPTURE_API __typeof(llseek) llseek __attribute__((alias("lseek64"), copy
         uint64_t begin = io_begin();                                                               \
         int fd = real arguments;                                                                   \
         if (begin)                                                                                 \
-            io_opened(fd, begin, CALLER);                                                          \
+            io_opened(fd, NULL, -1, begin, CALLER);                                                \
         return fd;                                                                                 \
     }
 OPEN_CALLS(OPEN)
 
 /* The mode is there only where a file may be made. */
 #define VARIADIC_CALLS(X)                                                                          \
-    X(open, (const char *path, int flags, ...), (path, flags, mode), const char *, int, mode_t)    \
-    X(open64, (const char *path, int flags, ...), (path, flags, mode), const char *, int, mode_t)  \
-    X(__open, (const char *path, int flags, ...), (path, flags, mode), const char *, int, mode_t)  \
-    X(__open64, (const char *path, int flags, ...), (path, flags, mode), const char *, int,        \
+    X(open, (const char *path, int flags, ...), (path, flags, mode), AT_FDCWD, const char *, int,  \
       mode_t)                                                                                      \
-    X(openat, (int folder, const char *path, int flags, ...), (folder, path, flags, mode), int,    \
-      const char *, int, mode_t)                                                                   \
-    X(openat64, (int folder, const char *path, int flags, ...), (folder, path, flags, mode), int,  \
-      const char *, int, mode_t)
-#define VARIADIC(name, parameters, arguments, ...)                                                 \
+    X(open64, (const char *path, int flags, ...), (path, flags, mode), AT_FDCWD, const char *,     \
+      int, mode_t)                                                                                 \
+    X(__open, (const char *path, int flags, ...), (path, flags, mode), AT_FDCWD, const char *,     \
+      int, mode_t)                                                                                 \
+    X(__open64, (const char *path, int flags, ...), (path, flags, mode), AT_FDCWD, const char *,   \
+      int, mode_t)                                                                                 \
+    X(openat, (int folder, const char *path, int flags, ...), (folder, path, flags, mode), folder, \
+      int, const char *, int, mode_t)                                                              \
+    X(openat64, (int folder, const char *path, int flags, ...), (folder, path, flags, mode),       \
+      folder, int, const char *, int, mode_t)
+#define VARIADIC(name, parameters, arguments, from, ...)                                           \
     static void *next_##name;                                                                      \
     int name parameters;                                                                           \
     CAPTURE_API int name parameters                                                                \
@@ -143,10 +146,11 @@ OPEN_CALLS(OPEN)
         mode_t mode =                                                                              \
             flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(list, mode_t) : 0;        \
         va_end(list);                                                                              \
-        uint64_t begin = io_begin();                                                               \
+        uint64_t begin = io_short_begin();                                                         \
         int fd = real arguments;                                                                   \
-        if (begin)                                                                                 \
-            io_opened(fd, begin, CALLER);                                                          \
+        const char *name = fd >= 0 && (from == AT_FDCWD || *path == '/') ? path : NULL;            \
+        if (begin && !io_short_open(fd, name, flags, begin))                                       \
+            io_opened(fd, name, flags, begin, CALLER);                                             \
         return fd;                                                                                 \
     }
 VARIADIC_CALLS(VARIADIC)
@@ -191,7 +195,7 @@ CONTROL_CALLS(CONTROL)
     CAPTURE_API int name(int fd)                                                                   \
     {                                                                                              \
         int (*real)(int) = (int (*)(int))raw_next(&next_##name, #name);                            \
-        uint64_t begin = io_begin();                                                               \
+        uint64_t begin = io_short_begin();                                                         \
         uint32_t file = io_closing(fd, begin);                                                     \
         int r = real(fd);                                                                          \
         if (file)                                                                                  \
@@ -333,4 +337,5 @@ void io_hooks_setup(void)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         raw_next(rows[i].slot, rows[i].name);
     io_stdio_setup();
+    io_names_setup();
 }

@@ -106,7 +106,7 @@ CAPTURE_API void rewind(FILE *f)
         uint64_t begin = io_begin();                                                               \
         FILE *f = real arguments;                                                                  \
         if (begin)                                                                                 \
-            io_opened(f ? f->_fileno : -1, begin, CALLER);                                         \
+            io_opened(f ? f->_fileno : -1, NULL, -1, begin, CALLER);                               \
         return f;                                                                                  \
     }
 FOPEN_CALLS(FOPEN)

@@ -144,7 +144,7 @@ size_t raw_read_again(int *fd, const char *path, char *out, size_t bytes)
     return n > 0 ? (size_t)n : 0;
 }
 
-void *raw_next(void **slot, const char *name)
+void *raw_find_next(void **slot, const char *name)
 {
     static __thread int resolving;
     void *f = __atomic_load_n(slot, __ATOMIC_RELAXED);

@@ -75,6 +75,11 @@ const char *raw_error_text(int error);
 
 /* The function that ours of this name replaces (RTLD_NEXT), resolved once; safe while dlsym
  * allocates. */
-void *raw_next(void **slot, const char *name);
+void *raw_find_next(void **slot, const char *name);
+static inline void *raw_next(void **slot, const char *name)
+{
+    void *f = __atomic_load_n(slot, __ATOMIC_RELAXED);
+    return __builtin_expect(f != NULL, 1) ? f : raw_find_next(slot, name);
+}
 
 #endif

@@ -75,10 +75,10 @@ static int save(uint64_t crc, const void *bytes, size_t n)
     int error = write_all(fd, bytes, n);
     if (syscall(SYS_close, fd) && !error)
         error = errno;
-    if (!error && rename(beside, path))
+    if (!error && syscall(SYS_renameat, AT_FDCWD, beside, AT_FDCWD, path))
         error = errno;
     if (error)
-        unlink(beside);
+        syscall(SYS_unlinkat, AT_FDCWD, beside, 0);
     return error;
 }
 

@@ -17,26 +17,26 @@ enum { STACK_SHARE = 200, DOUBLINGS = 16, LARGE_DOUBLINGS = 4, SITES_FEW = 1024 
 #define STACK_BURST 1000000ull /* ns: of a program of 50 ms, 2 % */
 #define FIRST_BURST 3000000ull
 #define STACK_MOST  200000ull /* that one counts for: it may have waited for a CPU */
+#define COST_MOST   200000ull /* the same of the rest of a call */
 #define LARGE       (1ll << 20)
 #define SLOW        1000000ull
 #define SMALL       (64u << 10)
 
-static int doublings;
 static uint64_t bucket_until, cost_since;
 
 static void keep_share(uint64_t now, uint64_t cost)
 {
     uint64_t full = __atomic_load_n(&bucket_until, __ATOMIC_RELAXED);
-    int doubled = __atomic_load_n(&doublings, __ATOMIC_RELAXED);
+    int doubled = __atomic_load_n(&io_doublings, __ATOMIC_RELAXED);
     cost = cost < STACK_MOST ? cost : STACK_MOST;
     uint64_t spent = __atomic_add_fetch(&cost_since, cost, __ATOMIC_RELAXED);
     if (full <= now && doubled)
-        __atomic_store_n(&doublings, doubled - 1, __ATOMIC_RELAXED);
+        __atomic_store_n(&io_doublings, doubled - 1, __ATOMIC_RELAXED);
     full = (full > now ? full : now) + cost * STACK_SHARE;
     __atomic_store_n(&bucket_until, full, __ATOMIC_RELAXED);
     if (full - now > STACK_BURST * STACK_SHARE && spent >= STACK_BURST / 50 &&
         doubled < DOUBLINGS) {
-        __atomic_store_n(&doublings, doubled + 1, __ATOMIC_RELAXED);
+        __atomic_store_n(&io_doublings, doubled + 1, __ATOMIC_RELAXED);
         __atomic_store_n(&cost_since, 0, __ATOMIC_RELAXED);
     }
 }
@@ -52,7 +52,7 @@ static int first_has(const struct io_file *f, const struct io_add *a)
 /* How many calls the stack of this one stands for; 0: none is taken. */
 static double stands_for(struct capture_thread *t, const struct io_file *f, const struct io_add *a)
 {
-    int d = __atomic_load_n(&doublings, __ATOMIC_RELAXED);
+    int d = __atomic_load_n(&io_doublings, __ATOMIC_RELAXED);
     int large = d < LARGE_DOUBLINGS ? d : LARGE_DOUBLINGS;
     if (!d || capture.config.calls_share >= 1 || a->bytes >= LARGE << large ||
         a->end - a->begin + a->polled >= SLOW << large)
@@ -63,14 +63,6 @@ static double stands_for(struct capture_thread *t, const struct io_file *f, cons
         return t->io_drawn == IO_DRAWN_NONE ? 0 : (double)(1ull << (t->io_drawn - IO_DRAWN));
     double times = (double)(1u << d);
     return capture_random(t) * times <= 1 ? times : 0;
-}
-
-unsigned io_draw(struct capture_thread *t)
-{
-    unsigned d = (unsigned)__atomic_load_n(&doublings, __ATOMIC_RELAXED);
-    if (!d || capture.config.calls_share >= 1)
-        return 0;
-    return capture_random(t) * (double)(1u << d) <= 1 ? IO_DRAWN + d : IO_DRAWN_NONE;
 }
 
 /* A call from memory takes up to 20 us, or four times what copies of this size take. */
@@ -254,7 +246,7 @@ void io_add(struct capture_thread *t, struct io_descriptor *d, struct io_file *f
         stack = capture_stack(t, NULL, caller);
         uint64_t end = trace_now();
         keep_share(end, end - begin);
-        t->cost_ns[TRACE_PART_IO] += end - begin < STACK_MOST ? end - begin : STACK_MOST;
+        t->io_stack_ns += end - begin;
     }
     if (!io_lock(f, t->tid)) {
         __atomic_fetch_add(&f->missed[a->op][0], 1, __ATOMIC_RELAXED);
@@ -289,50 +281,30 @@ void io_add(struct capture_thread *t, struct io_descriptor *d, struct io_file *f
 
 struct capture_thread *io_enter(int64_t bytes, int writes)
 {
+    uint64_t stamp = io_stamp();
     struct capture_thread *t = capture_enter();
-    if (!t && bytes > 0 && capture_self() && capture_self()->busy) /* of the library itself */
+    if (t) {
+        t->io_entered = stamp;
+        t->io_stack_ns = 0;
+    } else if (bytes > 0 && capture_self() && capture_self()->busy) { /* of the library itself */
         __atomic_fetch_add(&io_own[writes], (uint64_t)bytes, __ATOMIC_RELAXED);
+    }
     return t;
 }
 
-double io_call_ns;
-
+/* Stacks have a share of their own: for them no call is taken out of the program's way. */
 void io_leave(struct capture_thread *t, unsigned calls, int saved_errno)
 {
+    uint64_t ns = io_between(t->io_entered, io_stamp()), stack = t->io_stack_ns;
+    uint64_t besides = ns > stack && ns < UINT64_MAX ? ns - stack : 0;
+    stack = stack < STACK_MOST ? stack : STACK_MOST;
+    besides = (besides < COST_MOST ? besides : COST_MOST) + (uint64_t)(calls * io_call_ns);
     t->cost_calls[TRACE_PART_IO] += calls;
-    t->cost_ns[TRACE_PART_IO] += (uint64_t)(calls * io_call_ns);
-    t->io_ns += (uint64_t)(calls * io_call_ns);
+    t->cost_ns[TRACE_PART_IO] += besides + stack;
+    t->io_ns += besides;
+    t->io_drawn = 0;
     capture_leave(t, TRACE_PART_IO, 0);
     errno = saved_errno;
-}
-
-/* The least of some rounds, on row 0, with its two looks at the clock and without a stack. */
-void io_measure(struct capture_thread *t)
-{
-    enum { ROUNDS = 5, LOOP = 16 }; /* 8 us at each start of a process; 8 times 50 took 40 */
-    struct io_file kept = io->files[0];
-    struct io_descriptor d = {.seekable = 1};
-    uint64_t least = UINT64_MAX;
-    int before = doublings;
-    doublings = DOUBLINGS;
-    for (int r = 0; r < ROUNDS; r++) {
-        uint64_t begin = trace_now();
-        for (int i = 0; i < LOOP; i++) {
-            uint64_t now = trace_now();
-            io_add(t, &d, &io->files[0],
-                   &(struct io_add){.op = TRACE_IO_WRITE,
-                                    .bytes = 1,
-                                    .offset = i * 4096,
-                                    .begin = now,
-                                    .end = trace_now()},
-                   NULL);
-        }
-        uint64_t ns = trace_now() - begin;
-        least = ns < least ? ns : least;
-    }
-    doublings = before;
-    io->files[0] = kept;
-    io_call_ns = (double)least / LOOP;
 }
 
 void io_done(const struct io_call *c, const void *caller)
@@ -341,8 +313,7 @@ void io_done(const struct io_call *c, const void *caller)
     if (!capture.on)
         return;
     uint64_t end = trace_now(), begin = c->begin;
-    if (begin & IO_TICKS)
-        begin = end - io_ticks_since(begin);
+    begin = io_begin_ns(begin, end);
     struct capture_thread *t = io_enter(c->result, c->op == TRACE_IO_WRITE);
     struct io_file *f;
     if (!t) {
@@ -362,99 +333,7 @@ void io_done(const struct io_call *c, const void *caller)
                                __ATOMIC_RELAXED);
         io_add(t, d, f, &a, caller);
     }
-    t->io_drawn = 0;
     io_leave(t, 1, saved);
-}
-
-void io_opened(int fd, uint64_t begin, const void *caller)
-{
-    int saved = errno;
-    uint64_t end = begin && capture.on ? trace_now() : 0;
-    struct capture_thread *t = end && capture_is_here() ? io_enter(0, 0) : NULL;
-    if (t) {
-        struct io_file *f = &io->files[0];
-        if (fd >= 0)
-            io_forget(fd);
-        struct io_descriptor *d = fd >= 0 ? io_descriptor(fd, &f) : &io->descriptors[0];
-        if (d && fd >= 0 && d->seekable) {
-            d->known = 1;
-            d->offset = 0;
-        }
-        if (d)
-            io_add(t, d, f,
-                   &(struct io_add){.op = TRACE_IO_OPEN,
-                                    .bytes = fd < 0 ? -1 : 0,
-                                    .offset = -1,
-                                    .begin = begin,
-                                    .end = end},
-                   caller);
-        io_leave(t, 1, saved);
-    }
-    errno = saved;
-}
-
-uint32_t io_closing(int fd, uint64_t begin)
-{
-    int saved = errno;
-    struct io_descriptor *d = begin && capture.on ? io_descriptor_known(fd) : NULL;
-    uint32_t file = 0;
-    struct capture_thread *t = d && capture_is_here() ? io_enter(0, 0) : NULL;
-    if (t) {
-        file = d->file;
-        io_forget(fd);
-        io_leave(t, 0, saved);
-    }
-    errno = saved;
-    return file;
-}
-
-void io_closed(uint32_t file, uint64_t begin, int result, const void *caller)
-{
-    int saved = errno;
-    uint64_t end = file && capture.on ? trace_now() : 0;
-    struct capture_thread *t = end ? io_enter(0, 0) : NULL;
-    if (t) {
-        struct io_descriptor none = {0};
-        io_add(t, &none, &io->files[file - 1],
-               &(struct io_add){
-                   .op = TRACE_IO_OPEN, .bytes = result, .offset = -1, .begin = begin, .end = end},
-               caller);
-        io_leave(t, 1, saved);
-    }
-    errno = saved;
-}
-
-void io_closing_range(unsigned first, unsigned last)
-{
-    struct capture_thread *t = io_on && capture.on && capture_is_here() ? io_enter(0, 0) : NULL;
-    if (!t)
-        return;
-    int saved = errno;
-    for (unsigned fd = first; fd <= last && fd < (unsigned)io->descriptor_count; fd++)
-        io_forget((int)fd);
-    io_leave(t, 0, saved);
-}
-
-void io_duplicated(int from, int to)
-{
-    int saved = errno;
-    struct capture_thread *t =
-        io_on && capture.on && to >= 0 && capture_is_here() ? io_enter(0, 0) : NULL;
-    if (!t)
-        return;
-    if (from != to)
-        io_forget(to);
-    struct io_descriptor *d = io_descriptor_known(from);
-    if (d && from != to) {
-        d->shared = 1;
-        if ((unsigned)to < IO_DESCRIPTORS) {
-            io->descriptors[to] = *d;
-            io_set_row(to, d->file);
-            io->descriptors[to].stream = 0;
-            io->descriptors[to].wrote_ns = 0; /* the request is waited for once */
-        }
-    }
-    io_leave(t, 0, saved);
 }
 
 void io_seeked(int fd, int64_t result, uint64_t begin, const void *caller)
@@ -467,6 +346,7 @@ void io_seeked(int fd, int64_t result, uint64_t begin, const void *caller)
     struct io_file *f;
     if (!t)
         return;
+    begin = io_begin_ns(begin, end);
     struct io_descriptor *d = io_descriptor(fd, &f);
     if (d) {
         if (result >= 0 && d->seekable) {

@@ -13,6 +13,7 @@
 
 #include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders/io/endpoints.h"
+#include "profiler/capture/recorders/io/names.h"
 
 enum {
     LARGE = 1 << 20, /* files whose place in the page cache is asked for */
@@ -78,20 +79,19 @@ static uint32_t regular_kind(int fd, uint64_t device)
 /* "folder/name.ending" to "folder / * .ending", in place. */
 static void merge_name(char *path, size_t room)
 {
-    char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
-    char ending[32] = "";
+    char *slash = strrchr(path, '/'), ending[32] = "";
+    const char *end = path + strlen(path);
     if (!slash)
         return;
-    if (dot > slash + 1 && strlen(dot) < sizeof ending)
-        strcpy(ending, dot);
+    strcpy(ending, io_ending(slash + 1, end));
     if ((size_t)(slash + 2 - path) + sizeof ending < room) {
         slash[1] = '*';
         strcpy(slash + 2, ending);
     }
 }
 
-/* Of a regular file that no row is known for; the lock is held. */
-static uint32_t new_file(int fd, uint64_t key, const struct statx *s)
+/* Of a regular file that no row is known for; `sum`: it gets none of its own. The lock is held. */
+static uint32_t new_file(int fd, uint64_t key, const struct statx *s, int sum)
 {
     static char path[4096];
     char link[40] = "/proc/self/fd/", digits[12], *p = digits + sizeof digits - 1;
@@ -110,7 +110,7 @@ static uint32_t new_file(int fd, uint64_t key, const struct statx *s)
                         .born = (uint64_t)s->stx_btime.tv_sec * 1000000000u + s->stx_btime.tv_nsec,
                         .size = s->stx_size,
                         .resident = ~0ull};
-    if (io_file_count() < IO_FILES / 4 * 3 && f.kind != TRACE_TO_KERNEL) {
+    if (!sum && io_file_count() < IO_FILES / 4 * 3 && f.kind != TRACE_TO_KERNEL) {
         if (f.kind == TRACE_TO_FILE)
             f.resident = resident(fd, f.size);
         return io_insert(key, &f, path);
@@ -126,7 +126,7 @@ static uint32_t new_file(int fd, uint64_t key, const struct statx *s)
     return row ? row : io_insert(key, &many, path);
 }
 
-static uint32_t regular(int fd, const struct statx *s)
+static uint32_t regular(int fd, const struct statx *s, int sum)
 {
     uint64_t born = (uint64_t)s->stx_btime.tv_sec ^ (uint64_t)s->stx_btime.tv_nsec << 32;
     uint64_t key = io_mix(io_mix(s->stx_ino, makedev(s->stx_dev_major, s->stx_dev_minor)), born);
@@ -134,7 +134,7 @@ static uint32_t regular(int fd, const struct statx *s)
     if (!f && io_lock_rows()) {
         f = io_find(key);
         if (!f)
-            f = new_file(fd, key, s);
+            f = new_file(fd, key, s, sum);
         io_unlock_rows();
     }
     if (f && io->files[f - 1].size != s->stx_size) {
@@ -150,18 +150,20 @@ static int is_terminal(const struct statx *s)
            (s->stx_rdev_major >= 136 && s->stx_rdev_major < 144);
 }
 
-static uint32_t look_up(int fd, struct io_descriptor *d)
+/* `flags`: it was opened with these; below 0 unknown. */
+static uint32_t look_up(int fd, struct io_descriptor *d, long flags, int sum)
 {
     struct statx s;
     char name[128];
     if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &s))
         return errno == EBADF ? UINT32_MAX : 0;
     if (S_ISREG(s.stx_mode)) {
-        long flags = syscall(SYS_fcntl, fd, F_GETFL);
+        if (flags < 0)
+            flags = syscall(SYS_fcntl, fd, F_GETFL);
         d->seekable = 1;
         d->shared = flags >= 0 && flags & O_APPEND; /* a write moves it to the end first */
         d->writes = flags >= 0 && (flags & O_ACCMODE) == O_WRONLY;
-        uint32_t row = regular(fd, &s);
+        uint32_t row = regular(fd, &s, sum);
         if (row && flags >= 0 && flags & O_DIRECT)
             io->files[row].flags |= TRACE_IO_DIRECT;
         return row;
@@ -179,9 +181,43 @@ static uint32_t look_up(int fd, struct io_descriptor *d)
                                                         : "other descriptors");
 }
 
+static struct io_descriptor high; /* never known: nothing is kept in it */
+
+struct io_descriptor *io_descriptor_opened(int fd, const char *path, int flags, struct io_file **f)
+{
+    int suffices = io_name_suffices(path, flags);
+    struct io_name n = {0};
+    uint64_t begin = trace_now();
+    uint32_t row = 0;
+    if (fd < 0 || (unsigned)fd >= IO_DESCRIPTORS)
+        return io_descriptor(fd, f);
+    struct io_descriptor *d = &io->descriptors[fd];
+    io_forget(fd);
+    if (suffices)
+        n = io_name_of(path);
+    if (!io_may_ask(begin) && suffices)
+        row = io_name_row(&n);
+    if (row) {
+        io_open_by_name(d, flags);
+    } else {
+        uint32_t found = look_up(fd, d, flags, io_storm);
+        uint64_t now = trace_now();
+        if (found == UINT32_MAX)
+            return NULL;
+        row = found + 1;
+        if (suffices && d->seekable)
+            io_name_set(n.path, row);
+        if (suffices && d->seekable && io->files[found].flags & TRACE_IO_MANY)
+            io_name_set(n.folder, row);
+        io_asked(now, now - begin);
+    }
+    io_set_row(fd, row);
+    *f = &io->files[row - 1];
+    return d;
+}
+
 struct io_descriptor *io_descriptor(int fd, struct io_file **f)
 {
-    static struct io_descriptor high; /* never known: nothing is kept in it */
     if (fd < 0)
         return NULL;
     if ((unsigned)fd >= IO_DESCRIPTORS) {
@@ -191,7 +227,7 @@ struct io_descriptor *io_descriptor(int fd, struct io_file **f)
     struct io_descriptor *d = &io->descriptors[fd];
     uint32_t row = __atomic_load_n(&d->file, __ATOMIC_ACQUIRE);
     if (!row) {
-        uint32_t found = look_up(fd, d);
+        uint32_t found = look_up(fd, d, -1, 0);
         if (found == UINT32_MAX)
             return NULL;
         row = found + 1;

@@ -25,34 +25,42 @@ static inline uint64_t io_begin(void)
     return __builtin_expect(io_on && capture.on, 0) ? trace_now() : 0;
 }
 
-/* The same before a read or a write: by the processor's counter, which takes less than the clock,
- * once it is known how fast that counts (short_calls.c). */
+/* The same before a call that may be short: by the processor's counter, which takes less than the
+ * clock, once it is known how fast that counts (ticks.c). */
 #define IO_TICKS (1ull << 63)
 extern uint64_t io_tick_ns; /* times 2^32; 0: not known */
-static inline uint64_t io_data_begin(void)
+static inline uint64_t io_stamp(void)
 {
-    if (__builtin_expect(!io_on || !capture.on, 1))
-        return 0;
     return __atomic_load_n(&io_tick_ns, __ATOMIC_RELAXED) ? IO_TICKS | raw_ticks() : trace_now();
 }
-/* A short call like many before it: 1 where it is recorded with that. */
+static inline uint64_t io_short_begin(void)
+{
+    return __builtin_expect(io_on && capture.on, 1) ? io_stamp() : 0;
+}
+/* A short call like many before it, `begin` as io_short_begin gave it: 1 where it is recorded with
+ * that. */
 int io_short(enum trace_io_op op, int fd, int64_t result, int64_t offset, uint64_t begin);
+int io_short_open(int fd, const char *path, int flags, uint64_t begin);
+int io_short_seek(int fd, int64_t result, uint64_t begin);
 
 struct io_call {
     enum trace_io_op op;
     int fd;
     int64_t result; /* bytes, 0, or below 0: errno says why */
     int64_t offset; /* IO_HERE: where the descriptor stood */
-    uint64_t begin; /* of io_begin or io_data_begin */
+    uint64_t begin; /* of io_begin or io_short_begin */
     int no_chars;   /* the kernel's rchar and wchar do not count it */
 };
 #define IO_HERE (-1)
 /* `caller`: see capture_stack. */
 void io_done(const struct io_call *c, const void *caller);
 
-/* A descriptor came to be, by `open` and its like (`begin` 0: not timed); failed below 0. */
-void io_opened(int fd, uint64_t begin, const void *caller);
-/* Before it is closed; io_closed after it, with what came of it. `begin` as io_begin gave it. */
+/* A descriptor came to be, by `open` and its like (`begin` 0: not timed); failed below 0. `path`
+ * and `flags` where the name leads to it from the folder of the process; else NULL, below 0. */
+void io_opened(int fd, const char *path, int flags, uint64_t begin, const void *caller);
+/* Names may lead elsewhere from now on. */
+void io_names_change(void);
+/* Before it is closed; io_closed after it, with what came of it. `begin` as for io_opened. */
 uint32_t io_closing(int fd, uint64_t begin);
 void io_closed(uint32_t file, uint64_t begin, int result, const void *caller);
 void io_closing_range(unsigned first, unsigned last);

@@ -103,7 +103,6 @@ void io_unmapping(const void *at, size_t bytes)
     struct capture_thread *t = io_enter(0, 0);
     if (!t)
         return;
-    uint64_t begin = trace_now();
     while (lock()) {
         struct io_map gone = {0};
         for (uint32_t i = 0; i < used && !gone.file; i++)
@@ -116,7 +115,6 @@ void io_unmapping(const void *at, size_t bytes)
             break;
         add_touched(gone.file, touched(gone.start, gone.end));
     }
-    t->cost_ns[TRACE_PART_IO] += trace_now() - begin;
     io_leave(t, 0, saved);
 }
 

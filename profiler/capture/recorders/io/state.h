@@ -66,9 +66,8 @@ struct io_tables {
 extern struct io_tables *io; /* NULL: not started */
 extern uint64_t io_unplaced, io_own[2], io_no_chars[2];
 
-/* tables.c */
 uint32_t io_file_count(void);
-uint64_t io_mix(uint64_t a, uint64_t b);
+void io_raise_count(int fd);    /* of descriptors */
 uint32_t io_find(uint64_t key); /* the place of a row + 1; 0 none */
 /* Under the lock of the rows; 0: all are in use. */
 uint32_t io_insert(uint64_t key, const struct io_file *as, const char *name);
@@ -76,9 +75,8 @@ int io_lock_rows(void); /* 0: given up */
 void io_unlock_rows(void);
 /* files.c: the row of a descriptor, found anew where it is not known; NULL: the number is none. */
 struct io_descriptor *io_descriptor(int fd, struct io_file **f);
-struct io_descriptor *io_descriptor_known(int fd); /* NULL: not known */
-void io_set_row(int fd, uint32_t row);             /* place + 1 */
-void io_forget(int fd);
+/* The same for one that was just opened, as io_opened has it. */
+struct io_descriptor *io_descriptor_opened(int fd, const char *path, int flags, struct io_file **f);
 uint32_t io_row(uint32_t kind, const char *name); /* of what has no inode: its place */
 void io_files_forked(void);
 
@@ -101,8 +99,7 @@ void io_add(struct capture_thread *t, struct io_descriptor *d, struct io_file *f
 struct capture_thread *io_enter(int64_t bytes, int writes);
 /* `calls`: of the program that it recorded, for its cost. */
 void io_leave(struct capture_thread *t, unsigned calls, int saved_errno);
-void io_measure(struct capture_thread *t); /* at the start: what one of them costs */
-extern double io_call_ns;                  /* without its stack */
+extern double io_call_ns; /* what a call costs before it enters and after it left */
 
 /* mapped.c: counts what the process has touched of all mappings that are left. */
 void io_mapped_all(void);
@@ -116,5 +113,7 @@ void io_kernel_tick(void); /* about once a second */
 void io_kernel_forked(void);
 
 void *io_take(size_t bytes); /* zeroed, stays; NULL: IO_ROOM is full */
+
+#include "profiler/capture/recorders/io/descriptors.h"
 
 #endif

@@ -23,6 +23,8 @@ enum {
 volatile int io_on;
 struct io_tables *io;
 uint64_t io_unplaced, io_own[2], io_no_chars[2];
+double io_call_ns;
+int io_doublings;
 
 static uint32_t slots[SLOTS]; /* place of a file + 1, by its key */
 static uint64_t keys[IO_FILES];
@@ -95,12 +97,6 @@ uint32_t io_file_count(void)
     return __atomic_load_n(&count, __ATOMIC_ACQUIRE);
 }
 
-uint64_t io_mix(uint64_t a, uint64_t b)
-{
-    uint64_t x = (a ^ b * 0x9e3779b97f4a7c15ull) * 0xff51afd7ed558ccdull;
-    return x ^ x >> 32;
-}
-
 uint32_t io_find(uint64_t key)
 {
     for (uint32_t i = 0, at = (uint32_t)key % SLOTS; i < SLOTS; i++, at = (at + 1) % SLOTS) {
@@ -166,31 +162,12 @@ uint32_t io_row(uint32_t kind, const char *name)
     return f ? f - 1 : 0;
 }
 
-struct io_descriptor *io_descriptor_known(int fd)
-{
-    struct io_descriptor *d = (unsigned)fd < IO_DESCRIPTORS ? &io->descriptors[fd] : NULL;
-    return d && d->file ? d : NULL;
-}
-
-void io_set_row(int fd, uint32_t row)
+void io_raise_count(int fd)
 {
     int top = __atomic_load_n(&io->descriptor_count, __ATOMIC_RELAXED);
     while (fd >= top && !__atomic_compare_exchange_n(&io->descriptor_count, &top, fd + 1, 1,
                                                      __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         ;
-    __atomic_store_n(&io->descriptors[fd].file, row, __ATOMIC_RELEASE);
-}
-
-void io_forget(int fd)
-{
-    if ((unsigned)fd < IO_DESCRIPTORS && io->descriptors[fd].file) {
-        struct io_descriptor none = {0};
-        struct io_file *f = &io->files[io->descriptors[fd].file - 1];
-        if (io->descriptors[fd].wrote_ns && f->waiting) /* closed before its answer came */
-            __atomic_fetch_sub(&f->waiting, 1, __ATOMIC_RELAXED);
-        __atomic_store_n(&io->descriptors[fd].file, 0, __ATOMIC_RELEASE);
-        io->descriptors[fd] = none;
-    }
 }
 
 /* The child's numbers begin at zero; it shares its descriptors' offsets with its parent. */

@@ -7,13 +7,11 @@
 #define OFF       0.02      /* a counter whose rate changes by more is not used */
 
 uint64_t io_tick_ns;
-static uint64_t last_tick_ns; /* for calls that began before it was found unsteady */
+uint64_t io_last_tick_ns;
 
-uint64_t io_ticks_since(uint64_t begin)
+uint64_t io_begin_ns(uint64_t begin, uint64_t end)
 {
-    int64_t ticks = (int64_t)((raw_ticks() & ~IO_TICKS) - (begin & ~IO_TICKS));
-    uint64_t each = __atomic_load_n(&last_tick_ns, __ATOMIC_RELAXED);
-    return ticks > 0 ? (uint64_t)((unsigned __int128)(uint64_t)ticks * each >> 32) : 0;
+    return begin & IO_TICKS ? end - io_between(begin, IO_TICKS | raw_ticks()) : begin;
 }
 
 void io_ticks_follow(void)
@@ -41,6 +39,6 @@ void io_ticks_follow(void)
     last.ns = now;
     last.ticks = ticks;
     if (!unsteady)
-        __atomic_store_n(&last_tick_ns, (uint64_t)(rate * 0x1p32), __ATOMIC_RELAXED);
+        __atomic_store_n(&io_last_tick_ns, (uint64_t)(rate * 0x1p32), __ATOMIC_RELAXED);
     __atomic_store_n(&io_tick_ns, unsteady ? 0 : (uint64_t)(rate * 0x1p32), __ATOMIC_RELEASE);
 }

@@ -1,0 +1,39 @@
+/* Descriptors in the table of the io recorder: part of state.h, in line for short calls. */
+#ifndef TP_CAPTURE_RECORDERS_IO_DESCRIPTORS_H
+#define TP_CAPTURE_RECORDERS_IO_DESCRIPTORS_H
+
+#include "profiler/capture/recorders/io/state.h"
+
+static inline uint64_t io_mix(uint64_t a, uint64_t b)
+{
+    uint64_t x = (a ^ b * 0x9e3779b97f4a7c15ull) * 0xff51afd7ed558ccdull;
+    return x ^ x >> 32;
+}
+
+static inline struct io_descriptor *io_descriptor_known(int fd) /* NULL: not known */
+{
+    struct io_descriptor *d = (unsigned)fd < IO_DESCRIPTORS ? &io->descriptors[fd] : NULL;
+    return d && d->file ? d : NULL;
+}
+
+static inline void io_set_row(int fd, uint32_t row) /* place + 1 */
+{
+    if (fd >= __atomic_load_n(&io->descriptor_count, __ATOMIC_RELAXED))
+        io_raise_count(fd);
+    __atomic_store_n(&io->descriptors[fd].file, row, __ATOMIC_RELEASE);
+}
+
+static inline void io_forget(int fd)
+{
+    struct io_descriptor *d = io_descriptor_known(fd);
+    if (!d)
+        return;
+    struct io_file *f = &io->files[d->file - 1];
+    if (d->wrote_ns && f->waiting) /* closed before its answer came */
+        __atomic_fetch_sub(&f->waiting, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&d->file, 0, __ATOMIC_RELEASE);
+    d->shared = d->stream = d->seekable = d->known = d->streams = d->accepted = d->writes = 0;
+    d->offset = d->wrote_ns = 0;
+}
+
+#endif

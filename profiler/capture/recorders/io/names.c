@@ -1,0 +1,170 @@
+/* Files by their names. A program that opens 300,000 files a second would take a third longer if
+ * the kernel were asked each time which file that is (statx, and readlink of a new one). So asking
+ * has a share of the time. Beyond it, a name that was asked for leads to the same row, and any
+ * other to the row of its folder and ending. */
+#include <fcntl.h>
+#include <string.h>
+
+#include "profiler/capture/recorders/io/names.h"
+#include "profiler/capture/recorders/io/short_calls.h"
+
+enum {
+    BUCKETS = 2048,
+    PLACES = 4,      /* of a bucket: a line of the cache */
+    ASK_SHARE = 200, /* 0.5 % of the time */
+    ENDING = 16,
+};
+#define ASK_BURST 2000000ull /* ns */
+#define ASK_MOST  50000ull   /* that one counts for: it may have waited for a CPU */
+
+struct name_slot {
+    uint64_t key, row; /* row + 1 | round << 32 */
+};
+
+int io_storm;
+static struct name_slot slots[BUCKETS][PLACES] __attribute__((aligned(64)));
+static uint32_t round_now; /* names of other rounds are forgotten */
+static uint64_t asked_until, summed;
+static int setting;
+
+void io_names_change(void)
+{
+    __atomic_fetch_add(&round_now, 1, __ATOMIC_RELAXED);
+}
+
+static uint64_t hash_of(const char *p, size_t n, uint64_t start)
+{
+    uint64_t h = start ^ n * 0x9e3779b97f4a7c15ull, word = 0;
+    for (; n >= sizeof word; p += sizeof word, n -= sizeof word) {
+        __builtin_memcpy(&word, p, sizeof word);
+        h = io_mix(h, word);
+    }
+    word = 0;
+    __builtin_memcpy(&word, p, n);
+    return io_mix(h, word + 1) | 1;
+}
+
+const char *io_ending(const char *name, const char *end)
+{
+    const char *dot = memrchr(name, '.', (size_t)(end - name));
+    if (!dot || dot == name || end - dot > ENDING || (dot[1] >= '0' && dot[1] <= '9'))
+        return end;
+    return dot;
+}
+
+struct io_name io_name_of(const char *path)
+{
+    enum { FOLDER = 2 };
+    size_t n = strlen(path);
+    const char *slash = memrchr(path, '/', n), *name = slash ? slash + 1 : path;
+    const char *ending = io_ending(name, path + n);
+    uint64_t folder = hash_of(path, (size_t)(name - path), FOLDER);
+    return (struct io_name){hash_of(name, n - (size_t)(name - path), folder),
+                            hash_of(ending, (size_t)(path + n - ending), folder ^ FOLDER)};
+}
+
+static uint32_t find(uint64_t key)
+{
+    uint32_t round = __atomic_load_n(&round_now, __ATOMIC_RELAXED);
+    for (struct name_slot *s = slots[key >> 8 & (BUCKETS - 1)], *end = s + PLACES; s < end; s++) {
+        if (__atomic_load_n(&s->key, __ATOMIC_ACQUIRE) != key)
+            continue;
+        uint64_t row = __atomic_load_n(&s->row, __ATOMIC_ACQUIRE);
+        if (__atomic_load_n(&s->key, __ATOMIC_RELAXED) == key && row >> 32 == round)
+            return (uint32_t)row;
+    }
+    return 0;
+}
+
+/* Whoever reads the slot meanwhile finds neither name. What cannot be set now is asked for again.
+ */
+void io_name_set(uint64_t key, uint32_t row)
+{
+    uint32_t round = __atomic_load_n(&round_now, __ATOMIC_RELAXED);
+    if (__atomic_exchange_n(&setting, 1, __ATOMIC_ACQUIRE))
+        return;
+    struct name_slot *first = slots[key >> 8 & (BUCKETS - 1)], *to = first + (key >> 40) % PLACES;
+    for (struct name_slot *s = first; s < first + PLACES; s++) {
+        uint64_t of = __atomic_load_n(&s->key, __ATOMIC_RELAXED);
+        if (of == key || !of || __atomic_load_n(&s->row, __ATOMIC_RELAXED) >> 32 != round) {
+            to = s;
+            if (of == key)
+                break;
+        }
+    }
+    __atomic_store_n(&to->key, 0, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&to->row, (uint64_t)round << 32 | row, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&to->key, key, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&setting, 0, __ATOMIC_RELEASE);
+}
+
+uint32_t io_name_row(const struct io_name *n)
+{
+    uint32_t row = find(n->path);
+    if (row)
+        return row;
+    row = find(n->folder);
+    if (row)
+        __atomic_fetch_add(&summed, 1, __ATOMIC_RELAXED);
+    return row;
+}
+
+int io_name_suffices(const char *path, int flags)
+{
+    const int known = O_ACCMODE | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_NOATIME |
+                      O_CREAT | O_TRUNC | O_APPEND | O_SYNC | O_DSYNC;
+    if (!path || flags < 0 || flags & ~known)
+        return 0;
+    return strncmp(path, "/dev/", 5) != 0 || !strncmp(path, "/dev/shm/", 9);
+}
+
+/* By its name alone, while the kernel is not asked. */
+int io_short_open(int fd, const char *path, int flags, uint64_t begin)
+{
+    struct quick q;
+    if (!__atomic_load_n(&io_storm, __ATOMIC_RELAXED) || fd < 0 || fd >= IO_DESCRIPTORS ||
+        !io_name_suffices(path, flags) || !quick_begin(&q, begin) || quick_has_stack(&q))
+        return 0;
+    struct io_name n = io_name_of(path);
+    uint32_t row = io_name_row(&n);
+    struct io_file *f = row ? &io->files[row - 1] : NULL;
+    if (!f || !quick_lock(&q, f))
+        return 0;
+    quick_count(&q, f, TRACE_IO_OPEN);
+    io_unlock(f);
+    io_forget(fd);
+    io_open_by_name(&io->descriptors[fd], flags);
+    io_set_row(fd, row);
+    quick_end(&q);
+    return 1;
+}
+
+int io_may_ask(uint64_t now)
+{
+    uint64_t full = __atomic_load_n(&asked_until, __ATOMIC_RELAXED);
+    int was = __atomic_load_n(&io_storm, __ATOMIC_RELAXED); /* which ends when half is left */
+    int storm = capture.config.calls_share < 1 &&
+                full > now + (was ? ASK_BURST / 2 : ASK_BURST) * ASK_SHARE;
+    if (storm != was)
+        __atomic_store_n(&io_storm, storm, __ATOMIC_RELAXED);
+    return !storm;
+}
+
+void io_asked(uint64_t now, uint64_t ns)
+{
+    uint64_t full = __atomic_load_n(&asked_until, __ATOMIC_RELAXED);
+    ns = ns < ASK_MOST ? ns : ASK_MOST;
+    __atomic_store_n(&asked_until, (full > now ? full : now) + ns * ASK_SHARE, __ATOMIC_RELAXED);
+    io_may_ask(now);
+}
+
+uint64_t io_names_summed(void)
+{
+    return __atomic_load_n(&summed, __ATOMIC_RELAXED);
+}
+
+void io_names_forked(void)
+{
+    summed = asked_until = 0;
+    io_storm = setting = 0;
+}

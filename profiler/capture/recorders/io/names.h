@@ -1,0 +1,41 @@
+/* Files by the names that the program opens them by, without asking the kernel. */
+#ifndef TP_CAPTURE_RECORDERS_IO_NAMES_H
+#define TP_CAPTURE_RECORDERS_IO_NAMES_H
+
+#include <fcntl.h>
+
+#include "profiler/capture/recorders/io/state.h"
+
+/* Set while the kernel has been asked for as many files as it may be: names count now. */
+extern int io_storm;
+
+struct io_name {
+    uint64_t path, folder; /* keys: of the whole, of its folder and ending */
+};
+struct io_name io_name_of(const char *path);
+/* ".tif" of a file's name that ends at `end`, else `end`: one that begins with a digit is a number
+ * in a row of files. */
+const char *io_ending(const char *name, const char *end);
+
+/* The row of a regular file + 1: its own, else that of its folder and ending; 0: the kernel must
+ * be asked. A name holds until the process renames or removes something or changes its folder, and
+ * for about a second, for others do that too. */
+uint32_t io_name_row(const struct io_name *n);
+void io_name_set(uint64_t key, uint32_t row); /* row + 1 */
+/* Opened with these flags, a regular file needs no look at its descriptor. */
+int io_name_suffices(const char *path, int flags);
+static inline void io_open_by_name(struct io_descriptor *d, int flags)
+{
+    d->seekable = d->known = 1;
+    d->shared = (flags & O_APPEND) != 0;
+    d->writes = (flags & O_ACCMODE) == O_WRONLY;
+}
+
+/* The kernel was asked, which took this long: sets io_storm. */
+void io_asked(uint64_t now, uint64_t ns);
+int io_may_ask(uint64_t now); /* sets it, too */
+
+uint64_t io_names_summed(void); /* opens that went to the row of a folder */
+void io_names_forked(void);
+
+#endif

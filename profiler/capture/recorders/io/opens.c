@@ -1,0 +1,112 @@
+/* Descriptors that come, go, and share what they lead to. */
+#include <errno.h>
+
+#include "profiler/capture/recorders/io/names.h"
+#include "profiler/capture/recorders/io/short_calls.h"
+
+/* A child of vfork has its parent's memory: what it closes is still open there. While the kernel is
+ * not asked, not even which process this is, such a number is only looked up again. */
+void io_opened(int fd, const char *path, int flags, uint64_t begin, const void *caller)
+{
+    int saved = errno;
+    uint64_t end = begin && capture.on ? trace_now() : 0;
+    int here = __atomic_load_n(&io_storm, __ATOMIC_RELAXED) || capture_is_here();
+    struct capture_thread *t = end && here ? io_enter(0, 0) : NULL;
+    if (t) {
+        struct io_file *f = &io->files[0];
+        struct io_descriptor *d =
+            fd >= 0 ? io_descriptor_opened(fd, path, flags, &f) : &io->descriptors[0];
+        begin = io_begin_ns(begin, end);
+        if (d && fd >= 0 && d->seekable) {
+            d->known = 1;
+            d->offset = 0;
+        }
+        if (d)
+            io_add(t, d, f,
+                   &(struct io_add){.op = TRACE_IO_OPEN,
+                                    .bytes = fd < 0 ? -1 : 0,
+                                    .offset = -1,
+                                    .begin = begin,
+                                    .end = end},
+                   caller);
+        io_leave(t, 1, saved);
+    }
+    errno = saved;
+}
+
+uint32_t io_closing(int fd, uint64_t begin)
+{
+    struct io_descriptor *d = begin && capture.on ? io_descriptor_known(fd) : NULL;
+    struct capture_thread *self = d ? capture_self() : NULL;
+    uint32_t file = 0;
+    if (!self)
+        return 0;
+    if (__atomic_load_n(&io_storm, __ATOMIC_RELAXED) && !self->busy) {
+        file = d->file;
+        io_forget(fd);
+        return file;
+    }
+    int saved = errno;
+    struct capture_thread *t = capture_is_here() ? io_enter(0, 0) : NULL;
+    if (t) {
+        file = d->file;
+        io_forget(fd);
+        io_leave(t, 0, saved);
+    }
+    errno = saved;
+    return file;
+}
+
+void io_closed(uint32_t file, uint64_t begin, int result, const void *caller)
+{
+    if (!result && io_short_other(&io->files[file - 1], TRACE_IO_OPEN, begin))
+        return;
+    int saved = errno;
+    uint64_t end = file && capture.on ? trace_now() : 0;
+    struct capture_thread *t = end ? io_enter(0, 0) : NULL;
+    if (t) {
+        struct io_descriptor none = {0};
+        io_add(t, &none, &io->files[file - 1],
+               &(struct io_add){.op = TRACE_IO_OPEN,
+                                .bytes = result,
+                                .offset = -1,
+                                .begin = io_begin_ns(begin, end),
+                                .end = end},
+               caller);
+        io_leave(t, 1, saved);
+    }
+    errno = saved;
+}
+
+void io_closing_range(unsigned first, unsigned last)
+{
+    struct capture_thread *t = io_on && capture.on && capture_is_here() ? io_enter(0, 0) : NULL;
+    if (!t)
+        return;
+    int saved = errno;
+    for (unsigned fd = first; fd <= last && fd < (unsigned)io->descriptor_count; fd++)
+        io_forget((int)fd);
+    io_leave(t, 0, saved);
+}
+
+void io_duplicated(int from, int to)
+{
+    int saved = errno;
+    struct capture_thread *t =
+        io_on && capture.on && to >= 0 && capture_is_here() ? io_enter(0, 0) : NULL;
+    if (!t)
+        return;
+    if (from != to)
+        io_forget(to);
+    struct io_descriptor *d = io_descriptor_known(from);
+    if (d && from != to) {
+        d->shared = 1;
+        if ((unsigned)to < IO_DESCRIPTORS) {
+            io->descriptors[to] = *d;
+            io_set_row(to, d->file);
+            io->descriptors[to].stream = 0;
+            io->descriptors[to].wrote_ns = 0; /* the request is waited for once */
+        }
+    }
+    io_leave(t, 0, saved);
+}

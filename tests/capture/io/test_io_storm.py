@@ -1,0 +1,111 @@
+"""Programs that open more files a second than the kernel is asked for: what they do is counted exactly, and what it costs is told."""
+
+import json
+import os
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from injected import captured, target
+from recorded import command, main, need_library, of_samples, profile, run
+
+MIB = 1 << 20
+FILES, ROUNDS, BYTES = 2000, 40, 200
+KEPT = {**os.environ, "TOMOPROF_CAPTURE_CALLS": "0.99"}  # nothing is taken out of the way
+EXACT = {**os.environ, "TOMOPROF_CAPTURE_CALLS": "1"}  # the kernel is asked for each file, and each call has its stack
+
+REPLACED = """
+import os, sys
+os.chdir(sys.argv[1])
+def reads(n):
+    for _ in range(n):
+        fd = os.open("old", os.O_RDONLY)
+        os.read(fd, 300)
+        os.close(fd)
+reads(40000)
+os.rename("new", "old")
+reads(30000)
+os.mkdir("inner")
+os.rename("old", "inner/old")
+os.chdir("inner")
+reads(20000)
+"""
+
+
+def filled(folder):
+    files = folder / "files"
+    files.mkdir()
+    for i in range(FILES):
+        (files / f"{i}.dat").write_bytes(bytes(BYTES))
+    return files
+
+
+def test_calls(check, folder, program, files):
+    """A file that is opened again and again costs a system call now and then: there were four a round (which process, which file, with which
+    flags). Those that are left are of stacks, and of the share of the time in which the kernel is asked, which is long beside a tracer."""
+    rounds = 20000
+    done, traces = captured(folder, [program, "calls", str(rounds), files / "0.dat"], MODES="io", CALLS="0.99")
+    check.must(done.returncode == 0 and len(traces) == 2, f"ended with {done.returncode}, {len(traces)} traces: {done.stderr[-300:]!r}")
+    told = json.loads(done.stdout)
+    check.must(told["parts"] == 3, f"{told['parts']} marks seen")
+    check.must(0 <= told["besides"] < 0.5 * rounds, f"{told['besides']} system calls besides the program's in {rounds} rounds")
+
+
+def test_sums(check, folder, program, files):
+    done = run(command(folder / "runs_sums", "--", program, str(FILES), str(ROUNDS), files), env=KEPT)
+    check.must(done.returncode == 0, f"ended with {done.returncode}: {done.stderr[-300:]!r}")
+    model = profile(folder / "runs_sums")
+    io, wanted = model["io"], FILES * ROUNDS
+    calls, moved = io["read"]["calls"], round(io["read"]["mb"] * MIB)
+    check.must(calls == wanted, f"{calls} reads instead of {wanted}")
+    check.must(moved == wanted * BYTES, f"{moved} bytes read instead of {wanted * BYTES}")
+    summed = [r for r in io["files"] if r["path"].endswith("/*.dat")]
+    said = "io.summed" in {i["id"] for i in model["quality"]["items"]}
+    check.must(bool(summed) == said, f"{len(summed)} rows for many files, said: {said}")
+    check.that(summed, "files were not summed: the kernel was asked for all of them")
+
+
+def test_replaced(check, folder):
+    """A name that the process gave to another file leads to that one, also where the kernel is not asked."""
+    for name in ("old", "new"):
+        (folder / name).write_bytes(bytes(BYTES))
+    done = run(command(folder / "runs_replaced", "--", sys.executable, "-c", REPLACED, folder), env=KEPT)
+    check.must(done.returncode == 0, f"ended with {done.returncode}: {done.stderr[-300:]!r}")
+    rows = [r for r in profile(folder / "runs_replaced")["io"]["files"] if pathlib.Path(r["path"]).name in ("old", "*")]
+    calls = sum(r["read"]["calls"] for r in rows)
+    check.must(calls == 90000, f"{calls} reads instead of 90000")
+    opens = sum(r["opens"] for r in rows)
+    check.must(opens == 180000, f"{opens} opens and closes instead of 180000")
+    most = max(r["read"]["calls"] for r in rows if not r["path"].endswith("*"))
+    check.must(most <= 50000, f"{most} reads of one file: it was read 40000 times, the other one 50000")
+
+
+@of_samples
+def the_cost_is_told(check, folder):
+    """By the program's own clock it takes as much longer as its recording says. Each call goes the long way, so that this is more
+    than the noise of two runs."""
+    program, files = target(folder, "opens"), filled(folder)
+    if not program:
+        return
+    words = [program, str(FILES), str(ROUNDS), files]
+    bare = [json.loads(run(words).stdout)["cpu"] for _ in range(3)]
+    done = run(command(folder / "runs_told", "--modes", "io", "--", *words), env=EXACT)
+    check.must(done.returncode == 0, f"ended with {done.returncode}: {done.stderr[-300:]!r}")
+    more = json.loads(done.stdout)["cpu"] - sorted(bare)[1]
+    told = sum(r["s"] for r in profile(folder / "runs_told")["quality"]["overhead"] if r["part"] == "io")
+    check.that(more / 1.5 < told < more * 1.5, f"{told} s told, by the program's clock {more} s")
+
+
+def test(check, folder):
+    program = target(folder, "opens")
+    if not program:
+        print("skipped: no C compiler")
+        return
+    files = filled(folder)
+    test_calls(check, folder, program, files)
+    test_sums(check, folder, program, files)
+    test_replaced(check, folder)
+
+
+need_library()
+main(test, the_cost_is_told)
