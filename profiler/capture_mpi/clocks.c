@@ -2,6 +2,7 @@
  * fastest says most: the shift is known to half of its round trip. Messages go from pair to pair,
  * for ranks that are not recorded take no part in anything collective. */
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,6 @@
 #define LATE_NS    20000000000u /* a rank that is not here by then is not waited for */
 #define END_NS     60000000000u /* the same at the end: others may compute longer */
 #define ANSWER_NS  2000000000u
-#define PATH       4096
 enum { EXCHANGES = 200, LEADERS_MAX = 1024, DONE = -1 };
 
 /* What is sent. */
@@ -68,7 +68,6 @@ static void add(struct leaders *l, int rank, uint64_t clock)
 
 static void read_leaders(const char *name, struct leaders *l)
 {
-    char path[PATH];
     DIR *folder = opendir(name);
     for (struct dirent *d; folder && (d = readdir(folder));) {
         unsigned long long clock;
@@ -76,12 +75,14 @@ static void read_leaders(const char *name, struct leaders *l)
         const long rank = strtol(d->d_name, &end, 10);
         if (end == d->d_name || *end || rank < 0)
             continue;
-        snprintf(path, sizeof path, "%s/%s", name, d->d_name);
-        FILE *f = fopen(path, "re");
+        const int fd = openat(dirfd(folder), d->d_name, O_RDONLY | O_CLOEXEC);
+        FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
         if (f && fscanf(f, "%llx", &clock) == 1)
             add(l, (int)rank, clock);
         if (f)
             fclose(f);
+        else if (fd >= 0)
+            close(fd);
     }
     if (folder)
         closedir(folder);

@@ -41,30 +41,35 @@ static void release(void)
 /* Images whose name says that they are MPI: where one is loaded for a module of Python alone, no
  * other search finds it. */
 struct images {
-    char path[4][512];
-    int count;
+    char path[512];
+    int before, found; /* found: the first behind so many of them */
 };
 
 static int is_mpi(struct dl_phdr_info *info, size_t size, void *context)
 {
-    struct images *found = context;
+    struct images *images = context;
     const char *slash = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
     (void)size;
-    if (slash && !strncmp(slash, "/libmpi", 7) && found->count < 4 &&
-        strlen(info->dlpi_name) < sizeof found->path[0])
-        strcpy(found->path[found->count++], info->dlpi_name);
-    return 0;
+    if (!slash || strncmp(slash, "/libmpi", 7) || strlen(info->dlpi_name) >= sizeof images->path)
+        return 0;
+    if (images->before-- > 0)
+        return 0;
+    strcpy(images->path, info->dlpi_name);
+    images->found = 1;
+    return 1;
 }
 
 void *mpi_find(const char *name)
 {
-    struct images found = {.count = 0};
     void *f = dlsym(RTLD_NEXT, name);
     if (f)
         return f;
-    dl_iterate_phdr(is_mpi, &found);
-    for (int i = 0; i < found.count && !f; i++) {
-        void *image = dlopen(found.path[i], RTLD_LAZY | RTLD_NOLOAD);
+    for (int i = 0; !f; i++) {
+        struct images images = {.before = i};
+        dl_iterate_phdr(is_mpi, &images);
+        if (!images.found)
+            break;
+        void *image = dlopen(images.path, RTLD_LAZY | RTLD_NOLOAD);
         f = image ? dlsym(image, name) : NULL;
     }
     return f;

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "profiler/capture/core/recorder.h"
 #include "profiler/capture/core/stack.h"
 #include "profiler/capture/raw/safe_read.h"
 #include "profiler/capture/recorders/python/python.h"
@@ -32,6 +33,7 @@ const char outside_limits[] =
 struct recording {
     const struct outside_settings *s;
     struct capture_thread us;
+    char scratch[CAPTURE_SCRATCH]; /* its */
     struct threads threads;
     int process; /* a descriptor of it; -1: none */
     uint64_t begin_ns, interval_ns;
@@ -231,6 +233,7 @@ enum err outside_record(const struct outside_settings *s, struct outside_end *ou
     r.last = r.begin;
     r.us.tid = (uint32_t)getpid();
     r.us.random = trace_now() | 1;
+    r.us.scratch = r.scratch;
     TRY(begin(&r));
     r.begin_ns = trace_now();
     if (s->begun)

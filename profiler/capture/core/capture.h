@@ -27,8 +27,7 @@ enum capture_mode { /* names in config.c; all but objects are on by default */
                     CAPTURE_PYTHON = 16,
                     CAPTURE_NVTX = 32,
                     CAPTURE_CUDA = 64,
-                    CAPTURE_OBJECTS =
-                        128, /* small Python objects by line: 7 % of a loop over integers */
+                    CAPTURE_OBJECTS = 128, /* small Python objects by line: 7 % of a loop */
                     CAPTURE_IO = 256,
                     CAPTURE_LOCKS = 512,
 };
@@ -77,6 +76,7 @@ struct capture_thread {
     uint64_t cost_ns[TRACE_PARTS], cost_calls[TRACE_PARTS];
     uint64_t random, io_ns, io_drawn, io_entered, io_stack_ns; /* of capture_random; io's */
     struct stack_thread *stacks;                               /* stack.c's scratch */
+    char *scratch; /* CAPTURE_SCRATCH bytes, while it is inside; of one function at a time */
     struct capture_lock lock;
     const uint64_t *lock_calls;      /* its counter of locks that it took at once */
     uint64_t polled_from, polled_to; /* its last wait in poll and its like, until a read had it */

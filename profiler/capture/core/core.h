@@ -37,7 +37,7 @@ struct thread_slot {
     int wait_known, adopted; /* adopted: found in /proc, not through pthread_create */
     int16_t wait_state, wait_syscall;
     char name[16];
-    char stack[HANDLER_STACK] __attribute__((aligned(64)));
+    char stack[HANDLER_STACK] __attribute__((aligned(64))), scratch[CAPTURE_SCRATCH];
 };
 
 /* start.c: capture and these recorders, once; 1: it is on. `early`: before main, one thread. */

@@ -33,8 +33,8 @@ static long ticks_per_second(void)
 
 static void link_fact(struct capture_thread *t, const char *key, const char *path)
 {
-    char target[4096];
-    ssize_t n = readlink(path, target, sizeof target - 1);
+    char *target = t->scratch;
+    ssize_t n = readlink(path, target, 4095);
     if (n <= 0)
         return;
     target[n] = 0;
@@ -44,13 +44,14 @@ static void link_fact(struct capture_thread *t, const char *key, const char *pat
 /* One argument per line, secrets masked. */
 static void command_fact(struct capture_thread *t)
 {
-    char words[4096], text[sizeof words];
-    size_t used = 0, n = raw_read_file("/proc/self/cmdline", words, sizeof words);
+    enum { ROOM = CAPTURE_SCRATCH / 2 };
+    char *words = t->scratch, *text = words + ROOM;
+    size_t used = 0, n = raw_read_file("/proc/self/cmdline", words, ROOM);
     int next = 0;
-    for (size_t at = 0; at < n && used + 1 < sizeof text; at += strlen(words + at) + 1) {
+    for (size_t at = 0; at < n && used + 1 < ROOM; at += strlen(words + at) + 1) {
         if (at)
             text[used++] = '\n';
-        used += secrets_mask(words + at, &next, text + used, sizeof text - used);
+        used += secrets_mask(words + at, &next, text + used, ROOM - used);
     }
     text[used] = 0;
     capture_meta(t, "cmdline", text);
@@ -68,10 +69,31 @@ static void clock_fact(struct capture_thread *t)
         capture_meta(t, "clock", name);
 }
 
+/* Texts that hold for the child of a fork as well. They are made once: snprintf() takes more stack
+ * than the child may have. */
+static struct {
+    int made;
+    char hz[24], modes[128], number[4][32];
+} texts;
+
+static void texts_make(void)
+{
+    const double value[] = {capture.config.cpu_hz, capture.config.wait_hz,
+                            capture.config.alloc_mean, capture.config.copy_mean};
+    if (texts.made)
+        return;
+    snprintf(texts.hz, sizeof texts.hz, "%ld", ticks_per_second());
+    config_mode_names(capture.config.modes, texts.modes, sizeof texts.modes);
+    for (size_t i = 0; i < sizeof value / sizeof *value; i++)
+        snprintf(texts.number[i], sizeof texts.number[i], "%.10g", value[i]);
+    texts.made = 1;
+}
+
 void facts_write(struct capture_thread *t)
 {
-    char text[4096];
+    char key[64] = "env.";
     struct utsname u;
+    texts_make();
     link_fact(t, "exe", "/proc/self/exe");
     link_fact(t, "cwd", "/proc/self/cwd");
     command_fact(t);
@@ -79,29 +101,24 @@ void facts_write(struct capture_thread *t)
         const char *value = getenv(environment[i]);
         if (!value)
             continue;
-        snprintf(text, sizeof text, "env.%s", environment[i]);
-        capture_meta(t, text, value);
+        strcpy(key + strlen("env."), environment[i]);
+        capture_meta(t, key, value);
     }
     if (uname(&u) == 0)
         capture_meta(t, "kernel", u.release);
-    snprintf(text, sizeof text, "%ld", ticks_per_second());
-    capture_meta(t, "hz", text);
+    capture_meta(t, "hz", texts.hz);
     clock_fact(t);
-    config_mode_names(capture.config.modes, text, sizeof text);
-    capture_meta(t, "modes", text);
+    capture_meta(t, "modes", texts.modes);
     const struct {
         const char *key;
         unsigned modes;
-        double value;
-    } numbers[] = {{"cpu.hz", ~0u, capture.config.cpu_hz},
-                   {"wait.hz", ~0u, capture.config.wait_hz},
-                   {"alloc.mean", CAPTURE_MEMORY, capture.config.alloc_mean},
-                   {"copy.mean", CAPTURE_COPIES, capture.config.copy_mean}};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        snprintf(text, sizeof text, "%.10g", numbers[i].value);
+    } numbers[] = {{"cpu.hz", ~0u},
+                   {"wait.hz", ~0u},
+                   {"alloc.mean", CAPTURE_MEMORY},
+                   {"copy.mean", CAPTURE_COPIES}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (capture.config.modes & numbers[i].modes)
-            capture_meta(t, numbers[i].key, text);
-    }
+            capture_meta(t, numbers[i].key, texts.number[i]);
 }
 
 void facts_clock(struct capture_thread *t)

@@ -15,6 +15,9 @@ struct sample_held {
     struct trace_sample r;
 };
 
+/* Bytes of a thread's scratch, for what is too large for the program's stack. */
+#define CAPTURE_SCRATCH 8192
+
 /* Functions may be NULL; the calling thread is entered in all of them, unless said otherwise. */
 struct recorder {
     const char *name;

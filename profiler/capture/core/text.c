@@ -41,38 +41,32 @@ uint64_t capture_text(struct capture_thread *t, const char *text, size_t bytes)
     return id;
 }
 
-/* key '\0' value, as META and NOTE have it. */
-static size_t pair(char *out, size_t room, const char *key, const char *value)
-{
-    size_t k = strnlen(key, room - 1), v = strnlen(value, room - 1 - k);
-    memcpy(out, key, k);
-    out[k] = 0;
-    memcpy(out + k + 1, value, v);
-    return k + 1 + v;
-}
+/* META and NOTE end with key '\0' value; longer values are cut. */
+#define VALUE_MOST 4096
 
 void capture_meta(struct capture_thread *t, const char *key, const char *value)
 {
-    char tail[4096 + 128];
     struct trace_text r = {.r.kind = TRACE_META};
     if (!t)
         return;
-    r.bytes = (uint32_t)pair(tail, sizeof tail, key, value);
-    trace_put(&t->stream, &r.r, sizeof r, tail, r.bytes);
+    size_t k = strlen(key) + 1, v = strnlen(value, VALUE_MOST);
+    r.bytes = (uint32_t)(k + v);
+    trace_put2(&t->stream, &r.r, sizeof r, key, k, value, v);
 }
 
 void capture_note(struct capture_thread *t, int severity, const char *key, const char *format, ...)
 {
-    char sentence[1024], tail[1024 + 128];
+    enum { SENTENCE = 1024 };
     struct trace_note r = {.r.kind = TRACE_NOTE, .severity = (uint32_t)severity};
     va_list list;
-    if (!t)
+    if (!t || !t->scratch)
         return;
     va_start(list, format);
-    int n = vsnprintf(sentence, sizeof sentence, format, list);
+    int n = vsnprintf(t->scratch, SENTENCE, format, list);
     va_end(list);
     if (n < 0)
         return;
-    r.bytes = (uint32_t)pair(tail, sizeof tail, key, sentence);
-    trace_put(&t->stream, &r.r, sizeof r, tail, r.bytes);
+    size_t k = strlen(key) + 1, v = strlen(t->scratch);
+    r.bytes = (uint32_t)(k + v);
+    trace_put2(&t->stream, &r.r, sizeof r, key, k, t->scratch, v);
 }

@@ -204,6 +204,7 @@ struct thread_slot *thread_claim(void)
             memset((char *)s + offsetof(struct thread_slot, key_rounds), 0,
                    offsetof(struct thread_slot, stack) - offsetof(struct thread_slot, key_rounds));
             s->next = next;
+            s->t.scratch = s->scratch;
             return s;
         }
     }
@@ -212,6 +213,7 @@ struct thread_slot *thread_claim(void)
         return NULL;
     capture_count_memory(sizeof *s);
     s->used = 1;
+    s->t.scratch = s->scratch;
     s->next = thread_first();
     while (!__atomic_compare_exchange_n(&first, &s->next, s, 1, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE))
         ;
@@ -239,12 +241,13 @@ static int find_first_stack(struct capture_thread *t, uintptr_t address)
 /* The mapping that holds `address`, from /proc/self/maps: pthread_getattr_np takes locks. */
 static void find_stack(struct capture_thread *t, uintptr_t address)
 {
-    char buffer[2048];
+    enum { ROOM = 2048 };
+    char *buffer = t->scratch;
     size_t kept = 0;
     long fd = raw_open("/proc/self/maps", O_RDONLY), n;
     if (fd < 0)
         return;
-    while ((n = syscall(SYS_read, fd, buffer + kept, sizeof buffer - 1 - kept)) > 0) {
+    while ((n = syscall(SYS_read, fd, buffer + kept, ROOM - 1 - kept)) > 0) {
         char *line = buffer, *end;
         buffer[kept += (size_t)n] = 0;
         while ((end = strchr(line, '\n'))) {
@@ -264,7 +267,7 @@ static void find_stack(struct capture_thread *t, uintptr_t address)
         }
         kept = t->stack_high ? 0 : strlen(line);
         memmove(buffer, line, kept);
-        if (kept == sizeof buffer - 1) /* a longer line: only its first part is of interest */
+        if (kept == ROOM - 1) /* a longer line: only its first part is of interest */
             kept = 0;
     }
     syscall(SYS_close, fd);

@@ -116,7 +116,7 @@ int thread_poll_place(uint32_t tid, struct thread_poll_place *at)
 
 int thread_poll_switches(uint32_t tid, uint64_t *asleep, uint64_t *forced)
 {
-    char text[3072];
+    static char text[3072]; /* under the poll gate */
     static const char name[] = "voluntary_ctxt_switches:";
     const char *p;
     if (!thread_poll_read(tid, "status", text, sizeof text) || !(p = strstr(text, name)))

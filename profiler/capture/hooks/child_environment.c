@@ -15,16 +15,35 @@
 #define PRELOAD "LD_PRELOAD="
 #define SCRIPTS 5 /* a script's interpreter may be a script: the kernel's own limit */
 
-const char *child_file(const char *file, char path[4096])
+static const char *search_path(void)
 {
     const char *list = getenv("PATH");
+    return list ? list : "/bin:/usr/bin";
+}
+
+size_t child_file_bytes(const char *file)
+{
+    size_t longest = 0;
+    if (strchr(file, '/'))
+        return 1;
+    for (const char *at = search_path(); *at; at += *at != 0) {
+        size_t folder = strcspn(at, ":");
+        longest = folder > longest ? folder : longest;
+        at += folder;
+    }
+    longest += strlen(file) + 2;
+    return longest < 4096 ? longest : 4096;
+}
+
+const char *child_file(const char *file, char *path, size_t bytes)
+{
     size_t n = strlen(file);
     if (strchr(file, '/'))
         return file;
-    for (const char *at = list ? list : "/bin:/usr/bin", *end; at; at = *end ? end + 1 : NULL) {
+    for (const char *at = search_path(), *end; at; at = *end ? end + 1 : NULL) {
         end = at + strcspn(at, ":");
         size_t folder = (size_t)(end - at);
-        if (folder + n + 2 > 4096)
+        if (folder + n + 2 > bytes)
             continue;
         memcpy(path, at, folder);
         path[folder] = '/';

@@ -6,8 +6,9 @@
 
 #include <stddef.h>
 
-/* The file that exec*p takes for `file`; "" where it finds none. */
-const char *child_file(const char *file, char path[4096]);
+/* The file that exec*p takes for `file`, in `path` of child_file_bytes; "" where it finds none. */
+const char *child_file(const char *file, char *path, size_t bytes);
+size_t child_file_bytes(const char *file); /* as much as the C library takes from the stack */
 /* Bytes for child_environment's copy; 0: `path` can have `envp` as it is. */
 size_t child_environment_bytes(const char *path, char *const envp[]);
 /* `envp` without the library, in `room`. */

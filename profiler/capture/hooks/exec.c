@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "profiler/capture/core/core.h"
@@ -34,8 +35,9 @@ CAPTURE_API int execve(const char *path, char *const argv[], char *const envp[])
 CAPTURE_API int execvpe(const char *file, char *const argv[], char *const envp[])
 {
     static void *next;
-    char path[4096];
-    CHILD_ENVIRONMENT(child_file(file, path), envp);
+    size_t bytes = child_file_bytes(file);
+    char *path = __builtin_alloca(bytes);
+    CHILD_ENVIRONMENT(child_file(file, path, bytes), envp);
     return with_environment(&next, "execvpe", file, argv, envp);
 }
 
@@ -69,12 +71,14 @@ CAPTURE_API int execveat(int folder, const char *path, char *const argv[], char 
     static void *next;
     int (*real)(int, const char *, char *const[], char *const[], int) =
         (int (*)(int, const char *, char *const[], char *const[], int))raw_next(&next, "execveat");
-    char absolute[4096];
-    if (folder == AT_FDCWD || *path == '/')
-        snprintf(absolute, sizeof absolute, "%s", path);
-    else
-        snprintf(absolute, sizeof absolute, "/proc/self/fd/%d%s%s", folder, *path ? "/" : "", path);
-    CHILD_ENVIRONMENT(absolute, envp);
+    const char *program = path;
+    if (folder != AT_FDCWD && *path != '/') {
+        size_t bytes = strlen(path) + sizeof "/proc/self/fd/2147483647/";
+        char *below = __builtin_alloca(bytes);
+        snprintf(below, bytes, "/proc/self/fd/%d%s%s", folder, *path ? "/" : "", path);
+        program = below;
+    }
+    CHILD_ENVIRONMENT(program, envp);
     int left = process_leave(NULL);
     int r = real(folder, path, argv, envp, flags);
     process_return(left);

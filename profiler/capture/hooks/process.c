@@ -55,8 +55,9 @@ CAPTURE_API int posix_spawnp(pid_t *child, const char *file,
                              const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
 {
     static void *next;
-    char path[4096];
-    CHILD_ENVIRONMENT(child_file(file, path), envp);
+    size_t bytes = child_file_bytes(file);
+    char *path = __builtin_alloca(bytes);
+    CHILD_ENVIRONMENT(child_file(file, path, bytes), envp);
     return spawn(&next, "posix_spawnp", child, file, actions, attr, argv, envp);
 }
 

@@ -31,7 +31,7 @@ static void try_path(struct cupti_search *s, const char *path, int flags)
 static void try_folder(struct cupti_search *s, const char *folder, const char *below)
 {
     for (size_t i = 0; s->names[i]; i++) {
-        char path[PATH_MAX];
+        static char path[PATH_MAX]; /* CUPTI is looked for once */
         int n = snprintf(path, sizeof path, "%s%s/%s", folder, below, s->names[i]);
         if (n > 0 && (size_t)n < sizeof path)
             try_path(s, path, 0);
@@ -62,7 +62,7 @@ static int note_runtime(struct dl_phdr_info *info, size_t size, void *user)
 
 static void try_beside_runtime(struct cupti_search *s)
 {
-    struct runtime_folder r;
+    static struct runtime_folder r; /* 4 KiB, used once */
     static const char *const below[] = {"", "/../../cuda_cupti/lib", "/../extras/CUPTI/lib64"};
     if (s->handle || !dl_iterate_phdr(note_runtime, &r))
         return;
@@ -147,7 +147,7 @@ int cuda_load(struct capture_thread *t, struct cupti *out)
         CUPTI_CALLS(X)
 #undef X
     };
-    struct cupti_search s = {.handle = NULL};
+    static struct cupti_search s; /* 4 KiB, used once */
     find(&s);
     if (!s.handle) {
         capture_note(t, 2, "cuda.library",

@@ -57,18 +57,18 @@ static int write_all(int fd, const char *bytes, size_t n)
 }
 
 /* 0, or errno. Other processes of the run may save the same one: each writes beside and renames. */
-static int save(uint64_t crc, const void *bytes, size_t n)
+static int save(struct capture_thread *t, uint64_t crc, const void *bytes, size_t n)
 {
-    char path[sizeof capture.config.folder + 64], beside[sizeof path + 16];
-    snprintf(path, sizeof path, "%s/cubin-%016llx.bin", capture.config.folder,
-             (unsigned long long)crc);
+    enum { ROOM = sizeof capture.config.folder + 64, BESIDE = ROOM + 64 };
+    char *path = t->scratch, *beside = path + ROOM;
+    snprintf(path, ROOM, "%s/cubin-%016llx.bin", capture.config.folder, (unsigned long long)crc);
     if (!access(path, F_OK))
         return 0;
     static uint64_t total; /* atomic */
     if (__atomic_add_fetch(&total, n, __ATOMIC_RELAXED) > CUBIN_TOTAL)
         return EFBIG;
-    snprintf(beside, sizeof beside, "%s.%d-%lx", path, (int)getpid(),
-             (unsigned long)(uintptr_t)&path & 0xffffff);
+    snprintf(beside, BESIDE, "%s/cubin-%016llx.bin.%d-%lx", capture.config.folder,
+             (unsigned long long)crc, (int)getpid(), (unsigned long)(uintptr_t)path & 0xffffff);
     int fd = raw_open(beside, O_WRONLY | O_CREAT | O_EXCL);
     if (fd < 0)
         return errno;
@@ -91,7 +91,8 @@ void cuda_cubin(struct capture_thread *t, const struct cupti_module *module)
     if (!cuda.cupti.crc || cuda.cupti.crc(&crc) || !crc.crc)
         crc.crc = trace_hash(module->cubin, module->bytes, 0);
     if (lines)
-        error = module->bytes > CUBIN_LIMIT ? EFBIG : save(crc.crc, module->cubin, module->bytes);
+        error =
+            module->bytes > CUBIN_LIMIT ? EFBIG : save(t, crc.crc, module->cubin, module->bytes);
     if (error)
         capture_note(t, 1, "cuda.cubin",
                      "device code %016llx (%zu bytes) could not be saved: %s; its kernels have no "

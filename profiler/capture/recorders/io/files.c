@@ -94,6 +94,7 @@ static void merge_name(char *path, size_t room)
 static uint32_t new_file(int fd, uint64_t key, const struct statx *s, int sum)
 {
     static char path[4096];
+    static struct io_file f, many; /* 5 KiB each: under the lock, not on the program's stack */
     char link[40] = "/proc/self/fd/", digits[12], *p = digits + sizeof digits - 1;
     unsigned n = (unsigned)fd;
     *p = 0;
@@ -104,19 +105,21 @@ static uint32_t new_file(int fd, uint64_t key, const struct statx *s, int sum)
     long length = syscall(SYS_readlinkat, AT_FDCWD, link, path, sizeof path - 1);
     path[length > 0 ? length : 0] = 0;
     uint64_t device = makedev(s->stx_dev_major, s->stx_dev_minor);
-    struct io_file f = {.kind = regular_kind(fd, device),
-                        .device = device,
-                        .inode = s->stx_ino,
-                        .born = (uint64_t)s->stx_btime.tv_sec * 1000000000u + s->stx_btime.tv_nsec,
-                        .size = s->stx_size,
-                        .resident = ~0ull};
+    f.kind = regular_kind(fd, device);
+    f.device = device;
+    f.inode = s->stx_ino;
+    f.born = (uint64_t)s->stx_btime.tv_sec * 1000000000u + s->stx_btime.tv_nsec;
+    f.size = s->stx_size;
+    f.resident = ~0ull;
     if (!sum && io_file_count() < IO_FILES / 4 * 3 && f.kind != TRACE_TO_KERNEL) {
         if (f.kind == TRACE_TO_FILE)
             f.resident = resident(fd, f.size);
         return io_insert(key, &f, path);
     }
-    struct io_file many = {
-        .kind = f.kind, .device = f.device, .flags = TRACE_IO_MANY, .resident = ~0ull};
+    many.kind = f.kind;
+    many.device = f.device;
+    many.flags = TRACE_IO_MANY;
+    many.resident = ~0ull;
     if (f.kind == TRACE_TO_KERNEL)
         strcpy(path, "/proc, /sys");
     else

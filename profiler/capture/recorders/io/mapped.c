@@ -37,13 +37,16 @@ static void unlock(void)
  * some. */
 static uint64_t touched(uintptr_t start, uintptr_t end)
 {
-    uint64_t word[WORDS], present = 0, seen = 0, page = (uint64_t)sysconf(_SC_PAGESIZE);
+    struct capture_thread *t = capture_self();
+    uint64_t few[32], *word = t && t->scratch ? (uint64_t *)(void *)t->scratch : few;
+    uint64_t words = word == few ? 32 : WORDS;
+    uint64_t present = 0, seen = 0, page = (uint64_t)sysconf(_SC_PAGESIZE);
     uint64_t pages = (end - start + page - 1) / page, every = pages / PAGES_SEEN + 1;
     long fd = raw_open("/proc/self/pagemap", O_RDONLY);
     if (fd < 0)
         return 0;
-    for (uint64_t at = 0; at < pages; at += WORDS * every) {
-        uint64_t n = pages - at < WORDS ? pages - at : WORDS;
+    for (uint64_t at = 0; at < pages; at += words * every) {
+        uint64_t n = pages - at < words ? pages - at : words;
         long got = syscall(SYS_pread64, fd, word, n * 8, (off_t)((start / page + at) * 8));
         if (got <= 0)
             break;

@@ -265,7 +265,7 @@ static int is_ours(uint32_t tid)
 
 static void sum_folder(uint64_t sum[NUMBERS], uint32_t ours)
 {
-    _Alignas(8) char room[2048];
+    _Alignas(8) char room[512];
     long fd = raw_open("/proc/self/task", O_RDONLY | O_DIRECTORY), n;
     while (fd >= 0 && (n = syscall(SYS_getdents64, fd, room, sizeof room)) > 0)
         for (long at = 0; at < n; at += ((struct folder_entry *)(room + at))->bytes) {

@@ -357,11 +357,11 @@ static void result(struct capture_thread *t, struct ring *g, const struct cqe *c
 static void look_out(struct capture_thread *t, struct ring *g, uint64_t begin, const void *caller)
 {
     const struct io_ring_parts *p = &g->p;
-    _Alignas(8) uint8_t room[BATCH * 2 * sizeof(struct cqe)];
     uint64_t end = trace_now();
     unsigned tail;
-    if (!safe_read((uintptr_t)p->cq_tail, &tail, sizeof tail))
+    if (!t->scratch || !safe_read((uintptr_t)p->cq_tail, &tail, sizeof tail))
         return;
+    uint8_t *room = (uint8_t *)t->scratch; /* BATCH entries of the larger kind: 2 KiB */
     unsigned i = first_left(&g->cq_seen, tail, p->cq_entries), n = tail - i;
     uint64_t part = begin && n ? (end - begin) / n : 0;
     for (; i != tail; i += n) {

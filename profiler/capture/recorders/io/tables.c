@@ -151,12 +151,14 @@ void io_unlock_rows(void)
 
 uint32_t io_row(uint32_t kind, const char *name)
 {
+    static struct io_file new = {.resident = ~0ull}; /* under the lock: 5 KiB */
     uint64_t key = io_mix(trace_hash(name, strlen(name), kind), kind);
     uint32_t f = io_find(key);
     if (!f && lock(&rows_lock)) {
         f = io_find(key);
+        new.kind = kind;
         if (!f)
-            f = io_insert(key, &(struct io_file){.kind = kind, .resident = ~0ull}, name);
+            f = io_insert(key, &new, name);
         unlock(&rows_lock);
     }
     return f ? f - 1 : 0;

@@ -212,8 +212,8 @@ static void compare(struct capture_thread *t, struct codes *next, int whole)
 /* Where nothing is announced it costs a read per descriptor. */
 static void codes_look(struct capture_thread *t)
 {
-    uintptr_t at[JIT_DESCRIPTORS];
-    struct gdb_descriptor d[JIT_DESCRIPTORS];
+    static uintptr_t at[JIT_DESCRIPTORS]; /* by who holds them */
+    static struct gdb_descriptor d[JIT_DESCRIPTORS];
     size_t n = jit_descriptors(at);
     uint64_t seen = n ? look(at, n, d) : 0;
     if (seen == state || !make_tables())

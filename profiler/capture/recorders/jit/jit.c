@@ -20,12 +20,14 @@ static int is_jitdump(const char *path)
 void jit_mapped(int fd)
 {
     int saved = errno;
-    char link[32], path[1024];
+    enum { ROOM = 1024 };
+    char link[32], *path;
     struct capture_thread *t = capture_enter();
     if (!t)
         return;
+    path = t->scratch;
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    ssize_t n = readlink(link, path, sizeof path - 1);
+    ssize_t n = readlink(link, path, ROOM - 1);
     path[n > 0 ? n : 0] = 0;
     if (is_jitdump(path)) {
         capture_meta(t, "jitdump", path);

@@ -33,13 +33,14 @@ static int chain(nvtx_get_table *get)
 /* Every slot: before the earlier tool, to see which ones it filled, and after it. */
 static void attach(const struct nvtx_callbacks *callbacks, nvtx_get_table *get, int recording)
 {
-    nvtx_function *before[NVTX_MODULES][NVTX_SLOTS] = {{0}}, ***tables[NVTX_MODULES] = {0};
+    nvtx_function *before[NVTX_MODULES - NVTX_CORE][NVTX_SLOTS] = {{0}},
+                                         ***tables[NVTX_MODULES] = {0};
     unsigned slots[NVTX_MODULES] = {0};
     for (int m = NVTX_CORE; m < NVTX_MODULES; m++) {
         if (!callbacks->table(m, &tables[m], &slots[m]))
             tables[m] = NULL;
         for (unsigned i = 0; tables[m] && i < slots[m] && i < NVTX_SLOTS; i++)
-            before[m][i] = tables[m][i] ? *tables[m][i] : NULL;
+            before[m - NVTX_CORE][i] = tables[m][i] ? *tables[m][i] : NULL;
     }
     int previous = chain(get);
     for (size_t i = 0; recording && i < nvtx_row_count; i++) {
@@ -48,7 +49,7 @@ static void attach(const struct nvtx_callbacks *callbacks, nvtx_get_table *get, 
             tables[r->module] && r->slot < slots[r->module] ? tables[r->module][r->slot] : NULL;
         if (!slot)
             continue;
-        if (previous && *slot != before[r->module][r->slot] && *slot != r->ours)
+        if (previous && *slot != before[r->module - NVTX_CORE][r->slot] && *slot != r->ours)
             nvtx_previous[r->module][r->slot] = *slot;
         *slot = r->ours;
     }

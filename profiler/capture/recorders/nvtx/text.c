@@ -58,11 +58,12 @@ uint64_t nvtx_ascii(struct capture_thread *t, const char *s)
 /* UTF-32 to UTF-8, at most 4 KiB; no locale is asked. */
 uint64_t nvtx_wide(struct capture_thread *t, const wchar_t *s)
 {
-    char text[4096];
+    enum { ROOM = 4096 };
+    char *text = t->scratch;
     size_t n = 0;
     if (!s)
         return 0;
-    for (; *s && n + 4 <= sizeof text; s++) {
+    for (; *s && n + 4 <= ROOM; s++) {
         uint32_t c = (uint32_t)*s;
         if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
             c = 0xfffd;

@@ -186,7 +186,8 @@ static int is_ending(const struct python_layout *l)
 
 /* What leads to the innermost frame: that frame, or (3.11, 3.12) a C structure that does. 0: cannot
  * be known. */
-static int read_state(struct python_unwind *w, uintptr_t state, uintptr_t *top)
+__attribute__((noinline)) static int read_state(struct python_unwind *w, uintptr_t state,
+                                                uintptr_t *top)
 {
     const struct python_layout *l = w->l;
     uint8_t head[512];
