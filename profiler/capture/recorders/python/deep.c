@@ -102,21 +102,21 @@ static size_t go(struct python_unwind *w, uintptr_t address, uintptr_t through,
 static int read_last(struct python_unwind *w, struct frame_outer *o, size_t steps)
 {
     size_t n = steps < FRAME_OUTER ? steps : FRAME_OUTER;
-    uint64_t entry[FRAME_OUTER];
+    uintptr_t *entries = o->code; /* until each has its code */
     int plainly = w->called || (!w->view->tid && w->l->frame_object);
     for (size_t i = 0; i < n; i++)
-        entry[i] = o->pair[i][0];
+        entries[i] = o->pair[i][0];
     deep_order(o->at, steps, FRAME_OUTER);
-    deep_order(entry, steps, FRAME_OUTER);
+    deep_order(entries, steps, FRAME_OUTER);
     for (size_t i = 0; i < n; i++) {
         struct python_frame f;
-        uint64_t line;
+        uint64_t line, entry = entries[i];
         if (!python_read_frame(w, o->at[i], plainly, &f) ||
             !python_code(w, f.code, f.at, !w->view->tid, &o->pair[i][1], &line))
             return 0;
         o->code[i] = f.code;
         o->instruction[i] = f.at;
-        o->pair[i][0] = line | entry[i] | (f.entry ? TRACE_PYTHON_ENTRY : 0);
+        o->pair[i][0] = line | entry | (f.entry ? TRACE_PYTHON_ENTRY : 0);
     }
     o->pair[n - 1][0] |= TRACE_PYTHON_ENTRY;
     o->known = n;
