@@ -1,6 +1,5 @@
 /* Files, folders and URLs as named arrays of chunks. A chunk is a range of bytes of an object (a
- * file) and a pipeline of codecs; what is known of it comes from headers and indices, not from its
- * data. One engine reads any box of any array (engine/engine.h). */
+ * file) and a pipeline of codecs, known from headers and indices. engine/engine.h reads any box. */
 #ifndef TP_STORE_STORE_H
 #define TP_STORE_STORE_H
 
@@ -52,7 +51,7 @@ struct store_array {
     int members_count, apart;     /* apart: no two tiles overlap */
     double spacing[STORE_DIMS];   /* 0: unknown */
     double slope, intercept;      /* value = slope * stored + intercept */
-    const struct nifti_header *nifti; /* what else its header says; NULL: of another format */
+    const struct nifti_header *nifti; /* its other fields; NULL: of another format */
     unsigned char fill[16];
     int pipelines_count;
     struct codec_pipeline pipelines[STORE_PIPELINES];
@@ -98,7 +97,6 @@ void store_close(struct store *s); /* NULL is fine */
 
 /* Opens libhdf5, which the program does without until then. NULL, or why it cannot be opened. */
 const char *store_hdf5(void);
-
 /* By name, NULL: the first. ERR_INPUT lists the names. */
 enum err store_find(struct store *s, const char *name, struct store_array **out);
 /* Fills a->chunks where it is not yet there: reads indices (HDF5's trees, shards' tables). */

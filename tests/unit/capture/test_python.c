@@ -110,10 +110,11 @@ static struct capture_thread writer;
 static uint8_t scratch[FRAME_SCRATCH];
 static uint64_t pair[2 * FRAME_ROOM];
 static struct deep deep;
+static struct frame_outer outer;
 
 static size_t read_frames(pid_t tid, uint32_t *flags)
 {
-    struct frame_view v = {.tid = tid, .scratch = scratch, .deep = &deep};
+    struct frame_view v = {.tid = tid, .scratch = scratch, .deep = &deep, .outer = &outer};
     *flags = 0;
     return python_frames(&writer, &v, pair, flags);
 }
