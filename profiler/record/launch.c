@@ -25,7 +25,9 @@
 /* After the program ends its helpers (multiprocessing's resource tracker, a pool) get this long. */
 #define LINGER_MS 1000
 
-static const int forwarded[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+enum { CONTROL = 4 }; /* signals that end the analysis too */
+static const int forwarded[] = {SIGINT,  SIGQUIT,   SIGTERM, SIGHUP, SIGUSR1, SIGUSR2,
+                                SIGALRM, SIGVTALRM, SIGPROF, SIGIO,  SIGPWR};
 #define FORWARDED (int)(sizeof forwarded / sizeof *forwarded)
 
 static volatile pid_t program;
@@ -52,6 +54,15 @@ static int came_to_group(int number, int wait_ms)
     return 1;
 }
 
+/* An orphan of the program, whose parent is this process (PR_SET_CHILD_SUBREAPER). What it sends to
+ * its parent goes to init in a bare run, which ignores it. */
+static int is_orphan(pid_t sender)
+{
+    siginfo_t unused;
+    return sender > 0 && sender != program &&
+           waitid(P_PID, (id_t)sender, &unused, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
 /* What came to the whole group, from the terminal (si_code > 0) or from a process, reached the
  * program too, while it is in this group. What came to this process alone is meant for it, as is
  * what a process sent to a group that the program has left. */
@@ -59,7 +70,9 @@ static void forward(int number, siginfo_t *info, void *context)
 {
     (void)context;
     int saved = errno, terminal = info->si_code > 0;
-    if (program > 0 && (terminal || info->si_pid != program)) {
+    if (number == SIGALRM && terminal) /* set_alarm's, which ends a wait */
+        return;
+    if (program > 0 && (terminal || (info->si_pid != program && !is_orphan(info->si_pid)))) {
         int to_group = came_to_group(number, terminal ? 0 : GROUP_MS);
         if (!witness_is_there() && terminal)
             to_group = 1;
@@ -87,16 +100,20 @@ static void signals_take(struct launch_signals *s)
         sigaddset(&set, forwarded[i]);
     sigprocmask(SIG_BLOCK, &set, &s->mask);
     for (int i = 0; i < FORWARDED; i++) {
-        struct sigaction action = {.sa_sigaction = forward, .sa_flags = SA_SIGINFO | SA_RESTART};
+        const int restart = forwarded[i] == SIGALRM ? 0 : SA_RESTART;
+        struct sigaction action = {.sa_sigaction = forward, .sa_flags = SA_SIGINFO | restart};
         sigfillset(&action.sa_mask);
         sigaction(forwarded[i], &action, &s->old[i]);
     }
 }
 
+/* Signals after the first four are left to forward(), which does nothing without a program: orphans
+ * may outlive it. */
 static void signals_give_back(const struct launch_signals *s)
 {
     for (int i = 0; i < FORWARDED; i++)
-        sigaction(forwarded[i], &s->old[i], NULL);
+        if (i < CONTROL || s->old[i].sa_handler == SIG_IGN)
+            sigaction(forwarded[i], &s->old[i], NULL);
     sigprocmask(SIG_SETMASK, &s->mask, NULL);
 }
 
@@ -201,11 +218,6 @@ static void add_account(struct record_end *out, const struct rusage *use)
 
 #define TICK_US 100000 /* the library looks at the clock 20 times a second */
 
-static void nothing(int number)
-{
-    (void)number;
-}
-
 /* SIGALRM ends the waiting below, again and again: one that comes just before it is not missed. */
 static void set_alarm(double seconds)
 {
@@ -215,7 +227,6 @@ static void set_alarm(double seconds)
         t.it_value.tv_sec = (time_t)seconds;
         t.it_value.tv_usec = (suseconds_t)(1e6 * (seconds - (double)(time_t)seconds)) + 1;
     }
-    sigaction(SIGALRM, &(struct sigaction){.sa_handler = seconds > 0 ? nothing : SIG_DFL}, NULL);
     setitimer(ITIMER_REAL, &t, NULL);
 }
 

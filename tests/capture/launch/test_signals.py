@@ -21,19 +21,20 @@ static volatile int counts[65], any;
 static void count(int n) { counts[n]++; any = 1; }
 int main(int argc, char **argv)
 {
-    int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT};
-    for (int i = 0; i < 6; i++) signal(numbers[i], count);
+    int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR};
+    for (int i = 0; i < 11; i++) signal(numbers[i], count);
     if (argc > 2) setsid();
     FILE *out = fopen(argv[1], "w");
     if (write(1, "ready\\n", 6) != 6) return 1;
     for (int i = 0; i < 30000 && !any; i++) poll(NULL, 0, 10);
     for (int i = 0; i < 20; i++) poll(NULL, 0, 10); /* whatever comes late */
-    for (int i = 0; i < 6; i++) fprintf(out, "%d ", counts[numbers[i]]);
+    for (int i = 0; i < 11; i++) fprintf(out, "%d ", counts[numbers[i]]);
     fclose(out);
     return 7;
 }
 """
-NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGQUIT)
+NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGQUIT,
+           signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF, signal.SIGIO, signal.SIGPWR)
 
 SERVER = """import http.server, sys
 server = http.server.HTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
@@ -71,7 +72,7 @@ def counted(check, said, number, wanted, what):
 def each_comes_once(check, folder):
     """Sent to the process, as supervisors do, and to its group."""
     program, said = compiled(folder, "counts", COUNTS), folder / "said"
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGALRM, signal.SIGPROF):
         for what, send in (("process", os.kill), ("group", os.killpg)):
             for _ in range(REPEATS):
                 p, ready = begin(recorded(folder, program, said))
@@ -80,6 +81,39 @@ def each_comes_once(check, folder):
                 p.communicate(timeout=300)
                 check.that(p.returncode == 7, f"{number.name} to the {what}: exit {p.returncode}")
                 counted(check, said, number, 1, f"to the {what}")
+
+
+ORPHAN = """
+import os, signal, sys, time
+count = []
+for number in map(int, sys.argv[1:]):
+    signal.signal(number, lambda *_: count.append(1))
+read, write = os.pipe()
+if os.fork() == 0:
+    middle = os.getpid()
+    if os.fork() == 0:
+        while os.getppid() == middle:
+            time.sleep(0.01)
+        for number in map(int, sys.argv[1:]):
+            if os.getppid() != 1:
+                signal.signal(number, signal.SIG_IGN)
+                os.kill(os.getppid(), number)
+                time.sleep(0.1)
+        os._exit(0)
+    os._exit(0)
+os.wait()
+os.close(write)
+os.read(read, 1)  # until the orphan has ended
+print(len(count), flush=True)
+os._exit(7)
+"""
+
+
+def an_orphan_signals_its_parent(check, folder):
+    """Which is the launcher while it records: nobody in a bare run gets such a signal."""
+    numbers = [signal.SIGALRM, signal.SIGTERM, signal.SIGUSR1, signal.SIGPROF, signal.SIGIO]
+    done = subprocess.run(list(map(str, recorded(folder, sys.executable, "-c", ORPHAN, *map(int, numbers)))), capture_output=True, timeout=300)
+    check.that((done.returncode, done.stdout) == (7, b"0\n"), f"{done}")
 
 
 def several_in_turn_come_each(check, folder):
@@ -117,7 +151,7 @@ def timeout_ends_a_server(check, folder):
                     break
             check.that(end == (0, b"closed\n"), f"{words[0]}: {end}")
     said, program = folder / "said", compiled(folder, "counts", COUNTS)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGALRM, signal.SIGPROF):
         for _ in range(REPEATS):
             for last in (False, False, True):  # as above
                 code, _ = by_timeout(number, *recorded(folder, program, said))
@@ -214,5 +248,5 @@ def nobody_else_is_seen(check, folder):
 
 
 need_library()
-main(each_comes_once, several_in_turn_come_each, timeout_ends_a_server, a_supervisor_ends_a_server, what_left_the_group_is_reached,
+main(each_comes_once, an_orphan_signals_its_parent, several_in_turn_come_each, timeout_ends_a_server, a_supervisor_ends_a_server, what_left_the_group_is_reached,
      a_terminals_come_once, nobody_else_is_seen)
