@@ -47,9 +47,11 @@ static double jump(const double *part)
 }
 
 /* Whether the calls of a kind of row have places in a file. */
+/* A row of many files has none: an offset is a byte of each of them. */
 static int has_places(const struct io_row *row)
 {
-    return row->kind == TRACE_TO_FILE || row->kind == TRACE_TO_MEMORY;
+    return (row->kind == TRACE_TO_FILE || row->kind == TRACE_TO_MEMORY) &&
+           !(row->flags & TRACE_IO_MANY);
 }
 
 static void places_in_file(const double *cell, double bytes, struct model_io_calls *out)
