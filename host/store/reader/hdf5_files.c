@@ -25,6 +25,46 @@ enum err hdf5_array_make(struct store *s, int file, hid_t id, const char *name, 
     return ((struct hdf5_reader *)s->reader)->array(s, file, id, name, depth, out);
 }
 
+struct file_state { /* of `bytes` */
+    struct store *store;
+    int32_t object;
+};
+
+static enum err file_read(void *state, int64_t at, void *to, size_t n)
+{
+    const struct file_state *f = state;
+    return store_object_read(f->store, f->object, at, to, n);
+}
+
+static enum err file_bytes(struct store *s, struct hdf5_file *f)
+{
+    struct file_state *state = arena_take(s->arena, sizeof *state);
+    FAIL_IF(!state, ERR_MEMORY, "%s: no memory left", f->name);
+    *state = (struct file_state){s, f->object};
+    f->bytes = (struct h5_bytes){.read = file_read, .state = state};
+    const enum err e = h5_bytes_sizes(&f->bytes);
+    return e ? err_prefix(e, "%s", f->name) : ERR_OK;
+}
+
+enum err hdf5_object_open(struct store *s, int file, hid_t group, const char *name,
+                          const H5L_info_t *link, hid_t *id)
+{
+#if H5_VERSION_GE(1, 12, 0)
+    uint64_t address = 0;
+    for (int i = 7; i >= 0; i--)
+        address = address << 8 | link->u.token.__data[i];
+#else
+    const uint64_t address = link->u.address;
+#endif
+    *id = -1;
+    const enum err e = h5_object_check(&hdf5_file(s, file)->bytes, address);
+    if (e)
+        return err_prefix(e, "its header is damaged");
+    *id = H5Oopen(group, name, H5P_DEFAULT);
+    FAIL_IF(*id < 0, ERR_INPUT, "cannot be opened: damaged, or made for a newer HDF5");
+    return ERR_OK;
+}
+
 static enum err file_open_id(struct store *s, struct hdf5_file *f)
 {
     hsize_t userblock = 0;
@@ -65,6 +105,11 @@ static enum err file_add(struct store *s, int32_t object, int *file)
             return r->files[i].id < 0 ? file_open_id(s, &r->files[i]) : ERR_OK;
         }
     TRY(file_open_id(s, f));
+    const enum err e = file_bytes(s, f);
+    if (e) {
+        H5Fclose(f->id);
+        return e;
+    }
     *file = r->count++;
     return ERR_OK;
 }

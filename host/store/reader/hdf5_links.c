@@ -88,13 +88,14 @@ static enum err resolve(struct store *s, int file, const char *path, int hops,
             H5Oclose(here);
             return e;
         }
-        const hid_t next = H5Oopen(here, name, H5P_DEFAULT);
+        hid_t next;
+        e = hdf5_object_open(s, file, here, name, &link, &next);
         H5Oclose(here);
         here = next;
         const size_t used = strlen(at);
         snprintf(at + used, sizeof out->path - used, "%s%s", *at ? "/" : "", name);
-        FAIL_IF(here < 0, ERR_INPUT, "%s: %s cannot be opened: damaged, or made for a newer HDF5",
-                of, at);
+        if (e)
+            return err_prefix(e, "%s: %s", of, at);
     }
 }
 
@@ -230,10 +231,11 @@ static enum err link_found(const struct hdf5_level *l, hid_t group, const char *
             (int)sizeof place.path)
         return hdf5_unreadable(w->s, 1, l->path, "holds names of more than %d bytes", PATH_BYTES);
     if (link->type == H5L_TYPE_HARD) {
-        place.id = H5Oopen(group, name, H5P_DEFAULT);
-        return place.id < 0 ? hdf5_unreadable(w->s, 1, path,
-                                              "cannot be opened: damaged, or made for a newer HDF5")
-                            : object_found(w, &place, path, l->class, l->how, l);
+        const enum err e = hdf5_object_open(w->s, l->file, group, name, link, &place.id);
+        if (e && e != ERR_INPUT)
+            return e;
+        return e ? hdf5_unreadable(w->s, 1, path, "%s", err_text())
+                 : object_found(w, &place, path, l->class, l->how, l);
     }
     const char *how = link_text(w->s, group, name, link);
     if (!w->is_late) {

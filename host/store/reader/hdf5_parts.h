@@ -3,6 +3,7 @@
 #define TP_STORE_READER_HDF5_PARTS_H
 
 #include "host/store/format/h5.h"
+#include "host/store/h5/object.h"
 #include "host/store/manifest/manifest.h"
 
 #define HDF5_DEPTH 64 /* groups in groups, and links in a row */
@@ -12,7 +13,8 @@ struct hdf5_file {
     int32_t object;
     hid_t id; /* -1: closed */
     uint64_t device, node;
-    int used; /* arrays have datasets of it */
+    int used;              /* arrays have datasets of it */
+    struct h5_bytes bytes; /* for what is checked before libhdf5 sees it */
 };
 
 /* Makes an array of a dataset, which it takes over. NULL: it is noted as unreadable. Arrays of
@@ -57,6 +59,10 @@ enum err hdf5_file_named(struct store *s, int from, const char *name, int *file)
 void hdf5_files_close(struct store *s);
 /* Closes those that no array needs, once many are open. */
 void hdf5_files_trim(struct store *s);
+
+/* Opens the object of a hard link once its header is checked. */
+enum err hdf5_object_open(struct store *s, int file, hid_t group, const char *name,
+                          const H5L_info_t *link, hid_t *id);
 
 int hdf5_key_of(int file, hid_t object, struct hdf5_key *out); /* 0: it failed */
 

@@ -7,10 +7,8 @@
 
 #include "host/store/reader/hdf5_parts.h"
 
-#define REFERENCE   16 /* bytes: length (4), address of the collection (8), index (4) */
-#define TEXT_MOST   1024
-#define HEAP_HEADER 16
-#define HEAP_MOST   ((uint64_t)1 << 30)
+#define REFERENCE 16 /* bytes: length (4), address of the collection (8), index (4) */
+#define TEXT_MOST 1024
 
 static uint64_t number(const unsigned char *b, int bytes)
 {
@@ -18,37 +16,6 @@ static uint64_t number(const unsigned char *b, int bytes)
     for (int i = bytes - 1; i >= 0; i--)
         v = v << 8 | b[i];
     return v;
-}
-
-/* Finds object `index` of a collection. */
-static enum err heap_find(struct store *s, const struct hdf5_file *f, uint64_t at, uint64_t index,
-                          uint64_t length, int64_t *place)
-{
-    unsigned char head[HEAP_HEADER];
-    FAIL_IF(at > INT64_MAX / 2, ERR_INPUT, "its text lies beyond the file");
-    TRY(store_object_read(s, f->object, (int64_t)at, head, sizeof head));
-    const uint64_t bytes = number(head + 8, 8);
-    FAIL_IF(memcmp(head, "GCOL\1", 5) != 0, ERR_INPUT,
-            "its text refers to byte %" PRIu64 ", where no heap is", at);
-    FAIL_IF(bytes < 2 * HEAP_HEADER || bytes > HEAP_MOST, ERR_INPUT,
-            "the heap of its text claims %" PRIu64 " bytes", bytes);
-    for (uint64_t i = HEAP_HEADER; i + HEAP_HEADER <= bytes;) {
-        TRY(store_object_read(s, f->object, (int64_t)(at + i), head, sizeof head));
-        const uint64_t name = number(head, 2), size = number(head + 8, 8);
-        if (!name) /* the rest is free */
-            break;
-        FAIL_IF(size > bytes - i - HEAP_HEADER, ERR_INPUT,
-                "object %" PRIu64 " of the heap of its text claims %" PRIu64 " bytes", name, size);
-        if (name == index) {
-            FAIL_IF(length > size, ERR_INPUT,
-                    "its text claims %" PRIu64 " bytes of an object of %" PRIu64, length, size);
-            *place = (int64_t)(at + i + HEAP_HEADER);
-            return ERR_OK;
-        }
-        i += HEAP_HEADER + (size + 7) / 8 * 8;
-    }
-    return FAIL(ERR_INPUT, "its text is object %" PRIu64 " of a heap that has none of this number",
-                index);
 }
 
 static enum err text_variable(struct store *s, const struct hdf5_file *f, hid_t attribute,
@@ -61,9 +28,14 @@ static enum err text_variable(struct store *s, const struct hdf5_file *f, hid_t 
     FAIL_IF(raw < 0 || H5Aread(attribute, raw, reference) < 0, ERR_INPUT,
             "its text cannot be read");
     const uint64_t length = number(reference, 4), at = number(reference + 4, 8);
+    uint64_t bytes = 0;
     if (!length || !at || at == UINT64_MAX) /* an empty one lies nowhere */
         return ERR_OK;
-    TRY(heap_find(s, f, at, number(reference + 12, 4), length, &place));
+    const enum err e = h5_heap_find(&f->bytes, at, number(reference + 12, 4), 0, &place, &bytes);
+    if (e)
+        return err_prefix(e, "its text");
+    FAIL_IF(length > bytes, ERR_INPUT, "its text claims %" PRIu64 " bytes of an object of %" PRIu64,
+            length, bytes);
     const size_t n = length < TEXT_MOST ? (size_t)length : TEXT_MOST - 1;
     TRY(store_object_read(s, f->object, place, text, n));
     text[n] = 0;
