@@ -14,9 +14,10 @@
 #include "host/store/reader/reader.h"
 #include "host/store/reader/zarr.h"
 
-#define TEXT_MOST   ((size_t)16 << 20)
-#define ARRAYS_MOST 4096
-#define DEPTH_MOST  6
+#define TEXT_MOST    ((size_t)16 << 20)
+#define ARRAYS_MOST  4096
+#define DEPTH_MOST   6
+#define FOLDERS_MOST 65536
 
 static enum err parse_key(struct store *s, const struct zarr_keys *keys, const char *prefix,
                           const char *name, cJSON **out)
@@ -240,14 +241,51 @@ static enum err remote_arrays(struct store *s, const struct zarr_keys *keys)
     return e ? e : zarr_multiscales(s, keys, "");
 }
 
+struct zarr_folder { /* that is being read, and those that hold it */
+    uint64_t device, node;
+    const struct zarr_folder *above;
+    int depth, *count; /* of all folders that were read */
+};
+
+/* A symbolic link may lead to a folder above it. */
+static int is_inside_itself(const struct zarr_folder *f)
+{
+    for (const struct zarr_folder *above = f->above; above; above = above->above)
+        if (above->device == f->device && above->node == f->node)
+            return 1;
+    return 0;
+}
+
+static enum err walk(struct store *s, const struct zarr_keys *keys, const char *prefix,
+                     const struct zarr_folder *f);
+
+static enum err walk_below(struct store *s, const struct zarr_keys *keys, const char *prefix,
+                           const char *name, const struct zarr_folder *above)
+{
+    char below[4096], path[8192];
+    struct stat st;
+    if (snprintf(below, sizeof below, "%s%s/", prefix, name) >= (int)sizeof below - 512)
+        return ERR_OK;
+    snprintf(path, sizeof path, "%s/%s", (const char *)keys->state, below);
+    if (s->arrays_count == ARRAYS_MOST || stat(path, &st) || !S_ISDIR(st.st_mode))
+        return ERR_OK;
+    const struct zarr_folder f = {st.st_dev, st.st_ino, above, above->depth + 1, above->count};
+    if (is_inside_itself(&f) || *f.count > FOLDERS_MOST)
+        return ERR_OK;
+    if (++*f.count > FOLDERS_MOST)
+        return store_note_add(s, "unreadable", "only the first %d folders are read", FOLDERS_MOST);
+    return walk(s, keys, below, &f);
+}
+
 /* Arrays below a group, in the order of their names. */
-static enum err walk(struct store *s, const struct zarr_keys *keys, const char *prefix, int depth)
+static enum err walk(struct store *s, const struct zarr_keys *keys, const char *prefix,
+                     const struct zarr_folder *f)
 {
     char path[8192];
     struct dirent **names;
     int found;
     TRY(zarr_add(s, keys, prefix, &found));
-    if (found || depth == DEPTH_MOST)
+    if (found || f->depth == DEPTH_MOST)
         return ERR_OK;
     if (s->remote)
         return remote_arrays(s, keys);
@@ -255,11 +293,8 @@ static enum err walk(struct store *s, const struct zarr_keys *keys, const char *
     const int n = scandir(path, &names, is_name, versionsort);
     enum err e = ERR_OK;
     for (int i = 0; i < n; i++) {
-        char below[4096];
-        const int fits = snprintf(below, sizeof below, "%s%s/", prefix, names[i]->d_name) <
-                         (int)sizeof below - 512;
-        if (!e && fits && s->arrays_count < ARRAYS_MOST)
-            e = walk(s, keys, below, depth + 1);
+        if (!e)
+            e = walk_below(s, keys, prefix, names[i]->d_name, f);
         free(names[i]);
     }
     if (n >= 0)
@@ -275,7 +310,12 @@ static enum err open_zarr(const struct reader_file *f, struct store **out)
     enum err e = keys ? ERR_OK : FAIL(ERR_MEMORY, "%s: no memory left", f->path);
     if (keys) {
         *keys = (struct zarr_keys){(void *)(uintptr_t)s->name, folder_text, folder_place};
-        e = walk(s, keys, "", 0);
+        struct stat st = {0};
+        int count = 0;
+        if (!s->remote)
+            stat(s->name, &st);
+        const struct zarr_folder root = {st.st_dev, st.st_ino, NULL, 0, &count};
+        e = walk(s, keys, "", &root);
     }
     if (e) {
         store_close(s);

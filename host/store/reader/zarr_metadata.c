@@ -117,6 +117,12 @@ static int codec_of(const char *name, enum codec *out)
     return 0;
 }
 
+/* Codecs without settings may be plain names. */
+static const char *codec_name_of(const cJSON *c)
+{
+    return cJSON_IsString(c) ? c->valuestring : text_of(c, "name");
+}
+
 static enum err refuse(struct store *s, const struct store_array *a, const char *codec)
 {
     return FAIL(ERR_UNSUPPORTED,
@@ -212,13 +218,17 @@ static enum err set_shards(struct store *s, struct store_array *a, const cJSON *
                 "%s: %s: the size of its shards is not a multiple of its chunks", s->name, a->name);
     z->index_first = !strcmp(text_of(settings, "index_location"), "start");
     cJSON_ArrayForEach (c, cJSON_GetObjectItemCaseSensitive(settings, "index_codecs")) {
-        const char *name = text_of(c, "name");
+        const char *name = codec_name_of(c);
         if (!strcmp(name, "crc32c"))
             z->index_sum = 1;
         else if (strcmp(name, "bytes") ||
                  !strcmp(text_of(cJSON_GetObjectItemCaseSensitive(c, "configuration"), "endian"),
                          "big"))
-            return refuse(s, a, "index_codecs");
+            return FAIL(
+                ERR_UNSUPPORTED,
+                "%s: %s has the codec \"%.60s\"%s in the index of its shards; little-endian "
+                "\"bytes\" and \"crc32c\" are read",
+                s->name, a->name, name, strcmp(name, "bytes") ? "" : " (big-endian)");
     }
     return set_codecs(s, a, cJSON_GetObjectItemCaseSensitive(settings, "codecs"), 1);
 }
@@ -229,7 +239,7 @@ static enum err set_codecs(struct store *s, struct store_array *a, const cJSON *
     struct codec_pipeline encode = {0};
     int shards = 0;
     cJSON_ArrayForEach (c, list) {
-        const char *name = cJSON_IsString(c) ? c->valuestring : text_of(c, "name");
+        const char *name = codec_name_of(c);
         const cJSON *settings = cJSON_GetObjectItemCaseSensitive(c, "configuration");
         enum codec codec;
         if (!strcmp(name, "transpose")) {

@@ -136,6 +136,74 @@ static void test_shards(void **state)
     check_read(ERR_INPUT, "a shard of a has too many chunks");
 }
 
+/* Codecs by their plain names, and those that an index cannot have. */
+static void test_index_codecs(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *codecs, *why;
+    } rows[] = {
+        {"\"bytes\"", NULL},
+        {"{\"name\": \"bytes\"}", NULL},
+        {"\"bytes\", \"gzip\"", "the codec \"gzip\" in the index of its shards"},
+        {"{\"name\": \"bytes\", \"configuration\": {\"endian\": \"big\"}}",
+         "the codec \"bytes\" (big-endian) in the index"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct store *s;
+        char text[2048];
+        snprintf(text, sizeof text,
+                 "{\"refs\": {\"a/zarr.json\": {\"zarr_format\": 3, \"node_type\": \"array\", "
+                 "\"shape\": [4, 4], \"data_type\": \"uint8\", \"chunk_grid\": {\"name\": "
+                 "\"regular\", \"configuration\": {\"chunk_shape\": [4, 4]}}, "
+                 "\"chunk_key_encoding\": {\"name\": \"default\"}, \"fill_value\": 0, \"codecs\": "
+                 "[{\"name\": \"sharding_indexed\", \"configuration\": {\"chunk_shape\": [2, 2], "
+                 "\"codecs\": [\"bytes\"], \"index_codecs\": [%s]}}]}}}",
+                 rows[i].codecs);
+        write_file(text, strlen(text));
+        if (rows[i].why) {
+            assert_error(store_open(path, &s), ERR_INPUT, rows[i].why);
+            continue;
+        }
+        assert_ok(store_open(path, &s));
+        store_close(s);
+    }
+}
+
+/* Twenty symbolic links of a group to itself: 20^6 folders were read. */
+static void test_loops(void **state)
+{
+    (void)state;
+    char name[256];
+    struct store *s;
+    snprintf(name, sizeof name, "%s/a", folder);
+    assert_int_equal(mkdir(name, 0700), 0);
+    for (int i = -2; i < 20; i++) {
+        snprintf(name, sizeof name,
+                 i == -2   ? "%s/.zgroup"
+                 : i == -1 ? "%s/a/.zarray"
+                           : "%s/link%d",
+                 folder, i);
+        if (i >= 0) {
+            assert_int_equal(symlink(i % 2 ? "." : folder, name), 0);
+            continue;
+        }
+        FILE *f = fopen(name, "w");
+        fprintf(f, "{\"zarr_format\": 2");
+        if (i == -1)
+            fprintf(f, ", \"shape\": [4], \"chunks\": [4], \"dtype\": \"|u1\", \"compressor\": "
+                       "null, \"fill_value\": 0, \"order\": \"C\", \"filters\": null");
+        fprintf(f, "}");
+        fclose(f);
+    }
+    assert_ok(store_open(folder, &s));
+    assert_int_equal(s->arrays_count, 1);
+    assert_string_equal(s->arrays[0]->name, "a");
+    store_close(s);
+    snprintf(name, sizeof name, "cd %s && rm -r .zgroup a link*", folder);
+    assert_int_equal(system(name), 0);
+}
+
 static void test_headers(void **state)
 {
     (void)state;
@@ -168,6 +236,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_bombs, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_damage, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_shards, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_index_codecs, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_loops, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_headers, make_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
