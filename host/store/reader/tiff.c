@@ -8,6 +8,7 @@
 #include "host/store/reader/tiff_page.h"
 
 #define LAYOUTS_MOST 64
+#define OME_MOST     ((int64_t)64 << 20)
 
 static int knows(const struct reader_file *f)
 {
@@ -23,6 +24,43 @@ static int64_t imagej_images(struct store *s, const struct tiff_pages *pages)
     tiff_text(s, p, &p->description, text, sizeof text);
     const char *n = strncmp(text, "ImageJ", 6) ? NULL : strstr(text, "images=");
     return n ? strtol(n + 7, NULL, 10) : 1;
+}
+
+/* An attribute of an element of XML: SizeZ="6". 1 where it is not there. */
+static int64_t ome_size(const char *element, const char *end, const char *name)
+{
+    const char *at = strstr(element, name);
+    const int64_t n = at && at < end ? strtoll(at + strlen(name), NULL, 10) : 1;
+    return n < 1 || n > INT32_MAX ? 1 : n;
+}
+
+/* OME-XML names the planes of each image; samples of a pixel are channels of one plane. 1: it does
+ * not, or some lie in other files. */
+static enum err ome_images(struct store *s, const struct tiff_pages *pages, int64_t *out)
+{
+    const struct tiff_page *p = &pages->items[0];
+    const size_t room = p->description.count < OME_MOST ? (size_t)p->description.count + 1 : 1;
+    char *text = malloc(room);
+    FAIL_IF(!text, ERR_MEMORY, "%s: no memory left for its description", s->name);
+    tiff_text(s, p, &p->description, text, room);
+    *out = 0;
+    const int all_here = strstr(text, "<OME") && !strstr(text, "FileName=");
+    for (const char *at = all_here ? strstr(text, "Pixels ") : NULL; at;
+         at = strstr(at + 1, "Pixels ")) {
+        const char *end = at + strcspn(at, ">");
+        const int64_t c = ome_size(at, end, "SizeC=\""), z = ome_size(at, end, "SizeZ=\""),
+                      t = ome_size(at, end, "SizeT=\"");
+        int64_t planes = c % p->samples ? c : c / p->samples;
+        if (__builtin_mul_overflow(planes, z, &planes) ||
+            __builtin_mul_overflow(planes, t, &planes) ||
+            __builtin_add_overflow(*out, planes, out)) {
+            *out = INT64_MAX;
+            break;
+        }
+    }
+    *out = *out < 1 ? 1 : *out;
+    free(text);
+    return ERR_OK;
 }
 
 /* Pages of one layout. */
@@ -136,7 +174,14 @@ static enum err add_all(struct store *s, const struct tiff_pages *pages)
 {
     const int64_t images = imagej_images(s, pages);
     const struct tiff_page *p = &pages->items[0];
+    int64_t planes = 1;
     TRY(add_notes(s, p));
+    TRY(ome_images(s, pages, &planes));
+    FAIL_IF(
+        planes > pages->main, ERR_INPUT,
+        "%s: its OME-XML names %lld planes, and %lld pages are found: a directory is damaged, or "
+        "the file is incomplete. If the others were never made, remove the text: tiffset -u 270",
+        s->name, (long long)planes, (long long)pages->main);
     /* Stacks above 4 GiB have one directory, and images one after the other. */
     if (images > 1 && pages->main == 1 && p->compression == 1)
         return tiff_array_imagej(s, p, images);

@@ -143,6 +143,36 @@ def damaged_pages(check, folder):
     refuses(check, t.save(folder / "x.tif"), ("6 images", "3 pages"), "a chain that ends early")
 
 
+def planes_of_ome(check, folder):
+    """OME-XML names how many planes there are, in all images of a file; samples of a pixel are channels of one plane."""
+    x = stack()
+    one = '<OME><Image><Pixels DimensionOrder="XYCZT" SizeC="{}" SizeT="{}" SizeX="12" SizeY="17" SizeZ="{}"><TiffData{}/></Pixels></Image>'
+
+    def of_text(text, cut, samples=1):
+        t = Tiff()
+        for p in x:
+            t.page(p if samples == 1 else np.repeat(p.astype("u1"), 3, 1), **({"t270": (2, text.encode() + b"\0")} if not t.entries else {}),
+                   **({"t277": (3, [3]), "t256": (3, [12])} if samples == 3 else {}))
+        if cut:
+            struct.pack_into("<I", t.data, t.entries[2][339] + 12, 0)
+        return t.save(folder / "x.tif")
+
+    for sizes in ((1, 1, 6), (6, 1, 1), (2, 3, 1)):
+        text = one.format(*sizes, "") + "</OME>"
+        reads(check, of_text(text, False), x, f"whole, of {sizes} planes")
+        refuses(check, of_text(text, True), ("6 planes", "3 pages", "tiffset -u 270"), f"cut, of {sizes} planes")
+    two = one.format(1, 2, 1, "") + one.format(1, 1, 4, "")[5:] + "</OME>"
+    reads(check, of_text(two, False), x, "two images")
+    refuses(check, of_text(two, True), ("6 planes", "3 pages"), "two images, cut")
+    colours = one.format(3, 1, 6, "") + "</OME>"
+    done = tomoprof("info", "--json", of_text(colours, False, 3))
+    check.that(done.returncode == 0 and json.loads(done.stdout)["arrays"]["data"]["shape"] == [6, 17, 12, 3], f"planes of colours: {done.stderr}")
+    refuses(check, of_text(colours, True, 3), ("6 planes", "3 pages"), "planes of colours, cut")
+    others = one.format(1, 1, 60, ' FirstZ="6"><UUID FileName="other.tif">urn:uuid:1</UUID></TiffData><TiffData') + "</OME>"
+    reads(check, of_text(others, False), x, "planes of other files")
+    reads(check, of_text(one.format(0, "x", 99999999999999999999, "") + "</OME>", False), x, "sizes that are none")
+
+
 def largest_array(check, folder):
     """Thumbnails before the stack, after it and below it; a stack below its thumbnail."""
     x, small = stack(20, shape=(34, 32)), stack(1, "u1", (8, 8))[0]
@@ -249,4 +279,4 @@ def refused_with_a_sentence(check, folder):
 
 
 if __name__ == "__main__":
-    main(types_of_needed_tags, types_of_other_tags, damaged_pages, largest_array, numbered_files, jpeg_tables, refused_with_a_sentence)
+    main(types_of_needed_tags, types_of_other_tags, damaged_pages, planes_of_ome, largest_array, numbered_files, jpeg_tables, refused_with_a_sentence)
