@@ -9,12 +9,15 @@
 #include "host/base/file.h"
 #include "tests/fuzz/fuzz.h"
 
+#ifndef TP_FUZZ_SHARE
+#define TP_FUZZ_SHARE 1 /* of slow harnesses: a part of the runs */
+#endif
 #ifdef __SANITIZE_ADDRESS__ /* several times as slow */
-#define FLIPS 500
-#define CUTS  1024
+#define FLIPS (500 / TP_FUZZ_SHARE)
+#define CUTS  (1024 / TP_FUZZ_SHARE)
 #else
-#define FLIPS 2000 /* copies with 1 to 8 bits flipped, per file */
-#define CUTS  4096 /* beginnings, per file: all of small ones */
+#define FLIPS (2000 / TP_FUZZ_SHARE) /* copies with 1 to 8 bits flipped, per file */
+#define CUTS  (4096 / TP_FUZZ_SHARE) /* beginnings, per file: all of small ones */
 #endif
 #define SMALL_BYTES 65536
 

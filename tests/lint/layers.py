@@ -39,7 +39,7 @@ INSIDE = {
     "host/cpu": ["common", "parallel", "cone", "projection", "vcd", "filter", "fourier", "prepare", "median", "volume"],
     "cuda": ["common", "parallel", "cone", "projection", "vcd", "filter", "fourier", "prepare", "median", "volume"],
     "host/recon": ["common", "slabs", "center"],
-    "host/store": ["codec", "fetch", "format", "manifest", "reader", "engine", "writer", "exchange"],
+    "host/store": ["codec", "fetch", "format", "h5", "manifest", "reader", "engine", "writer", "exchange"],
     "host/suite": ["statistics", "catalogue", "run", "bench"],
     "host/cli": ["common", "reference", "doctor", "runs", "storage", "results", "commands"],
     "profiler/capture": ["raw", "core/unwind", "core", "recorders/python", "recorders/locks", "recorders/heap", "recorders/wait", "recorders/cpu",

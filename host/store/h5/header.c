@@ -15,14 +15,14 @@
 enum { SPACE = 1, TYPE = 3, OLD_FILL = 4, FILL = 5, LAYOUT = 8, FILTERS = 11, ATTRIBUTE = 12 };
 #define CONTINUATION 16
 
-struct piece {
+struct header_piece {
     uint64_t at, bytes;
 };
 
 struct header {
     const struct h5_bytes *b;
     int version, flags, depth;
-    struct piece *pieces;
+    struct header_piece *pieces;
     size_t count, room;
     struct h5_type type; /* class -1: none, or not known */
     int rank;            /* -1: none */
@@ -230,7 +230,7 @@ static enum err message_check(struct header *h, int kind, int flags, struct h5_c
         FAIL_IF(c.is_short || h->count == PIECES_MOST, ERR_INPUT,
                 "more than %d pieces, or one that ends early", PIECES_MOST);
         TRY(array_room(&h->pieces, &h->room, h->count + 1, sizeof *h->pieces));
-        h->pieces[h->count++] = (struct piece){at, bytes};
+        h->pieces[h->count++] = (struct header_piece){at, bytes};
         return ERR_OK;
     }
     default:
@@ -257,7 +257,7 @@ static enum err messages_check(struct header *h, struct h5_cursor c)
 
 static enum err piece_check(struct header *h, size_t i)
 {
-    const struct piece p = h->pieces[i];
+    const struct header_piece p = h->pieces[i];
     const size_t before = h->version == 1 || !i ? 0 : 4, after = h->version == 1 ? 0 : 4;
     FAIL_IF(p.at > INT64_MAX / 2 || p.bytes > PIECE_MOST || p.bytes < before + after, ERR_INPUT,
             "a piece of %" PRIu64 " bytes at byte %" PRIu64, p.bytes, p.at);
@@ -277,12 +277,12 @@ static enum err header_first(struct header *h, uint64_t address)
     FAIL_IF(address > INT64_MAX / 2, ERR_INPUT, "an object at byte %" PRIu64, address);
     TRY(h->b->read(h->b->state, (int64_t)address, head, 16));
     struct h5_cursor c = {head, head + sizeof head, 0};
-    struct piece *first = &h->pieces[0];
+    struct header_piece *first = &h->pieces[0];
     h->count = 1;
     if (head[0] == 1) {
         h->version = 1;
         h5_skip(&c, 8);
-        *first = (struct piece){address + 16, h5_take(&c, 4)};
+        *first = (struct header_piece){address + 16, h5_take(&c, 4)};
         return ERR_OK;
     }
     FAIL_IF(memcmp(head, "OHDR\2", 5) != 0, ERR_INPUT, "byte %" PRIu64 ", where no object begins",

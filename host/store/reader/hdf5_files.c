@@ -9,7 +9,6 @@
 
 #include "host/base/arena.h"
 #include "host/store/reader/hdf5_parts.h"
-#include "host/store/reader/hdf5_remote.h"
 
 #define FILES_MOST 16384
 #define OPEN_MOST  32 /* files without arrays that stay open */

@@ -64,6 +64,10 @@ void hdf5_files_trim(struct store *s);
 enum err hdf5_object_open(struct store *s, int file, hid_t group, const char *name,
                           const H5L_info_t *link, hid_t *id);
 
+/* Opens a file behind a URL: libhdf5 reads its metadata through a driver of its virtual file layer.
+ * The store must live as long as the file. */
+enum err h5_open_remote(struct store *s, int32_t object, hid_t *file);
+
 int hdf5_key_of(int file, hid_t object, struct hdf5_key *out); /* 0: it failed */
 
 /* Reads a text attribute, cut to `room`: 1; 0: there is none; -1: it cannot be read, and out says

@@ -1,6 +1,6 @@
 /* A driver for libhdf5 that reads an object of a store. */
 #ifdef TP_HDF5
-#include "host/store/reader/hdf5_remote.h"
+#include "host/store/reader/hdf5_parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -111,6 +111,13 @@ enum err store_find(struct store *s, const char *name, struct store_array **out)
             *out = s->aliases[i].array;
             return ERR_OK;
         }
+    for (int i = 0; name && i < s->notes_count; i++) { /* it is there */
+        const struct store_note *note = &s->notes[i];
+        const size_t k = strlen(name);
+        FAIL_IF(!strcmp(note->name, "unreadable") && !strncmp(note->value, name, k) &&
+                    note->value[k] == ':',
+                ERR_INPUT, "%s: cannot read %s", s->name, note->value);
+    }
     for (int i = 0; i < s->arrays_count && n < (int)sizeof names - 100; i++)
         n += snprintf(names + n, sizeof names - (size_t)n, "%s%.80s", i ? ", " : "",
                       s->arrays[i]->name);
