@@ -41,8 +41,18 @@ static enum err file_bytes(struct store *s, struct hdf5_file *f)
     FAIL_IF(!state, ERR_MEMORY, "%s: no memory left", f->name);
     *state = (struct file_state){s, f->object};
     f->bytes = (struct h5_bytes){.read = file_read, .state = state};
-    const enum err e = h5_bytes_sizes(&f->bytes);
-    return e ? err_prefix(e, "%s", f->name) : ERR_OK;
+    enum err e = h5_bytes_sizes(&f->bytes);
+    const hid_t root = e ? -1 : H5Oopen(f->id, "/", H5P_DEFAULT);
+    struct hdf5_key key;
+    uint64_t address = 0;
+    if (root >= 0 && hdf5_key_of(0, root, &key)) {
+        for (int i = 7; i >= 0; i--)
+            address = address << 8 | key.token[i];
+        e = h5_object_check(&f->bytes, address);
+    }
+    if (root >= 0)
+        H5Oclose(root);
+    return e ? err_prefix(e, "%s: its root group is damaged", f->name) : ERR_OK;
 }
 
 enum err hdf5_object_open(struct store *s, int file, hid_t group, const char *name,
