@@ -16,7 +16,7 @@ struct thread_slot {
     void *(*start)(void *); /* pthread_create's, run by the trampoline */
     void *argument;
     int timer, timer_on; /* kernel's timer id */
-    struct sample_held held;
+    struct sample_phase phase;
     int blocked;                       /* the target believes that it blocks the sampler's signal */
     int given_up;                      /* and it now does: the target uses this signal itself */
     volatile uint32_t interrupts;      /* system calls that only the sampler's signal ended */

@@ -7,12 +7,12 @@
 
 struct thread_slot;
 
-/* A sample that the sampler holds back for a moment (recorders/cpu). */
-struct sample_held {
-    int timer, timer_on; /* kernel's timer id, of the moment */
-    int on, now;         /* now: the signal is that timer's */
-    uint64_t cpu, after; /* of the thread when it was due, and by how much it is late, ns */
-    struct trace_sample r;
+/* The sampler's timer of the wall clock, for samples between the ticks (recorders/cpu). */
+struct sample_phase {
+    int timer, timer_on;        /* kernel's timer id */
+    volatile int armed, paused; /* paused: the thread is in a call that may sleep */
+    int fired;                  /* the signal is this timer's */
+    uint64_t sleeps;            /* of the thread when it was set */
 };
 
 /* Bytes of a thread's scratch, for what is too large for the program's stack. */

@@ -16,6 +16,7 @@
 #include "profiler/capture/core/signals.h"
 #include "profiler/capture/hooks/hooks.h"
 #include "profiler/capture/raw/system.h"
+#include "profiler/capture/recorders/cpu/phase.h"
 #include "profiler/capture/recorders/io/io.h"
 
 static uint32_t interrupts(void)
@@ -74,9 +75,11 @@ static int64_t remaining(int64_t end)
         type(*real) parameters = (type(*) parameters)raw_next(&next, #name);                       \
         uint32_t before = interrupts();                                                            \
         type r;                                                                                    \
+        phase_pause();                                                                             \
         do                                                                                         \
             r = real arguments;                                                                    \
         while (r < 0 && again(errno, &before));                                                    \
+        phase_resume();                                                                            \
         return r;                                                                                  \
     }
 
@@ -96,9 +99,11 @@ REPEAT(int, semop, (int id, struct sembuf *ops, size_t n), (id, ops, n))
         uint32_t before = interrupts();                                                            \
         uint64_t begin = io_begin();                                                               \
         type r;                                                                                    \
+        phase_pause();                                                                             \
         do                                                                                         \
             r = real arguments;                                                                    \
         while (r < 0 && again(errno, &before));                                                    \
+        phase_resume();                                                                            \
         if (begin)                                                                                 \
             report;                                                                                \
         return r;                                                                                  \
@@ -140,9 +145,11 @@ REPEAT_IO(ssize_t, sendto,
         int64_t end = timeout > 0 ? deadline(timeout * 1000000ll) : INT64_MAX;                     \
         uint64_t begin = timeout ? io_begin() : 0;                                                 \
         int r;                                                                                     \
+        phase_pause();                                                                             \
         while ((r = real arguments) < 0 && again(errno, &before))                                  \
             if (end != INT64_MAX)                                                                  \
                 timeout = (int)((remaining(end) + 999999) / 1000000);                              \
+        phase_resume();                                                                            \
         if (begin && r > 0)                                                                        \
             io_polled(begin, one);                                                                 \
         return r;                                                                                  \
@@ -171,11 +178,13 @@ REPEAT_MS(epoll_pwait,
         uint64_t begin = io_begin();                                                               \
         struct timespec rest;                                                                      \
         int r;                                                                                     \
+        phase_pause();                                                                             \
         while ((r = real arguments) < 0 && again(errno, &before)) {                                \
             int64_t ns = end == INT64_MAX ? 0 : remaining(end);                                    \
             rest = (struct timespec){ns / NANO, ns % NANO};                                        \
             time = end == INT64_MAX ? time : &rest;                                                \
         }                                                                                          \
+        phase_resume();                                                                            \
         if (begin && r > 0)                                                                        \
             io_polled(begin, one);                                                                 \
         return r;                                                                                  \
@@ -212,7 +221,9 @@ CAPTURE_API int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct 
     sigset_t room;
     for (;;) {
         const sigset_t *asked = signals_without(set, &room);
+        phase_pause();
         int r = real(asked, info, time);
+        phase_resume();
         if (r >= 0 || errno != EINTR)
             return r;
         int more = asked != set && signals_without(set, &room) == set; /* now all of it is theirs */
@@ -250,10 +261,12 @@ CAPTURE_API int nanosleep(const struct timespec *time, struct timespec *left)
     uint32_t before = interrupts();
     struct timespec rest = {0}, want;
     int r;
+    phase_pause();
     while ((r = real(time, &rest)) < 0 && again(errno, &before)) {
         want = rest;
         time = &want;
     }
+    phase_resume();
     if (r < 0 && errno == EINTR && left)
         *left = rest;
     return r;
@@ -268,10 +281,12 @@ CAPTURE_API int clock_nanosleep(clockid_t clock, int flags, const struct timespe
     uint32_t before = interrupts();
     struct timespec rest = {0}, want;
     int r, absolute = flags & TIMER_ABSTIME;
+    phase_pause();
     while ((r = real(clock, flags, time, &rest)) && again(r, &before)) {
         want = rest;
         time = absolute ? time : &want;
     }
+    phase_resume();
     if (r == EINTR && left && !absolute)
         *left = rest;
     return r;

@@ -12,6 +12,7 @@
 
 #include "profiler/capture/hooks/hooks.h"
 #include "profiler/capture/raw/system.h"
+#include "profiler/capture/recorders/cpu/phase.h"
 #include "profiler/capture/recorders/io/io.h"
 
 #ifndef CLOSE_RANGE_CLOEXEC
@@ -70,7 +71,9 @@ int close_range(unsigned first, unsigned last, int flags);
     {                                                                                              \
         type(*real) parameters = (type(*) parameters)raw_next(&next_##name, #name);                \
         uint64_t begin = io_short_begin();                                                         \
+        phase_pause();                                                                             \
         type r = real arguments;                                                                   \
+        phase_resume();                                                                            \
         if (begin && !io_short(TRACE_IO_##kind, fd, r, at, begin))                                 \
             io_done(&(struct io_call){TRACE_IO_##kind, fd, r, at, begin, 0}, CALLER);              \
         return r;                                                                                  \
@@ -233,6 +236,7 @@ CAPTURE_API void closefrom(int first)
 static ssize_t moved(ssize_t r, uint64_t begin, int in, int64_t from, int out, int64_t to,
                      int no_chars, const void *caller)
 {
+    phase_resume();
     if (!begin)
         return r;
     io_done(&(struct io_call){TRACE_IO_READ, in, r, from, begin, no_chars}, caller);
@@ -247,6 +251,7 @@ static ssize_t send_file(int out, int in, off64_t *offset, size_t n, const void 
         (ssize_t(*)(int, int, off64_t *, size_t))raw_next(&next_sendfile, "sendfile64");
     int64_t from = offset ? *offset : IO_HERE;
     uint64_t begin = io_begin();
+    phase_pause();
     return moved(real(out, in, offset, n), begin, in, from, out, IO_HERE, 0, caller);
 }
 
@@ -268,6 +273,7 @@ CAPTURE_API ssize_t copy_file_range(int in, off64_t *from, int out, off64_t *to,
                                                                                "copy_file_range");
     int64_t first = from ? *from : IO_HERE, second = to ? *to : IO_HERE;
     uint64_t begin = io_begin();
+    phase_pause();
     return moved(real(in, from, out, to, n, flags), begin, in, first, out, second, 0, CALLER);
 }
 
@@ -278,6 +284,7 @@ CAPTURE_API ssize_t splice(int in, off64_t *from, int out, off64_t *to, size_t n
                                                                                "splice");
     int64_t first = from ? *from : IO_HERE, second = to ? *to : IO_HERE;
     uint64_t begin = io_begin();
+    phase_pause();
     return moved(real(in, from, out, to, n, flags), begin, in, first, out, second, 1, CALLER);
 }
 

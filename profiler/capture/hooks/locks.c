@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "profiler/capture/hooks/hooks.h"
+#include "profiler/capture/recorders/cpu/phase.h"
 
 #define CALLER      __builtin_return_address(0)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -212,9 +213,11 @@ CAPTURE_API int sem_wait(sem_t *s)
         struct capture_thread *me = semaphore_begins(s);                                           \
         uint32_t before = interrupts_seen();                                                       \
         int r;                                                                                     \
+        phase_pause();                                                                             \
         do                                                                                         \
             r = next.name arguments;                                                               \
         while (r < 0 && interrupted(errno, &before));                                              \
+        phase_resume();                                                                            \
         if (r == 0)                                                                                \
             locks_took(s);                                                                         \
         return me ? locks_end(me, r, r == 0, CALLER) : r;                                          \

@@ -18,6 +18,7 @@
 #include "profiler/capture/core/signals.h"
 #include "profiler/capture/hooks/hooks.h"
 #include "profiler/capture/raw/system.h"
+#include "profiler/capture/recorders/cpu/phase.h"
 
 call_fn filter_hook_rare;
 
@@ -91,6 +92,17 @@ long filter_hook_rare(long number, long a, long b, long c, long d, long e, long 
     return r;
 }
 
+call_fn filter_hook_paused, filter_hook_now;
+
+/* syscall() while the sampler has a timer that would end a sleep. */
+long filter_hook_paused(long number, long a, long b, long c, long d, long e, long f)
+{
+    phase_pause();
+    long r = filter_hook_now(number, a, b, c, d, e, f);
+    phase_resume();
+    return r;
+}
+
 /* A jump: the C library's function returns to the program, which is its caller in stacks too. The
  * compiler's jump would write the last argument back to its place on the stack, which is the
  * caller's own where it gave fewer. */
@@ -105,6 +117,10 @@ __asm__(".text\n"
         ".type syscall, @function\n"
         "syscall:\n"
         ".cfi_startproc\n"
+        "cmpl $0, phase_on(%rip)\n"
+        "jne filter_hook_paused\n"
+        ".hidden filter_hook_now\n"
+        "filter_hook_now:\n"
         "cmpq $13, %rdi\n"
         "je filter_hook_rare\n"
         "cmpq $101, %rdi\n"
@@ -133,8 +149,7 @@ __asm__(".text\n"
         ".cfi_endproc\n"
         ".size syscall, .-syscall\n");
 #else
-CAPTURE_API call_fn hook_syscall __asm__("syscall");
-long hook_syscall(long number, long a, long b, long c, long d, long e, long f)
+long filter_hook_now(long number, long a, long b, long c, long d, long e, long f)
 {
     call_fn *next = (call_fn *)__atomic_load_n(&filter_hook_next, __ATOMIC_RELAXED);
     if (__builtin_expect(!next || number == SYS_rt_sigaction || number == SYS_prctl ||
@@ -148,6 +163,13 @@ long hook_syscall(long number, long a, long b, long c, long d, long e, long f)
         (number >= SYS_io_uring_setup && number <= SYS_io_uring_register))
         return hook_ring(number, a, b, c, d, e, f);
     return next(number, a, b, c, d, e, f);
+}
+
+CAPTURE_API call_fn hook_syscall __asm__("syscall");
+long hook_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+    return (__builtin_expect(phase_on, 0) ? filter_hook_paused : filter_hook_now)(number, a, b, c,
+                                                                                  d, e, f);
 }
 #endif
 

@@ -36,7 +36,9 @@ static void handler(int n)
     (void)n;
     burn(0.0018); /* handler */
     handled += now() - begin;
-    if (jumps && in_step) siglongjmp(start_over, 1);
+    if (!jumps || !in_step) return;
+    in_step = 0; /* a signal that waits comes within the jump, still on this stack: without end where the machine is busy */
+    siglongjmp(start_over, 1);
 }
 int main(int argc, char **argv)
 {
@@ -76,7 +78,7 @@ LINES = SOURCE.splitlines()
 
 
 def share(check, folder, program, *words):
-    done = run(command(folder / "runs", "--rate", "400", "--", program, *words))
+    done = run(command(folder / "runs", "--rate", "1000", "--", program, *words))
     check.must(done.returncode == 0, f"{words}: exit {done.returncode}: {done.stderr.decode()}")
     handled, total, mask = json.loads(done.stdout)
     check.must(mask == 0, f"{words}: the program reads another mask of its handler than it set")
@@ -84,7 +86,7 @@ def share(check, folder, program, *words):
     lines = {line["line"]: line["cpu_incl"] for path, file in data["files"].items() if path.split("/")[-1] == "handlers.c" for line in file["lines"]}
     cost = lines.get(next(i for i, text in enumerate(LINES, 1) if "/* handler */" in text), {"user": 0, "sys": 0})
     found, truth = 100 * (cost["user"] + cost["sys"]) / total, 100 * handled / total
-    check.that(abs(found - truth) <= 5, f"{words}: {found:.1f} % of the CPU time in handlers, truth {truth:.1f} %")
+    check.that(abs(found - truth) <= 4, f"{words}: {found:.1f} % of the CPU time in handlers, truth {truth:.1f} %")
 
 
 def handlers(kind):

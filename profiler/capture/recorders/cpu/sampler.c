@@ -47,18 +47,114 @@ static uint64_t period; /* ns of CPU time */
 static int64_t lacking;
 static uint64_t tick; /* of the kernel, ns */
 
+/* CPU timers come at a tick of the kernel, and so do those of the program: what its handlers do
+ * from there on is over before the next tick, and no sample would ever see it (1.7 % of the time
+ * for 19). Where the program has such timers, the CPU timer comes up to a tick early, and one of
+ * the wall clock from there on until the thread has had the CPU time at which its sample is due. */
+volatile int phase_on;
+static int restarts; /* system calls that only the sampler ended are made again */
+
+void phase_wanted(void)
+{
+    if (phase_on)
+        return;
+    restarts = 1; /* that timer may end a system call */
+    phase_on = 1;
+}
+
 static uint64_t jittered(struct thread_slot *s)
 { /* +-50 %, so that no loop of the target keeps step, be its round a period or two */
     return (uint64_t)((double)period * (0.5 + capture_random(&s->t)));
 }
 
+/* 1: the sample is taken `after` ns from now, or a little later. */
+static int moment(struct thread_slot *s, uint64_t after)
+{
+    struct kernel_event event = {.value.sival_ptr = s,
+                                 .number = capture.config.signal,
+                                 .notify = SIGEV_THREAD_ID,
+                                 .tid = (int)s->t.tid};
+    struct itimerspec when = {{0, 0}, {(time_t)(after / 1000000000u), (long)(after % 1000000000u)}};
+    struct sample_phase *p = &s->phase;
+    if (p->paused) /* in a call that may sleep: set when it returns */
+        return 1;
+    if (!p->timer_on && syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &p->timer))
+        return 0;
+    p->timer_on = 1;
+    p->armed = !syscall(SYS_timer_settime, p->timer, 0, &when, NULL);
+    return p->armed;
+}
+
+void phase_pause_now(void)
+{
+    struct thread_slot *s = thread_self();
+    if (!s || s->handling || s->phase.paused)
+        return;
+    s->phase.paused = 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (s->phase.armed) {
+        struct itimerspec never = {{0, 0}, {0, 0}};
+        syscall(SYS_timer_settime, s->phase.timer, 0, &never, NULL);
+        s->phase.armed = 0;
+    }
+}
+
+void phase_resume_now(void)
+{
+    struct thread_slot *s = thread_self();
+    if (!s || s->handling || !s->phase.paused)
+        return;
+    int saved = errno;
+    uint64_t now = thread_poll_cpu(0);
+    s->phase.paused = 0;
+    if (s->timer_on && now != THREAD_POLL_UNKNOWN && now + tick > s->cpu_next) {
+        struct rusage account = {0};
+        getrusage(RUSAGE_THREAD, &account);
+        s->phase.sleeps = (uint64_t)account.ru_nvcsw;
+        moment(s, s->cpu_next > now ? s->cpu_next - now : 1);
+    }
+    errno = saved;
+}
+
 /* The interval is the net below: a signal that is lost does not end the sampling. 0, or errno. */
-static int arm(struct thread_slot *s, uint64_t at)
+static int arm_timer(struct thread_slot *s, uint64_t at)
 {
     struct timespec interval = {(time_t)(period / 1000000000u), (long)(period % 1000000000u)};
     struct itimerspec when = {interval, {(time_t)(at / 1000000000u), (long)(at % 1000000000u)}};
-    s->cpu_next = at;
     return syscall(SYS_timer_settime, s->timer, TIMER_ABSTIME, &when, NULL) ? errno : 0;
+}
+
+static int arm(struct thread_slot *s, uint64_t at, uint64_t now)
+{
+    s->cpu_next = at;
+    s->phase.sleeps = s->sleeps_seen;
+    if (phase_on && at > now + tick + SOON)
+        return arm_timer(s, at - tick);
+    if (phase_on && at > now)
+        moment(s, at - now);
+    return arm_timer(s, at);
+}
+
+/* The sample is not due yet: 1, and its signal comes again. A thread that has slept meanwhile is
+ * not to be woken again: its next tick sets the moment. */
+static int is_early(struct thread_slot *s, enum trace_mode mode)
+{
+    uint64_t now = phase_on && capture.on && s->timer_on ? thread_poll_cpu(0) : THREAD_POLL_UNKNOWN;
+    struct rusage account = {0};
+    struct sample_phase *p = &s->phase;
+    if (now == THREAD_POLL_UNKNOWN)
+        return 0;
+    p->armed = p->armed && !p->fired;
+    p->paused = p->paused && mode == TRACE_SYSTEM; /* else it was left by a jump */
+    if (now + SOON >= s->cpu_next)
+        return 0;
+    getrusage(RUSAGE_THREAD, &account);
+    int slept = p->sleeps != (uint64_t)account.ru_nvcsw;
+    p->sleeps = (uint64_t)account.ru_nvcsw;
+    if (p->fired && slept)
+        return !arm_timer(s, s->cpu_next > now + tick + SOON ? s->cpu_next - tick : now + SOON);
+    int is_far = s->cpu_next > now + tick + SOON;
+    return is_far ? !arm_timer(s, s->cpu_next - tick) : moment(s, s->cpu_next - now);
 }
 
 /* Makes the timer of `s`, which may be another thread. */
@@ -86,16 +182,17 @@ static void watch(struct thread_slot *s, int other)
         return;
     if (!other && s->start)
         s->cpu_last = s->before = now;
-    arm(s, now + (phase > tick + SOON ? phase - tick : SOON));
+    s->cpu_next = now + (phase > tick + SOON ? phase - tick : SOON);
+    arm_timer(s, s->cpu_next);
 }
 
 static void unwatch(struct thread_slot *s)
 {
     if (s->timer_on)
         syscall(SYS_timer_delete, s->timer);
-    if (s->held.timer_on)
-        syscall(SYS_timer_delete, s->held.timer);
-    s->timer_on = s->held.timer_on = s->held.on = 0;
+    if (s->phase.timer_on)
+        syscall(SYS_timer_delete, s->phase.timer);
+    s->timer_on = s->phase.timer_on = s->phase.armed = 0;
 }
 
 /* A thread's first sample stands for a whole period however soon it comes, for what follows its
@@ -163,10 +260,6 @@ static enum trace_mode mode_by_account(struct thread_slot *s, enum trace_mode mo
     return mode;
 }
 
-/* The call returns EINTR because of this signal alone: then it is made again (eintr_restart.c).
- * Signals of the target that wait now will be delivered at the same place and must end it. */
-static int restarts; /* such calls are made again */
-
 static long long system_result(const ucontext_t *u)
 {
 #ifdef __x86_64__
@@ -176,6 +269,8 @@ static long long system_result(const ucontext_t *u)
 #endif
 }
 
+/* The call returns EINTR because of this signal alone: then it is made again (eintr_restart.c).
+ * Signals of the target that wait now will be delivered at the same place and must end it. */
 static int interrupted(const ucontext_t *u)
 {
     uint64_t pending = 0, blocked;
@@ -184,87 +279,6 @@ static int interrupted(const ucontext_t *u)
     memcpy(&blocked, &u->uc_sigmask, sizeof blocked);
     syscall(SYS_rt_sigpending, &pending, sizeof pending);
     return !(pending & ~blocked & ~(1ull << (capture.config.signal - 1)));
-}
-
-static void put(struct thread_slot *s, struct trace_sample *r)
-{
-    if (trace_put(&s->t.stream, &r->r, sizeof *r, NULL, 0))
-        s->sampled_ns += r->weight_ns;
-}
-
-/* CPU timers come at a tick of the kernel, and so do those of the program: what its handlers do
- * from there on is over before the next tick, and no sample would ever see it (1.7 % of the time
- * for 19). Timers of the wall clock keep step with the ticks too. Where the program has such
- * timers, a sample that is due at one tick is taken at a random moment before the next, by a timer
- * of the wall clock. */
-static volatile int phases;
-
-void phase_wanted(void)
-{
-    if (phases)
-        return;
-    restarts = 1; /* that timer may end a system call */
-    phases = 1;
-}
-
-static void release_held(struct thread_slot *s)
-{
-    if (s->held.on)
-        put(s, &s->held.r);
-    s->held.on = 0;
-}
-
-static int wake(struct thread_slot *s, uint64_t after)
-{
-    struct itimerspec when = {{0, 0}, {(time_t)(after / 1000000000u), (long)(after % 1000000000u)}};
-    return syscall(SYS_timer_settime, s->held.timer, 0, &when, NULL) == 0;
-}
-
-/* 1: it is taken later; 0: not, and the sample is right as it is. */
-static int hold(struct thread_slot *s, const struct trace_sample *r, uint64_t cpu)
-{
-    struct sample_held *h = &s->held;
-    struct kernel_event event = {.value.sival_ptr = s,
-                                 .number = capture.config.signal,
-                                 .notify = SIGEV_THREAD_ID,
-                                 .tid = (int)s->t.tid};
-    uint64_t after = (uint64_t)((double)tick * capture_random(&s->t)) + 1;
-    if (!phases)
-        return 0;
-    if (!h->timer_on && syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &h->timer))
-        return 0;
-    h->timer_on = 1;
-    if (!wake(s, after))
-        return 0;
-    h->r = *r;
-    h->cpu = cpu;
-    h->after = after;
-    h->on = 1;
-    return 1;
-}
-
-/* At that moment. A thread that had to leave its CPU meanwhile has it later. One that has slept is
- * not where it was: the sample stays as it was at the tick. */
-static void take_held(struct thread_slot *s, void *context, enum trace_mode mode)
-{
-    struct sample_held *h = &s->held;
-    uint64_t entered = trace_now(), now = thread_poll_cpu(0);
-    struct rusage account = {0};
-    if (!capture.on || !s->timer_on || !h->on || now == THREAD_POLL_UNKNOWN)
-        return;
-    getrusage(RUSAGE_THREAD, &account);
-    int slept = s->sleeps_seen != (uint64_t)account.ru_nvcsw;
-    if (!slept && now + SOON < h->cpu + h->after && wake(s, h->cpu + h->after - now))
-        return;
-    if (!capture_enter_handler(context)) /* the next sample writes it */
-        return;
-    if (!slept) {
-        uint64_t stack = capture_stack(&s->t, context, NULL);
-        h->r.stack = stack ? stack : h->r.stack;
-        h->r.mode = mode;
-    }
-    release_held(s);
-    capture_leave(&s->t, TRACE_PART_SAMPLER, entered);
 }
 
 static int has_slept(struct thread_slot *s, const struct rusage *u)
@@ -288,7 +302,7 @@ static void take(struct thread_slot *s, void *context, enum trace_mode mode)
                                        mode == TRACE_SYSTEM, has_slept(s, &account));
     uint64_t weight = due.at - s->cpu_last;
     /* The thread's own clock and timer are there as long as nobody forbids to use them. */
-    int why = now == THREAD_POLL_UNKNOWN ? EPERM : arm(s, due.next);
+    int why = now == THREAD_POLL_UNKNOWN ? EPERM : arm(s, due.next, now);
     if (why && why != EINVAL) { /* EINVAL: the timer was taken away meanwhile */
         filter_found();
         return;
@@ -299,7 +313,6 @@ static void take(struct thread_slot *s, void *context, enum trace_mode mode)
         return;
     }
     s->lost_in_row = 0;
-    release_held(s);
     cap = cap > WEIGHT_LEAST_CAP ? cap : WEIGHT_LEAST_CAP;
     weight = s->first ? first_weight(s, weight, cap) : weight;
     s->first = 0;
@@ -313,8 +326,8 @@ static void take(struct thread_slot *s, void *context, enum trace_mode mode)
                              .weight_ns = weight,
                              .tid = s->t.tid,
                              .mode = mode_by_account(s, mode, weight, &account)};
-    if (!hold(s, &r, now))
-        put(s, &r);
+    if (trace_put(&s->t.stream, &r.r, sizeof r, NULL, 0))
+        s->sampled_ns += weight;
     s->cpu_last = due.at;
     capture_leave(&s->t, TRACE_PART_SAMPLER, entered);
 }
@@ -325,9 +338,7 @@ static void take(struct thread_slot *s, void *context, enum trace_mode mode)
 static void sample(struct thread_slot *s, void *context)
 {
     enum trace_mode mode = mode_of(context);
-    if (s->held.now)
-        take_held(s, context, mode);
-    else
+    if (!is_early(s, mode))
         take(s, context, mode);
     if (mode == TRACE_SYSTEM && interrupted(context))
         s->interrupts++;
@@ -387,7 +398,7 @@ static void handler(int number, siginfo_t *info, void *context)
         signals_foreign(self, info, context);
     else if (s == self || (!self && thread_adopt(s))) {
         s->handling = 1;
-        s->held.now = s->held.timer_on && info->si_timerid == s->held.timer;
+        s->phase.fired = s->phase.timer_on && info->si_timerid == s->phase.timer;
         sample_on_own_stack(s, context);
         s->handling = 0;
     }
@@ -409,8 +420,10 @@ static void thread_traced(struct capture_thread *t, int traced)
 {
     struct thread_slot *s = (struct thread_slot *)t;
     thread_start(t);
-    if (traced && s->timer_on)
-        arm(s, s->cpu_last + TRACED_NS);
+    if (traced && s->timer_on) {
+        s->cpu_next = s->cpu_last + TRACED_NS;
+        arm_timer(s, s->cpu_next);
+    }
 }
 
 static void thread_found(struct thread_slot *s)
@@ -421,7 +434,6 @@ static void thread_found(struct thread_slot *s)
 static void thread_stop(struct capture_thread *t)
 {
     struct thread_slot *s = (struct thread_slot *)t;
-    release_held(s);
     if (s->timer_on)
         settle(s);
     unwatch(s);
@@ -433,7 +445,7 @@ static void fork_child(void)
     lacking = 0;
     if (!s)
         return;
-    s->held.on = s->held.timer_on = 0; /* timers are not inherited */
+    s->phase = (struct sample_phase){0}; /* timers are not inherited */
     watch(s, 0);
 }
 
