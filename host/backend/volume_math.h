@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "host/backend/fused_math.h"
 #include "host/backend/volume.h"
 
 #ifdef __CUDACC__
@@ -14,10 +15,10 @@
 #define VOLUME_INLINE static inline __attribute__((always_inline))
 #endif
 
-/* NaN stays one: comparisons with it are false. */
+/* NaN stays one: comparisons with it are false. Integers are made of it, so its last bit counts. */
 VOLUME_INLINE float volume_mapped(float x, const struct volume_map *m)
 {
-    float y = (x - m->less) * m->factor + m->plus;
+    float y = fused(x - m->less, m->factor, m->plus);
     y = y < m->low ? m->low : y;
     return y > m->high ? m->high : y;
 }
