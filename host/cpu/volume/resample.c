@@ -86,7 +86,7 @@ static const float *flat_row(const struct volume_job *j, const struct resample_a
     return own->flat[k];
 }
 
-/* All voxels of a cell count, also those of weight 0: a NaN goes as far as in scipy.ndimage. */
+/* All voxels of a cell count, also those of weight 0: a NaN reaches all places of its cells. */
 static void linear_both(const struct volume_job *j, const struct resample_axis *axis,
                         struct linear_thread *own, int64_t r, int64_t c)
 {
@@ -99,7 +99,7 @@ static void linear_both(const struct volume_job *j, const struct resample_axis *
     both[n] = both[n - 1];
 }
 
-/* All voxels of a cell count, also those of weight 0: a NaN goes as far as in scipy.ndimage. */
+/* All voxels of a cell count, also those of weight 0: a NaN reaches all places of its cells. */
 static void linear_row(const struct volume_job *j, const void *context, int thread, int64_t r,
                        int64_t c, float *out, struct volume_line *line)
 {
