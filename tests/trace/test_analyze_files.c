@@ -143,11 +143,33 @@ static void source_is_cut_where_there_is_no_more_room(void **state)
     assert_in_range(bytes, (1 << 20) - 100, 1 << 20);
 }
 
+/* Of two counters, read one after the other, the library's own may have grown by what the kernel's
+ * had before: that is no byte of the program's, and takes none of what others counted. */
+static void bytes_of_the_kernel_are_not_below_0(void **state)
+{
+    (void)state;
+    struct trace_io_kernel begin = {.r = {.kind = TRACE_IO_KERNEL, .time_ns = T0 + MS},
+                                    .read_chars = 500,
+                                    .write_chars = 9 << 20};
+    struct trace_io_kernel end = {.r = {.kind = TRACE_IO_KERNEL, .time_ns = T0 + 9 * MS},
+                                  .read_chars = 500 + (3 << 20),
+                                  .own_read = 1 << 20,
+                                  .write_chars = (9 << 20) + 1000,
+                                  .own_write = 1000 + (203 << 10),
+                                  .at = 1};
+    stage_put(&st, 0, &begin);
+    stage_put(&st, 0, &end);
+    analyse();
+    NEAR(m->io.kernel_read_mb, 2);
+    NEAR(m->io.kernel_write_mb, 0);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, before, after_files)
     const struct CMUnitTest tests[] = {
         CASE(paths_name_nobody),
+        CASE(bytes_of_the_kernel_are_not_below_0),
         CASE(nothing_personal_is_shown_unless_asked),
         CASE(own_files_keep_all_their_lines_and_others_those_around),
         CASE(source_is_cut_where_there_is_no_more_room),

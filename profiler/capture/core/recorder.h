@@ -28,6 +28,7 @@ struct recorder {
     /* Threads: on the thread itself. */
     void (*thread_start)(struct capture_thread *t);
     void (*thread_end)(struct capture_thread *t);
+    void (*thread_gone)(void); /* on that thread, behind its last record: it writes nothing more */
     /* After thread_lost: its parent traces it from now on, or (0) does not after all. */
     void (*thread_traced)(struct capture_thread *t, int traced);
     /* From another one: found in /proc; gone without a word, or not to be recorded any longer
@@ -58,6 +59,7 @@ struct recorder {
 void recorders_start(const struct recorder *const *list, size_t count, struct capture_thread *t);
 void recorders_thread_start(struct capture_thread *t);
 void recorders_thread_end(struct capture_thread *t);
+void recorders_thread_gone(void);
 void recorders_thread_traced(struct capture_thread *t, int traced);
 void recorders_thread_found(struct thread_slot *s);
 void recorders_thread_lost(struct thread_slot *s);

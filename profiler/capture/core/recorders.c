@@ -43,6 +43,11 @@ void recorders_thread_end(struct capture_thread *t)
     EACH_BACK(thread_end, t);
 }
 
+void recorders_thread_gone(void)
+{
+    EACH_BACK(thread_gone);
+}
+
 void recorders_thread_traced(struct capture_thread *t, int traced)
 {
     EACH(thread_traced, t, traced);

@@ -340,6 +340,7 @@ void thread_end(struct thread_slot *s)
     int saved = errno;
     s->t.busy = 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    const int recorded = thread_live() && !s->t.ours;
     if (thread_live()) {
         if (!s->t.ours) {
             if ((s->wait_known || s->sleep_pending > 0) && poll_gate_try()) {
@@ -354,6 +355,8 @@ void thread_end(struct thread_slot *s)
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (capture.on) { /* else: no system call, the program may have forbidden it */
         trace_stream_close(&s->t.stream);
+        if (recorded)
+            recorders_thread_gone();
         release(s);
         __atomic_thread_fence(__ATOMIC_SEQ_CST); /* of two that end, one sees the other gone */
         if (!thread_count())                     /* ours ends with the last */

@@ -205,6 +205,48 @@ def test_threads_that_end(check, folder, work):
     check.that(0.98 * wanted < kernel < 1.02 * wanted + 2 * MIB, f"the kernel counted {kernel}, read were {wanted}")
 
 
+FEW_BYTES = """
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static int file;
+static void *work(void *p)
+{
+    char some[100] = {0};
+    for (int i = 0; i < 20; i++)
+        if (pwrite(file, some, 100, 0) != 100 || pread(file, some, 100, 0) != 100)
+            abort();
+    return p;
+}
+int main(int count, char **words)
+{
+    pthread_t t;
+    file = open(words[count - 1], O_CREAT | O_RDWR, 0644);
+    if (!fork())
+        _exit(0);
+    wait(NULL); /* each thread counts itself from now on */
+    for (int i = 0; i < 1000; i++)
+        if (pthread_create(&t, NULL, work, NULL) || pthread_join(t, NULL))
+            abort();
+    return 0;
+}
+"""
+
+
+def test_what_the_library_moves_is_taken_off(check, folder):
+    """Also what a thread writes for it, and reads, at its end: 64 KiB of a trace at a time, 100 bytes of /proc a thread."""
+    program = compiled(folder, "few_bytes", FEW_BYTES, "-pthread")
+    done = run(command(folder / "runs_few", "--", program, folder / "few"))
+    check.must(done.returncode == 0, f"ended with {done.returncode}: {done.stderr[-300:]}")
+    io = profile(folder / "runs_few")["io"]
+    for way in ("read", "write"):
+        seen, kernel = io[f"seen_{way}_mb"] * MIB, io[f"kernel_{way}_mb"] * MIB
+        check.that(abs(seen - 2e6) < 4096, f"{way}: {seen} bytes were seen of 2000000")
+        check.that(abs(kernel - seen) < 4096, f"{way}: the kernel counted {kernel} bytes, {seen} were seen")
+
+
 def test_same(check, folder, work):
     """A program behaves as it does bare: offsets, errors, what it writes."""
     script = """
@@ -292,6 +334,7 @@ def test(check, folder):
         test_python(check, folder, work)
         test_exec_and_modes(check, folder, work)
         test_threads_that_end(check, folder, work)
+        test_what_the_library_moves_is_taken_off(check, folder)
         test_same(check, folder, work)
         test_short(check, folder, work)
 

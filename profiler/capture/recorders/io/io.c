@@ -103,12 +103,6 @@ static void tick(struct capture_thread *ours)
     io_write_kernel(ours, 1);
 }
 
-static void thread_ends(struct capture_thread *t)
-{
-    (void)t;
-    io_kernel_thread_ends();
-}
-
 /* Streams whose last calls no hook has seen: getc, printf. */
 static void catch_up(struct capture_thread *t)
 {
@@ -165,7 +159,7 @@ const struct recorder io_recorder = {
     .name = "io",
     .modes = CAPTURE_IO,
     .start = start,
-    .thread_end = thread_ends,
+    .thread_gone = io_kernel_thread_ends,
     .tick = tick,
     .fork_prepare = io_makes_child,
     .fork_child = fork_child,

@@ -182,18 +182,18 @@ void io_write(struct capture_thread *t, int all)
 }
 
 /* The kernel's counters of one thread: read_chars to write_bytes, as /proc tells them; 0: of the
- * process, with its threads that ended and the children that it has waited for. */
+ * process, with its threads that ended and the children that it has waited for. Returns how many
+ * characters were read, which the kernel counts behind these. */
 enum { NUMBERS = 6 };
-static int read_numbers(uint32_t tid, uint64_t out[NUMBERS])
+static size_t read_numbers(uint32_t tid, uint64_t out[NUMBERS])
 {
     char text[256];
     const char *p = text;
-    if (!(tid ? thread_poll_read(tid, "io", text, sizeof text)
-              : raw_read_file("/proc/self/io", text, sizeof text)))
-        return 0;
-    for (int i = 0; i < NUMBERS && (p = strchr(p, ':')); i++)
+    const size_t n = tid ? thread_poll_read(tid, "io", text, sizeof text)
+                         : raw_read_file("/proc/self/io", text, sizeof text);
+    for (int i = 0; n && i < NUMBERS && (p = strchr(p, ':')); i++)
         p = thread_poll_number(p + 1, &out[i]);
-    return 1;
+    return n;
 }
 
 static uint64_t ended[NUMBERS]; /* of threads that are no more */
@@ -207,14 +207,18 @@ static struct {
     uint64_t before[NUMBERS], last[NUMBERS];
 } own; /* the library's own threads */
 
+/* Behind all that the thread writes for the library, and with what is read here: both count as the
+ * library's own, which is taken off. */
 void io_kernel_thread_ends(void)
 {
     uint64_t n[NUMBERS] = {0};
     uint32_t before = __atomic_fetch_add(&ends, 1, __ATOMIC_RELAXED);
-    if ((before < FEW_ENDS || __atomic_load_n(&has_children, __ATOMIC_RELAXED)) &&
-        read_numbers((uint32_t)syscall(SYS_gettid), n))
-        for (int i = 0; i < NUMBERS; i++)
-            __atomic_fetch_add(&ended[i], n[i], __ATOMIC_RELAXED);
+    if (before >= FEW_ENDS && !__atomic_load_n(&has_children, __ATOMIC_RELAXED))
+        return;
+    const size_t chars = read_numbers((uint32_t)syscall(SYS_gettid), n);
+    n[0] += chars;
+    for (int i = 0; i < NUMBERS; i++)
+        __atomic_fetch_add(&ended[i], n[i], __ATOMIC_RELAXED);
 }
 
 void io_kernel_forked(void)
@@ -318,7 +322,7 @@ static void sum_process(uint64_t sum[NUMBERS])
     int whole = 0;
     if (ends > FEW_ENDS && !has_children) {
         whole = getrusage(RUSAGE_CHILDREN, &children) == 0 && !children.ru_maxrss &&
-                read_numbers(0, all);
+                read_numbers(0, all) > 0;
         __atomic_store_n(&has_children, !whole, __ATOMIC_RELAXED);
     }
     sum_threads(sum);
