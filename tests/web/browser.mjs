@@ -329,6 +329,8 @@ async function damaged() {
   await page.click("#quality summary");
   const text = await page.locator("#quality").innerText();
   that(text.includes("12 records found no room") && text.includes("interrupted") && text.includes("rows failed"), `quality: ${text.slice(0, 400)}`);
+  const rows = await page.$$eval("#summary table", (all) => all.map((t) => t.textContent).find((t) => t.includes("Not measured")) ?? "");
+  that(rows.includes("out of memory?") && !rows.includes("killed in the traced pass"), `rows that were not measured: ${rows.slice(0, 400)}`);
   await page.context().close();
   await (await everyPart("old")).context().close();
   await (await everyPart("compare")).context().close();

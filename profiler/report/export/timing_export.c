@@ -116,6 +116,8 @@ struct outcome {
     double time;
 };
 
+/* Of a case that was timed, rows of the traced pass add no time, and none that was left out skips
+ * it. What failed there has failed. */
 static struct outcome outcome_of(const struct timing_file *t, int i)
 {
     struct outcome o = {"ok", NULL, 0};
@@ -124,9 +126,10 @@ static struct outcome outcome_of(const struct timing_file *t, int i)
         if (m->volume_size != t->measurements[i].volume_size || !m->operation ||
             strcmp(m->operation, t->measurements[i].operation))
             continue;
-        o.time += isfinite(m->time) ? m->time : 0;
+        const int other_pass = m->traced != t->measurements[i].traced;
+        o.time += isfinite(m->time) && !other_pass ? m->time : 0;
         int failed = m->status && !strcmp(m->status, "failed"),
-            skipped = m->status && !strcmp(m->status, "skipped");
+            skipped = m->status && !strcmp(m->status, "skipped") && !other_pass;
         if (failed || (skipped && !strcmp(o.status, "ok")))
             o.status = m->status, o.reason = m->reason;
     }

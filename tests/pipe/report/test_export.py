@@ -244,9 +244,12 @@ def firefox_has_the_cpu_time(check, folder):
 
 
 def times_for_monitoring_and_ci(check, folder):
+    """The traced pass adds no time to a case, and skips none that was timed; what failed in it has failed."""
     row = {"operation": 'odd"\\ <op>', "volume_size": 32, "run": 1, "time": 0.5, "traced": False, "cold": True, "status": "ok", "reason": None}
     timing = {"schema": "tomoprof-timing/1", "environment": {"backend": "cpu", "tomoprof_version": "1"}, "measurements": [
-        row, {**row, "run": 2}, {**row, "operation": "broken", "status": "failed", "reason": "signal 11 & <more>\u0001"}, {**row, "operation": "later", "status": "skipped", "reason": "no room"}],
+        row, {**row, "run": 2}, {**row, "operation": "broken", "status": "failed", "reason": "signal 11 & <more>\u0001"}, {**row, "operation": "later", "status": "skipped", "reason": "no room"},
+        {**row, "run": 3, "time": 7.0, "traced": True}, {**row, "run": 4, "time": None, "traced": True, "status": "skipped", "reason": "late"},
+        {**row, "operation": "shaky"}, {**row, "operation": "shaky", "run": 2, "time": 9.0, "traced": True, "status": "failed", "reason": "signal 6"}],
         "statistics": [{"operation": row["operation"], "volume_size": 32, "min": 0.4, "median": 0.5, "mean": 0.5, "p95": 0.6, "n": 2, "gflops": 3.0}], "scaling": []}
     write_json(folder / "timing.json", timing)
     text = export(check, folder, "--to", "openmetrics").decode()
@@ -254,9 +257,10 @@ def times_for_monitoring_and_ci(check, folder):
     check.that('tomoprof_operation_seconds{operation="odd\\"\\\\ <op>",size="32",statistic="median"} 0.5\n' in text, text)
     check.that("bandwidth{" not in text, "a sample of what is unknown")
     suite = ElementTree.fromstring(export(check, folder, "--to", "junit"))[0]
-    check.that((suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("3", "1", "1"), f"{suite.attrib}")
+    check.that((suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("4", "2", "1"), f"{suite.attrib}")
     cases = {c.get("classname"): c for c in suite}
-    check.that(float(cases[row["operation"]].get("time")) == 1.0, "two runs of 0.5 s")
+    check.that(float(cases[row["operation"]].get("time")) == 1.0, f"two runs of 0.5 s take {cases[row['operation']].get('time')}")
+    check.that(float(cases["shaky"].get("time")) == 0.5 and cases["shaky"].find("failure").get("message") == "signal 6", "a failure of the traced pass")
     check.that(cases["broken"].find("failure").get("message").startswith("signal 11 & <more>"), "the reason")
     done = tomoprof("export", folder, "--to", "junit", "--gzip")
     check.that(done.returncode == 2 and "--gzip" in done.stderr, done.stderr)

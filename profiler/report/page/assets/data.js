@@ -19,13 +19,13 @@ const ofRecorder = (thread) => !thread.main && thread.name === "tomoprof" && !kn
 const list = (x) => (Array.isArray(x) ? x : []);
 const mapRows = (x, key) => Object.entries(x || {}).map(([name, value]) => ({ [key]: name, ...value }));
 
-// Measured rows of the operations, by name: {name, sizes: [statistics], scaling}
+// Measured rows of the operations, by name: {name, sizes: [statistics], failed: [rows of the timed pass], scaling}
 function operations(timing) {
   if (!timing) return [];
   const all = new Map();
   for (const row of list(timing.measurements)) {
     if (!all.has(row.operation)) all.set(row.operation, { name: row.operation, sizes: [], failed: [], scaling: null });
-    if (row.status !== "ok") all.get(row.operation).failed.push(row);
+    if (row.status !== "ok" && !row.traced) all.get(row.operation).failed.push(row);
   }
   for (const row of list(timing.statistics)) all.get(row.operation)?.sizes.push(row);
   for (const row of list(timing.scaling)) if (all.has(row.operation)) all.get(row.operation).scaling = row;
