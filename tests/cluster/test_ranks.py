@@ -141,6 +141,20 @@ def dies_and_resumes(check, folder):
     check.that(died > 0, "no rank was killed in time")
 
 
+def every_scale(check, folder):
+    """MBIR of 2 ranks keeps its digits where the sinogram is far from 1: all ranks bring it near by one factor."""
+    call = simulate(folder, "cone", "--size", 16, "--views", 12, out="scaled")
+    sinogram, out, at_one = np.load(call[2]).astype(float), folder / "scaled.npy", None
+    for scale in (1, 1e-30, 1e30):
+        np.save(folder / "far.npy", (sinogram * scale).astype(np.float32))
+        out.unlink(missing_ok=True)
+        r = ranks(2, "recon", "--in", folder / "far.npy", *call[3:], "--method", "mbir", "--iterations", 2, "--stop-threshold", 0, "--out", out)
+        check.must(r.returncode == 0, f"{scale}: {r.stderr}")
+        result = np.load(out) / scale
+        at_one = result if at_one is None else at_one
+        check.that(np.abs(result - at_one).max() < 1e-5 * np.abs(at_one).max(), f"{scale}: other digits than at 1")
+
+
 def failed_mbir(check, folder):
     """MBIR that fails, or is killed, leaves nothing: it cannot be taken up again."""
     call = [*simulate(folder, "parallel", "--size", 16, "--views", 12), "--method", "mbir"]
@@ -239,4 +253,4 @@ reason = module_missing()
 if reason:
     print(f"skipped: {reason}")
     sys.exit(77)
-main(same_result, every_option, dies_and_resumes, failed_mbir, another_call, one_voice, not_the_same, stopped, tasks_without_mpi)
+main(same_result, every_option, dies_and_resumes, every_scale, failed_mbir, another_call, one_voice, not_the_same, stopped, tasks_without_mpi)

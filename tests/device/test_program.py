@@ -156,6 +156,25 @@ def check_golden(folder, name, operation, extra=(), limit=1e-5):
     print(f"{name} {operation}: {error:.2g}")
 
 
+def check_scales(folder):
+    """MBIR keeps its digits where sinogram and image are far from 1."""
+    golden = DATA / "goldens" / "par_plain_odd" / "geometry.json"
+    shape = json.loads(golden.read_text())["sinogram_shape"]
+    sinogram, at_one = numpy.random.default_rng(3).random(shape), {}
+    for scale in (1, 1e-30, 1e30):
+        for operation, extra in (("mbir_recon", ()), ("prox_map", ("--prox", folder / "far_prox.npy"))):
+            numpy.save(folder / "far.npy", (sinogram * scale).astype(numpy.float32))
+            out = folder / f"far_{operation}.npy"
+            call("apply", operation, "--backend", "cuda", "--geometry", golden, "--in", folder / "far.npy", *extra, "--iterations", 2,
+                 "--stop-threshold", 0, "--out", out)
+            result = numpy.load(out) / numpy.float64(scale)
+            if operation == "mbir_recon":
+                numpy.save(folder / "far_prox.npy", (0.9 * result * scale).astype(numpy.float32))
+            at_one.setdefault(operation, result)
+            assert abs(result - at_one[operation]).max() < 1e-5 * abs(at_one[operation]).max(), (operation, scale)
+    print("mbir_recon and prox_map: the digits of 1 at 1e-30 and 1e30")
+
+
 def check_fourier(folder):
     """Both back ends: 19 slices in two rounds, odd sizes, an offset, no mask, unequal pitch, a view that appears twice."""
     rng = numpy.random.default_rng(5)
@@ -303,6 +322,7 @@ def main():
         check_moved(folder)
         check_documented(folder)
         check_demos(folder)
+        check_scales(folder)
         check_fourier(folder)
         check_poses(folder)
         check_stripes(folder)
