@@ -3,6 +3,7 @@
 #include "host/cpu/volume/volume_kernel.h"
 #include "host/backend/volume_math.h"
 #include "host/cpu/common/vec.h"
+#include "host/cpu/volume/mapped.h"
 
 typedef float vh __attribute__((vector_size(VEC * 2), may_alias));
 typedef float vh_unaligned __attribute__((vector_size(VEC * 2), aligned(4), may_alias));
@@ -104,20 +105,6 @@ VEC_INLINE void put(float *out, vf v, int stream)
         vf_stream(out, v);
     else
         vf_store(out, v);
-}
-
-VEC_INLINE vf mapped_vector(vf x, const struct volume_map *m)
-{
-    vf y = x - m->less;
-#if defined(__AVX512F__)
-    y = (vf)_mm512_fmadd_ps((__m512)y, _mm512_set1_ps(m->factor), _mm512_set1_ps(m->plus));
-#elif defined(__AVX2__) && defined(__FMA__)
-    y = (vf)_mm256_fmadd_ps((__m256)y, _mm256_set1_ps(m->factor), _mm256_set1_ps(m->plus));
-#else
-    for (int l = 0; l < VEC; l++)
-        y[l] = fused(y[l], m->factor, m->plus);
-#endif
-    return vf_min(vf_set(m->high), vf_max(vf_set(m->low), y));
 }
 
 static void map_floats(const float *x, int64_t n, const struct volume_map *m, float *out,
