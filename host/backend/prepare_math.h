@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdint.h>
 
+#include "host/backend/fused_math.h"
 #include "host/backend/prepare.h"
 
 #ifdef __CUDACC__
@@ -64,8 +65,8 @@ PREPARE_INLINE float prepare_outlier(const struct prepare_job *j, const float *v
 
 PREPARE_INLINE float prepare_flat(const struct prepare_job *j, float x, int64_t v, int64_t i)
 {
-    const float t = j->drift_first + j->drift_step * (float)v;
-    const float white = j->before[i] + t * (j->after[i] - j->before[i]);
+    const float t = fused(j->drift_step, (float)v, j->drift_first);
+    const float white = fused(t, j->after[i] - j->before[i], j->before[i]);
     const float ratio = fabsf(x - j->dark[i]) / fabsf(white - j->dark[i]);
     return isfinite(ratio) ? ratio : NAN;
 }
