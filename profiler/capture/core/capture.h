@@ -71,17 +71,17 @@ struct capture_thread {
     volatile int busy;     /* inside the library: calls pass through, samples are counted as lost */
     uintptr_t frame;       /* of what has entered: its stack pointer is not above it. 0 unknown */
     const uintptr_t *call; /* where the target's call into the library has its return address */
-    uintptr_t returns;     /* ... which it is; call NULL: unknown */
-    int ours;              /* a thread of this library: never sampled */
+    uintptr_t returns, stack_low, stack_high; /* returns: which it is; call NULL: unknown */
+    int ours;                                 /* a thread of this library: never sampled */
     uint64_t cost_ns[TRACE_PARTS], cost_calls[TRACE_PARTS];
     uint64_t random, io_ns, io_drawn, io_entered, io_stack_ns; /* of capture_random; io's */
-    struct stack_thread *stacks;                               /* stack.c's scratch */
+    uint64_t io_left, io_weight, io_since, io_since_ns, io_waits, io_debt; /* lean.c */
+    struct stack_thread *stacks;                                           /* stack.c's scratch */
     char *scratch; /* CAPTURE_SCRATCH bytes, while it is inside; of one function at a time */
     struct capture_lock lock;
     const uint64_t *lock_calls;      /* its counter of locks that it took at once */
     uint64_t polled_from, polled_to; /* its last wait in poll and its like, until a read had it */
     int polled;                      /* the one descriptor that it was for; below 0: several */
-    uintptr_t stack_low, stack_high;
 };
 
 /* The calling thread, entered: calls of its own that the library makes now pass through, the

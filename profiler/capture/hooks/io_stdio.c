@@ -49,10 +49,12 @@ static int has_room(const FILE *f, size_t bytes)
     X(int, fflush, (FILE * f), (f), WRITE, !f || f->_IO_write_ptr == f->_IO_write_base, 0)         \
     X(int, fflush_unlocked, (FILE * f), (f), WRITE, !f || f->_IO_write_ptr == f->_IO_write_base, 0)
 
+/* What the buffer is enough for goes on by a jump: no frame, no register kept. NAME_seen is entered
+ * by one as well, so its caller is the program's. */
 #define STREAM(type, name, parameters, arguments, op, enough, bytes)                               \
     static void *next_##name;                                                                      \
     type name parameters;                                                                          \
-    CAPTURE_API type name parameters                                                               \
+    static __attribute__((noinline, cold)) type name##_seen parameters                             \
     {                                                                                              \
         type(*real) parameters = (type(*) parameters)raw_next(&next_##name, #name);                \
         if (!io_on || (enough))                                                                    \
@@ -61,6 +63,12 @@ static int has_room(const FILE *f, size_t bytes)
         type r = real arguments;                                                                   \
         io_stream_end(&s_, f, TRACE_IO_##op, (bytes), CALLER);                                     \
         return r;                                                                                  \
+    }                                                                                              \
+    CAPTURE_API type name parameters                                                               \
+    {                                                                                              \
+        type(*real) parameters =                                                                   \
+            (type(*) parameters)__atomic_load_n(&next_##name, __ATOMIC_RELAXED);                   \
+        return __builtin_expect(real && (enough), 1) ? real arguments : name##_seen arguments;     \
     }
 STREAM_CALLS(STREAM)
 

@@ -32,6 +32,25 @@ reads(20000)
 """
 
 
+PIECES = """
+import os, sys
+fd = os.open(sys.argv[1], os.O_RDWR)
+for _ in range(8):
+    os.lseek(fd, 0, os.SEEK_SET)
+    while os.read(fd, 16):
+        pass
+other = os.dup(fd)
+if os.fork() == 0:
+    for at in range(0, 1 << 20, 32):
+        os.pread(other, 16, at)
+    os._exit(0)
+os.wait()
+for _ in range(40000):
+    os.write(fd, b"x" * 50)
+    os.write(fd, b"x" * 150)
+"""
+
+
 def filled(folder):
     files = folder / "files"
     files.mkdir()
@@ -81,6 +100,31 @@ def test_replaced(check, folder):
     check.must(most <= 50000, f"{most} reads of one file: it was read 40000 times, the other one 50000")
 
 
+def test_pieces(check, folder):
+    """Calls that cost more to record than they may are counted without their times: all but these stay exact, also in a forked child."""
+    pieces = folder / "pieces"
+    pieces.write_bytes(bytes(MIB))
+    done = run(command(folder / "runs_pieces", "--", sys.executable, "-c", PIECES, pieces))
+    check.must(done.returncode == 0, f"ended with {done.returncode}: {done.stderr[-300:]!r}")
+    model = profile(folder / "runs_pieces")
+    said = {i["id"] for i in model["quality"]["items"]}
+    check.that("io.sampled" in said, f"each of 600,000 small calls was timed: {sorted(said)}")
+    check.must("io.off" not in said, "calls were taken out of the program's way")
+    row = next(r for r in model["io"]["files"] if r["path"].endswith("/pieces"))
+    reads, writes = row["read"], row["write"]
+    wanted = 8 * (MIB // 16 + 1) + MIB // 32
+    check.that(reads["calls"] == wanted, f"{reads['calls']} reads instead of {wanted}")
+    moved = round(reads["mb"] * MIB)
+    check.that(moved == 8 * MIB + MIB // 2, f"{moved} bytes read instead of {8 * MIB + MIB // 2}")
+    check.that(row["seeks"] == 8, f"{row['seeks']} seeks instead of 8")
+    check.that(writes["calls"] == 80000, f"{writes['calls']} writes instead of 80000")
+    moved = round(writes["mb"] * MIB)
+    check.that(moved == 8000000, f"{moved} bytes written instead of 8000000")
+    check.that(writes["sizes"][:3] == [40000, 40000, 0], f"writes by size: {writes['sizes']}")
+    check.that(reads["back"] == 7, f"{reads['back']} reads began before the one before, instead of 7")
+    check.that(0 < row["s"] < 100, f"{row['s']} s estimated")
+
+
 @of_samples
 def the_cost_is_told(check, folder):
     """By the program's own clock it takes as much longer as its recording says. Each call goes the long way, so that this is more
@@ -105,6 +149,7 @@ def test(check, folder):
     files = filled(folder)
     test_calls(check, folder, program, files)
     test_sums(check, folder, program, files)
+    test_pieces(check, folder)
     test_replaced(check, folder)
 
 

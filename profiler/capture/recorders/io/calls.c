@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "profiler/capture/core/stack.h"
-#include "profiler/capture/recorders/io/polls.h"
-#include "profiler/capture/recorders/io/short_calls.h"
+#include "profiler/capture/recorders/io/endpoints.h"
+#include "profiler/capture/recorders/io/lean.h"
 
 /* Stacks may take STACK_SHARE of the time, after a burst; then one call in 2^doublings has its
  * stack taken and stands for as many. Large and slow calls always do, and the first read and write
@@ -54,13 +54,14 @@ static double stands_for(struct capture_thread *t, const struct io_file *f, cons
 {
     int d = __atomic_load_n(&io_doublings, __ATOMIC_RELAXED);
     int large = d < LARGE_DOUBLINGS ? d : LARGE_DOUBLINGS;
-    if (!d || capture.config.calls_share >= 1 || a->bytes >= LARGE << large ||
+    int drawn = t->io_weight != 0; /* by lean.c */
+    if ((!d && !drawn) || capture.config.calls_share >= 1 || a->bytes >= LARGE << large ||
         a->end - a->begin + a->polled >= SLOW << large)
         return 1;
     if (a->op <= TRACE_IO_WRITE && a->bytes > 0 && f->begun[a->op] == 0 && first_has(f, a))
         return 1;
-    if (t->io_drawn) /* by short_calls.c, which left the call to us */
-        return t->io_drawn == IO_DRAWN_NONE ? 0 : (double)(1ull << (t->io_drawn - IO_DRAWN));
+    if (drawn || t->io_drawn) /* by short_calls.c, which left the call to us */
+        return t->io_drawn <= IO_DRAWN_NONE ? 0 : (double)(1ull << (t->io_drawn - IO_DRAWN));
     double times = (double)(1u << d);
     return capture_random(t) * times <= 1 ? times : 0;
 }
@@ -69,78 +70,6 @@ static double stands_for(struct capture_thread *t, const struct io_file *f, cons
 static int has_waited(uint64_t ns, uint64_t bytes)
 {
     return ns > 20000 && ns > 4 * (220 + bytes / 16);
-}
-
-static unsigned size_cell(uint64_t bytes)
-{
-    static const uint64_t most[] = {100,     1 << 10,  10 << 10,  100 << 10, 1 << 20,
-                                    4 << 20, 10 << 20, 100 << 20, 1 << 30};
-    unsigned i = 0;
-    while (i < 9 && bytes > most[i])
-        i++;
-    return i;
-}
-
-static void add_moment(struct io_file *f, const struct io_moment *m)
-{
-    if (f->seen++ & (f->stride ? f->stride - 1 : 0))
-        return;
-    if (!f->stride) {
-        f->stride = 1;
-        f->moment = f->first;
-        f->moment_room = IO_MOMENTS_FIRST;
-    }
-    if (f->moments == f->moment_room && f->moment_room < IO_MOMENTS) {
-        struct io_moment *more = io_take(IO_MOMENTS * sizeof *more);
-        if (more) {
-            memcpy(more, f->moment, f->moments * sizeof *more);
-            f->moment = more;
-            f->moment_room = IO_MOMENTS;
-        }
-    }
-    if (f->moments == f->moment_room) {
-        for (uint32_t i = 0; i < f->moments / 2; i++)
-            f->moment[i] = f->moment[2 * i];
-        f->moments /= 2;
-        f->stride *= 2;
-        if ((f->seen - 1) & (f->stride - 1))
-            return;
-    }
-    f->moment[f->moments++] = *m;
-}
-
-/* Where the call lies among those before it on this descriptor. */
-static void add_place(uint64_t *cell, struct io_descriptor *d, uint64_t offset, uint64_t bytes)
-{
-    unsigned next = 0, near = d->streams, at;
-    enum trace_io_place place;
-    while (next < d->streams && offset != d->end[next]) {
-        if (near == d->streams && offset > d->end[next] && offset - d->end[next] <= IO_NEAR)
-            near = next;
-        next++;
-    }
-    if (!d->streams)
-        place = TRACE_IO_FIRST;
-    else if (next < d->streams)
-        place = TRACE_IO_NEXT;
-    else if (near < d->streams)
-        place = TRACE_IO_NEAR;
-    else
-        place = offset > d->end[0] ? TRACE_IO_FORWARD : TRACE_IO_BACK;
-    cell[TRACE_IO_PLACED + place]++;
-    if (place >= TRACE_IO_FORWARD) {
-        uint64_t jump = place == TRACE_IO_FORWARD ? offset - d->end[0] : d->end[0] - offset;
-        unsigned power = jump ? 63u - (unsigned)__builtin_clzll(jump) : 0;
-        cell[TRACE_IO_JUMPS + (power < 39 ? power : 39)]++;
-    } else {
-        cell[TRACE_IO_GOING_ON] += bytes;
-    }
-    at = next < d->streams ? next : near;
-    if (at == d->streams)
-        at = d->streams < IO_STREAMS ? d->streams++ : IO_STREAMS - 1;
-    for (; at > 0; at--)
-        d->end[at] = d->end[at - 1];
-    d->end[0] = offset + bytes;
 }
 
 /* The offset at which a call began that moved `bytes`; below 0 unknown. */
@@ -198,26 +127,6 @@ static void add_site(struct capture_thread *t, struct io_file *f, const struct i
     s->changed = 1;
 }
 
-void io_add_data(struct io_file *f, struct io_descriptor *d, const struct io_add *a, uint32_t tid)
-{
-    uint64_t bytes = (uint64_t)a->bytes;
-    int reads = a->op == TRACE_IO_READ;
-    uint64_t *cell = f->cell + trace_io_part(a->op, 0);
-    cell[TRACE_IO_SIZES + size_cell(bytes)]++;
-    cell[TRACE_IO_TIMES + trace_io_time_cell(a->end - a->begin)]++;
-    if (!bytes || !d->seekable)
-        return;
-    if (a->offset < 0) {
-        cell[TRACE_IO_SOMEWHERE]++;
-        return;
-    }
-    add_place(cell, d, (uint64_t)a->offset, bytes);
-    if (reads)
-        io_pages_add(&f->pages, (uint64_t)a->offset, bytes, io_take);
-    add_moment(
-        f, &(struct io_moment){a->begin, (uint64_t)a->offset, bytes, (uint64_t)tid << 8 | a->op});
-}
-
 static void add_socket(struct io_file *f, struct io_descriptor *d, const struct io_add *a)
 {
     if (a->op == TRACE_IO_WRITE) {
@@ -238,9 +147,11 @@ void io_add(struct capture_thread *t, struct io_descriptor *d, struct io_file *f
             const struct io_add *a, const void *caller)
 {
     uint64_t ns = a->end - a->begin + a->polled, bytes = a->bytes > 0 ? (uint64_t)a->bytes : 0,
-             stack = 0;
+             stack = 0, weight = t->io_weight ? t->io_weight : 1;
     double times = stands_for(t, f, a);
     int waited = has_waited(ns, bytes);
+    if (ns >= SHORT_NS)
+        weight = io_lean_weight(t);
     if (times > 0) {
         uint64_t begin = trace_now();
         stack = capture_stack(t, NULL, caller);
@@ -257,19 +168,20 @@ void io_add(struct capture_thread *t, struct io_descriptor *d, struct io_file *f
         return;
     }
     struct trace_io_count *c = &f->op[a->op];
+    io_run_settle(f, d);
     c->calls += !a->more;
     c->bytes += bytes;
-    c->ns += ns;
+    c->ns += weight * ns;
     c->errors += a->bytes < 0;
     if (a->op <= TRACE_IO_WRITE && bytes)
         f->begun[a->op] = 1;
     if (waited) {
-        c->waited++;
-        c->waited_bytes += bytes;
-        c->waited_ns += ns;
+        c->waited += weight;
+        c->waited_bytes += weight * bytes;
+        c->waited_ns += weight * ns;
     }
     if (a->op <= TRACE_IO_WRITE && a->bytes >= 0) {
-        io_add_data(f, d, a, t->tid);
+        io_add_data(f, d, a, t);
         if (f->kind == TRACE_TO_SOCKET && bytes)
             add_socket(f, d, a);
     }
@@ -302,7 +214,8 @@ void io_leave(struct capture_thread *t, unsigned calls, int saved_errno)
     t->cost_calls[TRACE_PART_IO] += calls;
     t->cost_ns[TRACE_PART_IO] += besides + stack;
     t->io_ns += besides;
-    t->io_drawn = 0;
+    t->io_drawn = t->io_weight = 0;
+    io_lean_check(t, io_stamp());
     capture_leave(t, TRACE_PART_IO, 0);
     errno = saved_errno;
 }

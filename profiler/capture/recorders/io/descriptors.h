@@ -23,17 +23,27 @@ static inline void io_set_row(int fd, uint32_t row) /* place + 1 */
     __atomic_store_n(&io->descriptors[fd].file, row, __ATOMIC_RELEASE);
 }
 
+/* lean.c: into the row of its file, what waits for that. */
+void io_run_end(struct io_descriptor *d);
+static inline int io_run_waits(const struct io_descriptor *d)
+{
+    return (d->run.calls | d->run.opens | d->run.seeks) != 0;
+}
+
 static inline void io_forget(int fd)
 {
     struct io_descriptor *d = io_descriptor_known(fd);
     if (!d)
         return;
     struct io_file *f = &io->files[d->file - 1];
+    if (io_run_waits(d))
+        io_run_end(d);
     if (d->wrote_ns && f->waiting) /* closed before its answer came */
         __atomic_fetch_sub(&f->waiting, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&d->file, 0, __ATOMIC_RELEASE);
     d->shared = d->stream = d->seekable = d->known = d->streams = d->accepted = d->writes = 0;
     d->offset = d->wrote_ns = 0;
+    d->run = (struct io_pending){0};
 }
 
 #endif

@@ -18,4 +18,8 @@ union io_peer {
 void io_peer_name(const union io_peer *p, socklen_t bytes, char *out, size_t room);
 void io_endpoint(int fd, const struct io_descriptor *d, char *out, size_t room);
 
+/* How long the thread waited in poll for what it reads from a socket now. A server's
+ * wait for its next client is not that. */
+uint64_t io_polled_for(struct capture_thread *t, int fd, const struct io_descriptor *d);
+
 #endif

@@ -90,11 +90,44 @@ static void merge_name(char *path, size_t room)
     }
 }
 
+/* The row of many files, by the name of one that is like them: `path` is changed. The lock is held.
+ */
+static uint32_t many_row(uint32_t kind, uint64_t device, char *path, size_t room)
+{
+    static struct io_file many; /* 5 KiB: under the lock, not on the program's stack */
+    many.kind = kind;
+    many.device = device;
+    many.flags = TRACE_IO_MANY;
+    many.resident = ~0ull;
+    if (kind == TRACE_TO_KERNEL)
+        strcpy(path, "/proc, /sys");
+    else
+        merge_name(path, room);
+    uint64_t key = io_mix(trace_hash(path, strlen(path), kind), TRACE_IO_MANY);
+    uint32_t row = io_find(key);
+    return row ? row : io_insert(key, &many, path);
+}
+
+uint32_t io_folder_row(uint32_t row)
+{
+    static char path[4096];
+    const struct io_file *f = &io->files[row - 1];
+    uint32_t many = row;
+    if (f->flags & TRACE_IO_MANY || !f->name || strlen(f->name) >= sizeof path - 40)
+        return f->flags & TRACE_IO_MANY ? row : 0;
+    if (!io_lock_rows())
+        return 0;
+    strcpy(path, f->name);
+    many = many_row(f->kind, f->device, path, sizeof path);
+    io_unlock_rows();
+    return many;
+}
+
 /* Of a regular file that no row is known for; `sum`: it gets none of its own. The lock is held. */
 static uint32_t new_file(int fd, uint64_t key, const struct statx *s, int sum)
 {
     static char path[4096];
-    static struct io_file f, many; /* 5 KiB each: under the lock, not on the program's stack */
+    static struct io_file f; /* 5 KiB: under the lock, not on the program's stack */
     char link[40] = "/proc/self/fd/", digits[12], *p = digits + sizeof digits - 1;
     unsigned n = (unsigned)fd;
     *p = 0;
@@ -116,17 +149,7 @@ static uint32_t new_file(int fd, uint64_t key, const struct statx *s, int sum)
             f.resident = resident(fd, f.size);
         return io_insert(key, &f, path);
     }
-    many.kind = f.kind;
-    many.device = f.device;
-    many.flags = TRACE_IO_MANY;
-    many.resident = ~0ull;
-    if (f.kind == TRACE_TO_KERNEL)
-        strcpy(path, "/proc, /sys");
-    else
-        merge_name(path, sizeof path);
-    key = io_mix(trace_hash(path, strlen(path), f.kind), TRACE_IO_MANY);
-    uint32_t row = io_find(key);
-    return row ? row : io_insert(key, &many, path);
+    return many_row(f.kind, f.device, path, sizeof path);
 }
 
 static uint32_t regular(int fd, const struct statx *s, int sum)
@@ -197,7 +220,7 @@ struct io_descriptor *io_descriptor_opened(int fd, const char *path, int flags, 
     struct io_descriptor *d = &io->descriptors[fd];
     io_forget(fd);
     if (suffices)
-        n = io_name_of(path);
+        n = io_name_of(path, 1);
     if (!io_may_ask(begin) && suffices)
         row = io_name_row(&n);
     if (row) {
@@ -210,8 +233,9 @@ struct io_descriptor *io_descriptor_opened(int fd, const char *path, int flags, 
         row = found + 1;
         if (suffices && d->seekable)
             io_name_set(n.path, row);
-        if (suffices && d->seekable && io->files[found].flags & TRACE_IO_MANY)
-            io_name_set(n.folder, row);
+        uint32_t many = suffices && d->seekable && io_storm ? io_folder_row(row) : 0;
+        if (many)
+            io_name_set(n.folder, many);
         io_asked(now, now - begin);
     }
     io_set_row(fd, row);

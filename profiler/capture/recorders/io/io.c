@@ -9,9 +9,9 @@
 #include "profiler/capture/core/unwind/modules.h"
 #include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders.h"
+#include "profiler/capture/recorders/io/lean.h"
 #include "profiler/capture/recorders/io/names.h"
 #include "profiler/capture/recorders/io/rings.h"
-#include "profiler/capture/recorders/io/short_calls.h"
 
 static unsigned ticks, next; /* when they are written: after 1, 2, 4, 8 s, then every 8 s */
 
@@ -68,7 +68,20 @@ static void keep_share(struct capture_thread *ours)
     modules_release();
 }
 
-static int is_noted; /* that files were summed */
+static int is_noted, is_lean; /* that files were summed; that few calls are timed */
+
+static void note_lean(struct capture_thread *t)
+{
+    if (is_lean || !io_lean_begun())
+        return;
+    is_lean = 1;
+    capture_note(t, 1, "io.sampled",
+                 "The program makes so many small reads, writes, opens or seeks that timing each "
+                 "would take more than %.0f %% of its CPU time: from %.2f s of CPU time on, one in "
+                 "%d is timed. Their counts, bytes and places in files are exact; their times are "
+                 "estimates. Set TOMOPROF_CAPTURE_CALLS=1 to time each.",
+                 100 * capture.config.calls_share, 1e-9 * (double)io_lean_begun(), LEAN_ONE_IN);
+}
 
 static void note_summed(struct capture_thread *t)
 {
@@ -91,6 +104,8 @@ static void tick(struct capture_thread *ours)
         io_kernel_tick();
         io_names_change();
         note_summed(ours);
+        io_lean_tick();
+        note_lean(ours);
     }
     if (++ticks < (next ? next : second))
         return;
@@ -130,6 +145,8 @@ static void stop(void)
     if (!t)
         return;
     note_summed(t);
+    note_lean(t);
+    io_lean_stop();
     catch_up(t);
     io_rings_all();
     io_mapped_all();
@@ -141,13 +158,14 @@ static void fork_child(void)
 {
     struct capture_thread *t = capture_self();
     ticks = next = 0;
-    is_noted = 0;
+    is_noted = is_lean = 0;
     io_names_forked();
     if (is_out && t)
         capture_note(t, 1, "io.off",
                      "The process that made this one had taken reads and writes out of the "
                      "program's way: they are seen in sum alone.");
     io_files_forked();
+    io_lean_forked();
     io_mapped_forked();
     io_rings_forked();
     io_kernel_forked();
@@ -159,6 +177,7 @@ const struct recorder io_recorder = {
     .name = "io",
     .modes = CAPTURE_IO,
     .start = start,
+    .thread_start = io_lean_thread,
     .thread_gone = io_kernel_thread_ends,
     .tick = tick,
     .fork_prepare = io_makes_child,

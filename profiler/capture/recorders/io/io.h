@@ -26,16 +26,21 @@ static inline uint64_t io_begin(void)
 }
 
 /* The same before a call that may be short: by the processor's counter, which takes less than the
- * clock, once it is known how fast that counts (ticks.c). */
+ * clock, once it is known how fast that counts (short_calls.c). */
 #define IO_TICKS (1ull << 63)
 extern uint64_t io_tick_ns; /* times 2^32; 0: not known */
 static inline uint64_t io_stamp(void)
 {
     return __atomic_load_n(&io_tick_ns, __ATOMIC_RELAXED) ? IO_TICKS | raw_ticks() : trace_now();
 }
+extern int io_lean;                     /* lean.c: calls are counted, and only some of them timed */
+enum { IO_LEAN = 1, IO_LEAN_MEASURED }; /* stamps of calls that are not */
+uint64_t io_lean_begin(void);
 static inline uint64_t io_short_begin(void)
 {
-    return __builtin_expect(io_on && capture.on, 1) ? io_stamp() : 0;
+    if (!__builtin_expect(io_on && capture.on, 1))
+        return 0;
+    return __atomic_load_n(&io_lean, __ATOMIC_RELAXED) ? io_lean_begin() : io_stamp();
 }
 /* A short call like many before it, `begin` as io_short_begin gave it: 1 where it is recorded with
  * that. */

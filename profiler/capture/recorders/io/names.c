@@ -24,12 +24,15 @@ struct name_slot {
 int io_storm;
 static struct name_slot slots[BUCKETS][PLACES] __attribute__((aligned(64)));
 static uint32_t round_now; /* names of other rounds are forgotten */
-static uint64_t asked_until, summed;
+uint32_t io_names_known;
+static uint64_t asked_until;
+uint64_t io_summed;
 static int setting;
 
 void io_names_change(void)
 {
     __atomic_fetch_add(&round_now, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&io_names_known, 0, __ATOMIC_RELAXED);
 }
 
 static uint64_t hash_of(const char *p, size_t n, uint64_t start)
@@ -52,18 +55,18 @@ const char *io_ending(const char *name, const char *end)
     return dot;
 }
 
-struct io_name io_name_of(const char *path)
+struct io_name io_name_of(const char *path, int whole)
 {
     enum { FOLDER = 2 };
     size_t n = strlen(path);
     const char *slash = memrchr(path, '/', n), *name = slash ? slash + 1 : path;
     const char *ending = io_ending(name, path + n);
     uint64_t folder = hash_of(path, (size_t)(name - path), FOLDER);
-    return (struct io_name){hash_of(name, n - (size_t)(name - path), folder),
+    return (struct io_name){whole ? hash_of(name, n - (size_t)(name - path), folder) : 0,
                             hash_of(ending, (size_t)(path + n - ending), folder ^ FOLDER)};
 }
 
-static uint32_t find(uint64_t key)
+uint32_t io_name_find(uint64_t key)
 {
     uint32_t round = __atomic_load_n(&round_now, __ATOMIC_RELAXED);
     for (struct name_slot *s = slots[key >> 8 & (BUCKETS - 1)], *end = s + PLACES; s < end; s++) {
@@ -92,6 +95,7 @@ void io_name_set(uint64_t key, uint32_t row)
                 break;
         }
     }
+    io_names_known += to->key != key;
     __atomic_store_n(&to->key, 0, __ATOMIC_SEQ_CST);
     __atomic_store_n(&to->row, (uint64_t)round << 32 | row, __ATOMIC_SEQ_CST);
     __atomic_store_n(&to->key, key, __ATOMIC_SEQ_CST);
@@ -100,12 +104,12 @@ void io_name_set(uint64_t key, uint32_t row)
 
 uint32_t io_name_row(const struct io_name *n)
 {
-    uint32_t row = find(n->path);
+    uint32_t row = io_name_find(n->path);
     if (row)
         return row;
-    row = find(n->folder);
+    row = io_name_find(n->folder);
     if (row)
-        __atomic_fetch_add(&summed, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&io_summed, 1, __ATOMIC_RELAXED);
     return row;
 }
 
@@ -115,28 +119,9 @@ int io_name_suffices(const char *path, int flags)
                       O_CREAT | O_TRUNC | O_APPEND | O_SYNC | O_DSYNC;
     if (!path || flags < 0 || flags & ~known)
         return 0;
+    if (path[0] != '/' || path[1] != 'd')
+        return 1;
     return strncmp(path, "/dev/", 5) != 0 || !strncmp(path, "/dev/shm/", 9);
-}
-
-/* By its name alone, while the kernel is not asked. */
-int io_short_open(int fd, const char *path, int flags, uint64_t begin)
-{
-    struct quick q;
-    if (!__atomic_load_n(&io_storm, __ATOMIC_RELAXED) || fd < 0 || fd >= IO_DESCRIPTORS ||
-        !io_name_suffices(path, flags) || !quick_begin(&q, begin) || quick_has_stack(&q))
-        return 0;
-    struct io_name n = io_name_of(path);
-    uint32_t row = io_name_row(&n);
-    struct io_file *f = row ? &io->files[row - 1] : NULL;
-    if (!f || !quick_lock(&q, f))
-        return 0;
-    quick_count(&q, f, TRACE_IO_OPEN);
-    io_unlock(f);
-    io_forget(fd);
-    io_open_by_name(&io->descriptors[fd], flags);
-    io_set_row(fd, row);
-    quick_end(&q);
-    return 1;
 }
 
 int io_may_ask(uint64_t now)
@@ -160,11 +145,11 @@ void io_asked(uint64_t now, uint64_t ns)
 
 uint64_t io_names_summed(void)
 {
-    return __atomic_load_n(&summed, __ATOMIC_RELAXED);
+    return __atomic_load_n(&io_summed, __ATOMIC_RELAXED);
 }
 
 void io_names_forked(void)
 {
-    summed = asked_until = 0;
+    io_summed = asked_until = 0;
     io_storm = setting = 0;
 }

@@ -12,7 +12,10 @@ extern int io_storm;
 struct io_name {
     uint64_t path, folder; /* keys: of the whole, of its folder and ending */
 };
-struct io_name io_name_of(const char *path);
+struct io_name io_name_of(const char *path, int whole); /* whole 0: `path` is not filled */
+uint32_t io_name_find(uint64_t key);
+extern uint32_t io_names_known; /* of this second */
+extern uint64_t io_summed;
 /* ".tif" of a file's name that ends at `end`, else `end`: one that begins with a digit is a number
  * in a row of files. */
 const char *io_ending(const char *name, const char *end);
@@ -22,6 +25,9 @@ const char *io_ending(const char *name, const char *end);
  * for about a second, for others do that too. */
 uint32_t io_name_row(const struct io_name *n);
 void io_name_set(uint64_t key, uint32_t row); /* row + 1 */
+/* files.c: that of the folder and ending of a file with this row; 0: there is none. Changes errno.
+ */
+uint32_t io_folder_row(uint32_t row);
 /* Opened with these flags, a regular file needs no look at its descriptor. */
 int io_name_suffices(const char *path, int flags);
 static inline void io_open_by_name(struct io_descriptor *d, int flags)

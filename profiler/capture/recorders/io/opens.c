@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "profiler/capture/recorders/io/names.h"
-#include "profiler/capture/recorders/io/short_calls.h"
+#include "profiler/capture/recorders/io/lean.h"
 
 /* A child of vfork has its parent's memory: what it closes is still open there. While the kernel is
  * not asked, not even which process this is, such a number is only looked up again. */
@@ -34,6 +34,29 @@ void io_opened(int fd, const char *path, int flags, uint64_t begin, const void *
     errno = saved;
 }
 
+/* By its name alone, while the kernel is not asked. */
+int io_short_open(int fd, const char *path, int flags, uint64_t begin)
+{
+    if (begin <= IO_LEAN_MEASURED)
+        return io_lean_open(fd, path, flags, begin);
+    struct quick q;
+    if (!__atomic_load_n(&io_storm, __ATOMIC_RELAXED) || fd < 0 || fd >= IO_DESCRIPTORS ||
+        !io_name_suffices(path, flags) || !quick_begin(&q, begin) || quick_has_stack(&q))
+        return 0;
+    struct io_name n = io_name_of(path, 1);
+    uint32_t row = io_name_row(&n);
+    struct io_file *f = row ? &io->files[row - 1] : NULL;
+    if (!f || !quick_lock(&q, f))
+        return 0;
+    quick_count(&q, f, TRACE_IO_OPEN);
+    io_unlock(f);
+    io_forget(fd);
+    io_open_by_name(&io->descriptors[fd], flags);
+    io_set_row(fd, row);
+    quick_end(&q);
+    return 1;
+}
+
 uint32_t io_closing(int fd, uint64_t begin)
 {
     struct io_descriptor *d = begin && capture.on ? io_descriptor_known(fd) : NULL;
@@ -41,6 +64,10 @@ uint32_t io_closing(int fd, uint64_t begin)
     uint32_t file = 0;
     if (!self)
         return 0;
+    if (begin <= IO_LEAN_MEASURED && !self->busy) {
+        io_lean_close(fd, begin);
+        return 0;
+    }
     if (__atomic_load_n(&io_storm, __ATOMIC_RELAXED) && !self->busy) {
         file = d->file;
         io_forget(fd);
@@ -100,6 +127,9 @@ void io_duplicated(int from, int to)
         io_forget(to);
     struct io_descriptor *d = io_descriptor_known(from);
     if (d && from != to) {
+        if (io_run_waits(d))
+            io_run_end(d);
+        d->run.op = 0;
         d->shared = 1;
         if ((unsigned)to < IO_DESCRIPTORS) {
             io->descriptors[to] = *d;

@@ -24,4 +24,28 @@ void io_pages_add(struct io_pages *s, uint64_t offset, uint64_t bytes, void *(*t
 /* Bytes; *error: standard error, 0 where it is exact; UINT64_MAX where no memory was left. */
 uint64_t io_pages_bytes(const struct io_pages *s, double *error);
 
+/* A descriptor: where it is in its file, and calls that are not in the file's row yet (lean.h). */
+enum { IO_STREAMS = 8 }; /* places in a file that are read on from, of one descriptor */
+
+struct io_pending {
+    int lock;
+    uint32_t op; /* READ or WRITE, + 1; 0: no call may go on from the one before */
+    uint32_t calls, opens, seeks;
+    uint32_t low, sizes; /* of a call: at least, and below low + sizes */
+    uint64_t end, bytes; /* of calls that go on from each other */
+};
+
+struct io_descriptor {
+    uint32_t file;           /* its place in `files`, + 1; 0 unknown */
+    uint8_t shared;          /* others move its offset too: the kernel is asked for it */
+    uint8_t stream;          /* of stdio */
+    uint8_t seekable, known; /* known: the offset is */
+    uint64_t offset;
+    struct io_pending run;
+    uint8_t streams;          /* in use; a line of the cache ends before */
+    uint8_t accepted, writes; /* writes: opened for nothing else */
+    uint64_t end[IO_STREAMS]; /* the last used first */
+    uint64_t wrote_ns;        /* of a socket: its last write, since which it was not read */
+} __attribute__((aligned(64)));
+
 #endif

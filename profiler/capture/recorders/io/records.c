@@ -68,6 +68,8 @@ static void write_state(struct capture_thread *t, struct io_file *f)
         return;
     r.unique = io_pages_bytes(&f->pages, &r.error);
     r.stride = f->stride;
+    if (f->seen / f->moments > r.stride) /* lean.c leaves calls out */
+        r.stride = f->seen / f->moments;
     r.n = f->moments;
     memcpy(moment, f->moment, f->moments * sizeof *moment);
     io_unlock(f);

@@ -1,7 +1,11 @@
 /* Short calls like many before them, without the clock, the entry into the library and a stack: a
  * pipe's read of 250 ns took 140 more. Their counts, bytes, sizes, times and places are as exact as
  * those of others; those that have a stack go the long way. */
-#include "profiler/capture/recorders/io/short_calls.h"
+#include "profiler/capture/recorders/io/lean.h"
+
+#define FOLLOW_NS 40000000u /* before it is known how fast the counter counts */
+#define READ_NS   2000u     /* clock and counter are read together within this time */
+#define OFF       0.02      /* a counter whose rate changes by more is not used */
 
 enum { LARGE = 1 << 20 };
 
@@ -13,6 +17,8 @@ static int has_moment(const struct io_file *f, const struct io_descriptor *d)
 
 int io_short(enum trace_io_op op, int fd, int64_t result, int64_t offset, uint64_t begin)
 {
+    if (begin <= IO_LEAN_MEASURED)
+        return io_lean_data(op, fd, result, offset, begin);
     struct quick q;
     struct io_descriptor *d = io_descriptor_known(fd);
     if (op > TRACE_IO_WRITE || result <= 0 || result >= LARGE || !d || !quick_begin(&q, begin))
@@ -22,6 +28,7 @@ int io_short(enum trace_io_op op, int fd, int64_t result, int64_t offset, uint64
     if (!f->begun[op] || f->kind == TRACE_TO_SOCKET || (here && (!d->known || d->shared)) ||
         quick_has_stack(&q) || !quick_lock(&q, f))
         return 0;
+    io_run_settle(f, d);
     struct io_add a = {.op = op, .bytes = result, .offset = offset};
     a.begin = has_moment(f, d) ? trace_now() - q.ns : 0;
     a.end = a.begin + q.ns;
@@ -31,7 +38,7 @@ int io_short(enum trace_io_op op, int fd, int64_t result, int64_t offset, uint64
     }
     quick_count(&q, f, op);
     f->op[op].bytes += (uint64_t)result;
-    io_add_data(f, d, &a, q.t->tid);
+    io_add_data(f, d, &a, q.t);
     io_unlock(f);
     quick_end(&q);
     return 1;
@@ -50,6 +57,8 @@ int io_short_other(struct io_file *f, enum trace_io_op op, uint64_t begin)
 
 int io_short_seek(int fd, int64_t result, uint64_t begin)
 {
+    if (begin <= IO_LEAN_MEASURED)
+        return io_lean_seek(fd, result, begin);
     struct io_descriptor *d = io_descriptor_known(fd);
     if (result < 0 || !d || !d->seekable ||
         !io_short_other(&io->files[d->file - 1], TRACE_IO_SEEK, begin))
@@ -75,4 +84,43 @@ void io_short_measure(void)
         least = ns < least ? ns : least;
     }
     io_call_ns = (double)least / LOOP;
+}
+
+/* How fast the processor's counter counts, by the clock. A counter that does not keep its rate is
+ * not used. */
+
+uint64_t io_begin_ns(uint64_t begin, uint64_t end)
+{
+    if (begin <= IO_LEAN_MEASURED)
+        return end;
+    return begin & IO_TICKS ? end - io_between(begin, IO_TICKS | raw_ticks()) : begin;
+}
+
+void io_ticks_follow(void)
+{
+    static struct {
+        uint64_t ns, ticks;
+    } first, last;
+    static int unsteady;
+    uint64_t before = trace_now(), ticks = raw_ticks() & ~IO_TICKS, now = trace_now();
+    if (raw_ticks_trapped)
+        __atomic_store_n(&io_tick_ns, 0, __ATOMIC_RELEASE);
+    if (!raw_ticks() || unsteady || now - before > READ_NS)
+        return;
+    if (!first.ns) {
+        first.ns = last.ns = now;
+        first.ticks = last.ticks = ticks;
+        return;
+    }
+    if (now - last.ns < FOLLOW_NS)
+        return;
+    double rate = (double)(now - first.ns) / (double)(ticks - first.ticks);
+    double lately = (double)(now - last.ns) / (double)(ticks - last.ticks);
+    unsteady = ticks <= last.ticks || !(rate > 0) || rate > 1e6 || lately > rate * (1 + OFF) ||
+               lately < rate * (1 - OFF);
+    last.ns = now;
+    last.ticks = ticks;
+    if (!unsteady)
+        __atomic_store_n(&io_last_tick_ns, (uint64_t)(rate * 0x1p32), __ATOMIC_RELAXED);
+    __atomic_store_n(&io_tick_ns, unsteady ? 0 : (uint64_t)(rate * 0x1p32), __ATOMIC_RELEASE);
 }

@@ -5,7 +5,7 @@
 #include "profiler/capture/core/core.h"
 #include "profiler/capture/recorders/io/state.h"
 
-/* ticks.c */
+/* short_calls.c */
 extern uint64_t io_last_tick_ns; /* io_tick_ns before the counter was found unsteady */
 static inline uint64_t io_between(uint64_t begin, uint64_t end) /* ns; UINT64_MAX: not known */
 {
@@ -21,7 +21,13 @@ uint64_t io_begin_ns(uint64_t begin, uint64_t end); /* of a stamp; end: the cloc
 void io_ticks_follow(void);                         /* at ticks of the recorder */
 
 /* calls.c: sizes, times and places of a read or write, under the lock of its file. */
-void io_add_data(struct io_file *f, struct io_descriptor *d, const struct io_add *a, uint32_t tid);
+void io_add_data(struct io_file *f, struct io_descriptor *d, const struct io_add *a,
+                 const struct capture_thread *t);
+/* The same of calls, of which each goes on from the one before, without their times. `bytes` and
+ * `offset`: of all. */
+void io_add_run(struct io_file *f, struct io_descriptor *d, const struct io_add *a, uint64_t calls);
+/* Sizes that are told together: the least; how many there are. */
+uint32_t io_size_from(uint64_t bytes, uint32_t *sizes);
 /* Whether a call has its stack, drawn once by random bits: io_drawn of its thread. IO_DRAWN + d: it
  * is taken, for 2^d calls. 0: not drawn. */
 enum { IO_DRAWN_NONE = 1, IO_DRAWN };
@@ -39,6 +45,10 @@ enum {
     COST_ONE_IN = 64, /* calls whose cost is measured, at random */
     COST_MOST = 20000,
 };
+
+/* lean.c: after a call that was measured, at `stamp`: begins to be lean where calls take too much.
+ */
+void io_lean_check(struct capture_thread *t, uint64_t stamp);
 
 /* A call that is being recorded. */
 struct quick {
@@ -65,21 +75,23 @@ static inline int quick_begin(struct quick *q, uint64_t begin)
 
 static inline int quick_has_stack(const struct quick *q)
 {
-    q->t->io_drawn = io_draw(q->random);
+    if (!q->t->io_weight) /* else lean.c has drawn */
+        q->t->io_drawn = io_draw(q->random);
     return q->t->io_drawn != IO_DRAWN_NONE;
 }
 
 static inline void quick_end(const struct quick *q)
 {
     struct capture_thread *t = q->t;
-    t->io_drawn = 0;
+    t->io_drawn = t->io_weight = 0;
     t->cost_calls[TRACE_PART_IO]++;
     if (q->random / (UINT64_MAX / COST_ONE_IN) == 0) {
-        uint64_t ns = io_between(q->end, io_stamp());
+        uint64_t stamp = io_stamp(), ns = io_between(q->end, stamp);
         ns = ns == UINT64_MAX ? 0 : ns < COST_MOST ? ns : COST_MOST;
         ns = (ns + (uint64_t)io_call_ns) * COST_ONE_IN;
         t->cost_ns[TRACE_PART_IO] += ns;
         t->io_ns += ns;
+        io_lean_check(t, stamp);
     }
 }
 
@@ -94,7 +106,7 @@ static inline int quick_lock(const struct quick *q, struct io_file *f)
 static inline void quick_count(const struct quick *q, struct io_file *f, enum trace_io_op op)
 {
     f->op[op].calls++;
-    f->op[op].ns += q->ns;
+    f->op[op].ns += q->ns * (q->t->io_weight ? q->t->io_weight : 1);
     f->changed = 1;
 }
 

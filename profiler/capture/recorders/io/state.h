@@ -9,7 +9,6 @@ enum {
     IO_FILES = 4096, /* rows; from 3/4 of them on, new files share a row by folder and ending */
     IO_DESCRIPTORS = 65536, /* calls on higher ones count for row 0 */
     IO_SITES = 16384,
-    IO_STREAMS = 8, /* places in a file that are read on from, of one descriptor */
     IO_MOMENTS_FIRST = 16,
     IO_MOMENTS = 512,
     IO_NEAR = 128 << 10,
@@ -34,18 +33,6 @@ struct io_file {
     uint64_t stride, seen;
     uint64_t waiting_since;     /* of an endpoint: since when requests wait for their first byte */
     uint32_t waiting, begun[2]; /* how many; whether it was read, written */
-};
-
-struct io_descriptor {
-    uint32_t file;            /* its place in `files`, + 1; 0 unknown */
-    uint8_t shared;           /* others move its offset too: the kernel is asked for it */
-    uint8_t stream;           /* of stdio */
-    uint8_t seekable, known;  /* known: the offset is */
-    uint8_t streams;          /* in use */
-    uint8_t accepted, writes; /* writes: opened for nothing else */
-    uint64_t offset;
-    uint64_t end[IO_STREAMS]; /* the last used first */
-    uint64_t wrote_ns;        /* of a socket: its last write, since which it was not read */
 };
 
 struct io_site {

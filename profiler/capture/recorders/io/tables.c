@@ -25,6 +25,7 @@ struct io_tables *io;
 uint64_t io_unplaced, io_own[2], io_no_chars[2];
 double io_call_ns;
 int io_doublings;
+uint64_t io_tick_ns, io_last_tick_ns;
 
 static uint32_t slots[SLOTS]; /* place of a file + 1, by its key */
 static uint64_t keys[IO_FILES];

@@ -1,0 +1,292 @@
+/* Where recording each call takes too much of the CPU time, a read that goes on where the one
+ * before ended only adds to its descriptor: 10 ns instead of 100. Counts, bytes, sizes, places and
+ * pages stay exact. Times are those of one call in LEAN_ONE_IN. */
+#include <errno.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "profiler/capture/recorders/io/lean.h"
+#include "profiler/capture/recorders/io/names.h"
+
+enum {
+    MEASURED_ONE_IN = 4, /* of the calls that are drawn */
+    DRAWN_ONE_IN = LEAN_ONE_IN / MEASURED_ONE_IN * (MEASURED_ONE_IN - 1), /* the rest is timed */
+    LARGE = 1 << 20,
+    ENTRY_NS = 4,  /* the wrapper and io_lean_begin */
+    FULL_NS = 100, /* of a call that is recorded in full */
+    CHECK_NS = 1000000,
+};
+#define FREE_NS 3000000 /* taken beyond the share before it begins */
+
+int io_lean;
+static uint64_t begun;
+
+/* A call that does not go on from the one before: that is settled, and this one waits. */
+static __attribute__((noinline)) int run_begin(struct io_descriptor *d, enum trace_io_op op,
+                                               uint64_t at, uint64_t bytes, int here)
+{
+    struct thread_slot *s = thread_own;
+    struct io_file *f = &io->files[d->file - 1];
+    struct io_pending *r = &d->run;
+    int none = 0;
+    if (!f->begun[op] || f->kind == TRACE_TO_SOCKET ||
+        (here && d->seekable && (!d->known || d->shared)))
+        return 0;
+    if (r->calls) {
+        if (!__atomic_compare_exchange_n(&f->lock, &none, (int)s->t.tid, 0, __ATOMIC_ACQUIRE,
+                                         __ATOMIC_RELAXED))
+            return 0;
+        io_run_move(f, d);
+        io_unlock(f);
+    }
+    r->op = op + 1;
+    r->low = io_size_from(bytes, &r->sizes);
+    r->calls = 1;
+    r->bytes = bytes;
+    r->end = at + bytes;
+    return 1;
+}
+
+static inline int data(enum trace_io_op op, int fd, uint64_t bytes, int64_t offset)
+{
+    struct io_descriptor *d = io_descriptor_known(fd);
+    if (!d || op > TRACE_IO_WRITE || bytes - 1 >= LARGE - 1 || !io_run_lock(&d->run))
+        return 0;
+    struct io_pending *r = &d->run;
+    int here = offset == IO_HERE, counts = 1;
+    uint64_t at = here ? d->offset : (uint64_t)offset;
+    if (r->op == op + 1u && bytes - r->low < r->sizes && (at == r->end || !d->seekable) &&
+        r->calls < UINT32_MAX) {
+        r->calls++;
+        r->bytes += bytes;
+        r->end = at + bytes;
+    } else {
+        counts = run_begin(d, op, at, bytes, here);
+    }
+    if (counts && here)
+        d->offset = at + bytes;
+    io_run_unlock(r);
+    return counts;
+}
+
+/* Such a call stands for all that are not timed, by what it costs. */
+static void measured(uint64_t begin)
+{
+    struct thread_slot *s = thread_own;
+    const uint64_t calls = (uint64_t)DRAWN_ONE_IN * MEASURED_ONE_IN;
+    uint64_t ns = io_between(begin, io_stamp()), stamp = (uint64_t)io_call_ns / 2;
+    if (!s || ns > COST_MOST)
+        return;
+    ns = ((ns > stamp ? ns - stamp : 0) + ENTRY_NS) * calls;
+    s->t.cost_calls[TRACE_PART_IO] += calls;
+    s->t.cost_ns[TRACE_PART_IO] += ns;
+    s->t.io_ns += ns;
+}
+
+static int miss(void)
+{
+    struct thread_slot *s = thread_own;
+    if (s && !s->t.busy) {
+        s->t.io_weight = LEAN_UNTIMED;
+        s->t.io_drawn = IO_DRAWN_NONE;
+    }
+    return 0;
+}
+
+#define COUNTED(call)                                                                              \
+    uint64_t stamp_ = begin == IO_LEAN ? 0 : io_stamp();                                           \
+    if (!(call))                                                                                   \
+        return miss();                                                                             \
+    if (stamp_)                                                                                    \
+        measured(stamp_);                                                                          \
+    return 1
+
+int io_lean_data(enum trace_io_op op, int fd, int64_t result, int64_t offset, uint64_t begin)
+{
+    COUNTED(data(op, fd, (uint64_t)result, offset));
+}
+
+static inline int seek(int fd, int64_t result)
+{
+    struct io_descriptor *d = io_descriptor_known(fd);
+    if (result < 0 || !d || !d->seekable || !io_run_lock(&d->run))
+        return 0;
+    d->offset = (uint64_t)result;
+    d->known = 1;
+    d->run.seeks++;
+    io_run_unlock(&d->run);
+    return 1;
+}
+
+int io_lean_seek(int fd, int64_t result, uint64_t begin)
+{
+    COUNTED(seek(fd, result));
+}
+
+/* Of more than a few names, all are their folder's. */
+static uint32_t row_of_name(const char *path)
+{
+    enum { FEW = 64 };
+    struct io_name n;
+    uint32_t row = 0;
+    if (__atomic_load_n(&io_names_known, __ATOMIC_RELAXED) > FEW) {
+        n = io_name_of(path, 0);
+        row = io_name_find(n.folder);
+    }
+    if (row) {
+        __atomic_fetch_add(&io_summed, 1, __ATOMIC_RELAXED);
+        return row;
+    }
+    n = io_name_of(path, 1);
+    row = io_name_row(&n);
+    if (row && __atomic_load_n(&io_names_known, __ATOMIC_RELAXED) > FEW) {
+        int saved = errno;
+        uint32_t many = io_folder_row(row);
+        if (many)
+            io_name_set(n.folder, many);
+        errno = saved;
+    }
+    return row;
+}
+
+static inline int opened(int fd, const char *path, int flags)
+{
+    if (!__atomic_load_n(&io_storm, __ATOMIC_RELAXED) || fd < 0 || fd >= IO_DESCRIPTORS ||
+        !io_name_suffices(path, flags))
+        return 0;
+    uint32_t row = row_of_name(path);
+    if (!row)
+        return 0;
+    io_forget(fd);
+    struct io_descriptor *d = &io->descriptors[fd];
+    io_open_by_name(d, flags);
+    d->run.opens = 1;
+    io_set_row(fd, row);
+    return 1;
+}
+
+int io_lean_open(int fd, const char *path, int flags, uint64_t begin)
+{
+    COUNTED(opened(fd, path, flags));
+}
+
+static inline int closed(int fd)
+{
+    io->descriptors[fd].run.opens++;
+    io_forget(fd);
+    return 1;
+}
+
+int io_lean_close(int fd, uint64_t begin)
+{
+    COUNTED(closed(fd));
+}
+
+static __attribute__((noinline)) uint64_t drawn(struct capture_thread *t)
+{
+    uint64_t x = (uint64_t)(capture_random(t) * 0x1p32);
+    t->io_left = 1 + (uint32_t)(x % (2 * DRAWN_ONE_IN - 1));
+    x >>= 16;
+    if (x % MEASURED_ONE_IN == 0)
+        return IO_LEAN_MEASURED;
+    unsigned d = (unsigned)__atomic_load_n(&io_doublings, __ATOMIC_RELAXED);
+    unsigned log = (unsigned)__builtin_ctz(LEAN_ONE_IN);
+    t->io_weight = LEAN_ONE_IN;
+    d = d > log ? d : log;
+    t->io_drawn = capture_random(t) * (double)(1u << (d - log)) <= 1 ? IO_DRAWN + d : IO_DRAWN_NONE;
+    return io_stamp();
+}
+
+/* Where it left the CPU of its own will, in this call or in one that was not timed. Else the kernel
+ * gave the CPU to others, which is not to be told for LEAN_ONE_IN calls. */
+uint64_t io_lean_weight(struct capture_thread *t)
+{
+    struct rusage u = {0};
+    if (t->io_weight <= LEAN_UNTIMED || getrusage(RUSAGE_THREAD, &u))
+        return 1;
+    uint64_t before = t->io_waits;
+    t->io_waits = (uint64_t)u.ru_nvcsw;
+    return t->io_waits == before ? 1 : t->io_weight;
+}
+
+uint64_t io_lean_begin(void)
+{
+    struct thread_slot *s = thread_own;
+    if (!s || s->t.busy)
+        return io_stamp();
+    if (s->t.io_left <= 1)
+        return drawn(&s->t);
+    s->t.io_left--;
+    return IO_LEAN;
+}
+
+static uint64_t cpu_ns(void)
+{
+    struct timespec t;
+    if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t))
+        return 0;
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void io_lean_check(struct capture_thread *t, uint64_t stamp)
+{
+    uint64_t ns = io_between(t->io_since, stamp);
+    double share = capture.config.calls_share;
+    if (ns < CHECK_NS)
+        return;
+    int64_t more = (int64_t)(t->io_ns - t->io_since_ns);
+    int known = t->io_since && ns != UINT64_MAX;
+    int64_t debt = (int64_t)t->io_debt + (known ? more - (int64_t)(share * (double)ns) : 0);
+    t->io_debt = debt > 0 ? (uint64_t)debt : 0;
+    t->io_since = stamp;
+    t->io_since_ns = t->io_ns;
+    if (t->io_debt < FREE_NS || share >= 1 || __atomic_load_n(&io_lean, __ATOMIC_RELAXED))
+        return;
+    t->io_debt = 0;
+    if (!begun)
+        begun = cpu_ns() + 1;
+    __atomic_store_n(&io_lean, 1, __ATOMIC_RELAXED);
+}
+
+void io_lean_tick(void)
+{
+    static uint64_t cpu_before, calls_before;
+    uint64_t cpu = cpu_ns(), calls = 0;
+    for (struct thread_slot *s = thread_first(); s; s = s->next)
+        calls += s->used ? s->t.cost_calls[TRACE_PART_IO] : 0;
+    double full = (double)(calls - calls_before) * FULL_NS;
+    if (calls < calls_before ||
+        full < 0.5 * capture.config.calls_share * (double)(cpu - cpu_before))
+        __atomic_store_n(&io_lean, 0, __ATOMIC_RELAXED);
+    cpu_before = cpu;
+    calls_before = calls;
+}
+
+uint64_t io_lean_begun(void)
+{
+    return begun;
+}
+
+void io_lean_thread(struct capture_thread *t)
+{
+    static int threads;
+    if (!t->ours && __atomic_fetch_add(&threads, 1, __ATOMIC_RELAXED))
+        __atomic_store_n(&io_threaded, 1, __ATOMIC_RELAXED);
+}
+
+void io_lean_stop(void)
+{
+    __atomic_store_n(&io_lean, 0, __ATOMIC_RELAXED);
+    for (int fd = 0; fd < io->descriptor_count; fd++) {
+        struct io_descriptor *d = io_descriptor_known(fd);
+        if (d && io_run_waits(d))
+            io_run_end(d);
+    }
+}
+
+void io_lean_forked(void)
+{
+    begun = 0;
+    for (int fd = 0; fd < io->descriptor_count; fd++)
+        io->descriptors[fd].run = (struct io_pending){0};
+}

@@ -1,0 +1,55 @@
+/* Programs of very many small calls: calls that go on from each other wait in their descriptor, a
+ * line of the cache, and only some calls are timed. */
+#ifndef TP_CAPTURE_RECORDERS_IO_LEAN_H
+#define TP_CAPTURE_RECORDERS_IO_LEAN_H
+
+#include "profiler/capture/recorders/io/short_calls.h"
+
+enum {
+    LEAN_ONE_IN = 64, /* calls that are timed, at random; the time of each stands for as many */
+    LEAN_UNTIMED = 1, /* io_weight of a call that is not */
+};
+
+/* Counts a call with stamp IO_LEAN or IO_LEAN_MEASURED. 0: it goes the long way, without its time.
+ */
+int io_lean_data(enum trace_io_op op, int fd, int64_t result, int64_t offset, uint64_t begin);
+int io_lean_seek(int fd, int64_t result, uint64_t begin);
+int io_lean_open(int fd, const char *path, int flags, uint64_t begin);
+int io_lean_close(int fd, uint64_t begin);
+
+/* Calls that the time of a slow one stands for. */
+uint64_t io_lean_weight(struct capture_thread *t);
+/* About once a second: ends it where few calls come. */
+void io_lean_tick(void);
+uint64_t io_lean_begun(void);                  /* ns of CPU time; 0: it never was */
+void io_lean_thread(struct capture_thread *t); /* starts */
+void io_lean_stop(void);                       /* all that waits, into the rows */
+void io_lean_forked(void);
+
+/* places.c */
+extern int io_threaded; /* the process has had several threads */
+/* Nothing else changes a run meanwhile: no thread, and no handler of a signal. */
+static inline int io_run_lock(struct io_pending *r)
+{
+    int none = 0;
+    if (__atomic_load_n(&io_threaded, __ATOMIC_RELAXED))
+        return __atomic_compare_exchange_n(&r->lock, &none, 1, 0, __ATOMIC_ACQUIRE,
+                                           __ATOMIC_RELAXED);
+    if (__atomic_load_n(&r->lock, __ATOMIC_RELAXED))
+        return 0;
+    __atomic_store_n(&r->lock, 1, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    return 1;
+}
+
+static inline void io_run_unlock(struct io_pending *r)
+{
+    __atomic_store_n(&r->lock, 0, __ATOMIC_RELEASE);
+}
+
+/* Under the lock of `f`, and of the run. */
+void io_run_move(struct io_file *f, struct io_descriptor *d);
+/* Under the lock of `f`, by a call that is recorded at once. */
+void io_run_settle(struct io_file *f, struct io_descriptor *d);
+
+#endif

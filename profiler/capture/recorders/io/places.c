@@ -1,0 +1,178 @@
+/* Where calls lie in their file, and calls that go on from each other, which wait for that in their
+ * descriptor. */
+#include <string.h>
+
+#include "profiler/capture/recorders/io/lean.h"
+
+int io_threaded;
+
+static const uint64_t size_most[] = {100,     1 << 10,  10 << 10,  100 << 10, 1 << 20,
+                                     4 << 20, 10 << 20, 100 << 20, 1 << 30};
+
+static unsigned size_cell(uint64_t bytes)
+{
+    unsigned i = 0;
+    while (i < 9 && bytes > size_most[i])
+        i++;
+    return i;
+}
+
+uint32_t io_size_from(uint64_t bytes, uint32_t *sizes)
+{
+    unsigned i = size_cell(bytes);
+    uint64_t low = i ? size_most[i - 1] + 1 : 1;
+    *sizes = (uint32_t)(size_most[i < 9 ? i : 8] - low + 1);
+    return (uint32_t)low;
+}
+
+static void add_moment(struct io_file *f, const struct io_moment *m)
+{
+    if (f->seen++ & (f->stride ? f->stride - 1 : 0))
+        return;
+    if (!f->stride) {
+        f->stride = 1;
+        f->moment = f->first;
+        f->moment_room = IO_MOMENTS_FIRST;
+    }
+    if (f->moments == f->moment_room && f->moment_room < IO_MOMENTS) {
+        struct io_moment *more = io_take(IO_MOMENTS * sizeof *more);
+        if (more) {
+            memcpy(more, f->moment, f->moments * sizeof *more);
+            f->moment = more;
+            f->moment_room = IO_MOMENTS;
+        }
+    }
+    if (f->moments == f->moment_room) {
+        for (uint32_t i = 0; i < f->moments / 2; i++)
+            f->moment[i] = f->moment[2 * i];
+        f->moments /= 2;
+        f->stride *= 2;
+        if ((f->seen - 1) & (f->stride - 1))
+            return;
+    }
+    f->moment[f->moments++] = *m;
+}
+
+/* Where the call lies among those before it on this descriptor; `rest` of its bytes are of others,
+ * which go on from it. */
+static void add_place(uint64_t *cell, struct io_descriptor *d, uint64_t offset, uint64_t bytes,
+                      uint64_t rest)
+{
+    unsigned next = 0, near = d->streams, at;
+    enum trace_io_place place;
+    while (next < d->streams && offset != d->end[next]) {
+        if (near == d->streams && offset > d->end[next] && offset - d->end[next] <= IO_NEAR)
+            near = next;
+        next++;
+    }
+    if (!d->streams)
+        place = TRACE_IO_FIRST;
+    else if (next < d->streams)
+        place = TRACE_IO_NEXT;
+    else if (near < d->streams)
+        place = TRACE_IO_NEAR;
+    else
+        place = offset > d->end[0] ? TRACE_IO_FORWARD : TRACE_IO_BACK;
+    cell[TRACE_IO_PLACED + place]++;
+    if (place >= TRACE_IO_FORWARD) {
+        uint64_t jump = place == TRACE_IO_FORWARD ? offset - d->end[0] : d->end[0] - offset;
+        unsigned power = jump ? 63u - (unsigned)__builtin_clzll(jump) : 0;
+        cell[TRACE_IO_JUMPS + (power < 39 ? power : 39)]++;
+        cell[TRACE_IO_GOING_ON] += rest;
+    } else {
+        cell[TRACE_IO_GOING_ON] += bytes;
+    }
+    at = next < d->streams ? next : near;
+    if (at == d->streams)
+        at = d->streams < IO_STREAMS ? d->streams++ : IO_STREAMS - 1;
+    for (; at > 0; at--)
+        d->end[at] = d->end[at - 1];
+    d->end[0] = offset + bytes;
+}
+
+void io_add_data(struct io_file *f, struct io_descriptor *d, const struct io_add *a,
+                 const struct capture_thread *t)
+{
+    uint64_t bytes = (uint64_t)a->bytes;
+    int reads = a->op == TRACE_IO_READ;
+    uint64_t *cell = f->cell + trace_io_part(a->op, 0);
+    cell[TRACE_IO_SIZES + size_cell(bytes)]++;
+    if (t->io_weight != LEAN_UNTIMED)
+        cell[TRACE_IO_TIMES + trace_io_time_cell(a->end - a->begin)] +=
+            t->io_weight ? t->io_weight : 1;
+    if (!bytes || !d->seekable)
+        return;
+    if (a->offset < 0) {
+        cell[TRACE_IO_SOMEWHERE]++;
+        return;
+    }
+    add_place(cell, d, (uint64_t)a->offset, bytes, 0);
+    if (reads && !(f->flags & TRACE_IO_MANY))
+        io_pages_add(&f->pages, (uint64_t)a->offset, bytes, io_take);
+    add_moment(f, &(struct io_moment){a->begin, (uint64_t)a->offset, bytes,
+                                      (uint64_t)t->tid << 8 | a->op});
+}
+
+void io_add_run(struct io_file *f, struct io_descriptor *d, const struct io_add *a, uint64_t calls)
+{
+    uint64_t bytes = (uint64_t)a->bytes, *cell = f->cell + trace_io_part(a->op, 0);
+    cell[TRACE_IO_SIZES + size_cell(bytes / calls)] += calls;
+    if (!d->seekable)
+        return;
+    add_place(cell, d, (uint64_t)a->offset, bytes, bytes - bytes / calls);
+    cell[TRACE_IO_PLACED + TRACE_IO_NEXT] += calls - 1;
+    f->seen += calls;
+    if (a->op == TRACE_IO_READ && !(f->flags & TRACE_IO_MANY))
+        io_pages_add(&f->pages, (uint64_t)a->offset, bytes, io_take);
+}
+
+void io_run_move(struct io_file *f, struct io_descriptor *d)
+{
+    struct io_pending *r = &d->run;
+    if (r->calls) {
+        struct io_add a = {.op = (enum trace_io_op)(r->op - 1), .bytes = (int64_t)r->bytes};
+        a.offset = d->seekable ? (int64_t)(r->end - r->bytes) : -1;
+        f->op[a.op].calls += r->calls;
+        f->op[a.op].bytes += r->bytes;
+        io_add_run(f, d, &a, r->calls);
+    }
+    f->op[TRACE_IO_OPEN].calls += r->opens;
+    f->op[TRACE_IO_SEEK].calls += r->seeks;
+    f->changed = 1;
+    r->calls = r->opens = r->seeks = 0;
+    r->bytes = 0;
+}
+
+void io_run_settle(struct io_file *f, struct io_descriptor *d)
+{
+    if (!io_run_waits(d) || !io_run_lock(&d->run))
+        return;
+    io_run_move(f, d);
+    d->run.op = 0;
+    io_run_unlock(&d->run);
+}
+
+/* Also where a handler left the run locked by a jump. */
+void io_run_end(struct io_descriptor *d)
+{
+    struct thread_slot *s = thread_own;
+    struct io_file *f = &io->files[d->file - 1];
+    int none = 0;
+    if (s && (__atomic_compare_exchange_n(&f->lock, &none, (int)s->t.tid, 0, __ATOMIC_ACQUIRE,
+                                          __ATOMIC_RELAXED) ||
+              io_lock(f, s->t.tid))) {
+        io_run_move(f, d);
+        io_unlock(f);
+        return;
+    }
+    struct io_pending *r = &d->run;
+    if (r->calls) {
+        __atomic_fetch_add(&f->missed[r->op - 1][0], r->calls, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&f->missed[r->op - 1][1], r->bytes, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&io_unplaced, r->calls, __ATOMIC_RELAXED);
+    }
+    __atomic_fetch_add(&f->missed[TRACE_IO_OPEN][0], r->opens, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&f->missed[TRACE_IO_SEEK][0], r->seeks, __ATOMIC_RELAXED);
+    f->changed = 1;
+    *r = (struct io_pending){0};
+}
