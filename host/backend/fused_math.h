@@ -1,5 +1,5 @@
 /* A multiply-add with one rounding that all compilers and machines agree on: C17 and CUDA C++17.
- * Where the last bit of a sum decides (an integer, a division by 0), a * b + c will not do: it is
+ * Where the last bit of a sum decides (an integer, a division by 0), a * b + c will not do: it has
  * one rounding or two, as the compiler likes. */
 #ifndef TP_BACKEND_FUSED_MATH_H
 #define TP_BACKEND_FUSED_MATH_H

@@ -144,7 +144,7 @@ static void source_is_cut_where_there_is_no_more_room(void **state)
 }
 
 /* Of two counters, read one after the other, the library's own may have grown by what the kernel's
- * had before: that is no byte of the program's, and takes none of what others counted. */
+ * had before: that is not a byte of the program's, and takes none of what others counted. */
 static void bytes_of_the_kernel_are_not_below_0(void **state)
 {
     (void)state;

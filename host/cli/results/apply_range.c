@@ -1,4 +1,4 @@
-/* What an operator of `apply` gets and returns, held against the range of float32. */
+/* Holds what an operator of `apply` gets and returns against the range of float32. */
 #include <float.h>
 #include <math.h>
 
@@ -7,7 +7,7 @@
 #include "host/recon/common/rescale.h"
 #include "host/suite/catalogue/catalogue.h"
 
-/* Of the inputs, the largest magnitude that is farthest from 1; NaN: not all are finite. */
+/* Returns the inputs' largest magnitude that is farthest from 1; NaN: not all are finite. */
 static double given = 1;
 
 enum err apply_range_input(struct run_state *s, const struct array_pair *a)

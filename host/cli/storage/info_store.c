@@ -68,7 +68,7 @@ static void say_members(struct facts *f, const struct store_array *a)
         facts_string(f, "names_of_values", text);
 }
 
-/* Where its data come from, and the links that lead to it. */
+/* Prints where its data come from, and the links that lead to it. */
 static void say_links(struct facts *f, const struct store *s, const struct store_array *a)
 {
     char text[1000] = "";

@@ -205,8 +205,8 @@ static enum err detector_facts(struct scan_file *s, const char *data)
     return ERR_OK;
 }
 
-static enum err nxtomo(struct scan_file *s, const struct store_alias *data,
-                       struct store_array *keys)
+static enum err nxtomo_roles(struct scan_file *s, const struct store_alias *data,
+                             struct store_array *keys)
 {
     struct store_array *theta;
     struct frames *const kinds[] = {&s->data, &s->flats, &s->darks};
@@ -298,7 +298,7 @@ static enum err find_roles(struct scan_file *s)
         return data_exchange(s, a);
     TRY(nexus_detector(s->store, &data, &key));
     if (key)
-        return nxtomo(s, &data, key);
+        return nxtomo_roles(s, &data, key);
     if (!strcmp(s->store->format, "HDF5"))
         return missing(s, DATA);
     return strcmp(s->store->format, "Zeiss TXRM") ? plain(s) : txrm(s);

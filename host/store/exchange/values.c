@@ -31,7 +31,7 @@ struct store_array *values_find(struct store *s, const char *name)
     return NULL;
 }
 
-/* Whether a note on what cannot be read is about `name`, or about a group that may hold it. */
+/* Tells a note about `name`, or about a group that may hold it, from others. */
 static int is_about(const struct store_note *note, const char *name)
 {
     const char *end = strstr(note->value, ": ");

@@ -270,7 +270,7 @@ static enum err piece_check(struct header *h, size_t i)
     return e;
 }
 
-/* Where the first piece is. */
+/* Finds the first piece. */
 static enum err header_first(struct header *h, uint64_t address)
 {
     unsigned char head[40] = {0};

@@ -1,4 +1,4 @@
-/* Where the chunks of an array lie, once somebody asks. */
+/* Finds where the chunks of an array lie, once somebody asks. */
 #include <stdio.h>
 
 #include "host/base/arena.h"

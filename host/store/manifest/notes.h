@@ -1,4 +1,4 @@
-/* What a store knows beside its arrays: notes, other names of arrays, names of values. */
+/* Facts of a store beside its arrays: notes, other names of arrays, names of values. */
 #ifndef TP_STORE_MANIFEST_NOTES_H
 #define TP_STORE_MANIFEST_NOTES_H
 

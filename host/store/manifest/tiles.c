@@ -183,7 +183,7 @@ static enum err mapping_add(struct tiling *t)
     return ERR_OK;
 }
 
-/* Whether all tiles are chunks of one grid, of which none is cut (or all at the edges are). */
+/* Checks that all tiles are chunks of one grid, of which none is cut (or all at the edges are). */
 static int is_grid(const struct tiling *t, int cut, int64_t chunk[STORE_DIMS])
 {
     const struct store_array *a = t->a;
@@ -234,7 +234,7 @@ static enum err tiles_fill(struct tiling *t)
     return ERR_OK;
 }
 
-/* Whether the boxes around two mappings have no element in common. */
+/* Checks that the boxes around two mappings have no element in common. */
 static int are_apart(const struct store_array *a, const struct tiles_mapping *x,
                      const struct tiles_mapping *y)
 {

@@ -37,8 +37,8 @@ static enum err target_read(struct store *s, hid_t group, const char *name, cons
     return ERR_OK;
 }
 
-static enum err resolve(struct store *s, int file, const char *path, int hops,
-                        struct hdf5_place *out);
+static enum err link_resolve(struct store *s, int file, const char *path, int hops,
+                             struct hdf5_place *out);
 
 /* Goes on at the target of a link, with what is left of the path. */
 static enum err resolve_link(struct store *s, int file, hid_t group, const char *at,
@@ -56,11 +56,11 @@ static enum err resolve_link(struct store *s, int file, hid_t group, const char 
             name);
     if (t.file)
         TRY(hdf5_file_named(s, file, t.file, &file));
-    return resolve(s, file, path, hops + 1, out);
+    return link_resolve(s, file, path, hops + 1, out);
 }
 
-static enum err resolve(struct store *s, int file, const char *path, int hops,
-                        struct hdf5_place *out)
+static enum err link_resolve(struct store *s, int file, const char *path, int hops,
+                             struct hdf5_place *out)
 {
     char *at = out->path, name[512];
     const char *of = hdf5_file(s, file)->name;
@@ -101,7 +101,7 @@ static enum err resolve(struct store *s, int file, const char *path, int hops,
 
 enum err hdf5_resolve(struct store *s, int file, const char *path, struct hdf5_place *out)
 {
-    return resolve(s, file, path, 0, out);
+    return link_resolve(s, file, path, 0, out);
 }
 
 struct hdf5_pending { /* a link that is followed once all hard ones were */
@@ -197,7 +197,7 @@ static enum err object_found(struct hdf5_walk *w, const struct hdf5_place *at, c
     return e;
 }
 
-/* Where a link leads, for those who read of it. */
+/* Writes where a link leads, for messages. */
 static const char *link_text(struct store *s, hid_t group, const char *name, const H5L_info_t *link)
 {
     struct hdf5_target t;
@@ -248,7 +248,7 @@ static enum err link_found(const struct hdf5_level *l, hid_t group, const char *
     return found_or_not(w, e, &place, path, l->class, how, l);
 }
 
-static herr_t visit(hid_t group, const char *name, const H5L_info_t *link, void *data)
+static herr_t link_visit(hid_t group, const char *name, const H5L_info_t *link, void *data)
 {
     struct hdf5_level *l = data;
     if (++l->w->links > LINKS_MOST)
@@ -283,7 +283,7 @@ static enum err group_read(struct hdf5_walk *w, const struct hdf5_place *at, con
         TRY(array_room(&w->groups, &w->groups_room, w->groups_count + 1, sizeof *w->groups));
         w->groups[w->groups_count++] = *key;
     }
-    const herr_t done = H5Literate(at->id, H5_INDEX_NAME, H5_ITER_NATIVE, &next, visit, &l);
+    const herr_t done = H5Literate(at->id, H5_INDEX_NAME, H5_ITER_NATIVE, &next, link_visit, &l);
     TRY(w->e);
     return done < 0
                ? hdf5_unreadable(w->s, 1, path, "its members cannot be listed: the file is damaged")
@@ -291,7 +291,7 @@ static enum err group_read(struct hdf5_walk *w, const struct hdf5_place *at, con
 }
 
 /* The groups that hold a link, so that one that leads to them is seen. */
-static enum err follow(struct hdf5_walk *w, const struct hdf5_pending *p)
+static enum err link_follow(struct hdf5_walk *w, const struct hdf5_pending *p)
 {
     struct hdf5_level levels[HDF5_DEPTH + 2];
     const struct hdf5_level *above = NULL;
@@ -323,7 +323,7 @@ enum err hdf5_walk(struct store *s)
     H5Oclose(root.id);
     w.is_late = 1;
     for (size_t i = 0; i < w.pending_count && !e; i++)
-        e = follow(&w, &w.pending[i]);
+        e = link_follow(&w, &w.pending[i]);
     free(w.groups);
     free(w.pending);
     return e;

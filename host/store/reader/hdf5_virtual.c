@@ -35,7 +35,7 @@ struct virtual
 };
 
 /* "%b" becomes the number of a block, "%%" a percent sign. 1: it has a %b. */
-static int expand(const char *pattern, int64_t block, char out[NAME_BYTES])
+static int virtual_expand_name(const char *pattern, int64_t block, char out[NAME_BYTES])
 {
     int n = 0, has = 0;
     for (const char *c = pattern; *c && n < NAME_BYTES - 24; c++) {
@@ -173,12 +173,13 @@ static enum err mapping_add(struct virtual *v, struct tiles_mapping *m)
     return ERR_OK;
 }
 
-/* One mapping for each file or dataset that a pattern with %b names, until one is not there. */
+/* Adds a mapping for each file or dataset that a pattern with %b names, until one is absent. */
 static enum err blocks_add(struct virtual *v, struct tiles_mapping m, const char *files,
                            const char *paths)
 {
     char file[NAME_BYTES], path[NAME_BYTES], name[2 * NAME_BYTES];
-    const int by_file = expand(files, 0, file), by_path = expand(paths, 0, path);
+    const int by_file = virtual_expand_name(files, 0, file),
+              by_path = virtual_expand_name(paths, 0, path);
     int grows = -1;
     for (int d = 0; d < v->a->dims; d++)
         grows = m.to[d].unlimited ? d : grows;
@@ -190,8 +191,8 @@ static enum err blocks_add(struct virtual *v, struct tiles_mapping m, const char
     v->grows = grows;
     for (int64_t i = 0; i < MAPPINGS_MOST; i++) {
         struct tiles_mapping block = m;
-        expand(files, i, file);
-        expand(paths, i, path);
+        virtual_expand_name(files, i, file);
+        virtual_expand_name(paths, i, path);
         snprintf(name, sizeof name, "%s%s%s", *file == '/' ? "" : hdf5_file(v->s, v->file)->folder,
                  *file == '/' ? "" : "/", file);
         if (i && by_file && !v->s->remote && access(name, F_OK))

@@ -91,7 +91,7 @@ void tiff_text(struct store *s, const struct tiff_page *p, const struct tiff_val
         out[n] = 0;
 }
 
-/* Where each tag that is needed goes. */
+/* Places of the tags that are needed. */
 struct tiff_slot {
     int tag;
     int64_t *wide;

@@ -52,7 +52,7 @@ const char *tiff_other_layout(const struct tiff_page *a, const struct tiff_page 
 /* Appends an array of pages of one layout. */
 enum err tiff_array_add(struct store *s, const char *name, const struct tiff_pages *all,
                         const size_t *which, int64_t count);
-/* One page, whose pixels `images` images follow in one piece. */
+/* Adds a page, whose pixels `images` images follow in one piece. */
 enum err tiff_array_imagej(struct store *s, const struct tiff_page *p, int64_t images);
 
 #endif

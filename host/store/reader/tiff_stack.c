@@ -42,7 +42,7 @@ static int knows_stack(const struct reader_file *f)
 }
 
 /* "proj" of "proj_0001.tif". */
-static size_t stem(const char *name)
+static size_t stem_length(const char *name)
 {
     size_t n = (size_t)(strrchr(name, '.') - name);
     while (n > 0 && isdigit((unsigned char)name[n - 1]))
@@ -54,7 +54,7 @@ static size_t stem(const char *name)
 
 static int same_stem(const char *a, const char *b)
 {
-    return stem(a) == stem(b) && !strncmp(a, b, stem(a));
+    return stem_length(a) == stem_length(b) && !strncmp(a, b, stem_length(a));
 }
 
 /* The largest page of a file: others are thumbnails. Two of one size would be a shorter stack. */
@@ -118,7 +118,7 @@ static int by_length(const void *x, const void *y)
     return m != n ? (m > n ? -1 : 1) : strcmp(a->name, b->name);
 }
 
-/* One array for each stem, the largest first; `data` where there is one. */
+/* Makes an array for each stem, the largest first; `data` where there is a single one. */
 static enum err fill_stack(struct store *s, const char *folder, struct dirent **names, int n)
 {
     int first = 0, stems = 0;
@@ -137,7 +137,7 @@ static enum err fill_stack(struct store *s, const char *folder, struct dirent **
                 if (i > first)
                     names[i] = NULL;
             }
-        snprintf(name, sizeof name, "%.*s", (int)stem(one->d_name), one->d_name);
+        snprintf(name, sizeof name, "%.*s", (int)stem_length(one->d_name), one->d_name);
         e = add_stack(s, folder, sorted, count, count == n || !name[0] ? "data" : name);
         done += count;
         for (int i = 0; i < count; i++)

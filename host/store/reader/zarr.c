@@ -256,8 +256,8 @@ static int is_inside_itself(const struct zarr_folder *f)
     return 0;
 }
 
-static enum err walk(struct store *s, const struct zarr_keys *keys, const char *prefix,
-                     const struct zarr_folder *f);
+static enum err zarr_walk_group(struct store *s, const struct zarr_keys *keys, const char *prefix,
+                                const struct zarr_folder *f);
 
 static enum err walk_below(struct store *s, const struct zarr_keys *keys, const char *prefix,
                            const char *name, const struct zarr_folder *above)
@@ -274,12 +274,12 @@ static enum err walk_below(struct store *s, const struct zarr_keys *keys, const 
         return ERR_OK;
     if (++*f.count > FOLDERS_MOST)
         return store_note_add(s, "unreadable", "only the first %d folders are read", FOLDERS_MOST);
-    return walk(s, keys, below, &f);
+    return zarr_walk_group(s, keys, below, &f);
 }
 
 /* Arrays below a group, in the order of their names. */
-static enum err walk(struct store *s, const struct zarr_keys *keys, const char *prefix,
-                     const struct zarr_folder *f)
+static enum err zarr_walk_group(struct store *s, const struct zarr_keys *keys, const char *prefix,
+                                const struct zarr_folder *f)
 {
     char path[8192];
     struct dirent **names;
@@ -315,7 +315,7 @@ static enum err open_zarr(const struct reader_file *f, struct store **out)
         if (!s->remote)
             stat(s->name, &st);
         const struct zarr_folder root = {st.st_dev, st.st_ino, NULL, 0, &count};
-        e = walk(s, keys, "", &root);
+        e = zarr_walk_group(s, keys, "", &root);
     }
     if (e) {
         store_close(s);

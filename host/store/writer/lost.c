@@ -54,7 +54,7 @@ static void lost_header(struct lost *l, const struct nifti_details *d)
         lost_add(l, "extensions (%lld bytes)", (long long)d->extensions_bytes);
 }
 
-/* What an order of dimensions does to the place in the world. */
+/* Lists what an order of dimensions does to the place in the world. */
 static void lost_by_order(struct lost *l, const struct writer *w)
 {
     struct nifti_details d = w->source->nifti->details;

@@ -35,7 +35,7 @@ static void put_number(unsigned char *at, double v, int bytes)
         memcpy(at, &v, 8);
 }
 
-/* What the header of a source says; of other formats, what is known of an array. */
+/* Takes the header of a source; of other formats, what is known of an array. */
 static struct nifti_details details_of(const struct writer *w)
 {
     const struct store_array *a = w->source;

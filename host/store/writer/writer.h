@@ -81,7 +81,7 @@ int64_t writer_slab_bytes(const struct writer *w);
 void writer_lost(const struct store *s, const struct writer *w, const struct writer_format *f);
 /* o->order, each dimension once; ERR_USAGE where it is not that. */
 enum err writer_order(const struct writer_options *o, int dims, int from[STORE_DIMS]);
-/* Whether the source names its values, and they are written as they are. */
+/* 1: the source names its values, and they are written unchanged. */
 int writer_keeps_members(const struct writer *w);
 void writer_remove(const char *folder);
 /* The level of --codec for formats that know deflate alone, `usual` without it, 0 for raw;

@@ -32,7 +32,7 @@ static void number(FILE *out, int columns, int digits, double v)
 }
 
 /* "-" for what is unknown. */
-static const char *amount(char out[32], int digits, double v)
+static const char *amount_text(char out[32], int digits, double v)
 {
     if (isfinite(v))
         snprintf(out, 32, "%.*f", digits, v);
@@ -44,8 +44,9 @@ static const char *amount(char out[32], int digits, double v)
 static void calls(FILE *out, const char *what, const struct model_io_calls *c, double storage)
 {
     char mb[32], n[32];
-    fprintf(out, "  %-8s %10s MiB in %s calls, %.3g s of them", what, amount(mb, 2, c->mb),
-            amount(n, 0, c->calls == MODEL_UNKNOWN ? (double)NAN : (double)c->calls), known(c->s));
+    fprintf(out, "  %-8s %10s MiB in %s calls, %.3g s of them", what, amount_text(mb, 2, c->mb),
+            amount_text(n, 0, c->calls == MODEL_UNKNOWN ? (double)NAN : (double)c->calls),
+            known(c->s));
     if (c->waited > 0)
         fprintf(out, ", %.3g s in %lld calls that waited", known(c->waited_s),
                 (long long)c->waited);
@@ -79,8 +80,8 @@ static void places(FILE *out, const struct model_io_file *f)
         number(out, 9, 3, p->s);
         number(out, 8, 3, p->waited_s);
         char n[32], mb[32];
-        fprintf(out, "  %-7s %s calls, %s MiB", p->op ? p->op : "-", amount(n, 0, p->calls),
-                amount(mb, 2, p->mb));
+        fprintf(out, "  %-7s %s calls, %s MiB", p->op ? p->op : "-", amount_text(n, 0, p->calls),
+                amount_text(mb, 2, p->mb));
         if (p->file)
             fprintf(out, "  %s:%lld\n", p->file, (long long)p->line);
         else

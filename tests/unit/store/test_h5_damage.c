@@ -180,7 +180,7 @@ static void test_whole(void **state)
         make_file(sizes[i][0], sizes[i][1]);
         assert_ok(store_open("x.h5", &s));
         assert_int_equal(s->arrays_count, i == 1 ? 3 : 4);
-        assert_int_equal(s->notes_count, 1); /* members are no numbers */
+        assert_int_equal(s->notes_count, 1); /* members are not numbers */
         store_close(s);
     }
 }

@@ -68,7 +68,7 @@ static uint64_t jittered(struct thread_slot *s)
 }
 
 /* 1: the sample is taken `after` ns from now, or a little later. */
-static int moment(struct thread_slot *s, uint64_t after)
+static int phase_set_moment(struct thread_slot *s, uint64_t after)
 {
     struct kernel_event event = {.value.sival_ptr = s,
                                  .number = capture.config.signal,
@@ -111,7 +111,7 @@ void phase_resume_now(void)
         struct rusage account = {0};
         getrusage(RUSAGE_THREAD, &account);
         s->phase.sleeps = (uint64_t)account.ru_nvcsw;
-        moment(s, s->cpu_next > now ? s->cpu_next - now : 1);
+        phase_set_moment(s, s->cpu_next > now ? s->cpu_next - now : 1);
     }
     errno = saved;
 }
@@ -131,7 +131,7 @@ static int arm(struct thread_slot *s, uint64_t at, uint64_t now)
     if (phase_on && at > now + tick + SOON)
         return arm_timer(s, at - tick);
     if (phase_on && at > now)
-        moment(s, at - now);
+        phase_set_moment(s, at - now);
     return arm_timer(s, at);
 }
 
@@ -154,7 +154,7 @@ static int is_early(struct thread_slot *s, enum trace_mode mode)
     if (p->fired && slept)
         return !arm_timer(s, s->cpu_next > now + tick + SOON ? s->cpu_next - tick : now + SOON);
     int is_far = s->cpu_next > now + tick + SOON;
-    return is_far ? !arm_timer(s, s->cpu_next - tick) : moment(s, s->cpu_next - now);
+    return is_far ? !arm_timer(s, s->cpu_next - tick) : phase_set_moment(s, s->cpu_next - now);
 }
 
 /* Makes the timer of `s`, which may be another thread. */

@@ -47,7 +47,7 @@ static __attribute__((noinline)) int run_begin(struct io_descriptor *d, enum tra
     return 1;
 }
 
-static inline int data(enum trace_io_op op, int fd, uint64_t bytes, int64_t offset)
+static inline int lean_data(enum trace_io_op op, int fd, uint64_t bytes, int64_t offset)
 {
     struct io_descriptor *d = io_descriptor_known(fd);
     if (!d || op > TRACE_IO_WRITE || bytes - 1 >= LARGE - 1 || !io_run_lock(&d->run))
@@ -70,7 +70,7 @@ static inline int data(enum trace_io_op op, int fd, uint64_t bytes, int64_t offs
 }
 
 /* Such a call stands for all that are not timed, by what it costs. */
-static void measured(uint64_t begin)
+static void lean_measured(uint64_t begin)
 {
     struct thread_slot *s = thread_own;
     const uint64_t calls = (uint64_t)DRAWN_ONE_IN * MEASURED_ONE_IN;
@@ -83,7 +83,7 @@ static void measured(uint64_t begin)
     s->t.io_ns += ns;
 }
 
-static int miss(void)
+static int lean_miss(void)
 {
     struct thread_slot *s = thread_own;
     if (s && !s->t.busy) {
@@ -96,17 +96,17 @@ static int miss(void)
 #define COUNTED(call)                                                                              \
     uint64_t stamp_ = begin == IO_LEAN ? 0 : io_stamp();                                           \
     if (!(call))                                                                                   \
-        return miss();                                                                             \
+        return lean_miss();                                                                        \
     if (stamp_)                                                                                    \
-        measured(stamp_);                                                                          \
+        lean_measured(stamp_);                                                                     \
     return 1
 
 int io_lean_data(enum trace_io_op op, int fd, int64_t result, int64_t offset, uint64_t begin)
 {
-    COUNTED(data(op, fd, (uint64_t)result, offset));
+    COUNTED(lean_data(op, fd, (uint64_t)result, offset));
 }
 
-static inline int seek(int fd, int64_t result)
+static inline int lean_seek(int fd, int64_t result)
 {
     struct io_descriptor *d = io_descriptor_known(fd);
     if (result < 0 || !d || !d->seekable || !io_run_lock(&d->run))
@@ -120,10 +120,10 @@ static inline int seek(int fd, int64_t result)
 
 int io_lean_seek(int fd, int64_t result, uint64_t begin)
 {
-    COUNTED(seek(fd, result));
+    COUNTED(lean_seek(fd, result));
 }
 
-/* Of more than a few names, all are their folder's. */
+/* Above a few names, all belong to their folder. */
 static uint32_t row_of_name(const char *path)
 {
     enum { FEW = 64 };
@@ -149,7 +149,7 @@ static uint32_t row_of_name(const char *path)
     return row;
 }
 
-static inline int opened(int fd, const char *path, int flags)
+static inline int lean_opened(int fd, const char *path, int flags)
 {
     if (!__atomic_load_n(&io_storm, __ATOMIC_RELAXED) || fd < 0 || fd >= IO_DESCRIPTORS ||
         !io_name_suffices(path, flags))
@@ -167,10 +167,10 @@ static inline int opened(int fd, const char *path, int flags)
 
 int io_lean_open(int fd, const char *path, int flags, uint64_t begin)
 {
-    COUNTED(opened(fd, path, flags));
+    COUNTED(lean_opened(fd, path, flags));
 }
 
-static inline int closed(int fd)
+static inline int lean_closed(int fd)
 {
     io->descriptors[fd].run.opens++;
     io_forget(fd);
@@ -179,7 +179,7 @@ static inline int closed(int fd)
 
 int io_lean_close(int fd, uint64_t begin)
 {
-    COUNTED(closed(fd));
+    COUNTED(lean_closed(fd));
 }
 
 static __attribute__((noinline)) uint64_t drawn(struct capture_thread *t)

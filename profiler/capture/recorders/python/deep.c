@@ -63,7 +63,7 @@ static int is_same(struct python_unwind *w, struct frame_outer *o, size_t i, int
 /* How many of the known frames, from the root on, are there still. A frame has its place by those
  * that called it, so that it is at its old one as long as they are the same. On the way past
  * `through` unless 0. */
-static size_t unchanged(struct python_unwind *w, struct frame_outer *o, uintptr_t through)
+static size_t outer_unchanged(struct python_unwind *w, struct frame_outer *o, uintptr_t through)
 {
     size_t n = 0;
     while (n < o->known && is_same(w, o, o->known - 1 - n, n == 0)) {
@@ -75,8 +75,8 @@ static size_t unchanged(struct python_unwind *w, struct frame_outer *o, uintptr_
 
 /* Goes from `address` to the root by the links alone and leaves the last frames in `o`; how many it
  * has passed, 0: it did not reach the root. *entered: of the frame before the first. */
-static size_t go(struct python_unwind *w, uintptr_t address, uintptr_t through,
-                 struct frame_outer *o, int *entered)
+static size_t outer_walk(struct python_unwind *w, uintptr_t address, uintptr_t through,
+                         struct frame_outer *o, int *entered)
 {
     int plainly = w->called || (!w->view->tid && w->l->frame_object), shim;
     size_t steps = 0;
@@ -131,10 +131,10 @@ int python_outer_frames(struct python_unwind *w, uintptr_t address, uintptr_t th
     int entered = 0;
     w->by_pages = 1;
     if (o->known == FRAME_OUTER)
-        same = unchanged(w, o, through);
+        same = outer_unchanged(w, o, through);
     if (same < FRAME_OUTER && deep_start(w->view->deep)) {
         o->known = same = 0;
-        steps = go(w, address, through, o, &entered);
+        steps = outer_walk(w, address, through, o, &entered);
         if (steps && read_last(w, o, steps))
             same = o->known;
         deep_stop(w->view->deep);

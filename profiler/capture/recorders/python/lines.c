@@ -68,7 +68,7 @@ static struct line_mark *mark_of(uint64_t key, intptr_t address)
 }
 
 /* Makes a mark before the next entry. */
-static void mark(struct line_stream *s, struct line_state now)
+static void marks_add(struct line_stream *s, struct line_state now)
 {
     struct line_mark *m = mark_of(s->key, now.address);
     unsigned before = atomic_load(&m->sequence);
@@ -83,7 +83,7 @@ static void mark(struct line_stream *s, struct line_state now)
 }
 
 /* Goes to the last mark before `at`. */
-static void resume(struct line_stream *s, struct line_state *now, intptr_t at)
+static void line_resume(struct line_stream *s, struct line_state *now, intptr_t at)
 {
     for (intptr_t step = at >> STEP_BITS; step > 0; step--) {
         const struct line_mark *m = mark_of(s->key, step << STEP_BITS);
@@ -106,7 +106,7 @@ static int from_lnotab(struct line_stream *s, struct line_state now, intptr_t at
 {
     while (!at_end(s)) {
         if (now.address >= s->after)
-            mark(s, now);
+            marks_add(s, now);
         now.address += next(s);
         int step = (int8_t)next(s);
         if (s->over || now.address > at)
@@ -121,7 +121,7 @@ static int from_lines(struct line_stream *s, struct line_state now, intptr_t at)
 {
     while (!at_end(s)) {
         if (now.address >= s->after)
-            mark(s, now);
+            marks_add(s, now);
         unsigned bytes = next(s);
         int step = (int8_t)next(s);
         if (s->over)
@@ -153,7 +153,7 @@ static int from_locations(struct line_stream *s, struct line_state now, intptr_t
     enum { ONE_LINE_0 = 10, NO_COLUMNS = 13, LONG = 14, NO_LOCATION = 15, SHORT_MOST = 3 };
     while (!at_end(s)) {
         if (now.address >= s->after)
-            mark(s, now);
+            marks_add(s, now);
         /* Nearly all entries are of two or three bytes. A module that imports has thousands. */
         while (s->q - s->p >= SHORT_MOST && s->p[0] >> 3 < (0x80 >> 3 | NO_COLUMNS) &&
                now.address < s->after) {
@@ -206,7 +206,7 @@ int python_line(const struct python_unwind *w, enum python_lines kind, const str
     if (t->bytes > SHORT_CODE) {
         s.key = t->key;
         s.after = SHORT_CODE;
-        resume(&s, &now, at);
+        line_resume(&s, &now, at);
     }
     s.end = t->at + t->bytes;
     s.cut = s.end - s.at > AT_ONCE;
