@@ -61,7 +61,7 @@ enum err nifti_read_header(const char *path, struct nifti_header *h);
 enum err nifti_parse(const char *name, const unsigned char *bytes, size_t n,
                      struct nifti_header *h);
 
-/* Of the fields in nifti_details: from a header's bytes, and into one (little-endian). */
+/* Copies the fields in nifti_details: from a header's bytes, and into one (little-endian). */
 void nifti_details_read(const unsigned char *bytes, int version, int swap, struct nifti_details *d);
 void nifti_details_write(const struct nifti_details *d, int version, unsigned char *bytes);
 /* "mm", "s"; NULL: unknown. Axis 0 to 2 are x, y, z, axis 3 is t. */

@@ -5,7 +5,7 @@
 
 #include "host/store/format/nifti.h"
 
-/* Where version 1 and 2 keep a field: offset and bytes of an element. */
+/* Places of a field in versions 1 and 2: offset and bytes of an element. */
 static const struct nifti_field {
     char kind; /* integer, real, text */
     size_t at;

@@ -37,7 +37,7 @@ enum err h5_heap_find(const struct h5_bytes *b, uint64_t at, uint64_t index, int
                        room = all - i - (name ? entry : 0), rest = size % 8 ? 8 - size % 8 : 0;
         if (!name && !whole) /* the rest is free */
             break;
-        /* What is free has the size of itself, objects that of their data. */
+        /* Free space counts its own header, objects count their data alone. */
         FAIL_IF(size > room || rest > room - size || (!name && size < entry), ERR_INPUT,
                 "object %" PRIu64 " of its heap claims %" PRIu64 " bytes", name, size);
         if (name && name == index) {
