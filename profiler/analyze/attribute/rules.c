@@ -173,6 +173,11 @@ int rules_chosen(struct run *r, const char *file)
     return RULES_OPEN;
 }
 
+int rules_recorder(const char *module)
+{
+    return begins(base_name(module), "libtomoprof_capture");
+}
+
 static enum frame_class classify(struct run *r, const char *file, const char *module, int python)
 {
     const struct analyze_options *o = r->options;

@@ -7,7 +7,8 @@
 enum frame_class { FRAME_USER, FRAME_LIBRARY, FRAME_RUNTIME };
 enum frame_class rules_class(struct run *r, const char *file, const char *module, int python);
 int rules_interpreter(const char *module);
-int rules_eval(const char *function); /* the interpreter's loop */
+int rules_recorder(const char *module); /* tomoprof's own library, in the program */
+int rules_eval(const char *function);   /* the interpreter's loop */
 /* By --include and --exclude: 1 asked for, 0 left out, RULES_OPEN where neither says anything. */
 #define RULES_OPEN (-1)
 int rules_chosen(struct run *r, const char *file);

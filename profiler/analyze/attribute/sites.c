@@ -181,6 +181,10 @@ static enum err attribute_context(struct image *im, struct sample_context *conte
     struct costs *s = &context->costs;
     int interpreter, count = frames_of(im, context->stack, frames, RESOLVED_MAX, &interpreter);
     int chosen = attributed_frame(frames, count), python_below = 0;
+    if (count && frames[0].module && rules_recorder(frames[0].module)) {
+        r->q.recorder_samples += s->samples;
+        r->q.recorder_sampled_ns += s->user + s->sys;
+    }
     TRY(count_losses(r, &im->stacks.items[context->stack], frames, count, s->user + s->sys));
     for (int i = 0; i < count; i++)
         python_below |= frames[i].python;

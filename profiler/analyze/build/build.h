@@ -21,6 +21,7 @@ enum err jit_mark(struct image *im, const char *text);
 enum err account_keep(struct image *im);
 enum err build_accounts(struct run *r); /* of build_meta */
 int account_is_row(const char *module);
+enum err build_overhead(struct run *r); /* of build_quality: what the recorder itself took */
 
 /* Parts of build_model, in this order. */
 enum err build_totals(struct run *r);

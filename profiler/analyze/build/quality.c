@@ -420,27 +420,6 @@ static enum err checks(struct run *r)
     return ERR_OK;
 }
 
-static enum err overhead(struct run *r)
-{
-    static const char *const names[] = {
-        "sampler",      "wait",       "alloc",      "copy", "nvtx",  "cuda",       "writer",
-        "malloc calls", "free calls", "copy calls", "io",   "locks", "lock calls", "mpi"};
-    struct model_quality *q = &r->m->quality;
-    double sum = 0, cpu = r->total.user + r->total.sys;
-    TRY(model_list(r->m, model_cost, q, overhead, TRACE_PARTS));
-    for (int i = 0; i < TRACE_PARTS; i++) {
-        q->overhead[i] = (struct model_cost){names[i], seconds(r->q.cost_ns[i]),
-                                             r->q.cost_calls[i] < 9e15 ? (int64_t)r->q.cost_calls[i]
-                                                                       : MODEL_UNKNOWN};
-        sum += r->q.cost_ns[i];
-    }
-    if (cpu > 0)
-        q->overhead_share = sum / cpu;
-    q->capture_bytes =
-        r->q.capture_bytes < 1ull << 53 ? (int64_t)r->q.capture_bytes : MODEL_UNKNOWN;
-    return ERR_OK;
-}
-
 enum err build_quality(struct run *r)
 {
     struct model_quality *q = &r->m->quality;
@@ -466,7 +445,7 @@ enum err build_quality(struct run *r)
     q->clock_steps = r->has_gpu ? (int64_t)r->q.clock_steps : MODEL_UNKNOWN;
     if (r->q.frames_all)
         q->unresolved_frame_share = (double)r->q.frames_unknown / (double)r->q.frames_all;
-    TRY(overhead(r));
+    TRY(build_overhead(r));
     TRY(checks(r));
     enum err e = counted(r, &l);
     if (e == ERR_OK)

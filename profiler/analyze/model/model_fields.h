@@ -90,7 +90,8 @@
     X(TEXT, _, clock_method, "of GPU times: monotonic, interpolated, none")                        \
     X(REAL, _, clock_error_ns, "largest half bracket of a clock reading")                          \
     X(INT, _, clock_steps, "jumps of more than 100 us between readings")                           \
-    X(LIST, model_cost, overhead, "the profiler's own time, estimated")                            \
+    X(LIST, model_cost, overhead,                                                                  \
+      "the profiler's own time: calls that are measured, or samples where these say more")         \
     X(REAL, _, overhead_share, "its sum / (CPU time of the threads)")                              \
     X(INT, _, capture_bytes, "memory of the capture library")
 

@@ -168,15 +168,15 @@ struct quality_count { /* what the images found; quality.c makes sentences of it
         running, sources_foreign, sources_outside, sources_changed, filtered;
     uint64_t filtered_ns; /* when the first of them did, from the origin of the run */
     uint64_t overlaps, no_clock, before_call, zero_times, clock_steps, unmatched_launches;
-    uint64_t frames_unknown, frames_all, cubins_bad;
+    uint64_t frames_unknown, frames_all, cubins_bad, capture_bytes;
     double clock_error, sampled, by_kernel, stacks; /* stacks: that were asked for */
     double recorder_ns; /* of its threads, by the kernel: in the launcher's account of the run */
+    double recorder_samples, recorder_sampled_ns; /* in its functions, on others */
     /* CPU time in stacks: without root; middle; numbers of Python lines; root of Python frames */
     double cut_ns, deep_ns, no_line_ns, python_cut_ns;
     const char *clock_method;
     VECTOR(struct model_item) notes;
     double cost_ns[TRACE_PARTS], cost_calls[TRACE_PARTS];
-    uint64_t capture_bytes;
 };
 
 struct own_folder { /* of a program or script, as recorded */

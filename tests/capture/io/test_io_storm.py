@@ -127,6 +127,18 @@ def test_pieces(check, folder):
     check.that(0 < spent < 100, f"{spent} s estimated")
 
 
+def test_seen(check, folder, program, files):
+    """Samples in the recorder's functions are time that they took: no less is told."""
+    done = run(command(folder / "runs_seen", "--rate", "2000", "--", program, str(FILES), str(ROUNDS), files))
+    check.must(done.returncode == 0, f"ended with {done.returncode}: {done.stderr[-300:]!r}")
+    model = profile(folder / "runs_seen")
+    stacks, modules = model["stacks"], model["frames"]["module"]
+    own = [cpu for cpu, frame in zip(stacks["cpu_ns"], stacks["frame"]) if "libtomoprof_capture" in (modules[frame] or "")]
+    check.that(own, "no sample fell into the recorder's functions")
+    told = sum(row["s"] for row in model["quality"]["overhead"] if row["part"] not in ("sampler", "wait", "writer"))
+    check.must(told >= 1e-9 * sum(own) * (1 - 1e-6), f"{told} s told, samples saw {1e-9 * sum(own)} s")
+
+
 @of_samples
 def the_cost_is_told(check, folder):
     """By the program's own clock it takes as much longer as its recording says. Each call goes the long way, so that this is more
@@ -153,6 +165,7 @@ def test(check, folder):
     test_sums(check, folder, program, files)
     test_pieces(check, folder)
     test_replaced(check, folder)
+    test_seen(check, folder, program, files)
 
 
 need_library()
