@@ -113,10 +113,9 @@ enum err build_accounts(struct run *r)
     return ERR_OK;
 }
 
-/* What the recorder took. Its functions measure themselves, by a call in some; but what they cost
- * their callers besides (lines of the cache and branches that a system call emptied) is outside of
- * what they can measure: of 30 ns for a small write they see 11. Samples see all of it, where there
- * are enough of them. */
+/* The recorder's own cost. Its functions measure one call in some, but cannot measure the way in
+ * and out (returns and cache lines that a system call left cold): they see 11 of the 30 ns that a
+ * small write takes. Samples see all of it, where there are enough of them. */
 enum { SAMPLES_FEW = 4 }; /* a standard error of a half */
 
 static const struct recorder_part {
@@ -139,7 +138,7 @@ static const struct recorder_part {
     [TRACE_PART_MPI] = {"mpi", 1},
 };
 
-/* By how much samples say more than the parts that the program calls. */
+/* Divides the time that samples saw by what the parts that the program calls told. */
 static double times_more(const struct quality_count *q)
 {
     double told = 0;
