@@ -1,6 +1,6 @@
 /* A multiply-add with one rounding that all compilers and machines agree on: C17 and CUDA C++17.
- * Where the last bit of a sum decides (an integer, a division by 0), a * b + c will not do: it has
- * one rounding or two, as the compiler likes. */
+ * a * b + c has one rounding or two, as the compiler likes, and will not do where the last bit of a
+ * sum decides (an integer, a division by 0). */
 #ifndef TP_BACKEND_FUSED_MATH_H
 #define TP_BACKEND_FUSED_MATH_H
 

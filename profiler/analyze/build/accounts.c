@@ -1,6 +1,6 @@
 /* CPU time that no sample can stand for, by the accounts of the processes and of the launcher:
  * before the library was loaded, while it set itself up, after its last record, and where threads
- * begin and end. And the recorder's own. */
+ * begin and end. Then what the recorder itself took. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -179,7 +179,7 @@ static void test_names(void **state)
     store_close(s);
 }
 
-/* What is there and cannot be read is not taken for a scan without angles. */
+/* Angles that are there and cannot be read are an error, not a scan without angles. */
 static void test_nowhere(void **state)
 {
     (void)state;
