@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "host/backend/backend.h"
-#include "host/base/log.h"
+#include "base/log.h"
 
 /* What the shared object takes from the program that opens it: there is one error text per thread,
  * and one domain of marks, for both. */

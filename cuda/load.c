@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "cuda/cuda.h"
-#include "host/base/file.h"
-#include "host/base/memory.h"
-#include "profiler/mark/mark.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/mark/mark.h"
 
 #ifndef TP_CUDA_OFF
 #define TP_CUDA_OFF "its files are missing beside tomoprof"

@@ -9,7 +9,7 @@
 
 extern "C" {
 #include "host/backend/backend.h"
-#include "profiler/mark/mark.h"
+#include "base/mark/mark.h"
 }
 
 /* Kernels take their shared memory at launch only: one way in, which the emulator can bound and

@@ -3,7 +3,7 @@
  *
  * Rules: no compute function transfers; a buffer says where it lives; every compute function
  * declares its ideal work (see struct work); results of forward projection are the same bits for
- * any number of threads. Functions return ERR_OK or leave a sentence (host/base/err.h). Pointers
+ * any number of threads. Functions return ERR_OK or leave a sentence (base/err.h). Pointers
  * marked (optional) may be NULL. */
 #ifndef TP_BACKEND_BACKEND_H
 #define TP_BACKEND_BACKEND_H
@@ -13,7 +13,7 @@
 
 #include "host/backend/prepare.h"
 #include "host/backend/volume.h"
-#include "host/base/err.h"
+#include "base/err.h"
 #include "host/geom/scan.h"
 
 enum place { PLACE_HOST, PLACE_DEVICE };

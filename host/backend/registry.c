@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "host/backend/registry.h"
-#include "host/base/memory.h"
+#include "base/memory.h"
 
 #define ROWS 8
 

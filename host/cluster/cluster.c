@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/base/clock.h"
-#include "host/base/file.h"
-#include "host/base/log.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
 #include "host/cluster/cluster.h"
 
 #define MOST_VALUES 8

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "host/base/err.h"
+#include "base/err.h"
 #include "host/cluster/transport.h"
 
 /* One rank of a job. Zeroes and size 1 for a program by itself. */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/cluster/crew_state.h"
 #include "host/geom/ct_model.h"
 

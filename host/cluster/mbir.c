@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/log.h"
-#include "host/base/memory.h"
+#include "base/log.h"
+#include "base/memory.h"
 #include "host/cluster/mbir.h"
 #include "host/cluster/ranks_backend.h"
 #include "host/recon/recon.h"

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "host/base/file.h"
-#include "host/base/memory.h"
+#include "base/file.h"
+#include "base/memory.h"
 #include "host/cluster/parts.h"
 #include "host/scan/steps.h"
 

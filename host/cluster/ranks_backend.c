@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/cluster/borders.h"
 #include "host/cluster/ranks_backend.h"
 #include "host/cluster/wire.h"

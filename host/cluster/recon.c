@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/clock.h"
-#include "host/base/log.h"
-#include "host/base/memory.h"
-#include "host/base/table.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/table.h"
 #include "host/cluster/mbir.h"
 #include "host/cluster/parts.h"
 #include "host/cluster/recon.h"

@@ -1,6 +1,6 @@
 /* One message out and one in, straight from where the back end computes or through host memory. */
 #include "host/cluster/wire.h"
-#include "host/base/memory.h"
+#include "base/memory.h"
 
 static int staged(const struct wire *w)
 {

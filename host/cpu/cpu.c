@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "host/backend/cpu_name.h"
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/cpu/cpu.h"
 #include "host/cpu/common/elementwise.h"
 #include "host/cpu/common/isa.h"
@@ -20,7 +20,7 @@
 #include "host/cpu/projection/project.h"
 #include "host/cpu/vcd/vcd.h"
 #include "host/cpu/volume/volume.h"
-#include "profiler/mark/mark.h"
+#include "base/mark/mark.h"
 
 /* More threads than any single machine has: a larger wish is a typing error. */
 #define MAX_THREADS 4096

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "host/base/log.h"
-#include "host/base/memory.h"
+#include "base/log.h"
+#include "base/memory.h"
 #include "host/geom/ct_model.h"
 #include "host/geom/moves.h"
 #include "host/geom/windows.h"

@@ -2,7 +2,7 @@
 #ifndef TP_GEOM_CT_MODEL_H
 #define TP_GEOM_CT_MODEL_H
 
-#include "host/base/err.h"
+#include "base/err.h"
 #include "host/geom/scan.h"
 
 /* Every field at MBIRJAX's default: pitches 1, offsets 0, ellipse mask, sharpness 1, snr_db 30, p

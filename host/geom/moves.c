@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "host/base/log.h"
+#include "base/log.h"
 #include "host/geom/moves.h"
 
 /* A slice is then 14 times as high as the rows between it and the next one. */

@@ -2,7 +2,7 @@
 #ifndef TP_GEOM_MOVES_H
 #define TP_GEOM_MOVES_H
 
-#include "host/base/err.h"
+#include "base/err.h"
 #include "host/geom/scan.h"
 
 /* Tables of the wrong range, or beside what belongs to another geometry. */

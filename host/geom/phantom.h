@@ -3,7 +3,7 @@
 #ifndef TP_GEOM_PHANTOM_H
 #define TP_GEOM_PHANTOM_H
 
-#include "host/base/err.h"
+#include "base/err.h"
 #include "host/geom/scan.h"
 
 /* Centre and half axes in ALU in volume coordinates (x along columns, y along rows, z along

@@ -1,6 +1,6 @@
 /* The tables of loading.json's structs, and the file. */
-#include "host/base/file.h"
-#include "host/json/tables.h"
+#include "base/file.h"
+#include "base/json/tables.h"
 #include "host/load/loading.h"
 
 LOADING_STRUCTS(JSON_RECORD)

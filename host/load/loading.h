@@ -3,7 +3,7 @@
 #ifndef TP_LOAD_LOADING_H
 #define TP_LOAD_LOADING_H
 
-#include "host/json/json.h"
+#include "base/json/json.h"
 #include "host/load/loading_fields.h"
 
 #define LOADING_SCHEMA "tomoprof-loading/1"

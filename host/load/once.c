@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "host/base/clock.h"
+#include "base/clock.h"
 #include "host/load/load.h"
 
 #define BOXES_MOST 65536

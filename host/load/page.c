@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "host/base/file.h"
-#include "host/base/memory.h"
+#include "base/file.h"
+#include "base/memory.h"
 #include "host/load/load.h"
 
 /* Text of files and of the system: nothing in it is markup. */

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/clock.h"
-#include "host/base/memory.h"
+#include "base/clock.h"
+#include "base/memory.h"
 #include "host/load/load.h"
 
 #define BINS 20

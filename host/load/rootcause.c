@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "host/load/load.h"
-#include "host/rootcause/rootcause.h"
+#include "base/rootcause/rootcause.h"
 
 static enum err texts_of(struct rootcause *r, const struct load_cause *from,
                          struct rootcause_cause *c)

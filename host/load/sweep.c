@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/clock.h"
-#include "host/base/log.h"
-#include "host/base/table.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/table.h"
 #include "host/load/load.h"
 
 #define ROUNDS    3

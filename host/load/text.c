@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/load/load.h"
 
 static void say_shape(FILE *f, const int64_t *shape, int n)

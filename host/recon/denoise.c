@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/geom/ct_model.h"
 #include "host/recon/denoise.h"
 #include "host/recon/mbir.h"

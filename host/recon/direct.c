@@ -4,7 +4,7 @@
 #include "host/recon/common/direct_weights.h"
 #include "host/recon/recon.h"
 #include "host/recon/slabs/out_of_core.h"
-#include "profiler/mark/mark.h"
+#include "base/mark/mark.h"
 
 enum err direct_filter(struct backend *be, const struct ct_model *m, const struct buffer *y,
                        struct buffer *out)

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/recon/helical.h"
 #include "host/recon/recon.h"
 #include "host/recon/weights.h"

@@ -6,7 +6,7 @@
 #include "host/recon/partition.h"
 #include "host/recon/recon.h"
 #include "host/recon/slabs/slab.h"
-#include "profiler/mark/mark.h"
+#include "base/mark/mark.h"
 
 #define PARTITIONS 11
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "host/backend/streams.h"
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/recon/mbir.h"
 #include "host/recon/mbir_large.h"
 #include "host/recon/slabs/tile.h"

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/geom/ct_model.h"
 #include "host/recon/mbir.h"
 #include "host/recon/mbir_large.h"

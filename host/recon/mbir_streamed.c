@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "host/backend/streams.h"
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/recon/mbir.h"
 #include "host/recon/mbir_large.h"
 #include "host/recon/slabs/out_of_core.h"

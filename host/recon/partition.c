@@ -2,7 +2,7 @@
  */
 #include <string.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/recon/partition.h"
 
 /* Working memory: order[total], a permutation of 0..count with the repeats behind it; first[count]

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/geom/ct_model.h"
 #include "host/recon/blue_noise.h"
 #include "host/recon/partition.h"

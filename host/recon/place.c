@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "host/base/log.h"
-#include "host/base/memory.h"
+#include "base/log.h"
+#include "base/memory.h"
 #include "host/recon/common/rescale.h"
 #include "host/recon/mbir.h"
 #include "host/recon/mbir_large.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/log.h"
+#include "base/log.h"
 #include "host/geom/ct_model.h"
 #include "host/recon/recon.h"
 

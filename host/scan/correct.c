@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/scan/correct.h"
 
 void correct_transmission(float *y, int64_t views, int64_t pixels, const float *white,

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "host/base/err.h"
+#include "base/err.h"
 
 /* In place, y (views, rows, channels): counts become -log(|I - dark| / |white - dark|), NaN where
  * that is not finite. white and dark are (rows, channels). */

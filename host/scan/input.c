@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/scan/input.h"
 #include "host/geom/ct_model.h"
 #include "host/scan/projections.h"

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "host/base/err.h"
+#include "base/err.h"
 #include "host/geom/scan.h"
 #include "host/scan/reconstruct.h"
 

@@ -3,7 +3,7 @@
 #ifndef TP_SCAN_POSES_H
 #define TP_SCAN_POSES_H
 
-#include "host/base/err.h"
+#include "base/err.h"
 #include "host/geom/scan.h"
 
 /* Columns of the table, (views, POSE_COLUMNS) or, without tilts, (views, POSE_PITCH). Lengths in

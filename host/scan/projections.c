@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/recon/center/center.h"
 #include "host/scan/correct.h"
 #include "host/scan/projections.h"

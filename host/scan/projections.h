@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "host/base/err.h"
+#include "base/err.h"
 #include "host/store/exchange/exchange.h"
 
 struct projections {

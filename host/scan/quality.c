@@ -1,7 +1,7 @@
 /* A picture of volume, reference and difference. */
 #include <math.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/scan/quality.h"
 #include "host/store/format/png.h"
 

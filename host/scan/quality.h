@@ -2,7 +2,7 @@
 #ifndef TP_SCAN_QUALITY_H
 #define TP_SCAN_QUALITY_H
 
-#include "host/base/err.h"
+#include "base/err.h"
 #include "host/recon/common/similarity.h"
 
 /* Grey PNG: the middle slice, that of the reference, and their difference, grey where it is 0. */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/scan/rays.h"
 
 /* Rows get `low` and `high` channels of zeros more: a filtered view of half the object is not zero

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/clock.h"
-#include "host/base/log.h"
-#include "host/base/memory.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/memory.h"
 #include "host/scan/input.h"
 #include "host/scan/poses.h"
 #include "host/scan/rays.h"

@@ -1,11 +1,11 @@
 /* A sinogram without stripes in place of one with them. */
 #include <string.h>
 
-#include "host/base/clock.h"
-#include "host/base/memory.h"
+#include "base/clock.h"
+#include "base/memory.h"
 #include "host/recon/recon.h"
 #include "host/scan/rings.h"
-#include "profiler/mark/mark.h"
+#include "base/mark/mark.h"
 
 #define CHUNK_FLOATS ((int64_t)1 << 26) /* of rows that pass a device at a time */
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/log.h"
-#include "host/base/memory.h"
+#include "base/log.h"
+#include "base/memory.h"
 #include "host/recon/common/rescale.h"
 #include "host/recon/helical.h"
 #include "host/recon/recon.h"

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/clock.h"
-#include "host/base/memory.h"
+#include "base/clock.h"
+#include "base/memory.h"
 #include "host/recon/center/center.h"
 #include "host/scan/steps.h"
-#include "profiler/mark/mark.h"
+#include "base/mark/mark.h"
 
 #define CHUNK_FLOATS ((int64_t)1 << 27) /* of views that pass a device at a time */
 #define DEAD         0.5                /* a flat field off by more from its neighbours' median */

@@ -2,13 +2,13 @@
 #include <math.h>
 #include <string.h>
 
-#include "host/base/clock.h"
-#include "host/base/log.h"
-#include "host/base/memory.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/memory.h"
 #include "host/recon/center/center.h"
 #include "host/scan/trials.h"
 #include "host/store/format/png.h"
-#include "profiler/mark/mark.h"
+#include "base/mark/mark.h"
 
 static enum err search(const struct scan_request *r, const struct projections *p, double *center,
                        double *score)

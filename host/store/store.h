@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "host/base/err.h"
+#include "base/err.h"
 #include "host/store/codec/codec.h"
 #include "host/store/manifest/notes.h"
 

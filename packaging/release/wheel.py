@@ -19,7 +19,7 @@ except ImportError:  # Python before 3.11
     import tomli as tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PACKAGE = ROOT / "host/python/tomoprof"
+PACKAGE = ROOT / "python/tomoprof"
 LEFT_OUT = ("share/doc/tomoprof/docs/", "share/bash-completion/", "share/fish/", "share/zsh/")  # of no use below site-packages
 
 

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/file.h"
-#include "host/base/log.h"
+#include "base/file.h"
+#include "base/log.h"
 #include "profiler/fpga/fpga.h"
 #include "profiler/fpga/hls/hls_export.h"
 #include "profiler/fpga/width/width_data.h"

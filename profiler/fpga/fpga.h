@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "host/base/options.h"
+#include "base/options.h"
 #include "profiler/triage/model/width_needed.h"
 
 /* What primitives are simulated on: the phantom, and a row of a scan if given. */

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "host/base/file.h"
-#include "host/base/inputs.h"
-#include "host/base/log.h"
-#include "host/base/plain.h"
+#include "base/file.h"
+#include "base/inputs.h"
+#include "base/log.h"
+#include "base/plain.h"
 #include "profiler/fpga/fpga.h"
 #include "profiler/fpga/verilog/verilog_export.h"
 

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "host/base/err.h"
+#include "base/err.h"
 
 /* One sentence on what is missing, for the user and the profile. */
 extern const char outside_limits[];

@@ -7,7 +7,7 @@
 #include <sys/types.h>
 #include <ucontext.h>
 
-#include "host/base/err.h"
+#include "base/err.h"
 #include "profiler/capture/core/capture.h"
 
 /* process.c: files of /proc/PID, and of its threads (tid 0: of the process). */

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/base/clock.h"
+#include "base/clock.h"
 #include "profiler/record/record.h"
 
 #define SECOND_MS 1000

@@ -8,7 +8,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "host/base/clock.h"
+#include "base/clock.h"
 #include "profiler/record/record.h"
 
 #define LIBRARY "libtomoprof_capture.so"

@@ -15,9 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "host/base/clock.h"
-#include "host/base/file.h"
-#include "host/base/log.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
 #include "profiler/record/job_stop.h"
 #include "profiler/record/record.h"
 #include "profiler/record/witness.h"

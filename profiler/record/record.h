@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "host/base/run_folder.h"
+#include "base/run_folder.h"
 
 struct record_target {
     char path[RUN_PATH];  /* what will be executed */

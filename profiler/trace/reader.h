@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "host/base/err.h"
+#include "base/err.h"
 #include "profiler/trace/records_gpu.h"
 #include "profiler/trace/records_host.h"
 #include "profiler/trace/records_io.h"

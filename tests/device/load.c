@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "cuda/cuda.h"
-#include "host/base/memory.h"
-#include "profiler/mark/mark.h"
+#include "base/memory.h"
+#include "base/mark/mark.h"
 #include "tests/device/shim/shim.h"
 
 const struct backend_ops *tomoprof_cuda(const struct cuda_services *services);

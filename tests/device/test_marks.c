@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "host/recon/recon.h"
-#include "profiler/mark/mark.h"
+#include "base/mark/mark.h"
 #include "tests/device/problem.h"
 #include "tests/device/shim/shim.h"
 

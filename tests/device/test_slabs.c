@@ -2,7 +2,7 @@
  * it, in the memory that was planned, in any order of the streams' work. */
 #include <stdio.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "tests/device/problem.h"
 #include "tests/device/shim/shim.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "host/base/file.h"
+#include "base/file.h"
 #include "host/store/engine/engine.h"
 #include "tests/fuzz/fuzz.h"
 

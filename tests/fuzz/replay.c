@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/file.h"
+#include "base/file.h"
 #include "tests/fuzz/fuzz.h"
 
 #ifndef TP_FUZZ_SHARE

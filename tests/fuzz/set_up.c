@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "host/base/log.h"
+#include "base/log.h"
 #include "tests/fuzz/fuzz.h"
 
 void fuzz_set_up(void)

@@ -2,36 +2,36 @@
 docs/internals/architecture.md holds the same table with its reasons."""
 
 MAY_INCLUDE = {
-    "host/base": set(),
-    "host/json": {"host/base"},
-    "host/timing": {"host/base", "host/json"},
-    "host/geom": {"host/base"},
-    "host/backend": {"host/base", "host/geom"},
-    "host/cpu": {"host/base", "host/geom", "host/backend", "profiler/mark"},
-    "host/recon": {"host/base", "host/geom", "host/backend", "profiler/mark"},
-    "host/store": {"host/base", "host/geom"},
-    "host/rootcause": {"host/base", "host/json"},
-    "host/load": {"host/base", "host/json", "host/geom", "host/store", "host/rootcause"},
-    "host/scan": {"host/base", "host/geom", "host/backend", "host/recon", "host/store", "profiler/mark"},
-    "host/cluster": {"host/base", "host/geom", "host/backend", "host/recon", "host/store", "host/scan", "host/json", "host/timing", "host/suite", "profiler/mark"},
-    "host/suite": {"host/base", "host/json", "host/timing", "host/geom", "host/backend", "host/recon", "host/store", "profiler/mark"},
-    "profiler/mark": set(),
-    "cuda": {"host/base", "host/geom", "host/backend", "profiler/mark"},
+    "base": set(),
+    "base/json": {"base"},
+    "base/timing": {"base", "base/json"},
+    "host/geom": {"base"},
+    "host/backend": {"base", "host/geom"},
+    "host/cpu": {"base", "host/geom", "host/backend", "base/mark"},
+    "host/recon": {"base", "host/geom", "host/backend", "base/mark"},
+    "host/store": {"base", "host/geom"},
+    "base/rootcause": {"base", "base/json"},
+    "host/load": {"base", "base/json", "host/geom", "host/store", "base/rootcause"},
+    "host/scan": {"base", "host/geom", "host/backend", "host/recon", "host/store", "base/mark"},
+    "host/cluster": {"base", "host/geom", "host/backend", "host/recon", "host/store", "host/scan", "base/json", "base/timing", "host/suite", "base/mark"},
+    "host/suite": {"base", "base/json", "base/timing", "host/geom", "host/backend", "host/recon", "host/store", "base/mark"},
+    "base/mark": set(),
+    "cuda": {"base", "host/geom", "host/backend", "base/mark"},
     "profiler/image": set(),
-    "profiler/record": {"host/base", "profiler/image"},
-    "profiler/trace": {"host/base"},
+    "profiler/record": {"base", "profiler/image"},
+    "profiler/trace": {"base"},
     "profiler/capture": {"profiler/trace", "profiler/image"},
     "profiler/capture_mpi": {"profiler/trace", "profiler/capture"},
-    "profiler/outside": {"host/base", "profiler/trace", "profiler/capture"},
-    "profiler/analyze": {"host/base", "host/json", "profiler/trace"},
-    "profiler/import": {"host/base", "host/json", "profiler/trace", "profiler/analyze"},
-    "profiler/triage": {"host/base", "host/json", "host/timing", "profiler/trace", "profiler/analyze"},
-    "profiler/report": {"host/base", "host/json", "host/timing", "host/rootcause", "profiler/trace", "profiler/analyze"},
+    "profiler/outside": {"base", "profiler/trace", "profiler/capture"},
+    "profiler/analyze": {"base", "base/json", "profiler/trace"},
+    "profiler/import": {"base", "base/json", "profiler/trace", "profiler/analyze"},
+    "profiler/triage": {"base", "base/json", "base/timing", "profiler/trace", "profiler/analyze"},
+    "profiler/report": {"base", "base/json", "base/timing", "base/rootcause", "profiler/trace", "profiler/analyze"},
 }
 # A program of its own, which measures bit widths on scans.
 MAY_INCLUDE["profiler/fpga"] = MAY_INCLUDE["profiler/triage"] | MAY_INCLUDE["host/scan"] | {"profiler/triage", "host/scan"}
 # The capture library is loaded into other programs; ours only names its file.
-MAY_INCLUDE["host/cli"] = set(MAY_INCLUDE) - {"profiler/capture", "profiler/capture_mpi"}
+MAY_INCLUDE["cli"] = set(MAY_INCLUDE) - {"profiler/capture", "profiler/capture_mpi"}
 
 # Sub-folders of a folder: each may include those before it, and the folder's own files all of them. A header in the folder
 # itself is its face, which its sub-folders may include too, for its types: what they call must lie before them (test_circles).
@@ -41,7 +41,7 @@ INSIDE = {
     "host/recon": ["common", "slabs", "center"],
     "host/store": ["codec", "fetch", "format", "h5", "manifest", "reader", "engine", "writer", "exchange"],
     "host/suite": ["statistics", "catalogue", "run", "bench"],
-    "host/cli": ["common", "reference", "doctor", "runs", "storage", "results", "commands"],
+    "cli": ["common", "reference", "doctor", "runs", "storage", "results", "commands"],
     "profiler/capture": ["raw", "core/unwind", "core", "recorders/python", "recorders/locks", "recorders/heap", "recorders/wait", "recorders/cpu",
                          "recorders/cuda", "recorders/nvtx", "recorders/jit", "recorders/io", "recorders/mpi", "hooks"],
     "profiler/analyze": ["common", "model", "symbols", "state", "attribute", "heap", "io", "locks", "ranks", "gpu", "build"],
@@ -59,8 +59,8 @@ FOREIGN = {
     r"zlib\.h": {"host/store", "profiler/analyze", "profiler/report", "profiler/import"},
     r"sqlite3\.h": {"profiler/import"},
     r"libdeflate\.h|zstd\.h|blosc\.h|lz4\.h|liburing\.h|curl/curl\.h|turbojpeg\.h|JXRGlue\.h": {"host/store"},
-    r"cjson/cJSON\.h": {"host/json", "host/timing", "host/rootcause", "host/store", "host/suite", "host/cli", "profiler/analyze", "profiler/triage", "profiler/report"},
-    r"nvtx3/.*": {"profiler/mark"},
+    r"cjson/cJSON\.h": {"base/json", "base/timing", "base/rootcause", "host/store", "host/suite", "cli", "profiler/analyze", "profiler/triage", "profiler/report"},
+    r"nvtx3/.*": {"base/mark"},
     r"elfutils/.*|dwarf\.h|libelf\.h|gelf\.h": {"profiler/analyze"},
     r"mpi\.h": {"host/cluster"},
     r"cuda.*|cufft.*|nvml\.h": {"cuda"},
@@ -68,9 +68,9 @@ FOREIGN = {
 
 
 def folder_of(name):
-    """host/base/err.h -> host/base, cuda/common/graph.cu -> cuda; None: not in the table"""
+    """base/err.h -> base, cuda/common/graph.cu -> cuda; None: not in the table"""
     parts = name.split("/")[:-1]
-    for length in (1, 2):
+    for length in (2, 1):
         if "/".join(parts[:length]) in MAY_INCLUDE:
             return "/".join(parts[:length])
     return None

@@ -4,6 +4,7 @@ import pathlib
 import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+TOPS = ("base", "host", "cuda", "profiler", "cli")  # where the program's own sources are
 
 
 def c_files(*tops):

@@ -3,7 +3,7 @@
 import statistics
 import sys
 
-from sources import ROOT, c_files, report
+from sources import ROOT, TOPS, c_files, report
 
 C_MEDIAN, C_CAP = 220, 500
 H_MEDIAN, H_CAP = 40, 120
@@ -92,7 +92,7 @@ def self_test():
 def main():
     problems = self_test()
     sizes, lengths = {}, []
-    for path in c_files("host", "profiler", "cuda"):
+    for path in c_files(*TOPS):
         name, text = str(path.relative_to(ROOT)), path.read_text()
         sizes[name] = text.count("\n")
         lengths += [(name, line, n) for line, n in functions(text)]

@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 import layers
-from sources import ROOT, report
+from sources import ROOT, TOPS, report
 
 # Objects that the build makes from other files: which room they belong to.
 GENERATED = {"report_assets.c": "profiler/report/page/report_assets.c", "hls_templates.c": "profiler/fpga/embed/hls_templates.c",
@@ -24,7 +24,7 @@ TARGETS = re.compile(r"(tp_\w+|tomoprof|tomoprof-fpga|tomoprof_capture)\.dir$")
 
 
 def objects(build):
-    """{target: {source path: object}} of host, profiler and cuda; the same source in two targets is in both."""
+    """{target: {source path: object}} of our sources; the same source in two targets is in both."""
     found = {}
     for folder in sorted(p for p in build.rglob("*.dir") if TARGETS.fullmatch(p.name)):
         for path in sorted(folder.rglob("*.o")):
@@ -32,7 +32,7 @@ def objects(build):
             generated = name in GENERATED
             name = GENERATED.get(name, name)
             # An object whose source is gone is left over from an earlier build in the same folder.
-            if name.startswith(("host/", "profiler/", "cuda/")) and (generated or (ROOT / name).is_file()):
+            if name.startswith(tuple(f"{top}/" for top in TOPS)) and (generated or (ROOT / name).is_file()):
                 found.setdefault(folder.name[:-4], {})[name] = path
     return found
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 
-from sources import ROOT, c_files, report
+from sources import ROOT, TOPS, c_files, report
 
 VERSION = "14"  # Debian 12's; other versions lay some lines out differently
 TEXT = {".c", ".h", ".cu", ".cuh", ".cpp", ".py", ".sh", ".md", ".txt", ".cmake", ".json"}
@@ -67,7 +67,7 @@ def main():
     for path in text_files():
         problems += check_text(str(path.relative_to(ROOT)), path.read_text())
     if tool:
-        problems += check_c(tool, c_files("host", "profiler", "cuda", "tests"))
+        problems += check_c(tool, c_files(*TOPS, "tests"))
     code = report(problems)
     if not code and not tool:
         print(f"skipped: clang-format {VERSION} is not installed, so only blanks and newlines were checked")

@@ -3,16 +3,16 @@
 import re
 import sys
 
-from sources import ROOT, c_files, report, strip
+from sources import ROOT, TOPS, c_files, report, strip
 
 from layers import FOREIGN, INSIDE, MAY_INCLUDE, folder_of, may_include, sub_folder_of
 
-# Printing and ending the process belong to host/cli and the log. What stands here is allowed besides, by file.
+# Printing and ending the process belong to cli and the log. What stands here is allowed besides, by file.
 OUTPUT = r"\b(printf|puts|putchar|perror|vprintf)\s*\(|\b(?:fprintf|fputs|putc|fputc|fwrite|vfprintf)\s*\([^;]*\b(stdout|stderr)\b"
 EXIT = r"\b(exit|_exit|_Exit|quick_exit)\s*\("
 MAY_PRINT = {
-    "host/base/log.c": "the log itself",
-    "host/base/options.c": "opt_help prints --help",
+    "base/log.c": "the log itself",
+    "base/options.c": "opt_help prints --help",
     "profiler/fpga/main.c": "the main of a program of its own",
 }
 MAY_EXIT = {
@@ -65,7 +65,7 @@ def check_includes(name, text):
 
 def check_output(name, text):
     problems = []
-    if folder_of(name) == "host/cli":
+    if folder_of(name) == "cli":
         return problems
     code = strip(text)
     for pattern, allowed, verb in ((OUTPUT, MAY_PRINT, "prints"), (EXIT, MAY_EXIT, "ends the process")):
@@ -73,7 +73,7 @@ def check_output(name, text):
             continue
         for match in re.finditer(pattern, code):
             line = code.count("\n", 0, match.start()) + 1
-            problems.append(f"{name}:{line}: {verb} ({match.group(0).split('(')[0].strip()}); only host/cli and the log may")
+            problems.append(f"{name}:{line}: {verb} ({match.group(0).split('(')[0].strip()}); only cli and the log may")
     return problems
 
 
@@ -92,11 +92,11 @@ def link_closure(cmake):
     direct = {}
     folders = {}
     for folder, links in re.findall(r"^tp_library\(([^\s)]+)([^)]*)\)", cmake, re.M):
-        target = "tp_" + folder.replace("host/", "").replace("profiler/", "").replace("/", "_")
+        target = "tp_" + re.sub("^(host|profiler|base)/", "", folder).replace("/", "_")
         folders[target] = folder
         direct[target] = [word for word in links.split() if word.startswith("tp_")]
     cli = re.search(r"^target_link_libraries\(tomoprof PRIVATE ([^)]*)\)", cmake, re.M)
-    folders["tomoprof"] = "host/cli"
+    folders["tomoprof"] = "cli"
     direct["tomoprof"] = cli.group(1).split() if cli else []
 
     # The part of the capture library that profiler/outside is linked to.
@@ -124,9 +124,9 @@ def link_closure(cmake):
     found = {folders[target]: reach(target) for target in direct}
     found["profiler/capture_mpi"] = {"profiler/trace", "profiler/capture"} # types alone: it links libc
     if capture: # writer.c and sum.c do without the base that the reader needs
-        found["profiler/capture"] -= {"host/base"}
+        found["profiler/capture"] -= {"base"}
     if stacks: # what outside needs of it is not the program's to call
-        found["host/cli"] -= {"profiler/capture"}
+        found["cli"] -= {"profiler/capture"}
     return found
 
 
@@ -145,9 +145,9 @@ def check_links(cmake):
 def self_test():
     """Each rule must catch its own violation."""
     bad = [
-        check_includes("host/base/x.c", '#include "host/geom/scan.h"\n'),
-        check_includes("host/base/x.c", '#include "err.h"\n'),
-        check_includes("host/base/x.c", '#include "host/base/err.h"\n#include <stdio.h>\n'),
+        check_includes("base/x.c", '#include "host/geom/scan.h"\n'),
+        check_includes("base/x.c", '#include "err.h"\n'),
+        check_includes("base/x.c", '#include "base/err.h"\n#include <stdio.h>\n'),
         check_includes("host/geom/x.c", "#include <omp.h>\n"),
         check_includes("host/new/x.c", ""),
         check_includes("host/cpu/new/x.c", ""),
@@ -158,7 +158,7 @@ def self_test():
         check_output("host/geom/x.c", "void f(void) { exit(1); }"),
         check_capture("profiler/capture/x.c", "void f(void) { p = malloc(3); }"),
         check_capture("profiler/capture/x.c", "void f(void) { abort(); }"),
-        check_links("tp_library(host/base m tp_geom)\ntp_library(host/geom)\n"),
+        check_links("tp_library(base m tp_geom)\ntp_library(host/geom)\n"),
     ]
     good = check_output("host/geom/x.c", '/* printf("x") */ const char *s = "exit(1)"; int my_exit(int);')
     good += check_capture("profiler/capture/x.c", "void f(void) { next.free(p); trace_abort(); }")
@@ -167,7 +167,7 @@ def self_test():
 
 def main():
     problems = self_test()
-    for path in c_files("host", "profiler", "cuda"):
+    for path in c_files(*TOPS):
         name = str(path.relative_to(ROOT))
         text = path.read_text()
         problems += check_includes(name, text) + check_output(name, text) + check_capture(name, text)

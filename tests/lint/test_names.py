@@ -5,7 +5,7 @@ import collections
 import re
 import sys
 
-from sources import ROOT, c_files, report, strip
+from sources import ROOT, TOPS, c_files, report, strip
 
 FOLDER_CAP = 25  # files of one theme; a larger folder gets sub-folders
 
@@ -85,12 +85,12 @@ def check_folders(names):
 
 def self_test():
     bad = [
-        check_first_line("host/base/x.c", "#include <stdio.h>\n"),
-        check_terms("host/base/x.c", "int find_feet(void);\n"),
-        check_terms("host/base/peek.c", ""),
+        check_first_line("base/x.c", "#include <stdio.h>\n"),
+        check_terms("base/x.c", "int find_feet(void);\n"),
+        check_terms("base/peek.c", ""),
         check_structs({"job": {"a.c", "b.c"}}),
-        check_mentions("host/base/x.c", "/* as gone.c says */", {"x.c"}),
-        check_folders([f"host/base/{i}.c" for i in range(FOLDER_CAP + 1)]),
+        check_mentions("base/x.c", "/* as gone.c says */", {"x.c"}),
+        check_folders([f"base/{i}.c" for i in range(FOLDER_CAP + 1)]),
         check_scripts({"a.js": "function f() {\n}\n", "b.js": "const f = 1;\n"}),
     ]
     good = [
@@ -105,8 +105,8 @@ def self_test():
 
 def main():
     problems, owners, names = self_test(), collections.defaultdict(set), []
-    files = {p.name for top in ("host", "profiler", "cuda", "tests", "docs") for p in (ROOT / top).rglob("*.*")}
-    for path in c_files("host", "profiler", "cuda"):
+    files = {p.name for top in (*TOPS, "tests", "docs") for p in (ROOT / top).rglob("*.*")}
+    for path in c_files(*TOPS):
         name, text = str(path.relative_to(ROOT)), path.read_text()
         names.append(name)
         problems += check_first_line(name, text) + check_terms(name, text) + check_mentions(name, text, files)

@@ -4,7 +4,7 @@ import re
 import subprocess
 import sys
 
-from sources import ROOT, c_files, report
+from sources import ROOT, TOPS, c_files, report
 
 # What to write instead stands beside each.
 BANNED = {
@@ -30,7 +30,7 @@ def banned(where, text):
 
 def of_sources():
     """Strings and comments of C; a string that is broken over lines is one text."""
-    for path in c_files("host", "profiler", "cuda"):
+    for path in c_files(*TOPS):
         whole = re.sub(r'"\s*\n\s*"', "", path.read_text())
         yield from banned(path.relative_to(ROOT), "\n".join(STRING.findall(whole) + re.findall(r"/\*.*?\*/|//[^\n]*", whole, re.S)))
     for path in [*sorted(ASSETS.glob("*.js")), *sorted(ASSETS.glob("*.html")), ROOT / "start.sh", ROOT / "start.ps1"]:
@@ -57,7 +57,7 @@ def of_pages():
 
 def of_help():
     """Each command's summary begins with what it does."""
-    for path in c_files("host/cli", "profiler/fpga"):
+    for path in c_files("cli", "profiler/fpga"):
         for summary in re.findall(r'\.summary = "([^"]*)"', path.read_text()):
             if not VERB.match(summary):
                 yield f"{path.relative_to(ROOT)}: a summary begins with a verb (Profiles a program.), not: {summary}"

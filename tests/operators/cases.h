@@ -2,7 +2,7 @@
 #ifndef TP_TESTS_OPERATORS_CASES_H
 #define TP_TESTS_OPERATORS_CASES_H
 
-#include "host/base/err.h"
+#include "base/err.h"
 #include "host/geom/ct_model.h"
 
 /* Lengths in ALU, angles in radians. What is left out (0) is automatic or MBIRJAX's default:

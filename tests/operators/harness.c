@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/log.h"
+#include "base/log.h"
 #include "tests/operators/harness.h"
 
 /* Small cases are shared by threads as well. Absent where the device alone is tested. */

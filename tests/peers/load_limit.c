@@ -11,8 +11,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "host/base/clock.h"
-#include "host/base/memory.h"
+#include "base/clock.h"
+#include "base/memory.h"
 #include "host/store/engine/engine.h"
 
 #define PIECE ((int64_t)1 << 20)

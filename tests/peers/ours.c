@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "host/backend/registry.h"
-#include "host/base/clock.h"
-#include "host/base/jsonw.h"
-#include "host/base/memory.h"
+#include "base/clock.h"
+#include "base/jsonw.h"
+#include "base/memory.h"
 #include "host/cpu/cpu.h"
 #include "host/store/format/geometry_json.h"
 #include "host/store/format/npy.h"

@@ -120,7 +120,7 @@ def own_names():
     """Names of this machine and its user that could stand in a file by accident only: none of the words of our own sources,
     for a machine may be called main, and its user, user."""
     sources = pathlib.Path(__file__).resolve().parents[2]
-    ours = {word for folder in ("host", "profiler", "cuda") for path in (sources / folder).rglob("*.*")
+    ours = {word for folder in ("base", "host", "cuda", "profiler", "cli") for path in (sources / folder).rglob("*.*")
             if path.suffix in (".c", ".h", ".cu", ".js", ".json", ".py") for word in re.findall(r"\w+", path.read_text())}
     try:
         user = getpass.getuser()

@@ -1,7 +1,7 @@
 /* links: tp_stage tp_analyze tp_trace */
 #include <stdio.h>
 
-#include "host/base/file.h"
+#include "base/file.h"
 #include "tests/trace/gpu_case.h"
 
 static void device_time_goes_to_the_line_that_launched(void **state)

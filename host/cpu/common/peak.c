@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include "host/backend/registry.h"
-#include "host/base/clock.h"
-#include "host/base/memory.h"
+#include "base/clock.h"
+#include "base/memory.h"
 #include "host/cpu/common/peak.h"
 #include "host/cpu/common/peak_kernel.h"
-#include "profiler/mark/mark.h"
+#include "base/mark/mark.h"
 
 /* Seconds of one test. Many short repeats: one of them finds the CPUs free. */
 #define SECONDS       0.1

@@ -3,12 +3,12 @@
 #include <omp.h>
 #include <string.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/cpu/common/arithmetic.h"
 #include "host/cpu/common/team.h"
 #include "host/cpu/cone/voxel_driven.h"
 #include "host/cpu/cone/voxel_driven_kernel.h"
-#include "profiler/mark/mark.h"
+#include "base/mark/mark.h"
 
 /* As for the matched pair: a group of cylinders stays in L2 while the views pass by. */
 #define PIXEL_ROWS 16

@@ -8,7 +8,7 @@
 #include <kissfft/kiss_fft.h>
 #endif
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/cpu/filter/fft.h"
 
 #define LENGTH_MAX ((int64_t)1 << 28) /* both libraries count in int */

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "host/base/err.h"
+#include "base/err.h"
 
 struct fft; /* a length prepared in both directions; any number of threads may use one at the same
                time */

@@ -4,10 +4,10 @@
 #include <omp.h>
 #include <string.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/cpu/filter/filter.h"
 #include "host/cpu/filter/ramp.h"
-#include "profiler/mark/mark.h"
+#include "base/mark/mark.h"
 
 /* A larger result would not be in a cache when it is read next: writing past the caches
  * saves reading the old contents first (1.4 x at 256 channels). */

@@ -2,7 +2,7 @@
  * kernel's transform needs them. */
 #include <math.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/cpu/filter/ramp.h"
 
 /* Real and even: H(k) = h(0) + 2 sum_m h(m) cos(2 pi k m / n) over odd m < channels, divided by n

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/cpu/filter/fft.h"
 #include "host/cpu/fourier/fourier.h"
 #include "host/cpu/fourier/grid_plan.h"

@@ -1,7 +1,7 @@
 /* Cuts each view's line into runs, by band of rows and block of columns. */
 #include <math.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/cpu/fourier/grid_plan.h"
 
 #define BLOCK 64 /* columns: with the band's rows 140 KB of cells */

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stddef.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/cpu/fourier/lanes_fft.h"
 #include "host/cpu/fourier/lanes_fft_kernel.h"
 

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "host/base/err.h"
+#include "base/err.h"
 
 #define LANES_COMPLEX 8  /* arrays at a time: an element is one cache line */
 #define LANES         16 /* floats of an element: LANES_COMPLEX real parts, then the imaginary */

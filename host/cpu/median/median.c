@@ -1,6 +1,6 @@
 /* 3x3x3 median of a volume: tiles for all threads, by the kernel that is fastest on this CPU. */
 #include "host/cpu/median/median.h"
-#include "profiler/mark/mark.h"
+#include "base/mark/mark.h"
 
 /* min and max operations per voxel of the best known network (median_kernel.c): what an ideal
  * machine would do. Those of floats run at half the rate of fused multiply-adds counted as two, so

@@ -7,7 +7,7 @@
 #include <omp.h>
 #include <string.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/cpu/common/arithmetic.h"
 #include "host/cpu/common/team.h"
 #include "host/cpu/parallel/pixel_blocks.h"

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <omp.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/cpu/filter/fft.h"
 #include "host/cpu/prepare/prepare.h"
 

@@ -1,9 +1,9 @@
 /* Steps on views: sizes are checked and work is declared here; those of one pass are computed. */
 #include "host/backend/prepare_math.h"
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/cpu/common/team.h"
 #include "host/cpu/prepare/prepare.h"
-#include "profiler/mark/mark.h"
+#include "base/mark/mark.h"
 
 /* A loop for each kind, so that none asks for the kind at every sample. */
 #define ROW_OF(name, kind)                                                                         \

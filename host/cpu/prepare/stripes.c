@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/cpu/common/team.h"
 #include "host/cpu/prepare/stripes.h"
 

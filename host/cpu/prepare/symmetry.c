@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "host/backend/symmetry_math.h"
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/cpu/filter/fft.h"
 #include "host/cpu/prepare/prepare.h"
 

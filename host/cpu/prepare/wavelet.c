@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "host/backend/prepare_math.h"
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/cpu/prepare/prepare.h"
 
 #define FREQUENCIES PREPARE_FREQUENCIES

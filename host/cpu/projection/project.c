@@ -6,7 +6,7 @@
 #include "host/cpu/cone/cone.h"
 #include "host/cpu/parallel/parallel.h"
 #include "host/cpu/projection/project.h"
-#include "profiler/mark/mark.h"
+#include "base/mark/mark.h"
 
 /* Ideal work of one projection: per voxel and view 2 taps (parallel) or 2 channel taps on the
  * blended column and 2 row taps on the voxel (cone), a multiply-add each. */

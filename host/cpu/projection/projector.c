@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/cpu/common/projection.h"
 #include "host/cpu/projection/project.h"
 #include "host/geom/moves.h"

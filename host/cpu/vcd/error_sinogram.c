@@ -6,13 +6,13 @@
 #include <omp.h>
 #include <string.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/cpu/common/arithmetic.h"
 #include "host/cpu/common/team.h"
 #include "host/cpu/projection/any_worker.h"
 #include "host/cpu/vcd/error_sinogram_kernel.h"
 #include "host/cpu/vcd/vcd.h"
-#include "profiler/mark/mark.h"
+#include "base/mark/mark.h"
 
 struct planes {
     int64_t ld, stride; /* floats between columns, of a view */

@@ -10,12 +10,12 @@
 #include <omp.h>
 #include <string.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/cpu/common/arithmetic.h"
 #include "host/cpu/common/team.h"
 #include "host/cpu/vcd/footprint_table.h"
 #include "host/cpu/vcd/vcd.h"
-#include "profiler/mark/mark.h"
+#include "base/mark/mark.h"
 
 #define NORM_PARTS 4 /* of a strip's views */
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <omp.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/cpu/common/team.h"
 #include "host/cpu/vcd/prior_kernel.h"
 #include "host/cpu/vcd/vcd.h"

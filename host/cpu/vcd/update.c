@@ -4,7 +4,7 @@
 #include <float.h>
 #include <stdlib.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/cpu/common/reduce.h"
 #include "host/cpu/common/team.h"
 #include "host/cpu/vcd/error_sinogram_kernel.h"

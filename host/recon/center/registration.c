@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/recon/center/center.h"
 
 /* Two parallel projections half a turn apart are mirror images: p(theta, n) = p(theta + pi, s - n)

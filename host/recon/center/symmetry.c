@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/recon/center/center.h"
 
 #define COARSE_CHANNELS 640

@@ -2,7 +2,7 @@
 #ifndef TP_RECON_COMMON_DIRECT_WEIGHTS_H
 #define TP_RECON_COMMON_DIRECT_WEIGHTS_H
 
-#include "host/base/err.h"
+#include "base/err.h"
 #include "host/geom/scan.h"
 
 /* Scale of the ramp filter: pi/V / (delta * delta_row), for cone beams also * delta_det_row /

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/recon/common/rescale.h"
 
 #define NORMAL 32 /* 2^-32 to 2^32: left alone */

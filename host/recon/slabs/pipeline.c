@@ -1,8 +1,8 @@
 /* Uploads the next piece and downloads the last result while the device computes, double-buffered.
  */
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/recon/slabs/pipeline.h"
-#include "profiler/mark/mark.h"
+#include "base/mark/mark.h"
 
 #define DEPTH   2
 #define STAGING ((size_t)16 << 20) /* of one pinned buffer: 0.3 ms at 50 GB/s */

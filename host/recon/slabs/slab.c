@@ -1,7 +1,7 @@
 /* The thickest slabs that fit into memory, by bisection, and where each of them lies. */
 #include "host/recon/slabs/slab.h"
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 
 static int64_t ceil_div(int64_t n, int64_t by)
 {

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "host/base/err.h"
+#include "base/err.h"
 
 /* Slabs of equal thickness along an axis of `length`; the last one may be thinner. */
 struct slabs {

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "host/base/err.h"
+#include "base/err.h"
 
 #define CODEC_STEPS 6
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/table.h"
+#include "base/table.h"
 #include "host/store/engine/kept.h"
 
 #define CHAINS 4096

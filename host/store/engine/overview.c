@@ -1,6 +1,6 @@
 /* Slabs of an array as float64, along the dimension that is slowest in the file. */
-#include "host/base/log.h"
-#include "host/base/memory.h"
+#include "base/log.h"
+#include "base/memory.h"
 #include "host/store/engine/engine.h"
 #include "host/store/engine/overview.h"
 

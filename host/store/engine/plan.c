@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/arena.h"
-#include "host/base/table.h"
+#include "base/arena.h"
+#include "base/table.h"
 #include "host/store/engine/parts.h"
 #include "host/store/fetch/http.h"
 

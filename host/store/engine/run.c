@@ -10,9 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "host/base/clock.h"
-#include "host/base/log.h"
-#include "host/base/memory.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/memory.h"
 #include "host/store/engine/parts.h"
 #include "host/store/engine/worker.h"
 

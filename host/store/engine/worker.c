@@ -4,8 +4,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "host/base/clock.h"
-#include "host/base/memory.h"
+#include "base/clock.h"
+#include "base/memory.h"
 #include "host/store/engine/worker.h"
 
 #define HUGE_PAGE    ((size_t)2 << 20)

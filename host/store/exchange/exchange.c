@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/log.h"
-#include "host/base/memory.h"
+#include "base/log.h"
+#include "base/memory.h"
 #include "host/store/engine/kept.h"
 #include "host/store/exchange/exchange_here.h"
 #include "host/store/exchange/roles.h"

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "host/base/err.h"
+#include "base/err.h"
 
 struct exchange_source {
     const char *path;

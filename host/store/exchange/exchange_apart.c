@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "host/store/exchange/apart.h"
-#include "host/base/log.h"
-#include "host/base/memory.h"
+#include "base/log.h"
+#include "base/memory.h"
 #include "host/store/exchange/exchange_here.h"
 
 #define INFO_BYTES ((size_t)1 << 30) /* for a scan's shape and angles */

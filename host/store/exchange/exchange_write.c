@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/file.h"
-#include "host/base/memory.h"
+#include "base/file.h"
+#include "base/memory.h"
 #include "host/store/exchange/exchange.h"
 #include "host/store/format/h5.h"
 

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "host/base/file.h"
-#include "host/base/log.h"
+#include "base/file.h"
+#include "base/log.h"
 #include "host/store/engine/engine.h"
 #include "host/store/engine/kept.h"
 #include "host/store/exchange/nexus.h"

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "host/base/clock.h"
+#include "base/clock.h"
 #include "host/store/fetch/fetch.h"
 
 #ifndef MADV_POPULATE_READ

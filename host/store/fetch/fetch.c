@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "host/base/clock.h"
+#include "base/clock.h"
 #include "host/store/fetch/fetch.h"
 #include "host/store/fetch/http.h"
 

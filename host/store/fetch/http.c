@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "host/base/table.h"
+#include "base/table.h"
 #include "host/store/fetch/http.h"
 #include "host/store/fetch/origin.h"
 #include "host/store/fetch/seen.h"

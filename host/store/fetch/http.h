@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "host/base/err.h"
+#include "base/err.h"
 
 #define HTTP_CONNECTIONS 16 /* workers of the engine, each with one, unless told otherwise */
 #define HTTP_GAP         ((int64_t)64 << 10) /* bytes that cost less than another request */

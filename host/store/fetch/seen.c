@@ -2,8 +2,8 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "host/base/arena.h"
-#include "host/base/table.h"
+#include "base/arena.h"
+#include "base/table.h"
 #include "host/store/fetch/seen.h"
 
 #define MOST 65536 /* objects; those beyond are not compared */

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "host/base/err.h"
+#include "base/err.h"
 
 /* total: bytes, -1 unknown. state: of ETag (odd) or Last-Modified (even), 0 unknown. */
 enum err seen_remember(const char *url, int64_t total, uint64_t state);

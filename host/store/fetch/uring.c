@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/clock.h"
+#include "base/clock.h"
 
 static enum err start(struct fetch_worker *w, int depth)
 {

@@ -3,7 +3,7 @@
 #ifndef TP_STORE_FORMAT_BGZF_H
 #define TP_STORE_FORMAT_BGZF_H
 
-#include "host/base/file.h"
+#include "base/file.h"
 
 /* Compressed by all threads, level 1 to 9. Each call ends its last member. */
 enum err bgzf_write(struct outfile *f, const void *data, size_t bytes, int level);

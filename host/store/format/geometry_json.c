@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/file.h"
-#include "host/base/jsonw.h"
-#include "host/base/memory.h"
-#include "host/base/options.h"
+#include "base/file.h"
+#include "base/jsonw.h"
+#include "base/memory.h"
+#include "base/options.h"
 #include "host/store/format/geometry_json.h"
 #include "host/store/format/geometry_keys.h"
 

@@ -2,8 +2,8 @@
 #ifndef TP_STORE_FORMAT_GEOMETRY_JSON_H
 #define TP_STORE_FORMAT_GEOMETRY_JSON_H
 
-#include "host/base/err.h"
-#include "host/base/jsonw.h"
+#include "base/err.h"
+#include "base/jsonw.h"
 #include "host/geom/ct_model.h"
 
 /* Reads, fills defaults and automatic values, checks (ct_model_resolve). ERR_INPUT names file and

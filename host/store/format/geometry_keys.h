@@ -4,8 +4,8 @@
 
 #include <cjson/cJSON.h>
 
-#include "host/base/err.h"
-#include "host/base/jsonw.h"
+#include "base/err.h"
+#include "base/jsonw.h"
 #include "host/geom/ct_model.h"
 
 struct value_list {

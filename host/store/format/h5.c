@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "host/base/file.h"
+#include "base/file.h"
 #include "host/store/format/h5.h"
 #include "host/store/store.h"
 

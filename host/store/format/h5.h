@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "host/base/err.h"
+#include "base/err.h"
 #include "host/store/format/h5_library.h"
 
 /* Before any other call of libhdf5: it is opened, and its own error printing turned off for good.

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "host/base/err.h"
+#include "base/err.h"
 
 /* NIfTI-1, .nii or .nii.gz by the name, float32; x = columns, y = rows, z = slices (the volume
  * array is transposed slab by slab on the way out, never as a whole). `spacing` in millimetres

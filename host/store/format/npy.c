@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "host/base/file.h"
-#include "host/base/memory.h"
+#include "base/file.h"
+#include "base/memory.h"
 #include "host/store/format/npy.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "host/base/file.h"
-#include "host/base/memory.h"
+#include "base/file.h"
+#include "base/memory.h"
 #include "host/store/format/png.h"
 
 static void put32(unsigned char *p, uint32_t x)

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "host/base/err.h"
+#include "base/err.h"
 
 /* 8-bit grey PNG of values[rows][cols] (row stride and column stride in floats), [low, high] -> [0,
  * 255]. */

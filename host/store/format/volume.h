@@ -2,7 +2,7 @@
 #ifndef TP_STORE_FORMAT_VOLUME_H
 #define TP_STORE_FORMAT_VOLUME_H
 
-#include "host/base/err.h"
+#include "base/err.h"
 #include "host/geom/scan.h"
 
 /* The known end of `path` (".nii.gz"), NULL for others. */

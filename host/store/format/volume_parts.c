@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/store/format/nifti.h"
 #include "host/store/format/npy.h"
 #include "host/store/format/volume.h"

@@ -3,7 +3,7 @@
 #ifndef TP_STORE_FORMAT_VOLUME_PARTS_H
 #define TP_STORE_FORMAT_VOLUME_PARTS_H
 
-#include "host/base/err.h"
+#include "base/err.h"
 #include "host/geom/scan.h"
 
 struct volume_parts {

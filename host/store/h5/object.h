@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "host/base/err.h"
+#include "base/err.h"
 
 struct h5_bytes { /* of a file */
     enum err (*read)(void *state, int64_t at, void *to, size_t n);

@@ -1,7 +1,7 @@
 /* Finds where the chunks of an array lie, once somebody asks. */
 #include <stdio.h>
 
-#include "host/base/arena.h"
+#include "base/arena.h"
 #include "host/store/manifest/manifest.h"
 
 enum err store_index(struct store *s, struct store_array *a)

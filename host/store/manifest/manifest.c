@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/base/arena.h"
-#include "host/base/memory.h"
+#include "base/arena.h"
+#include "base/memory.h"
 #include "host/store/fetch/http.h"
 #include "host/store/manifest/manifest.h"
 #include "host/store/manifest/remote.h"

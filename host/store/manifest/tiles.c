@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/arena.h"
-#include "host/base/memory.h"
+#include "base/arena.h"
+#include "base/memory.h"
 #include "host/store/manifest/manifest.h"
 #include "host/store/manifest/tiles.h"
 

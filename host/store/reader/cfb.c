@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/arena.h"
+#include "base/arena.h"
 #include "host/store/manifest/manifest.h"
 #include "host/store/reader/cfb.h"
 

@@ -13,7 +13,7 @@ static int knows(const struct reader_file *f)
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "host/base/arena.h"
+#include "base/arena.h"
 #include "host/store/reader/hdf5_parts.h"
 
 #define COMPACT_MOST 65536 /* the format's own limit */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "host/base/arena.h"
+#include "base/arena.h"
 #include "host/store/reader/hdf5_parts.h"
 
 #define FILES_MOST 16384

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/base/arena.h"
+#include "base/arena.h"
 #include "host/store/reader/hdf5_parts.h"
 #include "host/store/manifest/tiles.h"
 

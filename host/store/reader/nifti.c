@@ -6,7 +6,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "host/base/arena.h"
+#include "base/arena.h"
 #include "host/store/format/nifti.h"
 #include "host/store/manifest/manifest.h"
 #include "host/store/reader/reader.h"

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "host/base/file.h"
+#include "base/file.h"
 #include "host/store/fetch/http.h"
 #include "host/store/manifest/manifest.h"
 #include "host/store/reader/reader.h"

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/arena.h"
-#include "host/base/file.h"
-#include "host/base/table.h"
+#include "base/arena.h"
+#include "base/file.h"
+#include "base/table.h"
 #include "host/store/manifest/manifest.h"
 #include "host/store/manifest/remote.h"
 #include "host/store/reader/reader.h"

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/arena.h"
-#include "host/base/table.h"
+#include "base/arena.h"
+#include "base/table.h"
 #include "host/store/manifest/manifest.h"
 #include "host/store/reader/tiff_page.h"
 

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "host/base/arena.h"
-#include "host/base/file.h"
+#include "base/arena.h"
+#include "base/file.h"
 #include "host/store/fetch/http.h"
 #include "host/store/manifest/manifest.h"
 #include "host/store/manifest/remote.h"

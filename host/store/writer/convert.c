@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "host/base/log.h"
-#include "host/base/memory.h"
+#include "base/log.h"
+#include "base/memory.h"
 #include "host/store/engine/engine.h"
 #include "host/store/format/nifti.h"
 #include "host/store/writer/writer.h"

@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "host/base/jsonw.h"
-#include "host/base/log.h"
-#include "host/base/memory.h"
+#include "base/jsonw.h"
+#include "base/log.h"
+#include "base/memory.h"
 #include "host/store/engine/engine.h"
 #include "host/store/writer/writer.h"
 

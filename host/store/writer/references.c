@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/jsonw.h"
+#include "base/jsonw.h"
 #include "host/store/manifest/manifest.h"
 #include "host/store/writer/writer.h"
 

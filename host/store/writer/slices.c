@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/store/engine/engine.h"
 #include "host/store/format/png.h"
 #include "host/store/writer/slices.h"

@@ -2,7 +2,7 @@
 #ifndef TP_STORE_WRITER_WRITER_H
 #define TP_STORE_WRITER_WRITER_H
 
-#include "host/base/file.h"
+#include "base/file.h"
 #include "host/store/store.h"
 
 struct writer_options {

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "host/base/jsonw.h"
+#include "base/jsonw.h"
 #include "host/store/writer/chunks.h"
 
 struct zarr_state {

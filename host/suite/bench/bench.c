@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "host/backend/registry.h"
-#include "host/base/log.h"
+#include "base/log.h"
 #include "host/geom/ct_model.h"
 #include "host/suite/bench/bench.h"
 #include "host/suite/run/parent.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/file.h"
+#include "base/file.h"
 #include "host/suite/bench/bench.h"
 
 #define SCHEMA     "tomoprof-bench/1"

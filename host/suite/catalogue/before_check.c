@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/suite/catalogue/volume.h"
 
 #define SAMPLES 400 /* compared */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/geom/ct_model.h"
 #include "host/recon/center/center.h"
 #include "host/store/format/npy.h"

@@ -3,13 +3,13 @@
 #include <math.h>
 #include <string.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/geom/ct_model.h"
 #include "host/geom/phantom.h"
 #include "host/recon/denoise.h"
 #include "host/suite/catalogue/catalogue.h"
 #include "host/suite/catalogue/inputs.h"
-#include "profiler/mark/mark.h"
+#include "base/mark/mark.h"
 
 #define PUBLISHED 128
 #define NOISE     0.1 /* of the denoiser's demo: standard deviation */

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "host/base/file.h"
-#include "host/base/jsonw.h"
-#include "host/base/memory.h"
+#include "base/file.h"
+#include "base/jsonw.h"
+#include "base/memory.h"
 #include "host/geom/phantom.h"
 #include "host/recon/common/similarity.h"
 #include "host/store/format/png.h"

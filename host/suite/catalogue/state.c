@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/jsonw.h"
-#include "host/base/memory.h"
+#include "base/jsonw.h"
+#include "base/memory.h"
 #include "host/geom/ct_model.h"
 #include "host/geom/moves.h"
 #include "host/suite/catalogue/catalogue.h"

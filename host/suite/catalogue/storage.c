@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/store/engine/engine.h"
 #include "host/store/fetch/http.h"
 #include "host/store/format/nifti.h"

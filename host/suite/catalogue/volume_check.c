@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/suite/catalogue/volume.h"
 
 /* What the values of a box are measured by. */

@@ -19,10 +19,10 @@
 #include <unistd.h>
 
 #include "host/backend/registry.h"
-#include "host/base/clock.h"
-#include "host/base/jsonw.h"
-#include "host/base/log.h"
-#include "host/base/memory.h"
+#include "base/clock.h"
+#include "base/jsonw.h"
+#include "base/log.h"
+#include "base/memory.h"
 #include "host/suite/catalogue/catalogue.h"
 #include "host/suite/run/cycles.h"
 #include "host/suite/catalogue/preview.h"
@@ -30,7 +30,7 @@
 #include "host/suite/run/suite.h"
 #include "host/suite/statistics/stats.h"
 #include "host/suite/statistics/targets.h"
-#include "profiler/mark/mark.h"
+#include "base/mark/mark.h"
 
 #define CACHED_TRIES  3
 #define SHORT_SECONDS 0.002 /* waking a thread takes up to a tenth of 1 ms */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "host/backend/registry.h"
-#include "host/base/clock.h"
+#include "base/clock.h"
 #include "host/suite/catalogue/catalogue.h"
 #include "host/suite/run/suite.h"
 #include "host/suite/statistics/stats.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/options.h"
+#include "base/options.h"
 #include "host/suite/run/plan.h"
 
 const struct menu suite_menu = {operation_at, "tomoprof run --list", "32,64,128,256"};

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "host/base/err.h"
+#include "base/err.h"
 #include "host/suite/catalogue/catalogue.h"
 
 #define PLAN_OPS     192 /* more than a menu holds */

@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "host/base/clock.h"
-#include "host/base/file.h"
+#include "base/clock.h"
+#include "base/file.h"
 #include "host/suite/run/process.h"
 
 #define TICK_MS        100

@@ -2,7 +2,7 @@
 #ifndef TP_SUITE_RUN_PROCESS_H
 #define TP_SUITE_RUN_PROCESS_H
 
-#include "host/base/err.h"
+#include "base/err.h"
 
 #define PROCESS_FD 3 /* the child's end of the pipe */
 

@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 #include "host/backend/cpu_name.h"
-#include "host/base/clock.h"
-#include "host/base/jsonw.h"
+#include "base/clock.h"
+#include "base/jsonw.h"
 #include "host/suite/statistics/fit.h"
 #include "host/suite/run/plan.h"
 #include "host/suite/catalogue/state.h"
@@ -92,7 +92,7 @@ const struct run_row *cell_summarise(struct cell *c, int64_t runs);
 void results_summarise(struct results *r);
 int results_count(const struct results *r, enum row_status status);
 
-/* timing.json (host/timing), whole or not at all. `traced`: rows of the traced pass, may be NULL.
+/* timing.json (base/timing), whole or not at all. `traced`: rows of the traced pass, may be NULL.
  */
 enum err results_write(const char *path, const struct results *r, const struct results *traced);
 /* Objects that bench files have too; unknown is null. */

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "host/suite/run/results.h"
-#include "host/timing/timing.h"
+#include "base/timing/timing.h"
 
 /* Unknown is null: an empty text, a number that is not positive. */
 static const char *known_text(const char *s)

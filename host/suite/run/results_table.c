@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "host/base/log.h"
-#include "host/base/plain.h"
+#include "base/log.h"
+#include "base/plain.h"
 #include "host/suite/run/results.h"
 
 #define BOLD   PLAIN_BOLD

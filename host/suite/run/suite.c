@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "host/backend/registry.h"
-#include "host/base/log.h"
-#include "host/base/run_folder.h"
+#include "base/log.h"
+#include "base/run_folder.h"
 #include "host/suite/run/parent.h"
 #include "host/suite/run/results.h"
 #include "host/suite/run/suite.h"

@@ -78,7 +78,7 @@ struct child_plan {
 
 /* One child, started by the suite as
  *   PROGRAM child-run --op NAME --size N --runs N --backend NAME --threads N --seed N --fd N
- * [--shape RxCxS] [--previews DIR] [--gate FILE] (host/cli/commands/child.c; --bench sets `bench`):
+ * [--shape RxCxS] [--previews DIR] [--gate FILE] (cli/commands/child.c; --bench sets `bench`):
  * prepares operation `op` at `size`, runs it `runs` times, writes JSON lines to `fd`. */
 enum err suite_child(const struct child_plan *plan);
 

@@ -4,7 +4,7 @@
 #ifndef TP_SUITE_STATISTICS_PAIRS_H
 #define TP_SUITE_STATISTICS_PAIRS_H
 
-#include "host/base/err.h"
+#include "base/err.h"
 
 #define PAIRS_LEAST 9    /* the least and the largest of eight hold the median at 99 % */
 #define PAIRS_MOST  1000 /* 2^-PAIRS_MOST must be a float64 */

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/file.h"
-#include "host/base/log.h"
-#include "host/base/plain.h"
-#include "host/json/tables.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/plain.h"
+#include "base/json/tables.h"
 #include "host/suite/statistics/targets.h"
 
 #define TARGETS_LIMIT ((size_t)1 << 20)

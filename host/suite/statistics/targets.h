@@ -6,7 +6,7 @@
 #ifndef TP_SUITE_STATISTICS_TARGETS_H
 #define TP_SUITE_STATISTICS_TARGETS_H
 
-#include "host/json/json.h"
+#include "base/json/json.h"
 #include "host/suite/statistics/pairs.h"
 
 #define TARGETS_SCHEMA  "tomoprof-targets/1"

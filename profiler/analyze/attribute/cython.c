@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/base/file.h"
+#include "base/file.h"
 #include "profiler/analyze/attribute/cython.h"
 
 enum { BYTES_MAX = 128 << 20, PATH_ROOM = 4096 };

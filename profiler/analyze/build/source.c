@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "host/base/file.h"
+#include "base/file.h"
 #include "profiler/analyze/build/build.h"
 #include "profiler/analyze/build/source_notes.h"
 #include "profiler/analyze/build/source_rules.h"

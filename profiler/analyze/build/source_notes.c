@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/base/file.h"
+#include "base/file.h"
 #include "profiler/analyze/build/source_notes.h"
 
 #define NAME       "sources.txt"

@@ -3,7 +3,7 @@
 #ifndef TP_ANALYZE_COMMON_COUNTERS_H
 #define TP_ANALYZE_COMMON_COUNTERS_H
 
-#include "host/base/table.h"
+#include "base/table.h"
 #include "profiler/analyze/common/dist.h"
 
 struct counter { /* anything that is counted by a name or a few small numbers */

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "host/base/err.h"
+#include "base/err.h"
 
 #define DIST_EXACT 512
 

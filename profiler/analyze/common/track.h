@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "host/base/err.h"
+#include "base/err.h"
 
 struct track_event {
     uint64_t start, end, busy, largest; /* ns; of the longest event in it */

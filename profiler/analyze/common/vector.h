@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "host/base/arena.h"
+#include "base/arena.h"
 
 #define VECTOR(type)                                                                               \
     struct {                                                                                       \

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/file.h"
+#include "base/file.h"
 #include "profiler/analyze/attribute/rules.h"
 #include "profiler/analyze/attribute/sites.h"
 #include "profiler/analyze/gpu/gpu.h"

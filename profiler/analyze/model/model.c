@@ -1,5 +1,5 @@
 /* The tables of profile.json's structs, and models without content. */
-#include "host/json/tables.h"
+#include "base/json/tables.h"
 #include "profiler/analyze/model/model.h"
 
 MODEL_STRUCTS(JSON_RECORD)

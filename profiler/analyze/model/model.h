@@ -8,7 +8,7 @@
 #ifndef TP_ANALYZE_MODEL_MODEL_H
 #define TP_ANALYZE_MODEL_MODEL_H
 
-#include "host/json/json.h"
+#include "base/json/json.h"
 #include "profiler/analyze/model/model_fields.h"
 
 #define MODEL_SCHEMA  "tomoprof-profile/1"

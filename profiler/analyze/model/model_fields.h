@@ -1,5 +1,5 @@
 /* profile.json, row by row: each list makes a struct of model.h, its writer, its reader and its
- * part of profile.schema.json. X(kind, type, name, meaning); kinds: host/json/json.h. Seconds are
+ * part of profile.schema.json. X(kind, type, name, meaning); kinds: base/json/json.h. Seconds are
  * doubles, ns and bytes integers, MB = 2^20 bytes. Unknown is null, never 0. */
 #ifndef TP_ANALYZE_MODEL_MODEL_FIELDS_H
 #define TP_ANALYZE_MODEL_MODEL_FIELDS_H

@@ -1,5 +1,5 @@
 /* A model to profile.json, and the schema of that file. */
-#include "host/base/file.h"
+#include "base/file.h"
 #include "profiler/analyze/model/model.h"
 
 enum err profile_write(const struct model *m, const char *path)

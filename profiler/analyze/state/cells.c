@@ -1,10 +1,10 @@
-/* cells.json of a run: names and texts of a notebook's cells. host/python writes it. */
+/* cells.json of a run: names and texts of a notebook's cells. python writes it. */
 #include <string.h>
 #include <unistd.h>
 
 #include <cjson/cJSON.h>
 
-#include "host/json/tables.h"
+#include "base/json/tables.h"
 #include "profiler/analyze/state/cells.h"
 
 #define CELLS_SCHEMA "tomoprof-cells/1"

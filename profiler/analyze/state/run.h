@@ -5,7 +5,7 @@
 #ifndef TP_ANALYZE_STATE_RUN_H
 #define TP_ANALYZE_STATE_RUN_H
 
-#include "host/base/table.h"
+#include "base/table.h"
 #include "profiler/analyze/analyze.h"
 #include "profiler/analyze/common/counters.h"
 #include "profiler/analyze/common/dist.h"

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "host/base/arena.h"
-#include "host/base/err.h"
+#include "base/arena.h"
+#include "base/err.h"
 
 struct jit;        /* of one process */
 struct jit_place { /* texts live as long as the arena; NULL and 0 unknown */

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/arena.h"
-#include "host/base/memory.h"
-#include "host/base/table.h"
+#include "base/arena.h"
+#include "base/memory.h"
+#include "base/table.h"
 #include "profiler/analyze/common/vector.h"
 #include "profiler/analyze/symbols/code_image.h"
 #include "profiler/analyze/symbols/demangle.h"

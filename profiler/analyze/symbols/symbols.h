@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "host/base/err.h"
+#include "base/err.h"
 
 struct symbols; /* the modules of all processes of a run, opened when first asked for, each once per
                    build id */

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "host/base/err.h"
+#include "base/err.h"
 
 struct symtab { /* all zero = empty */
     struct symtab_entry *entries;

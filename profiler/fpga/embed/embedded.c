@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/file.h"
+#include "base/file.h"
 #include "profiler/fpga/embed/embedded.h"
 
 enum err embedded_write(const char *folder, const char *name, const char *text)

@@ -2,7 +2,7 @@
 #ifndef TP_FPGA_EMBED_EMBEDDED_H
 #define TP_FPGA_EMBED_EMBEDDED_H
 
-#include "host/base/err.h"
+#include "base/err.h"
 
 struct embedded_file {
     const char *name, *text;

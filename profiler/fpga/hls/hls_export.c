@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/file.h"
+#include "base/file.h"
 #include "profiler/fpga/embed/embedded.h"
 #include "profiler/fpga/hls/hls_export_project.h"
 #include "profiler/fpga/width/width_sweep.h"

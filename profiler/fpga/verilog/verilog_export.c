@@ -1,6 +1,6 @@
 /* Writes the embedded Verilog cores and tells their paths. */
-#include "host/base/file.h"
-#include "host/base/log.h"
+#include "base/file.h"
+#include "base/log.h"
 #include "profiler/fpga/embed/embedded.h"
 #include "profiler/fpga/verilog/verilog_export.h"
 

@@ -3,7 +3,7 @@
 #ifndef TP_FPGA_VERILOG_VERILOG_EXPORT_H
 #define TP_FPGA_VERILOG_VERILOG_EXPORT_H
 
-#include "host/base/err.h"
+#include "base/err.h"
 
 /* Writes them into `folder`, which is made where it is missing. */
 enum err verilog_export_write(const char *folder);

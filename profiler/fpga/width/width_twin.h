@@ -5,7 +5,7 @@
 #ifndef TP_FPGA_WIDTH_WIDTH_TWIN_H
 #define TP_FPGA_WIDTH_WIDTH_TWIN_H
 
-#include "host/base/err.h"
+#include "base/err.h"
 #include "profiler/triage/model/width_needed.h"
 #include "profiler/fpga/width/width_number.h"
 

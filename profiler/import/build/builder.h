@@ -5,7 +5,7 @@
 #ifndef TP_IMPORT_BUILD_BUILDER_H
 #define TP_IMPORT_BUILD_BUILDER_H
 
-#include "host/base/table.h"
+#include "base/table.h"
 #include "profiler/analyze/common/dist.h"
 #include "profiler/analyze/common/flow.h"
 #include "profiler/analyze/common/track.h"

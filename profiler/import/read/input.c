@@ -5,7 +5,7 @@
 
 #include <zlib.h>
 
-#include "host/base/file.h"
+#include "base/file.h"
 #include "profiler/import/read/input.h"
 
 #define LIMIT_BYTES ((size_t)4 << 30)

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "host/base/err.h"
+#include "base/err.h"
 
 struct import_input {
     const char *path;

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "host/base/err.h"
+#include "base/err.h"
 #include "profiler/import/read/input.h"
 
 struct database;

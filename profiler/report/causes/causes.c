@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/rootcause/rootcause.h"
+#include "base/rootcause/rootcause.h"
 #include "profiler/report/causes/causes.h"
 
 #define SAME 0.02 /* bytes that were seen against those that the kernel counted */

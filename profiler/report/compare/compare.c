@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/log.h"
+#include "base/log.h"
 #include "profiler/report/causes/causes.h"
 #include "profiler/report/compare/compare.h"
 #include "profiler/report/compare/compare_parts.h"

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "host/base/err.h"
+#include "base/err.h"
 
 /* Assumed, not measured: two runs of one program may differ by so much for no reason of its own
  * (clock speed, placement in memory). A smaller change is not called one. */

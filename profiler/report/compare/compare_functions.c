@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/arena.h"
-#include "host/base/table.h"
+#include "base/arena.h"
+#include "base/table.h"
 #include "profiler/report/compare/compare_parts.h"
 
 #define LEAST 0.01 /* of the CPU time: smaller ones of both sides are left out */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/arena.h"
+#include "base/arena.h"
 #include "profiler/report/compare/compare_parts.h"
 
 #define RANGES_SHOWN  200

@@ -2,7 +2,7 @@
 #ifndef TP_REPORT_COMPARE_COMPARE_READ_H
 #define TP_REPORT_COMPARE_COMPARE_READ_H
 
-#include "host/timing/timing.h"
+#include "base/timing/timing.h"
 #include "profiler/analyze/model/model.h"
 
 struct compare_times { /* warm, untraced, successful runs of one operation and size */

@@ -2,7 +2,7 @@
  * track per thread or stream. */
 #include <math.h>
 
-#include "host/base/jsonw.h"
+#include "base/jsonw.h"
 #include "profiler/report/export/export.h"
 
 static void put_metadata(struct jsonw *w, const char *what, int64_t pid, int64_t tid,

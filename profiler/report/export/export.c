@@ -4,7 +4,7 @@
 
 #include <zlib.h>
 
-#include "host/base/file.h"
+#include "base/file.h"
 #include "profiler/report/export/export.h"
 
 extern const struct exporter export_speedscope, export_chrome, export_folded, export_csv,

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/table.h"
+#include "base/table.h"
 #include "profiler/report/export/export.h"
 #include "profiler/report/export/flame.h"
 

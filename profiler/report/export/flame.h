@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "host/timing/timing.h"
+#include "base/timing/timing.h"
 #include "profiler/analyze/model/model.h"
 
 /* weights: by node of m->stacks, ns that end there. The root is on top. */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/file.h"
+#include "base/file.h"
 #include "profiler/report/export/export.h"
 #include "profiler/report/export/flame.h"
 

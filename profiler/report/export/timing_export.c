@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "host/base/file.h"
+#include "base/file.h"
 #include "profiler/report/export/timing_export.h"
 
 static void put_label(FILE *out, const char *s)

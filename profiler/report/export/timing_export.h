@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "host/timing/timing.h"
+#include "base/timing/timing.h"
 
 struct timing_exporter {
     const char *name, *suffix, *summary;

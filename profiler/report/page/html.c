@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "host/base/file.h"
+#include "base/file.h"
 #include "profiler/report/page/assets.h"
 #include "profiler/report/page/html.h"
 #include "profiler/report/page/pictures.h"

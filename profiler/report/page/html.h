@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#include "host/base/err.h"
+#include "base/err.h"
 
 /* Writes `path` from what the run folder holds; any part may be missing. ERR_INPUT when there is
  * neither a profile.json nor a timing.json, or one of them is not JSON of a run; the old report

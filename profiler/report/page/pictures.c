@@ -7,8 +7,8 @@
 
 #include <cjson/cJSON.h>
 
-#include "host/base/file.h"
-#include "host/base/jsonw.h"
+#include "base/file.h"
+#include "base/jsonw.h"
 #include "profiler/report/page/pictures.h"
 
 #define FACTS_LIMIT   4096

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "host/base/err.h"
+#include "base/err.h"
 
 /* The files of folder/previews with their -slice.png, -row.png, -column.png and -difference.png as
  * one JSON list of

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/plain.h"
+#include "base/plain.h"
 #include "profiler/report/text/functions.h"
 #include "profiler/report/text/summary.h"
 #include "profiler/report/text/text.h"

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "host/base/plain.h"
+#include "base/plain.h"
 #include "profiler/report/text/text_calls.h"
 
 struct calls_row {

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "host/base/plain.h"
+#include "base/plain.h"
 #include "profiler/report/text/text_locks.h"
 
 static int is_contention(const struct model_lock *l)

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "host/base/plain.h"
+#include "base/plain.h"
 #include "profiler/report/text/text_ranks.h"
 
 #define LEAST_S 1e-5 /* shorter calls are recorded without their line */

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "host/base/err.h"
+#include "base/err.h"
 
 enum access_trace {
     ACCESS_PARALLEL_FORWARD,

@@ -1,4 +1,4 @@
-/* The phases that the reconstructions mark (profiler/mark): which primitive each of them is. */
+/* The phases that the reconstructions mark (base/mark): which primitive each of them is. */
 #include <math.h>
 #include <string.h>
 

@@ -6,7 +6,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "host/base/file.h"
+#include "base/file.h"
 #include "profiler/triage/input/sass.h"
 
 /* float32, float64, special, loads, stores, shared, shuffles, branches, integer, other, flops; nvcc

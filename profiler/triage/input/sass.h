@@ -3,7 +3,7 @@
 #ifndef TP_TRIAGE_INPUT_SASS_H
 #define TP_TRIAGE_INPUT_SASS_H
 
-#include "host/base/err.h"
+#include "base/err.h"
 #include "profiler/triage/model/primitive.h"
 
 #define SASS_KINDS(X)                                                                              \

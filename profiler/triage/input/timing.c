@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/timing/timing.h"
+#include "base/timing/timing.h"
 #include "profiler/triage/input/timing.h"
 
 void notes_add(struct notes *n, const char *format, ...)

@@ -4,7 +4,7 @@
 #ifndef TP_TRIAGE_INPUT_TIMING_H
 #define TP_TRIAGE_INPUT_TIMING_H
 
-#include "host/base/err.h"
+#include "base/err.h"
 
 #define TIMING_NAME 64
 #define NOTES_MOST  64

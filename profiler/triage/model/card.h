@@ -2,7 +2,7 @@
 #ifndef TP_TRIAGE_MODEL_CARD_H
 #define TP_TRIAGE_MODEL_CARD_H
 
-#include "host/base/err.h"
+#include "base/err.h"
 #include "profiler/triage/model/bounds.h"
 
 struct card {

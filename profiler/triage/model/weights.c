@@ -5,7 +5,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "host/base/file.h"
+#include "base/file.h"
 #include "profiler/triage/model/weights.h"
 
 static const struct weight_row rows[] = {

@@ -3,7 +3,7 @@
 #ifndef TP_TRIAGE_MODEL_WEIGHTS_H
 #define TP_TRIAGE_MODEL_WEIGHTS_H
 
-#include "host/base/err.h"
+#include "base/err.h"
 
 /* name, default, least allowed, most allowed, meaning */
 /* clang-format off */

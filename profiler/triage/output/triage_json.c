@@ -1,7 +1,7 @@
 /* triage.json; triage.schema.json describes it. */
 #include <math.h>
 
-#include "host/base/jsonw.h"
+#include "base/jsonw.h"
 #include "profiler/triage/model/unmodelled.h"
 #include "profiler/triage/triage.h"
 #include "profiler/triage/model/width_needed.h"

@@ -100,7 +100,7 @@ pool = [threading.Thread(target=ask, args=(40 // threads,)) for i in range(threa
 """
 
 
-SCHEMA = json.loads((pathlib.Path(__file__).parents[3] / "host/rootcause/rootcause.schema.json").read_text())
+SCHEMA = json.loads((pathlib.Path(__file__).parents[3] / "base/rootcause/rootcause.schema.json").read_text())
 
 
 def marked(source, mark):

@@ -14,7 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from recorded import TOMOPROF, main, need_library, of_samples, run, tomoprof
 
 HERE = pathlib.Path(__file__).resolve().parent
-PYTHON = HERE.parents[2] / "host/python/tomoprof"
+PYTHON = HERE.parents[2] / "python/tomoprof"
 
 HEAVY = """import time
 def heavy(n):

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/store/format/geometry_json.h"
 #include "host/store/format/npy.h"
 #include "host/recon/recon.h"

@@ -3,8 +3,8 @@
  * they stop, sigmas. On every back end. */
 #include <stdio.h>
 
-#include "host/base/log.h"
-#include "host/base/memory.h"
+#include "base/log.h"
+#include "base/memory.h"
 #include "host/store/format/geometry_json.h"
 #include "host/store/format/npy.h"
 #include "host/recon/recon.h"

@@ -1,7 +1,7 @@
 /* links: tp_operators */
 /* MBIR over the dense back end of dense.h: host/recon needs backend.h and nothing else, finds the
  * minimum of the cost, and gives everything back when any call fails. */
-#include "host/base/log.h"
+#include "base/log.h"
 #include "host/geom/ct_model.h"
 #include "host/recon/recon.h"
 #include "tests/operators/dense.h"

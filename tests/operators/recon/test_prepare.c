@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "host/backend/prepare.h"
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/store/format/npy.h"
 #include "tests/operators/harness.h"
 

@@ -115,7 +115,7 @@ def place(folder, runs):
     shutil.copytree(runs, folder / "output", symlinks=True)
     environment = {k: v for k, v in os.environ.items() if not k.startswith("TOMOPROF_") or k == "TOMOPROF_CALIBRATION"}
     environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_btl": "self,vader"}
-    return {**environment, "PYTHONPATH": str(ROOT / "host/python"), "PATH": f"{folder}/build:{environment['PATH']}"}
+    return {**environment, "PYTHONPATH": str(ROOT / "python"), "PATH": f"{folder}/build:{environment['PATH']}"}
 
 
 def without_marks(line):

@@ -1,4 +1,4 @@
-"""host/python/tomoprof reads runs into tables, and shows the report. (tests/container/fresh.sh and `pip install .` pack it.)"""
+"""python/tomoprof reads runs into tables, and shows the report. (tests/container/fresh.sh and `pip install .` pack it.)"""
 
 import importlib.util
 import json
@@ -8,7 +8,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from tool import main, tomoprof
 
-SOURCE = pathlib.Path(__file__).resolve().parents[3] / "host/python/tomoprof/__init__.py"
+SOURCE = pathlib.Path(__file__).resolve().parents[3] / "python/tomoprof/__init__.py"
 spec = importlib.util.spec_from_file_location("tomoprof_module", SOURCE)
 module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)

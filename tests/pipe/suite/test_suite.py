@@ -16,7 +16,7 @@ import jsonschema
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from tool import SANITIZED, TOMOPROF, main, newest, own_names, tomoprof
 
-SCHEMA = json.loads((pathlib.Path(__file__).resolve().parents[3] / "host/timing/timing.schema.json").read_text())
+SCHEMA = json.loads((pathlib.Path(__file__).resolve().parents[3] / "base/timing/timing.schema.json").read_text())
 jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
 APART = ("storage", "volume", "prepare", "demos")  # groups that a run has when it is told so

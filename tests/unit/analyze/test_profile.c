@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "tests/unit/check.h"
-#include "host/base/file.h"
+#include "base/file.h"
 #include "profiler/analyze/model/model.h"
 
 #define EXAMPLE TP_DATA "/profile/example.json"

@@ -4,7 +4,7 @@
 #include "tests/unit/check.h"
 #include "profiler/analyze/build/stat.h"
 #include "profiler/analyze/gpu/occupancy.h"
-#include "host/base/table.h"
+#include "base/table.h"
 #include "profiler/analyze/common/track.h"
 
 #define NEAR(a, b) assert_near(a, b, 1e-12 * fabs(b))

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "host/base/arena.h"
+#include "base/arena.h"
 #include "tests/unit/check.h"
 
 /* How often one of `count` pieces does not lie right behind the one before; every 100th is followed

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "host/base/err.h"
+#include "base/err.h"
 
 static enum err inner(int fail)
 {

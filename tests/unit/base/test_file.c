@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "host/base/file.h"
+#include "base/file.h"
 
 static char folder[] = "/tmp/tomoprof-test-file-XXXXXX";
 

@@ -11,7 +11,7 @@
 #include <cjson/cJSON.h>
 #include <cmocka.h>
 
-#include "host/base/jsonw.h"
+#include "base/jsonw.h"
 
 struct written {
     char *text;

@@ -12,8 +12,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "host/base/clock.h"
-#include "host/base/log.h"
+#include "base/clock.h"
+#include "base/log.h"
 
 static char text[1 << 18];
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 
 #define MIB ((size_t)1 << 20)
 

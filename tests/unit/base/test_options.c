@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "host/base/options.h"
+#include "base/options.h"
 
 static const char *in, *label;
 static int64_t runs;

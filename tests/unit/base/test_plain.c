@@ -11,8 +11,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "host/base/err.h"
-#include "host/base/plain.h"
+#include "base/err.h"
+#include "base/plain.h"
 
 static const char *plain(const char *in, enum plain_keep keep)
 {

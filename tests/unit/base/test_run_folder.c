@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "host/base/run_folder.h"
+#include "base/run_folder.h"
 
 static char folder[] = "/tmp/tomoprof-test-run-XXXXXX";
 

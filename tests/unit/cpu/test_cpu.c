@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "host/base/file.h"
-#include "host/base/memory.h"
+#include "base/file.h"
+#include "base/memory.h"
 #include "host/cpu/cpu.h"
 #include "host/cpu/common/isa.h"
 #include "host/cpu/common/threads.h"

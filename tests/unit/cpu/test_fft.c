@@ -3,7 +3,7 @@
 #include <complex.h>
 #include <pthread.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/cpu/filter/fft.h"
 #include "tests/unit/check.h"
 

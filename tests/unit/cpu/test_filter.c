@@ -1,6 +1,6 @@
 /* links: tp_cpu */
 /* The ramp filter per instruction set, against a direct convolution in float64. */
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/cpu/filter/filter.h"
 #include "host/cpu/filter/ramp.h"
 #include "tests/unit/check.h"

@@ -2,7 +2,7 @@
 /* The plan of gridding: every sample reaches each of its cells once, whatever the line. */
 #include <math.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/cpu/fourier/grid_plan.h"
 #include "tests/unit/check.h"
 

@@ -2,7 +2,7 @@
 /* Transforms over lanes, against a discrete Fourier transform in float64. */
 #include <math.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/cpu/filter/fft.h"
 #include "host/cpu/fourier/lanes_fft.h"
 #include "tests/unit/check.h"

@@ -1,7 +1,7 @@
 /* links: tp_cpu */
 /* The 3x3x3 median per instruction set, with the kernels of floats and of integer keys: the
  * published example, all windows of zeros and ones, a twin that sorts. */
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/cpu/median/median.h"
 #include "tests/unit/check.h"
 #include "tests/unit/each_isa.h"

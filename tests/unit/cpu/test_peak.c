@@ -1,6 +1,6 @@
 /* links: tp_cpu */
 /* The measured ceilings make sense, on a machine with little memory as well. */
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/cpu/common/peak.h"
 #include "tests/unit/check.h"
 #include "tests/unit/each_isa.h"

@@ -2,7 +2,7 @@
 /* How rows and slices go to the warps of the GPU's projections: all of them, each once, and what a
  * number of them costs by the instructions that were counted. */
 #include "cuda/common/warp_partition.h"
-#include "host/base/file.h"
+#include "base/file.h"
 #include "tests/operators/harness.h"
 
 #define MOST 5000

@@ -7,8 +7,8 @@
 
 #include <cjson/cJSON.h>
 
-#include "host/base/file.h"
-#include "host/json/tables.h"
+#include "base/file.h"
+#include "base/json/tables.h"
 #include "tests/unit/check.h"
 
 /* clang-format off */

@@ -7,11 +7,11 @@
 
 #include <cjson/cJSON.h>
 
-#include "host/base/file.h"
-#include "host/timing/timing.h"
+#include "base/file.h"
+#include "base/timing/timing.h"
 #include "tests/unit/check.h"
 
-#define SCHEMA TP_DATA "/../../host/timing/timing.schema.json"
+#define SCHEMA TP_DATA "/../../base/timing/timing.schema.json"
 
 static const cJSON *item(const cJSON *object, const char *key)
 {

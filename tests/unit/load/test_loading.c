@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/base/file.h"
+#include "base/file.h"
 #include "host/load/load.h"
 #include "tests/unit/check.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/recon/partition.h"
 
 static void iota(int32_t *a, int32_t n)

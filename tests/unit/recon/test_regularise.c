@@ -2,7 +2,7 @@
 /* sigma_y and sigma_x against MBIRJAX 0.7.3 (auto_set_regularization_params) on 45 views of 6 rows
  * of 37 channels: a parabola of height 1.5 around channel 20 plus noise of a linear congruential
  * generator, and stranger data. MBIRJAX sums in float32: 1e-6. */
-#include "host/base/log.h"
+#include "base/log.h"
 #include "host/recon/recon.h"
 #include "tests/unit/check.h"
 

@@ -6,11 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/base/file.h"
-#include "host/rootcause/rootcause.h"
+#include "base/file.h"
+#include "base/rootcause/rootcause.h"
 #include "tests/unit/check.h"
 
-#define SCHEMA TP_DATA "/../../host/rootcause/rootcause.schema.json"
+#define SCHEMA TP_DATA "/../../base/rootcause/rootcause.schema.json"
 
 static char folder[] = "/tmp/tomoprof-rootcause.XXXXXX", path[64];
 

@@ -1,6 +1,6 @@
 /* links: tp_scan */
-#include "host/base/log.h"
-#include "host/base/memory.h"
+#include "base/log.h"
+#include "base/memory.h"
 #include "host/geom/ct_model.h"
 #include "host/geom/phantom.h"
 #include "host/scan/projections.h"

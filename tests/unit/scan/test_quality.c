@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/scan/quality.h"
 #include "host/store/format/npy.h"
 #include "tests/unit/check.h"

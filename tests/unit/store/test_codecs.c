@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/table.h"
+#include "base/table.h"
 #include "host/store/engine/engine.h"
 #include "host/store/manifest/manifest.h"
 #include "tests/unit/check.h"

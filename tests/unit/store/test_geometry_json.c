@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "host/base/log.h"
+#include "base/log.h"
 #include "host/store/format/geometry_json.h"
 #include "tests/unit/check.h"
 

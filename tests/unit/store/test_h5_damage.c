@@ -3,8 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/base/file.h"
-#include "host/base/log.h"
+#include "base/file.h"
+#include "base/log.h"
 #include "host/store/store.h"
 #include "tests/unit/check.h"
 

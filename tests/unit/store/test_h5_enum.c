@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "host/base/log.h"
+#include "base/log.h"
 #include "host/store/engine/engine.h"
 #include "host/store/writer/writer.h"
 #include "tests/unit/check.h"

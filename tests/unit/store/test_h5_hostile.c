@@ -5,8 +5,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "host/base/file.h"
-#include "host/base/log.h"
+#include "base/file.h"
+#include "base/log.h"
 #include "host/store/exchange/exchange.h"
 #include "tests/unit/check.h"
 

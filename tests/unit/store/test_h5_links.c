@@ -3,8 +3,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "host/base/file.h"
-#include "host/base/log.h"
+#include "base/file.h"
+#include "base/log.h"
 #include "host/store/engine/engine.h"
 #include "host/store/exchange/exchange.h"
 #include "host/store/store.h"

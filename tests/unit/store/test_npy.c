@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "host/base/memory.h"
+#include "base/memory.h"
 #include "host/store/format/npy.h"
 #include "tests/unit/check.h"
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "host/base/file.h"
+#include "base/file.h"
 #include "profiler/triage/model/fpga.h"
 #include "profiler/triage/verdict/quantity.h"
 #include "tests/unit/check.h"

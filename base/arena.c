@@ -1,0 +1,119 @@
+/* The arena: blocks of 64 KiB, and a table of the texts that are kept once. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/table.h"
+
+#define BLOCK (64 * 1024)
+
+struct arena_block {
+    struct arena_block *next;
+    size_t used, room;
+};
+
+struct arena {
+    struct arena_block *blocks;
+    struct table texts; /* hash of a text -> index in `kept`; collisions go on at hash + 1 */
+    const char **kept;
+    size_t count, room;
+};
+
+enum err arena_create(struct arena **out)
+{
+    *out = calloc(1, sizeof **out);
+    FAIL_IF(!*out, ERR_MEMORY, "no memory left");
+    return ERR_OK;
+}
+
+void arena_free(struct arena *a)
+{
+    if (!a)
+        return;
+    while (a->blocks) {
+        struct arena_block *next = a->blocks->next;
+        free(a->blocks);
+        a->blocks = next;
+    }
+    table_free(&a->texts);
+    free(a->kept);
+    free(a);
+}
+
+void *arena_take(struct arena *a, size_t bytes)
+{
+    bytes = (bytes + 15) & ~(size_t)15;
+    struct arena_block *b = a->blocks;
+    if (!b || b->room - b->used < bytes) {
+        size_t room = bytes > BLOCK / 4 ? bytes : BLOCK;
+        if (room > SIZE_MAX / 2 || !(b = calloc(1, sizeof *b + 16 + room)))
+            return NULL;
+        b->room = room;
+        if (bytes > BLOCK / 4 && a->blocks) { /* a large one does not end the block in use */
+            b->next = a->blocks->next;
+            a->blocks->next = b;
+        } else {
+            b->next = a->blocks;
+            a->blocks = b;
+        }
+    }
+    char *start = (char *)b + ((sizeof *b + 15) & ~(size_t)15);
+    void *p = start + b->used;
+    b->used += bytes;
+    return p;
+}
+
+const char *arena_text_n(struct arena *a, const char *s, size_t n)
+{
+    if (!s)
+        return NULL;
+    n = strnlen(s, n);
+    uint64_t key = table_hash(s, n);
+    uint32_t at;
+    for (; (at = table_get(&a->texts, key)) != TABLE_NONE; key++)
+        if (!strncmp(a->kept[at], s, n) && !a->kept[at][n])
+            return a->kept[at];
+    if (a->count >= TABLE_NONE - 1 ||
+        array_room(&a->kept, &a->room, a->count + 1, sizeof *a->kept) != ERR_OK)
+        return NULL;
+    char *copy = arena_take(a, n + 1);
+    if (!copy || table_put(&a->texts, key, (uint32_t)a->count) != ERR_OK)
+        return NULL;
+    memcpy(copy, s, n);
+    a->kept[a->count++] = copy;
+    return copy;
+}
+
+const char *arena_text(struct arena *a, const char *s)
+{
+    return s ? arena_text_n(a, s, strlen(s)) : NULL;
+}
+
+enum err array_room(void *items, size_t *room, size_t need, size_t size)
+{
+    if (need <= *room)
+        return ERR_OK;
+    size_t now = *room < 8 ? 8 : *room + *room / 2;
+    now = now < need ? need : now;
+    void *old, *new = NULL;
+    memcpy(&old, items, sizeof old);
+    if (now <= SIZE_MAX / 2 / size)
+        new = realloc(old, now * size);
+    FAIL_IF(!new, ERR_MEMORY, "no memory for a table of %zu entries", now);
+    memset((char *)new + *room *size, 0, (now - *room) * size);
+    memcpy(items, &new, sizeof new);
+    *room = now;
+    return ERR_OK;
+}
+
+void array_sort(void *items, size_t n, size_t size, int (*compare)(const void *, const void *))
+{
+    if (n > 1)
+        qsort(items, n, size, compare);
+}
+
+void array_copy(void *to, const void *from, size_t n, size_t size)
+{
+    if (n)
+        memcpy(to, from, n * size);
+}

@@ -1,0 +1,263 @@
+/* Parses options by their rows, and prints their part of --help. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/options.h"
+
+#define WORD_MAX 64 /* longer words are nobody's typing error */
+
+static int least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* Edits (insert, delete, replace, swap of neighbours) from a to b. */
+static int distance(const char *a, const char *b)
+{
+    int m = (int)strlen(a), n = (int)strlen(b);
+    if (m > WORD_MAX || n > WORD_MAX)
+        return WORD_MAX;
+    int d[WORD_MAX + 1][WORD_MAX + 1];
+    for (int i = 0; i <= m; i++)
+        for (int j = 0; j <= n; j++) {
+            if (!i || !j) {
+                d[i][j] = i + j;
+                continue;
+            }
+            int replace = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+            d[i][j] = least(replace, 1 + least(d[i - 1][j], d[i][j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                d[i][j] = least(d[i][j], 1 + d[i - 2][j - 2]);
+        }
+    return d[m][n];
+}
+
+const char *opt_nearest(const char *word, const char *const *names, int n)
+{
+    int length = (int)strlen(word), best = 1 + least(length / 3 + 1, 4);
+    const char *near = NULL;
+    for (int i = 0; i < n; i++) {
+        int prefix = length >= 2 && !strncmp(word, names[i], (size_t)length);
+        int d = prefix ? 1 : distance(word, names[i]);
+        if (d < best) {
+            best = d;
+            near = names[i];
+        }
+    }
+    return near;
+}
+
+static enum err unknown(const struct opt *rows, const char *word)
+{
+    const char *names[64];
+    int n = 0;
+    for (const struct opt *r = rows; r->name && n < 64; r++)
+        if (r->help)
+            names[n++] = r->name;
+    char bare[WORD_MAX];
+    snprintf(bare, sizeof bare, "%.*s", (int)strcspn(word, "="), word);
+    const char *dashes = strlen(bare) > 2 ? "--" : "";
+    const char *near =
+        opt_nearest(bare + (bare[0] == '-') + (bare[0] == '-' && bare[1] == '-'), names, n);
+    if (near && *dashes)
+        return FAIL(ERR_USAGE, "unknown option %s: did you mean --%s?", bare, near);
+    return FAIL(ERR_USAGE, "unknown option %s: --help lists the options", bare);
+}
+
+static enum err out_of_range(const struct opt *row, const char *text)
+{
+    if (isinf(row->max))
+        return FAIL(ERR_USAGE, "--%s %s: must be at least %.15g", row->name, text, row->min);
+    return FAIL(ERR_USAGE, "--%s %s: must be between %.15g and %.15g", row->name, text, row->min,
+                row->max);
+}
+
+static int in_range(const struct opt *row, double v)
+{
+    return (row->min == 0 && row->max == 0) || (v >= row->min && v <= row->max);
+}
+
+static enum err set_int(struct opt *row, const char *text)
+{
+    char *end;
+    errno = 0;
+    int64_t v = strtoll(text, &end, 10);
+    FAIL_IF(end == text || *end || errno, ERR_USAGE, "--%s %s: not a whole number", row->name,
+            text);
+    if (!in_range(row, (double)v))
+        return out_of_range(row, text);
+    *(int64_t *)row->value = v;
+    return ERR_OK;
+}
+
+static enum err set_number(struct opt *row, const char *text)
+{
+    char *end;
+    double v = strtod(text, &end);
+    FAIL_IF(end == text || *end || !isfinite(v), ERR_USAGE, "--%s %s: not a finite number",
+            row->name, text);
+    if (!in_range(row, v))
+        return out_of_range(row, text);
+    *(double *)row->value = v;
+    return ERR_OK;
+}
+
+static enum err set_choice(struct opt *row, const char *text)
+{
+    size_t length = strlen(text);
+    int index = 0;
+    for (const char *s = row->meta; s; index++) {
+        const char *bar = strchr(s, '|');
+        size_t n = bar ? (size_t)(bar - s) : strlen(s);
+        if (n == length && !strncmp(s, text, n)) {
+            *(int *)row->value = index;
+            return ERR_OK;
+        }
+        s = bar ? bar + 1 : NULL;
+    }
+    return FAIL(ERR_USAGE, "--%s %s: must be one of %s", row->name, text, row->meta);
+}
+
+static enum err add_value(struct opt *row, const char *text)
+{
+    char *const room = row->value;
+    const size_t used = strlen(room), more = strlen(text);
+    FAIL_IF(used + 1 + more >= OPTIONS_LIST, ERR_USAGE, "--%s: %zu bytes; at most %d are accepted",
+            row->name, used + 1 + more, OPTIONS_LIST - 1);
+    if (used)
+        room[used] = ' ';
+    memcpy(room + used + (used > 0), text, more + 1);
+    return ERR_OK;
+}
+
+static enum err set_value(struct opt *row, const char *text)
+{
+    if (row->seen && row->kind != OPT_FLAG && row->kind != OPT_LIST)
+        log_warn("--%s is given more than once: %s replaces what came before", row->name, text);
+    row->seen = 1;
+    switch (row->kind) {
+    case OPT_FLAG:
+        *(int *)row->value = 1;
+        return ERR_OK;
+    case OPT_INT:
+        return set_int(row, text);
+    case OPT_NUMBER:
+        return set_number(row, text);
+    case OPT_CHOICE:
+        return set_choice(row, text);
+    case OPT_INPUT:
+    case OPT_OUTPUT:
+    case OPT_PLACE:
+        FAIL_IF(!*text, ERR_USAGE, "--%s: the name is empty", row->name);
+        *(const char **)row->value = text;
+        return ERR_OK;
+    case OPT_TEXT:
+        *(const char **)row->value = text;
+        return ERR_OK;
+    case OPT_LIST:
+        return add_value(row, text);
+    case OPT_BYTES: {
+        size_t bytes;
+        enum err e = mem_parse(text, &bytes);
+        if (e)
+            return err_prefix(e, "--%s", row->name);
+        *(uint64_t *)row->value = bytes;
+        return ERR_OK;
+    }
+    }
+    return FAIL(ERR_INTERNAL, "--%s: option of an unknown kind", row->name);
+}
+
+/* The row that `word` (--name, --name=value, -x or -xvalue) names, NULL when none; *inline_value is
+ * what is in the word itself. */
+static struct opt *row_for(struct opt *rows, char *word, char **inline_value)
+{
+    *inline_value = NULL;
+    int is_long = word[1] == '-';
+    size_t length = is_long ? strcspn(word + 2, "=") : 1;
+    for (struct opt *r = rows; r->name; r++) {
+        if (is_long ? strlen(r->name) == length && !strncmp(r->name, word + 2, length)
+                    : r->letter && r->letter == word[1]) {
+            char *rest = word + (is_long ? 2 : 1) + length;
+            if (*rest)
+                *inline_value = rest + is_long;
+            return r;
+        }
+    }
+    return NULL;
+}
+
+static enum err parse(struct opt *rows, int argc, char **argv, int leading, int *positional)
+{
+    int words = 0;
+    for (int i = 0; i < argc; i++) {
+        char *word = argv[i];
+        int plain = word[0] != '-' || !word[1], rest = !strcmp(word, "--");
+        if (rest || (plain && leading)) {
+            for (i += rest; i < argc; i++)
+                argv[words++] = argv[i];
+            break;
+        }
+        if (plain) {
+            argv[words++] = word;
+            continue;
+        }
+        char *value;
+        struct opt *row = row_for(rows, word, &value);
+        if (!row)
+            return unknown(rows, word);
+        if (row->kind == OPT_FLAG) {
+            FAIL_IF(value, ERR_USAGE, "--%s takes no value", row->name);
+        } else if (!value) {
+            FAIL_IF(i + 1 >= argc || !strncmp(argv[i + 1], "--", 2), ERR_USAGE,
+                    "--%s needs a value: --%s %s", row->name, row->name, row->meta);
+            value = argv[++i];
+        }
+        TRY(set_value(row, value));
+    }
+    *positional = words;
+    return ERR_OK;
+}
+
+int opt_is_path(const struct opt *row)
+{
+    return row->kind == OPT_INPUT || row->kind == OPT_OUTPUT || row->kind == OPT_PLACE;
+}
+
+enum err opt_parse(struct opt *rows, int argc, char **argv, int *positional)
+{
+    return parse(rows, argc, argv, 0, positional);
+}
+
+enum err opt_parse_leading(struct opt *rows, int argc, char **argv, int *positional)
+{
+    return parse(rows, argc, argv, 1, positional);
+}
+
+void opt_help(const struct opt *rows)
+{
+    for (const struct opt *r = rows; r->name; r++) {
+        if (!r->help)
+            continue;
+        char left[80], letter[8] = "";
+        if (r->letter)
+            snprintf(letter, sizeof letter, "-%c, ", r->letter);
+        snprintf(left, sizeof left, "%s--%s%s%s", letter, r->name, r->meta ? " " : "",
+                 r->meta ? r->meta : "");
+        const char *gap = strlen(left) > 24 ? "\n" : "";
+        fprintf(stdout, "  %-24s%s%*s", left, gap, *gap ? 27 : 1, "");
+        for (const char *s = r->help; *s;
+             s++) { /* further lines of the text begin in the same column */
+            putc(*s, stdout);
+            if (*s == '\n')
+                fprintf(stdout, "%27s", "");
+        }
+        putc('\n', stdout);
+    }
+}

@@ -1,0 +1,88 @@
+/* Typed option rows: one table per command feeds the parser, --help, shell completion and the docs.
+ */
+#ifndef TP_BASE_OPTIONS_H
+#define TP_BASE_OPTIONS_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+enum opt_kind {
+    OPT_FLAG,   /* int *, set to 1 */
+    OPT_INT,    /* int64_t * with [min, max] */
+    OPT_NUMBER, /* double * with [min, max]; finite */
+    OPT_TEXT,   /* const char ** */
+    OPT_LIST,  /* char *, room of OPTIONS_LIST bytes: the values of all that were given, with blanks
+                */
+    OPT_INPUT, /* const char **, a file that is read */
+    OPT_OUTPUT, /* const char **, a file that is written; inputs.h compares the two */
+    OPT_PLACE,  /* const char **, folder or beginning of names where files go */
+    OPT_CHOICE, /* int *, index into "a|b|c" given as `meta` */
+    OPT_BYTES,  /* uint64_t *, "12GiB" */
+};
+
+#define OPTIONS_LIST 4096
+
+struct opt {
+    const char *name; /* without dashes; "in" is --in X or --in=X */
+    char letter;      /* 0 = none */
+    enum opt_kind kind;
+    void *value;
+    const char *meta; /* what --help shows after it: FILE, N, a|b|c */
+    const char *help; /* NULL: an older or expected name of another row, which nothing lists */
+    double min, max;  /* OPT_INT, OPT_NUMBER; both 0 = any */
+    int seen;         /* set by the parser when given */
+};
+
+/* Of a kind whose value names a file or folder. */
+int opt_is_path(const struct opt *row);
+
+/* Rows of each kind. `short_name` is the letter, 0 for none; `text` is the help. */
+/* clang-format off */
+#define OPTION_ROW(option, short_name, type, variable, shown, text, ...)                           \
+    {.name = option, .letter = short_name, .kind = type, .value = &(variable), .meta = shown,      \
+     .help = text, ##__VA_ARGS__}
+#define OPTION_FLAG(option, short_name, variable, text)                                            \
+    OPTION_ROW(option, short_name, OPT_FLAG, variable, NULL, text)
+#define OPTION_INT(option, short_name, variable, shown, text, least, most)                         \
+    OPTION_ROW(option, short_name, OPT_INT, variable, shown, text, .min = least, .max = most)
+#define OPTION_NUMBER(option, short_name, variable, shown, text, least, most)                      \
+    OPTION_ROW(option, short_name, OPT_NUMBER, variable, shown, text, .min = least, .max = most)
+#define OPTION_TEXT(option, short_name, variable, shown, text)                                     \
+    OPTION_ROW(option, short_name, OPT_TEXT, variable, shown, text)
+#define OPTION_INPUT(option, short_name, variable, shown, text)                                    \
+    OPTION_ROW(option, short_name, OPT_INPUT, variable, shown, text)
+#define OPTION_OUTPUT(option, short_name, variable, shown, text)                                   \
+    OPTION_ROW(option, short_name, OPT_OUTPUT, variable, shown, text)
+#define OPTION_PLACE(option, short_name, variable, shown, text)                                    \
+    OPTION_ROW(option, short_name, OPT_PLACE, variable, shown, text)
+#define OPTION_CHOICE(option, short_name, variable, shown, text)                                   \
+    OPTION_ROW(option, short_name, OPT_CHOICE, variable, shown, text)
+/* May be given several times; `variable`: char [OPTIONS_LIST]. */
+#define OPTION_LIST(option, short_name, variable, shown, text)                                     \
+    OPTION_ROW(option, short_name, OPT_LIST, variable, shown, text)
+/* Another name for the row of `variable`, which is taken and not listed. */
+#define OPTION_TWIN(option, type, variable, shown)                                                 \
+    OPTION_ROW(option, 0, type, variable, shown, NULL)
+/* clang-format on */
+
+/* Parses argv[0..argc) (no program or command name) into `rows` (ended by name NULL). Positional
+ * words are moved to the front of argv, their number into *positional. "--" ends options. Unknown
+ * options get ERR_USAGE with the nearest known name; so do missing, malformed and out-of-range
+ * values. Of a value that is given twice the last one holds, with a warning; a row of OPT_LIST
+ * keeps both. A word after an option that takes a value is its value unless it begins with "--"
+ * (--in=--odd names such a value). */
+enum err opt_parse(struct opt *rows, int argc, char **argv, int *positional);
+
+/* The same for a command that runs another one: options end at the first positional word, and all
+ * from there on is left alone. */
+enum err opt_parse_leading(struct opt *rows, int argc, char **argv, int *positional);
+
+/* The name nearest to `word` in names[0..n) by edit distance, NULL when none is near enough to be
+ * meant. */
+const char *opt_nearest(const char *word, const char *const *names, int n);
+
+/* The option part of --help, on `stdout`. */
+void opt_help(const struct opt *rows);
+
+#endif

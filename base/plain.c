@@ -1,0 +1,160 @@
+/* Escapes what a terminal would obey, in a text and in all of stdout. */
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/plain.h"
+
+#define ESCAPED 16 /* room of one escaped character */
+
+static const char *const styles[] = {PLAIN_BOLD, PLAIN_DIM, PLAIN_RED, PLAIN_YELLOW, PLAIN_END};
+
+/* Bytes of a style at `p`; 0: none; *more: it may become one with further bytes. */
+static size_t style_at(const char *p, size_t n, int *more)
+{
+    for (size_t i = 0; i < sizeof styles / sizeof *styles; i++) {
+        size_t length = strlen(styles[i]);
+        if (!memcmp(p, styles[i], n < length ? n : length)) {
+            *more = n < length;
+            return n < length ? 0 : length;
+        }
+    }
+    return 0;
+}
+
+/* Bytes of the UTF-8 character at `p` and its number; 0: not one; *more: cut by the end. */
+static size_t character_at(const unsigned char *p, size_t n, uint32_t *code, int *more)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t length = p[0] < 0x80 ? 1 : p[0] >= 0xF0 ? 4 : p[0] >= 0xE0 ? 3 : 2;
+    if (p[0] > 0xF4 || (p[0] >= 0x80 && p[0] < 0xC2))
+        return 0;
+    *code = length == 1 ? p[0] : p[0] & (0x7Fu >> length);
+    for (size_t i = 1; i < length; i++) {
+        *more = i == n;
+        if (i == n || (p[i] & 0xC0) != 0x80)
+            return 0;
+        *code = *code << 6 | (p[i] & 0x3F);
+    }
+    return *code < least[length] || *code > 0x10FFFF ? 0 : length;
+}
+
+/* C0 and C1 controls, marks and overrides of direction, line and paragraph separators, tags. */
+static int is_obeyed(uint32_t c)
+{
+    static const uint32_t ranges[][2] = {{0, 0x1F},        {0x7F, 0x9F},     {0x61C, 0x61C},
+                                         {0x200E, 0x200F}, {0x2028, 0x202E}, {0x2066, 0x2069},
+                                         {0xFEFF, 0xFEFF}, {0xFFF9, 0xFFFB}, {0xE0000, 0xE007F}};
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+        if (c >= ranges[i][0] && c <= ranges[i][1])
+            return 1;
+    return 0;
+}
+
+static int escape(uint32_t c, char out[ESCAPED])
+{
+    if (c == '\n' || c == '\t' || c == '\r')
+        return snprintf(out, ESCAPED, "\\%c", c == '\n' ? 'n' : c == '\t' ? 't' : 'r');
+    return snprintf(out, ESCAPED, c < 0x80 ? "\\x%02x" : "\\u%04x", c);
+}
+
+/* One character or style: bytes taken of `p`, its form in out[*bytes]. 0: more bytes are needed,
+ * never where `last`. */
+static size_t step(const char *p, size_t n, enum plain_keep keep, int last, char out[ESCAPED],
+                   size_t *bytes)
+{
+    uint32_t code = 0;
+    int more = 0;
+    size_t taken = keep == PLAIN_LINES && *p == '\033' ? style_at(p, n, &more) : 0;
+    if (more && !last)
+        return 0;
+    int passes = taken || (keep == PLAIN_LINES && (*p == '\n' || *p == '\t'));
+    if (!taken)
+        taken = character_at((const unsigned char *)p, n, &code, &more);
+    if (!taken && more && !last)
+        return 0;
+    if (taken && (passes || !is_obeyed(code))) {
+        memcpy(out, p, taken);
+        *bytes = taken;
+        return taken;
+    }
+    *bytes =
+        (size_t)(taken ? escape(code, out) : snprintf(out, ESCAPED, "\\x%02x", (unsigned char)*p));
+    return taken ? taken : 1;
+}
+
+size_t plain_text(const char *in, enum plain_keep keep, char *out, size_t room)
+{
+    size_t used = 0, left = strlen(in), bytes;
+    char form[ESCAPED];
+    while (left) {
+        size_t taken = step(in, left, keep, 1, form, &bytes);
+        if (used + bytes >= room)
+            break;
+        memcpy(out + used, form, bytes);
+        used += bytes;
+        in += taken;
+        left -= taken;
+    }
+    out[used] = 0;
+    return used;
+}
+
+/* A character or style whose end has not been printed yet. */
+static struct {
+    FILE *terminal;
+    char begun[8];
+    size_t bytes;
+} guard;
+
+static ssize_t guarded_write(void *cookie, const char *data, size_t n)
+{
+    (void)cookie;
+    char form[ESCAPED];
+    size_t bytes, done = 0;
+    while (done < n) {
+        /* at most 4 bytes of a begun one wait: with 4 more each character and style is whole */
+        char joined[sizeof guard.begun];
+        size_t had = guard.bytes, fresh = n - done;
+        fresh = fresh < sizeof joined - had ? fresh : sizeof joined - had;
+        memcpy(joined, guard.begun, had);
+        memcpy(joined + had, data + done, fresh);
+        size_t taken = step(joined, had + fresh, PLAIN_LINES, 0, form, &bytes);
+        if (!taken) {
+            memcpy(guard.begun, joined, had + fresh);
+            guard.bytes = had + fresh;
+            done += fresh;
+            continue;
+        }
+        if (fwrite(form, 1, bytes, guard.terminal) != bytes)
+            return 0;
+        /* What of the begun bytes is left comes first again. */
+        guard.bytes = had > taken ? had - taken : 0;
+        memcpy(guard.begun, joined + taken, guard.bytes);
+        done += taken > had ? taken - had : 0;
+    }
+    return fflush(guard.terminal) ? 0 : (ssize_t)n;
+}
+
+static int guarded_close(void *cookie)
+{
+    (void)cookie;
+    for (size_t i = 0; i < guard.bytes; i++)
+        fprintf(guard.terminal, "\\x%02x", (unsigned char)guard.begun[i]);
+    guard.bytes = 0;
+    return fflush(guard.terminal);
+}
+
+void plain_stdout(void)
+{
+    if (!isatty(STDOUT_FILENO) || guard.terminal)
+        return;
+    FILE *stream = fopencookie(
+        NULL, "w", (cookie_io_functions_t){.write = guarded_write, .close = guarded_close});
+    if (!stream)
+        return;
+    guard.terminal = stdout;
+    setvbuf(stream, NULL, _IOLBF, BUFSIZ);
+    stdout = stream;
+}

@@ -1,0 +1,108 @@
+/* The command `compare`: two runs as text, JSON or a page, and an exit code for gates. */
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/run_folder.h"
+#include "cli/cli.h"
+#include "profiler/report/compare/compare.h"
+
+static const char *limit_text, *out;
+static int json, force;
+static int64_t top = 20;
+
+static struct opt options[] = {
+    OPTION_TEXT("fail-over", 0, limit_text, "PERCENT",
+                "exit with 1 when an operation takes that much longer in B (10%)"),
+    OPTION_TWIN("fail-above", OPT_TEXT, limit_text, "PERCENT"),
+    OPTION_OUTPUT("out", 'o', out, "FILE", "also write the comparison as HTML"),
+    OPTION_INT("top", 0, top, "N", "lines to print (default 20)", 1, 1e6),
+    OPTION_FLAG("force", 0, force, "judge --fail-over although the machines differ"),
+    CLI_OPT_JSON(json),
+    {0},
+};
+
+/* "10%" or "10" to 0.1 */
+static enum err read_limit(double *limit)
+{
+    char *end;
+    double percent = strtod(limit_text, &end);
+    int number = end != limit_text;
+    end += *end == '%';
+    FAIL_IF(!number || *end || !(percent >= 0) || percent > 1e6, ERR_USAGE,
+            "--fail-over %s: give a percentage of at least 0, as 10%%", limit_text);
+    *limit = percent / 100;
+    return ERR_OK;
+}
+
+/* A file as it is, else the run that the word means. */
+static enum err find(const char *word, char path[RUN_PATH])
+{
+    if (!run_is_file(word))
+        return run_find(word, path);
+    FAIL_IF(snprintf(path, RUN_PATH, "%s", word) >= RUN_PATH, ERR_INPUT, "the path %s is too long",
+            word);
+    return ERR_OK;
+}
+
+static enum err judge(const struct comparison *c, double limit)
+{
+    FAIL_IF(c->machines_differ && !force, ERR_INPUT,
+            "the two runs come from different machines (%s): their times must not be judged by "
+            "--fail-over; --force does it all the same",
+            c->warnings[0]);
+    FAIL_IF(c->operations_count == 0, ERR_INPUT,
+            "--fail-over needs times of operations in both runs, as `tomoprof run` measures them");
+    const struct compare_operation *o = compare_over(c, limit);
+    FAIL_IF(o, ERR_FAILED, "%s at size %d takes %.1f %% longer in B, the limit is %g %%%s", o->name,
+            o->size, 100 * (o->ratio - 1), 100 * limit,
+            isnan(o->low) ? "; with one warm run on a side this may be noise" : "");
+    return ERR_OK;
+}
+
+static enum err run(int words, char **word)
+{
+    (void)words;
+    double limit = 0;
+    char a[RUN_PATH], b[RUN_PATH];
+    struct comparison *c;
+    if (limit_text)
+        TRY(read_limit(&limit));
+    TRY(find(word[0], a));
+    TRY(find(word[1], b));
+    TRY(compare_runs(a, b, &c));
+    if (json)
+        compare_json(c, stdout);
+    else
+        compare_text(c, stdout, (int)top);
+    enum err e = out ? compare_html(c, out) : ERR_OK;
+    if (e == ERR_OK && limit_text)
+        e = judge(c, limit);
+    compare_free(c);
+    return e;
+}
+
+const struct command cmd_compare = {
+    .name = "compare",
+    .summary = "Compares two runs: times of operations and source lines.",
+    .words = "A B",
+    .text =
+        "A and B are run folders, or a timing.json or profile.json of each. Times are medians of "
+        "warm,\n"
+        "untraced runs. Each ratio B / A has a 99 % interval: by ranks from 5 runs a side on, by\n"
+        "Student's t with fewer. `slower` means that the whole interval lies above 1.03, "
+        "`unchanged`\n"
+        "that it lies within 10 % of 1; all else is `undecided`. Lines are judged by the sampling "
+        "error\n"
+        "of their CPU time and followed through edits. Differences of machine and program come "
+        "first.\n"
+        "Between two recordings, rootcause.md of A gets the time that B saved of each cause.\n\n"
+        "Example: tomoprof compare output/before output/after --fail-over 10% --out compare.html\n",
+    .options = options,
+    .min_words = 2,
+    .max_words = 2,
+    .run = run,
+};

@@ -1,0 +1,209 @@
+/* The command `report`: a run's page, or its hotspots as text. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/run_folder.h"
+#include "cli/cli.h"
+#include "cli/runs/profile.h"
+#include "profiler/report/text/text.h"
+
+static int text, sort, reanalyze;
+static int64_t top = 20;
+static struct profile_options profile;
+static const char *after;
+
+static struct opt options[] = {
+    OPTION_FLAG("text", 0, text, "print lines, functions, kernels and findings on stdout"),
+    OPTION_CHOICE("sort", 0, sort, "self|inclusive|calls",
+                  "order of the tables of --text (default self)"),
+    OPTION_INT("top", 'n', top, "N", "rows of each table (default 20)", 1, 1e6),
+    OPTION_FLAG("reanalyze", 0, reanalyze, "analyse although there is a profile.json"),
+    OPTION_TWIN("again", OPT_FLAG, reanalyze, NULL),
+    OPTION_TEXT("after", 0, after, "imports",
+                "leave out the start-up, up to the end of the imports"),
+    OPTION_NUMBER("from", 0, profile.from, "SECONDS", "leave out the time before", 0, 1e9),
+    OPTION_NUMBER("until", 0, profile.until, "SECONDS", "leave out the time after", 0, 1e9),
+    PROFILE_OPTIONS(profile),
+    {0},
+};
+
+static int is_file(const char *path, struct stat *st)
+{
+    return !stat(path, st) && S_ISREG(st->st_mode);
+}
+
+static int has_traces(const char *folder)
+{
+    char trace[RUN_PATH + 16];
+    struct stat st;
+    snprintf(trace, sizeof trace, "%s/trace", folder);
+    return !stat(trace, &st);
+}
+
+static int is_part(void)
+{
+    return profile.from > 0 || profile.until > 0 || profile.after_imports;
+}
+
+static enum err check_part(void)
+{
+    FAIL_IF(after && strcmp(after, "imports"), ERR_USAGE,
+            "--after %.40s: only \"imports\" is known; for a time use --from SECONDS", after);
+    profile.after_imports = after != NULL;
+    FAIL_IF(after && profile.from > 0, ERR_USAGE,
+            "--after imports and --from SECONDS both say where to begin: give one of the two");
+    FAIL_IF(profile.until > 0 && profile.until <= profile.from, ERR_USAGE,
+            "--until %g: must be later than --from %g", profile.until, profile.from);
+    return ERR_OK;
+}
+
+/* A part of the run needs the recording itself. */
+static enum err check_traces(const char *folder, int named)
+{
+    FAIL_IF(is_part() && (named || !has_traces(folder)), ERR_INPUT,
+            "%s: --after, --from and --until read the recording again, but its trace folder is "
+            "missing. "
+            "Give the folder that `tomoprof record` wrote.",
+            folder);
+    return ERR_OK;
+}
+
+/* Nothing was recorded, or the analysis was written after it. */
+static int up_to_date(const char *folder, const char *path)
+{
+    char trace[RUN_PATH + 16];
+    struct stat profiled, traced;
+    snprintf(trace, sizeof trace, "%s/trace", folder);
+    if (!is_file(path, &profiled) || reanalyze || profile.include || profile.exclude ||
+        profile.libraries || profile.paths || profile.no_source || is_part())
+        return 0;
+    return stat(trace, &traced) || traced.st_mtime <= profiled.st_mtime;
+}
+
+static enum err print(const struct model *m)
+{
+    struct winsize size = {0};
+    int terminal = isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+    return report_text_by(m, stdout, terminal ? size.ws_col : 0, terminal && log_colour(), (int)top,
+                          (enum text_sort)sort);
+}
+
+/* Of the suite, without a traced pass: its times alone make a page. */
+static int has_times_only(const char *folder)
+{
+    char path[RUN_PATH + 16];
+    struct stat st;
+    snprintf(path, sizeof path, "%s/trace", folder);
+    if (!stat(path, &st))
+        return 0;
+    snprintf(path, sizeof path, "%s/profile.json", folder);
+    if (is_file(path, &st))
+        return 0;
+    snprintf(path, sizeof path, "%s/timing.json", folder);
+    return is_file(path, &st);
+}
+
+/* Runs of before rootcause.md was written have none: an existing one keeps what `compare` measured.
+ */
+static enum err add_causes(const char *folder, const struct model *m)
+{
+    char path[RUN_PATH + 16];
+    struct stat st;
+    snprintf(path, sizeof path, "%s/rootcause.json", folder);
+    return m && !is_file(path, &st) ? profile_causes(folder, m) : ERR_OK;
+}
+
+/* An earlier version's profile stays what it is, for a copy of its traces may tell less: keys that
+ * are new become null. */
+static enum err bring_up(const char *folder, const char *path, const struct model *m)
+{
+    log_info("tomoprof: %s: written by an earlier version; `tomoprof report %s --reanalyze` adds "
+             "what this version records more",
+             path, folder);
+    return profile_write(m, path);
+}
+
+/* The page and the headline. */
+static enum err conclude(const char *folder, const struct model *m)
+{
+    char page[RUN_PATH + 16], line[256] = "";
+    long long bytes;
+    TRY(add_causes(folder, m));
+    TRY(profile_page(folder, page, &bytes));
+    profile_top(folder, m, line);
+    log_info("tomoprof: %s (%.2f MB)%s%s", page, (double)bytes * 1e-6, *line ? ": " : "", line);
+    return ERR_OK;
+}
+
+static enum err run(int words, char **word)
+{
+    char folder[RUN_PATH], path[RUN_PATH + 16];
+    struct stat st;
+    struct model *m = NULL;
+    (void)words;
+    TRY(check_part());
+    TRY(run_find(word[0], folder));
+    run_private();
+    size_t n = strlen(word[0]);
+    int named = is_file(word[0], &st) && n > 5 && !strcmp(word[0] + n - 5, ".json");
+    TRY(check_traces(named ? word[0] : folder, named));
+    if (!named && has_times_only(folder)) {
+        FAIL_IF(text, ERR_INPUT,
+                "%s was not traced, so it has no lines to print: `tomoprof info %s` "
+                "prints its times",
+                folder, folder);
+        return conclude(folder, NULL);
+    }
+    snprintf(path, sizeof path, "%s/profile.json", folder);
+    if (named)
+        snprintf(path, sizeof path, "%s", word[0]);
+    int done = named || up_to_date(folder, path);
+    enum err e = done ? profile_read(path, &m) : profile_make(folder, &profile, &m);
+    int part = !e && done && isfinite(m->meta.from_s);
+    if ((e || part) && done && !named && has_traces(folder)) { /* damaged, or a part */
+        done = 0;
+        model_destroy(m);
+        m = NULL;
+        e = profile_make(folder, &profile, &m);
+    }
+    if (!e && done && !named && m->earlier)
+        e = bring_up(folder, path, m);
+    if (e && done && !named &&
+        !text) { /* of another version: the page copes, numbers are not read here */
+        log_warn("%s", err_text());
+        e = ERR_OK;
+    }
+    if (!e && text)
+        e = print(m);
+    if (!e && !named)
+        e = conclude(folder, m);
+    model_destroy(m);
+    return e;
+}
+
+const struct command cmd_report = {
+    .name = "report",
+    .summary = "Makes report.html of a run, or prints its lines and functions.",
+    .words = "RUN",
+    .text = "RUN is a folder that record or run wrote, `latest`, or a profile.json (with --text). "
+            "Analyses the\n"
+            "traces where profile.json is missing or older than them, and writes report.html into "
+            "the folder:\n"
+            "one file that opens offline. --text prints its tables too. rootcause.md lists causes, "
+            "their tests\n"
+            "and actions where a finding has a test.\n\n"
+            "Examples:\n"
+            "  tomoprof report latest --text\n"
+            "  tomoprof report latest --after imports\n"
+            "  tomoprof report output/20260131T120000Z --text --top 5 --include '*/myproject/*'\n",
+    .options = options,
+    .min_words = 1,
+    .max_words = 1,
+    .flags = CMD_REMAKES,
+    .run = run,
+};

@@ -1,0 +1,219 @@
+/* The command `run`: the suite, its profile and the report in one folder. */
+#include <stdio.h>
+
+#include "base/log.h"
+#include "host/backend/registry.h"
+#include "cli/cli.h"
+#include "cli/results/ranks_report.h"
+#include "cli/runs/flame_files.h"
+#include "cli/runs/profile.h"
+#include "cli/runs/trace_folder.h"
+#include "cli/runs/triage_files.h"
+#include "host/cluster/crew.h"
+#include "host/cpu/common/threads.h"
+#include "host/suite/run/suite.h"
+
+static const char *ops, *group, *gate, *sizes, *backend = "auto", *out = "output";
+static int64_t runs = 3, threads, seed = 42;
+static double timeout = 600;
+static int quick, demos, large, flamegraph, list, no_trace, no_triage;
+
+/* Operations of a millisecond need samples that lie as close. */
+#define FLAME_HZ 2000
+
+static struct opt options[] = {
+    OPTION_TEXT("ops", 0, ops, "A,B,...", "operations, by name (default: all; --list shows them)"),
+    OPTION_TEXT("group", 0, group, "NAME",
+                "operations of one group: projection, filter, reconstruction,\nutility, prepare, "
+                "volume, storage, demos"),
+    OPTION_FLAG("demos", 0, demos,
+                "the six demos that MBIRJAX publishes, at half their sizes: under\na minute on two "
+                "cores; --sizes 128: as published"),
+    OPTION_TEXT(
+        "sizes", 0, sizes, "N,M,...",
+        "edges N of the N^3 volume (default 32,64,128,256);\n--group volume: 512x512x30 too"),
+    OPTION_INT("runs", 0, runs, "N",
+               "runs of each; the first is a warm-up and not counted (default 3)", 1, 1e6),
+    OPTION_FLAG("quick", 'q', quick, "sizes 32,64: under half a minute on two cores"),
+    OPTION_FLAG("large", 0, large, "512 and, where there is memory, 1024 too"),
+    OPTION_TEXT(
+        "gate", 0, gate, "FILE",
+        "targets (JSON; `shipped`: tomoprof's): a table of passed and\nmissed ones, exit code "
+        "1 when one is missed"),
+    CLI_OPT_BACKEND(backend),
+    CLI_OPT_THREADS(threads),
+    OPTION_NUMBER(
+        "timeout", 0, timeout, "SECONDS",
+        "for all runs of one operation at one size, after which\nit counts as failed (default 600)",
+        0.001, 1e6),
+    OPTION_INT("seed", 0, seed, "N", "seed of the noise and of the pixel partitions (default 42)",
+               0, 4294967295.0),
+    OPTION_PLACE("out", 'o', out, "DIR", "the run is written to DIR/<UTC stamp>/ (default output)"),
+    OPTION_FLAG("no-trace", 0, no_trace, "measure times only: no second, profiled pass"),
+    OPTION_FLAG(
+        "flamegraph", 0, flamegraph,
+        "a flame graph of each operation and size:\nflamegraphs/OPERATION_SIZE.svg; the profiled "
+        "pass makes all --runs"),
+    OPTION_FLAG("no-triage", 0, no_triage, "no verdicts on FPGAs (triage.json, .md and .svg)"),
+    OPTION_FLAG("list", 0, list, "print the operations and stop"),
+    {0},
+};
+
+/* The timings are valid whatever becomes of the traces. */
+static void analyse(const char *folder)
+{
+    char top[256];
+    if (profile_make_apart(folder, &(struct profile_options){.just_ended = 1}, top))
+        log_warn("no profile.json: %s; `tomoprof report %s` tries again", err_text(), folder);
+}
+
+/* The profile, the verdicts, and the page from all that the folder holds then. */
+static void finish(int whole)
+{
+    char folder[RUN_PATH], page[RUN_PATH + 16], top[256], timed[1024];
+    snprintf(timed, sizeof timed, "%s", err_text());
+    snprintf(folder, sizeof folder, "%s", tracing_run());
+    enum err e = *folder ? ERR_OK : run_find(out, folder);
+    if (*tracing_run())
+        analyse(folder);
+    if (flamegraph && e == ERR_OK && !cli_stop) {
+        snprintf(page, sizeof page, "%s/profile.json", folder);
+        if (flame_files(page, NULL, NULL))
+            log_warn("no flame graphs: %s", err_text());
+    }
+    if (whole && !cli_stop) {
+        if (e == ERR_OK && !no_triage)
+            triage_folder(folder, (struct triage_options){0});
+        if (e || (e = profile_page(folder, page, NULL))) {
+            log_warn("no report.html: %s", err_text());
+        } else {
+            profile_top(folder, NULL, top);
+            log_info("%s: %s", page, top);
+        }
+    }
+    (void)FAIL(ERR_OK, "%s", timed); /* main prints the suite's sentence */
+}
+
+static enum err check_call(void)
+{
+    FAIL_IF(flamegraph && no_trace, ERR_USAGE,
+            "--flamegraph needs the profiled pass: leave out --no-trace");
+    FAIL_IF(demos && group, ERR_USAGE, "--demos means --group demos: give one of the two");
+    FAIL_IF(quick && sizes, ERR_USAGE, "--quick means --sizes 32,64: give one of the two");
+    return ERR_OK;
+}
+
+static enum err team_give(void *context, struct run_state *s)
+{
+    return crew_give(context, s);
+}
+
+static enum err team_run(void *context, struct run_state *s, double *seconds, struct work *work)
+{
+    return crew_run(context, s, seconds, work);
+}
+
+static enum err team_release(void *context)
+{
+    return crew_release(context);
+}
+
+static void team_shares(void *context, char text[SUITE_SHARES])
+{
+    ranks_report_line(context, text);
+}
+
+static enum err lead(const struct suite_team *team)
+{
+    run_private();
+    struct suite_plan plan = {
+        .ops = ops,
+        .group = demos ? "demos" : group,
+        .large = large,
+        .gate = gate,
+        .traced_runs = flamegraph ? runs : 0,
+        .sizes = quick ? "32,64" : sizes,
+        .runs = runs,
+        .backend = backend,
+        .threads = threads,
+        .timeout_s = timeout,
+        .out = out,
+        .version = TP_VERSION,
+        .seed = (uint64_t)seed,
+        .stop = &cli_stop,
+        .tracer = no_trace || team ? NULL : &tracing_suite,
+        .team = team,
+    };
+    TRY(cli_program(&plan.program));
+    if (flamegraph)
+        tracing_set_rate(FLAME_HZ);
+    enum err e = suite_run(&plan);
+    if (!cli_stop)
+        finish(!e || e == ERR_FAILED);
+    return e;
+}
+
+/* By all processes that mpirun or srun started: the first one's suite. */
+static enum err run_together(struct cluster *c)
+{
+    struct backend_options o = {.threads = (int)threads};
+    struct backend *be = NULL;
+    struct crew *crew = NULL;
+    enum err e;
+    cluster_choose_gpu(c);
+    if (!threads)
+        o.threads = cluster_threads(c, cpu_threads_usable());
+    threads = o.threads;
+    no_triage = 1; /* it judges what one process does */
+    TRY_OUT(cluster_agree(c, backend_open(backend, &o, &be), &cli_end.silent));
+    TRY_OUT(cluster_agree(c, crew_create(c, &crew), &cli_end.silent));
+    const struct suite_team team = {.size = c->place.size,
+                                    .context = crew,
+                                    .give = team_give,
+                                    .run = team_run,
+                                    .release = team_release,
+                                    .shares = team_shares};
+    e = c->place.rank ? crew_follow(crew, be, &cli_end.silent) : lead(&team);
+    if (!c->place.rank)
+        e = crew_dismiss(crew, e, &cli_end.silent);
+out:
+    crew_free(crew);
+    backend_close(be);
+    return e;
+}
+
+static enum err run(int words, char **word)
+{
+    (void)words;
+    (void)word;
+    struct cluster *c;
+    char line[SUITE_LINE];
+    for (int i = 0; list && suite_describe(i, line); i++)
+        puts(line);
+    if (list)
+        return ERR_OK;
+    TRY(cluster_join(&c, &cli_end.silent));
+    TRY(cluster_agree(c, check_call(), &cli_end.silent));
+    return c->calls ? run_together(c) : lead(NULL);
+}
+
+const struct command cmd_run = {
+    .name = "run",
+    .summary = "Times and profiles tomoprof's own operations.",
+    .words = "",
+    .text =
+        "Each operation at each size runs in a process of its own on a synthetic scan (N/2 views,\n"
+        "N x N detector). One that crashes or hangs is a failed row; the others go on. Under "
+        "mpirun or\n"
+        "srun all processes share each operation (docs/howto/mpi.md).\n"
+        "The table gives median time, spread, share of this machine's measured peak, and how time\n"
+        "grows with size. report.html shows all results; triage.md estimates what an FPGA would "
+        "gain.\n"
+        "\n"
+        "Examples:\n"
+        "  tomoprof run --quick\n"
+        "  tomoprof run --ops parallel_fbp_recon,cone_fdk_recon --sizes 64,128,256 --runs 5\n",
+    .options = options,
+    .flags = CMD_STOPS,
+    .run = run,
+};

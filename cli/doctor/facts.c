@@ -1,0 +1,123 @@
+/* Names and values as aligned lines or as JSON. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "base/memory.h"
+#include "cli/doctor/facts.h"
+
+void facts_begin(struct facts *f, int json)
+{
+    *f = (struct facts){.json = json};
+    jsonw_init(&f->w, stdout, 2);
+    if (json)
+        jsonw_object(&f->w);
+}
+
+void facts_end(struct facts *f)
+{
+    if (f->json)
+        jsonw_end(&f->w);
+}
+
+/* The indented name; returns its width. Keys of our own have underscores for blanks. */
+static int name(const struct facts *f, const char *key)
+{
+    int width = printf("%*s", 2 * f->level, "");
+    for (const char *s = key; *s; s++, width++)
+        putchar(*s == '_' && !f->verbatim ? ' ' : *s);
+    return width;
+}
+
+static void label(const struct facts *f, const char *key)
+{
+    int width = name(f, key);
+    printf("%*s", width < 24 ? 24 - width : 1, "");
+}
+
+void facts_group(struct facts *f, const char *key)
+{
+    if (f->json) {
+        jsonw_key(&f->w, key);
+        jsonw_object(&f->w);
+    } else {
+        name(f, key);
+        putchar('\n');
+    }
+    f->level++;
+}
+
+void facts_group_end(struct facts *f)
+{
+    f->level--;
+    if (f->json)
+        jsonw_end(&f->w);
+}
+
+void facts_string(struct facts *f, const char *key, const char *value)
+{
+    if (f->json) {
+        jsonw_kstring(&f->w, key, value);
+        return;
+    }
+    label(f, key);
+    puts(value ? value : "unknown");
+}
+
+void facts_int(struct facts *f, const char *key, int64_t value)
+{
+    if (f->json) {
+        jsonw_kint(&f->w, key, value);
+        return;
+    }
+    label(f, key);
+    printf("%" PRId64 "\n", value);
+}
+
+void facts_number(struct facts *f, const char *key, double value, const char *unit)
+{
+    if (f->json) {
+        jsonw_knumber(&f->w, key, value);
+        return;
+    }
+    label(f, key);
+    if (isfinite(value))
+        printf("%.7g%s%s\n", value, *unit ? " " : "", unit);
+    else
+        puts("unknown");
+}
+
+void facts_bytes(struct facts *f, const char *key, double bytes)
+{
+    if (f->json) {
+        jsonw_knumber(&f->w, key, bytes);
+        return;
+    }
+    char human[16];
+    label(f, key);
+    puts(mem_human(bytes, human));
+}
+
+void facts_shape(struct facts *f, const char *key, int dims, const int64_t *shape)
+{
+    if (f->json) {
+        jsonw_key(&f->w, key);
+        jsonw_array(&f->w);
+        for (int i = 0; i < dims; i++)
+            jsonw_int(&f->w, shape[i]);
+        jsonw_end(&f->w);
+        return;
+    }
+    label(f, key);
+    for (int i = 0; i < dims; i++)
+        printf("%s%" PRId64, i ? " x " : "", shape[i]);
+    puts(dims ? "" : "one number");
+}
+
+void facts_bool(struct facts *f, const char *key, int value)
+{
+    if (f->json)
+        jsonw_kbool(&f->w, key, value);
+    else
+        facts_string(f, key, value ? "yes" : "no");
+}

@@ -1,0 +1,105 @@
+/* Closed formats are converted by the tool that wrote them, in a folder that is removed again. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/run_folder.h"
+#include "cli/runs/captured.h"
+#include "profiler/report/findings/findings.h"
+
+enum err captured_run(char *const words[], const char *to, int *status)
+{
+    int ended;
+    pid_t pid = fork();
+    FAIL_IF(pid < 0, ERR_FAILED, "cannot start a process: %s", strerror(errno));
+    if (!pid) {
+        int fd = open(to, O_WRONLY | O_CREAT | O_TRUNC, 0600), none = open("/dev/null", O_RDWR);
+        dup2(none, 0);
+        dup2(fd < 0 ? none : fd, 1);
+        dup2(none, 2);
+        execvp(words[0], words);
+        _exit(127);
+    }
+    while (waitpid(pid, &ended, 0) < 0)
+        FAIL_IF(errno != EINTR, ERR_FAILED, "%s: %s", words[0], strerror(errno));
+    *status = WIFEXITED(ended) ? WEXITSTATUS(ended) : 128 + WTERMSIG(ended);
+    return ERR_OK;
+}
+
+static enum err convert(char *const words[], const char *to)
+{
+    int status;
+    TRY(captured_run(words, to, &status));
+    FAIL_IF(status == 127, ERR_UNSUPPORTED,
+            "%s is not installed or not in PATH, and only it reads this file", words[0]);
+    FAIL_IF(status, ERR_FAILED, "%s could not read the file (status %d)", words[0], status);
+    return ERR_OK;
+}
+
+enum closed { OPEN_FORMAT, PERF_DATA, NSYS_REPORT, NCU_REPORT };
+static const char *const converted_names[] = {"", "perf.txt", "nsys.sqlite", "ncu.csv"};
+
+static enum closed kind_of(const char *path)
+{
+    char begin[8] = "";
+    size_t n = strlen(path);
+    FILE *f;
+    if (n > 9 && !strcmp(path + n - 9, ".nsys-rep")) /* closed, without a mark of its own */
+        return NSYS_REPORT;
+    if (n > 8 && !strcmp(path + n - 8, ".ncu-rep"))
+        return NCU_REPORT;
+    if (file_open(path, &f))
+        return OPEN_FORMAT;
+    size_t got = fread(begin, 1, sizeof begin, f);
+    fclose(f);
+    return got == sizeof begin && !memcmp(begin, "PERFILE2", 8) ? PERF_DATA : OPEN_FORMAT;
+}
+
+static enum err through_tool(const char *path, enum closed kind, const char *folder,
+                             char converted[RUN_PATH])
+{
+    char log[RUN_PATH], *full = realpath(path, NULL);
+    FAIL_IF(!full, ERR_INPUT, "%s: %s", path, strerror(errno));
+    snprintf(converted, RUN_PATH, "%s/%s", folder, converted_names[kind]);
+    snprintf(log, sizeof log, "%s/log", folder);
+    char *perf[] = {"perf", "script", "--ns", "-F", "+pid", "-i", full, NULL};
+    char *nsys[] = {"nsys", "export", "--type", "sqlite", "--output", converted, full, NULL};
+    char *ncu[] = {"ncu", "--import", full, "--csv", "--page", "raw", NULL};
+    enum err e = kind == PERF_DATA    ? convert(perf, converted)
+                 : kind == NCU_REPORT ? convert(ncu, converted)
+                                      : convert(nsys, log);
+    free(full);
+    return e ? err_prefix(e, "%s", path) : ERR_OK;
+}
+
+enum err captured_read(const char *path, const struct import_options *o, struct model **out)
+{
+    char folder[] = "/tmp/tomoprof-import-XXXXXX", converted[RUN_PATH], log[64];
+    enum closed kind = kind_of(path);
+    if (kind == OPEN_FORMAT)
+        return import_file(path, o, out);
+    FAIL_IF(!mkdtemp(folder), ERR_IO, "%s: cannot be made: %s", folder, strerror(errno));
+    enum err e = through_tool(path, kind, folder, converted);
+    if (!e)
+        e = import_file(converted, o, out);
+    unlink(converted);
+    snprintf(log, sizeof log, "%s/log", folder);
+    unlink(log);
+    rmdir(folder);
+    return e;
+}
+
+enum err captured_write(struct model *m, const char *folder)
+{
+    char path[RUN_PATH + 16];
+    m->meta.tool_version = TP_VERSION;
+    TRY(findings_add(m));
+    TRY(answers_add(m));
+    snprintf(path, sizeof path, "%s/profile.json", folder);
+    return profile_write(m, path);
+}

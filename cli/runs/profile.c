@@ -1,0 +1,210 @@
+/* Traces to profile.json and report.html, and the one line that says most. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/run_folder.h"
+#include "cli/cli.h"
+#include "cli/runs/profile.h"
+#include "cli/runs/record_json.h"
+#include "base/timing/timing.h"
+#include "profiler/report/causes/causes.h"
+#include "profiler/report/findings/findings.h"
+#include "profiler/report/page/html.h"
+
+#define GLOBS 64
+
+static void draw(void *context, double done, double total)
+{
+    (void)context;
+    progress("analysis (MB)", done / 1e6, total / 1e6);
+}
+
+/* Splits a comma list in place; *copy is to be freed. */
+static enum err globs(const char *list, const char *option, char **copy, const char *out[GLOBS + 1])
+{
+    int n = 0;
+    char *rest;
+    *copy = NULL;
+    if (!list)
+        return ERR_OK;
+    *copy = strdup(list);
+    FAIL_IF(!*copy, ERR_MEMORY, "no memory for --%s", option);
+    for (char *word = strtok_r(*copy, ",", &rest); word; word = strtok_r(NULL, ",", &rest)) {
+        FAIL_IF(n == GLOBS, ERR_USAGE, "--%s: more than %d patterns", option, GLOBS);
+        out[n++] = word;
+    }
+    FAIL_IF(!n, ERR_USAGE, "--%s: the list is empty", option);
+    return ERR_OK;
+}
+
+static enum err make(const char *folder, struct analyze_options *options, struct model **out)
+{
+    char path[RUN_PATH + 16];
+    struct record_facts facts;
+    enum err e = record_facts_read(folder, &facts);
+    if (!e) {
+        options->command = facts.command;
+        options->cpus = facts.cpus;
+        options->launch = (struct analyze_launch){.pid = facts.end.pid,
+                                                  .own_user_s = facts.end.own_user_s,
+                                                  .own_system_s = facts.end.own_system_s,
+                                                  .all_s = facts.end.user_s + facts.end.system_s,
+                                                  .left_running = facts.end.left_running};
+        e = analyze_run(folder, options, out);
+    }
+    progress_end();
+    if (!e)
+        e = record_facts_add(&facts, *out);
+    if (!e)
+        e = findings_add(*out);
+    if (!e)
+        e = answers_add(*out);
+    record_facts_free(&facts);
+    snprintf(path, sizeof path, "%s/profile.json", folder);
+    if (!e)
+        e = profile_write(*out, path);
+    return e ? e : profile_causes(folder, *out);
+}
+
+enum err profile_causes(const char *folder, const struct model *m)
+{
+    int written;
+    return causes_write(m, folder, &written);
+}
+
+enum err profile_make(const char *folder, const struct profile_options *o, struct model **out)
+{
+    const char *include[GLOBS + 1] = {0}, *exclude[GLOBS + 1] = {0};
+    char *copies[2] = {0};
+    struct analyze_options options = {.libraries = o->libraries,
+                                      .absolute_paths = o->paths,
+                                      .no_source = o->no_source,
+                                      .from_s = o->from,
+                                      .until_s = o->until,
+                                      .after_imports = o->after_imports,
+                                      .just_ended = o->just_ended,
+                                      .tool_version = TP_VERSION,
+                                      .progress = draw};
+    *out = NULL;
+    enum err e = globs(o->include, "include", &copies[0], include);
+    if (!e)
+        e = globs(o->exclude, "exclude", &copies[1], exclude);
+    options.include = o->include ? include : NULL;
+    options.exclude = o->exclude ? exclude : NULL;
+    if (!e)
+        e = make(folder, &options, out);
+    if (e) {
+        model_destroy(*out);
+        *out = NULL;
+    }
+    free(copies[0]);
+    free(copies[1]);
+    return e;
+}
+
+void profile_top(const char *folder, const struct model *m, char top[256])
+{
+    char path[RUN_PATH + 16];
+    struct timing_file *t = NULL;
+    *top = 0;
+    snprintf(path, sizeof path, "%s/timing.json", folder);
+    if (!access(path, R_OK) && !timing_file_read(path, &t) && t)
+        timing_headline(t, top);
+    else if (m && m->headline)
+        snprintf(top, 256, "%.255s", m->headline);
+    timing_file_free(t);
+}
+
+enum err profile_page(const char *folder, char path[RUN_PATH + 16], long long *bytes)
+{
+    snprintf(path, RUN_PATH + 16, "%s/report.html", folder);
+    return report_html(folder, path, bytes);
+}
+
+/* In the child: writes the top line to `fd`, before the page, which is the last thing that it
+ * leaves; then, after a new line, the error's sentence. */
+static void work(const char *folder, const struct profile_options *o, int fd)
+{
+    struct model *m = NULL;
+    char text[256] = "";
+    cli_signals_end_at_once();
+    char page[RUN_PATH + 16];
+    enum err e = profile_make(folder, o, &m);
+    if (!e)
+        profile_top(folder, m, text);
+    int n = dprintf(fd, "%s\n", text);
+    if (!e)
+        e = profile_page(folder, page, NULL);
+    if (e)
+        n = dprintf(fd, "%s", err_text());
+    _exit(n < 0 ? 1 : (int)e);
+}
+
+/* Which page there is: a new one is another file. 0: none. */
+static ino_t page_of(const char *folder)
+{
+    char path[RUN_PATH + 16];
+    struct stat st;
+    snprintf(path, sizeof path, "%s/report.html", folder);
+    return stat(path, &st) ? 0 : st.st_ino;
+}
+
+static enum err ended(int status, const char *text)
+{
+    if (WIFSIGNALED(status))
+        return cli_stop
+                   ? FAIL(ERR_INTERRUPTED, "the analysis was interrupted")
+                   : FAIL(ERR_FAILED, "the analysis was ended by signal %d (%s)%s",
+                          WTERMSIG(status), strsignal(WTERMSIG(status)),
+                          WTERMSIG(status) == SIGKILL ? ", as the system does when memory runs out"
+                                                      : "");
+    int e = WEXITSTATUS(status);
+    return e ? FAIL(e < ERR_COUNT ? (enum err)e : ERR_FAILED, "%s", text) : ERR_OK;
+}
+
+enum err profile_make_apart(const char *folder, const struct profile_options *o, char top[256])
+{
+    char text[1024];
+    size_t used = 0;
+    ssize_t n;
+    int fds[2], status = 0;
+    const ino_t before = page_of(folder);
+    *top = 0;
+    FAIL_IF(pipe(fds), ERR_FAILED, "cannot make a pipe: %s", strerror(errno));
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0)
+        work(folder, o, fds[1]);
+    close(fds[1]);
+    if (pid < 0) {
+        close(fds[0]);
+        return FAIL(ERR_FAILED, "cannot start a process: %s", strerror(errno));
+    }
+    while (waitpid(pid, &status, WNOHANG) == 0) {
+        if (cli_stop)
+            kill(pid, SIGTERM);
+        poll(NULL, 0, 10);
+    }
+    while (used < sizeof text - 1 && (n = read(fds[0], text + used, sizeof text - 1 - used)) > 0)
+        used += (size_t)n;
+    text[used] = 0;
+    close(fds[0]);
+    if (log_is_terminal()) /* what a killed child left of its progress line */
+        fputs("\r\033[K", stderr);
+    char *error = text + strcspn(text, "\n");
+    if (*error)
+        *error++ = 0;
+    const int stopped = WIFSIGNALED(status) && cli_stop;
+    if (!stopped || page_of(folder) == before) /* else the signal came after its last act */
+        TRY(ended(status, error));
+    snprintf(top, 256, "%.255s", text);
+    return ERR_OK;
+}

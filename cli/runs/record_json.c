@@ -1,0 +1,484 @@
+/* record.json by its table of fields, and what of it goes into the profile. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cjson/cJSON.h>
+
+#include "host/backend/cpu_name.h"
+#include "base/file.h"
+#include "cli/runs/record_fields.h"
+#include "cli/runs/record_json.h"
+#include "base/json/tables.h"
+#include "profiler/trace/secrets.h"
+
+#define RECORD_SCHEMA "tomoprof-record/1"
+#define FACTS_LIMIT   ((size_t)64 << 20) /* a command line has at most some MB */
+#define UNKNOWN       ((double)NAN)
+
+/* clang-format off */
+JSON_DEFINE(launch_end, LAUNCH_END_FIELDS)
+JSON_DEFINE(launch_disk, LAUNCH_DISK_FIELDS)
+JSON_DEFINE(launch_group, LAUNCH_GROUP_FIELDS)
+JSON_DEFINE(launch_clock, LAUNCH_CLOCK_FIELDS)
+JSON_DEFINE(launch_file, LAUNCH_FILE_FIELDS)
+JSON_DECLARE(launch_end, LAUNCH_END_FIELDS)
+JSON_DECLARE(launch_disk, LAUNCH_DISK_FIELDS)
+JSON_DECLARE(launch_group, LAUNCH_GROUP_FIELDS)
+JSON_DECLARE(launch_clock, LAUNCH_CLOCK_FIELDS)
+JSON_DECLARE(launch_file, LAUNCH_FILE_FIELDS)
+JSON_RECORD(launch_end, LAUNCH_END_FIELDS)
+JSON_RECORD(launch_disk, LAUNCH_DISK_FIELDS)
+JSON_RECORD(launch_group, LAUNCH_GROUP_FIELDS)
+JSON_RECORD(launch_clock, LAUNCH_CLOCK_FIELDS)
+JSON_RECORD(launch_file, LAUNCH_FILE_FIELDS)
+/* clang-format on */
+
+static struct launch_end end_to_file(const struct record_end *e)
+{
+    return (struct launch_end){.exit_code =
+                                   e->signal || e->exit_unknown ? JSON_UNKNOWN : e->exit_code,
+                               .signal = e->signal ? e->signal : JSON_UNKNOWN,
+                               .wall_s = e->wall_s,
+                               .user_s = e->user_s,
+                               .system_s = e->system_s,
+                               .own_user_s = e->own_user_s,
+                               .own_system_s = e->own_system_s,
+                               .peak_rss_bytes = e->peak_rss_bytes,
+                               .left_running = e->left_running};
+}
+
+static int words_in(const char *const *words)
+{
+    int n = 0;
+    while (words && words[n])
+        n++;
+    return n;
+}
+
+static void free_words(char **words)
+{
+    for (char **word = words; word && *word; word++)
+        free(*word);
+    free(words);
+}
+
+/* A copy of the command with secrets masked; NULL: no memory. */
+static char **masked(const char *const *words)
+{
+    int next = 0;
+    char **copy = calloc((size_t)words_in(words) + 1, sizeof *copy);
+    for (int i = 0; copy && words && words[i]; i++) {
+        size_t room = strlen(SECRET_MASK) * strlen(words[i]) + 8;
+        copy[i] = malloc(room);
+        if (!copy[i]) {
+            free_words(copy);
+            return NULL;
+        }
+        secrets_mask(words[i], &next, copy[i], room);
+    }
+    return copy;
+}
+
+/* `rows` [RECORD_DISKS] and `group` are what `file` points to. */
+static void disks_to_file(const struct record_disks *d, struct launch_disk *rows,
+                          struct launch_group *group, struct launch_file *file)
+{
+    file->disks_s = UNKNOWN;
+    file->disks_reason = file->group_reason = "not looked at";
+    if (!d)
+        return;
+    for (int i = 0; i < d->count; i++) {
+        const struct record_disk *x = &d->row[i];
+        rows[i] = (struct launch_disk){x->name,
+                                       (int64_t)x->reads,
+                                       (int64_t)x->read_sectors,
+                                       (int64_t)x->read_ms,
+                                       (int64_t)x->writes,
+                                       (int64_t)x->write_sectors,
+                                       (int64_t)x->write_ms,
+                                       (int64_t)x->busy_ms,
+                                       (int64_t)x->queue_ms,
+                                       x->busy_most < 0 ? UNKNOWN : x->busy_most};
+    }
+    *group = (struct launch_group){(int64_t)d->group_reads, (int64_t)d->group_read,
+                                   (int64_t)d->group_writes, (int64_t)d->group_write};
+    file->disks = rows;
+    file->disks_count = d->count;
+    file->disks_s = d->seconds > 0 ? d->seconds : UNKNOWN;
+    file->disks_reason = *d->reason ? d->reason : NULL;
+    file->group_reason = *d->group_reason ? d->group_reason : NULL;
+    file->group = *d->group_reason ? NULL : group;
+}
+
+static void clocks_to_file(const struct record_clocks *c, struct launch_clock *rows,
+                           struct launch_file *file)
+{
+    file->clocks_reason = "not looked at";
+    if (!c)
+        return;
+    for (int i = 0; i < c->count; i++) {
+        const struct record_clock *x = &c->row[i];
+        rows[i] = (struct launch_clock){x->uuid,
+                                        x->most_mhz,
+                                        x->samples ? x->mean_mhz : UNKNOWN,
+                                        x->samples ? x->least_mhz : UNKNOWN,
+                                        x->samples,
+                                        x->limited,
+                                        (int64_t)x->why};
+    }
+    file->clocks = rows;
+    file->clocks_count = c->count;
+    file->clocks_reason = *c->reason ? c->reason : NULL;
+}
+
+enum err record_facts_write(const char *folder, const struct record_facts *facts)
+{
+    char path[RUN_PATH + 16];
+    struct outfile f;
+    struct jsonw w;
+    struct launch_end end = end_to_file(&facts->end), bare = end_to_file(&facts->bare);
+    char **command = masked(facts->command);
+    FAIL_IF(!command, ERR_MEMORY, "no memory for the command line");
+    struct launch_disk disks[RECORD_DISKS];
+    struct launch_group group;
+    struct launch_clock clocks[RECORD_GPUS];
+    struct launch_file file = {
+        .schema = RECORD_SCHEMA,
+        .tomoprof_version = TP_VERSION,
+        .command = (const char **)command,
+        .command_count = words_in(facts->command),
+        .pid = facts->end.pid,
+        .modes = facts->modes,
+        .cpu = facts->cpu,
+        .cpus = facts->cpus > 0 ? facts->cpus : JSON_UNKNOWN,
+        .rate_hz = facts->rate_hz > 0 ? facts->rate_hz : UNKNOWN,
+        .end = end.wall_s > 0 ? &end : NULL,
+        .baseline = bare.wall_s > 0 ? &bare : NULL,
+        .notes = (const char **)facts->notes,
+        .notes_count = words_in((const char *const *)facts->notes),
+    };
+    disks_to_file(facts->disks, disks, &group, &file);
+    clocks_to_file(facts->clocks, clocks, &file);
+    snprintf(path, sizeof path, "%s/record.json", folder);
+    enum err e = outfile_open(&f, path);
+    if (!e) {
+        jsonw_init(&w, f.stream, 1);
+        json_write(&w, &record_launch_file, &file);
+        e = outfile_commit(&f);
+    }
+    free_words(command);
+    return e;
+}
+
+/* 0 where it is unknown. */
+static int whole(int64_t v)
+{
+    return v == JSON_UNKNOWN ? 0 : (int)v;
+}
+
+static double real(double v)
+{
+    return isnan(v) ? 0 : v;
+}
+
+static void end_from_file(const struct launch_end *from, struct record_end *e)
+{
+    if (!from)
+        return;
+    *e = (struct record_end){.exit_code = whole(from->exit_code),
+                             .signal = whole(from->signal),
+                             .wall_s = real(from->wall_s),
+                             .user_s = real(from->user_s),
+                             .system_s = real(from->system_s),
+                             .own_user_s = real(from->own_user_s),
+                             .own_system_s = real(from->own_system_s),
+                             .peak_rss_bytes =
+                                 from->peak_rss_bytes == JSON_UNKNOWN ? 0 : from->peak_rss_bytes,
+                             .left_running = whole(from->left_running)};
+}
+
+/* The words that are known, ended by NULL. NULL: out of memory. */
+static const char **words_from_file(struct arena *a, const char **words, int count)
+{
+    const char **out = arena_take(a, ((size_t)count + 1) * sizeof *out);
+    int n = 0;
+    for (int i = 0; out && i < count; i++)
+        if (words[i])
+            out[n++] = words[i];
+    return out;
+}
+
+static enum err disks_from_file(const struct launch_file *file, struct record_facts *out)
+{
+    struct record_disks *d = arena_take(out->arena, sizeof *d);
+    FAIL_IF(!d, ERR_MEMORY, "no memory for record.json");
+    memset(d, 0, sizeof *d);
+    out->disks = d;
+    d->seconds = real(file->disks_s);
+    const char *why = file->disks_reason, *why_group = file->group_reason;
+    snprintf(d->reason, sizeof d->reason, "%s", why ? why : d->seconds > 0 ? "" : "not looked at");
+    snprintf(d->group_reason, sizeof d->group_reason, "%s",
+             why_group     ? why_group
+             : file->group ? ""
+                           : "not looked at");
+    for (int i = 0; i < file->disks_count && d->count < RECORD_DISKS; i++) {
+        const struct launch_disk *x = &file->disks[i];
+        struct record_disk *to = &d->row[d->count++];
+        snprintf(to->name, sizeof to->name, "%s", x->name ? x->name : "?");
+        const int64_t from[] = {x->reads,         x->read_sectors, x->read_ms, x->writes,
+                                x->write_sectors, x->write_ms,     x->busy_ms, x->queue_ms};
+        uint64_t *const into[] = {&to->reads,   &to->read_sectors,  &to->read_ms,
+                                  &to->writes,  &to->write_sectors, &to->write_ms,
+                                  &to->busy_ms, &to->queue_ms};
+        for (int k = 0; k < 8; k++)
+            *into[k] = from[k] > 0 ? (uint64_t)from[k] : 0;
+        to->busy_most = isfinite(x->busy_most) ? x->busy_most : -1;
+    }
+    if (file->group) {
+        d->group_reads = file->group->reads > 0 ? (uint64_t)file->group->reads : 0;
+        d->group_read = file->group->read_bytes > 0 ? (uint64_t)file->group->read_bytes : 0;
+        d->group_writes = file->group->writes > 0 ? (uint64_t)file->group->writes : 0;
+        d->group_write = file->group->write_bytes > 0 ? (uint64_t)file->group->write_bytes : 0;
+    }
+    return ERR_OK;
+}
+
+static enum err clocks_from_file(const struct launch_file *file, struct record_facts *out)
+{
+    struct record_clocks *c = arena_take(out->arena, sizeof *c);
+    FAIL_IF(!c, ERR_MEMORY, "no memory for record.json");
+    *c = (struct record_clocks){0};
+    out->clocks = c;
+    for (int i = 0; i < file->clocks_count && c->count < RECORD_GPUS; i++) {
+        const struct launch_clock *x = &file->clocks[i];
+        struct record_clock *to = &c->row[c->count++];
+        snprintf(to->uuid, sizeof to->uuid, "%s", x->uuid ? x->uuid : "");
+        to->most_mhz = real(x->most_mhz);
+        to->mean_mhz = real(x->mean_mhz);
+        to->least_mhz = real(x->least_mhz);
+        to->samples = whole(x->samples);
+        to->limited = whole(x->limited);
+        to->why = (unsigned)whole(x->why);
+    }
+    return ERR_OK;
+}
+
+static enum err from_file(const char *path, const cJSON *root, struct record_facts *out)
+{
+    struct launch_file file;
+    json_blank(&record_launch_file, &file);
+    TRY(json_read(out->arena, &record_launch_file, root, &file, JSON_LENIENT));
+    FAIL_IF(!file.schema || strcmp(file.schema, RECORD_SCHEMA), ERR_INPUT,
+            "%s: not written by this version of tomoprof", path);
+    out->command = words_from_file(out->arena, file.command, file.command_count);
+    out->notes = (char **)words_from_file(out->arena, file.notes, file.notes_count);
+    FAIL_IF(!out->command || !out->notes, ERR_MEMORY, "%s: no memory", path);
+    out->cpu = file.cpu;
+    out->cpus = whole(file.cpus);
+    end_from_file(file.end, &out->end);
+    out->end.pid = whole(file.pid);
+    end_from_file(file.baseline, &out->bare);
+    TRY(clocks_from_file(&file, out));
+    return disks_from_file(&file, out);
+}
+
+enum err record_facts_read(const char *folder, struct record_facts *out)
+{
+    char path[RUN_PATH + 16];
+    cJSON *root;
+    *out = (struct record_facts){0};
+    snprintf(path, sizeof path, "%s/record.json", folder);
+    if (access(path, F_OK))
+        return ERR_OK;
+    TRY(json_parse_file(path, FACTS_LIMIT, &root));
+    enum err e = arena_create(&out->arena);
+    if (!e)
+        e = from_file(path, root, out);
+    cJSON_Delete(root);
+    return e;
+}
+
+void record_facts_free(struct record_facts *f)
+{
+    arena_free(f->arena);
+}
+
+static enum err add_items(struct model *m, const struct model_item *items, int n)
+{
+    struct model_quality *q = &m->quality;
+    const struct model_item *old = q->items;
+    int had = q->items_count;
+    if (!n)
+        return ERR_OK;
+    TRY(model_list(m, model_item, q, items, (size_t)(had + n)));
+    memcpy(q->items, old, (size_t)had * sizeof *old);
+    for (int i = 0; i < n; i++) {
+        q->items[had + i] = items[i];
+        q->items[had + i].text = arena_text(m->arena, items[i].text);
+        FAIL_IF(!q->items[had + i].text, ERR_MEMORY, "no memory for the profile");
+        q->complete &= !strcmp(items[i].severity, "info");
+    }
+    return ERR_OK;
+}
+
+struct record_fact {
+    const char *key;
+    char value[CPU_NAME];
+};
+
+static enum err add_facts(struct model *m, const char *who, const struct record_fact *facts, int n)
+{
+    const struct model_fact *old = m->environment;
+    int had = m->environment_count;
+    TRY(model_list(m, model_fact, m, environment, (size_t)(had + n)));
+    memcpy(m->environment, old, (size_t)had * sizeof *old);
+    for (int i = 0; i < n; i++) {
+        char key[64];
+        snprintf(key, sizeof key, "%s.%s", who, facts[i].key);
+        m->environment[had + i].key = arena_text(m->arena, key);
+        m->environment[had + i].value = arena_text(m->arena, facts[i].value);
+        FAIL_IF(!m->environment[had + i].key || !m->environment[had + i].value, ERR_MEMORY,
+                "no memory for the profile");
+    }
+    return ERR_OK;
+}
+
+/* How a run ended; on which processors, where that is known. */
+static enum err add_end(struct model *m, const char *who, const struct record_end *e,
+                        const struct record_facts *on)
+{
+    const struct {
+        const char *key;
+        double value;
+    } rows[] = {{"wall_s", e->wall_s},
+                {"user_s", e->user_s},
+                {"system_s", e->system_s},
+                {"peak_rss_bytes", (double)e->peak_rss_bytes},
+                {"cpus", on ? on->cpus : 0}};
+    enum { ROWS = sizeof rows / sizeof *rows };
+    struct record_fact facts[ROWS + 1];
+    int n = 0;
+    for (int i = 0; i < ROWS; i++) {
+        if (i == ROWS - 1 && !(rows[i].value > 0))
+            continue;
+        facts[n].key = rows[i].key;
+        snprintf(facts[n++].value, CPU_NAME, "%.9g", rows[i].value);
+    }
+    if (on && on->cpu && *on->cpu) {
+        facts[n].key = "cpu";
+        snprintf(facts[n++].value, CPU_NAME, "%s", on->cpu);
+    }
+    return add_facts(m, who, facts, n);
+}
+
+static int most_busy_first(const void *a, const void *b)
+{
+    const struct model_disk *x = a, *y = b;
+    return x->busy < y->busy || x->busy > y->busy ? (x->busy < y->busy ? 1 : -1)
+                                                  : strcmp(x->name, y->name);
+}
+
+static double for_each(uint64_t sum, uint64_t n)
+{
+    return n ? (double)sum / (double)n : UNKNOWN;
+}
+
+/* Of the whole machine, to the model's part about input and output. */
+static enum err add_disks(struct model *m, const struct record_disks *d)
+{
+    struct model_io *io = &m->io;
+    if (!d || !isfinite(io->read.s))
+        return ERR_OK;
+    TRY(model_list(m, model_disk, io, disks, (size_t)d->count));
+    for (int i = 0; i < d->count; i++) {
+        const struct record_disk *x = &d->row[i];
+        double s = d->seconds > 0 ? d->seconds : UNKNOWN;
+        io->disks[i] = (struct model_disk){.name = arena_text(m->arena, x->name),
+                                           .reads = (int64_t)x->reads,
+                                           .read_mb = (double)x->read_sectors / 2048,
+                                           .read_wait_ms = for_each(x->read_ms, x->reads),
+                                           .reads_per_s = (double)x->reads / s,
+                                           .writes = (int64_t)x->writes,
+                                           .write_mb = (double)x->write_sectors / 2048,
+                                           .write_wait_ms = for_each(x->write_ms, x->writes),
+                                           .busy = fmin(1, 1e-3 * (double)x->busy_ms / s),
+                                           .busy_most = x->busy_most < 0 ? UNKNOWN : x->busy_most,
+                                           .queue = 1e-3 * (double)x->queue_ms / s};
+        FAIL_IF(!io->disks[i].name, ERR_MEMORY, "no memory for the profile");
+    }
+    if (d->count)
+        qsort(io->disks, (size_t)d->count, sizeof *io->disks, most_busy_first);
+    io->disks_reason = *d->reason ? arena_text(m->arena, d->reason) : NULL;
+    io->group_reason = *d->group_reason ? arena_text(m->arena, d->group_reason) : NULL;
+    if (*d->group_reason)
+        return ERR_OK;
+    int one;
+    TRY(model_items(m, &record_model_group_io, 1, &io->group, &one));
+    *io->group =
+        (struct model_group_io){(int64_t)d->group_reads, (double)d->group_read / 1048576,
+                                (int64_t)d->group_writes, (double)d->group_write / 1048576};
+    return ERR_OK;
+}
+
+/* To the devices of the recording that it is known of. */
+static void add_clocks(struct model *m, const struct record_clocks *c)
+{
+    for (int i = 0; c && i < c->count; i++)
+        for (int k = 0; k < m->devices_count; k++) {
+            const struct record_clock *x = &c->row[i];
+            struct model_device *d = &m->devices[k];
+            if (!x->samples || !d->uuid || strcmp(d->uuid, x->uuid))
+                continue;
+            d->busy_mhz = x->mean_mhz;
+            d->least_mhz = x->least_mhz;
+            d->limited_share = (double)x->limited / (double)x->samples;
+            d->limited_by = !x->limited                   ? NULL
+                            : x->why & RECORD_LIMIT_HEAT  ? "heat"
+                            : x->why & RECORD_LIMIT_POWER ? "the power cap"
+                                                          : "a setting";
+        }
+}
+
+enum err record_facts_add(const struct record_facts *f, struct model *m)
+{
+    struct model_item items[8];
+    char slow[160], left[120];
+    int n = 0;
+    if (!f->command)
+        return ERR_OK;
+    TRY(add_end(m, "launcher", &f->end, f));
+    TRY(add_disks(m, f->disks));
+    add_clocks(m, f->clocks);
+    for (char **note = f->notes; *note && n < 6; note++)
+        items[n++] = (struct model_item){.id = "launcher_note",
+                                         .severity = "warning",
+                                         .count = 1,
+                                         .share = UNKNOWN,
+                                         .text = *note};
+    if (f->end.left_running) {
+        snprintf(left, sizeof left, "%d processes still ran when the profile was made",
+                 f->end.left_running);
+        items[n++] = (struct model_item){.id = "left_running",
+                                         .severity = "warning",
+                                         .count = f->end.left_running,
+                                         .share = UNKNOWN,
+                                         .text = left,
+                                         .effect = "what they did later is missing",
+                                         .fix = "tomoprof report, once they ended"};
+    }
+    if (f->bare.wall_s > 0) {
+        TRY(add_end(m, "baseline", &f->bare, NULL));
+        snprintf(slow, sizeof slow,
+                 "The recorded run took %.4g s, the run without the recorder %.4g s.",
+                 f->end.wall_s, f->bare.wall_s);
+        items[n++] = (struct model_item){.id = "slow_down",
+                                         .severity = "info",
+                                         .count = 1,
+                                         .share = f->end.wall_s / f->bare.wall_s - 1,
+                                         .text = slow};
+    }
+    return add_items(m, items, n);
+}

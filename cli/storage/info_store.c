@@ -1,0 +1,203 @@
+/* Facts of files that are arrays of chunks: shapes, types, chunks and codecs. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/storage/info_store.h"
+#include "cli/storage/apart.h"
+#include "host/store/exchange/exchange.h"
+#include "host/store/store.h"
+
+static int as_json;
+
+static void say_axes(struct facts *f, const struct store_array *a)
+{
+    char text[200] = "", key[32];
+    int n = 0, known = 0;
+    for (int i = 0; i < a->dims; i++) {
+        known += a->axis[i] != NULL;
+        n += snprintf(text + n, sizeof text - (size_t)n, "%s%.15s", i ? ", " : "",
+                      a->axis[i] ? a->axis[i] : "?");
+    }
+    if (known)
+        facts_string(f, "axes", text);
+    for (int i = 0; i < a->dims; i++)
+        if (a->spacing[i] > 0 && a->axis[i]) {
+            snprintf(key, sizeof key, "spacing_%.15s", a->axis[i]);
+            facts_number(f, key, a->spacing[i], a->unit[i] ? a->unit[i] : "");
+        }
+}
+
+void info_affine(struct facts *f, const struct nifti_details *d)
+{
+    static const char *const rows[] = {"affine_x", "affine_y", "affine_z"};
+    double m[3][4];
+    const char *from = nifti_affine(d, m);
+    char text[120];
+    for (int i = 0; i < 3; i++) {
+        snprintf(text, sizeof text, "%.6g %.6g %.6g %.6g", m[i][0], m[i][1], m[i][2], m[i][3]);
+        facts_string(f, rows[i], text);
+    }
+    const int64_t code = d->sform_code > 0 ? d->sform_code : d->qform_code;
+    snprintf(text, sizeof text, code > 0 ? "%s, code %lld" : "%s", from, (long long)code);
+    facts_string(f, "affine_from", text);
+}
+
+static void say_codec(struct facts *f, const struct store_array *a)
+{
+    char text[200] = "none";
+    int n = 0;
+    const struct codec_pipeline *p = &a->pipelines[0];
+    for (int i = 1; i < a->pipelines_count && !p->count; i++)
+        p = &a->pipelines[i];
+    for (int i = 0; i < p->count; i++)
+        n += snprintf(text + n, sizeof text - (size_t)n, "%s%s", i ? ", " : "",
+                      codec_name(p->step[i].codec));
+    facts_string(f, "codec", text);
+}
+
+/* "FALSE = 0, TRUE = 1". */
+static void say_members(struct facts *f, const struct store_array *a)
+{
+    char text[400] = "";
+    int n = 0;
+    for (int i = 0; i < a->members_count && n < (int)sizeof text - 80; i++)
+        n += snprintf(text + n, sizeof text - (size_t)n, "%s%.40s = %lld", i ? ", " : "",
+                      a->members[i].name, (long long)a->members[i].value);
+    if (a->members_count)
+        facts_string(f, "names_of_values", text);
+}
+
+/* Prints where its data come from, and the links that lead to it. */
+static void say_links(struct facts *f, const struct store *s, const struct store_array *a)
+{
+    char text[1000] = "";
+    int n = 0;
+    for (int i = 0; i < s->aliases_count && n < (int)sizeof text - 260; i++)
+        if (s->aliases[i].array == a)
+            n += snprintf(text + n, sizeof text - (size_t)n, "%s%.250s", n ? ", " : "",
+                          s->aliases[i].name);
+    if (a->from)
+        facts_string(f, "from", a->from);
+    if (n)
+        facts_string(f, "also", text);
+}
+
+static void say_array(struct facts *f, const struct store *s, const struct store_array *a)
+{
+    char dtype[16];
+    store_dtype_name(a->dtype, dtype);
+    f->verbatim = 1;
+    facts_group(f, a->name);
+    f->verbatim = 0;
+    facts_shape(f, "shape", a->dims, a->shape);
+    facts_string(f, "dtype", dtype);
+    say_links(f, s, a);
+    say_members(f, a);
+    say_axes(f, a);
+    if (!a->tiles)
+        facts_shape(f, "chunk", a->dims, a->chunk);
+    facts_int(f, "chunks", a->chunks_count);
+    say_codec(f, a);
+    facts_bytes(f, "bytes", (double)store_elements(a) * a->dtype.bytes);
+    if (a->slope != 1 || a->intercept != 0) {
+        facts_number(f, "slope", a->slope, "");
+        facts_number(f, "intercept", a->intercept, "");
+    }
+    if (a->nifti)
+        info_affine(f, &a->nifti->details);
+    facts_group_end(f);
+}
+
+#define DEGREES(x) ((x)*180 / M_PI)
+
+/* What `recon` makes of the file, where it is a scan by its own metadata. */
+static void say_scan(struct facts *f, const char *path)
+{
+    struct exchange_info i;
+    const struct exchange_source source = {.path = path};
+    if (exchange_info(&source, &i) || (!i.has_theta && !i.whites))
+        return;
+    const int64_t shape[] = {i.views, i.rows, i.channels};
+    facts_string(f, "scan", i.format);
+    facts_string(f, "axes", "views, rows, channels");
+    facts_shape(f, "shape", 3, shape);
+    facts_string(f, "dtype", i.dtype);
+    facts_string(f, "stored_as", i.sinogram_order ? "sinograms" : "projections");
+    facts_int(f, "flats", i.whites);
+    facts_int(f, "darks", i.darks);
+    facts_bool(f, "has_theta", i.has_theta);
+    facts_number(f, "theta_first", i.has_theta ? DEGREES(i.theta_first) : (double)NAN, "degrees");
+    facts_number(f, "theta_last", i.has_theta ? DEGREES(i.theta_last) : (double)NAN, "degrees");
+    facts_string(f, "beam", i.cone ? "cone" : "parallel");
+    facts_number(f, "rotation_axis", i.center, "channel");
+    facts_number(f, "pixel", i.pixel, "mm");
+    facts_number(f, "source_to_axis", i.source_iso, "mm");
+    facts_number(f, "axis_to_detector", i.iso_detector, "mm");
+    facts_bytes(f, "bytes_as_sinogram",
+                4.0 * (double)i.views * (double)i.rows * (double)i.channels);
+}
+
+static enum err info(char **word)
+{
+    const char *path = word[0];
+    struct store *s;
+    struct facts f;
+    TRY(store_open(path, &s));
+    facts_begin(&f, as_json);
+    facts_string(&f, "file", path);
+    facts_string(&f, "format", s->format);
+    say_scan(&f, path);
+    for (int i = 0; i < s->notes_count; i++)
+        if (strcmp(s->notes[i].name, "unreadable") != 0)
+            facts_string(&f, s->notes[i].name, s->notes[i].value);
+    facts_group(&f, "arrays");
+    for (int i = 0; i < s->arrays_count; i++)
+        say_array(&f, s, s->arrays[i]);
+    facts_group_end(&f);
+    int unreadable = 0;
+    for (int i = 0; i < s->notes_count; i++)
+        unreadable += !strcmp(s->notes[i].name, "unreadable");
+    if (unreadable || as_json)
+        facts_group(&f, "unreadable"); /* NAME: the reason */
+    for (int i = 0; i < s->notes_count; i++) {
+        char name[256];
+        const char *text = s->notes[i].value, *reason = strstr(text, ": ");
+        if (strcmp(s->notes[i].name, "unreadable") != 0 || !reason)
+            continue;
+        snprintf(name, sizeof name, "%.*s", (int)(reason - text), text);
+        f.verbatim = 1;
+        facts_string(&f, name, reason + 2);
+        f.verbatim = 0;
+    }
+    if (unreadable || as_json)
+        facts_group_end(&f);
+    facts_end(&f);
+    store_close(s);
+    return ERR_OK;
+}
+
+enum err info_store(const char *path, int json)
+{
+    char *word[] = {(char *)path};
+    as_json = json;
+    return storage_apart(info, word, NULL);
+}
+
+int info_is_store(const char *folder)
+{
+    struct store *s;
+    if (store_open(folder, &s))
+        return strstr(err_text(), "a folder without .zarray") == NULL;
+    store_close(s);
+    return 1;
+}
+
+int info_is_references(const char *head)
+{
+    static const char *const keys[] = {"\"refs\"", ".zarray\"", ".zgroup\"", "zarr.json\""};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strstr(head, keys[i]))
+            return 1;
+    return 0;
+}

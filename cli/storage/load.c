@@ -1,0 +1,205 @@
+/* The command `load`: where the time of loading a file goes, and which way is fastest. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/run_folder.h"
+#include "cli/cli.h"
+#include "cli/storage/apart.h"
+#include "cli/storage/device.h"
+#include "host/load/load.h"
+
+static const char *array, *fetch = "pread", *out = "output";
+static const char *boxes;
+static int64_t tiles, threads, processes, batch, gap, largest, keep;
+static int order, cache, to, sweep, as_float, explain, tune, json;
+static double budget;
+
+static struct opt options[] = {
+    OPTION_TEXT("array", 0, array, "NAME", "the array to load (default: the largest)"),
+    OPTION_INT("tiles", 'n', tiles, "N", "load N chunks, evenly chosen (default: all)", 1, 1e9),
+    OPTION_TEXT("fetch", 0, fetch, "pread|mmap|direct|uring", "way to get the bytes"),
+    OPTION_INT("threads", 't', threads, "N", "workers; 0: all that this process may use", 0, 256),
+    OPTION_INT("processes", 0, processes, "N", "processes instead of threads", 0, 256),
+    OPTION_INT("batch", 0, batch, "N", "chunks that are fetched together; 0: by their size", 0,
+               10000),
+    OPTION_INT("gap", 0, gap, "BYTES", "join requests this close; 0: 4096, HTTP 65536; -1: never",
+               -1, 1 << 30),
+    OPTION_INT("largest", 0, largest, "BYTES", "of a joined request (default: 16 MiB)", 0, 1 << 30),
+    OPTION_TEXT("boxes", 0, boxes, "A,B,C", "read boxes of this size, one after the other"),
+    OPTION_INT("keep", 0, keep, "MIB", "decoded chunks that stay in memory between boxes", 0,
+               1 << 20),
+    OPTION_CHOICE("order", 0, order, ENGINE_ORDERS, "order of the chunks"),
+    OPTION_CHOICE("cache", 0, cache, "as-is|warm|cold", "state of the page cache before each run"),
+    OPTION_CHOICE("to", 0, to, "memory|pinned|device",
+                  "place into memory that a GPU reads, or on it"),
+    OPTION_FLAG("float32", 0, as_float, "convert to float32, as a reconstruction does"),
+    OPTION_CHOICE("sweep", 0, sweep, "none|quick|medium|full", "measure other ways and rank them"),
+    OPTION_FLAG("explain", 0, explain, "compare a few cached chunks with the real load"),
+    OPTION_FLAG("tune", 0, tune, "--sweep medium, then print the options to use"),
+    OPTION_NUMBER("budget", 0, budget, "SECONDS",
+                  "end the sweep after this time (quick 60, medium 600, full none)", 0.1, 1e7),
+    OPTION_PLACE("out", 'o', out, "DIR", "folder for the results (default output)"),
+    CLI_OPT_LINKS,
+    CLI_OPT_JSON(json),
+    {0},
+};
+
+/* A test that loads a few chunks from the page cache says little of the real load. */
+static enum err say_small(const struct load_request *r, const struct loading *whole)
+{
+    struct load_request small = *r;
+    struct load_session s;
+    struct loading *l;
+    small.chunks = 4;
+    small.cache = CACHE_WARM;
+    small.to = TO_MEMORY;
+    enum err e = load_begin(&small, &s);
+    if (e) {
+        load_end(&s);
+        return e;
+    }
+    e = loading_create(&l);
+    if (!e && !(e = load_profile(&s, l))) {
+        const double few = l->spread.mean_s, real = whole->spread.mean_s;
+        printf("\n%lld cached chunks: %.6f s each.  This load: %.6f s each, %.2f times as long.\n",
+               (long long)l->chunks_read, few, real, few > 0 ? real / few : 0);
+        printf("In the page cache before: %.0f %% of the file for the small load, %.0f %% for this "
+               "one.\n",
+               100 * l->file.cached_share, 100 * whole->file.cached_share);
+        if (real < 1.5 * few)
+            printf("The two agree: the small load predicts the real one.\n");
+        else
+            printf("The small load is faster because its chunks lie in memory or in few places.\n");
+    }
+    loading_free(l);
+    load_end(&s);
+    return e;
+}
+
+static enum err write_results(const struct loading *l)
+{
+    char folder[RUN_PATH], path[RUN_PATH + 32];
+    TRY(run_make(out, folder));
+    snprintf(path, sizeof path, "%s/loading.json", folder);
+    TRY(loading_write(l, path));
+    TRY(load_rootcause(l, folder));
+    TRY(load_page(l, folder));
+    log_info("%s/loading.json", folder);
+    return ERR_OK;
+}
+
+static enum err measure(const struct load_request *r, struct load_session *s, struct loading *l)
+{
+    TRY(load_begin(r, s));
+    TRY(load_profile(s, l));
+    if (r->sweep)
+        TRY(load_sweep(s, l));
+    TRY(load_causes(l));
+    if (json) {
+        struct jsonw w;
+        jsonw_init(&w, stdout, 1);
+        loading_json(l, &w);
+    } else {
+        load_text(l, stdout, explain || tune);
+        if (explain)
+            TRY(say_small(r, l));
+        if (tune && l->recommended)
+            printf("\ntomoprof load %s %s\n", r->path, l->recommended);
+    }
+    return write_results(l);
+}
+
+static enum err parse_boxes(struct load_request *r)
+{
+    const char *at = boxes;
+    for (char *end; at && *at; at = *end ? end + 1 : end) {
+        const long long n = strtoll(at, &end, 10);
+        FAIL_IF(end == at || (*end && *end != ',') || n < 1 || n > INT32_MAX ||
+                    r->box_dims == STORE_DIMS,
+                ERR_USAGE, "--boxes %s: give sizes of at least 1, as 64,64,64", boxes);
+        r->box[r->box_dims++] = n;
+    }
+    FAIL_IF(keep && !boxes, ERR_USAGE, "--keep: nothing is read twice without --boxes");
+    FAIL_IF(keep && processes, ERR_USAGE, "--keep: processes share no memory; use --threads");
+    r->keep_bytes = keep << 20;
+    return ERR_OK;
+}
+
+static enum err load(char **word)
+{
+    struct load_request r = {.path = word[0],
+                             .array = array,
+                             .as_float = as_float,
+                             .chunks = tiles,
+                             .cache = (enum load_cache)cache,
+                             .sweep = (enum load_size)(tune && !sweep ? SWEEP_MEDIUM : sweep),
+                             .budget_s = budget,
+                             .stop = &cli_stop};
+    struct load_session s = {0};
+    struct loading *l;
+    TRY(fetch_find(fetch, &r.options.way));
+    FAIL_IF(threads && processes, ERR_USAGE, "--threads and --processes: give one of them");
+    r.options.threads = (int)threads;
+    r.options.processes = (int)processes;
+    r.options.batch = (int)batch;
+    r.options.order = (enum engine_order)order;
+    r.options.gap = gap;
+    r.options.largest = largest;
+    TRY(parse_boxes(&r));
+    if (!tiles && !boxes && r.sweep == SWEEP_QUICK)
+        r.chunks = 100;
+    if (!tiles && !boxes && r.sweep == SWEEP_MEDIUM)
+        r.chunks = 500;
+    FAIL_IF(to && processes, ERR_USAGE,
+            "--to and --processes: workers start before the GPU is opened; use --threads");
+    struct load_device device = {0};
+    if (to)
+        TRY(device_open(&device));
+    r.to = (enum load_to)to;
+    r.device = &device;
+    enum err e = loading_create(&l);
+    if (e) {
+        device_close(&device);
+        return e;
+    }
+    e = measure(&r, &s, l);
+    if (!e && l->interrupted && cli_stop)
+        cli_end.exit_code = 130;
+    load_end(&s);
+    loading_free(l);
+    device_close(&device);
+    return e;
+}
+
+static enum err run(int words, char **word)
+{
+    (void)words;
+    return storage_apart(load, word, NULL);
+}
+
+const struct command cmd_load = {
+    .name = "load",
+    .summary = "Shows where the time of loading a file goes, and finds a faster way.",
+    .words = "FILE",
+    .text = "Reads an array of a file and times each chunk: fetch, decode, convert, place. FILE is "
+            ".npy,\n"
+            "NIfTI, TIFF (also a folder of numbered files), HDF5, Zarr, OME-Zarr, CZI, TXRM or "
+            "kerchunk\n"
+            "references, also on a server. Writes loading.html, loading.json and rootcause.md into "
+            "a new\n"
+            "folder below --out.\n"
+            "--sweep measures other ways on the same chunks and ranks them: quick on 100 chunks, "
+            "medium\n"
+            "on 500, full on all.\n"
+            "\n"
+            "Examples:\n"
+            "  tomoprof load tests/data/tooth.h5\n"
+            "  tomoprof load tests/data/tooth.h5 --sweep quick --cache cold\n",
+    .options = options,
+    .min_words = 1,
+    .max_words = 1,
+    .flags = CMD_STOPS,
+    .run = run,
+};
