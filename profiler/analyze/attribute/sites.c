@@ -8,39 +8,7 @@
 #include "profiler/analyze/attribute/serving.h"
 #include "profiler/analyze/attribute/site_index.h"
 #include "profiler/analyze/attribute/sites.h"
-
-static enum err frame_of(struct run *r, const struct tree_frame *f, uint32_t *index)
-{
-    uint64_t key = table_mix((uintptr_t)f->function, (uintptr_t)f->file);
-    key = table_mix(table_mix(key, (uintptr_t)f->module), (uintptr_t)f->kind);
-    key = table_mix(key, (uint64_t)(uint32_t)f->line << 32 | (uint32_t)f->thread);
-    *index = table_get(&r->frame_by_key, key);
-    if (*index != TABLE_NONE)
-        return ERR_OK;
-    *index = (uint32_t)r->frames.count;
-    TRY(vector_add(&r->frames, *f));
-    return table_put(&r->frame_by_key, key, *index);
-}
-
-static enum err child_of(struct run *r, uint32_t parent, const struct tree_frame *f, uint32_t *node)
-{
-    uint32_t frame;
-    TRY(frame_of(r, f, &frame));
-    uint64_t key = table_mix(((uint64_t)parent << 32) | frame, 3);
-    *node = table_get(&r->node_by_key, key);
-    if (*node != TABLE_NONE)
-        return ERR_OK;
-    *node = (uint32_t)r->nodes.count;
-    TRY(vector_add(&r->nodes, (struct tree_node){.parent = parent, .frame = frame}));
-    return table_put(&r->node_by_key, key, *node);
-}
-
-static enum err root_of(struct run *r, const char *name, int thread, uint32_t *node)
-{
-    const struct tree_frame f = {
-        .function = run_text(r, name), .kind = "thread", .thread = thread + 1};
-    return child_of(r, TABLE_NONE, &f, node);
-}
+#include "profiler/analyze/attribute/stack_tree.h"
 
 /* The tree from the thread down to the leaf. */
 static enum err path_of(struct image *im, const struct thread *t, const struct resolved *frames,
@@ -48,7 +16,7 @@ static enum err path_of(struct image *im, const struct thread *t, const struct r
 {
     struct run *r = im->run;
     const char *name = t->name && *t->name ? t->name : t->main ? "main" : "thread";
-    TRY(root_of(r, name, t->row, node));
+    TRY(stack_tree_root(r, name, t->row, node));
     for (int i = count - 1; i >= 0; i--) {
         const struct resolved *f = &frames[i];
         const char *module = f->module ? rules_path(r, f->module) : NULL;
@@ -59,7 +27,7 @@ static enum err path_of(struct image *im, const struct thread *t, const struct r
                                    .kind = f->python    ? "python"
                                            : f->inlined ? "inlined"
                                                         : "native"};
-        TRY(child_of(r, *node, &shown, node));
+        TRY(stack_tree_child(r, *node, &shown, node));
     }
     return ERR_OK;
 }
@@ -126,7 +94,7 @@ static enum err attribute_to_thread(struct run *r, int line, int thread, const s
 
 /* A line and its function get the costs once per stack, however often they are on it. */
 static enum err attribute_to_frame(struct run *r, const struct resolved *f, const struct costs *s,
-                                   int thread, int is_self, struct sample_context *context)
+                                   int thread, int is_self, struct attribution *to)
 {
     int line, function;
     TRY(site_of(r, f->file, f->line, NULL, 0, &line));
@@ -146,9 +114,36 @@ static enum err attribute_to_frame(struct run *r, const struct resolved *f, cons
         site->mark = r->marks;
     }
     if (is_self) {
-        context->site = line;
-        context->function = function;
+        to->site = line;
+        to->function = function;
     }
+    return ERR_OK;
+}
+
+enum err attribute_stack(struct image *im, const struct resolved *frames, int count, int thread,
+                         const struct costs *s, struct attribution *to)
+{
+    struct run *r = im->run;
+    const int chosen = attributed_frame(frames, count);
+    *to = (struct attribution){.site = -1, .function = -1};
+    r->marks++;
+    costs_add(&r->total, &(struct costs){.user = s->user,
+                                         .sys = s->sys,
+                                         .wait = s->wait,
+                                         .python = s->python,
+                                         .native = s->native,
+                                         .samples = s->samples,
+                                         .cpu_square = s->cpu_square,
+                                         .alloc = s->alloc,
+                                         .allocs = s->allocs,
+                                         .copied = s->copied});
+    TRY(own_tree_add(im, frames, count, s, &to->own));
+    if (chosen < 0)
+        return attribute_to_module(r, module_of(frames, count, s), s);
+    for (int i = 0; i < count; i++)
+        if (frames[i].file && frames[i].line > 0 &&
+            (frames[i].class != FRAME_RUNTIME || i == chosen))
+            TRY(attribute_to_frame(r, &frames[i], s, thread, i == chosen, to));
     return ERR_OK;
 }
 
@@ -194,7 +189,6 @@ static enum err attribute_context(struct image *im, struct sample_context *conte
     n->cpu += s->user + s->sys;
     n->wait += s->wait;
     n->alloc += s->alloc;
-    r->marks++;
     if (context->borrow && (chosen < 0 || !python_below)) {
         struct resolved *main_frames = frames + RESOLVED_MAX;
         int main_count =
@@ -207,32 +201,18 @@ static enum err attribute_context(struct image *im, struct sample_context *conte
             r->borrowed_alloc += s->alloc;
             memcpy(frames, main_frames, (size_t)main_count * sizeof *frames);
             count = main_count;
-            chosen = main_chosen;
         }
     }
-    costs_add(&r->total, &(struct costs){.user = s->user,
-                                         .sys = s->sys,
-                                         .wait = s->wait,
-                                         .python = s->python,
-                                         .native = s->native,
-                                         .samples = s->samples,
-                                         .cpu_square = s->cpu_square,
-                                         .alloc = s->alloc,
-                                         .allocs = s->allocs,
-                                         .copied = s->copied});
-    TRY(own_tree_add(im, frames, count, s, &context->own));
+    struct attribution to;
+    TRY(attribute_stack(im, frames, count, im->threads.items[context->thread].row, s, &to));
+    context->own = to.own;
+    context->site = to.site;
+    context->function = to.function;
     context->idle |= s->wait > 0 && serving_idle(frames, count, im->accepts);
     if (s->wait > 0 && context->waits == WAITS_SLEEP)
         context->waits = (int)serving_polls(frames, count);
     if (s->wait > 0 && context->waits == WAITS_EVENTS)
         context->waits = (int)serving_awaits(frames, count);
-    if (chosen < 0)
-        return attribute_to_module(r, module_of(frames, count, s), s);
-    for (int i = 0; i < count; i++)
-        if (frames[i].file && frames[i].line > 0 &&
-            (frames[i].class != FRAME_RUNTIME || i == chosen))
-            TRY(attribute_to_frame(r, &frames[i], s, im->threads.items[context->thread].row,
-                                   i == chosen, context));
     return ERR_OK;
 }
 
@@ -261,8 +241,9 @@ enum err attribute_device_leaf(struct image *im, uint32_t context, const char *n
     uint32_t node;
     if (ns <= 0)
         return ERR_OK;
-    TRY(child_of(im->run, im->contexts.items[context].node,
-                 &(struct tree_frame){.function = run_text(im->run, name), .kind = kind}, &node));
+    TRY(stack_tree_child(im->run, im->contexts.items[context].node,
+                         &(struct tree_frame){.function = run_text(im->run, name), .kind = kind},
+                         &node));
     im->run->nodes.items[node].gpu += ns;
     if (im->run->own.count)
         im->run->own.items[im->contexts.items[context].own].gpu += ns;
@@ -275,9 +256,9 @@ enum err attribute_account(struct run *r, const char *name, int thread, const ch
     uint32_t node;
     const char *row = run_text(r, module);
     const struct costs s = {.user = user, .sys = sys, .native = user};
-    TRY(root_of(r, name, thread, &node));
-    TRY(child_of(r, node, &(struct tree_frame){.function = row, .module = row, .kind = "native"},
-                 &node));
+    TRY(stack_tree_root(r, name, thread, &node));
+    TRY(stack_tree_child(
+        r, node, &(struct tree_frame){.function = row, .module = row, .kind = "native"}, &node));
     r->nodes.items[node].cpu += user + sys;
     costs_add(&r->total, &s);
     return attribute_to_module(r, row, &s);

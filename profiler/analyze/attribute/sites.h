@@ -3,8 +3,17 @@
 #ifndef TP_ANALYZE_ATTRIBUTE_SITES_H
 #define TP_ANALYZE_ATTRIBUTE_SITES_H
 
-#include "profiler/analyze/state/image.h"
+#include "profiler/analyze/attribute/frames.h"
 
+/* Lines that the costs of a stack were attributed to: sites (-1 none), and a node of run.own. */
+struct attribution {
+    int site, function;
+    uint32_t own;
+};
+/* Attributes costs to the lines and functions of `frames` (leaf first), to the tree of own code and
+ * to the totals; to a module where no frame has a line. thread: its row in run.threads. */
+enum err attribute_stack(struct image *im, const struct resolved *frames, int count, int thread,
+                         const struct costs *s, struct attribution *to);
 /* Every sample context to its line, its function and all that are on its stack. */
 enum err attribute_samples(struct image *im);
 /* A leaf below the launching stack, for what ran on the device. */

@@ -1,0 +1,36 @@
+/* Frames and nodes of the tree of stacks: each is there once. */
+#include "profiler/analyze/attribute/stack_tree.h"
+
+static enum err frame_of(struct run *r, const struct tree_frame *f, uint32_t *index)
+{
+    uint64_t key = table_mix((uintptr_t)f->function, (uintptr_t)f->file);
+    key = table_mix(table_mix(key, (uintptr_t)f->module), (uintptr_t)f->kind);
+    key = table_mix(key, (uint64_t)(uint32_t)f->line << 32 | (uint32_t)f->thread);
+    *index = table_get(&r->frame_by_key, key);
+    if (*index != TABLE_NONE)
+        return ERR_OK;
+    *index = (uint32_t)r->frames.count;
+    TRY(vector_add(&r->frames, *f));
+    return table_put(&r->frame_by_key, key, *index);
+}
+
+enum err stack_tree_child(struct run *r, uint32_t parent, const struct tree_frame *f,
+                          uint32_t *node)
+{
+    uint32_t frame;
+    TRY(frame_of(r, f, &frame));
+    uint64_t key = table_mix(((uint64_t)parent << 32) | frame, 3);
+    *node = table_get(&r->node_by_key, key);
+    if (*node != TABLE_NONE)
+        return ERR_OK;
+    *node = (uint32_t)r->nodes.count;
+    TRY(vector_add(&r->nodes, (struct tree_node){.parent = parent, .frame = frame}));
+    return table_put(&r->node_by_key, key, *node);
+}
+
+enum err stack_tree_root(struct run *r, const char *name, int thread, uint32_t *node)
+{
+    const struct tree_frame f = {
+        .function = run_text(r, name), .kind = "thread", .thread = thread + 1};
+    return stack_tree_child(r, TABLE_NONE, &f, node);
+}
