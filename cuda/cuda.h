@@ -9,8 +9,8 @@
 #include "host/backend/backend.h"
 #include "base/log.h"
 
-/* What the shared object takes from the program that opens it: there is one error text per thread,
- * and one domain of marks, for both. */
+/* The shared object gets these from the program that opens it, so that both have one error text per
+ * thread and one domain of marks. */
 struct cuda_services {
     size_t seam; /* sizeof(struct backend_ops): both sides were built from the same backend.h */
     enum err (*err_set)(enum err code, const char *file, int line, const char *format, ...)

@@ -1,5 +1,5 @@
-/* What calls take, from above: the sizes of bins.cu's plan and filter.cu's transforms, written so
- * that a smaller problem never counts more. */
+/* Bounds the memory of each call: the sizes of bins.cu's plan and filter.cu's transforms, written
+ * so that a smaller problem never counts more. */
 #include "cuda/filter/fft.cuh"
 #include "cuda/filter/filter.cuh"
 #include "cuda/memory_plan.cuh"
@@ -12,7 +12,7 @@ static size_t batches(double n, double each, double budget)
     return (size_t)fmax(each, fmin(budget, n * each));
 }
 
-/* The parts of bins.cu's plan. */
+/* Adds up the parts of bins.cu's plan. */
 static size_t scratch_of(const struct geometry *g, int64_t sorted, double budget)
 {
     const struct plan_parts parts = plan_parts_of(g, sorted, 1);
@@ -35,8 +35,8 @@ static struct call_memory of_projection(const struct scan *s, const struct volum
     return m;
 }
 
-/* One kernel, or transforms and what cuFFT works in (no more than the data, at lengths of small
- * primes). */
+/* Counts one kernel, or transforms and cuFFT's work area (no more than the data, at lengths of
+ * small primes). */
 static struct call_memory of_filter(const struct cuda_backend *be, const struct scan *s)
 {
     const size_t tables = ramp_bytes(be, s->channels);

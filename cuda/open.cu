@@ -67,7 +67,7 @@ static enum err take_device(struct cuda_backend *be)
     return ERR_OK;
 }
 
-/* What is kept between calls, in the order in which it is given back. */
+/* Caches kept between calls, in the order in which they are freed. */
 static const struct device_cache *const caches[] = {
     &vcd_state_cache, &sorted_pixels_cache, &pixel_lists_cache,   &fft_plans_cache,
     &ramp_plan_cache, &fourier_cache,       &transfer_ring_cache, NULL};

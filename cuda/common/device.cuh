@@ -11,7 +11,7 @@ struct workspace {
     size_t bytes;
 };
 
-/* What a file keeps between calls, and how it is given back. */
+/* Arrays that a file keeps between calls, with the function that frees them. */
 struct device_cache {
     void (*free)(struct cuda_backend *be);
     int rebuilt; /* by the next call that needs it: it counts as room that is free */

@@ -1,18 +1,19 @@
-/* What forward projection does with the finished samples of a warp: stores them, sums them for
- * VCD's step, or takes them out of the error sinogram. */
+/* After forward projection a warp stores its finished samples, sums them for VCD's step, or
+ * subtracts them from the error sinogram. */
 #ifndef TP_CUDA_COMMON_FINISH_CUH
 #define TP_CUDA_COMMON_FINISH_CUH
 
 #include "cuda/common/projection.cuh"
 
-/* What a lane does to its finished samples. */
+/* A lane uses one of these on its finished samples. */
 struct finishing {
     float alpha;             /* UPDATE */
     float linear, quadratic; /* DOTS */
 };
 
-/* One channel's samples, every 32nd from `at` on. All that is read is asked for before any of it is
- * used: bytes in flight are what memory waits for. `last`: there is one in the last group. */
+/* Finishes one channel's samples, every 32nd from `at` on. All that is read is asked for before
+ * any of it is used: bytes in flight are what memory waits for. `last`: there is one in the last
+ * group. */
 template <int ROWS>
 static __device__ inline void finish(const struct sample_sink &s, int64_t at, const float d[ROWS],
                                      bool last, struct finishing *f)

@@ -21,7 +21,7 @@ struct footprint {
     float width, height; /* of the trapezoid: cells, and the path length through the voxel */
 };
 
-/* What the vertical fan takes from the horizontal one. */
+/* The vertical fan takes these from the horizontal one. */
 struct fan_gain {
     double gain, inverse; /* magnification */
 };
@@ -107,7 +107,7 @@ static __device__ inline struct footprint parallel_footprint_of(const struct geo
     return parallel_footprint(g, g.view[view].parallel, pixel_ij_of(g, pixel));
 }
 
-/* Entry of A (or its square) of the horizontal fan in the channel at this distance. */
+/* Returns the entry of A (or its square) of the horizontal fan in the channel at this distance. */
 static __device__ inline float entry(const struct footprint &f, float distance, int power)
 {
     float overlap = 0.5f * (f.width + 1) - fabsf(distance);

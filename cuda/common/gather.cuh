@@ -24,7 +24,7 @@ struct gather {
     int tiles;                       /* of channels */
 };
 
-/* What lanes compute for 32 pixels, and the warp then reads one by one, 16 bytes at a time. */
+/* Lanes compute these for 32 pixels; the warp then reads them one by one, 16 bytes at a time. */
 template <int TAPS> struct alignas(16) hit {
     int bin;
     float weight[TAPS ? TAPS : 1];

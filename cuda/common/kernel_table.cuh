@@ -1,4 +1,4 @@
-/* Which of a projection's kernels serves a job: they are made for some numbers of taps and for
+/* Picks the kernel of a projection for a job: they are compiled for some numbers of taps and for
  * every depth of warp_partition.h. */
 #ifndef TP_CUDA_COMMON_KERNEL_TABLE_CUH
 #define TP_CUDA_COMMON_KERNEL_TABLE_CUH

@@ -58,7 +58,7 @@ enum err device_room(struct backend *base, size_t *bytes)
     return ERR_OK;
 }
 
-/* What nobody reads now is given back; 1: there was some. */
+/* Frees caches that nobody reads now; returns 1 if there were some. */
 static int shrink(struct cuda_backend *be)
 {
     int some = 0;

@@ -265,7 +265,7 @@ static void bench_end(struct bench *b, size_t bytes)
     mark_pop();
 }
 
-/* The largest power of two of vectors within a quarter of L2 and the array. */
+/* Finds the largest power of two of vectors that fits a quarter of L2 and the array. */
 static enum err find_window(struct bench *b)
 {
     struct cudaDeviceProp properties;

@@ -32,7 +32,7 @@ extern "C" {
 /* Added to a number below 2^21, it leaves no bits behind the point. */
 #define ROUNDING 12582912.f
 
-/* What is constant in a view. Positions: that of pixel (0, 0), and the steps of i and j. */
+/* Constant in a view. Positions: that of pixel (0, 0), and the steps of i and j. */
 struct parallel_pose {
     int64_t from, along_i, along_j; /* in 2^-shift channels */
     float width, height;            /* of every footprint */
@@ -112,7 +112,7 @@ struct scalar {
     const float *at; /* NULL: value */
 };
 
-/* What happens to a finished sample d of the forward projection. */
+/* A finished sample d of the forward projection is handled in one of these ways. */
 enum sink_mode { SINK_STORE, SINK_DOTS, SINK_UPDATE };
 struct sample_sink {
     enum sink_mode mode;

@@ -1,4 +1,4 @@
-/* What the program that opened the shared object lends it (cuda.h). */
+/* Services that the program lends to the shared object it opens (cuda.h). */
 #ifndef TP_CUDA_COMMON_SERVICES_CUH
 #define TP_CUDA_COMMON_SERVICES_CUH
 

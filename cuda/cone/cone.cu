@@ -13,7 +13,7 @@
  * 1.1, a tenth more beyond. */
 static constexpr int DEEP[DEEPEST + 1] = {0, 2, 3, 4, 5, 3, 4, 4, 3, 5};
 
-/* Floats of a piece, of intervals up to WIDEST. */
+/* Returns the floats of a piece, for intervals up to WIDEST. */
 static constexpr int piece_of(int depth)
 {
     const int strip = DEEP[depth] * WARP, cells = (int)(depth * WARP * 1.9 + 4);
@@ -28,7 +28,7 @@ struct resample_grid {
     float width, high, low; /* width = high + low, high with 12 bits */
 };
 
-/* In integers of 2^-32 cells, up to 2^30 cells away. */
+/* Computes in integers of 2^-32 cells, up to 2^30 cells away. */
 static __device__ inline struct resample_grid resample_grid_at(double edge, double width)
 {
     struct resample_grid g;
@@ -52,7 +52,7 @@ static __device__ inline float overlap(const struct resample_grid &g, float i, f
 {
     const float position = (i * g.width + g.fraction) + bias;
     const int cell = __float_as_int(position) - __float_as_int(bias);
-    /* What the interval leaves of its first cell. */
+    /* The interval leaves this of its first cell. */
     const float left = (g.half - i * g.low) - (i * g.high - (position - bias));
     float first = fminf(left, g.width), second = fminf(g.width - first, 1.f);
     float third = g.width - first - second;

@@ -11,7 +11,7 @@
 #define ROOM_LEAST ((size_t)64 << 20)
 #define PAIRS_MOST ((int64_t)1 << 20)
 
-/* What is prepared for rows of one length; kept for the next call. */
+/* Plans for rows of one length; kept for the next call. */
 struct fft_plans {
     int64_t channels, n, pairs;
     int ready;

@@ -8,7 +8,7 @@
 
 #include "cuda/common/device.cuh"
 
-/* The entry of the back end's table (host/backend/backend.h). */
+/* Implements the entry of the back end's table (host/backend/backend.h). */
 enum err cuda_ramp_filter(struct backend *be, const struct scan *s, double scale,
                           const struct buffer *y, struct buffer *out);
 extern const struct device_cache fft_plans_cache, ramp_plan_cache;
@@ -69,7 +69,7 @@ static __device__ inline float ramp_spectrum(int64_t k, int64_t channels, int64_
     return (float)((0.25 - 2 / (M_PI * M_PI) * sum) / (double)n);
 }
 
-/* What is kept for rows of this length; 0: they are too long. */
+/* Returns the bytes kept for rows of this length; 0: they are too long. */
 size_t ramp_bytes(const struct cuda_backend *be, int64_t channels);
 /* $TOMOPROF_CUDA_FILTER=cufft: for comparisons. */
 static inline int wants_cufft(void)

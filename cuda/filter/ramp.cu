@@ -73,15 +73,15 @@ static __device__ inline void transform(const struct ramp_args &a, float2 *v)
     }
 }
 
-/* One empty place after 16: threads that are 4 or 16 places apart meet other banks. */
+/* Leaves one empty place after 16: threads that are 4 or 16 places apart use different banks. */
 static __host__ __device__ inline int padded(int i)
 {
     return i + i / 16;
 }
 
-/* One step of radix R over pieces of `length` points: threads of a warp take neighbouring points of
- * a piece, or the same point of neighbouring pieces where pieces are short. Parts of a piece are
- * powers of 2 but in the outermost step, which has one piece. */
+/* Does one step of radix R over pieces of `length` points: threads of a warp take neighbouring
+ * points of a piece, or the same point of neighbouring pieces where pieces are short. Parts of a
+ * piece are powers of 2 but in the outermost step, which has one piece. */
 template <int R, int INVERSE, class LOAD, class STORE>
 static __device__ inline void step(const struct ramp_args &a, int length, LOAD load, STORE store)
 {

@@ -5,7 +5,7 @@
 
 #include "cuda/common/device.cuh"
 
-/* The entry of the back end's table (host/backend/backend.h). */
+/* Implements the entry of the back end's table (host/backend/backend.h). */
 enum err cuda_fourier_back(struct backend *be, const struct scan *s, const struct volume *v,
                            const struct buffer *y, struct buffer *x);
 extern const struct device_cache fourier_cache;

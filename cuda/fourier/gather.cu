@@ -64,7 +64,7 @@ static __device__ inline struct span near_cols(const struct gather_job &j, int v
     return wraps;
 }
 
-/* Entry e: view and repetition of the rows. */
+/* Entry e holds view and repetition of the rows. */
 static __device__ inline int crosses(const struct gather_job &j, int e, int row, int col)
 {
     if (e >= j.entries)

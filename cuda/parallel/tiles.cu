@@ -29,7 +29,7 @@ template <int TAPS> struct alignas(16) tap_row {
     int at; /* of the first in the view's channels, floats */
 };
 
-/* Where a pixel's cylinder is in x: its place in an ascending list; -1 if it is not in it. */
+/* Finds a pixel's cylinder in x: its place in an ascending list; -1 if it is not in it. */
 static __device__ inline int place_of(const struct tiles &a, int i, int j)
 {
     const struct pixel_list &list = a.pixels;

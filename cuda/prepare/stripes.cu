@@ -47,7 +47,7 @@ static __global__ void __launch_bounds__(PREPARE_THREADS)
         v < p.views ? key_of(p.in[(v * p.rows + p.first) * p.channels + column], v) : ~(uint64_t)0;
 }
 
-/* One step of the network: pairs `apart` in runs of `run`. */
+/* Does one step of the network: pairs `apart` in runs of `run`. */
 static __global__ void __launch_bounds__(PREPARE_THREADS)
     stripes_sort_kernel(const __grid_constant__ struct stripe_ranks p, int64_t run, int64_t apart)
 {

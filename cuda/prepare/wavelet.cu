@@ -193,7 +193,7 @@ static struct lines lines_of(const struct prepare_step *s, int64_t outer, int64_
     return l;
 }
 
-/* The lines of a level along channels, then along views. */
+/* Returns the lines of a level along channels, then along views. */
 static struct lines across(const struct prepare_step *s, const struct level_planes *p, int level)
 {
     const struct prepare_levels &l = p->levels;

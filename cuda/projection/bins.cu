@@ -126,7 +126,7 @@ static size_t aligned(size_t bytes)
     return (bytes + 255) / 256 * 256;
 }
 
-/* A tenth of volume and sinogram, at least 64 MiB, and one view in any case. */
+/* Allows a tenth of volume and sinogram, at least 64 MiB, and one view in any case. */
 static size_t budget(const struct geometry *g, int64_t pixels)
 {
     const double floats = (double)g->views * (double)g->rows * (double)g->channels +

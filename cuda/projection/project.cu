@@ -149,7 +149,7 @@ enum err cuda_forward(struct backend *be, struct projector *p, const struct pixe
     return e;
 }
 
-/* One array with rows fastest can be read where it lies. */
+/* A single array with rows fastest can be read in place. */
 static enum err back(struct cuda_backend *be, const struct projector *p,
                      const struct pixel_set *pixels, struct sinogram y, struct sinogram w,
                      int power, float *x)

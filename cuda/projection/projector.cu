@@ -42,7 +42,8 @@ static int count_taps(const struct scan *s, const struct volume *v, int window)
 #define MOST_PLACES  40
 #define LEAST_PLACES 32
 
-/* Channels between the middle of the detector and the furthest pixel of any view, at least. */
+/* Bounds from below the channels between the middle of the detector and the furthest pixel of any
+ * view. */
 static double reach_of(const struct scan *s, const struct volume *v)
 {
     const double reach =

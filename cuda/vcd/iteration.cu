@@ -23,7 +23,7 @@ struct progress {
     double total[2];      /* of the iteration: moved, alpha */
 };
 
-/* What the launches of a subset depend on: no argument comes from elsewhere. */
+/* Arguments of a subset's launches: they depend on nothing else. */
 struct subset_job {
     struct geometry g;
     struct volume volume;
@@ -55,7 +55,7 @@ struct vcd_state {
     struct workspace state, product;
 };
 
-/* One phase on the profiler's timeline; returns from the caller when it fails. */
+/* Marks a phase on the profiler's timeline; returns from the caller when it fails. */
 #define PHASE(name, expression)                                                                    \
     do {                                                                                           \
         mark_push(name, 0);                                                                        \

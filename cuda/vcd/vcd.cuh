@@ -64,7 +64,7 @@ enum err prior_launch(struct cuda_backend *be, const struct volume *v,
                       const struct regularisation *r, const float *target,
                       const struct pixel_list *pixels, const float *x, float *g, float *h);
 
-/* Entries of the back end's table. Contracts: host/backend/backend.h. */
+/* These implement entries of the back end's table. Contracts: host/backend/backend.h. */
 enum err cuda_forward_dots(struct backend *be, struct projector *p, const struct pixel_set *pixels,
                            const struct buffer *x, const struct buffer *e, const struct buffer *w,
                            struct vcd_sums *sums);

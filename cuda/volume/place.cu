@@ -2,7 +2,7 @@
  * one after the other. */
 #include "cuda/volume/volume.cuh"
 
-/* Where a voxel of the result comes from, by dimension of the result. */
+/* Maps a voxel of the result to its source, by dimension of the result. */
 struct places {
     int64_t start[3], stride[3]; /* stride: of the input's memory */
     int64_t length[3];           /* of the input along that dimension */
@@ -43,7 +43,7 @@ enum err volume_place(struct cuda_backend *be, const struct volume_step *s, cons
     return ERR_OK;
 }
 
-/* Of all three dimensions one after the other, `n` places in all. */
+/* Places of all three dimensions one after the other, `n` in all. */
 struct axes {
     int32_t *at;
     float *t;
@@ -81,7 +81,7 @@ static __global__ void __launch_bounds__(SUM_THREADS)
     }
 }
 
-/* Blended along rows, columns, slices, as on the CPU. */
+/* Blends along rows, columns, slices, as on the CPU. */
 static __global__ void __launch_bounds__(SUM_THREADS)
     linear_kernel(struct extent out, int64_t voxels, struct axes a, const float *x, float *y)
 {

@@ -26,8 +26,7 @@ struct extent {
     unsigned rows, cols, slices;
 };
 
-/* Where the elements of a block begin: one division in 64 bits, so that those of an element are of
- * 32. */
+/* Start of a block's elements: one division in 64 bits, so that those of an element are of 32. */
 struct chunk {
     int64_t first, row;
     unsigned slice;

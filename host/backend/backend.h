@@ -26,9 +26,9 @@ struct buffer {
     void *ptr;
 };
 
-/* What a computation would cost on an ideal machine: floating-point operations (a multiply-add is
- * 2), bytes that must cross main memory at least once (inputs + outputs), and bytes through the
- * cache nearest to the arithmetic if nothing were reused there. */
+/* Cost of a computation on an ideal machine: floating-point operations (a multiply-add is 2), bytes
+ * that must cross main memory at least once (inputs + outputs), and bytes through the cache nearest
+ * to the arithmetic if nothing were reused there. */
 struct work {
     double flops, bytes_min, bytes_ideal_cache;
 };
@@ -40,7 +40,7 @@ struct peak {
     double bytes_per_s; /* copy: read + written bytes, array far larger than the caches */
 };
 
-/* One more ceiling; its name says the unit. */
+/* Another ceiling; its name gives the unit. */
 struct ceiling {
     const char *name; /* "l2_bytes_per_s" */
     double value;
@@ -104,7 +104,7 @@ struct vcd_move {
     double alpha;
 };
 
-/* One iteration of VCD: all subsets of a partition, each by the pieces of VCD below. */
+/* Does an iteration of VCD: all subsets of a partition, each by the pieces of VCD below. */
 struct vcd_iteration {
     const struct volume *volume;
     const struct prior *prior; /* also sigma_y, positivity, max_overrelaxation */
@@ -170,8 +170,8 @@ struct backend_ops {
     enum err (*remove_stripes)(struct backend *be, const struct scan *s, int64_t size,
                                const struct buffer *y, struct buffer *out);
 
-    /* One step on views; in and out differ. frames (of PREPARE_FLAT): dark, flat fields before and
-     * after, each (rows, channels). ERR_UNSUPPORTED: this back end has none of that kind. */
+    /* Does a step on views; in and out differ. frames (of PREPARE_FLAT): dark, flat fields before
+     * and after, each (rows, channels). ERR_UNSUPPORTED: this back end has none of that kind. */
     enum err (*prepare_step)(struct backend *be, const struct prepare_step *step,
                              const struct buffer *frames, const struct buffer *in,
                              struct buffer *out);
@@ -189,7 +189,7 @@ struct backend_ops {
     enum err (*median3)(struct backend *be, int64_t rows, int64_t cols, int64_t slices,
                         const struct buffer *in, struct buffer *out);
 
-    /* One step on a volume; in and out differ. */
+    /* Does a step on a volume; in and out differ. */
     enum err (*volume_step)(struct backend *be, const struct volume_step *step,
                             const struct buffer *in, struct buffer *out);
     /* w = 1, exp(-y), exp(-y/2), 1/(|y| + 0.1) or exp(-y (1 + gamma m)/beta), m = 1 where `metal`
@@ -234,7 +234,7 @@ struct backend_ops {
     /* All of it without the host, which then learns the totals alone (optional). */
     enum err (*vcd_iteration)(struct backend *be, struct projector *p,
                               const struct vcd_iteration *s, struct vcd_totals *totals);
-    /* Whether vcd_iteration takes this one; the pieces do it otherwise (optional: it takes all). */
+    /* Returns 1 where vcd_iteration can do this one, else the pieces do it (optional: always 1). */
     int (*vcd_iteration_fits)(const struct backend *be, const struct projector *p,
                               const struct vcd_iteration *s);
     enum err (*scale)(struct backend *be, double alpha, struct buffer *x);
@@ -256,7 +256,7 @@ struct backend_ops {
     enum err (*measure_peak)(struct backend *be, struct peak *out);
     /* The peak and what else bounds operations, about a second of work (optional). */
     enum err (*measure_ceilings)(struct backend *be, struct ceiling out[CEILINGS_MOST], int *count);
-    /* What is measured begins (1) or ends (0), for profilers that record no more (optional). */
+    /* Tells profilers where the measured part begins (1) and ends (0) (optional). */
     void (*measured)(struct backend *be, int begins);
 
     const struct backend_streams *streams; /* NULL where the place of buffers is the host */

@@ -4,7 +4,7 @@
 
 #include "host/backend/cpu_name.h"
 
-/* The value of a line "key : value"; NULL: another line. */
+/* Returns the value of a line "key : value"; NULL for another line. */
 static char *value_of(char *line, const char *key)
 {
     size_t n = strlen(key);

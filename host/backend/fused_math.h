@@ -14,9 +14,9 @@
 #define FUSED_INLINE static inline __attribute__((always_inline))
 #endif
 
-/* The same without an instruction for it, and without a branch. A product of two float32 is exact
- * in float64. Their sum with c is rounded to odd there: where it is not exact and its last bit is
- * 0, it moves towards what was lost. Then rounding it again, to float32, is right. */
+/* Computes the same without an instruction for it, and without a branch. A product of two float32
+ * is exact in float64. Their sum with c is rounded to odd there: where it is not exact and its last
+ * bit is 0, it moves towards what was lost. Then rounding it again, to float32, is right. */
 FUSED_INLINE float fused_in_double(float a, float b, float c)
 {
     const double product = (double)a * (double)b, sum = product + (double)c;

@@ -1,4 +1,4 @@
-/* What back ends share of the steps before a reconstruction: declared work, wavelets, sizes. */
+/* Shared by back ends for the steps before a reconstruction: declared work, wavelets, sizes. */
 #include <math.h>
 
 #include "host/backend/backend.h"
@@ -28,7 +28,8 @@ double weights_flops(enum weights_kind kind)
     return flops[kind];
 }
 
-/* Where one half alone is seen, where both are, and where the other is: as prepare_joined has it.
+/* Counts the parts where only one half, both, and only the other are seen, as prepare_joined has
+ * it.
  */
 static double join_flops(const struct prepare_step *s)
 {

@@ -80,7 +80,7 @@ int prepare_damping(double sigma, int64_t length, int most, float *factor);
 
 /* pi * wavelength * distance * (delta / beta) / pixel^2, lengths in mm, energy in keV. */
 double prepare_phase_ratio(double distance, double energy, double pixel, double delta_beta);
-/* Wavelet: a tenth of the shorter side, at most 150. */
+/* Wavelet: returns a tenth of the shorter side, at most 150. */
 int64_t prepare_wavelet_margin(int64_t views, int64_t channels);
 /* Phase: samples by which each side is continued, where the kernel has fallen to 3e-4. */
 int64_t prepare_phase_margin(const struct prepare_step *s);

@@ -145,7 +145,7 @@ PREPARE_INLINE float prepare_joined(const struct prepare_job *j, int64_t v, int6
     return x + share * (y - x);
 }
 
-/* One sample of the result; KIND is known where this is compiled. */
+/* Computes one sample of the result; KIND is known where this is compiled. */
 PREPARE_INLINE float prepare_sample(enum prepare_kind kind, const struct prepare_job *j, int64_t v,
                                     int64_t r, int64_t c)
 {

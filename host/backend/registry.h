@@ -8,9 +8,9 @@
  * processes too. */
 #define BACKEND_DEVICE_MEMORY "TOMOPROF_DEVICE_MEMORY"
 
-/* Whether $TOMOPROF_CALIBRATION says "brief": a calibration takes a small part of its time and
- * memory, and finds less than the peak. Tests set it, where they check what is done with a peak and
- * not how high it is. */
+/* Returns 1 where $TOMOPROF_CALIBRATION is "brief": a calibration takes a small part of its time
+ * and memory, and finds less than the peak. Tests set it, where they check what is done with a peak
+ * and not how high it is. */
 int backend_calibration_is_brief(void);
 
 /* "cpu", "cuda", or "auto" (cuda where it works, else cpu). ERR_USAGE with the names that exist

@@ -6,7 +6,7 @@
 
 #include "host/backend/backend.h"
 
-/* What is given to one stream is done in order; streams wait for each other at fences only. Compute
+/* Work on one stream is done in order; streams wait for each other at fences only. Compute
  * functions, zero, copy and add belong to STREAM_COMPUTE. */
 enum stream_id { STREAM_COMPUTE, STREAM_UPLOAD, STREAM_DOWNLOAD, STREAM_COUNT };
 struct fence;

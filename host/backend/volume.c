@@ -1,4 +1,4 @@
-/* What back ends share of the steps on volumes: declared work, and the numbers of a map. */
+/* Shared by back ends for the steps on volumes: declared work, and the numbers of a map. */
 #include <math.h>
 #include <string.h>
 

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* Of NaN: those of the input are in no statistic, and stay NaN in float results. */
+/* NaN of the input are in no statistic, and stay NaN in float results. */
 enum volume_kind {
     VOLUME_MAP,     /* of a box: (x - mean) / std, or x - low over the range, or x itself */
     VOLUME_PLACE,   /* crop, pad with 0, flip, exchange axes */
@@ -47,12 +47,12 @@ double volume_step_bytes(const struct volume_step *s);
 /* Floating-point operations of an ideal machine. */
 double volume_step_flops(const struct volume_step *s);
 
-/* What element i of an array of that type says. */
+/* Returns the value of element i of an array of that type. */
 double volume_value(enum volume_dtype t, const void *array, int64_t i);
-/* The n voxels from `from` on. */
+/* Reads the n voxels from `from` on. */
 void volume_values(enum volume_dtype t, const void *array, int64_t from, int64_t n, double *out);
 
-/* What is subtracted, multiplied and added, and the bounds: found by a first pass over a box. */
+/* Numbers to subtract, multiply by and add, and the bounds: found by a first pass over a box. */
 struct volume_map {
     float less, factor, plus, low, high;
 };

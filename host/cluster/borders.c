@@ -23,7 +23,7 @@ struct borders {
     struct buffer thin_gradient, thin_curvature; /* (pixels of a subset, 3) */
 };
 
-/* One slice of the pixels of an array of so many slices: out of it, or into it. */
+/* Copies one slice of the pixels out of an array of so many slices, or into it. */
 static enum err move(struct borders *o, enum slices_way how, const struct pixel_set *pixels,
                      int64_t slices, int64_t k, struct buffer *array, struct buffer *line)
 {
@@ -31,7 +31,7 @@ static enum err move(struct borders *o, enum slices_way how, const struct pixel_
     return o->ops->move_slices(o->be, &one, pixels, array, line);
 }
 
-/* One number of each pixel to the other rank, and its numbers here. */
+/* Sends one number of each pixel to the other rank, and receives its numbers. */
 static enum err swap_lines(struct borders *o, struct border *b, struct buffer *x,
                            const struct pixel_set *pixels)
 {

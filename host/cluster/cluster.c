@@ -1,4 +1,4 @@
-/* One rank of a job: found by the launcher's variables, its library opened at run time. */
+/* A rank of a job: found by the launcher's variables, its library opened at run time. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <math.h>
@@ -148,7 +148,7 @@ void cluster_end(int exit_code)
         self.calls->leave();
 }
 
-/* One call to the transport, accounted for. */
+/* Makes one call to the transport and counts its time and bytes. */
 #define CALL(c, sent, expression)                                                                  \
     do {                                                                                           \
         const int64_t call_start_ = clock_ns();                                                    \

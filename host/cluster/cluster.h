@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "host/cluster/transport.h"
 
-/* One rank of a job. Zeroes and size 1 for a program by itself. */
+/* A rank of a job. Zeroes and size 1 for a program by itself. */
 struct cluster {
     struct cluster_place place;
     const struct cluster_transport *calls; /* NULL for one rank */
@@ -46,13 +46,13 @@ enum err cluster_broadcast(struct cluster *c, void *data, size_t bytes, int root
 /* `data` to rank `to` and `into` from rank `from` at once; -1: nobody. */
 enum err cluster_exchange(struct cluster *c, int to, const void *data, size_t bytes, int from,
                           void *into, size_t room);
-/* Whether the MPI library says that `data` and `into` may lie in a GPU's memory. */
+/* Returns 1 where the MPI library accepts `data` and `into` in a GPU's memory. */
 int cluster_reads_devices(const struct cluster *c);
 /* All are here. */
 enum err cluster_barrier(struct cluster *c);
 
-/* What this rank should keep busy where the launcher gave all CPUs to every rank: its share of
- * `usable` CPUs; and its GPU where there are several, through CUDA_VISIBLE_DEVICES. */
+/* Chooses for each rank, where the launcher gave all CPUs to every rank, its share of `usable`
+ * CPUs; and its GPU where there are several, through CUDA_VISIBLE_DEVICES. */
 int cluster_threads(const struct cluster *c, int usable);
 void cluster_choose_gpu(const struct cluster *c);
 /* The value of CUDA_VISIBLE_DEVICES for this rank, of what was `given` (NULL: not set) or of

@@ -1,4 +1,4 @@
-/* One operation of the suite by all ranks. The first holds the whole arrays and leads: it gives
+/* Runs an operation of the suite on all ranks. The first holds the whole arrays and leads: it gives
  * each rank its part, has all of them run theirs at once, and puts the results together. The others
  * follow it until it is done. */
 #ifndef TP_CLUSTER_CREW_H
@@ -16,7 +16,7 @@ void crew_free(struct crew *w);
  * without transfers; the result in s as if one process had made it, its work in *work. */
 enum err crew_give(struct crew *w, struct run_state *s);
 enum err crew_run(struct crew *w, struct run_state *s, double *seconds, struct work *work);
-/* No more of this operation, ready for another. */
+/* Ends this operation; the crew is ready for another. */
 enum err crew_release(struct crew *w);
 /* The others may go; `e`: what the end of the call is. All ranks return the same (cluster_agree).
  */
@@ -25,9 +25,9 @@ enum err crew_dismiss(struct crew *w, enum err e, int *silent);
 /* The others, until crew_dismiss; computes with `be`. */
 enum err crew_follow(struct crew *w, struct backend *be, int *silent);
 
-/* What the first rank knows of the latest operation: "slices" and the like, NULL with *why where it
- * was not shared; and of each rank which of them, and its mean time after the first run (of the
- * first where there was one). */
+/* Describes, on the first rank, how the latest operation was shared: "slices" and the like, NULL
+ * with *why where it was not; and for each rank which of them, and its mean time after the first
+ * run (of the first where there was only one). */
 const char *crew_shared(const struct crew *w, const char **why);
 struct crew_rank {
     int64_t first, count;

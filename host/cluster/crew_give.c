@@ -42,7 +42,7 @@ static const struct box *box_of(const struct operation *op, const struct crew_pa
     return sinogram ? &p->sinogram : &p->volume;
 }
 
-/* What the first rank has of each view, on all: NULL, or malloc'ed. */
+/* Sends to all ranks the values that the first rank has of each view: NULL, or malloc'ed. */
 static enum err share_views(struct crew *w, int there, const void *given, size_t bytes,
                             const void **out)
 {
@@ -87,7 +87,7 @@ static enum err share_model(struct crew *w, const struct crew_order *o, const st
     return ERR_OK;
 }
 
-/* This rank's problem, its arrays empty. */
+/* Makes this rank's problem, its arrays empty. */
 static enum err make_part(struct crew *w, const struct crew_order *o)
 {
     struct run_state *p = &w->part;
@@ -121,7 +121,7 @@ static enum err make_part(struct crew *w, const struct crew_order *o)
     return ERR_OK;
 }
 
-/* Each rank's part of one array, from the first. */
+/* Sends each rank's part of one array, from the first. */
 static enum err give_array(struct crew *w, const struct run_state *s, int i, float *room)
 {
     const struct operation *op = w->part.op;

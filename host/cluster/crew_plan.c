@@ -107,7 +107,7 @@ static enum err choose(const struct operation *op, const struct ct_model *m, int
     return ERR_OK;
 }
 
-/* One plane more on either side, as far as there is one. */
+/* Adds one plane on either side, as far as there is one. */
 static struct index_range with_neighbours(struct index_range r, int64_t length)
 {
     const int64_t first = r.first > 0 ? r.first - 1 : 0;

@@ -1,4 +1,4 @@
-/* Which part of an operation each rank has: pure functions of the model. */
+/* Divides an operation between ranks: pure functions of the model. */
 #ifndef TP_CLUSTER_CREW_PLAN_H
 #define TP_CLUSTER_CREW_PLAN_H
 
@@ -12,7 +12,7 @@ struct crew_part {
     int64_t skip;                     /* floats before the latter in its own result */
 };
 
-/* What is shared out ("slices"), NULL with the reason in *why where this cannot be. */
+/* Names the axis that is divided ("slices"), NULL with the reason in *why where this cannot be. */
 const char *crew_plan_axis(const struct operation *op, const struct ct_model *m, int size,
                            const char **why);
 /* ERR_MEMORY alone. */

@@ -19,7 +19,7 @@ struct crew_order {
     int has[CREW_ARRAYS], has_angles, has_shifts, has_moves;
 };
 
-/* What a rank says after a run. */
+/* Sent by a rank after a run. */
 struct crew_told {
     double seconds;
     struct work work;

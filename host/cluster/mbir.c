@@ -204,7 +204,7 @@ static void on_iteration(void *context, int64_t done, int64_t total)
     progress("mbir", (double)done, (double)total);
 }
 
-/* What MBIR reads and writes, where the back end computes. */
+/* Arrays that MBIR reads and writes, where the back end computes. */
 struct part_arrays {
     struct buffer y, w, x;
 };

@@ -59,7 +59,7 @@ void parts_describe(const struct scan_request *r, const struct volume *v, char t
              v->cols, v->slices);
 }
 
-/* What makes the voxels. The plan comes last. */
+/* Describes everything that the voxels depend on. The plan comes last. */
 static void describe_all(const struct scan_request *r, const struct volume *v,
                          char text[CALL_BYTES])
 {
@@ -92,7 +92,7 @@ int parts_has(const struct parts *p, int64_t slab)
     return !access(path, F_OK);
 }
 
-/* What an earlier call left, whatever it is. */
+/* Deletes the files that an earlier call left, whatever they are. */
 static void clear(const struct parts *p, int64_t most)
 {
     char path[4096 + 32];
@@ -182,7 +182,7 @@ static enum err write_picture(const struct parts *p, struct scan_recon *s)
     return e;
 }
 
-/* The whole volume, slices fastest. */
+/* Reads the whole volume, slices fastest. */
 static enum err read_back(const struct parts *p, const struct volume *v, float *x)
 {
     const int64_t pixels = volume_pixels(v);

@@ -13,7 +13,7 @@ struct parts {
     struct volume_parts volume;
 };
 
-/* What is asked for, without the files: a line each, into text. */
+/* Describes the request, without the files: a line for each setting, into text. */
 #define PARTS_TEXT 8192
 void parts_describe(const struct scan_request *r, const struct volume *v, char text[PARTS_TEXT]);
 

@@ -54,7 +54,7 @@ static struct index_range rows_of(const struct ranks_backend *r, int rank)
     return r->shares->rows[rank];
 }
 
-/* Lines of rows: (views, channels) of them. */
+/* Returns the lines of rows: (views, channels) of them. */
 static int64_t lines(const struct ranks_backend *r)
 {
     return r->m->scan.views * r->m->scan.channels;
@@ -70,7 +70,8 @@ static enum err move_rows(struct backend *be, enum slices_way how, struct index_
     return r->inner->move_slices(be, &some, &all, &r->projected, packed);
 }
 
-/* One step of the exchange: rows `out` to rank `to`, rows `in` from rank `from`. */
+/* Does one step of the exchange: sends rows `out` to rank `to`, receives rows `in` from rank
+ * `from`. */
 static enum err step(struct backend *be, int to, struct index_range out, int from,
                      struct index_range in, enum slices_way how)
 {
@@ -256,7 +257,7 @@ static enum err host_take(struct backend *be, const struct buffer *b, float **ou
     return e;
 }
 
-/* Of a sinogram as users hold it. */
+/* Computes the fingerprint of a sinogram in the users' order. */
 static enum err fingerprint(struct backend *be, const struct buffer *b, double *sum, double *l2,
                             double *min, double *max)
 {

@@ -7,8 +7,8 @@
 #include "host/cluster/cluster.h"
 #include "host/recon/slabs/tile.h"
 
-/* Who holds what: rank r slices[r] and, of the error sinogram, rows[r], which overlap for cone
- * beams; owned[r] is the part of rows[r] that counts in sums, each row once. */
+/* Rank r holds slices[r] and, of the error sinogram, rows[r], which overlap for cone beams;
+ * owned[r] is the part of rows[r] that counts in sums, each row once. */
 struct shares {
     struct index_range *slices, *rows, *owned; /* [size] */
 };

@@ -109,7 +109,7 @@ out:
     return e;
 }
 
-/* One that sees another scan would wait for messages of other sizes, or mix two volumes. */
+/* A rank that sees another scan would wait for messages of other sizes, or mix two volumes. */
 static enum err same_call(struct cluster *c, const struct scan_recon *s, int resume, int *silent)
 {
     const struct scan_request *r = s->request;

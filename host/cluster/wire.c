@@ -1,4 +1,5 @@
-/* One message out and one in, straight from where the back end computes or through host memory. */
+/* Exchanges one message out and one in, straight from where the back end computes or through host
+ * memory. */
 #include "host/cluster/wire.h"
 #include "base/memory.h"
 

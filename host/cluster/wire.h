@@ -13,7 +13,7 @@ struct wire {
     float *host_out, *host_in; /* copies of both, where they are staged; mem_alloc */
 };
 
-/* Room for so many numbers each way. Close it also where open failed. */
+/* Makes room for this many numbers each way. Close it also where open failed. */
 enum err wire_open(struct backend *be, struct cluster *c, const char *what, int64_t numbers,
                    struct wire *w);
 void wire_close(struct wire *w);

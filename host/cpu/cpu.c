@@ -70,8 +70,8 @@ static enum err cpu_upload(struct backend *be, const void *host, size_t bytes, s
     return ERR_OK;
 }
 
-/* One range of bytes per thread, so that a fresh target is first touched by the thread that will
- * use it. */
+/* Gives each thread one range of bytes, so that a fresh target is first touched by the thread that
+ * will use it. */
 static void in_parallel(const struct backend *be, char *to, const char *from, size_t bytes)
 {
     const int parts = bytes < (1 << 20) ? 1 : be->threads;

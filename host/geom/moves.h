@@ -14,8 +14,8 @@ void moves_automatic(const struct scan *s, struct volume *v);
 /* Translation: smallest and largest shift along the rays. */
 void moves_depth(const struct scan *s, double *least, double *most);
 
-/* Tables of an example, on the heap: the object on a square grid of positions, up to `reach` from
- * the middle along x and z, or rays at `elevation`. */
+/* Makes the tables of an example, on the heap: the object on a square grid of positions, up to
+ * `reach` from the middle along x and z, or rays at `elevation`. */
 enum err moves_example(struct scan *s, double reach, double elevation);
 
 /* Multi-axis, rows of the detector: between neighbouring slices, and under one voxel, which is

@@ -107,9 +107,9 @@ struct ray {
     double origin[3], direction[3];
 };
 
-/* The ray of detector cell (u, v) in the frame of the detector, y towards the source. The direction
- * of a cone ray is per unit of distance from the source along y; curved detectors measure u along
- * the arc. */
+/* Computes the ray of detector cell (u, v) in the frame of the detector, y towards the source. The
+ * direction of a cone ray is per unit of distance from the source along y; curved detectors measure
+ * u along the arc. */
 static struct ray detector_ray(const struct scan *s, double u, double v)
 {
     if (s->beam == BEAM_PARALLEL || isinf(s->source_detector))

@@ -27,8 +27,8 @@ int phantom_ellipsoids(enum phantom kind, const struct volume *v,
 /* Sets out[(i*cols + j)*slices + k] at voxel centres. */
 void phantom_fill(const struct ellipsoid *e, int n, const struct volume *v, float *out);
 
-/* Exact line integrals through the ellipsoids at the detector cell centres of every view (source to
- * cell centre for cone; flat or curved; helical), into out (views, rows, channels). */
+/* Computes exact line integrals through the ellipsoids at the detector cell centres of every view
+ * (source to cell centre for cone; flat or curved; helical), into out (views, rows, channels). */
 void phantom_project(const struct ellipsoid *e, int n, const struct scan *s, float *out);
 
 /* Gaussian noise of standard deviation `relative` * max|y| added to y[0..n): xoshiro256** seeded

@@ -1,5 +1,5 @@
-/* What was measured and what is reconstructed: plain data shared by every back end (compiles as C17
- * and as CUDA C++17). Lengths are in ALU (the user's length unit); angles in radians. Names and
+/* Describes a scan and the volume to reconstruct: plain data shared by every back end (compiles as
+ * C17 and as CUDA C++17). Lengths are in ALU (the user's length unit); angles in radians. Names and
  * signs follow MBIRJAX 0.7; formulas in comments are its geometry.
  *
  * Arrays, float32, C order:  sinogram and weights (views, rows, channels);  volume (rows, cols,
@@ -17,7 +17,7 @@ enum ror {
     ROR_ELLIPSE
 }; /* region of reconstruction: all pixels, or the inscribed ellipse */
 
-/* What a translation or a multi-axis scan has beside an angle and a shift per view. */
+/* A translation or a multi-axis scan adds this to an angle and a shift per view. */
 struct view_move {
     float x, y;      /* translation: the object lies at x - this, y - this, and z - z_shifts */
     float elevation; /* multi-axis: of the rays out of the plane of rotation, radians */
@@ -56,7 +56,7 @@ struct regularisation {
     double max_overrelaxation;
 };
 
-/* One reconstruction problem. Owns angles, z_shifts and moves (malloc). */
+/* A reconstruction problem. Owns angles, z_shifts and moves (malloc). */
 struct ct_model {
     struct scan scan;
     struct volume volume;
@@ -104,7 +104,7 @@ static inline int scan_is_cone(const struct scan *s)
     return s->beam == BEAM_CONE && !s->moves;
 }
 
-/* D/d; 1 for parallel beams and for a source at infinity. */
+/* Returns D/d; 1 for parallel beams and for a source at infinity. */
 static inline double scan_magnification(const struct scan *s)
 {
     return s->beam == BEAM_PARALLEL || isinf(s->source_detector)

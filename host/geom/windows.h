@@ -24,8 +24,8 @@ struct tap_windows tap_windows(const struct scan *s, const struct volume *v);
  * parallel). The largest is bounded where a corner passes the source. */
 void rows_per_slice(const struct scan *s, const struct volume *v, double *least, double *most);
 
-/* Magnification of the pixel nearest to the source (largest) and farthest from it, at any angle; 1
- * for parallel beams; at most 1e6. */
+/* Returns the magnification of the pixel nearest to the source (largest) and farthest from it, at
+ * any angle; 1 for parallel beams; at most 1e6. */
 void magnification_range(const struct scan *s, const struct volume *v, double *least, double *most);
 
 #endif

@@ -16,7 +16,7 @@ static enum err back(struct backend *be, const struct ct_model *m, int voxel_dri
     return (voxel_driven ? back_project_voxel : back_project)(be, m, y, x);
 }
 
-/* Of ones, onto the host. `y` becomes ones. */
+/* Back-projects ones, onto the host. `y` becomes ones. */
 static enum err of_ones(struct backend *be, const struct ct_model *m, int voxel_driven,
                         struct buffer *y, float **out)
 {

@@ -81,12 +81,12 @@ enum err vcd_update_back(struct vcd *t, const struct vcd_move *move, const struc
 enum err vcd_forward_dots(struct vcd *t, const struct pixel_set *pixels, const struct buffer *x,
                           struct vcd_sums *sums);
 
-/* What an iteration did: its steps (alpha: their sum), <w e, e>, sum |x|. */
+/* Result of an iteration: its steps (alpha: their sum), <w e, e>, sum |x|. */
 struct vcd_outcome {
     struct vcd_totals steps;
     double residual, size;
 };
-/* One iteration over the subsets of `part` in that order; fewer when options->stop is set. */
+/* Iterates once over the subsets of `part` in that order; fewer when options->stop is set. */
 typedef enum err vcd_iterate(void *context, const struct partition *part, const int32_t *order,
                              struct vcd_outcome *out);
 /* As many as options and threshold say. */
@@ -102,10 +102,10 @@ enum err mbir_whole(struct backend *be, const struct ct_model *m, const struct b
 
 /* NULL when all weights are 1. */
 const struct buffer *vcd_weights(const struct vcd *t);
-/* Of the whole sinogram. */
+/* Counts the samples of the whole sinogram. */
 int64_t vcd_samples(const struct vcd *t);
 
-/* One phase on the profiler's timeline; returns from the caller when it fails. */
+/* Marks a phase on the profiler's timeline; returns from the caller when it fails. */
 #define PHASE(name, expression)                                                                    \
     do {                                                                                           \
         mark_push(name, 0);                                                                        \

@@ -83,7 +83,7 @@ static struct box slices_of(const struct groups *g, int64_t first, int64_t count
                         {{0, v->rows}, {0, v->cols}, {first, count}}};
 }
 
-/* Of a sinogram with detector rows fastest, and as given. */
+/* Returns the rows of a sinogram with detector rows fastest, and as given. */
 static struct box rows_of(const struct groups *g, int64_t first, int64_t count)
 {
     const struct scan *s = &g->whole->scan;

@@ -16,7 +16,7 @@ struct vcd_passes {
     void *context;
 };
 
-/* Parallel beams, in groups of slices. */
+/* Reconstructs parallel beams in groups of slices. */
 enum err mbir_in_groups(struct backend *be, const struct ct_model *m, const struct buffer *y,
                         const struct mbir_options *o, struct buffer *x, struct mbir_report *report);
 struct mbir_groups_plan {

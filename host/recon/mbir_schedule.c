@@ -1,4 +1,5 @@
-/* Which partition each iteration of MBIR uses, and how far the slices of cone beams are damped. */
+/* Picks the partition of each iteration of MBIR, and how far the slices of cone beams are
+ * damped. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -19,7 +19,7 @@ struct partition {
  * larger (0 pixels give 1 empty subset). With one subset 0.7 draws nothing from the generator. */
 enum err partition_create(const int32_t *pixels, int64_t count, int64_t subsets, struct rng *r,
                           struct partition *out);
-/* The same over the region of reconstruction of `v`. */
+/* Makes the same over the region of reconstruction of `v`. */
 enum err partition_create_inside(const struct volume *v, int64_t subsets, struct rng *r,
                                  struct partition *out);
 /* MBIRJAX's other two, over the region of reconstruction of `v`: the subset of a pixel is that of

@@ -145,7 +145,7 @@ enum err partition_create_grid(const struct volume *v, int64_t subsets, struct r
     return e;
 }
 
-/* Whether each of the subsets has a pixel. */
+/* Returns 1 where each of the subsets has a pixel. */
 static int all_used(const struct labelled *l)
 {
     int64_t least, most;

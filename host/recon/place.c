@@ -1,4 +1,4 @@
-/* Whether the arrays of an operation stay on the device, or pass through it in parts. */
+/* Decides if the arrays of an operation stay on the device, or pass through it in parts. */
 #include <math.h>
 #include <sched.h>
 #include <stdio.h>

@@ -91,7 +91,7 @@ struct mbir_options {
                                  (optional) */
 };
 
-/* What it says afterwards, one entry per iteration (malloc'ed; free with mbir_report_free). */
+/* Filled in afterwards, an entry per iteration (malloc'ed; free with mbir_report_free). */
 struct mbir_report {
     int64_t iterations;
     int stopped_by_threshold;

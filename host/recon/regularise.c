@@ -73,7 +73,7 @@ static int is_peak(const int64_t bins[BINS], int i)
     return i < BINS - 1 && bins[i] >= bins[i - 1] && bins[i] > bins[i + 1];
 }
 
-/* The peak nearest to 0 (the first of two as near), or without peaks the bin nearest to 0. */
+/* Finds the peak nearest to 0 (the first of two as near), or without peaks the bin nearest to 0. */
 static int background_peak(const int64_t bins[BINS], const float centre[BINS])
 {
     int nearest = 0, peak = -1;

@@ -29,7 +29,7 @@ struct store_chunk {
     int64_t skip; /* decoded bytes before the chunk's own (BGZF members) */
 };
 
-/* Where a chunk lies in arrays whose chunks form no grid; only a part of the decoded chunk where
+/* Place of a chunk in arrays whose chunks form no grid; only a part of the decoded chunk where
  * `whole` is its shape (whole[0] > 0) and `from` the place of the part in it. */
 struct store_tile {
     int64_t start[STORE_DIMS], shape[STORE_DIMS], from[STORE_DIMS], whole[STORE_DIMS];

@@ -40,7 +40,7 @@ extern const struct mpi_row {
     int arguments, buffer, count, type, peer, tag, comm, status, more;
 } mpi_rows[CALLS];
 
-/* What the library calls itself, by its second name. */
+/* The library calls these itself, by their second names. */
 #define USED_LIST(X)                                                                               \
     X(Type_size)                                                                                   \
     X(Comm_rank)                                                                                   \

@@ -18,7 +18,7 @@
 #define ANSWER_NS  2000000000u
 enum { EXCHANGES = 200, LEADERS_MAX = 1024, DONE = -1 };
 
-/* What is sent. */
+/* Messages of the comparison. */
 struct ping {
     int64_t number; /* DONE: the last, with the result */
     int64_t time_ns, error_ns;
@@ -45,8 +45,8 @@ static int find_calls(void)
     return mpi.send && mpi.receive && mpi.probe && mpi.byte;
 }
 
-/* Of each clock the first rank that has it; leaders[0]: of all. Ranks that are recorded left files
- * RANK with their clock, before their programs began. */
+/* Lists for each clock the first rank that has it; leaders[0]: of all. Ranks that are recorded left
+ * files RANK with their clock, before their programs began. */
 struct leaders {
     int rank[LEADERS_MAX];
     uint64_t clock[LEADERS_MAX];

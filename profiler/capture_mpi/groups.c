@@ -1,5 +1,5 @@
-/* What MPI says of its communicators, without mpi.h: handles are words, MPI_COMM_WORLD is an object
- * of Open MPI's and a number of MPICH's. Threads that call MPI at once wait for each other here. */
+/* Reads MPI's communicators without mpi.h: handles are words, MPI_COMM_WORLD is an object of Open
+ * MPI's and a number of MPICH's. Threads that call MPI at once wait for each other here. */
 #include <dlfcn.h>
 #include <link.h>
 #include <stdlib.h>

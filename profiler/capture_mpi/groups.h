@@ -12,15 +12,15 @@ struct mpi_group {
     uint32_t calls; /* collective ones so far */
 };
 
-/* The next definition of a function or object of MPI, NULL none. */
+/* Finds the next definition of a function or object of MPI, NULL if there is none. */
 void *mpi_find(const char *name);
 
-/* After MPI_Init: this process in MPI_COMM_WORLD. 0: MPI is of no kind that is known here. */
+/* Finds this process in MPI_COMM_WORLD, after MPI_Init. 0: MPI is of no kind that is known here. */
 int groups_join(int *rank, int *size, char library[256]);
 int groups_are_known(void);
 int groups_is_mpich(void);
 word groups_world(void); /* MPI_COMM_WORLD */
-/* Of int where handles are: what else the register holds is not said. */
+/* Keeps the int where handles are of that type: the rest of the register is undefined. */
 word mpi_handle(word h);
 /* NULL: it is of no kind that is known, or between two groups. */
 struct mpi_group *group_of(word comm);

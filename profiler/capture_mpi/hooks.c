@@ -207,7 +207,7 @@ static int begins(enum call_number number, const word *w, const void *caller, st
     return 1;
 }
 
-/* Who sent, and with what tag, where the program took any and keeps the answer. */
+/* Reads the sender and the tag, where the program accepted any and keeps the answer. */
 static void read_status(const struct mpi_row *r, const word *w, struct mpi_call *c)
 {
     const int *status = r->status < 0 ? NULL : (const int *)w[r->status];

@@ -11,7 +11,7 @@ enum { WORDS = 12, ERR_COUNT = 2, ERR_OTHER = 16 };
 
 #define BIT(n) (1u << (n))
 
-/* Which words are counts besides the row's own, and which are lists of one for each rank: those of
+/* Lists words that are counts besides the row's own, and lists of one for each rank: those of
  * `lists_at_root` count at the root alone. */
 static const struct large_twin {
     enum call_number number;

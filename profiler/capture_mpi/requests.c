@@ -1,5 +1,5 @@
-/* What each persistent or partitioned request moves, by its handle. A partitioned
- * message begins when its last part is ready. */
+/* Remembers the bytes that each persistent or partitioned request moves, by its handle. A
+ * partitioned message begins when its last part is ready. */
 #include "profiler/capture_mpi/requests.h"
 #include "profiler/capture_mpi/groups.h"
 
@@ -28,7 +28,7 @@ static void release(void)
     __atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
 }
 
-/* Request i of an array of them. */
+/* Returns request i of an array of them. */
 static word request_at(word array, int64_t i)
 {
     return groups_is_mpich() ? ((const uint32_t *)array)[i] : ((const word *)array)[i];
@@ -99,7 +99,7 @@ int64_t requests_started(enum call_number number, const word *w)
     }
 }
 
-/* Whether the message begins with this call. */
+/* Returns 1 where the message begins with this call. */
 static int begins(struct message *m, enum call_number number, const word *w)
 {
     int64_t now = 1;

@@ -1,5 +1,5 @@
-/* What `tomoprof-fpga` does, for its command line and for `tomoprof width`, the older name of two
- * of its commands. */
+/* Commands of `tomoprof-fpga`, for its command line and for `tomoprof width`, the older name of two
+ * of them. */
 #ifndef TP_FPGA_FPGA_H
 #define TP_FPGA_FPGA_H
 
@@ -9,7 +9,7 @@
 #include "base/options.h"
 #include "profiler/triage/model/width_needed.h"
 
-/* What primitives are simulated on: the phantom, and a row of a scan if given. */
+/* Data that primitives are simulated on: the phantom, and a row of a scan if given. */
 struct fpga_data {
     const char *scan; /* path of a Data Exchange file, NULL: the phantom alone */
     double center;    /* its rotation axis in channels, -1: found */

@@ -1,6 +1,6 @@
-/* What a program's file says of itself before it runs. The launcher asks for the program that it
- * starts, the capture library for those which that one starts, between fork and exec:
- * async-signal-safe, without memory of its own. */
+/* Reads a program's file before it runs. The launcher asks for the program that it starts, the
+ * capture library for those which that one starts, between fork and exec: async-signal-safe,
+ * without memory of its own. */
 #ifndef TP_IMAGE_IMAGE_H
 #define TP_IMAGE_IMAGE_H
 

@@ -1,4 +1,4 @@
-/* Whether a process may be looked at, and in one sentence why not and what to do. */
+/* Checks if a process may be traced; if not, one sentence gives the reason and the remedy. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static int may_trace_all(void)
     return capabilities >= 0 && capabilities >> CAPABILITY & 1;
 }
 
-/* Of Yama; -1: the kernel has none. */
+/* Reads Yama's ptrace scope; -1: the kernel has none. */
 static int scope(void)
 {
     char text[16];

@@ -157,7 +157,7 @@ static uint64_t next_look(struct recording *r, uint64_t due, uint64_t began)
     return next > least ? next : least;
 }
 
-/* One look that took long leaves as much time to others before the next. */
+/* A look that took long leaves as much time to others before the next. */
 static int look_until_the_end(struct recording *r)
 {
     uint64_t find = 0, image = 0, second = 0, next = r->begin_ns,
@@ -202,9 +202,10 @@ static void set_turns(uint64_t turn_ns)
     (void)syscall(SYS_sched_setattr, 0, &turns, 0u);
 }
 
-/* Where another process has the CPU, this one would get it when that makes a system call, and see
- * it there too often: 27 % instead of 5 % on a machine with seven times more to do than CPUs. A
- * class of its own comes at once; its share of a CPU is bounded by the rests between looks. */
+/* Lets this process run at once: where another has the CPU, it would get it when that makes a
+ * system call, and see it there too often: 27 % instead of 5 % on a machine with seven times more
+ * to do than CPUs. A class of its own comes at once; its share of a CPU is bounded by
+ * the rests between looks. */
 static void be_on_time(int on)
 {
     const struct sched_param first = {.sched_priority = on ? 1 : 0};

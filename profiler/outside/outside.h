@@ -11,7 +11,7 @@
 
 #include "base/err.h"
 
-/* One sentence on what is missing, for the user and the profile. */
+/* States in one sentence, for the user and the profile, what is missing. */
 extern const char outside_limits[];
 
 /* ERR_INPUT: no process has this number. ERR_UNSUPPORTED: it may not be looked at, and what to do.

@@ -1,4 +1,4 @@
-/* What the files of this folder share. */
+/* Shared by the files of this folder. */
 #ifndef TP_OUTSIDE_PROCESS_H
 #define TP_OUTSIDE_PROCESS_H
 

@@ -23,7 +23,8 @@ static int let_go(pid_t tid, int signal)
     return ptrace(PTRACE_DETACH, tid, NULL, (void *)(long)signal) == 0 || errno == ESRCH;
 }
 
-/* What a stop was for besides ours: a signal on its way to the thread, which it must get. */
+/* Returns the cause of a stop besides ours: a signal on its way to the thread, which it must
+ * get. */
 static int signal_of(int status)
 {
     return status >> 16 == 0 ? WSTOPSIG(status) : 0;
@@ -112,7 +113,7 @@ static int read_registers(pid_t tid, struct stopped *out)
 }
 #endif
 
-/* One that has stopped, goes on as if it had not. */
+/* Lets a stopped thread go on as if it had not stopped. */
 static int release(pid_t tid, int status)
 {
     struct stopped s = {.signal = signal_of(status)};

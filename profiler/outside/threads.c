@@ -51,7 +51,8 @@ struct ran_account {
     uint64_t ran_ns, queued_ns, turns; /* turns: how many times it got a CPU */
 };
 
-/* By the scheduler's clock. 0: not known; kernels that keep no account write zeros. */
+/* Reads the account from the scheduler's clock. 0: not known; kernels that keep no account write
+ * zeros. */
 static int account_of_scheduler(struct threads *s, pid_t tid, struct ran_account *a)
 {
     char text[96];
@@ -62,7 +63,7 @@ static int account_of_scheduler(struct threads *s, pid_t tid, struct ran_account
     return a->turns > 0;
 }
 
-/* Its account now: by the scheduler's clock, or in ticks. 0: the thread is gone. */
+/* Returns its account now: by the scheduler's clock, or in ticks. 0: the thread is gone. */
 static int account(struct threads *s, struct thread_seen *h, struct process_stat *st,
                    struct ran_account *a)
 {
@@ -123,7 +124,7 @@ static void put_wait(struct capture_thread *t, struct thread_seen *h, uint64_t w
         trace_put(&t->stream, &r.r, sizeof r, NULL, 0);
 }
 
-/* Where it sleeps, without touching it. 0: it runs again. */
+/* Finds the place where it sleeps, without touching it. 0: it runs again. */
 static int find_place(struct threads *s, struct capture_thread *t, struct thread_seen *h,
                       char state)
 {
@@ -144,8 +145,8 @@ static int find_place(struct threads *s, struct capture_thread *t, struct thread
     return 1;
 }
 
-/* What it ran in the recording, as the kernel divides it between modes. The sum is exact, its parts
- * are in the kernel's ticks. */
+/* Returns the time that it ran in the recording, as the kernel divides it between modes. The sum is
+ * exact, its parts are in the kernel's ticks. */
 static uint64_t ran_in_system(const struct thread_seen *h)
 {
     uint64_t user = h->user_ticks - h->begin_user, system = h->system_ticks - h->begin_system;
@@ -202,9 +203,9 @@ static int switches_of(struct threads *s, pid_t tid, uint64_t *left, uint64_t *s
     return 1;
 }
 
-/* Whether it has been waiting for a CPU since before the look was due, as far as that can be known
- * without a stop, which would take until it gets one. Since the last stop it then ran and waited
- * all the time, and this wait is not in the account yet. */
+/* Returns 1 where it has been waiting for a CPU since before the look was due, as far as that can
+ * be known without a stop, which would take until it gets one. Since the last stop it then ran and
+ * waited all the time, and this wait is not in the account yet. */
 static int waits_anyway(struct threads *s, const struct thread_seen *h, const struct look *k,
                         const struct ran_account *a)
 {
@@ -269,7 +270,7 @@ static void sample(struct threads *s, struct capture_thread *t, struct thread_se
         if (s->crowded)
             (void)switches_of(s, h->tid, &left, &h->slept_at_stop);
     }
-    /* One in user mode is better than nothing; where a system call ends, turns do. */
+    /* A stop in user mode is better than nothing; where a system call ends, turns do. */
     int poor =
         found != AT_RANDOM && h->run_pending < (at.system ? 4 : 2) * HELD_NS + 4 * k->interval_ns;
     if (!poor)

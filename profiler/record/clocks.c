@@ -1,5 +1,6 @@
-/* What clocks GPUs really have while the program runs, by the driver's management library (NVML),
- * read four times a second by a thread of this process. Only samples in which the GPU worked count.
+/* Reads the clocks that GPUs really have while the program runs, from the driver's management
+ * library (NVML), four times a second on a thread of this process. Only samples in which the GPU
+ * worked count.
  */
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-/* What block devices did while the program ran: /proc/diskstats, and io.stat of the control group.
- * Both count all programs: the whole machine's, and all of the group. */
+/* Reads the work of block devices while the program ran: /proc/diskstats, and io.stat of the
+ * control group. Both count all programs: the whole machine's, and all of the group. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -63,7 +63,7 @@ static int is_orphan(pid_t sender)
            waitid(P_PID, (id_t)sender, &unused, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-/* What came to the whole group, from the terminal (si_code > 0) or from a process, reached the
+/* A signal for the whole group, from the terminal (si_code > 0) or from a process, reached the
  * program too, while it is in this group. What came to this process alone is meant for it, as is
  * what a process sent to a group that the program has left. */
 static void forward(int number, siginfo_t *info, void *context)
@@ -143,7 +143,7 @@ static void become(const char *path, char *const *argv, char *const *environment
         execvpe(path, argv, environment); /* hands a script without "#!" to sh, as shells do */
 }
 
-/* Where no process may be added (ulimit -u) the program takes this one over: it runs, recorded, and
+/* If no process may be added (ulimit -u) the program takes this one over: it runs, recorded, and
  * nobody is left to analyse. Returns where even that fails. */
 static void take_over(const char *path, char *const *argv, char *const *environment,
                       const struct launch_signals *s, volatile int *why)
@@ -230,7 +230,7 @@ static void set_alarm(double seconds)
     setitimer(ITIMER_REAL, &t, NULL);
 }
 
-/* What the program and its children that ended have used by now. */
+/* Returns the use of the program and its ended children by now. */
 static struct record_end used_by_now(double seconds)
 {
     struct record_end e = {.wall_s = seconds, .pid = program};

@@ -1,4 +1,4 @@
-/* Whether a signal that reached this process reached the others of its process group too: siginfo
+/* Tells if a signal that reached this process reached the others of its process group too: siginfo
  * does not say it. A witness, another process of the group, has all signals blocked and tells which
  * ones wait for it. The kernel serves a group's youngest members first, so the witness has a signal
  * before this process has it. */

@@ -1,4 +1,4 @@
-/* Which clock the times of a trace file are of. */
+/* Names the clock of a trace file's times. */
 #ifndef TP_TRACE_CLOCK_H
 #define TP_TRACE_CLOCK_H
 

@@ -36,8 +36,7 @@ enum trace_end {                /* how the process image ended, as far as it cou
                  TRACE_FILTERED /* the program filtered its system calls, and lives on unseen */
 };
 
-/* What could be lost; counted in trace_header.lost where it is lost. Names are part of
- * profile.json. */
+/* Losses, counted in trace_header.lost where they happen. Names are part of profile.json. */
 #define TRACE_LOSS_LIST(X)                                                                         \
     X(RECORDS, "records", "records were dropped: disk full or file size limit")                    \
     X(SAMPLES, "samples", "CPU samples came too late to say where their time went")                \

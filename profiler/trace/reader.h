@@ -14,7 +14,7 @@
 
 struct trace_reader;
 
-/* What was wrong with the file; 0 everywhere for a clean one. */
+/* Damage of the file; 0 everywhere for a clean one. */
 struct trace_damage {
     uint64_t bad_chunks; /* magic, length or CRC wrong: skipped, reading goes on at the next page
                             that looks like a chunk; neighbours without magic count as one */

@@ -21,8 +21,8 @@ enum trace_io_flags {
     TRACE_IO_DIRECT = 1, /* opened past the page cache */
     TRACE_IO_MANY = 2,   /* a row for many files, whose name has a `*` */
 };
-/* What a row stands for: written at its first sight, again where more is known. Tail = path or
- * endpoint (host:port). */
+/* Meaning of a row: written at its first sight, again where more is known. Tail = path or endpoint
+ * (host:port). */
 struct trace_io_file {
     struct trace_record r;
     uint64_t id, device, inode;
@@ -46,7 +46,7 @@ enum trace_io_op {
     TRACE_IO_MAP, /* mmap; bytes: of the mapping */
     TRACE_IO_OPS
 };
-/* Where a call lies among the earlier ones of its descriptor. */
+/* Place of a call among the earlier ones of its descriptor. */
 enum trace_io_place {
     TRACE_IO_FIRST,   /* there was none */
     TRACE_IO_NEXT,    /* it begins where an earlier one ended */
@@ -108,8 +108,8 @@ struct trace_io_use { /* tail: `cells` words, each a cell's place << 48 | what w
     struct trace_io_count op[TRACE_IO_OPS];
     uint32_t cells, reserved;
 };
-/* Of calls at one place of the program. A stack is not taken for each call where there are very
- * many: then the sums are estimates, `calls` above `taken`. */
+/* Calls at one place of the program. A stack is not taken for each call where there are very many:
+ * then the sums are estimates, `calls` above `taken`. */
 struct trace_io_site {
     struct trace_record r;
     uint64_t file, stack;
@@ -117,9 +117,8 @@ struct trace_io_site {
     uint32_t op, tid;
     uint64_t taken;
 };
-/* What is known at this time (the last record of a file counts): bytes that were read at least
- * once, and calls over time. Tail: `n` x {time ns, offset, bytes, tid << 8 | op}, of one call in
- * `stride`. */
+/* State at this time (the last record of a file counts): bytes that were read at least once, and
+ * calls over time. Tail: `n` x {time ns, offset, bytes, tid << 8 | op}, of one call in `stride`. */
 struct trace_io_state {
     struct trace_record r;
     uint64_t file;

@@ -79,7 +79,8 @@ static size_t in_address(const char *text, int is_http, size_t *begin)
     return at - 1 - *begin;
 }
 
-/* What follows the name that ends before word[at], masked; bytes of `word` done, 0: no secret. */
+/* Masks the value that follows the name that ends before word[at]; bytes of `word` done, 0: no
+ * secret. */
 static size_t mask_value(struct masked_text *t, const char *word, size_t at)
 {
     enum secret kind = word[at] == '=' || word[at] == ':' ? secret_before(word, at) : SECRET_NONE;

@@ -1,4 +1,4 @@
-/* Which chunk of which thread comes next: finds gaps. */
+/* Tracks the next chunk of each thread: finds gaps. */
 #ifndef TP_TRACE_SEQUENCE_H
 #define TP_TRACE_SEQUENCE_H
 

@@ -86,7 +86,7 @@ static void *map_room(int fd, uint64_t offset, size_t bytes, int *why)
         *why = errno;
         return NULL;
     }
-    /* One call instead of a page fault per page; EFAULT: they would have been SIGBUS. */
+    /* A single call replaces a page fault per page; EFAULT: they would have been SIGBUS. */
     if (syscall(SYS_madvise, p, bytes, MADV_POPULATE_WRITE) && errno == EFAULT) {
         *why = EIO;
         unmap(p, bytes);

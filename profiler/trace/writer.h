@@ -12,7 +12,7 @@
 #include "profiler/trace/records_lock.h"
 #include "profiler/trace/records_mpi.h"
 
-/* One file; a plain object of the caller, all zero before trace_create. */
+/* A trace file; a plain object of the caller, all zero before trace_create. */
 struct trace_writer {
     int fd;
     int failed; /* errno of the first failure, after which threads get no more chunks */
@@ -25,7 +25,7 @@ struct trace_writer {
     char path[512];
 };
 
-/* One thread's place in it; used by that thread and signal handlers on it only (the caller keeps a
+/* A thread's place in it; used by that thread and signal handlers on it only (the caller keeps a
  * handler out while the thread itself writes: a record that a handler wants to write meanwhile is
  * refused and counted). */
 struct trace_stream {
@@ -64,7 +64,7 @@ void trace_stream_close(struct trace_stream *s); /* seals its chunk and unmaps i
  * fits into TRACE_RECORD_MAX. 1 written, 0 lost (and counted). */
 int trace_put(struct trace_stream *s, struct trace_record *record, size_t record_bytes,
               const void *tail, size_t tail_bytes);
-/* The same with the tail in two parts. */
+/* Writes the same with the tail in two parts. */
 int trace_put2(struct trace_stream *s, struct trace_record *record, size_t record_bytes,
                const void *tail, size_t tail_bytes, const void *more, size_t more_bytes);
 

@@ -90,7 +90,7 @@ static int knows_any(const struct triage *t)
     return 0;
 }
 
-/* Of what there is any evidence for. */
+/* Judges every primitive that has any evidence. */
 static enum err judge_all(struct triage *t)
 {
     for (int i = 0; primitive_at(i); i++) {

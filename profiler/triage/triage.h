@@ -1,5 +1,5 @@
-/* Which operation deserves an FPGA, and why: from the times of a run (timing.json), its profile
- * (profile.json, optional) and a table of cards to verdicts with their reasons. */
+/* Estimates which operations would benefit from an FPGA: from the times of a run (timing.json), its
+ * profile (profile.json, optional) and a table of cards to verdicts with their reasons. */
 #ifndef TP_TRIAGE_TRIAGE_H
 #define TP_TRIAGE_TRIAGE_H
 

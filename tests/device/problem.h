@@ -1,4 +1,4 @@
-/* What the tests of arrays larger than the device share: operations of host/recon on the cases of
+/* Shared by the tests of arrays larger than the device: operations of host/recon on the cases of
  * tests/operators, with all arrays on the device or in slabs. */
 #ifndef TP_TESTS_DEVICE_PROBLEM_H
 #define TP_TESTS_DEVICE_PROBLEM_H
@@ -10,7 +10,7 @@ enum { FORWARD, BACK, HESSIAN, WEIGHTED, FILTER, DIRECT, MEDIAN, OPS };
 extern const char *const op_names[];
 extern const enum recon_op ops_of[OPS];
 
-/* One case, its inputs. */
+/* A case and its inputs. */
 struct problem {
     const char *name;
     struct ct_model model;

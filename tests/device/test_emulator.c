@@ -12,7 +12,7 @@
 
 #include "tests/device/shim/shim.h"
 
-/* The exit status of a child that misuses the emulator; its stderr in `said`. */
+/* Returns the exit status of a child that misuses the emulator; its stderr in `said`. */
 static int misuse(int what, char *said, size_t size)
 {
     int ends[2], status;

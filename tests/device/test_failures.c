@@ -1,4 +1,5 @@
-/* What the CUDA back end says when a driver, a device, memory or a launch fails; what it leaves. */
+/* Tests the messages of the CUDA back end when a driver, a device, memory or a launch fails, and
+ * that nothing is left over. */
 #include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -15,7 +16,7 @@ static enum err open_device(size_t limit, struct backend **out)
     return backend_open("cuda", &options, out);
 }
 
-/* What to do about an error of CUDA's, by its number. */
+/* Advises on an error of CUDA's, by its number. */
 static void opening_advises(void)
 {
     static const struct {
@@ -115,7 +116,7 @@ static void too_large_an_array_is_refused_with_both_numbers(void **state)
     assert_int_equal(shim_counts().live, 0);
 }
 
-/* One MBIR iteration with every piece of the back end in it. */
+/* Runs one MBIR iteration with every piece of the back end in it. */
 static enum err small_recon(void)
 {
     struct rig r;
@@ -348,7 +349,7 @@ static void the_host_cannot_touch_device_memory(void **state)
     backend_close(be);
 }
 
-/* What a caller got wrong is refused before a kernel or a copy does harm. */
+/* Wrong sizes from a caller are refused before a kernel or a copy does harm. */
 static void wrong_sizes_are_refused(void **state)
 {
     (void)state;

@@ -99,7 +99,7 @@ static void tables_follow_the_length_of_rows(void **state)
     rig_close(&r);
 }
 
-/* Rows 1 and 2 of 3, by themselves. */
+/* Filters rows 1 and 2 of 3, by themselves. */
 static void slabs_of_rows_have_the_bits_of_the_whole(void **state)
 {
     (void)state;

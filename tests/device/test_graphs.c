@@ -137,7 +137,7 @@ static void graphs_launches_and_pieces_agree(void **state)
     }
 }
 
-/* One pass over buffers that stay where they are. */
+/* A pass over buffers that stay where they are. */
 struct pass {
     struct rig r;
     struct partition part;

@@ -183,7 +183,7 @@ static int kinds_here(void)
     return each_code_once() ? 2 : KINDS;
 }
 
-/* Both ways, after few iterations and after many. */
+/* Compares both ways, after few iterations and after many. */
 static void compare(struct problem *p, int kind, int64_t thickness, struct worst *early,
                     struct worst *late)
 {

@@ -1,4 +1,4 @@
-/* What fits into a device is known before anything is allocated. */
+/* The memory that fits into a device is known before anything is allocated. */
 #include "tests/device/problem.h"
 #include "tests/device/shim/shim.h"
 

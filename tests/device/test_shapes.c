@@ -106,7 +106,7 @@ static void every_shape_gives_what_the_cpu_gives(void **state)
     assert_int_equal(tiles, 3 * 4); /* taps, depths */
 }
 
-/* The prior's terms of a few pixels, malloc'ed: gradient, then curvature. */
+/* Computes the prior's terms of a few pixels, malloc'ed: gradient, then curvature. */
 static float *terms(const char *backend, const struct test_case *c, double sigma)
 {
     struct rig r;

@@ -84,7 +84,7 @@ static void results_in_slabs_equal_those_in_one_piece(void **state)
     assert_true(t.thin > 50 && t.single > 50 && t.whole > 10);
 }
 
-/* The case `name` and room for two buffers and several pieces of an operation on it. */
+/* Makes the case `name` with room for two buffers and several pieces of an operation on it. */
 static size_t some_pieces(const char *name, int op, struct problem *p)
 {
     struct out_of_core_plan l = {0};

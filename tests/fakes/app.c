@@ -158,7 +158,7 @@ static void quick_end(long count)
     _exit(3);
 }
 
-/* What was delivered is in the trace; a minute at most. */
+/* Delivered records are in the trace; waits a minute at most. */
 static void until_flushed(void)
 {
     for (int i = 0; i < 6000 && fake_pending(); i++)

@@ -33,7 +33,8 @@ struct fake_node {
     struct fake_activity work;
 };
 
-/* What a tool sees; the first of a call's nested domains is the runtime (2), then the driver (1).
+/* Callbacks of a tool; the first of a call's nested domains is the runtime (2), then the driver
+ * (1).
  */
 struct fake_tool {
     void (*call)(int domain, const char *name, int leaving, uint32_t correlation,
@@ -51,8 +52,8 @@ FAKE_API long fake_option(const char *key, long otherwise); /* FAKE="key=number,
 struct dim3 {
     unsigned x, y, z;
 };
-/* What the work that a stream was given takes together, ns: events are read by it, so no load of
- * the machine changes what they say. */
+/* Returns the time that a stream's work takes together, ns: events are read by it, so no load of
+ * the machine changes them. */
 FAKE_API uint64_t fake_stream_busy(void *stream);
 FAKE_API uint8_t fake_host_kind(const void *a, const void *b); /* 2 when one is pinned, else 1 */
 FAKE_API int cuDriverGetVersion(int *version);

@@ -1,5 +1,5 @@
-/* One harness per reader of untrusted bytes, with libFuzzer's entry points: run by libFuzzer itself
- * (run.sh), and by replay.c on the corpus. */
+/* A harness for each reader of untrusted bytes, with libFuzzer's entry points: run by libFuzzer
+ * itself (run.sh), and by replay.c on the corpus. */
 #ifndef TP_TESTS_FUZZ_FUZZ_H
 #define TP_TESTS_FUZZ_FUZZ_H
 

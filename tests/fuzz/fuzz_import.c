@@ -3,8 +3,8 @@
 #include "profiler/import/import.h"
 #include "tests/fuzz/fuzz.h"
 
-/* All importers by content. Whatever a capture holds, an imported model keeps its sums and can be
- * written. */
+/* Tries all importers by content. Whatever a capture holds, an imported model keeps its sums and
+ * can be written. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const struct import_options o = {.rate_hz = 100};

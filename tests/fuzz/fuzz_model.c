@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         FUZZ_CHECK(*err_text());
         return 0;
     }
-    /* What every operator takes for granted. */
+    /* Every operator takes this for granted. */
     FUZZ_CHECK(m.scan.views > 0 && m.scan.rows > 0 && m.scan.channels > 0 && m.scan.angles);
     FUZZ_CHECK(m.volume.rows > 0 && m.volume.cols > 0 && m.volume.slices > 0);
     FUZZ_CHECK(m.volume.rows <= INT32_MAX / m.volume.cols);

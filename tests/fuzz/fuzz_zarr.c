@@ -27,7 +27,7 @@ static void clean(void)
     nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Of letters, digits and "._/-" alone, and no part of it "..". */
+/* Accepts letters, digits and "._/-" alone, and no part of it "..". */
 static int is_plain(const char *name, size_t n)
 {
     static const char known[] = "abcdefghijklmnopqrstuvwxyz0123456789._/-";

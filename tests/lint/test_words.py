@@ -1,10 +1,11 @@
-"""Texts that people read keep to the project's words: no banned ones, help that begins with a verb, short sentences in the docs."""
+"""Texts that people read keep to the project's words: no banned ones, help and comments that begin with a verb, short sentences in the docs."""
 
 import re
 import subprocess
 import sys
 
 from sources import ROOT, TOPS, c_files, report
+from verbs import VERBS
 
 # What to write instead stands beside each.
 BANNED = {
@@ -22,6 +23,10 @@ ASSETS = ROOT / "profiler" / "report" / "page" / "assets"
 VERB = re.compile(r"[A-Z][a-z]+s\b")  # Profiles a program.
 MOST = 25  # words of a sentence; code in backticks is one word
 STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+COMMENT = re.compile(r'''"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)+'|(/\*.*?\*/|//[^\n]*(?:\n[ \t]*//[^\n]*)*)''', re.S)
+NOT_FIRST = re.compile(r"(What|One|Of|Whether|Which|Who|Whose|Where)\b")
+FUNCTION = re.compile(r"\s*\n[A-Za-z_][\w \t\n*,]*\b\w+\([^=]*?\)\s*(?:[;{]|__attribute)", re.S)  # follows a comment
+PENDING = ("base/", "cli/", "host/load/", "host/scan/", "host/suite/", "profiler/analyze/", "profiler/import/", "profiler/report/")  # still to do
 
 
 def banned(where, text):
@@ -35,6 +40,27 @@ def of_sources():
         yield from banned(path.relative_to(ROOT), "\n".join(STRING.findall(whole) + re.findall(r"/\*.*?\*/|//[^\n]*", whole, re.S)))
     for path in [*sorted(ASSETS.glob("*.js")), *sorted(ASSETS.glob("*.html")), ROOT / "start.sh", ROOT / "start.ps1"]:
         yield from banned(path.relative_to(ROOT), path.read_text())
+
+
+def comment_problems(where, text):
+    """A comment does not begin with a noun clause, and that of a function has a verb in its first sentence."""
+    for m in COMMENT.finditer(text):
+        if m.group(1):
+            words = " ".join(re.sub(r"^\s*(\*|//+) ?", "", re.sub(r"^/\*+|\*/$", "", m.group(1)), flags=re.M).split())
+            first = re.match(r".*?(?:[.!?](?=\s)|$)", words).group(0)
+            if NOT_FIRST.match(words):
+                yield f"{where}: a comment begins with a verb or is a sentence, not: {first}"
+            elif (words.endswith(".") and re.match(r"[A-Z][a-z]*\b", first) and "=" not in first and len(first.split()) >= 3
+                  and not text[text.rfind("\n", 0, m.start()) + 1:m.start()].strip() and FUNCTION.match(text, m.end(), m.end() + 400)
+                  and not VERBS.intersection(re.findall(r"[a-z']+", re.sub(r"`[^`]*`", "", first.lower())))):
+                yield f"{where}: no verb that tests/lint/verbs.py lists: {first}"
+
+
+def of_comments():
+    for path in c_files(*TOPS, "tests"):
+        name = str(path.relative_to(ROOT))
+        if not name.startswith(PENDING):
+            yield from comment_problems(name, path.read_text())
 
 
 def sentences(page):
@@ -67,7 +93,8 @@ def planted():
     """The check finds what it is for."""
     found = banned("x", "a.npy is no file") + banned("x", "It is charged to the caller") + banned("x", "is no longer")
     long = [s for s in sentences("One. " + "word " * 26 + "end.\n\n    " + "code " * 40) if len(s.split()) > MOST]
-    return [] if len(found) == 2 and len(long) == 1 else [f"planted mistakes were not found: {found} {long}"]
+    comments = [*comment_problems("x", "/* Of a list. */\n/* The median of all. */\nint middle(int n);\n/* Returns it. */\nint it(void);\n")]
+    return [] if (len(found), len(long), len(comments)) == (2, 1, 2) else [f"planted mistakes were not found: {found} {long} {comments}"]
 
 
-sys.exit(report([*planted(), *of_sources(), *of_pages(), *of_help()]))
+sys.exit(report([*planted(), *of_sources(), *of_comments(), *of_pages(), *of_help()]))

@@ -31,7 +31,8 @@ const struct test_case cases[] = {
     {"par_37_slices", PAR(10, 37, 15), .start = .1},
     {"par_tall", PAR(4, 300, 9),
      .start = .2}, /* two warps of five groups of 32 (cuda/common/warp_partition.h) */
-    /* One to nine groups of a warp, with those above; two and three warps that are not equal. */
+    /* These have one to nine groups of a warp, with those above; two and three warps that are not
+     * equal. */
     {"par_4_groups", PAR(3, 101, 5), .start = .1},
     {"par_5_groups", PAR(3, 159, 5), .start = .1},
     {"par_6_groups", PAR(3, 161, 5), .start = .1},

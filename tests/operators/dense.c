@@ -82,7 +82,7 @@ static void d_projector_free(struct backend *be, struct projector *p)
     dense_live_projectors -= p != NULL;
 }
 
-/* Where sample s of users' order lies. */
+/* Returns the place of sample s of users' order. */
 static int64_t place(enum sino_order order, int64_t s)
 {
     int64_t v = s / (DENSE_ROWS * DENSE_CHANNELS), r = s / DENSE_CHANNELS % DENSE_ROWS,

@@ -16,12 +16,12 @@ enum {
 extern const struct backend_ops dense_backend;
 /* The entries, samples in users' order; uniform random numbers put there by the test. */
 extern double dense_matrix[DENSE_SAMPLES][DENSE_VOXELS];
-/* What is held now. */
+/* Counts of live objects. */
 extern int dense_live_buffers, dense_live_projectors;
 /* >= 0: that call of the back end from now on fails. */
 extern int dense_fail_at;
 
-/* The numbers of a buffer. */
+/* Returns the numbers of a buffer. */
 float *dense_open(const struct buffer *b);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the operator tests share: every back end of this build, the operators of one back end as
+/* Shared by the operator tests: every back end of this build, the operators of one back end as
  * functions from host arrays to host arrays, and the worst case of a comparison. */
 #ifndef TP_TESTS_OPERATORS_HARNESS_H
 #define TP_TESTS_OPERATORS_HARNESS_H
@@ -16,7 +16,7 @@ void harness_register(void); /* backends.c; tests/device has another */
 /* Name of back end `index` that works here; NULL past the last. */
 const char *harness_backend(int index);
 
-/* One case on one back end. The operators below fail the running test when the back end fails. */
+/* A case on one back end. The operators below fail the running test when the back end fails. */
 struct rig {
     const char *name; /* "cpu cone_even" */
     char label[64];
@@ -29,7 +29,7 @@ struct rig {
 void rig_open(struct rig *r, const char *backend, int threads, const struct test_case *c);
 void rig_close(struct rig *r);
 
-/* Whether TOMOPROF_TEST_CASES=name,name asks for the case; 1 where it is not set. */
+/* Returns 1 if TOMOPROF_TEST_CASES=name,name asks for the case, or is not set. */
 int case_wanted(const char *name);
 int cases_wanted(void); /* how many of the table's */
 

@@ -5,7 +5,7 @@
 
 #include "tests/operators/twin.h"
 
-/* What the formulas call i0, j0, k0, m0, n0, Delta_y, Delta_z, M, r and r_b. */
+/* The formulas call these i0, j0, k0, m0, n0, Delta_y, Delta_z, M, r and r_b. */
 struct setup {
     int tilted, shifted; /* multi-axis, translation */
     const struct scan *s;
@@ -19,7 +19,7 @@ static int half_window(double cells)
     return (int)ceil(ceil(cells) / 2);
 }
 
-/* One window for both directions, from the largest of each edge over all views. */
+/* Sets one window for both directions, from the largest of each edge over all views. */
 static void set_tilted(struct setup *t)
 {
     const double across = fmax(t->dx, t->dy);
@@ -85,7 +85,7 @@ static double tau(double W, double t)
     return fmax(0, fmin((W + 1) / 2 - fabs(t), fmin(1, W)));
 }
 
-/* One pixel in one view: where it falls on the channels, how wide it is there (in channels), the
+/* A pixel in one view: where it falls on the channels, how wide it is there (in channels), the
  * length of a ray through it, and its magnification. */
 struct shadow {
     double n_p, W, length, g;
@@ -159,7 +159,7 @@ static double tilt(const struct setup *t, const struct shadow *p, int64_t view, 
     return sqrt(1 + slope * slope);
 }
 
-/* C[m] of slice k, before its tilt. */
+/* Returns C[m] of slice k, before its tilt. */
 static double row_weight(const struct setup *t, const struct shadow *p, int64_t view, int64_t k,
                          int64_t m)
 {
@@ -177,8 +177,8 @@ static double tilted_sum(const struct setup *t, const struct shadow *p, int64_t 
     return sum;
 }
 
-/* What the cylinder x of a pixel, each slice times its tilt, adds to detector row m of every
- * channel, before channel_weight. */
+/* Returns the sum that the cylinder x of a pixel, each slice times its tilt, adds to detector row m
+ * of every channel, before channel_weight. */
 static double row_sum(const struct setup *t, const struct shadow *p, int64_t view, const double *x,
                       int64_t m)
 {

@@ -16,8 +16,8 @@ void twin_forward(const struct ct_model *m, const int32_t *pixels, int64_t count
  * the volume array x are left alone. */
 void twin_back(const struct ct_model *m, const int32_t *pixels, int64_t count, const double *y,
                const double *w, int power, double *x);
-/* Whether A' as above is the transpose of A: no vertical tap window cuts off an entry of one of
- * `count` pixels in one direction only. */
+/* Returns 1 if A' as above is the transpose of A: no vertical tap window cuts off an entry of one
+ * of `count` pixels in one direction only. */
 int twin_is_adjoint(const struct ct_model *m, const int32_t *pixels, int64_t count);
 
 /* FBP or FDK filter, and the direct reconstruction (0 outside `pixels`). */

@@ -295,7 +295,7 @@ static double step_length(const struct vcd *t, const int32_t *pixels, int64_t co
     return fmin(fmax(top / bottom, EPS), r->max_overrelaxation);
 }
 
-/* One subset; returns alpha and adds sum |alpha delta| to *moved. */
+/* Updates one subset; returns alpha and adds sum |alpha delta| to *moved. */
 static double update(struct vcd *t, const int32_t *pixels, int64_t count, double *moved)
 {
     direction(t, pixels, count);

@@ -5,11 +5,11 @@
 
 #include "host/backend/volume.h"
 
-/* Values before a conversion to another type. */
+/* Computes values before a conversion to another type. */
 void twin_volume(const struct volume_step *s, const float *in, double *out);
-/* What a stored value of that type says: of element i. */
+/* Returns the value of element i as stored in that type. */
 double twin_volume_value(enum volume_dtype t, const void *array, int64_t i);
-/* The nearest value of that type, to even between two, saturated. */
+/* Returns the nearest value of that type, to even between two, saturated. */
 double twin_volume_cast(enum volume_dtype t, double x);
 
 #endif

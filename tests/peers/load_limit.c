@@ -108,7 +108,7 @@ static void all_threads(struct bench *b, enum pass pass)
         pthread_join(t[i], NULL);
 }
 
-/* Whether the elements of a chunk follow each other in the array. */
+/* Returns 1 where the elements of a chunk follow each other in the array. */
 static int is_run(const struct store_array *a)
 {
     int64_t start[STORE_DIMS], shape[STORE_DIMS];

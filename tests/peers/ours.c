@@ -1,4 +1,4 @@
-/* One process that keeps arrays and threads warm, so that run.py can time tomoprof's operators in
+/* A process that keeps arrays and threads warm, so that run.py can time tomoprof's operators in
  * turn with those of other projects. Reads one command a line, answers with one line of JSON:
  *   calibrate                        the machine's peak
  *   prepare OPERATION GEOMETRY INPUT arrays in memory; INPUT is a .npy file or -

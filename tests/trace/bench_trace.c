@@ -1,4 +1,4 @@
-/* What writing and reading a trace costs, in CPU time. Not a test: build/tests/bench_trace FOLDER
+/* Measures the CPU time of writing and reading a trace. Not a test: build/tests/bench_trace FOLDER
  * MIB (ninja -C build bench_trace) writes that much with 4 threads into FOLDER and reads it. */
 #include <pthread.h>
 #include <stdio.h>

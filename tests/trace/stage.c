@@ -417,7 +417,7 @@ const struct model_item *stage_item(const struct model *m, const char *id)
     return NULL;
 }
 
-/* What threads have of a line adds up to the line. */
+/* The threads' times of a line add up to the line. */
 static int threads_add_up(const struct model_line *l)
 {
     double cpu = 0, incl = 0, wait = 0, gpu = 0;

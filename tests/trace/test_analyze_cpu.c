@@ -311,7 +311,7 @@ static void coverage_is_of_the_program(void **state)
     NEAR(m->quality.cpu_sample_coverage, 0.5);
 }
 
-/* What is less than the error of sampling does not make the data incomplete. */
+/* Losses below the error of sampling do not make the data incomplete. */
 static void small_losses_are_no_warnings(void **state)
 {
     (void)state;
@@ -394,8 +394,8 @@ static const struct model_range *range_of(const char *name)
     return NULL;
 }
 
-/* Of the main thread's ranges, "prepare" 0 to 100 ms and "work" 200 to 400 ms with "inner" in it,
- * and of a second thread's one, "own". */
+/* The main thread has ranges "prepare" 0 to 100 ms and "work" 200 to 400 ms with "inner" in it, a
+ * second thread one, "own". */
 static void cpu_time_belongs_to_the_ranges_around_it(void **state)
 {
     (void)state;

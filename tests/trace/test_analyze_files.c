@@ -1,5 +1,6 @@
 /* links: tp_stage tp_trace */
-/* What a profile tells of the files of a run: their source lines, and paths that name nobody. */
+/* Tests a profile's facts about the files of a run: their source lines, and paths that name
+ * nobody. */
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -143,8 +144,9 @@ static void source_is_cut_where_there_is_no_more_room(void **state)
     assert_in_range(bytes, (1 << 20) - 100, 1 << 20);
 }
 
-/* Of two counters, read one after the other, the library's own may have grown by what the kernel's
- * had before: that is not a byte of the program's, and takes none of what others counted. */
+/* The library's own counter may have grown by bytes that the kernel's had before, as the two are
+ * read one after the other: that is not a byte of the program's, and takes none of what others
+ * counted. */
 static void bytes_of_the_kernel_are_not_below_0(void **state)
 {
     (void)state;

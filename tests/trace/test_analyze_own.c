@@ -4,7 +4,7 @@
 
 #include "tests/trace/run_case.h"
 
-/* All nodes of a line together; kind "code". */
+/* Merges all nodes of a line; kind "code". */
 static struct model_own own_line(const char *file, int line)
 {
     struct model_own sum = {0};
@@ -182,7 +182,7 @@ struct at {
     int line;
 };
 
-/* Of an event loop that waits, below the coroutines in `inner`. */
+/* Makes an event loop that waits, below the coroutines in `inner`. */
 static uint64_t awaits(const struct at *inner, int n)
 {
     static const struct at loop[] = {{"/usr/lib/python3.11/selectors.py", "select", 468},

@@ -116,7 +116,7 @@ static void a_trace_cut_at_any_byte_reads_up_to_there(void **state)
     free(data);
 }
 
-/* One bit of byte `offset` is wrong: what the CRC covers is right or left out, and said to be. */
+/* Flips one bit of byte `offset`: data under the CRC is right or left out, and reported. */
 static void flip(const char *path, const char *data, long offset, const struct reading *whole)
 {
     for (int bit = 0; bit < 8; bit++) {

@@ -191,7 +191,7 @@ static void mapped_memory_is_accounted(void **state)
     trace_abandon(&w);
 }
 
-/* What a full disk and the like lose is counted, the rest reads. */
+/* Records lost by a full disk and the like are counted, the rest reads. */
 static void fill(struct trace_writer *w, int why)
 {
     struct trace_stream s;

@@ -31,7 +31,7 @@ static size_t copy_bytes(void)
     return bytes > least ? bytes : least;
 }
 
-/* One test: what thread t of `threads` does once. */
+/* A test: thread t of `threads` runs `part` once. */
 struct test {
     void (*part)(const struct test *test, int t, int threads);
     const struct peak_kernels *kernels;

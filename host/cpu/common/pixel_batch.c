@@ -1,4 +1,4 @@
-/* Where the pixels of a batch lie in space, and their cylinders in memory. */
+/* Computes where the pixels of a batch lie in space, and their cylinders in memory. */
 #include "host/cpu/common/projection.h"
 
 void batch_fill(const struct projector *p, const struct pixel_set *pixels, int64_t first,

@@ -4,7 +4,8 @@
 
 #include "host/cpu/common/projection.h"
 
-/* Of a block: 8 x 8 pixels touch ~11 columns of a view: 8 views of 64 slices in 22 KiB of L1. */
+/* Side of a block: 8 x 8 pixels touch ~11 columns of a view: 8 views of 64 slices in 22 KiB of
+ * L1. */
 #define SIDE          8
 #define FEWEST_SLICES 16 /* below, the copied indices would weigh more than 1/16 of the volume */
 
@@ -21,7 +22,7 @@ static enum err runs(const struct pixel_set *pixels, int64_t length, struct pixe
     return ERR_OK;
 }
 
-/* Where pixels go: blocks of SIDE x SIDE pixels, those of one group next to each other. */
+/* Pixels go to blocks of SIDE x SIDE, those of one group next to each other. */
 struct group_grid {
     int64_t rows, cols;     /* of a group, in pixels */
     int64_t across, inside; /* groups per row of groups, blocks per group */

@@ -43,9 +43,9 @@ static double quota_v1(const char *folder)
     return quota > 0 && period > 0 ? quota / period : 0;
 }
 
-/* The smallest quota of `group` ("/a/b") and its parents under `base`. Inside a container the list
- * often names a path of the host that is not mounted: its parents, down to `base` itself, still
- * count. */
+/* Finds the smallest quota of `group` ("/a/b") and its parents under `base`. Inside a container the
+ * list often names a path of the host that is not mounted: its parents, down to `base` itself,
+ * still count. */
 static double smallest(const char *base, char *group, double (*quota)(const char *folder))
 {
     double least = 0;

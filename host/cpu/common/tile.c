@@ -15,7 +15,7 @@ static const float *plane(struct sinogram y, const struct scan *s, int64_t view)
     return y.data && y.data->ptr ? (const float *)y.data->ptr + view * s->rows * s->channels : NULL;
 }
 
-/* One column of a tile from data whose rows are fastest already. */
+/* Copies one column of a tile from data whose rows are fastest already. */
 static void copy_column(const float *y, const float *w, int64_t rows, float *column)
 {
     for (int64_t r = 0; r < rows; r++)

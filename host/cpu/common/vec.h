@@ -25,8 +25,8 @@ typedef float vf_unaligned __attribute__((vector_size(VEC * 4), aligned(4), may_
 
 #define VEC_INLINE static inline __attribute__((always_inline))
 
-/* Of the elements of a, then of b, those with these numbers, which are of type `index` where GCC is
- * older than 12. */
+/* Picks, from the elements of a followed by those of b, the ones with these numbers, which are of
+ * type `index` where GCC is older than 12. */
 #if defined(__clang__) || __GNUC__ >= 12
 #define vec_shuffle(index, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else

@@ -19,7 +19,7 @@ struct group_window {
 };
 #endif
 
-/* Lane number within the group. */
+/* Returns each lane's number within the group. */
 VEC_INLINE vf group_iota(void)
 {
     vf v;

@@ -1,12 +1,12 @@
-/* What one thread needs to project lists of pixels against tiles. The loops over pixels and views
- * are here; what happens to a batch of pixels is the beam's (cone_worker.h, parallel_worker.h). */
+/* A thread uses this to project lists of pixels against tiles. The loops over pixels and views are
+ * here; what happens to a batch of pixels is the beam's (cone_worker.h, parallel_worker.h). */
 #ifndef TP_CPU_COMMON_WORKER_H
 #define TP_CPU_COMMON_WORKER_H
 
 #include "host/cpu/common/projection.h"
 
-/* Where a tile lies: views [view, view + views); for parallel beams also slices [slice, slice +
- * slices), whose first is row 0 of the tile. Cone tiles hold all rows. */
+/* A tile covers views [view, view + views); for parallel beams also slices [slice, slice + slices),
+ * whose first is row 0 of the tile. Cone tiles hold all rows. */
 struct tile_region {
     int64_t view, views, slice, slices;
 };

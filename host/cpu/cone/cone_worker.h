@@ -10,7 +10,7 @@ struct cone_worker {
     struct cone_block block;
 };
 
-/* Floats of scratch per worker. */
+/* Returns the floats of scratch per worker. */
 size_t cone_worker_floats(const struct projector *p);
 /* ld: floats between columns of a tile. */
 void cone_worker_init(struct cone_worker *w, const struct projector *p, float *scratch, int64_t ld,

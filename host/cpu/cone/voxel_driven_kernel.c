@@ -57,7 +57,8 @@ static void find_footprints(const struct projector *p, int64_t view, const struc
     }
 }
 
-/* One view of a pixel, as the loop over slices takes it; rows in units of 2^-POSITION_BITS. */
+/* A view of a pixel, in the form that the loop over slices takes; rows in units of
+ * 2^-POSITION_BITS. */
 struct voxel_ray {
     const float *column;
     const int32_t *cell, *fraction; /* of blocks of slices */
@@ -92,7 +93,7 @@ VEC_INLINE vi spread(double width)
     return lanes * (int32_t)(width * (double)(1 << POSITION_BITS));
 }
 
-/* What the slices of block i see. */
+/* Interpolates for the slices of block i. */
 VEC_INLINE vf interpolate(const struct voxel_ray *r, int64_t ld, int64_t i, int vectors)
 {
     const float *column = r->column + r->cell[i];
@@ -114,7 +115,7 @@ VEC_INLINE void add_rays(const struct voxel_ray *rays, int64_t ld, int64_t block
     }
 }
 
-/* Any number of rows per slice. */
+/* Adds for any number of rows per slice. */
 static void add_general(const struct projector *p, const struct voxel_footprints *f, int q,
                         const float *column, int64_t ld, float *out)
 {

@@ -9,7 +9,7 @@
 #define VOXEL_VIEWS 4
 #define VOXEL_PAD   64 /* zeros between the columns of a tile: a window's length */
 
-/* Where a batch of pixels falls on one view. */
+/* Footprints of a batch of pixels on one view. */
 struct voxel_footprints {
     int32_t column[BATCH];           /* of the tile, the left one of two */
     float left[BATCH], right[BATCH]; /* weights, the distance's included; 0 beside the detector */

@@ -21,7 +21,7 @@ struct filter_job {
     float *out;
 };
 
-/* What one thread works on. */
+/* Memory that a thread works in. */
 struct scratch {
     float *x;           /* the kernel's, or for the library [2][2 n]: rows, transform */
     float *weight;      /* of one detector row, [channels] */

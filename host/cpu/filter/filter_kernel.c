@@ -220,7 +220,7 @@ VEC_INLINE vf part(const float *p, int64_t n)
     return v;
 }
 
-/* Rows half*VEC .. of the block become the real (0) or imaginary (1) parts. */
+/* Loads rows half*VEC and on. of the block become the real (0) or imaginary (1) parts. */
 static void load(const struct row_block *b, int half, int64_t channels, struct complex_vf *x)
 {
     for (int64_t c = 0; c < channels; c += VEC) {

@@ -238,7 +238,7 @@ static void fill_band(const struct job *j, float *memory, int64_t band)
     }
 }
 
-/* One column of the slices, transformed; 0 beside the region of reconstruction. */
+/* Stores one column of the slices, transformed; 0 outside the region of reconstruction. */
 static void store_column(const struct job *j, const float *z, int64_t col, int64_t first,
                          int64_t count)
 {

@@ -9,7 +9,7 @@ typedef float taps8 __attribute__((vector_size(4 * GRID_ROW), may_alias));
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* The first cell and the taps of a position: linear between rows of the table, 3e-6 off. */
+/* Returns the first cell and the taps of a position: linear between rows of the table, 3e-6 off. */
 INLINE int64_t taps_at(const float *table, double at, float *taps)
 {
     const double edge = at - 0.5 * GRID_TAPS, first = ceil(edge);

@@ -1,4 +1,5 @@
-/* Which samples of which view fall into which part of the grid: worked out once for all slices. */
+/* Lists the samples of each view that fall into each part of the grid: worked out once for all
+ * slices. */
 #ifndef TP_CPU_FOURIER_GRID_PLAN_H
 #define TP_CPU_FOURIER_GRID_PLAN_H
 

@@ -7,7 +7,7 @@
 /* [GRID_STEPS + 1][GRID_ROW]: taps by fraction of a cell, for `finer` cells per voxel. */
 void taper_table(double finer, float *table);
 
-/* What undoes the spreading at each of `voxels`, in a grid of `cells`. */
+/* Computes the factors that undo the spreading at each of `voxels`, in a grid of `cells`. */
 void taper_factors(double finer, float *factor, int64_t voxels, int64_t cells);
 
 #endif

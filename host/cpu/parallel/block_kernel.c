@@ -39,7 +39,8 @@ static void weigh(const struct projector *p, const struct block_place *at, const
         memset(out->view[0].weight + taps * BLOCK_PIXELS, 0, BLOCK_PIXELS * sizeof(float));
 }
 
-/* The first of two taps. Offsets from the centre reach 5.7 channels: an error of 2e-7 in float32.
+/* Computes the first of two taps. Offsets from the centre reach 5.7 channels: an error of 2e-7 in
+ * float32.
  */
 static void weigh_first(const struct projector *p, double centre, const struct block_view *view,
                         const float *offset, int32_t *start, float *weight)

@@ -42,7 +42,8 @@ struct block_footprints {
     } view[2];
 };
 
-/* Whether two neighbouring columns hold every footprint whole, and weights are its shares. */
+/* Returns 1 where two neighbouring columns hold every footprint whole, and weights are its
+ * shares. */
 static inline int block_two_taps(const struct projector *p, int power)
 {
     return p->taps == 2 && power == 1;

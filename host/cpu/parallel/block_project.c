@@ -47,7 +47,7 @@ static int64_t block_floats(const struct block_plan *plan)
     return plan->group * BLOCK_PIXELS * SLICES;
 }
 
-/* Of a tile. */
+/* Counts the footprints of a tile. */
 static int64_t count_footprints(const struct block_plan *plan)
 {
     const int joint = plan->blocks->joint;
@@ -90,12 +90,12 @@ static struct block_plan make_plan(const struct projector *p, const struct pixel
         .uniform = uniform,
         .slice_blocks = uniform ? 1 : (p->volume.slices + SLICES - 1) / SLICES,
     };
-    /* One column more than taps reach, and an odd number of lines against aliasing. */
+    /* Leaves one column more than taps reach, and an odd number of lines against aliasing. */
     plan.view_stride = (p->columns + 1) * SLICES + 16;
     return plan;
 }
 
-/* Footprints of `joint` views each. */
+/* Finds the footprints of `joint` views each. */
 static void find_footprints(const struct block_plan *plan, const struct pixel_block *s,
                             int64_t view, int64_t views, struct block_footprints *footprints)
 {
@@ -131,7 +131,7 @@ static int64_t slices_of(const struct block_plan *plan, int64_t slice_block)
     return plan->uniform ? 1 : least(SLICES, plan->p->volume.slices - slice_block * SLICES);
 }
 
-/* Where a cylinder lies in the volume. */
+/* Returns the cylinder's place in the volume. */
 static float *cylinder_of(const struct block_plan *plan, const struct pixel_block *s,
                           const struct tile_part *at, int64_t n, const float *x)
 {

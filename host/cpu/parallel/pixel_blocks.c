@@ -1,4 +1,4 @@
-/* Which blocks a pixel set touches, and the order of a block's pixels in every view. */
+/* Finds the blocks that a pixel set touches, and the order of a block's pixels in every view. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -14,7 +14,7 @@ struct ranked {
     int32_t view;
 };
 
-/* What a thread works in, for one detector row. */
+/* Memory that a thread works in, for one detector row. */
 struct row_memory {
     struct ranked *order; /* [channels][views], ascending */
     float *rank, *window; /* [channels] of one rank; [size] in order */

@@ -18,7 +18,7 @@ struct turn {
     float *half; /* the given half, transformed along channels */
 };
 
-/* What a thread works in. */
+/* Memory that a thread works in. */
 struct trial {
     float *line, *spectrum, *rows; /* of one row; of all rows of the other half */
 };

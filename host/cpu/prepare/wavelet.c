@@ -11,7 +11,7 @@
 
 #define FREQUENCIES PREPARE_FREQUENCIES
 
-/* What a thread works in: one detector row, [views][channels] of a level. */
+/* Memory that a thread works in: one detector row, [views][channels] of a level. */
 struct wavelet_planes {
     float *smooth[PREPARE_LEVELS + 1];    /* level 0: the continued array */
     float *detail[PREPARE_LEVELS + 1][3]; /* along channels; along views; along both */

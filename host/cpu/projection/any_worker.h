@@ -11,7 +11,7 @@ union any_worker {
     struct cone_worker cone;
 };
 
-/* Floats of scratch per worker. */
+/* Returns the floats of scratch per worker. */
 size_t any_worker_floats(const struct projector *p);
 /* ld: floats between columns of a tile. */
 void any_worker_init(union any_worker *w, const struct projector *p, float *scratch, int64_t ld,

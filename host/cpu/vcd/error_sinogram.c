@@ -110,7 +110,7 @@ enum err cpu_forward_dots(struct backend *be, struct projector *p, const struct 
     return ERR_OK;
 }
 
-/* One view of pass two: e -= alpha d, and its weighted tile for back projection, guards 0. */
+/* Does pass two for one view: e -= alpha d, and its weighted tile for back projection, guards 0. */
 static void update_view(const struct projector *p, double alpha, struct buffer *e,
                         const struct buffer *w, int64_t view, const struct planes *s,
                         const float *d, float *tile)

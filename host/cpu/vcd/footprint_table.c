@@ -55,7 +55,7 @@ static struct unsorted unsorted_of(int64_t pixels, float *scratch)
     return (struct unsorted){index, index + 2 * stride, scratch + stride};
 }
 
-/* What misses the detector goes to channels + 1, whose entries nobody reads. */
+/* Footprints that miss the detector go to channels + 1, whose entries nobody reads. */
 static void batch_footprints(const struct projector *p, int64_t view,
                              const struct pixel_batch *batch, float inverse, int32_t *first,
                              float *share)

@@ -10,8 +10,8 @@ struct footprint_table {
     struct sparse_entry *entries; /* [views][stride] */
 };
 
-/* Who finds them: scratch of `each` >= footprint_scratch_floats() floats per thread, and batches of
- * the subset's pixels. */
+/* Threads that find footprints: scratch of `each` >= footprint_scratch_floats() floats per thread,
+ * and batches of the subset's pixels. */
 struct footprint_team {
     int threads;
     size_t each;
@@ -22,7 +22,7 @@ struct footprint_team {
 /* Sum of A over the two channels of any footprint (two taps hold every one whole). */
 double footprint_whole(const struct projector *p);
 
-/* Without its entries. */
+/* Returns the table without its entries. */
 struct footprint_table footprint_table_of(const struct projector *p, int64_t pixels);
 size_t footprint_table_floats(const struct projector *p, int64_t pixels);
 size_t footprint_scratch_floats(const struct projector *p, int64_t pixels);

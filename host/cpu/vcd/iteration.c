@@ -1,4 +1,4 @@
-/* One iteration of VCD over all subsets of a partition, parallel beams. Slices are independent but
+/* An iteration of VCD over all subsets of a partition, parallel beams. Slices are independent but
  * for the prior and the length of the step, so a task owns a strip of STRIP slices, in all views:
  * it takes the last move out of the strip's error sinogram and back projects it for this subset
  * while a view's columns are in registers. For that e and w lie strip by strip within each view
@@ -306,7 +306,7 @@ static void declare(const struct iteration *it, int64_t subsets)
                     (double)subsets * 4 * (6 * updates + sinograms * samples));
 }
 
-/* Floats for `count` things of `bytes`, in whole cache lines. */
+/* Returns the floats that hold `count` things of `bytes`, in whole cache lines. */
 static size_t floats_for(int64_t count, size_t bytes)
 {
     return ((size_t)count * bytes + 63) / 64 * (64 / sizeof(float));

@@ -11,7 +11,7 @@
 #define BLOCK 2
 #endif
 
-/* Of the pixels that begin in a channel. */
+/* Sums of the pixels that begin in a channel. */
 struct begun {
     vf first[BLOCK], both[BLOCK]; /* what falls on it, and that and what falls on the next one */
 };

@@ -24,9 +24,9 @@ struct sparse_view {
     const struct sparse_entry *entries;
 };
 
-/* One view of e += A x, sum += A' w e: A of the subset before, A' of this one, both in shares of a
- * footprint. x, sum: [pixels + BLANKS][STRIP], blank ones of x are 0; e, w: [channels][STRIP]; w
- * optional. */
+/* Updates a view: e += A x, sum += A' w e: A of the subset before, A' of this one, both in shares
+ * of a footprint. x, sum: [pixels + BLANKS][STRIP], blank ones of x are 0; e, w: [channels][STRIP];
+ * w optional. */
 struct sparse_update {
     struct sparse_view taken, given;
     const float *x, *w;

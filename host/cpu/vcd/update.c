@@ -13,14 +13,14 @@
 #define GROUPS                                                                                     \
     256 /* at most: bounds the table of partial sums, enough work items for any machine */
 
-/* Pixels of a group; a function of the list's length alone. */
+/* Returns the pixels of a group; a function of the list's length alone. */
 static int64_t group_size(int64_t count)
 {
     int64_t size = (count + GROUPS - 1) / GROUPS;
     return size < 16 ? 16 : size;
 }
 
-/* What one element of the direction is made of. */
+/* Inputs of one element of the direction. */
 struct subset_direction {
     const struct pixel_set *pixels;
     int64_t slices;

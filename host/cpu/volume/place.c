@@ -5,8 +5,8 @@
 #include "host/cpu/volume/volume.h"
 #include "host/cpu/volume/volume_kernel.h"
 
-/* Of all rows: where the source of the first one is, the way to those of the next row and column,
- * which rows and columns have one, and the voxels [first, end) of a row that do. */
+/* Rows share: where the source of the first one is, the way to those of the next row and column,
+ * which rows and columns have a source, and the voxels [first, end) of a row that do. */
 struct place_rows {
     const struct volume_kernels *k;
     int64_t base, step[2], low[2], high[2], first, end;

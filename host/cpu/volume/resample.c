@@ -7,7 +7,7 @@
 #include "host/cpu/volume/volume.h"
 #include "host/cpu/volume/volume_kernel.h"
 
-/* Of one dimension: the voxel at or before each place, and how far behind it the place lies. */
+/* A dimension's places: the voxel at or before each, and how far behind it the place lies. */
 struct resample_axis {
     int32_t *at;
     float *t;
@@ -54,7 +54,7 @@ static int64_t next(int64_t i, int64_t n)
     return i + 1 < n ? i + 1 : i;
 }
 
-/* Of each thread: rows of the input that are blended along the first dimension, each used by all
+/* Each thread keeps rows of the input that are blended along the first dimension, each used by all
  * rows of the result between it and its neighbours; and two rows that are blended along the second
  * one too. The next of these is made before the last one is read: what was stored just now would
  * have to leave the store buffer first. */

@@ -266,7 +266,7 @@ static void copy(const float *x, int64_t n, float *out, struct volume_line *line
 #undef SOME
 }
 
-/* Of n floats the first is the last one. */
+/* Reverses the first n floats. */
 VEC_INLINE vf reversed(vf v, int n)
 {
     vi order;
@@ -320,8 +320,8 @@ VEC_INLINE vf gather(const float *x, const int32_t *at)
 #endif
 }
 
-/* Of places that lie close together, two registers hold all, and `more` floats behind: they are
- * permuted, which takes a fraction of what gathering does. */
+/* Two registers hold all places that lie close together, and `more` floats behind: they are
+ * permuted, which takes a fraction of the time of gathering. */
 #if defined(__AVX512F__)
 struct window {
     __m512 low, high;
@@ -414,8 +414,8 @@ static void pick_close(const float *x, const int32_t *at, const int32_t *behind,
     pick(x, at, t, n, out, line);
 }
 
-/* Of places that lie within one vector: it is blended along the other dimensions first, and
- * permuted twice. Down the rows: places, weights and what two rows share stay in registers. */
+/* Places that lie within one vector: it is blended along the other dimensions first, and permuted
+ * twice. Down the rows: places, weights and what two rows share stay in registers. */
 #if defined(__AVX2__)
 VEC_INLINE vf permuted(vf v, vi index)
 {
@@ -426,7 +426,7 @@ VEC_INLINE vf permuted(vf v, vi index)
 #endif
 }
 
-/* Of column `c`, the first `left` floats at most. */
+/* Blends column `c`, the first `left` floats at most. */
 VEC_INLINE vf between_slices(const struct volume_between *b, int64_t c, int64_t from, int64_t left)
 {
     const float *x = b->slice[0] + c * b->n + from, *y = b->slice[1] + (x - b->slice[0]);

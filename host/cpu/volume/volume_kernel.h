@@ -7,7 +7,7 @@
 #include "host/backend/volume.h"
 #include "host/cpu/common/isa.h"
 
-/* Of n floats x, without NaN: how many, sum of x - k and of its square. */
+/* Sums over floats x, without NaN: how many, sum of x - k and of its square. */
 struct volume_sums {
     double count, sum, squares;
 };
@@ -22,9 +22,9 @@ struct volume_line {
     int64_t ahead; /* floats from what is read now to what is read soon */
 };
 
-/* Of `ahead` where rows of the source lie behind each other: the machine's own look ahead stops at
- * the end of each page, and where rows are left out. Nearest voxels at 256^3, one thread: 4.2 ms in
- * place of 14. */
+/* Prefetches this far `ahead` where rows of the source lie behind each other: the hardware
+ * prefetcher stops at the end of each page, and where rows are left out. Nearest voxels at 256^3,
+ * one thread: 4.2 ms in place of 14. */
 #define VOLUME_FETCH 1024
 
 /* Places and weights that `pick` reads behind the last one: repetitions of it. */

@@ -1,5 +1,5 @@
-/* Where the rotation axis is, found in the views themselves: line integrals of parallel beams on
- * the host. Centres are 0-based channels, real numbers. */
+/* Finds the rotation axis in the views themselves: line integrals of parallel beams on the host.
+ * Centres are 0-based channels, real numbers. */
 #ifndef TP_RECON_CENTER_CENTER_H
 #define TP_RECON_CENTER_CENTER_H
 
@@ -28,8 +28,8 @@ enum err center_symmetry(struct backend *be, const struct center_views *p, doubl
 enum err center_slices(struct backend *be, const struct center_views *p, const double *centers,
                        int64_t count, float *out);
 
-/* Of a full turn with the axis near one end of the detector: how many channels both halves see, and
- * which end (prepare.h). `score` as above. */
+/* Finds, for a full turn with the axis near one end of the detector, how many channels both halves
+ * see, and which end (prepare.h). `score` as above. */
 enum err center_overlap(const struct center_views *p, double *overlap, int *end, double *score);
 
 /* The angle (radians, at most 5 degrees) that PREPARE_TILT takes to make the axis upright: views

@@ -10,7 +10,7 @@
 #define BINS   256
 #define COARSE 256 /* channels of the first search */
 
-/* One row of views, binned along channels, ramp-filtered; and what a slice takes. */
+/* A row of views, binned along channels, ramp-filtered; and the arrays of a slice. */
 struct trials {
     struct backend *be;
     struct ct_model model;
@@ -87,7 +87,7 @@ static void close_trials(struct trials *t)
     ct_model_free(&t->model);
 }
 
-/* The slice with the axis at this channel, into t->slice. */
+/* Reconstructs the slice with the axis at this channel, into t->slice. */
 static enum err reconstruct(struct trials *t, double center)
 {
     const struct backend_ops *ops = t->be->ops;
@@ -168,7 +168,7 @@ static enum err best_of(struct trials *t, double middle, int half, double step, 
     return ERR_OK;
 }
 
-/* Of channels binned by `bin`: channel c of them is c * bin + (bin - 1) / 2 of the detector. */
+/* Channels are binned by `bin`: channel c of them is c * bin + (bin - 1) / 2 of the detector. */
 static enum err search(struct backend *be, const struct center_views *p, int64_t bin, int half,
                        double step, double *center)
 {

@@ -23,7 +23,7 @@ static int64_t reflected(int64_t i, int64_t n)
     return turn < n ? turn : 2 * n - 1 - turn;
 }
 
-/* One line smoothed by a Gaussian. */
+/* Smooths a line by a Gaussian. */
 static void smooth(const float *x, int64_t n, int64_t stride, double sigma, float *out)
 {
     const int reach = (int)(4 * sigma + 0.5);
@@ -64,7 +64,7 @@ static enum err make_row(const struct center_views *p, double along_views, doubl
     return ERR_OK;
 }
 
-/* The trial with the least score. */
+/* Finds the trial with the lowest score. */
 static enum err best_trial(struct backend *be, const struct row *r, double first, double step,
                            int64_t trials, double *best)
 {

@@ -1,4 +1,4 @@
-/* What FBP and FDK multiply with. */
+/* Weights that FBP and FDK multiply with. */
 #ifndef TP_RECON_COMMON_DIRECT_WEIGHTS_H
 #define TP_RECON_COMMON_DIRECT_WEIGHTS_H
 

@@ -7,12 +7,12 @@
 /* Sums of products of values up to this may vanish, where none of the values does. */
 #define RESCALE_TINY 0x1p-100
 
-/* Largest magnitude of a buffer on the device or, with `on_host`, in host memory. NaN when a value
- * is not finite. `be` may be NULL with `on_host`. */
+/* Finds the largest magnitude of a buffer on the device or, with `on_host`, in host memory. NaN
+ * when a value is not finite. `be` may be NULL with `on_host`. */
 enum err rescale_largest(struct backend *be, const struct buffer *b, int on_host, double *out);
 
-/* Exponent of the factor for values up to `largest`. 0 within 2^-32 and 2^32, where squares and
- * their products with other squares fit float32; also for 0 and NaN. */
+/* Returns the exponent of the factor for values up to `largest`. 0 within 2^-32 and 2^32, where
+ * squares and their products with other squares fit float32; also for 0 and NaN. */
 int rescale_exponent(double largest);
 
 /* b *= 2^exponent. */

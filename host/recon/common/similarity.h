@@ -13,7 +13,7 @@ struct quality {
  * K1 0.01, K2 0.03, the range of the whole reference. */
 struct quality quality_of(const struct volume *v, const float *x, const float *reference);
 
-/* The same of one picture, with the range of the whole reference. */
+/* Compares one picture the same way, with the range of the whole reference. */
 struct quality quality_of_image(int64_t rows, int64_t cols, const float *x, const float *reference,
                                 double range);
 

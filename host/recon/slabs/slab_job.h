@@ -6,7 +6,7 @@
 #include "host/recon/slabs/slab.h"
 #include "host/recon/slabs/pipeline.h"
 
-/* What one call works through, in pieces numbered from 0. */
+/* A call works through this, in pieces numbered from 0. */
 struct slab_job {
     struct backend *be;
     enum recon_op op;
@@ -28,7 +28,7 @@ void piece_at(const struct slab_job *j, int64_t i, struct piece *p);
 
 /* slab_plan.c: cuts the job into the fewest pieces that fit. */
 enum err slab_job_plan(struct slab_job *j, size_t room);
-/* What the calls of an operation take on scans and volumes of this size. */
+/* Bounds the memory of an operation's calls on scans and volumes of this size. */
 struct call_memory slab_calls_memory(const struct slab_job *j, enum recon_op op, struct scan s,
                                      struct volume v);
 extern const char *const recon_op_names[];

@@ -59,7 +59,8 @@ static int is_bounded(const struct ct_model *m, const struct fan *f)
            f->most * m->scan.delta_row < 1e6 * volume_delta_slice(&m->volume);
 }
 
-/* Whole cells in [low, high] and one more on both sides, for rounding; within [0, n). */
+/* Returns the whole cells in [low, high] and one more on both sides, for rounding; within [0,
+ * n). */
 static struct index_range cells(double low, double high, int64_t n)
 {
     const double first = fmin(fmax(floor(low) - 1, 0), (double)n);
@@ -110,7 +111,7 @@ static int64_t run_length(const struct box *b)
     return run;
 }
 
-/* Where number `at` of the part lies in the array. */
+/* Returns the index in the array of number `at` of the part. */
 static int64_t place(const struct box *b, int64_t at)
 {
     const int64_t k = at % b->part[2].count, line = at / b->part[2].count;

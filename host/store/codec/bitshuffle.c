@@ -39,7 +39,7 @@ static uint64_t big(const unsigned char *p, int bytes)
     return v;
 }
 
-/* One block of n bytes as it was before it was compressed; *used: bytes of the input. */
+/* Restores one block of n bytes as it was before it was compressed; *used: bytes of the input. */
 static enum err block(const struct codec_call *c, size_t at, size_t n, const unsigned char **out,
                       size_t *used)
 {

@@ -59,7 +59,7 @@ enum err codec_decode(struct codec_worker *w, const struct codec_pipeline *p, co
         memcpy(out, in, out_bytes);
         return ERR_OK;
     }
-    /* What each step takes in, from the last one on; 0: not known, it is compressed. */
+    /* Sizes of each step's input, from the last step on; 0: not known, it is compressed. */
     wanted[p->count] = out_bytes;
     for (int i = p->count - 1; i >= 0; i--) {
         const int grows = table[p->step[i].codec].grows;

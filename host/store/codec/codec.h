@@ -62,7 +62,7 @@ struct codec_pipeline {
     struct codec_step step[CODEC_STEPS]; /* in the order of decoding */
 };
 
-/* What a thread keeps between blocks; all zero at first. */
+/* A thread keeps these between blocks; all zero at first. */
 struct codec_worker {
     void *inflate, *zstd, *jpeg;
     unsigned char *spare[3]; /* between two steps; the last inside of one */

@@ -27,12 +27,13 @@ uint32_t crc32c(const void *in, size_t n);
 
 /* Bytes [begin, end) at least, at their place in c->out. */
 enum err blosc_part(const struct codec_call *c, size_t begin, size_t end);
-/* The same of chunks of LZ4; !*done: another one. */
+/* Does the same for chunks of LZ4; !*done: another one. */
 enum err blosc_lz4_part(const struct codec_call *c, size_t begin, size_t end, int *done);
 
 /* libdeflate, where it is in this build. */
 int fast_inflate_available(void);
-/* One member from `in`; 0: done, *used and *got are set; 1: damaged; 2: no room or no library. */
+/* Inflates one member from `in`; 0: done, *used and *got are set; 1: damaged; 2: no room or no
+ * library. */
 int fast_inflate(struct codec_worker *w, int gzip, const void *in, size_t n, void *out, size_t room,
                  size_t *used, size_t *got);
 void fast_inflate_free(struct codec_worker *w);
@@ -40,7 +41,7 @@ void fast_inflate_free(struct codec_worker *w);
  * does not fit `room` or libdeflate is not there. */
 size_t fast_deflate(int zlib, int level, const void *in, size_t n, void *out, size_t room);
 
-/* Room in spare[which] of the worker. */
+/* Makes room in spare[which] of the worker. */
 enum err codec_spare(struct codec_worker *w, int which, size_t bytes);
 
 int zstd_available(void), blosc_available(void), lz4_available(void), jpeg_available(void),

@@ -72,7 +72,7 @@ void shuffle_decode(size_t item, const unsigned char *const *in, size_t first, s
     }
 }
 
-/* What is left over of the last element stays as it is. */
+/* The remainder of the last element stays unchanged. */
 enum err codec_shuffle(const struct codec_call *c)
 {
     const size_t item = (size_t)c->step->item, n = item ? c->out_bytes / item : 0;

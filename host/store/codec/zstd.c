@@ -51,7 +51,7 @@ static int czi_header(const struct codec_call *c, size_t *bytes, int *split)
     return 1;
 }
 
-/* Low bytes, then high ones, into elements. */
+/* Joins low bytes, then high ones, into elements. */
 static void join_halves(const unsigned char *restrict from, unsigned char *restrict to, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

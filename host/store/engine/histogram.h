@@ -20,8 +20,8 @@ struct histogram {
 /* Then all values twice: first histogram_range, and after histogram_edges histogram_count. */
 enum err histogram_open(struct histogram *h, int bins);
 void histogram_range(struct histogram *h, const double *x, int64_t n);
-/* From low to high. Where all values are equal, half a unit to either side, and a millionth of a
- * very large value. */
+/* Sets the edges from low to high. Where all values are equal, half a unit to either side, and a
+ * millionth of a very large value. */
 void histogram_edges(struct histogram *h);
 void histogram_count(struct histogram *h, const double *x, int64_t n);
 void histogram_close(struct histogram *h); /* a zeroed one is fine */

@@ -1,4 +1,4 @@
-/* What a look at a whole array needs, in passes over it: its histogram, and planes of a volume. */
+/* Looks over a whole array in passes: its histogram, and planes of a volume. */
 #ifndef TP_STORE_ENGINE_OVERVIEW_H
 #define TP_STORE_ENGINE_OVERVIEW_H
 

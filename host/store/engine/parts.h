@@ -38,7 +38,7 @@ struct place {
     int dims, bytes;                                             /* of an element */
     int64_t count[STORE_DIMS], from[STORE_DIMS], to[STORE_DIMS]; /* strides in bytes */
 };
-/* A box from one layout to another. */
+/* Copies a box from one layout to another. */
 void place_box(struct place p, const void *in, void *out);
 
 #endif

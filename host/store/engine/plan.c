@@ -1,4 +1,4 @@
-/* Which bytes a box needs, in which order. */
+/* Lists the bytes that a box needs, in the order of reading. */
 #include <inttypes.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -52,8 +52,8 @@ static void strides_in(const struct store_array *a, const int64_t shape[STORE_DI
     }
 }
 
-/* One request where gaps between wanted runs are small and it is not too large with them; else
- * halves along the slowest dimension that has a large one. `t` has box and chunk. */
+/* Makes one request where gaps between wanted runs are small and it is not too large with them;
+ * else halves along the slowest dimension that has a large one. `t` has box and chunk. */
 static enum err split(struct engine_plan *p, struct engine_task t, const int64_t origin[],
                       const int64_t stride[])
 {
@@ -86,7 +86,7 @@ static enum err split(struct engine_plan *p, struct engine_task t, const int64_t
     return split(p, t, origin, stride);
 }
 
-/* What later tiles leave of the box of t, into tasks of their own. */
+/* Splits the box of t into tasks for the parts that later tiles do not cover. */
 static enum err uncovered(struct engine_plan *p, struct engine_task t, int64_t above, int depth)
 {
     const struct store_array *a = p->array;

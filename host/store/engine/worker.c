@@ -1,4 +1,4 @@
-/* One worker: fetches the parts of a group together, then decodes, converts and places each. */
+/* A worker: fetches the parts of a group together, then decodes, converts and places each. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static unsigned char *target_of(const struct engine_job *job, const struct engin
     return out;
 }
 
-/* Of a box of `shape` in the order of the array's chunks, in bytes. */
+/* Computes the strides of a box of `shape` in the order of the array's chunks, in bytes. */
 static void packed(const struct store_array *a, const int64_t shape[STORE_DIMS], int64_t bytes,
                    int64_t stride[STORE_DIMS])
 {
@@ -66,7 +66,7 @@ static int64_t elements(const struct store_array *a, const struct engine_task *t
     return n;
 }
 
-/* Whether the part's bytes in the file are its bytes in the output. */
+/* Returns 1 where the part's bytes in the file are its bytes in the output. */
 static int is_direct(const struct engine_worker *w, const struct engine_task *t)
 {
     const struct engine_job *job = w->job;
@@ -208,7 +208,7 @@ static int64_t needed(const struct store_array *a, const struct engine_task *t,
     return (last + 1) * a->dtype.bytes;
 }
 
-/* Whether a decoded chunk is, byte for byte, what its part of the output holds. */
+/* Returns 1 where a decoded chunk is, byte for byte, the same as its part of the output. */
 static int is_in_place(const struct engine_job *job, const struct engine_task *t,
                        const int64_t shape[STORE_DIMS], const int64_t stride[STORE_DIMS])
 {
@@ -247,7 +247,7 @@ static enum err decode_apart(struct engine_worker *w, const struct engine_task *
     return ERR_OK;
 }
 
-/* Where the part's first element is, and the strides between its elements. */
+/* Finds the part's first element, and the strides between its elements. */
 static enum err decode(struct engine_worker *w, const struct engine_task *t,
                        const struct fetch_request *r, const struct kept_chunk *held,
                        const unsigned char **from, int64_t stride[STORE_DIMS])

@@ -5,7 +5,7 @@
 #include "host/store/engine/kept.h"
 #include "host/store/engine/parts.h"
 
-/* What all workers of a run share; in shared memory, for they may be processes. */
+/* All workers of a run share this; in shared memory, for they may be processes. */
 struct engine_job {
     const struct engine_plan *plan;
     struct store_dtype type;

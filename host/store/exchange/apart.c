@@ -1,4 +1,4 @@
-/* What a child process that reads another user's file may do. */
+/* Restricts a child process that reads another user's file. */
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>

@@ -93,8 +93,8 @@ static enum err references_read(const struct scan_file *s, int64_t row_first, in
     return ERR_OK;
 }
 
-/* Of frames in the order in which they were taken: those before the first view (0) or after the
- * last (1). */
+/* Picks, from frames in the order in which they were taken, those before the first view (0) or
+ * after the last (1). */
 static struct frames flats_at(const struct scan_file *s, int after)
 {
     struct frames f = s->flats;
@@ -136,7 +136,7 @@ static enum err drift_read(const struct exchange_source *source, const struct sc
     return frames_mean(s, &f[1], row_first, row_count, after);
 }
 
-/* One angle per view in radians, malloc'ed. */
+/* Makes one angle per view in radians, malloc'ed. */
 static enum err angles_make(const struct scan_file *s, float **angles)
 {
     *angles = malloc((size_t)s->views * sizeof **angles);

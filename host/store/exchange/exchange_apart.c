@@ -21,7 +21,7 @@ struct apart_request {
     struct exchange_info *info; /* NULL: counts */
 };
 
-/* What comes through the pipe first; then a sentence, or arrays. */
+/* Comes first through the pipe; then a sentence, or arrays. */
 struct apart_head {
     enum err e;
     size_t text_bytes;

@@ -1,4 +1,4 @@
-/* What writing a Data Exchange file says in a build without libhdf5. */
+/* Replaces writing a Data Exchange file by an error in a build without libhdf5. */
 #ifndef TP_HDF5
 #include "host/store/exchange/exchange.h"
 

@@ -43,7 +43,7 @@ static hid_t make_dataset(hid_t group, const char *name, hid_t type, int dims, c
     return dataset;
 }
 
-/* One view of constant counts. */
+/* Writes one view of constant counts. */
 static int write_frame(hid_t group, const char *name, const char *axes, int64_t rows,
                        int64_t channels, double value, float *frame)
 {

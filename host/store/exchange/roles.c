@@ -79,7 +79,7 @@ static enum err set_views(struct scan_file *s, struct store_array *a)
     return ERR_OK;
 }
 
-/* Flat or dark frames: (frames, rows, channels), (rows, frames, channels) or a single (rows,
+/* Sets flat or dark frames: (frames, rows, channels), (rows, frames, channels) or a single (rows,
  * channels). */
 static enum err set_frames(struct scan_file *s, struct store *store, struct store_array *a,
                            struct frames *f)
@@ -110,8 +110,8 @@ static enum err use_frames(struct scan_file *s, const char *name, struct frames 
     return a ? set_frames(s, s->store, a, f) : ERR_OK;
 }
 
-/* Degrees or radians by the units. Without them the specification of Data Exchange says radians,
- * but beamlines write degrees: angles beyond two turns of radians are taken as such. */
+/* Scales theta to radians by its units. Without them the specification of Data Exchange says
+ * radians, but beamlines write degrees: angles beyond two turns of radians are taken as such. */
 static enum err theta_scale(const struct scan_file *s, const struct store_array *a, int degrees)
 {
     double largest = 0, factor;
@@ -132,7 +132,7 @@ static enum err theta_scale(const struct scan_file *s, const struct store_array 
     return ERR_OK;
 }
 
-/* One angle per view, or per frame where views are some of the frames. */
+/* Sets one angle per view, or per frame where views are some of the frames. */
 static enum err set_theta(struct scan_file *s, struct store_array *a, int degrees)
 {
     double *all;
@@ -179,7 +179,7 @@ static enum err data_exchange(struct scan_file *s, struct store_array *data)
     return ERR_OK;
 }
 
-/* The frames of one key. */
+/* Picks the frames of one key. */
 static enum err pick(const double *key, int64_t n, int wanted, struct frames *f)
 {
     f->index = calloc((size_t)n, sizeof *f->index);

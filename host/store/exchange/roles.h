@@ -1,4 +1,5 @@
-/* Which arrays of a scan file are its views, flat and dark frames and angles, in every format. */
+/* Finds the arrays of a scan file that are its views, flat and dark frames and angles, in every
+ * format. */
 #ifndef TP_STORE_EXCHANGE_ROLES_H
 #define TP_STORE_EXCHANGE_ROLES_H
 

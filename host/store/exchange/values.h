@@ -10,7 +10,7 @@ struct store_alias values_name(const struct store *s, int i);
 struct store_array *values_find(struct store *s, const char *name); /* NULL: none */
 /* The same for what a scan needs where it is there: ERR_INPUT where it cannot be read. */
 enum err values_want(struct store *s, const char *name, struct store_array **out);
-/* All elements as float64, malloc. */
+/* Reads all elements as float64, malloc'ed. */
 enum err values_read(struct store *s, struct store_array *a, double **out);
 /* Its only element; NAN: it is not there, or has several. `array` (if not NULL): it, or NULL. */
 enum err values_scalar(struct store *s, const char *name, double *out, struct store_array **array);

@@ -16,7 +16,7 @@ static void *open_first(const char *name, char *why, size_t bytes)
     return object;
 }
 
-/* With TOMOPROF_LIBCURL that file alone. NULL: *why tells of the first name. */
+/* TOMOPROF_LIBCURL, if set, is the only file tried. NULL: *why tells of the first name. */
 static void *find(char *why, size_t bytes)
 {
     static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};

@@ -42,8 +42,8 @@ extern const struct fetch_way *const fetch_ways[];
 /* ERR_USAGE lists the names. */
 enum err fetch_find(const char *name, const struct fetch_way **out);
 
-/* A worker of `way`. Where that is refused, of pread: then *reason says why (else NULL). `depth`:
- * requests per call at most. */
+/* Starts a worker of `way`. Where that is refused, of pread: then *reason says why (else NULL).
+ * `depth`: requests per call at most. */
 enum err fetch_start(struct fetch_worker *w, const struct fetch_way *way, int depth,
                      char reason[200]);
 enum err fetch_read(struct fetch_worker *w, struct fetch_request *r, int n);

@@ -15,7 +15,7 @@ int http_is_url(const char *name);
 /* -1: it is not there. */
 enum err http_size(const char *url, int64_t *bytes);
 
-/* Exactly bytes [offset, offset + n). */
+/* Reads exactly bytes [offset, offset + n). */
 enum err http_read(const char *url, int64_t offset, void *to, size_t n);
 
 /* A whole object of at most `room` bytes; *got is -1 where it is not there. */

@@ -1,4 +1,4 @@
-/* What servers said of objects when they were opened, so that parts of two files are never mixed.
+/* Remembers servers' answers when objects were opened, so that parts of two files are never mixed.
  */
 #ifndef TP_STORE_FETCH_SEEN_H
 #define TP_STORE_FETCH_SEEN_H

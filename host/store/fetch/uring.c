@@ -44,7 +44,7 @@ static enum err submit(struct io_uring *ring, const struct fetch_worker *w, stru
     return ERR_OK;
 }
 
-/* Requests [0, n) of one object. `data` counts what has come until all has. */
+/* Reads requests [0, n) of one object. `data` counts what has come until all has. */
 static enum err read_object(struct fetch_worker *w, struct fetch_request *r, int n)
 {
     struct io_uring *ring = w->state;

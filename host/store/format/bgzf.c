@@ -36,7 +36,8 @@ static size_t deflated(z_stream *z, const unsigned char *in, size_t n, int level
     return ROOM - z->avail_out;
 }
 
-/* Raw deflate of `n` bytes as a member; its length. A room of MEMBER is always enough. */
+/* Packs `n` bytes as a member, by raw deflate; returns its length. A room of MEMBER is always
+ * enough. */
 static size_t pack(z_stream *z, const unsigned char *in, size_t n, int level, unsigned char *out)
 {
     static const unsigned char head[HEAD] = {31, 139, 8, 4, 0, 0, 0, 0, 0, 255, 6, 0, 'B', 'C', 2};

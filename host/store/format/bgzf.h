@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 
-/* Compressed by all threads, level 1 to 9. Each call ends its last member. */
+/* Writes `data` compressed by all threads, level 1 to 9. Each call ends its last member. */
 enum err bgzf_write(struct outfile *f, const void *data, size_t bytes, int level);
 
 /* The empty member that marks the end of a file. */

@@ -14,7 +14,7 @@
 
 #define FILE_MAX ((size_t)64 << 20)
 
-/* What cJSON takes per value: its node of 64 bytes and the allocator's share. */
+/* cJSON takes this per value: its node of 64 bytes and the allocator's share. */
 #define NODE_BYTES 96
 #define ASK_FROM   ((size_t)1 << 20) /* asking the system takes longer than reading a small file */
 
@@ -102,8 +102,8 @@ static void translation_defaults(struct ct_model *m, const unsigned char seen[KE
         m->regularisation.max_overrelaxation = 1.3;
 }
 
-/* What only the whole file tells: keys that must or must not be there, lengths, and whether a given
- * sigma turns automatic regularisation off (MBIRJAX: setting one does). */
+/* Checks that need the whole file: keys that must or must not be there, lengths, and whether a
+ * given sigma turns automatic regularisation off (MBIRJAX: setting one does). */
 static enum err check_together(struct draft *d, const unsigned char seen[KEYS_MOST])
 {
     const int pairs = d->kind == MULTIAXIS;

@@ -15,7 +15,7 @@ enum err ct_model_parse(const char *name, const char *text, size_t bytes, struct
 /* Writes every parameter, the automatic ones filled, so that ct_model_read gives the same model. */
 enum err ct_model_write(const char *path, const struct ct_model *m);
 
-/* The same object as the next value of `w`. */
+/* Writes the same object as the next value of `w`. */
 void ct_model_write_json(struct jsonw *w, const struct ct_model *m);
 
 #endif

@@ -200,7 +200,7 @@ static void write_numbers(struct jsonw *w, const double *numbers, int n)
     jsonw_end(w);
 }
 
-/* Of multi-axis scans [azimuth, elevation] per view. */
+/* Reads the angles of multi-axis scans, [azimuth, elevation] per view. */
 static enum err read_angles(const char *name, const cJSON *value, void *field)
 {
     return read_list(name, value, &((struct draft *)field)->angles);

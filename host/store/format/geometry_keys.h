@@ -22,7 +22,7 @@ struct draft {
     struct value_list angles, z_shifts, vectors;
 };
 
-/* One parameter: where it lies in struct draft, and how it is read and written. */
+/* A parameter: where it lies in struct draft, and how it is read and written. */
 struct key {
     const char *name;
     size_t at;

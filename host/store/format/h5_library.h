@@ -1,6 +1,7 @@
-/* What tomoprof takes from libhdf5, by pointers: the program starts without it, and opens it when
- * it meets an HDF5 file. Loading libhdf5 and the 25 libraries that it brings takes 5 of the 10 ms
- * of CPU time of each start. Builds with a static libhdf5 (no TP_HDF5_LIBRARY) call it directly. */
+/* Pointers to the functions of libhdf5 that tomoprof calls: the program starts without it, and
+ * opens it when it meets an HDF5 file. Loading libhdf5 and the 25 libraries that it brings takes 5
+ * of the 10 ms of CPU time of each start. Builds with a static libhdf5 (no TP_HDF5_LIBRARY) call it
+ * directly. */
 #ifndef TP_STORE_FORMAT_H5_LIBRARY_H
 #define TP_STORE_FORMAT_H5_LIBRARY_H
 

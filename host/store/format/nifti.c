@@ -111,7 +111,7 @@ static enum err sink_open(struct nifti_sink *k, const char *path)
     return outfile_open(&k->file, path);
 }
 
-/* Level 1: float32 noise gains a tenth at any level. */
+/* Uses level 1: float32 noise gains a tenth at any level. */
 static enum err sink_write(struct nifti_sink *k, const void *data, size_t bytes)
 {
     return k->compressed ? bgzf_write(&k->file, data, bytes, 1)

@@ -180,7 +180,7 @@ static void set_rotation(struct nifti_details *d, double r[3][3])
         d->quaternion[i] = sign * rows[most][i + 1] / n;
 }
 
-/* Frequency, phase and slice direction: two bits each, the number of an axis from 1. */
+/* Reads the frequency, phase and slice direction: two bits each, the number of an axis from 1. */
 static int64_t reorder_info(int64_t info, const int *place)
 {
     int64_t out = info & ~(int64_t)63;

@@ -42,7 +42,7 @@ static double get_float(const struct nifti_view *v, int at, int size)
     return size == 4 ? (double)f : d;
 }
 
-/* Where the two versions keep what we read: offset and bytes of an element. */
+/* Fields of the two versions that are read: offset and bytes of an element. */
 static const struct nifti_layout {
     int version, bytes, magic;
     const char *alone, *pair; /* magic of .nii and of .hdr + .img */

@@ -39,10 +39,10 @@ enum err npy_slabs_write(struct npy_slabs *w, int64_t first, int64_t count, cons
 /* Writes what is left and renames (e ERR_OK) or removes what there is; frees either way. */
 enum err npy_slabs_close(struct npy_slabs *w, enum err e);
 
-/* The header before the data of a float32 array; its bytes. */
+/* Makes the header before the data of a float32 array; returns its bytes. */
 size_t npy_float_header(const int64_t shape[3], char out[512]);
 
-/* Elements of another type, little-endian: "<i2" of 2 bytes. */
+/* Writes elements of another type, little-endian: "<i2" of 2 bytes. */
 enum err npy_write_type(const char *path, const char *descr, int bytes, int dims,
                         const int64_t *shape, const void *data);
 enum err npy_write_int32(const char *path, int dims, const int64_t *shape, const int32_t *data);

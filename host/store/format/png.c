@@ -15,7 +15,7 @@ static void put32(unsigned char *p, uint32_t x)
         p[i] = (unsigned char)(x >> (24 - 8 * i));
 }
 
-/* Length, type, data, checksum over type and data (PNG specification, 5.3). */
+/* Writes length, type, data, checksum over type and data (PNG specification, 5.3). */
 static enum err write_chunk(struct outfile *f, const char *type, const unsigned char *data,
                             uint32_t bytes)
 {

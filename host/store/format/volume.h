@@ -15,7 +15,7 @@ enum err volume_writer_open(const char *path, const struct volume *v, struct vol
 enum err volume_writer_add(struct volume_writer *w, int64_t first, int64_t count, const float *x);
 /* The file appears when e is ERR_OK; frees either way and returns e or what failed. */
 enum err volume_writer_close(struct volume_writer *w, enum err e);
-/* What it takes at most for slabs of that many slices. */
+/* Bounds the memory for slabs of that many slices. */
 double volume_writer_bytes(int64_t pixels, int64_t slices);
 
 #endif

@@ -22,7 +22,7 @@ enum err volume_parts_create(const struct volume_parts *p, const struct volume *
 /* Slices [first, first + count), (rows, cols, count); on the disk when it returns. */
 enum err volume_parts_write(const struct volume_parts *p, int64_t first, int64_t count,
                             const float *x);
-/* Slice k, (rows, cols). */
+/* Reads slice k, (rows, cols). */
 enum err volume_parts_read(const struct volume_parts *p, int64_t k, float *slice);
 
 #endif

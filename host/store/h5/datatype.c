@@ -58,7 +58,7 @@ static enum err number_check(struct h5_cursor *c, const struct h5_type *t)
     return ERR_OK;
 }
 
-/* Bytes of an offset below `size`, from version 3 on. */
+/* Returns the bytes of an offset below `size`, from version 3 on. */
 static int offset_bytes(uint64_t size)
 {
     int n = 1;

@@ -115,7 +115,7 @@ static enum err chunks_check(struct header *h, struct h5_cursor *c, int version)
     return ERR_OK;
 }
 
-/* Versions 1 and 2: one form for all kinds. */
+/* Checks versions 1 and 2: one form for all kinds. */
 static enum err old_layout_check(struct header *h, struct h5_cursor *c)
 {
     const uint64_t dims = h5_take(c, 1), kind = h5_take(c, 1);

@@ -51,7 +51,7 @@ enum err h5_heap_find(const struct h5_bytes *b, uint64_t at, uint64_t index, int
     return ERR_OK;
 }
 
-/* A selection: kind, version, and from then on by version. 0: it is longer than its block. */
+/* Skips a selection: kind, version, and from then on by version. 0: it is longer than its block. */
 static int selection_skip(struct h5_cursor *c)
 {
     const uint64_t kind = h5_take(c, 4), version = h5_take(c, 4);

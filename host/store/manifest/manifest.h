@@ -31,7 +31,7 @@ enum err store_chunks_room(struct store *s, struct store_array *a);
 enum err store_chunk_set(struct store *s, struct store_array *a, int64_t chunk,
                          struct store_chunk where);
 
-/* Of an array whose chunks form no grid: a->tiles lie inside of it. */
+/* Checks an array whose chunks form no grid: a->tiles lie inside of it. */
 enum err store_tiles_check(struct store *s, const struct store_array *a);
 
 /* Cuts an array whose bytes follow each other into chunks of whole rows along the slowest

@@ -101,7 +101,8 @@ static enum err tile_add(struct tiling *t, const struct store_tile *tile, struct
     return ERR_OK;
 }
 
-/* Dimensions of the source from `d` on. Those without a partner are folded into the next. */
+/* Adds the dimensions of the source from `d` on. Those without a partner are folded into the
+ * next. */
 static enum err chunk_add(struct tiling *t, int64_t chunk, int d, struct store_tile tile,
                           int64_t fold, int64_t folded)
 {

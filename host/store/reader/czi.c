@@ -12,7 +12,7 @@
 #define ENTRIES_MOST (1 << 20)
 #define ARRAYS_MOST  256
 
-/* Of the dimensions, those that a mosaic has beside Y and X, the slowest first. */
+/* A mosaic may have these dimensions beside Y and X, the slowest first. */
 static const char plane_dims[] = "TRIHVBCZ";
 #define PLANE_DIMS (int)(sizeof plane_dims - 1)
 
@@ -157,7 +157,7 @@ static const struct {
     enum codec codec;
 } codecs[CODECS] = {{5, CODEC_CZI_ZSTD0}, {6, CODEC_CZI_ZSTD1}, {1, CODEC_JPEG}, {4, CODEC_JXR}};
 
-/* What a mosaic keeps for its index. */
+/* A mosaic keeps this for its index. */
 struct mosaic {
     const struct czi_entry *entries;
 };
@@ -260,7 +260,7 @@ static enum err set_shape(struct store *s, struct store_array *a, const struct c
     return ERR_OK;
 }
 
-/* Entries [0, n) of one level, scene and type. */
+/* Adds entries [0, n) of one level, scene and type. */
 static enum err add_array(struct store *s, const struct czi_entry *e, int n)
 {
     struct store_array *a;

@@ -254,8 +254,8 @@ static enum err set_layout(struct store *s, struct store_array *a, hid_t list, h
     return store_array_check(s, a);
 }
 
-/* Data Exchange: "theta:y:x". What is there and cannot be read makes the array unreadable: units
- * and axes decide what its numbers mean. */
+/* Reads the axes of Data Exchange: "theta:y:x". What is there and cannot be read makes the array
+ * unreadable: units and axes decide what its numbers mean. */
 static enum err set_axes(struct store *s, struct store_array *a, int file, hid_t id)
 {
     char axes[256], units[256], *rest = axes;

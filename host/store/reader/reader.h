@@ -1,4 +1,4 @@
-/* One reader per format: from a path and its first bytes to a store. open.c has the table. */
+/* A reader for each format: from a path and its first bytes to a store. open.c has the table. */
 #ifndef TP_STORE_READER_READER_H
 #define TP_STORE_READER_READER_H
 

@@ -131,7 +131,7 @@ static enum err set_number(struct store *s, struct tiff_page *p, const struct ti
     return set_all(s, p, slot->tag, v, first);
 }
 
-/* An entry of a directory, `v->offset` still as in the file. Tags that are not needed may be
+/* Sets an entry of a directory, `v->offset` still as in the file. Tags that are not needed may be
  * anything. */
 static enum err set_tag(struct store *s, struct tiff_page *p, int tag, uint64_t n, uint64_t where,
                         int64_t inside_at, struct tiff_values v)
@@ -220,7 +220,7 @@ enum err tiff_page_failed(struct store *s, const struct tiff_page *p, enum err e
                     : FAIL(e, "%s: page %lld: %s", s->name, (long long)p->number, text);
 }
 
-/* One directory; *next is where the following one is, 0: none. */
+/* Reads one directory; *next is where the following one is, 0: none. */
 static enum err read_page(struct store *s, struct tiff_page *p, int64_t at, int64_t *next)
 {
     unsigned char raw[20];
@@ -265,7 +265,7 @@ static enum err add_page(struct store *s, struct tiff_page *p, int64_t *next, st
     return ERR_OK;
 }
 
-/* Smaller versions of a page, or the large one of a thumbnail. */
+/* Adds smaller versions of a page, or the large one of a thumbnail. */
 static enum err add_sub(struct store *s, const struct tiff_page *empty, size_t of,
                         struct table *seen, struct tiff_pages *out)
 {

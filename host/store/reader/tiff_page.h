@@ -36,7 +36,7 @@ enum err tiff_page_judge(struct store *s, const struct tiff_page *p);
 /* Puts the page's number before the error's text; e. */
 enum err tiff_page_failed(struct store *s, const struct tiff_page *p, enum err e);
 int64_t tiff_page_pixels(const struct tiff_page *p); /* with its samples */
-/* Element `i` of a tag's values. */
+/* Reads element `i` of a tag's values. */
 enum err tiff_value(struct store *s, const struct tiff_page *p, const struct tiff_values *v,
                     int64_t i, int64_t *out);
 /* Values [0, v->count), which *out (malloc) gets. */

@@ -85,7 +85,7 @@ static enum err read_view(struct store *s, int32_t object, const char *folder, c
     return e;
 }
 
-/* The files of one stem. */
+/* Adds the files of one stem. */
 static enum err add_stack(struct store *s, const char *folder, struct dirent **names, int n,
                           const char *name)
 {

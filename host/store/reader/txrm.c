@@ -117,7 +117,7 @@ static enum err add_values(struct store *s, const struct cfb *c, const char *nam
     return store_contiguous(s, a, object, 0);
 }
 
-/* One flat field, or several that are numbered. */
+/* Adds one flat field, or several that are numbered. */
 static enum err add_references(struct store *s, const struct cfb *c, uint32_t rows,
                                uint32_t columns)
 {

@@ -4,7 +4,7 @@
 
 #include "host/store/store.h"
 
-/* Where keys like "a/.zarray" and "a/c/0/1" lead. */
+/* Resolves keys like "a/.zarray" and "a/c/0/1". */
 struct zarr_keys {
     void *state;
     /* malloc'ed text; *out NULL: the key is missing. */
@@ -13,7 +13,7 @@ struct zarr_keys {
     enum err (*place)(struct store *s, void *state, const char *key, struct store_chunk *out);
 };
 
-/* What an array keeps for its index. */
+/* An array keeps this for its index. */
 struct zarr_array {
     const struct zarr_keys *keys;
     const char *prefix; /* "" or "name/" */

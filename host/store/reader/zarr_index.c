@@ -1,4 +1,4 @@
-/* Where the chunks of Zarr arrays lie: a key for each, or a table in each shard. */
+/* Locates the chunks of Zarr arrays: a key for each, or a table in each shard. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static enum err read_table(struct store *s, const struct store_array *a, const s
     return ERR_OK;
 }
 
-/* The chunks of the shard at `shard` (in shards). */
+/* Sets the chunks of the shard at `shard` (in shards). */
 static enum err set_shard(struct store *s, struct store_array *a, const struct store_chunk *where,
                           const int64_t shard[STORE_DIMS], const uint64_t *table)
 {
@@ -70,7 +70,7 @@ static enum err set_shard(struct store *s, struct store_array *a, const struct s
     return ERR_OK;
 }
 
-/* Of a shard behind a URL, or that it is not there: its table is at its end. */
+/* Finds the size of a shard behind a URL, or that it is missing: its table is at its end. */
 static enum err shard_size(struct store *s, struct store_chunk *where)
 {
     struct store_object *o = &s->objects[where->object];
@@ -82,7 +82,7 @@ static enum err shard_size(struct store *s, struct store_chunk *where)
     return ERR_OK;
 }
 
-/* The first chunk of the object at `at`: a chunk, or a shard. */
+/* Returns the first chunk of the object at `at`: a chunk, or a shard. */
 static int64_t first_chunk(const struct store_array *a, const struct zarr_array *z,
                            const int64_t at[STORE_DIMS])
 {
@@ -110,8 +110,8 @@ static enum err index_object(struct store *s, struct store_array *a, const int64
     return set_shard(s, a, &where, at, table);
 }
 
-/* Objects: chunks, or shards with a table of chunks each. Those of the box that were not asked for
- * before. */
+/* Lists objects: chunks, or shards with a table of chunks each. Those of the box that were not
+ * asked for before. */
 enum err zarr_index(struct store *s, struct store_array *a, const int64_t start[STORE_DIMS],
                     const int64_t count[STORE_DIMS])
 {

@@ -13,7 +13,7 @@ static const char *text_of(const cJSON *j, const char *key)
     return cJSON_IsString(v) ? v->valuestring : "";
 }
 
-/* A whole number of at most 2^53; -1: another value. */
+/* Returns a whole number of at most 2^53; -1 for another value. */
 static int64_t whole(const cJSON *v)
 {
     return cJSON_IsNumber(v) && v->valuedouble >= 0 && v->valuedouble <= 0x1p53 &&

@@ -1,5 +1,5 @@
-/* One array from any file into another format; what was written is read back and compared before
- * it gets its name. */
+/* Converts one array from any file into another format; the written file is read back and compared
+ * before it gets its name. */
 #include <errno.h>
 #include <ftw.h>
 #include <stdio.h>

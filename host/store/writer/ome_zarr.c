@@ -64,7 +64,7 @@ static int is_halved(const struct pyramid *p, int d, int64_t size)
     return d >= p->dims - SPACE_DIMS && size > 1;
 }
 
-/* One level from the one before, or from the source. */
+/* Makes one level from the one before, or from the source. */
 struct level {
     const struct pyramid *p;
     struct store *store;
@@ -143,7 +143,7 @@ static enum err write_planes(struct level *l, void *slab)
     return ERR_OK;
 }
 
-/* What the own reader finds, against the same planes once more. */
+/* Compares the planes that our own reader finds with the source's planes once more. */
 static enum err compare_planes(struct level *l, void *slab, void *other)
 {
     struct store *made;

@@ -1,4 +1,4 @@
-/* What options of `convert` mean to an array and to a format. */
+/* Applies the options of `convert` to an array and to a format. */
 #include "host/store/writer/writer.h"
 
 enum err writer_order(const struct writer_options *o, int dims, int from[STORE_DIMS])

@@ -20,7 +20,7 @@ static void put(unsigned char *at, uint64_t v, int bytes)
     memcpy(at, &v, (size_t)bytes);
 }
 
-/* One uncompressed strip of float32, classic TIFF: every program reads it. */
+/* Writes one uncompressed strip of float32, classic TIFF: every program reads it. */
 static enum err write_tiff_slice(const char *path, const struct writer *w, const float *x)
 {
     const int64_t bytes = writer_slab_bytes(w);

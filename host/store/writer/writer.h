@@ -13,7 +13,7 @@ struct writer_options {
     struct codec_step codec; /* has_codec 0: zstd in Zarr, where it is there, else gzip */
     int has_codec, raw;
     int zarr; /* 2 or 3; 0: 3 */
-    /* Which dimension of the array comes first in the target, which next; order_dims 0: its own. */
+    /* Order of the array's dimensions in the target; order_dims 0: its own. */
     int order[STORE_DIMS], order_dims;
     int scale; /* slope and intercept are applied to the values */
     /* Gets the names of what the target cannot hold, before anything is written; NULL: none. */
@@ -88,7 +88,7 @@ void writer_remove(const char *folder);
  * ERR_USAGE where it is another codec. */
 enum err writer_deflate_level(const struct writer *w, int usual, int *level);
 
-/* References to the bytes of `in`: a Zarr 2 view of it. */
+/* Writes references to the bytes of `in`: a Zarr 2 view of it. */
 enum err store_references(const char *in, const char *out, const struct writer_options *o,
                           struct writer_result *result);
 

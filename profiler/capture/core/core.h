@@ -1,4 +1,4 @@
-/* What the files of the core share, and recorders that follow threads. */
+/* Shared by the files of the core, and by recorders that follow threads. */
 #ifndef TP_CAPTURE_CORE_CORE_H
 #define TP_CAPTURE_CORE_CORE_H
 

@@ -1,4 +1,4 @@
-/* What the trace says of the process and its machine: META records, and readings of the clocks. */
+/* Describes the process and its machine in the trace: META records, and readings of the clocks. */
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static void link_fact(struct capture_thread *t, const char *key, const char *pat
     capture_meta(t, key, target);
 }
 
-/* One argument per line, secrets masked. */
+/* Writes one argument per line, secrets masked. */
 static void command_fact(struct capture_thread *t)
 {
     enum { ROOM = CAPTURE_SCRATCH / 2 };

@@ -53,7 +53,7 @@ void poll_thread_ends_when(int (*over)(void))
     is_over = over;
 }
 
-/* One turn; returns whether a thread of the target is left. */
+/* Does one turn; returns 1 while a thread of the target is left. */
 static int turn(struct thread_slot *self)
 {
     static uint64_t second;

@@ -16,7 +16,7 @@ void signals_leave(int leaving);            /* before exec: the mask as the targ
 void signals_withdraw(void);                /* the number is the target's alone from now on */
 void signals_return(void);                  /* ... and not any longer */
 void signals_foreign(struct thread_slot *s, siginfo_t *info, void *context); /* not the sampler's */
-/* What the target does with the sampler's number. */
+/* Tracks the target's use of the sampler's signal number. */
 int signals_is_ours(int number);
 void signals_set_action(const struct sigaction *act, struct sigaction *old);
 int signals_set_other(int (*real)(int, const struct sigaction *, struct sigaction *), int n,

@@ -69,8 +69,9 @@ void *stack_map(size_t bytes)
     return p;
 }
 
-/* Where `id` may be. The first few share 8 pages: spread over all 512, each new stack of a short
- * program was a page fault, a quarter of what recording an import of pandas cost in faults. */
+/* Returns a slot where `id` may be. The first few share 8 pages: spread over all 512, each new
+ * stack of a short program was a page fault, a quarter of what recording an import of pandas cost
+ * in faults. */
 static _Atomic(uint64_t) *place(uint64_t id, uint64_t probe)
 {
     return &written[probe < PROBES_FEW ? (id + probe) % WRITTEN_FEW : (id + probe) % WRITTEN];
@@ -98,7 +99,7 @@ void stack_remember(uint64_t id)
     /* No room here: it will be written again, which does no harm. */
 }
 
-/* Of a list of frames, `width` words each, that is longer than this: its two ends. */
+/* Keeps the two ends of a list of frames, `width` words each, that is longer than this. */
 static size_t shorten(uint64_t *word, size_t width, size_t n)
 {
     uint64_t left_out = n - FEW_INNER - FEW_OUTER;
@@ -263,7 +264,7 @@ uint64_t capture_stack(struct capture_thread *t, const void *ucontext, const voi
     return write_stack(t, s->pc + own, n - own, s->python, pythons, flags);
 }
 
-/* Of another thread, from what is known of its registers. */
+/* Takes the stack of another thread, from the known part of its registers. */
 static uint64_t stack_of(struct capture_thread *t, pid_t tid, struct unwind_registers *r,
                          uint32_t flags)
 {

@@ -12,19 +12,19 @@ extern const struct recorder stack_recorder;
  * handler, or NULL: then the frames of this library are left out by `caller`, the return address of
  * its entry point. Async-signal-safe. */
 uint64_t capture_stack(struct capture_thread *t, const void *ucontext, const void *caller);
-/* Of another thread, blocked in the kernel at (pc, sp); written to t's stream. */
+/* Takes the stack of another thread, blocked in the kernel at (pc, sp); written to t's stream. */
 uint64_t capture_stack_of(struct capture_thread *t, pid_t tid, uintptr_t pc, uintptr_t sp);
 
-/* Of a thread of another process, which is stopped with the registers in `ucontext`. For that
- * process, stack_start_outside() takes the place of the recorder's start: 0 or errno; what it reads
- * are safe_read_process() and modules_set(). */
+/* Takes the stack of a thread of another process, which is stopped with the registers in
+ * `ucontext`. For that process, stack_start_outside() takes the place of the recorder's start: 0 or
+ * errno; what it reads are safe_read_process() and modules_set(). */
 uint64_t capture_stack_stopped(struct capture_thread *t, pid_t tid, const void *ucontext);
 int stack_start_outside(void);
 
-/* Of more frames the first and the last ones are kept. */
+/* Deeper stacks keep the first and the last of their frames. */
 enum { FRAME_INNER = 384, FRAME_OUTER = 128, FRAME_ROOM = FRAME_INNER + 1 + FRAME_OUTER };
-/* What the source knows of the root of this thread's last deep stack: its last frames, those of
- * the root last, what each was executing and its pair; and room to read pages. */
+/* The source's memory of the root of this thread's last deep stack: its last frames, those of the
+ * root last, what each was executing and its pair; and room to read pages. */
 struct frame_outer {
     size_t known; /* 0: nothing */
     uintptr_t at[FRAME_OUTER], code[FRAME_OUTER];
@@ -53,7 +53,7 @@ typedef size_t frame_source(struct capture_thread *t, const struct frame_view *v
 /* Stacks have the frames of this source from now on; NULL: native ones alone. */
 void stack_add_frames(frame_source *source);
 
-/* Which definitions (stacks, code objects) the trace has already. Ids that find no room are
+/* Tracks which definitions (stacks, code objects) the trace has already. Ids that find no room are
  * forgotten: they are written again, which does no harm. */
 int stack_was_written(uint64_t id);
 void stack_remember(uint64_t id);

@@ -150,8 +150,9 @@ int tasks_scan(struct thread_slot *self, int each_second)
         new_names(self);
     for (struct thread_slot *s = thread_first(); s; s = s->next)
         ours += s->used && s->t.tid && s->t.ours;
-    /* One link per thread, ours among them, and two of the folder itself: 2 us. The main thread
-     * stays one after its end, and may stand in for another that has gone: a scan once a second. */
+    /* The folder has one link per thread, ours among them, and two of its own: 2 us. The main
+     * thread stays one after its end, and may stand in for another that has gone: a scan once a
+     * second. */
     if (known && !each_second &&
         (now < next || (syscall(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &st, 0) == 0 &&
                         st.st_nlink == known + ours + 2)))

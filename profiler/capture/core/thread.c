@@ -100,7 +100,7 @@ static int is_left(const struct thread_slot *s, uintptr_t sp)
     return sp > t->frame || (t->call && *t->call != t->returns);
 }
 
-/* What entered, by its place on the stack. */
+/* Functions that were entered, by their place on the stack. */
 struct entry {
     uintptr_t frame, returns;
     const uintptr_t *call;

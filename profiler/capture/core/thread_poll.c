@@ -1,4 +1,4 @@
-/* What the kernel tells of a thread: its state, times and clock, read without printf or stdio. */
+/* Reads a thread's state, times and clock from the kernel, without printf or stdio. */
 #include <string.h>
 #include <time.h>
 

@@ -18,7 +18,7 @@ uint64_t thread_poll_cpu(uint32_t tid);
  * numbers there, in ticks. */
 enum { THREAD_POLL_SYSTEM, THREAD_POLL_START, THREAD_POLL_STATS };
 int thread_poll_state(uint32_t tid, uint64_t numbers[THREAD_POLL_STATS]);
-/* Where a thread sleeps in the kernel; call -1: in none, as in a page fault. 0: it runs. */
+/* Place in the kernel where a thread sleeps; call -1: in none, as in a page fault. 0: it runs. */
 struct thread_poll_place {
     int call;
     uintptr_t sp, pc;

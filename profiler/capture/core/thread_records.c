@@ -7,9 +7,9 @@
 #include "profiler/capture/core/core.h"
 #include "profiler/capture/core/thread_poll.h"
 
-/* Of threads that record nothing else, as many that live for less than a millisecond: a chunk of
- * their own would cost each of them six system calls and 8 KiB of the trace. Its records say whose
- * they are. A thread that meets another one here has its own chunk. */
+/* Threads that record nothing else share a stream, for many live for less than a millisecond: a
+ * chunk of its own would cost each of them six system calls and 8 KiB of the trace. Its records say
+ * whose they are. A thread that meets another one here has its own chunk. */
 static struct trace_stream common;
 static uint32_t held;
 
@@ -57,7 +57,7 @@ static uint64_t in_ns(uint64_t ticks)
     return ticks * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
-/* What the kernel counts as system time, by its own clock or (others) in ticks. */
+/* Returns the system time by the kernel, by its own clock or (others) in ticks. */
 static uint64_t system_time(const struct thread_slot *s, int own)
 {
     struct rusage u;

@@ -58,7 +58,7 @@ void *__memcpy_chk(void *to, const void *from, size_t n, size_t room);
 void *__memmove_chk(void *to, const void *from, size_t n, size_t room);
 void *__mempcpy_chk(void *to, const void *from, size_t n, size_t room);
 
-/* What overflows is the C library's to report: before that is known, a trap. */
+/* The C library reports overflows; before that is known, they trap. */
 #define CHECKED(name, result)                                                                      \
     static __attribute__((noinline, cold)) void *name##_chk_due(void *to, const void *from,        \
                                                                 size_t n, size_t room)             \
@@ -105,7 +105,7 @@ const struct rebind copy_rebinds[] = {
 };
 const size_t copy_rebind_count = sizeof copy_rebinds / sizeof *copy_rebinds;
 
-/* Whether capture starts or not: until then copies go byte by byte. */
+/* Runs even if capture does not start: until then copies go byte by byte. */
 static __attribute__((constructor)) void find_next(void)
 {
     static const struct {

@@ -1,8 +1,8 @@
-/* What a call costs more through a wrapper that does not record it: the wrapper's own code in a
- * loop, against the same loop past it. The least of some rounds, for what disturbs one only adds;
- * and not less than LEAST_NS, which ten instructions and a jump take on the fastest machines, for
- * the difference of two loops may be lost in what else goes on. 20 us in all. The program's heap
- * is not touched: its allocator begins when the program does. */
+/* Measures the extra cost of a call through a wrapper that does not record it: the wrapper's own
+ * code in a loop, against the same loop past it. The least of some rounds, for what disturbs one
+ * only adds; and not less than LEAST_NS, which ten instructions and a jump take on the fastest
+ * machines, for the difference of two loops may be lost in what else goes on. 20 us in all. The
+ * program's heap is not touched: its allocator begins when the program does. */
 #include <dlfcn.h>
 
 #include "profiler/capture/hooks/hooks.h"

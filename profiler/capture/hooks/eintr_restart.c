@@ -25,7 +25,7 @@ static uint32_t interrupts(void)
     return s ? s->interrupts : 0;
 }
 
-/* Whether `error` came from the sampler alone. */
+/* Returns 1 where `error` came from the sampler alone. */
 static int again(int error, uint32_t *before)
 {
     uint32_t now = interrupts();

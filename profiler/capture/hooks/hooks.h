@@ -1,4 +1,4 @@
-/* What library.c starts of the hooks. */
+/* library.c starts these hooks. */
 #ifndef TP_CAPTURE_HOOKS_HOOKS_H
 #define TP_CAPTURE_HOOKS_HOOKS_H
 

@@ -154,7 +154,7 @@ CAPTURE_API void io_uring_queue_exit(struct io_uring *ring)
         real(ring);
 }
 
-/* Of libaio; another function of this name gets all that it was given in registers. */
+/* libaio's functions; another function of this name gets all that it was given in registers. */
 #define EVENT_CALLS(X) X(io_getevents) X(io_pgetevents)
 #define EVENTS(name)                                                                               \
     int name(long a, long b, long c, const void *events, long e, long f);                          \

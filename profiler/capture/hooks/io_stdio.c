@@ -49,8 +49,8 @@ static int has_room(const FILE *f, size_t bytes)
     X(int, fflush, (FILE * f), (f), WRITE, !f || f->_IO_write_ptr == f->_IO_write_base, 0)         \
     X(int, fflush_unlocked, (FILE * f), (f), WRITE, !f || f->_IO_write_ptr == f->_IO_write_base, 0)
 
-/* What the buffer is enough for goes on by a jump: no frame, no register kept. NAME_seen is entered
- * by one as well, so its caller is the program's. */
+/* A call that the buffer can serve goes on by a jump: no frame, no register kept. NAME_seen is
+ * entered by one as well, so its caller is the program's. */
 #define STREAM(type, name, parameters, arguments, op, enough, bytes)                               \
     static void *next_##name;                                                                      \
     type name parameters;                                                                          \

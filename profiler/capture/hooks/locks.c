@@ -151,7 +151,7 @@ _Static_assert(sizeof(mtx_t) == sizeof(pthread_mutex_t), "one is the other in th
     }
 LOCK_LIST(LOCK)
 
-/* Of __readers, since glibc 2.25: the number of readers is above these bits. In a write phase they
+/* Bits of __readers, since glibc 2.25: the number of readers is above them. In a write phase they
  * are readers that wait. */
 enum { WRITE_PHASE = 1, WRITE_LOCKED = 2, READER_SHIFT = 3 };
 

@@ -76,7 +76,7 @@ static void malloc_resolve(void)
         resolve();
 }
 
-/* Of a pointer that live_is_near. */
+/* Returns 1 for a bootstrap pointer that live_is_near. */
 static int from_bootstrap(const void *p)
 {
     return HEAP_UNLIKELY((uintptr_t)p - (uintptr_t)bootstrap < BOOTSTRAP_BYTES);
@@ -167,9 +167,9 @@ static __attribute__((noinline, cold)) void *calloc_due(size_t count, size_t byt
     return block;
 }
 
-/* What the loader keeps of the library's own thread, some 290 bytes: not from the program's heap,
- * whose blocks lie as in a bare run. A storm of mallocs took 1.05 times as long in a heap that
- * somebody else had begun. NULL: no room, or not of the process's only thread. */
+/* Serves the loader's data of the library's own thread, some 290 bytes: not from the program's
+ * heap, whose blocks lie as in a bare run. A storm of mallocs took 1.05 times as long in a heap
+ * that somebody else had begun. NULL: no room, or not of the process's only thread. */
 static __attribute__((noinline, cold)) void *calloc_lent(size_t total)
 {
     size_t before = bootstrap_used;

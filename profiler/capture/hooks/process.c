@@ -101,9 +101,9 @@ CAPTURE_API long ptrace(enum __ptrace_request request, ...)
     return r;
 }
 
-/* Of a process with one thread, which ours would make two: unshare and setns refuse then, and libc
- * changes the rights of all threads and aborts where they do not all succeed (the program's own may
- * keep a capability that ours does not have). */
+/* Calls that need a process with one thread, which ours would make two: unshare and setns refuse
+ * then, and libc changes the rights of all threads and aborts where they do not all succeed (the
+ * program's own may keep a capability that ours does not have). */
 #define ALONE(name, parameters, ...)                                                               \
     CAPTURE_API int name parameters                                                                \
     {                                                                                              \

@@ -24,7 +24,8 @@ struct rebind_image {
     unsigned changed;
 };
 
-/* Whether it can be written now: by a write of what is there, which nobody else changes. */
+/* Returns 1 where it can be written now: by a write of the same value, which nobody else
+ * changes. */
 static int is_writable(uintptr_t *entry)
 {
     uintptr_t value = *entry;

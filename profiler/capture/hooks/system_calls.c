@@ -25,8 +25,8 @@ call_fn filter_hook_rare;
 extern void *filter_hook_next; /* the C library's */
 void *filter_hook_next;
 
-/* Whether this would put a filter on the process. Questions whether the kernel could do so have no
- * filter with them. */
+/* Returns 1 where this would put a filter on the process. Questions whether the kernel could do so
+ * have no filter with them. */
 static int is_filter(long number, long a, long b, long c)
 {
     if (number == SYS_prctl && a == PR_SET_SECCOMP)

@@ -11,7 +11,7 @@
 
 static size_t default_stack;
 
-/* On the new thread, before anything of the target's. */
+/* Runs on the new thread, before anything of the target's. */
 static void begin(struct thread_slot *s)
 {
     uint32_t parent = s->parent_tid;

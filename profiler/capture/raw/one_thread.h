@@ -17,7 +17,7 @@ void one_thread_is_ours(void);
 /* 1: the caller is the library's own thread, and locks of the C library and the loader are not for
  * it. It may ask for them by one_thread_end, and finds them free some turns later. */
 int one_thread_hands_off(void);
-/* Never again in this process, by any of the two threads. */
+/* Ends this for good in this process, by any of the two threads. */
 void one_thread_end(void);
 void one_thread_forked(void); /* in the child */
 

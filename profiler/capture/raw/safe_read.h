@@ -12,7 +12,7 @@
 int safe_read_start(void);
 int safe_read_has_file(void); /* it reads by a descriptor of the process */
 
-/* From now on the memory of another process. */
+/* Reads the memory of another process from now on. */
 void safe_read_process(pid_t pid);
 
 /* Bytes read from `address` on; stops at the first page that cannot be read. */

@@ -130,7 +130,7 @@ size_t raw_read_again(int *fd, const char *path, char *out, size_t bytes)
     long n = -1;
     if (!apart)
         return raw_read_file(path, out, bytes);
-    /* What it was opened for may be gone, and another there by this name. */
+    /* The file may be gone, and another there by this name. */
     for (int i = 0; i < 2 && n < 0; i++) {
         *fd = *fd >= 0 ? *fd : raw_open(path, O_RDONLY);
         n = *fd >= 0 ? syscall(SYS_pread64, *fd, out, bytes - 1, (off_t)0) : 0;

@@ -39,11 +39,12 @@ static inline uint64_t raw_ticks(void)
 }
 
 void raw_sleep(uint64_t ns); /* less when a signal arrives */
-/* Of this process alone. Waits while *word is `value`, `ns` at most (0: without end). */
+/* Waits while *word is `value`, `ns` at most (0: without end), for wakes of this process alone. */
 void raw_futex_wait(const volatile void *word, uint32_t value, uint64_t ns);
 void raw_futex_wake(const volatile void *word, int threads);
 
-/* What the library read (0) and wrote (1) by system calls of its own, as the kernel counts it. */
+/* Bytes that the library read (0) and wrote (1) by system calls of its own, as the kernel counts
+ * them. */
 extern uint64_t raw_chars[2];
 void raw_chars_uncounted(void); /* not those of the calling thread, from now on */
 
@@ -70,7 +71,7 @@ size_t raw_read_file(const char *path, char *out, size_t bytes);
  * thread's descriptors are its own. One of /proc is then read in 2 us, not 12. */
 size_t raw_read_again(int *fd, const char *path, char *out, size_t bytes);
 
-/* What the number of an error means. */
+/* Returns the text of an error number. */
 const char *raw_error_text(int error);
 
 /* The function that ours of this name replaces (RTLD_NEXT), resolved once; safe while dlsym

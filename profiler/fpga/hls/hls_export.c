@@ -179,7 +179,7 @@ static enum err write_made(const char *folder, const char *name, writer *write,
     return e;
 }
 
-/* Of the templates' kernels the one, and what only projectors need. */
+/* Writes the kernel from the templates, and the parts that only projectors need. */
 static enum err write_templates(const char *folder, const struct template *t)
 {
     static const char *const projectors[] = {"projector.h", "footprints.cpp"};

@@ -1,4 +1,4 @@
-/* What a projector's HLS kernel needs besides the widths: its tables, what goes in, and the
+/* Writes the parts of a projector's HLS kernel besides the widths: its tables, its input, and the
  * simulated projection alone. */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static const struct twin *beam(const struct hls_export *h)
     return h->p->fan ? &h->c->fan : &h->c->parallel;
 }
 
-/* What is projected: the picture, filtered views, or 1 in every channel. */
+/* Makes the projection's input: the picture, filtered views, or 1 in every channel. */
 static enum err input_of(const struct hls_export *h, double **out, int *length)
 {
     const struct width_case *c = h->c;

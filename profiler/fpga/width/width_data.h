@@ -4,7 +4,7 @@
 
 #include "profiler/fpga/width/width_case.h"
 
-/* The two-ellipsoid phantom's central slice by its exact line integrals, with 1 % of noise: n
+/* Makes the two-ellipsoid phantom's central slice by its exact line integrals, with 1 % of noise: n
  * channels and views. */
 enum err width_case_phantom(int n, struct width_case *c);
 

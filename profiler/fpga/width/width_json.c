@@ -16,7 +16,7 @@ static void put_quality(struct jsonw *w, const char *name, const struct width_qu
     jsonw_end(w);
 }
 
-/* Of the worst case: the curve's points. */
+/* Writes the curve's points, from the worst case. */
 static void put_curve(struct jsonw *w, const struct width_sweep *s, int stage)
 {
     jsonw_key(w, "alone");

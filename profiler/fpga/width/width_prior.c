@@ -13,7 +13,7 @@ static double surrogate(const struct twin_prior *p, double difference)
     return e * (p->q / 2 + e) / ((1 + e) * (1 + e));
 }
 
-/* Gradient and curvature of the prior at pixel i over its 4 neighbours of the slice. */
+/* Computes gradient and curvature of the prior at pixel i over its 4 neighbours of the slice. */
 static void terms(const struct twin *t, struct formats *f, const struct twin_prior *p,
                   const double *x, int i, double *gradient, double *curvature)
 {
@@ -32,7 +32,7 @@ static void terms(const struct twin *t, struct formats *f, const struct twin_pri
     *curvature = h * scale;
 }
 
-/* What twin_update works in. */
+/* Memory that twin_update works in. */
 struct prior_scratch {
     double *error, *projected, *likelihood, *hessian, *step, *gradient, *curvature;
 };

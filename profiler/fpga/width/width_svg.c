@@ -3,7 +3,7 @@
 
 #include "profiler/fpga/width/width_sweep.h"
 
-/* One panel per primitive, three in a row: log10 of the error against bits. */
+/* Panels, one for each primitive, three in a row: log10 of the error against bits. */
 #define PANEL_W 320
 #define PANEL_H 220
 #define COLUMNS 3

@@ -45,7 +45,7 @@ enum err width_try(const struct width_primitive *p, const struct width_case *c,
     return e;
 }
 
-/* Curves of each stage alone. Its share of the error budget: independent errors add in squares. */
+/* Sweeps each stage alone. Its share of the error budget: independent errors add in squares. */
 static enum err sweep_alone(struct width_sweep *s, const struct reference *r)
 {
     int stages = 0;
@@ -81,8 +81,8 @@ static enum err try_together(struct width_sweep *s, const struct reference *r, c
     return ERR_OK;
 }
 
-/* One bit more for all until the quality holds, then one less for each, multiplier inputs first,
- * as long as it does. */
+/* Adds one bit for all until the quality holds, then removes one from each, multiplier inputs
+ * first, as long as it does. */
 static enum err sweep_together(struct width_sweep *s, const struct reference *r)
 {
     static const enum width_stage order[] = {STAGE_COEFFICIENT, STAGE_SAMPLE, STAGE_PRODUCT,

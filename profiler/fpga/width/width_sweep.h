@@ -46,7 +46,7 @@ struct width_sweep {
 
 enum err width_sweep(const struct width_primitive *p, const struct width_case *cases, int n,
                      struct width_limits limits, struct width_sweep *out);
-/* Quality with these bits in the stages (0: float64), one of the cases. */
+/* Measures the quality with these bits in the stages (0: float64), one of the cases. */
 enum err width_try(const struct width_primitive *p, const struct width_case *c,
                    const int bits[WIDTH_STAGES], struct width_quality *out);
 int width_keeps(const struct width_quality *q, struct width_limits limits);
@@ -56,8 +56,8 @@ int width_keeps(const struct width_quality *q, struct width_limits limits);
 double width_rmse(const double *a, const double *b, int n);
 double width_ssim(const double *a, const double *b, int edge);
 
-/* One line: bits of each stage, error and similarity on each data set, small formats that keep the
- * quality. */
+/* Writes one line: bits of each stage, error and similarity on each data set, small formats that
+ * keep the quality. */
 void width_write_line(const struct width_sweep *s, FILE *out);
 
 #define WIDTH_SCHEMA "tomoprof-width/1"

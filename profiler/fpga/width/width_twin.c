@@ -55,9 +55,9 @@ static void rows_under(const struct twin *t, double gain, size_t i)
         t->rows[i * TWIN_ROWS + (size_t)j] = grid(overlap(height, v - first - j) / height);
 }
 
-/* Footprint of a pixel at (x, y) in the view at `angle`: host/cpu/common/footprint_kernel.c. The
- * fan has its source 4 n channels from the detector and 2 n from the axis: pixels of half a
- * channel. */
+/* Computes the footprint of a pixel at (x, y) in the view at `angle`:
+ * host/cpu/common/footprint_kernel.c. The fan has its source 4 n channels from the detector and 2 n
+ * from the axis: pixels of half a channel. */
 static void footprint(const struct twin *t, double angle, double x, double y, size_t i)
 {
     const double c = cos(angle), s = sin(angle), u = c * x - s * y;
@@ -219,7 +219,7 @@ enum err twin_forward(const struct twin *t, struct formats *f, const double *x, 
     return ERR_OK;
 }
 
-/* The rows under a voxel, blended. */
+/* Blends the rows under a voxel. */
 static double blend(struct formats *f, double sample, const double *rows, int count)
 {
     double sum = 0;

@@ -25,9 +25,9 @@ static int inside(int r, int c, int n)
     return x * x + y * y < radius * radius;
 }
 
-/* One pixel and view: the cells under the footprint of each voxel. Parallel: 2 channels of its row;
- * cone: source 2N from the axis, detector 4N: magnification 2, so the volume fits a detector of 2N
- * cells, halved to N of double width as in the published set-up. */
+/* Visits, for one pixel and view, the cells under the footprint of each voxel. Parallel: 2 channels
+ * of its row; cone: source 2N from the axis, detector 4N: magnification 2, so the volume fits a
+ * detector of 2N cells, halved to N of double width as in the published set-up. */
 static void footprints(struct access_sink *s, int cone, int back, int n, int pixel, int view)
 {
     const int r = pixel / n, c = pixel % n, views = n / 2;
@@ -133,7 +133,7 @@ static void prior(struct access_sink *s, int n)
     }
 }
 
-/* A shuffle of the pixels. */
+/* Shuffles the pixels. */
 static void partition(struct access_sink *s, int n)
 {
     uint32_t state = 1;

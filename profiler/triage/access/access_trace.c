@@ -74,7 +74,7 @@ static void slot_move(struct meter *m, uint64_t from, uint64_t to)
     }
 }
 
-/* Ones behind a slot. What lies before it is not added up. */
+/* Counts the ones behind a slot. What lies before it is not added up. */
 static int64_t ones_behind(const struct meter *m, uint64_t slot)
 {
     uint64_t low = slot / 64 + 1, high = (m->next - 1) / 64 + 1;

@@ -34,7 +34,7 @@ struct access {
     double unit_share;    /* of the accesses that follow their array's last one by 0 or 1 */
     double entropy;       /* of the strides within an array, bits */
     double write_entropy; /* of the strides of writes alone */
-    /* Where an array goes on from one step of the outer loop to the next. */
+    /* Step of an array from one turn of the outer loop to the next. */
     double jump_entropy;       /* bits */
     double write_jump_entropy; /* of what is written */
     double jumps;              /* distinct ones that 99 % of the steps need */

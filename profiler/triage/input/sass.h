@@ -31,7 +31,7 @@ struct sass {
 enum err sass_read(const char *path, struct sass *out);
 void sass_free(struct sass *s);
 
-/* Of the kernels that a primitive's names fit, that with most arithmetic; NULL none. */
+/* Returns, of the kernels that fit a primitive's names, the one with most arithmetic; NULL none. */
 const struct sass_kernel *sass_find(const struct sass *s, const struct primitive *p);
 /* This project's own kernels for sm_90; *units: of the primitive in a trip of the loop, NAN
  * unknown. */

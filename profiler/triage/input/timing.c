@@ -125,7 +125,7 @@ static void summarise(struct timing_row *r, const struct timing_file *file, doub
     }
 }
 
-/* Median of the member at `offset` of all calibrations. */
+/* Returns the median of the member at `offset` of all calibrations. */
 static double calibration(const struct timing_file *file, size_t offset, double *room)
 {
     int n = 0;

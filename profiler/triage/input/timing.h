@@ -1,4 +1,4 @@
-/* What triage takes from timing.json, of this project or of the format that it extends: the median
+/* Reads timing.json for triage, of this project or of the format that it extends: the median
  * seconds of each operation and size, declared work, growth. Anything that cannot be a time is left
  * out with a note. */
 #ifndef TP_TRIAGE_INPUT_TIMING_H

@@ -139,7 +139,7 @@ static void from_rows(const struct recipe *r, const struct timing *t, struct wor
                   "%s at %g: %d of its parts have no row of their own: %.0f %% of its time is not "
                   "credited",
                   w->operation, w->size, missing, 100 * left / w->seconds);
-    /* What is left is the rest only when nothing else can hide in it. */
+    /* The remainder is the rest only when nothing else can hide in it. */
     if (r->rest)
         add_part(w, r->rest, (double)NAN, missing || left <= 0 ? (double)NAN : left,
                  missing || left <= 0 ? "unknown" : "remainder");

@@ -1,5 +1,5 @@
-/* What an FPGA card would make of a primitive: lanes from its blocks, rate from lanes, clock and
- * memory, time from rate, link and dependent steps. Ranges, never points. */
+/* Models a primitive on an FPGA card: lanes from its blocks, rate from lanes, clock and memory,
+ * time from rate, link and dependent steps. Ranges, never points. */
 #ifndef TP_TRIAGE_MODEL_FPGA_H
 #define TP_TRIAGE_MODEL_FPGA_H
 
@@ -46,12 +46,13 @@ struct estimate {
     double engines_seconds; /* the least that a call would take with them and the fabric */
 };
 
-/* One call at edge `size`. */
+/* Estimates one call at edge `size`. */
 struct estimate fpga_estimate(const struct primitive *p, const struct access_pair *a,
                               const struct card *card, double size, const struct weights *w,
                               const struct assumptions *s);
 
-/* Of a sample or voxel in the card's memory and on the link: by its measured bits where there are.
+/* Returns the bytes of a sample or voxel in the card's memory and on the link: by its measured bits
+ * where there are.
  */
 double fpga_element_bytes(const struct primitive *p, double size, const struct weights *w);
 

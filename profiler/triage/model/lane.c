@@ -39,7 +39,7 @@ static double blocks_per_product(const struct width_needed *n, const struct card
     return (fmin(a, b) > DSP_SHORT ? 2 : 1) * (fmax(a, b) > DSP_LONG ? 2 : 1);
 }
 
-/* Of the most lanes that blocks and ports would allow. */
+/* Estimates the switches for the most lanes that blocks and ports would allow. */
 static double switches(const struct primitive *p, const struct card *card, double dsp)
 {
     const double lanes = fmin(dsp > 0 ? card->dsp / dsp : (double)INFINITY,

@@ -1,4 +1,4 @@
-/* What one lane of a primitive takes of a card, from its operations. */
+/* Estimates one lane's use of a card, from the primitive's operations. */
 #ifndef TP_TRIAGE_MODEL_LANE_H
 #define TP_TRIAGE_MODEL_LANE_H
 

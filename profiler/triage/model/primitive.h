@@ -44,14 +44,15 @@ struct primitive {
 const struct primitive *primitive_at(int i);
 const struct primitive *primitive_named(const char *name);
 
-/* Of the published set-up: volume N^3, N/2 views of N x N; updates inside the circle. */
+/* Returns the units of the published set-up: volume N^3, N/2 views of N x N; updates inside the
+ * circle. */
 double primitive_units(const struct primitive *p, double size);
 /* Elements through the card's memory; `passes`: tiles in which the window has to be cut, >= 1. */
 double primitive_traffic(const struct primitive *p, double size, double passes);
 /* Elements over the link, the larger direction. */
 double primitive_moved(const struct primitive *p, double size);
 const char *unit_name(enum unit unit);
-/* Whether a kernel, function or range of that name may be it. */
+/* Returns 1 where a kernel, function or range of that name may be it. */
 int primitive_called(const struct primitive *p, const char *name);
 
 #endif

@@ -266,7 +266,7 @@ static void write_workloads(const struct triage *t, FILE *out)
     }
 }
 
-/* Where the lanes come from: the operations of a unit and what they take of the best card. */
+/* Writes how the lanes follow from the operations of a unit and their use of the best card. */
 static void write_lanes(const struct triage *t, FILE *out)
 {
     fputs("\n### What a lane takes\n\n| operation | unit | products | sums | min, max | ports of "

@@ -83,7 +83,7 @@ static void write_bars(const struct triage *t, FILE *out)
         bar(out, &x, t->candidates[i], i);
 }
 
-/* Highest rate at an intensity. */
+/* Returns the highest rate at an intensity. */
 static double peak(double gflops, double gbytes, double intensity)
 {
     return fmin(gflops, gbytes * intensity);

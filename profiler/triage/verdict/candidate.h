@@ -1,4 +1,4 @@
-/* One primitive: what is known of it here, what cards would make of it, the verdict and why. */
+/* A primitive: its evidence here, its estimates on cards, the verdict and why. */
 #ifndef TP_TRIAGE_VERDICT_CANDIDATE_H
 #define TP_TRIAGE_VERDICT_CANDIDATE_H
 

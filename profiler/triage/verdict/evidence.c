@@ -102,7 +102,7 @@ static void from_row(const struct timing_row *row, struct evidence *e)
     e->gpu_s = row->gpu_time;
 }
 
-/* What was counted goes before what was computed. */
+/* Counted work is preferred to computed work. */
 static void judge_work(struct evidence *e)
 {
     const double flops = e->flops_counted > 0 ? e->flops_counted : e->flops,
@@ -116,7 +116,7 @@ static void judge_work(struct evidence *e)
     e->gbytes_per_s = bytes / e->seconds * 1e-9;
 }
 
-/* Of the run's own kernels where their mix was counted, else of this project's. */
+/* Finds the mix of the run's own kernels where it was counted, else of this project's. */
 static void find_mix(const struct inputs *in, struct candidate *c)
 {
     struct evidence *e = &c->evidence;

@@ -107,7 +107,7 @@ static void say_width(const struct inputs *in, struct candidate *c)
                bits);
 }
 
-/* What the model leaves out, and whether that could matter. */
+/* Explains the model's omissions, and whether they could matter. */
 static void say_engines(struct candidate *c)
 {
     for (int i = 0; i < c->estimates_count; i++) {
@@ -157,7 +157,8 @@ static void say_rule(const struct weights *w, struct candidate *c)
             c->score.energy, c->score.pattern, c->score.feed);
 }
 
-/* What a verdict for the card is worth in money: hours a day that the alternative would be busy. */
+/* Explains the value of a verdict for the card in money: hours a day that the alternative would be
+ * busy. */
 static void say_money(struct candidate *c)
 {
     const double calls = c->break_even.low;

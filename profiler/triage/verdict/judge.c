@@ -56,7 +56,7 @@ static void find_rivals(const struct weights *w, int is_gpu, struct candidate *c
     c->rival = c->lean = NULL;
     for (int i = 0; i < 3; i++) {
         const struct alternative *a = all[i];
-        /* Where a GPU was measured, that one counts and not one that was derived. */
+        /* A measured GPU counts before a derived one. */
         if (a == &c->gpu && is_gpu && c->measured.seconds.low > 0)
             continue;
         if (!(a->seconds.low > 0) ||

@@ -74,7 +74,7 @@ const char *quantity_bounds(struct bounds r, const char *unit)
     char *s = next_text();
     if (isfinite(one) || !isfinite(r.low))
         return quantity(one, unit);
-    /* One prefix for both, that of the high end, unless the low one would drown in zeros. */
+    /* Both get one prefix, that of the high end, unless the low one would drown in zeros. */
     const struct prefix *high = prefix_of(r.high, unit), *low = prefix_of(r.low, unit);
     const struct digits to = two(r.high / high->factor);
     const char *space = *high->name || *unit ? " " : "";

@@ -1,4 +1,4 @@
-/* What the calls of locks return, and do to errno, cancelled threads and forked children. */
+/* Checks return values of lock calls, and errno, cancelled threads and forked children. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/futex.h>

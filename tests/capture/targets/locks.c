@@ -193,7 +193,7 @@ static void handed_over(void)
     pthread_join(t, NULL);
 }
 
-/* One thread, and again and again its own mutex: nothing waits. */
+/* Takes its own mutex in one thread again and again: nothing waits. */
 static void *recursive(void *unused)
 {
     pthread_mutexattr_t attr;

@@ -152,7 +152,7 @@ static void two(void)
         pthread_join(t[i], NULL);
 }
 
-/* Where the first block lies, from the heap's end: as in a bare run. */
+/* Returns the place of the first block, from the heap's end: as in a bare run. */
 static int place(void)
 {
     char *first = malloc(24), *second = malloc(24);

@@ -62,14 +62,15 @@ static void must(int ok, const char *what)
 #define LOAD(field)                                                                                \
     BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (unsigned)offsetof(struct seccomp_data, field))
 
-/* What a program cannot do without after its start: reading, writing, memory, threads' ends. */
+/* A program cannot do without these after its start: reading, writing, memory, threads' ends. */
 static const int needed[] = {
     SYS_read,           SYS_write,           SYS_futex,           SYS_mmap,
     SYS_munmap,         SYS_mprotect,        SYS_madvise,         SYS_brk,
     SYS_exit,           SYS_exit_group,      SYS_newfstatat,      SYS_close,
     SYS_rt_sigprocmask, SYS_set_robust_list, SYS_restart_syscall,
 };
-/* What a recorder would like to call; systemd's lists have most of it in @clock, @debug, @timer. */
+/* A recorder would like to call these; systemd's lists have most of them in @clock, @debug,
+ * @timer. */
 static const int denied[] = {
     SYS_timer_create,
     SYS_timer_settime,

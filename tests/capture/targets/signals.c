@@ -1,5 +1,5 @@
-/* What a program may do with signals, one case per run; prints what it saw, the same bare and
- * recorded. */
+/* Uses signals in the ways that programs may, one case per run; prints what it saw, the same bare
+ * and recorded. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>

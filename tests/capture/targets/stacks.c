@@ -1,5 +1,5 @@
-/* What stacks must survive: a library that comes and goes, a child of fork, callbacks through libc,
- * an alternate signal stack, deep recursion, threads that work or wait. argv[1]: a library with
+/* Stacks must survive: a library that comes and goes, a child of fork, callbacks through libc, an
+ * alternate signal stack, deep recursion, threads that work or wait. argv[1]: a library with
  * `double plug(double)`. No two threads touch the same data but `sink`, whose value nobody reads.
  */
 #include <dlfcn.h>

@@ -70,7 +70,7 @@ static __attribute__((noinline)) void calm(struct done *d, long n)
     d->frees += n;
 }
 
-/* Of nothing: blocks and copies of 0 bytes. */
+/* Allocates and copies blocks of 0 bytes. */
 static __attribute__((noinline)) void tiny(struct done *d, long n)
 {
     char from[1] = {0}, to[1];

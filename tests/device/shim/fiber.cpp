@@ -151,7 +151,7 @@ static int can_run(const struct fiber &f)
     return f.wait == READY || (f.wait == IN_WARP && f.warp->generation != f.generation);
 }
 
-/* Whose turn it is, round the block; NULL: all are done. */
+/* Picks the next thread, round the block; NULL: all are done. */
 static struct fiber *next_thread(void)
 {
     for (;; turn++) {

@@ -117,8 +117,8 @@ int shim_is_device(const void *p, size_t bytes)
     return at + bytes <= next->first + next->second.bytes;
 }
 
-/* Heap, stack or program. Two ints side by side, or an int and the padding behind it, look like a
- * pointer too: not when the lower one is below 2^20, or the upper one below 256. */
+/* Returns 1 for heap, stack or program. Two ints side by side, or an int and the padding behind it,
+ * look like a pointer too: not when the lower one is below 2^20, or the upper one below 256. */
 int shim_is_mapped_host(const void *p)
 {
     const uintptr_t at = (uintptr_t)p;

@@ -1,4 +1,4 @@
-/* What tests ask of the emulator: failures, and another order of blocks and threads. */
+/* Controls the emulator from tests: failures, and another order of blocks and threads. */
 #ifndef TP_SHIM_SHIM_H
 #define TP_SHIM_SHIM_H
 
@@ -47,14 +47,14 @@ int shim_variants_of(const char *kernel);
  * the process; with `living` to memory that was not, and returns what it wrote. */
 int shim_graph_of(int living);
 
-/* What a kernel in which all threads write to one place leaves there. */
+/* Returns the value that a kernel leaves in which all threads write to one place. */
 int shim_race(unsigned seed);
 
 extern size_t shim_memory;       /* of the card, bytes */
 extern size_t shim_block_shared; /* shared memory that a block can have */
 extern int shim_capability;      /* 90: 9.0 */
 
-/* What a GPU would punish, or get wrong without a word: ends the process. */
+/* Does something that a GPU would punish, or get wrong silently: ends the process. */
 enum shim_misuse {
     SHIM_NO_BLOCKS,
     SHIM_TALL_GRID,

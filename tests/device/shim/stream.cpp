@@ -74,7 +74,7 @@ void shim_drain(void)
         run_to(queues[i].get(), queues[i]->given);
 }
 
-/* What is not done yet never will be. */
+/* Work that is not done yet never will be. */
 static void forget_all(void)
 {
     for (const queue_ref &q : queues) {

@@ -59,7 +59,7 @@ KERNEL(tiny, _Z4tinyPf, (float *a))
 static FILE *truth;
 static int rows;
 
-/* One row of the truth: `what` happened n times on `line`. */
+/* Prints one row of the truth: `what` happened n times on `line`. */
 static void tell(const char *what, int line, long n, size_t bytes, const char *detail)
 {
     if (truth)

@@ -13,7 +13,7 @@
 #include "tests/operators/twin.h"
 #include "tests/operators/twin_mbir.h"
 
-/* Of mbir_recon in every golden. */
+/* Settings of mbir_recon in every golden. */
 #define ITERATIONS 3
 #define SEED       7
 
@@ -234,7 +234,7 @@ static void mbir_twin_equals_mbirjax(void **state)
     worst_check(&w);
 }
 
-/* One back end and where its results are noted. */
+/* A back end and where its results are noted. */
 struct run {
     struct rig rig; /* only the back end of it */
     struct worst single, mbir;

@@ -60,7 +60,7 @@ static double column_norm(struct rig *r, int64_t voxel, const float *w)
     return sum;
 }
 
-/* The 8 corners, the middle, and voxels in between. */
+/* Picks the 8 corners, the middle, and voxels in between. */
 static int64_t sample_voxel(const struct rig *r, int n)
 {
     const struct volume *v = &r->model.volume;

@@ -18,7 +18,7 @@ static const struct test_case pairs[][2] = {
       .source_iso = 40, .row_aspect = .3, .shape = {9, 16, 11}, .row_offset = .4}},
 };
 
-/* Forward, back and Hessian of both, on the same numbers. */
+/* Compares forward, back and Hessian of both, on the same numbers. */
 static void compare(const char *backend, const struct test_case pair[2], struct worst *worst)
 {
     float *result[2][3];

@@ -112,7 +112,7 @@ static double twin_defect(const struct rig *r, const double *x, const double *y)
     return result;
 }
 
-/* Where MBIRJAX's tap windows clip, forward and back are not adjoint, and must not be so by the
+/* MBIRJAX's tap windows may clip: forward and back are then not adjoint, and must not be so by the
  * same amount. x > 0: a random sign would hide the lost entries. */
 static void check_adjoint(struct rig *r, const struct test_case *c, void *context)
 {

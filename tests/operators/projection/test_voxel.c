@@ -22,7 +22,7 @@ static double bilinear(const struct scan *s, const double *plane, double row, do
     return sum;
 }
 
-/* What view `view` adds to slice k of the pixel at (x, y), before rotation. */
+/* Returns the value that view `view` adds to slice k of the pixel at (x, y), before rotation. */
 static double update(const struct ct_model *m, int64_t view, double col, double row, int64_t k,
                      const double *y)
 {

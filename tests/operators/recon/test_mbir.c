@@ -35,7 +35,7 @@ static float *load(const struct golden *g, const char *array, int dims, int64_t 
     return data;
 }
 
-/* One golden's reconstruction; the result is malloc'ed. */
+/* Reconstructs one golden; the result is malloc'ed. */
 static float *reconstruct(const struct golden *g, const char *backend, int threads,
                           struct ct_model *m, struct mbir_report *report)
 {

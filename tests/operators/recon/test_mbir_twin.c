@@ -9,7 +9,7 @@
 #define ITERATIONS 5 /* partitions of 4, 16, 64, 128, 128 subsets */
 #define SEED       11
 
-/* What is asked of one reconstruction. */
+/* Options of one reconstruction. */
 static const struct variant {
     const char *name;
     int weighted, automatic, positivity;

@@ -117,7 +117,8 @@ static double joined(const struct prepare_step *s, const float *x, int64_t v, in
     return place <= -1 ? a : (double)c > last ? b : a + share * (b - a);
 }
 
-/* One sample of a whole turn, the second half of which is the first, mirrored about the centre. */
+/* Returns one sample of a whole turn, the second half of which is the first, mirrored about the
+ * centre. */
 static double turned(const struct prepare_step *s, const float *x, double center, int64_t v,
                      int64_t c)
 {

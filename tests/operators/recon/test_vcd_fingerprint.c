@@ -103,7 +103,7 @@ static void generator_draws_numpys_numbers(void **state)
         assert_near(uniform(&g, .5, 1.5), uniforms_of_13[i], 1e-9);
 }
 
-/* What is published: the volume's sum, l2 norm, extremes and 12 samples at evenly spaced flat
+/* Published numbers: the volume's sum, l2 norm, extremes and 12 samples at evenly spaced flat
  * indices, and of a float64 reference the initial scale and, per iteration, fm_rmse, relative
  * change and mean alpha. */
 static const struct published {

@@ -1,4 +1,4 @@
-/* What tests of symbols share: a program that is compiled, and tells where its functions are. */
+/* Shared by tests of symbols: a program that is compiled, and tells where its functions are. */
 #pragma once
 #include <stdio.h>
 #include <unistd.h>

@@ -9,7 +9,7 @@
 #include "profiler/analyze/symbols/cubin_lines.h"
 #include "tests/unit/check.h"
 
-/* Of tests/data/cubins/project.cu: what ptxas -v says, and its lines. */
+/* Facts about tests/data/cubins/project.cu: the output of ptxas -v, and its lines. */
 static const struct file {
     const char *name;
     int registers[2], reserved; /* shared bytes that the system keeps */

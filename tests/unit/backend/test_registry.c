@@ -51,7 +51,7 @@ static const char *reason_of(const char *wanted)
     return NULL;
 }
 
-/* One test: registration cannot be undone, so the order is part of it. */
+/* A single test: registration cannot be undone, so the order is part of it. */
 static void names_open_what_was_registered(void **state)
 {
     (void)state;

@@ -1,6 +1,7 @@
 /* links: tp_backend */
-/* Where a place of a resampled volume comes from, for all pairs of sizes up to 512: as integers
- * define it, whether or not the compiler contracts multiplications and additions. nvcc does. */
+/* Checks the source of each place of a resampled volume, for all pairs of sizes up to 512: as
+ * integers define it, whether or not the compiler contracts multiplications and additions. nvcc
+ * does. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

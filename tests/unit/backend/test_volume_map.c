@@ -63,7 +63,7 @@ static void one_rounding(void **state)
     assert_true(fused_in_double(0x1.fffffep127f, 2, -0x1.fffffep127f) == 0x1.fffffep127f);
 }
 
-/* What is asked of a kernel, with fmaf itself. */
+/* Defines a kernel's result, with fmaf itself. */
 static float defined(float x, const struct volume_map *m)
 {
     const float y = fmaf(x - m->less, m->factor, m->plus);

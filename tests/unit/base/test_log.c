@@ -17,7 +17,8 @@
 
 static char text[1 << 18];
 
-/* What `act` writes to stderr, which is `fd` meanwhile, into `text`, read back from `from`. */
+/* Captures what `act` writes to stderr, which is `fd` meanwhile, into `text`, read back from
+ * `from`. */
 static void capture(int fd, int from, void (*act)(void))
 {
     int saved = dup(2);

@@ -189,8 +189,8 @@ static unsigned mode_of(const char *path)
     return st.st_mode & 07777;
 }
 
-/* Who lets others write into what he makes shares on purpose; reading alone is what every system's
- * default gives. */
+/* A umask that lets others write shares on purpose; one that lets them read is every system's
+ * default. */
 static void a_run_is_its_owners_unless_the_umask_shares_it(void **state)
 {
     (void)state;

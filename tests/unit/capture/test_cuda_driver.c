@@ -1,5 +1,5 @@
 /* links: tp_trace */
-/* Which drivers are too old for CUPTI 13, by the text of their kernel module. */
+/* Recognises drivers that are too old for CUPTI 13, by the text of their kernel module. */
 #include "profiler/capture/recorders/cuda/driver.c"
 #include "tests/unit/check.h"
 

@@ -1,5 +1,5 @@
 /* links: tp_trace */
-/* What the table of CUDA calls makes of CUPTI's names for them. */
+/* Tests the table of CUDA calls with CUPTI's names for them. */
 #include "profiler/capture/recorders/cuda/rules.c"
 #include "tests/unit/check.h"
 

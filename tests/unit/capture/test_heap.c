@@ -1,5 +1,5 @@
 /* links: m */
-/* Which allocations are sampled, and that their sums are right. */
+/* Tests which allocations are sampled, and that their sums are right. */
 #include "tests/unit/capture/heap_case.h"
 
 /* |estimate - truth| within 4 standard errors: fails once in 16000 seeds, this one is fixed. */
@@ -18,7 +18,7 @@ static void sums_are_unbiased_at_every_size(void **state)
     }
 }
 
-/* One thread that mixes sizes must not shift weight from one to another. */
+/* A thread that mixes sizes must not shift weight from one to another. */
 static void mixed_sizes_do_not_disturb_each_other(void **state)
 {
     (void)state;

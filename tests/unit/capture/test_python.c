@@ -67,7 +67,7 @@ static uint64_t *text(const char *s)
     return p;
 }
 
-/* Two code units of the first line, two of line + 3. */
+/* Makes two code units of the first line, two of line + 3. */
 static uint64_t *code(const char *name, int line)
 {
     static const uint8_t table[] = {0x80 | 13 << 3 | 1, 0, 0x80 | 13 << 3 | 1, 6};

@@ -78,7 +78,7 @@ __attribute__((noinline, noclone)) static void right(int depth)
     sink--;
 }
 
-/* What it does not write keeps what others left there: return addresses of gone frames. */
+/* Leaves a hole that keeps what others left there: return addresses of gone frames. */
 __attribute__((noinline, noclone)) static void hollow(int depth)
 {
     volatile char room[512];

@@ -1,4 +1,4 @@
-/* What tests of the unwinder share: doubles of the library's core, this thread's stack, and memory
+/* Shared by tests of the unwinder: doubles of the library's core, this thread's stack, and memory
  * to unwind in. */
 #pragma once
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* links: tp_cluster */
-/* Which GPU each rank of a machine takes, for numbers of GPUs that are not here. */
+/* Tests the GPU that each rank of a machine takes, for numbers of GPUs that are not here. */
 #include "host/cluster/cluster.h"
 #include "tests/unit/check.h"
 

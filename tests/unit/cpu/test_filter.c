@@ -152,7 +152,7 @@ static void test_rows_are_independent(void **state)
     }
 }
 
-/* Which of the two ways is taken: the tests above mean to see both. */
+/* Checks the choice between the two ways: the tests above mean to see both. */
 static void test_choice(void **state)
 {
     (void)state;
@@ -182,7 +182,7 @@ static void test_cone_kinds(void **state)
     check(s, 1, 2);
 }
 
-/* One channel at 1: the taps themselves, which sum to almost 0. */
+/* Filters one channel at 1: gives the taps themselves, which sum to almost 0. */
 static void test_impulse(void **state)
 {
     (void)state;

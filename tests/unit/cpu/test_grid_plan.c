@@ -11,7 +11,7 @@
 #define REACH 150
 #define VIEWS 9
 
-/* Lines along both axes, along diagonals, and others. */
+/* Fills lines along both axes, along diagonals, and others. */
 static void fill_lines(struct grid_line *lines)
 {
     static const double angle[VIEWS] = {0, 90, 180, 45, 135, 1, 89.5, 123, -60};

@@ -48,7 +48,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The 27 values around (i, j, k). */
+/* Reads the 27 values around (i, j, k). */
 static void window(const float *x, const int64_t size[3], int64_t i, int64_t j, int64_t k,
                    float w[27])
 {
@@ -100,8 +100,8 @@ static void check_windows(int64_t row, int64_t col, float *x, float *out)
     assert_int_equal(wrong, 0);
 }
 
-/* What minima and maxima compute is right for all numbers when it is right for zeros and ones, and
- * a window's lines are sorted first, so that only the number of ones in each of 9 lines counts: 4^9
+/* A median by minima and maxima is right for all numbers when it is right for zeros and ones, and a
+ * window's lines are sorted first, so that only the number of ones in each of 9 lines counts: 4^9
  * windows. In each row of a tile and each column of a block, which have code of their own, and with
  * a result that is aligned (written past the caches: 28 MB and more) or not. */
 static void test_all_windows(void **state)

@@ -279,7 +279,7 @@ static void test_sums(void **state)
     }
 }
 
-/* What is not a finite number shows in the sum. */
+/* A number that is not finite shows in the sum. */
 static void test_fingerprint_of_nan(void **state)
 {
     (void)state;

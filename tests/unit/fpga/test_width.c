@@ -118,7 +118,7 @@ static void error_falls_with_bits(void **state)
     width_case_destroy(&c);
 }
 
-/* Of a cone beam; what is above the next row belongs to it. */
+/* Cone beam: the part above the next row belongs to it. */
 static void rows_under_a_voxel_share_all_of_it(void **state)
 {
     struct width_case c;

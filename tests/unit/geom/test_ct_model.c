@@ -110,7 +110,7 @@ static void test_given_values_stay(void **state)
     ct_model_free(&m);
 }
 
-/* Sides at 5 from the axis, corners up to 6.5 towards the source at 60 degrees. */
+/* The sides are at 5 from the axis, corners up to 6.5 towards the source at 60 degrees. */
 static void corners_reach(struct ct_model *m)
 {
     m->scan.source_iso = 5.5;
@@ -118,7 +118,7 @@ static void corners_reach(struct ct_model *m)
     m->volume.delta = .5;
 }
 
-/* One wrong field each; the sentence must name the parameter. */
+/* Makes one wrong field each; the sentence must name the parameter. */
 #define WRONG(name, beam, change, key)                                                             \
     static void wrong_##name(struct ct_model *m)                                                   \
     {                                                                                              \

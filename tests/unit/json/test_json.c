@@ -109,7 +109,7 @@ static void test_strict(void **state)
     assert_non_null(strstr(err_text(), "\"time\" is missing"));
 }
 
-/* What is missing or of another kind stays unknown, the rest is read. */
+/* Missing keys and keys of another kind stay unknown, the rest is read. */
 static void test_lenient(void **state)
 {
     (void)state;

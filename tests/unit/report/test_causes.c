@@ -23,7 +23,7 @@ static char *text_of(const char *folder, const char *name)
     return text;
 }
 
-/* One finding with a test, and a kernel where `kernels`. */
+/* Writes one finding with a test, and a kernel where `kernels`. */
 static void written(const char *folder, int kernels)
 {
     struct model *m;
@@ -76,8 +76,8 @@ static void access_patterns_are_not_measured(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-/* Whether the lock is the first cause: threads wait for it for 7 of 10 s, it may save 1 to 2 s, and
- * reading again costs 3 to 6 s. Two or more threads wanted to run for `both` seconds. */
+/* Returns 1 if the lock is the first cause: threads wait for it for 7 of 10 s, it may save 1 to 2
+ * s, and reading again costs 3 to 6 s. Two or more threads wanted to run for `both` seconds. */
 static int lock_leads(const char *folder, double both)
 {
     struct model *m;

@@ -1,5 +1,5 @@
 /* links: tp_report */
-/* Which lock the finding names, and that none is named where nobody knows who holds it. */
+/* Tests which lock the finding names, and that none is named where nobody knows who holds it. */
 #include "profiler/report/findings/lock_rules.h"
 #include "tests/unit/check.h"
 

@@ -48,7 +48,7 @@ static void test_cluster(void **state)
         assert_near(y[i], 3, 0);
 }
 
-/* One valid sample spreads over a whole row; rings do not depend on the order of the samples. */
+/* A valid sample spreads over a whole row; rings do not depend on the order of the samples. */
 static void test_spreads(void **state)
 {
     (void)state;

@@ -28,7 +28,7 @@ static void same(struct quality found, const float *expected, const char *what, 
                  found.psnr, found.ssim, (double)expected[0], (double)expected[1]);
 }
 
-/* The plane across a dimension, without gaps. */
+/* Takes the plane across a dimension, without gaps. */
 static void plane_of(const float *x, const int64_t shape[3], int across, int64_t index, float *out)
 {
     int64_t at[3];

@@ -128,7 +128,7 @@ static inline double wanted(const struct known *k, const struct store_array *a, 
     return (double)value((z * usual[1] + y) * usual[2] + x, a->dtype.bytes);
 }
 
-/* The box in float64. */
+/* Counts wrong elements of the box, in float64. */
 static inline int64_t wrong(const struct known *k, const struct store_array *a,
                             const struct engine_box *b, const double *x)
 {

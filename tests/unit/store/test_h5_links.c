@@ -221,7 +221,7 @@ static void test_nowhere(void **state)
     store_follow_links = 0;
 }
 
-/* One byte of a dataset's header, of its text's reference, of the heap. */
+/* Changes one byte of a dataset's header, of its text's reference, of the heap. */
 static void change(const char *path, size_t at, int value)
 {
     FILE *f = fopen(path, "r+b");
@@ -354,7 +354,7 @@ static void test_virtual(void **state)
     }
     static const char *const names[] = {"frames", "pairs", "plain"};
     for (int k = 0; k < 3; k++) {
-        /* One after the other, with a gap before the second and after it. */
+        /* Places one after the other, with a gap before the second and after it. */
         hid_t how = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(3, all, NULL);
         map(how, space, (const hsize_t[]){0, 0, 0}, one, part, "part0.h5", names[k], part);
         map(how, space, (const hsize_t[]){4, 0, 0}, one, part, "./part1.h5", names[k], part);
@@ -376,7 +376,7 @@ static void test_virtual(void **state)
     check_virtual("nested.h5");
 }
 
-/* One file for each block of frames, as many as there are. */
+/* Makes one file for each block of frames, as many as there are. */
 static void test_virtual_unlimited(void **state)
 {
     (void)state;

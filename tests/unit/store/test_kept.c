@@ -51,7 +51,7 @@ static void open_array(const char *file, const char *name, struct store **s, str
     assert_ok(store_find(*s, name, a));
 }
 
-/* Slices of an array, one after the other. */
+/* Reads slices of an array, one after the other. */
 static int64_t read_slices(struct store *s, struct store_array *a, const struct engine_options *o,
                            uint16_t *out)
 {

@@ -83,7 +83,7 @@ static void test_types(void **state)
     store_close(s);
 }
 
-/* Where tiles overlap, the later one is seen; what no tile covers is 0. */
+/* Later tiles hide earlier ones where they overlap; places without a tile are 0. */
 static void test_mosaic(void **state)
 {
     static const char *const files[] = {"czi/raw.czi", "czi/zstd0.czi", "czi/tiles.czi"};

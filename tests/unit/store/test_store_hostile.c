@@ -35,7 +35,7 @@ static void write_file(const void *bytes, size_t n)
     fclose(f);
 }
 
-/* One array of 100 x 100 x 100 uint16 in one chunk, and where that lies. */
+/* Writes one array of 100 x 100 x 100 uint16 in one chunk, and where that lies. */
 static void write_refs(const char *compressor, const char *place)
 {
     char text[1024];

@@ -131,8 +131,8 @@ static struct bounds stsepankou_step(const struct weights *w)
     return stsepankou(60, w);
 }
 
-/* Arria 10 GX 1150 with two banks of DDR4. The same coordinates in float32: 11 multiply-adds, a
- * division of 10 blocks, 7 to interpolate and add: 28 blocks a lane. */
+/* Models an Arria 10 GX 1150 with two banks of DDR4. The same coordinates in float32: 11
+ * multiply-adds, a division of 10 blocks, 7 to interpolate and add: 28 blocks a lane. */
 static struct bounds arria(const struct weights *w)
 {
     const struct card card = {.id = "arria10",

@@ -98,7 +98,7 @@ static void gpu_is_better_at_cone_back_projection(void **state)
     triage_destroy(t);
 }
 
-/* Where an H200 was measured at what good texture code does (700 GUPS), it is the rival itself. */
+/* A measured H200 with the rate of good texture code (700 GUPS) is the rival itself. */
 static void a_measured_gpu_stands_for_gpus(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* links: tp_fpga */
-/* What triage reads: times, weights, cards, counters, machine code and ranges, right and wrong
+/* Reads triage's inputs: times, weights, cards, counters, machine code and ranges, right and wrong
  * ones. */
 #include "tests/unit/triage/triage_case.h"
 

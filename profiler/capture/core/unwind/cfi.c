@@ -85,7 +85,7 @@ static uintptr_t encoded(struct cfi_cursor *c, unsigned encoding, uintptr_t data
     return value; /* PE_INDIRECT occurs with personality routines only, which are skipped */
 }
 
-/* A cursor over an entry of .eh_frame at `address`, behind its length. */
+/* Makes a cursor over an entry of .eh_frame at `address`, behind its length. */
 static struct cfi_cursor entry_at(const struct module *m, uintptr_t address)
 {
     struct cfi_cursor c = {.bad = 1};
@@ -291,7 +291,7 @@ static int64_t operand(struct cfi_cursor *c, const struct cfi_function *f, unsig
     }
 }
 
-/* Everything but moving on in the code; 0: broken. */
+/* Applies everything but moving on in the code; 0: broken. */
 static int apply(const struct cfi_instruction *i, int64_t a, int64_t b, struct cfi_scratch *s,
                  unsigned *depth)
 {

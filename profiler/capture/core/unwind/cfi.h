@@ -38,12 +38,12 @@ struct cfi_function {
     const struct module *module;
 };
 
-/* The description of the function at `pc`. 0: there is none, or it cannot be read. */
+/* Finds the description of the function at `pc`. 0: there is none, or it cannot be read. */
 int cfi_find(const struct module *m, uintptr_t pc, struct cfi_function *f);
 /* The row for `pc`, left in s->now. 0: the program is broken or needs more than there is here. */
 int cfi_row(const struct cfi_function *f, uintptr_t pc, struct cfi_scratch *s);
 
-/* A DWARF expression at `block` (its length first). */
+/* Evaluates a DWARF expression at `block` (its length first). */
 int cfi_evaluate(const struct module *m, const uint8_t *block, struct unwind_registers *r,
                  struct unwind_memory *memory, int has_cfa, uintptr_t cfa, uintptr_t *result);
 

@@ -1,4 +1,4 @@
-/* One step of unwinding by call frame information, with a cache of the rows that most code has. */
+/* Unwinds one step by call frame information, with a cache of the rows that most code has. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -56,8 +56,8 @@ static struct cfi_cached *place(uint64_t key)
     return &cache[key * 0x9e3779b97f4a7c15ull >> (64 - CACHE_BITS)];
 }
 
-/* What a row says holds until a library goes; that there is none, until one comes, too. A program
- * that loads a hundred libraries at its start keeps its rows. */
+/* A row stays valid until a library goes; a missing one, until one comes, too. A program that loads
+ * a hundred libraries at its start keeps its rows. */
 static uint64_t key_of(uintptr_t pc, int none)
 {
     return (uint64_t)pc ^ (uint64_t)modules_unloads() << 48 ^
@@ -168,7 +168,7 @@ static int is_plain(const struct unwind_memory *m, uintptr_t address)
     return address >= m->floor && address <= m->high - WORD && m->floor < m->high;
 }
 
-/* What the step reads, for who compares it later (unwind_before.c). */
+/* Notes the step's reads, for a later comparison (unwind_before.c). */
 static void note_step(const struct unwind_registers *r, const struct unwind_memory *m,
                       const struct cfi_packed *p, uintptr_t cfa, uintptr_t base)
 {

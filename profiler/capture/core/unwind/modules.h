@@ -30,11 +30,11 @@ int modules_each(int (*visit)(struct dl_phdr_info *, size_t, void *), void *cont
 void modules_hold(void);
 void modules_release(void);
 
-/* Of a process that is seen from outside: the whole list, sorted by start; instead of all above.
- * `unloaded`: one of those before is not in it. 0: no memory. */
+/* Sets the list of a process that is seen from outside: whole, sorted by start; instead of all
+ * above. `unloaded`: one of those before is not in it. 0: no memory. */
 int modules_set(const struct module *list, size_t n, int unloaded);
 
-/* The image at an address. Async-signal-safe. 0: none is known. */
+/* Finds the image at an address. Async-signal-safe. 0: none is known. */
 int modules_find(uintptr_t address, struct module *m);
 /* Grows with every load and unload of an image that was seen. */
 uint32_t modules_generation(void);

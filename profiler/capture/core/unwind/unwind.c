@@ -37,8 +37,8 @@ uintptr_t unwind_stack_pointer(const void *ucontext)
 #endif
 }
 
-/* What lies below the stack pointer of a stopped thread may never have been touched; what lies
- * above it has. */
+/* Memory below the stack pointer of a stopped thread may never have been touched; memory above it
+ * has. */
 static void set_floor(struct unwind_memory *m, uintptr_t sp)
 {
     m->floor = sp >= m->low && sp < m->high ? sp : m->high;
@@ -120,7 +120,7 @@ static enum unwind_step blind_step(struct unwind_registers *r, struct unwind_mem
     return frame_pointer_step(r, m);
 }
 
-/* What it has found cannot be compared later. */
+/* The step's findings cannot be compared later. */
 static void forget_step(struct unwind_memory *m)
 {
     if (!m->before)

@@ -8,7 +8,7 @@
 
 #include "profiler/capture/core/unwind/deep.h"
 
-/* Of a deeper stack these many frames from the leaf and from the root are kept. */
+/* Deeper stacks keep these many frames from the leaf and from the root. */
 enum { UNWIND_INNER = 768, UNWIND_OUTER = 256, UNWIND_ROOM = UNWIND_INNER + 1 + UNWIND_OUTER };
 
 /* Registers by their DWARF number. */
@@ -28,8 +28,9 @@ struct unwind_registers {
 
 struct unwind_before; /* unwind_before.h */
 
-/* What may be read plainly: from `floor` on (the stack pointer where the thread was stopped) to the
- * end of its stack. All else goes through a window that is filled by safe_read_some. */
+/* Memory that may be read directly: from `floor` on (the stack pointer where the thread was
+ * stopped) to the end of its stack. All else goes through a window that is filled by
+ * safe_read_some. */
 struct unwind_memory {
     uintptr_t low, high; /* the thread's stack; 0, 0: nothing is read plainly */
     uintptr_t floor;
@@ -41,8 +42,8 @@ struct unwind_memory {
     size_t at_before;
 };
 
-/* What the thread's last deep stack had at its root: return addresses and where they lie. As long
- * as they lie there still, the way to the root need not be taken again. */
+/* Root of the thread's last deep stack: return addresses and where they lie. As long as they lie
+ * there still, the way to the root need not be taken again. */
 struct unwind_outer {
     struct deep deep;
     int known;

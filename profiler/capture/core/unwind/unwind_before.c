@@ -30,7 +30,7 @@ void unwind_before_start(struct unwind_memory *m)
     m->at_before = b->first;
 }
 
-/* Whether frame `k`, which is at or behind the one that `r` is at, has the same caller. */
+/* Returns 1 where frame `k`, which is at or behind the one that `r` is at, has the same caller. */
 static int same_caller(const struct unwind_before *b, size_t k, const struct unwind_registers *r)
 {
     const struct unwind_known *e = &b->known[k];

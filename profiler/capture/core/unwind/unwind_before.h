@@ -1,4 +1,5 @@
-/* What a thread's last way to its root has read, so that the next one is compared, not taken. */
+/* Keeps the memory that a thread's last unwinding to its root has read, so that the next one
+ * compares instead of unwinding. */
 #ifndef TP_CAPTURE_CORE_UNWIND_UNWIND_BEFORE_H
 #define TP_CAPTURE_CORE_UNWIND_UNWIND_BEFORE_H
 

@@ -11,7 +11,7 @@ enum { SEARCHED = 16384, JUMP_BYTES = 16 };
 enum call_found { NO_CALL, SOME_CALL, THIS_CALL };
 
 #if defined __x86_64__
-/* Where a stub of the procedure linkage table leads: [endbr64] [bnd] jmp *slot(%rip). */
+/* Returns the target of a stub of the procedure linkage table: [endbr64] [bnd] jmp *slot(%rip). */
 static uintptr_t behind_stub(uintptr_t stub)
 {
     uint8_t b[JUMP_BYTES];
@@ -28,7 +28,7 @@ static uintptr_t behind_stub(uintptr_t stub)
                                                                                         : 0;
 }
 
-/* What the instruction before `pc` calls. */
+/* Finds the function that the instruction before `pc` calls. */
 static enum call_found calls(uintptr_t pc, uintptr_t function)
 {
     struct module m;
@@ -40,7 +40,7 @@ static enum call_found calls(uintptr_t pc, uintptr_t function)
     memcpy(&distance, b + 3, sizeof distance);
     if (b[2] == 0xe8) {
         target = pc + (uintptr_t)(intptr_t)distance;
-        /* Of another function: it may have passed on to this one by a jump. */
+        /* It calls another function, which may have passed on to this one by a jump. */
         return target == function || behind_stub(target) == function ? THIS_CALL : SOME_CALL;
     }
     if (b[1] == 0xff && b[2] == 0x15) { /* call *slot(%rip) */

@@ -42,8 +42,8 @@ struct kernel_event {
 };
 
 static uint64_t period; /* ns of CPU time */
-/* What threads that ended lack in their samples, most of them too short for one: the next thread's
- * first sample stands for it. Below 0: they have too much. */
+/* Threads that ended lack these samples, most of them too short for one: the next thread's first
+ * sample makes up for them. Below 0: they have too much. */
 static int64_t lacking;
 static uint64_t tick; /* of the kernel, ns */
 
@@ -375,7 +375,7 @@ static void sample_on_own_stack(struct thread_slot *s, void *context)
 #endif
 }
 
-/* Whose timer this is: ours carry their slot. */
+/* Identifies a timer: ours carry their slot. */
 static struct thread_slot *slot_of(const siginfo_t *info)
 {
     struct thread_slot *s = thread_self();

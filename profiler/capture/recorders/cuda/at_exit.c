@@ -32,7 +32,7 @@ static void last(void)
     cuda_leave(t, entered, now);
 }
 
-/* Of exec, which may fail and go on, and of _exit. A process that ends by exit comes here too, but
+/* Serves exec, which may fail and go on, and _exit. A process that ends by exit comes here too, but
  * then the destructors of CUPTI and of the driver have run. */
 void cuda_stop(void)
 {

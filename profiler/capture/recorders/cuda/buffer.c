@@ -56,7 +56,7 @@ static void give(uint64_t *bits, int i)
     __atomic_fetch_or(bits, 1ull << i, __ATOMIC_ACQ_REL);
 }
 
-/* What CUPTI may have written to by now. */
+/* Counts the memory that CUPTI may have written to by now. */
 static void count_memory(int64_t bytes)
 {
     if (capture.on)

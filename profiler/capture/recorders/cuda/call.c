@@ -110,7 +110,7 @@ static void add_correlation(struct cuda_api_call *c, uint32_t id)
     c->correlation[c->correlations++] = id;
 }
 
-/* Of the first launch in the call that has a name. */
+/* Takes the symbol of the first launch in the call that has a name. */
 static void take_symbol(struct capture_thread *t, struct cuda_api_call *c,
                         const struct cuda_rule *rule, const struct cupti_call *data)
 {

@@ -125,7 +125,7 @@ static void enable_domains(struct capture_thread *t)
                    "compilations have no thread");
 }
 
-/* What is refused is noted, and the target goes on. */
+/* Refusals are noted, and the target goes on. */
 static void attach(struct capture_thread *t)
 {
     char text[24];

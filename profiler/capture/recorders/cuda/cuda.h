@@ -55,7 +55,7 @@ void cuda_call(uint32_t domain, uint32_t id, const struct cupti_call *call, cons
  * CUPTI still holds with it. */
 enum cuda_effect { RULE_MANAGED = 1, RULE_DISCARDS };
 
-/* What to know of a call by its name in CUPTI ("cudaMemcpy_v3020"). Rows of rules.c. */
+/* Facts about a call by its name in CUPTI ("cudaMemcpy_v3020"). Rows of rules.c. */
 struct cuda_rule {
     const char *pattern; /* the name begins so, after "cuda" or "cu"; with those when it says so */
     uint8_t api_class;   /* enum trace_api_class */

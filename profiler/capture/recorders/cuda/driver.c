@@ -1,4 +1,4 @@
-/* Whether the driver is too old for CUPTI of CUDA 13. */
+/* Checks if the driver is too old for CUPTI of CUDA 13. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>

@@ -20,7 +20,7 @@ static uint32_t wanted_how;                /* atomic; FlushAll's flags, of all t
 static volatile uint64_t flushing_since;
 static volatile int hung, managed; /* managed: such memory was asked for, not watched yet */
 
-/* The tightest of several readings between two of the monotonic clock. */
+/* Records the tightest of several readings between two of the monotonic clock. */
 void cuda_clock(struct capture_thread *t)
 {
     struct trace_clock best = {.r.kind = TRACE_CLOCK};

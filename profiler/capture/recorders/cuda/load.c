@@ -1,8 +1,8 @@
-/* Where libcupti is searched: the copy that the process has loaded, TOMOPROF_CAPTURE_CUPTI, the
- * toolkit of CUDA_PATH or CUDA_HOME, beside the CUDA runtime that is loaded (toolkits and Python
- * wheels), NVIDIA's wheels beside any Python package that is loaded, the loader's own search, the
- * customary folder, the toolkits that this library was built beside. CUPTI older than the driver
- * works, the reverse does not: with a driver of CUDA 12 all places are asked for CUPTI 12 first. */
+/* Searches libcupti in: the copy that the process has loaded, TOMOPROF_CAPTURE_CUPTI, the toolkit
+ * of CUDA_PATH or CUDA_HOME, beside the CUDA runtime that is loaded (toolkits and Python wheels),
+ * NVIDIA's wheels beside any Python package that is loaded, the loader's own search, the customary
+ * folder, the toolkits that this library was built beside. CUPTI older than the driver works, the
+ * reverse does not: with a driver of CUDA 12 all places are asked for CUPTI 12 first. */
 #include <dlfcn.h>
 #include <link.h>
 #include <limits.h>

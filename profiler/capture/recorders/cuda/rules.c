@@ -1,6 +1,7 @@
-/* Which API calls are followed. The numbers of calls differ between CUPTI's versions, their names
- * do not, so CUPTI is asked for the name of every number and this table for what it means. The
- * first row that fits counts. Offsets of sizes: the calls' public parameters, 8 bytes each. */
+/* Lists the API calls that are followed. The numbers of calls differ between CUPTI's versions,
+ * their names do not, so CUPTI is asked for the name of every number and this table for what it
+ * means. The first row that fits counts. Offsets of sizes: the calls' public parameters, 8 bytes
+ * each. */
 #include <string.h>
 
 #include "profiler/capture/recorders/cuda/cuda.h"

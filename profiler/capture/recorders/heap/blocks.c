@@ -1,5 +1,4 @@
-/* What the hooks of malloc report: which blocks are recorded, and what became of those that were.
- */
+/* Picks the blocks to record from those that the hooks of malloc report, and follows them. */
 #include <errno.h>
 
 #include "profiler/capture/recorders/heap/heap.h"
@@ -65,7 +64,7 @@ static void keep_share(uint64_t now, uint64_t cost)
     }
 }
 
-/* What to record a block with, 0 to leave it out. */
+/* Returns the weight to record a block with, 0 to leave it out. */
 static double weight_of(struct capture_thread *t, size_t bytes, enum trace_heap heap)
 {
     int doubled = __atomic_load_n(&doublings, __ATOMIC_RELAXED);
@@ -80,7 +79,7 @@ static double weight_of(struct capture_thread *t, size_t bytes, enum trace_heap 
     return bytes >= HEAP_LARGE << doubled ? (double)bytes : calls * (double)bytes;
 }
 
-/* What finds no room in the table is recorded as freed at once: it counts as allocated, not as
+/* A block without room in the table is recorded as freed at once: it counts as allocated, not as
  * live. */
 static void record(struct capture_thread *t, const struct live_block *b, const void *caller)
 {

@@ -1,7 +1,7 @@
-/* What the calls through the wrappers cost that record nothing: their number by the samples, times
- * the cost of one, measured at the start. A group of wrappers that takes more of the process's CPU
- * time than it may is taken out of the program's way; what it would have recorded is lost, and
- * said. */
+/* Estimates the cost of calls through the wrappers that record nothing: their number by the
+ * samples, times the cost of one, measured at the start. A group of wrappers that takes more of the
+ * process's CPU time than it may is taken out of the program's way; what it would have recorded is
+ * lost, and said. */
 #include <time.h>
 
 #include "profiler/capture/core/unwind/modules.h"

@@ -1,4 +1,4 @@
-/* What the calls through the wrappers cost that record nothing, and the end of wrappers that cost
+/* Estimates the cost of calls through the wrappers that record nothing, and ends wrappers that cost
  * too much. */
 #ifndef TP_CAPTURE_RECORDERS_HEAP_CALLS_H
 #define TP_CAPTURE_RECORDERS_HEAP_CALLS_H

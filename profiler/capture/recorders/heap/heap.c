@@ -25,7 +25,7 @@ static int sanitized(void)
     return SANITIZERS(IS_THERE) 0;
 }
 
-/* What makes the records incomplete, as far as one can see it from here. */
+/* Reports limits that make the records incomplete, as far as they can be seen from here. */
 static void say_limits(struct capture_thread *t)
 {
     Dl_info a, b;

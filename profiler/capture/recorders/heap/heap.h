@@ -21,7 +21,7 @@
 #define HEAP_LARGE ((size_t)1 << 20)
 #define HEAP_BURST 50000000ull /* ns */
 #define HEAP_SHARE 200
-/* What one record counts for, ns: no less, nor more, for it may have waited for a CPU. */
+/* A record counts for at least and at most this, ns: it may have waited for a CPU. */
 #define HEAP_COST_LEAST 500
 #define HEAP_COST_MOST  200000
 /* Mappings below are left out; Python's arenas are that. */
@@ -39,7 +39,7 @@ struct heap_countdown {
     double mean; /* that it was drawn with */
 };
 
-/* Of each thread. Static TLS: touching it never allocates. */
+/* State of each thread. Static TLS: touching it never allocates. */
 struct heap_thread {
     struct heap_countdown alloc, copy;
     int inside_python; /* its allocator makes an arena, which is not an allocation of the program */

@@ -47,7 +47,7 @@ int live_start(void)
     return table ? 0 : ENOMEM;
 }
 
-/* By several stripes at once. */
+/* Several stripes may do this at once. */
 static void near_add(uintptr_t address, int step)
 {
     uint8_t *at = live_near_of((const void *)address), n = __atomic_load_n(at, __ATOMIC_RELAXED);

@@ -205,7 +205,7 @@ struct capture_thread *mapping_move_begin(struct mapping_move *m, void *old, siz
     return t;
 }
 
-/* What was recorded of the old place moves to the new one; on failure it stays. */
+/* The records of the old place move to the new one; on failure they stay. */
 void mapping_move_end(struct mapping_move *m, struct capture_thread *t, void *now, size_t bytes,
                       const void *caller)
 {

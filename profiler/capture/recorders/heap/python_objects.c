@@ -50,7 +50,7 @@ static __attribute__((noinline, cold)) void *due(void *p, size_t bytes)
     return p;
 }
 
-/* What reached malloc was counted there: then the countdown has moved. */
+/* A call that reached malloc was counted there: then the countdown has moved. */
 #define COUNTED(call, bytes)                                                                       \
     uint64_t before_ = heap_thread.alloc.left;                                                     \
     void *block_ = (call);                                                                         \
@@ -70,7 +70,7 @@ static __attribute__((noinline, cold)) void *moved(const struct python_allocator
     return q;
 }
 
-/* One set per domain, which do not use the context. */
+/* Defines one set per domain, which do not use the context. */
 #define HOOKS(domain)                                                                              \
     static void *domain##_malloc(void *context, size_t bytes)                                      \
     {                                                                                              \
@@ -99,7 +99,7 @@ static __attribute__((noinline, cold)) void *moved(const struct python_allocator
 HOOKS(MEM)
 HOOKS(OBJ)
 
-/* What the objects live in is not an allocation of its own. */
+/* An arena of objects is not counted as an allocation itself. */
 static void *arena_alloc(void *context, size_t bytes)
 {
     (void)context;

@@ -1,5 +1,5 @@
-/* One call on a descriptor: its file's counts, its place in the file, the place of the program that
- * made it. */
+/* Counts a call on a descriptor: its file's counts, its place in the file, the place of the program
+ * that made it. */
 #include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -41,7 +41,7 @@ static void keep_share(uint64_t now, uint64_t cost)
     }
 }
 
-/* Whether the first read of a file has its stack in any case. */
+/* Returns 1 if the first read of a file has its stack in any case. */
 static int first_has(const struct io_file *f, const struct io_add *a)
 {
     uint64_t full = __atomic_load_n(&bucket_until, __ATOMIC_RELAXED);

@@ -106,7 +106,7 @@ void io_endpoint(int fd, const struct io_descriptor *d, char *out, size_t room)
 /* Less is a look, not a wait. */
 #define LOOK_NS 20000
 
-/* What threads wait in poll and its like belongs to the read of a socket after it. */
+/* Waiting in poll and its like belongs to the read of a socket after it. */
 void io_polled(uint64_t begin, int fd)
 {
     struct capture_thread *t = capture.on && capture_is_here() ? capture_self() : NULL;

@@ -1,4 +1,4 @@
-/* Which file each descriptor leads to. A number that is not known is looked up at its first use
+/* Maps each descriptor to its file. A number that is not known is looked up at its first use
  * (statx, and readlink for a file that is new: 0.4 and 3 us), so that files are known that were
  * inherited, received, or opened inside the C library. */
 #include <errno.h>
@@ -29,7 +29,7 @@ struct cache_pages {
     uint64_t cached, dirty, writeback, evicted, recently;
 };
 
-/* Bytes of it in the page cache. */
+/* Counts its bytes in the page cache. */
 static uint64_t resident(int fd, uint64_t size)
 {
     static int missing;
@@ -123,7 +123,7 @@ uint32_t io_folder_row(uint32_t row)
     return many;
 }
 
-/* Of a regular file that no row is known for; `sum`: it gets none of its own. The lock is held. */
+/* Adds a regular file without a known row; `sum`: it gets none of its own. The lock is held. */
 static uint32_t new_file(int fd, uint64_t key, const struct statx *s, int sum)
 {
     static char path[4096];

@@ -41,8 +41,7 @@ void io_take_out_by(unsigned (*given)(void))
 #define FREE_NS 1e9 /* of CPU time on which the share is granted at the start */
 #define OUT     5   /* times the share of other wrappers: what goes is missed in each file's sums */
 
-/* What the calls cost the program, against the share that they may; stacks keep theirs
- * themselves. */
+/* Limits the calls' cost to the program to its allowed share; stacks limit theirs themselves. */
 static void keep_share(struct capture_thread *ours)
 {
     struct timespec spent;

@@ -1,4 +1,4 @@
-/* Where recording each call takes too much of the CPU time, a read that goes on where the one
+/* If recording each call takes too much of the CPU time, a read that goes on where the one
  * before ended only adds to its descriptor: 10 ns instead of 100. Counts, bytes, sizes, places and
  * pages stay exact. Times are those of one call in LEAN_ONE_IN. */
 #include <errno.h>
@@ -197,8 +197,8 @@ static __attribute__((noinline)) uint64_t drawn(struct capture_thread *t)
     return io_stamp();
 }
 
-/* Where it left the CPU of its own will, in this call or in one that was not timed. Else the kernel
- * gave the CPU to others, which is not to be told for LEAN_ONE_IN calls. */
+/* Weighs a call by LEAN_ONE_IN where the thread gave up the CPU in it or in one that was not timed.
+ * Else the kernel gave the CPU to others, which must not count for so many calls. */
 uint64_t io_lean_weight(struct capture_thread *t)
 {
     struct rusage u = {0};

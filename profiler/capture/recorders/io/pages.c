@@ -13,7 +13,7 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 33;
 }
 
-/* Which half of block `b` of `level` is looked at. */
+/* Picks the half of block `b` of `level` that is looked at. */
 static uint64_t half(uint64_t b, unsigned level)
 {
     return mix(b * 64 + level) & 1;

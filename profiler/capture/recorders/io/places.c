@@ -1,5 +1,5 @@
-/* Where calls lie in their file, and calls that go on from each other, which wait for that in their
- * descriptor. */
+/* Classifies calls by their place in the file; calls that go on from each other wait for that in
+ * their descriptor. */
 #include <string.h>
 
 #include "profiler/capture/recorders/io/lean.h"
@@ -53,8 +53,8 @@ static void add_moment(struct io_file *f, const struct io_moment *m)
     f->moment[f->moments++] = *m;
 }
 
-/* Where the call lies among those before it on this descriptor; `rest` of its bytes are of others,
- * which go on from it. */
+/* Adds the call's place among those before it on this descriptor; `rest` of its bytes are of
+ * others, which go on from it. */
 static void add_place(uint64_t *cell, struct io_descriptor *d, uint64_t offset, uint64_t bytes,
                       uint64_t rest)
 {

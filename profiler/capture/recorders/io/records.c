@@ -1,4 +1,4 @@
-/* What the tables hold, as records. */
+/* Writes the tables as records. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -284,9 +284,9 @@ static void sum_folder(uint64_t sum[NUMBERS], uint32_t ours)
         syscall(SYS_close, fd);
 }
 
-/* Of the target's threads. A file in the folder of the library's own is never opened: where that is
- * done while the process ends, the kernel's two processors drop the folder at once (release_task,
- * d_walk), which costs who waits for the process 2 ms on a busy machine. */
+/* Sums the target's threads. A file in the folder of the library's own is never opened: where that
+ * is done while the process ends, the kernel's two processors drop the folder at once
+ * (release_task, d_walk), which costs who waits for the process 2 ms on a busy machine. */
 static void sum_threads(uint64_t sum[NUMBERS])
 {
     uint32_t ours;
@@ -299,8 +299,8 @@ static void sum_threads(uint64_t sum[NUMBERS])
             add_numbers(s->t.tid, sum);
 }
 
-/* Of the library's own thread, with those before it, as they were last read: in the process's
- * numbers they cannot be left out otherwise. */
+/* Adds the library's own thread, with those before it, as they were last read: they cannot be left
+ * out of the process's numbers otherwise. */
 static void add_own(uint64_t sum[NUMBERS])
 {
     uint32_t tid;
@@ -316,7 +316,8 @@ static void add_own(uint64_t sum[NUMBERS])
         sum[i] += own.before[i] + own.last[i];
 }
 
-/* Of all threads, with those that ended: the process's, as long as no child is in them. */
+/* Sums all threads, with those that ended: the process's numbers, as long as no child is in
+ * them. */
 static void sum_process(uint64_t sum[NUMBERS])
 {
     struct rusage children = {0};

@@ -189,7 +189,7 @@ void io_ring_files(int fd, const int *files, unsigned count)
         io_leave(t, 0, saved);
 }
 
-/* What was put into it and has no result yet is not followed any more. */
+/* Requests that were put into it and have no result yet are no longer followed. */
 static void drop(struct ring *g)
 {
     __atomic_fetch_add(&io_ring_lost, g->count, __ATOMIC_RELAXED);
@@ -300,7 +300,7 @@ static void completed(struct capture_thread *t, const struct ring_pending *p, co
     __atomic_fetch_add(&io_ring_requests, 1, __ATOMIC_RELAXED);
 }
 
-/* One end of a queue up to `now`: the first that is still in the program's memory. */
+/* Returns one end of a queue up to `now`: the first that is still in the program's memory. */
 static unsigned first_left(unsigned *seen, unsigned now, unsigned entries)
 {
     if (now - *seen > entries) {

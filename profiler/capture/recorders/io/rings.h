@@ -7,7 +7,7 @@
 
 #include "profiler/capture/recorders/io/io.h"
 
-/* Where the parts of a ring lie in the program's memory. */
+/* Places of the parts of a ring in the program's memory. */
 struct io_ring_parts {
     const unsigned *sq_head, *sq_array; /* sq_array NULL: places follow each other */
     const unsigned *cq_tail;
@@ -16,7 +16,8 @@ struct io_ring_parts {
     unsigned sqe_bytes, cqe_bytes;
 };
 void io_ring_made(int fd, const struct io_ring_parts *parts);
-/* What io_uring_setup gave to a program that maps the ring itself: its mappings are waited for. */
+/* Gets io_uring_setup's results for a program that maps the ring itself: its mappings are waited
+ * for. */
 void io_ring_setup(int fd, const void *params);
 void io_ring_mapped(int fd, const void *at, int64_t offset);
 void io_ring_files(int fd, const int *files, unsigned count); /* registered; NULL: no more */
@@ -29,7 +30,8 @@ void io_ring_looked(int fd, uint64_t begin, const void *caller);
 void io_events_done(const void *events, long count, uint64_t begin, const void *caller);
 
 extern int io_rings; /* how many there are */
-/* Of rings: calls on them, requests whose results were seen, and those that were not followed. */
+/* Counts for rings: calls on them, requests whose results were seen, and those that were not
+ * followed. */
 extern uint64_t io_ring_calls, io_ring_requests, io_ring_lost;
 
 /* At the end, and in a child. */

@@ -28,8 +28,8 @@ void io_add_data(struct io_file *f, struct io_descriptor *d, const struct io_add
 void io_add_run(struct io_file *f, struct io_descriptor *d, const struct io_add *a, uint64_t calls);
 /* Sizes that are told together: the least; how many there are. */
 uint32_t io_size_from(uint64_t bytes, uint32_t *sizes);
-/* Whether a call has its stack, drawn once by random bits: io_drawn of its thread. IO_DRAWN + d: it
- * is taken, for 2^d calls. 0: not drawn. */
+/* Decides once by random bits if a call has its stack: io_drawn of its thread. IO_DRAWN + d: it is
+ * taken, for 2^d calls. 0: not drawn. */
 enum { IO_DRAWN_NONE = 1, IO_DRAWN };
 extern int io_doublings;
 static inline unsigned io_draw(uint64_t random)
@@ -112,7 +112,7 @@ static inline void quick_count(const struct quick *q, struct io_file *f, enum tr
 
 /* short_calls.c: a call of op OPEN or SEEK, which moves nothing. */
 int io_short_other(struct io_file *f, enum trace_io_op op, uint64_t begin);
-/* What one costs, besides what is measured of it; at the start. */
+/* Measures the cost of one, besides the measured part of it; at the start. */
 void io_short_measure(void);
 
 #endif

@@ -25,14 +25,14 @@ struct io_stream io_stream_begin(FILE *f)
                               pending(f)};
 }
 
-/* Where time counts most the kernel is asked now and then: then what was guessed wrong is found. */
+/* Asks the kernel now and then where time matters most: then wrong guesses are found. */
 static int is_guessed(struct capture_thread *t)
 {
     enum { ASK_ONE_IN = 16 };
     return __atomic_load_n(&io_lean, __ATOMIC_RELAXED) && capture_random(t) * ASK_ONE_IN > 1;
 }
 
-/* What was moved since, by its direction; `guess` where there no offset is known. */
+/* Records moved bytes by direction; `guess` where no offset is known. */
 static void moved(struct capture_thread *t, FILE *f, enum trace_io_op op, int64_t guess,
                   uint64_t begin, uint64_t end, const void *caller)
 {
@@ -59,8 +59,8 @@ static void moved(struct capture_thread *t, FILE *f, enum trace_io_op op, int64_
         io_add(t, d, file, &a, caller);
 }
 
-/* Where the buffer's end stayed and its pointer moved by just what the call gave or took, nothing
- * else was moved. */
+/* Nothing else was moved where the buffer's end stayed and its pointer moved by just what the call
+ * gave or took. */
 void io_stream_end(const struct io_stream *s, FILE *f, enum trace_io_op op, int64_t bytes,
                    const void *caller)
 {
@@ -119,7 +119,7 @@ void io_stream_seeked(const struct io_stream *s, FILE *f, const void *caller)
     errno = saved;
 }
 
-/* What no hook has seen of it is counted now; what fclose will write, too. */
+/* Counts now the bytes that no hook has seen, and those that fclose will write. */
 uint32_t io_stream_closing(const struct io_stream *s, FILE *f, const void *caller)
 {
     int saved = errno, writes = (f->_flags & PUTTING) != 0;

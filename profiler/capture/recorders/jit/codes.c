@@ -209,7 +209,7 @@ static void compare(struct capture_thread *t, struct codes *next, int whole)
     }
 }
 
-/* Where nothing is announced it costs a read per descriptor. */
+/* Looks for announced code: without any it costs a read per descriptor. */
 static void codes_look(struct capture_thread *t)
 {
     static uintptr_t at[JIT_DESCRIPTORS]; /* by who holds them */
@@ -251,7 +251,7 @@ static void stop(void)
     atomic_flag_clear(&held);
 }
 
-/* What the parent has saved stays where it is. */
+/* Files that the parent has saved stay where they are. */
 static void fork_child(void)
 {
     struct capture_thread *t = capture_self();

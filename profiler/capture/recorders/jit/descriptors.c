@@ -84,7 +84,7 @@ static int visit(struct dl_phdr_info *info, size_t bytes, void *context)
     return 0;
 }
 
-/* Of the first that was not searched. */
+/* Finds the first image that was not searched. */
 static int place(struct dl_phdr_info *info, size_t bytes, void *context)
 {
     struct search *s = context;
@@ -109,7 +109,7 @@ static int read_at(int fd, void *to, size_t bytes, uint64_t at)
     return syscall(SYS_pread64, fd, to, bytes, (off_t)at) == (ssize_t)bytes;
 }
 
-/* Where its tables of symbols lie. 0: it has none, as most that are installed. */
+/* Finds its tables of symbols. 0: it has none, as most that are installed. */
 static int begin(struct search *s, int fd, const struct stat *file, char *buffer)
 {
     ElfW(Ehdr) e;
@@ -136,7 +136,7 @@ static int begin(struct search *s, int fd, const struct stat *file, char *buffer
     return 0;
 }
 
-/* One piece of the names, then of the symbols; 0: done with it. */
+/* Reads one piece of the names, then of the symbols; 0: done with it. */
 static int step(struct search *s, int fd, char *buffer)
 {
     uint64_t bytes = s->has ? s->symbols_bytes : s->names_bytes, left = bytes - s->at;

@@ -1,7 +1,7 @@
-/* Where the images of the process have a descriptor of GDB's JIT interface
- * (__jit_debug_descriptor). Programs that link LLVM export none: it is a local symbol of llvmlite's
- * and jaxlib's libraries, so the symbol tables of files are read too, a
- * little at a time, once a sample was taken in code outside of all images. */
+/* Finds the descriptors of GDB's JIT interface (__jit_debug_descriptor) in the images of the
+ * process. Programs that link LLVM export none: it is a local symbol of llvmlite's and jaxlib's
+ * libraries, so the symbol tables of files are read too, a little at a time, once a sample was
+ * taken in code outside of all images. */
 #ifndef TP_CAPTURE_RECORDERS_JIT_DESCRIPTORS_H
 #define TP_CAPTURE_RECORDERS_JIT_DESCRIPTORS_H
 

@@ -16,7 +16,7 @@
 static int64_t map_bytes, dump_bytes; /* as seen last */
 static char dump[1024];
 
-/* Whether the file has another size than before. */
+/* Returns 1 where the file has another size than before. */
 static int has_grown(const char *path, int64_t *seen, struct stat *st)
 {
     if (syscall(SYS_newfstatat, AT_FDCWD, path, st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st->st_mode) ||

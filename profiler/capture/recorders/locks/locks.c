@@ -82,7 +82,7 @@ struct capture_thread *locks_begin(enum trace_lock_kind kind, const volatile voi
     return &s->t;
 }
 
-/* What waited is recorded from `part` on. */
+/* Records a wait from `part` on. */
 static void record(struct capture_thread *t, uint64_t now, unsigned flags, const void *caller)
 {
     int saved = errno;

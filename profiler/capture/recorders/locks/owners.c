@@ -1,4 +1,5 @@
-/* Who holds a semaphore that is used as a lock: a small table that forgets, written without locks.
+/* Remembers the holder of a semaphore that is used as a lock: a small table that forgets, written
+ * without locks.
  */
 #include "profiler/capture/recorders/locks/locks.h"
 

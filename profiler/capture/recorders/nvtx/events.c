@@ -42,7 +42,7 @@ static void payload(struct trace_range *r, const struct nvtx_event *e)
     }
 }
 
-/* What one call says; `event` or a plain text. */
+/* Data of a call; `event` or a plain text. */
 struct nvtx_said {
     const void *domain, *caller;
     const struct nvtx_event *event;

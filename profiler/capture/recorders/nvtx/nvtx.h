@@ -57,7 +57,7 @@ enum { NVTX_EXTENSION_PAYLOAD = 2 };
 int nvtx_initialize(nvtx_get_table *get);
 int nvtx_initialize_extension(struct nvtx_extension *module);
 
-/* One function of a table; `previous` is that of the tool that was there before us. */
+/* A function of a table; `previous` is that of the tool that was there before us. */
 struct nvtx_row {
     uint8_t module, slot;
     nvtx_function *ours;

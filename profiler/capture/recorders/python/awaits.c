@@ -26,15 +26,15 @@ struct step {
     intptr_t at;
 };
 
-/* What a coroutine of asyncio waits for: its first argument, or another coroutine that releases its
- * lock or gives it an item. */
+/* A coroutine of asyncio waits for: its first argument, or another coroutine that releases its lock
+ * or gives it an item. */
 enum role { PLAIN, ARGUMENT, OTHERS };
 
 struct awaits {
     struct python_unwind *w;
     const struct python_async *v;
     int reads; /* left: some 1 us each */
-    /* What was read last: the fields of one object lie close together. */
+    /* Last read: the fields of one object lie close together. */
     uintptr_t block;
     size_t block_bytes;
     uint8_t bytes[BLOCK];
@@ -265,7 +265,8 @@ static size_t common(struct awaits *a, uintptr_t many, int is_set, struct step *
     return a->reads > 0 ? s->steps : 0;
 }
 
-/* What a coroutine of asyncio that awaits a plain future waits for; 0: not of those. */
+/* Returns the object that a coroutine of asyncio waits for when it awaits a plain future; 0: not of
+ * those. */
 static uintptr_t first_argument(struct awaits *a, uintptr_t code, uintptr_t frame)
 {
     if (role_of(a, code) != ARGUMENT)

@@ -32,7 +32,7 @@ static struct python_known_code *known;
 /* Lines by (code, place), one word each: 40 bits of check, 24 of line. */
 static _Atomic(uint64_t) *lines;
 
-/* What a thread found at its last looks, by (code, place): a stack is mostly the one before but for
+/* A thread's finds of its last looks, by (code, place): a stack is mostly the one before but for
  * its innermost frames. Held against the object as it is, in place. */
 enum { RECENT = FRAME_RECENT / 192 };
 struct python_recent {

@@ -1,4 +1,4 @@
-/* One frame of CPython, as it lies in memory. */
+/* Reads one frame of CPython, as it lies in memory. */
 #include "profiler/capture/recorders/python/read.h"
 
 int python_read_frame(struct python_unwind *w, uintptr_t address, int plainly,

@@ -1,4 +1,4 @@
-/* Where CPython keeps things: offsets in bytes, by minor version. */
+/* Offsets in bytes of CPython's fields, by minor version. */
 #ifndef TP_CAPTURE_RECORDERS_PYTHON_LAYOUT_H
 #define TP_CAPTURE_RECORDERS_PYTHON_LAYOUT_H
 
@@ -36,7 +36,7 @@ struct python_runtime {
 };
 extern struct python_runtime python_runtime; /* whose frames are read */
 
-/* What the images of the process hold, 0 = nothing found. */
+/* Symbols of the process's images, 0 = nothing found. */
 struct python_symbols {
     uintptr_t runtime, code_type, frame_type, version, new_ref, get_code, debug_build;
 };

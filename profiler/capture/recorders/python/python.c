@@ -161,8 +161,8 @@ static void add_range(struct python_unwind *w, uintptr_t low, uintptr_t high)
     }
 }
 
-/* The chunks of the thread's frame stack, newest first: {previous, bytes}. Each is there as long as
- * it is linked, and only this thread, which does not run now, unlinks them. */
+/* Adds the chunks of the thread's frame stack, newest first: {previous, bytes}. Each is there as
+ * long as it is linked, and only this thread, which does not run now, unlinks them. */
 static void add_chunks(struct python_unwind *w, uintptr_t chunk, int plainly)
 {
     uintptr_t head[2];
@@ -184,8 +184,8 @@ static int is_ending(const struct python_layout *l)
     return by != 0;
 }
 
-/* What leads to the innermost frame: that frame, or (3.11, 3.12) a C structure that does. 0: cannot
- * be known. */
+/* Reads the way to the innermost frame: that frame, or (3.11, 3.12) a C structure that leads to it.
+ * 0: cannot be known. */
 __attribute__((noinline)) static int read_state(struct python_unwind *w, uintptr_t state,
                                                 uintptr_t *top)
 {

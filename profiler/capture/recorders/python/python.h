@@ -16,7 +16,7 @@ int python_is_ready(void);
 /* The kernel's number of the thread that has this state; 0 unknown. */
 uint32_t python_thread_number(uintptr_t state);
 
-/* A frame source of stack.h. */
+/* Implements a frame source of stack.h. */
 size_t python_frames(struct capture_thread *t, const struct frame_view *v, uint64_t *pair,
                      uint32_t *flags);
 

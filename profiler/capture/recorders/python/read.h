@@ -1,4 +1,4 @@
-/* What the files of this folder share: one unwinding of a thread's Python frames. */
+/* Shared by the files of this folder: one unwinding of a thread's Python frames. */
 #ifndef TP_CAPTURE_RECORDERS_PYTHON_READ_H
 #define TP_CAPTURE_RECORDERS_PYTHON_READ_H
 

@@ -62,7 +62,8 @@ static void put_ready(struct capture_thread *t, struct thread_slot *s)
     s->runnable_pending = 0;
 }
 
-/* Where the thread sleeps now; 0 when it runs: what is known of its last sleep stays. */
+/* Finds the place where the thread sleeps now; 0 when it runs: the facts about its last sleep
+ * stay. */
 static int find_place(struct capture_thread *t, struct thread_slot *s)
 {
     struct thread_poll_place at;
@@ -141,7 +142,8 @@ static void poll_thread(struct capture_thread *t, struct thread_slot *s, uint64_
     s->poll_at = now + s->poll_every - interval / 2; /* turns come 0.5 to 1.5 intervals apart */
 }
 
-/* What was not told yet: asleep where it was found last, at an unknown place where it never was. */
+/* Records the pending rest: asleep where it was found last, at an unknown place where it never
+ * was. */
 static void thread_pending(struct capture_thread *t, struct thread_slot *s)
 {
     poll_thread(t, s, 0);
