@@ -23,9 +23,9 @@
 #include "host/cpu/cpu.h"
 
 static const struct command *const commands[] = {
-    &cmd_record,   &cmd_report, &cmd_compare,   &cmd_export,  &cmd_import, &cmd_recon, &cmd_apply,
-    &cmd_simulate, &cmd_info,   &cmd_load,      &cmd_convert, &cmd_run,    &cmd_bench, &cmd_triage,
-    &cmd_doctor,   &cmd_child,  &cmd_reference, &cmd_width,   NULL,
+    &cmd_record, &cmd_report,   &cmd_compare, &cmd_export,    &cmd_import,  &cmd_recon,
+    &cmd_apply,  &cmd_simulate, &cmd_info,    &cmd_load,      &cmd_convert, &cmd_run,
+    &cmd_triage, &cmd_doctor,   &cmd_child,   &cmd_reference, &cmd_width,   NULL,
 };
 #define COMMANDS (int)(sizeof commands / sizeof *commands - 1)
 
@@ -47,6 +47,9 @@ static enum err unknown_command(const char *name)
 {
     const char *names[COMMANDS];
     int n = 0;
+    FAIL_IF(!strcmp(name, "bench"), ERR_USAGE,
+            "the command `bench` was removed: `tomoprof run --group benchmark` times its "
+            "operations, `tomoprof compare A B` compares two runs");
     for (int i = 0; i < COMMANDS; i++)
         if (!(commands[i]->flags & CMD_HIDDEN))
             names[n++] = commands[i]->name;

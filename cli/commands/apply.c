@@ -121,8 +121,7 @@ static enum err unknown_operation(const char *name)
     if (operations_with(name, names, n, inside))
         return FAIL(ERR_USAGE, "no operation is called \"%s\", its name is in: %s", name, inside);
     const char *near = opt_nearest(name, names, n);
-    if (near)
-        return FAIL(ERR_USAGE, "no operation is called \"%s\": did you mean %s?", name, near);
+    FAIL_IF(near, ERR_USAGE, "no operation is called \"%s\": did you mean %s?", name, near);
     return FAIL(ERR_USAGE, "no operation is called \"%s\": `tomoprof run --list` shows them all",
                 name);
 }
@@ -417,6 +416,8 @@ static enum err take_size(int words, char **word, const struct operation *op)
 static enum err check_call(int words, char **word, struct run_state *s)
 {
     TRY(look_up(word[0], &s->op));
+    FAIL_IF(!strcmp(s->op->group, "benchmark"), ERR_USAGE,
+            "%s is a benchmark: tomoprof run --ops %s", word[0], s->op->name);
     TRY(take_size(words, word, s->op));
     FAIL_IF(*settings && !s->op->step, ERR_USAGE, "%s takes no --set", word[0]);
     return size_text ? ERR_OK : check_options(word[0], s->op);

@@ -4,7 +4,7 @@
 
 static const char *op, *shape, *previews, *gate, *backend = "cpu";
 static int64_t size, runs = 1, threads, seed = 42, fd = 1;
-static int bench, traced;
+static int traced;
 
 static struct opt options[] = {
     OPTION_TEXT("op", 0, op, "NAME", "operation of the catalogue"),
@@ -18,7 +18,6 @@ static struct opt options[] = {
                65536),
     OPTION_PLACE("previews", 0, previews, "DIR", "draw the reconstruction there"),
     OPTION_TEXT("gate", 0, gate, "FILE", "targets that pairs of calls and copies are measured for"),
-    OPTION_FLAG("bench", 0, bench, "as `tomoprof bench` wants it"),
     OPTION_FLAG("traced", 0, traced, "no calibration"),
     {0},
 };
@@ -38,8 +37,7 @@ static enum err run(int words, char **word)
                                     .fd = (int)fd,
                                     .previews = previews,
                                     .gate = gate,
-                                    .traced = traced,
-                                    .bench = bench};
+                                    .traced = traced};
     return suite_child(&plan);
 }
 
@@ -47,7 +45,7 @@ const struct command cmd_child = {
     .name = "child-run",
     .summary = "Runs one operation of the suite in this process.",
     .words = "",
-    .text = "Started by `tomoprof run` and `tomoprof bench`; writes JSON lines to --fd.\n",
+    .text = "Started by `tomoprof run`; writes JSON lines to --fd.\n",
     .options = options,
     .flags = CMD_HIDDEN,
     .run = run,

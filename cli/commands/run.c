@@ -25,7 +25,7 @@ static struct opt options[] = {
     OPTION_TEXT("ops", 0, ops, "A,B,...", "operations, by name (default: all; --list shows them)"),
     OPTION_TEXT("group", 0, group, "NAME",
                 "operations of one group: projection, filter, reconstruction,\nutility, prepare, "
-                "volume, storage, demos"),
+                "volume, storage, demos, benchmark"),
     OPTION_FLAG("demos", 0, demos,
                 "the six demos that MBIRJAX publishes, at half their sizes: under\na minute on two "
                 "cores; --sizes 128: as published"),

@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "cli/doctor/probes.h"
-#include "host/suite/run/cycles.h"
 
 enum state probe_processor(struct found *f)
 {
@@ -80,20 +79,6 @@ enum state probe_disk(struct found *f)
     double bytes = (double)s.f_bavail * (double)s.f_frsize;
     SAY(f, "%s free", mem_human(bytes, human));
     return bytes < 1e9 ? LIMITED : OK;
-}
-
-enum state probe_cycles(struct found *f)
-{
-    char line[64];
-    struct cycles c;
-    probe_line("/proc/sys/kernel/perf_event_paranoid", line, sizeof line);
-    cycles_open(&c);
-    SAY(f, "perf_event_paranoid %s: %s", *line ? line : "unknown",
-        *c.reason ? c.reason : "cycles are counted");
-    cycles_close(&c);
-    if (*line && atoi(line) <= 2) /* that much is allowed already */
-        f->fix = "use a machine with counters: most virtual machines have none";
-    return *c.reason ? LIMITED : OK;
 }
 
 enum state probe_container(struct found *f)

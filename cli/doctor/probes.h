@@ -7,8 +7,7 @@
 #include "cli/doctor/found.h"
 
 typedef enum state probe_fn(struct found *f);
-probe_fn probe_processor, probe_memory, probe_clock, probe_disk, probe_container, probe_wsl,
-    probe_cycles;
+probe_fn probe_processor, probe_memory, probe_clock, probe_disk, probe_container, probe_wsl;
 probe_fn probe_library, probe_timers, probe_limits, probe_reads, probe_tasks, probe_python,
     probe_others, probe_captures, probe_ranks;
 probe_fn probe_cuda, probe_driver, probe_cupti, probe_counters, probe_cufft;

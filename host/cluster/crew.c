@@ -264,7 +264,7 @@ static enum err obey(struct crew *w, const struct crew_order *o, struct backend 
 {
     double seconds;
     if (o->what == CREW_GIVE) {
-        const struct operation *op = bench_operation_named(o->op);
+        const struct operation *op = operation_named(o->op);
         FAIL_IF(!op, ERR_INTERNAL, "no operation is called %s", o->op);
         return begin(w, op, be, o, NULL);
     }

@@ -49,8 +49,7 @@ static void add(struct sweep *w, const struct fetch_way *way, int workers, int p
 static void plan_rows(struct sweep *w, enum load_size size)
 {
     static const int threads[] = {2, 4, 8}, batches[] = {10, 25, 50, 100};
-    static const enum engine_order orders[] = {ORDER_OFFSET, ORDER_YX, ORDER_XY, ORDER_HILBERT,
-                                               ORDER_RANDOM};
+    static const enum engine_order orders[] = {ORDER_OFFSET, ORDER_YX, ORDER_XY, ORDER_RANDOM};
     const int n = engine_processors();
     add(w, &fetch_pread, 1, 0, 1, ORDER_INDEX, 0);
     add(w, &fetch_pread, 4, 0, 1, ORDER_INDEX, 0);
@@ -64,7 +63,7 @@ static void plan_rows(struct sweep *w, enum load_size size)
         add(w, &fetch_pread, threads[i], 1, 1, ORDER_INDEX, 0);
     for (int i = 0; i < 4; i++)
         add(w, &fetch_pread, 8, 0, batches[i], ORDER_OFFSET, 0);
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 4; i++)
         add(w, &fetch_pread, n, 0, 1, orders[i], 0);
     add(w, &fetch_pread, n, 0, 25, ORDER_OFFSET, -1);
     add(w, &fetch_pread, n, 0, 25, ORDER_OFFSET, (int64_t)1 << 20);
@@ -74,7 +73,7 @@ static void plan_rows(struct sweep *w, enum load_size size)
     for (int i = 0; size == SWEEP_FULL && fetch_ways[i]; i++)
         for (int t = -1; t < 3; t++)
             for (int b = -1; b < 4; b++)
-                for (int o = 0; o < 5; o += 4)
+                for (int o = 0; o < 4; o += 3)
                     add(w, fetch_ways[i], t < 0 ? 1 : threads[t], 0, b < 0 ? 1 : batches[b],
                         orders[o], 0);
 }
@@ -272,6 +271,6 @@ enum err load_sweep(struct load_session *s, struct loading *l)
 
 const char *load_order_name(enum engine_order order)
 {
-    static const char *const names[] = {"offset", "index", "yx", "xy", "hilbert", "random"};
+    static const char *const names[] = {"offset", "index", "yx", "xy", "random"};
     return names[order];
 }

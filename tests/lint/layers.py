@@ -40,7 +40,7 @@ INSIDE = {
     "cuda": ["common", "parallel", "cone", "projection", "vcd", "filter", "fourier", "prepare", "median", "volume"],
     "host/recon": ["common", "slabs", "center"],
     "host/store": ["codec", "fetch", "format", "h5", "manifest", "reader", "engine", "writer", "exchange"],
-    "host/suite": ["statistics", "catalogue", "run", "bench"],
+    "host/suite": ["statistics", "catalogue", "run"],
     "cli": ["common", "reference", "doctor", "runs", "storage", "results", "commands"],
     "profiler/capture": ["raw", "core/unwind", "core", "recorders/python", "recorders/locks", "recorders/heap", "recorders/wait", "recorders/cpu",
                          "recorders/cuda", "recorders/nvtx", "recorders/jit", "recorders/io", "recorders/mpi", "hooks"],

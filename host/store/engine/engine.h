@@ -6,8 +6,8 @@
 #include "host/store/fetch/fetch.h"
 #include "host/store/store.h"
 
-enum engine_order { ORDER_OFFSET, ORDER_INDEX, ORDER_YX, ORDER_XY, ORDER_HILBERT, ORDER_RANDOM };
-#define ENGINE_ORDERS "offset|index|yx|xy|hilbert|random"
+enum engine_order { ORDER_OFFSET, ORDER_INDEX, ORDER_YX, ORDER_XY, ORDER_RANDOM };
+#define ENGINE_ORDERS "offset|index|yx|xy|random"
 
 struct engine_kept;
 struct engine_options {          /* all zero: the defaults */

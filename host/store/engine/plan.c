@@ -197,26 +197,6 @@ static enum err add_grid(struct engine_plan *p)
     return ERR_OK;
 }
 
-/* Place of (x, y) on Hilbert's curve over a square of `side` (a power of two). */
-static int64_t hilbert(int64_t side, int64_t x, int64_t y)
-{
-    int64_t at = 0;
-    for (int64_t s = side / 2; s > 0; s /= 2) {
-        const int64_t rx = (x & s) > 0, ry = (y & s) > 0;
-        at += s * s * ((3 * rx) ^ ry);
-        if (ry == 0) {
-            if (rx == 1) {
-                x = side - 1 - x;
-                y = side - 1 - y;
-            }
-            const int64_t t = x;
-            x = y;
-            y = t;
-        }
-    }
-    return at;
-}
-
 static void set_key(struct engine_plan *p, struct engine_task *t)
 {
     const struct store_array *a = p->array;
@@ -235,9 +215,7 @@ static void set_key(struct engine_plan *p, struct engine_task *t)
     while (side <= a->shape[a->dims - 2] / shape[a->dims - 2] ||
            side <= a->shape[a->dims - 1] / shape[a->dims - 1])
         side *= 2;
-    t->key = plane * side * side + (order == ORDER_YX   ? y * side + x
-                                    : order == ORDER_XY ? x * side + y
-                                                        : hilbert(side, x, y));
+    t->key = plane * side * side + (order == ORDER_YX ? y * side + x : x * side + y);
 }
 
 static int by_key(const void *x, const void *y)

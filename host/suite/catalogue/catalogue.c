@@ -196,49 +196,42 @@ static const struct operation operations[] = {
     RECON(multiaxis, direct, "sinogram -> volume, FBP, where MBIR starts"),
 };
 
-/* Rows of their own, for what the catalogue has at other sizes or not by itself. */
 #define ITERATION(beam) \
-    {.name = #beam "_vcd_iteration", .geometry = #beam, .group = "reconstruction", .access_pattern = "mixed", \
+    {.name = #beam "_vcd_iteration", .geometry = #beam, .group = "benchmark", .access_pattern = "mixed", \
      .help = "one iteration of mbir_recon over 128 subsets", .input = ARRAY_SINOGRAM, .output = ARRAY_VOLUME, \
      .scratch = SCRATCH_MBIR, .prepare = prepare_sinogram, .run = run_mbir, .check = check_recon, \
-     .work = work_declared, .first_iteration = WARM_UP_ITERATION}
+     .work = work_declared, .first_iteration = WARM_UP_ITERATION, .apart = 1}
 
-static const struct operation bench_own[] = {
-    {.name = "cone_voxel_back_project", .geometry = "cone", .group = "projection", .access_pattern = "gather",
-     .help = "sinogram -> volume, voxel-driven: bilinear, for FDK", .input = ARRAY_SINOGRAM,
+/* Parts and published problems that the other rows do not time. */
+static const struct operation benchmarks[] = {
+    {.name = "cone_voxel_back_project", .geometry = "cone", .group = "benchmark", .access_pattern = "gather",
+     .help = "sinogram -> volume, voxel-driven, for FDK", .input = ARRAY_SINOGRAM,
      .output = ARRAY_VOLUME, .prepare = prepare_sinogram, .run = run_back_voxel, .check = check_back_voxel,
-     .work = work_declared, .updates = updates_inside},
+     .work = work_declared, .updates = updates_inside, .apart = 1},
     ITERATION(parallel),
     ITERATION(cone),
-    {.name = "ramp_filter_2048", .geometry = "parallel", .group = "filter", .access_pattern = "stream",
-     .help = "rows of 1024 channels: transforms of 2048 points", .input = ARRAY_SINOGRAM,
+    {.name = "parallel_ramp_filter_2048", .geometry = "parallel", .group = "benchmark", .access_pattern = "stream",
+     .help = "1024 channels: transforms of 2048 points", .input = ARRAY_SINOGRAM,
      .output = ARRAY_SINOGRAM, .prepare = prepare_sinogram, .run = run_filter, .check = check_filter,
-     .work = work_declared, .set_up = set_up_ramp},
-    {.name = "rabbitct_fdk_recon", .geometry = "cone", .group = "reconstruction", .access_pattern = "gather",
-     .help = "FDK at RabbitCT's proportions: 496 views of 1248 x 960 at 512", .input = ARRAY_SINOGRAM,
+     .work = work_declared, .set_up = set_up_ramp, .apart = 1},
+    {.name = "cone_rabbitct_fdk_recon", .geometry = "cone", .group = "benchmark", .access_pattern = "gather",
+     .help = "FDK as RabbitCT, at 512: 496 views", .input = ARRAY_SINOGRAM,
      .output = ARRAY_VOLUME, .scratch = SCRATCH_SINOGRAM, .prepare = prepare_sinogram, .run = run_recon,
-     .check = check_recon, .work = work_declared, .set_up = set_up_rabbitct},
-    {.name = "rabbitct_voxel_recon", .geometry = "cone", .group = "reconstruction", .access_pattern = "gather",
+     .check = check_recon, .work = work_declared, .set_up = set_up_rabbitct, .apart = 1},
+    {.name = "cone_rabbitct_voxel_recon", .geometry = "cone", .group = "benchmark", .access_pattern = "gather",
      .help = "the same with voxel-driven back projection", .input = ARRAY_SINOGRAM, .output = ARRAY_VOLUME,
      .scratch = SCRATCH_SINOGRAM, .prepare = prepare_sinogram, .run = run_recon_voxel, .check = check_recon,
-     .work = work_declared, .set_up = set_up_rabbitct},
-};
-
-/* In the order of the table of targets. */
-static const char *const bench_names[] = {
-    "parallel_forward_project", "parallel_back_project", "cone_forward_project", "cone_back_project",
-    "cone_voxel_back_project",
-    "ramp_filter_2048", "median_filter3d", "parallel_hessian_diagonal", "cone_hessian_diagonal",
-    "parallel_vcd_iteration", "cone_vcd_iteration", "parallel_fbp_recon", "cone_fdk_recon", "rabbitct_fdk_recon", "rabbitct_voxel_recon",
+     .work = work_declared, .set_up = set_up_rabbitct, .apart = 1},
 };
 /* clang-format on */
 #define COUNT(array) (int)(sizeof(array) / sizeof *(array))
 
 /* The whole catalogue, in this order. */
-static const struct operation_rows own_rows = {operations, COUNT(operations)};
-static const struct operation_rows *const tables[] = {&own_rows,           &published_operations,
-                                                      &prepare_operations, &volume_operations,
-                                                      &storage_operations, &demo_operations};
+static const struct operation_rows own_rows = {operations, COUNT(operations)},
+                                   benchmark_rows = {benchmarks, COUNT(benchmarks)};
+static const struct operation_rows *const tables[] = {
+    &own_rows,           &published_operations, &prepare_operations, &volume_operations,
+    &storage_operations, &demo_operations,      &benchmark_rows};
 
 const struct operation *operation_at(int index)
 {
@@ -250,32 +243,12 @@ const struct operation *operation_at(int index)
     return NULL;
 }
 
-static const struct operation *find(const struct operation *rows, int n, const char *name)
-{
-    for (int i = 0; i < n; i++)
-        if (!strcmp(rows[i].name, name))
-            return &rows[i];
-    return NULL;
-}
-
 const struct operation *operation_named(const char *name)
 {
-    const struct operation *op = NULL;
-    for (int t = 0; !op && t < COUNT(tables); t++)
-        op = find(tables[t]->rows, tables[t]->count, name);
+    const struct operation *op;
+    for (int i = 0; (op = operation_at(i)) && strcmp(op->name, name);)
+        i++;
     return op;
-}
-
-const struct operation *bench_operation_named(const char *name)
-{
-    const struct operation *own = find(bench_own, COUNT(bench_own), name);
-    return own ? own : operation_named(name);
-}
-
-const struct operation *bench_operation_at(int index)
-{
-    return index >= 0 && index < COUNT(bench_names) ? bench_operation_named(bench_names[index])
-                                                    : NULL;
 }
 
 int operation_recon(const struct operation *op, enum recon_op *out)

@@ -48,7 +48,7 @@ struct operation {
     const char *name;     /* public: timing.json and the command line */
     const char *geometry; /* "parallel", "cone", "translation", "multiaxis", or "any" */
     const char *group;    /* projection, filter, reconstruction, utility, prepare, volume, storage,
-                             demos */
+                             demos, benchmark */
     const char *access_pattern; /* stream, gather, scatter, stencil, random, mixed */
     const char *help;
     enum array input, output;
@@ -89,10 +89,6 @@ extern const struct operation_rows published_operations, demo_operations;
 const struct operation *operation_at(int index);
 /* The row of exactly that name, NULL when there is none. */
 const struct operation *operation_named(const char *name);
-
-/* Rows of `tomoprof bench`, which has some of the catalogue and some of its own. */
-const struct operation *bench_operation_at(int index);
-const struct operation *bench_operation_named(const char *name);
 
 /* What an operation is for host/recon; 0: nothing that has arrays on a device. */
 int operation_recon(const struct operation *op, enum recon_op *out);

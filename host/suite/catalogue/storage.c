@@ -11,22 +11,19 @@
 
 #include "base/memory.h"
 #include "host/store/engine/engine.h"
-#include "host/store/fetch/http.h"
 #include "host/store/format/nifti.h"
 #include "host/store/writer/writer.h"
 #include "host/suite/catalogue/inputs.h"
 #include "host/suite/catalogue/storage.h"
 
-#define BLOCK      64
-#define LATENCY_MS 50
-#define BATCH      4 /* regions of 64^3, as in document 000's experiment */
+#define BLOCK 64
+#define BATCH 4 /* regions of 64^3, as in document 000's experiment */
 
-enum layout { SLICED, BLOCKS, HTTP };
+enum layout { SLICED, BLOCKS };
 enum what { FULL, AXIAL, CORONAL, SAGITTAL, REGION, BATCHES, INGEST };
 
 struct storage {
     char folder[3900];
-    struct range_server server;
     struct store *store;
     struct store_array *array;
     enum layout layout;
@@ -53,7 +50,6 @@ static void storage_finish(struct run_state *s)
     if (!g)
         return;
     store_close(g->store);
-    range_server_stop(&g->server);
     if (g->folder[0])
         remove_folder(g->folder);
     free(g);
@@ -63,13 +59,10 @@ static void storage_finish(struct run_state *s)
 /* storage_read_roi_64_off_blocks: what, edge, layout. */
 static void parse_name(struct storage *g, const char *name, int64_t *edge, int *off)
 {
-    static const char *const layouts[] = {"_sliced", "_blocks", "_http"},
-                             *const whats[] = {"_full",     "_axial", "_coronal",
-                                               "_sagittal", "_roi_",  "_batch"};
+    static const char *const whats[] = {"_full",     "_axial", "_coronal",
+                                        "_sagittal", "_roi_",  "_batch"};
     g->what = INGEST;
-    for (int i = 0; i < 3; i++)
-        if (strstr(name, layouts[i]))
-            g->layout = (enum layout)i;
+    g->layout = strstr(name, "_blocks") ? BLOCKS : SLICED;
     for (int i = 0; i < 6; i++)
         if (strstr(name, whats[i]))
             g->what = (enum what)i;
@@ -158,14 +151,7 @@ static enum err write_store(struct run_state *s, struct storage *g, const char *
 
 static enum err open_store(struct storage *g, const char *path)
 {
-    const char *wait = getenv("TOMOPROF_STORAGE_LATENCY_MS");
-    char name[4200];
-    snprintf(name, sizeof name, "%s", path);
-    if (g->layout == HTTP) {
-        TRY(range_server_start(&g->server, g->folder, wait ? atoi(wait) : LATENCY_MS));
-        snprintf(name, sizeof name, "%s/store.zarr", g->server.url);
-    }
-    TRY(store_open(name, &g->store));
+    TRY(store_open(path, &g->store));
     TRY(store_find(g->store, NULL, &g->array));
     return store_index(g->store, g->array);
 }
@@ -298,7 +284,6 @@ static const struct operation rows[] = {
     ROW("ingest_blocks", ".nii.gz -> Zarr, chunks of 64^3", prepare_ingest, run_ingest, check_ingest),
     READS("sliced", "a store of slices"),
     READS("blocks", "a store of blocks"),
-    READS("http", "slices over HTTP"),
 };
 /* clang-format on */
 const struct operation_rows storage_operations = {rows, sizeof rows / sizeof *rows};

@@ -1,7 +1,6 @@
 /* The process that runs one operation at one size. Its lines, one JSON object each:
- *   {"gflops", "gbytes_per_s", "cached_gbytes_per_s", "like_runs_gbytes_per_s", "updates",
- *    "cycles_reason"}
- *                                                  before the first run; bench: after the last too
+ *   {"gflops", "gbytes_per_s", "cached_gbytes_per_s", "like_runs_gbytes_per_s", "updates"}
+ *                                                  before the first run
  *   {"run", "time", "flops", "bytes", ..., "max"}  after each run
  *   {"like_runs_gbytes_per_s"}                     after the last of short ones: copies between
  * them
@@ -24,7 +23,6 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "host/suite/catalogue/catalogue.h"
-#include "host/suite/run/cycles.h"
 #include "host/suite/catalogue/preview.h"
 #include "host/suite/run/plan.h"
 #include "host/suite/run/suite.h"
@@ -42,11 +40,10 @@ struct child_run {
     struct run_state s;
     const struct child_plan *plan;
     FILE *out;
-    struct cycles cycles;
 };
 
 struct measured {
-    double seconds, cycles;
+    double seconds;
     struct work work;
     struct fingerprint fingerprint;
     uint64_t uploaded, downloaded, device_peak;
@@ -90,18 +87,16 @@ static enum err calibrate(struct child_run *c)
     jsonw_knumber(&w, "cached_gbytes_per_s", cached * 1e-9);
     jsonw_knumber(&w, "like_runs_gbytes_per_s", like_runs * 1e-9);
     jsonw_knumber(&w, "updates", updates);
-    jsonw_kstring(&w, "cycles_reason", c->cycles.reason);
     jsonw_end(&w);
     fputc('\n', c->out);
     return ERR_OK;
 }
 
-/* What happened since `start` and `cycles`. The clock is read first. */
-static enum err take(struct child_run *c, int64_t start, double cycles, struct measured *m)
+/* Measures what happened since `start`. The clock is read first. */
+static enum err take(struct child_run *c, int64_t start, struct measured *m)
 {
     struct run_state *s = &c->s;
     m->seconds = clock_seconds_since(start);
-    m->cycles = cycles_now(&c->cycles) - cycles;
     m->work = s->op->work(s);
     m->peak = mem_peak();
     m->bytes_in = state_bytes_in(s);
@@ -123,10 +118,9 @@ static enum err run_team(struct child_run *c, struct measured *m)
     enum err e = team->run(team->context, &c->s, &seconds, &work);
     mark_pop();
     TRY(e);
-    TRY(take(c, clock_ns(), 0, m));
+    TRY(take(c, clock_ns(), m));
     m->seconds = seconds;
     m->work = work;
-    m->cycles = 0;
     return ERR_OK;
 }
 
@@ -139,14 +133,13 @@ static enum err run_once(struct child_run *c, struct measured *m)
     TRY(s->be->ops->sync(s->be));
     if (c->plan->team)
         return run_team(c, m);
-    double cycles = cycles_now(&c->cycles);
     int64_t start = clock_ns();
     mark_push(s->op->name, (uint64_t)c->plan->size);
     enum err e = s->op->run(s);
     if (!e)
         e = s->be->ops->sync(s->be);
     mark_pop();
-    return e ? e : take(c, start, cycles, m);
+    return e ? e : take(c, start, m);
 }
 
 /* The same bits on every run, and a first result that agrees with something else. */
@@ -182,7 +175,6 @@ static void report(FILE *out, int64_t run, const struct measured *m)
     jsonw_kint(&w, "peak_host_bytes", (int64_t)m->peak);
     jsonw_kint(&w, "peak_device_bytes", (int64_t)m->device_peak);
     fingerprint_write(&w, &m->fingerprint);
-    jsonw_knumber(&w, "cycles", m->cycles);
     jsonw_end(&w);
     fputc('\n', out);
     fflush(out);
@@ -248,8 +240,7 @@ static enum err run_rows(struct child_run *c)
     struct measured first = {0}, now;
     double rates[SHORT_COPIES];
     int copies_done = 0;
-    const int repeats =
-        !c->plan->traced && !c->plan->bench && !c->plan->team && !strcmp(c->s.op->group, "volume");
+    const int repeats = !c->plan->traced && !c->plan->team && !strcmp(c->s.op->group, "volume");
     for (int64_t run = 1; run <= c->plan->runs; run++) {
         TRY(run_once(c, &now));
         TRY(check(&c->s, &now, &first, run));
@@ -306,7 +297,6 @@ struct iterations {
     struct child_run *child;
     struct measured *rows; /* [runs] */
     int64_t start;
-    double cycles;
     enum err e;
 };
 
@@ -318,11 +308,10 @@ static void on_iteration(void *context, int64_t done, int64_t total)
     if (row >= 0 && !i->e)
         i->e = i->child->s.be->ops->sync(i->child->s.be);
     if (row >= 0 && !i->e)
-        i->e = take(i->child, i->start, i->cycles, &i->rows[row]);
+        i->e = take(i->child, i->start, &i->rows[row]);
     if (row == -1)
         measured(i->child, 1);
     backend_take_work(i->child->s.be);
-    i->cycles = cycles_now(&i->child->cycles);
     i->start = clock_ns();
 }
 
@@ -367,7 +356,7 @@ static enum err run_all(struct child_run *c)
         report_shares(c);
     if (c->plan->previews && preview_write(&c->s, c->plan->size, c->plan->previews))
         log_warn("no preview: %s", err_text()); /* the times do not need it */
-    return c->plan->bench ? calibrate(c) : ERR_OK;
+    return ERR_OK;
 }
 
 /* A child must not outlive the suite that counts on it, and is the first to go when memory runs
@@ -405,18 +394,16 @@ static enum err take_shape(const char *text, struct volume *v)
 
 enum err suite_child(const struct child_plan *p)
 {
-    struct child_run c = {.plan = p, .cycles = {.fd = -1}};
+    struct child_run c = {.plan = p};
     struct backend_options options = {.threads = (int)p->threads};
     struct backend *be = NULL;
-    c.s.op = p->bench ? bench_operation_named(p->op) : operation_named(p->op);
+    c.s.op = operation_named(p->op);
     c.s.seed = p->seed;
     FAIL_IF(!c.s.op, ERR_USAGE, "no operation is called \"%s\"", p->op);
     c.out = p->out ? p->out : fdopen(p->fd, "w");
     FAIL_IF(!c.out, ERR_USAGE, "--fd %d: %s", p->fd, strerror(errno));
     if (!p->team)
         tie_to_parent();
-    if (p->bench)
-        cycles_open(&c.cycles); /* before the first thread */
     enum err e = backend_open(p->backend, &options, &be);
     c.s.be = be;
     if (!e)
@@ -432,7 +419,6 @@ enum err suite_child(const struct child_plan *p)
     if (be)
         state_free(&c.s);
     backend_close(be);
-    cycles_close(&c.cycles);
     if (!p->out && fclose(c.out) && !e)
         e = FAIL(ERR_IO, "--fd %d: %s", p->fd, strerror(errno));
     return e;

@@ -47,7 +47,6 @@ static void take_calibration(struct child_rows *c, const cJSON *line)
 {
     struct calibration *to = c->done ? &c->cell->after : &c->cell->before;
     const struct calibration earlier = *to; /* of a process before this one */
-    const char *reason = cJSON_GetStringValue(cJSON_GetObjectItem(line, "cycles_reason"));
     to->peak.flops_per_s = number(line, "gflops") * 1e9;
     to->peak.bytes_per_s = number(line, "gbytes_per_s") * 1e9;
     to->cached_bytes_per_s = number(line, "cached_gbytes_per_s") * 1e9;
@@ -56,7 +55,6 @@ static void take_calibration(struct child_rows *c, const cJSON *line)
     to->peak.bytes_per_s = fmax(to->peak.bytes_per_s, earlier.peak.bytes_per_s);
     to->cached_bytes_per_s = fmax(to->cached_bytes_per_s, earlier.cached_bytes_per_s);
     c->cell->updates = number(line, "updates");
-    snprintf(c->cell->cycles_reason, sizeof c->cell->cycles_reason, "%s", reason ? reason : "");
 }
 
 static void take_pairs(struct cell *cell, const cJSON *line)
@@ -79,7 +77,6 @@ static void take_row(struct cell *cell, struct run_row *row, const cJSON *line)
     row->d2h_bytes = (int64_t)number(line, "d2h_bytes");
     row->peak_host_bytes = (int64_t)number(line, "peak_host_bytes");
     row->peak_device_bytes = number(line, "peak_device_bytes");
-    row->cycles = number(line, "cycles");
     row->fingerprint = (struct fingerprint){number(line, "sum"), number(line, "l2"),
                                             number(line, "min"), number(line, "max")};
 }
@@ -238,8 +235,8 @@ static void run_child(struct child_rows *c, const struct suite_plan *o, FILE *lo
         argv[n++] = "--gate";
         argv[n++] = o->gate;
     }
-    if (o->bench || o->traced)
-        argv[n] = o->bench ? "--bench" : "--traced";
+    if (o->traced)
+        argv[n] = "--traced";
     struct child_process p = {.argv = argv,
                               .environment = o->environment,
                               .log_fd = fileno(log),

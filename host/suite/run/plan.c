@@ -1,4 +1,4 @@
-/* Comma lists of operations, sizes and threads to a plan. */
+/* Parses comma lists of operations and sizes into a plan. */
 #include <errno.h>
 #include <fnmatch.h>
 #include <inttypes.h>
@@ -9,9 +9,6 @@
 
 #include "base/options.h"
 #include "host/suite/run/plan.h"
-
-const struct menu suite_menu = {operation_at, "tomoprof run --list", "32,64,128,256"};
-const struct menu bench_menu = {bench_operation_at, "tomoprof bench --list", "256"};
 
 int operations_with(const char *part, const char *const *names, int n, char out[200])
 {
@@ -24,11 +21,11 @@ int operations_with(const char *part, const char *const *names, int n, char out[
     return found;
 }
 
-static enum err unknown_operation(const struct menu *menu, const char *name)
+static enum err unknown_operation(const char *name)
 {
     const char *names[PLAN_OPS];
     int n = 0;
-    for (const struct operation *op; n < PLAN_OPS && (op = menu->at(n)); n++)
+    for (const struct operation *op; n < PLAN_OPS && (op = operation_at(n)); n++)
         names[n] = op->name;
     char inside[200];
     if (operations_with(name, names, n, inside))
@@ -38,46 +35,39 @@ static enum err unknown_operation(const struct menu *menu, const char *name)
     if (near)
         return FAIL(ERR_USAGE, "--ops: no operation is called \"%s\": did you mean %s?", name,
                     near);
-    return FAIL(ERR_USAGE, "--ops: no operation is called \"%s\": `%s` shows them all", name,
-                menu->list);
+    return FAIL(ERR_USAGE,
+                "--ops: no operation is called \"%s\": `tomoprof run --list` shows them all", name);
 }
 
 /* Marks in wanted[] what one item of the list names; NULL: what belongs to every run. */
-static enum err choose(const struct menu *menu, const char *item, int wanted[PLAN_OPS])
+static enum err choose(const char *item, int wanted[PLAN_OPS])
 {
     int found = 0;
     const struct operation *op;
-    for (int i = 0; i < PLAN_OPS && (op = menu->at(i)); i++)
+    for (int i = 0; i < PLAN_OPS && (op = operation_at(i)); i++)
         if (item ? !fnmatch(item, op->name, 0) : !op->apart)
             wanted[i] = found = 1;
-    return found ? ERR_OK : unknown_operation(menu, item);
+    return found ? ERR_OK : unknown_operation(item);
 }
 
-/* An ascending list without repeats that one option fills. */
-struct comma_list {
-    const char *option;
-    int64_t least, most;
-    int64_t *items;
-    int *count, room;
-};
-
-static enum err add_number(const struct comma_list *l, const char *item)
+/* Adds an edge to out->sizes, which stay ascending and without repeats. */
+static enum err add_size(const char *item, struct run_plan *out)
 {
     char *end;
     errno = 0;
-    long long n = strtoll(item, &end, 10);
-    FAIL_IF(!*item || *end, ERR_USAGE, "--%s: \"%s\" is not a whole number", l->option, item);
-    FAIL_IF(errno || n < l->least || n > l->most, ERR_USAGE,
-            "--%s: %s is outside %" PRId64 "..%" PRId64, l->option, item, l->least, l->most);
-    int at = 0, count = *l->count;
-    while (at < count && l->items[at] < n)
+    const long long n = strtoll(item, &end, 10);
+    FAIL_IF(!*item || *end, ERR_USAGE, "--sizes: \"%s\" is not a whole number", item);
+    FAIL_IF(errno || n < SIZE_MIN || n > SIZE_MAX_EDGE, ERR_USAGE, "--sizes: %s is outside %d..%d",
+            item, SIZE_MIN, SIZE_MAX_EDGE);
+    int at = 0, count = out->size_count;
+    while (at < count && out->sizes[at] < n)
         at++;
-    if (at < count && l->items[at] == n)
+    if (at < count && out->sizes[at] == n)
         return ERR_OK;
-    FAIL_IF(count == l->room, ERR_USAGE, "--%s: more than %d %s", l->option, l->room, l->option);
-    memmove(l->items + at + 1, l->items + at, (size_t)(count - at) * sizeof *l->items);
-    l->items[at] = n;
-    *l->count = count + 1;
+    FAIL_IF(count == PLAN_SIZES, ERR_USAGE, "--sizes: more than %d sizes", PLAN_SIZES);
+    memmove(out->sizes + at + 1, out->sizes + at, (size_t)(count - at) * sizeof *out->sizes);
+    out->sizes[at] = n;
+    out->size_count = count + 1;
     return ERR_OK;
 }
 
@@ -123,20 +113,6 @@ struct shapes {
     int count;
 };
 
-static enum err add_numbers(const struct comma_list *l, const char *text, struct shapes *shapes)
-{
-    enum err e = ERR_OK;
-    char *copy = strdup(text), *rest = copy, *item;
-    FAIL_IF(!copy, ERR_MEMORY, "no memory left for the plan");
-    while (!e && (item = next_item(&rest)))
-        if (shapes && shapes->count < l->room && shape_parse(item, shapes->items[shapes->count]))
-            shapes->count++;
-        else
-            e = add_number(l, item);
-    free(copy);
-    return e;
-}
-
 /* The edge of a cube of as many voxels stands for the size of a shape. */
 static enum err add_shapes(const struct shapes *shapes, struct run_plan *out)
 {
@@ -155,53 +131,51 @@ static enum err add_shapes(const struct shapes *shapes, struct run_plan *out)
     return ERR_OK;
 }
 
-static enum err add_operations(const struct menu *menu, const char *text, struct run_plan *out)
+static enum err add_operations(const char *text, struct run_plan *out)
 {
     enum err e = ERR_OK;
     int wanted[PLAN_OPS] = {0};
     char *copy = strdup(text ? text : ""), *rest = text ? copy : NULL, *item;
     FAIL_IF(!copy, ERR_MEMORY, "no memory left for the plan");
     if (!text)
-        e = choose(menu, NULL, wanted);
+        e = choose(NULL, wanted);
     while (!e && (item = next_item(&rest)))
-        e = *item ? choose(menu, item, wanted)
+        e = *item ? choose(item, wanted)
                   : FAIL(ERR_USAGE, "--ops \"%s\": an item of the list is empty", text);
-    for (int i = 0; !e && i < PLAN_OPS && menu->at(i); i++)
+    for (int i = 0; !e && i < PLAN_OPS && operation_at(i); i++)
         if (wanted[i])
-            out->ops[out->op_count++] = menu->at(i);
+            out->ops[out->op_count++] = operation_at(i);
     free(copy);
     return e;
 }
 
 static enum err add_sizes(const char *sizes, struct run_plan *out)
 {
-    const struct comma_list l = {"sizes",    SIZE_MIN,         SIZE_MAX_EDGE,
-                                 out->sizes, &out->size_count, PLAN_SIZES};
     struct shapes shapes = {.count = 0};
-    TRY(add_numbers(&l, sizes, &shapes));
-    return add_shapes(&shapes, out);
+    enum err e = ERR_OK;
+    char *copy = strdup(sizes), *rest = copy, *item;
+    FAIL_IF(!copy, ERR_MEMORY, "no memory left for the plan");
+    while (!e && (item = next_item(&rest)))
+        if (shapes.count < PLAN_SIZES && shape_parse(item, shapes.items[shapes.count]))
+            shapes.count++;
+        else
+            e = add_size(item, out);
+    free(copy);
+    return e ? e : add_shapes(&shapes, out);
 }
 
-enum err plan_parse(const struct menu *menu, const char *ops, const char *sizes,
+enum err plan_parse(const char *group, const char *ops, const char *sizes, int large,
                     struct run_plan *out)
-{
-    memset(out, 0, sizeof *out);
-    TRY(add_operations(menu, ops, out));
-    return add_sizes(sizes ? sizes : menu->sizes, out);
-}
-
-enum err plan_parse_group(const struct menu *menu, const char *group, const char *ops,
-                          const char *sizes, int large, struct run_plan *out)
 {
     static const char volumes[] = "32,128,256,512x512x30,256x256x170";
     const char *usual = group && !strcmp(group, "volume")  ? volumes
                         : group && !strcmp(group, "demos") ? "64"
-                                                           : menu->sizes;
+                                                           : "32,64,128,256";
     char all[256];
     FAIL_IF(sizes && strlen(sizes) > sizeof all - 16, ERR_USAGE, "--sizes: the list is too long");
     snprintf(all, sizeof all, "%s%s", sizes ? sizes : usual, large ? ",512,1024" : "");
     memset(out, 0, sizeof *out);
-    TRY(add_operations(menu, group && !ops ? "*" : ops, out));
+    TRY(add_operations(group && !ops ? "*" : ops, out));
     int n = 0;
     for (int i = 0; i < out->op_count; i++)
         if (!group || !strcmp(out->ops[i]->group, group))
@@ -211,13 +185,4 @@ enum err plan_parse_group(const struct menu *menu, const char *group, const char
             ops ? "--ops names none of it" : "the group is not known");
     out->op_count = n;
     return add_sizes(all, out);
-}
-
-enum err plan_parse_threads(const char *text, int all, int64_t out[PLAN_THREADS], int *count)
-{
-    const struct comma_list l = {"threads", 1, THREADS_MAX, out, count, PLAN_THREADS};
-    char both[32];
-    snprintf(both, sizeof both, "1,%d", all);
-    *count = 0;
-    return add_numbers(&l, text ? text : both, NULL);
 }

@@ -72,7 +72,7 @@ struct peak calibration_ceiling(const struct calibration *c)
 }
 
 /* Without the cold run, unless it is the only one that succeeded. */
-const struct run_row *cell_summarise(struct cell *c, int64_t runs)
+static void cell_summarise(struct cell *c, int64_t runs)
 {
     double *seconds = malloc((size_t)runs * sizeof *seconds);
     const struct run_row *last = NULL;
@@ -95,7 +95,6 @@ const struct run_row *cell_summarise(struct cell *c, int64_t runs)
     c->statistics = statistics_of(seconds, n);
     c->rates = rates_of(c->statistics.median, last ? &last->work : &nothing, c->updates, &peak);
     free(seconds);
-    return last;
 }
 
 void results_summarise(struct results *r)

@@ -6,7 +6,6 @@
 
 #include "host/backend/cpu_name.h"
 #include "base/clock.h"
-#include "base/jsonw.h"
 #include "host/suite/statistics/fit.h"
 #include "host/suite/run/plan.h"
 #include "host/suite/catalogue/state.h"
@@ -24,7 +23,6 @@ struct run_row {
     struct fingerprint fingerprint;
     int64_t h2d_bytes, d2h_bytes, peak_host_bytes;
     double peak_device_bytes; /* 0: no device */
-    double cycles;            /* 0 = unknown */
 };
 
 /* The machine's ceilings; 0 = unknown. cached_bytes_per_s: copy rate of arrays of the operation's
@@ -45,11 +43,10 @@ struct cell {
     double bytes_in, bytes_out;
     struct run_row *rows; /* [runs] */
     char reason[256];
-    struct calibration before, after; /* after: bench, and further processes of a gate */
+    struct calibration before, after; /* after: of further processes of a gate */
     struct pairs_joined pairs;        /* of calls and copies, for the gate */
     double pair_bytes;
     double updates;
-    char cycles_reason[128];   /* why the cycles are unknown */
     char shares[SUITE_SHARES]; /* of several processes: who did what */
     struct statistics statistics;
     struct rates rates;
@@ -86,19 +83,13 @@ enum err results_create(const struct run_plan *plan, const struct suite_plan *op
                         struct results *out);
 void results_free(struct results *r);
 struct cell *results_cell(const struct results *r, int op, int size);
-/* Statistics and rates of one cell; the last row that they count, NULL when none is ok. */
-const struct run_row *cell_summarise(struct cell *c, int64_t runs);
-/* The same of all cells, and fits. */
+/* Computes statistics and rates of all cells, and fits. */
 void results_summarise(struct results *r);
 int results_count(const struct results *r, enum row_status status);
 
 /* timing.json (base/timing), whole or not at all. `traced`: rows of the traced pass, may be NULL.
  */
 enum err results_write(const char *path, const struct results *r, const struct results *traced);
-/* Objects that bench files have too; unknown is null. */
-void environment_write(struct jsonw *w, const struct environment *e);
-void calibration_write(struct jsonw *w, const struct calibration *c);
-
 /* The closing table on stderr, at most 100 columns; colours on a terminal. */
 void results_print(const struct results *r);
 

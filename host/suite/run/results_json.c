@@ -1,4 +1,4 @@
-/* The results of a run as timing.json's model, and parts of it for files of the bench. */
+/* Fills timing.json's model from the results of a run. */
 #include <math.h>
 
 #include "host/suite/run/results.h"
@@ -44,19 +44,6 @@ static struct timing_calibration calibration_of(const struct calibration *c)
     return (struct timing_calibration){
         known(c->peak.flops_per_s * 1e-9), known(c->peak.bytes_per_s * 1e-9),
         known(c->cached_bytes_per_s * 1e-9), known(c->like_runs_bytes_per_s * 1e-9)};
-}
-
-void environment_write(struct jsonw *w, const struct environment *e)
-{
-    const char *device;
-    const struct timing_environment environment = environment_of(e, &device);
-    json_write(w, &record_timing_environment, &environment);
-}
-
-void calibration_write(struct jsonw *w, const struct calibration *c)
-{
-    const struct timing_calibration calibration = calibration_of(c);
-    json_write(w, &record_timing_calibration, &calibration);
 }
 
 /* The keys that only a run that succeeded can fill. */

@@ -241,8 +241,7 @@ enum err suite_run(const struct suite_plan *options)
     struct suite_session s = {.options = options};
     struct environment environment;
     struct run_plan plan;
-    TRY(plan_parse_group(&suite_menu, options->group, options->ops, options->sizes, options->large,
-                         &plan));
+    TRY(plan_parse(options->group, options->ops, options->sizes, options->large, &plan));
     if (options->gate)
         TRY(targets_read(options->gate, &s.targets));
     TRY(read_environment(options, &environment));

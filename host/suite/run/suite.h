@@ -52,7 +52,6 @@ struct suite_plan {
     char *const *environment;          /* of children; NULL: this process's */
     const char *previews;              /* folder for pictures of reconstructions; NULL: none */
     int traced;                        /* children need not calibrate */
-    int bench;                         /* children of `tomoprof bench` (struct child_plan) */
     const struct suite_team *team;     /* NULL: this process and its children */
 };
 
@@ -68,17 +67,16 @@ struct child_plan {
     const char *shape; /* "512x512x30"; NULL: a cube */
     uint64_t seed;
     int fd;
-    const char *previews; /* folder for the picture of a reconstruction, NULL: none */
-    const char *gate;     /* targets that pairs are measured for, NULL: none */
-    int traced;           /* no calibration: its time would be in the profile */
-    int bench; /* the bench's own operations too; calibrates again after the runs, counts cycles */
+    const char *previews;          /* folder for the picture of a reconstruction, NULL: none */
+    const char *gate;              /* targets that pairs are measured for, NULL: none */
+    int traced;                    /* no calibration: its time would be in the profile */
     const struct suite_team *team; /* NULL: one process */
     FILE *out;                     /* instead of fd, left open; NULL: fd */
 };
 
 /* One child, started by the suite as
  *   PROGRAM child-run --op NAME --size N --runs N --backend NAME --threads N --seed N --fd N
- * [--shape RxCxS] [--previews DIR] [--gate FILE] (cli/commands/child.c; --bench sets `bench`):
+ * [--shape RxCxS] [--previews DIR] [--gate FILE] (cli/commands/child.c):
  * prepares operation `op` at `size`, runs it `runs` times, writes JSON lines to `fd`. */
 enum err suite_child(const struct child_plan *plan);
 

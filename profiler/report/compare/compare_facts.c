@@ -99,6 +99,35 @@ static enum err programs(struct comparison *c, const struct model *a, const stru
     return e;
 }
 
+/* Mean multiply-add rate of the calibrations of one run, 10^9 a second; 0: unknown. */
+static double calibration_mean(const struct timing_file *t)
+{
+    double sum = 0;
+    int n = 0;
+    for (int i = 0; i < t->measurements_count; i++) {
+        const struct timing_calibration *c = t->measurements[i].calibration;
+        if (c && c->gflops > 0) {
+            sum += c->gflops;
+            n++;
+        }
+    }
+    return n ? sum / n : 0;
+}
+
+/* A shared machine's speed changes by the minute, and with it the times of the same code. */
+static enum err warn_of_drift(struct comparison *c, const struct timing_file *a,
+                              const struct timing_file *b)
+{
+    const double x = calibration_mean(a), y = calibration_mean(b);
+    if (a->environment.threads != b->environment.threads || !(x > 0) || !(y > 0) ||
+        fmax(x, y) <= (1 + COMPARE_CLOSE) * fmin(x, y))
+        return ERR_OK;
+    return add(c, 0,
+               text("the machine's speed differs: its calibrations reached %.3g GFLOP/s in A, "
+                    "%.3g in B",
+                    x, y));
+}
+
 static int on_cpu(const struct compare_side *s)
 {
     const char *name = s->timing->environment.backend;
@@ -119,6 +148,8 @@ enum err compare_warnings(struct comparison *c, const struct compare_side *a,
         free(y);
         TRY(e);
     }
+    if (a->timing && b->timing)
+        TRY(warn_of_drift(c, a->timing, b->timing));
     if (a->profile && b->profile && !(a->timing && b->timing))
         TRY(programs(c, a->profile, b->profile));
     for (int i = 0; i < c->operations_count; i++)

@@ -81,7 +81,7 @@ def what_is_no_file_is_refused_at_once(check, folder):
                       [*back, "-g", odd, "-i", sinogram], [*back, "-g", geometry, "-i", odd],
                       ["apply", "hessian_diagonal", "-g", geometry, "-w", odd, "-o", folder / "x.npy"],
                       ["simulate", "--geometry", odd, "--out", folder / "t"],
-                      ["bench", "--against", odd, "forward_project"], ["triage", run, "--weights", odd]):
+                      ["compare", run, odd], ["triage", run, "--weights", odd]):
             try:
                 done = tomoprof(*words, timeout=PATIENT)
             except subprocess.TimeoutExpired:
@@ -110,7 +110,7 @@ def one_sigterm_ends_every_command(check, folder):
     tomoprof("simulate", "--size", 128, "--out", folder / "s")
     geometry, sinogram = folder / "s.json", folder / "s_sinogram.npy"
     endless = ["--iterations", 100000, "--stop-threshold", 0]
-    for words in (["simulate", "--size", 700, "--exact", "--out", folder / "t"], ["bench"], ["run", "--out", folder / "runs"],
+    for words in (["simulate", "--size", 700, "--exact", "--out", folder / "t"], ["run", "--out", folder / "runs"],
                   ["recon", "--in", folder / "s.h5", "--method", "mbir", *endless, "--out", folder / "v.nii"],
                   ["apply", "mbir_recon", "-g", geometry, "-i", sinogram, *endless, "-o", folder / "x.npy"],
                   ["record", "--out", folder / "runs", "sleep", 600]):

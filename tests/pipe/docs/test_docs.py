@@ -28,11 +28,9 @@ NUMBER = r"[-+]?\d[\d.]*(?:e[-+]?\d+)?"
 
 SMALLER = (  # the same words on less work, and real names in the place of placeholders
     ("run --quick ", "run --sizes 16 --ops median_filter3d "),
-    ("--sizes 64,128,255,256 ", "--sizes 16 --ops median_filter3d "),
-    ("--sizes 32,64,128,256 --repeat 3 ", "--sizes 8,12 --threads 2 --repeat 1 "),
-    ("--ops rabbitct_voxel_recon --sizes 512 ", "--ops rabbitct_voxel_recon --sizes 32 "),
-    ("--ops 'rabbitct_*' --sizes 512 ", "--ops 'rabbitct_*' --sizes 32 "),
-    ("--sizes 32,64,128,256,512 --threads 1,2 ", "--sizes 8,12,16 --ops median_filter3d --threads 1,2 "),
+    ("--sizes 64,128,255,256 --runs 6 ", "--sizes 8 --runs 2 "),
+    ("--ops '*_project,*_ramp_*,median_*,*_hessian_*' --sizes 256 ", "--ops 'parallel_*_project,*_ramp_*' --sizes 8 "),
+    ("--ops cone_rabbitct_voxel_recon --sizes 512 ", "--ops cone_rabbitct_voxel_recon --sizes 32 "),
     ("--ops '*_project' --sizes 64 ", "--ops 'parallel_*_project' --sizes 16 "),
     ("--sizes 64,128,256", "--sizes 8,12,16 --ops parallel_fbp_recon,parallel_back_project"),
     ("--method mbir --iterations 2 ", "--method mbir --iterations 1 "),

@@ -141,6 +141,18 @@ def another_machine_is_not_judged(check, folder):
     compare(check, a, b, "--fail-over", "10%", code=1)  # a change that a person made: named, and judged
 
 
+def a_slower_moment_of_the_machine_is_named(check, folder):
+    """Calibrations that differ by more than 10 % are a warning; the verdict stays."""
+    for gflops, warned in ((50.0, True), (95.0, False)):
+        a, b = (timing({("op", 64): STEADY}) for _ in "ab")
+        for run, rate in ((a, 100.0), (b, gflops)):
+            for row in run["measurements"]:
+                row["calibration"] = {"gflops": rate, "gbytes_per_s": 40.0, "cached_gbytes_per_s": None}
+        result, _ = compare(check, *pair(folder, a, b))
+        said = [w for w in result["warnings"] if "calibrations reached 100 GFLOP/s in A, 50 in B" in w]
+        check.that(bool(said) == warned and not result["machines_differ"], f"{result['warnings']}")
+
+
 def recordings_of_another_machine(check, folder):
     """Said first, before any time; a run that does not know its processor, as older ones, is not called another machine's."""
     profile = json.loads((DATA / "profile" / "example.json").read_text())
@@ -198,6 +210,7 @@ def wrong_input_is_named(check, folder):
 
 if __name__ == "__main__":
     main(verdicts_follow_the_interval, three_runs_decide_a_clear_change, equal_programs_are_not_called_different, ranks_give_the_exact_interval,
-         edits_are_followed, another_program_is_said_first, a_limit_decides_the_exit_code, another_machine_is_not_judged, recordings_of_another_machine,
+         edits_are_followed, another_program_is_said_first, a_limit_decides_the_exit_code, another_machine_is_not_judged, a_slower_moment_of_the_machine_is_named,
+         recordings_of_another_machine,
          lines_are_judged_by_their_error,
          the_page_says_the_same, wrong_input_is_named)

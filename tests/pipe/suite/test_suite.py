@@ -19,7 +19,7 @@ from tool import SANITIZED, TOMOPROF, main, newest, own_names, tomoprof
 SCHEMA = json.loads((pathlib.Path(__file__).resolve().parents[3] / "base/timing/timing.schema.json").read_text())
 jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
-APART = ("storage", "volume", "prepare", "demos")  # groups that a run has when it is told so
+APART = ("storage", "volume", "prepare", "demos", "benchmark")  # groups that a run has when it is told so
 MOVED = ("translation", "multiaxis")  # geometries that it has when their rows are named
 OPERATIONS = [line.split()[0] for line in tomoprof("run", "--list").stdout.splitlines()
               if line.split()[1] not in APART and line.split("_")[0] not in MOVED]

@@ -8,7 +8,7 @@ static void the_default_is_everything(void **state)
 {
     (void)state;
     struct run_plan p;
-    assert_int_equal(plan_parse(&suite_menu, NULL, NULL, &p), ERR_OK);
+    assert_int_equal(plan_parse(NULL, NULL, NULL, 0, &p), ERR_OK);
     int rows = 0;
     for (int i = 0; operation_at(i); i++)
         rows += !operation_at(i)->apart;
@@ -37,6 +37,7 @@ static void names_are_the_public_ones(void **state)
         assert_int_equal(op->apart, !strcmp(op->group, "volume") || !strcmp(op->group, "storage") ||
                                         !strcmp(op->group, "prepare") ||
                                         !strcmp(op->group, "demos") ||
+                                        !strcmp(op->group, "benchmark") ||
                                         !strcmp(op->geometry, "translation") ||
                                         !strcmp(op->geometry, "multiaxis"));
     assert_null(operation_at(n));
@@ -66,7 +67,7 @@ static void a_group_has_its_operations_and_sizes(void **state)
 {
     (void)state;
     struct run_plan p;
-    assert_ok(plan_parse_group(&suite_menu, "volume", NULL, NULL, 0, &p));
+    assert_ok(plan_parse("volume", NULL, NULL, 0, &p));
     for (int i = 0; i < p.op_count; i++)
         assert_string_equal(p.ops[i]->group, "volume");
     assert_int_equal(p.op_count, 18);
@@ -78,23 +79,21 @@ static void a_group_has_its_operations_and_sizes(void **state)
     char text[SHAPE_TEXT];
     shape_text(p.sizes[3], p.shapes[3], text);
     assert_string_equal(text, "512x512x30");
-    assert_ok(plan_parse_group(&suite_menu, "volume", "*_nii*", "64", 1, &p));
+    assert_ok(plan_parse("volume", "*_nii*", "64", 1, &p));
     assert_int_equal(p.op_count, 6);
     assert_int_equal(p.size_count, 3);
     assert_int_equal(p.sizes[2], 1024);
-    assert_ok(plan_parse_group(&suite_menu, "demos", NULL, NULL, 0, &p));
+    assert_ok(plan_parse("demos", NULL, NULL, 0, &p));
     assert_int_equal(p.op_count, 6);
     assert_int_equal(p.size_count, 1);
     assert_int_equal(p.sizes[0], 64);
-    assert_ok(plan_parse_group(&suite_menu, NULL, NULL, NULL, 0, &p));
+    assert_ok(plan_parse(NULL, NULL, NULL, 0, &p));
     assert_int_equal(p.size_count, 4);
-    assert_error(plan_parse_group(&suite_menu, "volumes", NULL, NULL, 0, &p), ERR_USAGE,
-                 "the group is not known");
-    assert_error(plan_parse_group(&suite_menu, "volume", "cone_*", NULL, 0, &p), ERR_USAGE,
-                 "--ops names none of it");
-    assert_error(plan_parse_group(&suite_menu, "filter", NULL, "8x9x10", 0, &p), ERR_USAGE,
+    assert_error(plan_parse("volumes", NULL, NULL, 0, &p), ERR_USAGE, "the group is not known");
+    assert_error(plan_parse("volume", "cone_*", NULL, 0, &p), ERR_USAGE, "--ops names none of it");
+    assert_error(plan_parse("filter", NULL, "8x9x10", 0, &p), ERR_USAGE,
                  "8x9x10 are for the operations of --group volume");
-    assert_error(plan_parse_group(&suite_menu, "volume", NULL, "8x9", 0, &p), ERR_USAGE,
+    assert_error(plan_parse("volume", NULL, "8x9", 0, &p), ERR_USAGE,
                  "\"8x9\" is not a whole number");
 }
 
@@ -102,9 +101,9 @@ static void lists_are_ordered_and_without_repeats(void **state)
 {
     (void)state;
     struct run_plan p;
-    assert_int_equal(plan_parse(&suite_menu, "median_filter3d, cone_fdk_recon,cone_fdk_recon",
-                                " 64,32 ,64,5", &p),
-                     ERR_OK);
+    assert_int_equal(
+        plan_parse(NULL, "median_filter3d, cone_fdk_recon,cone_fdk_recon", " 64,32 ,64,5", 0, &p),
+        ERR_OK);
     assert_int_equal(p.op_count, 2);
     assert_string_equal(p.ops[0]->name, "cone_fdk_recon");
     assert_string_equal(p.ops[1]->name, "median_filter3d");
@@ -116,11 +115,11 @@ static void stars_choose_several(void **state)
 {
     (void)state;
     struct run_plan p;
-    assert_int_equal(plan_parse(&suite_menu, "cone_*", "32", &p), ERR_OK);
-    assert_int_equal(p.op_count, 13);
-    assert_int_equal(plan_parse(&suite_menu, "*_mbir_recon,gen_pixel*", "32", &p), ERR_OK);
+    assert_int_equal(plan_parse(NULL, "cone_*", "32", 0, &p), ERR_OK);
+    assert_int_equal(p.op_count, 17);
+    assert_int_equal(plan_parse(NULL, "*_mbir_recon,gen_pixel*", "32", 0, &p), ERR_OK);
     assert_int_equal(p.op_count, 7);
-    assert_int_equal(plan_parse(&suite_menu, "translation_*,multiaxis_*", "32", &p), ERR_OK);
+    assert_int_equal(plan_parse(NULL, "translation_*,multiaxis_*", "32", 0, &p), ERR_OK);
     assert_int_equal(p.op_count, 18);
 }
 
@@ -146,7 +145,7 @@ static void wrong_lists_are_named(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct run_plan p;
-        assert_error(plan_parse(&suite_menu, cases[i].ops, cases[i].sizes, &p), ERR_USAGE,
+        assert_error(plan_parse(NULL, cases[i].ops, cases[i].sizes, 0, &p), ERR_USAGE,
                      cases[i].phrase);
     }
 }
@@ -158,39 +157,19 @@ static void too_many_sizes(void **state)
     for (int n = 5; n < 5 + PLAN_SIZES; n++)
         snprintf(list + strlen(list), sizeof list - strlen(list), ",%d", n);
     struct run_plan p;
-    assert_error(plan_parse(&suite_menu, NULL, list, &p), ERR_USAGE, "more than 64 sizes");
+    assert_error(plan_parse(NULL, NULL, list, 0, &p), ERR_USAGE, "more than 64 sizes");
 }
 
-static void the_bench_has_its_own_menu(void **state)
+static void benchmarks_run_when_they_are_named(void **state)
 {
     (void)state;
     struct run_plan p;
-    assert_int_equal(plan_parse(&bench_menu, NULL, NULL, &p), ERR_OK);
-    assert_int_equal(p.size_count, 1);
-    assert_true(p.sizes[0] == 256);
-    assert_string_equal(p.ops[0]->name, "parallel_forward_project");
-    assert_int_equal(plan_parse(&bench_menu, "*_vcd_iteration", "47", &p), ERR_OK);
+    assert_ok(plan_parse("benchmark", NULL, NULL, 0, &p));
+    assert_int_equal(p.op_count, 6);
+    for (int i = 0; i < p.op_count; i++)
+        assert_true(p.ops[i]->apart);
+    assert_ok(plan_parse(NULL, "*_vcd_iteration", "47", 0, &p));
     assert_int_equal(p.op_count, 2);
-    assert_error(plan_parse(&suite_menu, "cone_vcd_iteration", NULL, &p), ERR_USAGE, "--ops");
-    assert_error(plan_parse(&bench_menu, "frobnicate_everything", NULL, &p), ERR_USAGE,
-                 "bench --list");
-}
-
-static void threads_are_a_list(void **state)
-{
-    (void)state;
-    int64_t threads[PLAN_THREADS];
-    int n;
-    assert_int_equal(plan_parse_threads(NULL, 2, threads, &n), ERR_OK);
-    assert_true(n == 2 && threads[0] == 1 && threads[1] == 2);
-    assert_int_equal(plan_parse_threads(NULL, 1, threads, &n), ERR_OK);
-    assert_true(n == 1 && threads[0] == 1);
-    assert_int_equal(plan_parse_threads("8, 1,8", 2, threads, &n), ERR_OK);
-    assert_true(n == 2 && threads[0] == 1 && threads[1] == 8);
-    assert_error(plan_parse_threads("0", 2, threads, &n), ERR_USAGE, "--threads: 0 is outside");
-    assert_error(plan_parse_threads("1,", 2, threads, &n), ERR_USAGE, "not a whole number");
-    assert_error(plan_parse_threads("1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", 2, threads, &n),
-                 ERR_USAGE, "more than 16 threads");
 }
 
 int main(void)
@@ -204,8 +183,7 @@ int main(void)
         cmocka_unit_test(stars_choose_several),
         cmocka_unit_test(wrong_lists_are_named),
         cmocka_unit_test(too_many_sizes),
-        cmocka_unit_test(the_bench_has_its_own_menu),
-        cmocka_unit_test(threads_are_a_list),
+        cmocka_unit_test(benchmarks_run_when_they_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
