@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/array.h"
 #include "base/table.h"
 
 #define BLOCK (64 * 1024)
@@ -87,33 +88,4 @@ const char *arena_text_n(struct arena *a, const char *s, size_t n)
 const char *arena_text(struct arena *a, const char *s)
 {
     return s ? arena_text_n(a, s, strlen(s)) : NULL;
-}
-
-enum err array_room(void *items, size_t *room, size_t need, size_t size)
-{
-    if (need <= *room)
-        return ERR_OK;
-    size_t now = *room < 8 ? 8 : *room + *room / 2;
-    now = now < need ? need : now;
-    void *old, *new = NULL;
-    memcpy(&old, items, sizeof old);
-    if (now <= SIZE_MAX / 2 / size)
-        new = realloc(old, now * size);
-    FAIL_IF(!new, ERR_MEMORY, "no memory for a table of %zu entries", now);
-    memset((char *)new + *room *size, 0, (now - *room) * size);
-    memcpy(items, &new, sizeof new);
-    *room = now;
-    return ERR_OK;
-}
-
-void array_sort(void *items, size_t n, size_t size, int (*compare)(const void *, const void *))
-{
-    if (n > 1)
-        qsort(items, n, size, compare);
-}
-
-void array_copy(void *to, const void *from, size_t n, size_t size)
-{
-    if (n)
-        memcpy(to, from, n * size);
 }

@@ -1,4 +1,4 @@
-/* Memory that is freed together, texts kept once, and growing arrays. */
+/* Memory that is freed together, and texts kept once. */
 #ifndef TP_BASE_ARENA_H
 #define TP_BASE_ARENA_H
 
@@ -16,12 +16,5 @@ void *arena_take(struct arena *a, size_t bytes); /* zeroed; NULL: out of memory 
  * memory ends. */
 const char *arena_text(struct arena *a, const char *s);
 const char *arena_text_n(struct arena *a, const char *s, size_t n); /* ends at a NUL within */
-
-/* Room for `need` items of `size` bytes in *items, whose room is *room; new items are zero. */
-enum err array_room(void *items, size_t *room, size_t need, size_t size);
-
-/* qsort and memcpy that take no items, too. */
-void array_copy(void *to, const void *from, size_t n, size_t size);
-void array_sort(void *items, size_t n, size_t size, int (*compare)(const void *, const void *));
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
+#include "base/array.h"
 #include "base/table.h"
 #include "host/store/engine/parts.h"
 #include "host/store/fetch/http.h"

@@ -2,7 +2,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "base/arena.h"
+#include "base/array.h"
 #include "base/table.h"
 #include "host/store/fetch/seen.h"
 

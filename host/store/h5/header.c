@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
+#include "base/array.h"
 #include "host/store/h5/parts.h"
 
 #define PIECES_MOST 1024 /* a header and its continuations */

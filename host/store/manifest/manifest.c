@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/array.h"
 #include "base/memory.h"
 #include "host/store/fetch/http.h"
 #include "host/store/manifest/manifest.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/array.h"
 #include "base/memory.h"
 #include "host/store/manifest/manifest.h"
 #include "host/store/manifest/tiles.h"

@@ -14,6 +14,7 @@ static int knows(const struct reader_file *f)
 #include <stdlib.h>
 
 #include "base/arena.h"
+#include "base/array.h"
 #include "host/store/reader/hdf5_parts.h"
 
 #define COMPACT_MOST 65536 /* the format's own limit */

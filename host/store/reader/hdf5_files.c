@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/arena.h"
+#include "base/array.h"
 #include "host/store/reader/hdf5_parts.h"
 
 #define FILES_MOST 16384

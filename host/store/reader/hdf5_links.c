@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
+#include "base/array.h"
 #include "host/store/reader/hdf5_parts.h"
 
 #define ARRAYS_MOST 4096

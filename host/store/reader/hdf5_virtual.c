@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/arena.h"
+#include "base/array.h"
 #include "host/store/reader/hdf5_parts.h"
 #include "host/store/manifest/tiles.h"
 

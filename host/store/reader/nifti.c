@@ -7,6 +7,7 @@
 #include <zlib.h>
 
 #include "base/arena.h"
+#include "base/array.h"
 #include "host/store/format/nifti.h"
 #include "host/store/manifest/manifest.h"
 #include "host/store/reader/reader.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
+#include "base/array.h"
 #include "base/table.h"
 #include "host/store/manifest/manifest.h"
 #include "host/store/reader/tiff_page.h"

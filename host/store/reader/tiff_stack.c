@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
+#include "base/array.h"
 #include "host/store/manifest/manifest.h"
 #include "host/store/reader/reader.h"
 #include "host/store/reader/tiff_page.h"

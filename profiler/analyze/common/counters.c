@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
+#include "base/array.h"
 #include "profiler/analyze/common/counters.h"
 
 struct counter *counter_of(struct counters *t, const char *domain, const char *name, uint32_t a,

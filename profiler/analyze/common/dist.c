@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/arena.h"
+#include "base/array.h"
 #include "profiler/analyze/common/dist.h"
 
 enum { STEPS = 32, BINS = 64 * STEPS };

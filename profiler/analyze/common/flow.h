@@ -2,7 +2,7 @@
 #ifndef TP_ANALYZE_COMMON_FLOW_H
 #define TP_ANALYZE_COMMON_FLOW_H
 
-#include "profiler/analyze/common/vector.h"
+#include "base/array.h"
 
 #define FLOWS_MAX 4096
 

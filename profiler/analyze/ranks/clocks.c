@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "profiler/analyze/common/vector.h"
+#include "base/array.h"
 #include "profiler/analyze/ranks/clocks.h"
 #include "profiler/analyze/state/image.h"
 

@@ -12,7 +12,7 @@
 #include "profiler/analyze/common/flow.h"
 #include "profiler/analyze/common/live_heap.h"
 #include "profiler/analyze/common/track.h"
-#include "profiler/analyze/common/vector.h"
+#include "base/array.h"
 #include "profiler/analyze/symbols/symbols.h"
 #include "profiler/trace/reader.h"
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/analyze/common/vector.h"
+#include "base/array.h"
 #include "profiler/analyze/symbols/jit.h"
 
 enum { CODES_MAX = 1 << 20, LINES_MAX = 1 << 23, NAME_MAX_BYTES = 1024 };

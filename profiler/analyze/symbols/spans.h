@@ -2,7 +2,7 @@
 #ifndef TP_ANALYZE_SYMBOLS_SPANS_H
 #define TP_ANALYZE_SYMBOLS_SPANS_H
 
-#include "profiler/analyze/common/vector.h"
+#include "base/array.h"
 
 struct module_span { /* a module in a process, from `from` to before `until` */
     uint64_t start, end, bias, from, until;

@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "base/memory.h"
 #include "base/table.h"
-#include "profiler/analyze/common/vector.h"
+#include "base/array.h"
 #include "profiler/analyze/symbols/code_image.h"
 #include "profiler/analyze/symbols/demangle.h"
 #include "profiler/analyze/symbols/jit.h"

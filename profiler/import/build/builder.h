@@ -9,7 +9,7 @@
 #include "profiler/analyze/common/dist.h"
 #include "profiler/analyze/common/flow.h"
 #include "profiler/analyze/common/track.h"
-#include "profiler/analyze/common/vector.h"
+#include "base/array.h"
 #include "profiler/analyze/model/model.h"
 #include "profiler/import/build/operation.h"
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "profiler/report/export/export.h"
 #include "profiler/report/export/proto_write.h"
 

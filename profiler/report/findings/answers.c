@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/analyze/common/vector.h"
+#include "base/array.h"
 #include "profiler/report/findings/findings.h"
 #include "profiler/report/findings/hotspots.h"
 #include "profiler/report/findings/own_place.h"

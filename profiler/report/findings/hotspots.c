@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "profiler/report/findings/hotspots.h"
 
 #define NEARLY_ALL 0.8  /* of a line's time in one line below: the line above merely calls it */

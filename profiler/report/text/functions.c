@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "profiler/report/text/functions.h"
 
 #define MUCH 0.01 /* of the CPU time */

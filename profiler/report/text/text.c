@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/plain.h"
 #include "profiler/report/text/functions.h"
 #include "profiler/report/text/summary.h"
