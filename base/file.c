@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/inputs.h"
 #include "base/memory.h"
+#include "base/options.h"
 
 /* Temporaries of open files, for outfile_remove_temporaries(). A process writes one to three at a
  * time; one that finds no free slot is still removed by abort and commit. */

@@ -1,9 +1,10 @@
 /* Typed option rows: one table per command feeds the parser, --help, shell completion and the docs.
- */
+ * Files that a command reads are never its outputs, by device and inode. */
 #ifndef TP_BASE_OPTIONS_H
 #define TP_BASE_OPTIONS_H
 
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "base/err.h"
 
@@ -15,7 +16,7 @@ enum opt_kind {
     OPT_LIST,  /* char *, room of OPTIONS_LIST bytes: the values of all that were given, with blanks
                 */
     OPT_INPUT, /* const char **, a file that is read */
-    OPT_OUTPUT, /* const char **, a file that is written; inputs.h compares the two */
+    OPT_OUTPUT, /* const char **, a file that is written; inputs_check compares the two */
     OPT_PLACE,  /* const char **, folder or beginning of names where files go */
     OPT_CHOICE, /* int *, index into "a|b|c" given as `meta` */
     OPT_BYTES,  /* uint64_t *, "12GiB" */
@@ -84,5 +85,17 @@ const char *opt_nearest(const char *word, const char *const *names, int n);
 
 /* The option part of --help, on `stdout`. */
 void opt_help(const struct opt *rows);
+
+/* Notes the rows' inputs, follows symbolic links that the user names as outputs, and refuses an
+ * output that is an input or another output. Call it once, after the command's words were noted. */
+enum err inputs_check(struct opt *rows);
+
+/* Notes a file that the command reads, or, of a run's folder, what commands read of a run;
+ * `remade`: its profile.json may be written all the same. Missing files and other words are fine.
+ * A copy of `name` is kept, for sentences. */
+enum err inputs_note(const char *name, int remade);
+
+/* The name under which a regular file was noted; NULL: it was not. */
+const char *inputs_name(const struct stat *st);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "host/load/load.h"
@@ -141,12 +142,6 @@ static enum err fill_chunks(struct loading *l, const struct engine_time *t, int6
     return ERR_OK;
 }
 
-static int by_value(const void *x, const void *y)
-{
-    const double a = *(const double *)x, b = *(const double *)y;
-    return a < b ? -1 : a > b;
-}
-
 static double quantile(const double *x, int n, double q)
 {
     const double at = q * (n - 1);
@@ -180,7 +175,7 @@ static enum err fill_spread(struct loading *l, double *error)
         sum += x[i];
     for (int i = 0; i < n; i++)
         squares += (x[i] - sum / n) * (x[i] - sum / n);
-    qsort(x, (size_t)n, sizeof *x, by_value);
+    qsort(x, (size_t)n, sizeof *x, ascending_double);
     s->mean_s = sum / n;
     s->min_s = x[0];
     s->p5_s = quantile(x, n, 0.05);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/memory.h"
 #include "host/geom/ct_model.h"
 #include "host/recon/blue_noise.h"
@@ -96,11 +97,7 @@ static enum err fill_rows(const struct labelled *l, struct rng *r, struct partit
     return e;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
-}
+ARRAY_ORDER(ascending, int32_t, COMPARE(*x, *y));
 
 static enum err check_count(int64_t subsets)
 {

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/inputs.h"
 #include "base/log.h"
+#include "base/options.h"
 #include "base/plain.h"
 #include "profiler/fpga/fpga.h"
 #include "profiler/fpga/verilog/verilog_export.h"

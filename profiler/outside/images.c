@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "profiler/capture/core/unwind/modules.h"
 #include "profiler/capture/raw/safe_read.h"
 #include "profiler/capture/recorders/python/python.h"
@@ -221,11 +222,7 @@ static struct mapped_image *known(const struct mapped_image *found)
     return NULL;
 }
 
-static int by_start(const void *a, const void *b)
-{
-    const struct module *x = a, *y = b;
-    return x->start < y->start ? -1 : x->start > y->start;
-}
+ARRAY_ORDER(by_start, struct module, COMPARE(x->start, y->start));
 
 static void publish(int gone)
 {

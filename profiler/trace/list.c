@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "profiler/trace/reader.h"
 
 struct trace_name {
@@ -13,15 +14,8 @@ struct trace_name {
     unsigned pid;
 };
 
-static int by_start(const void *a, const void *b)
-{
-    const struct trace_name *x = a, *y = b;
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    if (x->pid != y->pid)
-        return x->pid < y->pid ? -1 : 1;
-    return strcmp(x->path, y->path);
-}
+ARRAY_ORDER(by_start, struct trace_name,
+            COMPARE(x->start, y->start) ?: COMPARE(x->pid, y->pid) ?: strcmp(x->path, y->path));
 
 /* PID-START.tpt: by their names alone. Others come last. */
 static void parse(const char *file, struct trace_name *name)

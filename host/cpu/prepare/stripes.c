@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/memory.h"
 #include "host/cpu/common/team.h"
 #include "host/cpu/prepare/stripes.h"
@@ -59,12 +60,6 @@ static void replace(float *window, int64_t size, float leaves, float comes)
     window[to] = comes;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
 /* Median of `size` values around each channel; `to` is stored by view. */
 static void filter_rank(const struct scan *s, int64_t size, int64_t rank, struct row_memory *w,
                         float *to)
@@ -74,7 +69,7 @@ static void filter_rank(const struct scan *s, int64_t size, int64_t rank, struct
         w->rank[c] = w->order[c * s->views + rank].value;
     for (int64_t k = 0; k < size; k++)
         w->window[k] = w->rank[reflected(k - half, n)];
-    qsort(w->window, (size_t)size, sizeof *w->window, ascending);
+    qsort(w->window, (size_t)size, sizeof *w->window, ascending_float);
     for (int64_t c = 0; c < n; c++) {
         to[w->order[c * s->views + rank].view * s->rows * n + c] = w->window[half];
         replace(w->window, size, w->rank[reflected(c - half, n)],

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/memory.h"
 #include "host/recon/center/center.h"
 
@@ -186,15 +187,9 @@ static double match_view(const struct center_search *s, int64_t view, const int6
     return first - error[0] * (second - first) / (error[1] - error[0]);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median(double *x, int64_t n)
 {
-    qsort(x, (size_t)n, sizeof *x, by_value);
+    qsort(x, (size_t)n, sizeof *x, ascending_double);
     return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
 }
 

@@ -1,4 +1,5 @@
 /* The thickest slabs that fit into memory, by bisection, and where each of them lies. */
+#include "base/array.h"
 #include "host/recon/slabs/slab.h"
 
 #include "base/memory.h"
@@ -11,15 +12,9 @@ static int64_t ceil_div(int64_t n, int64_t by)
 /* The largest thickness in [1, length] that fits; 0 when none does. */
 static int64_t thickest(int64_t length, slab_bytes *bytes, const void *context, size_t available)
 {
-    int64_t fits = 0, fails = length + 1;
-    while (fails - fits > 1) {
-        const int64_t middle = fits + (fails - fits) / 2;
-        if (bytes(context, middle) <= available)
-            fits = middle;
-        else
-            fails = middle;
-    }
-    return fits;
+    return (int64_t)ARRAY_BOUND(1, (size_t)length + 1, thick,
+                                bytes(context, (int64_t)thick) <= available) -
+           1;
 }
 
 enum err slabs_plan(const char *what, const char *where, int64_t length, slab_bytes *bytes,

@@ -218,15 +218,9 @@ static void set_key(struct engine_plan *p, struct engine_task *t)
     t->key = plane * side * side + (order == ORDER_YX ? y * side + x : x * side + y);
 }
 
-static int by_key(const void *x, const void *y)
-{
-    const struct engine_task *a = x, *b = y;
-    if (a->key != b->key)
-        return a->key < b->key ? -1 : 1;
-    if (a->chunk != b->chunk)
-        return a->chunk < b->chunk ? -1 : 1;
-    return a->offset < b->offset ? -1 : a->offset > b->offset;
-}
+ARRAY_ORDER(by_key, struct engine_task,
+            COMPARE(x->key, y->key) ?: COMPARE(x->chunk, y->chunk)
+                ?: COMPARE(x->offset, y->offset));
 
 static _Thread_local const struct store_array *sorted; /* of by_offset */
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "host/store/format/png.h"
@@ -105,12 +106,6 @@ enum err png_encode_grey(int64_t rows, int64_t cols, const float *values, double
     return e;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
 /* Percentiles of at most this many values, evenly taken: 327 of them lie beyond either end of the
  * window. */
 #define SAMPLES 65536
@@ -129,7 +124,7 @@ void image_window(int64_t rows, int64_t cols, const float *values, int64_t row_s
     *high = 1;
     if (!n)
         return;
-    qsort(sample, (size_t)n, sizeof *sample, by_value);
+    qsort(sample, (size_t)n, sizeof *sample, ascending_float);
     *low = (double)sample[(n - 1) / 200];
     *high = (double)sample[(n - 1) - (n - 1) / 200];
     if (*high <= *low) /* flat: mid-grey */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/array.h"
 #include "host/store/manifest/manifest.h"
 #include "host/store/reader/reader.h"
 
@@ -118,19 +119,11 @@ static enum err read_directory(struct store *s, struct czi_entry **entries, int 
     return e;
 }
 
-static int by_array(const void *x, const void *y)
-{
-    const struct czi_entry *a = x, *b = y;
-    if (a->level != b->level)
-        return a->level < b->level ? -1 : 1;
-    if (a->scene != b->scene)
-        return a->scene < b->scene ? -1 : 1;
-    if (a->type != b->type)
-        return a->type < b->type ? -1 : 1;
-    if (a->mosaic != b->mosaic) /* later ones lie above */
-        return a->mosaic < b->mosaic ? -1 : 1;
-    return a->position < b->position ? -1 : a->position > b->position;
-}
+/* Tiles with a higher mosaic number lie above. */
+ARRAY_ORDER(by_array, struct czi_entry,
+            COMPARE(x->level, y->level) ?: COMPARE(x->scene, y->scene)
+                ?: COMPARE(x->type, y->type) ?: COMPARE(x->mosaic, y->mosaic)
+                ?: COMPARE(x->position, y->position));
 
 static int set_type(int type, struct store_dtype *dtype, int *samples)
 {

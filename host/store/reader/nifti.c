@@ -136,15 +136,7 @@ static enum err find_blocks(struct store *s, int32_t object, struct blocks *b)
 /* The block that holds decoded byte `at`. */
 static size_t block_of(const struct blocks *b, int64_t at)
 {
-    size_t low = 0, high = b->count;
-    while (high - low > 1) {
-        const size_t middle = (low + high) / 2;
-        if (b->decoded[middle] <= at)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    return ARRAY_BOUND(1, b->count, i, b->decoded[i] <= at) - 1;
 }
 
 struct bgzf_place {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "host/store/manifest/manifest.h"
 #include "host/store/reader/reader.h"
 #include "host/store/reader/tiff_page.h"
@@ -69,12 +70,8 @@ struct tiff_group {
     int64_t count, elements;
 };
 
-static int by_size(const void *x, const void *y)
-{
-    const struct tiff_group *a = x, *b = y;
-    return a->elements != b->elements ? (a->elements > b->elements ? -1 : 1)
-                                      : (a->first > b->first) - (a->first < b->first);
-}
+ARRAY_ORDER(by_size, struct tiff_group,
+            COMPARE(y->elements, x->elements) ?: COMPARE(x->first, y->first));
 
 /* The largest is `data`; a smaller one that is not supported, as a mask of single bits is, becomes
  * a note. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/memory.h"
 #include "host/suite/catalogue/volume.h"
 
@@ -23,12 +24,6 @@ static int64_t mirrored(int64_t i, int64_t n)
     return i;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double outlier(const struct run_state *s, int64_t v, int64_t r, int64_t c)
 {
     const struct prepare_step *p = &s->prepare;
@@ -37,7 +32,7 @@ static double outlier(const struct run_state *s, int64_t v, int64_t r, int64_t c
     for (int i = -p->size / 2; i <= p->size / 2; i++)
         for (int k = -p->size / 2; k <= p->size / 2; k++)
             near[n++] = at(s, v, mirrored(r + i, p->in[1]), mirrored(c + k, p->in[2]));
-    qsort(near, (size_t)n, sizeof *near, ascending);
+    qsort(near, (size_t)n, sizeof *near, ascending_double);
     const double x = at(s, v, r, c), m = near[n / 2], far = p->threshold * fabs(m);
     return (p->sides & SIDE_BRIGHT && x - m > far) || (p->sides & SIDE_DARK && m - x > far) ? m : x;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/memory.h"
 #include "host/geom/ct_model.h"
 #include "host/suite/catalogue/catalogue.h"
@@ -337,12 +338,6 @@ enum err check_recon(struct run_state *s)
     return e;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
 static int64_t within(int64_t i, int64_t n)
 {
     return i < 0 ? 0 : i < n ? i : n - 1;
@@ -356,7 +351,7 @@ static float median_at(const struct volume *v, const float *x, int64_t voxel)
         int64_t a = within(i + t / 9 - 1, v->rows), b = within(j + t / 3 % 3 - 1, v->cols);
         around[t] = x[(a * v->cols + b) * v->slices + within(k + t % 3 - 1, v->slices)];
     }
-    qsort(around, 27, sizeof *around, ascending);
+    qsort(around, 27, sizeof *around, ascending_float);
     return around[13];
 }
 

@@ -17,6 +17,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "host/backend/registry.h"
 #include "base/clock.h"
 #include "base/jsonw.h"
@@ -199,11 +200,7 @@ static void measured(struct child_run *c, int begins)
         c->s.be->ops->measured(c->s.be, begins);
 }
 
-static int by_seconds(const void *a, const void *b)
-{
-    const struct measured *x = a, *y = b;
-    return (x->seconds > y->seconds) - (x->seconds < y->seconds);
-}
+ARRAY_ORDER(by_seconds, struct measured, COMPARE(x->seconds, y->seconds));
 
 /* A short call's time is mostly chance: the run is then the median of several calls, each with its
  * own look at the result, as copies are. */

@@ -3,15 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "host/suite/statistics/pairs.h"
 
 #define OUTSIDE 0.005 /* on either side */
-
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 /* How many of n sorted values may be left out on either side: the chance that so many, or fewer, of
  * n lie below the median is at most OUTSIDE. -1: none, not even all of them are enough. */
@@ -32,7 +27,7 @@ struct pair_share pair_share_of(double *ratios, int n)
     struct pair_share s = {n, NAN, 0, INFINITY};
     if (!n)
         return s;
-    qsort(ratios, (size_t)n, sizeof *ratios, by_size);
+    qsort(ratios, (size_t)n, sizeof *ratios, ascending_double);
     const int out = n < PAIRS_LEAST ? -1 : left_out(n);
     s.median = (ratios[(n - 1) / 2] + ratios[n / 2]) / 2;
     if (out >= 0) {

@@ -3,15 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "host/suite/statistics/stats.h"
 
 #define PLAUSIBLE 1.05
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 static double quantile(const double *sorted, int n, double q)
 {
@@ -29,7 +24,7 @@ struct statistics statistics_of(const double *seconds, int n)
         return s;
     }
     memcpy(sorted, seconds, (size_t)n * sizeof *sorted);
-    qsort(sorted, (size_t)n, sizeof *sorted, ascending);
+    qsort(sorted, (size_t)n, sizeof *sorted, ascending_double);
     double sum = 0, squares = 0;
     for (int i = 0; i < n; i++)
         sum += sorted[i];

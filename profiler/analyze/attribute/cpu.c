@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <sys/syscall.h>
 
+#include "base/array.h"
 #include "profiler/analyze/attribute/cpu.h"
 #include "profiler/analyze/attribute/ranges.h"
 
@@ -44,11 +45,7 @@ static void destroy(struct image *im)
     free(im->cpu);
 }
 
-static int by_time(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
+ARRAY_ORDER(by_time, uint64_t, COMPARE(*x, *y));
 
 static enum err see_main(struct image *im, uint64_t from, uint64_t time, uint32_t stack)
 {
@@ -74,14 +71,7 @@ uint32_t cpu_main_stack(struct image *im, uint64_t time)
     struct cpu *c = im->cpu;
     if (!c->main_sorted)
         order_main(c);
-    size_t low = 0, high = c->main.count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (c->main.items[middle].time <= time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = ARRAY_BOUND(0, c->main.count, i, c->main.items[i].time <= time);
     const struct seen *next = low < c->main.count ? &c->main.items[low] : NULL;
     if (next && next->from <= time && next->stack != TABLE_NONE)
         return next->stack + 1;

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/file.h"
 #include "profiler/analyze/attribute/cython.h"
 
@@ -89,14 +90,7 @@ enum err cython_source(struct run *r, const char **file, int *line)
         TRY(read_file(r, *file, &r->cython.items[at]));
     }
     const struct cython_file *f = &r->cython.items[at];
-    size_t low = 0, high = f->lines.count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (f->lines.items[middle].from <= *line)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = ARRAY_BOUND(0, f->lines.count, i, f->lines.items[i].from <= *line);
     if (low && f->lines.items[low - 1].file) {
         *file = f->lines.items[low - 1].file;
         *line = f->lines.items[low - 1].line;

@@ -2,6 +2,7 @@
  * thread. */
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "profiler/analyze/attribute/range_cpu.h"
 
 enum { SAMPLES_MAX = 1000000, PAIRS_MAX = 200000 };
@@ -51,15 +52,10 @@ static enum err sort_instances(const struct image *im, const struct instance *in
 static uint32_t last_before(const struct by_thread *list, const struct instance *instances,
                             size_t thread, uint64_t time)
 {
-    size_t low = list->first[thread], high = list->first[thread + 1], begin = low;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (instances[list->of[middle]].start <= time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low > begin ? list->of[low - 1] + 1 : 0;
+    const size_t begin = list->first[thread];
+    const size_t end =
+        ARRAY_BOUND(begin, list->first[thread + 1], i, instances[list->of[i]].start <= time);
+    return end > begin ? list->of[end - 1] + 1 : 0;
 }
 
 static enum err add(struct image *im, struct range_cpu *c, uint32_t context, uint32_t counter,

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/array.h"
 #include "profiler/analyze/attribute/cython.h"
 #include "profiler/analyze/attribute/own.h"
 #include "profiler/analyze/attribute/rules.h"
@@ -264,11 +265,7 @@ enum err build_image(struct image *im)
     return ERR_OK;
 }
 
-static int by_key(const void *a, const void *b)
-{
-    const struct model_fact *x = a, *y = b;
-    return strcmp(x->key, y->key);
-}
+ARRAY_ORDER(by_key, struct model_fact, strcmp(x->key, y->key));
 
 /* What was switched on, and has not failed, is known: nothing seen is 0 then. */
 static void find_modes(struct run *r)

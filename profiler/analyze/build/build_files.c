@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "profiler/analyze/build/build.h"
 #include "profiler/analyze/heap/curves.h"
 
@@ -171,13 +172,7 @@ struct kernel_at {
     double n, ns;
 };
 
-static int by_site(const void *a, const void *b)
-{
-    const struct kernel_at *x = a, *y = b;
-    if (x->site != y->site)
-        return x->site < y->site ? -1 : 1;
-    return (x->ns < y->ns) - (x->ns > y->ns);
-}
+ARRAY_ORDER(by_site, struct kernel_at, COMPARE(x->site, y->site) ?: COMPARE(y->ns, x->ns));
 
 /* All (site, kernel) pairs, by site and falling time. */
 static enum err kernels_at(const struct run *r, struct kernel_at **out, size_t *count)
@@ -201,15 +196,7 @@ static enum err kernels_at(const struct run *r, struct kernel_at **out, size_t *
 /* The first of sorted rows that is of `site`, with which each row begins. */
 static size_t first_of(const void *rows, size_t n, size_t size, uint32_t site)
 {
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (*(const uint32_t *)((const char *)rows + middle * size) < site)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return ARRAY_BOUND(0, n, i, *(const uint32_t *)((const char *)rows + i * size) < site);
 }
 
 static enum err top_kernels(struct run *r, struct model_gpu *gpu, uint32_t site,
@@ -225,21 +212,10 @@ static enum err top_kernels(struct run *r, struct model_gpu *gpu, uint32_t site,
     return ERR_OK;
 }
 
-static int by_line_and_time(const void *a, const void *b)
-{
-    const struct in_range *x = a, *y = b;
-    if (x->site != y->site)
-        return x->site < y->site ? -1 : 1;
-    return (x->ns < y->ns) - (x->ns > y->ns);
-}
+ARRAY_ORDER(by_line_and_time, struct in_range, COMPARE(x->site, y->site) ?: COMPARE(y->ns, x->ns));
 
-static int by_line_and_cpu(const void *a, const void *b)
-{
-    const struct in_thread *x = a, *y = b;
-    if (x->site != y->site)
-        return x->site < y->site ? -1 : 1;
-    return (x->cpu < y->cpu) - (x->cpu > y->cpu);
-}
+ARRAY_ORDER(by_line_and_cpu, struct in_thread,
+            COMPARE(x->site, y->site) ?: COMPARE(y->cpu, x->cpu));
 
 static enum err threads_of(struct run *r, struct model_line *row, uint32_t site)
 {

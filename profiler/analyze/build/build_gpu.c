@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "profiler/analyze/attribute/ranges.h"
 #include "profiler/analyze/build/build.h"
 #include "profiler/analyze/build/stat.h"
@@ -11,11 +12,7 @@
 
 enum { GAPS_SHOWN = 50 };
 
-static int by_start(const void *a, const void *b)
-{
-    const struct interval *x = a, *y = b;
-    return (x->start > y->start) - (x->start < y->start);
-}
+ARRAY_ORDER(by_start, struct interval, COMPARE(x->start, y->start));
 
 static size_t unite(struct interval *v, size_t n)
 {
@@ -157,11 +154,7 @@ static enum err transfer_rows(struct run *r)
     return ERR_OK;
 }
 
-static int by_sum(const void *a, const void *b)
-{
-    const struct counter *x = a, *y = b;
-    return (x->time.sum < y->time.sum) - (x->time.sum > y->time.sum);
-}
+ARRAY_ORDER(by_sum, struct counter, COMPARE(y->time.sum, x->time.sum));
 
 static enum err call_rows(struct run *r)
 {
@@ -250,11 +243,7 @@ struct meanwhile {
     double ns, n;
 };
 
-static int most_first(const void *a, const void *b)
-{
-    const struct meanwhile *x = a, *y = b;
-    return (x->ns < y->ns) - (x->ns > y->ns);
-}
+ARRAY_ORDER(most_first, struct meanwhile, COMPARE(y->ns, x->ns));
 
 /* What the host's threads did during a gap: running ones, or waiting ones where none ran. */
 static enum err host_lines(struct run *r, const struct gap *g, const char *kind,

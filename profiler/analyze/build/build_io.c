@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "profiler/analyze/attribute/rules.h"
 #include "profiler/analyze/build/build.h"
 #include "profiler/analyze/io/io.h"
@@ -159,11 +160,7 @@ static enum err places_of(struct run *r, uint32_t row, struct model_io_file *out
     return e;
 }
 
-static int in_time(const void *a, const void *b)
-{
-    const struct io_point *x = a, *y = b;
-    return (x->time > y->time) - (x->time < y->time);
-}
+ARRAY_ORDER(in_time, struct io_point, COMPARE(x->time, y->time));
 
 static enum err moments_of(struct run *r, struct io_row *row, struct model_io_file *out)
 {

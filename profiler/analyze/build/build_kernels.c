@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "profiler/analyze/attribute/site_index.h"
 #include "profiler/analyze/attribute/sites.h"
 #include "profiler/analyze/build/build.h"
@@ -21,17 +22,9 @@ static int by_total(const void *a, const void *b)
     return strcmp(x->mangled, y->mangled);
 }
 
-static int by_time(const void *a, const void *b)
-{
-    const struct variant *x = a, *y = b;
-    return (x->time.sum < y->time.sum) - (x->time.sum > y->time.sum);
-}
+ARRAY_ORDER(by_time, struct variant, COMPARE(y->time.sum, x->time.sum));
 
-static int by_ns(const void *a, const void *b)
-{
-    const struct launch_site *x = a, *y = b;
-    return (x->ns < y->ns) - (x->ns > y->ns);
-}
+ARRAY_ORDER(by_ns, struct launch_site, COMPARE(y->ns, x->ns));
 
 static enum err triple(struct run *r, const uint32_t from[3], int64_t **to, int *count)
 {

@@ -1,17 +1,10 @@
 /* Waits for locks as rows of the model, the longest first. */
+#include "base/array.h"
 #include "profiler/analyze/build/build.h"
 
-static int longest_first(const void *a, const void *b)
-{
-    const struct model_lock *x = a, *y = b;
-    return (x->wait_s < y->wait_s) - (x->wait_s > y->wait_s);
-}
+ARRAY_ORDER(longest_first, struct model_lock, COMPARE(y->wait_s, x->wait_s));
 
-static int most_first(const void *a, const void *b)
-{
-    const struct model_contention *x = a, *y = b;
-    return (x->any_s < y->any_s) - (x->any_s > y->any_s);
-}
+ARRAY_ORDER(most_first, struct model_contention, COMPARE(y->any_s, x->any_s));
 
 enum err build_locks(struct run *r)
 {

@@ -3,17 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "profiler/analyze/build/build.h"
 #include "profiler/analyze/heap/curves.h"
 
 enum { PLACES_SHOWN = 50 };
 #define LEAK_SCORE 0.9
 
-static int most_first(const void *a, const void *b)
-{
-    const struct model_place *x = a, *y = b;
-    return (x->value < y->value) - (x->value > y->value);
-}
+ARRAY_ORDER(most_first, struct model_place, COMPARE(y->value, x->value));
 
 enum which { HEAP_PEAK, DEVICE_PEAK };
 
@@ -53,11 +50,7 @@ static int suspect(const struct run *r, const struct site *s)
            s->heap.end >= 0.01 * r->largest_heap && s->heap.end > 0;
 }
 
-static int by_live(const void *a, const void *b)
-{
-    const struct model_leak *x = a, *y = b;
-    return (x->live_mb < y->live_mb) - (x->live_mb > y->live_mb);
-}
+ARRAY_ORDER(by_live, struct model_leak, COMPARE(y->live_mb, x->live_mb));
 
 static enum err leaks(struct run *r)
 {
@@ -93,15 +86,8 @@ static double peak_together(const struct run *r)
                 const struct model_process *p = &r->processes.items[s->process];
                 if (t < p->start_s || t > p->end_s)
                     continue;
-                int low = 0, high = s->t_s_count; /* the last point at or before t */
-                while (low < high) {
-                    int middle = (low + high) / 2;
-                    if (s->t_s[middle] <= t)
-                        low = middle + 1;
-                    else
-                        high = middle;
-                }
-                now += low ? s->rss_mb[low - 1] : 0;
+                const size_t points = ARRAY_BOUND(0, (size_t)s->t_s_count, at, s->t_s[at] <= t);
+                now += points ? s->rss_mb[points - 1] : 0;
             }
             peak = fmax(peak, now);
         }

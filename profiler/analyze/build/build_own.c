@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "profiler/analyze/build/build.h"
 
 enum { MOMENTS = 16384 };
@@ -27,11 +28,7 @@ struct walk {
     double step;            /* ns */
 };
 
-static int by_start(const void *a, const void *b)
-{
-    const struct moment_of *x = a, *y = b;
-    return (x->start > y->start) - (x->start < y->start);
-}
+ARRAY_ORDER(by_start, struct moment_of, COMPARE(x->start, y->start));
 
 /* Who does what at time t. */
 static enum err look(struct walk *w, uint64_t t)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "profiler/analyze/attribute/rules.h"
 #include "profiler/analyze/build/build.h"
 #include "profiler/analyze/build/children.h"
@@ -71,11 +72,7 @@ static int is_among(const char *const *names, int count, const char *name)
     return 0;
 }
 
-static int by_time(const void *a, const void *b)
-{
-    double x = ((const struct made *)a)->at_s, y = ((const struct made *)b)->at_s;
-    return (x > y) - (x < y);
-}
+ARRAY_ORDER(by_time, struct made, COMPARE(x->at_s, y->at_s));
 
 /* What the kernel counted of the whole run and no recording has: theirs for the most part. */
 static const char *effect(struct run *r)

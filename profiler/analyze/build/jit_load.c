@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "profiler/analyze/attribute/rules.h"
 #include "profiler/analyze/build/build.h"
 #include "profiler/analyze/symbols/jit_files.h"
@@ -33,11 +34,7 @@ enum err jit_mark(struct image *im, const char *text)
     return vector_add(&im->jit_marks, mark);
 }
 
-static int by_time(const void *a, const void *b)
-{
-    const struct jit_mark *x = a, *y = b;
-    return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
-}
+ARRAY_ORDER(by_time, struct jit_mark, COMPARE(x->time_ns, y->time_ns));
 
 /* A map that became smaller was begun anew: the marks before that are another one's. */
 static size_t first_mark(struct image *im)
@@ -73,15 +70,10 @@ static enum err load_map(struct image *im)
     return e;
 }
 
-static int by_entry_and_time(const void *a, const void *b)
-{
-    const struct trace_jit_code *x = a, *y = b;
-    if (x->entry != y->entry)
-        return x->entry < y->entry ? -1 : 1;
-    if (x->r.time_ns != y->r.time_ns)
-        return x->r.time_ns < y->r.time_ns ? -1 : 1;
-    return (y->gone > x->gone) - (y->gone < x->gone); /* withdrawn, and another one in its place */
-}
+/* withdrawn, and another one in its place */
+ARRAY_ORDER(by_entry_and_time, struct trace_jit_code,
+            COMPARE(x->entry, y->entry) ?: COMPARE(x->r.time_ns, y->r.time_ns)
+                ?: COMPARE(y->gone, x->gone));
 
 /* Each is there until the next record of its entry. */
 static enum err load_codes(struct image *im)

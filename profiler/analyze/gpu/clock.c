@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "profiler/analyze/gpu/clock.h"
 
 #define STEP_NS 100000
@@ -22,11 +23,7 @@ void clock_free(struct image *im)
     im->clock = NULL;
 }
 
-static int by_gpu(const void *a, const void *b)
-{
-    const struct reading *x = a, *y = b;
-    return (x->gpu > y->gpu) - (x->gpu < y->gpu);
-}
+ARRAY_ORDER(by_gpu, struct reading, COMPARE(x->gpu, y->gpu));
 
 static enum err read_all(struct image *im, struct trace_reader *reader)
 {
@@ -79,14 +76,8 @@ uint64_t clock_of(const struct image *im, uint64_t gpu_ns)
     const struct clock_map *m = im->clock;
     if (!m || !m->readings.count)
         return gpu_ns;
-    size_t low = 0, high = m->readings.count; /* the first reading after it */
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (m->readings.items[middle].gpu <= gpu_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    /* The first reading after it. */
+    size_t low = ARRAY_BOUND(0, m->readings.count, i, m->readings.items[i].gpu <= gpu_ns);
     const struct reading *a = &m->readings.items[low ? low - 1 : 0];
     uint64_t offset = a->host - a->gpu;
     if (low && low < m->readings.count) {

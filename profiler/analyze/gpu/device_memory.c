@@ -2,6 +2,7 @@
  * time. */
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "profiler/analyze/gpu/gpu.h"
 
 static void change_site(struct run *r, int site, double bytes)
@@ -13,13 +14,7 @@ static void change_site(struct run *r, int site, double bytes)
     h->peak = h->live > h->peak ? h->live : h->peak;
 }
 
-static int by_time(const void *a, const void *b)
-{
-    const struct memory_event *x = a, *y = b;
-    if (x->time != y->time)
-        return x->time < y->time ? -1 : 1;
-    return (x->order > y->order) - (x->order < y->order);
-}
+ARRAY_ORDER(by_time, struct memory_event, COMPARE(x->time, y->time) ?: COMPARE(x->order, y->order));
 
 struct device_replay {
     struct table live; /* address and device -> event */

@@ -2,6 +2,7 @@
  * gaps in between. */
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "profiler/analyze/gpu/gpu.h"
 
 enum {
@@ -73,12 +74,7 @@ static struct device_operation pop(struct utilization *u)
     return top;
 }
 
-static int by_length(const void *a, const void *b)
-{
-    const struct gap *x = a, *y = b;
-    uint64_t p = x->end - x->start, q = y->end - y->start;
-    return (p < q) - (p > q);
-}
+ARRAY_ORDER(by_length, struct gap, COMPARE(y->end - y->start, x->end - x->start));
 
 static enum err add_gap(struct run *r, uint64_t start, uint64_t end, int device)
 {

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "profiler/analyze/attribute/cpu.h"
 #include "profiler/analyze/heap/curves.h"
 #include "profiler/analyze/heap/heap.h"
@@ -171,13 +172,7 @@ enum err heap_footprint(struct image *im, const struct trace_footprint *f)
     return ERR_OK;
 }
 
-static int by_time(const void *a, const void *b)
-{
-    const struct heap_event *x = a, *y = b;
-    if (x->time != y->time)
-        return x->time < y->time ? -1 : 1;
-    return (x->order > y->order) - (x->order < y->order);
-}
+ARRAY_ORDER(by_time, struct heap_event, COMPARE(x->time, y->time) ?: COMPARE(x->order, y->order));
 
 /* What a replay holds. */
 struct replay {

@@ -1,6 +1,7 @@
 /* Rows of waits: one for each kind of lock and line that waits, and which lines held it. */
 #include <math.h>
 
+#include "base/array.h"
 #include "profiler/analyze/locks/locks_state.h"
 
 enum { HOLDERS_SHOWN = 20, ROWS_MAX = 2000 };
@@ -43,11 +44,7 @@ enum err lock_row_of(struct image *im, const struct lock_wait *w, int *out)
     return ERR_OK;
 }
 
-static int longest_first(const void *a, const void *b)
-{
-    const struct lock_holder *x = a, *y = b;
-    return (x->ns < y->ns) - (x->ns > y->ns);
-}
+ARRAY_ORDER(longest_first, struct lock_holder, COMPARE(y->ns, x->ns));
 
 static const char *reason_of(const struct lock_row *r, double unknown)
 {

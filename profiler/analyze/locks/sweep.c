@@ -6,6 +6,7 @@
  * a holder, which tells at which line that was. */
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "profiler/analyze/locks/locks_state.h"
 
 #define TWO    1.5      /* threads that want to run: parts of them are means over a sample */
@@ -44,29 +45,13 @@ struct lock_sweeper {
     uint64_t steps;
 };
 
-static int by_time(const void *a, const void *b)
-{
-    const struct event *x = a, *y = b;
-    if (x->time != y->time)
-        return x->time < y->time ? -1 : 1;
-    return x->type - y->type;
-}
+ARRAY_ORDER(by_time, struct event, COMPARE(x->time, y->time) ?: COMPARE(x->type, y->type));
 
-static int wait_order(const void *a, const void *b)
-{
-    const struct lock_wait *x = a, *y = b;
-    if (x->thread != y->thread)
-        return x->thread - y->thread;
-    return (x->start > y->start) - (x->start < y->start);
-}
+ARRAY_ORDER(wait_order, struct lock_wait,
+            COMPARE(x->thread, y->thread) ?: COMPARE(x->start, y->start));
 
-static int sample_order(const void *a, const void *b)
-{
-    const struct lock_sample *x = a, *y = b;
-    if (x->thread != y->thread)
-        return x->thread - y->thread;
-    return (x->end > y->end) - (x->end < y->end);
-}
+ARRAY_ORDER(sample_order, struct lock_sample,
+            COMPARE(x->thread, y->thread) ?: COMPARE(x->end, y->end));
 
 static enum err add(struct lock_sweeper *s, enum event_type type, uint64_t time, size_t index,
                     double value)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "profiler/analyze/ranks/ranks_state.h"
 
 /* A call waits from its begin until `since`, at most to its end. */
@@ -81,21 +82,10 @@ struct side {
     struct rank_event *of;
 };
 
-static int by_channel(const void *a, const void *b)
-{
-    const struct side *x = a, *y = b;
-    if (x->from != y->from)
-        return x->from - y->from;
-    if (x->to != y->to)
-        return x->to - y->to;
-    if (x->tag != y->tag)
-        return x->tag - y->tag;
-    if (x->group != y->group)
-        return x->group < y->group ? -1 : 1;
-    if (x->receives != y->receives)
-        return x->receives - y->receives;
-    return (x->begin > y->begin) - (x->begin < y->begin);
-}
+ARRAY_ORDER(by_channel, struct side,
+            COMPARE(x->from, y->from) ?: COMPARE(x->to, y->to) ?: COMPARE(x->tag, y->tag)
+                ?: COMPARE(x->group, y->group) ?: COMPARE(x->receives, y->receives)
+                ?: COMPARE(x->begin, y->begin));
 
 static int same_channel(const struct side *a, const struct side *b)
 {
@@ -140,13 +130,8 @@ static void message(struct side *send, struct side *receive, struct posted_list 
         waits(s, r->begin, r->rank);
 }
 
-static int by_rank_and_post(const void *a, const void *b)
-{
-    const struct posted *x = a, *y = b;
-    if (x->rank != y->rank)
-        return x->rank - y->rank;
-    return (x->post > y->post) - (x->post < y->post);
-}
+ARRAY_ORDER(by_rank_and_post, struct posted,
+            COMPARE(x->rank, y->rank) ?: COMPARE(x->post, y->post));
 
 /* A wait is for what was posted before it and not sent yet. */
 static void match_waits(struct ranks_run *all, struct posted_list *posted)
@@ -156,14 +141,7 @@ static void match_waits(struct ranks_run *all, struct posted_list *posted)
         struct rank_event *w = &all->events.items[i];
         if (w->op != TRACE_MPI_WAIT)
             continue;
-        size_t low = 0, high = posted->count;
-        while (low < high) {
-            const size_t at = (low + high) / 2;
-            if (posted->items[at].rank < w->rank)
-                low = at + 1;
-            else
-                high = at;
-        }
+        size_t low = ARRAY_BOUND(0, posted->count, k, posted->items[k].rank < w->rank);
         for (; low < posted->count && posted->items[low].rank == w->rank &&
                posted->items[low].post <= w->begin;
              low++) {

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "profiler/analyze/attribute/ranges.h"
 #include "profiler/analyze/ranks/ranks_state.h"
 
@@ -17,23 +18,12 @@ struct in_mpi {
     } * spans;
 };
 
-static int by_begin(const void *a, const void *b)
-{
-    const struct span *x = a, *y = b;
-    return (x->begin > y->begin) - (x->begin < y->begin);
-}
+ARRAY_ORDER(by_begin, struct span, COMPARE(x->begin, y->begin));
 
 /* ns in MPI until `time`. */
 static uint64_t until(const struct in_mpi *m, uint64_t time)
 {
-    size_t low = 0, high = m->n;
-    while (low < high) {
-        const size_t at = (low + high) / 2;
-        if (m->spans[at].begin < time)
-            low = at + 1;
-        else
-            high = at;
-    }
+    size_t low = ARRAY_BOUND(0, m->n, i, m->spans[i].begin < time);
     if (!low)
         return 0;
     const struct span *s = &m->spans[low - 1];
@@ -77,13 +67,7 @@ enum err ranks_ranges(struct image *im, int rank, size_t first)
     return e;
 }
 
-static int by_row(const void *a, const void *b)
-{
-    const struct rank_range *x = a, *y = b;
-    if (x->row != y->row)
-        return x->row < y->row ? -1 : 1;
-    return x->rank - y->rank;
-}
+ARRAY_ORDER(by_row, struct rank_range, COMPARE(x->row, y->row) ?: COMPARE(x->rank, y->rank));
 
 static int by_loss(const void *a, const void *b)
 {

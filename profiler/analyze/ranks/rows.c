@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "profiler/analyze/ranks/clocks.h"
 #include "profiler/analyze/ranks/ranks_state.h"
 
@@ -117,22 +118,11 @@ static void add_rank(struct ranks_run *all, const struct rank_event *e)
     r->end = e->end > r->end ? e->end : r->end;
 }
 
-static int by_rank(const void *a, const void *b)
-{
-    return ((const struct model_rank *)a)->rank < ((const struct model_rank *)b)->rank ? -1 : 1;
-}
+ARRAY_ORDER(by_rank, struct model_rank, COMPARE(x->rank, y->rank));
 
-static int by_time(const void *a, const void *b)
-{
-    const struct mpi_line *x = a, *y = b;
-    return (x->spent < y->spent) - (x->spent > y->spent);
-}
+ARRAY_ORDER(by_time, struct mpi_line, COMPARE(y->spent, x->spent));
 
-static int by_bytes(const void *a, const void *b)
-{
-    const struct mpi_pair *x = a, *y = b;
-    return (x->bytes < y->bytes) - (x->bytes > y->bytes);
-}
+ARRAY_ORDER(by_bytes, struct mpi_pair, COMPARE(y->bytes, x->bytes));
 
 static enum err put_ranks(struct run *r)
 {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "profiler/analyze/symbols/cubin.h"
 #include "profiler/analyze/symbols/cubin_lines.h"
 
@@ -67,11 +68,7 @@ static int read_symbol(const struct cubin *c, uint64_t i, Elf64_Sym *out)
     return 1;
 }
 
-static int by_place(const void *a, const void *b)
-{
-    const struct line_sequence *x = a, *y = b;
-    return (x->place > y->place) - (x->place < y->place);
-}
+ARRAY_ORDER(by_place, struct line_sequence, COMPARE(x->place, y->place));
 
 static void place_sequence(struct line_table *t, uint64_t place, const Elf64_Sym *symbol,
                            uint64_t by)
@@ -207,16 +204,12 @@ static size_t find_row(const struct cubin *c, uint32_t code, uint64_t address,
         const struct line_sequence *q = &t->sequences[k];
         if (q->section != code || address >= q->high)
             continue;
-        size_t low = q->first, high = q->first + q->count, found = SIZE_MAX;
-        while (q->sorted && low < high) {
-            size_t middle = low + (high - low) / 2;
-            if (t->rows[middle].address <= address)
-                low = middle + 1;
-            else
-                high = middle;
+        size_t found = SIZE_MAX;
+        if (q->sorted) {
+            const size_t next =
+                ARRAY_BOUND(q->first, q->first + q->count, i, t->rows[i].address <= address);
+            found = next > q->first ? next - 1 : SIZE_MAX;
         }
-        if (q->sorted)
-            found = low > q->first ? low - 1 : SIZE_MAX;
         for (size_t i = q->first; !q->sorted && i < q->first + q->count; i++)
             if (t->rows[i].address <= address &&
                 (found == SIZE_MAX || t->rows[i].address >= t->rows[found].address))

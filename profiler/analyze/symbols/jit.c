@@ -179,11 +179,7 @@ static enum err read_lines(struct jit *j, const char *at, const char *end, uint6
     return ERR_OK;
 }
 
-static int by_address(const void *a, const void *b)
-{
-    const struct jit_line *x = a, *y = b;
-    return (x->at > y->at) - (x->at < y->at);
-}
+ARRAY_ORDER(by_address, struct jit_line, COMPARE(x->at, y->at));
 
 static enum err read_move(struct jit *j, const char *at, const char *end, uint64_t time)
 {
@@ -260,13 +256,7 @@ enum err jit_read_dump(struct jit *j, const void *bytes, size_t n, uint32_t pid)
     return ERR_OK;
 }
 
-static int by_start(const void *a, const void *b)
-{
-    const struct jit_code *x = a, *y = b;
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    return (x->order > y->order) - (x->order < y->order);
-}
+ARRAY_ORDER(by_start, struct jit_code, COMPARE(x->start, y->start) ?: COMPARE(x->order, y->order));
 
 static void sort(struct jit *j)
 {
@@ -285,14 +275,7 @@ static const struct jit_code *code_at(struct jit *j, uint64_t time, uint64_t add
 {
     enum { LOOKED_AT = 4096 };
     const struct jit_code *best = NULL;
-    size_t low = 0, high = j->codes.count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (j->codes.items[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = ARRAY_BOUND(0, j->codes.count, i, j->codes.items[i].start <= address);
     for (size_t n = 0; low-- > 0 && n < LOOKED_AT && j->codes.items[low].reach > address; n++) {
         const struct jit_code *c = &j->codes.items[low];
         if (address >= c->end)

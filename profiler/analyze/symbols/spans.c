@@ -1,6 +1,7 @@
 /* Spans of images in a process by address and time. */
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "profiler/analyze/symbols/spans.h"
 
 enum err spans_add(struct spans *s, struct module_span span)
@@ -24,49 +25,21 @@ void spans_free(struct spans *s)
 /* Index of the first span that starts above `address`. */
 static size_t above(const struct spans *p, uint64_t address)
 {
-    size_t low = 0, high = p->spans.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (p->spans.items[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return ARRAY_BOUND(0, p->spans.count, i, p->spans.items[i].start <= address);
 }
 
-static int by_place_and_time(const void *a, const void *b)
-{
-    const struct module_span *x = a, *y = b;
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    if (x->from != y->from)
-        return x->from < y->from ? -1 : 1;
-    return x->end != y->end ? (x->end < y->end ? -1 : 1) : 0;
-}
+ARRAY_ORDER(by_place_and_time, struct module_span,
+            COMPARE(x->start, y->start) ?: COMPARE(x->from, y->from) ?: COMPARE(x->end, y->end));
 
-static int end_by_place_and_time(const void *a, const void *b)
-{
-    const struct module_end *x = a, *y = b;
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    if (x->end != y->end)
-        return x->end < y->end ? -1 : 1;
-    return x->time != y->time ? (x->time < y->time ? -1 : 1) : 0;
-}
+ARRAY_ORDER(end_by_place_and_time, struct module_end,
+            COMPARE(x->start, y->start) ?: COMPARE(x->end, y->end) ?: COMPARE(x->time, y->time));
 
 static uint64_t end_of(const struct spans *p, const struct module_span *span)
 {
     struct module_end wanted = {span->start, span->end, span->from + 1};
-    size_t low = 0, high = p->ends.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (end_by_place_and_time(&p->ends.items[middle], &wanted) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    const struct module_end *found = low < p->ends.count ? &p->ends.items[low] : NULL;
+    const size_t at =
+        ARRAY_BOUND(0, p->ends.count, i, end_by_place_and_time(&p->ends.items[i], &wanted) < 0);
+    const struct module_end *found = at < p->ends.count ? &p->ends.items[at] : NULL;
     return found && found->start == span->start && found->end == span->end ? found->time
                                                                            : UINT64_MAX;
 }
@@ -77,10 +50,8 @@ static void settle(struct spans *p)
 {
     size_t kept = 0;
     uint64_t reach = 0;
-    if (p->spans.count)
-        qsort(p->spans.items, p->spans.count, sizeof *p->spans.items, by_place_and_time);
-    if (p->ends.count)
-        qsort(p->ends.items, p->ends.count, sizeof *p->ends.items, end_by_place_and_time);
+    vector_sort(&p->spans, by_place_and_time);
+    vector_sort(&p->ends, end_by_place_and_time);
     for (size_t i = 0; i < p->spans.count; i++) {
         struct module_span span = p->spans.items[i];
         struct module_span *last = kept ? &p->spans.items[kept - 1] : NULL;

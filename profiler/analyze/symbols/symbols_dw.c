@@ -160,13 +160,7 @@ static enum err read_symbols(struct symbol_file *f)
     return ERR_OK;
 }
 
-static int by_start(const void *a, const void *b)
-{
-    const struct address_range *x = a, *y = b;
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    return x->end != y->end ? (x->end > y->end ? -1 : 1) : 0; /* the longer one first */
-}
+ARRAY_ORDER(by_start, struct address_range, COMPARE(x->start, y->start) ?: COMPARE(y->end, x->end));
 
 static enum err add_ranges(struct address_ranges *r, Dwarf_Die *die, struct address_range item)
 {
@@ -184,24 +178,11 @@ static enum err add_ranges(struct address_ranges *r, Dwarf_Die *die, struct addr
 
 static const struct address_range *range_at(const struct address_ranges *r, uint64_t address)
 {
-    size_t low = 0, high = r->all.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (r->all.items[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = ARRAY_BOUND(0, r->all.count, i, r->all.items[i].start <= address);
     for (int i = 0; i < NEAR && low; i++, low--)
         if (address < r->all.items[low - 1].end)
             return &r->all.items[low - 1];
     return NULL;
-}
-
-static void sort(struct address_ranges *r)
-{
-    if (r->all.count)
-        qsort(r->all.items, r->all.count, sizeof *r->all.items, by_start);
 }
 
 static enum err read_units(struct symbol_file *f)
@@ -219,7 +200,7 @@ static enum err read_units(struct symbol_file *f)
         TRY(add_ranges(&f->ranges, &die, (struct address_range){.unit = (uint32_t)f->units.count}));
         f->units.count++;
     }
-    sort(&f->ranges);
+    vector_sort(&f->ranges.all, by_start);
     return ERR_OK;
 }
 
@@ -342,7 +323,7 @@ static const struct address_range *function_at(struct symbol_file *f, struct uni
             f->memory += deep ? 0 : (uint64_t)f->budget * MEMORY_FACTOR;
             if (collect(f, u, &u->functions, 0))
                 u->ranges.all.count = 0;
-            sort(&u->ranges);
+            vector_sort(&u->ranges.all, by_start);
         }
         const struct address_range *found = range_at(&u->ranges, address);
         if (found)
@@ -366,26 +347,23 @@ static int number(Dwarf_Die *die, unsigned name)
     return (int)value;
 }
 
+static Dwarf_Addr line_address(const struct unit *u, size_t row)
+{
+    Dwarf_Addr at = 0;
+    dwarf_lineaddr(dwarf_onesrcline(u->lines, row), &at);
+    return at;
+}
+
 /* For a compiler's own code (line 0) the line before it in the same file counts. */
 static void line_at(struct unit *u, uint64_t address, uint64_t function, struct file_frame *frame)
 {
     if (!u->lines && dwarf_getsrclines(&u->die, &u->lines, &u->line_count))
         u->line_count = 0;
-    size_t low = 0, high = u->line_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        Dwarf_Addr at = 0;
-        dwarf_lineaddr(dwarf_onesrcline(u->lines, middle), &at);
-        if (at <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = ARRAY_BOUND(0, u->line_count, i, line_address(u, i) <= address);
     for (; low; low--) {
         Dwarf_Line *line = dwarf_onesrcline(u->lines, low - 1);
-        Dwarf_Addr at = 0;
+        const Dwarf_Addr at = line_address(u, low - 1);
         bool ends = true;
-        dwarf_lineaddr(line, &at);
         dwarf_lineendsequence(line, &ends);
         if (ends || at < function)
             return;

@@ -57,14 +57,7 @@ void symtab_sort(struct symtab *t)
 
 const char *symtab_at(const struct symtab *t, uint64_t address)
 {
-    size_t low = 0, high = t->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (t->entries[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = ARRAY_BOUND(0, t->count, i, t->entries[i].start <= address);
     const char *label = NULL; /* within a function perhaps, which is the better name */
     for (int i = 0; i < NESTING && low; i++, low--) {
         const struct symtab_entry *e = &t->entries[low - 1];

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "profiler/fpga/width/width_twin.h"
 
 #define TAPS TWIN_TAPS
@@ -316,12 +317,6 @@ enum err twin_flat_log(const struct twin *t, struct formats *f, const double *co
     return ERR_OK;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 enum err twin_median(int n, struct formats *f, const double *const x[3], double *out)
 {
     double *in[3] = {0}, window[27];
@@ -335,7 +330,7 @@ enum err twin_median(int n, struct formats *f, const double *const x[3], double 
             const int c = col < 0 ? 0 : col >= n ? n - 1 : col;
             window[w] = in[w / 9][r * n + c];
         }
-        qsort(window, 27, sizeof *window, ascending);
+        qsort(window, 27, sizeof *window, ascending_double);
         out[i] = window[13];
     }
     for (int k = 0; k < 3; k++)

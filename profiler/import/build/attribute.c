@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "profiler/import/build/internal.h"
 
 /* Folders and files that are not the program's own. */
@@ -117,18 +118,9 @@ enum err attribute_costs(struct builder *b)
     return ERR_OK;
 }
 
-static int by_place(const void *x, const void *y)
-{
-    const struct import_line *a = x, *b = y;
-    int order = strcmp(a->file, b->file);
-    if (order)
-        return order;
-    if (!a->line != !b->line)
-        return a->line ? -1 : 1;
-    if (a->line != b->line)
-        return a->line < b->line ? -1 : 1;
-    return a->function && b->function ? strcmp(a->function, b->function) : 0;
-}
+ARRAY_ORDER(by_place, struct import_line,
+            strcmp(x->file, y->file) ?: COMPARE(!x->line, !y->line) ?: COMPARE(x->line, y->line)
+                ?: (x->function && y->function ? strcmp(x->function, y->function) : 0));
 
 static double share(double part, double whole)
 {

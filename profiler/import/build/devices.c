@@ -3,16 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "profiler/analyze/build/stat.h"
 #include "profiler/import/build/internal.h"
 
-static int by_start(const void *x, const void *y)
-{
-    const struct import_span *a = x, *b = y;
-    if (a->device != b->device)
-        return a->device < b->device ? -1 : 1;
-    return (a->start > b->start) - (a->start < b->start);
-}
+ARRAY_ORDER(by_start, struct import_span,
+            COMPARE(x->device, y->device) ?: COMPARE(x->start, y->start));
 
 int64_t spans_covered(const struct import_span *spans, size_t n, int64_t *first, int64_t *last)
 {

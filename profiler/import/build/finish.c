@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "profiler/analyze/build/flow_rows.h"
 #include "profiler/import/build/internal.h"
 
@@ -142,10 +143,7 @@ enum err rows_of_quality(struct builder *b)
     return ERR_OK;
 }
 
-static int by_key(const void *x, const void *y)
-{
-    return strcmp(((const struct model_fact *)x)->key, ((const struct model_fact *)y)->key);
-}
+ARRAY_ORDER(by_key, struct model_fact, strcmp(x->key, y->key));
 
 enum err builder_finish(struct builder *b, struct model **out)
 {

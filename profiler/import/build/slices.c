@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "profiler/import/build/internal.h"
 #include "profiler/import/build/slices.h"
 
@@ -19,17 +20,9 @@ struct slice_sweep {
     int64_t until;
 };
 
-static int by_thread(const void *x, const void *y)
-{
-    const struct import_slice *a = x, *b = y;
-    if (a->thread != b->thread)
-        return a->thread < b->thread ? -1 : 1;
-    if (a->start != b->start)
-        return a->start < b->start ? -1 : 1;
-    if (a->end != b->end)
-        return a->end > b->end ? -1 : 1;
-    return a->order < b->order ? -1 : 1;
-}
+ARRAY_ORDER(by_thread, struct import_slice,
+            COMPARE(x->thread, y->thread) ?: COMPARE(x->start, y->start)
+                ?: COMPARE(y->end, x->end) ?: COMPARE(x->order, y->order));
 
 static enum err give(struct slice_sweep *w, int64_t to)
 {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "profiler/import/source/nsys.h"
 #include "profiler/import/source/source.h"
 
@@ -28,13 +29,8 @@ static enum err names(struct nsys *n, const char *table, const char *key, const 
     return e;
 }
 
-static int by_thread(const void *x, const void *y)
-{
-    const struct nsys_on_cpu *a = x, *b = y;
-    if (a->thread != b->thread)
-        return a->thread < b->thread ? -1 : 1;
-    return (a->start > b->start) - (a->start < b->start);
-}
+ARRAY_ORDER(by_thread, struct nsys_on_cpu,
+            COMPARE(x->thread, y->thread) ?: COMPARE(x->start, y->start));
 
 static enum err on_cpu(struct nsys *n, uint64_t thread, int64_t from, int64_t to)
 {

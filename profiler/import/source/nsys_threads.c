@@ -1,6 +1,7 @@
 /* Texts, threads and their time on a CPU, as the files of this importer look them up. */
 #include <string.h>
 
+#include "base/array.h"
 #include "profiler/import/source/nsys.h"
 
 const char *nsys_string(const struct nsys *n, int64_t id)
@@ -49,17 +50,9 @@ int64_t nsys_on_cpu_within(struct nsys *n, uint64_t thread, int64_t from, int64_
         return 0;
     const struct nsys_thread *t = &n->thread_list.items[row];
     const struct nsys_on_cpu *s = n->on_cpu.items + t->first;
-    size_t low = 0, high = t->count;
-    while (low < high) { /* the first that ends after `from` */
-        size_t middle = (low + high) / 2;
-        if (s[middle].end <= from)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < t->count && s[low].start < to; low++) {
-        int64_t a = s[low].start > from ? s[low].start : from,
-                b = s[low].end < to ? s[low].end : to;
+    for (size_t k = ARRAY_BOUND(0, t->count, i, s[i].end <= from); k < t->count && s[k].start < to;
+         k++) {
+        int64_t a = s[k].start > from ? s[k].start : from, b = s[k].end < to ? s[k].end : to;
         sum += b > a ? b - a : 0;
     }
     return sum;

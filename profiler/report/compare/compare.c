@@ -3,20 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/log.h"
 #include "profiler/report/causes/causes.h"
 #include "profiler/report/compare/compare.h"
 #include "profiler/report/compare/compare_parts.h"
 
-static int ascending(const void *x, const void *y)
-{
-    double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
-
 static double median(double *x, int n)
 {
-    qsort(x, (size_t)n, sizeof *x, ascending);
+    qsort(x, (size_t)n, sizeof *x, ascending_double);
     return n % 2 ? x[n / 2] : 0.5 * (x[n / 2 - 1] + x[n / 2]);
 }
 

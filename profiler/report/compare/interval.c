@@ -3,16 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "profiler/report/compare/compare.h"
 
 /* Exact ranks up to so many times a side; with more, only the first ones count. */
 #define MOST 40
-
-static int ascending(const void *x, const void *y)
-{
-    double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
 
 /* Student's t, two-sided 99 %, by degrees of freedom from 1 on; above 30 the value for 30, which is
  * at most 7 % too wide. */
@@ -57,7 +52,7 @@ static void by_ranks(const double *a, int na, const double *b, int nb, int cut, 
     for (int i = 0; i < na; i++)
         for (int j = 0; j < nb; j++)
             differences[n++] = log(b[j]) - log(a[i]);
-    qsort(differences, (size_t)n, sizeof *differences, ascending);
+    qsort(differences, (size_t)n, sizeof *differences, ascending_double);
     *low = exp(differences[cut - 1]);
     *high = exp(differences[n - cut]);
 }

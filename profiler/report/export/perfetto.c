@@ -104,12 +104,7 @@ static int selected(const struct export_options *o, int64_t at, int64_t length)
     return (double)(at + length) >= from && (double)at <= to && (double)length >= o->min_s * 1e9;
 }
 
-static int by_time(const void *x, const void *y)
-{
-    const struct flow_at *a = x, *b = y;
-    return a->at != b->at ? (a->at < b->at ? -1 : 1)
-                          : (a->index > b->index) - (a->index < b->index);
-}
+ARRAY_ORDER(by_time, struct flow_at, COMPARE(x->at, y->at) ?: COMPARE(x->index, y->index));
 
 /* The flows that end on a device's track, by time; their number. */
 static int flows_of(struct out *out, const struct model *m, const struct model_track *t)

@@ -24,11 +24,7 @@ struct finder {
 /* The number of a line that a rule sorts by and shows; NaN or 0: not concerned. */
 typedef double line_value(const struct model_line *line);
 
-static int most_first(const void *a, const void *b)
-{
-    const struct model_place *x = a, *y = b;
-    return (x->value < y->value) - (x->value > y->value);
-}
+ARRAY_ORDER(most_first, struct model_place, COMPARE(y->value, x->value));
 
 static enum err lines_by(struct finder *f, line_value *value, struct model_place **rows, int *count)
 {

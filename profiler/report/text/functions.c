@@ -59,13 +59,7 @@ static int by_rank(const void *x, const void *y)
     return order ? order : strcmp(a->place, b->place);
 }
 
-static int by_pair(const void *x, const void *y)
-{
-    const struct edge *a = x, *b = y;
-    return a->callee != b->callee   ? (a->callee > b->callee) - (a->callee < b->callee)
-           : a->caller != b->caller ? (a->caller > b->caller) - (a->caller < b->caller)
-                                    : 0;
-}
+ARRAY_ORDER(by_pair, struct edge, COMPARE(x->callee, y->callee) ?: COMPARE(x->caller, y->caller));
 
 static int by_path(const void *x, const void *y)
 {

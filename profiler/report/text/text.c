@@ -153,11 +153,7 @@ static int most_inclusive_first(const void *a, const void *b)
     return dx != dy ? (dx < dy) - (dx > dy) : most_expensive_first(a, b);
 }
 
-static int inclusive_functions_first(const void *a, const void *b)
-{
-    const struct function_row *x = a, *y = b;
-    return (x->incl_s < y->incl_s) - (x->incl_s > y->incl_s);
-}
+ARRAY_ORDER(inclusive_functions_first, struct function_row, COMPARE(y->incl_s, x->incl_s));
 
 static enum err rows_of(const struct model *m, struct text_row **out, size_t *count)
 {

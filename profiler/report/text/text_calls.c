@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/plain.h"
 #include "profiler/report/text/text_calls.h"
 
@@ -10,11 +11,7 @@ struct calls_row {
     const struct model_stat *time;
 };
 
-static int most_first(const void *a, const void *b)
-{
-    const struct calls_row *x = a, *y = b;
-    return (x->time->n < y->time->n) - (x->time->n > y->time->n);
-}
+ARRAY_ORDER(most_first, struct calls_row, COMPARE(y->time->n, x->time->n));
 
 enum err text_calls(const struct model *m, FILE *out, int colour, int top)
 {

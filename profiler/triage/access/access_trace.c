@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "profiler/triage/access/access_loops.h"
 
 #define STRIDES 8192 /* a power of 2; the rest of the strides is counted together */
@@ -161,11 +162,7 @@ static void measure_step(struct access_sink *s)
     memset(m->begun, 0, sizeof m->begun);
 }
 
-static int by_count(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x < y) - (x > y);
-}
+ARRAY_ORDER(by_count, int64_t, COMPARE(*y, *x));
 
 /* Sorts the counts. A stride beyond the table counts as one of its own each. */
 static void judge_strides(struct strides *t, double *entropy, double *needed)

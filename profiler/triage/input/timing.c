@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/timing/timing.h"
 #include "profiler/triage/input/timing.h"
 
@@ -40,17 +41,11 @@ static void copy_text(char *out, size_t size, const char *in)
     snprintf(out, size, "%s", in ? in : "");
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median(double *v, int n)
 {
     if (n == 0)
         return (double)NAN;
-    qsort(v, (size_t)n, sizeof *v, by_value);
+    qsort(v, (size_t)n, sizeof *v, ascending_double);
     return n % 2 ? v[n / 2] : 0.5 * (v[n / 2 - 1] + v[n / 2]);
 }
 
