@@ -7,7 +7,7 @@
 
 #include "profiler/analyze/attribute/cpu.h"
 #include "profiler/analyze/attribute/ranges.h"
-#include "profiler/analyze/attribute/rules.h"
+#include "profiler/analyze/attribute/paths.h"
 #include "profiler/analyze/attribute/sites.h"
 #include "profiler/analyze/build/build.h"
 #include "profiler/analyze/build/children.h"
@@ -48,7 +48,7 @@ static enum err note(struct image *im, const struct trace_item *item)
     size_t at = key ? strlen(key) + 1 : item->tail_bytes;
     const char *text =
         at < item->tail_bytes ? arena_text_n(kept, item->tail + at, item->tail_bytes - at) : "";
-    text = text ? rules_words(im->run, text) : NULL;
+    text = text ? path_shown_in(im->run, text) : NULL;
     for (size_t i = 0; i < q->notes.count; i++)
         if (q->notes.items[i].id == key && q->notes.items[i].text == text) {
             q->notes.items[i].count++;
@@ -191,6 +191,10 @@ static enum err read_image(struct run *r, const char *path, struct trace_reader 
     im.last = im.header.start_ns;
     if (e == ERR_OK)
         e = build_process(r, &im);
+    im.program = (struct owner_program){.child = im.index > 0,
+                                        .include = r->options->include,
+                                        .exclude = r->options->exclude,
+                                        .libraries = r->options->libraries};
     for (size_t i = 0; i < COLLECTORS && e == ERR_OK; i++)
         e = collectors[i]->create(&im);
     uint32_t other; /* context 0 takes what finds no room */

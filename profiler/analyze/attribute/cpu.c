@@ -134,7 +134,7 @@ enum err cpu_sample(struct image *im, const struct trace_sample *s)
         return ERR_OK;
     if (t->main)
         TRY(see_main(im, h.time, h.time, stack));
-    if (t->main || !im->python ||
+    if (t->main || !im->program.python ||
         (im->stacks.items[stack].known && im->stacks.items[stack].python)) /* has Python itself */
         return settle_sample(im, &h, 0);
     TRY(vector_add(&c->held, h));

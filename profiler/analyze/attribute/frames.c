@@ -6,7 +6,7 @@
 
 #include "profiler/analyze/attribute/cython.h"
 #include "profiler/analyze/attribute/frames.h"
-#include "profiler/analyze/attribute/own.h"
+#include "profiler/analyze/attribute/paths.h"
 #include "profiler/analyze/symbols/demangle.h"
 
 enum { INLINED_MAX = 32 };
@@ -27,12 +27,42 @@ struct stack_resolver {
     const char *stub; /* nvcc's host stub that was passed last, its kernel's host side not yet */
 };
 
+static enum owner owner_of(struct image *im, const struct resolved *f)
+{
+    uint64_t key = table_mix((uintptr_t)f->file + (uint64_t)(f->python != 0), (uintptr_t)f->module);
+    key = table_mix(key, (uintptr_t)f->function);
+    uint32_t owner = table_get(&im->owner_of, key);
+    if (owner != TABLE_NONE)
+        return (enum owner)owner;
+    int listed = im->program.include || im->program.exclude;
+    owner = frame_owner(&im->program,
+                        &(struct owner_frame){.file = f->file,
+                                              .shown = listed ? path_shown(im->run, f->file) : NULL,
+                                              .function = f->function,
+                                              .module = f->module,
+                                              .python = f->python});
+    (void)table_put(&im->owner_of, key, owner); /* a cache: it may be full */
+    return (enum owner)owner;
+}
+
+/* 1: the interpreter's loop. */
+static int is_eval(const char *function)
+{
+    return function && (!strncmp(function, "_PyEval_EvalFrameDefault", 24) ||
+                        !strncmp(function, "_TAIL_CALL_", 11));
+}
+
+/* 1: code that Python makes to be seen in perf (-X perf): its frames are recorded already. */
+static int is_trampoline(const char *module, const char *function)
+{
+    return module && function && !strcmp(module, "[jit]") && !strncmp(function, "py::", 4);
+}
+
 static void emit(struct stack_resolver *sr, const struct resolved *f)
 {
     if (sr->count >= sr->max)
         return;
-    sr->out[sr->count] = *f;
-    sr->out[sr->count++].own = own_frame(sr->im, f);
+    sr->out[sr->count++] = *f;
 }
 
 static void emit_python(struct stack_resolver *sr)
@@ -48,12 +78,12 @@ static void emit_python(struct stack_resolver *sr)
         f.begins = c->first_line;
         f.line = f.line ? f.line : c->first_line;
     }
-    f.class = rules_class(im->run, f.file, NULL, 1);
     if (pair[0] & TRACE_PYTHON_NO_LINE) {
         f.line = 0;
         f.file = NULL;
         sr->no_line = 1;
     }
+    f.owner = owner_of(im, &f);
     emit(sr, &f);
     sr->core = sr->core ? sr->core : 1;
 }
@@ -62,7 +92,7 @@ static void emit_gap(struct stack_resolver *sr)
 {
     static const char text[] = "[frames left out]";
     if (!sr->count || sr->out[sr->count - 1].function != text)
-        emit(sr, &(struct resolved){.function = text, .class = FRAME_RUNTIME});
+        emit(sr, &(struct resolved){.function = text, .owner = OWNER_RUNTIME});
 }
 
 static int at_gap(const struct stack_resolver *sr)
@@ -175,14 +205,14 @@ static void native(struct stack_resolver *sr, uint64_t address, int exact)
     module = at[n - 1].module;
     im->run->q.frames_all++;
     im->run->q.frames_unknown += !at[n - 1].function;
-    if (rules_trampoline(module, at[n - 1].function))
+    if (is_trampoline(module, at[n - 1].function))
         return;
-    if (rules_eval(at[n - 1].function) && sr->stack->python) {
+    if (is_eval(at[n - 1].function) && sr->stack->python) {
         sr->loops_left--;
         emit_entry(sr);
         return;
     }
-    int interpreter = rules_interpreter(module);
+    int interpreter = owner_is_interpreter(module);
     if (interpreter && sr->count && sr->stack->python)
         return; /* its C code between Python frames is of no interest */
     int stubs = stub_frames(sr, at, n);
@@ -198,8 +228,8 @@ static void native(struct stack_resolver *sr, uint64_t address, int exact)
                              .inlined = at[i].inlined};
         if (!f.line)
             f.file = NULL;
-        f.class = i < stubs ? FRAME_RUNTIME : rules_class(im->run, f.file, module, 0);
-        if (f.class != FRAME_RUNTIME && !sr->core)
+        f.owner = i < stubs ? OWNER_RUNTIME : owner_of(im, &f);
+        if (f.owner != OWNER_RUNTIME && !sr->core)
             sr->core = 2;
         emit(sr, &f);
     }
@@ -218,7 +248,7 @@ static void count_ends(struct stack_resolver *sr, const uint64_t *words)
         }
         int n = symbols_at(sr->im->run->symbols, sr->im->index, sr->stack->time, words[i], 0, at,
                            INLINED_MAX);
-        sr->loops_left += n > 0 && rules_eval(at[n - 1].function);
+        sr->loops_left += n > 0 && is_eval(at[n - 1].function);
     }
     while (sr->python_at < sr->stack->python && !at_gap(sr))
         sr->python_at++;
@@ -255,17 +285,22 @@ int frames_of(struct image *im, uint32_t stack, struct resolved *out, int max, i
     return sr.count;
 }
 
-const struct resolved *frames_own(const struct resolved *f, int n)
+const struct resolved *frames_line(const struct resolved *f, int n, enum owner first)
 {
-    const struct resolved *found = NULL;
-    int rank = 0;
+    for (enum owner most = first; most < OWNER_RUNTIME; most++)
+        for (int i = 0; i < n; i++)
+            if (f[i].file && f[i].line > 0 && f[i].owner <= most)
+                return &f[i];
+    return NULL;
+}
+
+const char *frames_module(const struct resolved *f, int n)
+{
+    const char *runtime = NULL;
     for (int i = 0; i < n; i++) {
-        int r = !f[i].file ? 0 : f[i].own ? 3 : f[i].class == FRAME_USER ? 2 : 1;
-        r = f[i].class == FRAME_RUNTIME && r == 1 ? 0 : r;
-        if (r > rank) {
-            rank = r;
-            found = &f[i];
-        }
+        if (f[i].module && f[i].owner != OWNER_RUNTIME)
+            return f[i].module;
+        runtime = runtime ? runtime : f[i].module;
     }
-    return found;
+    return runtime;
 }

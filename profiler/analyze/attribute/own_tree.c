@@ -1,8 +1,8 @@
 /* Nodes of the tree of own lines, by parent and line (or function where a program has no lines). */
 #include <string.h>
 
-#include "profiler/analyze/attribute/own.h"
 #include "profiler/analyze/attribute/own_tree.h"
+#include "profiler/analyze/attribute/paths.h"
 #include "profiler/analyze/attribute/site_index.h"
 
 enum { CHAIN_MAX = 200 };
@@ -12,6 +12,13 @@ static int same_place(const struct resolved *a, const struct resolved *b)
     if (a->file && b->file)
         return a->file == b->file && a->line == b->line;
     return !a->file && !b->file && a->function == b->function && a->module == b->module;
+}
+
+/* 1: a frame of Python's import machinery. */
+static int is_import(const struct resolved *f)
+{
+    static const char machinery[] = "<frozen importlib._bootstrap";
+    return f->python && f->file && !strncmp(f->file, machinery, strlen(machinery));
 }
 
 static enum err child(struct run *r, uint32_t parent, uint64_t place, struct own_node like,
@@ -39,7 +46,7 @@ static enum err child_of_frame(struct run *r, uint32_t parent, const struct reso
     const struct own_node like = {.kind = "code",
                                   .site = site,
                                   .name = run_text(r, f->function),
-                                  .module = f->module ? rules_path(r, f->module) : NULL};
+                                  .module = f->module ? path_shown(r, f->module) : NULL};
     return child(r, parent, place, like, node);
 }
 
@@ -49,11 +56,11 @@ enum err own_tree_add(struct image *im, const struct resolved *frames, int count
     struct run *r = im->run;
     int chain[CHAIN_MAX], n = 0, importing = 0;
     for (int i = 0; i < count && n < CHAIN_MAX; i++) {
-        importing |= !n && own_import(&frames[i]);
-        int k = n;
-        while (frames[i].own && k > 0 && !same_place(&frames[chain[k - 1]], &frames[i]))
+        importing |= !n && is_import(&frames[i]);
+        int k = n, is_own = frames[i].owner == OWNER_OWN;
+        while (is_own && k > 0 && !same_place(&frames[chain[k - 1]], &frames[i]))
             k--;
-        if (frames[i].own && !k)
+        if (is_own && !k)
             chain[n++] = i;
     }
     if (!r->own.count)

@@ -67,7 +67,7 @@ static int where_it_looks(const struct resolved *frames, int count)
 int serving_idle(const struct resolved *frames, int count, int accepts)
 {
     int from = accepts ? where_it_looks(frames, count) : 0;
-    for (int i = from > 0 ? from : 0; i < count && !frames[i].own; i++)
+    for (int i = from > 0 ? from : 0; i < count && frames[i].owner != OWNER_OWN; i++)
         if (is_loop(&frames[i], accepts))
             return 1;
     return 0;
@@ -78,7 +78,7 @@ enum waits_for serving_awaits(const struct resolved *frames, int count)
     int first = 0, looks = where_it_looks(frames, count), own;
     while (first < looks && !frames[first].python)
         first++;
-    for (own = first; own < looks && !frames[own].own; own++)
+    for (own = first; own < looks && frames[own].owner != OWNER_OWN; own++)
         if (is_at(&frames[own], "/asyncio/threads.py", "to_thread"))
             return WAITS_LOCK;
     if (first < looks && is_at(&frames[first], "/asyncio/tasks.py", "sleep"))
@@ -101,7 +101,7 @@ enum waits_for serving_polls(const struct resolved *frames, int count)
     int first = 0, own;
     while (first < count && !frames[first].python)
         first++;
-    for (own = first; own < count && !frames[own].own;)
+    for (own = first; own < count && frames[own].owner != OWNER_OWN;)
         own++;
     if (own == first || own == count)
         return WAITS_SLEEP;

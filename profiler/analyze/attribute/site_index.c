@@ -1,12 +1,12 @@
 /* Source files and sites by what they are called. */
 #include <string.h>
 
-#include "profiler/analyze/attribute/rules.h"
+#include "profiler/analyze/attribute/paths.h"
 #include "profiler/analyze/attribute/site_index.h"
 
 static enum err source_of(struct run *r, const char *recorded, uint32_t *index)
 {
-    const char *kept = run_text(r, recorded), *path = rules_path(r, recorded);
+    const char *kept = run_text(r, recorded), *path = path_shown(r, recorded);
     FAIL_IF(!kept || !path, ERR_MEMORY, "no memory for the profile");
     *index = table_get(&r->source_by_path, (uintptr_t)path);
     if (*index != TABLE_NONE)

@@ -5,6 +5,7 @@
 
 #include "profiler/analyze/attribute/frames.h"
 #include "profiler/analyze/attribute/own_tree.h"
+#include "profiler/analyze/attribute/paths.h"
 #include "profiler/analyze/attribute/serving.h"
 #include "profiler/analyze/attribute/site_index.h"
 #include "profiler/analyze/attribute/sites.h"
@@ -19,9 +20,9 @@ static enum err path_of(struct image *im, const struct thread *t, const struct r
     TRY(stack_tree_root(r, name, t->row, node));
     for (int i = count - 1; i >= 0; i--) {
         const struct resolved *f = &frames[i];
-        const char *module = f->module ? rules_path(r, f->module) : NULL;
+        const char *module = f->module ? path_shown(r, f->module) : NULL;
         struct tree_frame shown = {.function = run_text(r, f->function),
-                                   .file = f->file ? rules_path(r, f->file) : NULL,
+                                   .file = f->file ? path_shown(r, f->file) : NULL,
                                    .module = module,
                                    .line = f->line,
                                    .kind = f->python    ? "python"
@@ -32,30 +33,12 @@ static enum err path_of(struct image *im, const struct thread *t, const struct r
     return ERR_OK;
 }
 
-/* The frame that costs are attributed to: the first user line from the leaf, else the first line of
- * a library. -1 none. */
-static int attributed_frame(const struct resolved *frames, int count)
-{
-    int library = -1;
-    for (int i = 0; i < count; i++) {
-        if (!frames[i].file || frames[i].line <= 0 || frames[i].class == FRAME_RUNTIME)
-            continue;
-        if (frames[i].own || frames[i].class == FRAME_USER)
-            return i;
-        library = library < 0 ? i : library;
-    }
-    return library;
-}
-
 /* Threads that wait for a CPU have no stack: they may be anywhere in what they compute. */
 static const char *module_of(const struct resolved *frames, int count, const struct costs *s)
 {
-    for (int i = 0; i < count; i++)
-        if (frames[i].module && frames[i].class != FRAME_RUNTIME)
-            return frames[i].module;
-    for (int i = 0; i < count; i++)
-        if (frames[i].module)
-            return frames[i].module;
+    const char *module = frames_module(frames, count);
+    if (module)
+        return module;
     if (count)
         return "[python without lines]";
     return s->wait > 0 && s->user + s->sys <= 0 ? "[waiting for a CPU]" : "[no stack]";
@@ -63,7 +46,7 @@ static const char *module_of(const struct resolved *frames, int count, const str
 
 static enum err attribute_to_module(struct run *r, const char *module, const struct costs *s)
 {
-    struct counter *t = counter_of(&r->modules, NULL, rules_path(r, module), 0, 0, 0, 0);
+    struct counter *t = counter_of(&r->modules, NULL, path_shown(r, module), 0, 0, 0, 0);
     FAIL_IF(!t, ERR_MEMORY, "no memory for the profile");
     TRY(vector_room(&r->module_costs, r->modules.count));
     r->module_costs.count = r->modules.count;
@@ -101,7 +84,7 @@ static enum err attribute_to_frame(struct run *r, const struct resolved *f, cons
     TRY(site_of(r, f->file, 0, f->function ? f->function : "[unknown]", f->begins, &function));
     if (r->sites.items[line].function < 0 || is_self)
         r->sites.items[line].function = function;
-    r->sources.items[r->sites.items[line].file].user |= f->own;
+    r->sources.items[r->sites.items[line].file].user |= f->owner == OWNER_OWN;
     r->sources.items[r->sites.items[line].file].python |= f->python;
     TRY(attribute_to_thread(r, line, thread, s, is_self, r->sites.items[line].mark != r->marks));
     int both[] = {line, function};
@@ -124,7 +107,7 @@ enum err attribute_stack(struct image *im, const struct resolved *frames, int co
                          const struct costs *s, struct attribution *to)
 {
     struct run *r = im->run;
-    const int chosen = attributed_frame(frames, count);
+    const struct resolved *chosen = frames_line(frames, count, OWNER_PACKAGE);
     *to = (struct attribution){.site = -1, .function = -1};
     r->marks++;
     costs_add(&r->total, &(struct costs){.user = s->user,
@@ -138,12 +121,12 @@ enum err attribute_stack(struct image *im, const struct resolved *frames, int co
                                          .allocs = s->allocs,
                                          .copied = s->copied});
     TRY(own_tree_add(im, frames, count, s, &to->own));
-    if (chosen < 0)
+    if (!chosen)
         return attribute_to_module(r, module_of(frames, count, s), s);
     for (int i = 0; i < count; i++)
         if (frames[i].file && frames[i].line > 0 &&
-            (frames[i].class != FRAME_RUNTIME || i == chosen))
-            TRY(attribute_to_frame(r, &frames[i], s, thread, i == chosen, to));
+            (frames[i].owner != OWNER_RUNTIME || &frames[i] == chosen))
+            TRY(attribute_to_frame(r, &frames[i], s, thread, &frames[i] == chosen, to));
     return ERR_OK;
 }
 
@@ -163,10 +146,17 @@ static enum err count_losses(struct run *r, const struct stack *stack,
     for (int i = count - 1; i >= 0 && !module; i--)
         module = frames[i].module;
     struct counter *c =
-        counter_of(&r->cut_at, NULL, rules_path(r, module ? module : "[unknown]"), 0, 0, 0, 0);
+        counter_of(&r->cut_at, NULL, path_shown(r, module ? module : "[unknown]"), 0, 0, 0, 0);
     FAIL_IF(!c, ERR_MEMORY, "no memory for the profile");
     c->value += cpu;
     return ERR_OK;
+}
+
+static int is_recorder(const char *module)
+{
+    const char *slash = module ? strrchr(module, '/') : NULL;
+    const char *name = slash ? slash + 1 : module;
+    return name && !strncmp(name, "libtomoprof_capture", strlen("libtomoprof_capture"));
 }
 
 static enum err attribute_context(struct image *im, struct sample_context *context,
@@ -175,8 +165,9 @@ static enum err attribute_context(struct image *im, struct sample_context *conte
     struct run *r = im->run;
     struct costs *s = &context->costs;
     int interpreter, count = frames_of(im, context->stack, frames, RESOLVED_MAX, &interpreter);
-    int chosen = attributed_frame(frames, count), python_below = 0;
-    if (count && frames[0].module && rules_recorder(frames[0].module)) {
+    const struct resolved *chosen = frames_line(frames, count, OWNER_PACKAGE);
+    int python_below = 0;
+    if (count && is_recorder(frames[0].module)) {
         r->q.recorder_samples += s->samples;
         r->q.recorder_sampled_ns += s->user + s->sys;
     }
@@ -189,13 +180,12 @@ static enum err attribute_context(struct image *im, struct sample_context *conte
     n->cpu += s->user + s->sys;
     n->wait += s->wait;
     n->alloc += s->alloc;
-    if (context->borrow && (chosen < 0 || !python_below)) {
+    if (context->borrow && (!chosen || !python_below)) {
         struct resolved *main_frames = frames + RESOLVED_MAX;
         int main_count =
             frames_of(im, context->borrow - 1, main_frames, RESOLVED_MAX, &interpreter);
-        int main_chosen = attributed_frame(main_frames, main_count);
-        if (main_chosen >= 0 && main_frames[main_chosen].python &&
-            (chosen < 0 || frames[chosen].class != FRAME_USER)) {
+        const struct resolved *main_chosen = frames_line(main_frames, main_count, OWNER_PACKAGE);
+        if (main_chosen && main_chosen->python && (!chosen || chosen->owner > OWNER_PACKAGE)) {
             s->borrowed = s->user + s->sys;
             r->total.borrowed += s->borrowed;
             r->borrowed_alloc += s->alloc;

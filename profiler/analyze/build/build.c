@@ -7,8 +7,7 @@
 
 #include "base/array.h"
 #include "profiler/analyze/attribute/cython.h"
-#include "profiler/analyze/attribute/own.h"
-#include "profiler/analyze/attribute/rules.h"
+#include "profiler/analyze/attribute/paths.h"
 #include "profiler/analyze/build/build.h"
 #include "profiler/analyze/gpu/clock.h"
 #include "profiler/analyze/io/io.h"
@@ -34,7 +33,7 @@ static enum err split(struct run *r, const char *text, char separator, int paths
         size_t bytes = end ? (size_t)(end - text) : strlen(text);
         list[i] = arena_text_n(r->m->arena, text, bytes);
         if (paths && list[i])
-            list[i] = rules_words(r, list[i]);
+            list[i] = path_shown_in(r, list[i]);
         text += bytes + 1;
     }
     *words = list;
@@ -113,15 +112,15 @@ enum err build_fact(struct run *r, struct image *im, const char *key, const char
     if (im->index == 0)
         TRY(first_fact(r, key, value, &taken));
     if (!strcmp(key, "cwd"))
-        im->cwd = run_text(r, value);
+        im->program.cwd = run_text(r, value);
     if (!strcmp(key, "cmdline"))
-        TRY(own_command(im, value));
+        TRY(owner_command(&im->program, im->arena, value));
     if (!strcmp(key, "exe"))
-        im->exe = run_text(r, value);
+        im->program.exe = run_text(r, value);
     if (!strcmp(key, "exe"))
-        r->processes.items[im->index].program = rules_path(r, run_text(r, value));
+        r->processes.items[im->index].program = path_shown(r, run_text(r, value));
     if (!strncmp(key, "python", 6) && sscanf(value, "%d.%d", &major, &minor) == 2 && major == 3) {
-        im->python = 1;
+        im->program.python = 1;
         im->python_minor = minor;
         r->processes.items[im->index].python = run_text(r, value);
     }
@@ -139,7 +138,7 @@ enum err build_fact(struct run *r, struct image *im, const char *key, const char
     }
     if (taken || !strcmp(key, "cmdline") || !strcmp(key, "cwd") || !strcmp(key, "exe"))
         return ERR_OK;
-    const char *shown = rules_words(r, value);
+    const char *shown = path_shown_in(r, value);
     const char *name = run_text(r, key);
     for (size_t i = 0; i < r->facts.count; i++)
         if (r->facts.items[i].key == name)
@@ -315,7 +314,7 @@ static enum err build_meta(struct run *r)
         FAIL_IF(!m->meta.command, ERR_MEMORY, "no memory for the profile");
         m->meta.command_count = n;
         for (int i = 0; i < n; i++)
-            m->meta.command[i] = rules_words(r, o->command[i]);
+            m->meta.command[i] = path_shown_in(r, o->command[i]);
     }
     vector_sort(&r->facts, by_key);
     TRY(model_list(m, model_fact, m, environment, r->facts.count));
@@ -365,11 +364,10 @@ void build_free(struct run *r)
                                 &r->faults,    &r->syncs, &r->modules, &r->cut_at};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         counters_free(lists[i]);
-    struct table *tables[] = {&r->site_by_key,    &r->source_by_path,  &r->path_of,
-                              &r->class_of,       &r->node_by_key,     &r->frame_by_key,
-                              &r->kernel_by_name, &r->in_range_by_key, &r->in_thread_by_key,
-                              &r->own_by_key,     &r->note_by_path,    &r->cell_by_file,
-                              &r->cell_by_name};
+    struct table *tables[] = {&r->site_by_key,     &r->source_by_path,   &r->path_of,
+                              &r->node_by_key,     &r->frame_by_key,     &r->kernel_by_name,
+                              &r->in_range_by_key, &r->in_thread_by_key, &r->own_by_key,
+                              &r->note_by_path,    &r->cell_by_file,     &r->cell_by_name};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         table_free(tables[i]);
     void *plain[] = {r->sites.items,    r->sources.items,     r->paths.items,

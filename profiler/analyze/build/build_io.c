@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "profiler/analyze/attribute/rules.h"
+#include "profiler/analyze/attribute/paths.h"
 #include "profiler/analyze/build/build.h"
 #include "profiler/analyze/io/io.h"
 
@@ -196,7 +196,7 @@ static void access_of(const struct io_row *row, struct model_io_file *out)
 
 static enum err file_row(struct run *r, struct io_row *row, int pictured, struct model_io_file *out)
 {
-    out->path = rules_path(r, row->path ? row->path : "unknown");
+    out->path = path_shown(r, row->path ? row->path : "unknown");
     out->kind = kinds[row->kind < 7 ? row->kind : 6];
     for (size_t i = 0; i < r->io->mounts.count && row->device; i++)
         if (r->io->mounts.items[i].device == row->device) {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "profiler/analyze/attribute/rules.h"
+#include "profiler/analyze/attribute/paths.h"
 #include "profiler/analyze/build/build.h"
 #include "profiler/analyze/build/children.h"
 
@@ -40,7 +40,7 @@ enum err children_made(struct image *im, const struct trace_item *item)
                                  .pid = p->child,
                                  .image = p->op == TRACE_EXECED ? im->index : -1,
                                  .at_s = seconds((double)p->r.time_ns - (double)r->origin),
-                                 .program = *path ? rules_path(r, path) : NULL,
+                                 .program = *path ? path_shown(r, path) : NULL,
                              }));
     return ERR_OK;
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "profiler/analyze/attribute/rules.h"
+#include "profiler/analyze/attribute/paths.h"
 #include "profiler/analyze/build/build.h"
 #include "profiler/analyze/symbols/jit_files.h"
 
@@ -18,7 +18,7 @@ static enum err doubted(struct run *r, const char *what, const char *path, const
     json_blank(&record_model_item, &row);
     snprintf(text, sizeof text, "The %s %.300s is not used: %s.", what, path, why);
     row.id = "jit.refused";
-    row.text = rules_words(r, run_text(r, text));
+    row.text = path_shown_in(r, run_text(r, text));
     row.severity = "warning";
     row.count = 1;
     row.effect = "Functions that were made at run time have no names.";

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "profiler/analyze/attribute/rules.h"
+#include "profiler/analyze/attribute/paths.h"
 #include "profiler/analyze/attribute/sites.h"
 #include "profiler/analyze/gpu/gpu.h"
 #include "profiler/analyze/symbols/cubin.h"
@@ -139,7 +139,7 @@ static enum err find_lines(struct image *im)
                 continue;
             const char *recorded = run_text(r, found.begin.file);
             r->kernels.items[k].recorded = recorded;
-            r->kernels.items[k].file = rules_path(r, recorded);
+            r->kernels.items[k].file = path_shown(r, recorded);
             r->kernels.items[k].line = found.begin.line;
         }
         cubin_free(c);

@@ -90,7 +90,7 @@ enum err heap_alloc(struct image *im, const struct trace_alloc *a)
                            .weight = a->weight,
                            .context = context,
                            .kind = a->heap == TRACE_MMAP ? EVENT_MAP : EVENT_ALLOC,
-                           .later = im->python && !t->main};
+                           .later = im->program.python && !t->main};
     if (!e.later)
         count(im, &e);
     return keep(im, e);

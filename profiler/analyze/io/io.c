@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "profiler/analyze/attribute/frames.h"
+#include "profiler/analyze/attribute/paths.h"
 #include "profiler/analyze/io/io.h"
 
 enum { POINTS_MOST = 4096, ROWS_MOST = 100000 };
@@ -284,10 +285,7 @@ static enum err settle(struct image *im)
 static const char *module_of(struct image *im, uint32_t stack, struct resolved *frames)
 {
     int interpreter, n = frames_of(im, stack, frames, RESOLVED_MAX, &interpreter);
-    for (int i = 0; i < n; i++)
-        if (frames[i].module && frames[i].class != FRAME_RUNTIME)
-            return rules_path(im->run, frames[i].module);
-    return n && frames[0].module ? rules_path(im->run, frames[0].module) : NULL;
+    return path_shown(im->run, frames_module(frames, n));
 }
 
 static enum err add_own(struct io_run *io, const struct site_calls *s, uint32_t own)

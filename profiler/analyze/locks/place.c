@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "profiler/analyze/attribute/frames.h"
-#include "profiler/analyze/attribute/rules.h"
+#include "profiler/analyze/attribute/paths.h"
 #include "profiler/analyze/locks/locks_state.h"
 
 /* Functions in which programs wait for locks that they build on futexes: Rust, Abseil, parking_lot,
@@ -33,13 +33,13 @@ static const char *text(struct image *im, const char *s)
 static void resolve(struct image *im, uint32_t stack, struct resolved *f, struct lock_place *p)
 {
     int interpreter, n = frames_of(im, stack, f, RESOLVED_MAX, &interpreter), python = 0;
-    const struct resolved *own = frames_own(f, n);
+    const struct resolved *own = frames_line(f, n, OWNER_OWN);
     p->known = 1;
     while (python < n && !f[python].python)
         python++;
     for (int i = 0; i < python; i++) {
         p->locking |= is_locking(f[i].function);
-        if (!interpreter && !p->native && f[i].class != FRAME_RUNTIME && f[i].function)
+        if (!interpreter && !p->native && f[i].owner != OWNER_RUNTIME && f[i].function)
             p->native = text(im, f[i].function);
     }
     if (!interpreter && !p->native && python && python < n) /* in the C library alone */
@@ -47,11 +47,11 @@ static void resolve(struct image *im, uint32_t stack, struct resolved *f, struct
     p->signalling = python < n && f[python].file && ends_with(f[python].file, "/threading.py");
     if (!own) {
         for (int i = 0; i < n && !p->function; i++)
-            if (f[i].class != FRAME_RUNTIME)
+            if (f[i].owner != OWNER_RUNTIME)
                 p->function = text(im, f[i].function);
         return;
     }
-    p->file = rules_path(im->run, own->file);
+    p->file = path_shown(im->run, own->file);
     p->line = own->line;
     p->function = text(im, own->function);
 }

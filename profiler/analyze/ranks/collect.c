@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "profiler/analyze/attribute/frames.h"
+#include "profiler/analyze/attribute/paths.h"
 #include "profiler/analyze/ranks/ranks_state.h"
 
 enum { EVENTS_MAX = 20000000 };
@@ -119,15 +120,15 @@ static enum err resolve(struct image *im, uint32_t stack, struct resolved *f, ui
 {
     int interpreter;
     const int n = frames_of(im, stack, f, RESOLVED_MAX, &interpreter);
-    const struct resolved *at = frames_own(f, n);
+    const struct resolved *at = frames_line(f, n, OWNER_OWN);
     struct rank_place p = {0};
     if (at) {
-        p.file = rules_path(im->run, at->file);
+        p.file = path_shown(im->run, at->file);
         p.line = at->line;
         p.function = at->function ? run_text(im->run, at->function) : NULL;
     } else {
         for (int i = 0; i < n && !p.function; i++)
-            if (f[i].class != FRAME_RUNTIME && f[i].function)
+            if (f[i].owner != OWNER_RUNTIME && f[i].function)
                 p.function = run_text(im->run, f[i].function);
     }
     return place_of(im->run, &p, out);

@@ -124,12 +124,12 @@ static enum err define_string(struct image *im, const struct trace_text *t, cons
 static enum err define_code(struct image *im, const struct trace_code *c, const char *tail)
 {
     uint32_t index;
-    im->python = 1;
+    im->program.python = 1;
     if (table_get(&im->code_by_id, c->id) != TABLE_NONE)
         return ERR_OK;
     TRY(index_of(&im->code_by_id, c->id, &im->codes, &index));
     struct code_object *code = &im->codes.items[index];
-    struct arena *kept = im->run->m->arena; /* caches of rules.c go by address */
+    struct arena *kept = im->run->m->arena; /* the cache of paths.c goes by address */
     code->file = arena_text_n(kept, tail, c->file_bytes);
     const char *cell = code->file ? cells_name(im->run, code->file) : NULL;
     code->file = cell ? cell : code->file;
@@ -155,7 +155,7 @@ static enum err define_stack(struct image *im, const struct trace_stack *s, cons
     *d = (struct stack){
         s->id, s->r.time_ns, (uint32_t)im->words.count, s->flags, s->native, s->python, 1, 0};
     im->words.count += words;
-    im->python |= s->python > 0;
+    im->program.python |= s->python > 0;
     return ERR_OK;
 }
 
@@ -242,7 +242,7 @@ void image_free_definitions(struct image *im)
     table_free(&im->thread_by_tid);
     table_free(&im->context_by_key);
     table_free(&im->overhead_by_key);
-    table_free(&im->own_of);
+    table_free(&im->owner_of);
     vector_free(&im->overhead);
     vector_free(&im->strings);
     vector_free(&im->codes);

@@ -3,6 +3,7 @@
 #ifndef TP_ANALYZE_STATE_IMAGE_H
 #define TP_ANALYZE_STATE_IMAGE_H
 
+#include "profiler/analyze/common/owner.h"
 #include "profiler/analyze/state/run.h"
 #include "profiler/analyze/symbols/jit.h"
 
@@ -56,15 +57,15 @@ struct image {
     VECTOR(uint64_t) words;
     VECTOR(struct thread) threads;
     VECTOR(struct sample_context) contexts;
-    const char *exe, *cwd, *script, *script_folder; /* as recorded; NULL unknown; see own.h */
-    struct table own_of;                            /* cache of own.c */
-    const char *jitdump;                            /* path, NULL none */
-    VECTOR(struct jit_mark) jit_marks;              /* of the perf map */
-    VECTOR(struct trace_jit_code) jit_codes;        /* as they came */
-    int monotonic;                                  /* device times are CLOCK_MONOTONIC already */
-    int accepts;                                    /* connections of others: it is a server */
-    int python, python_minor;         /* an interpreter was seen; 3.minor, 0 unknown */
-    VECTOR(struct overhead) overhead; /* the recorder's own, per thread and part */
+    struct owner_program program;
+    struct table owner_of;                   /* cache of frames.c */
+    const char *jitdump;                     /* path, NULL none */
+    VECTOR(struct jit_mark) jit_marks;       /* of the perf map */
+    VECTOR(struct trace_jit_code) jit_codes; /* as they came */
+    int monotonic;                           /* device times are CLOCK_MONOTONIC already */
+    int accepts;                             /* connections of others: it is a server */
+    int python_minor;                        /* 3.minor, 0 unknown */
+    VECTOR(struct overhead) overhead;        /* the recorder's own, per thread and part */
     struct table overhead_by_key;
 
     struct cpu *cpu;

@@ -212,8 +212,8 @@ struct run {
     struct table cell_by_file, cell_by_name;
     VECTOR(struct source_note) notes;
     struct table note_by_path;
-    struct table path_of, class_of; /* caches of rules.c, by address of the text */
-    struct table cython_by_file;    /* cython.c, by address of the text */
+    struct table path_of;        /* cache of paths.c, by address of the text */
+    struct table cython_by_file; /* cython.c, by address of the text */
     VECTOR(struct cython_file) cython;
     VECTOR(const char *) paths;
     VECTOR(struct tree_node) nodes;
