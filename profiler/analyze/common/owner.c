@@ -108,16 +108,17 @@ static const struct owner_row rows[] = {
     {FUNCTION, NATIVE | JIT, OWNER_LIBRARY,
      "java.|java/|javax.|javax/|jdk.|jdk/|sun.|sun/|com.sun.|com/sun/|kotlin.|kotlin/|scala.|"
      "scala/"},
-    {FILE_BEGINS, NATIVE | JIT, OWNER_LIBRARY, "node:"},
+    {FILE_BEGINS, NATIVE, OWNER_LIBRARY, "node:"},
+    {FILE_BEGINS, JIT, OWNER_LIBRARY, "node:|internal/"},
     {FILE_WITHIN, ANY, OWNER_PACKAGE, "/node_modules/"},
     /* Written by a program: nobody edits it. */
     {FILE_NAME, ANY, OWNER_PACKAGE,
      "*_pb2.py|*_pb2_grpc.py|*.pb.cc|*.pb.h|*.tab.c|*.yy.c|moc_*.cpp|qrc_*.cpp|ui_*.h"},
     {FUNCTION, NATIVE, OWNER_PACKAGE, "__pyx_|__Pyx_"},
-    /* Code made at run time: the line that calls what Python's compilers made says more. Node's own
-     * modules have no folder. */
+    /* Code made at run time: the line that calls what Python's compilers made says more. Whose a
+     * path without a folder is, its compiler alone knows. */
     {JIT_OF_PYTHON, JIT, OWNER_PACKAGE, NULL},
-    {FILE_RELATIVE, JIT, OWNER_LIBRARY, NULL},
+    {FILE_RELATIVE, JIT, OWNER_PACKAGE, NULL},
     {FUNCTION_METHOD, JIT, OWNER_OWN, NULL},
     {FILE_NONE, JIT, OWNER_LIBRARY, NULL},
     /* The program's folders, whatever they are called: /usr/src/app in a container. */

@@ -171,6 +171,7 @@ static const struct {
     {OWNER_PACKAGE, &node, 0, "/usr/share/nodejs/x.js", "f", "[jit]"},
     {OWNER_LIBRARY, &node, 0, "node:internal/modules/run_main", "run", "[jit]"},
     {OWNER_LIBRARY, &node, 0, "internal/modules/cjs/loader.js", "run", "[jit]"},
+    {OWNER_PACKAGE, &node, 0, "made.js", "made", "[jit]"},
     {OWNER_LIBRARY, &node, 0, NULL, "Builtins_JSEntryTrampoline", "[jit]"},
     {OWNER_LIBRARY, &node, 0, NULL, "Builtins_JSEntryTrampoline", "/usr/bin/node"},
     /* Java */
