@@ -33,11 +33,6 @@ static const struct card cards[] = {
 #define CARDS (int)(sizeof cards / sizeof *cards)
 _Static_assert(CARDS <= CARDS_MOST, "room for the chosen ones");
 
-const struct card *card_at(int i)
-{
-    return i >= 0 && i < CARDS ? &cards[i] : NULL;
-}
-
 static const struct card *find(const char *name, size_t n)
 {
     for (int i = 0; i < CARDS; i++)

@@ -22,8 +22,6 @@ struct card {
     const char *source, *doubt; /* doubt: NULL, or which of these is not sure and why */
 };
 
-/* NULL past the end. */
-const struct card *card_at(int i);
 /* Chosen ones of "u55c,v80" into out[0..*count), NULL: all. ERR_USAGE lists the names. */
 #define CARDS_MOST 16
 enum err cards_choose(const char *names, const struct card *out[CARDS_MOST], int *count);

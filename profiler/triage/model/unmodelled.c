@@ -36,6 +36,9 @@ static const struct unmodelled table[] = {
     {"join_half_turns", "gather", SAMPLE, BOUND},
     {"remove_stripes_wavelet", "mixed", "taps of separable filters, 4/3 for all levels (host/backend/prepare.c)", NO_LANE},
     {"find_center_*", "mixed", NULL, "how many trials are computed depends on the data"},
+    {"*_vcd_iteration", "mixed", "as mbir_recon", "made of the parts of mbir_recon: see those"},
+    {"*_ramp_filter_2048", "stream", "as fbp_filter", "the same lanes: see fbp_filter"},
+    {"cone_rabbitct_*", "gather", "sums of its parts", "a filter and a back projection: see those of the cone"},
     {"demo_*", "mixed", "sums of their parts", "made of other operations: see those"},
     {"volume_load_*", "stream", NULL, "reads files: no arithmetic"},
     {"volume_save_*", "stream", NULL, "writes files: no arithmetic"},
@@ -43,11 +46,6 @@ static const struct unmodelled table[] = {
 };
 /* clang-format on */
 #define ROWS (int)(sizeof table / sizeof *table)
-
-const struct unmodelled *unmodelled_at(int i)
-{
-    return i >= 0 && i < ROWS ? &table[i] : NULL;
-}
 
 const struct unmodelled *unmodelled_named(const char *name)
 {

@@ -9,7 +9,6 @@ struct unmodelled {
     const char *reason; /* why it has none; where flops is NULL, why not */
 };
 
-const struct unmodelled *unmodelled_at(int i);
 /* NULL: nothing is known of an operation of that name. */
 const struct unmodelled *unmodelled_named(const char *name);
 
