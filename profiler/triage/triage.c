@@ -43,16 +43,19 @@ static enum err choose_size(const struct triage_options *o, struct triage *t)
 static void know_machine(struct triage *t)
 {
     struct triage_machine *m = &t->inputs.machine;
-    const struct timing *g = &t->timing;
-    m->is_gpu = !strcmp(g->backend, "cuda") ||
-                (!*g->backend && t->profile && t->profile->totals.kernel_s > 0);
-    m->threads = g->threads > 0 ? g->threads : 1;
-    if (g->threads <= 0 && !m->is_gpu)
+    static const struct timing_environment unknown = {.threads = 0};
+    const struct timing_environment *e = t->timing.file ? &t->timing.file->environment : &unknown;
+    const char *device = e->devices_count ? e->devices[0] : NULL;
+    const int known = e->threads >= 1 && e->threads < 100000;
+    m->is_gpu =
+        e->backend ? !strcmp(e->backend, "cuda") : t->profile && t->profile->totals.kernel_s > 0;
+    m->threads = known ? (int)e->threads : 1;
+    if (!known && !m->is_gpu)
         notes_add(&t->notes, "the number of threads is not known: 1 was assumed");
-    m->name = *g->device ? g->device : *g->cpu ? g->cpu : "unknown machine";
-    if (!*g->device && t->profile && t->profile->devices_count && t->profile->devices[0].name)
+    m->name = device ? device : e->cpu ? e->cpu : "unknown machine";
+    if (!device && t->profile && t->profile->devices_count && t->profile->devices[0].name)
         m->name = t->profile->devices[0].name;
-    m->ridge = g->gflops / g->gbytes_per_s;
+    m->ridge = t->timing.gflops / t->timing.gbytes_per_s;
 }
 
 static void note_confidence(struct triage *t)

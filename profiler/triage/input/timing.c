@@ -36,11 +36,6 @@ void notes_free(struct notes *n)
     n->count = 0;
 }
 
-static void copy_text(char *out, size_t size, const char *in)
-{
-    snprintf(out, size, "%s", in ? in : "");
-}
-
 static double median(double *v, int n)
 {
     if (n == 0)
@@ -74,30 +69,35 @@ static int usable(const struct timing_measurement *m, struct notes *notes)
     return 1;
 }
 
-static struct timing_row *row_of(struct timing *t, const char *name, double size)
+static void add_row(struct timing *t, const char *name, double size)
 {
     for (int i = 0; i < t->rows_count; i++)
         if (t->rows[i].size == size && !strcmp(t->rows[i].operation, name))
-            return &t->rows[i];
-    struct timing_row *r = &t->rows[t->rows_count++];
-    *r = (struct timing_row){.size = size, .seconds = (double)NAN, .cv = (double)NAN};
-    r->flops = r->bytes = r->flops_counted = r->bytes_counted = r->gpu_time = r->moved =
-        (double)NAN;
-    copy_text(r->operation, sizeof r->operation, name);
-    return r;
+            return;
+    const double unknown = (double)NAN;
+    t->rows[t->rows_count++] = (struct timing_row){.operation = name,
+                                                   .size = size,
+                                                   .seconds = unknown,
+                                                   .cv = unknown,
+                                                   .flops = unknown,
+                                                   .bytes = unknown,
+                                                   .flops_counted = unknown,
+                                                   .bytes_counted = unknown,
+                                                   .gpu_time = unknown,
+                                                   .moved = unknown};
 }
 
-/* Times of one row: without the cold run unless it is the only one. */
+/* Sums up the times of one row, without the cold run unless it is the only one. */
 static void summarise(struct timing_row *r, const struct timing_file *file, double *room,
                       struct notes *notes)
 {
-    for (r->cold = 0; r->cold < 2; r->cold++) {
+    for (int cold = 0; cold < 2; cold++) {
         double sum = 0, squares = 0;
         int n = 0;
         for (int i = 0; i < file->measurements_count; i++) {
             const struct timing_measurement *m = &file->measurements[i];
             if (!usable(m, notes) || json_real(m->volume_size) != r->size ||
-                strcmp(m->operation, r->operation) != 0 || m->cold != r->cold)
+                strcmp(m->operation, r->operation) != 0 || m->cold != cold)
                 continue;
             room[n++] = m->time;
             r->flops = m->flops;
@@ -133,8 +133,10 @@ static double calibration(const struct timing_file *file, size_t offset, double 
     return median(room, n);
 }
 
-static enum err read_rows(const struct timing_file *file, struct timing *t, struct notes *notes)
+static enum err read_rows(struct timing *t, struct notes *notes)
 {
+    const struct timing_file *file = t->file;
+    FAIL_IF(!file, ERR_INPUT, "not a JSON object");
     FAIL_IF(!file->measurements, ERR_INPUT, "no \"measurements\": it is not a timing.json");
     size_t n = (size_t)file->measurements_count + 1;
     t->rows = calloc(n, sizeof *t->rows);
@@ -146,7 +148,7 @@ static enum err read_rows(const struct timing_file *file, struct timing *t, stru
     for (int i = 0; i < file->measurements_count; i++) {
         const struct timing_measurement *m = &file->measurements[i];
         if (usable(m, notes))
-            row_of(t, m->operation, json_real(m->volume_size));
+            add_row(t, m->operation, json_real(m->volume_size));
     }
     for (int i = 0; i < t->rows_count; i++)
         summarise(&t->rows[i], file, room, notes);
@@ -157,46 +159,11 @@ static enum err read_rows(const struct timing_file *file, struct timing *t, stru
     return ERR_OK;
 }
 
-static enum err read_growth(const struct timing_file *file, struct timing *t)
-{
-    t->growth = calloc((size_t)file->scaling_count + 1, sizeof *t->growth);
-    FAIL_IF(!t->growth, ERR_MEMORY, "no memory for the growth of operations");
-    for (int i = 0; i < file->scaling_count; i++) {
-        const struct timing_scaling *s = &file->scaling[i];
-        struct timing_growth g = {
-            .exponent = s->p, .r2 = s->r2, .overhead_share = s->overhead_share};
-        if (!s->operation || !(g.exponent >= 0 && g.exponent <= 10))
-            continue;
-        copy_text(g.operation, sizeof g.operation, s->operation);
-        g.sizes = s->sizes >= 0 && s->sizes < 1000 ? (int)s->sizes : 0;
-        t->growth[t->growth_count++] = g;
-    }
-    return ERR_OK;
-}
-
-static void read_environment(const struct timing_environment *e, struct timing *t)
-{
-    copy_text(t->backend, sizeof t->backend, e->backend);
-    copy_text(t->device, sizeof t->device, e->devices_count ? e->devices[0] : NULL);
-    copy_text(t->cpu, sizeof t->cpu, e->cpu);
-    t->threads = e->threads >= 1 && e->threads < 100000 ? (int)e->threads : 0;
-}
-
-static enum err read_all(const struct timing_file *file, struct timing *t, struct notes *notes)
-{
-    FAIL_IF(!file, ERR_INPUT, "not a JSON object");
-    read_environment(&file->environment, t);
-    TRY(read_rows(file, t, notes));
-    return read_growth(file, t);
-}
-
 enum err timing_read(const char *path, struct timing *t, struct notes *notes)
 {
-    struct timing_file *file;
     *t = (struct timing){.gflops = (double)NAN, .gbytes_per_s = (double)NAN};
-    TRY(timing_file_read(path, &file));
-    enum err e = read_all(file, t, notes);
-    timing_file_free(file);
+    TRY(timing_file_read(path, &t->file));
+    enum err e = read_rows(t, notes);
     if (e)
         timing_free(t);
     return e ? err_prefix(e, "%s", path) : ERR_OK;
@@ -205,7 +172,7 @@ enum err timing_read(const char *path, struct timing *t, struct notes *notes)
 void timing_free(struct timing *t)
 {
     free(t->rows);
-    free(t->growth);
+    timing_file_free(t->file);
     *t = (struct timing){0};
 }
 
@@ -235,11 +202,13 @@ double timing_exponent(const struct timing *t, const char *operation, double *ov
         *why = n == 0 ? "not measured by itself" : "fewer than 3 sizes: no exponent from so few";
         return (double)NAN;
     }
-    for (int i = 0; i < t->growth_count; i++)
-        if (!strcmp(t->growth[i].operation, operation)) {
-            *overhead = t->growth[i].overhead_share;
-            return t->growth[i].exponent;
+    for (int i = 0; i < (t->file ? t->file->scaling_count : 0); i++) {
+        const struct timing_scaling *s = &t->file->scaling[i];
+        if (s->operation && !strcmp(s->operation, operation) && s->p >= 0 && s->p <= 10) {
+            *overhead = s->overhead_share;
+            return s->p;
         }
+    }
     return (n * xy - x * y) / (n * xx - x * x);
 }
 

@@ -4,7 +4,7 @@
 #ifndef TP_TRIAGE_INPUT_TIMING_H
 #define TP_TRIAGE_INPUT_TIMING_H
 
-#include "base/err.h"
+#include "base/timing/timing.h"
 
 #define TIMING_NAME 64
 #define NOTES_MOST  64
@@ -17,26 +17,19 @@ struct notes {
 void notes_add(struct notes *n, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void notes_free(struct notes *n);
 
-/* NAN where unknown. */
+/* The runs of one operation and size; NAN where unknown. */
 struct timing_row {
-    char operation[TIMING_NAME];
+    const char *operation;
     double size, seconds, cv, flops, bytes;
     double flops_counted, bytes_counted; /* by the processor, where an imported run has them */
     double gpu_time, moved;              /* seconds; bytes of the larger direction */
-    int runs, cold;
-};
-struct timing_growth {
-    char operation[TIMING_NAME];
-    double exponent, overhead_share, r2;
-    int sizes;
+    int runs;
 };
 struct timing {
+    struct timing_file *file; /* NULL: none; owns the names of operations */
     struct timing_row *rows;
-    struct timing_growth *growth;
-    int rows_count, growth_count;
-    char backend[16], device[128], cpu[128]; /* "" unknown */
-    int threads;                             /* 0 unknown */
-    double gflops, gbytes_per_s;             /* calibration, median of the rows */
+    int rows_count;
+    double gflops, gbytes_per_s; /* calibration, median of the rows */
 };
 
 /* ERR_INPUT when it is not such a file, or holds no time at all. */

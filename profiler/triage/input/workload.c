@@ -157,7 +157,7 @@ void workloads_find(const struct timing *t, const struct model *profile, double 
         if (!row)
             continue;
         struct workload *w = &out->item[out->count++];
-        snprintf(w->operation, sizeof w->operation, "%s", recipes[i].operation);
+        w->operation = recipes[i].operation;
         w->size = size;
         w->seconds = row->seconds;
         if (profile && ranges_seconds(profile, w->operation, &whole, seconds, 64)) {

@@ -19,7 +19,7 @@ struct workload_part {
     const char *source;                /* "range", "row", "remainder", "unknown" */
 };
 struct workload {
-    char operation[TIMING_NAME];
+    const char *operation;
     double size, seconds;
     struct workload_part parts[PARTS_MOST];
     int count;
