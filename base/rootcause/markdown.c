@@ -1,18 +1,9 @@
-/* The model as a page of Markdown. Names of files and functions come from anywhere, so their signs
- * that mean something in Markdown are quoted. */
+/* Writes the model as a page of Markdown. Names of files and functions come from anywhere. */
 #include <math.h>
 #include <string.h>
 
+#include "base/page/markup.h"
 #include "base/rootcause/markdown.h"
-
-static void text(FILE *out, const char *t)
-{
-    for (t = t ? t : "-"; *t; t++) {
-        if (strchr("\\`*_[]<>|#", *t))
-            putc('\\', out);
-        putc((unsigned char)*t < ' ' ? ' ' : *t, out);
-    }
-}
 
 static void number(FILE *out, double v, const char *unit)
 {
@@ -35,34 +26,35 @@ static void range(FILE *out, double low, double high)
 static void head(const struct rootcause *r, FILE *out)
 {
     fputs("# Root causes: ", out);
-    text(out, r->subject);
+    markdown_text(out, r->subject);
     fputs("\n\n", out);
     if (r->date)
         fprintf(out, "Measured %s (UTC).\n\n", r->date);
     if (r->number_name) {
         fputs("> **", out);
-        text(out, r->number_name);
+        markdown_text(out, r->number_name);
         fputs(": ", out);
         number(out, r->number, r->number_unit);
         fputs("**\n>\n", out);
     }
     fputs("> ", out);
-    text(out, r->summary);
+    markdown_text(out, r->summary);
     fputs("\n", out);
 }
 
 static void evidence(const struct rootcause *r, FILE *out)
 {
-    fputs("\n## Evidence\n\n| what | value | note |\n|---|---|---|\n", out);
+    fputs("\n## Evidence\n", out);
+    markdown_table(out, "what | value | note");
     for (int i = 0; i < r->evidence_count; i++) {
         const struct rootcause_number *n = &r->evidence[i];
         fputs("| ", out);
-        text(out, n->name);
+        markdown_text(out, n->name);
         fputs(" | ", out);
         number(out, n->value, n->unit);
         fputs(" | ", out);
         if (n->note)
-            text(out, n->note);
+            markdown_text(out, n->note);
         fputs(" |\n", out);
     }
 }
@@ -75,24 +67,24 @@ static void causes(const struct rootcause *r, FILE *out)
     for (int i = 0; i < r->causes_count; i++) {
         const struct rootcause_cause *c = &r->causes[i];
         fprintf(out, "\n%d. **", i + 1);
-        text(out, c->rule);
+        markdown_text(out, c->rule);
         fputs(": ", out);
-        text(out, c->statement);
+        markdown_text(out, c->statement);
         fputs("**", out);
         if (c->confidence) {
             fputs(" Confidence: ", out);
-            text(out, c->confidence);
+            markdown_text(out, c->confidence);
             fputs(".", out);
         }
         fputs("\n   - Evidence: ", out);
-        text(out, c->evidence);
+        markdown_text(out, c->evidence);
         fputs("\n   - Gain: ", out);
         range(out, c->gain_low_s, c->gain_high_s);
         fputs("\n   - Refuted by: ", out);
-        text(out, c->refuted_by);
+        markdown_text(out, c->refuted_by);
         if (c->test) {
             fputs("\n   - Test: ", out);
-            text(out, c->test);
+            markdown_text(out, c->test);
         }
         fputs("\n", out);
     }
@@ -107,15 +99,14 @@ static void actions(const struct rootcause *r, FILE *out)
 {
     if (!r->actions_count)
         return;
-    fputs("\n## Actions, by gain over effort\n\n| action | cause | effort | expected | measured "
-          "|\n|---|---|---|---|---|\n",
-          out);
+    fputs("\n## Actions, by gain over effort\n", out);
+    markdown_table(out, "action | cause | effort | expected | measured");
     for (int i = 0; i < r->actions_count; i++) {
         const struct rootcause_action *a = &r->actions[i];
         fputs("| ", out);
-        text(out, a->text);
+        markdown_text(out, a->text);
         fputs(" | ", out);
-        text(out, a->rule);
+        markdown_text(out, a->rule);
         fprintf(out, " | %s | ", effort(a->effort_days));
         range(out, a->expected_low_s, a->expected_high_s);
         fputs(" | ", out);
@@ -138,8 +129,9 @@ static void before_after(const struct rootcause *r, FILE *out)
     if (!l)
         return;
     fputs("\n## Before and after\n\nCompared with ", out);
-    text(out, l->run);
-    fputs(".\n\n| time | before | after | speed-up | saved |\n|---|---|---|---|---|\n", out);
+    markdown_text(out, l->run);
+    fputs(".\n", out);
+    markdown_table(out, "time | before | after | speed-up | saved");
     const struct {
         const char *name;
         double a, b;
@@ -157,9 +149,9 @@ static void checks(const struct rootcause *r, FILE *out)
         const struct rootcause_check *c = &r->checks[i];
         int known = strcmp(c->state, "unknown") != 0;
         fprintf(out, "- [%c] ", !strcmp(c->state, "holds") ? 'x' : ' ');
-        text(out, c->what);
+        markdown_text(out, c->what);
         fprintf(out, "%s: ", known && strcmp(c->state, "holds") ? " (does not hold)" : "");
-        text(out, c->text);
+        markdown_text(out, c->text);
         fputs("\n", out);
     }
 }
@@ -177,7 +169,7 @@ void rootcause_markdown(const struct rootcause *r, FILE *out)
         fputs("\n## Open questions\n\n", out);
     for (int i = 0; i < r->questions_count; i++) {
         fprintf(out, "%d. ", i + 1);
-        text(out, r->questions[i]);
+        markdown_text(out, r->questions[i]);
         fputs("\n", out);
     }
     if (r->details)

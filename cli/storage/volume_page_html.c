@@ -8,6 +8,8 @@
 #include "base/file.h"
 #include "base/jsonw.h"
 #include "base/memory.h"
+#include "base/page/markup.h"
+#include "base/page/svg.h"
 #include "cli/storage/volume_page.h"
 #include "host/store/format/png.h"
 #include "profiler/report/page/pictures.h"
@@ -21,16 +23,6 @@ static const char *const names[] = {"slice", "row", "column"};
 static const char *const plural[] = {"Slices", "Rows", "Columns"};
 static const char *const ways[] = {"Rows down, columns across", "Slices down, columns across",
                                    "Slices down, rows across"};
-
-/* Names of files are not markup. */
-static void text(FILE *f, const char *s)
-{
-    for (; s && *s; s++)
-        if (*s == '<' || *s == '>' || *s == '&' || *s == '"' || *s == '\'')
-            fprintf(f, "&#%d;", *s);
-        else
-            fputc((unsigned char)*s < ' ' ? ' ' : *s, f);
-}
 
 /* Means of step x step values, of those that are finite. */
 static void thin(const float *x, int64_t rows, int64_t cols, int64_t step, float *out)
@@ -161,19 +153,18 @@ static void put_histogram(FILE *f, const struct volume_page *p)
     double most = 1;
     for (int i = 0; i < h->bins; i++)
         most = fmax(most, (double)h->count[i]);
-    fprintf(f,
-            "<h2>Histogram</h2><svg viewBox=\"0 0 %d %d\" width=%d height=%d role=img "
-            "aria-label=\"Histogram of the volume, logarithmic\">",
-            CHART, TALL, CHART, TALL);
+    fputs("<h2>Histogram</h2>", f);
+    svg_begin(f, CHART, TALL, "Histogram of the volume, logarithmic", 0);
     for (int i = 0; i < h->bins; i++) {
         const double tall = TALL * log1p((double)h->count[i]) / log1p(most);
         fprintf(f,
-                "<rect x=%.2f y=%.2f width=%.2f height=%.2f><title>%.6g to %.6g: %" PRId64
-                "</title></rect>",
+                "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"><title>%.6g to %.6g: "
+                "%" PRId64 "</title></rect>",
                 i * wide, TALL - tall, 0.9 * wide, tall, h->edge[i], h->edge[i + 1], h->count[i]);
     }
+    svg_end(f);
     fprintf(f,
-            "</svg><p>%d bins from %.6g to %.6g; heights are logarithms of counts, the highest is "
+            "<p>%d bins from %.6g to %.6g; heights are logarithms of counts, the highest is "
             "%.0f. Finite: %" PRId64 ", not a number: %" PRId64 ", infinite: %" PRId64 ".\n",
             h->bins, h->edge[0], h->edge[h->bins], most, h->finite, h->nan,
             h->minus_infinity + h->plus_infinity);
@@ -223,29 +214,19 @@ static void put_json(FILE *f, const struct volume_page *p)
 static void put_head(FILE *f, const struct volume_page *p)
 {
     const struct volume *v = p->v;
-    fputs("<!doctype html><html lang=en><meta charset=utf-8><meta "
-          "http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; "
-          "style-src 'unsafe-inline'\"><meta name=viewport "
-          "content=\"width=device-width\"><title>",
-          f);
-    text(f, p->title);
-    fputs("</title><style>body{font:15px/1.5 system-ui,sans-serif;max-width:76em;margin:2em "
-          "auto;padding:0 1em;color-scheme:light "
-          "dark}.m{display:flex;flex-wrap:wrap;gap:1em;align-items:flex-start}figure{margin:0}"
-          "figcaption{font-size:.87em}img{max-width:100%;height:auto}"
-          "rect{fill:#2a78d6}svg{max-width:100%}h1{font-size:1.4em;overflow-wrap:anywhere}"
-          "h2{font-size:1.15em}</style><main><h1>",
-          f);
-    text(f, p->title);
-    fprintf(f, "</h1><p>%" PRId64 " slices of %" PRId64 " &times; %" PRId64 " voxels", v->slices,
+    page_begin(f, p->title,
+               ".m{display:flex;flex-wrap:wrap;gap:1em;align-items:flex-start}figure{margin:0}"
+               "figcaption{font-size:.87em}img{max-width:100%;height:auto}rect{fill:#2a78d6}"
+               "svg{max-width:100%}");
+    fprintf(f, "<p>%" PRId64 " slices of %" PRId64 " &times; %" PRId64 " voxels", v->slices,
             v->rows, v->cols);
     fprintf(f, ", each %g &times; %g &times; %g (row, column, slice). ", volume_delta_row(v),
             v->delta, volume_delta_slice(v));
-    text(f, p->about);
+    markup_text(f, p->about, MARKUP_ALL);
     fprintf(f, ". Black is %.4g, white %.4g in all sections.", p->low, p->high);
     if (p->reference) {
         fputs("<p>Against ", f);
-        text(f, p->reference);
+        markup_text(f, p->reference, MARKUP_ALL);
         fputs(": <strong>", f);
         put_quality(f, p->quality);
         fputs("</strong> (whole volume; SSIM is the mean over slices).", f);
@@ -263,8 +244,8 @@ static enum err put_page(FILE *f, const struct volume_page *p)
         if (p->section[i].middle)
             TRY(put_beside(f, p, &p->section[i]));
     put_histogram(f, p);
-    fputs("</main>", f);
     put_json(f, p);
+    page_end(f);
     return ERR_OK;
 }
 

@@ -6,18 +6,12 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/page/markup.h"
 #include "host/load/load.h"
 
-/* Text of files and of the system: nothing in it is markup. */
-static void text(FILE *f, const char *s)
+static void put_text(FILE *f, const char *s)
 {
-    for (; s && *s; s++) {
-        const char *as = *s == '<' ? "&lt;" : *s == '>' ? "&gt;" : *s == '&' ? "&amp;" : NULL;
-        if (as || *s == '"' || *s == '\'')
-            fputs(as ? as : *s == '"' ? "&quot;" : "&#39;", f);
-        else
-            fputc((unsigned char)*s < ' ' ? ' ' : *s, f);
-    }
+    markup_text(f, s, MARKUP_ALL);
 }
 
 static void number(FILE *f, const char *format, double v)
@@ -39,23 +33,22 @@ static void head(const struct loading *l, FILE *f)
 {
     const struct load_file *x = &l->file;
     char bytes[16], stored[16];
-    fputs("<!doctype html><html lang=en><meta charset=utf-8><title>Loading</title><style>"
-          "body{font:15px/1.5 system-ui,sans-serif;max-width:70em;margin:2em auto;padding:0 1em;"
-          "color-scheme:light dark}table{border-collapse:collapse;width:100%}td,th{padding:.2em "
-          ".6em;text-align:left;border-bottom:1px solid #8884}.n{text-align:right;"
-          "font-variant-numeric:tabular-nums}.b{width:30%}.b div{background:#2a78d6;height:1em}"
-          "</style><h1>Where the time of loading goes</h1><p>",
-          f);
-    text(f, x->format);
+    page_begin(f, "Where the time of loading goes",
+               "table{border-collapse:collapse;width:100%}td,th{padding:.2em .6em;text-align:left;"
+               "border-bottom:1px solid #8884}.n{text-align:right;"
+               "font-variant-numeric:tabular-nums}.b{width:30%}.b div{background:#2a78d6;"
+               "height:1em}");
+    fputs("<p>", f);
+    put_text(f, x->format);
     fputs(", array ", f);
-    text(f, x->array);
+    put_text(f, x->array);
     fputs(": ", f);
     for (int i = 0; i < x->shape_count; i++)
         fprintf(f, "%s%lld", i ? " &times; " : "", (long long)x->shape[i]);
     fprintf(f, " %s, %s decoded, %s stored, %lld chunk%s, codec ", x->dtype,
             mem_human((double)x->bytes, bytes), mem_human((double)x->bytes_stored, stored),
             (long long)x->chunks, x->chunks == 1 ? "" : "s");
-    text(f, x->codec);
+    put_text(f, x->codec);
     fprintf(f, ". %lld chunk%s read in %.6f s by %lld worker%s.", (long long)l->chunks_read,
             l->chunks_read == 1 ? " was" : "s were", l->read_s, (long long)l->workers,
             l->workers == 1 ? "" : "s");
@@ -64,7 +57,7 @@ static void head(const struct loading *l, FILE *f)
                 l->estimate_full_s.low, l->estimate_full_s.high);
     if (l->recommended) {
         fputs("<p><strong>Recommended:</strong> <code>", f);
-        text(f, l->recommended);
+        put_text(f, l->recommended);
         fputs("</code>", f);
         if (isfinite(l->recommended_speedup))
             fprintf(f, ", %.2f times as fast as sequential, measured again%s",
@@ -126,7 +119,7 @@ static void sweep(const struct loading *l, FILE *f)
         number(f, "%.1f", r->mbytes_per_s);
         if (strcmp(r->status, "ok") != 0) {
             fprintf(f, "<td>%s: ", r->status);
-            text(f, r->reason);
+            put_text(f, r->reason);
         } else {
             bar(f, best > 0 ? r->speedup / best : 0);
         }
@@ -143,17 +136,17 @@ static void causes(const struct loading *l, FILE *f)
     for (int i = 0; i < l->causes_count; i++) {
         const struct load_cause *c = &l->causes[i];
         fprintf(f, "<h3>%s: ", c->rule);
-        text(f, c->statement);
+        put_text(f, c->statement);
         fputs("</h3><ul>", f);
         for (int k = 0; k < c->evidence_count; k++) {
             fprintf(f, "<li>%s: %.4g ", c->evidence[k].name, c->evidence[k].value);
-            text(f, c->evidence[k].unit);
+            put_text(f, c->evidence[k].unit);
         }
         fputs("<li>Refuted by: ", f);
-        text(f, c->refuted_by);
+        put_text(f, c->refuted_by);
         for (int k = 0; k < c->actions_count; k++) {
             fputs("<li>To do: ", f);
-            text(f, c->actions[k]);
+            put_text(f, c->actions[k]);
         }
         fputs("</ul>", f);
     }
@@ -170,6 +163,6 @@ enum err load_page(const struct loading *l, const char *folder)
     if (l->sweep_count)
         sweep(l, o.stream);
     causes(l, o.stream);
-    fputs("</html>\n", o.stream);
+    page_end(o.stream);
     return outfile_commit(&o);
 }

@@ -5,13 +5,14 @@ MAY_INCLUDE = {
     "base": set(),
     "base/json": {"base"},
     "base/timing": {"base", "base/json"},
+    "base/page": {"base"},
     "host/geom": {"base"},
     "host/backend": {"base", "host/geom"},
     "host/cpu": {"base", "host/geom", "host/backend", "base/mark"},
     "host/recon": {"base", "host/geom", "host/backend", "base/mark"},
     "host/store": {"base", "host/geom"},
-    "base/rootcause": {"base", "base/json"},
-    "host/load": {"base", "base/json", "host/geom", "host/store", "base/rootcause"},
+    "base/rootcause": {"base", "base/json", "base/page"},
+    "host/load": {"base", "base/json", "base/page", "host/geom", "host/store", "base/rootcause"},
     "host/scan": {"base", "host/geom", "host/backend", "host/recon", "host/store", "base/mark"},
     "host/cluster": {"base", "host/geom", "host/backend", "host/recon", "host/store", "host/scan", "base/json", "base/timing", "host/suite", "base/mark"},
     "host/suite": {"base", "base/json", "base/timing", "host/geom", "host/backend", "host/recon", "host/store", "base/mark"},
@@ -25,8 +26,8 @@ MAY_INCLUDE = {
     "profiler/outside": {"base", "profiler/trace", "profiler/capture"},
     "profiler/analyze": {"base", "base/json", "profiler/trace"},
     "profiler/import": {"base", "base/json", "profiler/trace", "profiler/analyze"},
-    "profiler/triage": {"base", "base/json", "base/timing", "profiler/trace", "profiler/analyze"},
-    "profiler/report": {"base", "base/json", "base/timing", "base/rootcause", "profiler/trace", "profiler/analyze"},
+    "profiler/triage": {"base", "base/json", "base/page", "base/timing", "profiler/trace", "profiler/analyze"},
+    "profiler/report": {"base", "base/json", "base/page", "base/timing", "base/rootcause", "profiler/trace", "profiler/analyze"},
 }
 # A program of its own, which measures bit widths on scans.
 MAY_INCLUDE["profiler/fpga"] = MAY_INCLUDE["profiler/triage"] | MAY_INCLUDE["host/scan"] | {"profiler/triage", "host/scan"}

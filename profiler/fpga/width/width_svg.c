@@ -1,6 +1,7 @@
 /* Draws sweeps as PREFIX.svg: for each primitive the error against the bits of each stage. */
 #include <math.h>
 
+#include "base/page/svg.h"
 #include "profiler/fpga/width/width_sweep.h"
 
 /* Panels, one for each primitive, three in a row: log10 of the error against bits. */
@@ -13,19 +14,15 @@
 #define PLOT_H  150
 #define DECADES 8 /* 1 down to 1e-8 */
 
-/* Okabe and Ito 2008: told apart without red and green. */
-static const char *const colours[WIDTH_STAGES] = {"#0072b2", "#e69f00", "#009e73", "#cc79a7",
-                                                  "#d55e00"};
+/* The colours of the stages. */
+static const int colour[WIDTH_STAGES] = {4, 2, 3, 5, 6};
 
-static double x_of(int bits)
-{
-    return LEFT + (double)PLOT_W * (bits - WIDTH_FEWEST) / (WIDTH_WIDEST - WIDTH_FEWEST);
-}
+static const struct svg_axis bits_axis = {WIDTH_FEWEST, WIDTH_WIDEST, LEFT, PLOT_W, 0},
+                             error_axis = {-DECADES, 0, TOP + PLOT_H, -PLOT_H, 1};
 
 static double y_of(double error)
 {
-    const double decades = -log10(fmax(fmin(error, 1), pow(10, -DECADES)));
-    return TOP + PLOT_H * decades / DECADES;
+    return svg_at(&error_axis, fmax(fmin(error, 1), pow(10, -DECADES)));
 }
 
 static double worst(const struct width_sweep *s, int stage, int bits)
@@ -38,15 +35,9 @@ static double worst(const struct width_sweep *s, int stage, int bits)
 
 static void grid(FILE *out, double limit)
 {
-    for (int d = 0; d <= DECADES; d += 2) {
-        const double y = y_of(pow(10, -d));
-        fprintf(out,
-                "<path class=\"g\" d=\"M%d %.1fh%d\"/><text x=\"%d\" y=\"%.1f\" "
-                "class=\"r\">1e-%d</text>\n",
-                LEFT, y, PLOT_W, LEFT - 4, y + 3, d);
-    }
+    svg_grid_y(out, &error_axis, 2, LEFT, LEFT + PLOT_W);
     for (int b = 4; b <= WIDTH_WIDEST; b += 4)
-        fprintf(out, "<text x=\"%.1f\" y=\"%d\" class=\"m\">%d</text>\n", x_of(b),
+        fprintf(out, "<text x=\"%.1f\" y=\"%d\" class=\"m\">%d</text>\n", svg_at(&bits_axis, b),
                 TOP + PLOT_H + 14, b);
     fprintf(out, "<path class=\"l\" d=\"M%d %.1fh%d\"/>\n", LEFT, y_of(limit), PLOT_W);
 }
@@ -60,13 +51,14 @@ static void panel(FILE *out, const struct width_sweep *s, int i)
     for (int k = 0; k < WIDTH_STAGES; k++) {
         if (!s->primitive->stages[k])
             continue;
-        fprintf(out, "<polyline stroke=\"%s\" points=\"", colours[k]);
+        fprintf(out, "<polyline stroke=\"%s\" points=\"", svg_colours[colour[k]]);
         for (int b = WIDTH_FEWEST; b <= WIDTH_WIDEST; b++)
-            fprintf(out, "%.1f,%.1f ", x_of(b), y_of(worst(s, k, b)));
+            fprintf(out, "%.1f,%.1f ", svg_at(&bits_axis, b), y_of(worst(s, k, b)));
         fprintf(out, "\"/>\n");
         if (s->reached)
             fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n",
-                    x_of(s->bits[k]), y_of(worst(s, k, s->bits[k])), colours[k]);
+                    svg_at(&bits_axis, s->bits[k]), y_of(worst(s, k, s->bits[k])),
+                    svg_colours[colour[k]]);
     }
     fprintf(out, "</g>\n");
 }
@@ -74,20 +66,13 @@ static void panel(FILE *out, const struct width_sweep *s, int i)
 enum err width_write_svg(const struct width_sweep *s, int n, FILE *out)
 {
     const int height = 24 + (n + COLUMNS - 1) / COLUMNS * PANEL_H;
-    fprintf(
-        out,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
-        "font-family=\"sans-serif\" font-size=\"9\">\n<title>Error of the picture against bits "
-        "of each stage alone</title>\n<style>.g{stroke:#ddd}.l{stroke:#444;stroke-dasharray:4 3}"
-        "path,polyline{fill:none}.r{text-anchor:end}.m{text-anchor:middle}"
-        ".t{font-size:11px;font-weight:bold}</style>\n<rect width=\"100%%\" height=\"100%%\" "
-        "fill=\"#fff\"/>\n",
-        COLUMNS * PANEL_W, height);
+    svg_begin(out, COLUMNS * PANEL_W, height,
+              "Error of the picture against bits of each stage alone", 1);
     for (int k = 0; k < WIDTH_STAGES; k++)
         fprintf(out,
                 "<rect x=\"%d\" y=\"8\" width=\"10\" height=\"10\" fill=\"%s\"/><text x=\"%d\" "
                 "y=\"17\">%s</text>\n",
-                LEFT + 100 * k, colours[k], LEFT + 14 + 100 * k,
+                LEFT + 100 * k, svg_colours[colour[k]], LEFT + 14 + 100 * k,
                 width_stage_name((enum width_stage)k));
     fprintf(
         out,
@@ -95,7 +80,7 @@ enum err width_write_svg(const struct width_sweep *s, int n, FILE *out)
         LEFT + 100 * WIDTH_STAGES);
     for (int i = 0; i < n; i++)
         panel(out, &s[i], i);
-    FAIL_IF(fprintf(out, "</svg>\n") < 0 || ferror(out), ERR_IO,
-            "the plot of widths: cannot be written");
+    svg_end(out);
+    FAIL_IF(fflush(out) || ferror(out), ERR_IO, "the plot of widths: cannot be written");
     return ERR_OK;
 }

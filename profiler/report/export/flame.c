@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/page/markup.h"
+#include "base/page/svg.h"
 #include "base/table.h"
 #include "profiler/report/export/export.h"
 #include "profiler/report/export/flame.h"
@@ -58,18 +60,6 @@ static int build(const struct model *m, const int64_t *weights, struct flame *f,
     return 1;
 }
 
-static void put_text(FILE *out, const char *text, int most)
-{
-    for (int n = 0; *text && n < most; text++) {
-        const unsigned char c = (unsigned char)*text;
-        n += (c & 0xC0) != 0x80;
-        if (c == '<' || c == '>' || c == '&' || c == '"')
-            fprintf(out, "&#%d;", c);
-        else
-            fputc(c < ' ' || c == 0x7F ? ' ' : c, out);
-    }
-}
-
 /* Warm colours, the same for a module in every graph. */
 static void put_colour(FILE *out, const struct flame_box *b)
 {
@@ -85,7 +75,7 @@ static void put_box(FILE *out, const struct flame *f, int32_t i, double x, doubl
     const double width = (double)b->total * unit;
     const int y = TOP + depth * HEIGHT;
     fputs("<g><title>", out);
-    put_text(out, b->name, 400);
+    markup_text(out, b->name, 400);
     fprintf(
         out,
         " (%.4g ms, %.2f %%)</title><rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"",
@@ -96,7 +86,7 @@ static void put_box(FILE *out, const struct flame *f, int32_t i, double x, doubl
     const int letters = (int)((width - 6) / LETTER);
     if (letters >= 3) {
         fprintf(out, "<text x=\"%.2f\" y=\"%d\">", x + 3, y + 12);
-        put_text(out, b->name, letters);
+        markup_text(out, b->name, (unsigned)letters);
         fputs("</text>", out);
     }
     fputs("</g>\n", out);
@@ -134,13 +124,9 @@ static void put_graph(FILE *out, const struct flame *f, const char *title, struc
 {
     const int empty = !f->boxes[0].total;
     const int rows = empty ? 1 : put_boxes(NULL, f, stack);
-    fprintf(out,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d "
-            "%d\" font-family=\"monospace\" font-size=\"11\">\n"
-            "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n<text x=\"3\" y=\"16\" "
-            "font-size=\"13\">",
-            WIDTH, TOP + rows * HEIGHT, WIDTH, TOP + rows * HEIGHT);
-    put_text(out, title, 200);
+    svg_begin(out, WIDTH, TOP + rows * HEIGHT, "Flame graph", 1);
+    fputs("<g font-family=\"monospace\"><text x=\"3\" y=\"16\" font-size=\"13\">", out);
+    markup_text(out, title, 200);
     if (empty)
         fputs(": no sample", out);
     else
@@ -148,7 +134,8 @@ static void put_graph(FILE *out, const struct flame *f, const char *title, struc
     fputs("</text>\n", out);
     if (!empty)
         put_boxes(out, f, stack);
-    fputs("</svg>\n", out);
+    fputs("</g>\n", out);
+    svg_end(out);
 }
 
 void flame_write(const struct model *m, const int64_t *weights, const char *title, FILE *out)

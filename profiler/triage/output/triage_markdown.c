@@ -3,19 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/page/markup.h"
 #include "profiler/triage/model/unmodelled.h"
 #include "profiler/triage/verdict/quantity.h"
 #include "profiler/triage/triage.h"
-
-/* Names come from files: nothing in them may end a cell or begin markup. */
-static void put_plain(FILE *out, const char *s)
-{
-    for (; s && *s; s++) {
-        if (strchr("|\\`*_<>[]#", *s))
-            fputc('\\', out);
-        fputc((unsigned char)*s < 32 ? ' ' : *s, out);
-    }
-}
 
 static void put_list(FILE *out, const char *title, char *const *text, int count)
 {
@@ -23,7 +14,7 @@ static void put_list(FILE *out, const char *title, char *const *text, int count)
         fprintf(out, "\n**%s**\n\n", title);
     for (int i = 0; i < count; i++) {
         fputs("- ", out);
-        put_plain(out, text[i]);
+        markdown_text(out, text[i]);
         fputc('\n', out);
     }
 }
@@ -35,17 +26,16 @@ static void write_verdicts(const struct triage *t, FILE *out)
 {
     const struct triage_machine *m = &t->inputs.machine;
     fputs("# FPGA triage\n\n**", out);
-    put_plain(out, t->headline);
+    markdown_text(out, t->headline);
     fprintf(out, "**\n\nVolume %g^3, %g views of %g x %g. Measured on ", t->inputs.size,
             t->inputs.size / 2, t->inputs.size, t->inputs.size);
-    put_plain(out, m->name);
-    fprintf(out, "%s. Evidence: %s%s%s. Numbers of cards are modelled, not measured.\n\n",
+    markdown_text(out, m->name);
+    fprintf(out, "%s. Evidence: %s%s%s. Numbers of cards are modelled, not measured.\n",
             m->is_gpu ? " (GPU)" : "", t->timing.rows_count ? "timing.json" : "",
             t->timing.rows_count && t->profile ? ", " : "", t->profile ? "profile.json" : "");
-    fputs("| | operation | verdict | score | share | of | ceiling | best card | speedup to here | "
-          "over the best alternative | energy | confidence |\n"
-          "|---|---|---|---|---|---|---|---|---|---|---|---|\n",
-          out);
+    markdown_table(
+        out, " | operation | verdict | score | share | of | ceiling | best card | speedup to here "
+             "| over the best alternative | energy | confidence");
     for (int i = 0; i < t->candidates_count; i++) {
         const struct candidate *c = t->candidates[i];
         fprintf(out, "| %d | %s | **%s** | %.0f | %s%s | %s%s | %s | %s | %s | %s | %s | %s |\n",
@@ -65,7 +55,7 @@ static void write_verdicts(const struct triage *t, FILE *out)
     for (int i = 0; i < t->candidates_count; i++) {
         const struct candidate *c = t->candidates[i];
         fprintf(out, "- %s, ", c->primitive->name);
-        put_plain(out, c->rule);
+        markdown_text(out, c->rule);
         fputc('\n', out);
     }
     fputs("\nOne page for each follows.\n\n![speedups over the best alternative, and "
@@ -78,15 +68,15 @@ static void write_verdicts(const struct triage *t, FILE *out)
 static void write_not_judged(const struct triage *t, FILE *out)
 {
     const struct timing_row *r;
-    if (not_judged(&t->timing, t->inputs.size, 0))
-        fputs("\n### Without a verdict\n\n| operation | seconds | operations | bytes | access | "
-              "counted by | why |\n|---|---|---|---|---|---|---|\n",
-              out);
+    if (not_judged(&t->timing, t->inputs.size, 0)) {
+        fputs("\n### Without a verdict\n", out);
+        markdown_table(out, "operation | seconds | operations | bytes | access | counted by | why");
+    }
     for (int i = 0; (r = not_judged(&t->timing, t->inputs.size, i)); i++) {
         const struct unmodelled *u = unmodelled_named(r->operation);
         const int counted = u && u->flops && r->flops > 0;
         fputs("| ", out);
-        put_plain(out, r->operation);
+        markdown_text(out, r->operation);
         fprintf(out, " | %s", quantity_number(r->seconds));
         fprintf(out, " | %s", counted ? quantity_number(r->flops) : "-");
         fprintf(out, " | %s | %s | %s | %s |\n", r->bytes > 0 ? quantity_number(r->bytes) : "-",
@@ -101,10 +91,9 @@ static void write_pipelines(const struct triage *t, FILE *out)
             PAGE
             "## In the stream from the detector\n\nFlat field, logarithm, filter and median as "
             "one dataflow between detector and host. The detector sends %s samples/s (weight "
-            "detector_gb_s); as many lanes of each stage stand side by side as it asks for.\n\n"
-            "| card | lanes | samples/s | buffers KiB | RAM | DSP | LUT | keeps up |\n"
-            "|---|---|---|---|---|---|---|---|\n",
+            "detector_gb_s); as many lanes of each stage stand side by side as it asks for.\n",
             quantity(t->pipelines[0].detector_samples_per_s, ""));
+    markdown_table(out, "card | lanes | samples/s | buffers KiB | RAM | DSP | LUT | keeps up");
     for (int i = 0; i < t->cards_count; i++) {
         const struct pipeline *p = &t->pipelines[i];
         fprintf(out, "| %s | %s | %s | %s | %s %% | %s %% | %s %% | %s%s |\n", p->card->name,
@@ -120,10 +109,9 @@ static void write_pipelines(const struct triage *t, FILE *out)
 
 static void write_estimates(const struct candidate *c, FILE *out)
 {
-    fputs("\n| card | lanes | units/s on the card | a call | of it the link | W | a call | on chip "
-          "KiB | tiles | II | bound by |\n"
-          "|---|---|---|---|---|---|---|---|---|---|---|\n",
-          out);
+    markdown_table(out,
+                   "card | lanes | units/s on the card | a call | of it the link | W | a call | "
+                   "on chip KiB | tiles | II | bound by");
     for (int i = 0; i < c->estimates_count; i++) {
         const struct estimate *e = &c->estimates[i];
         if (!(e->lanes >= 1)) {
@@ -161,7 +149,7 @@ static void write_work(const struct triage *t, const struct candidate *c, FILE *
     const struct sass_mix *m = &e->mix->loop;
     const double all = sass_total(m);
     fputs("| machine code of its GPU kernel | ", out);
-    put_plain(out, e->mix->kernel);
+    markdown_text(out, e->mix->kernel);
     fprintf(
         out,
         " (%s): of %s instructions of the inner loop %s %% float32, %s %% float64, %s %% integer, "
@@ -196,8 +184,9 @@ static void write_evidence(const struct triage *t, const struct candidate *c, FI
 {
     const struct evidence *e = &c->evidence;
     const struct access *a = &c->access.large;
+    markdown_table(out, "evidence | ");
     fprintf(out,
-            "\n| evidence | |\n|---|---|\n| time of a call (%s); of that on the GPU | %s; %s |\n"
+            "| time of a call (%s); of that on the GPU | %s; %s |\n"
             "| in all of the profile: time of the host, of the GPU | %s; %s |\n"
             "| calls in a reconstruction | %s |\n"
             "| share of one call of everything measured | %s %% |\n| growth with N | %s%s |\n",
@@ -251,10 +240,8 @@ static void write_candidate(const struct triage *t, const struct candidate *c, F
 
 static void write_workloads(const struct triage *t, FILE *out)
 {
-    fputs(
-        "\n## Where the time of the reconstructions goes\n\n| reconstruction | time | part | calls "
-        "| share | from |\n|---|---|---|---|---|---|\n",
-        out);
+    fputs("\n## Where the time of the reconstructions goes\n", out);
+    markdown_table(out, "reconstruction | time | part | calls | share | from");
     for (int i = 0; i < t->workloads.count; i++) {
         const struct workload *w = &t->workloads.item[i];
         for (int k = 0; k < w->count; k++) {
@@ -269,10 +256,10 @@ static void write_workloads(const struct triage *t, FILE *out)
 /* Writes how the lanes follow from the operations of a unit and their use of the best card. */
 static void write_lanes(const struct triage *t, FILE *out)
 {
-    fputs("\n### What a lane takes\n\n| operation | unit | products | sums | min, max | ports of "
-          "RAM | "
-          "on | DSP blocks | LUTs |\n|---|---|---|---|---|---|---|---|---|\n",
-          out);
+    fputs("\n### What a lane takes\n", out);
+    markdown_table(
+        out,
+        "operation | unit | products | sums | min, max | ports of RAM | on | DSP blocks | LUTs");
     for (int i = 0; i < t->candidates_count; i++) {
         const struct candidate *c = t->candidates[i];
         const struct unit_work *k = &c->primitive->work;
@@ -320,9 +307,10 @@ static void write_appendix(const struct triage *t, FILE *out)
         out);
     write_rule(&t->weights, out);
     write_lanes(t, out);
-    fputs("\n### Cards\n\n| card | DSP | LUT | RAM KiB | memory GB/s | link GB/s | MHz | W | price "
-          "| source; doubt |\n|---|---|---|---|---|---|---|---|---|---|\n",
-          out);
+    fputs("\n### Cards\n", out);
+    markdown_table(
+        out,
+        "card | DSP | LUT | RAM KiB | memory GB/s | link GB/s | MHz | W | price | source; doubt");
     for (int i = 0; i < t->cards_count; i++) {
         const struct card *card = t->cards[i];
         fprintf(out, "| %s (%s) | %s | %s | %s | %s | %s | %s | %s | %s | %s; %s |\n", card->name,
@@ -332,7 +320,8 @@ static void write_appendix(const struct triage *t, FILE *out)
                 quantity_number(card->watts), quantity_plain_bounds(card->price), card->source,
                 card->doubt ? card->doubt : "none");
     }
-    fputs("\n### Weights\n\n| name | value | meaning |\n|---|---|---|\n", out);
+    fputs("\n### Weights\n", out);
+    markdown_table(out, "name | value | meaning");
     for (int i = 0; i < weights_count(); i++)
         fprintf(out, "| %s | %g | %s |\n", weights_row(i)->name, ((const double *)&t->weights)[i],
                 weights_row(i)->meaning);

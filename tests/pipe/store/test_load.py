@@ -28,7 +28,7 @@ class Page(html.parser.HTMLParser):
     def handle_starttag(self, tag, attributes):
         self.rows += tag == "tr"
         self.foreign += [tag] if tag in ("script", "img", "link", "iframe") or any(n in ("src", "href") or n.startswith("on") for n, _ in attributes) else []
-        self.open += [tag] if tag in ("html", "title", "table", "ul", "h1", "h2", "h3", "div", "style", "code", "strong") else []
+        self.open += [tag] if tag in ("html", "main", "title", "table", "ul", "h1", "h2", "h3", "div", "style", "code", "strong") else []
 
     def handle_endtag(self, tag):
         if not self.open or self.open.pop() != tag:
