@@ -16,13 +16,13 @@
 
 #define WORD_MAX 64 /* longer words are nobody's typing error */
 
-static int least(int a, int b)
+static int smaller(int a, int b)
 {
     return a < b ? a : b;
 }
 
 /* Edits (insert, delete, replace, swap of neighbours) from a to b. */
-static int distance(const char *a, const char *b)
+static int edit_distance(const char *a, const char *b)
 {
     int m = (int)strlen(a), n = (int)strlen(b);
     if (m > WORD_MAX || n > WORD_MAX)
@@ -35,20 +35,20 @@ static int distance(const char *a, const char *b)
                 continue;
             }
             int replace = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
-            d[i][j] = least(replace, 1 + least(d[i - 1][j], d[i][j - 1]));
+            d[i][j] = smaller(replace, 1 + smaller(d[i - 1][j], d[i][j - 1]));
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                d[i][j] = least(d[i][j], 1 + d[i - 2][j - 2]);
+                d[i][j] = smaller(d[i][j], 1 + d[i - 2][j - 2]);
         }
     return d[m][n];
 }
 
 const char *opt_nearest(const char *word, const char *const *names, int n)
 {
-    int length = (int)strlen(word), best = 1 + least(length / 3 + 1, 4);
+    int length = (int)strlen(word), best = 1 + smaller(length / 3 + 1, 4);
     const char *near = NULL;
     for (int i = 0; i < n; i++) {
         int prefix = length >= 2 && !strncmp(word, names[i], (size_t)length);
-        int d = prefix ? 1 : distance(word, names[i]);
+        int d = prefix ? 1 : edit_distance(word, names[i]);
         if (d < best) {
             best = d;
             near = names[i];
@@ -112,10 +112,43 @@ static enum err set_number(struct opt *row, const char *text)
     return ERR_OK;
 }
 
+static enum err set_auto(struct opt *row, const char *text)
+{
+    char *end;
+    double v = strtod(text, &end);
+    if (!strcmp(text, "auto"))
+        v = (double)INFINITY;
+    else
+        FAIL_IF(end == text || *end || !isfinite(v) || !in_range(row, v), ERR_USAGE,
+                "--%s %s: must be from %g to %g, or auto", row->name, text, row->min, row->max);
+    *(double *)row->value = v;
+    return ERR_OK;
+}
+
+static enum err set_numbers(struct opt *row, const char *text)
+{
+    const int least = (int)row->min, most = (int)row->max;
+    double *const out = row->value;
+    const char *at = text;
+    memset(out, 0, (size_t)most * sizeof *out);
+    for (int n = 0; n < most; n++) {
+        char *end;
+        out[n] = strtod(at, &end);
+        FAIL_IF(end == at || !isfinite(out[n]) || (*end && *end != ','), ERR_USAGE,
+                "--%s %s: finite numbers with commas between them are needed", row->name, text);
+        FAIL_IF(!*end && n + 1 < least, ERR_USAGE, "--%s %s: at least %d numbers are needed",
+                row->name, text, least);
+        if (!*end)
+            return ERR_OK;
+        at = end + 1;
+    }
+    return FAIL(ERR_USAGE, "--%s %s: more than %d numbers", row->name, text, most);
+}
+
 static enum err set_choice(struct opt *row, const char *text)
 {
     size_t length = strlen(text);
-    int index = 0;
+    int index = (int)row->min;
     for (const char *s = row->meta; s; index++) {
         const char *bar = strchr(s, '|');
         size_t n = bar ? (size_t)(bar - s) : strlen(s);
@@ -153,6 +186,10 @@ static enum err set_value(struct opt *row, const char *text)
         return set_int(row, text);
     case OPT_NUMBER:
         return set_number(row, text);
+    case OPT_AUTO:
+        return set_auto(row, text);
+    case OPT_NUMBERS:
+        return set_numbers(row, text);
     case OPT_CHOICE:
         return set_choice(row, text);
     case OPT_INPUT:

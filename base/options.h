@@ -9,17 +9,18 @@
 #include "base/err.h"
 
 enum opt_kind {
-    OPT_FLAG,   /* int *, set to 1 */
-    OPT_INT,    /* int64_t * with [min, max] */
-    OPT_NUMBER, /* double * with [min, max]; finite */
-    OPT_TEXT,   /* const char ** */
-    OPT_LIST,  /* char *, room of OPTIONS_LIST bytes: the values of all that were given, with blanks
-                */
-    OPT_INPUT, /* const char **, a file that is read */
-    OPT_OUTPUT, /* const char **, a file that is written; inputs_check compares the two */
-    OPT_PLACE,  /* const char **, folder or beginning of names where files go */
-    OPT_CHOICE, /* int *, index into "a|b|c" given as `meta` */
-    OPT_BYTES,  /* uint64_t *, "12GiB" */
+    OPT_FLAG,    /* int *, set to 1 */
+    OPT_INT,     /* int64_t * with [min, max] */
+    OPT_NUMBER,  /* double * with [min, max]; finite */
+    OPT_AUTO,    /* double *, the same, or "auto": INFINITY */
+    OPT_NUMBERS, /* double [max], finite numbers with commas between them, `min` at least */
+    OPT_TEXT,    /* const char ** */
+    OPT_LIST,    /* char [OPTIONS_LIST]: the values of all that were given, with blanks */
+    OPT_INPUT,   /* const char **, a file that is read */
+    OPT_OUTPUT,  /* const char **, a file that is written; inputs_check compares the two */
+    OPT_PLACE,   /* const char **, folder or beginning of names where files go */
+    OPT_CHOICE,  /* int * or enum *, `min` + index into "a|b|c" given as `meta` */
+    OPT_BYTES,   /* uint64_t *, "12GiB" */
 };
 
 #define OPTIONS_LIST 4096
@@ -31,40 +32,56 @@ struct opt {
     void *value;
     const char *meta; /* what --help shows after it: FILE, N, a|b|c */
     const char *help; /* NULL: an older or expected name of another row, which nothing lists */
-    double min, max;  /* OPT_INT, OPT_NUMBER; both 0 = any */
+    double min, max;  /* of numbers: both 0 = any */
     int seen;         /* set by the parser when given */
 };
 
 /* Of a kind whose value names a file or folder. */
 int opt_is_path(const struct opt *row);
 
-/* Rows of each kind. `short_name` is the letter, 0 for none; `text` is the help. */
+/* Rows of each kind write straight into `variable`, a static or a member of one: another type than
+ * the kind's does not compile. `short_name` is the letter, 0 for none; `text` is the help. */
 /* clang-format off */
-#define OPTION_ROW(option, short_name, type, variable, shown, text, ...)                           \
-    {.name = option, .letter = short_name, .kind = type, .value = &(variable), .meta = shown,      \
+#define OPTION_ROW(option, short_name, row_kind, address, shown, text, ...)                        \
+    {.name = option, .letter = short_name, .kind = row_kind, .value = address, .meta = shown,      \
      .help = text, ##__VA_ARGS__}
+#define OPTION_OF(variable, type) _Generic((variable), type: &(variable))
+#define OPTION_NAME_OF(variable) OPTION_OF(variable, const char *)
+
 #define OPTION_FLAG(option, short_name, variable, text)                                            \
-    OPTION_ROW(option, short_name, OPT_FLAG, variable, NULL, text)
+    OPTION_ROW(option, short_name, OPT_FLAG, OPTION_OF(variable, int), NULL, text)
 #define OPTION_INT(option, short_name, variable, shown, text, least, most)                         \
-    OPTION_ROW(option, short_name, OPT_INT, variable, shown, text, .min = least, .max = most)
+    OPTION_ROW(option, short_name, OPT_INT, OPTION_OF(variable, int64_t), shown, text,             \
+               .min = least, .max = most)
 #define OPTION_NUMBER(option, short_name, variable, shown, text, least, most)                      \
-    OPTION_ROW(option, short_name, OPT_NUMBER, variable, shown, text, .min = least, .max = most)
+    OPTION_ROW(option, short_name, OPT_NUMBER, OPTION_OF(variable, double), shown, text,           \
+               .min = least, .max = most)
+#define OPTION_AUTO(option, short_name, variable, shown, text, least, most)                        \
+    OPTION_ROW(option, short_name, OPT_AUTO, OPTION_OF(variable, double), shown, text,             \
+               .min = least, .max = most)
+/* All of the array `variable` can be given, and `least` of it must be. */
+#define OPTION_NUMBERS(option, short_name, variable, shown, text, least)                           \
+    OPTION_ROW(option, short_name, OPT_NUMBERS, OPTION_OF((variable)[0], double), shown, text,     \
+               .min = least, .max = sizeof(variable) / sizeof(double))
 #define OPTION_TEXT(option, short_name, variable, shown, text)                                     \
-    OPTION_ROW(option, short_name, OPT_TEXT, variable, shown, text)
+    OPTION_ROW(option, short_name, OPT_TEXT, OPTION_NAME_OF(variable), shown, text)
 #define OPTION_INPUT(option, short_name, variable, shown, text)                                    \
-    OPTION_ROW(option, short_name, OPT_INPUT, variable, shown, text)
+    OPTION_ROW(option, short_name, OPT_INPUT, OPTION_NAME_OF(variable), shown, text)
 #define OPTION_OUTPUT(option, short_name, variable, shown, text)                                   \
-    OPTION_ROW(option, short_name, OPT_OUTPUT, variable, shown, text)
+    OPTION_ROW(option, short_name, OPT_OUTPUT, OPTION_NAME_OF(variable), shown, text)
 #define OPTION_PLACE(option, short_name, variable, shown, text)                                    \
-    OPTION_ROW(option, short_name, OPT_PLACE, variable, shown, text)
-#define OPTION_CHOICE(option, short_name, variable, shown, text)                                   \
-    OPTION_ROW(option, short_name, OPT_CHOICE, variable, shown, text)
+    OPTION_ROW(option, short_name, OPT_PLACE, OPTION_NAME_OF(variable), shown, text)
+/* The number of the first choice may follow: .min = 1 leaves 0 for "not given". */
+#define OPTION_CHOICE(option, short_name, variable, shown, text, ...)                              \
+    OPTION_ROW(option, short_name, OPT_CHOICE,                                                     \
+               _Generic((variable), int: &(variable), unsigned: &(variable)), shown, text,         \
+               ##__VA_ARGS__)
 /* May be given several times; `variable`: char [OPTIONS_LIST]. */
 #define OPTION_LIST(option, short_name, variable, shown, text)                                     \
-    OPTION_ROW(option, short_name, OPT_LIST, variable, shown, text)
+    OPTION_ROW(option, short_name, OPT_LIST, OPTION_OF((variable)[0], char), shown, text)
 /* Another name for the row of `variable`, which is taken and not listed. */
-#define OPTION_TWIN(option, type, variable, shown)                                                 \
-    OPTION_ROW(option, 0, type, variable, shown, NULL)
+#define OPTION_TWIN(option, row_kind, variable, shown)                                             \
+    OPTION_ROW(option, 0, row_kind, &(variable), shown, NULL)
 /* clang-format on */
 
 /* Parses argv[0..argc) (no program or command name) into `rows` (ended by name NULL). Positional

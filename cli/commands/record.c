@@ -42,7 +42,7 @@ static struct opt options[] = {
                   "end the recording after N seconds, not the program", 0.1, 1e7),
     OPTION_FLAG("measure-overhead", 0, overhead,
                 "first run CMD once without the recorder and silent, to\nmeasure the slow-down"),
-    OPTION_ROW("baseline", 'b', OPT_FLAG, overhead, NULL, NULL),
+    OPTION_FLAG("baseline", 'b', overhead, NULL),
     OPTION_TEXT("with", 0, with, "perf|nsys|ncu",
                 "afterwards run CMD once more, silent, under that tool;\nboth in one report"),
     OPTION_FLAG("no-analysis", 0, no_analysis, "record only; `tomoprof report RUN` analyses later"),

@@ -69,9 +69,10 @@ static enum err write_slices(const char *volume, const struct volume *v, const c
     return ERR_OK;
 }
 
-enum err volume_outputs_write(const struct volume_outputs *o, const char *volume,
-                              const struct volume *v)
+enum err volume_outputs_write(const struct volume_outputs *o, const struct scan_context *s)
 {
+    const char *const volume = s->request->out;
+    const struct volume *v = &s->model.volume;
     const struct writer_options options = options_of(volume, v);
     struct writer_result r;
     if (o->tiff && ends_in(o->tiff, ".tif")) {
@@ -81,14 +82,19 @@ enum err volume_outputs_write(const struct volume_outputs *o, const char *volume
         TRY(write_slices(volume, v, o->tiff, 0, 0));
     }
     if (o->pngs)
-        TRY(write_slices(volume, v, o->pngs, 1, o->bar));
+        TRY(write_slices(volume, v, o->pngs, 1, s->request->scale_bar));
     if (o->ome_zarr) {
         TRY(store_pyramid(volume, o->ome_zarr, &options, &r));
         log_info("%s: OME-Zarr 0.5 of %d levels", o->ome_zarr, r.levels);
     }
     if (o->page) {
-        struct volume_page p = {
-            .reference = o->reference, .about = o->about, .v = v, .quality = o->quality};
+        char about[256];
+        snprintf(about, sizeof about, "Reconstructed by %s on %s", scan_method_name(s->method),
+                 s->be->device);
+        struct volume_page p = {.reference = s->request->reference,
+                                .about = about,
+                                .v = v,
+                                .quality = s->result->quality};
         TRY(volume_page_write(o->page, volume, &p));
         log_info("%s: a page of %d sections and the histogram", o->page, p.sections);
     }

@@ -16,8 +16,7 @@
 
 struct part {
     struct cluster *c;
-    struct scan_recon *s;
-    struct backend *be;
+    struct scan_context *s;
     struct shares shares;
     struct ct_model m; /* of this rank; borrows angles */
     float *y, *w, *x;  /* mem_alloc */
@@ -29,9 +28,9 @@ static struct ct_model model_of(const struct ct_model *m, const struct shares *s
     return tile_model(m, (struct index_range){0, m->scan.views}, s->rows[rank], s->slices[rank]);
 }
 
-enum err cluster_mbir_check(struct cluster *c, struct scan_recon *s)
+enum err cluster_mbir_check(struct cluster *c, struct scan_context *s)
 {
-    const struct ct_model *m = &s->input.model;
+    const struct ct_model *m = &s->model;
     const int64_t most = m->volume.slices / 2;
     struct shares shares;
     FAIL_IF(c->place.size > 1 && most < c->place.size, ERR_USAGE,
@@ -85,7 +84,7 @@ static void place_owned(struct index_range own, int64_t views, int64_t rows, int
  * *all, NULL on the others; mem_alloc. */
 static enum err collect(struct part *p, const float *array, int64_t stride, float **all)
 {
-    const struct scan *s = &p->s->input.model.scan;
+    const struct scan *s = &p->s->model.scan;
     const int64_t views = (s->views + stride - 1) / stride;
     const size_t whole = (size_t)(views * s->rows * s->channels) * sizeof(float);
     const int first = p->c->place.rank == 0;
@@ -114,7 +113,7 @@ static enum err collect(struct part *p, const float *array, int64_t stride, floa
 /* sigma_* as one rank would find them. */
 static enum err regularise(struct part *p, int *silent)
 {
-    struct ct_model looked_at = p->s->input.model;
+    struct ct_model looked_at = p->s->model;
     const int64_t views = looked_at.scan.views;
     const int64_t stride = views / (views < VIEWS ? views : VIEWS);
     float *y = NULL, *w = NULL;
@@ -142,16 +141,14 @@ static enum err regularise(struct part *p, int *silent)
 /* All rows, with what is done to them. */
 static enum err read_all(struct part *p, float **y)
 {
-    const struct scan_request *r = p->s->request;
-    struct ct_model whole = p->s->input.model;
-    TRY(scan_input_rows(r, &p->s->input, 0, whole.scan.rows, y));
-    return r->rings ? scan_remove_rings(p->be, &whole, r->rings, r->steps, y) : ERR_OK;
+    TRY(scan_input_rows(p->s, 0, p->s->model.scan.rows, y));
+    return scan_remove_rings(p->s, &p->s->model, y);
 }
 
 /* Each rank finds the metal in all slices: a message would not come earlier. */
 static enum err make_metal_weights(struct part *p)
 {
-    const struct scan *s = &p->s->input.model.scan;
+    const struct scan *s = &p->s->model.scan;
     const struct index_range rows = p->shares.rows[p->c->place.rank];
     const struct box part = {{s->views, s->rows, s->channels},
                              {{0, s->views}, rows, {0, s->channels}}};
@@ -159,7 +156,7 @@ static enum err make_metal_weights(struct part *p)
     void *w = NULL;
     enum err e = read_all(p, &y);
     if (!e)
-        e = scan_metal_weights(p->be, &p->s->input.model, y, &all);
+        e = scan_metal_weights(p->s->be, &p->s->model, y, &all);
     if (!e)
         e = mem_alloc("weights", (size_t)box_count(&part) * sizeof(float), &w);
     if (!e)
@@ -188,9 +185,8 @@ static enum err read_part(struct part *p)
     const int rank = p->c->place.rank;
     const struct index_range rows = p->shares.rows[rank];
     void *x;
-    TRY(scan_input_rows(r, &p->s->input, rows.first, rows.count, &p->y));
-    if (r->rings)
-        TRY(scan_remove_rings(p->be, &p->m, r->rings, r->steps, &p->y));
+    TRY(scan_input_rows(p->s, rows.first, rows.count, &p->y));
+    TRY(scan_remove_rings(p->s, &p->m, &p->y));
     if (r->weights)
         TRY((r->weights == SCAN_METAL ? make_metal_weights : make_weights)(p));
     TRY(mem_alloc("volume", (size_t)volume_voxels(&p->m.volume) * sizeof(float), &x));
@@ -212,27 +208,28 @@ struct part_arrays {
 static enum err compute(struct part *p, struct part_arrays *a)
 {
     const struct scan_request *r = p->s->request;
-    const struct backend_ops *ops = p->be->ops;
+    const struct backend_ops *ops = p->s->be->ops;
     const size_t y_bytes = (size_t)scan_samples(&p->m.scan) * sizeof(float);
     const size_t x_bytes = (size_t)volume_voxels(&p->m.volume) * sizeof(float);
-    TRY(ops->upload(p->be, p->y, y_bytes, &a->y));
+    TRY(ops->upload(p->s->be, p->y, y_bytes, &a->y));
     if (p->w)
-        TRY(ops->upload(p->be, p->w, y_bytes, &a->w));
-    TRY(ops->upload(p->be, p->x, x_bytes, &a->x));
+        TRY(ops->upload(p->s->be, p->w, y_bytes, &a->w));
+    TRY(ops->upload(p->s->be, p->x, x_bytes, &a->x));
     const struct mbir_options o = {.max_iterations = r->iterations,
                                    .stop_threshold_percent = r->threshold_percent,
-                                   .seed = r->seed,
+                                   .seed = (uint32_t)r->seed,
                                    .weights = p->w ? &a->w : NULL,
-                                   .samples = scan_samples(&p->s->input.model.scan),
+                                   .samples = scan_samples(&p->s->model.scan),
                                    .on_iteration = on_iteration};
-    enum err e = ranks_backend_open(p->be, p->c, &p->shares, &p->m, r->stop, &p->ranks);
+    enum err e = ranks_backend_open(p->s->be, p->c, &p->shares, &p->m, r->stop, &p->ranks);
     if (!e)
-        e = mbir_recon(p->be, &p->m, &a->y, &o, &a->x, &p->s->report);
-    ranks_backend_close(p->be, p->ranks);
-    p->s->stopped = e == ERR_INTERRUPTED; /* of all ranks: the volume is whole after every step */
-    if (e && !p->s->stopped)
+        e = mbir_recon(p->s->be, &p->m, &a->y, &o, &a->x, &p->s->result->report);
+    ranks_backend_close(p->s->be, p->ranks);
+    p->s->result->stopped =
+        e == ERR_INTERRUPTED; /* of all ranks: the volume is whole after every step */
+    if (e && e != ERR_INTERRUPTED)
         return e;
-    return ops->download(p->be, &a->x, p->x, x_bytes);
+    return ops->download(p->s->be, &a->x, p->x, x_bytes);
 }
 
 static enum err iterate(struct part *p)
@@ -241,7 +238,7 @@ static enum err iterate(struct part *p)
     const enum err e = compute(p, &a);
     struct buffer *const all[] = {&a.y, &a.w, &a.x};
     for (int i = 0; i < 3; i++)
-        p->be->ops->release(p->be, all[i]);
+        p->s->be->ops->release(p->s->be, all[i]);
     progress_end();
     return e;
 }
@@ -250,15 +247,14 @@ static enum err iterate(struct part *p)
 static enum err write_part(struct part *p, const struct parts *to, int *silent)
 {
     const int first = p->c->place.rank == 0;
-    const struct volume *v = &p->s->input.model.volume;
     const struct index_range slices = p->shares.slices[p->c->place.rank];
     const struct slab s = {.first = slices.first, .count = slices.count};
-    enum err e = first ? parts_begin(to, v, 0, &p->s->slabs) : ERR_OK;
+    enum err e = first ? parts_begin(to) : ERR_OK;
     e = cluster_agree(p->c, e, silent);
     if (!e)
         e = cluster_agree(p->c, parts_add(to, s, p->x), silent);
     if (e && first)
-        parts_drop(to, v);
+        parts_drop(to);
     return e;
 }
 
@@ -270,12 +266,12 @@ static enum err run(struct part *p, const struct parts *to, int *silent)
     return write_part(p, to, silent);
 }
 
-enum err cluster_mbir_run(struct cluster *c, struct scan_recon *s, struct backend *be,
-                          const struct parts *to, int *silent)
+enum err cluster_mbir_run(struct cluster *c, struct scan_context *s, const struct parts *to,
+                          int *silent)
 {
-    struct part p = {.c = c, .s = s, .be = be};
-    TRY(shares_of(&s->input.model, c->place.size, &p.shares));
-    p.m = model_of(&s->input.model, &p.shares, c->place.rank);
+    struct part p = {.c = c, .s = s};
+    TRY(shares_of(&s->model, c->place.size, &p.shares));
+    p.m = model_of(&s->model, &p.shares, c->place.rank);
     enum err e = run(&p, to, silent);
     mem_free(p.y);
     mem_free(p.w);

@@ -8,9 +8,9 @@
 
 /* Before anything is read: ERR_USAGE with the reason where ranks cannot share this one, ERR_MEMORY
  * where a rank's part does not fit. Sets the bytes that a rank holds. */
-enum err cluster_mbir_check(struct cluster *c, struct scan_recon *s);
+enum err cluster_mbir_check(struct cluster *c, struct scan_context *s);
 /* Reads, reconstructs and adds each rank's slices to `p`. */
-enum err cluster_mbir_run(struct cluster *c, struct scan_recon *s, struct backend *be,
-                          const struct parts *p, int *silent);
+enum err cluster_mbir_run(struct cluster *c, struct scan_context *s, const struct parts *p,
+                          int *silent);
 
 #endif

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,18 +12,18 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "host/cluster/parts.h"
-#include "host/scan/steps.h"
 
 #define CALL_BYTES (PARTS_TEXT + 6 * 1024)
 
-enum err parts_of(const struct scan_request *r, const struct volume *v, struct parts *out)
+enum err parts_of(struct scan_context *c, struct parts *out)
 {
-    *out = (struct parts){.request = r};
-    const int n = snprintf(out->folder, sizeof out->folder, "%s.parts", r->out);
+    const char *const volume = c->request->out;
+    *out = (struct parts){.scan = c};
+    const int n = snprintf(out->folder, sizeof out->folder, "%s.parts", volume);
     FAIL_IF(n >= (int)sizeof out->folder, ERR_USAGE, "--out %.60s...: the name is too long",
-            r->out);
+            volume);
     snprintf(out->file, sizeof out->file, "%s/volume", out->folder);
-    return volume_parts_of(out->file, r->out, v, &out->volume);
+    return volume_parts_of(out->file, volume, &c->model.volume, &out->volume);
 }
 
 /* A file as its name, size and time: another content has others. */
@@ -36,41 +37,51 @@ static int add_file(char *text, const char *word, const char *path)
                     (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
 }
 
-void parts_describe(const struct scan_request *r, const struct volume *v, char text[PARTS_TEXT])
+/* Of a value that may be given or found. */
+static int how(double asked)
 {
-    const struct scan_steps *s = r->steps;
+    return isnan(asked) ? 0 : isinf(asked) ? 2 : 1;
+}
+
+void parts_describe(const struct scan_context *c, char text[PARTS_TEXT])
+{
+    const struct scan_request *r = c->request;
+    const struct volume *v = &c->model.volume;
+    const int helical = r->redundancy == REDUNDANCY_HELICAL, phase = !isnan(r->phase[0]);
+    const enum scan_center search = r->center_method;
     char *at = text;
     at += snprintf(at, 512, "angles %.200s\nrows %.60s\nbin %" PRId64 "\n",
-                   r->angles ? r->angles : "-", r->rows ? r->rows : "-", r->bin);
-    if (r->center)
-        at += snprintf(at, 64, "center %.17g\n", *r->center);
+                   r->source.angles ? r->source.angles : "-", r->rows ? r->rows : "-", r->bin);
+    if (!isnan(r->center))
+        at += snprintf(at, 64, "center %.17g\n", r->center);
     at += snprintf(at, 512, "drift %d\nzingers %.17g\nair %" PRId64 "\nleast %.17g\nhardening",
-                   r->drift, s->zingers, s->air, s->least);
+                   r->source.drift, r->zingers / 100, r->air, r->least);
     for (int i = 0; i < PREPARE_COEFFICIENTS; i++)
-        at += snprintf(at, 32, " %.17g", s->hardening[i]);
+        at += snprintf(at, 32, " %.17g", r->hardening[i]);
     at += snprintf(at, 256, "\nphase %.17g %.17g %.17g %.17g\ntilt %d %.17g\noverlap %d %.17g",
-                   s->delta_beta, s->energy, s->distance, s->pixel, (int)s->tilted, s->tilt,
-                   (int)s->joined, s->overlap);
-    at += snprintf(at, 64, "\ncenter method %d %d\n", (int)r->center_method, r->search_center);
+                   phase ? r->phase[PHASE_DELTA_BETA] : 0, r->phase[PHASE_ENERGY],
+                   r->phase[PHASE_DISTANCE], c->pixel, how(r->tilt), c->result->tilt,
+                   how(r->overlap), c->result->overlap);
+    at += snprintf(at, 64, "\ncenter method %d %d\n", search ? (int)search - 1 : 0, search != 0);
     snprintf(at, 512,
              "method %d\nbackproject %d\nrings %d\nredundancy %d %d\nvolume %" PRId64 " %" PRId64
              " %" PRId64 "\n",
-             (int)r->method, r->voxel_driven, r->rings, (int)r->redundancy, r->helical, v->rows,
-             v->cols, v->slices);
+             (int)c->method - 1, r->voxel_driven, r->rings, helical ? 0 : (int)r->redundancy,
+             helical, v->rows, v->cols, v->slices);
 }
 
 /* Describes everything that the voxels depend on. The plan comes last. */
-static void describe_all(const struct scan_request *r, const struct volume *v,
-                         char text[CALL_BYTES])
+static void describe_all(const struct scan_context *c, char text[CALL_BYTES])
 {
+    const struct scan_request *r = c->request;
     char *at = text;
-    at += add_file(at, "in", r->in);
-    at += add_file(at, "flats", r->flats);
-    at += add_file(at, "darks", r->darks);
-    at += add_file(at, "flats after", r->flats_after);
+    at += add_file(at, "in", r->source.path);
+    at += add_file(at, "flats", r->source.flats);
+    at += add_file(at, "darks", r->source.darks);
+    at += add_file(at, "flats after", r->source.flats_after);
     at += add_file(at, "geometry", r->geometry);
     at += add_file(at, "poses", r->poses);
-    parts_describe(r, v, at);
+    parts_describe(c, at);
 }
 
 static void name_of(const struct parts *p, const char *what, char path[4096 + 32])
@@ -137,14 +148,16 @@ out:
     return e;
 }
 
-enum err parts_begin(const struct parts *p, const struct volume *v, int resume, struct slabs *plan)
+enum err parts_begin(const struct parts *p)
 {
+    struct slabs *plan = &p->scan->slabs;
+    const struct volume *v = &p->scan->model.volume;
     char path[4096 + 32], now[CALL_BYTES], *left;
     size_t bytes;
-    describe_all(p->request, v, now);
+    describe_all(p->scan, now);
     TRY(dir_make(p->folder));
     name_of(p, "call", path);
-    if (resume && !access(path, F_OK)) {
+    if (p->scan->request->resume && !access(path, F_OK)) {
         TRY(file_read_all(path, CALL_BYTES, &left, &bytes));
         enum err e = same_call(p, left, now, plan);
         free(left);
@@ -170,14 +183,14 @@ enum err parts_mark(const struct parts *p, int64_t slab)
     return ERR_OK;
 }
 
-static enum err write_picture(const struct parts *p, struct scan_recon *s)
+static enum err write_picture(const struct parts *p)
 {
-    const struct volume *v = &s->input.model.volume;
+    const struct volume *v = &p->scan->model.volume;
     void *room;
     TRY(mem_alloc("picture", (size_t)volume_pixels(v) * sizeof(float), &room));
     enum err e = volume_parts_read(&p->volume, v->slices / 2, room);
     if (!e)
-        e = scan_recon_picture(s, room, 1);
+        e = scan_recon_picture(p->scan, room, 1);
     mem_free(room);
     return e;
 }
@@ -198,30 +211,31 @@ static enum err read_back(const struct parts *p, const struct volume *v, float *
     return e;
 }
 
-static enum err compare(const struct parts *p, struct scan_recon *s)
+static enum err compare(const struct parts *p)
 {
-    const struct volume *v = &s->input.model.volume;
+    const struct volume *v = &p->scan->model.volume;
     void *x;
     TRY(mem_alloc("the volume, for --reference", (size_t)volume_voxels(v) * sizeof(float), &x));
     enum err e = read_back(p, v, x);
     if (!e)
-        e = scan_recon_compare(s, x);
+        e = scan_recon_compare(p->scan, x);
     mem_free(x);
     return e;
 }
 
-void parts_drop(const struct parts *p, const struct volume *v)
+void parts_drop(const struct parts *p)
 {
-    clear(p, v->slices);
+    clear(p, p->scan->model.volume.slices);
     rmdir(p->folder);
 }
 
-enum err parts_finish(const struct parts *p, struct scan_recon *s)
+enum err parts_finish(const struct parts *p)
 {
-    TRY((s->request->reference ? compare : write_picture)(p, s));
-    FAIL_IF(rename(p->file, p->request->out), ERR_IO, "%s: cannot become %s: %s", p->file,
-            p->request->out, strerror(errno));
-    clear(p, s->slabs.count);
+    const struct scan_request *r = p->scan->request;
+    TRY((r->reference ? compare : write_picture)(p));
+    FAIL_IF(rename(p->file, r->out), ERR_IO, "%s: cannot become %s: %s", p->file, r->out,
+            strerror(errno));
+    clear(p, p->scan->slabs.count);
     rmdir(p->folder);
     return ERR_OK;
 }

@@ -8,28 +8,28 @@
 #include "host/store/format/volume_parts.h"
 
 struct parts {
-    const struct scan_request *request; /* borrowed */
+    struct scan_context *scan; /* borrowed */
     char folder[4096], file[4096 + 16];
     struct volume_parts volume;
 };
 
 /* Describes the request, without the files: a line for each setting, into text. */
 #define PARTS_TEXT 8192
-void parts_describe(const struct scan_request *r, const struct volume *v, char text[PARTS_TEXT]);
+void parts_describe(const struct scan_context *c, char text[PARTS_TEXT]);
 
 /* Names alone. ERR_USAGE for .nii.gz. */
-enum err parts_of(const struct scan_request *r, const struct volume *v, struct parts *out);
-/* By one rank: makes the folder for `plan`; with `resume`, takes one that the same call left, and
- * its plan into *plan. ERR_INPUT where another call left it. */
-enum err parts_begin(const struct parts *p, const struct volume *v, int resume, struct slabs *plan);
+enum err parts_of(struct scan_context *c, struct parts *out);
+/* By one rank: makes the folder for the context's slabs; to resume, takes one that the same call
+ * left, and its slabs into the context. ERR_INPUT where another call left it. */
+enum err parts_begin(const struct parts *p);
 int parts_has(const struct parts *p, int64_t slab);
 /* The slab is on the disk when it is marked. */
 enum err parts_add(const struct parts *p, struct slab s, const float *x);
 enum err parts_mark(const struct parts *p, int64_t slab);
 /* By one rank: nothing of it is to be taken up again. */
-void parts_drop(const struct parts *p, const struct volume *v);
+void parts_drop(const struct parts *p);
 /* By one rank, when all slabs are there: the picture of the middle slice, or the comparison with a
  * reference; then the file appears under its name and the folder goes. */
-enum err parts_finish(const struct parts *p, struct scan_recon *s);
+enum err parts_finish(const struct parts *p);
 
 #endif

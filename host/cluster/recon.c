@@ -19,12 +19,11 @@
 
 /* As many slabs for every rank as memory and the size of what is kept ask for, of nearly equal
  * thickness. The memory of a machine is shared by its ranks. */
-static enum err plan_slabs(const struct cluster *c, struct scan_recon *s)
+static enum err plan_slabs(const struct cluster *c, struct scan_context *s)
 {
-    const struct ct_model *m = &s->input.model;
+    const struct ct_model *m = &s->model;
     const int64_t size = c->place.size, length = m->volume.slices;
     const size_t here = (size_t)c->place.local_size;
-    struct slabs fits;
     char share[32];
     size_t y, x;
     TRY(scan_recon_sizes(m, &y, &x));
@@ -33,40 +32,40 @@ static enum err plan_slabs(const struct cluster *c, struct scan_recon *s)
                     "start fewer, or on more machines"));
     snprintf(share, sizeof share, "%zu", mem_available() / here - whole);
     setenv("TOMOPROF_MEMORY", share, 1);
-    TRY(scan_slabs_plan(s->request, m, &fits));
+    TRY(scan_slabs_plan(s));
     const int64_t each = (length + size - 1) / size;
-    const int64_t most = fits.thickness < MOST_SLICES ? fits.thickness : MOST_SLICES;
+    const int64_t most = s->slabs.thickness < MOST_SLICES ? s->slabs.thickness : MOST_SLICES;
     const int64_t rounds = (each + most - 1) / most;
     const int64_t even = (length + size * rounds - 1) / (size * rounds);
-    const int fourier = s->request->method == SCAN_FOURIER; /* bits depend on which are together */
+    const int fourier = s->method == SCAN_FOURIER; /* bits depend on which are together */
     const int64_t thickness = fourier ? (even + TOGETHER - 1) / TOGETHER * TOGETHER : even;
     s->slabs = (struct slabs){length, thickness, (length + thickness - 1) / thickness};
     s->bytes = whole + (y + x) / (size_t)length * (size_t)thickness;
     return ERR_OK;
 }
 
-enum err cluster_recon_plan(struct cluster *c, struct scan_recon *s, int resume)
+enum err cluster_recon_plan(struct cluster *c, struct scan_context *s)
 {
     struct parts p;
-    FAIL_IF(resume && s->request->method == SCAN_MBIR, ERR_USAGE,
+    FAIL_IF(s->request->resume && s->method == SCAN_MBIR, ERR_USAGE,
             "--resume is for fbp, fdk and fourier: the slices of mbir depend on each other");
-    TRY(parts_of(s->request, &s->input.model.volume, &p));
-    return s->request->method == SCAN_MBIR ? cluster_mbir_check(c, s) : plan_slabs(c, s);
+    TRY(parts_of(s, &p));
+    return s->method == SCAN_MBIR ? cluster_mbir_check(c, s) : plan_slabs(c, s);
 }
 
-static enum err one_slab(struct scan_recon *s, struct backend *be, const struct parts *p, int64_t i)
+static enum err add_slab(const struct scan_context *s, const struct parts *p, int64_t i)
 {
     const struct slab slab = slab_at(&s->slabs, i, 0);
     float *x;
-    TRY(scan_slab_volume(be, s->request, &s->input, slab, &x));
+    TRY(scan_slab_volume(s, slab, &x));
     enum err e = parts_add(p, slab, x);
     mem_free(x);
     return e ? e : parts_mark(p, i);
 }
 
 /* The slabs that are not there yet, in turn: also after a restart with other ranks. */
-static enum err my_slabs(struct cluster *c, struct scan_recon *s, struct backend *be,
-                         const struct parts *p, char *there)
+static enum err own_slabs(struct cluster *c, const struct scan_context *s, const struct parts *p,
+                          const char *there)
 {
     const volatile int *stop = s->request->stop;
     int64_t turn = 0;
@@ -74,7 +73,7 @@ static enum err my_slabs(struct cluster *c, struct scan_recon *s, struct backend
         if (there[i] || turn++ % c->place.size != c->place.rank)
             continue;
         progress("slabs", (double)i, (double)s->slabs.count);
-        TRY(one_slab(s, be, p, i));
+        TRY(add_slab(s, p, i));
         FAIL_IF(stop && *stop, ERR_INTERRUPTED,
                 "interrupted: the same call with --resume goes on with the slabs that are left");
     }
@@ -82,7 +81,7 @@ static enum err my_slabs(struct cluster *c, struct scan_recon *s, struct backend
 }
 
 /* Read before anybody adds to them. */
-static enum err slabs_there(struct cluster *c, const struct scan_recon *s, const struct parts *p,
+static enum err slabs_there(struct cluster *c, const struct scan_context *s, const struct parts *p,
                             char **there)
 {
     int64_t count = 0;
@@ -95,13 +94,13 @@ static enum err slabs_there(struct cluster *c, const struct scan_recon *s, const
     return cluster_barrier(c);
 }
 
-static enum err run_direct(struct cluster *c, struct scan_recon *s, struct backend *be,
-                           const struct parts *p, int *silent)
+static enum err run_direct(struct cluster *c, const struct scan_context *s, const struct parts *p,
+                           int *silent)
 {
     char *there = NULL;
     enum err e;
     TRY_OUT(cluster_agree(c, slabs_there(c, s, p, &there), silent));
-    e = my_slabs(c, s, be, p, there);
+    e = own_slabs(c, s, p, there);
     progress_end();
     e = cluster_agree(c, e, silent);
 out:
@@ -110,12 +109,11 @@ out:
 }
 
 /* A rank that sees another scan would wait for messages of other sizes, or mix two volumes. */
-static enum err same_call(struct cluster *c, const struct scan_recon *s, int resume, int *silent)
+static enum err same_call(struct cluster *c, const struct scan_context *s, int *silent)
 {
     const struct scan_request *r = s->request;
-    const struct scan *scan = &s->input.model.scan;
-    const struct volume *v = &s->input.model.volume;
-    static const char *const methods[] = {"fbp", "fdk", "mbir", "fourier"};
+    const struct scan *scan = &s->model.scan;
+    const struct volume *v = &s->model.volume;
     static const char *const weights[] = {"equal", "transmission", "metal"};
     char text[PARTS_TEXT + 1024];
     const size_t bytes = (size_t)scan->views * sizeof *scan->angles;
@@ -123,32 +121,30 @@ static enum err same_call(struct cluster *c, const struct scan_recon *s, int res
         snprintf(text, 1024,
                  "views %" PRId64 " x %" PRId64 " x %" PRId64 "\nvolume %" PRId64 " x %" PRId64
                  " x %" PRId64 " of %.9g\nmethod %s\nresume %d\n"
-                 "weights %s\niterations %" PRId64 " to %.9g %%\nseed %" PRIu32
+                 "weights %s\niterations %" PRId64 " to %.9g %%\nseed %" PRId64
                  "\nrotation centre %.9g\nangles %016" PRIx64 "\n",
                  scan->views, scan->rows, scan->channels, v->rows, v->cols, v->slices, v->delta,
-                 methods[r->method], resume, weights[r->weights], r->iterations,
-                 r->threshold_percent, r->seed, s->input.center, table_hash(scan->angles, bytes));
-    parts_describe(r, v, text + n);
+                 scan_method_name(s->method), r->resume, weights[r->weights], r->iterations,
+                 r->threshold_percent, r->seed, s->result->center, table_hash(scan->angles, bytes));
+    parts_describe(s, text + n);
     return cluster_same(c, text, silent);
 }
 
-enum err cluster_recon_run(struct cluster *c, struct scan_recon *s, struct backend *be, int resume,
-                           int *silent)
+enum err cluster_recon_run(struct cluster *c, struct scan_context *s, int *silent)
 {
-    const struct volume *v = &s->input.model.volume;
     const int first = c->place.rank == 0;
     struct parts p;
     s->start = clock_ns();
     TRY(cluster_agree(c, scan_recon_prepare(s), silent));
-    TRY(same_call(c, s, resume, silent));
-    TRY(parts_of(s->request, v, &p));
-    if (s->request->method == SCAN_MBIR) {
-        TRY(cluster_mbir_run(c, s, be, &p, silent));
+    TRY(same_call(c, s, silent));
+    TRY(parts_of(s, &p));
+    if (s->method == SCAN_MBIR) {
+        TRY(cluster_mbir_run(c, s, &p, silent));
     } else {
-        TRY(cluster_agree(c, first ? parts_begin(&p, v, resume, &s->slabs) : ERR_OK, silent));
+        TRY(cluster_agree(c, first ? parts_begin(&p) : ERR_OK, silent));
         TRY(cluster_broadcast(c, &s->slabs, sizeof s->slabs, 0));
-        TRY(run_direct(c, s, be, &p, silent));
+        TRY(run_direct(c, s, &p, silent));
     }
-    s->seconds = clock_seconds_since(s->start);
-    return cluster_agree(c, first ? parts_finish(&p, s) : ERR_OK, silent);
+    s->result->seconds = clock_seconds_since(s->start);
+    return cluster_agree(c, first ? parts_finish(&p) : ERR_OK, silent);
 }

@@ -5,14 +5,13 @@
 #include "host/cluster/cluster.h"
 #include "host/scan/reconstruct.h"
 
-/* Instead of scan_recon_read and scan_recon_run, after scan_recon_open and a method's choice; every
+/* Instead of scan_recon_read and scan_recon_run, after scan_recon_open; every
  * rank reads what its slices need. Direct methods: slabs of slices, shared out in turn, each
- * written when it is complete; `resume` keeps those of an earlier call. MBIR: one slab per rank
+ * written when it is complete; to resume keeps those of an earlier call. MBIR: one slab per rank
  * (ranks_backend.h). The volume appears under its name at the end.
  *
  * Parallel beams by direct methods give the bits of one rank, all others the same to 1e-6. */
-enum err cluster_recon_plan(struct cluster *c, struct scan_recon *s, int resume);
-enum err cluster_recon_run(struct cluster *c, struct scan_recon *s, struct backend *be, int resume,
-                           int *silent);
+enum err cluster_recon_plan(struct cluster *c, struct scan_context *s);
+enum err cluster_recon_run(struct cluster *c, struct scan_context *s, int *silent);
 
 #endif

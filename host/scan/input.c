@@ -44,30 +44,14 @@ static enum err parse_rows(const char *text, int64_t rows, int64_t *first, int64
 /* A file of line integrals; others hold counts. */
 static int is_sinogram(const struct scan_request *r)
 {
-    return r->geometry && is_npy(r->in) && !r->flats;
-}
-
-static struct exchange_source source_of(const struct scan_request *r)
-{
-    return (struct exchange_source){r->in,          r->flats, r->darks, r->angles,
-                                    r->flats_after, r->drift, NULL};
-}
-
-static int64_t bin_of(const struct scan_request *r)
-{
-    return r->bin > 1 ? r->bin : 1;
-}
-
-/* NULL: counts become line integrals, and nothing else is done to them. */
-static struct scan_steps *steps_of(const struct scan_request *r)
-{
-    return scan_steps_wanted(r->steps) || r->drift || r->flats_after ? r->steps : NULL;
+    return r->geometry && is_npy(r->source.path) && !r->source.flats;
 }
 
 static enum err check_center(const struct scan_request *r, int64_t channels)
 {
-    FAIL_IF(r->center && !(*r->center >= 0 && *r->center <= (double)(channels - 1)), ERR_USAGE,
-            "--center %g: the detector has channels 0 to %" PRId64, *r->center, channels - 1);
+    FAIL_IF(!isnan(r->center) && !(r->center >= 0 && r->center <= (double)(channels - 1)),
+            ERR_USAGE, "--center %g: the detector has channels 0 to %" PRId64, r->center,
+            channels - 1);
     return ERR_OK;
 }
 
@@ -83,22 +67,22 @@ static void set_cone(const struct exchange_info *info, struct scan *s)
 }
 
 /* The detector of joined halves is not known yet: at most twice as wide. */
-static enum err plan_steps(const struct scan_request *r, const struct exchange_info *info,
-                           struct ct_model *m)
+static enum err plan_steps(const struct exchange_info *info, struct scan_context *c)
 {
-    struct scan_steps *s = r->steps;
-    FAIL_IF((s->joined || s->tilted) && info->cone, ERR_USAGE,
+    const struct scan_request *r = c->request;
+    struct ct_model *m = &c->model;
+    const int joined = !isnan(r->overlap);
+    FAIL_IF((joined || !isnan(r->tilt)) && info->cone, ERR_USAGE,
             "--overlap and --tilt are for parallel beams");
-    FAIL_IF(s->joined && r->center, ERR_USAGE,
+    FAIL_IF(joined && !isnan(r->center), ERR_USAGE,
             "--center: the overlap tells it; leave it out, or give --overlap CHANNELS");
-    FAIL_IF((r->center_png || r->search_center) && info->cone, ERR_USAGE,
+    FAIL_IF((r->center_png || r->center_method) && info->cone, ERR_USAGE,
             "--center-method and --center-png are for parallel beams: give --center");
-    FAIL_IF(s->joined && r->search_center, ERR_USAGE,
+    FAIL_IF(joined && r->center_method, ERR_USAGE,
             "--center-method: the overlap tells the axis; leave it out");
-    s->bin = bin_of(r);
-    if (!(s->pixel > 0))
-        s->pixel = info->pixel;
-    if (s->joined) {
+    if (!(c->pixel > 0))
+        c->pixel = info->pixel;
+    if (joined) {
         m->scan.views /= 2;
         m->scan.channels = m->volume.rows = m->volume.cols = 2 * m->scan.channels - 1;
     }
@@ -108,115 +92,123 @@ static enum err plan_steps(const struct scan_request *r, const struct exchange_i
 /* The part of a cone beam's detector that is read, of so many rows before binning, and the slices
  * that lie in its middle. A slice is whole where all its voxels are seen on these rows in every
  * view: those near the source need the most of them. */
-static void set_cone_rows(int64_t rows, struct scan_input *in)
+static void set_cone_rows(int64_t rows, struct scan_context *c)
 {
-    struct scan *s = &in->model.scan;
-    struct volume *v = &in->model.volume;
+    struct scan *s = &c->model.scan;
+    struct volume *v = &c->model.volume;
+    struct scan_result *result = c->result;
     const double magnification = s->source_detector / s->source_iso, bin = v->delta,
                  count = (double)s->rows * bin, radius = (double)v->cols * v->delta / 2;
     /* of the middle of the detector from the middle of what is read, in pixels */
-    const double off = (double)(rows - 1) / 2 - (double)in->row_first - (count - 1) / 2;
+    const double off = (double)(rows - 1) / 2 - (double)c->row_first - (count - 1) / 2;
     s->row_offset = off * magnification;
     v->slice_offset = -off;
-    const int top = (double)in->row_first + count >= (double)rows; /* there are none beyond */
-    const double low = in->row_first ? -off - count / 2 : -(double)INFINITY,
+    const int top = (double)c->row_first + count >= (double)rows; /* there are none beyond */
+    const double low = c->row_first ? -off - count / 2 : -(double)INFINITY,
                  high = top ? (double)INFINITY : -off + count / 2; /* at the axis */
     const double near = s->source_iso / (s->source_iso - radius),
                  far = s->source_iso / (s->source_iso + radius);
-    in->whole_first = in->whole_count = 0;
     for (int64_t k = 0; k < v->slices && radius < s->source_iso; k++) {
         const double z = -off + ((double)k - (double)(v->slices - 1) / 2) * v->delta;
         const double under = z - v->delta / 2, over = z + v->delta / 2;
         if (fmin(under * near, under * far) < low || fmax(over * near, over * far) > high)
             continue;
-        if (!in->whole_count++)
-            in->whole_first = k;
+        if (!result->whole_count++)
+            result->whole_first = k;
     }
 }
 
 /* A scan by its own metadata, of pitch 1 before binning, and the volume that MBIRJAX would choose
  * for it. */
-static enum err plan_scan(const struct scan_request *r, struct scan_input *out)
+static enum err plan_scan(struct scan_context *c)
 {
-    const struct exchange_source source = source_of(r);
-    const int64_t bin = bin_of(r);
+    const struct scan_request *r = c->request;
+    struct scan_result *result = c->result;
     struct exchange_info info;
-    struct ct_model *m = &out->model;
+    struct ct_model *m = &c->model;
     int64_t rows;
-    TRY(exchange_info(&source, &info));
-    out->decoded_bytes = info.decoded_bytes;
-    TRY(parse_rows(r->rows, info.rows, &out->row_first, &rows));
+    TRY(exchange_info(&r->source, &info));
+    c->decoded_bytes = info.decoded_bytes;
+    TRY(parse_rows(r->rows, info.rows, &c->row_first, &rows));
     TRY(check_center(r, info.channels));
-    FAIL_IF(rows < bin || info.channels < bin, ERR_USAGE,
-            "--bin %" PRId64 ": there are %" PRId64 " rows of %" PRId64 " channels", bin, rows,
+    FAIL_IF(rows < r->bin || info.channels < r->bin, ERR_USAGE,
+            "--bin %" PRId64 ": there are %" PRId64 " rows of %" PRId64 " channels", r->bin, rows,
             info.channels);
     ct_model_init(m);
     m->scan.views = info.views;
-    m->scan.rows = m->volume.slices = rows / bin;
-    m->scan.channels = m->volume.rows = m->volume.cols = info.channels / bin;
-    m->scan.delta_row = m->scan.delta_channel = m->volume.delta = (double)bin;
-    TRY(plan_steps(r, &info, m));
+    m->scan.rows = m->volume.slices = rows / r->bin;
+    m->scan.channels = m->volume.rows = m->volume.cols = info.channels / r->bin;
+    m->scan.delta_row = m->scan.delta_channel = m->volume.delta = (double)r->bin;
+    TRY(plan_steps(&info, c));
     if (info.cone) {
         set_cone(&info, &m->scan);
-        set_cone_rows(info.rows, out);
+        set_cone_rows(info.rows, c);
     }
-    out->center = r->center ? *r->center : info.center;
-    out->center_from = r->center ? "given" : isfinite(info.center) ? "from the file" : NULL;
-    if (r->search_center && !info.cone)
-        out->center_from = NULL;
-    if (info.cone && !out->center_from) {
-        out->center = (double)(info.channels - 1) / 2;
-        out->center_from = "the middle, for the file does not say it";
+    if (!isnan(r->center)) {
+        result->center = r->center;
+        result->center_from = "given";
+    } else if (info.cone && !isfinite(info.center)) {
+        result->center = (double)(info.channels - 1) / 2;
+        result->center_from = "the middle, for the file does not say it";
+    } else if (isfinite(info.center) && !(r->center_method && !info.cone)) {
+        result->center = info.center;
+        result->center_from = "from the file";
     }
     return ERR_OK;
 }
 
-enum err scan_input_plan(const struct scan_request *r, struct scan_input *out)
+static enum err plan_geometry(struct scan_context *c)
 {
-    *out = (struct scan_input){.center = (double)NAN, .score = (double)NAN};
-    if (!r->geometry) {
-        FAIL_IF(is_npy(r->in) && !r->flats, ERR_USAGE,
-                "--in %s: a sinogram needs --geometry FILE, which tells its angles and distances; "
-                "counts need --flats FILE",
-                r->in);
-        return plan_scan(r, out);
-    }
+    const struct scan_request *r = c->request;
     FAIL_IF(r->rows, ERR_USAGE, "--rows is for scans; the geometry file says which rows there are");
-    FAIL_IF(r->steps->joined || r->steps->tilted, ERR_USAGE,
+    FAIL_IF(!isnan(r->overlap) || !isnan(r->tilt), ERR_USAGE,
             "--overlap and --tilt are for scans without --geometry");
-    FAIL_IF(r->center_png || r->search_center, ERR_USAGE,
+    FAIL_IF(r->center_png || r->center_method, ERR_USAGE,
             "--center-method and --center-png are for scans; the geometry file says the axis as "
             "det_channel_offset");
-    FAIL_IF(is_sinogram(r) && steps_of(r), ERR_USAGE,
-            "%s holds line integrals: the steps on counts are for scans", r->in);
-    FAIL_IF(bin_of(r) > 1, ERR_USAGE,
+    FAIL_IF(is_sinogram(r) && scan_steps_used(r), ERR_USAGE,
+            "%s holds line integrals: the steps on counts are for scans", r->source.path);
+    FAIL_IF(r->bin > 1, ERR_USAGE,
             "--bin is for scans without --geometry; the geometry file says the detector's size");
-    FAIL_IF(r->angles, ERR_USAGE, "--angles: the geometry file says them");
-    FAIL_IF(r->center, ERR_USAGE,
+    FAIL_IF(r->source.angles, ERR_USAGE, "--angles: the geometry file says them");
+    FAIL_IF(!isnan(r->center), ERR_USAGE,
             "--center is for scans; the geometry file says it as det_channel_offset");
-    return ct_model_read(r->geometry, &out->model);
+    return ct_model_read(r->geometry, &c->model);
+}
+
+enum err scan_input_plan(struct scan_context *c)
+{
+    const struct scan_request *r = c->request;
+    if (r->geometry)
+        return plan_geometry(c);
+    FAIL_IF(is_npy(r->source.path) && !r->source.flats, ERR_USAGE,
+            "--in %s: a sinogram needs --geometry FILE, which tells its angles and distances; "
+            "counts need --flats FILE",
+            r->source.path);
+    return plan_scan(c);
 }
 
 /* The axis at channel `center` of the detector: an offset is added to a projected coordinate before
  * it becomes a channel, here of bin pixels. */
-static enum err set_center(const struct scan_request *r, const struct projections *p,
-                           struct scan_input *out)
+static enum err set_center(struct scan_context *c, const struct projections *p)
 {
-    const double bin = (double)bin_of(r);
+    const struct scan_request *r = c->request;
+    struct scan_result *result = c->result;
+    const double bin = (double)r->bin;
     double channel;
-    if (out->center_from) {
-        channel = (out->center + 0.5) / bin - 0.5;
+    if (result->center_from) {
+        channel = (result->center + 0.5) / bin - 0.5;
     } else {
-        enum err e = scan_find_center(r, p, &channel, &out->score);
+        enum err e = scan_find_center(c, p, &channel);
         if (e)
-            return err_prefix(e, "%s", r->in);
-        out->center = (channel + 0.5) * bin - 0.5;
-        out->center_from = r->steps->joined ? "from the overlap" : "found";
+            return err_prefix(e, "%s", r->source.path);
+        result->center = (channel + 0.5) * bin - 0.5;
+        result->center_from = isnan(r->overlap) ? "found" : "from the overlap";
     }
     if (r->center_png)
-        TRY(scan_center_picture(r, p, channel));
-    out->model.scan.channel_offset =
-        (channel - (double)(p->channels - 1) / 2) * out->model.scan.delta_channel;
+        TRY(scan_center_picture(c, p, channel));
+    c->model.scan.channel_offset =
+        (channel - (double)(p->channels - 1) / 2) * c->model.scan.delta_channel;
     return ERR_OK;
 }
 
@@ -227,34 +219,33 @@ static enum err check_shape(const struct scan_request *r, const struct projectio
     FAIL_IF(p->views != s->views || p->rows != rows || p->channels != s->channels, ERR_INPUT,
             "%s: holds %" PRId64 " views of %" PRId64 " x %" PRId64
             ", but sinogram_shape in %s says %" PRId64 " of %" PRId64 " x %" PRId64,
-            r->in, p->views, p->rows, p->channels, r->geometry, s->views, s->rows, s->channels);
+            r->source.path, p->views, p->rows, p->channels, r->geometry, s->views, s->rows,
+            s->channels);
     return ERR_OK;
 }
 
 /* Rows [first, first + count) of those asked for; the model is complete afterwards. */
-static enum err read_scan(const struct scan_request *r, int64_t first, int64_t count,
-                          struct scan_input *out)
+static enum err read_scan(struct scan_context *c, int64_t first, int64_t count)
 {
+    const struct scan_request *r = c->request;
     struct projections p;
-    struct ct_model *m = &out->model;
-    const struct exchange_source source = source_of(r);
-    const int64_t bin = bin_of(r);
-    TRY(projections_prepare(&source, bin, out->row_first + first * bin, count, steps_of(r), &p));
-    out->repaired = p.repaired;
-    if (r->steps->joined) {
+    struct ct_model *m = &c->model;
+    TRY(projections_prepare(c, first, count, &p));
+    c->result->repaired = p.repaired;
+    if (!isnan(r->overlap)) {
         m->scan.views = p.views;
         m->scan.channels = m->volume.rows = m->volume.cols = p.channels;
     }
-    enum err e = r->geometry ? check_shape(r, &p, &m->scan, count) : set_center(r, &p, out);
+    enum err e = r->geometry ? check_shape(r, &p, &m->scan, count) : set_center(c, &p);
     if (!e && !r->geometry) {
         m->scan.angles = p.angles;
         p.angles = NULL;
         e = ct_model_resolve(m);
         if (e)
-            e = err_prefix(e, "%s", r->in);
+            e = err_prefix(e, "%s", r->source.path);
     }
     if (!e) {
-        out->sinogram = p.sinogram;
+        c->sinogram = p.sinogram;
         p.sinogram = NULL;
     }
     projections_free(&p);
@@ -263,26 +254,27 @@ static enum err read_scan(const struct scan_request *r, int64_t first, int64_t c
 
 static const char *const sinogram_names[] = {"views", "detector rows", "detector channels"};
 
-enum err scan_input_read(const struct scan_request *r, struct scan_input *out)
+enum err scan_input_read(struct scan_context *c)
 {
-    const struct scan *s = &out->model.scan;
+    const struct scan_request *r = c->request;
+    const struct scan *s = &c->model.scan;
     if (!is_sinogram(r))
-        return read_scan(r, 0, s->rows, out);
+        return read_scan(c, 0, s->rows);
     int64_t shape[] = {s->views, s->rows, s->channels};
-    return npy_read(r->in, 3, shape, sinogram_names, 1, &out->sinogram);
+    return npy_read(r->source.path, 3, shape, sinogram_names, 1, &c->sinogram);
 }
 
-#define CENTER_ROWS 32 /* that find_center gets */
+#define CENTER_ROWS 32 /* that the search of the centre gets */
 #define HALO        8
 
-enum err scan_input_prepare(const struct scan_request *r, struct scan_input *out)
+enum err scan_input_prepare(struct scan_context *c)
 {
-    const int64_t rows = out->model.scan.rows, count = rows < CENTER_ROWS ? rows : CENTER_ROWS;
-    if (is_sinogram(r))
+    const int64_t rows = c->model.scan.rows, count = rows < CENTER_ROWS ? rows : CENTER_ROWS;
+    if (is_sinogram(c->request))
         return ERR_OK;
-    TRY(read_scan(r, (rows - count) / 2, count, out));
-    mem_free(out->sinogram);
-    out->sinogram = NULL;
+    TRY(read_scan(c, (rows - count) / 2, count));
+    mem_free(c->sinogram);
+    c->sinogram = NULL;
     return ERR_OK;
 }
 
@@ -291,35 +283,33 @@ int64_t scan_input_halo(const struct scan_request *r)
     return is_sinogram(r) ? 0 : HALO;
 }
 
-static enum err copy_rows(const struct scan_input *in, int64_t first, int64_t count, float **out)
+static enum err copy_rows(const struct scan_context *c, int64_t first, int64_t count, float **out)
 {
-    const struct scan *s = &in->model.scan;
+    const struct scan *s = &c->model.scan;
     const int64_t n = count * s->channels;
     void *rows;
     TRY(mem_alloc("detector rows", (size_t)(s->views * n) * sizeof(float), &rows));
     for (int64_t v = 0; v < s->views; v++)
-        memcpy((float *)rows + v * n, in->sinogram + (v * s->rows + first) * s->channels,
+        memcpy((float *)rows + v * n, c->sinogram + (v * s->rows + first) * s->channels,
                (size_t)n * sizeof(float));
     *out = rows;
     return ERR_OK;
 }
 
-enum err scan_input_rows(const struct scan_request *r, const struct scan_input *in, int64_t first,
-                         int64_t count, float **sinogram)
+enum err scan_input_rows(const struct scan_context *c, int64_t first, int64_t count,
+                         float **sinogram)
 {
-    const struct scan *s = &in->model.scan;
+    const struct scan *s = &c->model.scan;
     int64_t shape[] = {s->views, s->rows, s->channels};
-    if (in->sinogram)
-        return copy_rows(in, first, count, sinogram);
-    if (is_sinogram(r))
-        return npy_read_rows(r->in, shape, sinogram_names, 1, first, count, sinogram);
+    if (c->sinogram)
+        return copy_rows(c, first, count, sinogram);
+    if (is_sinogram(c->request))
+        return npy_read_rows(c->request->source.path, shape, sinogram_names, 1, first, count,
+                             sinogram);
     const int64_t from = first > HALO ? first - HALO : 0;
     const int64_t end = first + count + HALO < s->rows ? first + count + HALO : s->rows;
     struct projections p;
-    struct exchange_source source = source_of(r);
-    const int64_t bin = bin_of(r);
-    source.kept = in->kept;
-    TRY(projections_prepare(&source, bin, in->row_first + from * bin, end - from, steps_of(r), &p));
+    TRY(projections_prepare(c, from, end - from, &p));
     *sinogram = p.sinogram;
     for (int64_t v = 0; v < p.views; v++)
         memmove(p.sinogram + v * count * p.channels,
@@ -328,11 +318,4 @@ enum err scan_input_rows(const struct scan_request *r, const struct scan_input *
     p.sinogram = NULL;
     projections_free(&p);
     return ERR_OK;
-}
-
-void scan_input_free(struct scan_input *i)
-{
-    ct_model_free(&i->model);
-    mem_free(i->sinogram);
-    i->sinogram = NULL;
 }

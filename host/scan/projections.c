@@ -40,44 +40,45 @@ static void bin_pixels(float *x, int64_t views, int64_t rows, int64_t channels, 
             }
 }
 
-/* Rows of pixels to line integrals; they are filled later, where all are there. */
-static enum err read_part(const struct exchange_source *source, int64_t bin, int64_t row_first,
-                          int64_t row_count, struct scan_steps *steps, struct exchange_counts *c)
+/* Rows of pixels to line integrals, or with steps to transmissions; they are filled later, where
+ * all are there. */
+static enum err read_part(const struct scan_context *c, const struct exchange_source *source,
+                          int64_t row_first, int64_t row_count, struct exchange_counts *x)
 {
-    TRY(exchange_read(source, row_first, row_count < 0 ? -1 : row_count * bin, c));
-    if (c->rows < bin || c->channels < bin) {
-        const long long rows = (long long)c->rows, channels = (long long)c->channels;
-        exchange_counts_free(c);
+    const int64_t bin = c->request->bin;
+    TRY(exchange_read(source, row_first, row_count < 0 ? -1 : row_count * bin, x));
+    if (x->rows < bin || x->channels < bin) {
+        const long long rows = (long long)x->rows, channels = (long long)x->channels;
+        exchange_counts_free(x);
         return FAIL(ERR_USAGE, "--bin %lld: the views have %lld x %lld pixels", (long long)bin,
                     rows, channels);
     }
-    bin_pixels(c->counts, c->views, c->rows, c->channels, bin);
-    bin_pixels(c->white, 1, c->rows, c->channels, bin);
-    bin_pixels(c->dark, 1, c->rows, c->channels, bin);
-    bin_pixels(c->after, 1, c->rows, c->channels, bin);
-    c->rows /= bin;
-    c->channels /= bin;
-    if (steps) {
-        enum err e = scan_steps_counts(steps, c);
+    bin_pixels(x->counts, x->views, x->rows, x->channels, bin);
+    bin_pixels(x->white, 1, x->rows, x->channels, bin);
+    bin_pixels(x->dark, 1, x->rows, x->channels, bin);
+    bin_pixels(x->after, 1, x->rows, x->channels, bin);
+    x->rows /= bin;
+    x->channels /= bin;
+    if (scan_steps_used(c->request)) {
+        enum err e = scan_steps_counts(c, x);
         if (e)
-            exchange_counts_free(c);
+            exchange_counts_free(x);
         return e;
     }
-    correct_transmission(c->counts, c->views, c->rows * c->channels, c->white, c->dark);
+    correct_transmission(x->counts, x->views, x->rows * x->channels, x->white, x->dark);
     return ERR_OK;
 }
 
 /* Rows at a time: pixels before they are binned take at most half of what is free. */
-static enum err read_parts(const struct exchange_source *source, int64_t bin, int64_t row_first,
-                           int64_t row_count, struct scan_steps *steps, struct projections *out)
+static enum err read_parts(const struct scan_context *c, const struct exchange_source *source,
+                           int64_t row_first, int64_t row_count, struct projections *out)
 {
+    const int64_t bin = c->request->bin;
     struct exchange_info info;
-    struct exchange_counts c;
+    struct exchange_counts x;
     void *y;
     size_t bytes;
     TRY(exchange_info(source, &info));
-    if (row_count < 0)
-        row_count = (info.rows - row_first) / bin;
     const double row = 4.0 * (double)info.views * (double)info.channels * (double)bin;
     int64_t most = (int64_t)((double)mem_available() / 2 / row);
     most = most < 1 ? 1 : most;
@@ -88,29 +89,32 @@ static enum err read_parts(const struct exchange_source *source, int64_t bin, in
     out->sinogram = y;
     for (int64_t r = 0, n; r < row_count; r += n) {
         n = row_count - r < most ? row_count - r : most;
-        TRY(read_part(source, bin, row_first + r * bin, n, steps, &c));
-        const size_t run = (size_t)(c.rows * c.channels) * sizeof(float);
-        for (int64_t v = 0; v < c.views; v++)
+        TRY(read_part(c, source, row_first + r * bin, n, &x));
+        const size_t run = (size_t)(x.rows * x.channels) * sizeof(float);
+        for (int64_t v = 0; v < x.views; v++)
             memcpy(out->sinogram + (v * out->rows + r) * out->channels,
-                   c.counts + v * c.rows * c.channels, run);
+                   x.counts + v * x.rows * x.channels, run);
         free(out->angles);
-        out->angles = c.angles;
-        c.angles = NULL;
-        exchange_counts_free(&c);
+        out->angles = x.angles;
+        x.angles = NULL;
+        exchange_counts_free(&x);
     }
     return ERR_OK;
 }
 
-static enum err read_all(const struct exchange_source *source, int64_t bin, int64_t row_first,
-                         int64_t row_count, struct scan_steps *steps, struct projections *out)
+static enum err read_all(const struct scan_context *c, int64_t row_first, int64_t row_count,
+                         struct projections *out)
 {
-    struct exchange_counts c;
-    if (bin > 1)
-        return read_parts(source, bin, row_first, row_count, steps, out);
-    TRY(read_part(source, 1, row_first, row_count, steps, &c));
-    *out = (struct projections){c.views, c.rows, c.channels, c.counts, c.angles, 0};
-    c.counts = c.angles = NULL;
-    exchange_counts_free(&c);
+    struct exchange_source source = c->request->source;
+    struct exchange_counts x;
+    source.kept = c->kept;
+    row_first = c->row_first + row_first * c->request->bin;
+    if (c->request->bin > 1)
+        return read_parts(c, &source, row_first, row_count, out);
+    TRY(read_part(c, &source, row_first, row_count, &x));
+    *out = (struct projections){x.views, x.rows, x.channels, x.counts, x.angles, 0};
+    x.counts = x.angles = NULL;
+    exchange_counts_free(&x);
     return ERR_OK;
 }
 
@@ -123,31 +127,35 @@ static enum err repair(const char *path, struct projections *p)
 }
 
 /* Transmissions to line integrals, and what is done to these. */
-static enum err finish(const char *path, struct scan_steps *steps, struct projections *p)
+static enum err finish(const struct scan_context *c, struct projections *p)
 {
-    if (!steps)
+    const char *path = c->request->source.path;
+    if (!scan_steps_used(c->request))
         return repair(path, p);
-    if (scan_steps_spread(steps)) /* a defect would spread over its view */
+    if (!isnan(c->request->phase[PHASE_DELTA_BETA])) /* spreads a defect over its view */
         TRY(repair(path, p));
-    TRY(scan_steps_transmission(steps, p));
+    TRY(scan_steps_transmission(c, p));
     TRY(repair(path, p));
-    return scan_steps_integrals(steps, p);
+    return scan_steps_integrals(c, p);
 }
 
-enum err projections_prepare(const struct exchange_source *source, int64_t bin, int64_t row_first,
-                             int64_t row_count, struct scan_steps *steps, struct projections *out)
+enum err projections_prepare(const struct scan_context *c, int64_t row_first, int64_t row_count,
+                             struct projections *out)
 {
     *out = (struct projections){0};
-    enum err e = read_all(source, bin, row_first, row_count, steps, out);
+    enum err e = read_all(c, row_first, row_count, out);
     if (!e)
-        e = finish(source->path, steps, out);
+        e = finish(c, out);
     if (e)
         projections_free(out);
     return e;
 }
 
-enum err projections_read(const struct exchange_source *source, int64_t bin, int64_t row_first,
+enum err projections_read(const struct exchange_source *source, int64_t row_first,
                           int64_t row_count, struct projections *out)
 {
-    return projections_prepare(source, bin, row_first, row_count, NULL, out);
+    const struct scan_request r = {SCAN_REQUEST_DEFAULTS, .source = *source};
+    struct scan_result result;
+    const struct scan_context c = {.request = &r, .result = &result, .kept = source->kept};
+    return projections_prepare(&c, row_first, row_count, out);
 }

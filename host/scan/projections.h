@@ -14,16 +14,16 @@ struct projections {
     int64_t repaired; /* samples that had no valid -log and were filled from their neighbours */
 };
 
-/* Reads `row_count` rows (< 0: all) from row_first on, each the mean of `bin` detector rows, of bin
- * x bin pixels of a scan, and computes -log(|I - D| / |F - D|); samples where that is not finite
- * are filled by the median of their valid 3x3 neighbours, repeated until none is left. row_first
- * counts detector rows. Errors: exchange_read, correct_repair. */
-enum err projections_read(const struct exchange_source *source, int64_t bin, int64_t row_first,
+/* Reads `row_count` rows (< 0: all) from row_first on, and computes -log(|I - D| / |F - D|);
+ * samples where that is not finite are filled by the median of their valid 3x3 neighbours, repeated
+ * until none is left. Errors: exchange_read, correct_repair. */
+enum err projections_read(const struct exchange_source *source, int64_t row_first,
                           int64_t row_count, struct projections *out);
-struct scan_steps;
-/* The same after the steps that a user asked for (steps.h; NULL: none). */
-enum err projections_prepare(const struct exchange_source *source, int64_t bin, int64_t row_first,
-                             int64_t row_count, struct scan_steps *steps, struct projections *out);
+struct scan_context;
+/* The same of the context's scan: with its binning, after the steps that were asked for (steps.h),
+ * and its kept chunks. row_first counts from the first row that was asked for, binned. */
+enum err projections_prepare(const struct scan_context *c, int64_t row_first, int64_t row_count,
+                             struct projections *out);
 void projections_free(struct projections *p);
 
 /* Rotation centre (0-based channel, real number) of a scan over 180 degrees: the shift that best

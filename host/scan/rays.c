@@ -8,9 +8,9 @@
 
 /* Rows get `low` and `high` channels of zeros more: a filtered view of half the object is not zero
  * beside the detector, and the other half of the volume lies there. */
-static enum err widen(struct scan_input *in, int64_t low, int64_t high)
+static enum err widen(struct scan_context *c, int64_t low, int64_t high)
 {
-    struct scan *scan = &in->model.scan;
+    struct scan *scan = &c->model.scan;
     const int64_t from = scan->channels, to = low + from + high;
     size_t bytes;
     void *wider;
@@ -18,30 +18,31 @@ static enum err widen(struct scan_input *in, int64_t low, int64_t high)
     TRY(mem_alloc("sinogram, widened", bytes, &wider));
     memset(wider, 0, bytes);
     for (int64_t row = 0; row < scan->views * scan->rows; row++)
-        memcpy((float *)wider + row * to + low, in->sinogram + row * from,
+        memcpy((float *)wider + row * to + low, c->sinogram + row * from,
                (size_t)from * sizeof(float));
-    mem_free(in->sinogram);
-    in->sinogram = wider;
+    mem_free(c->sinogram);
+    c->sinogram = wider;
     scan->channels = to;
     scan->channel_offset += 0.5 * (double)(low - high) * scan->delta_channel;
     return ERR_OK;
 }
 
-enum err scan_weigh_rays(enum redundancy how, struct scan_input *in)
+enum err scan_weigh_rays(struct scan_context *c)
 {
-    const struct scan *scan = &in->model.scan;
+    const enum redundancy how = c->request->redundancy;
+    const struct scan *scan = &c->model.scan;
     const int64_t channels = scan->channels;
-    float *factor, *y = in->sinogram;
-    if (how == REDUNDANCY_NONE)
+    float *factor, *y = c->sinogram;
+    if (how != REDUNDANCY_PARKER && how != REDUNDANCY_WANG)
         return ERR_OK;
     TRY(redundancy_factors(scan, how, &factor));
     for (int64_t row = 0; row < scan->views * scan->rows; row++)
-        for (int64_t c = 0; c < channels; c++)
-            y[row * channels + c] *= factor[row / scan->rows * channels + c];
+        for (int64_t i = 0; i < channels; i++)
+            y[row * channels + i] *= factor[row / scan->rows * channels + i];
     free(factor);
     if (how != REDUNDANCY_WANG)
         return ERR_OK;
     const int64_t missing = (int64_t)ceil(2 * fabs(scan->channel_offset) / scan->delta_channel);
     const int low = scan->channel_offset < 0;
-    return widen(in, low ? missing : 0, low ? 0 : missing);
+    return widen(c, low ? missing : 0, low ? 0 : missing);
 }

@@ -6,6 +6,6 @@
 
 /* Before the sinogram goes anywhere: it times the weights, and wider by zeros where half of the
  * object lies beside the detector (the model's channels and their offset follow). */
-enum err scan_weigh_rays(enum redundancy how, struct scan_input *in);
+enum err scan_weigh_rays(struct scan_context *c);
 
 #endif

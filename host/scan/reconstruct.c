@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "host/geom/ct_model.h"
 #include "host/scan/input.h"
 #include "host/scan/poses.h"
 #include "host/scan/rays.h"
@@ -18,10 +19,59 @@
 #include "host/store/format/png.h"
 #include "host/store/format/volume.h"
 
-enum err scan_recon_open(const struct scan_request *r, struct scan_recon *out)
+const char *scan_method_name(enum scan_method method)
 {
-    *out = (struct scan_recon){.request = r};
-    return scan_input_plan(r, &out->input);
+    static const char *const names[] = {"by beam", "fbp", "fdk", "mbir", "fourier"};
+    return names[method];
+}
+
+static enum err check_request(const struct scan_request *r)
+{
+    const double *phase = r->phase;
+    FAIL_IF(!isnan(phase[0]) && !(phase[0] > 0 && phase[1] > 0 && phase[2] > 0 && phase[3] >= 0),
+            ERR_USAGE,
+            "--paganin %g,%g,%g,%g: delta/beta, energy (keV), distance and pixel (mm) are positive",
+            phase[0], phase[1], phase[2], phase[3]);
+    return ERR_OK;
+}
+
+/* MBIR is for all beams, and the default where no direct method is exact. */
+static enum err choose_method(struct scan_context *c)
+{
+    const struct scan_request *r = c->request;
+    const struct scan *s = &c->model.scan;
+    const int cone = s->beam == BEAM_CONE;
+    c->method = r->method ? r->method : s->moves ? SCAN_MBIR : cone ? SCAN_FDK : SCAN_FBP;
+    const char *name = scan_method_name(c->method);
+    FAIL_IF(
+        s->moves && c->method != SCAN_MBIR, ERR_USAGE,
+        "--method %s is for parallel and cone beams: translation and multi-axis scans take mbir",
+        name);
+    FAIL_IF(c->method == SCAN_FDK && !cone, ERR_USAGE,
+            "--method fdk is for cone beams: give --geometry FILE with \"geometry\": \"cone\", or "
+            "take fbp");
+    FAIL_IF((c->method == SCAN_FBP || c->method == SCAN_FOURIER) && cone, ERR_USAGE,
+            "--method %s is for parallel beams, and %s has a cone beam: take fdk or mbir", name,
+            r->geometry ? r->geometry : r->source.path);
+    FAIL_IF(r->voxel_driven && c->method != SCAN_FDK, ERR_USAGE,
+            "--backproject is for --method fdk of cone beams");
+    FAIL_IF(r->redundancy && c->method != SCAN_FDK, ERR_USAGE,
+            "--redundancy is for --method fdk of cone beams");
+    return ERR_OK;
+}
+
+enum err scan_recon_open(const struct scan_request *r, struct scan_result *result,
+                         struct scan_context *out)
+{
+    *result = (struct scan_result){.center = (double)NAN,
+                                   .score = (double)NAN,
+                                   .tilt = isfinite(r->tilt) ? r->tilt : 0,
+                                   .overlap = isfinite(r->overlap) ? r->overlap : 0,
+                                   .quality = {(double)NAN, (double)NAN}};
+    *out = (struct scan_context){.request = r, .result = result, .pixel = r->phase[PHASE_PIXEL]};
+    TRY(check_request(r));
+    TRY(scan_input_plan(out));
+    return choose_method(out);
 }
 
 enum err scan_recon_sizes(const struct ct_model *m, size_t *sinogram, size_t *volume)
@@ -40,63 +90,53 @@ static size_t weights_bytes(const struct scan_request *r, size_t sinogram, size_
                                              : 2 * sinogram + 2 * volume;
 }
 
-int scan_views_whole(const struct scan_request *r)
-{
-    return scan_steps_whole(r->steps) || r->poses;
-}
-
-int scan_needs_whole(const struct scan_request *r)
-{
-    return scan_views_whole(r) || r->reference || r->helical;
-}
-
 /* What is held at once at most: sinogram and volume, for MBIR its work arrays and the weights. The
  * direct methods go in slabs where that is too much. */
-enum err scan_recon_plan(struct scan_recon *s)
+enum err scan_recon_plan(struct scan_context *c)
 {
-    const struct scan_request *r = s->request;
-    const struct ct_model *m = &s->input.model;
+    const struct scan_request *r = c->request;
+    const struct ct_model *m = &c->model;
+    const int mbir = c->method == SCAN_MBIR;
     size_t sinogram, volume;
     TRY(scan_recon_sizes(m, &sinogram, &volume));
-    s->slabs = (struct slabs){m->volume.slices, m->volume.slices, 1};
-    s->bytes = sinogram + volume;
-    if (scan_steps_wanted(r->steps)) /* a step holds its input and its result */
-        s->bytes += sinogram;
-    if (r->method != SCAN_MBIR && !scan_needs_whole(r)) {
-        TRY(scan_slabs_plan(r, m, &s->slabs));
-        TRY(scan_slabs_keep(r, &s->input, &s->slabs));
-        s->bytes = s->bytes / (size_t)s->slabs.length * (size_t)s->slabs.thickness;
+    c->slabs = (struct slabs){m->volume.slices, m->volume.slices, 1};
+    c->bytes = sinogram + volume;
+    if (scan_steps_wanted(r)) /* a step holds its input and its result */
+        c->bytes += sinogram;
+    if (!mbir && !scan_needs_whole(r)) {
+        TRY(scan_slabs_plan(c));
+        TRY(scan_slabs_keep(c));
+        c->bytes = c->bytes / (size_t)c->slabs.length * (size_t)c->slabs.thickness;
         return ERR_OK;
     }
-    if (r->method == SCAN_MBIR)
-        s->bytes += mbir_scratch_bytes(m) + weights_bytes(r, sinogram, volume);
+    if (mbir)
+        c->bytes += mbir_scratch_bytes(m) + weights_bytes(r, sinogram, volume);
     if (r->rings || r->poses)
-        s->bytes += sinogram;
-    if (r->helical)
-        s->bytes += 2 * volume;
+        c->bytes += sinogram;
+    if (r->redundancy == REDUNDANCY_HELICAL)
+        c->bytes += 2 * volume;
     if (r->reference)
-        s->bytes += volume;
-    return mem_require("this reconstruction", s->bytes,
+        c->bytes += volume;
+    return mem_require("this reconstruction", c->bytes,
                        r->geometry ? NULL : "take fewer rows with --rows A:B");
 }
 
-static enum err read_whole(struct scan_recon *s)
+static enum err read_whole(struct scan_context *c)
 {
-    TRY(scan_input_read(s->request, &s->input));
-    return s->request->poses
-               ? scan_apply_poses(s->request->poses, &s->input.model, &s->input.sinogram)
-               : ERR_OK;
+    const char *poses = c->request->poses;
+    TRY(scan_input_read(c));
+    return poses ? scan_apply_poses(poses, &c->model, &c->sinogram) : ERR_OK;
 }
 
-enum err scan_recon_read(struct scan_recon *s)
+enum err scan_recon_read(struct scan_context *c)
 {
-    s->start = clock_ns();
-    return s->slabs.count > 1 ? scan_input_prepare(s->request, &s->input) : read_whole(s);
+    c->start = clock_ns();
+    return c->slabs.count > 1 ? scan_input_prepare(c) : read_whole(c);
 }
 
-enum err scan_recon_prepare(struct scan_recon *s)
+enum err scan_recon_prepare(struct scan_context *c)
 {
-    return scan_views_whole(s->request) ? read_whole(s) : scan_input_prepare(s->request, &s->input);
+    return scan_views_whole(c->request) ? read_whole(c) : scan_input_prepare(c);
 }
 
 /* Arrays of a reconstruction all at once. */
@@ -156,31 +196,32 @@ static void on_iteration(void *context, int64_t done, int64_t total)
     progress("mbir", (double)done, (double)total);
 }
 
-static enum err run_mbir(struct scan_recon *s, struct arrays *a)
+static enum err run_mbir(struct scan_context *c, struct arrays *a)
 {
-    const struct scan_request *r = s->request;
+    const struct scan_request *r = c->request;
     struct mbir_options o = {.max_iterations = r->iterations,
                              .stop_threshold_percent = r->threshold_percent,
-                             .seed = r->seed,
+                             .seed = (uint32_t)r->seed,
                              .weights = r->weights ? &a->w : NULL,
                              .on_iteration = on_iteration,
                              .stop = r->stop};
-    enum err e = mbir_recon(a->be, &s->input.model, &a->y, &o, &a->x, &s->report);
+    enum err e = mbir_recon(a->be, &c->model, &a->y, &o, &a->x, &c->result->report);
     progress_end();
-    s->stopped = e == ERR_INTERRUPTED; /* the volume is whole after every subset of pixels */
-    return s->stopped ? ERR_OK : e;
+    c->result->stopped = e == ERR_INTERRUPTED; /* the volume is whole after every subset */
+    return e == ERR_INTERRUPTED ? ERR_OK : e;
 }
 
-static enum err place(const struct scan_recon *s, struct backend *be, size_t bytes, int *large)
+/* Whether arrays of so many bytes stay in the host's memory, too large for the device's. */
+static enum err choose_place(const struct scan_context *c, size_t bytes, int *large)
 {
-    const struct ct_model *m = &s->input.model;
-    const int mbir = s->request->method == SCAN_MBIR;
+    const int mbir = c->method == SCAN_MBIR;
     *large = 0;
     if (mbir)
-        bytes += mbir_scratch_bytes(m);
-    return s->request->voxel_driven || s->request->helical || s->request->method == SCAN_FOURIER
+        bytes += mbir_scratch_bytes(&c->model);
+    return c->request->voxel_driven || c->request->redundancy == REDUNDANCY_HELICAL ||
+                   c->method == SCAN_FOURIER
                ? ERR_OK
-               : recon_place(be, mbir ? RECON_MBIR : RECON_DIRECT, m, 1, bytes, large);
+               : recon_place(c->be, mbir ? RECON_MBIR : RECON_DIRECT, &c->model, 1, bytes, large);
 }
 
 enum err scan_metal_weights(struct backend *be, const struct ct_model *m, const float *sinogram,
@@ -208,30 +249,29 @@ out:
 }
 
 /* The volume on the host: where the back end computes there, in its own memory. */
-static enum err compute(struct scan_recon *s, struct arrays *a)
+static enum err compute(struct scan_context *c, struct arrays *a)
 {
-    const struct scan_request *r = s->request;
-    const struct ct_model *m = &s->input.model;
-    const enum scan_weights weights = r->method == SCAN_MBIR ? r->weights : SCAN_EQUAL;
+    const struct scan_request *r = c->request;
+    const struct ct_model *m = &c->model;
+    const enum scan_weights weights = c->method == SCAN_MBIR ? r->weights : SCAN_EQUAL;
     size_t y_bytes, x_bytes;
     int large;
     void *x;
-    if (r->rings)
-        TRY(scan_remove_rings(a->be, m, r->rings, r->steps, &s->input.sinogram));
-    TRY(scan_weigh_rays(r->redundancy, &s->input));
+    TRY(scan_remove_rings(c, m, &c->sinogram));
+    TRY(scan_weigh_rays(c));
     TRY(scan_recon_sizes(m, &y_bytes, &x_bytes));
-    TRY(place(s, a->be, x_bytes + y_bytes + weights_bytes(r, y_bytes, x_bytes), &large));
+    TRY(choose_place(c, x_bytes + y_bytes + weights_bytes(r, y_bytes, x_bytes), &large));
     TRY(mem_alloc("volume", x_bytes, &x));
     a->volume = x;
-    TRY(hand_over(a->be, large, s->input.sinogram, y_bytes, &a->y));
+    TRY(hand_over(a->be, large, c->sinogram, y_bytes, &a->y));
     TRY(hand_over(a->be, large, x, x_bytes, &a->x));
     if (weights == SCAN_TRANSMISSION)
-        TRY(transmission_weights(a, large, s->input.sinogram, y_bytes));
+        TRY(transmission_weights(a, large, c->sinogram, y_bytes));
     if (weights == SCAN_METAL)
         TRY(metal_weights(a, large, m, y_bytes));
-    if (r->method != SCAN_MBIR)
-        return scan_slab_direct(a->be, r, m, &a->y, &a->x, x);
-    TRY(run_mbir(s, a));
+    if (c->method != SCAN_MBIR)
+        return scan_slab_direct(c, &a->y, &a->x, x);
+    TRY(run_mbir(c, a));
     return large ? ERR_OK : a->be->ops->download(a->be, &a->x, x, x_bytes);
 }
 
@@ -242,9 +282,9 @@ static enum err write_volume(const char *path, const struct volume *v, const flo
     return volume_writer_close(w, volume_writer_add(w, 0, v->slices, x));
 }
 
-enum err scan_recon_picture(struct scan_recon *s, const float *slice, int64_t stride)
+enum err scan_recon_picture(struct scan_context *c, const float *slice, int64_t stride)
 {
-    const struct volume *v = &s->input.model.volume;
+    const struct volume *v = &c->model.volume;
     double low, high;
     void *copy;
     image_window(v->rows, v->cols, slice, v->cols * stride, stride, &low, &high);
@@ -252,40 +292,38 @@ enum err scan_recon_picture(struct scan_recon *s, const float *slice, int64_t st
     float *image = copy;
     for (int64_t p = 0; p < volume_pixels(v); p++)
         image[p] = slice[p * stride];
-    if (s->request->scale_bar)
-        s->bar = scale_bar(v->rows, v->cols, image, v->delta, low, high);
+    if (c->request->scale_bar)
+        c->result->bar = scale_bar(v->rows, v->cols, image, v->delta, low, high);
     const enum err e =
-        png_write_grey(s->request->picture, v->rows, v->cols, image, v->cols, 1, low, high);
+        png_write_grey(c->request->picture, v->rows, v->cols, image, v->cols, 1, low, high);
     mem_free(copy);
     return e;
 }
 
-enum err scan_recon_compare(struct scan_recon *s, const float *x)
+enum err scan_recon_compare(struct scan_context *c, const float *x)
 {
     static const char *const names[] = {"rows", "columns", "slices"};
-    const struct volume *v = &s->input.model.volume;
+    const struct volume *v = &c->model.volume;
     int64_t shape[3] = {v->rows, v->cols, v->slices};
     float *reference;
-    if (npy_read(s->request->reference, 3, shape, names, 1, &reference))
+    if (npy_read(c->request->reference, 3, shape, names, 1, &reference))
         return err_prefix(ERR_INPUT, "--reference");
-    s->quality = quality_of(v, x, reference);
-    const enum err e = quality_picture(s->request->picture, v, x, reference);
+    c->result->quality = quality_of(v, x, reference);
+    const enum err e = quality_picture(c->request->picture, v, x, reference);
     mem_free(reference);
     return e;
 }
 
 /* Reading, computing and writing in turn; the time is that of all three. */
-static enum err run_slabs(struct scan_recon *s, struct backend *be)
+static enum err run_slabs(struct scan_context *c)
 {
-    const struct scan_request *r = s->request;
-    const struct volume *v = &s->input.model.volume;
     void *middle;
-    TRY(mem_alloc("picture", (size_t)volume_pixels(v) * sizeof(float), &middle));
-    enum err e = scan_slabs_run(be, r, &s->input, &s->slabs, middle);
+    TRY(mem_alloc("picture", (size_t)volume_pixels(&c->model.volume) * sizeof(float), &middle));
+    enum err e = scan_slabs_run(c, middle);
     if (!e)
-        e = scan_recon_picture(s, middle, 1);
+        e = scan_recon_picture(c, middle, 1);
     mem_free(middle);
-    s->seconds = clock_seconds_since(s->start);
+    c->result->seconds = clock_seconds_since(c->start);
     return e;
 }
 
@@ -295,33 +333,36 @@ static enum err check_stop(const struct scan_request *r)
     return ERR_OK;
 }
 
-static enum err run_whole(struct scan_recon *s, struct backend *be)
+static enum err run_whole(struct scan_context *c)
 {
-    const struct scan_request *r = s->request;
-    const struct volume *v = &s->input.model.volume;
-    struct arrays a = {.be = be};
+    const struct scan_request *r = c->request;
+    const struct volume *v = &c->model.volume;
+    struct arrays a = {.be = c->be};
     enum err e;
-    s->start = clock_ns();
+    c->start = clock_ns();
     TRY_OUT(check_stop(r));
-    TRY_OUT(compute(s, &a));
-    if (r->method != SCAN_MBIR) /* mbir ends by itself with what it has */
+    TRY_OUT(compute(c, &a));
+    if (c->method != SCAN_MBIR) /* mbir ends by itself with what it has */
         TRY_OUT(check_stop(r));
-    s->seconds = clock_seconds_since(s->start);
+    c->result->seconds = clock_seconds_since(c->start);
     TRY_OUT(write_volume(r->out, v, a.volume));
-    e = r->reference ? scan_recon_compare(s, a.volume)
-                     : scan_recon_picture(s, a.volume + v->slices / 2, v->slices);
+    e = r->reference ? scan_recon_compare(c, a.volume)
+                     : scan_recon_picture(c, a.volume + v->slices / 2, v->slices);
 out:
     arrays_free(&a);
     return e;
 }
 
-enum err scan_recon_run(struct scan_recon *s, struct backend *be)
+enum err scan_recon_run(struct scan_context *c)
 {
-    return (s->slabs.count > 1 ? run_slabs : run_whole)(s, be);
+    return (c->slabs.count > 1 ? run_slabs : run_whole)(c);
 }
 
-void scan_recon_free(struct scan_recon *s)
+void scan_recon_free(struct scan_context *c)
 {
-    mbir_report_free(&s->report);
-    scan_input_free(&s->input);
+    ct_model_free(&c->model);
+    mem_free(c->sinogram);
+    c->sinogram = NULL;
+    if (c->result)
+        mbir_report_free(&c->result->report);
 }

@@ -71,7 +71,7 @@ static enum err by_sorting(struct backend *be, const struct ct_model *m, float *
 
 /* Daubechies 5, width 2, as tomopy and algotom use it; as many levels as the size allows, up to 5.
  */
-static enum err by_wavelets(const struct ct_model *m, struct scan_steps *steps, float **y)
+static enum err by_wavelets(const struct scan_context *c, const struct ct_model *m, float **y)
 {
     const struct scan *s = &m->scan;
     struct prepare_step p = {.kind = PREPARE_WAVELET,
@@ -83,16 +83,17 @@ static enum err by_wavelets(const struct ct_model *m, struct scan_steps *steps, 
     const int most = prepare_levels_most(&p);
     p.levels = most < 5 ? most : 5;
     FAIL_IF(p.levels < 1, ERR_USAGE, "--rings fw needs 32 views and channels: take sorting");
-    return scan_step_run(steps, "rings", &p, NULL, y);
+    return scan_step_run(c, "rings", &p, NULL, y);
 }
 
-enum err scan_remove_rings(struct backend *be, const struct ct_model *m, enum scan_rings how,
-                           struct scan_steps *steps, float **y)
+enum err scan_remove_rings(const struct scan_context *c, const struct ct_model *m, float **y)
 {
     const int64_t start = clock_ns();
-    if (how == RINGS_WAVELET)
-        return by_wavelets(m, steps, y);
-    enum err e = by_sorting(be, m, y);
-    scan_step_time(steps, "rings", clock_seconds_since(start));
+    if (c->request->rings == RINGS_KEEP)
+        return ERR_OK;
+    if (c->request->rings == RINGS_WAVELET)
+        return by_wavelets(c, m, y);
+    enum err e = by_sorting(c->be, m, y);
+    scan_step_time(c->result, "rings", clock_seconds_since(start));
     return e;
 }

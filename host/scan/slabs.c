@@ -19,11 +19,6 @@
 #define ALIGN         64
 #define ALIGN_FOURIER 16 /* slices that are computed side by side: their bits depend on it */
 
-struct slab_sizes {
-    const struct scan_request *request;
-    const struct ct_model *model;
-};
-
 /* Detector rows that slices need. Helical scans: all, for a slice's weight is the number of views
  * that see it. */
 static struct index_range rows_under(const struct ct_model *m, struct index_range slices)
@@ -49,13 +44,13 @@ static int64_t most_rows(const struct ct_model *m, int64_t thickness)
  * and what NIfTI files are transposed in. */
 static size_t bytes_held(const void *context, int64_t slices)
 {
-    const struct slab_sizes *s = context;
-    const struct scan *scan = &s->model->scan;
-    const int64_t pixels = volume_pixels(&s->model->volume);
-    const int64_t needed = most_rows(s->model, slices) + 2 * scan_input_halo(s->request);
+    const struct scan_context *c = context;
+    const struct scan_request *r = c->request;
+    const struct scan *scan = &c->model.scan;
+    const int64_t pixels = volume_pixels(&c->model.volume);
+    const int64_t needed = most_rows(&c->model, slices) + 2 * scan_input_halo(r);
     const int64_t rows = needed < scan->rows ? needed : scan->rows;
-    const int two = s->request->rings || s->request->redundancy == REDUNDANCY_WANG ||
-                    scan_steps_wanted(s->request->steps);
+    const int two = r->rings || r->redundancy == REDUNDANCY_WANG || scan_steps_wanted(r);
     const double sinogram =
         (two ? 8.0 : 4.0) * (double)(scan->views * scan->channels) * (double)rows;
     const double arrays = sinogram + 4.0 * (double)pixels * (double)slices;
@@ -63,13 +58,11 @@ static size_t bytes_held(const void *context, int64_t slices)
     return (size_t)(arrays + tiles + 12.0 * (double)pixels + volume_writer_bytes(pixels, slices));
 }
 
-static enum err plan_in(const struct scan_request *r, const struct ct_model *m, size_t available,
-                        struct slabs *out)
+static enum err plan_in(const struct scan_context *c, size_t available, struct slabs *out)
 {
-    const struct slab_sizes sizes = {r, m};
-    TRY(slabs_plan("this reconstruction", "of memory", m->volume.slices, bytes_held, &sizes,
+    TRY(slabs_plan("this reconstruction", "of memory", c->model.volume.slices, bytes_held, c,
                    available, out));
-    const int64_t align = r->method == SCAN_FOURIER ? ALIGN_FOURIER : ALIGN;
+    const int64_t align = c->method == SCAN_FOURIER ? ALIGN_FOURIER : ALIGN;
     if (out->count > 1 && out->thickness > align) {
         out->thickness -= out->thickness % align;
         out->count = (out->length + out->thickness - 1) / out->thickness;
@@ -77,55 +70,48 @@ static enum err plan_in(const struct scan_request *r, const struct ct_model *m, 
     return ERR_OK;
 }
 
-enum err scan_slabs_plan(const struct scan_request *r, const struct ct_model *m, struct slabs *out)
+enum err scan_slabs_plan(struct scan_context *c)
 {
-    return plan_in(r, m, mem_available(), out);
+    return plan_in(c, mem_available(), &c->slabs);
 }
 
-enum err scan_slabs_keep(const struct scan_request *r, struct scan_input *in, struct slabs *plan)
+enum err scan_slabs_keep(struct scan_context *c)
 {
     const int64_t available = (int64_t)mem_available();
-    const int64_t bytes = in->decoded_bytes;
+    const int64_t bytes = c->decoded_bytes;
     struct slabs thinner;
-    if (plan->count < 2 || !bytes || bytes > available / 2)
+    if (c->slabs.count < 2 || !bytes || bytes > available / 2)
         return ERR_OK;
     const int64_t with_headers = bytes + bytes / 16 + (1 << 16);
-    if (plan_in(r, &in->model, (size_t)(available - with_headers), &thinner))
+    if (plan_in(c, (size_t)(available - with_headers), &thinner))
         return ERR_OK; /* not even one slice would fit beside them */
-    *plan = thinner;
-    in->keep_bytes = with_headers;
+    c->slabs = thinner;
+    c->keep_bytes = with_headers;
     return ERR_OK;
 }
 
-struct slab_arrays {
-    struct scan_input part; /* the slab as a scan of its own; borrows the angles */
-    float *x;               /* host */
-    struct buffer y_buffer, x_buffer;
-};
-
-/* Each voxel by how much of the turns saw it. */
-static enum err helical(struct backend *be, const struct scan_request *r, const struct ct_model *m,
-                        struct buffer *y, struct buffer *x, float *volume)
+/* Divides each voxel by how much of the turns saw it. */
+static enum err helical(const struct scan_context *c, struct buffer *y, struct buffer *x,
+                        float *volume)
 {
     float *factors;
-    TRY(helical_back(be, m, r->voxel_driven, y, y, x, &factors));
-    const enum err e = be->ops->download(be, x, volume, x->bytes);
-    for (int64_t i = 0; i < volume_voxels(&m->volume) && !e; i++)
+    TRY(helical_back(c->be, &c->model, c->request->voxel_driven, y, y, x, &factors));
+    const enum err e = c->be->ops->download(c->be, x, volume, x->bytes);
+    for (int64_t i = 0; i < volume_voxels(&c->model.volume) && !e; i++)
         volume[i] *= factors[i];
     mem_free(factors);
     return e;
 }
 
-static enum err slab_direct(struct backend *be, const struct scan_request *r,
-                            const struct ct_model *m, struct buffer *y, struct buffer *x,
+static enum err slab_direct(const struct scan_context *c, struct buffer *y, struct buffer *x,
                             float *volume)
 {
-    if (r->helical)
-        return helical(be, r, m, y, x, volume);
-    TRY((r->method == SCAN_FOURIER ? fourier_recon
-         : r->voxel_driven         ? fdk_voxel_recon
-                                   : direct_recon)(be, m, y, y, x));
-    return x->ptr == volume ? ERR_OK : be->ops->download(be, x, volume, x->bytes);
+    if (c->request->redundancy == REDUNDANCY_HELICAL)
+        return helical(c, y, x, volume);
+    TRY((c->method == SCAN_FOURIER  ? fourier_recon
+         : c->request->voxel_driven ? fdk_voxel_recon
+                                    : direct_recon)(c->be, &c->model, y, y, x));
+    return x->ptr == volume ? ERR_OK : c->be->ops->download(c->be, x, volume, x->bytes);
 }
 
 /* The filter and the sums over views are linear, so that only extreme sinograms overflow or vanish
@@ -142,52 +128,51 @@ static enum err slab_check(double given, const struct buffer *volume)
     return ERR_OK;
 }
 
-enum err scan_slab_direct(struct backend *be, const struct scan_request *r,
-                          const struct ct_model *m, struct buffer *y, struct buffer *x,
+enum err scan_slab_direct(const struct scan_context *c, struct buffer *y, struct buffer *x,
                           float *volume)
 {
     const struct buffer result = {PLACE_HOST, 0, x->bytes, volume};
     double given;
-    TRY(rescale_largest(be, y, is_out_of_core(be, y), &given));
-    TRY(slab_direct(be, r, m, y, x, volume));
+    TRY(rescale_largest(c->be, y, is_out_of_core(c->be, y), &given));
+    TRY(slab_direct(c, y, x, volume));
     return slab_check(given, &result);
 }
 
-static enum err compute(struct backend *be, const struct scan_request *r, struct slab_arrays *w)
+static enum err slab_compute(const struct scan_context *part, float *volume)
 {
-    const struct backend_ops *ops = be->ops;
-    const struct ct_model *m = &w->part.model;
-    const size_t y_bytes = (size_t)scan_samples(&m->scan) * sizeof(float);
-    const size_t x_bytes = (size_t)volume_voxels(&m->volume) * sizeof *w->x;
-    TRY(ops->upload(be, w->part.sinogram, y_bytes, &w->y_buffer));
-    TRY(ops->upload(be, w->x, x_bytes, &w->x_buffer));
-    return scan_slab_direct(be, r, m, &w->y_buffer, &w->x_buffer, w->x);
+    const struct backend_ops *ops = part->be->ops;
+    const size_t y_bytes = (size_t)scan_samples(&part->model.scan) * sizeof(float);
+    const size_t x_bytes = (size_t)volume_voxels(&part->model.volume) * sizeof *volume;
+    struct buffer y = {0}, x = {0};
+    enum err e = ops->upload(part->be, part->sinogram, y_bytes, &y);
+    if (!e)
+        e = ops->upload(part->be, volume, x_bytes, &x);
+    if (!e)
+        e = scan_slab_direct(part, &y, &x, volume);
+    ops->release(part->be, &y);
+    ops->release(part->be, &x);
+    return e;
 }
 
-enum err scan_slab_volume(struct backend *be, const struct scan_request *r,
-                          const struct scan_input *input, struct slab s, float **volume)
+enum err scan_slab_volume(const struct scan_context *c, struct slab s, float **volume)
 {
     const struct index_range slices = {s.first, s.count};
-    const struct index_range views = {0, input->model.scan.views};
-    const struct index_range rows = rows_under(&input->model, slices);
-    struct slab_arrays w = {.part = *input};
+    const struct index_range views = {0, c->model.scan.views};
+    const struct index_range rows = rows_under(&c->model, slices);
+    struct scan_context part = *c; /* the slab as a scan; borrows the angles */
     void *x;
     enum err e;
-    w.part.sinogram = NULL; /* the whole one stays with `input` */
-    w.part.model = tile_model(&input->model, views, rows, slices);
+    part.sinogram = NULL;
+    part.model = tile_model(&c->model, views, rows, slices);
     *volume = NULL;
-    TRY(mem_alloc("slab of the volume", (size_t)volume_voxels(&w.part.model.volume) * sizeof(float),
+    TRY(mem_alloc("slab of the volume", (size_t)volume_voxels(&part.model.volume) * sizeof(float),
                   &x));
-    w.x = x;
-    TRY_OUT(scan_input_rows(r, input, rows.first, rows.count, &w.part.sinogram));
-    if (r->rings)
-        TRY_OUT(scan_remove_rings(be, &w.part.model, r->rings, r->steps, &w.part.sinogram));
-    TRY_OUT(scan_weigh_rays(r->redundancy, &w.part));
-    e = compute(be, r, &w);
+    TRY_OUT(scan_input_rows(c, rows.first, rows.count, &part.sinogram));
+    TRY_OUT(scan_remove_rings(&part, &part.model, &part.sinogram));
+    TRY_OUT(scan_weigh_rays(&part));
+    e = slab_compute(&part, x);
 out:
-    be->ops->release(be, &w.y_buffer);
-    be->ops->release(be, &w.x_buffer);
-    mem_free(w.part.sinogram);
+    mem_free(part.sinogram);
     if (e)
         mem_free(x);
     else
@@ -195,14 +180,13 @@ out:
     return e;
 }
 
-static enum err one_slab(struct backend *be, const struct scan_request *r,
-                         const struct scan_input *input, struct slab s, struct volume_writer *to,
-                         float *middle)
+static enum err write_slab(const struct scan_context *c, struct slab s, struct volume_writer *to,
+                           float *middle)
 {
-    const struct volume *v = &input->model.volume;
+    const struct volume *v = &c->model.volume;
     const int64_t pixels = volume_pixels(v), k = v->slices / 2 - s.first;
     float *x;
-    TRY(scan_slab_volume(be, r, input, s, &x));
+    TRY(scan_slab_volume(c, s, &x));
     enum err e = volume_writer_add(to, s.first, s.count, x);
     for (int64_t p = 0; k >= 0 && k < s.count && p < pixels; p++)
         middle[p] = x[p * s.count + k];
@@ -210,27 +194,28 @@ static enum err one_slab(struct backend *be, const struct scan_request *r,
     return e;
 }
 
-enum err scan_slabs_run(struct backend *be, const struct scan_request *r,
-                        const struct scan_input *input, const struct slabs *plan, float *middle)
+enum err scan_slabs_run(struct scan_context *c, float *middle)
 {
+    const volatile int *stop = c->request->stop;
+    const struct slabs *plan = &c->slabs;
     struct volume_writer *to;
-    struct scan_input in = *input;
     int64_t decoded, again;
-    if (in.keep_bytes)
-        TRY(exchange_kept_make(in.keep_bytes, &in.kept));
-    enum err e = volume_writer_open(r->out, &input->model.volume, &to);
+    if (c->keep_bytes)
+        TRY(exchange_kept_make(c->keep_bytes, &c->kept));
+    enum err e = volume_writer_open(c->request->out, &c->model.volume, &to);
     for (int64_t i = 0; !e && i < plan->count; i++) {
         progress("slabs", (double)i, (double)plan->count);
-        e = one_slab(be, r, &in, slab_at(plan, i, 0), to, middle);
-        if (!e && r->stop && *r->stop)
+        e = write_slab(c, slab_at(plan, i, 0), to, middle);
+        if (!e && stop && *stop)
             e = FAIL(ERR_INTERRUPTED, "interrupted: nothing was written");
     }
     progress_end();
-    if (in.kept) {
-        exchange_kept_count(in.kept, &decoded, &again);
+    if (c->kept) {
+        exchange_kept_count(c->kept, &decoded, &again);
         log_info("%lld slabs: %lld chunks were decoded, and read %lld times more from memory",
                  (long long)plan->count, (long long)decoded, (long long)again);
     }
-    exchange_kept_free(in.kept);
+    exchange_kept_free(c->kept);
+    c->kept = NULL;
     return to ? volume_writer_close(to, e) : e;
 }

@@ -13,42 +13,47 @@
 #define CHUNK_FLOATS ((int64_t)1 << 27) /* of views that pass a device at a time */
 #define DEAD         0.5                /* a flat field off by more from its neighbours' median */
 
-static int has_hardening(const struct scan_steps *s)
+static int has_hardening(const struct scan_request *r)
 {
     for (int k = 0; k < PREPARE_COEFFICIENTS; k++)
-        if (s->hardening[k] != 0)
+        if (r->hardening[k] != 0)
             return 1;
     return 0;
 }
 
-int scan_steps_wanted(const struct scan_steps *s)
+int scan_steps_wanted(const struct scan_request *r)
 {
-    return s->zingers > 0 || s->air || s->delta_beta > 0 || s->least > 0 || has_hardening(s) ||
-           s->tilted || s->joined;
+    return r->zingers > 0 || r->air || !isnan(r->phase[PHASE_DELTA_BETA]) || r->least > 0 ||
+           has_hardening(r) || !isnan(r->tilt) || !isnan(r->overlap);
 }
 
-int scan_steps_whole(const struct scan_steps *s)
+int scan_steps_used(const struct scan_request *r)
 {
-    return s->delta_beta > 0 || s->tilted || s->joined;
+    return scan_steps_wanted(r) || r->source.drift || r->source.flats_after;
 }
 
-int scan_steps_spread(const struct scan_steps *s)
+int scan_views_whole(const struct scan_request *r)
 {
-    return s->delta_beta > 0;
+    return !isnan(r->phase[PHASE_DELTA_BETA]) || !isnan(r->tilt) || !isnan(r->overlap) || r->poses;
 }
 
-void scan_step_time(struct scan_steps *s, const char *name, double seconds)
+int scan_needs_whole(const struct scan_request *r)
+{
+    return scan_views_whole(r) || r->reference || r->redundancy == REDUNDANCY_HELICAL;
+}
+
+void scan_step_time(struct scan_result *r, const char *name, double seconds)
 {
     int i = 0;
-    while (i < s->count && strcmp(s->done[i].name, name) != 0)
+    while (i < r->step_count && strcmp(r->steps[i].name, name) != 0)
         i++;
     if (i == SCAN_STEPS_MOST)
         return;
-    if (i == s->count) {
-        s->done[s->count].name = name;
-        s->done[s->count++].seconds = 0;
+    if (i == r->step_count) {
+        r->steps[r->step_count++].name = name;
+        r->steps[i].seconds = 0;
     }
-    s->done[i].seconds += seconds;
+    r->steps[i].seconds += seconds;
 }
 
 /* Views of the input that go together: all, where they are not in a device's memory or the step
@@ -104,21 +109,21 @@ static enum err in_chunks(struct backend *be, const struct prepare_step *p, cons
     return e;
 }
 
-enum err scan_step_run(struct scan_steps *s, const char *name, const struct prepare_step *step,
-                       const float *frames, float **y)
+enum err scan_step_run(const struct scan_context *c, const char *name,
+                       const struct prepare_step *step, const float *frames, float **y)
 {
     const int64_t *n = step->out;
     void *out;
     size_t bytes;
-    FAIL_IF(!s->be || !s->be->ops->prepare_step, ERR_UNSUPPORTED,
+    FAIL_IF(!c->be || !c->be->ops->prepare_step, ERR_UNSUPPORTED,
             "%s: this back end has no steps before a reconstruction", name);
     TRY(mem_size(name, n[0], n[1], n[2], sizeof(float), &bytes));
     TRY(mem_alloc(name, bytes, &out));
     const int64_t start = clock_ns();
     mark_push(name, bytes);
-    enum err e = in_chunks(s->be, step, frames, *y, out);
+    enum err e = in_chunks(c->be, step, frames, *y, out);
     mark_pop();
-    scan_step_time(s, name, clock_seconds_since(start));
+    scan_step_time(c->result, name, clock_seconds_since(start));
     mem_free(e ? out : *y);
     if (!e)
         *y = out;
@@ -141,11 +146,11 @@ static int64_t differences(const float *a, const float *b, int64_t n)
 }
 
 /* Pixels whose flat field is far from that of their neighbours count nothing in any view. */
-static enum err drop_dead_pixels(struct scan_steps *s, const float *frames,
-                                 struct exchange_counts *c)
+static enum err drop_dead_pixels(const struct scan_context *c, const float *frames,
+                                 struct exchange_counts *x)
 {
-    const int64_t pixels = c->rows * c->channels;
-    struct prepare_step p = step_of(PREPARE_OUTLIERS, 1, c->rows, c->channels);
+    const int64_t pixels = x->rows * x->channels;
+    struct prepare_step p = step_of(PREPARE_OUTLIERS, 1, x->rows, x->channels);
     void *block;
     p.size = 5;
     p.sides = SIDE_BRIGHT | SIDE_DARK;
@@ -154,138 +159,142 @@ static enum err drop_dead_pixels(struct scan_steps *s, const float *frames,
     float *clean = block;
     for (int64_t i = 0; i < pixels; i++)
         clean[i] = frames[pixels + i] - frames[i];
-    enum err e = scan_step_run(s, "dead pixels", &p, NULL, &clean);
-    unsigned char *dead = calloc((size_t)pixels, 1);
-    for (int64_t i = 0; !e && dead && i < pixels; i++)
-        dead[i] = !(clean[i] == frames[pixels + i] - frames[i]);
-    for (int64_t i = 0; !e && dead && i < pixels; i++) {
-        s->dead += dead[i];
-        for (int64_t v = 0; dead[i] && v < c->views; v++)
-            c->counts[v * pixels + i] = NAN;
+    enum err e = scan_step_run(c, "dead pixels", &p, NULL, &clean);
+    for (int64_t i = 0; !e && i < pixels; i++) {
+        if (clean[i] == frames[pixels + i] - frames[i])
+            continue;
+        c->result->dead++;
+        for (int64_t v = 0; v < x->views; v++)
+            x->counts[v * pixels + i] = NAN;
     }
-    free(dead);
     mem_free(clean);
     return e;
 }
 
-static enum err take_zingers(struct scan_steps *s, struct exchange_counts *c)
+static enum err take_zingers(const struct scan_context *c, struct exchange_counts *x)
 {
-    const int64_t n = c->views * c->rows * c->channels;
-    struct prepare_step p = step_of(PREPARE_OUTLIERS, c->views, c->rows, c->channels);
-    const float *before = c->counts;
+    const int64_t n = x->views * x->rows * x->channels;
+    struct prepare_step p = step_of(PREPARE_OUTLIERS, x->views, x->rows, x->channels);
+    const float *before = x->counts;
     void *copy;
     p.size = 3;
     p.sides = SIDE_BRIGHT;
-    p.threshold = s->zingers;
+    p.threshold = c->request->zingers / 100;
     TRY(mem_alloc("views", (size_t)n * sizeof(float), &copy));
     memcpy(copy, before, (size_t)n * sizeof(float));
-    enum err e = scan_step_run(s, "zingers", &p, NULL, &c->counts);
+    enum err e = scan_step_run(c, "zingers", &p, NULL, &x->counts);
     if (!e)
-        s->zapped += differences(copy, c->counts, n);
+        c->result->zapped += differences(copy, x->counts, n);
     mem_free(copy);
     return e;
 }
 
 /* Dark, flats before, flats after in one array. */
-static enum err make_frames(const struct exchange_counts *c, float **out)
+static enum err make_frames(const struct exchange_counts *x, float **out)
 {
-    const size_t frame = (size_t)(c->rows * c->channels) * sizeof(float);
+    const size_t frame = (size_t)(x->rows * x->channels) * sizeof(float);
     void *block;
     TRY(mem_alloc("flat fields", 3 * frame, &block));
-    memcpy(block, c->dark, frame);
-    memcpy((char *)block + frame, c->white, frame);
-    memcpy((char *)block + 2 * frame, c->after, frame);
+    memcpy(block, x->dark, frame);
+    memcpy((char *)block + frame, x->white, frame);
+    memcpy((char *)block + 2 * frame, x->after, frame);
     *out = block;
     return ERR_OK;
 }
 
-enum err scan_steps_counts(struct scan_steps *s, struct exchange_counts *c)
+enum err scan_steps_counts(const struct scan_context *c, struct exchange_counts *x)
 {
-    struct prepare_step p = step_of(PREPARE_FLAT, c->views, c->rows, c->channels);
+    const struct scan_request *r = c->request;
+    struct prepare_step p = step_of(PREPARE_FLAT, x->views, x->rows, x->channels);
     float *frames;
-    TRY(make_frames(c, &frames));
-    enum err e = s->zingers > 0 ? take_zingers(s, c) : ERR_OK;
-    if (!e && s->zingers > 0)
-        e = drop_dead_pixels(s, frames, c);
-    p.drift_step = c->views > 1 ? 1 / (double)(c->views - 1) : 0;
+    TRY(make_frames(x, &frames));
+    enum err e = r->zingers > 0 ? take_zingers(c, x) : ERR_OK;
+    if (!e && r->zingers > 0)
+        e = drop_dead_pixels(c, frames, x);
+    p.drift_step = x->views > 1 ? 1 / (double)(x->views - 1) : 0;
     if (!e)
-        e = scan_step_run(s, "flat field", &p, frames, &c->counts);
+        e = scan_step_run(c, "flat field", &p, frames, &x->counts);
     mem_free(frames);
-    if (e || !s->air)
+    if (e || !r->air)
         return e;
-    FAIL_IF(2 * s->air > c->channels, ERR_USAGE,
-            "--air %" PRId64 ": twice that must fit into the %" PRId64 " channels", s->air,
-            c->channels);
+    FAIL_IF(2 * r->air > x->channels, ERR_USAGE,
+            "--air %" PRId64 ": twice that must fit into the %" PRId64 " channels", r->air,
+            x->channels);
     p.kind = PREPARE_AIR;
-    p.left = p.right = s->air;
-    return scan_step_run(s, "air", &p, NULL, &c->counts);
+    p.left = p.right = r->air;
+    return scan_step_run(c, "air", &p, NULL, &x->counts);
 }
 
-enum err scan_steps_transmission(struct scan_steps *s, struct projections *p)
+enum err scan_steps_transmission(const struct scan_context *c, struct projections *p)
 {
+    const struct scan_request *r = c->request;
     struct prepare_step phase = step_of(PREPARE_PHASE, p->views, p->rows, p->channels);
     struct prepare_step logarithm = step_of(PREPARE_LOG, p->views, p->rows, p->channels);
-    if (s->delta_beta > 0) {
-        const double pixel = s->pixel * (double)(s->bin > 1 ? s->bin : 1);
+    if (!isnan(r->phase[PHASE_DELTA_BETA])) {
+        const double pixel = c->pixel * (double)r->bin;
         FAIL_IF(!(pixel > 0), ERR_USAGE,
                 "--paganin: the scan does not say how large its pixels are: give it as the fourth "
                 "number, in mm");
-        phase.ratio = prepare_phase_ratio(s->distance, s->energy, pixel, s->delta_beta);
-        TRY(scan_step_run(s, "phase", &phase, NULL, &p->sinogram));
+        phase.ratio = prepare_phase_ratio(r->phase[PHASE_DISTANCE], r->phase[PHASE_ENERGY], pixel,
+                                          r->phase[PHASE_DELTA_BETA]);
+        TRY(scan_step_run(c, "phase", &phase, NULL, &p->sinogram));
     }
-    logarithm.low = s->least;
+    logarithm.low = r->least;
     logarithm.high = (double)INFINITY;
-    return scan_step_run(s, "-log", &logarithm, NULL, &p->sinogram);
+    return scan_step_run(c, "-log", &logarithm, NULL, &p->sinogram);
 }
 
-static enum err straighten(struct scan_steps *s, struct projections *p)
+static enum err straighten(const struct scan_context *c, struct projections *p)
 {
+    struct scan_result *result = c->result;
     struct prepare_step tilt = step_of(PREPARE_TILT, p->views, p->rows, p->channels);
     const struct center_views views = {p->views, p->rows, p->channels, p->sinogram, p->angles};
-    double angle = s->tilt * M_PI / 180;
-    if (s->tilted == FIND_AUTO) {
+    double angle = result->tilt * M_PI / 180;
+    if (isinf(c->request->tilt)) {
         const int64_t start = clock_ns();
         TRY(center_tilt(&views, &angle));
-        scan_step_time(s, "search of the tilt", clock_seconds_since(start));
-        s->tilt = angle * 180 / M_PI;
+        scan_step_time(result, "search of the tilt", clock_seconds_since(start));
+        result->tilt = angle * 180 / M_PI;
     }
     tilt.cosine = cos(angle);
     tilt.sine = sin(angle);
-    return scan_step_run(s, "tilt", &tilt, NULL, &p->sinogram);
+    return scan_step_run(c, "tilt", &tilt, NULL, &p->sinogram);
 }
 
 /* The first half keeps its angles. */
-static enum err join(struct scan_steps *s, struct projections *p)
+static enum err join_halves(const struct scan_context *c, struct projections *p)
 {
+    struct scan_result *result = c->result;
     const struct center_views views = {p->views - p->views % 2, p->rows, p->channels, p->sinogram,
                                        p->angles};
     double found, score;
     const int64_t start = clock_ns();
-    TRY(center_overlap(&views, &found, &s->end, &score));
-    scan_step_time(s, "search of the overlap", clock_seconds_since(start));
-    if (s->joined == FIND_AUTO)
-        s->overlap = found;
-    FAIL_IF(!(s->overlap >= 1 && s->overlap <= (double)p->channels), ERR_USAGE,
-            "--overlap %g: must be from 1 to %" PRId64 " channels", s->overlap, p->channels);
+    TRY(center_overlap(&views, &found, &result->end, &score));
+    scan_step_time(result, "search of the overlap", clock_seconds_since(start));
+    if (isinf(c->request->overlap))
+        result->overlap = found;
+    FAIL_IF(!(result->overlap >= 1 && result->overlap <= (double)p->channels), ERR_USAGE,
+            "--overlap %g: must be from 1 to %" PRId64 " channels", result->overlap, p->channels);
     struct prepare_step step = step_of(PREPARE_JOIN, views.views, p->rows, p->channels);
-    step.overlap = s->overlap;
-    step.end = s->end;
+    step.overlap = result->overlap;
+    step.end = result->end;
     step.out[0] /= 2;
-    step.out[2] = (int64_t)floor(2 * (double)p->channels - s->overlap + 0.5);
-    TRY(scan_step_run(s, "join", &step, NULL, &p->sinogram));
+    step.out[2] = (int64_t)floor(2 * (double)p->channels - result->overlap + 0.5);
+    TRY(scan_step_run(c, "join", &step, NULL, &p->sinogram));
     p->views = step.out[0];
     p->channels = step.out[2];
     return ERR_OK;
 }
 
-enum err scan_steps_integrals(struct scan_steps *s, struct projections *p)
+enum err scan_steps_integrals(const struct scan_context *c, struct projections *p)
 {
-    if (has_hardening(s)) {
+    const struct scan_request *r = c->request;
+    if (has_hardening(r)) {
         struct prepare_step step = step_of(PREPARE_POLYNOMIAL, p->views, p->rows, p->channels);
-        memcpy(step.coefficient, s->hardening, sizeof s->hardening);
-        TRY(scan_step_run(s, "beam hardening", &step, NULL, &p->sinogram));
+        memcpy(step.coefficient, r->hardening, sizeof r->hardening);
+        TRY(scan_step_run(c, "beam hardening", &step, NULL, &p->sinogram));
     }
-    if (s->tilted)
-        TRY(straighten(s, p));
-    return s->joined ? join(s, p) : ERR_OK;
+    if (!isnan(r->tilt))
+        TRY(straighten(c, p));
+    return isnan(r->overlap) ? ERR_OK : join_halves(c, p);
 }

@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         FUZZ_CHECK(*err_text());
     else
         FUZZ_CHECK(info.views > 0 && info.rows > 0 && info.channels > 0);
-    if (projections_read(&(struct exchange_source){.path = path}, 1, 0, -1, &p)) {
+    if (projections_read(&(struct exchange_source){.path = path}, 0, -1, &p)) {
         FUZZ_CHECK(*err_text() && !p.sinogram && !p.angles);
         return 0;
     }

@@ -5,7 +5,9 @@
 #include "host/backend/backend.h"
 #include "host/geom/scan.h"
 
-enum redundancy { REDUNDANCY_NONE, REDUNDANCY_PARKER, REDUNDANCY_WANG };
+/* Helical: no weights of rays, each voxel is divided by how much of the turns saw it (helical.h).
+ */
+enum redundancy { REDUNDANCY_NONE, REDUNDANCY_PARKER, REDUNDANCY_WANG, REDUNDANCY_HELICAL };
 
 /* Factor of each (view, channel), malloc'ed: direct_recon of y times these is FDK of
  *   Parker  a short scan, of half a turn and the fan at least and less than a turn;

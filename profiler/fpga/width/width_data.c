@@ -67,7 +67,7 @@ enum err width_case_scan(const char *path, double axis, int n, struct width_case
 {
     struct projections p = {0};
     double score;
-    TRY(projections_read(&(struct exchange_source){.path = path}, 1, 0, 1, &p));
+    TRY(projections_read(&(struct exchange_source){.path = path}, 0, 1, &p));
     enum err e = ERR_OK;
     if (axis < 0)
         e = find_center(&p, &axis, &score);

@@ -1,4 +1,5 @@
 /* links: tp_base */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,6 +18,8 @@ static double noise;
 static int json, method;
 static char settings[OPTIONS_LIST];
 static uint64_t memory;
+static double coefficients[3], tilt;
+static enum { BY_BEAM, FBP, FDK } method_from_one;
 
 static struct opt rows[] = {
     {"in", 'i', OPT_INPUT, &in, "FILE", "input", 0, 0, 0},
@@ -27,6 +30,9 @@ static struct opt rows[] = {
     {"method", 0, OPT_CHOICE, &method, "fbp|fdk|mbir", "how", 0, 0, 0},
     {"memory", 0, OPT_BYTES, &memory, "BYTES", "limit", 0, 0, 0},
     {"set", 0, OPT_LIST, settings, "KEY=VALUE", "settings", 0, 0, 0},
+    OPTION_NUMBERS("hardening", 0, coefficients, "A,B,..", "polynomial", 2),
+    OPTION_AUTO("tilt", 0, tilt, "DEGREES|auto", "upright", -45, 45),
+    OPTION_CHOICE("by", 0, method_from_one, "fbp|fdk", "how", .min = FBP),
     {0},
 };
 
@@ -49,6 +55,31 @@ static enum err parse(const char *line, char joined[200])
     for (int i = 0; !e && i < words; i++)
         snprintf(joined + strlen(joined), 200 - strlen(joined), "%s%s", i ? "," : "", argv[i]);
     return e;
+}
+
+static void numbers_reach_their_array(void **state)
+{
+    (void)state;
+    char words[200];
+    coefficients[2] = 7;
+    assert_int_equal(parse("--hardening 1,-2.5e-1 --tilt auto --by fdk", words), ERR_OK);
+    assert_true(coefficients[0] == 1 && coefficients[1] == -0.25 && coefficients[2] == 0);
+    assert_true(isinf(tilt));
+    assert_int_equal(method_from_one, FDK);
+    assert_int_equal(parse("--tilt=-3.5 --by fbp", words), ERR_OK);
+    assert_true(tilt == -3.5);
+    assert_int_equal(method_from_one, FBP);
+    static const char *const wrong[][2] = {{"--hardening 1", "at least 2 numbers"},
+                                           {"--hardening 1,2,3,4", "more than 3 numbers"},
+                                           {"--hardening 1,,2", "finite numbers"},
+                                           {"--hardening 1,inf", "finite numbers"},
+                                           {"--tilt 60", "must be from -45 to 45, or auto"},
+                                           {"--tilt nan", "or auto"},
+                                           {"--by by-beam", "must be one of fbp|fdk"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(parse(wrong[i][0], words), ERR_USAGE);
+        assert_non_null(strstr(err_text(), wrong[i][1]));
+    }
 }
 
 static void values_reach_their_variables(void **state)
@@ -205,13 +236,17 @@ static void help_has_a_line_for_each_option(void **state)
                               "  -j, --json               as JSON\n"
                               "  --method fbp|fdk|mbir    how\n"
                               "  --memory BYTES           limit\n"
-                              "  --set KEY=VALUE          settings\n");
+                              "  --set KEY=VALUE          settings\n"
+                              "  --hardening A,B,..       polynomial\n"
+                              "  --tilt DEGREES|auto      upright\n"
+                              "  --by fbp|fdk             how\n");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_reach_their_variables),
+        cmocka_unit_test(numbers_reach_their_array),
         cmocka_unit_test(a_list_keeps_all_values),
         cmocka_unit_test(a_wrapped_command_keeps_its_own_options),
         cmocka_unit_test(wrong_calls_say_what_is_wrong),

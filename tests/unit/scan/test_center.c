@@ -155,7 +155,7 @@ static void test_tooth(void **state)
     (void)state;
     struct projections p;
     double center, score;
-    if (projections_read(&(struct exchange_source){.path = TP_DATA "/tooth.h5"}, 1, 0, -1, &p) ==
+    if (projections_read(&(struct exchange_source){.path = TP_DATA "/tooth.h5"}, 0, -1, &p) ==
         ERR_UNSUPPORTED)
         skip();
     assert_ok(find_center(&p, &center, &score));

@@ -140,7 +140,7 @@ static void check_scan(int64_t first, int64_t rows, double tolerance)
 {
     struct projections p;
     size_t before = mem_held();
-    assert_ok(projections_read(&(struct exchange_source){.path = path}, 1, first, rows, &p));
+    assert_ok(projections_read(&(struct exchange_source){.path = path}, first, rows, &p));
     assert_true(p.views == V && p.rows == rows && p.channels == N && p.repaired == 0);
     for (int v = 0; v < V; v++) {
         assert_near(p.angles[v], v * M_PI / 4, 1e-6);
@@ -198,7 +198,7 @@ static void test_uint8(void **state)
     H5Dclose(add(f, "exchange/data_dark", H5T_STD_U8LE, 3, shape, dark, 0));
     H5Fclose(f.id);
     struct projections p;
-    assert_ok(projections_read(&(struct exchange_source){.path = path}, 1, 0, -1, &p));
+    assert_ok(projections_read(&(struct exchange_source){.path = path}, 0, -1, &p));
     assert_near(p.sinogram[0], log(2), 1e-6);
     assert_near(p.sinogram[1], log(4), 1e-6);
     assert_near(p.angles[0], 0, 0);
@@ -224,7 +224,7 @@ static void test_fallbacks(void **state)
     H5Dclose(
         add(f, "process/acquisition/rotation/rotation_step", H5T_IEEE_F64LE, 1, one, &step, 0));
     H5Fclose(f.id);
-    assert_ok(projections_read(&(struct exchange_source){.path = path}, 1, 0, 1, &p));
+    assert_ok(projections_read(&(struct exchange_source){.path = path}, 0, 1, &p));
     for (int v = 0; v < V; v++) {
         assert_near(p.angles[v], (10 + 5 * v) * M_PI / 180, 1e-6);
         assert_near(p.sinogram[v * N + 1], line_integral(v, 1), 1e-5);
@@ -236,7 +236,7 @@ static void test_fallbacks(void **state)
     H5Dclose(add(f, "process/acquisition/flat_fields/flat_field_value", H5T_IEEE_F64LE, 1, one,
                  &white, 0));
     H5Fclose(f.id);
-    assert_ok(projections_read(&(struct exchange_source){.path = path}, 1, 0, 1, &p));
+    assert_ok(projections_read(&(struct exchange_source){.path = path}, 0, 1, &p));
     assert_near(p.angles[V - 1], M_PI, 1e-6);
     assert_near(p.sinogram[1], -log((10 + 1000 * exp(-line_integral(0, 1))) / 1010), 1e-5);
     projections_free(&p);
@@ -246,7 +246,7 @@ static void wrong_read(const char *words)
 {
     struct projections p;
     size_t before = mem_held();
-    assert_error(projections_read(&(struct exchange_source){.path = path}, 1, 0, -1, &p), ERR_INPUT,
+    assert_error(projections_read(&(struct exchange_source){.path = path}, 0, -1, &p), ERR_INPUT,
                  words);
     assert_non_null(strstr(err_text(), path));
     assert_true(!p.sinogram && !p.angles);
@@ -338,7 +338,7 @@ static void test_wrong_rows(void **state)
     struct projections p;
     make(&(struct plan){.type = H5T_IEEE_F32LE, .thetas = V, .units = "deg"});
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
-        assert_error(projections_read(&(struct exchange_source){.path = path}, 1, ranges[i][0],
+        assert_error(projections_read(&(struct exchange_source){.path = path}, ranges[i][0],
                                       ranges[i][1], &p),
                      ERR_INPUT, "rows 0 to 2");
 }
@@ -370,7 +370,7 @@ static void test_write(void **state)
     assert_ok(exchange_write(path, V, R, N, y, angles, 5e4));
     assert_ok(exchange_info(&(struct exchange_source){.path = path}, &i));
     assert_true(i.views == V && i.rows == R && i.channels == N && i.whites == 1 && i.darks == 1);
-    assert_ok(projections_read(&(struct exchange_source){.path = path}, 1, 0, -1, &p));
+    assert_ok(projections_read(&(struct exchange_source){.path = path}, 0, -1, &p));
     for (int k = 0; k < V * R * N; k++)
         assert_near(p.sinogram[k], y[k], 1e-6);
     for (int k = 0; k < V; k++)
@@ -390,8 +390,7 @@ static void test_tooth(void **state)
                 i.darks == 10);
     assert_string_equal(i.dtype, "float32");
     assert_near(i.theta_last, 179.00552486187846 * M_PI / 180, 1e-6);
-    assert_ok(
-        projections_read(&(struct exchange_source){.path = TP_DATA "/tooth.h5"}, 1, 1, 1, &p));
+    assert_ok(projections_read(&(struct exchange_source){.path = TP_DATA "/tooth.h5"}, 1, 1, &p));
     assert_int_equal(p.repaired, 0);
     double largest = 0;
     for (int k = 0; k < 181 * 640; k++)
