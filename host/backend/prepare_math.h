@@ -63,11 +63,16 @@ PREPARE_INLINE float prepare_outlier(const struct prepare_job *j, const float *v
     return bright || dark || !isfinite(x) ? m : x;
 }
 
+PREPARE_INLINE float prepare_transmission(float x, float white, float dark)
+{
+    return fabsf(x - dark) / fabsf(white - dark);
+}
+
 PREPARE_INLINE float prepare_flat(const struct prepare_job *j, float x, int64_t v, int64_t i)
 {
     const float t = fused(j->drift_step, (float)v, j->drift_first);
     const float white = fused(t, j->after[i] - j->before[i], j->before[i]);
-    const float ratio = fabsf(x - j->dark[i]) / fabsf(white - j->dark[i]);
+    const float ratio = prepare_transmission(x, white, j->dark[i]);
     return isfinite(ratio) ? ratio : NAN;
 }
 

@@ -5,20 +5,19 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "host/backend/prepare_math.h"
 #include "host/scan/correct.h"
 
 void correct_transmission(float *y, int64_t views, int64_t pixels, const float *white,
                           const float *dark)
 {
+    const struct prepare_job all = {.high = (float)INFINITY};
 #pragma omp parallel for schedule(static) if (views * pixels >= 1 << 16)
-    for (int64_t v = 0; v < views; v++) {
-        float *view = y + v * pixels;
+    for (int64_t v = 0; v < views; v++)
         for (int64_t i = 0; i < pixels; i++) {
-            float ratio = fabsf(view[i] - dark[i]) / fabsf(white[i] - dark[i]);
-            float value = -logf(ratio);
-            view[i] = isfinite(value) ? value : NAN;
+            float *x = y + v * pixels + i;
+            *x = prepare_log(&all, prepare_transmission(*x, white[i], dark[i]));
         }
-    }
 }
 
 enum state { VALID, INVALID, QUEUED };
