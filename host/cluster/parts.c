@@ -37,8 +37,8 @@ static int add_file(char *text, const char *word, const char *path)
                     (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
 }
 
-/* Of a value that may be given or found. */
-static int how(double asked)
+/* Returns how a value was asked for: 0 not at all, 1 given, 2 to be found. */
+static int value_asked(double asked)
 {
     return isnan(asked) ? 0 : isinf(asked) ? 2 : 1;
 }
@@ -60,8 +60,8 @@ void parts_describe(const struct scan_context *c, char text[PARTS_TEXT])
         at += snprintf(at, 32, " %.17g", r->hardening[i]);
     at += snprintf(at, 256, "\nphase %.17g %.17g %.17g %.17g\ntilt %d %.17g\noverlap %d %.17g",
                    phase ? r->phase[PHASE_DELTA_BETA] : 0, r->phase[PHASE_ENERGY],
-                   r->phase[PHASE_DISTANCE], c->pixel, how(r->tilt), c->result->tilt,
-                   how(r->overlap), c->result->overlap);
+                   r->phase[PHASE_DISTANCE], c->pixel, value_asked(r->tilt), c->result->tilt,
+                   value_asked(r->overlap), c->result->overlap);
     at += snprintf(at, 64, "\ncenter method %d %d\n", search ? (int)search - 1 : 0, search != 0);
     snprintf(at, 512,
              "method %d\nbackproject %d\nrings %d\nredundancy %d %d\nvolume %" PRId64 " %" PRId64
