@@ -98,8 +98,14 @@ static enum err settle_sample(struct image *im, const struct held *h, uint32_t b
     }
     TRY(range_cpu(im, h->time, weight, index));
     uint64_t start = h->time > h->weight ? h->time - h->weight : 0;
-    return track_add(&im->run->timeline.items[t->cpu_track - 1].track, start, h->time, index,
-                     run_track_limit(im->run));
+    struct track *track = &im->run->timeline.items[t->cpu_track - 1].track;
+    TRY(track_add(track, start, h->time, index, run_track_limit(im->run)));
+    for (size_t i = 0; h->weight > h->time && i < track->count && !track->events[i].start; i++)
+        if (track->events[i].what == index) { /* the rest was before the recording began */
+            track->events[i].busy += h->weight - h->time;
+            break;
+        }
+    return ERR_OK;
 }
 
 /* Attributes the held samples up to `until`. */

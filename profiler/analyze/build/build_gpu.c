@@ -123,20 +123,17 @@ static enum err waits(struct run *r)
 
 static const char *memory_name(uint32_t kind)
 {
-    static const char *const names[] = {"unknown", "pageable", "pinned",        "device",
-                                        "array",   "managed",  "device_static", "managed_static"};
-    return kind < 8 ? names[kind] : names[0];
+    return gpu_memories[kind < 8 ? kind : 0];
 }
 
 static enum err transfer_rows(struct run *r)
 {
-    static const char *const directions[] = {"h2d", "d2h", "d2d", "p2p", "h2h", "other"};
     struct model *m = r->m;
     TRY(model_list(m, model_transfer, m, transfers, r->transfers.count));
     for (size_t i = 0; i < r->transfers.count; i++) {
         struct counter *t = &r->transfers.items[i];
         struct model_transfer *row = &m->transfers[i];
-        row->direction = directions[t->key[0] < DIRECTIONS ? t->key[0] : DIR_OTHER];
+        row->direction = gpu_directions[t->key[0] < DIRECTIONS ? t->key[0] : DIR_OTHER];
         row->from = memory_name(t->key[1]);
         row->to = memory_name(t->key[2]);
         row->asynchronous = t->key[3] != 0;

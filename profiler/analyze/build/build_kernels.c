@@ -9,6 +9,7 @@
 #include "profiler/analyze/attribute/sites.h"
 #include "profiler/analyze/build/build.h"
 #include "profiler/analyze/build/stat.h"
+#include "profiler/analyze/gpu/gpu.h"
 #include "profiler/analyze/gpu/occupancy.h"
 #include "profiler/analyze/symbols/demangle.h"
 
@@ -19,7 +20,7 @@ static int by_total(const void *a, const void *b)
     const struct kernel *x = *(struct kernel *const *)a, *y = *(struct kernel *const *)b;
     if (x->total < y->total || x->total > y->total)
         return x->total < y->total ? 1 : -1;
-    return strcmp(x->mangled, y->mangled);
+    return strcmp(x->readable ? x->readable : x->mangled, y->readable ? y->readable : y->mangled);
 }
 
 ARRAY_ORDER(by_time, struct variant, COMPARE(y->time.sum, x->time.sum));
@@ -37,14 +38,22 @@ static enum err triple(struct run *r, const uint32_t from[3], int64_t **to, int 
     return ERR_OK;
 }
 
+static int64_t known(uint32_t v)
+{
+    return v == VARIANT_UNKNOWN ? MODEL_UNKNOWN : (int64_t)v;
+}
+
 static enum err variant_row(struct run *r, struct variant *v, struct model_variant *row)
 {
-    TRY(triple(r, v->grid, &row->grid, &row->grid_count));
-    TRY(triple(r, v->block, &row->block, &row->block_count));
-    TRY(triple(r, v->cluster, &row->cluster, &row->cluster_count));
-    row->registers = v->registers;
-    row->static_shared = v->static_shared;
-    row->dynamic_shared = v->dynamic_shared;
+    if (v->grid[0] != VARIANT_UNKNOWN)
+        TRY(triple(r, v->grid, &row->grid, &row->grid_count));
+    if (v->block[0] != VARIANT_UNKNOWN)
+        TRY(triple(r, v->block, &row->block, &row->block_count));
+    if (v->cluster[0] != VARIANT_UNKNOWN)
+        TRY(triple(r, v->cluster, &row->cluster, &row->cluster_count));
+    row->registers = known(v->registers);
+    row->static_shared = known(v->static_shared);
+    row->dynamic_shared = known(v->dynamic_shared);
     row->local_bytes = v->local_bytes < 1ull << 53 ? (int64_t)v->local_bytes : MODEL_UNKNOWN;
     row->time = stat_of(&v->time);
     const struct trace_device *d = &r->devices.items[v->device].d;
@@ -57,6 +66,10 @@ static enum err variant_row(struct run *r, struct variant *v, struct model_varia
     double blocks = (double)v->grid[0] * v->grid[1] * v->grid[2];
     if (o.blocks && d->multiprocessors)
         row->waves = blocks / ((double)o.blocks * d->multiprocessors);
+    if (v->occupancy > 0) {
+        row->occupancy = v->occupancy;
+        row->waves = v->waves;
+    }
     return ERR_OK;
 }
 
@@ -64,18 +77,26 @@ static enum err kernel_row(struct run *r, struct kernel *k, struct model_kernel 
 {
     struct dist all = {0};
     enum err e = ERR_OK;
-    double api = 0, queue = 0;
+    double api = 0, queue = 0, ns = 0;
     for (size_t i = 0; i < k->variants.count && e == ERR_OK; i++) {
         e = dist_merge(&all, &k->variants.items[i].time);
         api += k->variants.items[i].api_ns;
         queue += k->variants.items[i].queue_ns;
+        ns += k->variants.items[i].time.sum;
     }
     row->time = stat_of(&all);
     dist_free(&all);
     TRY(e);
-    char *readable = demangle(k->mangled);
-    row->name = run_text(r, readable ? readable : k->mangled);
+    char *readable = k->readable ? NULL : demangle(k->mangled);
+    row->name = k->readable ? k->readable : run_text(r, readable ? readable : k->mangled);
     free(readable);
+    if (k->counted) {
+        row->dram_read_bytes = k->counted->dram_read;
+        row->dram_write_bytes = k->counted->dram_write;
+        row->compute_share = k->counted->compute / ns;
+        row->memory_share = k->counted->memory / ns;
+        row->occupancy_achieved = k->counted->achieved / ns;
+    }
     row->mangled = k->mangled;
     row->file = k->file;
     row->line = k->line > 0 ? k->line : MODEL_UNKNOWN;
@@ -84,9 +105,13 @@ static enum err kernel_row(struct run *r, struct kernel *k, struct model_kernel 
     row->share_of_kernel_time = k->total / r->total.gpu_kernel;
     row->share_of_wall = k->total / (double)(r->last - r->origin);
     vector_sort(&k->variants, by_time);
-    size_t shown = k->variants.count < VARIANTS_SHOWN ? k->variants.count : VARIANTS_SHOWN;
+    size_t configurations = k->variants.count;
+    if (configurations == 1 && known(k->variants.items[0].grid[0]) == MODEL_UNKNOWN &&
+        known(k->variants.items[0].registers) == MODEL_UNKNOWN)
+        configurations = 0; /* a capture that does not tell them */
+    size_t shown = configurations < VARIANTS_SHOWN ? configurations : VARIANTS_SHOWN;
     TRY(model_list(r->m, model_variant, row, variants, shown));
-    row->variants_left_out = (int64_t)(k->variants.count - shown);
+    row->variants_left_out = (int64_t)(configurations - shown);
     for (size_t i = 0; i < shown; i++)
         TRY(variant_row(r, &k->variants.items[i], &row->variants[i]));
     vector_sort(&k->launched_at, by_ns);

@@ -9,7 +9,7 @@
 #include "profiler/analyze/gpu/gpu.h"
 #include "profiler/analyze/symbols/cubin.h"
 
-static enum err kernel_of(struct run *r, const char *mangled, uint32_t *index)
+enum err gpu_kernel_of(struct run *r, const char *mangled, uint32_t *index)
 {
     const char *name = run_text(r, mangled ? mangled : "[unknown kernel]");
     FAIL_IF(!name, ERR_MEMORY, "no memory for the kernels");
@@ -37,7 +37,7 @@ static enum err merge_variants(struct image *im)
     struct run *r = im->run;
     for (size_t i = 0; i < g->variants.count; i++) {
         struct variant *v = &g->variants.items[i], *to = NULL;
-        TRY(kernel_of(r, image_string(im, v->name), &v->kernel));
+        TRY(gpu_kernel_of(r, image_string(im, v->name), &v->kernel));
         struct kernel *k = &r->kernels.items[v->kernel];
         for (size_t n = 0; n < k->variants.count && im->index && n < 64 && !to; n++)
             to = same_variant(&k->variants.items[n], v) ? &k->variants.items[n] : NULL;
@@ -60,7 +60,7 @@ static enum err merge_variants(struct image *im)
     return ERR_OK;
 }
 
-static enum err launched_at(struct kernel *k, uint32_t site, double n, double ns)
+enum err gpu_launched_at(struct kernel *k, uint32_t site, double n, double ns)
 {
     uint32_t at = table_get(&k->launched_at_by_site, site);
     if (at == TABLE_NONE) {
@@ -84,7 +84,7 @@ static enum err attribute_pairs(struct image *im)
         TRY(attribute_device_leaf(im, p->context, r->kernels.items[kernel].mangled, "kernel",
                                   p->ns));
         if (s->site >= 0)
-            TRY(launched_at(&r->kernels.items[kernel], (uint32_t)s->site, p->n, p->ns));
+            TRY(gpu_launched_at(&r->kernels.items[kernel], (uint32_t)s->site, p->n, p->ns));
     }
     static const char *const names[] = {"[copy h2d]", "[copy d2h]", "[copy d2d]", "[copy p2p]"};
     for (size_t i = 0; i < im->contexts.count; i++) {

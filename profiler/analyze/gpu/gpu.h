@@ -8,7 +8,14 @@
 extern const struct collector collector_gpu;
 enum err gpu_record(struct image *im, const struct trace_item *item);
 
+/* A member of a launch configuration that a capture of another tool does not tell. */
+#define VARIANT_UNKNOWN UINT32_MAX
+struct kernel_counters { /* sums over launches; shares are multiplied by their ns */
+    double dram_read, dram_write, compute, memory, achieved;
+};
+
 enum activity_kind { ACTIVITY_KERNEL, ACTIVITY_COPY, ACTIVITY_SET, ACTIVITY_MEMORY };
+extern const char *const gpu_directions[], *const gpu_memories[]; /* end with NULL */
 enum direction { DIR_H2D, DIR_D2H, DIR_D2D, DIR_P2P, DIR_H2H, DIR_OTHER, DIRECTIONS };
 
 struct activity {
@@ -87,6 +94,9 @@ enum err gpu_overhead(struct image *im, const struct trace_gpu_overhead *o);
 enum err gpu_fault(struct image *im, const struct trace_gpu_fault *f);
 enum err gpu_sync(struct image *im, const struct trace_gpu_sync *s);
 enum err gpu_device(struct image *im, uint32_t id, uint32_t *index);
+/* The kernel of a name, made when new. */
+enum err gpu_kernel_of(struct run *r, const char *name, uint32_t *index);
+enum err gpu_launched_at(struct kernel *k, uint32_t site, double n, double ns);
 enum err gpu_attribute_image(struct image *im);  /* at its end, to lines and kernels */
 enum err gpu_attribute_memory(struct image *im); /* a part of it: device_memory.c */
 

@@ -5,6 +5,10 @@
 #include "profiler/analyze/gpu/clock.h"
 #include "profiler/analyze/gpu/gpu.h"
 
+const char *const gpu_directions[] = {"h2d", "d2h", "d2d", "p2p", "h2h", "other", NULL};
+const char *const gpu_memories[] = {"unknown", "pageable",      "pinned",         "device", "array",
+                                    "managed", "device_static", "managed_static", NULL};
+
 int gpu_times(struct image *im, uint64_t start, uint64_t end, uint64_t *from, uint64_t *to)
 {
     struct quality_count *q = &im->run->q;

@@ -24,7 +24,7 @@ size_t run_track_limit(const struct run *r)
 }
 
 struct timeline_track *run_track(struct run *r, const char *kind, int process, int thread,
-                                 int device, uint32_t cuda_context, uint32_t stream)
+                                 int device, int64_t cuda_context, int64_t stream)
 {
     enum err e = vector_add(
         &r->timeline,

@@ -101,20 +101,20 @@ struct variant { /* launch configuration of a kernel, of one image */
     uint32_t grid[3], block[3], cluster[3], registers, static_shared, dynamic_shared, device;
     uint64_t local_bytes;
     struct dist time;
-    double api_ns, queue_ns, queued_n;
-    uint32_t kernel; /* in run.kernels, once known */
+    double api_ns, queue_ns, queued_n, occupancy, waves; /* the last two: by another tool, or 0 */
+    uint32_t kernel;                                     /* in run.kernels, once known */
 };
 struct launch_site { /* where a kernel was launched */
     uint32_t site;
     double n, ns;
 };
 struct kernel {
-    const char *mangled;
+    const char *mangled, *readable;  /* readable: as another tool wrote it */
+    struct kernel_counters *counted; /* by another tool, gpu.h; NULL: nothing was counted */
     VECTOR(struct variant) variants;
     const char *recorded, *file; /* as recorded; as shown */
-    int line;
-    int rank;     /* by total time */
-    double total; /* ns */
+    int line, rank;              /* rank: by total time */
+    double total;                /* ns */
     VECTOR(struct launch_site) launched_at;
     struct table launched_at_by_site;
 };
@@ -129,7 +129,7 @@ struct in_thread { /* what a thread has of a site */
 struct timeline_track { /* a track of the timeline, and what it belongs to */
     const char *kind;
     int process, thread, device;
-    uint32_t cuda_context, stream;
+    int64_t cuda_context, stream;
     struct track track;
 };
 struct interval {
@@ -265,6 +265,6 @@ struct run {
 const char *run_text(struct run *r, const char *s);
 size_t run_track_limit(const struct run *r); /* events of a track, for track_add */
 struct timeline_track *run_track(struct run *r, const char *kind, int process, int thread,
-                                 int device, uint32_t cuda_context, uint32_t stream);
+                                 int device, int64_t cuda_context, int64_t stream);
 
 #endif

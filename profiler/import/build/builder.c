@@ -1,61 +1,58 @@
 /* What a source adds, each thing once: processes, threads, frames, stacks, and their costs. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "profiler/import/build/internal.h"
+#include "profiler/analyze/attribute/paths.h"
+#include "profiler/analyze/attribute/stack_tree.h"
+#include "profiler/analyze/build/build.h"
+#include "profiler/import/build/builder.h"
 
-uint64_t index_key(enum index_kind kind, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+enum index_kind { INDEX_PROCESS = 1, INDEX_THREAD, INDEX_FRAME };
+
+/* Texts are kept once, so their addresses are keys. */
+static uint64_t index_key(enum index_kind kind, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 {
     return table_mix(table_mix(table_mix(kind, a), table_mix(b, 3)), table_mix(c, d));
 }
 
 enum err builder_create(struct builder *b, const char *path)
 {
+    static const struct analyze_options options = {.no_source =
+                                                       1}; /* a capture may name any file */
     const char *slash = strrchr(path, '/');
-    memset(b, 0, sizeof *b);
-    TRY(model_create(&b->m));
-    b->base = arena_text(b->m->arena, slash ? slash + 1 : path);
-    FAIL_IF(!b->base, ERR_MEMORY, "no memory for the import");
-    b->end = INT64_MIN;
-    return ERR_OK;
-}
-
-static void free_rows(struct import_row *rows, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        dist_free(&rows[i].times);
-    free(rows);
+    *b = (struct builder){
+        .run = calloc(1, sizeof *b->run), .image = calloc(1, sizeof *b->image), .end = INT64_MIN};
+    enum err e = b->run && b->image ? model_create(&b->run->m)
+                                    : FAIL(ERR_MEMORY, "no memory for the import");
+    if (e == ERR_OK)
+        e = symbols_create(&b->run->symbols);
+    if (e == ERR_OK) {
+        b->run->options = &options;
+        b->run->home = getenv("HOME");
+        b->run->heap_cut = 1; /* what was released is not known */
+        b->image->run = b->run;
+        b->image->program.stripped = 1;
+        b->base = run_text(b->run, slash ? slash + 1 : path);
+        e = b->base ? ERR_OK : FAIL(ERR_MEMORY, "no memory for the import");
+    }
+    if (e)
+        builder_free(b);
+    return e;
 }
 
 void builder_free(struct builder *b)
 {
-    free_rows(b->kernel_rows.items, b->kernel_rows.count);
-    free_rows(b->transfer_rows.items, b->transfer_rows.count);
-    free_rows(b->set_rows.items, b->set_rows.count);
-    free_rows(b->api_rows.items, b->api_rows.count);
-    free_rows(b->range_rows.items, b->range_rows.count);
-    for (size_t i = 0; i < b->tracks.count; i++)
-        track_free(&b->tracks.items[i].track);
-    vector_free(&b->processes);
-    vector_free(&b->threads);
+    for (size_t i = 0; b->run && i < b->run->kernels.count; i++)
+        free((void *)b->run->kernels.items[i].counted);
+    if (b->run)
+        build_free(b->run);
+    free(b->image);
     vector_free(&b->frames);
     vector_free(&b->nodes);
-    vector_free(&b->kernels);
-    vector_free(&b->transfers);
-    vector_free(&b->sets);
-    vector_free(&b->apis);
-    vector_free(&b->ranges);
-    vector_free(&b->spans);
-    vector_free(&b->devices);
-    vector_free(&b->tracks);
-    vector_free(&b->flows.list);
-    vector_free(&b->lines);
-    vector_free(&b->modules);
-    vector_free(&b->items);
     vector_free(&b->checks);
-    vector_free(&b->facts);
     table_free(&b->index);
-    model_destroy(b->m);
+    table_free(&b->tracks);
     memset(b, 0, sizeof *b);
 }
 
@@ -93,48 +90,34 @@ const char *builder_text(struct builder *b, const char *s, size_t n)
             kept[used++] = '?';
         i += length ? length : 1;
     }
-    return used ? arena_text_n(b->m->arena, kept, used) : NULL;
+    return used ? arena_text_n(b->run->m->arena, kept, used) : NULL;
 }
 
-/* Absolute paths keep what tells files apart, not who owns them: the part within a library's
- * folder, else the last three names. Those of the system stay. */
+/* Of Windows' paths the last three names stay: path_shown knows no home folders there. */
 const char *builder_path(struct builder *b, const char *s, size_t n)
 {
-    static const char *const libraries[] = {"/site-packages/", "/dist-packages/"};
-    char path[TEXT_LIMIT];
-    if (n >= sizeof path || !n)
-        return builder_text(b, s, n);
-    memcpy(path, s, n);
-    path[n] = 0;
-    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
-        const char *at = strstr(path, libraries[i]);
-        if (at)
-            return builder_text(b, at + 1, strlen(at + 1));
-    }
-    int windows = n > 2 && path[1] == ':';
-    if ((*path != '/' && !windows) || !strncmp(path, "/usr/", 5) || !strncmp(path, "/lib", 4))
-        return builder_text(b, path, n);
-    const char *at = path + n;
-    for (int names = 0; at > path; at--)
-        if ((at[-1] == '/' || at[-1] == '\\') && ++names == 3)
+    size_t at = n;
+    for (int names = 0; n > 2 && s[1] == ':' && at > 0; at--)
+        if ((s[at - 1] == '/' || s[at - 1] == '\\') && ++names == 3)
             break;
-    return builder_text(b, *at == '/' ? at + 1 : at, strlen(*at == '/' ? at + 1 : at));
+    return at < n ? builder_text(b, s + at, n - at) : builder_text(b, s, n);
 }
 
 enum err builder_process(struct builder *b, int64_t pid, const char *program, int32_t *out)
 {
+    struct run *r = b->run;
     uint64_t key = index_key(INDEX_PROCESS, (uint64_t)pid, 0, 0, 0);
     uint32_t at = table_get(&b->index, key);
     if (at == TABLE_NONE) {
         struct model_process row;
         json_blank(&record_model_process, &row);
         row.pid = pid;
-        at = (uint32_t)b->processes.count;
-        TRY(vector_add(&b->processes, row));
+        at = (uint32_t)r->processes.count;
+        TRY(vector_add(&r->processes, row));
         TRY(table_put(&b->index, key, at));
     }
     if (program)
-        b->processes.items[at].program = program;
+        r->processes.items[at].program = path_shown(r, program);
     *out = (int32_t)at;
     return ERR_OK;
 }
@@ -142,6 +125,7 @@ enum err builder_process(struct builder *b, int64_t pid, const char *program, in
 enum err builder_thread(struct builder *b, int32_t process, int64_t tid, const char *name,
                         int32_t *out)
 {
+    struct run *r = b->run;
     uint64_t key = index_key(INDEX_THREAD, (uint64_t)process, (uint64_t)tid, 0, 0);
     uint32_t at = table_get(&b->index, key);
     if (at == TABLE_NONE) {
@@ -149,13 +133,13 @@ enum err builder_thread(struct builder *b, int32_t process, int64_t tid, const c
         json_blank(&record_model_thread, &row);
         row.process = process;
         row.tid = tid;
-        row.main = b->processes.items[process].pid == tid;
-        at = (uint32_t)b->threads.count;
-        TRY(vector_add(&b->threads, row));
+        row.main = r->processes.items[process].pid == tid;
+        at = (uint32_t)r->threads.count;
+        TRY(vector_add(&r->threads, row));
         TRY(table_put(&b->index, key, at));
     }
     if (name)
-        b->threads.items[at].name = name;
+        r->threads.items[at].name = name;
     *out = (int32_t)at;
     return ERR_OK;
 }
@@ -177,29 +161,33 @@ enum err builder_frame(struct builder *b, const struct model_frame *f, int32_t *
 
 enum err builder_node(struct builder *b, int32_t parent, int32_t frame, int32_t *out)
 {
-    uint64_t key = index_key(INDEX_NODE, (uint64_t)(parent + 1), (uint64_t)frame, 0, 0);
-    uint32_t at = table_get(&b->index, key);
-    if (at == TABLE_NONE) {
-        FAIL_IF(b->nodes.count >= 1 << 24, ERR_INPUT, "%s: more than 16 million different stacks",
-                b->base);
-        int32_t thread =
-            parent >= 0 ? b->nodes.items[parent].thread : b->frames.items[frame].thread;
-        at = (uint32_t)b->nodes.count;
-        TRY(vector_add(&b->nodes,
-                       (struct import_node){.parent = parent, .frame = frame, .thread = thread}));
-        TRY(table_put(&b->index, key, at));
-    }
-    *out = (int32_t)at;
+    struct run *r = b->run;
+    const struct model_frame *f = &b->frames.items[frame];
+    const struct tree_frame shown = {.function = f->function,
+                                     .file = path_shown(r, f->file),
+                                     .module = path_shown(r, f->module),
+                                     .kind = run_text(r, f->kind),
+                                     .line = f->line > 0 && f->line < INT32_MAX ? (int)f->line : 0,
+                                     .thread = f->thread + 1};
+    uint32_t node;
+    FAIL_IF(r->nodes.count >= 1 << 24, ERR_INPUT, "%s: more than 16 million different stacks",
+            b->base);
+    TRY(stack_tree_child(r, parent < 0 ? TABLE_NONE : (uint32_t)parent, &shown, &node));
+    if (node == b->nodes.count)
+        TRY(vector_add(
+            &b->nodes,
+            (struct import_node){.frame = frame,
+                                 .thread = parent >= 0 ? b->nodes.items[parent].thread : f->thread,
+                                 .kernel = -1}));
+    *out = (int32_t)node;
     return ERR_OK;
 }
 
 enum err builder_root(struct builder *b, int32_t thread, int32_t *out)
 {
-    int32_t frame;
-    TRY(builder_frame(
-        b, &(struct model_frame){.line = MODEL_UNKNOWN, .kind = "thread", .thread = thread},
-        &frame));
-    return builder_node(b, -1, frame, out);
+    return builder_call(
+        b, -1, &(struct model_frame){.line = MODEL_UNKNOWN, .kind = "thread", .thread = thread},
+        out);
 }
 
 enum err builder_call(struct builder *b, int32_t parent, const struct model_frame *f, int32_t *out)
@@ -218,6 +206,8 @@ enum err builder_cost(struct builder *b, int32_t node, enum import_cost kind, in
             b->base);
     n->cost[kind] += amount;
     n->samples += samples;
+    b->samples += samples;
+    n->cpu_square += samples ? (double)amount * (double)amount / (double)samples : 0;
     b->added[kind] += amount;
     b->known[kind] = 1;
     return ERR_OK;
@@ -233,7 +223,7 @@ enum err builder_note(struct builder *b, int64_t count, const char *id, const ch
     item.count = count;
     item.text = text;
     item.effect = effect;
-    return count ? vector_add(&b->items, item) : ERR_OK;
+    return count ? vector_add(&b->run->q.notes, item) : ERR_OK;
 }
 
 enum err builder_check(struct builder *b, const char *id, double expected, double found,
@@ -246,8 +236,9 @@ enum err builder_check(struct builder *b, const char *id, double expected, doubl
 
 enum err builder_fact(struct builder *b, const char *key, const char *value)
 {
-    for (size_t i = 0; i < b->facts.count; i++)
-        if (!strcmp(b->facts.items[i].key, key))
+    struct run *r = b->run;
+    for (size_t i = 0; i < r->facts.count; i++)
+        if (!strcmp(r->facts.items[i].key, key))
             return ERR_OK;
-    return value ? vector_add(&b->facts, (struct model_fact){key, value}) : ERR_OK;
+    return value ? vector_add(&r->facts, (struct model_fact){key, value}) : ERR_OK;
 }

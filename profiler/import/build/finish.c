@@ -1,87 +1,186 @@
-/* The rest of an imported model: stacks, threads, the timeline, what is unknown and why, and the
- * checks that all sums are kept. */
+/* Attributes the costs of a capture as those of a recording are, makes its model, and sets null
+ * what the capture does not tell. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
-#include "profiler/analyze/build/flow_rows.h"
-#include "profiler/import/build/internal.h"
+#include "profiler/analyze/attribute/sites.h"
+#include "profiler/analyze/build/build.h"
+#include "profiler/analyze/gpu/gpu.h"
+#include "profiler/import/build/builder.h"
 
-#define TIMELINE_EVENTS 60000 /* of all tracks */
-
-static enum err stack_rows(struct builder *b)
+/* Frames as attribution takes them, by frame of the builder. */
+static enum err resolve_frames(struct builder *b, struct resolved **out)
 {
-    struct model *m = b->m;
-    TRY(model_list(m, model_frame, m, frames, b->frames.count));
-    array_copy(m->frames, b->frames.items, b->frames.count, sizeof *m->frames);
-    TRY(model_list(m, model_stack, m, stacks, b->nodes.count));
-    for (size_t i = 0; i < b->nodes.count; i++) {
-        const struct import_node *n = &b->nodes.items[i];
-        m->stacks[i] = (struct model_stack){
-            n->parent,
-            n->frame,
-            b->known[IMPORT_CPU] ? n->cost[IMPORT_CPU] + n->cost[IMPORT_SYS] : MODEL_UNKNOWN,
-            b->known[IMPORT_WAIT] ? n->cost[IMPORT_WAIT] : MODEL_UNKNOWN,
-            b->known[IMPORT_GPU] ? n->cost[IMPORT_GPU] : MODEL_UNKNOWN,
-            b->known[IMPORT_ALLOC] ? n->cost[IMPORT_ALLOC] : MODEL_UNKNOWN};
+    struct resolved *all = calloc(b->frames.count + 1, sizeof *all);
+    FAIL_IF(!all, ERR_MEMORY, "no memory for the import");
+    for (size_t i = 0; i < b->frames.count; i++) {
+        const struct model_frame *f = &b->frames.items[i];
+        struct resolved x = {.function = f->function,
+                             .file = f->line > 0 ? f->file : NULL,
+                             .module = f->module,
+                             .line = f->line > 0 && f->line < INT32_MAX ? (int)f->line : 0,
+                             .python = !strcmp(f->kind, "python")};
+        if (!x.module && !x.file && x.function && *x.function == '[')
+            x.module = x.function; /* [start-up] of a run that was exported */
+        x.owner = frame_owner(&b->image->program, &(struct owner_frame){.file = x.file,
+                                                                        .function = x.function,
+                                                                        .module = x.module,
+                                                                        .python = x.python});
+        all[i] = x;
     }
+    *out = all;
     return ERR_OK;
 }
 
-static double seconds_of(const struct builder *b, const double *ns, enum import_cost kind)
+static struct costs costs_of(const struct builder *b, const struct import_node *n,
+                             const struct resolved *leaf)
 {
-    return b->known[kind] ? ns[kind] * 1e-9 : (double)NAN;
+    const int sampled = b->samples > 0;
+    struct costs s = {.user = (double)n->cost[IMPORT_CPU],
+                      .sys = (double)n->cost[IMPORT_SYS],
+                      .wait = (double)n->cost[IMPORT_WAIT],
+                      .gpu_kernel = (double)n->cost[IMPORT_GPU],
+                      .alloc = (double)n->cost[IMPORT_ALLOC],
+                      .samples = sampled ? (double)n->samples : (double)NAN,
+                      .cpu_square = sampled ? n->cpu_square : (double)NAN,
+                      .allocs = (double)NAN};
+    *(leaf && leaf->python ? &s.python : &s.native) = s.user;
+    return s;
 }
 
-static enum err thread_rows(struct builder *b)
+/* The kernels of a node to the line that launched them. */
+static enum err launched(struct builder *b, const struct import_node *n,
+                         const struct attribution *a)
 {
-    struct model *m = b->m;
-    double(*sums)[IMPORT_COSTS] = calloc(b->threads.count + 1, sizeof *sums);
-    FAIL_IF(!sums, ERR_MEMORY, "no memory for the import");
-    for (size_t i = 0; i < b->nodes.count; i++)
-        for (int k = 0; k < IMPORT_COSTS && b->nodes.items[i].thread >= 0; k++)
-            sums[b->nodes.items[i].thread][k] += (double)b->nodes.items[i].cost[k];
-    enum err e = model_list(m, model_thread, m, threads, b->threads.count);
-    if (!e)
-        e = model_list(m, model_process, m, processes, b->processes.count);
-    if (!e)
-        array_copy(m->processes, b->processes.items, b->processes.count, sizeof *m->processes);
-    for (size_t i = 0; i < b->threads.count && !e; i++) {
-        struct model_thread *t = &m->threads[i];
-        *t = b->threads.items[i];
-        t->user_s = seconds_of(b, sums[i], IMPORT_CPU);
-        t->sys_s = seconds_of(b, sums[i], IMPORT_SYS);
-        t->wait_s = seconds_of(b, sums[i], IMPORT_WAIT);
-        struct model_process *p = &m->processes[t->process];
-        double cpu = (sums[i][IMPORT_CPU] + sums[i][IMPORT_SYS]) * 1e-9;
-        if (b->known[IMPORT_CPU])
-            p->cpu_s = isfinite(p->cpu_s) ? p->cpu_s + cpu : cpu;
+    if (n->kernel < 0 || a->site < 0)
+        return ERR_OK;
+    return gpu_launched_at(&b->run->kernels.items[n->kernel], (uint32_t)a->site,
+                           (double)n->launches, (double)n->cost[IMPORT_GPU]);
+}
+
+static enum err attribute_node(struct builder *b, uint32_t node, const struct resolved *resolved,
+                               struct resolved *frames)
+{
+    struct run *r = b->run;
+    struct import_node *n = &b->nodes.items[node];
+    struct attribution a;
+    int64_t any = n->samples;
+    int count = 0;
+    for (int k = 0; k < IMPORT_COSTS; k++)
+        any |= n->cost[k];
+    if (!any)
+        return ERR_OK;
+    for (uint32_t at = node; at != TABLE_NONE && count < RESOLVED_MAX;
+         at = r->nodes.items[at].parent) {
+        const int32_t frame = b->nodes.items[at].frame;
+        if (b->frames.items[frame].thread < 0)
+            frames[count++] = resolved[frame];
     }
-    free(sums);
+    for (int i = count - 1, python = 0; i >= 0; python |= frames[i--].python)
+        if (python && !frames[i].module && !frames[i].python)
+            frames[i].owner = OWNER_RUNTIME; /* the interpreter's, or an extension's */
+    const struct costs s = costs_of(b, n, count ? frames : NULL);
+    TRY(attribute_stack(b->image, frames, count, n->thread, &s, &a));
+    n->own = a.own;
+    r->own.items[a.own].gpu += s.gpu_kernel;
+    struct tree_node *t = &r->nodes.items[node];
+    t->cpu += s.user + s.sys;
+    t->wait += s.wait;
+    t->gpu += s.gpu_kernel;
+    t->alloc += s.alloc;
+    return launched(b, n, &a);
+}
+
+static enum err attribute_nodes(struct builder *b)
+{
+    struct resolved *resolved = NULL, *frames = calloc(RESOLVED_MAX, sizeof *frames);
+    enum err e =
+        frames ? resolve_frames(b, &resolved) : FAIL(ERR_MEMORY, "no memory for the import");
+    for (uint32_t i = 0; i < b->nodes.count && e == ERR_OK; i++)
+        e = attribute_node(b, i, resolved, frames);
+    free(resolved);
+    free(frames);
     return e;
 }
 
-static enum err timeline_rows(struct builder *b)
+/* Threads and processes have the costs of their nodes; nodes of the timeline are moments of the
+ * critical path. */
+static enum err sum_threads(struct builder *b)
 {
-    size_t limit = b->tracks.count ? TIMELINE_EVENTS / b->tracks.count : 0;
-    TRY(model_list(b->m, model_track, b->m, timeline, b->tracks.count));
-    for (size_t i = 0; i < b->tracks.count; i++) {
-        struct import_track *t = &b->tracks.items[i];
-        struct model_track *row = &b->m->timeline[i];
-        uint64_t before = 0;
-        track_reduce(&t->track, limit > 64 ? limit : 64);
-        *row = t->row;
-        row->resolution_ns = (int64_t)t->track.resolution;
-        TRY(model_list(b->m, model_event, row, events, t->track.count));
-        for (size_t k = 0; k < t->track.count; k++) {
-            const struct track_event *e = &t->track.events[k];
-            row->events[k] =
-                (struct model_event){(int64_t)(e->start - before), (int64_t)(e->end - e->start),
-                                     (int64_t)e->busy, e->count, (int32_t)e->what};
-            before = e->start;
+    struct run *r = b->run;
+    for (size_t i = 0; i < r->threads.count; i++) {
+        struct model_thread *t = &r->threads.items[i];
+        t->user_s = r->has_cpu ? 0 : (double)NAN;
+        t->sys_s = r->has_cpu ? 0 : (double)NAN;
+        t->wait_s = r->has_wait ? 0 : (double)NAN;
+        if (r->has_cpu)
+            r->processes.items[t->process].cpu_s = 0;
+        r->processes.items[t->process].start_s = 0;
+        r->processes.items[t->process].end_s = (double)INFINITY;
+    }
+    for (size_t i = 0; i < b->nodes.count; i++) {
+        const struct import_node *n = &b->nodes.items[i];
+        if (n->thread < 0)
+            continue;
+        struct model_thread *t = &r->threads.items[n->thread];
+        t->user_s += seconds((double)n->cost[IMPORT_CPU]);
+        t->sys_s += seconds((double)n->cost[IMPORT_SYS]);
+        t->wait_s += seconds((double)n->cost[IMPORT_WAIT]);
+        r->processes.items[t->process].cpu_s +=
+            seconds((double)(n->cost[IMPORT_CPU] + n->cost[IMPORT_SYS]));
+        struct tree_frame *f = &r->frames.items[r->nodes.items[i].frame];
+        if (f->thread > 0)
+            f->function = t->name;
+    }
+    for (size_t i = 0; i < r->timeline.count; i++) {
+        const struct timeline_track *l = &r->timeline.items[i];
+        const int waiting = !strcmp(l->kind, "wait");
+        for (size_t n = 0; (waiting || !strcmp(l->kind, "cpu")) && n < l->track.count; n++) {
+            const struct track_event *e = &l->track.events[n];
+            TRY(vector_add(&r->moments, ((struct moment_of){e->start, e->end, e->busy,
+                                                            b->nodes.items[e->what].own, l->process,
+                                                            l->thread, waiting, WAITS_EVENTS, 0})));
         }
     }
     return ERR_OK;
+}
+
+struct api_at {
+    double ns;
+    uint32_t row;
+};
+
+ARRAY_ORDER(by_ns, struct api_at, COMPARE(y->ns, x->ns) ?: COMPARE(x->row, y->row));
+
+/* Calls are rows by total time: events of the timeline follow them. */
+static enum err order_calls(struct builder *b)
+{
+    struct run *r = b->run;
+    const size_t n = r->apis.count;
+    struct api_at *order = calloc(n + 1, sizeof *order);
+    uint32_t *rank = calloc(n + 1, sizeof *rank);
+    struct counter *rows = calloc(n + 1, sizeof *rows);
+    enum err e = order && rank && rows ? ERR_OK : FAIL(ERR_MEMORY, "no memory for the import");
+    for (size_t i = 0; i < n && !e; i++)
+        order[i] = (struct api_at){r->apis.items[i].time.sum, (uint32_t)i};
+    if (!e)
+        array_sort(order, n, sizeof *order, by_ns);
+    for (size_t i = 0; i < n && !e; i++) {
+        rank[order[i].row] = (uint32_t)i;
+        rows[i] = r->apis.items[order[i].row];
+    }
+    if (!e)
+        array_copy(r->apis.items, rows, n, sizeof *rows);
+    for (size_t i = 0; i < r->timeline.count && !e; i++) {
+        struct timeline_track *l = &r->timeline.items[i];
+        for (size_t k = 0; !strcmp(l->kind, "api") && k < l->track.count; k++)
+            l->track.events[k].what = rank[l->track.events[k].what];
+    }
+    free(order);
+    free(rank);
+    free(rows);
+    return e;
 }
 
 /* What this source does not measure: its columns are null. */
@@ -107,64 +206,152 @@ static enum err unknown_items(struct builder *b)
     return ERR_OK;
 }
 
-enum err rows_of_quality(struct builder *b)
+#define UNKNOWN ((double)NAN)
+
+/* The members that a line and a function have in common. */
+static void row_unknowns(const struct builder *b, struct model_cpu *cpu, struct model_incl *incl,
+                         struct model_gpu *gpu, struct model_copy *copy,
+                         struct model_dev_mem *dev_mem, struct model_scalene *scalene)
 {
-    struct model_quality *q = &b->m->quality;
-    double lines[IMPORT_COSTS] = {0}, modules[IMPORT_COSTS] = {0};
-    static const char *const texts[IMPORT_COSTS] = {
-        "CPU time of lines and modules adds up to that of the capture, ns",
-        "system time of lines and modules adds up to that of the capture, ns",
-        "waiting of lines and modules adds up to that of the capture, ns",
-        "device time of lines and modules adds up to that of the capture, ns",
-        "allocations of lines and modules add up to those of the capture, bytes"};
-    static const char *const ids[IMPORT_COSTS] = {"cpu_kept", "system_kept", "wait_kept",
-                                                  "gpu_kept", "alloc_kept"};
-    for (int k = 0; k < IMPORT_COSTS; k++) {
-        for (size_t i = 0; i < b->lines.count; i++)
-            lines[k] += b->lines.items[i].line ? b->lines.items[i].self[k] : 0;
-        for (size_t i = 0; i < b->modules.count; i++)
-            modules[k] += b->modules.items[i].self[k];
-        if (b->known[k])
-            TRY(builder_check(b, ids[k], (double)b->added[k], lines[k] + modules[k], 0, texts[k]));
+    struct model_top_kernel *kernels = gpu->kernels;
+    const int kernels_count = gpu->kernels_count;
+    const double share = gpu->share;
+    cpu->borrowed = UNKNOWN;
+    if (!b->known[IMPORT_SYS])
+        cpu->sys = incl->sys = scalene->n_sys_percent = UNKNOWN;
+    json_blank(&record_model_gpu, gpu);
+    gpu->share = share;
+    gpu->kernels = kernels;
+    gpu->kernels_count = kernels_count;
+    json_blank(&record_model_copy, copy);
+    json_blank(&record_model_dev_mem, dev_mem);
+}
+
+static void line_unknowns(const struct builder *b, struct model_file *f)
+{
+    for (int i = 0; i < f->lines_count; i++) {
+        struct model_line *l = &f->lines[i];
+        row_unknowns(b, &l->cpu, &l->cpu_incl, &l->gpu, &l->copy, &l->dev_mem, &l->scalene);
     }
-    double all = (double)(b->added[IMPORT_CPU] + b->added[IMPORT_SYS]);
-    if (all > 0)
-        q->unattributed_cpu_share = (modules[IMPORT_CPU] + modules[IMPORT_SYS]) / all;
-    TRY(unknown_items(b));
-    q->complete = 1;
-    for (size_t i = 0; i < b->items.count; i++)
-        q->complete &= !strcmp(b->items.items[i].severity, "info");
+    for (int i = 0; i < f->functions_count; i++) {
+        struct model_function *l = &f->functions[i];
+        row_unknowns(b, &l->cpu, &l->cpu_incl, &l->gpu, &l->copy, &l->dev_mem, &l->scalene);
+    }
+}
+
+static void totals_unknowns(const struct builder *b, struct model_totals *t)
+{
+    int moments = 0;
+    for (size_t i = 0; i < b->run->devices.count; i++)
+        moments |= b->run->devices.items[i].busy_intervals.count > 0;
+    json_blank(&record_model_waits, &t->wait);
+    t->cpu.borrowed = UNKNOWN;
+    t->launches = t->launches_without_record = t->no_origin_n = MODEL_UNKNOWN;
+    t->no_origin_s = t->gpu_wait_s = t->gpu_wait_busy_s = t->peak_device_mb = UNKNOWN;
+    if (!b->known[IMPORT_SYS])
+        t->cpu.sys = UNKNOWN;
+    if (!b->has_api)
+        t->api_s = UNKNOWN;
+    if (!moments)
+        t->gpu_busy_s = t->gpu_idle_s = UNKNOWN;
+    if (b->kernels_only)
+        t->gpu_sum_s = UNKNOWN;
+    if (b->kernels_only || !b->has_gpu) {
+        t->copy_s = t->set_s = UNKNOWN;
+        t->h2d_bytes = t->d2h_bytes = MODEL_UNKNOWN;
+    }
+    if (!b->has_gpu) { /* stacks with device time, without its operations */
+        t->kernel_s = UNKNOWN;
+        t->kernels = MODEL_UNKNOWN;
+    }
+}
+
+static void device_unknowns(struct model_device *d)
+{
+    int64_t *const limits[] = {&d->multiprocessors, &d->bus_bits,      &d->memory_bytes,
+                               &d->threads_per_sm,  &d->blocks_per_sm, &d->registers_per_sm,
+                               &d->shared_per_sm};
+    double *const clocks[] = {&d->clock_mhz, &d->memory_clock_mhz, &d->memory_gb_s, &d->peak_mb};
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        *limits[i] = *limits[i] > 0 ? *limits[i] : MODEL_UNKNOWN;
+    for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++)
+        *clocks[i] = *clocks[i] > 0 ? *clocks[i] : UNKNOWN;
+    d->uuid = d->sm = NULL;
+}
+
+static void unknowns(const struct builder *b, struct model *m)
+{
+    for (int i = 0; i < m->files_count; i++)
+        line_unknowns(b, &m->files[i]);
+    for (int i = 0; i < m->unattributed_count; i++)
+        m->unattributed[i].cpu.borrowed = UNKNOWN;
+    for (int i = 0; i < m->devices_count; i++)
+        device_unknowns(&m->devices[i]);
+    totals_unknowns(b, &m->totals);
+    for (int i = 0; i < m->kernels_count; i++)
+        if (!(m->kernels[i].api_s > 0))
+            m->kernels[i].api_s = m->kernels[i].queue_s = UNKNOWN;
+    for (int i = 0; i < m->ranges_count; i++) {
+        m->ranges[i].cpu_s = m->ranges[i].gpu_sum_s = m->ranges[i].gpu_projected_s = UNKNOWN;
+        m->ranges[i].gpu_n = MODEL_UNKNOWN;
+    }
+    for (int i = 0; i < m->threads_count; i++)
+        if (!b->known[IMPORT_SYS])
+            m->threads[i].sys_s = UNKNOWN;
+    for (int i = 0; i < m->processes_count; i++)
+        m->processes[i].start_s = m->processes[i].end_s = UNKNOWN;
+    for (int i = 0; i < m->stacks_count; i++) {
+        struct model_stack *s = &m->stacks[i];
+        s->cpu_ns = b->run->has_cpu ? s->cpu_ns : MODEL_UNKNOWN;
+        s->wait_ns = b->run->has_wait ? s->wait_ns : MODEL_UNKNOWN;
+        s->gpu_ns = b->run->has_gpu ? s->gpu_ns : MODEL_UNKNOWN;
+        s->alloc_bytes = b->run->has_heap ? s->alloc_bytes : MODEL_UNKNOWN;
+    }
+    m->quality.overhead_count = 0;
+    m->quality.overhead_share = m->quality.borrowed_cpu_share = UNKNOWN;
+    m->quality.capture_bytes = m->quality.clock_steps = MODEL_UNKNOWN;
+    m->quality.clock_error_ns = UNKNOWN;
+    m->quality.clock_method = NULL;
+    m->meta.trace_bytes = MODEL_UNKNOWN;
+}
+
+/* The laws of any profile, and what the source itself says. */
+static enum err more_checks(struct builder *b, struct model *m)
+{
+    struct model_quality *q = &m->quality;
+    const struct model_check *laws = q->checks;
+    const int n = q->checks_count;
+    TRY(model_list(m, model_check, q, checks, (size_t)n + b->checks.count));
+    array_copy(q->checks, laws, (size_t)n, sizeof *laws);
+    array_copy(q->checks + n, b->checks.items, b->checks.count, sizeof *laws);
     for (size_t i = 0; i < b->checks.count; i++)
         q->complete &= b->checks.items[i].ok;
-    TRY(model_list(b->m, model_item, q, items, b->items.count));
-    array_copy(q->items, b->items.items, b->items.count, sizeof *q->items);
-    TRY(model_list(b->m, model_check, q, checks, b->checks.count));
-    array_copy(q->checks, b->checks.items, b->checks.count, sizeof *q->checks);
     return ERR_OK;
 }
 
-ARRAY_ORDER(by_key, struct model_fact, strcmp(x->key, y->key));
-
 enum err builder_finish(struct builder *b, struct model **out)
 {
-    struct model *m = b->m;
-    if (!isfinite(m->meta.wall_s) && b->end > b->origin)
-        m->meta.wall_s = 1e-9 * (double)(b->end - b->origin);
-    m->meta.absolute_paths = 0;
-    TRY(attribute_costs(b));
-    TRY(rows_of_files(b));
-    if (b->known[IMPORT_ALLOC])
-        m->totals.alloc_mb = (double)b->added[IMPORT_ALLOC] / 1048576;
-    TRY(rows_of_devices(b));
-    TRY(stack_rows(b));
-    TRY(thread_rows(b));
-    TRY(timeline_rows(b));
-    TRY(flow_rows(m, &b->flows));
-    TRY(rows_of_quality(b));
-    vector_sort(&b->facts, by_key);
-    TRY(model_list(m, model_fact, m, environment, b->facts.count));
-    array_copy(m->environment, b->facts.items, b->facts.count, sizeof *m->environment);
-    *out = m;
-    b->m = NULL;
+    struct run *r = b->run;
+    const double wall = r->m->meta.wall_s;
+    const int known = isfinite(wall) && wall > 0 && wall < 1e7;
+    r->has_cpu = b->known[IMPORT_CPU] || b->known[IMPORT_SYS];
+    r->has_wait = b->known[IMPORT_WAIT];
+    r->has_gpu = b->has_gpu || b->known[IMPORT_GPU];
+    r->has_heap = b->known[IMPORT_ALLOC];
+    r->last = known                ? (uint64_t)(1e9 * wall)
+              : b->end > b->origin ? (uint64_t)(b->end - b->origin)
+                                   : 0;
+    if (!b->has_gpu)
+        r->total.gpu_set = (double)b->added[IMPORT_GPU]; /* of any kind */
+    TRY(attribute_nodes(b));
+    TRY(sum_threads(b));
+    TRY(order_calls(b));
+    TRY(unknown_items(b));
+    TRY(build_model(r));
+    r->m->meta.wall_s = known ? wall : r->last ? r->m->meta.wall_s : UNKNOWN;
+    unknowns(b, r->m);
+    TRY(more_checks(b, r->m));
+    *out = r->m;
+    r->m = NULL;
     return ERR_OK;
 }

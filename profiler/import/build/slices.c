@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "profiler/import/build/internal.h"
 #include "profiler/import/build/slices.h"
 
 struct open_slice {
@@ -94,7 +93,7 @@ static enum err sweep(struct slice_sweep *w, struct import_slices *s)
             TRY(close_until(w, INT64_MAX));
             w->at = w->until = INT64_MIN;
             w->track.thread = slice->thread;
-            w->track.process = w->b->threads.items[slice->thread].process;
+            w->track.process = w->b->run->threads.items[slice->thread].process;
         }
         TRY(enter(w, s, slice));
     }

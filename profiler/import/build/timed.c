@@ -1,9 +1,11 @@
-/* What has a time: events of the timeline, ranges, calls, and operations of devices. */
+/* Adds what has a time to the run's tables: events of the timeline, ranges, calls, and operations
+ * of devices. */
+#include <stdlib.h>
 #include <string.h>
 
-#include "profiler/import/build/internal.h"
-
-#define TRACK_LIMIT 8000 /* events that a track keeps; closer ones are merged */
+#include "profiler/analyze/attribute/ranges.h"
+#include "profiler/analyze/gpu/gpu.h"
+#include "profiler/import/build/builder.h"
 
 static enum err widen(struct builder *b, int64_t start, int64_t end)
 {
@@ -18,196 +20,209 @@ static enum err widen(struct builder *b, int64_t start, int64_t end)
 enum err builder_event(struct builder *b, const struct model_track *at, int64_t start, int64_t end,
                        int32_t what)
 {
+    struct run *r = b->run;
     uint64_t place = (uint64_t)(at->process + 1) << 32 | (uint32_t)(at->thread + 1);
-    uint64_t key = index_key(INDEX_TRACK, place, (uint64_t)(at->device + 1), (uint64_t)at->stream,
-                             table_hash(at->kind, strlen(at->kind)));
-    uint32_t row = table_get(&b->index, key);
+    uint64_t key = table_mix(table_mix(place, (uint64_t)(at->device + 1)),
+                             table_mix((uint64_t)at->context, (uint64_t)at->stream));
+    key = table_mix(key, table_hash(at->kind, strlen(at->kind)));
+    uint32_t row = table_get(&b->tracks, key);
     TRY(widen(b, start, end));
     if (row == TABLE_NONE) {
-        row = (uint32_t)b->tracks.count;
-        TRY(vector_add(&b->tracks, (struct import_track){.row = *at}));
-        TRY(table_put(&b->index, key, row));
+        row = (uint32_t)r->timeline.count;
+        FAIL_IF(
+            !run_track(r, at->kind, at->process, at->thread, at->device, at->context, at->stream),
+            ERR_MEMORY, "no memory for the timeline");
+        TRY(table_put(&b->tracks, key, row));
     }
-    return track_add(&b->tracks.items[row].track, (uint64_t)(start - b->origin),
-                     (uint64_t)(end - b->origin), (uint32_t)what, TRACK_LIMIT);
+    return track_add(&r->timeline.items[row].track, (uint64_t)(start - b->origin),
+                     (uint64_t)(end - b->origin), (uint32_t)what, run_track_limit(r));
 }
 
-static struct model_track track_of(struct builder *b, const char *kind, int32_t thread)
+static enum err event_of_thread(struct builder *b, const char *kind, int32_t thread, int64_t start,
+                                int64_t end, ptrdiff_t what)
 {
     struct model_track t;
     json_blank(&record_model_track, &t);
     t.kind = kind;
     t.thread = thread;
-    t.process = b->threads.items[thread].process;
-    return t;
+    t.process = b->run->threads.items[thread].process;
+    return builder_event(b, &t, start, end, (int32_t)what);
 }
 
-/* The row of a name: its index, after `row` was added where it is new. */
-#define FIND_ROW(b, list, rows, key, row, at)                                                      \
-    do {                                                                                           \
-        (at) = table_get(&(b)->index, (key));                                                      \
-        if ((at) == TABLE_NONE) {                                                                  \
-            (at) = (uint32_t)(b)->list.count;                                                      \
-            TRY(vector_add(&(b)->list, (row)));                                                    \
-            TRY(vector_add(&(b)->rows, (struct import_row){0}));                                   \
-            TRY(table_put(&(b)->index, (key), (at)));                                              \
-        }                                                                                          \
-    } while (0)
+/* Returns the place of a text in a list of `n`, the last one where it is not there. */
+static uint32_t index_of(const char *const *list, uint32_t n, const char *text)
+{
+    uint32_t i = 0;
+    while (i + 1 < n && (!text || strcmp(list[i], text)))
+        i++;
+    return i;
+}
 
 enum err builder_range(struct builder *b, int32_t thread, const struct model_range *r,
                        int64_t start, int64_t end)
 {
-    uint64_t key =
-        index_key(INDEX_RANGE, (uintptr_t)r->name, (uintptr_t)r->domain, (uintptr_t)r->style, 0);
-    uint32_t at;
-    FIND_ROW(b, ranges, range_rows, key, *r, at);
+    const char *const styles[] = {range_style(0), range_style(1), range_style(2)};
+    struct counter *c =
+        counter_of(&b->run->ranges, r->domain, r->name, index_of(styles, 3, r->style), 0, 0, 0);
+    FAIL_IF(!c, ERR_MEMORY, "no memory for the import");
     if (end < start) {
-        b->range_rows.items[at].open++;
+        c->open++;
         return ERR_OK;
     }
-    struct model_track t = track_of(b, "range", thread);
-    TRY(builder_event(b, &t, start, end, (int32_t)at));
-    return dist_add(&b->range_rows.items[at].times, (uint64_t)(end - start));
+    TRY(event_of_thread(b, "range", thread, start, end, c - b->run->ranges.items));
+    return dist_add(&c->time, (uint64_t)(end - start));
 }
 
-static const char *class_of(const char *name)
+/* The class of a call by the words in its name; numbers as call_rows() has them. */
+static uint32_t class_of(const char *name)
 {
-    static const char *const words[][2] = {
-        {"Launch", "launch"}, {"Graph", "graph"},   {"Memcpy", "copy"}, {"Memset", "set"},
-        {"Synchron", "sync"}, {"Malloc", "memory"}, {"Free", "memory"}, {"Module", "module"}};
+    static const struct {
+        const char *word;
+        uint32_t class;
+    } words[] = {{"Launch", 1},   {"Graph", 6},  {"Memcpy", 2}, {"Memset", 3},
+                 {"Synchron", 5}, {"Malloc", 4}, {"Free", 4},   {"Module", 7}};
     for (size_t i = 0; name && i < sizeof words / sizeof *words; i++)
-        if (strstr(name, words[i][0]))
-            return words[i][1];
-    return "other";
+        if (strstr(name, words[i].word))
+            return words[i].class;
+    return 0;
 }
 
 enum err builder_api(struct builder *b, int32_t thread, const char *name, int64_t start,
                      int64_t end, int failed, int32_t *row)
 {
-    struct model_api fresh;
-    uint32_t at;
-    json_blank(&record_model_api, &fresh);
-    fresh.name = name;
-    fresh.api_class = class_of(name);
-    FIND_ROW(b, apis, api_rows, index_key(INDEX_API, (uintptr_t)name, 0, 0, 0), fresh, at);
-    b->api_rows.items[at].errors += failed != 0;
+    struct counter *c = counter_of(&b->run->apis, NULL, name, class_of(name), 0, 0, 0);
+    FAIL_IF(!c, ERR_MEMORY, "no memory for the import");
+    c->errors += failed != 0;
     b->has_api = 1;
-    *row = (int32_t)at;
-    struct model_track t = track_of(b, "api", thread);
-    TRY(builder_event(b, &t, start, end, (int32_t)at));
-    return dist_add(&b->api_rows.items[at].times, (uint64_t)(end - start));
+    b->run->total.api += (double)(end - start);
+    *row = (int32_t)(c - b->run->apis.items);
+    TRY(event_of_thread(b, "api", thread, start, end, *row));
+    return dist_add(&c->time, (uint64_t)(end - start));
 }
 
-enum err builder_device(struct builder *b, int32_t device, struct model_device **out)
+enum err builder_device(struct builder *b, int32_t device, struct run_device **out)
 {
     FAIL_IF(device < 0 || device > 255, ERR_INPUT, "%s: device %d: expected 0 to 255", b->base,
             device);
-    while (b->devices.count <= (size_t)device) {
-        struct model_device row;
-        json_blank(&record_model_device, &row);
-        TRY(vector_add(&b->devices, row));
-    }
-    *out = &b->devices.items[device];
+    while (b->run->devices.count <= (size_t)device) /* of several: its intervals are united */
+        TRY(vector_add(&b->run->devices, (struct run_device){.images = 2}));
+    *out = &b->run->devices.items[device];
     return ERR_OK;
 }
 
-static enum err counts(struct builder *b, const int64_t from[3], int64_t **to, int *n)
+enum { VARIANTS = 64 }; /* of a kernel */
+
+static uint32_t known(int64_t v)
 {
-    if (from[0] < 0)
-        return ERR_OK;
-    *to = arena_take(b->m->arena, 3 * sizeof **to);
-    FAIL_IF(!*to, ERR_MEMORY, "no memory for the import");
-    memcpy(*to, from, 3 * sizeof **to);
-    *n = 3;
-    return ERR_OK;
+    return v < 0 || v >= VARIANT_UNKNOWN ? VARIANT_UNKNOWN : (uint32_t)v;
 }
 
-/* The launch configuration of a kernel's first launch. */
-static enum err first_variant(struct builder *b, const struct import_operation *o,
-                              struct model_kernel *k)
+static int same_variant(const struct variant *a, const struct variant *b)
 {
-    if (o->grid[0] < 0 && o->registers < 0)
-        return ERR_OK;
-    TRY(model_list(b->m, model_variant, k, variants, 1));
-    TRY(counts(b, o->grid, &k->variants->grid, &k->variants->grid_count));
-    TRY(counts(b, o->block, &k->variants->block, &k->variants->block_count));
-    k->variants->registers = o->registers < 0 ? MODEL_UNKNOWN : o->registers;
-    k->variants->static_shared = o->static_shared < 0 ? MODEL_UNKNOWN : o->static_shared;
-    k->variants->dynamic_shared = o->dynamic_shared < 0 ? MODEL_UNKNOWN : o->dynamic_shared;
-    if (o->counters) {
-        k->variants->occupancy = o->counters->occupancy;
-        k->variants->waves = o->counters->waves;
+    return !memcmp(a->grid, b->grid, sizeof a->grid) &&
+           !memcmp(a->block, b->block, sizeof a->block) && a->registers == b->registers &&
+           a->static_shared == b->static_shared && a->dynamic_shared == b->dynamic_shared &&
+           a->device == b->device;
+}
+
+static enum err variant_of(struct kernel *k, const struct import_operation *o, struct variant **out)
+{
+    struct variant v = {.cluster = {VARIANT_UNKNOWN},
+                        .registers = known(o->registers),
+                        .static_shared = known(o->static_shared),
+                        .dynamic_shared = known(o->dynamic_shared),
+                        .device = (uint32_t)o->device,
+                        .local_bytes = UINT64_MAX};
+    for (int i = 0; i < 3; i++) {
+        v.grid[i] = known(o->grid[i]);
+        v.block[i] = known(o->block[i]);
     }
+    size_t at = 0;
+    while (at < k->variants.count && !same_variant(&k->variants.items[at], &v))
+        at++;
+    if (at >= VARIANTS) /* the last one takes what finds no room */
+        at = VARIANTS - 1;
+    if (at == k->variants.count)
+        TRY(vector_add(&k->variants, v));
+    *out = &k->variants.items[at];
     return ERR_OK;
 }
 
-/* Bytes are sums; shares are weighted by time, and divided by it at the end. One launch without a
- * count leaves its sum unknown. */
-static void count_launch(struct model_kernel *k, const struct import_operation *o, int first)
+/* One launch without a count leaves its sum unknown. */
+static enum err count_launch(struct kernel *k, struct variant *v, const struct import_operation *o)
 {
     const struct import_counters *c = o->counters;
-    double time = (double)(o->end - o->start);
-    const struct {
-        double *to, what;
-    } sums[] = {{&k->dram_read_bytes, c->dram_read},
-                {&k->dram_write_bytes, c->dram_write},
-                {&k->compute_share, c->compute * time},
-                {&k->memory_share, c->memory * time},
-                {&k->occupancy_achieved, c->achieved * time}};
-    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
-        *sums[i].to = (first ? 0 : *sums[i].to) + sums[i].what;
+    double ns = (double)(o->end - o->start);
+    if (!k->counted)
+        k->counted = calloc(1, sizeof *k->counted);
+    FAIL_IF(!k->counted, ERR_MEMORY, "no memory for the import");
+    k->counted->dram_read += c->dram_read;
+    k->counted->dram_write += c->dram_write;
+    k->counted->compute += c->compute * ns;
+    k->counted->memory += c->memory * ns;
+    k->counted->achieved += c->achieved * ns;
+    v->occupancy = o->counters->occupancy;
+    v->waves = o->counters->waves;
+    return ERR_OK;
 }
 
 static enum err kernel_row(struct builder *b, const struct import_operation *o, uint32_t *at)
 {
-    struct model_kernel k;
-    const char *name = o->name ? o->name : "unknown kernel";
-    uint64_t config = table_mix(table_mix((uint64_t)o->grid[0], (uint64_t)o->grid[1]),
-                                table_mix((uint64_t)o->block[0], (uint64_t)o->block[1]));
-    json_blank(&record_model_kernel, &k);
-    k.name = arena_text(b->m->arena, name);
-    k.mangled = o->mangled;
-    uint64_t key = index_key(INDEX_KERNEL, (uintptr_t)k.name, 0, 0, 0);
-    if (table_get(&b->index, key) == TABLE_NONE)
-        TRY(first_variant(b, o, &k));
-    FIND_ROW(b, kernels, kernel_rows, key, k, *at);
-    struct import_row *row = &b->kernel_rows.items[*at];
-    if (row->times.n == 0)
-        row->bytes = (int64_t)(config >> 1); /* of the first one: others are counted */
-    row->open += row->bytes != (int64_t)(config >> 1);
+    struct run *r = b->run;
+    struct variant *v;
+    const char *name = run_text(r, o->name ? o->name : "unknown kernel");
+    TRY(gpu_kernel_of(r, name, at));
+    struct kernel *k = &r->kernels.items[*at];
+    if (!k->readable)
+        *k = (struct kernel){.mangled = o->mangled, .readable = name};
+    TRY(variant_of(k, o, &v));
     if (o->counters)
-        count_launch(&b->kernels.items[*at], o, row->times.n == 0);
+        TRY(count_launch(k, v, o));
     if (o->api_end > o->api_start) {
-        row->api_ns += (double)(o->api_end - o->api_start);
-        row->queue_ns += o->start > o->api_end ? (double)(o->start - o->api_end) : 0;
+        v->api_ns += (double)(o->api_end - o->api_start);
+        v->queue_ns += o->start > o->api_end ? (double)(o->start - o->api_end) : 0;
+        v->queued_n++;
     }
-    return dist_add(&row->times, (uint64_t)(o->end - o->start));
+    r->kernels_n++;
+    r->total.gpu_kernel += (double)(o->end - o->start);
+    return dist_add(&v->time, (uint64_t)(o->end - o->start));
+}
+
+static uint32_t memory_of(const char *name)
+{
+    uint32_t i = 0;
+    while (name && gpu_memories[i] && strcmp(gpu_memories[i], name))
+        i++;
+    return name && gpu_memories[i] ? i : 0;
 }
 
 static enum err copy_row(struct builder *b, const struct import_operation *o, uint32_t *at)
 {
-    struct model_transfer t;
-    json_blank(&record_model_transfer, &t);
-    t.direction = o->name;
-    t.from = o->from ? o->from : "unknown";
-    t.to = o->to ? o->to : "unknown";
-    FIND_ROW(b, transfers, transfer_rows,
-             index_key(INDEX_TRANSFER, table_hash(t.direction, strlen(t.direction)),
-                       table_hash(t.from, strlen(t.from)), table_hash(t.to, strlen(t.to)), 0),
-             t, *at);
-    b->transfer_rows.items[*at].bytes += o->bytes > 0 ? o->bytes : 0;
-    return dist_add(&b->transfer_rows.items[*at].times, (uint64_t)(o->end - o->start));
+    struct costs *all = &b->run->total;
+    const uint32_t direction = index_of(gpu_directions, DIRECTIONS, o->name);
+    const double ns = (double)(o->end - o->start), bytes = o->bytes > 0 ? (double)o->bytes : 0;
+    struct counter *c = counter_of(&b->run->transfers, NULL, NULL, direction, memory_of(o->from),
+                                   memory_of(o->to), 0);
+    FAIL_IF(!c, ERR_MEMORY, "no memory for the import");
+    *at = (uint32_t)(c - b->run->transfers.items);
+    c->value += bytes;
+    all->gpu_copy += ns;
+    if (direction < DIR_H2H) {
+        all->copy[direction].n++;
+        all->copy[direction].bytes += bytes;
+        all->copy[direction].ns += ns;
+    }
+    return dist_add(&c->time, (uint64_t)(o->end - o->start));
 }
 
 static enum err set_row(struct builder *b, const struct import_operation *o, uint32_t *at)
 {
-    struct model_set s;
-    json_blank(&record_model_set, &s);
-    s.memory = o->to ? o->to : "unknown";
-    FIND_ROW(b, sets, set_rows,
-             index_key(INDEX_SET, table_hash(s.memory, strlen(s.memory)), 0, 0, 0), s, *at);
-    b->set_rows.items[*at].bytes += o->bytes > 0 ? o->bytes : 0;
-    return dist_add(&b->set_rows.items[*at].times, (uint64_t)(o->end - o->start));
+    struct counter *c = counter_of(&b->run->sets, NULL, NULL, memory_of(o->to), 0, 0, 0);
+    FAIL_IF(!c, ERR_MEMORY, "no memory for the import");
+    *at = (uint32_t)(c - b->run->sets.items);
+    c->value += o->bytes > 0 ? (double)o->bytes : 0;
+    b->run->total.gpu_set += (double)(o->end - o->start);
+    return dist_add(&c->time, (uint64_t)(o->end - o->start));
 }
 
 static enum err flow(struct builder *b, const struct import_operation *o)
@@ -221,23 +236,20 @@ static enum err flow(struct builder *b, const struct import_operation *o)
                            o->stream,
                            (uint64_t)(o->api_start - b->origin),
                            (uint64_t)(o->start - b->origin)};
-    return flows_add(&b->flows, &f);
+    return flows_add(&b->run->flows, &f);
 }
 
 enum err builder_operation(struct builder *b, const struct import_operation *o)
 {
-    struct model_device *device;
+    struct run_device *device;
     struct model_track t;
     uint32_t row;
+    int is_kernel = !strcmp(o->kind, "kernel");
     if (!o->no_moment)
         TRY(widen(b, o->start, o->end));
     TRY(builder_device(b, o->device, &device));
-    if (!strcmp(o->kind, "kernel"))
-        TRY(kernel_row(b, o, &row));
-    else if (!strcmp(o->kind, "copy"))
-        TRY(copy_row(b, o, &row));
-    else
-        TRY(set_row(b, o, &row));
+    device->sum += (double)(o->end - o->start);
+    TRY((is_kernel ? kernel_row : !strcmp(o->kind, "copy") ? copy_row : set_row)(b, o, &row));
     b->has_gpu = 1;
     json_blank(&record_model_track, &t);
     t.kind = o->kind;
@@ -246,15 +258,18 @@ enum err builder_operation(struct builder *b, const struct import_operation *o)
     t.stream = o->stream;
     if (!o->no_moment) {
         TRY(builder_event(b, &t, o->start, o->end, (int32_t)row));
-        TRY(vector_add(&b->spans, (struct import_span){o->start, o->end, o->device}));
+        TRY(vector_add(
+            &device->busy_intervals,
+            ((struct interval){(uint64_t)(o->start - b->origin), (uint64_t)(o->end - b->origin)})));
         TRY(flow(b, o));
     }
-    struct model_frame f = {.function =
-                                !strcmp(o->kind, "kernel") ? b->kernels.items[row].name : o->name,
+    struct model_frame f = {.function = is_kernel ? b->run->kernels.items[row].readable : o->name,
                             .line = MODEL_UNKNOWN,
                             .kind = o->kind,
                             .thread = -1};
     int32_t node;
     TRY(builder_call(b, o->node, &f, &node));
+    b->nodes.items[node].kernel = is_kernel ? (int32_t)row : -1;
+    b->nodes.items[node].launches++;
     return builder_cost(b, node, IMPORT_GPU, o->end - o->start, 0);
 }

@@ -37,8 +37,9 @@ struct callgrind {
     VECTOR(struct call_part) parts;
     struct table index, same, names[NAMES]; /* same: parts by function, line and callee */
     VECTOR(const char *) texts;
-    struct call_place now, called; /* called: no name where a call's lines did not say */
-    int32_t current, callee;       /* functions; callee -1: the next costs are its own */
+    struct call_place now, called;
+    int said;                /* names of `called` that the lines of a call gave, by bit */
+    int32_t current, callee; /* functions; callee -1: the next costs are its own */
     int64_t line;
     int positions, events, of_line, steps;
     int kind[EVENTS]; /* of a column; -1 not of use */
@@ -270,18 +271,23 @@ static enum err one_line(struct callgrind *c, const char *s, size_t n)
         return ERR_OK;
     if ((*s >= '0' && *s <= '9') || *s == '+' || *s == '-' || *s == '*')
         return position(c, s, s + n);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if ((at = after(s, n, names[i].word)))
-            return name_of(c, names[i].what, at, (size_t)(s + n - at),
-                           &(names[i].call ? &c->called : &c->now)->name[names[i].what]);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!(at = after(s, n, names[i].word)))
+            continue;
+        c->said |= names[i].call << names[i].what;
+        return name_of(c, names[i].what, at, (size_t)(s + n - at),
+                       &(names[i].call ? &c->called : &c->now)->name[names[i].what]);
+    }
     if ((at = after(s, n, "fn="))) {
         TRY(name_of(c, NAME_FUNCTION, at, (size_t)(s + n - at), &c->now.name[NAME_FUNCTION]));
         return function_of(c, &c->now, &c->current);
     }
     if ((at = after(s, n, "cfn="))) {
+        c->said |= 1 << NAME_FUNCTION;
         TRY(name_of(c, NAME_FUNCTION, at, (size_t)(s + n - at), &c->called.name[NAME_FUNCTION]));
         for (int i = 0; i < NAMES; i++)
-            c->called.name[i] = c->called.name[i] ? c->called.name[i] : c->now.name[i];
+            c->called.name[i] = c->said & 1 << i ? c->called.name[i] : c->now.name[i];
+        c->said = 0;
         TRY(function_of(c, &c->called, &c->callee));
         c->called = (struct call_place){0};
         return ERR_OK;
@@ -306,13 +312,12 @@ static enum err lines(struct callgrind *c, const struct import_input *in)
 static enum err node_of(struct callgrind *c, const struct function *f, const struct call_part *p,
                         int32_t parent, int32_t *node)
 {
-    const char *object = f->at.name[NAME_OBJECT], *slash = object ? strrchr(object, '/') : NULL;
+    const char *object = f->at.name[NAME_OBJECT];
     int has_line = p->line > 0 && !unknown(p->file);
     struct model_frame frame = {.function = f->at.name[NAME_FUNCTION],
                                 .file = has_line ? p->file : NULL,
                                 .line = has_line ? p->line : MODEL_UNKNOWN,
-                                .module = slash              ? slash + 1
-                                          : object           ? object
+                                .module = object             ? object
                                           : unknown(p->file) ? NULL
                                                              : p->file,
                                 .kind = name_kind(has_line ? p->file : NULL),

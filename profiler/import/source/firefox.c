@@ -22,6 +22,8 @@ enum { /* the columns that are read */
        FUNC_NAME,
        FUNC_FILE,
        FUNC_SOURCE,
+       FUNC_RESOURCE,
+       RESOURCE_NAME,
        SOURCE_FILE,
        MARKER_NAME,
        MARKER_START,
@@ -44,6 +46,8 @@ static const struct {
                      {"funcTable", "name", 0},
                      {"funcTable", "fileName", 0},
                      {"funcTable", "source", 0},
+                     {"funcTable", "resource", 0},
+                     {"resourceTable", "name", 0},
                      {"sources", "filename", 0},
                      {"markers", "name", 0},
                      {"markers", "startTime", 6},
@@ -166,6 +170,9 @@ static enum err frame_of(struct firefox *x, const struct tables *t, int64_t row,
     } else
         f->module = file;
     f->kind = name_kind(f->file);
+    const char *module = text(t, all, at(t, all, RESOURCE_NAME, at(t, all, FUNC_RESOURCE, func)));
+    if (module && *module)
+        f->module = builder_path(x->b, module, strlen(module));
     return ERR_OK;
 }
 
@@ -209,7 +216,7 @@ static enum err samples(struct firefox *x, const struct tables *t, int32_t threa
     json_blank(&record_model_track, &track);
     track.kind = "cpu";
     track.thread = thread;
-    track.process = x->b->threads.items[thread].process;
+    track.process = x->b->run->threads.items[thread].process;
     const struct tables *from = t->column[STACK_FRAME].rows.count ? t : &x->shared;
     size_t n = t->column[SAMPLE_STACK].rows.count, stacks = from->column[STACK_FRAME].rows.count;
     int cpu = x->cpu_unit > 0 && t->column[SAMPLE_CPU].rows.count > 0 && weight != 1;

@@ -102,7 +102,7 @@ static enum err read(struct builder *b, const struct import_input *in,
                            : "Folded stacks do not say their unit: the counts were taken for "
                              "nanoseconds of CPU time.",
                      known ? NULL : "Give --rate HZ where they count samples."));
-    b->m->meta.cpu_hz = known ? o->rate_hz : (double)NAN;
+    b->run->m->meta.cpu_hz = known ? o->rate_hz : (double)NAN;
     return builder_note(b, bad, "import_damaged", "warning", "Lines did not end in a count.",
                         "They were left out.");
 }

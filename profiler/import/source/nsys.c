@@ -139,7 +139,7 @@ static enum err meta(struct nsys *n)
     TRY(source_is(n->b, "NVIDIA Nsight Systems", version));
     int64_t stop = database_least(n->d, "ANALYSIS_DETAILS", "duration", 0);
     if (stop > 0 && stop < 1ll << 53)
-        n->b->m->meta.wall_s = 1e-9 * (double)stop;
+        n->b->run->m->meta.wall_s = 1e-9 * (double)stop;
     return ERR_OK;
 }
 

@@ -93,7 +93,7 @@ static enum err calls(struct nsys *n)
         name = builder_text(n->b, plain, strlen(plain));
         struct model_frame f = {.function = name,
                                 .line = MODEL_UNKNOWN,
-                                .module = "CUDA",
+                                .module = "[CUDA]",
                                 .kind = "native",
                                 .thread = -1};
         TRY(nsys_place(n, thread, &row));
@@ -249,13 +249,14 @@ static enum err devices(struct nsys *n)
     while (!e && database_next(n->d, &e)) {
         int64_t id = database_int(n->d, 0, -1);
         const char *name = database_text(n->d, 1);
-        if (id < 0 || (size_t)id >= n->b->devices.count)
+        if (id < 0 || (size_t)id >= n->b->run->devices.count)
             continue;
-        struct model_device *d = &n->b->devices.items[id];
+        struct run_device *d = &n->b->run->devices.items[id];
+        const int64_t memory = database_int(n->d, 2, 0), processors = database_int(n->d, 3, 0);
         d->name = name ? builder_text(n->b, name, strlen(name))
                        : nsys_string(n, database_int(n->d, 1, -1));
-        d->memory_bytes = database_int(n->d, 2, MODEL_UNKNOWN);
-        d->multiprocessors = database_int(n->d, 3, MODEL_UNKNOWN);
+        d->d.memory_bytes = memory > 0 ? (uint64_t)memory : 0;
+        d->d.multiprocessors = processors > 0 && processors < UINT16_MAX ? (uint32_t)processors : 0;
     }
     return e;
 }

@@ -38,11 +38,9 @@ static enum err chains(struct nsys *n, const char *table,
         }
         int unresolved = database_int(n->d, 4, 0) != 0;
         n->unresolved += unresolved;
-        const char *slash = module ? strrchr(module, '/') : NULL;
         struct model_frame f = {.function = unresolved ? NULL : symbol,
                                 .line = MODEL_UNKNOWN,
-                                .module = slash ? builder_text(n->b, slash + 1, strlen(slash + 1))
-                                                : module,
+                                .module = module,
                                 .kind = "native",
                                 .thread = -1};
         if (!c->count)
@@ -87,7 +85,7 @@ static enum err add_sample(struct nsys *n, struct event_of *e, const struct nsys
     json_blank(&record_model_track, &track);
     track.kind = "cpu";
     track.thread = thread;
-    track.process = n->b->threads.items[thread].process;
+    track.process = n->b->run->threads.items[thread].process;
     e->taken = 1;
     TRY(builder_cost(n->b, node, c->kernel ? IMPORT_SYS : IMPORT_CPU, e->weight, 1));
     return builder_event(n->b, &track, e->start, e->start + e->weight, node);
@@ -181,7 +179,7 @@ static enum err add_wait(struct nsys *n, struct event_of *e, const struct nsys_c
     json_blank(&record_model_track, &track);
     track.kind = "wait";
     track.thread = thread;
-    track.process = n->b->threads.items[thread].process;
+    track.process = n->b->run->threads.items[thread].process;
     TRY(builder_event(n->b, &track, e->start, e->end, node));
     return builder_cost(n->b, node, IMPORT_WAIT, waited > 0 ? waited : 0, 0);
 }

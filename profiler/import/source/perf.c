@@ -14,8 +14,9 @@ struct sample {
     const char *event;
 };
 struct frame_text {
-    const char *symbol, *module;
-    size_t symbol_bytes, module_bytes;
+    const char *symbol, *module, *file;
+    size_t symbol_bytes, module_bytes, file_bytes;
+    int64_t line; /* of the file, which is there only where it is known */
 };
 struct perf_reader {
     struct builder *b;
@@ -120,15 +121,31 @@ static int frame(const char *line, size_t n, struct frame_text *f)
     return 1;
 }
 
+/* "  file.c:12", the line after a frame where perf script was asked for srcline; one that is
+ * unknown is "??:0" or "libc.so.6[2724a]". */
+static int source_line(const char *line, size_t n, struct frame_text *f)
+{
+    char digits[16] = "";
+    if (n < 4 || line[0] != ' ' || line[1] != ' ' || line[2] == ' ')
+        return 0;
+    const char *text = line + 2, *colon = memrchr(text, ':', n - 2);
+    if (!colon || colon == text)
+        return line[n - 1] == ']';
+    snprintf(digits, sizeof digits, "%.*s", (int)(line + n - colon - 1), colon + 1);
+    size_t numbers = strspn(digits, "0123456789");
+    if (!numbers || (digits[numbers] && digits[numbers] != ' ')) /* 12 (discriminator 3) */
+        return 0;
+    f->line = strtoll(digits, NULL, 10);
+    if (f->line > 0 && *text != '?') {
+        f->file = text;
+        f->file_bytes = (size_t)(colon - text);
+    }
+    return 1;
+}
+
 static int is_time(const char *event)
 {
     return strstr(event, "cpu-clock") || strstr(event, "task-clock");
-}
-
-static const char *base_name(struct builder *b, const char *s, size_t n)
-{
-    const char *slash = memrchr(s, '/', n);
-    return slash ? builder_text(b, slash + 1, (size_t)(s + n - slash - 1)) : builder_text(b, s, n);
 }
 
 static enum err finish(struct perf_reader *r)
@@ -147,7 +164,11 @@ static enum err finish(struct perf_reader *r)
         struct model_frame f = {.line = MODEL_UNKNOWN, .kind = "native", .thread = -1};
         int unknown = t->symbol_bytes == 9 && !memcmp(t->symbol, "[unknown]", 9);
         f.function = unknown ? NULL : builder_text(b, t->symbol, t->symbol_bytes);
-        f.module = base_name(b, t->module ? t->module : "", t->module_bytes);
+        f.module = builder_path(b, t->module ? t->module : "", t->module_bytes);
+        if (t->file) {
+            f.file = builder_path(b, t->file, t->file_bytes);
+            f.line = t->line;
+        }
         r->unresolved += unknown;
         if (i == 0)
             in_kernel = f.module && !strncmp(f.module, "[kernel", 7);
@@ -181,6 +202,8 @@ static enum err line(struct perf_reader *r, const char *at, size_t n)
             r->truncated += r->pass;
         return ERR_OK;
     }
+    if (r->open && r->count && source_line(at, n, &r->frames[r->count - 1]))
+        return ERR_OK;
     if (!head(at, n, &s, comm, event)) {
         r->damaged += r->pass;
         return ERR_OK;

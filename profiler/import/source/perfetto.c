@@ -10,7 +10,16 @@
 /* Fields of TracePacket, TrackDescriptor, TrackEvent and InternedData. */
 enum { TIMESTAMP = 8, SEQUENCE = 10, TRACK_EVENT = 11, INTERNED = 12, CLOCK = 58, DESCRIPTOR = 60 };
 enum { UUID = 1, NAME = 2, PROCESS = 3, THREAD = 4, PARENT = 5 };
-enum { CATEGORY_ID = 3, TYPE = 9, NAME_ID = 10, TRACK = 11, CATEGORY = 22, EVENT_NAME = 23 };
+enum { TEXT_IDS = 29, NOTE_UINT = 3, NOTE_NAME = 10, NOTE_TEXT_ID = 17 };
+enum {
+    CATEGORY_ID = 3,
+    NOTE = 4,
+    TYPE = 9,
+    NAME_ID = 10,
+    TRACK = 11,
+    CATEGORY = 22,
+    EVENT_NAME = 23
+};
 enum { TYPE_BEGIN = 1, TYPE_END, TYPE_INSTANT, TYPE_COUNTER };
 
 #define DEPTH 8 /* of tracks in tracks, up to their process */
@@ -27,6 +36,7 @@ struct perfetto {
     VECTOR(struct trace_row) rows;
     VECTOR(const char *) texts;
     struct table tracks, names, categories; /* uuid to rows; sequence and id to texts */
+    struct table stacks;                    /* sequence and id to the innermost frame */
     int64_t counters, instants, clocks;
 };
 
@@ -41,6 +51,23 @@ static const char *text(struct perfetto *p, const struct proto_field *f)
     return f->type == 2 ? builder_text(p->t.b, f->data, f->bytes) : NULL;
 }
 
+/* "caller;function file.c:12" to frames, each the parent of the next. */
+static enum err stack_text(struct perfetto *p, const struct proto_field *f, uint64_t key)
+{
+    const char *at = (const char *)f->data, *end = at + f->bytes;
+    int64_t parent = -1;
+    while (at < end) {
+        const char *stop = memchr(at, ';', (size_t)(end - at));
+        stop = stop ? stop : end;
+        const struct trace_frame frame = {.parent = parent,
+                                          .name = builder_text(p->t.b, at, (size_t)(stop - at))};
+        parent = (int64_t)p->t.frames.count;
+        TRY(trace_events_frame(&p->t, parent, &frame));
+        at = stop + 1;
+    }
+    return parent < 0 ? ERR_OK : table_put(&p->stacks, key, (uint32_t)parent);
+}
+
 /* Ids of names hold within one sequence of packets. */
 static enum err interned(struct perfetto *p, const struct proto_field *data, uint64_t sequence)
 {
@@ -49,14 +76,18 @@ static enum err interned(struct perfetto *p, const struct proto_field *data, uin
     while (proto_next(&m, &f)) {
         uint64_t id = 0;
         const char *name = NULL;
-        if ((f.number != 1 && f.number != 2) || f.type != 2)
+        if ((f.number != 1 && f.number != 2 && f.number != TEXT_IDS) || f.type != 2)
             continue;
         for (struct proto entry = proto_in(&f); proto_next(&entry, &g);) {
             if (g.number == 1 && g.type == 0)
                 id = g.value;
-            if (g.number == 2)
+            if (g.number == 2 && f.number == TEXT_IDS && g.type == 2)
+                TRY(stack_text(p, &g, key_of(sequence, id)));
+            else if (g.number == 2)
                 name = text(p, &g);
         }
+        if (f.number == TEXT_IDS)
+            continue;
         TRY(table_put(f.number == 1 ? &p->categories : &p->names, key_of(sequence, id),
                       (uint32_t)p->texts.count));
         TRY(vector_add(&p->texts, name));
@@ -99,6 +130,30 @@ static enum err descriptor(struct perfetto *p, const struct proto_field *data)
     return vector_add(&p->rows, r);
 }
 
+/* Debug annotations of our own export: the stack and the CPU time of a slice. */
+static void note(const struct perfetto *p, const struct proto_field *data, uint64_t sequence,
+                 struct trace_event *e)
+{
+    struct proto m = proto_in(data);
+    struct proto_field f;
+    uint64_t value = 0, id = 0;
+    int is_stack = 0, is_cpu = 0;
+    while (proto_next(&m, &f)) {
+        if (f.number == NOTE_NAME && f.type == 2) {
+            is_stack = f.bytes == 5 && !memcmp(f.data, "stack", 5);
+            is_cpu = f.bytes == 6 && !memcmp(f.data, "cpu_ns", 6);
+        } else if (f.number == NOTE_UINT && f.type == 0)
+            value = f.value;
+        else if (f.number == NOTE_TEXT_ID && f.type == 0)
+            id = f.value;
+    }
+    uint32_t at = is_stack ? table_get(&p->stacks, key_of(sequence, id)) : TABLE_NONE;
+    if (at != TABLE_NONE)
+        e->stack = at;
+    if (is_cpu && value < 1ull << 53)
+        e->busy = (int64_t)value;
+}
+
 static enum err slice(struct perfetto *p, const struct proto_field *data, int64_t at,
                       uint64_t sequence)
 {
@@ -116,6 +171,8 @@ static enum err slice(struct perfetto *p, const struct proto_field *data, int64_
             e.name = text(p, &f);
         else if (f.number == CATEGORY)
             e.category = text(p, &f);
+        else if (f.number == NOTE && f.type == 2)
+            note(p, &f, sequence, &e);
         else if ((f.number == NAME_ID || f.number == CATEGORY_ID) && f.type == 0) {
             uint32_t i = table_get(ids, key_of(sequence, f.value));
             *(f.number == NAME_ID ? &e.name : &e.category) =
@@ -243,12 +300,13 @@ static enum err read(struct builder *b, const struct import_input *in,
     struct perfetto p = {.t = {.b = b, .format = "Perfetto"}};
     (void)o;
     enum err e = read_all(&p, in);
-    vector_free(&p.t.list);
+    trace_events_free(&p.t);
     vector_free(&p.rows);
     vector_free(&p.texts);
     table_free(&p.tracks);
     table_free(&p.names);
     table_free(&p.categories);
+    table_free(&p.stacks);
     return e;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "profiler/import/read/protobuf.h"
+#include "profiler/import/source/names.h"
 #include "profiler/import/source/source.h"
 
 struct pprof {
@@ -71,9 +72,11 @@ static enum err one_line(struct pprof *p, const struct proto_field *line, const 
         f.function = text(p, value_in(function, 2));
         f.file = file ? builder_path(p->b, file, strlen(file)) : NULL;
         f.line = number > 0 && number < INT32_MAX ? number : MODEL_UNKNOWN;
-        size_t n = f.file ? strlen(f.file) : 0;
-        if (n > 3 && !strcmp(f.file + n - 3, ".py"))
-            f.kind = "python";
+        f.kind = name_kind(f.file);
+        if (f.line == MODEL_UNKNOWN && f.file) {
+            f.module = f.module ? f.module : f.file;
+            f.file = NULL;
+        }
     }
     TRY(vector_add(&p->chain, (int32_t)p->frames.count));
     return vector_add(&p->frames, f);
@@ -83,16 +86,15 @@ static enum err location(struct pprof *p, const struct proto_field *l)
 {
     uint32_t at = table_get(&p->mappings, value_in(l, 2));
     const char *module = at != TABLE_NONE ? text(p, value_in(&p->mapping_list.items[at], 5)) : NULL;
-    const char *slash = module ? strrchr(module, '/') : NULL;
     struct proto m = proto_in(l);
     struct proto_field f;
     int lines = 0;
     TRY(table_put(&p->locations, value_in(l, 1), (uint32_t)p->chain.count));
     for (; proto_next(&m, &f); lines += f.number == 4)
         if (f.number == 4 && f.type == 2)
-            TRY(one_line(p, &f, slash ? slash + 1 : module));
+            TRY(one_line(p, &f, module));
     if (!lines)
-        TRY(one_line(p, &(struct proto_field){.type = 2}, slash ? slash + 1 : module));
+        TRY(one_line(p, &(struct proto_field){.type = 2}, module));
     return vector_add(&p->chain, -1);
 }
 
@@ -216,7 +218,7 @@ static enum err read_all(struct pprof *p, const struct import_input *in)
     TRY(builder_check(p->b, "pprof_kept", sums[IMPORT_CPU], (double)p->b->added[IMPORT_CPU], 1e-9,
                       "CPU values of all samples are in the stacks, ns"));
     if (p->duration > 0 && p->duration < 1ll << 53)
-        p->b->m->meta.wall_s = (double)p->duration * 1e-9;
+        p->b->run->m->meta.wall_s = (double)p->duration * 1e-9;
     TRY(builder_note(p->b, p->damaged, "import_damaged", "warning",
                      "Locations were missing, or values out of range.", "They were left out."));
     return source_is(p->b, "pprof", NULL);

@@ -71,10 +71,7 @@ static enum err frame(struct speedscope *s)
     }
     name_frame(s->b, name, &f);
     if (file && line > 0) {
-        size_t n = strlen(file);
-        f = (struct model_frame){
-            name, file, line, NULL, n > 3 && !strcmp(file + n - 3, ".py") ? "python" : "native",
-            -1};
+        f = (struct model_frame){name, file, line, NULL, name_kind(file), -1};
     } else if (file) {
         f.module = file;
     }

@@ -14,14 +14,15 @@ struct launch {     /* of a CUDA call, by its correlation */
 struct convert {
     struct builder *b;
     struct trace_events t;
-    struct import_slices slices, waits;
+    struct import_slices slices;
     struct table correlations; /* to launches */
     VECTOR(struct launch) launches;
     VECTOR(int32_t) nodes; /* by order of slices */
     VECTOR(size_t) begun;  /* events of phase B that are open, all threads */
     struct table devices;  /* pid -> 1: rows of a GPU */
     int64_t unpaired, other;
-    int own; /* written by tomoprof */
+    int own;          /* written by tomoprof */
+    int64_t unplaced; /* own slices without a stack */
 };
 
 static int is_cat(const struct trace_event *e, const char *category)
@@ -45,8 +46,9 @@ static enum err metadata(struct convert *c, const struct trace_event *e)
         if (!strncmp(e->label, "/device:GPU", 11))
             TRY(table_put(&c->devices, (uint64_t)e->pid, 1));
         TRY(builder_process(c->b, e->pid, NULL, &process));
-        if (!c->b->processes.items[process].program)
-            c->b->processes.items[process].program = builder_path(c->b, e->label, strlen(e->label));
+        if (!c->b->run->processes.items[process].program)
+            c->b->run->processes.items[process].program =
+                builder_path(c->b, e->label, strlen(e->label));
     } else if (!strcmp(e->name, "thread_name")) {
         TRY(builder_process(c->b, e->pid, NULL, &process));
         TRY(builder_thread(c->b, process, e->tid, e->label, &thread));
@@ -86,7 +88,7 @@ static enum err pair_up(struct convert *c)
     return ERR_OK;
 }
 
-static enum err add_slice(struct convert *c, const struct trace_event *e, struct import_slices *to)
+static enum err add_slice(struct convert *c, const struct trace_event *e)
 {
     struct model_frame f;
     struct import_slice s = {.start = e->ts, .end = e->ts + e->duration};
@@ -95,7 +97,55 @@ static enum err add_slice(struct convert *c, const struct trace_event *e, struct
     if (is_cat(e, "python_function"))
         f.kind = "python";
     TRY(builder_frame(c->b, &f, &s.frame));
-    return vector_add(&to->list, s);
+    return vector_add(&c->slices.list, s);
+}
+
+/* The node of an event's stack below the root of its thread; of its name, where it has no stack. */
+static enum err node_of(struct convert *c, const struct trace_event *e, int32_t thread,
+                        int32_t *node)
+{
+    enum { DEEPEST = 1024 };
+    uint32_t chain[DEEPEST];
+    int n = 0;
+    struct model_frame f;
+    TRY(builder_root(c->b, thread, node));
+    for (int64_t id = e->stack; id >= 0 && n < DEEPEST;) {
+        uint32_t at = table_get(&c->t.frame_by_id, (uint64_t)id);
+        if (at == TABLE_NONE)
+            break;
+        chain[n++] = at;
+        id = c->t.frames.items[at].parent;
+    }
+    if (!n) {
+        c->unplaced += !c->t.frames.count; /* else it has no frames */
+        name_frame(c->b, e->name, &f);
+        return builder_call(c->b, *node, &f, node);
+    }
+    while (n > 0) {
+        const struct trace_frame *t = &c->t.frames.items[chain[--n]];
+        name_frame(c->b, t->name, &f);
+        if (strcmp(f.kind, "python"))
+            f.module = t->module;
+        TRY(builder_call(c->b, *node, &f, node));
+    }
+    return ERR_OK;
+}
+
+/* A slice of our own export: not a call, but a stack for some time. */
+static enum err own_slice(struct convert *c, const struct trace_event *e)
+{
+    const int waits = is_cat(e, "wait");
+    int32_t thread, node;
+    struct model_track track;
+    TRY(thread_of(c, e, &thread));
+    TRY(node_of(c, e, thread, &node));
+    json_blank(&record_model_track, &track);
+    track.kind = waits ? "wait" : "cpu";
+    track.thread = thread;
+    track.process = c->b->run->threads.items[thread].process;
+    TRY(builder_cost(c->b, node, waits ? IMPORT_WAIT : IMPORT_CPU,
+                     !waits && e->busy >= 0 ? e->busy : e->duration, 0));
+    return builder_event(c->b, &track, e->ts, e->ts + e->duration, node);
 }
 
 static enum err call(struct convert *c, const struct trace_event *e)
@@ -108,7 +158,7 @@ static enum err call(struct convert *c, const struct trace_event *e)
                                                      e->ts + e->duration}));
     }
     TRY(builder_api(c->b, thread, e->name, e->ts, e->ts + e->duration, 0, &row));
-    return c->own ? ERR_OK : add_slice(c, e, &c->slices);
+    return c->own ? ERR_OK : add_slice(c, e);
 }
 
 static enum err range(struct convert *c, const struct trace_event *e)
@@ -160,7 +210,9 @@ static enum err host(struct convert *c, const struct trace_event *e)
         TRY(range(c, e));
     if (c->own && is_cat(e, "range"))
         return ERR_OK;
-    return add_slice(c, e, c->own && is_cat(e, "wait") ? &c->waits : &c->slices);
+    if (c->own && (is_cat(e, "cpu") || is_cat(e, "wait")))
+        return own_slice(c, e);
+    return add_slice(c, e);
 }
 
 static enum err device(struct convert *c, const struct trace_event *e)
@@ -219,7 +271,7 @@ static enum err notes(struct convert *c)
         c->b, c->other, "import_left_out", "info",
         "Events of overhead, synchronisation and GPU annotations repeat what other events say.",
         "They were left out."));
-    TRY(builder_note(c->b, c->own, "import_timeline", "info",
+    TRY(builder_note(c->b, c->unplaced, "import_timeline", "info",
                      "A timeline holds the names of the innermost functions.",
                      "Their callers and source lines are unknown."));
     return builder_note(c->b, !c->own && c->slices.list.count > 0, "import_wall_as_cpu", "info",
@@ -246,8 +298,6 @@ static enum err all(struct convert *c)
         TRY(host(c, &c->t.list.items[i]));
     TRY(builder_slices(c->b, &c->slices, IMPORT_CPU));
     TRY(nodes_by_order(c));
-    if (c->waits.list.count)
-        TRY(builder_slices(c->b, &c->waits, IMPORT_WAIT));
     for (size_t i = 0; i < c->t.list.count; i++)
         TRY(device(c, &c->t.list.items[i]));
     TRY(source_is(c->b,
@@ -264,7 +314,6 @@ enum err trace_events_import(struct trace_events *t)
     struct convert c = {.b = t->b, .t = *t};
     enum err e = all(&c);
     vector_free(&c.slices.list);
-    vector_free(&c.waits.list);
     vector_free(&c.launches);
     vector_free(&c.nodes);
     vector_free(&c.begun);
@@ -281,8 +330,7 @@ static enum err read(struct builder *b, const struct import_input *in,
     enum err e = trace_events_read(&t, in);
     if (!e)
         e = trace_events_import(&t);
-    vector_free(&t.list);
-    vector_free(&t.pid_texts);
+    trace_events_free(&t);
     return e;
 }
 

@@ -15,19 +15,29 @@ struct trace_event {
     int64_t total_allocated, total_reserved, registers, shared;
     int64_t grid[3], block[3];
     const char *label; /* args.name of metadata */
+    int64_t stack;     /* id of its innermost frame, -1: not there */
+    int64_t busy;      /* CPU time of its thread meanwhile, ns, -1: not there */
+};
+struct trace_frame { /* of the stacks of events */
+    int64_t parent;  /* id, -1: the outermost */
+    const char *name, *module;
 };
 struct trace_events {
     struct builder *b;
     VECTOR(struct trace_event) list;
     VECTOR(const char *) pid_texts; /* pids that are not numbers, see trace_events_read */
-    const char *schema;             /* schemaVersion of Kineto; NULL */
-    const char *format;             /* of the events; NULL: Chrome's JSON */
-    int64_t damaged;                /* events without what they need */
-    int64_t repaired;               /* 1: the file ends early */
+    VECTOR(struct trace_frame) frames;
+    struct table frame_by_id;
+    const char *schema; /* schemaVersion of Kineto; NULL */
+    const char *format; /* of the events; NULL: Chrome's JSON */
+    int64_t damaged;    /* events without what they need */
+    int64_t repaired;   /* 1: the file ends early */
 };
 
 /* One of which nothing but the time is known. */
 struct trace_event trace_event_at(int64_t ts);
+enum err trace_events_frame(struct trace_events *t, int64_t id, const struct trace_frame *f);
+void trace_events_free(struct trace_events *t);
 enum err trace_events_add(struct trace_events *t, const struct trace_event *e);
 /* Events in the order of the file. A pid that is a text gets a number below -1000. */
 enum err trace_events_read(struct trace_events *t, const struct import_input *in);

@@ -101,6 +101,10 @@ static enum err field(struct trace_events *t, struct pull *p, struct trace_event
         e->ts = number(p, kind, 3, INT64_MIN);
     else if (!strcmp(key, "dur"))
         e->duration = number(p, kind, 3, -1);
+    else if (!strcmp(key, "tdur"))
+        e->busy = number(p, kind, 3, -1);
+    else if (!strcmp(key, "sf"))
+        e->stack = number(p, kind, 0, -1);
     else if (!strcmp(key, "id"))
         e->id = number(p, kind, 0, -1);
     else if (!strcmp(key, "args") && kind == PULL_OBJECT)
@@ -126,7 +130,56 @@ struct trace_event trace_event_at(int64_t ts)
                                 .registers = -1,
                                 .shared = -1,
                                 .grid = {-1, -1, -1},
-                                .block = {-1, -1, -1}};
+                                .block = {-1, -1, -1},
+                                .stack = -1,
+                                .busy = -1};
+}
+
+enum err trace_events_frame(struct trace_events *t, int64_t id, const struct trace_frame *f)
+{
+    FAIL_IF(t->frames.count >= 1 << 24, ERR_INPUT, "%s: more than 16 million frames", t->b->base);
+    TRY(table_put(&t->frame_by_id, (uint64_t)id, (uint32_t)t->frames.count));
+    return vector_add(&t->frames, *f);
+}
+
+void trace_events_free(struct trace_events *t)
+{
+    vector_free(&t->list);
+    vector_free(&t->pid_texts);
+    vector_free(&t->frames);
+    table_free(&t->frame_by_id);
+}
+
+/* "stackFrames": {"7": {"name": "main", "category": "program", "parent": 3}} */
+static enum err stack_frames(struct trace_events *t, struct pull *p)
+{
+    while (pull_key(p)) {
+        struct trace_frame f = {.parent = -1};
+        int64_t id;
+        int known = decimal(p->text, 0, &id) && id >= 0;
+        enum pull_kind kind = pull_next(p);
+        if (kind != PULL_OBJECT) {
+            if (!pull_skip(p, kind))
+                return ERR_OK;
+            continue;
+        }
+        while (pull_key(p)) {
+            char key[16];
+            pull_copy(p, key, sizeof key);
+            kind = pull_next(p);
+            if (!strcmp(key, "name"))
+                f.name = kept(t, p, kind);
+            else if (!strcmp(key, "category"))
+                f.module = kept(t, p, kind);
+            else if (!strcmp(key, "parent"))
+                f.parent = number(p, kind, 0, -1);
+            else if (!pull_skip(p, kind))
+                return ERR_OK;
+        }
+        if (known)
+            TRY(trace_events_frame(t, id, &f));
+    }
+    return ERR_OK;
 }
 
 enum err trace_events_add(struct trace_events *t, const struct trace_event *e)
@@ -181,6 +234,8 @@ static enum err whole(struct trace_events *t, struct pull *p)
         enum pull_kind value = pull_next(p);
         if (!strcmp(key, "traceEvents") && value == PULL_ARRAY)
             TRY(events(t, p));
+        else if (!strcmp(key, "stackFrames") && value == PULL_OBJECT)
+            TRY(stack_frames(t, p));
         else if (!strcmp(key, "schemaVersion") && value == PULL_NUMBER)
             t->schema = builder_text(t->b, p->text, p->length);
         else if (!pull_skip(p, value))

@@ -140,7 +140,7 @@ static enum err plane(struct xplane *x, const struct proto_field *p)
     table_free(&x->names);
     x->names = (struct table){0};
     if (host)
-        TRY(builder_process(x->b, (int64_t)x->b->processes.count, name, &process));
+        TRY(builder_process(x->b, (int64_t)x->b->run->processes.count, name, &process));
     while (proto_next_bytes(&m, 4, &f))
         TRY(name_of(x, &f));
     for (m = proto_in(p); proto_next_bytes(&m, 3, &f);)

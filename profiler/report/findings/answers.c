@@ -80,7 +80,7 @@ static enum err computing(struct teller *t)
 {
     struct hotspots hot;
     char name[400];
-    if (t->m->totals.cpu.samples < ENOUGH)
+    if (quiet_few(t->m))
         return ERR_OK;
     TRY(hotspots_find(t->m, HOTSPOTS_CPU, &hot));
     double own = 0, path = 0;
@@ -217,7 +217,7 @@ static enum err importing(struct teller *t)
             first = importer(m, i);
         }
     }
-    if (m->totals.cpu.samples < ENOUGH || !(all > 0))
+    if (quiet_few(m) || !(all > 0))
         return ERR_OK;
     if (!first && 1e-9 * all < NOBODYS * t->wall)
         return ERR_OK;
@@ -360,7 +360,7 @@ static enum err elsewhere(struct teller *t)
             line = l;
             file = &m->files[f];
         }
-    if (m->totals.cpu.samples < ENOUGH || !(most > SMALL * t->cpu))
+    if (quiet_few(m) || !(most > SMALL * t->cpu))
         return ERR_OK;
     struct model_answer a = blank("cpu", NULL);
     a.file = file->path;
@@ -439,6 +439,8 @@ enum err answers_add(struct model *m)
                        .cpu = positive(m->totals.cpu.user) + positive(m->totals.cpu.sys),
                        .idle = quiet_idle_s(m)};
     enum err e = ERR_OK;
+    if (!isfinite(t.wall)) /* of a capture that has no moments: its CPU time is the least */
+        t.wall = t.cpu;
     for (size_t i = 0; i < sizeof parts / sizeof *parts && e == ERR_OK; i++)
         e = parts[i](&t);
     size_t lines = 0;

@@ -7,6 +7,12 @@
 
 #define QUIET_ENOUGH 20 /* samples: below them no line is named */
 
+/* 1: too few samples were taken to name a line. Captures of other tools may not tell how many. */
+static inline int quiet_few(const struct model *m)
+{
+    return m->totals.cpu.samples != MODEL_UNKNOWN && m->totals.cpu.samples < QUIET_ENOUGH;
+}
+
 /* Seconds of the run in which its main thread waited for the next request, job or event. */
 double quiet_idle_s(const struct model *m);
 /* Of the line that does. */
