@@ -110,6 +110,7 @@ static void put_node(const struct model *m, int i, const cost call, FILE *out)
     cost self;
     for (int w = 0; w < EXPORT_WEIGHTS; w++)
         self[w] = export_weight(s, (enum export_weight)w);
+    put_name(out, "ob", f->module ? f->module : "");
     put_name(out, "fl", file_of(f));
     put_name(out, "fn", export_frame_name(f));
     put_costs(out, line_of(f), self);
@@ -119,8 +120,10 @@ static void put_node(const struct model *m, int i, const cost call, FILE *out)
     if (parent < 0 || !any(call))
         return;
     const struct model_frame *caller = &m->frames[m->stacks[parent].frame];
+    put_name(out, "ob", caller->module ? caller->module : "");
     put_name(out, "fl", file_of(caller));
     put_name(out, "fn", export_frame_name(caller));
+    put_name(out, "cob", f->module ? f->module : "");
     put_name(out, "cfi", file_of(f));
     put_name(out, "cfn", export_frame_name(f));
     fprintf(out, "calls=1 %lld\n", line_of(f));

@@ -1,6 +1,8 @@
 /* Trace events for Perfetto and chrome://tracing: microseconds since the start of the run, one
  * track per thread or stream. */
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/jsonw.h"
 #include "profiler/report/export/export.h"
@@ -20,10 +22,16 @@ static void put_metadata(struct jsonw *w, const char *what, int64_t pid, int64_t
     jsonw_end(w);
 }
 
+/* The stack of a slice and its CPU time, where it has them. */
+struct chrome_cpu {
+    int32_t node; /* -1: none */
+    int64_t busy_ns;
+};
+
 /* phase: X a slice; b, e the ends of one that may overlap others of its track */
 static void put_event(struct jsonw *w, const char *phase, const struct model_track *t,
                       const char *name, int64_t pid, int64_t tid, double at_ns, double length_ns,
-                      int64_t id)
+                      int64_t id, const struct chrome_cpu *cpu)
 {
     jsonw_object(w);
     jsonw_kstring(w, "ph", phase);
@@ -36,6 +44,40 @@ static void put_event(struct jsonw *w, const char *phase, const struct model_tra
         jsonw_knumber(w, "dur", length_ns * 1e-3);
     else
         jsonw_kint(w, "id", id);
+    if (cpu && cpu->node >= 0) {
+        jsonw_kint(w, "sf", cpu->node);
+        jsonw_knumber(w, "tdur", (double)cpu->busy_ns * 1e-3);
+    }
+    jsonw_end(w);
+}
+
+static int has_stacks(const struct model_track *t)
+{
+    return !strcmp(t->kind, "cpu") || !strcmp(t->kind, "wait");
+}
+
+/* Stacks of slices by number of their node: each frame and the number of its caller. */
+static void put_stack_frames(struct jsonw *w, const struct model *m)
+{
+    char text[2048];
+    jsonw_key(w, "stackFrames");
+    jsonw_object(w);
+    for (int i = 0; i < m->stacks_count; i++) {
+        const struct model_stack *s = &m->stacks[i];
+        if (s->parent < 0 || s->frame < 0) /* a thread is not a frame */
+            continue;
+        const struct model_frame *f = &m->frames[s->frame];
+        snprintf(text, sizeof text, "%d", i);
+        jsonw_key(w, text);
+        jsonw_object(w);
+        export_frame_label(f, text, sizeof text);
+        jsonw_kstring(w, "name", text);
+        if (f->module)
+            jsonw_kstring(w, "category", f->module);
+        if (m->stacks[s->parent].parent >= 0)
+            jsonw_kint(w, "parent", s->parent);
+        jsonw_end(w);
+    }
     jsonw_end(w);
 }
 
@@ -68,6 +110,12 @@ static void put_track(struct jsonw *w, const struct model *m, const struct expor
     char name[256];
     export_track_name(m, t, name);
     put_metadata(w, "thread_name", pid, index + 1, name);
+    int64_t *rest = from <= 0 && o->min_s <= 0 ? export_unplaced(m, t) : NULL;
+    for (int i = 0; i < m->stacks_count && rest; i++)
+        if (rest[i] > 0)
+            put_event(w, "X", t, export_frame_name(&m->frames[m->stacks[i].frame]), pid, index + 1,
+                      0, 0, 0, &(struct chrome_cpu){i, rest[i]});
+    free(rest);
     for (int i = 0; i < t->events_count; i++) {
         const struct model_event *e = &t->events[i];
         at += e->start;
@@ -75,11 +123,12 @@ static void put_track(struct jsonw *w, const struct model *m, const struct expor
         if (end < from || begin > to || end - begin < o->min_s * 1e9)
             continue;
         const char *what = export_event_name(m, t, e->what);
+        const struct chrome_cpu cpu = {has_stacks(t) ? e->what : -1, e->busy};
         if (slices) {
-            put_event(w, "X", t, what, pid, index + 1, begin, end - begin, 0);
+            put_event(w, "X", t, what, pid, index + 1, begin, end - begin, 0, &cpu);
         } else {
-            put_event(w, "b", t, what, pid, index + 1, begin, 0, i + 1);
-            put_event(w, "e", t, what, pid, index + 1, end, 0, i + 1);
+            put_event(w, "b", t, what, pid, index + 1, begin, 0, i + 1, &cpu);
+            put_event(w, "e", t, what, pid, index + 1, end, 0, i + 1, NULL);
         }
     }
 }
@@ -123,6 +172,7 @@ static void write(const struct model *m, const struct export_options *o, FILE *o
         put_track(&w, m, o, i);
     put_memory(&w, m, o);
     jsonw_end(&w);
+    put_stack_frames(&w, m);
     jsonw_end(&w);
     fputc('\n', out);
 }

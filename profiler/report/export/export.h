@@ -44,6 +44,13 @@ const char *export_event_name(const struct model *m, const struct model_track *t
 /* Whole nanoseconds; 0 where the time is unknown or negative, at most 2^62. */
 uint64_t export_ns(double seconds);
 
+/* "function file.c:12", by which timelines name frames with a line; else the readable name. */
+void export_frame_label(const struct model_frame *f, char *out, size_t size);
+
+/* By node, the CPU time of the thread of `t` that is known by accounts alone and has no moment, as
+ * [start-up]. The caller frees it. NULL: a track of something else, or no memory. */
+int64_t *export_unplaced(const struct model *m, const struct model_track *t);
+
 /* Readable name of a frame: function, else module, else "[unknown]". */
 const char *export_frame_name(const struct model_frame *f);
 

@@ -6,8 +6,9 @@
 #include "base/jsonw.h"
 #include "profiler/report/export/export.h"
 
-#define FORMAT_VERSION 49
-#define CATEGORY_CODE  1
+#define FORMAT_VERSION   49
+#define CATEGORY_CODE    1
+#define RESOURCE_LIBRARY 1
 
 /* Rows of a thread's own tables. */
 struct firefox_rows {
@@ -16,6 +17,7 @@ struct firefox_rows {
     int *stacks, *frames; /* by row: node and frame */
     int stacks_count, frames_count;
     const struct model_track *cpu;
+    int64_t *rest; /* by node: CPU time without a moment; NULL none */
     int thread;
 };
 
@@ -37,6 +39,9 @@ static void number_rows(struct firefox_rows *r)
     for (int i = 0; i < r->cpu->events_count; i++)
         for (int32_t s = r->cpu->events[i].what; s >= 0 && s < m->stacks_count && r->stack[s] < 0;
              s = m->stacks[s].parent)
+            r->stack[s] = 0;
+    for (int32_t i = 0; i < m->stacks_count && r->rest; i++)
+        for (int32_t s = r->rest[i] > 0 ? i : -1; s >= 0; s = m->stacks[s].parent)
             r->stack[s] = 0;
     for (int i = 0; i < m->stacks_count; i++) {
         int32_t frame = m->stacks[i].frame;
@@ -68,15 +73,22 @@ static void constant(struct jsonw *w, const char *key, int n, int value, int nul
     jsonw_end(w);
 }
 
+/* What has no moment comes first, at time 0. */
 static void put_samples(struct jsonw *w, const struct firefox_rows *r)
 {
     const struct model_track *t = r->cpu;
     int64_t at = 0;
+    int unplaced = 0, stacks = r->rest ? r->m->stacks_count : 0;
+    for (int i = 0; i < stacks; i++)
+        unplaced += r->rest[i] > 0;
     jsonw_key(w, "samples");
     jsonw_object(w);
-    jsonw_kint(w, "length", t->events_count);
+    jsonw_kint(w, "length", unplaced + t->events_count);
     jsonw_kstring(w, "weightType", "tracing-ms");
     column(w, "stack");
+    for (int i = 0; i < stacks; i++)
+        if (r->rest[i] > 0)
+            jsonw_int(w, r->stack[i]);
     for (int i = 0; i < t->events_count; i++) {
         int32_t s = t->events[i].what;
         s >= 0 && s < r->m->stacks_count && r->stack[s] >= 0 ? jsonw_int(w, r->stack[s])
@@ -84,10 +96,15 @@ static void put_samples(struct jsonw *w, const struct firefox_rows *r)
     }
     jsonw_end(w);
     column(w, "time");
+    for (int i = 0; i < unplaced; i++)
+        jsonw_number(w, 0);
     for (int i = 0; i < t->events_count; i++)
         jsonw_number(w, 1e-6 * (double)(at += t->events[i].start));
     jsonw_end(w);
     column(w, "weight");
+    for (int i = 0; i < stacks; i++)
+        if (r->rest[i] > 0)
+            jsonw_number(w, 1e-6 * (double)r->rest[i]);
     for (int i = 0; i < t->events_count; i++)
         jsonw_number(w, 1e-6 * (double)t->events[i].busy);
     jsonw_end(w);
@@ -115,7 +132,7 @@ static void put_stacks(struct jsonw *w, const struct firefox_rows *r)
     jsonw_end(w);
 }
 
-/* Text 2i is the name of row i, 2i + 1 its file. */
+/* Text 3i is the name of row i, 3i + 1 its file, 3i + 2 its module, which is resource i. */
 static void put_frames(struct jsonw *w, const struct firefox_rows *r)
 {
     int n = r->frames_count;
@@ -146,11 +163,11 @@ static void put_frames(struct jsonw *w, const struct firefox_rows *r)
     jsonw_kint(w, "length", n);
     column(w, "name");
     for (int i = 0; i < n; i++)
-        jsonw_int(w, 2 * i);
+        jsonw_int(w, 3 * i);
     jsonw_end(w);
     column(w, "fileName");
     for (int i = 0; i < n; i++)
-        r->m->frames[r->frames[i]].file ? jsonw_int(w, 2 * i + 1) : jsonw_null(w);
+        r->m->frames[r->frames[i]].file ? jsonw_int(w, 3 * i + 1) : jsonw_null(w);
     jsonw_end(w);
     column(w, "isJS");
     for (int i = 0; i < n; i++)
@@ -160,9 +177,28 @@ static void put_frames(struct jsonw *w, const struct firefox_rows *r)
     for (int i = 0; i < n; i++)
         jsonw_bool(w, 0);
     jsonw_end(w);
-    constant(w, "resource", n, -1, 0);
+    column(w, "resource");
+    for (int i = 0; i < n; i++)
+        jsonw_int(w, r->m->frames[r->frames[i]].module ? i : -1);
+    jsonw_end(w);
     constant(w, "lineNumber", n, 0, 1);
     constant(w, "columnNumber", n, 0, 1);
+    jsonw_end(w);
+}
+
+static void put_resources(struct jsonw *w, const struct firefox_rows *r)
+{
+    const int n = r->frames_count;
+    jsonw_key(w, "resourceTable");
+    jsonw_object(w);
+    jsonw_kint(w, "length", n);
+    constant(w, "lib", n, 0, 1);
+    column(w, "name");
+    for (int i = 0; i < n; i++)
+        jsonw_int(w, 3 * i + 2);
+    jsonw_end(w);
+    constant(w, "host", n, 0, 1);
+    constant(w, "type", n, RESOURCE_LIBRARY, 0);
     jsonw_end(w);
 }
 
@@ -184,7 +220,7 @@ static void put_markers(struct jsonw *w, const struct firefox_rows *r)
     jsonw_kint(w, "length", n);
     column(w, "name");
     for (int i = 0; i < n; i++)
-        jsonw_int(w, 2 * r->frames_count + i);
+        jsonw_int(w, 3 * r->frames_count + i);
     jsonw_end(w);
     column(w, "startTime");
     for (int i = 0; i < n; i++)
@@ -213,6 +249,7 @@ static void put_texts(struct jsonw *w, const struct firefox_rows *r)
             f->kind && !strcmp(f->kind, "thread") ? r->m->threads[r->thread].name : NULL;
         jsonw_string(w, thread ? thread : export_frame_name(f));
         jsonw_string(w, f->file ? f->file : "");
+        jsonw_string(w, f->module ? f->module : "");
     }
     for (int i = 0; t && i < t->events_count; i++)
         jsonw_string(w, export_event_name(r->m, t, t->events[i].what));
@@ -233,9 +270,7 @@ static void put_empty(struct jsonw *w, const char *key, const char *const *colum
 
 static void put_thread(struct jsonw *w, struct firefox_rows *r)
 {
-    static const char *const resources[] = {"lib", "name", "host", "type", NULL},
-                             *const symbols[] = {"libIndex", "address", "name", "functionSize",
-                                                 NULL};
+    static const char *const symbols[] = {"libIndex", "address", "name", "functionSize", NULL};
     const struct model_thread *t = &r->m->threads[r->thread];
     const struct model_process *p =
         t->process >= 0 && t->process < r->m->processes_count ? &r->m->processes[t->process] : NULL;
@@ -259,7 +294,7 @@ static void put_thread(struct jsonw *w, struct firefox_rows *r)
     put_markers(w, r);
     put_stacks(w, r);
     put_frames(w, r);
-    put_empty(w, "resourceTable", resources);
+    put_resources(w, r);
     put_empty(w, "nativeSymbols", symbols);
     put_texts(w, r);
     jsonw_end(w);
@@ -319,8 +354,11 @@ static void write(const struct model *m, const struct export_options *o, FILE *o
     for (int i = 0; i < m->timeline_count && r.stack && r.stacks && r.frame && r.frames; i++) {
         r.cpu = &m->timeline[i];
         r.thread = r.cpu->thread;
-        if (r.thread >= 0 && r.thread < m->threads_count && of_thread(r.cpu, "cpu", r.thread))
+        if (r.thread >= 0 && r.thread < m->threads_count && of_thread(r.cpu, "cpu", r.thread)) {
+            r.rest = export_unplaced(m, r.cpu);
             put_thread(&w, &r);
+            free(r.rest);
+        }
     }
     jsonw_end(&w);
     jsonw_end(&w);

@@ -1,14 +1,5 @@
 /* Folded stacks: "root;...;leaf weight" per line, for flamegraph.pl, inferno and others. */
-#include <string.h>
-
 #include "profiler/report/export/export.h"
-
-/* A name without the two characters that the format uses, nor line breaks. */
-static void put_name(FILE *out, const char *name)
-{
-    for (; *name; name++)
-        fputc(*name == ';' || (unsigned char)*name < ' ' ? '_' : *name, out);
-}
 
 static void write(const struct model *m, const struct export_options *o, FILE *out)
 {
@@ -22,14 +13,9 @@ static void write(const struct model *m, const struct export_options *o, FILE *o
             if (m->stacks[s].frame >= 0)
                 chain[n++] = m->stacks[s].frame;
         while (n > 0) {
-            const struct model_frame *f = &m->frames[chain[--n]];
-            put_name(out, export_frame_name(f));
-            if (f->file && f->line > 0) {
-                const char *base = strrchr(f->file, '/');
-                fputc(' ', out);
-                put_name(out, base ? base + 1 : f->file);
-                fprintf(out, ":%lld", (long long)f->line);
-            }
+            char label[2048];
+            export_frame_label(&m->frames[chain[--n]], label, sizeof label);
+            fputs(label, out);
             if (n > 0)
                 fputc(';', out);
         }

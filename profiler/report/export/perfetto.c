@@ -9,9 +9,13 @@
 #include "profiler/report/export/proto_write.h"
 
 /* Fields of TracePacket, TrackDescriptor and TrackEvent, and values of the last one's type. */
-enum { TIMESTAMP = 8, SEQUENCE = 10, TRACK_EVENT = 11, FLAGS = 13, DESCRIPTOR = 60 };
+enum { TIMESTAMP = 8, SEQUENCE = 10, TRACK_EVENT = 11, INTERNED = 12, FLAGS = 13, DESCRIPTOR = 60 };
+enum { FLAG_BEGINS = 1, FLAG_NEEDS_IDS = 2 }; /* of FLAGS */
 enum { UUID = 1, NAME = 2, PROCESS = 3, PARENT = 5, COUNTER = 8 };
+enum { TEXT_IDS = 29 };                                                  /* of INTERNED */
+enum { NOTE_UINT = 3, NOTE_NAME = 10, NOTE_TEXT_ID = 17, CHAIN = 1024 }; /* of EVENT_NOTE */
 enum {
+    EVENT_NOTE = 4,
     EVENT_TYPE = 9,
     EVENT_TRACK = 11,
     EVENT_CATEGORIES = 22,
@@ -36,14 +40,20 @@ struct out {
     int first;
     struct flow_at *flows; /* by track of the device and time */
     char *attached;        /* of the model's flows: 1 where the operation was written */
+    char *told;            /* of the model's stacks: 1 where its text has an id */
+    const struct model *m;
+    int needs_ids;
 };
 
 static void end_packet(struct out *o)
 {
     proto_number(&o->packet, SEQUENCE, 1);
-    if (!o->first)
-        proto_number(&o->packet, FLAGS, 1); /* this sequence begins here */
+    if (!o->first || o->needs_ids)
+        proto_number(
+            &o->packet, FLAGS,
+            (uint64_t)((o->first ? 0 : FLAG_BEGINS) | (o->needs_ids ? FLAG_NEEDS_IDS : 0)));
     o->first = 1;
+    o->needs_ids = 0;
     proto_message(&o->trace, 1, &o->packet);
     if (!o->trace.failed)
         fwrite(o->trace.data, 1, o->trace.bytes, o->stream);
@@ -70,10 +80,54 @@ static void describe(struct out *o, uint64_t uuid, uint64_t parent, const char *
     end_packet(o);
 }
 
+/* The text of a stack gets an id in the packet that names it first: "caller;function file.c:12". */
+static void put_stack(struct out *o, int32_t node)
+{
+    const struct model *m = o->m;
+    char text[CHAIN * 16] = "", label[2048];
+    int32_t chain[CHAIN];
+    int n = 0;
+    size_t used = 0;
+    for (int32_t s = node; s >= 0 && m->stacks[s].parent >= 0 && n < CHAIN; s = m->stacks[s].parent)
+        if (m->stacks[s].frame >= 0)
+            chain[n++] = m->stacks[s].frame;
+    while (n > 0 && used < sizeof text) {
+        export_frame_label(&m->frames[chain[--n]], label, sizeof label);
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", used ? ";" : "", label);
+    }
+    proto_number(&o->part, 1, (uint64_t)node + 1);
+    proto_text(&o->part, 2, text);
+    proto_message(&o->inner, TEXT_IDS, &o->part);
+    proto_message(&o->packet, INTERNED, &o->inner);
+    o->told[node] = 1;
+}
+
+/* What an event of a thread tells beside its name: its stack and its CPU time. */
+struct perfetto_cpu {
+    int32_t node; /* -1: nothing */
+    int64_t busy_ns;
+};
+
+static void put_notes(struct out *o, const struct perfetto_cpu *cpu)
+{
+    proto_text(&o->part, NOTE_NAME, "stack");
+    proto_number(&o->part, NOTE_TEXT_ID, (uint64_t)cpu->node + 1);
+    proto_message(&o->inner, EVENT_NOTE, &o->part);
+    proto_text(&o->part, NOTE_NAME, "cpu_ns");
+    proto_number(&o->part, NOTE_UINT, (uint64_t)(cpu->busy_ns > 0 ? cpu->busy_ns : 0));
+    proto_message(&o->inner, EVENT_NOTE, &o->part);
+    o->needs_ids = 1;
+}
+
 static void event(struct out *o, uint64_t uuid, int type, int64_t at, const char *name,
-                  const char *category, const struct flow_at *flows, const struct flow_at *end)
+                  const char *category, const struct flow_at *flows, const struct flow_at *end,
+                  const struct perfetto_cpu *cpu)
 {
     proto_number(&o->packet, TIMESTAMP, (uint64_t)at);
+    if (cpu->node >= 0 && !o->told[cpu->node])
+        put_stack(o, cpu->node);
+    if (cpu->node >= 0)
+        put_notes(o, cpu);
     proto_number(&o->inner, EVENT_TYPE, (uint64_t)type);
     proto_number(&o->inner, EVENT_TRACK, uuid);
     for (; flows < end; flows++) {
@@ -97,6 +151,8 @@ static int lane_for(const int64_t ends[LANES], int64_t at)
             return i;
     return LANES - 1;
 }
+
+static const struct perfetto_cpu nothing = {-1, 0};
 
 static int selected(const struct export_options *o, int64_t at, int64_t length)
 {
@@ -138,7 +194,17 @@ static void put_calls(struct out *out, const struct model *m, int thread)
     describe(out, uuid, t->process >= 0 ? (uint64_t)t->process + 1 : 0, name, -1, 0);
     for (int i = 0; i < n; i++)
         event(out, uuid, TYPE_INSTANT, out->flows[i].at, m->flows[out->flows[i].index].kind, "call",
-              out->flows + i, out->flows + i + 1);
+              out->flows + i, out->flows + i + 1, &nothing);
+}
+
+/* CPU time without a moment: a slice without a length where the run begins. */
+static void put_unplaced(struct out *out, const struct model_track *t, uint64_t uuid,
+                         const struct perfetto_cpu *cpu)
+{
+    const struct model *m = out->m;
+    event(out, uuid, TYPE_BEGIN, 0, export_frame_name(&m->frames[m->stacks[cpu->node].frame]),
+          t->kind, NULL, NULL, cpu);
+    event(out, uuid, TYPE_END, 0, NULL, NULL, NULL, NULL, &nothing);
 }
 
 static void put_track(struct out *out, const struct model *m, const struct export_options *o,
@@ -151,6 +217,16 @@ static void put_track(struct out *out, const struct model *m, const struct expor
     for (int i = 0; i < LANES; i++)
         ends[i] = INT64_MIN;
     export_track_name(m, t, name);
+    const uint64_t first = TRACK_UUID + (uint64_t)index * LANES,
+                   parent = t->process >= 0 ? (uint64_t)t->process + 1 : 0;
+    int64_t *rest = selected(o, 0, 0) ? export_unplaced(m, t) : NULL;
+    for (int i = 0; i < m->stacks_count && rest; i++)
+        if (rest[i] > 0) {
+            if (!made[0]++)
+                describe(out, first, parent, name, -1, 0);
+            put_unplaced(out, t, first, &(struct perfetto_cpu){i, rest[i]});
+        }
+    free(rest);
     int flows = flows_of(out, m, t), flow = 0;
     for (int i = 0; i < t->events_count; i++) {
         const struct model_event *e = &t->events[i];
@@ -158,20 +234,23 @@ static void put_track(struct out *out, const struct model *m, const struct expor
         if (!selected(o, at, e->length))
             continue;
         int lane = lane_for(ends, at);
-        uint64_t uuid = TRACK_UUID + (uint64_t)index * LANES + (uint64_t)lane;
+        uint64_t uuid = first + (uint64_t)lane;
         if (!made[lane]++)
-            describe(out, uuid, t->process >= 0 ? (uint64_t)t->process + 1 : 0, name, -1, 0);
+            describe(out, uuid, parent, name, -1, 0);
         int64_t begin = at > ends[lane] ? at : ends[lane]; /* on the last lane alone it moves */
         int64_t end = at + e->length > begin ? at + e->length : begin;
         ends[lane] = end;
         while (flow < flows && out->flows[flow].at < at) /* of an operation that was left out */
             flow++;
+        const int stack = (!strcmp(t->kind, "cpu") || !strcmp(t->kind, "wait")) && e->what >= 0 &&
+                          e->what < m->stacks_count;
+        const struct perfetto_cpu cpu = {stack ? e->what : -1, e->busy};
         int last = flow;
         while (last < flows && out->flows[last].at <= at + e->length)
             last++;
         event(out, uuid, TYPE_BEGIN, begin, export_event_name(m, t, e->what), t->kind,
-              out->flows + flow, out->flows + last);
-        event(out, uuid, TYPE_END, end, NULL, NULL, NULL, NULL);
+              out->flows + flow, out->flows + last, &cpu);
+        event(out, uuid, TYPE_END, end, NULL, NULL, NULL, NULL, &nothing);
         flow = last;
     }
 }
@@ -193,13 +272,14 @@ static void put_series(struct out *out, uint64_t uuid, const double *t_s, const 
 
 static void write(const struct model *m, const struct export_options *o, FILE *stream)
 {
-    struct out out = {.stream = stream};
+    struct out out = {.stream = stream, .m = m};
     for (int i = 0; i < m->processes_count; i++)
         describe(&out, (uint64_t)i + 1, 0, m->processes[i].program ? m->processes[i].program : "?",
                  m->processes[i].pid > 0 ? m->processes[i].pid : i, 0);
     out.flows = calloc((size_t)m->flows_count + 1, sizeof *out.flows);
     out.attached = calloc((size_t)m->flows_count + 1, 1);
-    out.trace.failed = !out.flows || !out.attached; /* no memory */
+    out.told = calloc((size_t)m->stacks_count + 1, 1);
+    out.trace.failed = !out.flows || !out.attached || !out.told; /* no memory */
     for (int i = 0; i < m->timeline_count && !out.trace.failed; i++)
         put_track(&out, m, o, i);
     for (int i = 0; i < m->threads_count && !out.trace.failed; i++)
@@ -221,6 +301,7 @@ static void write(const struct model *m, const struct export_options *o, FILE *s
     proto_out_free(&out.part);
     free(out.flows);
     free(out.attached);
+    free(out.told);
 }
 
 const struct exporter export_perfetto = {"perfetto", ".pftrace",

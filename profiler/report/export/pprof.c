@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/table.h"
 #include "profiler/report/export/export.h"
 #include "profiler/report/export/proto_write.h"
 
@@ -9,7 +10,8 @@
 enum {
     SAMPLE_TYPE = 1,
     SAMPLE,
-    LOCATION = 4,
+    MAPPING,
+    LOCATION,
     FUNCTION,
     STRING,
     DURATION = 10,
@@ -20,7 +22,7 @@ enum {
 
 struct texts { /* index 0 is "" */
     struct proto_out table;
-    uint64_t count;
+    uint64_t count, mappings;
 };
 
 static uint64_t text(struct texts *t, const char *s)
@@ -40,18 +42,42 @@ static void put_type(struct proto_out *out, struct proto_out *inner, struct text
     proto_message(out, field, inner);
 }
 
+/* The id of a module's mapping, written when it is new; 0: none. It has all names, so that nobody
+ * looks for its file. */
+static uint64_t put_mapping(struct proto_out *out, struct proto_out *inner, struct texts *t,
+                            struct table *mappings, const char *module)
+{
+    if (!module)
+        return 0;
+    const uint64_t key = table_hash(module, strlen(module));
+    const uint32_t known = table_get(mappings, key), id = (uint32_t)t->mappings + 1;
+    if (known != TABLE_NONE || table_put(mappings, key, id))
+        return known == TABLE_NONE ? 0 : known;
+    t->mappings++;
+    proto_number(inner, 1, id);
+    proto_number(inner, 5, text(t, module));
+    for (int has = 7; has <= 10; has++) /* functions, file names, lines, inlined frames */
+        proto_number(inner, has, 1);
+    proto_message(out, MAPPING, inner);
+    return id;
+}
+
 /* Location and function i + 1 are frame i. */
 static void put_frames(const struct model *m, struct proto_out *out, struct proto_out *inner,
                        struct texts *t)
 {
     struct proto_out line = {0};
+    struct table mappings = {0};
     for (int i = 0; i < m->frames_count; i++) {
         const struct model_frame *f = &m->frames[i];
         const char *name =
             f->kind && !strcmp(f->kind, "thread") && f->thread >= 0 && f->thread < m->threads_count
                 ? m->threads[f->thread].name
                 : NULL;
+        const uint64_t mapping = put_mapping(out, inner, t, &mappings, f->module);
         proto_number(inner, 1, (uint64_t)i + 1);
+        if (mapping)
+            proto_number(inner, 2, mapping);
         proto_number(&line, 1, (uint64_t)i + 1);
         if (f->file && f->line > 0)
             proto_number(&line, 2, (uint64_t)f->line);
@@ -63,6 +89,7 @@ static void put_frames(const struct model *m, struct proto_out *out, struct prot
         proto_message(out, FUNCTION, inner);
     }
     proto_out_free(&line);
+    table_free(&mappings);
 }
 
 static void put_stacks(const struct model *m, struct proto_out *out, struct proto_out *inner)

@@ -1,5 +1,6 @@
 /* What exporters share: what a node of the stacks weighs, and readable names. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "profiler/report/export/export.h"
@@ -20,6 +21,37 @@ int64_t export_weight(const struct model_stack *s, enum export_weight w)
 const char *export_frame_name(const struct model_frame *f)
 {
     return f->function ? f->function : f->module ? f->module : "[unknown]";
+}
+
+void export_frame_label(const struct model_frame *f, char *out, size_t size)
+{
+    if (f->file && f->line > 0)
+        snprintf(out, size, "%s %s:%lld", export_frame_name(f), f->file, (long long)f->line);
+    else
+        snprintf(out, size, "%s", export_frame_name(f));
+    for (; *out; out++) /* what folded stacks are made of */
+        *out = *out == ';' || (unsigned char)*out < ' ' ? '_' : *out;
+}
+
+static int is_account(const struct model_frame *f)
+{
+    return f->function && f->module && *f->function == '[' && !strcmp(f->function, f->module);
+}
+
+int64_t *export_unplaced(const struct model *m, const struct model_track *t)
+{
+    const int is_cpu = t->kind && !strcmp(t->kind, "cpu");
+    int32_t *thread = is_cpu ? malloc(((size_t)m->stacks_count + 1) * sizeof *thread) : NULL;
+    int64_t *rest = thread ? calloc((size_t)m->stacks_count + 1, sizeof *rest) : NULL;
+    for (int i = 0; i < m->stacks_count && rest; i++) {
+        const struct model_stack *s = &m->stacks[i];
+        const struct model_frame *f = s->frame >= 0 ? &m->frames[s->frame] : NULL;
+        thread[i] = s->parent >= 0 ? thread[s->parent] : f ? f->thread : -1;
+        if (thread[i] == t->thread && s->cpu_ns > 0 && f && is_account(f))
+            rest[i] = s->cpu_ns;
+    }
+    free(thread);
+    return rest;
 }
 
 const char *export_event_name(const struct model *m, const struct model_track *t, int32_t what)

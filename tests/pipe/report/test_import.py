@@ -108,6 +108,7 @@ def jax_twice_the_same(check, folder):
     a = imported(check, folder, HERE / "jax_step.json.gz", out="a")
     b = imported(check, folder, HERE / "jax_step.xplane.pb", out="b")
     fa, fb = by_function(a, "cpu_ns", False), by_function(b, "cpu_ns", False)
+    # The saved file is older than the modules in the export.
     check.that(total(a, "cpu_ns") > 0 and abs(total(a, "cpu_ns") - total(b, "cpu_ns")) < 1000 * len(fa), f"{total(a, 'cpu_ns')} and {total(b, 'cpu_ns')} ns")
     check.that(set(fa) == set(fb), f"only in one: {set(fa) ^ set(fb)}")
     check.that("jaxrun.py" in " ".join(a["files"]), "no line of the program")
@@ -382,7 +383,7 @@ def of_timeline(profile, kind, column):
 
 
 def exports_come_back(check, folder):
-    """A recorded run, exported and imported: stacks have all of it, timelines what is in the timeline."""
+    """A recorded run, exported and imported: all CPU time comes back, of waiting what is in stacks or in the timeline."""
     (folder / "parts.py").write_text("import time\ndef project(n):\n    return sum(i * i for i in range(n))\ndef rest():\n    time.sleep(0.05)\n"
                                      "for _ in range(4):\n    project(200000)\n    rest()\n")
     done = tomoprof("record", "--out", folder / "out", "--", sys.executable, folder / "parts.py")
@@ -390,7 +391,7 @@ def exports_come_back(check, folder):
     first = json.loads((run / "profile.json").read_text())
     check.that(done.returncode == 0 and total(first, "cpu_ns") > 0 and total(first, "wait_ns") > 0.15e9, f"{done.stderr}")
     stacks = ("cpu_ns", "wait_ns", "alloc_bytes")
-    for name, columns in (("speedscope", stacks), ("pprof", stacks), ("callgrind", stacks), ("folded", stacks[:1]), ("firefox", ()), ("perfetto", ()), ("chrome", ())):
+    for name, columns in (("speedscope", stacks), ("pprof", stacks), ("callgrind", stacks), ("folded", stacks[:1]), ("firefox", stacks[:1]), ("perfetto", stacks[:1]), ("chrome", stacks[:1])):
         file = folder / f"back.{name}"
         done = tomoprof("export", run, "--to", name, "--out", file)
         check.that(done.returncode == 0, f"{name}: {done.stderr}")
@@ -398,13 +399,11 @@ def exports_come_back(check, folder):
         for column in columns:
             want, found = of_stacks(first, column), of_stacks(back, column)
             check.that(found == want, f"{name} {column}: {found - want} more, {want - found} less than the run has")
-        for kind, column, part in {"firefox": [("cpu", "cpu_ns", "busy")], "perfetto": [("cpu", "cpu_ns", "length"), ("wait", "wait_ns", "length")]}.get(name, []):
-            want, found = of_timeline(first, kind, part), of_stacks(back, column)
-            check.that(want and found == want, f"{name} {column}: {found}, the run's timeline has {want}")
-        if name == "chrome":  # events that overlap on one thread are shortened
-            check.that(0 < total(back, "cpu_ns") <= sum(of_timeline(first, "cpu", "length").values()), "chrome: not the timeline's CPU time")
+        if name in ("perfetto", "chrome"):
+            want, found = of_timeline(first, "wait", "length"), of_stacks(back, "wait_ns")
+            check.that(want and found == want, f"{name} wait_ns: {found}, the run's timeline has {want}")
         notes = {i["id"] for i in back["quality"]["items"]}
-        check.that(("import_timeline" in notes) == (name in ("perfetto", "chrome")) and "import_wall_as_cpu" not in notes, f"{name}: {notes}")
+        check.that(not {"import_timeline", "import_wall_as_cpu"} & notes, f"{name}: {notes}")
         nulls = {"folded": {"wait_ns", "gpu_ns"}, "firefox": {"wait_ns", "alloc_bytes"}, "perfetto": {"alloc_bytes"}}.get(name, set())
         check.that(all(set(back["stacks"][column]) == {None} for column in nulls), f"{name}: what it does not hold is not null")
 
@@ -458,7 +457,8 @@ def firefox_of_other_writers(check, folder):
     shutil.copy(DATA / "profile/example.json", folder / "run/profile.json")
     tomoprof("export", folder / "run", "--to", "firefox", "--out", folder / "old.json")
     a, b = imported(check, folder, folder / "old.json", out="old"), imported(check, folder, HERE / "example.firefox70.json", out="new")
-    check.that(total(a, "cpu_ns") > 0 and a["stacks"] == b["stacks"] and a["frames"] == b["frames"] and a["ranges"] == b["ranges"], "the Firefox Profiler's own format 70 of an export is another profile")
+    # The saved file is older than the modules in the export.
+    check.that(total(a, "cpu_ns") > 0 and a["stacks"] == b["stacks"] and {**a["frames"], "module": None} == {**b["frames"], "module": None} and a["ranges"] == b["ranges"], "the Firefox Profiler's own format 70 of an export is another profile")
     shared = {"stringArray": ["leaf", "root", "app.c"], "stackTable": {"length": 2, "prefix": [None, 0], "frame": [1, 0]},
               "frameTable": {"length": 2, "func": [0, 1], "line": [7, None]}, "funcTable": {"length": 2, "name": [0, 1], "source": [0, None]}, "sources": {"length": 1, "filename": [2]}}
     samples = {"length": 4, "stack": [1, 1, 0, None], "timeDeltas": [10, 1, 1, 1.5], "threadCPUDelta": [None, 900, 500, 0]}
