@@ -19,7 +19,7 @@ static const struct recorder *const recorders[] = {
     &mpi_recorder,   &wait_recorder,   &cpu_recorder,
 };
 
-static int start(int early)
+static int library_start(int early)
 {
     raw_clock_setup();
     filter_hooks_setup();
@@ -32,7 +32,7 @@ static int start(int early)
 }
 
 /* glibc 2.32 and later say so. */
-static int one_thread(void)
+static int library_single_threaded(void)
 {
     const char *flag = dlsym(RTLD_DEFAULT, "__libc_single_threaded");
     return flag && *flag;
@@ -40,14 +40,14 @@ static int one_thread(void)
 
 __attribute__((constructor)) static void loaded(void)
 {
-    start(one_thread());
+    library_start(library_single_threaded());
 }
 
 /* The CUDA driver calls this inside cuInit. Never fails: the target goes on without us. */
 CAPTURE_API int InitializeInjection(void);
 CAPTURE_API int InitializeInjection(void)
 {
-    if (start(0))
+    if (library_start(0))
         cuda_initialize();
     return 1;
 }
@@ -55,13 +55,13 @@ CAPTURE_API int InitializeInjection(void)
 CAPTURE_API int InitializeInjectionNvtx2(nvtx_get_table *get);
 CAPTURE_API int InitializeInjectionNvtx2(nvtx_get_table *get)
 {
-    start(0);
+    library_start(0);
     return nvtx_initialize(get);
 }
 
 CAPTURE_API int InitializeInjectionNvtxExtension(struct nvtx_extension *module);
 CAPTURE_API int InitializeInjectionNvtxExtension(struct nvtx_extension *module)
 {
-    start(0);
+    library_start(0);
     return nvtx_initialize_extension(module);
 }

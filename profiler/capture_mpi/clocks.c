@@ -53,7 +53,7 @@ struct leaders {
     int count;
 };
 
-static void add(struct leaders *l, int rank, uint64_t clock)
+static void leaders_add(struct leaders *l, int rank, uint64_t clock)
 {
     for (int i = 0; i < l->count; i++)
         if (l->clock[i] == clock) {
@@ -78,7 +78,7 @@ static void read_leaders(const char *name, struct leaders *l)
         const int fd = openat(dirfd(folder), d->d_name, O_RDONLY | O_CLOEXEC);
         FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
         if (f && fscanf(f, "%llx", &clock) == 1)
-            add(l, (int)rank, clock);
+            leaders_add(l, (int)rank, clock);
         if (f)
             fclose(f);
         else if (fd >= 0)
@@ -97,13 +97,13 @@ static void read_leaders(const char *name, struct leaders *l)
         }
 }
 
-static int give(int to, const struct ping *p)
+static int ping_send(int to, const struct ping *p)
 {
     return !mpi.send((word)p, sizeof *p, mpi.byte, (word)to, TAG, groups_world());
 }
 
 /* 0: it does not come in time. */
-static int take(int from, struct ping *p, uint64_t patience)
+static int ping_receive(int from, struct ping *p, uint64_t patience)
 {
     const uint64_t begin = recorder->now();
     word status[32];
@@ -120,36 +120,36 @@ static int take(int from, struct ping *p, uint64_t patience)
 }
 
 /* The first rank, with one other. */
-static void measure(int other, uint64_t patience)
+static void ping_measure(int other, uint64_t patience)
 {
     uint64_t least = UINT64_MAX;
     int64_t shift = 0;
-    struct ping p = {0}, answer;
+    struct ping p = {0}, ping_answer;
     for (int i = 0; i < EXCHANGES; i++) {
         p.number = i;
         const uint64_t begin = recorder->now();
-        if (!give(other, &p) || !take(other, &answer, i ? ANSWER_NS : patience))
+        if (!ping_send(other, &p) || !ping_receive(other, &ping_answer, i ? ANSWER_NS : patience))
             return;
         const uint64_t end = recorder->now();
         if (end - begin < least) {
             least = end - begin;
-            shift = answer.time_ns - (int64_t)(begin + least / 2);
+            shift = ping_answer.time_ns - (int64_t)(begin + least / 2);
         }
     }
     p = (struct ping){DONE, shift, (int64_t)(least / 2 + 1)};
-    give(other, &p);
+    ping_send(other, &p);
 }
 
-static void answer(int first, int which, uint64_t patience)
+static void ping_answer(int first, int which, uint64_t patience)
 {
     struct ping p;
-    for (int i = 0; take(first, &p, i ? ANSWER_NS : patience); i++) {
+    for (int i = 0; ping_receive(first, &p, i ? ANSWER_NS : patience); i++) {
         if (p.number == DONE) {
             recorder->aligned(which, p.time_ns, (uint64_t)p.error_ns);
             return;
         }
         p.time_ns = (int64_t)recorder->now();
-        if (!give(first, &p))
+        if (!ping_send(first, &p))
             return;
     }
 }
@@ -168,7 +168,7 @@ void clocks_compare(const struct mpi_recorder *r, int rank, int which)
         return;
     for (int i = 1; i < leaders.count; i++)
         if (rank == leaders.rank[0])
-            measure(leaders.rank[i], patience);
+            ping_measure(leaders.rank[i], patience);
         else if (rank == leaders.rank[i])
-            answer(leaders.rank[0], which, patience);
+            ping_answer(leaders.rank[0], which, patience);
 }

@@ -27,13 +27,13 @@ static struct {
 static int types_used;
 static volatile int busy;
 
-static void hold(void)
+static void groups_lock(void)
 {
     while (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
         ;
 }
 
-static void release(void)
+static void groups_unlock(void)
 {
     __atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
 }
@@ -91,7 +91,7 @@ static int find_all(void)
     return 1;
 }
 
-static word world(void)
+static word groups_find_world(void)
 {
     /* A program's own copy of the object, where it has one, is the one that MPI uses. */
     const void *object = dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world");
@@ -102,7 +102,7 @@ static word world(void)
     return mpi_find("MPIX_Grequest_class_create") ? MPICH_WORLD : 0;
 }
 
-static uint64_t mix(uint64_t h, uint64_t x)
+static uint64_t groups_hash(uint64_t h, uint64_t x)
 {
     h = (h ^ x) * 0x9e3779b97f4a7c15ull;
     return h ^ h >> 29;
@@ -123,9 +123,9 @@ static int find_world_ranks(struct mpi_group *g)
     good = !mpi.Group_translate_ranks(group, n, (word)own, world_group, (word)(own + n));
     mpi.Group_free((word)&group, 0, 0, 0, 0);
     g->world = own + n; /* kept with the list before it */
-    g->id = mix(1, n);
+    g->id = groups_hash(1, n);
     for (int i = 0; i < g->size; i++)
-        g->id = mix(g->id, (uint64_t)g->world[i]);
+        g->id = groups_hash(g->id, (uint64_t)g->world[i]);
     return good;
 }
 
@@ -144,7 +144,7 @@ int groups_join(int *rank, int *size, char library[256])
 {
     char *text = calloc(1, 8193); /* MPICH's longest */
     int length = 0;
-    const word w = find_all() ? world() : 0;
+    const word w = find_all() ? groups_find_world() : 0;
     *library = 0;
     if (!w || !text || mpi.Comm_group(w, (word)&world_group, 0, 0, 0)) {
         free(text);
@@ -177,7 +177,7 @@ word groups_world(void)
     return groups[0].comm;
 }
 
-static struct mpi_group *look_up(word comm)
+static struct mpi_group *groups_find(word comm)
 {
     for (int i = 0; i < used; i++)
         if (groups[i].comm == comm)
@@ -200,9 +200,9 @@ int group_status_at(void)
 
 struct mpi_group *group_of(word comm)
 {
-    hold();
-    struct mpi_group *g = look_up(mpi_handle(comm));
-    release();
+    groups_lock();
+    struct mpi_group *g = groups_find(mpi_handle(comm));
+    groups_unlock();
     return g && g->size ? g : NULL;
 }
 
@@ -210,13 +210,13 @@ struct mpi_group *group_of(word comm)
  * program. */
 void group_forget(word comm)
 {
-    hold();
+    groups_lock();
     for (int i = 1; i < used; i++)
         if (groups[i].comm == mpi_handle(comm)) {
             groups[i] = groups[--used];
             break;
         }
-    release();
+    groups_unlock();
 }
 
 int group_world_rank(const struct mpi_group *g, int rank)
@@ -228,11 +228,11 @@ int64_t group_type_size(word type)
 {
     int size;
     type = mpi_handle(type);
-    hold();
+    groups_lock();
     for (int i = 0; i < types_used; i++)
         if (types[i].type == type) {
             const int64_t known = types[i].size;
-            release();
+            groups_unlock();
             return known;
         }
     const int64_t found = mpi.Type_size(type, (word)&size, 0, 0, 0) ? -1 : size;
@@ -240,6 +240,6 @@ int64_t group_type_size(word type)
         types[types_used].type = type;
         types[types_used++].size = found;
     }
-    release();
+    groups_unlock();
     return found;
 }

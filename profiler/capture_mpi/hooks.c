@@ -63,7 +63,7 @@
 static const struct mpi_recorder *recorder; /* NULL: nothing is recorded */
 static __thread int inside;
 
-static void *find(const char *prefix, const char *name)
+static void *hook_find(const char *prefix, const char *name)
 {
     char full[64];
     strcpy(full, prefix);
@@ -71,7 +71,7 @@ static void *find(const char *prefix, const char *name)
     return mpi_find(full);
 }
 
-static __attribute__((constructor)) void loaded(void)
+static __attribute__((constructor)) void hooks_loaded(void)
 {
     mpi_recorder_entry *entry = (mpi_recorder_entry *)dlsym(RTLD_DEFAULT, MPI_RECORDER_NAME);
     const struct mpi_recorder *there = entry ? entry() : NULL;
@@ -80,8 +80,8 @@ static __attribute__((constructor)) void loaded(void)
 }
 
 /* Elements that this rank gives. */
-static int64_t elements(const struct mpi_row *r, const word *w, const struct mpi_group *g,
-                        word *type)
+static int64_t call_elements(const struct mpi_row *r, const word *w, const struct mpi_group *g,
+                             word *type)
 {
     const word in_place = w[r->buffer < 0 ? 0 : r->buffer];
     const int instead = r->more & INSTEAD && (in_place == 1 || in_place == (word)-1);
@@ -116,7 +116,7 @@ static void count_bytes(const struct mpi_row *r, const word *w, const struct mpi
     if (r->count < 0)
         return;
     if (!(root_alone && g && (int)w[r->peer] != g->rank) && !to_nobody(r, w)) {
-        const int64_t n = elements(r, w, g, &type);
+        const int64_t n = call_elements(r, w, g, &type);
         const int64_t size = group_type_size(type);
         if (n < 0 || size < 0 || __builtin_mul_overflow(n, size, &bytes))
             return;
@@ -125,7 +125,7 @@ static void count_bytes(const struct mpi_row *r, const word *w, const struct mpi
     c->flags |= TRACE_MPI_BYTES;
 }
 
-static int is_collective(uint16_t op)
+static int call_is_collective(uint16_t op)
 {
     return op >= TRACE_MPI_BARRIER && op <= TRACE_MPI_PREFIX;
 }
@@ -152,7 +152,7 @@ static void describe_exchange(const struct mpi_row *r, const word *w, const stru
     }
 }
 
-static void describe(const struct mpi_row *r, const word *w, struct mpi_call *c)
+static void call_describe(const struct mpi_row *r, const word *w, struct mpi_call *c)
 {
     struct mpi_group *g = r->comm < 0 ? NULL : group_of(w[r->comm]);
     c->name = r->name;
@@ -162,7 +162,7 @@ static void describe(const struct mpi_row *r, const word *w, struct mpi_call *c)
         c->flags |= TRACE_MPI_GROUP;
         c->group = g->id;
         c->size = (uint32_t)g->size;
-        c->sequence = is_collective(r->op) ? g->calls++ : 0;
+        c->sequence = call_is_collective(r->op) ? g->calls++ : 0;
     }
     if (r->peer >= 0)
         c->peer = group_world_rank(g, (int)w[r->peer]);
@@ -176,7 +176,7 @@ static void describe(const struct mpi_row *r, const word *w, struct mpi_call *c)
     count_bytes(r, w, g, c);
 }
 
-static void joined(void)
+static void hooks_record_rank(void)
 {
     int rank, size;
     char library[256];
@@ -187,7 +187,8 @@ static void joined(void)
 }
 
 /* 1: the call is seen; mpi_ends follows it. */
-static int begins(enum call_number number, const word *w, const void *caller, struct mpi_call *c)
+static int call_begins(enum call_number number, const word *w, const void *caller,
+                       struct mpi_call *c)
 {
     if (inside || !recorder || !recorder->wanted())
         return 0;
@@ -198,7 +199,7 @@ static int begins(enum call_number number, const word *w, const void *caller, st
     if (number == CALL_Request_free)
         requests_freed(w);
     if (groups_are_known())
-        describe(&mpi_rows[number], w, c);
+        call_describe(&mpi_rows[number], w, c);
     else
         c->name = mpi_rows[number].name, c->op = mpi_rows[number].op, c->peer = c->tag = -1;
     c->begin_ns = recorder->now();
@@ -221,7 +222,8 @@ static void read_status(const struct mpi_row *r, const word *w, struct mpi_call 
 }
 
 /* Each message that a call starts is one of its own; the first has the call's time. */
-static void tell(enum call_number number, const word *w, int failed, const struct mpi_call *c)
+static void call_record_parts(enum call_number number, const word *w, int failed,
+                              const struct mpi_call *c)
 {
     const int64_t n = failed ? 0 : requests_started(number, w);
     if (!n && number != CALL_Comm_free)
@@ -234,10 +236,10 @@ static void tell(enum call_number number, const word *w, int failed, const struc
     }
 }
 
-static void ends(enum call_number number, const word *w, int failed, struct mpi_call *c)
+static void call_ends(enum call_number number, const word *w, int failed, struct mpi_call *c)
 {
     if (c->op == TRACE_MPI_START)
-        joined(); /* what it takes is not the program's time */
+        hooks_record_rank(); /* what it takes is not the program's time */
     c->end_ns = recorder->now();
     c->whole_ns = c->end_ns - c->begin_ns;
     if (failed) /* nothing was moved, as far as can be known */
@@ -246,7 +248,7 @@ static void ends(enum call_number number, const word *w, int failed, struct mpi_
         read_status(&mpi_rows[number], w, c);
     if (!failed && mpi_rows[number].more & (SENDS | RECEIVES | AGAIN))
         requests_made(number, w, c);
-    tell(number, w, failed, c);
+    call_record_parts(number, w, failed, c);
     inside = 0;
 }
 
@@ -260,19 +262,20 @@ static void ends(enum call_number number, const word *w, int failed, struct mpi_
         static void *plain;                                                                        \
         const word words[] = {W##n 0};                                                             \
         struct mpi_call call;                                                                      \
-        if (!next && !plain && !(next = (int (*)(P##n))find(#prefix, #name)))                      \
+        if (!next && !plain && !(next = (int (*)(P##n))hook_find(#prefix, #name)))                 \
             plain = otherwise;                                                                     \
         if (!next && !plain)                                                                       \
             return 16;                                                                             \
-        const int seen = begins(CALL_##name, words, CALLER, &call);                                \
+        const int seen = call_begins(CALL_##name, words, CALLER, &call);                           \
         const int r = next ? next(A##n) : large_as_plain(CALL_##name, plain, words);               \
         if (seen)                                                                                  \
-            ends(CALL_##name, words, r, &call);                                                    \
+            call_ends(CALL_##name, words, r, &call);                                               \
         return r;                                                                                  \
     }
 #define BOTH(name, n, ...) HOOK(MPI_, name, n, NULL) HOOK(PMPI_, name, n, NULL)
 #define BOTH_LARGE(name, n, ...)                                                                   \
-    HOOK(MPI_, name##_c, n, find("MPI_", #name)) HOOK(PMPI_, name##_c, n, find("PMPI_", #name))
+    HOOK(MPI_, name##_c, n, hook_find("MPI_", #name))                                              \
+    HOOK(PMPI_, name##_c, n, hook_find("PMPI_", #name))
 #define BOTH_EARLY(name, n, ...) HOOK(MPIX_, name, n, NULL) HOOK(PMPIX_, name, n, NULL)
 COUNT_LIST(BOTH)
 AGAIN_LIST(BOTH)

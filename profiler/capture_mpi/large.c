@@ -63,7 +63,7 @@ static struct kept_list {
 } * kept;
 static volatile int busy;
 
-static int *keep(const int *numbers, int n)
+static int *large_keep(const int *numbers, int n)
 {
     const size_t bytes = (size_t)n * sizeof *numbers;
     while (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
@@ -81,13 +81,13 @@ static int *keep(const int *numbers, int n)
     return k ? k->numbers : NULL;
 }
 
-static int fits(int64_t n)
+static int large_fits_int(int64_t n)
 {
     return n >= INT_MIN && n <= INT_MAX;
 }
 
 /* 0, or the error; *out takes the place of the list. The caller frees it, unless it stays. */
-static int shorten(word list, int n, int stays, word *out)
+static int large_shorten(word list, int n, int stays, word *out)
 {
     const int64_t *from = (const int64_t *)list;
     int *to = from && list != (word)-1 ? malloc((size_t)n * sizeof *to) : NULL;
@@ -95,7 +95,7 @@ static int shorten(word list, int n, int stays, word *out)
         return from && list != (word)-1 ? ERR_OTHER : 0;
     *out = (word)to;
     for (int i = 0; i < n; i++) {
-        if (!fits(from[i])) {
+        if (!large_fits_int(from[i])) {
             *out = list;
             free(to);
             return ERR_COUNT;
@@ -104,7 +104,7 @@ static int shorten(word list, int n, int stays, word *out)
     }
     if (!stays)
         return 0;
-    *out = (word)keep(to, n);
+    *out = (word)large_keep(to, n);
     free(to);
     return *out ? 0 : ERR_OTHER;
 }
@@ -126,10 +126,10 @@ int large_as_plain(enum call_number number, void *plain, const word *w)
     if (t.lists && !g)
         return ERR_OTHER;
     for (int i = 0; i < r->arguments && !error; i++) {
-        if (t.counts & BIT(i) && !fits((int64_t)w[i]))
+        if (t.counts & BIT(i) && !large_fits_int((int64_t)w[i]))
             error = ERR_COUNT;
         else if (t.lists & BIT(i))
-            error = shorten(w[i], g->size, r->more & KEPT, &v[i]);
+            error = large_shorten(w[i], g->size, r->more & KEPT, &v[i]);
     }
     /* words beyond its parameters are not looked at */
     if (!error)

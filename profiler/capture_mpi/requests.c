@@ -17,13 +17,13 @@ static struct message {
 } messages[ROOM];
 static volatile int busy;
 
-static void hold(void)
+static void requests_lock(void)
 {
     while (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
         ;
 }
 
-static void release(void)
+static void requests_unlock(void)
 {
     __atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
 }
@@ -35,7 +35,7 @@ static word request_at(word array, int64_t i)
 }
 
 /* NULL: it is not known; with `make` the place for it, NULL where there is none. */
-static struct message *find(word request, int make)
+static struct message *requests_find(word request, int make)
 {
     const uint32_t hash = (uint32_t)((uint64_t)request * 0x9e3779b97f4a7c15ull >> 40);
     struct message *room = NULL;
@@ -56,8 +56,8 @@ void requests_made(enum call_number number, const word *w, struct mpi_call *c)
     const struct mpi_row *r = &mpi_rows[number];
     const int parted = r->more & PARTS, known = c->flags & TRACE_MPI_BYTES;
     const word request = request_at(w[r->arguments - 1], 0);
-    hold();
-    struct message *m = known ? find(request, 1) : NULL;
+    requests_lock();
+    struct message *m = known ? requests_find(request, 1) : NULL;
     if (m)
         *m = (struct message){.request = request,
                               .state = USED,
@@ -71,17 +71,17 @@ void requests_made(enum call_number number, const word *w, struct mpi_call *c)
                               .group = c->group,
                               .bytes = c->bytes,
                               .parts = parted ? (int)w[1] : 0};
-    release();
+    requests_unlock();
     c->bytes = 0;
 }
 
 void requests_freed(const word *w)
 {
-    hold();
-    struct message *m = find(request_at(w[0], 0), 0);
+    requests_lock();
+    struct message *m = requests_find(request_at(w[0], 0), 0);
     if (m)
         m->state = LEFT;
-    release();
+    requests_unlock();
 }
 
 int64_t requests_started(enum call_number number, const word *w)
@@ -100,7 +100,7 @@ int64_t requests_started(enum call_number number, const word *w)
 }
 
 /* Returns 1 where the message begins with this call. */
-static int begins(struct message *m, enum call_number number, const word *w)
+static int message_begins(struct message *m, enum call_number number, const word *w)
 {
     int64_t now = 1;
     if (number == CALL_Start || number == CALL_Startall) {
@@ -121,11 +121,11 @@ void requests_message(enum call_number number, const word *w, int64_t i, struct 
                          : number == CALL_Startall ? request_at(w[1], i)
                          : number == CALL_Pready   ? mpi_handle(w[1])
                                                    : mpi_handle(w[2]);
-    hold();
-    struct message *m = find(request, 0);
+    requests_lock();
+    struct message *m = requests_find(request, 0);
     if (m) {
         c->flags |= TRACE_MPI_BYTES;
-        if (begins(m, number, w)) {
+        if (message_begins(m, number, w)) {
             c->op = m->op;
             c->flags = m->flags;
             c->peer = m->peer;
@@ -135,5 +135,5 @@ void requests_message(enum call_number number, const word *w, int64_t i, struct 
             c->bytes = m->bytes;
         }
     }
-    release();
+    requests_unlock();
 }

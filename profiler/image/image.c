@@ -19,23 +19,23 @@ struct elf_file {
 };
 
 /* The bytes at [offset, offset + n) when they lie in the file. */
-static const void *at(const struct elf_file *f, uint64_t offset, uint64_t n)
+static const void *elf_bytes(const struct elf_file *f, uint64_t offset, uint64_t n)
 {
     return offset <= f->size && n <= f->size - offset ? f->data + offset : NULL;
 }
 
-static const Elf64_Phdr *segment(const struct elf_file *f, int i)
+static const Elf64_Phdr *elf_segment(const struct elf_file *f, int i)
 {
-    const Elf64_Ehdr *h = at(f, 0, sizeof *h);
+    const Elf64_Ehdr *h = elf_bytes(f, 0, sizeof *h);
     if (!h || i >= h->e_phnum || h->e_phentsize != sizeof(Elf64_Phdr) || h->e_phoff % 8)
         return NULL;
-    return at(f, h->e_phoff + (uint64_t)i * sizeof(Elf64_Phdr), sizeof(Elf64_Phdr));
+    return elf_bytes(f, h->e_phoff + (uint64_t)i * sizeof(Elf64_Phdr), sizeof(Elf64_Phdr));
 }
 
 static uint64_t file_offset(const struct elf_file *f, uint64_t address)
 {
     const Elf64_Phdr *p;
-    for (int i = 0; (p = segment(f, i)); i++)
+    for (int i = 0; (p = elf_segment(f, i)); i++)
         if (p->p_type == PT_LOAD && address >= p->p_vaddr && address - p->p_vaddr < p->p_filesz)
             return address - p->p_vaddr + p->p_offset;
     return UINT64_MAX;
@@ -47,7 +47,7 @@ static int names_hold(const struct elf_file *f, const Elf64_Phdr *dynamic, const
     uint64_t table = 0, bytes = 0;
     for (uint64_t i = 0; i < dynamic->p_filesz / sizeof(Elf64_Dyn); i++) {
         Elf64_Dyn d;
-        const void *p = at(f, dynamic->p_offset + i * sizeof d, sizeof d);
+        const void *p = elf_bytes(f, dynamic->p_offset + i * sizeof d, sizeof d);
         if (!p)
             return 0;
         memcpy(&d, p, sizeof d);
@@ -56,7 +56,7 @@ static int names_hold(const struct elf_file *f, const Elf64_Phdr *dynamic, const
         if (d.d_tag == DT_NULL)
             break;
     }
-    const void *names = bytes ? at(f, file_offset(f, table), bytes) : NULL;
+    const void *names = bytes ? elf_bytes(f, file_offset(f, table), bytes) : NULL;
     return names && memmem(names, bytes, text, strlen(text));
 }
 
@@ -76,7 +76,7 @@ int image_traits(const void *data, size_t size, struct image_traits *t)
     *t = (struct image_traits){0};
     if (size < SELFMAG || memcmp(data, ELFMAG, SELFMAG) != 0)
         return 0;
-    const Elf64_Ehdr *h = at(f, 0, sizeof *h);
+    const Elf64_Ehdr *h = elf_bytes(f, 0, sizeof *h);
     const Elf64_Phdr *p;
     if (!h || h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_ident[EI_DATA] != ELFDATA2LSB ||
         h->e_machine != OUR_MACHINE) {
@@ -84,8 +84,8 @@ int image_traits(const void *data, size_t size, struct image_traits *t)
         return 1;
     }
     t->is_static = 1;
-    for (int i = 0; (p = segment(f, i)); i++) {
-        const void *bytes = at(f, p->p_offset, p->p_filesz);
+    for (int i = 0; (p = elf_segment(f, i)); i++) {
+        const void *bytes = elf_bytes(f, p->p_offset, p->p_filesz);
         if (p->p_type == PT_INTERP) {
             t->is_static = 0;
             t->musl = bytes && memmem(bytes, p->p_filesz, "ld-musl", 7) != NULL;

@@ -28,7 +28,7 @@ static int may_trace_all(void)
 }
 
 /* Reads Yama's ptrace scope; -1: the kernel has none. */
-static int scope(void)
+static int check_yama_scope(void)
 {
     char text[16];
     return raw_read_file("/proc/sys/kernel/yama/ptrace_scope", text, sizeof text)
@@ -36,10 +36,10 @@ static int scope(void)
                : -1;
 }
 
-static enum err refused(pid_t pid, int why)
+static enum err check_refused(pid_t pid, int why)
 {
     long tracer = status_of(pid, "\nTracerPid:", 10), user = status_of(pid, "\nUid:", 10);
-    int allowed = may_trace_all(), yama = scope();
+    int allowed = may_trace_all(), yama = check_yama_scope();
     if (tracer > 0)
         return FAIL(ERR_UNSUPPORTED,
                     "process %d is traced by process %ld (a debugger or strace) already: end that "
@@ -92,7 +92,7 @@ enum err outside_check(pid_t pid)
     if (why == ESRCH)
         return FAIL(ERR_INPUT, "--pid %d: this process has ended", (int)pid);
     if (why)
-        return refused(pid, why);
+        return check_refused(pid, why);
     FAIL_IF(!process_read(pid, 0, "maps", text, sizeof text), ERR_INPUT,
             "--pid %d: this is a part of the kernel, not a program", (int)pid);
     return ERR_OK;

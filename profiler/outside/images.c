@@ -87,7 +87,7 @@ static void read_id(struct mapped_image *im)
     }
 }
 
-static int open_file(pid_t pid, const struct mapped_image *im, struct stat *st)
+static int image_open(pid_t pid, const struct mapped_image *im, struct stat *st)
 {
     char path[PROCESS_PATH + sizeof im->path];
     process_path(path, pid, "root"); /* its own view: it may be in a container */
@@ -167,7 +167,7 @@ static void put_module(struct capture_thread *t, const struct mapped_image *im, 
     trace_put2(&t->stream, &r.r, sizeof r, im->path, path_bytes, im->id, id_bytes);
 }
 
-static void add(struct capture_thread *t, pid_t pid, const struct mapped_image *found)
+static void image_add(struct capture_thread *t, pid_t pid, const struct mapped_image *found)
 {
     struct stat st = {0};
     struct mapped_image *im = image_count < IMAGES ? malloc(sizeof *im) : NULL;
@@ -175,7 +175,7 @@ static void add(struct capture_thread *t, pid_t pid, const struct mapped_image *
         return;
     *im = *found;
     im->seen = 1;
-    int fd = open_file(pid, im, &st);
+    int fd = image_open(pid, im, &st);
     read_id(im);
     map_tables(im, fd, st.st_size);
     put_module(t, im, TRACE_MODULE, 0);
@@ -185,7 +185,7 @@ static void add(struct capture_thread *t, pid_t pid, const struct mapped_image *
     images[image_count++] = im;
 }
 
-static void drop(struct mapped_image *im)
+static void image_drop(struct mapped_image *im)
 {
     uintptr_t start = im->m.start / PAGE * PAGE;
     if (im->mapped)
@@ -213,7 +213,7 @@ static int read_line(char *line, struct mapped_image *im)
     return n < (int)sizeof im->path && read_headers(im, start);
 }
 
-static struct mapped_image *known(const struct mapped_image *found)
+static struct mapped_image *image_find(const struct mapped_image *found)
 {
     for (size_t i = 0; i < image_count; i++)
         if (images[i]->m.start == found->m.start && images[i]->m.end == found->m.end &&
@@ -224,7 +224,7 @@ static struct mapped_image *known(const struct mapped_image *found)
 
 ARRAY_ORDER(by_start, struct module, COMPARE(x->start, y->start));
 
-static void publish(int gone)
+static void images_publish(int gone)
 {
     static struct module list[IMAGES];
     for (size_t i = 0; i < image_count; i++)
@@ -242,7 +242,7 @@ static int drop_unseen(struct capture_thread *t, uint64_t begin)
             continue;
         }
         put_module(t, images[i], TRACE_MODULE_GONE, begin);
-        drop(images[i]);
+        image_drop(images[i]);
     }
     image_count = kept;
     return kept < before;
@@ -267,15 +267,15 @@ void images_refresh(struct capture_thread *t, pid_t pid)
         for (lines = 0; fgets(line, sizeof line, f); lines++) {
             if (!read_line(line, found))
                 continue;
-            struct mapped_image *im = known(found);
+            struct mapped_image *im = image_find(found);
             if (im)
                 im->seen = 1;
             else if (pass)
-                add(t, pid, found);
+                image_add(t, pid, found);
         }
         int gone = !pass && lines ? drop_unseen(t, begin) : 0;
         if (gone || image_count != had)
-            publish(gone);
+            images_publish(gone);
     }
     fclose(f);
 }
@@ -283,5 +283,5 @@ void images_refresh(struct capture_thread *t, pid_t pid)
 void images_forget(void)
 {
     while (image_count)
-        drop(images[--image_count]);
+        image_drop(images[--image_count]);
 }

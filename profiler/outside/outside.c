@@ -57,7 +57,7 @@ char **outside_command(pid_t pid)
     return out;
 }
 
-static void link_fact(struct recording *r, const char *key)
+static void recording_link_fact(struct recording *r, const char *key)
 {
     char path[PROCESS_PATH], target[4096];
     process_path(path, r->s->pid, key);
@@ -72,8 +72,8 @@ static void put_facts(struct recording *r)
 {
     char text[NAMES_BYTES];
     struct utsname u;
-    link_fact(r, "exe");
-    link_fact(r, "cwd");
+    recording_link_fact(r, "exe");
+    recording_link_fact(r, "cwd");
     size_t n = process_read(r->s->pid, 0, "cmdline", text, sizeof text);
     for (size_t i = 0; i + 1 < n; i++)
         text[i] = text[i] ? text[i] : '\n'; /* one argument per line */
@@ -111,7 +111,7 @@ static void put_footprint(struct recording *r)
     }
 }
 
-static enum err begin(struct recording *r)
+static enum err recording_begin(struct recording *r)
 {
     uint8_t id[16] = {0};
     (void)getrandom(id, sizeof id, 0);
@@ -131,7 +131,7 @@ static enum err begin(struct recording *r)
 }
 
 /* Until the next look; 0: the process has ended. */
-static int rest(struct recording *r, uint64_t until)
+static int recording_sleep(struct recording *r, uint64_t until)
 {
     uint64_t now = trace_now(), left = until > now ? until - now : 0;
     struct timespec t = {(time_t)(left / 1000000000u), (long)(left % 1000000000u)};
@@ -146,7 +146,7 @@ static int rest(struct recording *r, uint64_t until)
  * for CPUs, they begin to run when the last look lets them go: then the time to the next has an
  * exponential distribution, which does not know what went before. With +-50 % the first ms of each
  * turn was not seen, and turns begin where system calls end. */
-static uint64_t next_look(struct recording *r, uint64_t due, uint64_t began)
+static uint64_t next_poll(struct recording *r, uint64_t due, uint64_t began)
 {
     uint64_t done = trace_now();
     double mean = (double)r->interval_ns, random = capture_random(&r->us);
@@ -158,7 +158,7 @@ static uint64_t next_look(struct recording *r, uint64_t due, uint64_t began)
 }
 
 /* A look that took long leaves as much time to others before the next. */
-static int look_until_the_end(struct recording *r)
+static int poll_until_the_end(struct recording *r)
 {
     uint64_t find = 0, image = 0, second = 0, next = r->begin_ns,
              end = r->s->seconds > 0 ? r->begin_ns + (uint64_t)(r->s->seconds * 1e9) : UINT64_MAX;
@@ -181,8 +181,8 @@ static int look_until_the_end(struct recording *r)
         threads_look(&r->threads, &r->us, &(struct look){next, now, r->interval_ns});
         if (process_stat(r->s->pid, 0, &st))
             r->last = st;
-        next = next_look(r, next, now);
-        if (!rest(r, next < end ? next : end) || st.state == 'Z')
+        next = next_poll(r, next, now);
+        if (!recording_sleep(r, next < end ? next : end) || st.state == 'Z')
             return 0;
     }
     return 1;
@@ -214,7 +214,7 @@ static void be_on_time(int on)
         set_turns(on ? 100000 : 0);
 }
 
-static int64_t peak_of(pid_t pid)
+static int64_t process_peak_memory(pid_t pid)
 {
     char text[4096];
     process_read(pid, 0, "status", text, sizeof text);
@@ -235,17 +235,17 @@ enum err outside_record(const struct outside_settings *s, struct outside_end *ou
     r.us.tid = (uint32_t)getpid();
     r.us.random = trace_now() | 1;
     r.us.scratch = r.scratch;
-    TRY(begin(&r));
+    TRY(recording_begin(&r));
     r.begin_ns = trace_now();
     if (s->begun)
         s->begun(s);
     be_on_time(1);
-    out->still_runs = look_until_the_end(&r);
+    out->still_runs = poll_until_the_end(&r);
     be_on_time(0);
     out->wall_s = (double)(trace_now() - r.begin_ns) * 1e-9;
     out->user_s = 1e-9 * (double)process_ticks_ns(r.last.user_ticks - r.begin.user_ticks);
     out->system_s = 1e-9 * (double)process_ticks_ns(r.last.system_ticks - r.begin.system_ticks);
-    out->peak_rss_bytes = peak_of(s->pid);
+    out->peak_rss_bytes = process_peak_memory(s->pid);
     threads_end(&r.threads, &r.us);
     stop_late(1);
     put_clock(&r);

@@ -18,7 +18,7 @@
 
 static pid_t late[LATE]; /* did not stop in time; 0: free */
 
-static int let_go(pid_t tid, int signal)
+static int thread_detach(pid_t tid, int signal)
 {
     return ptrace(PTRACE_DETACH, tid, NULL, (void *)(long)signal) == 0 || errno == ESRCH;
 }
@@ -114,18 +114,18 @@ static int read_registers(pid_t tid, struct stopped *out)
 #endif
 
 /* Lets a stopped thread go on as if it had not stopped. */
-static int release(pid_t tid, int status)
+static int thread_release(pid_t tid, int status)
 {
     struct stopped s = {.signal = signal_of(status)};
     (void)read_registers(tid, &s);
-    return let_go(tid, s.signal);
+    return thread_detach(tid, s.signal);
 }
 
 void stop_late(int last)
 {
     for (int i = 0; i < LATE; i++) {
         int status, got = late[i] ? wait_for_stop(late[i], last ? LAST_NS : 0, &status) : 0;
-        if (got < 0 || (got && release(late[i], status)))
+        if (got < 0 || (got && thread_release(late[i], status)))
             late[i] = 0;
     }
 }
@@ -145,13 +145,13 @@ int stop_thread(pid_t tid, struct stopped *out)
     out->signal = signal_of(status);
     if (read_registers(tid, out))
         return 1;
-    let_go(tid, out->signal);
+    thread_detach(tid, out->signal);
     return 0;
 }
 
 void stop_go_on(pid_t tid, struct stopped *s)
 {
-    if (!let_go(tid, s->signal))
+    if (!thread_detach(tid, s->signal))
         keep_late(tid);
 }
 
@@ -166,7 +166,7 @@ int stop_errno(pid_t pid)
     ptrace(PTRACE_INTERRUPT, pid, NULL, NULL);
     int got = wait_for_stop(pid, WAIT_NS, &status);
     if (got > 0)
-        release(pid, status);
+        thread_release(pid, status);
     else if (!got)
         keep_late(pid);
     return got < 0 ? ESRCH : 0;

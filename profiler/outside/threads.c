@@ -32,7 +32,7 @@ struct thread_seen {
     char name[16];
 };
 
-static void put_name(struct threads *s, struct capture_thread *t, struct thread_seen *h)
+static void threads_put_name(struct threads *s, struct capture_thread *t, struct thread_seen *h)
 {
     char name[32] = "";
     struct trace_thread r = {
@@ -64,8 +64,8 @@ static int account_of_scheduler(struct threads *s, pid_t tid, struct ran_account
 }
 
 /* Returns its account now: by the scheduler's clock, or in ticks. 0: the thread is gone. */
-static int account(struct threads *s, struct thread_seen *h, struct process_stat *st,
-                   struct ran_account *a)
+static int threads_read_account(struct threads *s, struct thread_seen *h, struct process_stat *st,
+                                struct ran_account *a)
 {
     *a = (struct ran_account){0};
     if (!process_stat(s->pid, h->tid, st) || st->state == 'Z' || st->state == 'X')
@@ -78,7 +78,7 @@ static int account(struct threads *s, struct thread_seen *h, struct process_stat
     return 1;
 }
 
-static struct thread_seen *find(struct threads *s, pid_t tid)
+static struct thread_seen *threads_slot_of(struct threads *s, pid_t tid)
 {
     for (size_t i = 0; i < s->count; i++)
         if (s->list[i].tid == tid)
@@ -86,12 +86,12 @@ static struct thread_seen *find(struct threads *s, pid_t tid)
     return NULL;
 }
 
-static void add(struct threads *s, struct capture_thread *t, pid_t tid, int first)
+static void threads_add(struct threads *s, struct capture_thread *t, pid_t tid, int first)
 {
     struct process_stat st;
     struct thread_seen h = {.tid = tid, .alive = 1, .syscall = -1};
     struct ran_account a;
-    if (!account(s, &h, &st, &a))
+    if (!threads_read_account(s, &h, &st, &a))
         return;
     if (s->count == s->room) {
         size_t room = s->room ? 2 * s->room : 64;
@@ -108,7 +108,7 @@ static void add(struct threads *s, struct capture_thread *t, pid_t tid, int firs
         h.begin_user = st.user_ticks;
         h.begin_system = st.system_ticks;
     }
-    put_name(s, t, &h);
+    threads_put_name(s, t, &h);
     s->list[s->count++] = h;
 }
 
@@ -125,8 +125,8 @@ static void put_wait(struct capture_thread *t, struct thread_seen *h, uint64_t w
 }
 
 /* Finds the place where it sleeps, without touching it. 0: it runs again. */
-static int find_place(struct threads *s, struct capture_thread *t, struct thread_seen *h,
-                      char state)
+static int threads_find_place(struct threads *s, struct capture_thread *t, struct thread_seen *h,
+                              char state)
 {
     char text[256];
     uint64_t call, unused, sp, pc;
@@ -159,8 +159,8 @@ static uint64_t ran_in_system(const struct thread_seen *h)
  * account gives it; the rest waits for a sample of the other mode, and what waits too long belongs
  * to this place in that mode. Where threads share CPUs, each moment at random stands for the same
  * time, `mean_ns`; what remains evens out over the next ones. */
-static void divide(const struct threads *s, const struct thread_seen *h, int system,
-                   uint64_t mean_ns, uint64_t part[2])
+static void threads_divide_modes(const struct threads *s, const struct thread_seen *h, int system,
+                                 uint64_t mean_ns, uint64_t part[2])
 {
     uint64_t in_system = ran_in_system(h),
              other = system ? h->ran_ns - h->ran_at - in_system : in_system,
@@ -176,7 +176,8 @@ static void divide(const struct threads *s, const struct thread_seen *h, int sys
  * thread leaves its CPU, at ticks (4 ms), and when the thread itself asks for its CPU time. So only
  * that of a thread that is off its CPU (`exact`) tells how long it slept; and weights of samples
  * from another one told a loop between two such questions 2.5 points low. */
-static int advance(struct thread_seen *h, const struct ran_account *a, uint64_t now, int exact)
+static int threads_advance(struct thread_seen *h, const struct ran_account *a, uint64_t now,
+                           int exact)
 {
     uint64_t run = a->ran_ns - h->ran_ns, queue = a->queued_ns - h->queued_ns,
              wall = now - h->seen_ns, known = run + queue < wall ? run + queue : wall;
@@ -250,8 +251,8 @@ static void put_sample(struct capture_thread *t, struct thread_seen *h, int syst
 }
 
 /* It runs now, or is about to: what it ran is attributed to this place. */
-static void sample(struct threads *s, struct capture_thread *t, struct thread_seen *h,
-                   const struct look *k, const struct ran_account *before)
+static void threads_sample(struct threads *s, struct capture_thread *t, struct thread_seen *h,
+                           const struct look *k, const struct ran_account *before)
 {
     struct stopped at = {0};
     struct ran_account a;
@@ -261,7 +262,7 @@ static void sample(struct threads *s, struct capture_thread *t, struct thread_se
     if (!h->ticks_only && account_of_scheduler(s, h->tid, &a)) {
         uint64_t now = trace_now(), left;
         found = how_found(k, before, &a, now);
-        advance(h, &a, now, 1);
+        threads_advance(h, &a, now, 1);
         h->turns = a.turns;
         h->lately_ran = 0.9 * h->lately_ran + (double)(a.ran_ns - h->ran_at_stop);
         h->lately_queued = 0.9 * h->lately_queued + (double)(a.queued_ns - h->queued_at_stop);
@@ -280,13 +281,13 @@ static void sample(struct threads *s, struct capture_thread *t, struct thread_se
     if (poor) /* a better one will come */
         return;
     uint64_t part[2];
-    divide(s, h, at.system, k->interval_ns, part);
+    threads_divide_modes(s, h, at.system, k->interval_ns, part);
     put_sample(t, h, !at.system, part[!at.system]);
     put_sample(t, h, at.system, part[at.system]);
     s->sampled++;
 }
 
-static void wake(struct capture_thread *t, struct thread_seen *h)
+static void threads_wake(struct capture_thread *t, struct thread_seen *h)
 {
     if (h->asleep)
         put_wait(t, h, h->sleep_pending, 0);
@@ -294,31 +295,31 @@ static void wake(struct capture_thread *t, struct thread_seen *h)
     h->asleep = 0;
 }
 
-static void look(struct threads *s, struct capture_thread *t, struct thread_seen *h,
-                 const struct look *k)
+static void threads_poll(struct threads *s, struct capture_thread *t, struct thread_seen *h,
+                         const struct look *k)
 {
     struct process_stat st;
     struct ran_account a;
     uint64_t now = trace_now(), wall = now - h->seen_ns;
-    if (!account(s, h, &st, &a)) {
+    if (!threads_read_account(s, h, &st, &a)) {
         h->alive = 0;
         return;
     }
-    int run = advance(h, &a, now, st.state != 'R');
+    int run = threads_advance(h, &a, now, st.state != 'R');
     if (h->queue_pending >= LEAST_NS) {
         put_wait(t, h, h->queue_pending, 1);
         h->queue_pending = 0;
     }
     if (run)
-        wake(t, h);
+        threads_wake(t, h);
     h->every_ns = k->interval_ns;
     if (st.state == 'R') {
         int had_a_turn = h->run_pending || a.turns != h->turns;
         if (had_a_turn && !waits_anyway(s, h, k, &a))
-            sample(s, t, h, k, &a);
+            threads_sample(s, t, h, k, &a);
     } else if (!h->asleep) {
         if (h->sleep_pending >= LEAST_NS)
-            h->asleep = find_place(s, t, h, st.state);
+            h->asleep = threads_find_place(s, t, h, st.state);
     } else {
         uint64_t twice = 2 * wall < REST_NS ? 2 * wall : REST_NS; /* it sleeps on */
         h->every_ns = twice > k->interval_ns ? twice : k->interval_ns;
@@ -333,7 +334,7 @@ static void look(struct threads *s, struct capture_thread *t, struct thread_seen
 static void put_end(struct threads *s, struct capture_thread *t, struct thread_seen *h)
 {
     struct trace_thread_end r = {.r.kind = TRACE_THREAD_END, .tid = (uint32_t)h->tid};
-    wake(t, h);
+    threads_wake(t, h);
     if (s->crowded && h->sampled_ns) /* what was to even out */
         put_sample(t, h, h->run_system, h->run_pending);
     r.sampled_ns = h->sampled_ns;
@@ -351,11 +352,11 @@ void threads_find(struct threads *s, struct capture_thread *t)
     DIR *d = opendir(path);
     while (d && (e = readdir(d))) {
         pid_t tid = (pid_t)strtol(e->d_name, NULL, 10);
-        struct thread_seen *h = tid > 0 ? find(s, tid) : NULL;
+        struct thread_seen *h = tid > 0 ? threads_slot_of(s, tid) : NULL;
         if (h)
-            put_name(s, t, h);
+            threads_put_name(s, t, h);
         else if (tid > 0)
-            add(s, t, tid, first);
+            threads_add(s, t, tid, first);
     }
     if (d)
         closedir(d);
@@ -368,7 +369,7 @@ void threads_look(struct threads *s, struct capture_thread *t, const struct look
     for (size_t i = 0; i < s->count; i++) {
         struct thread_seen *h = &s->list[i];
         if (trace_now() >= h->look_ns)
-            look(s, t, h, k);
+            threads_poll(s, t, h, k);
         ran += h->lately_ran;
         queued += h->lately_queued;
         if (h->alive)
@@ -387,7 +388,7 @@ void threads_end(struct threads *s, struct capture_thread *t)
     for (size_t i = 0; i < s->count; i++) {
         struct thread_seen *h = &s->list[i];
         h->look_ns = 0;
-        look(s, t, h, &last);
+        threads_poll(s, t, h, &last);
         put_end(s, t, h);
     }
     free(s->list);

@@ -33,7 +33,7 @@ static struct {
     int running, begun, wake[2];
 } clocks;
 
-static const char *open_library(struct nvml *n)
+static const char *nvml_open(struct nvml *n)
 {
     const struct {
         const char *name;
@@ -68,7 +68,7 @@ static void plain_uuid(const char *text, char out[40])
     out[n] = 0;
 }
 
-static int begin(const struct nvml *n, void *device[RECORD_GPUS])
+static int nvml_devices(const struct nvml *n, void *device[RECORD_GPUS])
 {
     unsigned count = 0;
     int kept = 0;
@@ -88,7 +88,7 @@ static int begin(const struct nvml *n, void *device[RECORD_GPUS])
     return kept;
 }
 
-static void look(const struct nvml *n, void *device, struct record_clock *c, double *sum)
+static void nvml_sample(const struct nvml *n, void *device, struct record_clock *c, double *sum)
 {
     unsigned percent[2] = {0, 0}, mhz = 0;
     unsigned long long why = 0;
@@ -109,8 +109,8 @@ static void *each_period(void *unused)
     struct nvml n;
     void *device[RECORD_GPUS];
     struct pollfd end = {clocks.wake[0], POLLIN, 0};
-    const char *why = open_library(&n);
-    int count = why ? 0 : begin(&n, device);
+    const char *why = nvml_open(&n);
+    int count = why ? 0 : nvml_devices(&n, device);
     if (!count)
         snprintf(clocks.out.reason, sizeof clocks.out.reason, "%s",
                  why ? why : "NVML lists no GPU");
@@ -118,7 +118,7 @@ static void *each_period(void *unused)
     __atomic_store_n(&clocks.begun, 1, __ATOMIC_RELEASE);
     while (count && poll(&end, 1, PERIOD_MS) == 0)
         for (int i = 0; i < count; i++)
-            look(&n, device[i], &clocks.out.row[i], &clocks.sum[i]);
+            nvml_sample(&n, device[i], &clocks.out.row[i], &clocks.sum[i]);
     return NULL;
 }
 

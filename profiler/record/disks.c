@@ -32,7 +32,7 @@ static struct {
 } disks;
 
 /* Partitions have no folder of their own there. */
-static int is_whole(const char *name)
+static int disk_is_whole(const char *name)
 {
     char path[96];
     if (!strncmp(name, "loop", 4) || !strncmp(name, "ram", 3) || !strncmp(name, "zram", 4))
@@ -44,7 +44,7 @@ static int is_whole(const char *name)
     return access("/sys/block", F_OK) || !access(path, F_OK);
 }
 
-static int look(struct disks_now *now, char reason[120])
+static int disks_read(struct disks_now *now, char reason[120])
 {
     char line[320];
     FILE *f = fopen("/proc/diskstats", "re");
@@ -59,7 +59,7 @@ static int look(struct disks_now *now, char reason[120])
         unsigned long long v[8];
         if (sscanf(line, "%*u %*u %39s %llu %*u %llu %llu %llu %*u %llu %llu %*u %llu %llu", d.name,
                    &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7]) != 9 ||
-            !is_whole(d.name))
+            !disk_is_whole(d.name))
             continue;
         d.reads = v[0];
         d.read_sectors = v[1];
@@ -77,7 +77,7 @@ static int look(struct disks_now *now, char reason[120])
     return now->count > 0;
 }
 
-static const struct record_disk *same(const struct disks_now *in, const char *name)
+static const struct record_disk *disks_find(const struct disks_now *in, const char *name)
 {
     for (int i = 0; i < in->count; i++)
         if (!strcmp(in->row[i].name, name))
@@ -89,8 +89,8 @@ static void one_second(const struct disks_now *before, const struct disks_now *n
 {
     double ms = 1e-6 * (double)(now->ns - before->ns);
     for (int i = 0; i < disks.first.count && ms > 0.5 * SECOND_MS; i++) {
-        const struct record_disk *a = same(before, disks.first.row[i].name),
-                                 *b = same(now, disks.first.row[i].name);
+        const struct record_disk *a = disks_find(before, disks.first.row[i].name),
+                                 *b = disks_find(now, disks.first.row[i].name);
         double busy =
             a && b && b->busy_ms > a->busy_ms ? (double)(b->busy_ms - a->busy_ms) / ms : 0;
         if (busy > disks.most[i])
@@ -107,7 +107,7 @@ static void *each_second(void *unused)
     struct pollfd end = {disks.wake[0], POLLIN, 0};
     char reason[120];
     while (poll(&end, 1, SECOND_MS) == 0)
-        if (look(&now, reason)) {
+        if (disks_read(&now, reason)) {
             one_second(&before, &now);
             before = now;
         }
@@ -115,7 +115,7 @@ static void *each_second(void *unused)
 }
 
 /* io.stat of version 2's hierarchy: "8:0 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=0 dios=0". */
-static int look_group(struct group_now *g, char reason[120])
+static int disks_read_group(struct group_now *g, char reason[120])
 {
     char line[512], path[600] = "";
     FILE *f = fopen("/proc/self/cgroup", "re");
@@ -155,8 +155,8 @@ void record_disks_begin(void)
 {
     sigset_t all, old;
     memset(&disks, 0, sizeof disks);
-    (void)look_group(&disks.group, disks.group_reason);
-    if (!look(&disks.first, disks.reason))
+    (void)disks_read_group(&disks.group, disks.group_reason);
+    if (!disks_read(&disks.first, disks.reason))
         return;
     for (int i = 0; i < RECORD_DISKS; i++)
         disks.most[i] = -1;
@@ -172,7 +172,7 @@ void record_disks_begin(void)
     }
 }
 
-static uint64_t grown(uint64_t a, uint64_t b)
+static uint64_t disks_growth(uint64_t a, uint64_t b)
 {
     return b > a ? b - a : 0;
 }
@@ -180,19 +180,19 @@ static uint64_t grown(uint64_t a, uint64_t b)
 static void since_begin(struct record_disks *out)
 {
     for (int i = 0; i < disks.first.count; i++) {
-        const struct record_disk *a = &disks.first.row[i], *b = same(&disks.last, a->name);
+        const struct record_disk *a = &disks.first.row[i], *b = disks_find(&disks.last, a->name);
         struct record_disk *d = &out->row[out->count];
         if (!b || (b->reads == a->reads && b->writes == a->writes))
             continue;
         *d = *b;
-        d->reads = grown(a->reads, b->reads);
-        d->read_sectors = grown(a->read_sectors, b->read_sectors);
-        d->read_ms = grown(a->read_ms, b->read_ms);
-        d->writes = grown(a->writes, b->writes);
-        d->write_sectors = grown(a->write_sectors, b->write_sectors);
-        d->write_ms = grown(a->write_ms, b->write_ms);
-        d->busy_ms = grown(a->busy_ms, b->busy_ms);
-        d->queue_ms = grown(a->queue_ms, b->queue_ms);
+        d->reads = disks_growth(a->reads, b->reads);
+        d->read_sectors = disks_growth(a->read_sectors, b->read_sectors);
+        d->read_ms = disks_growth(a->read_ms, b->read_ms);
+        d->writes = disks_growth(a->writes, b->writes);
+        d->write_sectors = disks_growth(a->write_sectors, b->write_sectors);
+        d->write_ms = disks_growth(a->write_ms, b->write_ms);
+        d->busy_ms = disks_growth(a->busy_ms, b->busy_ms);
+        d->queue_ms = disks_growth(a->queue_ms, b->queue_ms);
         d->busy_most = disks.most[i];
         out->count++;
     }
@@ -207,15 +207,15 @@ void record_disks_end(struct record_disks *out)
         pthread_join(disks.thread, NULL);
         close(disks.wake[0]);
     }
-    if (!*disks.reason && look(&disks.last, disks.reason)) {
+    if (!*disks.reason && disks_read(&disks.last, disks.reason)) {
         out->seconds = 1e-9 * (double)(disks.last.ns - disks.first.ns);
         since_begin(out);
     }
-    if (!*disks.group_reason && look_group(&now, disks.group_reason)) {
-        out->group_read = grown(disks.group.read, now.read);
-        out->group_write = grown(disks.group.write, now.write);
-        out->group_reads = grown(disks.group.reads, now.reads);
-        out->group_writes = grown(disks.group.writes, now.writes);
+    if (!*disks.group_reason && disks_read_group(&now, disks.group_reason)) {
+        out->group_read = disks_growth(disks.group.read, now.read);
+        out->group_write = disks_growth(disks.group.write, now.write);
+        out->group_reads = disks_growth(disks.group.reads, now.reads);
+        out->group_writes = disks_growth(disks.group.writes, now.writes);
     }
     memcpy(out->reason, disks.reason, sizeof out->reason);
     memcpy(out->group_reason, disks.group_reason, sizeof out->group_reason);

@@ -69,7 +69,7 @@ struct environment_list {
     int failed;
 };
 
-static const char *value_of(char *const *environment, const char *name)
+static const char *environment_value(char *const *environment, const char *name)
 {
     size_t n = strlen(name);
     for (; *environment; environment++)
@@ -79,7 +79,8 @@ static const char *value_of(char *const *environment, const char *name)
 }
 
 /* Sets name to value and, with more, ":more". */
-static void put(struct environment_list *l, const char *name, const char *value, const char *more)
+static void environment_put(struct environment_list *l, const char *name, const char *value,
+                            const char *more)
 {
     size_t n = strlen(name);
     char *row;
@@ -111,14 +112,14 @@ static int has_mode(const struct record_settings *s, const char *mode)
 static void put_preload(struct environment_list *l, const struct record_settings *s,
                         char *const *base)
 {
-    const char *old = value_of(base, "LD_PRELOAD");
+    const char *old = environment_value(base, "LD_PRELOAD");
     if (old && strstr(old, LIBRARY)) /* recorded by somebody already: once is enough */
         return;
-    put(l, "LD_PRELOAD", s->library, old && *old ? old : NULL);
+    environment_put(l, "LD_PRELOAD", s->library, old && *old ? old : NULL);
     if (s->mpi_library && *s->mpi_library) {
         char both[2 * RUN_PATH];
         snprintf(both, sizeof both, "%s:%s", s->library, s->mpi_library);
-        put(l, "LD_PRELOAD", both, old && *old ? old : NULL);
+        environment_put(l, "LD_PRELOAD", both, old && *old ? old : NULL);
     }
 }
 
@@ -127,15 +128,15 @@ static void put_preload(struct environment_list *l, const struct record_settings
 static void put_injections(struct environment_list *l, const struct record_settings *s,
                            char *const *base, char note[256])
 {
-    const char *nvtx = value_of(base, "NVTX_INJECTION64_PATH");
-    const char *cuda = value_of(base, "CUDA_INJECTION64_PATH");
+    const char *nvtx = environment_value(base, "NVTX_INJECTION64_PATH");
+    const char *cuda = environment_value(base, "CUDA_INJECTION64_PATH");
     if (has_mode(s, "nvtx")) {
-        put(l, "NVTX_INJECTION64_PATH", s->library, NULL);
+        environment_put(l, "NVTX_INJECTION64_PATH", s->library, NULL);
         if (nvtx && *nvtx && !strstr(nvtx, LIBRARY))
-            put(l, "TOMOPROF_CAPTURE_NVTX_CHAIN", nvtx, NULL);
+            environment_put(l, "TOMOPROF_CAPTURE_NVTX_CHAIN", nvtx, NULL);
     }
     if (has_mode(s, "cuda") && (!cuda || !*cuda || strstr(cuda, LIBRARY)))
-        put(l, "CUDA_INJECTION64_PATH", s->library, NULL);
+        environment_put(l, "CUDA_INJECTION64_PATH", s->library, NULL);
     else if (has_mode(s, "cuda"))
         snprintf(note, 256,
                  "CUDA_INJECTION64_PATH=%.120s is set already: that tool keeps the GPU, whose work "
@@ -155,7 +156,7 @@ static void put_filters(struct environment_list *l)
             continue;
     if (f)
         fclose(f);
-    put(l, "TOMOPROF_CAPTURE_FILTERS", filters, NULL);
+    environment_put(l, "TOMOPROF_CAPTURE_FILTERS", filters, NULL);
 }
 
 enum err record_environment(const struct record_settings *s, char *const *base, char ***out,
@@ -179,18 +180,18 @@ enum err record_environment(const struct record_settings *s, char *const *base, 
     for (int i = 0; i < 16; i++)
         sprintf(hex + 2 * i, "%02x", id[i]);
     snprintf(rate, sizeof rate, "%.9g", s->rate_hz);
-    put(&l, "TOMOPROF_CAPTURE_DIR", s->folder, NULL);
-    put(&l, "TOMOPROF_CAPTURE_RUN", hex, NULL);
+    environment_put(&l, "TOMOPROF_CAPTURE_DIR", s->folder, NULL);
+    environment_put(&l, "TOMOPROF_CAPTURE_RUN", hex, NULL);
     if (s->seconds > 0) {
         snprintf(rate, sizeof rate, "%.0f", (double)clock_ns() + 1e9 * s->seconds);
-        put(&l, "TOMOPROF_CAPTURE_UNTIL", rate, NULL);
+        environment_put(&l, "TOMOPROF_CAPTURE_UNTIL", rate, NULL);
         snprintf(rate, sizeof rate, "%.9g", s->rate_hz);
     }
     put_filters(&l);
     if (s->modes)
-        put(&l, "TOMOPROF_CAPTURE_MODES", s->modes, NULL);
+        environment_put(&l, "TOMOPROF_CAPTURE_MODES", s->modes, NULL);
     if (s->rate_hz > 0)
-        put(&l, "TOMOPROF_CAPTURE_RATE", rate, NULL);
+        environment_put(&l, "TOMOPROF_CAPTURE_RATE", rate, NULL);
     if (s->preload)
         put_preload(&l, s, base);
     put_injections(&l, s, base, note);

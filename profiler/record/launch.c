@@ -66,7 +66,7 @@ static int is_orphan(pid_t sender)
 /* A signal for the whole group, from the terminal (si_code > 0) or from a process, reached the
  * program too, while it is in this group. What came to this process alone is meant for it, as is
  * what a process sent to a group that the program has left. */
-static void forward(int number, siginfo_t *info, void *context)
+static void launch_forward_signal(int number, siginfo_t *info, void *context)
 {
     (void)context;
     int saved = errno, terminal = info->si_code > 0;
@@ -101,15 +101,16 @@ static void signals_take(struct launch_signals *s)
     sigprocmask(SIG_BLOCK, &set, &s->mask);
     for (int i = 0; i < FORWARDED; i++) {
         const int restart = forwarded[i] == SIGALRM ? 0 : SA_RESTART;
-        struct sigaction action = {.sa_sigaction = forward, .sa_flags = SA_SIGINFO | restart};
+        struct sigaction action = {.sa_sigaction = launch_forward_signal,
+                                   .sa_flags = SA_SIGINFO | restart};
         sigfillset(&action.sa_mask);
         sigaction(forwarded[i], &action, &s->old[i]);
     }
 }
 
-/* Signals after the first four are left to forward(), which does nothing without a program: orphans
+/* Signals after the first four are left to launch_forward_signal(), which does nothing without a program: orphans
  * may outlive it. */
-static void signals_give_back(const struct launch_signals *s)
+static void signals_restore(const struct launch_signals *s)
 {
     for (int i = 0; i < FORWARDED; i++)
         if (i < CONTROL || s->old[i].sa_handler == SIG_IGN)
@@ -125,8 +126,8 @@ static int is_text(const char *path)
 }
 
 /* Becomes the program: in the child, where a failure is left in *why. */
-static void become(const char *path, char *const *argv, char *const *environment, int silent,
-                   const struct launch_signals *s, volatile int *why)
+static void launch_exec(const char *path, char *const *argv, char *const *environment, int silent,
+                        const struct launch_signals *s, volatile int *why)
 {
     for (int i = 0; i < FORWARDED; i++)
         signal(forwarded[i], s->old[i].sa_handler == SIG_IGN ? SIG_IGN : SIG_DFL);
@@ -155,20 +156,20 @@ static void take_over(const char *path, char *const *argv, char *const *environm
     log_warn("cannot start a second process: %s. The program is recorded in this one; "
              "tomoprof report %.*s analyses the recording",
              strerror(*why), (int)(strlen(folder) - strlen("/trace")), folder);
-    become(path, argv, environment, 0, s, why);
+    launch_exec(path, argv, environment, 0, s, why);
 }
 
 /* Forks; this side waits until the other is the program, and a failure is told in memory that both
  * see: where few descriptors are allowed there are none for a pipe. */
-static enum err start(const char *path, char *const *argv, char *const *environment, int silent,
-                      const struct launch_signals *s)
+static enum err launch_fork(const char *path, char *const *argv, char *const *environment,
+                            int silent, const struct launch_signals *s)
 {
     volatile int *why =
         mmap(NULL, sizeof *why, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     FAIL_IF(why == MAP_FAILED, ERR_MEMORY, "no memory to start a process");
     program = (pid_t)syscall(SYS_clone, CLONE_VFORK | SIGCHLD, 0, 0, 0, 0);
     if (program == 0) {
-        become(path, argv, environment, silent, s, why);
+        launch_exec(path, argv, environment, silent, s, why);
         _exit(127);
     }
     int failed = program < 0 ? errno : 0;
@@ -188,7 +189,7 @@ static enum err start(const char *path, char *const *argv, char *const *environm
 
 /* Standard input and output are the program's alone: the other ends of its pipes must see them
  * closed when it closes them. */
-static void let_go(void)
+static void launch_close_streams(void)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null < 0)
@@ -303,7 +304,7 @@ static enum err wait_for_it(const struct record_until *until, struct record_end 
 }
 
 /* Number of processes that outlive the program, after a moment for those that are about to end. */
-static int linger(struct record_end *out)
+static int launch_wait_descendants(struct record_end *out)
 {
     int64_t begin = clock_ns();
     struct rusage use;
@@ -335,16 +336,16 @@ enum err record_launch(const char *path, char *const *argv, char *const *environ
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     signals_take(&signals);
     if (until && until->stop && *until->stop) { /* from here on signals wait for the program */
-        signals_give_back(&signals);
+        signals_restore(&signals);
         return FAIL(ERR_INTERRUPTED, "interrupted before %s began", path);
     }
     witness_begin();
     int64_t begin = clock_ns();
-    enum err e = start(path, argv, environment, silent, &signals);
+    enum err e = launch_fork(path, argv, environment, silent, &signals);
     out->pid = program;
     sigprocmask(SIG_SETMASK, &signals.mask, NULL);
     if (!e && !silent)
-        let_go();
+        launch_close_streams();
     if (!e && until)
         set_alarm(until->seconds);
     if (!e)
@@ -354,9 +355,9 @@ enum err record_launch(const char *path, char *const *argv, char *const *environ
         *account = out->wall_s > 0 ? &later : out; /* the recording ended first */
     if (account == out)
         out->wall_s = clock_seconds_since(begin);
-    signals_give_back(&signals);
+    signals_restore(&signals);
     witness_end();
     if (!e)
-        out->left_running = linger(account);
+        out->left_running = launch_wait_descendants(account);
     return e;
 }

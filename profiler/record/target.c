@@ -40,33 +40,33 @@ static void file_unmap(struct target_file *f)
         munmap((void *)f->data, f->size);
 }
 
-static int executable(const char *path)
+static int target_is_executable(const char *path)
 {
     struct stat st;
     return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK);
 }
 
 /* How a file that is not a program by itself is run, "" when that is not known. */
-static const char *hint(const char *name, char text[RUN_PATH])
+static const char *target_hint(const char *name, char text[RUN_PATH])
 {
     size_t n = strlen(name);
     *text = 0;
     if (n > 3 && !strcmp(name + n - 3, ".py") && !access(name, R_OK))
         snprintf(text, RUN_PATH, ": to run it, `tomoprof record python3 %.3000s`", name);
-    else if (!strchr(name, '/') && executable(name))
+    else if (!strchr(name, '/') && target_is_executable(name))
         snprintf(text, RUN_PATH, ": for the one in this folder, `tomoprof record ./%.3000s`", name);
     return text;
 }
 
 /* The file that exec*p would take for `name`. */
-static enum err find(const char *name, char out[RUN_PATH])
+static enum err target_find(const char *name, char out[RUN_PATH])
 {
     char text[RUN_PATH];
     FAIL_IF(!*name, ERR_INPUT, "the name of the program is empty");
     if (strchr(name, '/')) {
         FAIL_IF(access(name, F_OK), ERR_INPUT, "%s: %s", name, strerror(errno));
-        FAIL_IF(!executable(name), ERR_INPUT, "%s: is not an executable file%s", name,
-                hint(name, text));
+        FAIL_IF(!target_is_executable(name), ERR_INPUT, "%s: is not an executable file%s", name,
+                target_hint(name, text));
         FAIL_IF(snprintf(out, RUN_PATH, "%s", name) >= RUN_PATH, ERR_INPUT, "the name is too long");
         return ERR_OK;
     }
@@ -75,14 +75,14 @@ static enum err find(const char *name, char out[RUN_PATH])
         end = at + strcspn(at, ":");
         int n = snprintf(out, RUN_PATH, "%.*s/%s", end > at ? (int)(end - at) : 1,
                          end > at ? at : ".", name);
-        if (n < RUN_PATH && executable(out))
+        if (n < RUN_PATH && target_is_executable(out))
             return ERR_OK;
     }
-    return FAIL(ERR_INPUT, "%s: no such program is in PATH%s", name, hint(name, text));
+    return FAIL(ERR_INPUT, "%s: no such program is in PATH%s", name, target_hint(name, text));
 }
 
 /* The program in a script's first line ("#!/usr/bin/env -S python3 -u" names python3). */
-static int interpreter(const struct target_file *f, char out[RUN_PATH])
+static int target_interpreter(const struct target_file *f, char out[RUN_PATH])
 {
     char line[256] = "", name[RUN_PATH], *rest;
     size_t n = f->size < sizeof line ? f->size : sizeof line - 1;
@@ -99,10 +99,10 @@ static int interpreter(const struct target_file *f, char out[RUN_PATH])
             ;
     else
         word = name;
-    return word && !find(word, out);
+    return word && !target_find(word, out);
 }
 
-static int privileged(const char *path, const struct stat *st)
+static int target_is_privileged(const char *path, const struct stat *st)
 {
     char caps[64];
     int by_mode = ((st->st_mode & S_ISUID) && st->st_uid != getuid()) ||
@@ -110,7 +110,7 @@ static int privileged(const char *path, const struct stat *st)
     return by_mode || (getuid() && getxattr(path, "security.capability", caps, sizeof caps) > 0);
 }
 
-static void judge(const struct image_traits *t, int privileged, struct record_target *out)
+static void target_judge(const struct image_traits *t, int privileged, struct record_target *out)
 {
     const struct {
         int holds, preload;
@@ -151,22 +151,22 @@ enum err record_target(const char *program, struct record_target *out)
     struct image_traits t = {0};
     int rights = 0;
     *out = (struct record_target){.preload = 1};
-    TRY(find(program, out->path));
+    TRY(target_find(program, out->path));
     char next[RUN_PATH];
     memcpy(out->image, out->path, sizeof next);
     for (int depth = 0; depth < 5; depth++) { /* the kernel's own limit of nested scripts */
         if (file_map(out->image, &f))
             return ERR_OK; /* executable but not readable: run it, nothing is known */
-        int script = interpreter(&f, next);
+        int script = target_interpreter(&f, next);
         if (!script) {
             image_traits(f.data, f.size, &t);
-            rights = privileged(out->image, &f.st);
+            rights = target_is_privileged(out->image, &f.st);
         }
         file_unmap(&f);
         if (!script)
             break;
         memcpy(out->image, next, sizeof next);
     }
-    judge(&t, rights, out);
+    target_judge(&t, rights, out);
     return ERR_OK;
 }

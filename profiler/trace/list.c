@@ -18,14 +18,15 @@ ARRAY_ORDER(by_start, struct trace_name,
             COMPARE(x->start, y->start) ?: COMPARE(x->pid, y->pid) ?: strcmp(x->path, y->path));
 
 /* PID-START.tpt: by their names alone. Others come last. */
-static void parse(const char *file, struct trace_name *name)
+static void trace_name_parse(const char *file, struct trace_name *name)
 {
     char rest;
     if (sscanf(file, "%u-%llx.tp%c", &name->pid, &name->start, &rest) != 3)
         name->start = ~0ull;
 }
 
-static enum err add(const char *folder, const char *file, struct trace_name **names, size_t *count)
+static enum err trace_list_add(const char *folder, const char *file, struct trace_name **names,
+                               size_t *count)
 {
     size_t length = strlen(file), room = strlen(folder) + length + 2;
     if (length < 4 || strcmp(file + length - 4, ".tpt"))
@@ -39,7 +40,7 @@ static enum err add(const char *folder, const char *file, struct trace_name **na
     *name = (struct trace_name){.path = malloc(room)};
     FAIL_IF(!name->path, ERR_MEMORY, "%s: no memory left for its names", folder);
     snprintf(name->path, room, "%s/%s", folder, file);
-    parse(file, name);
+    trace_name_parse(file, name);
     ++*count;
     return ERR_OK;
 }
@@ -53,7 +54,7 @@ enum err trace_list(const char *folder, char ***paths, size_t *count)
     DIR *d = opendir(folder);
     FAIL_IF(!d, ERR_INPUT, "%s: cannot read the folder: %s", folder, strerror(errno));
     for (struct dirent *entry; !e && (entry = readdir(d));)
-        e = add(folder, entry->d_name, &names, count);
+        e = trace_list_add(folder, entry->d_name, &names, count);
     closedir(d);
     if (!e && !*count)
         e = FAIL(ERR_INPUT, "%s: holds no trace (no file PID-START.tpt)", folder);

@@ -28,7 +28,8 @@ struct trace_reader {
     struct sequences threads;
 };
 
-static enum err read_at(struct trace_reader *r, uint64_t offset, void *to, size_t n, size_t *got)
+static enum err reader_read_at(struct trace_reader *r, uint64_t offset, void *to, size_t n,
+                               size_t *got)
 {
     for (*got = 0; *got < n;) {
         ssize_t part = pread(r->fd, (char *)to + *got, n - *got, (off_t)(offset + *got));
@@ -43,11 +44,12 @@ static enum err read_at(struct trace_reader *r, uint64_t offset, void *to, size_
 }
 
 /* The bytes at `offset`: `n` of them, fewer only at the end of the file. */
-static enum err view(struct trace_reader *r, uint64_t offset, size_t n, char **bytes, size_t *got)
+static enum err reader_view(struct trace_reader *r, uint64_t offset, size_t n, char **bytes,
+                            size_t *got)
 {
     if (offset < r->window_at || offset + n > r->window_at + r->window_bytes) {
         r->window_at = offset;
-        TRY(read_at(r, offset, r->window, WINDOW_BYTES, &r->window_bytes));
+        TRY(reader_read_at(r, offset, r->window, WINDOW_BYTES, &r->window_bytes));
     }
     *bytes = r->window + (offset - r->window_at);
     *got = r->window_bytes - (size_t)(offset - r->window_at);
@@ -75,7 +77,7 @@ static enum err check_header(struct trace_reader *r, size_t got)
     return ERR_OK;
 }
 
-static enum err open_file(struct trace_reader *r)
+static enum err reader_open(struct trace_reader *r)
 {
     struct stat st;
     size_t got;
@@ -84,7 +86,7 @@ static enum err open_file(struct trace_reader *r)
             strerror(errno));
     FAIL_IF(!S_ISREG(st.st_mode), ERR_INPUT, "%s: is not a file", r->path);
     r->file_bytes = (uint64_t)st.st_size;
-    TRY(read_at(r, 0, &r->header, sizeof r->header, &got));
+    TRY(reader_read_at(r, 0, &r->header, sizeof r->header, &got));
     TRY(check_header(r, got));
     r->position = TRACE_HEADER_BYTES;
     if (r->header.file_bytes > r->file_bytes)
@@ -102,7 +104,7 @@ enum err trace_open(const char *path, struct trace_reader **out)
         r->window = malloc(WINDOW_BYTES);
     }
     enum err e = r && r->path && r->window
-                     ? open_file(r)
+                     ? reader_open(r)
                      : FAIL(ERR_MEMORY, "%s: no memory left to read it", path);
     if (e) {
         trace_reader_free(r);
@@ -151,7 +153,7 @@ uint64_t trace_reader_position(const struct trace_reader *r)
     return r->position < r->file_bytes ? r->position : r->file_bytes;
 }
 
-static int plausible(const struct trace_chunk *c)
+static int chunk_is_plausible(const struct trace_chunk *c)
 {
     return c->magic == TRACE_CHUNK_MAGIC && c->sealed <= 1 &&
            (c->bytes == TRACE_CHUNK_FIRST || c->bytes == TRACE_CHUNK_BYTES) &&
@@ -166,13 +168,13 @@ static int crc_fits(const struct trace_chunk *c)
 
 /* Room that was given to the file before its thread published a chunk there, which the magic does
  * last: some of the other fields may stand already. */
-static int unpublished(const struct trace_chunk *c)
+static int chunk_is_unpublished(const struct trace_chunk *c)
 {
     return !c->magic && !c->crc && !c->sealed && !c->used;
 }
 
 /* Makes the chunk at r->position the current one; `bytes` of it are in the file. */
-static enum err enter(struct trace_reader *r, struct trace_chunk *c, size_t bytes)
+static enum err reader_enter_chunk(struct trace_reader *r, struct trace_chunk *c, size_t bytes)
 {
     struct trace_damage *d = &r->damage;
     size_t used = c->used < bytes - sizeof *c ? c->used : bytes - sizeof *c;
@@ -191,22 +193,22 @@ static enum err enter(struct trace_reader *r, struct trace_chunk *c, size_t byte
 }
 
 /* Goes on to the next chunk that can be read, or to the end of the file: then *more is 0. */
-static enum err next_chunk(struct trace_reader *r, int *more)
+static enum err reader_next_chunk(struct trace_reader *r, int *more)
 {
     for (*more = 0; r->position < r->file_bytes; r->position += TRACE_PAGE) {
         char *bytes;
         size_t got;
-        TRY(view(r, r->position, sizeof(struct trace_chunk), &bytes, &got));
+        TRY(reader_view(r, r->position, sizeof(struct trace_chunk), &bytes, &got));
         struct trace_chunk *c = (struct trace_chunk *)bytes;
-        if (got < sizeof *c || unpublished(c))
+        if (got < sizeof *c || chunk_is_unpublished(c))
             continue;
         int magic = c->magic == TRACE_CHUNK_MAGIC;
-        if (plausible(c)) {
-            TRY(view(r, r->position, c->bytes, &bytes, &got));
+        if (chunk_is_plausible(c)) {
+            TRY(reader_view(r, r->position, c->bytes, &bytes, &got));
             c = (struct trace_chunk *)bytes;
             if (!c->sealed || sizeof *c + c->used > got || crc_fits(c)) {
                 *more = 1;
-                return enter(r, c, got);
+                return reader_enter_chunk(r, c, got);
             }
         }
         r->damage.bad_chunks += magic || !r->lost; /* other pages are the rest of a bad one */
@@ -281,7 +283,7 @@ enum err trace_next(struct trace_reader *r, struct trace_item *item, int *more)
     for (;;) {
         *more = 1;
         while (r->at == r->end) {
-            TRY(next_chunk(r, more));
+            TRY(reader_next_chunk(r, more));
             if (!*more)
                 return ERR_OK;
         }

@@ -13,7 +13,7 @@ static const char *const endings[] = {"token",      "apikey",     "accesskey",  
 #define NAME_MAX_BYTES 64
 enum secret { SECRET_NONE, SECRET_WORD, SECRET_LINE }; /* how far the value goes */
 
-static int is_name(char c)
+static int secret_name_char(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
            c == '-' || c == '.';
@@ -26,7 +26,7 @@ static enum secret secret_before(const char *text, size_t end)
     *p = 0;
     if (end && (text[end - 1] == '"' || text[end - 1] == '\''))
         end--;
-    while (end && is_name(text[end - 1]) && p > name) {
+    while (end && secret_name_char(text[end - 1]) && p > name) {
         char c = text[--end];
         if (c != '_' && c != '-' && c != '.')
             *--p = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
@@ -50,7 +50,7 @@ struct masked_text {
     size_t room, used;
 };
 
-static void put(struct masked_text *t, const char *text, size_t n)
+static void masked_put(struct masked_text *t, const char *text, size_t n)
 {
     size_t left = t->room - 1 - t->used;
     n = n < left ? n : left;
@@ -88,9 +88,9 @@ static size_t mask_value(struct masked_text *t, const char *word, size_t at)
         return 0;
     size_t blanks = 1 + strspn(word + at + 1, " \t\"'");
     size_t n = value_bytes(word + at + blanks, kind);
-    put(t, word + at, blanks);
+    masked_put(t, word + at, blanks);
     if (n)
-        put(t, SECRET_MASK, strlen(SECRET_MASK));
+        masked_put(t, SECRET_MASK, strlen(SECRET_MASK));
     return blanks + n;
 }
 
@@ -104,8 +104,8 @@ static size_t mask_address(struct masked_text *t, const char *word, size_t at)
     size_t n = in_address(word + at + 3, is_http, &begin);
     if (!n)
         return 0;
-    put(t, word + at, 3 + begin);
-    put(t, SECRET_MASK, strlen(SECRET_MASK));
+    masked_put(t, word + at, 3 + begin);
+    masked_put(t, SECRET_MASK, strlen(SECRET_MASK));
     return 3 + begin + n;
 }
 
@@ -118,13 +118,13 @@ size_t secrets_mask(const char *word, int *next, char *out, size_t room)
     if (!room)
         return 0;
     if (is_value)
-        put(&t, SECRET_MASK, strlen(SECRET_MASK));
+        masked_put(&t, SECRET_MASK, strlen(SECRET_MASK));
     for (size_t i = 0; !is_value && i < n; i += done) {
         done = mask_address(&t, word, i);
         if (!done)
             done = mask_value(&t, word, i);
         if (!done) {
-            put(&t, word + i, 1);
+            masked_put(&t, word + i, 1);
             done = 1;
         }
     }

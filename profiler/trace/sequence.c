@@ -7,7 +7,7 @@ struct sequence {
     uint32_t tid, next, known;
 };
 
-static struct sequence *find(struct sequence *slots, size_t room, uint32_t tid)
+static struct sequence *sequence_find(struct sequence *slots, size_t room, uint32_t tid)
 {
     size_t i = tid * 0x9e3779b9u & (room - 1);
     while (slots[i].known && slots[i].tid != tid)
@@ -15,14 +15,14 @@ static struct sequence *find(struct sequence *slots, size_t room, uint32_t tid)
     return &slots[i];
 }
 
-static enum err grow(struct sequences *s)
+static enum err sequences_grow(struct sequences *s)
 {
     size_t room = s->room ? 2 * s->room : 64;
     struct sequence *slots = calloc(room, sizeof *slots);
     FAIL_IF(!slots, ERR_MEMORY, "no memory left for %zu threads of a trace", s->count);
     for (size_t i = 0; i < s->room; i++)
         if (s->slots[i].known)
-            *find(slots, room, s->slots[i].tid) = s->slots[i];
+            *sequence_find(slots, room, s->slots[i].tid) = s->slots[i];
     free(s->slots);
     s->slots = slots;
     s->room = room;
@@ -32,8 +32,8 @@ static enum err grow(struct sequences *s)
 enum err sequences_next(struct sequences *s, uint32_t tid, uint32_t sequence, uint64_t *missing)
 {
     if (2 * s->count >= s->room)
-        TRY(grow(s));
-    struct sequence *slot = find(s->slots, s->room, tid);
+        TRY(sequences_grow(s));
+    struct sequence *slot = sequence_find(s->slots, s->room, tid);
     if (!slot->known) {
         *slot = (struct sequence){.tid = tid, .known = 1};
         s->count++;

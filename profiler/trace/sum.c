@@ -21,7 +21,7 @@ static uint32_t crc_plain(uint32_t crc, const uint8_t *p, size_t n)
 
 #ifdef __x86_64__
 /* a * b modulo the polynomial, bits reflected: bit 31 is x^0 */
-static uint32_t multiply(uint32_t a, uint32_t b)
+static uint32_t crc_multiply(uint32_t a, uint32_t b)
 {
     uint32_t product = 0;
     for (uint32_t bit = 1u << 31; bit; bit >>= 1) {
@@ -53,11 +53,11 @@ __attribute__((target("sse4.2"))) static uint32_t crc_sse42(uint32_t crc, const 
         }
         uint32_t shift = 1u << 31, square = 1u << 30; /* x^0, x^1 */
         for (size_t bits = stripe * 8; bits; bits >>= 1) {
-            shift = bits & 1 ? multiply(shift, square) : shift;
-            square = multiply(square, square);
+            shift = bits & 1 ? crc_multiply(shift, square) : shift;
+            square = crc_multiply(square, square);
         }
-        b ^= multiply(shift, (uint32_t)a);
-        a = c ^ multiply(shift, (uint32_t)b);
+        b ^= crc_multiply(shift, (uint32_t)a);
+        a = c ^ crc_multiply(shift, (uint32_t)b);
         p += 3 * stripe;
         n -= 3 * stripe;
     }
@@ -90,7 +90,7 @@ uint32_t trace_crc(uint32_t crc, const void *bytes, size_t n)
     return ~crc_plain(~crc, bytes, n);
 }
 
-static uint64_t mix(uint64_t x)
+static uint64_t hash_mix(uint64_t x)
 { /* finaliser of splitmix64 */
     x ^= x >> 30;
     x *= 0xbf58476d1ce4e5b9ull;
@@ -102,26 +102,26 @@ static uint64_t mix(uint64_t x)
 uint64_t trace_hash(const void *bytes, size_t n, uint64_t seed)
 {
     const uint8_t *p = bytes;
-    uint64_t h = mix(seed ^ (uint64_t)n * 0x9e3779b97f4a7c15ull), w;
+    uint64_t h = hash_mix(seed ^ (uint64_t)n * 0x9e3779b97f4a7c15ull), w;
     if (n >= 64) { /* four at a time, for each waits for the one before: a stack of 50 frames */
         uint64_t lane[4] = {h, h + 1, h + 2, h + 3};
         for (; n >= 32; n -= 32, p += 32)
             for (int i = 0; i < 4; i++) {
                 memcpy(&w, p + 8 * i, 8);
-                lane[i] = mix(lane[i] ^ w) + 0x9e3779b97f4a7c15ull;
+                lane[i] = hash_mix(lane[i] ^ w) + 0x9e3779b97f4a7c15ull;
             }
-        h = mix(lane[0]);
+        h = hash_mix(lane[0]);
         for (int i = 1; i < 4; i++)
-            h = mix(h ^ lane[i]) + 0x9e3779b97f4a7c15ull;
+            h = hash_mix(h ^ lane[i]) + 0x9e3779b97f4a7c15ull;
     }
     for (; n >= 8; n -= 8, p += 8) {
         memcpy(&w, p, 8);
-        h = mix(h ^ w) + 0x9e3779b97f4a7c15ull;
+        h = hash_mix(h ^ w) + 0x9e3779b97f4a7c15ull;
     }
     if (n) {
         w = 0;
         memcpy(&w, p, n);
-        h = mix(h ^ w);
+        h = hash_mix(h ^ w);
     }
     return h ? h : 1;
 }

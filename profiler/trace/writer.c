@@ -34,24 +34,24 @@ uint64_t trace_now(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static int writable(const struct trace_writer *w)
+static int writer_is_open(const struct trace_writer *w)
 {
     return w && w->header && *w->alive;
 }
 
 void trace_lost(struct trace_writer *w, enum trace_loss what, uint64_t n)
 {
-    if (writable(w))
+    if (writer_is_open(w))
         __atomic_fetch_add(&w->header->lost[what], n, __ATOMIC_RELAXED);
 }
 
-static void *map(size_t bytes, int flags, int fd, uint64_t offset)
+static void *writer_map(size_t bytes, int flags, int fd, uint64_t offset)
 {
     long p = syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, offset);
     return p == -1 ? NULL : (void *)p;
 }
 
-static void unmap(const volatile void *p, size_t bytes)
+static void writer_unmap(const volatile void *p, size_t bytes)
 {
     if (p)
         syscall(SYS_munmap, p, bytes);
@@ -60,7 +60,7 @@ static void unmap(const volatile void *p, size_t bytes)
 /* Gives the file space on the disk, so that a full one is an error here and not SIGBUS later. 0 or
  * errno. Zeros are written: on every file system, and the pages are then there for the mapping
  * (ext4: 70 ns for a record of 40 bytes all in all, with fallocate 115). */
-static int make_room(int fd, uint64_t offset, size_t bytes)
+static int writer_allocate(int fd, uint64_t offset, size_t bytes)
 {
     static char zeros[TRACE_PAGE];
     struct rlimit limit;
@@ -78,10 +78,10 @@ static int make_room(int fd, uint64_t offset, size_t bytes)
 
 static void *map_room(int fd, uint64_t offset, size_t bytes, int *why)
 {
-    *why = make_room(fd, offset, bytes);
+    *why = writer_allocate(fd, offset, bytes);
     if (*why)
         return NULL;
-    void *p = map(bytes, MAP_SHARED, fd, offset);
+    void *p = writer_map(bytes, MAP_SHARED, fd, offset);
     if (!p) {
         *why = errno;
         return NULL;
@@ -89,7 +89,7 @@ static void *map_room(int fd, uint64_t offset, size_t bytes, int *why)
     /* A single call replaces a page fault per page; EFAULT: they would have been SIGBUS. */
     if (syscall(SYS_madvise, p, bytes, MADV_POPULATE_WRITE) && errno == EFAULT) {
         *why = EIO;
-        unmap(p, bytes);
+        writer_unmap(p, bytes);
         return NULL;
     }
     return p;
@@ -117,7 +117,7 @@ static int make_path(char *path, size_t room, const char *folder, int pid, uint6
     return 0;
 }
 
-static int open_file(struct trace_writer *w, int flags)
+static int writer_open(struct trace_writer *w, int flags)
 {
     return (int)syscall(SYS_openat, AT_FDCWD, w->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags,
                         0600);
@@ -137,7 +137,7 @@ static int raise_fd(int fd)
     return fd;
 }
 
-static int is_ours(const struct trace_writer *w, int fd)
+static int writer_owns(const struct trace_writer *w, int fd)
 {
     struct stat st;
     return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == w->device && st.st_ino == w->inode;
@@ -157,35 +157,34 @@ static int few_numbers(void)
     return left < FD_SPARE;
 }
 
-/* The file's descriptor, opened again when the program closed it (daemons close all), -1 when it
- * cannot be had: never the file that the program has under this number now. One below FD_LEAST is
- * not kept: let_go. */
+/* Returns the file's descriptor, opened again when the program closed it (daemons close all), never
+ * another file's; -1: there is none. Below FD_LEAST it is not kept: descriptor_close(). */
 static int own_fd(struct trace_writer *w)
 {
     int old = __atomic_load_n(&w->fd, __ATOMIC_RELAXED);
-    if (is_ours(w, old))
+    if (writer_owns(w, old))
         return old;
-    if (w->apart && w->apart == syscall(SYS_gettid)) /* its numbers are low: let_go */
-        return open_file(w, 0);
+    if (w->apart && w->apart == syscall(SYS_gettid)) /* its numbers are low: descriptor_close */
+        return writer_open(w, 0);
     if (few_numbers()) {
         errno = EMFILE;
         return -1;
     }
-    int fd = raise_fd(open_file(w, 0)), why = fd < 0 ? errno : EBADF;
-    if (is_ours(w, fd) && fd < FD_LEAST)
+    int fd = raise_fd(writer_open(w, 0)), why = fd < 0 ? errno : EBADF;
+    if (writer_owns(w, fd) && fd < FD_LEAST)
         return fd;
-    if (is_ours(w, fd) &&
+    if (writer_owns(w, fd) &&
         __atomic_compare_exchange_n(&w->fd, &old, fd, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         return fd;
     if (fd >= 0)
         syscall(SYS_close, fd);
-    if (is_ours(w, old)) /* another thread was faster */
+    if (writer_owns(w, old)) /* another thread was faster */
         return old;
     errno = why;
     return -1;
 }
 
-static void let_go(int fd)
+static void descriptor_close(int fd)
 {
     if (fd < FD_LEAST)
         syscall(SYS_close, fd);
@@ -197,7 +196,7 @@ void trace_writer_apart(struct trace_writer *w)
     if (number < FD_LEAST || syscall(SYS_close_range, 0u, ~0u, 2u /* CLOSE_RANGE_UNSHARE */))
         return;
     w->apart = syscall(SYS_gettid);
-    int fd = open_file(w, 0);
+    int fd = writer_open(w, 0);
     if (fd >= 0) {
         (void)syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, number); /* that very one: all are free */
         syscall(SYS_close, fd);
@@ -207,7 +206,7 @@ void trace_writer_apart(struct trace_writer *w)
 static int open_new(struct trace_writer *w, struct trace_header **header)
 {
     struct stat st;
-    int why = 0, fd = open_file(w, O_CREAT | O_EXCL);
+    int why = 0, fd = writer_open(w, O_CREAT | O_EXCL);
     *header = NULL;
     if (fd < 0)
         return errno;
@@ -221,7 +220,7 @@ static int open_new(struct trace_writer *w, struct trace_header **header)
         syscall(SYS_close, fd);
         return why;
     }
-    let_go(fd);
+    descriptor_close(fd);
     w->fd = fd < FD_LEAST ? -1 : fd;
     w->device = st.st_dev;
     w->inode = st.st_ino;
@@ -229,7 +228,7 @@ static int open_new(struct trace_writer *w, struct trace_header **header)
 }
 
 /* When the file was made, by the file system: what is copied or unpacked has another time. */
-static uint64_t born(int fd, const char *path)
+static uint64_t writer_birth_time(int fd, const char *path)
 {
     struct statx st;
     if (syscall(SYS_statx, fd, path, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_BTIME, &st) ||
@@ -260,7 +259,7 @@ uint64_t trace_clock_id(void)
 
 void trace_clock_shift(struct trace_writer *w, int which, int64_t shift_ns, uint64_t error_ns)
 {
-    if (writable(w) && (which == 0 || which == 1))
+    if (writer_is_open(w) && (which == 0 || which == 1))
         w->header->clock.shift[which] = (struct trace_clock_shift){shift_ns, error_ns, trace_now()};
 }
 
@@ -271,17 +270,17 @@ static uint64_t first_offset(void)
     return page > TRACE_HEADER_BYTES ? page : TRACE_HEADER_BYTES;
 }
 
-static int create(struct trace_writer *w, const char *folder, const uint8_t run_id[16])
+static int writer_create(struct trace_writer *w, const char *folder, const uint8_t run_id[16])
 {
     struct trace_header *h = NULL;
     struct timespec real = {0};
     uint64_t start = trace_now();
-    int *alive = map(TRACE_PAGE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int *alive = writer_map(TRACE_PAGE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     int why = alive ? make_path(w->path, sizeof w->path, folder, getpid(), start) : errno;
     if (!why)
         why = open_new(w, &h);
     if (why) {
-        unmap(alive, TRACE_PAGE);
+        writer_unmap(alive, TRACE_PAGE);
         return why;
     }
     syscall(SYS_madvise, alive, TRACE_PAGE, MADV_WIPEONFORK);
@@ -300,7 +299,7 @@ static int create(struct trace_writer *w, const char *folder, const uint8_t run_
     memcpy(h->run_id, run_id, sizeof h->run_id);
     h->clock.id = trace_clock_id();
     h->inode = w->inode;
-    h->born_ns = born(AT_FDCWD, w->path);
+    h->born_ns = writer_birth_time(AT_FDCWD, w->path);
     __atomic_thread_fence(__ATOMIC_RELEASE);
     memcpy(h->magic, TRACE_MAGIC, sizeof h->magic);
     w->header = h;
@@ -312,14 +311,14 @@ int trace_create(struct trace_writer *w, const char *folder, const uint8_t run_i
 {
     int saved = errno;
     *w = (struct trace_writer){.fd = -1, .byte_limit = byte_limit};
-    w->failed = create(w, folder, run_id);
+    w->failed = writer_create(w, folder, run_id);
     errno = saved;
     return w->failed;
 }
 
 void trace_finish(struct trace_writer *w, enum trace_end end, int detail)
 {
-    if (!writable(w))
+    if (!writer_is_open(w))
         return;
     w->header->end_detail = detail;
     w->header->end_ns = end == TRACE_RUNNING ? 0 : trace_now();
@@ -329,15 +328,15 @@ void trace_finish(struct trace_writer *w, enum trace_end end, int detail)
 void trace_abandon(struct trace_writer *w)
 {
     int saved = errno;
-    unmap(w->header, TRACE_HEADER_BYTES);
-    unmap(w->alive, TRACE_PAGE);
-    if (w->header && is_ours(w, w->fd))
+    writer_unmap(w->header, TRACE_HEADER_BYTES);
+    writer_unmap(w->alive, TRACE_PAGE);
+    if (w->header && writer_owns(w, w->fd))
         syscall(SYS_close, w->fd);
     *w = (struct trace_writer){.fd = -1};
     errno = saved;
 }
 
-static void fail(struct trace_writer *w, int why)
+static void writer_fail(struct trace_writer *w, int why)
 {
     int none = 0;
     __atomic_compare_exchange_n(&w->failed, &none, why, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
@@ -351,22 +350,22 @@ static struct trace_chunk *new_chunk(struct trace_writer *w, uint32_t bytes)
     int why, fd = own_fd(w);
     if (fd < 0) {
         if (errno != EMFILE && errno != ENFILE) /* else the program may close one */
-            fail(w, EBADF);
+            writer_fail(w, EBADF);
         return NULL;
     }
     uint64_t offset = __atomic_load_n(&w->taken, __ATOMIC_RELAXED);
     do {
         if (w->byte_limit && offset + bytes > w->byte_limit) {
-            let_go(fd);
-            fail(w, EFBIG);
+            descriptor_close(fd);
+            writer_fail(w, EFBIG);
             return NULL;
         }
     } while (!__atomic_compare_exchange_n(&w->taken, &offset, offset + bytes, 0, __ATOMIC_RELAXED,
                                           __ATOMIC_RELAXED));
     struct trace_chunk *c = map_room(fd, offset, bytes, &why);
-    let_go(fd);
+    descriptor_close(fd);
     if (!c) {
-        fail(w, why);
+        writer_fail(w, why);
         return NULL;
     }
     struct trace_header *h = w->header;
@@ -385,18 +384,18 @@ static void release_chunk(struct trace_stream *s)
     struct trace_chunk *c = s->chunk;
     uint32_t bytes = c->bytes;
     s->sealing = 1;
-    if (writable(s->writer)) {
+    if (writer_is_open(s->writer)) {
         c->crc = trace_crc(0, &c->bytes, sizeof *c - offsetof(struct trace_chunk, bytes) + c->used);
         __atomic_store_n(&c->sealed, 1, __ATOMIC_RELEASE);
         __atomic_fetch_sub(&s->writer->header->capture_bytes, bytes, __ATOMIC_RELAXED);
     }
     s->chunk = NULL;
     s->sealing = 0;
-    unmap(c, bytes);
+    writer_unmap(c, bytes);
 }
 
 /* Without room for a new chunk the old one stays: smaller records may still fit. */
-static int next_chunk(struct trace_stream *s, size_t record_bytes, uint64_t now)
+static int writer_next_chunk(struct trace_stream *s, size_t record_bytes, uint64_t now)
 {
     int saved = errno;
     uint32_t bytes = TRACE_CHUNK_BYTES;
@@ -442,13 +441,14 @@ void trace_stream_close(struct trace_stream *s)
     errno = saved;
 }
 
-static int append(struct trace_stream *s, const struct trace_record *record, size_t record_bytes,
-                  const void *tail, size_t tail_bytes, const void *more, size_t more_bytes)
+static int writer_append(struct trace_stream *s, const struct trace_record *record,
+                         size_t record_bytes, const void *tail, size_t tail_bytes, const void *more,
+                         size_t more_bytes)
 {
     size_t bytes = (size_t)record->words * 8;
     struct trace_chunk *c = s->chunk;
     if (!c || sizeof *c + c->used + bytes > c->bytes) {
-        if (!next_chunk(s, bytes, record->time_ns))
+        if (!writer_next_chunk(s, bytes, record->time_ns))
             return 0;
         c = s->chunk;
     }
@@ -469,7 +469,7 @@ static int append(struct trace_stream *s, const struct trace_record *record, siz
 int trace_put2(struct trace_stream *s, struct trace_record *record, size_t record_bytes,
                const void *tail, size_t tail_bytes, const void *more, size_t more_bytes)
 {
-    if (!writable(s->writer))
+    if (!writer_is_open(s->writer))
         return 0;
     int written = 0;
     if (!s->busy && record_bytes <= TRACE_RECORD_MAX) {
@@ -484,7 +484,7 @@ int trace_put2(struct trace_stream *s, struct trace_record *record, size_t recor
         record->words = (uint16_t)((record_bytes + tail_bytes + more_bytes + 7) / 8);
         if (!record->time_ns)
             record->time_ns = trace_now();
-        written = append(s, record, record_bytes, tail, tail_bytes, more, more_bytes);
+        written = writer_append(s, record, record_bytes, tail, tail_bytes, more, more_bytes);
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
         s->busy = 0;
     }

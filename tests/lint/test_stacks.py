@@ -10,7 +10,7 @@ from sources import report
 BUILD = pathlib.Path(os.environ.get("TOMOPROF") or sys.exit("TOMOPROF: the path of the program is not set")).parent
 MOST = 1024
 ELSEWHERE = {  # larger, and not on the program's stack
-    "follow": "coroutines of another thread: the library's own thread, or tomoprof itself (--pid)",
+    "awaits_follow": "coroutines of another thread: the library's own thread, or tomoprof itself (--pid)",
     "python_awaits": "the same",
     "python_code_is": "the same",
 }

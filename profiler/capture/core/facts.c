@@ -31,7 +31,7 @@ static long ticks_per_second(void)
     return (1000000000 + t.tv_nsec / 2) / t.tv_nsec;
 }
 
-static void link_fact(struct capture_thread *t, const char *key, const char *path)
+static void facts_put_link(struct capture_thread *t, const char *key, const char *path)
 {
     char *target = t->scratch;
     ssize_t n = readlink(path, target, 4095);
@@ -94,8 +94,8 @@ void facts_write(struct capture_thread *t)
     char key[64] = "env.";
     struct utsname u;
     texts_make();
-    link_fact(t, "exe", "/proc/self/exe");
-    link_fact(t, "cwd", "/proc/self/cwd");
+    facts_put_link(t, "exe", "/proc/self/exe");
+    facts_put_link(t, "cwd", "/proc/self/cwd");
     command_fact(t);
     for (size_t i = 0; i < sizeof environment / sizeof *environment; i++) {
         const char *value = getenv(environment[i]);

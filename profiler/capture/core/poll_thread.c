@@ -23,7 +23,7 @@ static uint32_t own_tid; /* 0: it has not run yet */
 
 static int memory_file; /* /proc/self/statm */
 
-static void footprint(struct capture_thread *t, int always)
+static void poll_record_footprint(struct capture_thread *t, int always)
 {
     static uint64_t last;
     char text[128], *p = text;
@@ -42,11 +42,11 @@ static void footprint(struct capture_thread *t, int always)
     trace_put(&t->stream, &r.r, sizeof r, NULL, 0);
 }
 
-static int never(void)
+static int poll_cannot_start(void)
 {
     return 0;
 }
-static int (*is_over)(void) = never;
+static int (*is_over)(void) = poll_cannot_start;
 
 void poll_thread_ends_when(int (*over)(void))
 {
@@ -54,7 +54,7 @@ void poll_thread_ends_when(int (*over)(void))
 }
 
 /* Does one turn; returns 1 while a thread of the target is left. */
-static int turn(struct thread_slot *self)
+static int poll_one_turn(struct thread_slot *self)
 {
     static uint64_t second;
     uint64_t begin = trace_now();
@@ -62,7 +62,7 @@ static int turn(struct thread_slot *self)
     if (!capture_enter())
         return 1;
     recorders_tick(&self->t);
-    footprint(&self->t, each_second);
+    poll_record_footprint(&self->t, each_second);
     int left = tasks_scan(self, each_second);
     if (each_second) {
         second = begin;
@@ -75,7 +75,7 @@ static int turn(struct thread_slot *self)
 
 /* +-50 %, so that no loop of the target keeps step: a round of two sleeps that took as long as the
  * interval had all of its time at one of them. */
-static uint64_t jittered(struct capture_thread *t, uint64_t interval)
+static uint64_t poll_jitter(struct capture_thread *t, uint64_t interval)
 {
     return (uint64_t)((double)interval * (0.5 + capture_random(t)));
 }
@@ -104,7 +104,7 @@ static int is_running(void)
 }
 
 /* Registers this thread and does turns; 1: the recording has ended, and the process goes on. */
-static int work(struct thread_slot *self, uint64_t interval)
+static int poll_turns(struct thread_slot *self, uint64_t interval)
 {
     /* Known rather than read from /proc: a file opened now would take a number that the child of a
      * fork, busy with close and dup2, takes for its own. */
@@ -119,12 +119,12 @@ static int work(struct thread_slot *self, uint64_t interval)
             break;
         /* After the end of the last thread that is known: it needs a moment to be gone. */
         if (!first)
-            poll_gate_wait(ends, soon > 0 ? 1000000 : jittered(&self->t, interval));
+            poll_gate_wait(ends, soon > 0 ? 1000000 : poll_jitter(&self->t, interval));
         soon = thread_count() ? 20 : soon - 1;
         if (!is_running())
             break;
         poll_gate_lock();
-        left = turn(self);
+        left = poll_one_turn(self);
         poll_gate_unlock();
         soon = thread_count() ? 0 : soon;
         if (is_over())
@@ -138,7 +138,7 @@ static int work(struct thread_slot *self, uint64_t interval)
 
 /* Nothing is recorded before the first turn is due: a process that ends sooner, as most of a
  * shell's and of a build's do, pays for the thread alone. */
-static void *run(void *given)
+static void *poll_thread_main(void *given)
 {
     struct thread_slot *self = given;
     one_thread_is_ours();
@@ -149,10 +149,10 @@ static void *run(void *given)
     self->t.random = trace_now() ^ (uintptr_t)self;
     begin_files(); /* now: a program may soon give up the right to open the trace, or chroot */
     if (is_running())
-        poll_gate_wait(ends, jittered(&self->t, interval));
+        poll_gate_wait(ends, poll_jitter(&self->t, interval));
     int over = 0;
     if (is_running() && capture.on)
-        over = work(self, interval);
+        over = poll_turns(self, interval);
     else
         thread_forget(self);
     __atomic_store_n(&state, ENDED, __ATOMIC_RELEASE);
@@ -200,7 +200,7 @@ void poll_thread_begin(void)
         return;
     state = RUNNING;
     own_tid = 0;
-    int failed = begin_own(run, STACK_BYTES, 1);
+    int failed = begin_own(poll_thread_main, STACK_BYTES, 1);
     if (!failed)
         return;
     state = NONE;

@@ -26,7 +26,7 @@ static void put_process(struct capture_thread *t, enum trace_process_op op, pid_
 
 /* The last records of all threads; those that still run can write after it. `quiet`: our own can
  * not. */
-static void seal(enum trace_end end, int detail, const char *path, int quiet)
+static void process_seal_trace(enum trace_end end, int detail, const char *path, int quiet)
 {
     struct capture_thread *t = capture_enter();
     if (t) {
@@ -50,7 +50,7 @@ static void seal(enum trace_end end, int detail, const char *path, int quiet)
 
 void process_filtered(int quiet)
 {
-    seal(TRACE_FILTERED, 0, NULL, quiet);
+    process_seal_trace(TRACE_FILTERED, 0, NULL, quiet);
 }
 
 void process_finish(enum trace_end end, int detail)
@@ -58,7 +58,7 @@ void process_finish(enum trace_end end, int detail)
     if (!capture.on || !capture_is_here() || __atomic_exchange_n(&ended, 1, __ATOMIC_ACQUIRE))
         return;
     int quiet = poll_gate_keep(5000000u);
-    seal(end, detail, NULL, quiet);
+    process_seal_trace(end, detail, NULL, quiet);
     capture.on = 0;
     thread_records_close(0);
     for (struct thread_slot *s = thread_first(); s; s = s->next)
@@ -191,7 +191,7 @@ int process_counted(void)
 
 /* A child of vfork, in its parent's memory and as the thread that made it. One that has a copy of
  * that memory finds the trace switched off. */
-static int borrowed(enum trace_process_op op, const char *path)
+static int process_record_vfork(enum trace_process_op op, const char *path)
 {
     struct capture_thread *t = capture_enter_handler(NULL);
     if (!t)
@@ -211,9 +211,9 @@ int process_leave(const char *path)
     if (path && strchr(path, '/') && access(path, X_OK)) {
         /* it will fail: programs try one folder after the other */
     } else if (!capture_is_here()) {
-        left = borrowed(TRACE_SPAWNED, path) ? LEFT_BORROWED : STAYED;
+        left = process_record_vfork(TRACE_SPAWNED, path) ? LEFT_BORROWED : STAYED;
     } else {
-        seal(TRACE_EXEC, 0, path, 0);
+        process_seal_trace(TRACE_EXEC, 0, path, 0);
         signals_leave(1);
         left = LEFT;
     }
@@ -225,7 +225,7 @@ void process_return(int left)
 {
     int saved = errno;
     if (left == LEFT_BORROWED)
-        borrowed(TRACE_NOT_SPAWNED, NULL);
+        process_record_vfork(TRACE_NOT_SPAWNED, NULL);
     if (left == LEFT) {
         signals_leave(0);
         trace_finish(&capture.writer, TRACE_RUNNING, 0);

@@ -78,7 +78,7 @@ int signals_install(int number, void (*handler)(int, siginfo_t *, void *))
     return 0;
 }
 
-static int change(int how, int number)
+static int signals_change_mask(int how, int number)
 {
     sigset_t one, old;
     sigemptyset(&one);
@@ -90,7 +90,7 @@ static int change(int how, int number)
 
 void signals_thread(struct thread_slot *s)
 {
-    if (installed && change(SIG_UNBLOCK, installed))
+    if (installed && signals_change_mask(SIG_UNBLOCK, installed))
         s->blocked = 1;
 }
 
@@ -101,16 +101,16 @@ void signals_hold(int on)
     if (!installed)
         return;
     if (on)
-        held = change(SIG_BLOCK, installed);
+        held = signals_change_mask(SIG_BLOCK, installed);
     else if (!held)
-        change(SIG_UNBLOCK, installed);
+        signals_change_mask(SIG_UNBLOCK, installed);
 }
 
 void signals_leave(int leaving)
 {
     struct thread_slot *s = thread_self();
     if (installed && s && s->blocked && !s->given_up)
-        change(leaving ? SIG_BLOCK : SIG_UNBLOCK, installed);
+        signals_change_mask(leaving ? SIG_BLOCK : SIG_UNBLOCK, installed);
 }
 
 /* A signal that is ignored for a moment does not wait any longer, on any thread. */
@@ -148,7 +148,7 @@ void signals_return(void)
 }
 
 /* Blocked by the target: it waits for good, and this thread is not sampled any longer. */
-static void give_up(struct thread_slot *s, siginfo_t *info, ucontext_t *u)
+static void signals_drop_thread(struct thread_slot *s, siginfo_t *info, ucontext_t *u)
 {
     s->given_up = 1;
     recorders_thread_lost(s);
@@ -165,7 +165,7 @@ void signals_foreign(struct thread_slot *s, siginfo_t *info, void *context)
     ucontext_t *u = context;
     struct sigaction act = theirs;
     if (s && s->blocked && !s->given_up) {
-        give_up(s, info, u);
+        signals_drop_thread(s, info, u);
         return;
     }
     if (!(act.sa_flags & SA_SIGINFO) && act.sa_handler == SIG_IGN)

@@ -52,7 +52,7 @@ struct stack_thread {
 
 static _Atomic(uint64_t) *written;
 
-static void *map(size_t bytes)
+static void *stack_map_counted(size_t bytes)
 {
     void *p = raw_map(bytes, 0);
     if (p)
@@ -64,7 +64,7 @@ static size_t mapped; /* that stays */
 
 void *stack_map(size_t bytes)
 {
-    void *p = map(bytes);
+    void *p = stack_map_counted(bytes);
     mapped += p ? bytes : 0;
     return p;
 }
@@ -100,7 +100,7 @@ void stack_remember(uint64_t id)
 }
 
 /* Keeps the two ends of a list of frames, `width` words each, that is longer than this. */
-static size_t shorten(uint64_t *word, size_t width, size_t n)
+static size_t stack_shorten(uint64_t *word, size_t width, size_t n)
 {
     uint64_t left_out = n - FEW_INNER - FEW_OUTER;
     if (n <= FEW_INNER + 1 + FEW_OUTER)
@@ -124,7 +124,7 @@ void stack_code_changed(void)
 }
 
 /* How many frames are left out makes no other stack. */
-static uint64_t hash(const uint64_t *word, size_t n, uint64_t seed)
+static uint64_t stack_hash(const uint64_t *word, size_t n, uint64_t seed)
 {
     size_t at = 0;
     while (at < n && !(word[at] & TRACE_LEFT_OUT))
@@ -150,7 +150,7 @@ static uint64_t id_of(struct stack_thread *s, const uint64_t *pc, size_t natives
     if (m && m->id && m->seed == seed && m->natives == natives && m->pythons == pythons &&
         !memcmp(m->word, pc, natives * 8) && !memcmp(m->word + natives, python, pythons * 16))
         return m->id;
-    uint64_t id = hash(python, pythons * 2, hash(pc, natives, seed));
+    uint64_t id = stack_hash(python, pythons * 2, stack_hash(pc, natives, seed));
     if (m) {
         m->id = id;
         m->seed = seed;
@@ -168,8 +168,8 @@ static uint64_t write_stack(struct capture_thread *t, uintptr_t *pc, size_t nati
     static atomic_ulong deep_bytes;
     int deep = natives > FEW_INNER + 1 + FEW_OUTER || pythons > FEW_INNER + 1 + FEW_OUTER;
     if (deep && atomic_load_explicit(&deep_bytes, memory_order_relaxed) > DEEP_BYTES) {
-        natives = shorten(pc, 1, natives);
-        pythons = shorten(python, 2, pythons);
+        natives = stack_shorten(pc, 1, natives);
+        pythons = stack_shorten(python, 2, pythons);
         flags |= TRACE_STACK_DEEP;
     }
     struct trace_stack record = {.r.kind = TRACE_STACK,
@@ -225,16 +225,16 @@ static size_t frames_of(struct capture_thread *t, const struct frame_view *v, ui
 }
 
 /* Made at the first stack: many threads end without one. */
-static struct stack_thread *scratch(struct capture_thread *t)
+static struct stack_thread *stack_scratch(struct capture_thread *t)
 {
     if (!t->stacks && written)
-        t->stacks = map(sizeof(struct stack_thread));
+        t->stacks = stack_map_counted(sizeof(struct stack_thread));
     return t->stacks;
 }
 
 uint64_t capture_stack(struct capture_thread *t, const void *ucontext, const void *caller)
 {
-    struct stack_thread *s = scratch(t);
+    struct stack_thread *s = stack_scratch(t);
     if (!s)
         return 0;
     struct unwind_registers r;
@@ -265,10 +265,10 @@ uint64_t capture_stack(struct capture_thread *t, const void *ucontext, const voi
 }
 
 /* Takes the stack of another thread, from the known part of its registers. */
-static uint64_t stack_of(struct capture_thread *t, pid_t tid, struct unwind_registers *r,
-                         uint32_t flags)
+static uint64_t stack_of_registers(struct capture_thread *t, pid_t tid, struct unwind_registers *r,
+                                   uint32_t flags)
 {
-    struct stack_thread *s = scratch(t);
+    struct stack_thread *s = stack_scratch(t);
     if (!s)
         return 0;
     struct unwind_memory m = {.window = s->window, .scratch = &s->cfi, .window_room = WINDOW_BYTES};
@@ -286,14 +286,14 @@ uint64_t capture_stack_of(struct capture_thread *t, pid_t tid, uintptr_t pc, uin
 {
     struct unwind_registers r = {.pc = pc, .known = 1ull << UNWIND_SP};
     r.r[UNWIND_SP] = sp;
-    return stack_of(t, tid, &r, 0);
+    return stack_of_registers(t, tid, &r, 0);
 }
 
 uint64_t capture_stack_stopped(struct capture_thread *t, pid_t tid, const void *ucontext)
 {
     struct unwind_registers r;
     unwind_from_context(&r, ucontext);
-    return stack_of(t, tid, &r, TRACE_STACK_EXACT);
+    return stack_of_registers(t, tid, &r, TRACE_STACK_EXACT);
 }
 
 int stack_start_outside(void)
@@ -303,7 +303,7 @@ int stack_start_outside(void)
     return written ? cfi_start(&bytes) : ENOMEM;
 }
 
-static int start(void)
+static int stack_start(void)
 {
     struct capture_thread *t = capture_self();
     size_t bytes = 0;
@@ -333,7 +333,7 @@ static void trim_bounds(struct capture_thread *t)
         t->stack_high = control;
 }
 
-static void thread_start(struct capture_thread *t)
+static void stack_thread_start(struct capture_thread *t)
 {
     if (t->stack_high)
         trim_bounds(t);
@@ -349,12 +349,12 @@ static void thread_end(struct capture_thread *t)
     capture_count_memory(-(int64_t)sizeof *s);
 }
 
-static void tick(struct capture_thread *ours)
+static void stack_tick(struct capture_thread *ours)
 {
     modules_refresh(&ours->stream);
 }
 
-static void fork_child(void)
+static void stack_fork_child(void)
 {
     if (written)
         raw_clear((void *)written, WRITTEN * sizeof *written);
@@ -366,7 +366,7 @@ static void fork_child(void)
     modules_release();
 }
 
-static void stop(void)
+static void stack_stop(void)
 {
     struct capture_thread *t = capture_self();
     if (t)
@@ -376,12 +376,12 @@ static void stop(void)
 const struct recorder stack_recorder = {
     .name = "stack",
     .modes = ~0u,
-    .start = start,
-    .thread_start = thread_start,
+    .start = stack_start,
+    .thread_start = stack_thread_start,
     .thread_end = thread_end,
-    .tick = tick,
+    .tick = stack_tick,
     .fork_prepare = modules_hold,
     .fork_parent = modules_release,
-    .fork_child = fork_child,
-    .stop = stop,
+    .fork_child = stack_fork_child,
+    .stop = stack_stop,
 };

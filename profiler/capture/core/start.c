@@ -18,7 +18,7 @@ static void find_library(struct capture_config *c)
         strcpy(c->library, info.dli_fname);
 }
 
-static void start(const struct recorder *const *recorders, size_t count)
+static void capture_begin_process(const struct recorder *const *recorders, size_t count)
 {
     static char bad[1024];
     if (!config_read(&capture.config, bad, sizeof bad) || process_is_over())
@@ -59,7 +59,7 @@ int capture_start(const struct recorder *const *recorders, size_t count, int ear
     int none = 0, saved = errno;
     if (__atomic_compare_exchange_n(&state, &none, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
         raw_files_alone(early);
-        start(recorders, count);
+        capture_begin_process(recorders, count);
         raw_files_alone(0);
         __atomic_store_n(&state, 2, __ATOMIC_RELEASE);
     }

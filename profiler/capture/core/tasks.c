@@ -25,7 +25,7 @@ struct task_scan {
     uint64_t generation;
 };
 
-static struct thread_slot *find(uint32_t tid)
+static struct thread_slot *tasks_find_slot(uint32_t tid)
 {
     for (struct thread_slot *s = thread_first(); s; s = s->next)
         if (s->used && s->t.tid == tid)
@@ -58,7 +58,7 @@ static int is_silent(uint32_t tid)
     return now - seen[tid % 16].since > THERE_NS || (ran != THREAD_POLL_UNKNOWN && ran > RAN_NS);
 }
 
-static void adopt(struct task_scan *w, uint32_t tid)
+static void tasks_adopt(struct task_scan *w, uint32_t tid)
 {
     struct thread_slot *s = is_silent(tid) ? thread_claim() : NULL;
     char name[32];
@@ -76,18 +76,18 @@ static void adopt(struct task_scan *w, uint32_t tid)
     recorders_thread_found(s);
 }
 
-static void visit(struct task_scan *w, uint32_t tid)
+static void tasks_visit(struct task_scan *w, uint32_t tid)
 {
     if (tid == w->self->t.tid)
         return;
-    struct thread_slot *s = find(tid);
+    struct thread_slot *s = tasks_find_slot(tid);
     if (s)
         s->generation = w->generation;
     if ((!s || tid == (uint32_t)getpid()) && is_zombie(tid))
         return; /* of the others the kernel leaves none behind */
     w->alive++;
     if (!s)
-        adopt(w, tid);
+        tasks_adopt(w, tid);
 }
 
 static int scan_tasks(struct task_scan *w)
@@ -105,7 +105,7 @@ static int scan_tasks(struct task_scan *w)
             for (const char *p = e->name; *p >= '0' && *p <= '9'; p++)
                 tid = tid * 10 + (uint32_t)(*p - '0');
             if (tid)
-                visit(w, tid);
+                tasks_visit(w, tid);
             at += e->bytes;
         }
     syscall(SYS_close, fd);
@@ -125,7 +125,7 @@ static void forget_missing(struct task_scan *w)
     }
 }
 
-static void new_names(struct thread_slot *self)
+static void tasks_update_names(struct thread_slot *self)
 {
     char name[32];
     for (struct thread_slot *s = thread_first(); s; s = s->next) {
@@ -147,7 +147,7 @@ int tasks_scan(struct thread_slot *self, int each_second)
     uint64_t now = trace_now();
     uint32_t known = thread_count(), ours = 0;
     if (each_second)
-        new_names(self);
+        tasks_update_names(self);
     for (struct thread_slot *s = thread_first(); s; s = s->next)
         ours += s->used && s->t.tid && s->t.ours;
     /* The folder has one link per thread, ours among them, and two of its own: 2 us. The main

@@ -131,7 +131,7 @@ static void set_entry(struct capture_thread *t, const struct entry *e)
 }
 
 /* `sp`: what lies below is not of an earlier call that is still going on. */
-static struct capture_thread *enter(uintptr_t sp, uintptr_t frame, const uintptr_t *pointer)
+static struct capture_thread *thread_enter(uintptr_t sp, uintptr_t frame, const uintptr_t *pointer)
 {
     struct thread_slot *s = thread_own;
     struct entry e = {.frame = frame};
@@ -154,7 +154,7 @@ static struct capture_thread *enter(uintptr_t sp, uintptr_t frame, const uintptr
 #define FRAME_POINTER __builtin_frame_address(0)
 #define CALLERS_STACK (uintptr_t) __builtin_dwarf_cfa()
 
-static void prepare(void)
+static void thread_prepare_caller(void)
 {
     if (thread_live() && !thread_own)
         thread_register(NULL, 0);
@@ -165,21 +165,21 @@ static void prepare(void)
 /* A call from the same depth is not from inside: + 1. */
 __attribute__((noinline)) struct capture_thread *capture_enter(void)
 {
-    prepare();
-    return enter(CALLERS_STACK + 1, CALLERS_STACK, FRAME_POINTER);
+    thread_prepare_caller();
+    return thread_enter(CALLERS_STACK + 1, CALLERS_STACK, FRAME_POINTER);
 }
 
 __attribute__((noinline)) struct capture_thread *capture_enter_in(const void *object)
 {
-    prepare();
-    return enter(CALLERS_STACK + 1, object ? (uintptr_t)object + 1 : 0, FRAME_POINTER);
+    thread_prepare_caller();
+    return thread_enter(CALLERS_STACK + 1, object ? (uintptr_t)object + 1 : 0, FRAME_POINTER);
 }
 
 __attribute__((noinline)) struct capture_thread *capture_enter_handler(const void *ucontext)
 {
     if (!ucontext)
-        return enter(CALLERS_STACK + 1, CALLERS_STACK, FRAME_POINTER);
-    return enter(unwind_stack_pointer(ucontext), 0, NULL);
+        return thread_enter(CALLERS_STACK + 1, CALLERS_STACK, FRAME_POINTER);
+    return thread_enter(unwind_stack_pointer(ucontext), 0, NULL);
 }
 
 void capture_leave(struct capture_thread *t, enum trace_part part, uint64_t entered_ns)
@@ -220,7 +220,7 @@ struct thread_slot *thread_claim(void)
     return s;
 }
 
-static void release(struct thread_slot *s)
+static void thread_slot_release(struct thread_slot *s)
 {
     __atomic_store_n(&s->t.tid, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&s->used, 0, __ATOMIC_RELEASE);
@@ -279,7 +279,7 @@ static void drop_adopted(uint32_t tid)
     for (struct thread_slot *s = thread_first(); s; s = s->next)
         if (s->used && s->adopted && s->t.tid == tid) {
             recorders_thread_lost(s);
-            release(s);
+            thread_slot_release(s);
         }
 }
 
@@ -357,7 +357,7 @@ void thread_end(struct thread_slot *s)
         trace_stream_close(&s->t.stream);
         if (recorded)
             recorders_thread_gone();
-        release(s);
+        thread_slot_release(s);
         __atomic_thread_fence(__ATOMIC_SEQ_CST); /* of two that end, one sees the other gone */
         if (!thread_count())                     /* ours ends with the last */
             poll_gate_wake();
@@ -369,7 +369,7 @@ void thread_end(struct thread_slot *s)
 void thread_forget(struct thread_slot *s)
 {
     trace_stream_close(&s->t.stream);
-    release(s);
+    thread_slot_release(s);
 }
 
 static void key_destructor(void *value)

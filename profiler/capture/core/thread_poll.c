@@ -22,7 +22,7 @@ const char *thread_poll_number(const char *p, uint64_t *out)
 
 enum { PATH_ROOM = 64 };
 
-static void path_of(uint32_t tid, const char *name, char path[PATH_ROOM])
+static void poll_path(uint32_t tid, const char *name, char path[PATH_ROOM])
 {
     char digits[12], *d = digits + sizeof digits;
     strcpy(path, "/proc/self/task/");
@@ -38,7 +38,7 @@ static void path_of(uint32_t tid, const char *name, char path[PATH_ROOM])
 size_t thread_poll_read(uint32_t tid, const char *name, char *out, size_t bytes)
 {
     char path[PATH_ROOM];
-    path_of(tid, name, path);
+    poll_path(tid, name, path);
     return raw_read_file(path, out, bytes);
 }
 
@@ -60,7 +60,7 @@ void thread_poll_forget(void)
 size_t thread_poll_account(uint32_t tid, char *out, size_t bytes)
 {
     char path[PATH_ROOM];
-    path_of(tid, "schedstat", path);
+    poll_path(tid, "schedstat", path);
     for (int i = 0; raw_files_are_apart() && i < ACCOUNTS; i++) {
         if (!account[i].tid)
             account[i].tid = tid;

@@ -13,7 +13,7 @@
 static struct trace_stream common;
 static uint32_t held;
 
-static struct trace_stream *begin(struct capture_thread *writer)
+static struct trace_stream *common_stream_acquire(struct capture_thread *writer)
 {
     uint32_t free = 0;
     if (writer->stream.chunk || writer->ours || writer->tid == (uint32_t)capture.pid ||
@@ -24,7 +24,7 @@ static struct trace_stream *begin(struct capture_thread *writer)
     return &common;
 }
 
-static void end(const struct trace_stream *to)
+static void common_stream_release(const struct trace_stream *to)
 {
     if (to == &common)
         __atomic_store_n(&held, 0, __ATOMIC_RELEASE);
@@ -38,7 +38,7 @@ void thread_records_close(int forked)
         return;
     if (common.writer)
         trace_stream_close(&common);
-    end(&common);
+    common_stream_release(&common);
 }
 
 void thread_name(struct capture_thread *writer, struct thread_slot *s, const char *name)
@@ -47,9 +47,9 @@ void thread_name(struct capture_thread *writer, struct thread_slot *s, const cha
     strncpy(s->name, name, sizeof s->name - 1);
     r.name_bytes = (uint32_t)strlen(s->name);
     r.flags = (s->t.tid == (uint32_t)getpid()) | (s->t.ours ? 2u : 0u);
-    struct trace_stream *to = begin(writer);
+    struct trace_stream *to = common_stream_acquire(writer);
     trace_put(to, &r.r, sizeof r, s->name, r.name_bytes);
-    end(to);
+    common_stream_release(to);
 }
 
 static uint64_t in_ns(uint64_t ticks)
@@ -129,8 +129,8 @@ void thread_put_end(struct capture_thread *writer, struct thread_slot *s)
     cpu_times(s, writer == &s->t, &r.user_ns, &r.system_ns);
     r.user_ns -= r.user_ns > s->begin_user ? s->begin_user : 0;
     r.system_ns -= r.system_ns > s->begin_system ? s->begin_system : 0;
-    struct trace_stream *to = begin(writer);
+    struct trace_stream *to = common_stream_acquire(writer);
     trace_put(to, &r.r, sizeof r, NULL, 0);
     put_cost(to, s);
-    end(to);
+    common_stream_release(to);
 }

@@ -79,7 +79,7 @@ static int is_preload(const char *row)
 
 /* 1: the program at `path` cannot load the library; else 0, and `next` is the interpreter of a
  * script, or "". */
-static int refuses(const char *path, char next[256])
+static int child_refuses_library(const char *path, char next[256])
 {
     struct image_traits traits = {0};
     struct stat st;
@@ -111,7 +111,7 @@ static int cannot_load(const char *path)
 {
     char names[2][256];
     for (int i = 0; i < SCRIPTS && *path; path = names[i++ & 1])
-        if (refuses(path, names[i & 1]))
+        if (child_refuses_library(path, names[i & 1]))
             return 1;
     return 0;
 }

@@ -17,7 +17,7 @@ typedef void *check_fn(void *, const void *, size_t, size_t);
 static copy_fn *next_memcpy, *next_memmove, *next_mempcpy;
 static check_fn *next_memcpy_chk, *next_memmove_chk, *next_mempcpy_chk;
 
-static void *plain(void *to, const void *from, size_t n)
+static void *copy_bytewise(void *to, const void *from, size_t n)
 {
     char *d = to;
     const char *s = from;
@@ -40,7 +40,7 @@ static void *plain(void *to, const void *from, size_t n)
     static __attribute__((noinline, cold)) void *name##_due(void *to, const void *from, size_t n)  \
     {                                                                                              \
         if (!next_##name)                                                                          \
-            return (char *)plain(to, from, n) + (result);                                          \
+            return (char *)copy_bytewise(to, from, n) + (result);                                  \
         heap_copied(n, CALLER);                                                                    \
         return next_##name(to, from, n);                                                           \
     }                                                                                              \
@@ -66,7 +66,7 @@ void *__mempcpy_chk(void *to, const void *from, size_t n, size_t room);
         if (!next_##name##_chk) {                                                                  \
             if (n > room)                                                                          \
                 __builtin_trap();                                                                  \
-            return (char *)plain(to, from, n) + (result);                                          \
+            return (char *)copy_bytewise(to, from, n) + (result);                                  \
         }                                                                                          \
         heap_copied(n, CALLER);                                                                    \
         return next_##name##_chk(to, from, n, room);                                               \
@@ -106,7 +106,7 @@ const struct rebind copy_rebinds[] = {
 const size_t copy_rebind_count = sizeof copy_rebinds / sizeof *copy_rebinds;
 
 /* Runs even if capture does not start: until then copies go byte by byte. */
-static __attribute__((constructor)) void find_next(void)
+static __attribute__((constructor)) void copies_find_next(void)
 {
     static const struct {
         const char *name;

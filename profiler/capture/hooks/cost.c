@@ -14,7 +14,7 @@ typedef __typeof(malloc) malloc_fn;
 typedef __typeof(free) free_fn;
 typedef __typeof(memcpy) copy_fn;
 
-static double mallocs(malloc_fn *volatile take)
+static double cost_of_malloc(malloc_fn *volatile take)
 {
     uint64_t begin = trace_now();
     for (int i = 0; i < LOOP; i++)
@@ -22,7 +22,7 @@ static double mallocs(malloc_fn *volatile take)
     return (double)(trace_now() - begin) / LOOP;
 }
 
-static double frees(free_fn *volatile give)
+static double cost_of_free(free_fn *volatile give)
 {
     uint64_t begin = trace_now();
     for (int i = 0; i < LOOP; i++)
@@ -30,7 +30,7 @@ static double frees(free_fn *volatile give)
     return (double)(trace_now() - begin) / LOOP;
 }
 
-static double copies(copy_fn *volatile copy)
+static double cost_of_copy(copy_fn *volatile copy)
 {
     char from[BYTES] = {0}, to[BYTES];
     uint64_t begin = trace_now();
@@ -46,7 +46,7 @@ static double at_least(double least_ns, double ns)
     return ns > least_ns ? ns : least_ns;
 }
 
-static void least(double *of, double ns)
+static void cost_minimum(double *of, double ns)
 {
     *of = ns < *of ? ns : *of;
 }
@@ -62,12 +62,12 @@ void calls_measure(malloc_fn *no_malloc, malloc_fn *wrapped_no_malloc, free_fn *
     if (!real_free || !real_copy)
         return;
     for (int i = 0; i < ROUNDS; i++) {
-        least(&bare[HEAP_MALLOCS], mallocs(no_malloc));
-        least(&own[HEAP_MALLOCS], mallocs(wrapped_no_malloc));
-        least(&bare[HEAP_FREES], frees(real_free));
-        least(&own[HEAP_FREES], frees(wrapped_free));
-        least(&bare[HEAP_COPIES], copies(real_copy));
-        least(&own[HEAP_COPIES], copies(wrapped_copy));
+        cost_minimum(&bare[HEAP_MALLOCS], cost_of_malloc(no_malloc));
+        cost_minimum(&own[HEAP_MALLOCS], cost_of_malloc(wrapped_no_malloc));
+        cost_minimum(&bare[HEAP_FREES], cost_of_free(real_free));
+        cost_minimum(&own[HEAP_FREES], cost_of_free(wrapped_free));
+        cost_minimum(&bare[HEAP_COPIES], cost_of_copy(real_copy));
+        cost_minimum(&own[HEAP_COPIES], cost_of_copy(wrapped_copy));
     }
     for (int k = 0; k < HEAP_CALLS; k++)
         ns[k] = at_least(LEAST_NS, own[k] - bare[k]);

@@ -19,16 +19,16 @@
 #include "profiler/capture/recorders/cpu/phase.h"
 #include "profiler/capture/recorders/io/io.h"
 
-static uint32_t interrupts(void)
+static uint32_t thread_interrupts(void)
 {
     struct thread_slot *s = thread_self();
     return s ? s->interrupts : 0;
 }
 
 /* Returns 1 where `error` came from the sampler alone. */
-static int again(int error, uint32_t *before)
+static int restart_is_due(int error, uint32_t *before)
 {
-    uint32_t now = interrupts();
+    uint32_t now = thread_interrupts();
     int ours = error == EINTR && now != *before;
     *before = now;
     return ours;
@@ -36,12 +36,12 @@ static int again(int error, uint32_t *before)
 
 uint32_t interrupts_seen(void)
 {
-    return interrupts();
+    return thread_interrupts();
 }
 
 int interrupted(int error, uint32_t *before)
 {
-    return again(error, before);
+    return restart_is_due(error, before);
 }
 
 #define NANO 1000000000ll
@@ -53,7 +53,7 @@ static int64_t ns_of(const struct timespec *t)
 
 /* The moment `timeout` ns from now, INT64_MAX when it never comes or the target's value is wrong.
  */
-static int64_t deadline(int64_t timeout)
+static int64_t restart_deadline(int64_t timeout)
 {
     int64_t end;
     if (timeout < 0 || __builtin_add_overflow((int64_t)trace_now(), timeout, &end))
@@ -61,7 +61,7 @@ static int64_t deadline(int64_t timeout)
     return end;
 }
 
-static int64_t remaining(int64_t end)
+static int64_t restart_remaining(int64_t end)
 {
     int64_t rest = end - (int64_t)trace_now();
     return rest > 0 ? rest : 0;
@@ -73,12 +73,12 @@ static int64_t remaining(int64_t end)
     {                                                                                              \
         static void *next;                                                                         \
         type(*real) parameters = (type(*) parameters)raw_next(&next, #name);                       \
-        uint32_t before = interrupts();                                                            \
+        uint32_t before = thread_interrupts();                                                     \
         type r;                                                                                    \
         phase_pause();                                                                             \
         do                                                                                         \
             r = real arguments;                                                                    \
-        while (r < 0 && again(errno, &before));                                                    \
+        while (r < 0 && restart_is_due(errno, &before));                                           \
         phase_resume();                                                                            \
         return r;                                                                                  \
     }
@@ -96,13 +96,13 @@ REPEAT(int, semop, (int id, struct sembuf *ops, size_t n), (id, ops, n))
     {                                                                                              \
         static void *next;                                                                         \
         type(*real) parameters = (type(*) parameters)raw_next(&next, #name);                       \
-        uint32_t before = interrupts();                                                            \
+        uint32_t before = thread_interrupts();                                                     \
         uint64_t begin = io_begin();                                                               \
         type r;                                                                                    \
         phase_pause();                                                                             \
         do                                                                                         \
             r = real arguments;                                                                    \
-        while (r < 0 && again(errno, &before));                                                    \
+        while (r < 0 && restart_is_due(errno, &before));                                           \
         phase_resume();                                                                            \
         if (begin)                                                                                 \
             report;                                                                                \
@@ -141,14 +141,14 @@ REPEAT_IO(ssize_t, sendto,
     {                                                                                              \
         static void *next;                                                                         \
         int(*real) parameters = (int(*) parameters)raw_next(&next, #name);                         \
-        uint32_t before = interrupts();                                                            \
-        int64_t end = timeout > 0 ? deadline(timeout * 1000000ll) : INT64_MAX;                     \
+        uint32_t before = thread_interrupts();                                                     \
+        int64_t end = timeout > 0 ? restart_deadline(timeout * 1000000ll) : INT64_MAX;             \
         uint64_t begin = timeout ? io_begin() : 0;                                                 \
         int r;                                                                                     \
         phase_pause();                                                                             \
-        while ((r = real arguments) < 0 && again(errno, &before))                                  \
+        while ((r = real arguments) < 0 && restart_is_due(errno, &before))                         \
             if (end != INT64_MAX)                                                                  \
-                timeout = (int)((remaining(end) + 999999) / 1000000);                              \
+                timeout = (int)((restart_remaining(end) + 999999) / 1000000);                      \
         phase_resume();                                                                            \
         if (begin && r > 0)                                                                        \
             io_polled(begin, one);                                                                 \
@@ -173,14 +173,14 @@ REPEAT_MS(epoll_pwait,
     {                                                                                              \
         static void *next;                                                                         \
         int(*real) parameters = (int(*) parameters)raw_next(&next, #name);                         \
-        uint32_t before = interrupts();                                                            \
-        int64_t end = time ? deadline(ns_of(time)) : INT64_MAX;                                    \
+        uint32_t before = thread_interrupts();                                                     \
+        int64_t end = time ? restart_deadline(ns_of(time)) : INT64_MAX;                            \
         uint64_t begin = io_begin();                                                               \
         struct timespec rest;                                                                      \
         int r;                                                                                     \
         phase_pause();                                                                             \
-        while ((r = real arguments) < 0 && again(errno, &before)) {                                \
-            int64_t ns = end == INT64_MAX ? 0 : remaining(end);                                    \
+        while ((r = real arguments) < 0 && restart_is_due(errno, &before)) {                       \
+            int64_t ns = end == INT64_MAX ? 0 : restart_remaining(end);                            \
             rest = (struct timespec){ns / NANO, ns % NANO};                                        \
             time = end == INT64_MAX ? time : &rest;                                                \
         }                                                                                          \
@@ -215,8 +215,8 @@ CAPTURE_API int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct 
     static void *next;
     typedef int (*fn)(const sigset_t *, siginfo_t *, const struct timespec *);
     fn real = (fn)raw_next(&next, "sigtimedwait");
-    uint32_t before = interrupts();
-    int64_t end = time ? deadline(ns_of(time)) : INT64_MAX;
+    uint32_t before = thread_interrupts();
+    int64_t end = time ? restart_deadline(ns_of(time)) : INT64_MAX;
     struct timespec rest;
     sigset_t room;
     for (;;) {
@@ -227,9 +227,9 @@ CAPTURE_API int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct 
         if (r >= 0 || errno != EINTR)
             return r;
         int more = asked != set && signals_without(set, &room) == set; /* now all of it is theirs */
-        if (!again(errno, &before) && !more)
+        if (!restart_is_due(errno, &before) && !more)
             return r;
-        int64_t ns = end == INT64_MAX ? 0 : remaining(end);
+        int64_t ns = end == INT64_MAX ? 0 : restart_remaining(end);
         rest = (struct timespec){ns / NANO, ns % NANO};
         time = end == INT64_MAX ? time : &rest;
     }
@@ -258,11 +258,11 @@ CAPTURE_API int nanosleep(const struct timespec *time, struct timespec *left)
     static void *next;
     typedef int (*fn)(const struct timespec *, struct timespec *);
     fn real = (fn)raw_next(&next, "nanosleep");
-    uint32_t before = interrupts();
+    uint32_t before = thread_interrupts();
     struct timespec rest = {0}, want;
     int r;
     phase_pause();
-    while ((r = real(time, &rest)) < 0 && again(errno, &before)) {
+    while ((r = real(time, &rest)) < 0 && restart_is_due(errno, &before)) {
         want = rest;
         time = &want;
     }
@@ -278,11 +278,11 @@ CAPTURE_API int clock_nanosleep(clockid_t clock, int flags, const struct timespe
     static void *next;
     typedef int (*fn)(clockid_t, int, const struct timespec *, struct timespec *);
     fn real = (fn)raw_next(&next, "clock_nanosleep");
-    uint32_t before = interrupts();
+    uint32_t before = thread_interrupts();
     struct timespec rest = {0}, want;
     int r, absolute = flags & TIMER_ABSTIME;
     phase_pause();
-    while ((r = real(clock, flags, time, &rest)) && again(r, &before)) {
+    while ((r = real(clock, flags, time, &rest)) && restart_is_due(r, &before)) {
         want = rest;
         time = absolute ? time : &want;
     }

@@ -233,8 +233,8 @@ CAPTURE_API void closefrom(int first)
 
 /* From one descriptor to another; `from`, `to`: offsets, NULL where the descriptors stand. Its time
  * is that of the read. */
-static ssize_t moved(ssize_t r, uint64_t begin, int in, int64_t from, int out, int64_t to,
-                     int no_chars, const void *caller)
+static ssize_t io_record_transfer(ssize_t r, uint64_t begin, int in, int64_t from, int out,
+                                  int64_t to, int no_chars, const void *caller)
 {
     phase_resume();
     if (!begin)
@@ -252,7 +252,7 @@ static ssize_t send_file(int out, int in, off64_t *offset, size_t n, const void 
     int64_t from = offset ? *offset : IO_HERE;
     uint64_t begin = io_begin();
     phase_pause();
-    return moved(real(out, in, offset, n), begin, in, from, out, IO_HERE, 0, caller);
+    return io_record_transfer(real(out, in, offset, n), begin, in, from, out, IO_HERE, 0, caller);
 }
 
 CAPTURE_API ssize_t sendfile(int out, int in, off_t *offset, size_t n)
@@ -274,7 +274,8 @@ CAPTURE_API ssize_t copy_file_range(int in, off64_t *from, int out, off64_t *to,
     int64_t first = from ? *from : IO_HERE, second = to ? *to : IO_HERE;
     uint64_t begin = io_begin();
     phase_pause();
-    return moved(real(in, from, out, to, n, flags), begin, in, first, out, second, 0, CALLER);
+    return io_record_transfer(real(in, from, out, to, n, flags), begin, in, first, out, second, 0,
+                              CALLER);
 }
 
 CAPTURE_API ssize_t splice(int in, off64_t *from, int out, off64_t *to, size_t n, unsigned flags)
@@ -285,7 +286,8 @@ CAPTURE_API ssize_t splice(int in, off64_t *from, int out, off64_t *to, size_t n
     int64_t first = from ? *from : IO_HERE, second = to ? *to : IO_HERE;
     uint64_t begin = io_begin();
     phase_pause();
-    return moved(real(in, from, out, to, n, flags), begin, in, first, out, second, 1, CALLER);
+    return io_record_transfer(real(in, from, out, to, n, flags), begin, in, first, out, second, 1,
+                              CALLER);
 }
 
 CAPTURE_API int getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,

@@ -47,7 +47,7 @@ long hook_ring(long number, long a, long b, long c, long d, long e, long f)
 /* The next definition of a function that is not the C library's. A library that was opened with a
  * scope of its own sees ours first: the one that it would have found is that of its own scope. NULL
  * where none is (a weak reference, a look by dlsym). */
-static void *find(void **slot, const char *name, const void *caller)
+static void *ring_find_next(void **slot, const char *name, const void *caller)
 {
     void *f = raw_next(slot, name);
     Dl_info from;
@@ -84,7 +84,7 @@ struct io_uring {
     int fd;
 };
 
-static void made(const struct io_uring *ring)
+static void ring_record_setup(const struct io_uring *ring)
 {
     enum { SQE128 = 1 << 10, CQE32 = 1 << 11, NO_SQARRAY = 1 << 16 };
     const struct io_ring_parts parts = {.sq_head = ring->sq.head,
@@ -102,11 +102,11 @@ static void made(const struct io_uring *ring)
 
 #define RING_CALLS(X)                                                                              \
     X(io_uring_queue_init, (unsigned n, struct io_uring *ring, unsigned flags), (n, ring, flags),  \
-      if (!r) made(ring))                                                                          \
+      if (!r) ring_record_setup(ring))                                                             \
     X(io_uring_queue_init_params, (unsigned n, struct io_uring *ring, void *p), (n, ring, p),      \
-      if (!r) made(ring))                                                                          \
+      if (!r) ring_record_setup(ring))                                                             \
     X(io_uring_queue_mmap, (int fd, void *p, struct io_uring *ring), (fd, p, ring),                \
-      if (!r) made(ring))                                                                          \
+      if (!r) ring_record_setup(ring))                                                             \
     X(io_uring_submit, (struct io_uring * ring), (ring), LOOK)                                     \
     X(io_uring_submit_and_wait, (struct io_uring * ring, unsigned n), (ring, n), LOOK)             \
     X(io_uring_submit_and_wait_timeout,                                                            \
@@ -131,7 +131,7 @@ static void made(const struct io_uring *ring)
     CAPTURE_API int name parameters                                                                \
     {                                                                                              \
         static void *slot;                                                                         \
-        int(*real) parameters = (int(*) parameters)find(&slot, #name, CALLER);                     \
+        int(*real) parameters = (int(*) parameters)ring_find_next(&slot, #name, CALLER);           \
         uint64_t begin = io_begin();                                                               \
         if (!real)                                                                                 \
             return -ENOSYS;                                                                        \
@@ -148,7 +148,7 @@ CAPTURE_API void io_uring_queue_exit(struct io_uring *ring)
 {
     static void *slot;
     void (*real)(struct io_uring *) =
-        (void (*)(struct io_uring *))find(&slot, "io_uring_queue_exit", CALLER);
+        (void (*)(struct io_uring *))ring_find_next(&slot, "io_uring_queue_exit", CALLER);
     io_ring_gone(ring->fd);
     if (real)
         real(ring);
@@ -162,7 +162,7 @@ CAPTURE_API void io_uring_queue_exit(struct io_uring *ring)
     {                                                                                              \
         static void *slot;                                                                         \
         typedef int (*fn)(long, long, long, const void *, long, long);                             \
-        fn real = (fn)find(&slot, #name, CALLER);                                                  \
+        fn real = (fn)ring_find_next(&slot, #name, CALLER);                                        \
         uint64_t begin = io_begin();                                                               \
         if (!real)                                                                                 \
             return -ENOSYS;                                                                        \

@@ -10,7 +10,7 @@
 #undef fread_unlocked
 #undef fwrite_unlocked
 
-static int has(const FILE *f, size_t bytes)
+static int stdio_buffer_holds(const FILE *f, size_t bytes)
 {
     return f->_IO_read_end > f->_IO_read_ptr &&
            (size_t)(f->_IO_read_end - f->_IO_read_ptr) >= bytes;
@@ -25,20 +25,20 @@ static int has_room(const FILE *f, size_t bytes)
 /* X(type, name, parameters, arguments, op, whether the buffer is enough, bytes moved): the stream
  * is called f, the result r. */
 #define STREAM_CALLS(X)                                                                            \
-    X(size_t, fread, (void *b, size_t s, size_t n, FILE *f), (b, s, n, f), READ, has(f, s *n),     \
-      (int64_t)(r * s))                                                                            \
+    X(size_t, fread, (void *b, size_t s, size_t n, FILE *f), (b, s, n, f), READ,                   \
+      stdio_buffer_holds(f, s *n), (int64_t)(r * s))                                               \
     X(size_t, fread_unlocked, (void *b, size_t s, size_t n, FILE *f), (b, s, n, f), READ,          \
-      has(f, s *n), (int64_t)(r * s))                                                              \
+      stdio_buffer_holds(f, s *n), (int64_t)(r * s))                                               \
     X(size_t, __fread_chk, (void *b, size_t room, size_t s, size_t n, FILE *f),                    \
-      (b, room, s, n, f), READ, has(f, s *n), (int64_t)(r * s))                                    \
+      (b, room, s, n, f), READ, stdio_buffer_holds(f, s *n), (int64_t)(r * s))                     \
     X(size_t, __fread_unlocked_chk, (void *b, size_t room, size_t s, size_t n, FILE *f),           \
-      (b, room, s, n, f), READ, has(f, s *n), (int64_t)(r * s))                                    \
-    X(char *, fgets, (char *b, int n, FILE *f), (b, n, f), READ, has(f, (size_t)n),                \
+      (b, room, s, n, f), READ, stdio_buffer_holds(f, s *n), (int64_t)(r * s))                     \
+    X(char *, fgets, (char *b, int n, FILE *f), (b, n, f), READ, stdio_buffer_holds(f, (size_t)n), \
       r ? (int64_t)strlen(r) : 0)                                                                  \
-    X(char *, fgets_unlocked, (char *b, int n, FILE *f), (b, n, f), READ, has(f, (size_t)n),       \
-      r ? (int64_t)strlen(r) : 0)                                                                  \
+    X(char *, fgets_unlocked, (char *b, int n, FILE *f), (b, n, f), READ,                          \
+      stdio_buffer_holds(f, (size_t)n), r ? (int64_t)strlen(r) : 0)                                \
     X(char *, __fgets_chk, (char *b, size_t room, int n, FILE *f), (b, room, n, f), READ,          \
-      has(f, (size_t)n), r ? (int64_t)strlen(r) : 0)                                               \
+      stdio_buffer_holds(f, (size_t)n), r ? (int64_t)strlen(r) : 0)                                \
     X(ssize_t, getline, (char **b, size_t *n, FILE *f), (b, n, f), READ, 0, r)                     \
     X(ssize_t, getdelim, (char **b, size_t *n, int end, FILE *f), (b, n, end, f), READ, 0, r)      \
     X(ssize_t, __getdelim, (char **b, size_t *n, int end, FILE *f), (b, n, end, f), READ, 0, r)    \

@@ -77,7 +77,7 @@ static struct {
 
 static call_fn *next_call; /* syscall() */
 
-static __attribute__((constructor)) void find_next(void)
+static __attribute__((constructor)) void locks_find_next(void)
 {
     next_call = (call_fn *)dlsym(RTLD_NEXT, "syscall");
     static const struct {
@@ -106,7 +106,7 @@ static int find_late(void)
     if (finding)
         return 0;
     finding = 1;
-    find_next();
+    locks_find_next();
     finding = 0;
     return 1;
 }
@@ -258,7 +258,7 @@ long hook_futex(long number, long a, long b, long c, long d, long e, long f)
 }
 
 /* Pairs of lock and unlock, ns each. */
-static double pairs(__typeof(pthread_mutex_lock) *volatile lock)
+static double locks_time_pairs(__typeof(pthread_mutex_lock) *volatile lock)
 {
     enum { LOOP = 300 };
     pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
@@ -273,24 +273,24 @@ static double pairs(__typeof(pthread_mutex_lock) *volatile lock)
 extern __typeof(pthread_mutex_lock) own_mutex_lock
     __attribute__((alias("pthread_mutex_lock"), copy(pthread_mutex_lock), visibility("hidden")));
 
-static double measure(void)
+static double locks_measure_cost(void)
 {
     enum { ROUNDS = 8 };
     double bare = 1e9, ours = 1e9, ns;
     for (int i = 0; i < ROUNDS; i++) {
-        ns = pairs(next.pthread_mutex_lock);
+        ns = locks_time_pairs(next.pthread_mutex_lock);
         bare = ns < bare ? ns : bare;
-        ns = pairs(own_mutex_lock);
+        ns = locks_time_pairs(own_mutex_lock);
         ours = ns < ours ? ns : ours;
     }
     return ours - bare > 0.25 ? ours - bare : 0.25;
 }
 
-static unsigned take_out(void)
+static unsigned locks_remove_wrapper(void)
 {
     static const struct rebind row = {(void *)own_mutex_lock,
                                       (void *const *)&next.pthread_mutex_lock};
     return rebind_all(&row, 1);
 }
 
-const struct lock_calls lock_hooks = {measure, take_out};
+const struct lock_calls lock_hooks = {locks_measure_cost, locks_remove_wrapper};

@@ -42,7 +42,7 @@ static struct {
           early_posix_memalign, early_valloc, early_pvalloc, early_free};
 
 /* 1 when the next definitions are known, 0 inside the search for them. */
-static int resolve(void)
+static int malloc_resolve_next(void)
 {
     static const struct {
         const char *name;
@@ -73,7 +73,7 @@ static int resolve(void)
 static void malloc_resolve(void)
 {
     if (next.malloc == early_malloc)
-        resolve();
+        malloc_resolve_next();
 }
 
 /* Returns 1 for a bootstrap pointer that live_is_near. */
@@ -97,27 +97,27 @@ static void *from_arena(size_t bytes)
 
 static void *early_malloc(size_t bytes)
 {
-    return resolve() ? next.malloc(bytes) : from_arena(bytes);
+    return malloc_resolve_next() ? next.malloc(bytes) : from_arena(bytes);
 }
 
 static void *early_calloc(size_t count, size_t bytes)
 {
     size_t total;
-    if (resolve())
+    if (malloc_resolve_next())
         return next.calloc(count, bytes);
     return __builtin_mul_overflow(count, bytes, &total) ? NULL : from_arena(total);
 }
 
 static void *early_realloc(void *p, size_t bytes)
 {
-    return resolve() ? next.realloc(p, bytes) : NULL;
+    return malloc_resolve_next() ? next.realloc(p, bytes) : NULL;
 }
 
 /* A function that the allocator lacks: its callers see what they would without us, a failure. */
 #define EARLY(name, proto, args, none)                                                             \
     static void *early_##name proto                                                                \
     {                                                                                              \
-        if (resolve() && next.name != early_##name)                                                \
+        if (malloc_resolve_next() && next.name != early_##name)                                    \
             return next.name args;                                                                 \
         errno = ENOMEM;                                                                            \
         return none;                                                                               \
@@ -129,14 +129,14 @@ EARLY(pvalloc, (size_t bytes), (bytes), NULL)
 
 static int early_posix_memalign(void **out, size_t alignment, size_t bytes)
 {
-    if (resolve() && next.posix_memalign != early_posix_memalign)
+    if (malloc_resolve_next() && next.posix_memalign != early_posix_memalign)
         return next.posix_memalign(out, alignment, bytes);
     return ENOMEM;
 }
 
 static void early_free(void *p)
 {
-    if (resolve())
+    if (malloc_resolve_next())
         next.free(p);
 }
 
@@ -160,7 +160,7 @@ WRAPPED(aligned_alloc, (size_t alignment, size_t bytes), (alignment, bytes), byt
 WRAPPED(valloc, (size_t bytes), (bytes), bytes)
 WRAPPED(pvalloc, (size_t bytes), (bytes), bytes)
 
-static __attribute__((noinline, cold)) void *calloc_due(size_t count, size_t bytes)
+static __attribute__((noinline, cold)) void *calloc_recorded(size_t count, size_t bytes)
 {
     void *block = next.calloc(count, bytes);
     heap_allocated(block, count * bytes, TRACE_MALLOC, CALLER);
@@ -170,7 +170,7 @@ static __attribute__((noinline, cold)) void *calloc_due(size_t count, size_t byt
 /* Serves the loader's data of the library's own thread, some 290 bytes: not from the program's
  * heap, whose blocks lie as in a bare run. A storm of mallocs took 1.05 times as long in a heap
  * that somebody else had begun. NULL: no room, or not of the process's only thread. */
-static __attribute__((noinline, cold)) void *calloc_lent(size_t total)
+static __attribute__((noinline, cold)) void *calloc_for_loader(size_t total)
 {
     size_t before = bootstrap_used;
     if (total > BOOTSTRAP_BYTES / 4 || before > BOOTSTRAP_BYTES / 2)
@@ -186,9 +186,9 @@ CAPTURE_API void *calloc(size_t count, size_t bytes)
     void *lent;
     if (__builtin_mul_overflow(count, bytes, &total))
         return next.calloc(count, bytes); /* which refuses */
-    if (HEAP_UNLIKELY(one_thread_making) && (lent = calloc_lent(total)))
+    if (HEAP_UNLIKELY(one_thread_making) && (lent = calloc_for_loader(total)))
         return lent;
-    return heap_due(total) ? calloc_due(count, bytes) : next.calloc(count, bytes);
+    return heap_due(total) ? calloc_recorded(count, bytes) : next.calloc(count, bytes);
 }
 
 static void *bootstrap_moved(void *p, size_t bytes)
@@ -201,7 +201,7 @@ static void *bootstrap_moved(void *p, size_t bytes)
 }
 
 /* A block that may be recorded, or a call that is due. */
-static __attribute__((noinline, cold)) void *moved(void *p, size_t bytes)
+static __attribute__((noinline, cold)) void *realloc_recorded(void *p, size_t bytes)
 {
     struct heap_move m = {0};
     if (from_bootstrap(p))
@@ -213,12 +213,12 @@ static __attribute__((noinline, cold)) void *moved(void *p, size_t bytes)
     return q;
 }
 
-/* The countdown is asked where the block is not near a recorded one, else by `moved`. What is due
- * was not counted down, so `moved` may ask again. */
+/* The countdown is asked where the block is not near a recorded one, else by `realloc_recorded`. What is due
+ * was not counted down, so `realloc_recorded` may ask again. */
 CAPTURE_API void *realloc(void *p, size_t bytes)
 {
     if (HEAP_UNLIKELY(live_is_near(p)) || heap_due(bytes))
-        return moved(p, bytes);
+        return realloc_recorded(p, bytes);
     return next.realloc(p, bytes);
 }
 
@@ -231,7 +231,7 @@ CAPTURE_API void *reallocarray(void *p, size_t count, size_t bytes)
         return NULL;
     }
     if (HEAP_UNLIKELY(live_is_near(p)) || heap_due(total))
-        return moved(p, total);
+        return realloc_recorded(p, total);
     return next.realloc(p, total);
 }
 
@@ -243,7 +243,7 @@ CAPTURE_API int posix_memalign(void **out, size_t alignment, size_t bytes)
     return e;
 }
 
-static __attribute__((noinline, cold)) void free_near(void *p)
+static __attribute__((noinline, cold)) void free_recorded(void *p)
 {
     if (from_bootstrap(p))
         return;
@@ -255,7 +255,7 @@ static __attribute__((noinline, cold)) void free_near(void *p)
 CAPTURE_API void free(void *p)
 {
     if (HEAP_UNLIKELY(live_is_near(p)))
-        free_near(p);
+        free_recorded(p);
     else
         next.free(p);
 }
@@ -294,24 +294,24 @@ static const void *malloc_next(void)
 }
 
 /* malloc's wrapper in front of nothing: measured without the program's heap. */
-static __attribute__((noinline)) void *no_block(size_t bytes)
+static __attribute__((noinline)) void *malloc_of_nothing(size_t bytes)
 {
     __asm__ volatile("" : : "r"(bytes));
     return NULL;
 }
-static void *(*volatile no_malloc)(size_t) = no_block;
+static void *(*volatile no_malloc)(size_t) = malloc_of_nothing;
 
-static __attribute__((noinline)) void *counted_no_block(size_t bytes)
+static __attribute__((noinline)) void *malloc_of_nothing_counted(size_t bytes)
 {
-    return heap_due(bytes) ? no_block(bytes) : no_malloc(bytes);
+    return heap_due(bytes) ? malloc_of_nothing(bytes) : no_malloc(bytes);
 }
 
-static void measure(double ns[HEAP_CALLS])
+static void malloc_measure_cost(double ns[HEAP_CALLS])
 {
-    calls_measure(no_block, counted_no_block, own_free, own_memcpy, ns);
+    calls_measure(malloc_of_nothing, malloc_of_nothing_counted, own_free, own_memcpy, ns);
 }
 
-static unsigned take_out(enum heap_group group)
+static unsigned malloc_remove_wrappers(enum heap_group group)
 {
     static const struct rebind malloc_rows[] = {
         {(void *)own_malloc, (void *const *)&next.malloc},
@@ -327,5 +327,5 @@ static unsigned take_out(enum heap_group group)
                : rebind_all(malloc_rows, sizeof malloc_rows / sizeof *malloc_rows);
 }
 
-const struct heap_allocator malloc_hooks = {malloc_resolve, malloc_is_ours, malloc_next, measure,
-                                            take_out};
+const struct heap_allocator malloc_hooks = {malloc_resolve, malloc_is_ours, malloc_next,
+                                            malloc_measure_cost, malloc_remove_wrappers};

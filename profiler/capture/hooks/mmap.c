@@ -9,8 +9,8 @@
 
 #define CALLER __builtin_return_address(0)
 
-static void *map(void *at, size_t bytes, int prot, int flags, int fd, off_t offset,
-                 const void *caller)
+static void *mmap_recorded(void *at, size_t bytes, int prot, int flags, int fd, off_t offset,
+                           const void *caller)
 {
     static void *slot;
     void *(*next)(void *, size_t, int, int, int, off_t) = raw_next(&slot, "mmap");
@@ -32,12 +32,12 @@ static void *map(void *at, size_t bytes, int prot, int flags, int fd, off_t offs
 
 CAPTURE_API void *mmap(void *at, size_t bytes, int prot, int flags, int fd, off_t offset)
 {
-    return map(at, bytes, prot, flags, fd, offset, CALLER);
+    return mmap_recorded(at, bytes, prot, flags, fd, offset, CALLER);
 }
 
 CAPTURE_API void *mmap64(void *at, size_t bytes, int prot, int flags, int fd, off64_t offset)
 {
-    return map(at, bytes, prot, flags, fd, offset, CALLER);
+    return mmap_recorded(at, bytes, prot, flags, fd, offset, CALLER);
 }
 
 CAPTURE_API int munmap(void *p, size_t bytes)

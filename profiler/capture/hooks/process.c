@@ -27,9 +27,9 @@ CAPTURE_API pid_t fork(void)
 typedef int (*spawn_fn)(pid_t *, const char *, const posix_spawn_file_actions_t *,
                         const posix_spawnattr_t *, char *const[], char *const[]);
 
-static int spawn(void **next, const char *name, pid_t *child, const char *path,
-                 const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attr,
-                 char *const argv[], char *const envp[])
+static int spawn_recorded(void **next, const char *name, pid_t *child, const char *path,
+                          const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attr,
+                          char *const argv[], char *const envp[])
 {
     pid_t unnamed;
     child = child ? child : &unnamed;
@@ -47,7 +47,7 @@ CAPTURE_API int posix_spawn(pid_t *child, const char *path,
 {
     static void *next;
     CHILD_ENVIRONMENT(path, envp);
-    return spawn(&next, "posix_spawn", child, path, actions, attr, argv, envp);
+    return spawn_recorded(&next, "posix_spawn", child, path, actions, attr, argv, envp);
 }
 
 CAPTURE_API int posix_spawnp(pid_t *child, const char *file,
@@ -58,7 +58,7 @@ CAPTURE_API int posix_spawnp(pid_t *child, const char *file,
     size_t bytes = child_file_bytes(file);
     char *path = __builtin_alloca(bytes);
     CHILD_ENVIRONMENT(child_file(file, path, bytes), envp);
-    return spawn(&next, "posix_spawnp", child, file, actions, attr, argv, envp);
+    return spawn_recorded(&next, "posix_spawnp", child, file, actions, attr, argv, envp);
 }
 
 CAPTURE_API void _exit(int status)

@@ -35,7 +35,7 @@ static int is_writable(uintptr_t *entry)
 
 /* An image whose read-only part can still be written is being relocated: the loader may protect it
  * at any moment. Once that is done, a moment of writing disturbs nobody. */
-static void change(struct rebind_image *im, uintptr_t *entry, uintptr_t value)
+static void rebind_entry(struct rebind_image *im, uintptr_t *entry, uintptr_t value)
 {
     uintptr_t at = (uintptr_t)entry, bytes = (uintptr_t)sysconf(_SC_PAGESIZE), page = at & -bytes;
     int protected = at >= im->relro_start && at < im->relro_end;
@@ -57,12 +57,12 @@ static void change_entries(struct rebind_image *im, const ElfW(Rela) * r, size_t
         uintptr_t *entry = (uintptr_t *)at, value = __atomic_load_n(entry, __ATOMIC_RELAXED);
         for (size_t k = 0; k < im->count; k++)
             if (value == (uintptr_t)im->rows[k].ours && *im->rows[k].next)
-                change(im, entry, (uintptr_t)*im->rows[k].next);
+                rebind_entry(im, entry, (uintptr_t)*im->rows[k].next);
     }
 }
 
 /* The loader has made addresses of most of these, not of the vDSO's. */
-static const void *address(const struct rebind_image *im, uintptr_t given)
+static const void *rebind_dynamic_address(const struct rebind_image *im, uintptr_t given)
 {
     uintptr_t at = given >= im->start && given < im->end ? given : given + im->bias;
     return at >= im->start && at < im->end ? (const void *)at : NULL;
@@ -74,11 +74,11 @@ static void change_image(struct rebind_image *im, const ElfW(Dyn) * d)
     size_t bytes = 0, lazy_bytes = 0, rela = 0;
     for (; d->d_tag != DT_NULL; d++) {
         if (d->d_tag == DT_RELA)
-            table = address(im, d->d_un.d_ptr);
+            table = rebind_dynamic_address(im, d->d_un.d_ptr);
         else if (d->d_tag == DT_RELASZ)
             bytes = d->d_un.d_val;
         else if (d->d_tag == DT_JMPREL)
-            lazy = address(im, d->d_un.d_ptr);
+            lazy = rebind_dynamic_address(im, d->d_un.d_ptr);
         else if (d->d_tag == DT_PLTRELSZ)
             lazy_bytes = d->d_un.d_val;
         else if (d->d_tag == DT_PLTREL)
@@ -88,7 +88,7 @@ static void change_image(struct rebind_image *im, const ElfW(Dyn) * d)
     change_entries(im, rela ? lazy : NULL, lazy_bytes / sizeof(ElfW(Rela)));
 }
 
-static int each(struct dl_phdr_info *info, size_t bytes, void *given)
+static int rebind_visit_image(struct dl_phdr_info *info, size_t bytes, void *given)
 {
     struct rebind_image im = *(struct rebind_image *)given;
     const ElfW(Dyn) *dynamic = NULL;
@@ -118,6 +118,6 @@ static int each(struct dl_phdr_info *info, size_t bytes, void *given)
 unsigned rebind_all(const struct rebind *rows, size_t count)
 {
     struct rebind_image im = {.rows = rows, .count = count};
-    modules_each(each, &im);
+    modules_each(rebind_visit_image, &im);
     return im.changed;
 }

@@ -11,7 +11,7 @@
 #include "profiler/capture/raw/system.h"
 
 /* The kernel has read `path`, so it can be read; NULL where a descriptor alone was asked for. */
-static int counted(const char *path)
+static int task_path_is_own(const char *path)
 {
     size_t n = path ? strlen(path) : 0;
     int saved = errno;
@@ -36,7 +36,7 @@ static int counted(const char *path)
             return -1;                                                                             \
         }                                                                                          \
         int r = next(__VA_ARGS__);                                                                 \
-        return r == 0 && (is_folder) && counted(path) ? next(__VA_ARGS__) : r;                     \
+        return r == 0 && (is_folder) && task_path_is_own(path) ? next(__VA_ARGS__) : r;            \
     }
 #define IS_FOLDER S_ISDIR(st->st_mode)
 
@@ -66,6 +66,6 @@ CAPTURE_API DIR *opendir(const char *path)
     static void *slot;
     DIR *folder = ((DIR * (*)(const char *)) raw_next(&slot, "opendir"))(path);
     if (folder)
-        (void)counted(path);
+        (void)task_path_is_own(path);
     return folder;
 }

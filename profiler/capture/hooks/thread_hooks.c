@@ -12,7 +12,7 @@
 static size_t default_stack;
 
 /* Runs on the new thread, before anything of the target's. */
-static void begin(struct thread_slot *s)
+static void thread_hook_begin(struct thread_slot *s)
 {
     uint32_t parent = s->parent_tid;
     uintptr_t bytes = s->t.stack_high;
@@ -25,26 +25,27 @@ static void begin(struct thread_slot *s)
         thread_forget(s);
 }
 
-static void *trampoline(void *argument)
+static void *thread_trampoline(void *argument)
 {
     struct thread_slot *s = argument;
     void *(*start)(void *) = s->start;
     void *given = s->argument;
-    begin(s);
+    thread_hook_begin(s);
     return start(given);
 }
 
-static int trampoline_c11(void *argument)
+static int thread_trampoline_c11(void *argument)
 {
     struct thread_slot *s = argument;
     thrd_start_t start = (thrd_start_t)(uintptr_t)s->start;
     void *given = s->argument;
-    begin(s);
+    thread_hook_begin(s);
     return start(given);
 }
 
 /* A place for the thread that the caller is about to make; NULL: it will be found in /proc. */
-static struct thread_slot *expect(void *(*start)(void *), void *argument, void *stack, size_t bytes)
+static struct thread_slot *thread_hook_claim(void *(*start)(void *), void *argument, void *stack,
+                                             size_t bytes)
 {
     thread_late();
     struct thread_slot *me = thread_self(),
@@ -75,10 +76,10 @@ CAPTURE_API int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
     if (attr &&
         (pthread_attr_getstack(attr, &base, &own_bytes) || (uintptr_t)base + own_bytes == 0))
         base = NULL;
-    struct thread_slot *s = expect(start, argument, base, base ? own_bytes : bytes);
+    struct thread_slot *s = thread_hook_claim(start, argument, base, base ? own_bytes : bytes);
     if (!s)
         return real(thread, attr, start, argument);
-    int failed = real(thread, attr, trampoline, s);
+    int failed = real(thread, attr, thread_trampoline, s);
     if (failed)
         thread_forget(s);
     return failed;
@@ -90,10 +91,10 @@ CAPTURE_API int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
     int (*real)(thrd_t *, thrd_start_t, void *) =
         (int (*)(thrd_t *, thrd_start_t, void *))raw_next(&next, "thrd_create");
     struct thread_slot *s =
-        expect((void *(*)(void *))(uintptr_t)start, argument, NULL, default_stack);
+        thread_hook_claim((void *(*)(void *))(uintptr_t)start, argument, NULL, default_stack);
     if (!s)
         return real(thread, start, argument);
-    int failed = real(thread, trampoline_c11, s);
+    int failed = real(thread, thread_trampoline_c11, s);
     if (failed != thrd_success)
         thread_forget(s);
     return failed;

@@ -10,7 +10,7 @@
 #include "profiler/capture/raw/system.h"
 
 /* No handler of the target may jump out of the table while it is held. */
-static void look(void)
+static void unload_refresh_modules(void)
 {
     sigset_t all, old;
     int saved = errno;
@@ -28,8 +28,8 @@ static void look(void)
 CAPTURE_API int dlclose(void *handle)
 {
     static void *next;
-    look();
+    unload_refresh_modules();
     int r = ((int (*)(void *))raw_next(&next, "dlclose"))(handle);
-    look();
+    unload_refresh_modules();
     return r;
 }

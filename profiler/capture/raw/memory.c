@@ -16,7 +16,7 @@ typedef uint64_t word __attribute__((aligned(1), may_alias));
 typedef uint64_t pair __attribute__((vector_size(16), aligned(1), may_alias));
 
 /* Right also where the two overlap and `d` is lower: each step reads before it writes. */
-static inline void forward(char *d, const char *s, size_t n)
+static inline void raw_copy_forward(char *d, const char *s, size_t n)
 {
     size_t i = 0;
     if (n >= sizeof(pair)) {
@@ -41,7 +41,7 @@ static inline void forward(char *d, const char *s, size_t n)
         d[i] = s[i];
 }
 
-static inline void backward(char *d, const char *s, size_t n)
+static inline void raw_copy_backward(char *d, const char *s, size_t n)
 {
     for (; n >= sizeof(pair); n -= sizeof(pair))
         *(pair *)(d + n - sizeof(pair)) = *(const pair *)(s + n - sizeof(pair));
@@ -51,16 +51,16 @@ static inline void backward(char *d, const char *s, size_t n)
 
 void *raw_memcpy(void *to, const void *from, size_t n)
 {
-    forward(to, from, n);
+    raw_copy_forward(to, from, n);
     return to;
 }
 
 void *raw_memmove(void *to, const void *from, size_t n)
 {
     if ((uintptr_t)to - (uintptr_t)from >= n)
-        forward(to, from, n);
+        raw_copy_forward(to, from, n);
     else
-        backward(to, from, n);
+        raw_copy_backward(to, from, n);
     return to;
 }
 

@@ -22,22 +22,22 @@ static uint64_t ended_at;        /* its CPU clock */
 static int quiet;                /* it has run on since, or ended it itself */
 static __thread int ours;
 
-static uint32_t look(void)
+static uint32_t state_read(void)
 {
     return __atomic_load_n(&state, __ATOMIC_ACQUIRE);
 }
 
-static void become(uint32_t next)
+static void state_write(uint32_t next)
 {
     __atomic_store_n(&state, next, __ATOMIC_RELEASE);
 }
 
-static int get(void)
+static int flag_read(void)
 {
     return __atomic_load_n(flag, __ATOMIC_ACQUIRE);
 }
 
-static void set(char value)
+static void flag_write(char value)
 {
     __atomic_store_n(flag, value, __ATOMIC_RELEASE);
     if (program_has)
@@ -57,7 +57,7 @@ static uint64_t clock_of_watched(void)
  * alone until it has been tried there. */
 enum { FIRST_MINOR = 36, LAST_MINOR = 41 };
 
-static void find(void)
+static void flag_find(void)
 {
     static int searched;
     if (searched++)
@@ -75,10 +75,10 @@ static void find(void)
 
 int one_thread_begin(void)
 {
-    find();
-    if (!flag || look() == ENDED || get() != 1)
+    flag_find();
+    if (!flag || state_read() == ENDED || flag_read() != 1)
         return 0;
-    become(MAKING);
+    state_write(MAKING);
     one_thread_making = 1;
     return 1;
 }
@@ -89,8 +89,8 @@ void one_thread_keep(int was)
         return;
     one_thread_making = 0;
     watched = (pid_t)syscall(SYS_gettid);
-    set(1);
-    become(KEPT);
+    flag_write(1);
+    state_write(KEPT);
 }
 
 void one_thread_is_ours(void)
@@ -115,11 +115,11 @@ static int is_quiet(void)
 
 int one_thread_hands_off(void)
 {
-    uint32_t now = look();
+    uint32_t now = state_read();
     if (!ours || now == NONE)
         return 0;
     return now == ENDED ? !is_quiet()
-                        : now == MAKING || get(); /* 0: the program has made a thread */
+                        : now == MAKING || flag_read(); /* 0: the program has made a thread */
 }
 
 void one_thread_end(void)
@@ -128,18 +128,18 @@ void one_thread_end(void)
     if (!__atomic_compare_exchange_n(&state, &kept, ENDED, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
         if (kept == NONE) {
             quiet = 1;
-            become(ENDED);
+            state_write(ENDED);
         }
         return;
     }
     quiet = !ours;
-    set(0);
+    flag_write(0);
     ended_at = clock_of_watched();
 }
 
 void one_thread_forked(void)
 {
-    if (look() != ENDED)
-        become(NONE);
+    if (state_read() != ENDED)
+        state_write(NONE);
     quiet = 1;
 }

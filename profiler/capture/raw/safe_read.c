@@ -37,7 +37,7 @@ void safe_read_process(pid_t pid)
     self = pid;
 }
 
-static size_t read_page(uintptr_t address, void *to, size_t bytes)
+static size_t safe_read_page(uintptr_t address, void *to, size_t bytes)
 {
     int saved = errno;
     ssize_t n;
@@ -53,14 +53,14 @@ static size_t read_page(uintptr_t address, void *to, size_t bytes)
 
 size_t safe_read_some(uintptr_t address, void *to, size_t bytes)
 {
-    size_t done = read_page(address, to, bytes);
+    size_t done = safe_read_page(address, to, bytes);
     if (done == bytes)
         return done;
     /* A transfer that meets a hole may give less than what lies before it: the rest by pages. */
     while (done < bytes) {
         size_t in_page = 4096 - ((address + done) & 4095);
         size_t want = in_page < bytes - done ? in_page : bytes - done;
-        size_t n = read_page(address + done, (char *)to + done, want);
+        size_t n = safe_read_page(address + done, (char *)to + done, want);
         done += n;
         if (n < want)
             break;

@@ -139,7 +139,7 @@ static void it_starts_unless_a_sanitizer_owns_malloc(void **state)
 {
     (void)state;
     recording = 0;
-    int expected = sanitized() ? ENOTSUP : 0;
+    int expected = heap_is_sanitized() ? ENOTSUP : 0;
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
     assert_int_equal(expected, ENOTSUP);
 #endif

@@ -52,7 +52,7 @@ int64_t cfi_sleb(struct cfi_cursor *c)
  */
 enum { PE_OMIT = 0xff, PE_PCREL = 0x10, PE_DATAREL = 0x30, PE_INDIRECT = 0x80 };
 
-static uintptr_t encoded(struct cfi_cursor *c, unsigned encoding, uintptr_t data_base)
+static uintptr_t cfi_encoded_pointer(struct cfi_cursor *c, unsigned encoding, uintptr_t data_base)
 {
     static const struct {
         uint8_t bytes, is_signed;
@@ -132,7 +132,7 @@ static int read_common(struct cfi_function *f, uintptr_t address, int *has_data)
             else if (*p == 'L')
                 (void)cfi_fixed(&c, 1);
             else if (*p == 'P')
-                (void)encoded(&c, (unsigned)cfi_fixed(&c, 1) & 0x0f, 0);
+                (void)cfi_encoded_pointer(&c, (unsigned)cfi_fixed(&c, 1) & 0x0f, 0);
             else if (*p == 'S')
                 f->signal_frame = 1;
             else if (*p != 'B')
@@ -154,8 +154,8 @@ static int read_function(struct cfi_function *f, uintptr_t address)
     int has_data;
     if (!back || c.bad || !read_common(f, place - back, &has_data))
         return 0;
-    f->start = encoded(&c, f->encoding, 0);
-    f->end = f->start + encoded(&c, f->encoding & 0x0f, 0);
+    f->start = cfi_encoded_pointer(&c, f->encoding, 0);
+    f->end = f->start + cfi_encoded_pointer(&c, f->encoding & 0x0f, 0);
     if (has_data) {
         uint64_t bytes = cfi_uleb(&c);
         if (c.bad || bytes > (size_t)(c.end - c.at))
@@ -177,8 +177,8 @@ int cfi_find(const struct module *m, uintptr_t pc, struct cfi_function *f)
     /* Version 1, and a table of 32-bit pairs relative to the header: what all linkers write. */
     if ((kinds & 0xff) != 1 || kinds >> 24 != (PE_DATAREL | 11))
         return 0;
-    (void)encoded(&c, kinds >> 8 & 0xff, header);
-    size_t n = encoded(&c, kinds >> 16 & 0xff, header);
+    (void)cfi_encoded_pointer(&c, kinds >> 8 & 0xff, header);
+    size_t n = cfi_encoded_pointer(&c, kinds >> 16 & 0xff, header);
     if (c.bad || n > (size_t)(c.end - c.at) / 8)
         return 0;
     size_t low = 0, high = n;
@@ -260,7 +260,7 @@ static const struct cfi_instruction advance = {ADVANCE, NO, NO, 0},
                                     offset = {RULE, NO, FACTORED, CFI_OFFSET},
                                     restore = {RESTORE, NO, NO, 0};
 
-static int64_t operand(struct cfi_cursor *c, const struct cfi_function *f, unsigned kind)
+static int64_t cfi_read_operand(struct cfi_cursor *c, const struct cfi_function *f, unsigned kind)
 {
     switch (kind) {
     case ULEB:
@@ -276,7 +276,7 @@ static int64_t operand(struct cfi_cursor *c, const struct cfi_function *f, unsig
     case BYTES_4:
         return (int64_t)cfi_fixed(c, 1u << (kind - BYTES_1));
     case POINTER:
-        return (int64_t)encoded(c, f->encoding, 0);
+        return (int64_t)cfi_encoded_pointer(c, f->encoding, 0);
     case BLOCK: {
         int64_t start = (int64_t)(uintptr_t)c->at;
         uint64_t bytes = cfi_uleb(c);
@@ -292,8 +292,8 @@ static int64_t operand(struct cfi_cursor *c, const struct cfi_function *f, unsig
 }
 
 /* Applies everything but moving on in the code; 0: broken. */
-static int apply(const struct cfi_instruction *i, int64_t a, int64_t b, struct cfi_scratch *s,
-                 unsigned *depth)
+static int cfi_apply(const struct cfi_instruction *i, int64_t a, int64_t b, struct cfi_scratch *s,
+                     unsigned *depth)
 {
     struct cfi_row *row = &s->now;
     int in_range = a >= 0 && a < UNWIND_COLUMNS;
@@ -343,8 +343,8 @@ static int apply(const struct cfi_instruction *i, int64_t a, int64_t b, struct c
     }
 }
 
-static int run(const struct cfi_function *f, const uint8_t *from, const uint8_t *to, uintptr_t pc,
-               struct cfi_scratch *s)
+static int cfi_run(const struct cfi_function *f, const uint8_t *from, const uint8_t *to,
+                   uintptr_t pc, struct cfi_scratch *s)
 {
     struct cfi_cursor c = {from, to, 0};
     uintptr_t at = f->start;
@@ -358,15 +358,15 @@ static int run(const struct cfi_function *f, const uint8_t *from, const uint8_t 
         else if (byte >= 0x30)
             return 0;
         if (i->a != NO)
-            a = operand(&c, f, i->a);
-        int64_t b = operand(&c, f, i->b);
+            a = cfi_read_operand(&c, f, i->a);
+        int64_t b = cfi_read_operand(&c, f, i->b);
         if (c.bad)
             return 0;
         if (i->action == ADVANCE || i->action == SET) {
             at = i->action == SET ? (uintptr_t)a : at + (uintptr_t)a * f->code_align;
             if (at > pc)
                 return 1;
-        } else if (!apply(i, a, b, s, &depth)) {
+        } else if (!cfi_apply(i, a, b, s, &depth)) {
             return 0;
         }
     }
@@ -376,8 +376,8 @@ static int run(const struct cfi_function *f, const uint8_t *from, const uint8_t 
 int cfi_row(const struct cfi_function *f, uintptr_t pc, struct cfi_scratch *s)
 {
     memset(&s->now, 0, sizeof s->now);
-    if (!run(f, f->first, f->first_end, UINTPTR_MAX, s))
+    if (!cfi_run(f, f->first, f->first_end, UINTPTR_MAX, s))
         return 0;
     s->initial = s->now;
-    return run(f, f->program, f->program_end, pc, s);
+    return cfi_run(f, f->program, f->program_end, pc, s);
 }

@@ -15,7 +15,7 @@ struct cfi_machine {
     int bad;
 };
 
-static void push(struct cfi_machine *m, uintptr_t value)
+static void expression_push(struct cfi_machine *m, uintptr_t value)
 {
     if (m->n == DEPTH)
         m->bad = 1;
@@ -23,7 +23,7 @@ static void push(struct cfi_machine *m, uintptr_t value)
         m->stack[m->n++] = value;
 }
 
-static uintptr_t pop(struct cfi_machine *m)
+static uintptr_t expression_pop(struct cfi_machine *m)
 {
     if (!m->n) {
         m->bad = 1;
@@ -40,33 +40,33 @@ static uintptr_t read_register(struct cfi_machine *m, uint64_t column)
     return 0;
 }
 
-static void dereference(struct cfi_machine *m, unsigned bytes)
+static void expression_dereference(struct cfi_machine *m, unsigned bytes)
 {
     uintptr_t value = 0;
-    if (!bytes || bytes > sizeof value || !unwind_read(m->memory, pop(m), &value)) {
+    if (!bytes || bytes > sizeof value || !unwind_read(m->memory, expression_pop(m), &value)) {
         m->bad = 1;
         return;
     }
-    push(m, bytes == sizeof value ? value : value & ((1ull << 8 * bytes) - 1));
+    expression_push(m, bytes == sizeof value ? value : value & ((1ull << 8 * bytes) - 1));
 }
 
-static void pick(struct cfi_machine *m, uint64_t from_top)
+static void expression_pick(struct cfi_machine *m, uint64_t from_top)
 {
     if (from_top >= m->n)
         m->bad = 1;
     else
-        push(m, m->stack[m->n - 1 - from_top]);
+        expression_push(m, m->stack[m->n - 1 - from_top]);
 }
 
-static void rotate(struct cfi_machine *m)
+static void expression_rotate(struct cfi_machine *m)
 {
-    uintptr_t top = pop(m), second = pop(m), third = pop(m);
-    push(m, top);
-    push(m, third);
-    push(m, second);
+    uintptr_t top = expression_pop(m), second = expression_pop(m), third = expression_pop(m);
+    expression_push(m, top);
+    expression_push(m, third);
+    expression_push(m, second);
 }
 
-static void jump(struct cfi_machine *m, int16_t by, int taken)
+static void expression_jump(struct cfi_machine *m, int16_t by, int taken)
 {
     if (!taken)
         return;
@@ -76,25 +76,25 @@ static void jump(struct cfi_machine *m, int16_t by, int taken)
         m->c.at += by;
 }
 
-static void unary(struct cfi_machine *m, unsigned op)
+static void expression_unary(struct cfi_machine *m, unsigned op)
 {
-    uintptr_t a = pop(m);
+    uintptr_t a = expression_pop(m);
     switch (op) {
     case 0x19: /* abs */
-        push(m, (intptr_t)a < 0 ? -a : a);
+        expression_push(m, (intptr_t)a < 0 ? -a : a);
         break;
     case 0x1f: /* neg */
-        push(m, -a);
+        expression_push(m, -a);
         break;
     case 0x20: /* not */
-        push(m, ~a);
+        expression_push(m, ~a);
         break;
     default: /* 0x23 plus_uconst */
-        push(m, a + cfi_uleb(&m->c));
+        expression_push(m, a + cfi_uleb(&m->c));
     }
 }
 
-static uintptr_t binary(struct cfi_machine *m, unsigned op, uintptr_t a, uintptr_t b)
+static uintptr_t expression_binary(struct cfi_machine *m, unsigned op, uintptr_t a, uintptr_t b)
 {
     intptr_t sa = (intptr_t)a, sb = (intptr_t)b;
     switch (op) {
@@ -143,73 +143,73 @@ static uintptr_t binary(struct cfi_machine *m, unsigned op, uintptr_t a, uintptr
     return 0;
 }
 
-static void move(struct cfi_machine *m, unsigned op)
+static void expression_stack_op(struct cfi_machine *m, unsigned op)
 {
     uintptr_t a, b;
     switch (op) {
     case 0x12: /* dup */
-        pick(m, 0);
+        expression_pick(m, 0);
         break;
     case 0x13: /* drop */
-        (void)pop(m);
+        (void)expression_pop(m);
         break;
     case 0x14: /* over */
-        pick(m, 1);
+        expression_pick(m, 1);
         break;
     case 0x15: /* pick */
-        pick(m, cfi_fixed(&m->c, 1));
+        expression_pick(m, cfi_fixed(&m->c, 1));
         break;
     case 0x16: /* swap */
-        a = pop(m);
-        b = pop(m);
-        push(m, a);
-        push(m, b);
+        a = expression_pop(m);
+        b = expression_pop(m);
+        expression_push(m, a);
+        expression_push(m, b);
         break;
     default: /* 0x17 rot */
-        rotate(m);
+        expression_rotate(m);
     }
 }
 
-static void constant(struct cfi_machine *m, unsigned op)
+static void expression_constant(struct cfi_machine *m, unsigned op)
 {
     if (op == 0x10) {
-        push(m, cfi_uleb(&m->c));
+        expression_push(m, cfi_uleb(&m->c));
     } else if (op == 0x11) {
-        push(m, (uintptr_t)cfi_sleb(&m->c));
+        expression_push(m, (uintptr_t)cfi_sleb(&m->c));
     } else { /* 0x08.. const1u const1s const2u .. const8s */
         unsigned bytes = 1u << (op - 0x08) / 2, shift = 64 - 8 * bytes;
         uint64_t value = cfi_fixed(&m->c, bytes);
-        push(m, op & 1 ? (uintptr_t)((int64_t)(value << shift) >> shift) : value);
+        expression_push(m, op & 1 ? (uintptr_t)((int64_t)(value << shift) >> shift) : value);
     }
 }
 
-static void execute(struct cfi_machine *m, unsigned op)
+static void expression_execute(struct cfi_machine *m, unsigned op)
 {
     if (op >= 0x30 && op < 0x50)
-        push(m, op - 0x30);
+        expression_push(m, op - 0x30);
     else if (op >= 0x70 && op < 0x90)
-        push(m, read_register(m, op - 0x70) + (uintptr_t)cfi_sleb(&m->c));
+        expression_push(m, read_register(m, op - 0x70) + (uintptr_t)cfi_sleb(&m->c));
     else if (op >= 0x08 && op <= 0x11)
-        constant(m, op);
+        expression_constant(m, op);
     else if (op >= 0x12 && op <= 0x17)
-        move(m, op);
+        expression_stack_op(m, op);
     else if (op == 0x19 || op == 0x1f || op == 0x20 || op == 0x23)
-        unary(m, op);
+        expression_unary(m, op);
     else if (op == 0x28 || op == 0x2f) { /* bra, skip */
         int16_t by = (int16_t)cfi_fixed(&m->c, 2);
-        jump(m, by, op == 0x2f || pop(m) != 0);
+        expression_jump(m, by, op == 0x2f || expression_pop(m) != 0);
     } else if (op >= 0x1a && op <= 0x2e) {
-        uintptr_t b = pop(m), a = pop(m);
-        push(m, binary(m, op, a, b));
+        uintptr_t b = expression_pop(m), a = expression_pop(m);
+        expression_push(m, expression_binary(m, op, a, b));
     } else if (op == 0x03) /* addr */
-        push(m, cfi_fixed(&m->c, sizeof(uintptr_t)));
+        expression_push(m, cfi_fixed(&m->c, sizeof(uintptr_t)));
     else if (op == 0x06)
-        dereference(m, sizeof(uintptr_t));
+        expression_dereference(m, sizeof(uintptr_t));
     else if (op == 0x94)
-        dereference(m, (unsigned)cfi_fixed(&m->c, 1));
+        expression_dereference(m, (unsigned)cfi_fixed(&m->c, 1));
     else if (op == 0x92) { /* bregx */
         uint64_t column = cfi_uleb(&m->c);
-        push(m, read_register(m, column) + (uintptr_t)cfi_sleb(&m->c));
+        expression_push(m, read_register(m, column) + (uintptr_t)cfi_sleb(&m->c));
     } else if (op != 0x96) /* nop */
         m->bad = 1;
 }
@@ -225,11 +225,11 @@ int cfi_evaluate(const struct module *module, const uint8_t *block, struct unwin
     m.start = m.c.at;
     m.c.end = m.c.at + bytes;
     if (has_cfa)
-        push(&m, cfa);
+        expression_push(&m, cfa);
     for (int i = 0; i < STEPS && m.c.at < m.c.end && !m.bad && !m.c.bad; i++)
-        execute(&m, *m.c.at++);
+        expression_execute(&m, *m.c.at++);
     if (m.bad || m.c.bad || m.c.at < m.c.end)
         return 0;
-    *result = pop(&m);
+    *result = expression_pop(&m);
     return !m.bad;
 }

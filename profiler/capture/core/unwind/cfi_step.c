@@ -51,23 +51,23 @@ static uint64_t words_check(uint64_t key, uint64_t a, uint64_t b)
     return key ^ a * 0x9e3779b97f4a7c15ull ^ (b << 31 | b >> 33);
 }
 
-static struct cfi_cached *place(uint64_t key)
+static struct cfi_cached *cfi_cache_slot(uint64_t key)
 {
     return &cache[key * 0x9e3779b97f4a7c15ull >> (64 - CACHE_BITS)];
 }
 
 /* A row stays valid until a library goes; a missing one, until one comes, too. A program that loads
  * a hundred libraries at its start keeps its rows. */
-static uint64_t key_of(uintptr_t pc, int none)
+static uint64_t cfi_cache_key(uintptr_t pc, int none)
 {
     return (uint64_t)pc ^ (uint64_t)modules_unloads() << 48 ^
            (none ? (uint64_t)modules_generation() << 48 ^ 1ull << 47 : 0);
 }
 
-static int look_up_as(uintptr_t pc, int none, struct cfi_packed *p)
+static int cfi_cache_find_as(uintptr_t pc, int none, struct cfi_packed *p)
 {
-    uint64_t key = key_of(pc, none);
-    struct cfi_cached *c = place(key);
+    uint64_t key = cfi_cache_key(pc, none);
+    struct cfi_cached *c = cfi_cache_slot(key);
     uint64_t w[2] = {atomic_load_explicit(&c->a, memory_order_relaxed),
                      atomic_load_explicit(&c->b, memory_order_relaxed)};
     if (atomic_load_explicit(&c->check, memory_order_relaxed) != words_check(key, w[0], w[1]))
@@ -76,15 +76,15 @@ static int look_up_as(uintptr_t pc, int none, struct cfi_packed *p)
     return p->kind != UNCACHED;
 }
 
-static int look_up(uintptr_t pc, struct cfi_packed *p)
+static int cfi_cache_find(uintptr_t pc, struct cfi_packed *p)
 {
-    return look_up_as(pc, 0, p) || look_up_as(pc, 1, p);
+    return cfi_cache_find_as(pc, 0, p) || cfi_cache_find_as(pc, 1, p);
 }
 
-static void keep(uintptr_t pc, const struct cfi_packed *p)
+static void cfi_cache_add(uintptr_t pc, const struct cfi_packed *p)
 {
-    uint64_t key = key_of(pc, p->kind == NONE), w[2];
-    struct cfi_cached *c = place(key);
+    uint64_t key = cfi_cache_key(pc, p->kind == NONE), w[2];
+    struct cfi_cached *c = cfi_cache_slot(key);
     memcpy(w, p, sizeof w);
     atomic_store_explicit(&c->a, w[0], memory_order_relaxed);
     atomic_store_explicit(&c->b, w[1], memory_order_relaxed);
@@ -135,7 +135,8 @@ static int pack_slot(const struct cfi_function *f, const struct cfi_row *row, un
     return at % WORD == 0 && at / WORD > ABSENT && at / WORD < 128;
 }
 
-static void pack(const struct cfi_function *f, const struct cfi_row *row, struct cfi_packed *p)
+static void cfi_row_pack(const struct cfi_function *f, const struct cfi_row *row,
+                         struct cfi_packed *p)
 {
     *p = (struct cfi_packed){.kind = SLOW, .saved_base = SAVED_AT_CFA};
     if (row->kind[f->return_column] == CFI_UNDEFINED) {
@@ -188,8 +189,8 @@ static void note_step(const struct unwind_registers *r, const struct unwind_memo
         }
 }
 
-static enum cfi_step fast(struct unwind_registers *r, struct unwind_memory *m,
-                          const struct cfi_packed *p)
+static enum cfi_step cfi_step_packed(struct unwind_registers *r, struct unwind_memory *m,
+                                     const struct cfi_packed *p)
 {
     if (!(r->known >> p->cfa_register & 1))
         return CFI_FAILED;
@@ -219,9 +220,9 @@ static enum cfi_step fast(struct unwind_registers *r, struct unwind_memory *m,
     return pc ? CFI_DONE : CFI_ROOT;
 }
 
-static int recover(const struct cfi_function *f, const struct cfi_row *row, unsigned column,
-                   uintptr_t cfa, struct unwind_registers *from, struct unwind_memory *m,
-                   struct unwind_registers *to)
+static int cfi_recover_register(const struct cfi_function *f, const struct cfi_row *row,
+                                unsigned column, uintptr_t cfa, struct unwind_registers *from,
+                                struct unwind_memory *m, struct unwind_registers *to)
 {
     int64_t value = row->value[column];
     uintptr_t *out = &to->r[column], at;
@@ -246,8 +247,8 @@ static int recover(const struct cfi_function *f, const struct cfi_row *row, unsi
     }
 }
 
-static enum cfi_step slow(struct unwind_registers *r, struct unwind_memory *m,
-                          const struct cfi_function *f, const struct cfi_row *row)
+static enum cfi_step cfi_step_full(struct unwind_registers *r, struct unwind_memory *m,
+                                   const struct cfi_function *f, const struct cfi_row *row)
 {
     struct unwind_registers from = *r, to = *r;
     uintptr_t cfa;
@@ -272,7 +273,7 @@ static enum cfi_step slow(struct unwind_registers *r, struct unwind_memory *m,
         if (row->kind[i] == CFI_SAME)
             continue;
         to.known &= ~(1ull << i);
-        if (recover(f, row, i, cfa, &from, m, &to))
+        if (cfi_recover_register(f, row, i, cfa, &from, m, &to))
             to.known |= 1ull << i;
     }
     if (!(to.known >> f->return_column & 1) || !(to.known >> UNWIND_SP & 1))
@@ -306,21 +307,21 @@ enum cfi_step cfi_step(struct unwind_registers *r, struct unwind_memory *m, int 
     struct cfi_packed p;
     struct module module;
     struct cfi_function f;
-    int known = cache && look_up(pc, &p);
+    int known = cache && cfi_cache_find(pc, &p);
     if (!known || p.kind == SLOW) {
         if (modules_find(pc, &module) && cfi_find(&module, pc, &f) && cfi_row(&f, pc, m->scratch))
-            pack(&f, &m->scratch->now, &p);
+            cfi_row_pack(&f, &m->scratch->now, &p);
         else
             p = (struct cfi_packed){.kind = exact ? NONE : no_caller(r->pc)};
         if (cache)
-            keep(pc, &p);
+            cfi_cache_add(pc, &p);
     }
     switch (p.kind) {
     case FAST:
     case FAST_DEREFERENCE:
-        return fast(r, m, &p);
+        return cfi_step_packed(r, m, &p);
     case SLOW:
-        return slow(r, m, &f, &m->scratch->now);
+        return cfi_step_full(r, m, &f, &m->scratch->now);
     case ROOT:
         if (m->before)
             m->before->step.kind = UNWIND_ROOT;

@@ -59,7 +59,7 @@ uint32_t modules_unloads(void)
     return atomic_load_explicit(&unloads, memory_order_relaxed);
 }
 
-static const struct module_entry *search(const struct module_table *t, uintptr_t address)
+static const struct module_entry *modules_search(const struct module_table *t, uintptr_t address)
 {
     size_t low = 0, high = t->n;
     while (low < high) {
@@ -89,7 +89,7 @@ int modules_find(uintptr_t address, struct module *m)
     for (int attempt = 0; attempt < 3; attempt++) {
         uint32_t before = atomic_load(&generation);
         const struct module_table *t = atomic_load(&current);
-        const struct module_entry *e = t ? search(t, address) : NULL;
+        const struct module_entry *e = t ? modules_search(t, address) : NULL;
         if (e)
             *m = e->m;
         atomic_thread_fence(memory_order_acquire);
@@ -99,7 +99,7 @@ int modules_find(uintptr_t address, struct module *m)
     return 0;
 }
 
-static int spans(const struct dl_phdr_info *info, struct module *m)
+static int modules_read_spans(const struct dl_phdr_info *info, struct module *m)
 {
     uintptr_t low = UINTPTR_MAX, high = 0;
     m->eh_frame_hdr = 0;
@@ -189,7 +189,7 @@ static void write_module(struct trace_stream *stream, const struct dl_phdr_info 
     trace_put2(stream, &record.r, sizeof record, path, path_bytes, id, id_bytes);
 }
 
-static int same(const struct module_entry *a, const struct module_entry *b)
+static int modules_equal(const struct module_entry *a, const struct module_entry *b)
 {
     return a->m.start == b->m.start && a->m.end == b->m.end && a->name == b->name;
 }
@@ -201,7 +201,7 @@ struct module_refresh {
     int unchanged, moved;
 };
 
-static int visit(struct dl_phdr_info *info, size_t bytes, void *context)
+static int modules_visit(struct dl_phdr_info *info, size_t bytes, void *context)
 {
     struct module_refresh *r = context;
     (void)bytes;
@@ -217,17 +217,17 @@ static int visit(struct dl_phdr_info *info, size_t bytes, void *context)
     struct module_entry e = {.name = trace_hash(info->dlpi_name, strlen(info->dlpi_name), 1)};
     if (!last_of_first && first_count < FIRST_MODULES)
         first[first_count++] = *info;
-    if (!spans(info, &e.m) || r->new->n == MODULES)
+    if (!modules_read_spans(info, &e.m) || r->new->n == MODULES)
         return 0;
     size_t at = r->new->n++;
     for (; at && r->new->entry[at - 1].m.start > e.m.start; at--)
         r->new->entry[at] = r->new->entry[at - 1];
     r->new->entry[at] = e;
-    uintptr_t here = (uintptr_t)visit;
+    uintptr_t here = (uintptr_t)modules_visit;
     if (e.m.start <= here && here < e.m.end)
         modules_own = e.m;
-    const struct module_entry *known = r->old ? search(r->old, e.m.start) : NULL;
-    if (r->stream && !(known && same(known, &e)))
+    const struct module_entry *known = r->old ? modules_search(r->old, e.m.start) : NULL;
+    if (r->stream && !(known && modules_equal(known, &e)))
         write_module(r->stream, info, &e.m);
     return 0;
 }
@@ -238,8 +238,8 @@ static int write_gone(struct trace_stream *stream, const struct module_table *ol
 {
     int gone = 0;
     for (size_t i = 0; i < old->n; i++) {
-        const struct module_entry *e = &old->entry[i], *now = search(new, e->m.start);
-        if (now && same(now, e))
+        const struct module_entry *e = &old->entry[i], *now = modules_search(new, e->m.start);
+        if (now && modules_equal(now, e))
             continue;
         gone = 1;
         if (!stream)
@@ -262,7 +262,7 @@ static void note_last(void)
         last_of_first = last_of_first->l_next;
 }
 
-static int has_grown(void)
+static int modules_loader_list_grew(void)
 {
     const struct link_map *next;
     return !last_of_first || first_count == FIRST_MODULES ||
@@ -284,10 +284,10 @@ int modules_each(int (*visit_one)(struct dl_phdr_info *, size_t, void *), void *
     return r;
 }
 
-static int refresh(struct trace_stream *stream, const struct module_table *old)
+static int modules_rebuild(struct trace_stream *stream, const struct module_table *old)
 {
     if (one_thread_hands_off()) {
-        if (has_grown())
+        if (modules_loader_list_grew())
             one_thread_end();
         return 0;
     }
@@ -296,7 +296,7 @@ static int refresh(struct trace_stream *stream, const struct module_table *old)
         .stream = stream, .old = old, .new = now == tables[0] ? tables[1] : tables[0]};
     uint64_t begin = trace_now();
     r.new->n = 0;
-    dl_iterate_phdr(visit, &r);
+    dl_iterate_phdr(modules_visit, &r);
     note_last();
     if (r.moved)
         one_thread_end();
@@ -310,7 +310,7 @@ static int refresh(struct trace_stream *stream, const struct module_table *old)
     return 1;
 }
 
-static int make_tables(void)
+static int modules_make_tables(void)
 {
     struct module_table *both = raw_map(2 * sizeof *both, 0);
     if (!both)
@@ -322,7 +322,7 @@ static int make_tables(void)
 
 int modules_set(const struct module *list, size_t n, int unloaded)
 {
-    if (!tables[0] && !make_tables())
+    if (!tables[0] && !modules_make_tables())
         return 0;
     struct module_table *now = atomic_load(&current),
                         *next = now == tables[0] ? tables[1] : tables[0];
@@ -338,7 +338,7 @@ int modules_set(const struct module *list, size_t n, int unloaded)
 
 int modules_start(size_t *bytes)
 {
-    if (!make_tables())
+    if (!modules_make_tables())
         return ENOMEM;
     *bytes += 2 * sizeof *tables[0];
     *(void **)&find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
@@ -349,7 +349,7 @@ int modules_refresh(struct trace_stream *stream)
 {
     if (!tables[0] || atomic_flag_test_and_set(&held))
         return 0;
-    int changed = refresh(stream, atomic_load(&current));
+    int changed = modules_rebuild(stream, atomic_load(&current));
     atomic_flag_clear(&held);
     return changed;
 }
@@ -359,7 +359,7 @@ void modules_refresh_now(struct trace_stream *stream)
 {
     for (int i = 0; tables[0] && i < 20; i++, raw_sleep(100000))
         if (!atomic_flag_test_and_set(&held)) {
-            (void)refresh(stream, atomic_load(&current));
+            (void)modules_rebuild(stream, atomic_load(&current));
             atomic_flag_clear(&held);
             return;
         }
@@ -368,7 +368,7 @@ void modules_refresh_now(struct trace_stream *stream)
 void modules_forked(struct trace_stream *stream)
 {
     if (tables[0])
-        (void)refresh(stream, NULL);
+        (void)modules_rebuild(stream, NULL);
 }
 
 void modules_hold(void)

@@ -45,7 +45,7 @@ static int same_caller(const struct unwind_before *b, size_t k, const struct unw
 }
 
 /* The frames that are the same from here on move behind those that were gone through now. */
-static void keep(struct unwind_before *b, size_t join)
+static void unwind_before_store(struct unwind_before *b, size_t join)
 {
     size_t n = b->fresh_count <= join ? b->fresh_count : 0;
     b->first = UNWIND_BEFORE; /* a signal's handler may leave by a jump */
@@ -77,7 +77,7 @@ int unwind_before_reaches(const struct unwind_registers *r, struct unwind_memory
         return 0;
     for (at = join + 1; at < join + frames; at++)
         pc[(*n)++] = b->known[at].pc;
-    keep(b, join);
+    unwind_before_store(b, join);
     return 1;
 }
 
@@ -99,5 +99,5 @@ void unwind_before_end(struct unwind_memory *m, uintptr_t pc, uintptr_t sp)
 {
     struct unwind_before *b = m->before;
     b->fresh[b->fresh_count++] = (struct unwind_known){.pc = pc, .sp = sp};
-    keep(b, UNWIND_BEFORE);
+    unwind_before_store(b, UNWIND_BEFORE);
 }

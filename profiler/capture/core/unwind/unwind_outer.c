@@ -5,7 +5,8 @@
 #include "profiler/capture/core/unwind/unwind.h"
 
 /* How many of the known frames, from the root on, are there still. */
-static size_t unchanged(const struct unwind_memory *m, const struct unwind_outer *o, uintptr_t sp)
+static size_t outer_unchanged_frames(const struct unwind_memory *m, const struct unwind_outer *o,
+                                     uintptr_t sp)
 {
     size_t n = 0;
     for (size_t i = UNWIND_OUTER; o->known && i-- > 0; n++) {
@@ -20,8 +21,8 @@ static size_t unchanged(const struct unwind_memory *m, const struct unwind_outer
 }
 
 /* Goes on to the root; pc[1..] keeps the last frames. Returns how many it has passed. */
-static size_t go(struct unwind_registers *r, struct unwind_memory *m, uintptr_t *pc, int exact,
-                 struct unwind_outer *o, int *complete)
+static size_t outer_unwind_to_root(struct unwind_registers *r, struct unwind_memory *m,
+                                   uintptr_t *pc, int exact, struct unwind_outer *o, int *complete)
 {
     size_t n = 0;
     enum unwind_next next;
@@ -44,11 +45,11 @@ static size_t go(struct unwind_registers *r, struct unwind_memory *m, uintptr_t 
 static size_t outer_frames(struct unwind_registers *r, struct unwind_memory *m, uintptr_t *pc,
                            int exact, struct unwind_outer *o, int *complete, int *deep)
 {
-    size_t same = unchanged(m, o, r->r[UNWIND_SP]);
+    size_t same = outer_unchanged_frames(m, o, r->r[UNWIND_SP]);
     *deep = 1;
     *pc = TRACE_LEFT_OUT;
     if (same < UNWIND_OUTER && deep_start(&o->deep)) {
-        size_t n = go(r, m, pc, exact, o, complete);
+        size_t n = outer_unwind_to_root(r, m, pc, exact, o, complete);
         deep_stop(&o->deep);
         if (n > UNWIND_OUTER) {
             *pc |= n - UNWIND_OUTER;

@@ -29,7 +29,7 @@ static uintptr_t behind_stub(uintptr_t stub)
 }
 
 /* Finds the function that the instruction before `pc` calls. */
-static enum call_found calls(uintptr_t pc, uintptr_t function)
+static enum call_found search_call_target(uintptr_t pc, uintptr_t function)
 {
     struct module m;
     uint8_t b[7];
@@ -74,7 +74,7 @@ int unwind_search(struct unwind_registers *r, struct unwind_memory *m, int exact
         return 0;
     at = r->r[UNWIND_SP] + sizeof at; /* the frame pointer lies one word below */
     for (uintptr_t end = at + SEARCHED; at < end && unwind_read(m, at, &word); at += sizeof at) {
-        enum call_found v = calls(word, f.start);
+        enum call_found v = search_call_target(word, f.start);
         if (v == SOME_CALL && !likely && chain_goes_on(m, at - sizeof at))
             likely = at - sizeof at;
         if (v == THIS_CALL) {

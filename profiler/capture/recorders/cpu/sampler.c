@@ -62,7 +62,7 @@ void phase_wanted(void)
     phase_on = 1;
 }
 
-static uint64_t jittered(struct thread_slot *s)
+static uint64_t sampler_jitter(struct thread_slot *s)
 { /* +-50 %, so that no loop of the target keeps step, be its round a period or two */
     return (uint64_t)((double)period * (0.5 + capture_random(&s->t)));
 }
@@ -124,7 +124,7 @@ static int arm_timer(struct thread_slot *s, uint64_t at)
     return syscall(SYS_timer_settime, s->timer, TIMER_ABSTIME, &when, NULL) ? errno : 0;
 }
 
-static int arm(struct thread_slot *s, uint64_t at, uint64_t now)
+static int sampler_arm(struct thread_slot *s, uint64_t at, uint64_t now)
 {
     s->cpu_next = at;
     s->phase.sleeps = s->sleeps_seen;
@@ -158,7 +158,7 @@ static int is_early(struct thread_slot *s, enum trace_mode mode)
 }
 
 /* Makes the timer of `s`, which may be another thread. */
-static void watch(struct thread_slot *s, int other)
+static void sampler_watch(struct thread_slot *s, int other)
 {
     struct kernel_event event = {.value.sival_ptr = s,
                                  .number = capture.config.signal,
@@ -186,7 +186,7 @@ static void watch(struct thread_slot *s, int other)
     arm_timer(s, s->cpu_next);
 }
 
-static void unwatch(struct thread_slot *s)
+static void sampler_unwatch(struct thread_slot *s)
 {
     if (s->timer_on)
         syscall(SYS_timer_delete, s->timer);
@@ -215,7 +215,7 @@ static uint64_t first_weight(struct thread_slot *s, uint64_t weight, uint64_t ca
 }
 
 /* Not of those that no sample can reach. */
-static void settle(const struct thread_slot *s)
+static void sampler_add_remainder(const struct thread_slot *s)
 {
     uint64_t now = s->before && !s->given_up ? thread_poll_cpu(0) : THREAD_POLL_UNKNOWN;
     if (now == THREAD_POLL_UNKNOWN || (!s->sampled_ns && now - s->before > 2 * period + 2 * tick))
@@ -271,7 +271,7 @@ static long long system_result(const ucontext_t *u)
 
 /* The call returns EINTR because of this signal alone: then it is made again (eintr_restart.c).
  * Signals of the target that wait now will be delivered at the same place and must end it. */
-static int interrupted(const ucontext_t *u)
+static int sampler_interrupted_call(const ucontext_t *u)
 {
     uint64_t pending = 0, blocked;
     if (!restarts || system_result(u) != -EINTR)
@@ -288,21 +288,21 @@ static int has_slept(struct thread_slot *s, const struct rusage *u)
     return s->sleeps_seen != before;
 }
 
-static void take(struct thread_slot *s, void *context, enum trace_mode mode)
+static void sampler_take(struct thread_slot *s, void *context, enum trace_mode mode)
 {
     if (!capture.on) /* the recording has ended, and the process goes on */
-        unwatch(s);
+        sampler_unwatch(s);
     if (!s->timer_on || process_is_over())
         return;
     raw_clock_check(); /* a system call of the program's own may have forbidden the counter */
     uint64_t entered = trace_now(), now = thread_poll_cpu(0), cap = PERIODS_MAX * period;
     struct rusage account = {0};
     getrusage(RUSAGE_THREAD, &account);
-    struct sample_due due = sample_due(s->cpu_next, now, s->cpu_last, jittered(s), tick,
+    struct sample_due due = sample_due(s->cpu_next, now, s->cpu_last, sampler_jitter(s), tick,
                                        mode == TRACE_SYSTEM, has_slept(s, &account));
     uint64_t weight = due.at - s->cpu_last;
     /* The thread's own clock and timer are there as long as nobody forbids to use them. */
-    int why = now == THREAD_POLL_UNKNOWN ? EPERM : arm(s, due.next, now);
+    int why = now == THREAD_POLL_UNKNOWN ? EPERM : sampler_arm(s, due.next, now);
     if (why && why != EINVAL) { /* EINVAL: the timer was taken away meanwhile */
         filter_found();
         return;
@@ -335,12 +335,12 @@ static void take(struct thread_slot *s, void *context, enum trace_mode mode)
 /* Pending signals are read last: one that arrives after it, within the microsecond to the
  * return from here, is the one case in which a call goes on that the target's signal should have
  * ended. */
-static void sample(struct thread_slot *s, void *context)
+static void sampler_sample(struct thread_slot *s, void *context)
 {
     enum trace_mode mode = mode_of(context);
     if (!is_early(s, mode))
-        take(s, context, mode);
-    if (mode == TRACE_SYSTEM && interrupted(context))
+        sampler_take(s, context, mode);
+    if (mode == TRACE_SYSTEM && sampler_interrupted_call(context))
         s->interrupts++;
 }
 
@@ -354,7 +354,7 @@ static void sample_on_own_stack(struct thread_slot *s, void *context)
                      "call *%[f]\n\t"
                      "movq %%rbx, %%rsp"
                      : [s] "+D"(s), [context] "+S"(context), [top] "+a"(top)
-                     : [f] "r"(sample)
+                     : [f] "r"(sampler_sample)
                      : "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "memory", "cc", "xmm0",
                        "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
                        "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
@@ -366,7 +366,7 @@ static void sample_on_own_stack(struct thread_slot *s, void *context)
                      "blr %[f]\n\t"
                      "mov sp, x19"
                      : "+r"(x0), "+r"(x1)
-                     : [top] "r"(top), [f] "r"(sample)
+                     : [top] "r"(top), [f] "r"(sampler_sample)
                      : "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13",
                        "x14", "x15", "x16", "x17", "x18", "x19", "x30", "memory", "cc", "v0", "v1",
                        "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13",
@@ -376,7 +376,7 @@ static void sample_on_own_stack(struct thread_slot *s, void *context)
 }
 
 /* Identifies a timer: ours carry their slot. */
-static struct thread_slot *slot_of(const siginfo_t *info)
+static struct thread_slot *sampler_slot(const siginfo_t *info)
 {
     struct thread_slot *s = thread_self();
     if (info->si_code != SI_TIMER)
@@ -389,10 +389,10 @@ static struct thread_slot *slot_of(const siginfo_t *info)
     return s;
 }
 
-static void handler(int number, siginfo_t *info, void *context)
+static void sampler_handler(int number, siginfo_t *info, void *context)
 {
     int saved = errno;
-    struct thread_slot *s = slot_of(info), *self = thread_self();
+    struct thread_slot *s = sampler_slot(info), *self = thread_self();
     (void)number;
     if (!s)
         signals_foreign(self, info, context);
@@ -405,13 +405,13 @@ static void handler(int number, siginfo_t *info, void *context)
     errno = saved;
 }
 
-static void thread_start(struct capture_thread *t)
+static void sampler_thread_start(struct capture_thread *t)
 {
     struct thread_slot *s = (struct thread_slot *)t;
     if (s->timer_on) /* an adopted thread has one, and lets the signal through */
         return;
     signals_thread(s);
-    watch(s, 0);
+    sampler_watch(s, 0);
 }
 
 /* A tracer takes the first stop of its child for that of exec, which usually comes within a
@@ -419,7 +419,7 @@ static void thread_start(struct capture_thread *t)
 static void thread_traced(struct capture_thread *t, int traced)
 {
     struct thread_slot *s = (struct thread_slot *)t;
-    thread_start(t);
+    sampler_thread_start(t);
     if (traced && s->timer_on) {
         s->cpu_next = s->cpu_last + TRACED_NS;
         arm_timer(s, s->cpu_next);
@@ -428,25 +428,25 @@ static void thread_traced(struct capture_thread *t, int traced)
 
 static void thread_found(struct thread_slot *s)
 {
-    watch(s, 1);
+    sampler_watch(s, 1);
 }
 
 static void thread_stop(struct capture_thread *t)
 {
     struct thread_slot *s = (struct thread_slot *)t;
     if (s->timer_on)
-        settle(s);
-    unwatch(s);
+        sampler_add_remainder(s);
+    sampler_unwatch(s);
 }
 
-static void fork_child(void)
+static void sampler_fork_child(void)
 {
     struct thread_slot *s = thread_self();
     lacking = 0;
     if (!s)
         return;
     s->phase = (struct sample_phase){0}; /* timers are not inherited */
-    watch(s, 0);
+    sampler_watch(s, 0);
 }
 
 /* Linux from 5.9 on lets a CPU timer fire on the way back to the program alone, never inside a
@@ -462,7 +462,7 @@ static int timers_interrupt(void)
            (major == 5 && minor < 9);
 }
 
-static int start(void)
+static int sampler_start(void)
 {
     struct timespec t = {0};
     clock_getres(CLOCK_MONOTONIC_COARSE, &t);
@@ -475,15 +475,15 @@ static int start(void)
             (on.it_interval.tv_sec || on.it_interval.tv_usec))
             phase_wanted();
     }
-    return capture.config.signal ? signals_install(capture.config.signal, handler) : EBUSY;
+    return capture.config.signal ? signals_install(capture.config.signal, sampler_handler) : EBUSY;
 }
 
 const struct recorder cpu_recorder = {.name = "sampler",
                                       .modes = CAPTURE_CPU,
-                                      .start = start,
-                                      .thread_start = thread_start,
+                                      .start = sampler_start,
+                                      .thread_start = sampler_thread_start,
                                       .thread_end = thread_stop,
                                       .thread_traced = thread_traced,
                                       .thread_found = thread_found,
-                                      .thread_lost = unwatch,
-                                      .fork_child = fork_child};
+                                      .thread_lost = sampler_unwatch,
+                                      .fork_child = sampler_fork_child};

@@ -6,7 +6,7 @@
 
 /* Another user of CUPTI's activities in this process replaces our buffers without a word. A few
  * launches may have failed in ways that no call tells. */
-static void tell_silence(struct capture_thread *t)
+static void cuda_note_silence(struct capture_thread *t)
 {
     const struct trace_header *h = capture.writer.header;
     int counted = h && (h->lost[TRACE_LOST_GPU_DROPPED] || h->lost[TRACE_LOST_GPU_BUFFERS]);
@@ -18,7 +18,7 @@ static void tell_silence(struct capture_thread *t)
                      cuda.unanswered);
 }
 
-static void last(void)
+static void cuda_last_flush(void)
 {
     if (!cuda.on || getpid() != cuda.pid)
         return;
@@ -28,7 +28,7 @@ static void last(void)
     if (!t)
         return;
     cuda_flush_now(t, CUPTI_FLUSH_FORCED);
-    tell_silence(t);
+    cuda_note_silence(t);
     cuda_leave(t, entered, now);
 }
 
@@ -37,18 +37,18 @@ static void last(void)
 void cuda_stop(void)
 {
     if (!cuda.over)
-        last();
+        cuda_last_flush();
 }
 
-static void at_exit(void)
+static void cuda_on_exit(void)
 {
     if (!cuda.over) {
         cuda.over = 1;
-        last();
+        cuda_last_flush();
     }
 }
 
 void cuda_at_exit(void)
 {
-    atexit(at_exit);
+    atexit(cuda_on_exit);
 }

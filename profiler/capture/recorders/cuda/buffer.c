@@ -41,7 +41,7 @@ void cuda_buffers_abandon(void)
     decoding = 0;
 }
 
-static int take(uint64_t *bits)
+static int pool_take(uint64_t *bits)
 {
     uint64_t seen = __atomic_load_n(bits, __ATOMIC_ACQUIRE);
     while (seen)
@@ -51,7 +51,7 @@ static int take(uint64_t *bits)
     return -1;
 }
 
-static void give(uint64_t *bits, int i)
+static void pool_return(uint64_t *bits, int i)
 {
     __atomic_fetch_or(bits, 1ull << i, __ATOMIC_ACQ_REL);
 }
@@ -78,7 +78,7 @@ static uint8_t *map_extra(void)
 
 void cuda_request(uint8_t **buffer, size_t *bytes, size_t *records)
 {
-    int i = take(&free_bits);
+    int i = pool_take(&free_bits);
     *records = 0; /* as many as fit */
     *buffer = i >= 0 ? pool + (size_t)i * BUFFER_BYTES : map_extra();
     *bytes = *buffer ? BUFFER_BYTES : 0;
@@ -100,9 +100,9 @@ void cuda_drain(struct capture_thread *t, int limit)
     while (limit > 0 && __atomic_load_n(&ready_bits, __ATOMIC_ACQUIRE)) {
         if (__atomic_exchange_n(&decoding, 1, __ATOMIC_ACQUIRE))
             return;
-        for (int i; limit > 0 && (i = take(&ready_bits)) >= 0; limit--) {
+        for (int i; limit > 0 && (i = pool_take(&ready_bits)) >= 0; limit--) {
             cuda_decode(t, pool + (size_t)i * BUFFER_BYTES, valid_bytes[i]);
-            give(&free_bits, i);
+            pool_return(&free_bits, i);
         }
         __atomic_store_n(&decoding, 0, __ATOMIC_RELEASE);
     }
@@ -140,7 +140,7 @@ void cuda_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes
         return;
     if (!cuda.on) { /* a forked child's copy of CUPTI */
         if (i >= 0)
-            give(&free_bits, i);
+            pool_return(&free_bits, i);
         return;
     }
     cuda_count_dropped(context, stream);
@@ -148,7 +148,7 @@ void cuda_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes
         valid = BUFFER_BYTES;
     if (i >= 0) {
         valid_bytes[i] = valid;
-        give(&ready_bits, i);
+        pool_return(&ready_bits, i);
         uint64_t waiting = __atomic_load_n(&ready_bits, __ATOMIC_ACQUIRE);
         if (inside && __builtin_popcountll(waiting) < BUFFERS / 2)
             return;

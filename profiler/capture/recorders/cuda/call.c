@@ -10,7 +10,7 @@
 enum { IDS = 4096 }; /* CUPTI 13.0 has 807 driver and 523 runtime calls */
 static const struct cuda_rule *rule_of[2][IDS];
 
-static int enable(struct capture_thread *t, uint32_t domain, int *refused)
+static int cuda_enable_domain(struct capture_thread *t, uint32_t domain, int *refused)
 {
     int unknown = 0, count = 0;
     for (uint32_t id = 1; id < IDS && unknown < 256; id++) {
@@ -40,7 +40,8 @@ static int enable(struct capture_thread *t, uint32_t domain, int *refused)
 int cuda_calls_enable(struct capture_thread *t)
 {
     int refused = 0;
-    int count = enable(t, CUPTI_RUNTIME, &refused) + enable(t, CUPTI_DRIVER, &refused);
+    int count = cuda_enable_domain(t, CUPTI_RUNTIME, &refused) +
+                cuda_enable_domain(t, CUPTI_DRIVER, &refused);
     if (refused)
         capture_note(
             t, 1, "cuda.callbacks",
@@ -51,7 +52,7 @@ int cuda_calls_enable(struct capture_thread *t)
 }
 
 /* Before the call does what its rule says. */
-static void prepare(struct capture_thread *t, const struct cuda_rule *rule)
+static void cuda_call_prepare(struct capture_thread *t, const struct cuda_rule *rule)
 {
     if (rule->api_class == TRACE_API_LAUNCH)
         __atomic_add_fetch(&cuda.unanswered, 1, __ATOMIC_RELAXED);
@@ -61,7 +62,7 @@ static void prepare(struct capture_thread *t, const struct cuda_rule *rule)
         cuda_flush_now(t, 0); /* NVIDIA's samples do this here too */
 }
 
-static uint64_t bytes_of(const struct cuda_rule *rule, const void *parameters)
+static uint64_t cuda_call_bytes(const struct cuda_rule *rule, const void *parameters)
 {
     const uint64_t *p = parameters;
     if (!rule->scale || !p)
@@ -69,7 +70,8 @@ static uint64_t bytes_of(const struct cuda_rule *rule, const void *parameters)
     return p[rule->bytes / 8] * (rule->times ? p[rule->times / 8] : 1) * rule->scale;
 }
 
-static void put(struct capture_thread *t, const struct cuda_api_call *c, uint64_t end, int result)
+static void cuda_call_put(struct capture_thread *t, const struct cuda_api_call *c, uint64_t end,
+                          int result)
 {
     struct trace_api r = {.r.kind = TRACE_API,
                           .r.time_ns = c->flags & TRACE_API_MORE ? 0 : end, /* 0: asks the clock */
@@ -102,7 +104,7 @@ static void add_correlation(struct cuda_api_call *c, uint32_t id)
         if (t) {
             struct cuda_api_call more = *c;
             more.flags |= TRACE_API_MORE;
-            put(t, &more, c->start, 0);
+            cuda_call_put(t, &more, c->start, 0);
             cuda_leave(t, entered, now);
         }
         c->correlations = 1; /* the outermost stays: it joins the records */
@@ -135,7 +137,8 @@ static void enter_nested(struct cuda_api_call *c, const struct cuda_rule *rule,
     cuda_leave(t, entered, 0);
 }
 
-static void enter(const struct cuda_rule *rule, const struct cupti_call *data, const void *caller)
+static void cuda_call_enter(const struct cuda_rule *rule, const struct cupti_call *data,
+                            const void *caller)
 {
     struct cuda_api_call *c = &cuda_call_now;
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
@@ -149,7 +152,7 @@ static void enter(const struct cuda_rule *rule, const struct cupti_call *data, c
     *c = (struct cuda_api_call){.depth = 1,
                                 .frame = frame,
                                 .start = now,
-                                .bytes = bytes_of(rule, data->parameters),
+                                .bytes = cuda_call_bytes(rule, data->parameters),
                                 .api_class = rule->api_class,
                                 .context = data->context_id,
                                 .correlations = 1,
@@ -160,11 +163,11 @@ static void enter(const struct cuda_rule *rule, const struct cupti_call *data, c
     if (data->function)
         c->name = capture_text(t, data->function, strlen(data->function));
     take_symbol(t, c, rule, data);
-    prepare(t, rule);
+    cuda_call_prepare(t, rule);
     cuda_leave(t, entered, now);
 }
 
-static void leave(const struct cupti_call *data)
+static void cuda_call_leave(const struct cupti_call *data)
 {
     struct cuda_api_call *c = &cuda_call_now;
     if (!c->depth || --c->depth) /* without a beginning: capture began inside the call */
@@ -179,7 +182,7 @@ static void leave(const struct cupti_call *data)
         cuda.launched = 1;
     if (c->api_class == TRACE_API_LAUNCH && (result || c->flags & TRACE_API_CAPTURED))
         __atomic_sub_fetch(&cuda.unanswered, 1, __ATOMIC_RELAXED);
-    put(t, c, now, result);
+    cuda_call_put(t, c, now, result);
     cuda_leave(t, entered, now);
 }
 
@@ -189,7 +192,7 @@ void cuda_call(uint32_t domain, uint32_t id, const struct cupti_call *data, cons
     if (!rule || !data)
         return;
     if (data->site == CUPTI_ENTER)
-        enter(rule, data, caller);
+        cuda_call_enter(rule, data, caller);
     else
-        leave(data);
+        cuda_call_leave(data);
 }

@@ -12,7 +12,7 @@
 #include "profiler/capture/recorders/cuda/cuda.h"
 #include "profiler/capture/recorders/cuda/cupti_records.h"
 
-static void callback(void *user, uint32_t domain, uint32_t id, const void *data)
+static void cuda_callback(void *user, uint32_t domain, uint32_t id, const void *data)
 {
     (void)user;
     int saved = errno;
@@ -57,13 +57,13 @@ static int devices_hidden(struct capture_thread *t)
  */
 enum { NAMELESS = 130300 };
 
-static int subscribe(struct capture_thread *t)
+static int cuda_subscribe(struct capture_thread *t)
 {
     char other[64] = "";
     struct cupti_subscriber who = {sizeof who, "tomoprof", other, sizeof other};
-    int code = cuda.cupti.subscribe(&cuda.subscriber, callback, NULL);
+    int code = cuda.cupti.subscribe(&cuda.subscriber, cuda_callback, NULL);
     if (code == CUPTI_MULTIPLE_SUBSCRIBERS && cuda.cupti.subscribe_v2 && cuda.version < NAMELESS)
-        code = cuda.cupti.subscribe_v2(&cuda.subscriber, callback, NULL, &who);
+        code = cuda.cupti.subscribe_v2(&cuda.subscriber, cuda_callback, NULL, &who);
     other[sizeof other - 1] = 0;
     if (code == CUPTI_MULTIPLE_SUBSCRIBERS)
         capture_note(t, 2, "cuda.other_tool",
@@ -126,7 +126,7 @@ static void enable_domains(struct capture_thread *t)
 }
 
 /* Refusals are noted, and the target goes on. */
-static void attach(struct capture_thread *t)
+static void cuda_attach(struct capture_thread *t)
 {
     char text[24];
     if (devices_hidden(t) || cuda_load(t, &cuda.cupti))
@@ -143,7 +143,7 @@ static void attach(struct capture_thread *t)
     if (cuda.version == 130000)
         capture_note(t, 1, "cuda.version",
                      "CUDA 13.0 before update 1: CUPTI leaves device synchronisations out");
-    if (subscribe(t))
+    if (cuda_subscribe(t))
         return;
     cuda.on = 1;
     cuda.pid = getpid();
@@ -171,13 +171,13 @@ void cuda_initialize(void)
     struct capture_thread *t = capture_enter();
     one_thread_end(); /* the library's threads call CUPTI, which allocates */
     if (t) {
-        attach(t);
+        cuda_attach(t);
         capture_leave(t, TRACE_PART_CUDA, now);
     }
     errno = saved;
 }
 
-static int start(void)
+static int cuda_start(void)
 {
     const char *injection = getenv("CUDA_INJECTION64_PATH");
     struct capture_thread *t = capture_self();
@@ -191,14 +191,14 @@ static int start(void)
     return 0;
 }
 
-static void tick(struct capture_thread *ours)
+static void cuda_tick(struct capture_thread *ours)
 {
     if (cuda.on)
         cuda_flush_watch(ours);
 }
 
 /* CUDA cannot be used in a child of a process that initialised it; one that did not may start. */
-static void fork_child(void)
+static void cuda_fork_child(void)
 {
     cuda.on = 0;
     cuda_buffers_abandon();
@@ -208,8 +208,8 @@ static void fork_child(void)
 const struct recorder cuda_recorder = {
     .name = "cuda",
     .modes = CAPTURE_CUDA,
-    .start = start,
-    .tick = tick,
-    .fork_child = fork_child,
+    .start = cuda_start,
+    .tick = cuda_tick,
+    .fork_child = cuda_fork_child,
     .stop = cuda_stop,
 };

@@ -55,15 +55,15 @@ static uint64_t name_id(struct capture_thread *t, const char *at, uint32_t graph
 }
 
 /* Every record that says when it ran; one without times is kept and counted. */
-static void put(struct capture_thread *t, struct trace_record *r, size_t bytes, uint64_t start,
-                uint64_t end)
+static void decode_put(struct capture_thread *t, struct trace_record *r, size_t bytes,
+                       uint64_t start, uint64_t end)
 {
     if (!start && !end)
         trace_lost(&capture.writer, TRACE_LOST_GPU_ZERO, 1);
     trace_put(&t->stream, r, bytes, NULL, 0);
 }
 
-static void kernel(struct capture_thread *t, const void *record)
+static void decode_kernel(struct capture_thread *t, const void *record)
 {
     const struct cupti_kernel *k = record;
     struct trace_kernel r = {
@@ -91,10 +91,10 @@ static void kernel(struct capture_thread *t, const void *record)
     memcpy(r.cluster, k->cluster, sizeof r.cluster);
     if (!k->graph)
         __atomic_sub_fetch(&cuda.unanswered, 1, __ATOMIC_RELAXED);
-    put(t, &r.r, sizeof r, k->start, k->end);
+    decode_put(t, &r.r, sizeof r, k->start, k->end);
 }
 
-static void copy(struct capture_thread *t, const void *record)
+static void decode_copy(struct capture_thread *t, const void *record)
 {
     const struct cupti_memcpy *m = record;
     struct trace_gpu_copy r = {.r.kind = TRACE_GPU_COPY,
@@ -114,10 +114,10 @@ static void copy(struct capture_thread *t, const void *record)
                                .asynchronous = m->flags & 1,
                                .copies = (uint32_t)(m->copies ? m->copies : 1),
                                .peer_device = m->device};
-    put(t, &r.r, sizeof r, m->start, m->end);
+    decode_put(t, &r.r, sizeof r, m->start, m->end);
 }
 
-static void peer_copy(struct capture_thread *t, const void *record)
+static void decode_peer_copy(struct capture_thread *t, const void *record)
 {
     const struct cupti_memcpy_peer *m = record;
     struct trace_gpu_copy r = {.r.kind = TRACE_GPU_COPY,
@@ -136,10 +136,10 @@ static void peer_copy(struct capture_thread *t, const void *record)
                                .asynchronous = m->flags & 1,
                                .copies = 1,
                                .peer_device = m->to_device};
-    put(t, &r.r, sizeof r, m->start, m->end);
+    decode_put(t, &r.r, sizeof r, m->start, m->end);
 }
 
-static void set(struct capture_thread *t, const void *record)
+static void decode_set(struct capture_thread *t, const void *record)
 {
     const struct cupti_memset *m = record;
     struct trace_gpu_set r = {.r.kind = TRACE_GPU_SET,
@@ -153,10 +153,10 @@ static void set(struct capture_thread *t, const void *record)
                               .stream = m->stream,
                               .graph = m->graph,
                               .memory_kind = m->memory_kind};
-    put(t, &r.r, sizeof r, m->start, m->end);
+    decode_put(t, &r.r, sizeof r, m->start, m->end);
 }
 
-static void memory(struct capture_thread *t, const void *record)
+static void decode_memory(struct capture_thread *t, const void *record)
 {
     const struct cupti_memory *m = record;
     struct trace_gpu_memory r = {.r.kind = TRACE_GPU_MEMORY,
@@ -172,10 +172,10 @@ static void memory(struct capture_thread *t, const void *record)
                                  .stream = m->stream,
                                  .operation = m->operation,
                                  .memory_kind = m->memory_kind};
-    put(t, &r.r, sizeof r, m->timestamp, m->timestamp);
+    decode_put(t, &r.r, sizeof r, m->timestamp, m->timestamp);
 }
 
-static void memory_pool(struct capture_thread *t, const void *record)
+static void decode_memory_pool(struct capture_thread *t, const void *record)
 {
     const struct cupti_memory_pool *m = record;
     struct trace_gpu_memory r = {.r.kind = TRACE_GPU_MEMORY,
@@ -187,10 +187,10 @@ static void memory_pool(struct capture_thread *t, const void *record)
                                  .device = m->device,
                                  .operation = m->operation + 2, /* 3 created, 4 destroyed, 5 .. */
                                  .memory_kind = TRACE_MEMORY_DEVICE};
-    put(t, &r.r, sizeof r, m->timestamp, m->timestamp);
+    decode_put(t, &r.r, sizeof r, m->timestamp, m->timestamp);
 }
 
-static void device(struct capture_thread *t, const void *record)
+static void decode_device(struct capture_thread *t, const void *record)
 {
     const struct cupti_device *d = record;
     char name[256] = "";
@@ -214,7 +214,7 @@ static void device(struct capture_thread *t, const void *record)
     trace_put(&t->stream, &r.r, sizeof r, name, n); /* name is CUPTI's malloc: 40 bytes, left */
 }
 
-static void context(struct capture_thread *t, const void *record)
+static void decode_context(struct capture_thread *t, const void *record)
 {
     const struct cupti_context *c = record;
     struct trace_context r = {
@@ -222,7 +222,7 @@ static void context(struct capture_thread *t, const void *record)
     trace_put(&t->stream, &r.r, sizeof r, NULL, 0);
 }
 
-static void stream(struct capture_thread *t, const void *record)
+static void decode_stream(struct capture_thread *t, const void *record)
 {
     const struct cupti_stream *s = record;
     struct trace_gpu_stream r = {.r.kind = TRACE_GPU_STREAM,
@@ -233,7 +233,7 @@ static void stream(struct capture_thread *t, const void *record)
     trace_put(&t->stream, &r.r, sizeof r, NULL, 0);
 }
 
-static void synchronisation(struct capture_thread *t, const void *record)
+static void decode_synchronisation(struct capture_thread *t, const void *record)
 {
     const struct cupti_sync *s = record;
     struct trace_gpu_sync r = {.r.kind = TRACE_GPU_SYNC,
@@ -243,12 +243,12 @@ static void synchronisation(struct capture_thread *t, const void *record)
                                .context = s->context,
                                .stream = s->stream,
                                .type = s->type};
-    put(t, &r.r, sizeof r, s->start, s->end);
+    decode_put(t, &r.r, sizeof r, s->start, s->end);
 }
 
 /* The data of a full command buffer is CUPTI's malloc and the client's to free; a million launches
  * may each wait for that buffer. */
-static void overhead(struct capture_thread *t, const void *record)
+static void decode_overhead(struct capture_thread *t, const void *record)
 {
     static void *libc_free;
     const struct cupti_overhead *o = record;
@@ -257,12 +257,12 @@ static void overhead(struct capture_thread *t, const void *record)
                                    .end = o->end,
                                    .kind = o->overhead,
                                    .correlation = o->correlation};
-    put(t, &r.r, sizeof r, o->start, o->end);
+    decode_put(t, &r.r, sizeof r, o->start, o->end);
     if (o->overhead == CUPTI_COMMAND_BUFFER_FULL && o->data)
         ((void (*)(void *))raw_next(&libc_free, "free"))(o->data);
 }
 
-static void jit(struct capture_thread *t, const void *record)
+static void decode_jit(struct capture_thread *t, const void *record)
 {
     const struct cupti_jit *j = record;
     struct trace_gpu_overhead r = {.r.kind = TRACE_GPU_OVERHEAD,
@@ -271,10 +271,10 @@ static void jit(struct capture_thread *t, const void *record)
                                    .kind = TRACE_OVERHEAD_JIT | (j->entry & 255) << 8 |
                                            (j->operation & 255),
                                    .correlation = j->correlation};
-    put(t, &r.r, sizeof r, j->start, j->end);
+    decode_put(t, &r.r, sizeof r, j->start, j->end);
 }
 
-static void fault(struct capture_thread *t, const void *record)
+static void decode_fault(struct capture_thread *t, const void *record)
 {
     const struct cupti_unified_memory *u = record;
     struct trace_gpu_fault r = {.r.kind = TRACE_GPU_FAULT,
@@ -286,27 +286,27 @@ static void fault(struct capture_thread *t, const void *record)
                                 .from = u->from,
                                 .to = u->to,
                                 .process = u->process};
-    put(t, &r.r, sizeof r, u->start, u->end);
+    decode_put(t, &r.r, sizeof r, u->start, u->end);
 }
 
 static const struct activity_kind {
     void (*decode)(struct capture_thread *t, const void *record);
     size_t bytes;
 } kinds[] = {
-    [CUPTI_KERNEL] = {kernel, sizeof(struct cupti_kernel)},
-    [CUPTI_SERIAL_KERNEL] = {kernel, sizeof(struct cupti_kernel)},
-    [CUPTI_MEMCPY] = {copy, sizeof(struct cupti_memcpy)},
-    [CUPTI_MEMCPY_PEER] = {peer_copy, sizeof(struct cupti_memcpy_peer)},
-    [CUPTI_MEMSET] = {set, sizeof(struct cupti_memset)},
-    [CUPTI_MEMORY] = {memory, sizeof(struct cupti_memory)},
-    [CUPTI_MEMORY_POOL] = {memory_pool, sizeof(struct cupti_memory_pool)},
-    [CUPTI_DEVICE] = {device, sizeof(struct cupti_device)},
-    [CUPTI_CONTEXT] = {context, sizeof(struct cupti_context)},
-    [CUPTI_STREAM] = {stream, sizeof(struct cupti_stream)},
-    [CUPTI_SYNC] = {synchronisation, sizeof(struct cupti_sync)},
-    [CUPTI_OVERHEAD] = {overhead, sizeof(struct cupti_overhead)},
-    [CUPTI_JIT] = {jit, sizeof(struct cupti_jit)},
-    [CUPTI_UNIFIED_MEMORY] = {fault, sizeof(struct cupti_unified_memory)},
+    [CUPTI_KERNEL] = {decode_kernel, sizeof(struct cupti_kernel)},
+    [CUPTI_SERIAL_KERNEL] = {decode_kernel, sizeof(struct cupti_kernel)},
+    [CUPTI_MEMCPY] = {decode_copy, sizeof(struct cupti_memcpy)},
+    [CUPTI_MEMCPY_PEER] = {decode_peer_copy, sizeof(struct cupti_memcpy_peer)},
+    [CUPTI_MEMSET] = {decode_set, sizeof(struct cupti_memset)},
+    [CUPTI_MEMORY] = {decode_memory, sizeof(struct cupti_memory)},
+    [CUPTI_MEMORY_POOL] = {decode_memory_pool, sizeof(struct cupti_memory_pool)},
+    [CUPTI_DEVICE] = {decode_device, sizeof(struct cupti_device)},
+    [CUPTI_CONTEXT] = {decode_context, sizeof(struct cupti_context)},
+    [CUPTI_STREAM] = {decode_stream, sizeof(struct cupti_stream)},
+    [CUPTI_SYNC] = {decode_synchronisation, sizeof(struct cupti_sync)},
+    [CUPTI_OVERHEAD] = {decode_overhead, sizeof(struct cupti_overhead)},
+    [CUPTI_JIT] = {decode_jit, sizeof(struct cupti_jit)},
+    [CUPTI_UNIFIED_MEMORY] = {decode_fault, sizeof(struct cupti_unified_memory)},
 };
 
 _Static_assert(sizeof(struct cupti_kernel) >= sizeof(struct cupti_device), "the longest");

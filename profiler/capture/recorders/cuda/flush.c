@@ -41,7 +41,7 @@ void cuda_clock(struct capture_thread *t)
     trace_put(&t->stream, &best.r, sizeof best, NULL, 0);
 }
 
-static void flush(struct capture_thread *t, uint32_t how)
+static void flush_now(struct capture_thread *t, uint32_t how)
 {
     cuda.launched = 0;
     flushing_since = trace_now();
@@ -97,14 +97,14 @@ static void watch_unified_memory(struct capture_thread *t)
                      cuda_sentence(code));
 }
 
-static void turn(struct capture_thread *t, uint64_t *next_clock)
+static void flush_turn(struct capture_thread *t, uint64_t *next_clock)
 {
     uint64_t now = trace_now();
     uint32_t asked = wanted;
     if (!cuda.over && __atomic_exchange_n(&managed, 0, __ATOMIC_ACQ_REL))
         watch_unified_memory(t);
     if (asked != answered) {
-        flush(t, __atomic_exchange_n(&wanted_how, 0, __ATOMIC_ACQ_REL));
+        flush_now(t, __atomic_exchange_n(&wanted_how, 0, __ATOMIC_ACQ_REL));
         cuda_clock(t);
         answered = asked;
         raw_futex_wake(&answered, 1 << 30);
@@ -113,7 +113,7 @@ static void turn(struct capture_thread *t, uint64_t *next_clock)
     if (cuda.over)
         return;
     if (cuda.launched) {
-        flush(t, 0);
+        flush_now(t, 0);
     } else {
         cuda_drain(t, 64);
     }
@@ -123,7 +123,7 @@ static void turn(struct capture_thread *t, uint64_t *next_clock)
     }
 }
 
-static void *work(void *argument)
+static void *flush_thread_main(void *argument)
 {
     struct thread_slot *s = argument;
     syscall(SYS_prctl, PR_SET_NAME, "tomoprof-cuda");
@@ -137,8 +137,8 @@ static void *work(void *argument)
             break;
         last = !target_has_threads();
         if (last)
-            flush(t, CUPTI_FLUSH_FORCED);
-        turn(t, &next_clock);
+            flush_now(t, CUPTI_FLUSH_FORCED);
+        flush_turn(t, &next_clock);
         capture_leave(t, TRACE_PART_CUDA, now);
         uint32_t seen = wanted;
         if (seen == answered && !managed && !last)
@@ -153,7 +153,7 @@ int cuda_flush_start(void)
     wanted = answered = wanted_how = 0;
     hung = 0;
     thread_state = RUNNING;
-    int why = thread_begin_own(work, 256 * 1024);
+    int why = thread_begin_own(flush_thread_main, 256 * 1024);
     if (why)
         thread_state = 0;
     return why;
@@ -184,7 +184,7 @@ void cuda_flush_now(struct capture_thread *t, uint32_t how)
 {
     if (thread_state != RUNNING) {
         if (thread_state == 0)
-            flush(t, how);
+            flush_now(t, how);
         return;
     }
     uint64_t deadline = trace_now() + CUDA_PATIENCE_S * 1000000000ull, now;

@@ -119,7 +119,7 @@ static void try_everywhere(struct cupti_search *s)
         try_toolkit(s, built_with[i]);
 }
 
-static void find(struct cupti_search *s)
+static void cupti_find(struct cupti_search *s)
 {
     static const char *const all[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so", NULL};
     const char *given = getenv("TOMOPROF_CAPTURE_CUPTI");
@@ -148,7 +148,7 @@ int cuda_load(struct capture_thread *t, struct cupti *out)
 #undef X
     };
     static struct cupti_search s; /* 4 KiB, used once */
-    find(&s);
+    cupti_find(&s);
     if (!s.handle) {
         capture_note(t, 2, "cuda.library",
                      "libcupti was not found, so GPU work is missing: install the CUDA toolkit's "

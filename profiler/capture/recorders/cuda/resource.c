@@ -42,7 +42,7 @@ static int has_lines(const unsigned char *elf, size_t bytes)
     return 0;
 }
 
-static int write_all(int fd, const char *bytes, size_t n)
+static int cubin_write(int fd, const char *bytes, size_t n)
 {
     while (n) {
         ssize_t done = syscall(SYS_write, fd, bytes, n);
@@ -57,7 +57,7 @@ static int write_all(int fd, const char *bytes, size_t n)
 }
 
 /* 0, or errno. Other processes of the run may save the same one: each writes beside and renames. */
-static int save(struct capture_thread *t, uint64_t crc, const void *bytes, size_t n)
+static int cubin_save(struct capture_thread *t, uint64_t crc, const void *bytes, size_t n)
 {
     enum { ROOM = sizeof capture.config.folder + 64, BESIDE = ROOM + 64 };
     char *path = t->scratch, *beside = path + ROOM;
@@ -72,7 +72,7 @@ static int save(struct capture_thread *t, uint64_t crc, const void *bytes, size_
     int fd = raw_open(beside, O_WRONLY | O_CREAT | O_EXCL);
     if (fd < 0)
         return errno;
-    int error = write_all(fd, bytes, n);
+    int error = cubin_write(fd, bytes, n);
     if (syscall(SYS_close, fd) && !error)
         error = errno;
     if (!error && syscall(SYS_renameat, AT_FDCWD, beside, AT_FDCWD, path))
@@ -91,8 +91,8 @@ void cuda_cubin(struct capture_thread *t, const struct cupti_module *module)
     if (!cuda.cupti.crc || cuda.cupti.crc(&crc) || !crc.crc)
         crc.crc = trace_hash(module->cubin, module->bytes, 0);
     if (lines)
-        error =
-            module->bytes > CUBIN_LIMIT ? EFBIG : save(t, crc.crc, module->cubin, module->bytes);
+        error = module->bytes > CUBIN_LIMIT ? EFBIG
+                                            : cubin_save(t, crc.crc, module->cubin, module->bytes);
     if (error)
         capture_note(t, 1, "cuda.cubin",
                      "device code %016llx (%zu bytes) could not be saved: %s; its kernels have no "
@@ -107,8 +107,8 @@ void cuda_cubin(struct capture_thread *t, const struct cupti_module *module)
     trace_put(&t->stream, &r.r, sizeof r, NULL, 0);
 }
 
-static void graph_node(struct capture_thread *t, const struct cupti_graph *g, int cloned,
-                       const void *caller)
+static void graph_node_record(struct capture_thread *t, const struct cupti_graph *g, int cloned,
+                              const void *caller)
 {
     struct trace_graph_node r = {.r.kind = TRACE_GRAPH_NODE, .cloned = (uint32_t)cloned};
     if (!cuda.cupti.node_id || cuda.cupti.node_id(g->node, &r.node))
@@ -138,7 +138,7 @@ void cuda_resource(uint32_t id, const struct cupti_resource_data *data, const vo
     if (id == CUPTI_MODULE_LOADED && data->descriptor)
         cuda_cubin(t, data->descriptor);
     else if ((id == CUPTI_NODE_CREATED || id == CUPTI_NODE_CLONED) && data->descriptor)
-        graph_node(t, data->descriptor, id == CUPTI_NODE_CLONED, caller);
+        graph_node_record(t, data->descriptor, id == CUPTI_NODE_CLONED, caller);
     /* CUDA has registered its own handlers by now, which tear it down: ours, registered later,
      * runs earlier. */
     if ((id == CUPTI_CONTEXT_CREATED || id == CUPTI_CU_INIT_FINISHED) &&

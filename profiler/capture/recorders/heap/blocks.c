@@ -45,7 +45,7 @@ void heap_recorded(void)
 
 /* A bucket that every record fills by HEAP_SHARE times its cost and time empties. Updates that
  * threads lose to each other do no harm. */
-static void keep_share(uint64_t now, uint64_t cost)
+static void heap_limit_share(uint64_t now, uint64_t cost)
 {
     uint64_t full = __atomic_load_n(&bucket_until, __ATOMIC_RELAXED);
     int doubled = __atomic_load_n(&doublings, __ATOMIC_RELAXED);
@@ -65,7 +65,7 @@ static void keep_share(uint64_t now, uint64_t cost)
 }
 
 /* Returns the weight to record a block with, 0 to leave it out. */
-static double weight_of(struct capture_thread *t, size_t bytes, enum trace_heap heap)
+static double block_weight(struct capture_thread *t, size_t bytes, enum trace_heap heap)
 {
     int doubled = __atomic_load_n(&doublings, __ATOMIC_RELAXED);
     double mean = capture.config.alloc_mean * (double)(1ull << doubled);
@@ -81,7 +81,7 @@ static double weight_of(struct capture_thread *t, size_t bytes, enum trace_heap 
 
 /* A block without room in the table is recorded as freed at once: it counts as allocated, not as
  * live. */
-static void record(struct capture_thread *t, const struct live_block *b, const void *caller)
+static void block_record(struct capture_thread *t, const struct live_block *b, const void *caller)
 {
     struct live_block stale;
     enum live_added added = live_add(b, &stale);
@@ -103,13 +103,13 @@ void heap_allocated(void *p, size_t bytes, enum trace_heap heap, const void *cal
     struct capture_thread *t = recording || off ? capture_enter() : NULL;
     if (t) {
         uint64_t entered = 0;
-        struct live_block b = {(uintptr_t)p, bytes, weight_of(t, bytes, heap), heap};
+        struct live_block b = {(uintptr_t)p, bytes, block_weight(t, bytes, heap), heap};
         if (b.weight > 0) {
             entered = trace_now();
-            record(t, &b, caller);
+            block_record(t, &b, caller);
             heap_recorded();
             uint64_t now = trace_now();
-            keep_share(now, now - entered);
+            heap_limit_share(now, now - entered);
         }
         capture_leave(t, TRACE_PART_ALLOC, entered);
     } else if (bytes < HEAP_LARGE) {
@@ -118,7 +118,7 @@ void heap_allocated(void *p, size_t bytes, enum trace_heap heap, const void *cal
     errno = saved;
 }
 
-static int take(void *p, enum trace_heap heap, struct live_block *out)
+static int block_take(void *p, enum trace_heap heap, struct live_block *out)
 {
     int taken = live_take((uintptr_t)p, heap, out);
     if (taken < 0)
@@ -133,7 +133,7 @@ void heap_freed(void *p, enum trace_heap heap)
     struct capture_thread *t = recording ? capture_enter() : NULL;
     if (t) {
         uint64_t entered = 0;
-        if (take(p, heap, &b)) {
+        if (block_take(p, heap, &b)) {
             entered = trace_now();
             heap_called(t, HEAP_FREES, b.weight / (double)b.bytes);
             heap_put_free(t, &b, entered);
@@ -149,7 +149,7 @@ void heap_move_begin(struct heap_move *m, void *old, enum trace_heap heap)
     struct capture_thread *t = recording ? capture_enter() : NULL;
     m->old.address = 0;
     if (t) {
-        m->time_ns = take(old, heap, &m->old) ? trace_now() : 0;
+        m->time_ns = block_take(old, heap, &m->old) ? trace_now() : 0;
         capture_leave(t, TRACE_PART_ALLOC, m->time_ns);
     }
     errno = saved;

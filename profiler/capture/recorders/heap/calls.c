@@ -43,7 +43,7 @@ void heap_calls_start(const struct heap_allocator *a)
         heap_is_off[i] = !(capture.config.modes & groups[i].mode);
 }
 
-static uint64_t calls_of(const struct group *g)
+static uint64_t group_calls(const struct group *g)
 {
     uint64_t n = 0;
     for (enum heap_call k = g->first; k <= g->last; k++)
@@ -51,7 +51,7 @@ static uint64_t calls_of(const struct group *g)
     return n;
 }
 
-static double cost_of(const struct group *g)
+static double group_cost(const struct group *g)
 {
     double ns = 0;
     for (enum heap_call k = g->first; k <= g->last; k++)
@@ -59,7 +59,7 @@ static double cost_of(const struct group *g)
     return ns;
 }
 
-static void say(struct capture_thread *t, const struct group *g, double ns, double cpu)
+static void group_note(struct capture_thread *t, const struct group *g, double ns, double cpu)
 {
     capture_note(t, 1, g->key,
                  "The program calls %s so often that counting the calls took %.1f %% of its CPU "
@@ -68,7 +68,7 @@ static void say(struct capture_thread *t, const struct group *g, double ns, doub
                  g->what, 100 * ns / cpu, 1e-9 * cpu, g->lost);
 }
 
-static void take_out(enum heap_group group)
+static void group_remove_wrappers(enum heap_group group)
 {
     modules_hold();
     allocator->take_out(group);
@@ -85,8 +85,8 @@ void heap_calls_tick(struct capture_thread *ours)
     double cpu = 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
     for (int i = 0; i < HEAP_GROUPS; i++) {
         const struct group *g = &groups[i];
-        double ns = cost_of(g);
-        uint64_t calls = calls_of(g);
+        double ns = group_cost(g);
+        uint64_t calls = group_calls(g);
         if (heap_is_off[i]) {
             if (taken_out[i] && calls - seen[i] < AGAIN_CALLS)
                 continue;
@@ -94,12 +94,12 @@ void heap_calls_tick(struct capture_thread *ours)
             if (ns <= capture.config.calls_share * (FREE_NS + cpu) ||
                 capture.config.calls_share >= 1)
                 continue;
-            say(ours, g, ns, cpu);
+            group_note(ours, g, ns, cpu);
             __atomic_store_n(&heap_is_off[i], 1, __ATOMIC_RELAXED);
         }
         seen[i] = calls;
         taken_out[i] = 1;
-        take_out((enum heap_group)i);
+        group_remove_wrappers((enum heap_group)i);
     }
 }
 

@@ -15,17 +15,17 @@ double heap_weight(size_t bytes, double mean)
     return 1 / -raw_expm1(-((double)bytes + HEAP_CALL_BYTES) / mean);
 }
 
-static void set(struct heap_countdown *c, uint64_t distance)
+static void countdown_set(struct heap_countdown *c, uint64_t distance)
 {
     c->left = distance < HEAP_LARGE ? distance : HEAP_LARGE;
     c->beyond = distance - c->left;
 }
 
-static void draw(struct heap_countdown *c, struct capture_thread *t, double mean)
+static void countdown_draw(struct heap_countdown *c, struct capture_thread *t, double mean)
 {
     c->mean = mean;
     c->armed = 1;
-    set(c, (uint64_t)heap_draw(capture_random(t), mean));
+    countdown_set(c, (uint64_t)heap_draw(capture_random(t), mean));
 }
 
 void heap_idle(struct heap_countdown *c)
@@ -36,13 +36,13 @@ void heap_idle(struct heap_countdown *c)
 double heap_counted(struct heap_countdown *c, struct capture_thread *t, size_t bytes, double mean)
 {
     if (!c->armed) /* was no draw: this block is the first that one decides on */
-        draw(c, t, mean);
+        countdown_draw(c, t, mean);
     uint64_t distance = c->left + c->beyond, taken = (uint64_t)bytes + HEAP_CALL_BYTES;
     if (taken <= distance) {
-        set(c, distance - taken);
+        countdown_set(c, distance - taken);
         return 0;
     }
     double calls = heap_weight(bytes, c->mean);
-    draw(c, t, mean);
+    countdown_draw(c, t, mean);
     return calls;
 }

@@ -19,14 +19,14 @@ void heap_set_allocator(const struct heap_allocator *a)
 SANITIZERS(DECLARE)
 DECLARE(_Znwm) /* C++'s operator new */
 
-static int sanitized(void)
+static int heap_is_sanitized(void)
 {
 #define IS_THERE(name) name ||
     return SANITIZERS(IS_THERE) 0;
 }
 
 /* Reports limits that make the records incomplete, as far as they can be seen from here. */
-static void say_limits(struct capture_thread *t)
+static void heap_note_limits(struct capture_thread *t)
 {
     Dl_info a, b;
     if (!allocator->is_ours())
@@ -43,7 +43,7 @@ static void say_limits(struct capture_thread *t)
 static int heap_start(void)
 {
     struct capture_thread *t = capture_self();
-    if (sanitized())
+    if (heap_is_sanitized())
         return capture.config.modes & (CAPTURE_MEMORY | CAPTURE_COPIES) ? ENOTSUP : 0;
     allocator->resolve();
     heap_calls_start(allocator);
@@ -55,7 +55,7 @@ static int heap_start(void)
     if (e)
         return e;
     if (t)
-        say_limits(t);
+        heap_note_limits(t);
     mappings_start(allocator->next());
     heap_python_find();
     capture_count_memory((int64_t)live_bytes());

@@ -84,7 +84,7 @@ size_t live_bytes(void)
     return sizeof *table + sizeof live_filter + sizeof live_near + sizeof stripes;
 }
 
-static int lock(struct live_stripe *s)
+static int stripe_lock(struct live_stripe *s)
 {
     for (int i = 0; i < SPINS + YIELDS; i++) {
         if (!__atomic_exchange_n(&s->locked, 1, __ATOMIC_ACQUIRE))
@@ -95,21 +95,21 @@ static int lock(struct live_stripe *s)
     return 0;
 }
 
-static void unlock(struct live_stripe *s)
+static void stripe_unlock(struct live_stripe *s)
 {
     __atomic_store_n(&s->locked, 0, __ATOMIC_RELEASE);
 }
 
 /* Only the holder of the stripe writes its filter words: 64 buckets of one word are of one stripe.
  */
-static void mark(uint32_t bucket, int on)
+static void filter_mark(uint32_t bucket, int on)
 {
     uint64_t *word = &live_filter[bucket / 64], bit = (uint64_t)1 << (bucket % 64);
     __atomic_store_n(word, on ? *word | bit : *word & ~bit, __ATOMIC_RELEASE);
 }
 
 /* The link that points to the entry, or to the chain's end. */
-static uint32_t *find(uint32_t bucket, uintptr_t address, uint32_t heap)
+static uint32_t *stripe_find(uint32_t bucket, uintptr_t address, uint32_t heap)
 {
     struct live_entry *entries = table->entries[bucket / STRIPE_BUCKETS];
     uint32_t *link = &table->heads[bucket];
@@ -138,9 +138,9 @@ enum live_added live_add(const struct live_block *block, struct live_block *stal
     struct live_stripe *s = &stripes[bucket / STRIPE_BUCKETS];
     struct live_entry *entries = table->entries[bucket / STRIPE_BUCKETS];
     enum live_added result = LIVE_NEW;
-    if (!lock(s))
+    if (!stripe_lock(s))
         return LIVE_LOST;
-    uint32_t i = *find(bucket, block->address, heap);
+    uint32_t i = *stripe_find(bucket, block->address, heap);
     if (i) {
         struct live_entry *e = &entries[i - 1];
         *stale = (struct live_block){e->address, e->bytes, e->weight, e->heap};
@@ -153,12 +153,12 @@ enum live_added live_add(const struct live_block *block, struct live_block *stal
         entries[i - 1] = (struct live_entry){block->address, block->bytes, block->weight, heap,
                                              table->heads[bucket]};
         table->heads[bucket] = i;
-        mark(bucket, 1);
+        filter_mark(bucket, 1);
         near_add(block->address, 1);
     } else {
         result = LIVE_LOST;
     }
-    unlock(s);
+    stripe_unlock(s);
     return result;
 }
 
@@ -167,9 +167,9 @@ int live_take(uintptr_t address, uint32_t heap, struct live_block *out)
     uint32_t bucket = live_bucket(address);
     struct live_stripe *s = &stripes[bucket / STRIPE_BUCKETS];
     struct live_entry *entries = table->entries[bucket / STRIPE_BUCKETS];
-    if (!lock(s))
+    if (!stripe_lock(s))
         return -1;
-    uint32_t *link = find(bucket, address, heap), i = *link;
+    uint32_t *link = stripe_find(bucket, address, heap), i = *link;
     if (i) {
         struct live_entry *e = &entries[i - 1];
         *out = (struct live_block){e->address, e->bytes, e->weight, e->heap};
@@ -178,8 +178,8 @@ int live_take(uintptr_t address, uint32_t heap, struct live_block *out)
         s->free = i;
         near_add(address, -1);
         if (!table->heads[bucket])
-            mark(bucket, 0);
+            filter_mark(bucket, 0);
     }
-    unlock(s);
+    stripe_unlock(s);
     return i != 0;
 }

@@ -19,7 +19,7 @@ static size_t range_count;
 static int range_lock;
 static struct mapping_range allocator; /* code of the allocator, unless it is the C library */
 
-static int lock(void)
+static int ranges_lock(void)
 {
     for (int i = 0; i < TRIES; i++) {
         if (!__atomic_exchange_n(&range_lock, 1, __ATOMIC_ACQUIRE))
@@ -30,13 +30,13 @@ static int lock(void)
     return 0;
 }
 
-static void unlock(void)
+static void ranges_unlock(void)
 {
     __atomic_store_n(&range_lock, 0, __ATOMIC_RELEASE);
 }
 
 /* The first range that ends after `address`. */
-static size_t find(uintptr_t address)
+static size_t ranges_find(uintptr_t address)
 {
     size_t low = 0, high = range_count;
     while (low < high) {
@@ -50,33 +50,33 @@ static size_t find(uintptr_t address)
 }
 
 /* Moves the tail so that `now` ranges take the place of `was`. */
-static void resize(size_t at, size_t was, size_t now)
+static void ranges_resize(size_t at, size_t was, size_t now)
 {
     memmove(ranges + at + now, ranges + at + was, (range_count - at - was) * sizeof *ranges);
     range_count += now - was;
 }
 
-static int add(uintptr_t start, uintptr_t end)
+static int ranges_add(uintptr_t start, uintptr_t end)
 {
-    if (!lock())
+    if (!ranges_lock())
         return 0;
     int room = range_count < RANGES;
     if (room) {
-        size_t at = find(start);
-        resize(at, 0, 1);
+        size_t at = ranges_find(start);
+        ranges_resize(at, 0, 1);
         ranges[at] = (struct mapping_range){start, end};
     }
-    unlock();
+    ranges_unlock();
     return room;
 }
 
 /* Cuts [start, end) out of one recorded range; 1 and the piece, 0 when none is left in it. A hole
  * that finds no room leaves the upper part unrecorded. */
-static int cut(uintptr_t start, uintptr_t end, struct mapping_range *piece)
+static int ranges_cut(uintptr_t start, uintptr_t end, struct mapping_range *piece)
 {
-    if (!__atomic_load_n(&range_count, __ATOMIC_RELAXED) || !lock())
+    if (!__atomic_load_n(&range_count, __ATOMIC_RELAXED) || !ranges_lock())
         return 0;
-    size_t at = find(start);
+    size_t at = ranges_find(start);
     int found = at < range_count && ranges[at].start < end;
     if (found) {
         struct mapping_range r = ranges[at];
@@ -86,25 +86,25 @@ static int cut(uintptr_t start, uintptr_t end, struct mapping_range *piece)
         size_t keep = (left.start < left.end) + (right.start < right.end);
         if (keep == 2 && range_count == RANGES)
             keep = 1;
-        resize(at, 1, keep);
+        ranges_resize(at, 1, keep);
         if (keep)
             ranges[at] = left.start < left.end ? left : right;
         if (keep == 2)
             ranges[at + 1] = right;
     }
-    unlock();
+    ranges_unlock();
     return found;
 }
 
-static struct live_block block_of(struct mapping_range r)
+static struct live_block mapping_block(struct mapping_range r)
 {
     return (struct live_block){r.start, r.end - r.start, (double)(r.end - r.start), TRACE_MMAP};
 }
 
 static void record_mapping(struct capture_thread *t, struct mapping_range r, const void *caller)
 {
-    struct live_block b = block_of(r);
-    int room = add(r.start, r.end);
+    struct live_block b = mapping_block(r);
+    int room = ranges_add(r.start, r.end);
     heap_put_alloc(t, &b, caller);
     if (!room) {
         heap_put_free(t, &b, 0);
@@ -115,13 +115,13 @@ static void record_mapping(struct capture_thread *t, struct mapping_range r, con
 static void record_gone(struct capture_thread *t, uintptr_t start, uintptr_t end)
 {
     struct mapping_range piece;
-    while (cut(start, end, &piece)) {
-        struct live_block b = block_of(piece);
+    while (ranges_cut(start, end, &piece)) {
+        struct live_block b = mapping_block(piece);
         heap_put_free(t, &b, 0);
     }
 }
 
-static size_t page(void)
+static size_t mapping_page_bytes(void)
 {
     static size_t bytes;
     if (!bytes)
@@ -129,14 +129,15 @@ static size_t page(void)
     return bytes;
 }
 
-static struct mapping_range pages(const void *p, size_t bytes)
+static struct mapping_range mapping_pages(const void *p, size_t bytes)
 {
     uintptr_t start = (uintptr_t)p;
-    return (struct mapping_range){start, start + ((bytes + page() - 1) & ~(page() - 1))};
+    return (struct mapping_range){
+        start, start + ((bytes + mapping_page_bytes() - 1) & ~(mapping_page_bytes() - 1))};
 }
 
 /* 1: what is mapped here is the program's, and not its allocator's or Python's own. */
-static int of_program(const void *caller)
+static int mapping_is_recorded(const void *caller)
 {
     return heap_recording() &&
            !((uintptr_t)caller >= allocator.start && (uintptr_t)caller < allocator.end);
@@ -148,13 +149,13 @@ struct capture_thread *mapping_begin(struct mapping_call *c, void *at, size_t by
     int fixed = (flags & MAP_FIXED) != 0;
     c->counts = (flags & MAP_ANONYMOUS) && prot != PROT_NONE && bytes >= MAPPING_SMALL;
     struct capture_thread *t = NULL;
-    if ((c->counts || fixed) && !heap_thread.inside_python && of_program(caller))
+    if ((c->counts || fixed) && !heap_thread.inside_python && mapping_is_recorded(caller))
         t = capture_enter_in(c);
     if (!t)
         return NULL;
     uint64_t begin = trace_now();
     if (fixed) { /* replaces what is there */
-        struct mapping_range r = pages(at, bytes);
+        struct mapping_range r = mapping_pages(at, bytes);
         record_gone(t, r.start, r.end);
     }
     c->spent_ns = trace_now() - begin;
@@ -167,7 +168,7 @@ void mapping_end(struct mapping_call *c, struct capture_thread *t, void *p, size
     int saved = errno;
     uint64_t begin = trace_now() - c->spent_ns; /* the call itself is the program's */
     if (c->counts && p != MAP_FAILED)
-        record_mapping(t, pages(p, bytes), caller);
+        record_mapping(t, mapping_pages(p, bytes), caller);
     heap_recorded(); /* that was an arena of Python's, if it allocates nothing larger */
     capture_leave(t, TRACE_PART_ALLOC, begin);
     errno = saved;
@@ -179,7 +180,7 @@ void mapping_unmap(void *p, size_t bytes)
         return;
     int saved = errno;
     struct capture_thread *t = capture_enter();
-    struct mapping_range r = pages(p, bytes);
+    struct mapping_range r = mapping_pages(p, bytes);
     if (t) {
         record_gone(t, r.start, r.end);
         capture_leave(t, TRACE_PART_ALLOC, 0);
@@ -190,16 +191,16 @@ void mapping_unmap(void *p, size_t bytes)
 struct capture_thread *mapping_move_begin(struct mapping_move *m, void *old, size_t old_bytes,
                                           void *at, size_t bytes, const void *caller)
 {
-    struct capture_thread *t = of_program(caller) ? capture_enter_in(m) : NULL;
+    struct capture_thread *t = mapping_is_recorded(caller) ? capture_enter_in(m) : NULL;
     if (!t)
         return NULL;
-    struct mapping_range from = pages(old, old_bytes);
+    struct mapping_range from = mapping_pages(old, old_bytes);
     m->time_ns = trace_now();
     m->n = 0;
-    while (m->n < MAPPING_PIECES && cut(from.start, from.end, &m->gone[m->n]))
+    while (m->n < MAPPING_PIECES && ranges_cut(from.start, from.end, &m->gone[m->n]))
         m->n++;
     if (at) {
-        struct mapping_range to = pages(at, bytes);
+        struct mapping_range to = mapping_pages(at, bytes);
         record_gone(t, to.start, to.end);
     }
     return t;
@@ -212,12 +213,12 @@ void mapping_move_end(struct mapping_move *m, struct capture_thread *t, void *no
     int saved = errno;
     uint64_t begin = trace_now();
     for (int i = 0; i < m->n; i++) {
-        struct live_block b = block_of(m->gone[i]);
-        if (now != MAP_FAILED || !add(m->gone[i].start, m->gone[i].end))
+        struct live_block b = mapping_block(m->gone[i]);
+        if (now != MAP_FAILED || !ranges_add(m->gone[i].start, m->gone[i].end))
             heap_put_free(t, &b, m->time_ns);
     }
     if (m->n && now != MAP_FAILED)
-        record_mapping(t, pages(now, bytes), caller);
+        record_mapping(t, mapping_pages(now, bytes), caller);
     capture_leave(t, TRACE_PART_ALLOC, begin);
     errno = saved;
 }

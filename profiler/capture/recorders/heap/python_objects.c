@@ -44,7 +44,7 @@ static struct {
 static int found, installed;
 
 /* Entered by a jump, as in hooks/malloc.c. */
-static __attribute__((noinline, cold)) void *due(void *p, size_t bytes)
+static __attribute__((noinline, cold)) void *object_allocated(void *p, size_t bytes)
 {
     heap_allocated(p, bytes, TRACE_PYTHON_HEAP, CALLER);
     return p;
@@ -54,12 +54,13 @@ static __attribute__((noinline, cold)) void *due(void *p, size_t bytes)
 #define COUNTED(call, bytes)                                                                       \
     uint64_t before_ = heap_thread.alloc.left;                                                     \
     void *block_ = (call);                                                                         \
-    return heap_thread.alloc.left == before_ && heap_due(bytes) ? due(block_, bytes) : block_
+    return heap_thread.alloc.left == before_ && heap_due(bytes) ? object_allocated(block_, bytes)  \
+                                                                : block_
 
 /* Looks up the old block only afterwards: nobody else gets its address while this thread holds the
  * interpreter. */
-static __attribute__((noinline, cold)) void *moved(const struct python_allocator *a, void *p,
-                                                   size_t bytes)
+static __attribute__((noinline, cold)) void *object_reallocated(const struct python_allocator *a,
+                                                                void *p, size_t bytes)
 {
     uint64_t before = heap_thread.alloc.left;
     void *q = a->realloc(a->context, p, bytes);
@@ -86,7 +87,7 @@ static __attribute__((noinline, cold)) void *moved(const struct python_allocator
     {                                                                                              \
         (void)context;                                                                             \
         if (HEAP_UNLIKELY(live_maybe(p)))                                                          \
-            return moved(&next[domain], p, bytes);                                                 \
+            return object_reallocated(&next[domain], p, bytes);                                    \
         COUNTED(next[domain].realloc(next[domain].context, p, bytes), bytes);                      \
     }                                                                                              \
     static void domain##_free(void *context, void *p)                                              \
@@ -116,7 +117,7 @@ static void arena_free(void *context, void *p, size_t bytes)
 }
 
 /* Once the calling thread holds the interpreter. */
-static void install(void)
+static void allocator_install(void)
 {
     static const struct python_allocator hooks[DOMAINS] = {
         [MEM] = {NULL, MEM_malloc, MEM_calloc, MEM_realloc, MEM_free},
@@ -165,5 +166,5 @@ void heap_python_find(void)
     if (dlsym(RTLD_DEFAULT, "_Py_MergeZeroLocalRefcount")) /* of free-threaded builds only */
         return;
     found = 1;
-    heap_after_records(install);
+    heap_after_records(allocator_install);
 }

@@ -24,7 +24,7 @@ enum { STACK_SHARE = 200, DOUBLINGS = 16, LARGE_DOUBLINGS = 4, SITES_FEW = 1024 
 
 static uint64_t bucket_until, cost_since;
 
-static void keep_share(uint64_t now, uint64_t cost)
+static void io_limit_share(uint64_t now, uint64_t cost)
 {
     uint64_t full = __atomic_load_n(&bucket_until, __ATOMIC_RELAXED);
     int doubled = __atomic_load_n(&io_doublings, __ATOMIC_RELAXED);
@@ -156,7 +156,7 @@ void io_add(struct capture_thread *t, struct io_descriptor *d, struct io_file *f
         uint64_t begin = trace_now();
         stack = capture_stack(t, NULL, caller);
         uint64_t end = trace_now();
-        keep_share(end, end - begin);
+        io_limit_share(end, end - begin);
         t->io_stack_ns += end - begin;
     }
     if (!io_lock(f, t->tid)) {

@@ -30,7 +30,7 @@ struct cache_pages {
 };
 
 /* Counts its bytes in the page cache. */
-static uint64_t resident(int fd, uint64_t size)
+static uint64_t file_resident_bytes(int fd, uint64_t size)
 {
     static int missing;
     struct cache_range all = {0, size};
@@ -146,13 +146,13 @@ static uint32_t new_file(int fd, uint64_t key, const struct statx *s, int sum)
     f.resident = ~0ull;
     if (!sum && io_file_count() < IO_FILES / 4 * 3 && f.kind != TRACE_TO_KERNEL) {
         if (f.kind == TRACE_TO_FILE)
-            f.resident = resident(fd, f.size);
+            f.resident = file_resident_bytes(fd, f.size);
         return io_insert(key, &f, path);
     }
     return many_row(f.kind, f.device, path, sizeof path);
 }
 
-static uint32_t regular(int fd, const struct statx *s, int sum)
+static uint32_t file_regular_row(int fd, const struct statx *s, int sum)
 {
     uint64_t born = (uint64_t)s->stx_btime.tv_sec ^ (uint64_t)s->stx_btime.tv_nsec << 32;
     uint64_t key = io_mix(io_mix(s->stx_ino, makedev(s->stx_dev_major, s->stx_dev_minor)), born);
@@ -177,7 +177,7 @@ static int is_terminal(const struct statx *s)
 }
 
 /* `flags`: it was opened with these; below 0 unknown. */
-static uint32_t look_up(int fd, struct io_descriptor *d, long flags, int sum)
+static uint32_t file_of_descriptor(int fd, struct io_descriptor *d, long flags, int sum)
 {
     struct statx s;
     char name[128];
@@ -189,7 +189,7 @@ static uint32_t look_up(int fd, struct io_descriptor *d, long flags, int sum)
         d->seekable = 1;
         d->shared = flags >= 0 && flags & O_APPEND; /* a write moves it to the end first */
         d->writes = flags >= 0 && (flags & O_ACCMODE) == O_WRONLY;
-        uint32_t row = regular(fd, &s, sum);
+        uint32_t row = file_regular_row(fd, &s, sum);
         if (row && flags >= 0 && flags & O_DIRECT)
             io->files[row].flags |= TRACE_IO_DIRECT;
         return row;
@@ -226,7 +226,7 @@ struct io_descriptor *io_descriptor_opened(int fd, const char *path, int flags, 
     if (row) {
         io_open_by_name(d, flags);
     } else {
-        uint32_t found = look_up(fd, d, flags, io_storm);
+        uint32_t found = file_of_descriptor(fd, d, flags, io_storm);
         uint64_t now = trace_now();
         if (found == UINT32_MAX)
             return NULL;
@@ -254,7 +254,7 @@ struct io_descriptor *io_descriptor(int fd, struct io_file **f)
     struct io_descriptor *d = &io->descriptors[fd];
     uint32_t row = __atomic_load_n(&d->file, __ATOMIC_ACQUIRE);
     if (!row) {
-        uint32_t found = look_up(fd, d, -1, 0);
+        uint32_t found = file_of_descriptor(fd, d, -1, 0);
         if (found == UINT32_MAX)
             return NULL;
         row = found + 1;

@@ -15,7 +15,7 @@
 
 static unsigned ticks, next; /* when they are written: after 1, 2, 4, 8 s, then every 8 s */
 
-static int start(void)
+static int io_start(void)
 {
     struct capture_thread *t = capture_self();
     io = raw_map(sizeof *io, MAP_NORESERVE);
@@ -42,7 +42,7 @@ void io_take_out_by(unsigned (*given)(void))
 #define OUT     5   /* times the share of other wrappers: what goes is missed in each file's sums */
 
 /* Limits the calls' cost to the program to its allowed share; stacks limit theirs themselves. */
-static void keep_share(struct capture_thread *ours)
+static void io_follow_share(struct capture_thread *ours)
 {
     struct timespec spent;
     double ns = 0;
@@ -94,9 +94,9 @@ static void note_summed(struct capture_thread *t)
                  "the first 3,000.");
 }
 
-static void tick(struct capture_thread *ours)
+static void io_tick(struct capture_thread *ours)
 {
-    keep_share(ours);
+    io_follow_share(ours);
     io_ticks_follow();
     unsigned second = (unsigned)capture.config.wait_hz;
     if (ticks % second == 0) {
@@ -138,7 +138,7 @@ static void catch_up(struct capture_thread *t)
     }
 }
 
-static void stop(void)
+static void io_stop(void)
 {
     struct capture_thread *t = capture_self();
     if (!t)
@@ -153,7 +153,7 @@ static void stop(void)
     io_write_kernel(t, 1);
 }
 
-static void fork_child(void)
+static void io_fork_child(void)
 {
     struct capture_thread *t = capture_self();
     ticks = next = 0;
@@ -175,11 +175,11 @@ static void fork_child(void)
 const struct recorder io_recorder = {
     .name = "io",
     .modes = CAPTURE_IO,
-    .start = start,
+    .start = io_start,
     .thread_start = io_lean_thread,
     .thread_gone = io_kernel_thread_ends,
-    .tick = tick,
+    .tick = io_tick,
     .fork_prepare = io_makes_child,
-    .fork_child = fork_child,
-    .stop = stop,
+    .fork_child = io_fork_child,
+    .stop = io_stop,
 };

@@ -22,8 +22,8 @@ int io_lean;
 static uint64_t begun;
 
 /* A call that does not go on from the one before: that is settled, and this one waits. */
-static __attribute__((noinline)) int run_begin(struct io_descriptor *d, enum trace_io_op op,
-                                               uint64_t at, uint64_t bytes, int here)
+static __attribute__((noinline)) int lean_run_begin(struct io_descriptor *d, enum trace_io_op op,
+                                                    uint64_t at, uint64_t bytes, int here)
 {
     struct thread_slot *s = thread_own;
     struct io_file *f = &io->files[d->file - 1];
@@ -61,7 +61,7 @@ static inline int lean_data(enum trace_io_op op, int fd, uint64_t bytes, int64_t
         r->bytes += bytes;
         r->end = at + bytes;
     } else {
-        counts = run_begin(d, op, at, bytes, here);
+        counts = lean_run_begin(d, op, at, bytes, here);
     }
     if (counts && here)
         d->offset = at + bytes;
@@ -182,7 +182,7 @@ int io_lean_close(int fd, uint64_t begin)
     COUNTED(lean_closed(fd));
 }
 
-static __attribute__((noinline)) uint64_t drawn(struct capture_thread *t)
+static __attribute__((noinline)) uint64_t lean_draw(struct capture_thread *t)
 {
     uint64_t x = (uint64_t)(capture_random(t) * 0x1p32);
     t->io_left = 1 + (uint32_t)(x % (2 * DRAWN_ONE_IN - 1));
@@ -215,7 +215,7 @@ uint64_t io_lean_begin(void)
     if (!s || s->t.busy)
         return io_stamp();
     if (s->t.io_left <= 1)
-        return drawn(&s->t);
+        return lean_draw(&s->t);
     s->t.io_left--;
     return IO_LEAN;
 }

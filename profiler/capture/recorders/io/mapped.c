@@ -19,7 +19,7 @@ struct io_map {
 static struct io_map maps[MAPS];
 static uint32_t used, map_lock; /* used: places that ever were */
 
-static int lock(void)
+static int mapped_lock(void)
 {
     uint32_t none = 0;
     for (int i = 0; i < TRIES; i++, none = 0)
@@ -28,14 +28,14 @@ static int lock(void)
     return 0;
 }
 
-static void unlock(void)
+static void mapped_unlock(void)
 {
     __atomic_store_n(&map_lock, 0, __ATOMIC_RELEASE);
 }
 
 /* Bytes of [start, end) that are in this process's page table; of a very large one, of one part in
  * some. */
-static uint64_t touched(uintptr_t start, uintptr_t end)
+static uint64_t mapped_touched_bytes(uintptr_t start, uintptr_t end)
 {
     struct capture_thread *t = capture_self();
     uint64_t few[32], *word = t && t->scratch ? (uint64_t *)(void *)t->scratch : few;
@@ -83,7 +83,7 @@ void io_mapped(void *at, size_t bytes, int fd, int64_t offset, uint64_t begin, c
                                 .begin = begin,
                                 .end = end},
                caller);
-        if (lock()) {
+        if (mapped_lock()) {
             uint32_t i = 0;
             while (i < used && maps[i].file)
                 i++;
@@ -91,7 +91,7 @@ void io_mapped(void *at, size_t bytes, int fd, int64_t offset, uint64_t begin, c
                 maps[i] = (struct io_map){(uintptr_t)at, (uintptr_t)at + bytes, d->file};
                 used += i == used;
             }
-            unlock();
+            mapped_unlock();
         }
     }
     io_leave(t, 1, saved);
@@ -106,17 +106,17 @@ void io_unmapping(const void *at, size_t bytes)
     struct capture_thread *t = io_enter(0, 0);
     if (!t)
         return;
-    while (lock()) {
+    while (mapped_lock()) {
         struct io_map gone = {0};
         for (uint32_t i = 0; i < used && !gone.file; i++)
             if (maps[i].file && maps[i].start >= start && maps[i].end <= end) {
                 gone = maps[i];
                 maps[i].file = 0;
             }
-        unlock();
+        mapped_unlock();
         if (!gone.file)
             break;
-        add_touched(gone.file, touched(gone.start, gone.end));
+        add_touched(gone.file, mapped_touched_bytes(gone.start, gone.end));
     }
     io_leave(t, 0, saved);
 }
@@ -125,7 +125,7 @@ void io_mapped_all(void)
 {
     for (uint32_t i = 0; i < used; i++)
         if (maps[i].file) {
-            add_touched(maps[i].file, touched(maps[i].start, maps[i].end));
+            add_touched(maps[i].file, mapped_touched_bytes(maps[i].start, maps[i].end));
             maps[i].file = 0;
         }
 }

@@ -4,7 +4,7 @@
 
 #include "profiler/capture/recorders/io/pages.h"
 
-static uint64_t mix(uint64_t x)
+static uint64_t pages_hash(uint64_t x)
 {
     x ^= x >> 31;
     x *= 0x7fb5d329728ea185ull;
@@ -14,29 +14,29 @@ static uint64_t mix(uint64_t x)
 }
 
 /* Picks the half of block `b` of `level` that is looked at. */
-static uint64_t half(uint64_t b, unsigned level)
+static uint64_t pages_half(uint64_t b, unsigned level)
 {
-    return mix(b * 64 + level) & 1;
+    return pages_hash(b * 64 + level) & 1;
 }
 
 /* The page that stands for block `b` of 2^level pages. */
-static uint64_t chosen(uint64_t b, unsigned level)
+static uint64_t pages_chosen(uint64_t b, unsigned level)
 {
     for (unsigned i = level; i-- > 0;)
-        b = b << 1 | half(b, i);
+        b = b << 1 | pages_half(b, i);
     return b;
 }
 
-static struct io_page *slot(struct io_page *page, uint32_t room, uint64_t number)
+static struct io_page *pages_slot(struct io_page *page, uint32_t room, uint64_t number)
 {
-    uint32_t at = (uint32_t)mix(number) & (room - 1);
+    uint32_t at = (uint32_t)pages_hash(number) & (room - 1);
     while (page[at].number && page[at].number != number + 1)
         at = (at + 1) & (room - 1);
     return &page[at];
 }
 
 /* Into the other half of its memory: pages that are still chosen at `level`. */
-static void move(struct io_pages *s, struct io_page *to, uint32_t room, unsigned level)
+static void pages_move(struct io_pages *s, struct io_page *to, uint32_t room, unsigned level)
 {
     struct io_page *from = s->page;
     uint32_t old = s->room;
@@ -44,9 +44,9 @@ static void move(struct io_pages *s, struct io_page *to, uint32_t room, unsigned
     s->used = 0;
     for (uint32_t i = 0; i < old; i++) {
         uint64_t n = from[i].number - 1;
-        if (!from[i].number || chosen(n >> level, level) != n)
+        if (!from[i].number || pages_chosen(n >> level, level) != n)
             continue;
-        struct io_page *p = slot(to, room, n);
+        struct io_page *p = pages_slot(to, room, n);
         *p = from[i];
         s->used++;
     }
@@ -56,19 +56,19 @@ static void move(struct io_pages *s, struct io_page *to, uint32_t room, unsigned
     s->level = level;
 }
 
-static void make_room(struct io_pages *s, void *(*take)(size_t))
+static void pages_grow(struct io_pages *s, void *(*take)(size_t))
 {
     uint32_t room = s->room * 4;
     if (room <= PAGES_MOST) {
         struct io_page *both = take(2 * room * sizeof *both);
         if (both) {
-            move(s, both, room, s->level);
+            pages_move(s, both, room, s->level);
             s->spare = both + room;
             return;
         }
     }
     while (s->used >= s->room / 4 * 3 && s->level < 40)
-        move(s, s->spare, s->room, s->level + 1);
+        pages_move(s, s->spare, s->room, s->level + 1);
 }
 
 static uint64_t bits(uint64_t from, uint64_t to) /* bytes of a page, to > from */
@@ -90,12 +90,12 @@ void io_pages_add(struct io_pages *s, uint64_t offset, uint64_t bytes, void *(*t
     }
     uint64_t end = offset + bytes, first = offset >> PAGES_SHIFT, last = (end - 1) >> PAGES_SHIFT;
     while ((last - first) >> s->level >= PAGES_MOST) /* more than the set could ever hold */
-        move(s, s->spare, s->room, s->level + 1);
+        pages_move(s, s->spare, s->room, s->level + 1);
     for (uint64_t at = first; at <= last;) {
         unsigned level = s->level;
-        uint64_t block = at >> level, n = chosen(block, level), begin = n << PAGES_SHIFT;
+        uint64_t block = at >> level, n = pages_chosen(block, level), begin = n << PAGES_SHIFT;
         if (n >= first && n <= last) {
-            struct io_page *p = slot(s->page, s->room, n);
+            struct io_page *p = pages_slot(s->page, s->room, n);
             uint64_t from = offset > begin ? offset - begin : 0;
             uint64_t to = end < begin + size ? end - begin : size;
             s->used += !p->number;
@@ -104,7 +104,7 @@ void io_pages_add(struct io_pages *s, uint64_t offset, uint64_t bytes, void *(*t
         }
         at = (block + 1) << level;
         if (s->used >= s->room / 4 * 3)
-            make_room(s, take);
+            pages_grow(s, take);
     }
 }
 

@@ -22,7 +22,7 @@ struct taken {
 static struct taken taken; /* one thread writes at a time */
 static int writing;
 
-static int take_out(struct io_file *f, uint32_t tid)
+static int use_take(struct io_file *f, uint32_t tid)
 {
     if (!io_lock(f, tid))
         return 0;
@@ -45,7 +45,7 @@ static int take_out(struct io_file *f, uint32_t tid)
     return 1;
 }
 
-static void write_file(struct capture_thread *t, struct io_file *f)
+static void use_write(struct capture_thread *t, struct io_file *f)
 {
     struct trace_io_file r = {.r.kind = TRACE_IO_FILE,
                               .id = f->id,
@@ -170,8 +170,8 @@ void io_write(struct capture_thread *t, int all)
         if (!f->changed)
             continue;
         if (!f->defined)
-            write_file(t, f);
-        if (take_out(f, t->tid))
+            use_write(t, f);
+        if (use_take(f, t->tid))
             trace_put(&t->stream, &taken.use.r, sizeof taken.use, taken.cells,
                       taken.use.cells * sizeof *taken.cells);
         if (all)
@@ -242,7 +242,7 @@ struct folder_entry { /* as getdents64 gives it */
     char name[];
 };
 
-static void add_numbers(uint32_t tid, uint64_t sum[NUMBERS])
+static void account_add(uint32_t tid, uint64_t sum[NUMBERS])
 {
     uint64_t one[NUMBERS] = {0};
     if (tid && read_numbers(tid, one))
@@ -261,7 +261,7 @@ static int all_are_known(void)
            st.st_nlink == known + 2; /* two of the folder itself */
 }
 
-static int is_ours(uint32_t tid)
+static int thread_is_own(uint32_t tid)
 {
     for (const struct thread_slot *s = thread_first(); s; s = s->next)
         if (s->used && s->t.ours && s->t.tid == tid)
@@ -277,8 +277,8 @@ static void sum_folder(uint64_t sum[NUMBERS], uint32_t ours)
         for (long at = 0; at < n; at += ((struct folder_entry *)(room + at))->bytes) {
             uint64_t tid;
             thread_poll_number(((struct folder_entry *)(room + at))->name, &tid);
-            if ((uint32_t)tid != ours && !is_ours((uint32_t)tid))
-                add_numbers((uint32_t)tid, sum);
+            if ((uint32_t)tid != ours && !thread_is_own((uint32_t)tid))
+                account_add((uint32_t)tid, sum);
         }
     if (fd >= 0)
         syscall(SYS_close, fd);
@@ -296,12 +296,12 @@ static void sum_threads(uint64_t sum[NUMBERS])
     }
     for (const struct thread_slot *s = thread_first(); s; s = s->next)
         if (s->used && !s->t.ours)
-            add_numbers(s->t.tid, sum);
+            account_add(s->t.tid, sum);
 }
 
 /* Adds the library's own thread, with those before it, as they were last read: they cannot be left
  * out of the process's numbers otherwise. */
-static void add_own(uint64_t sum[NUMBERS])
+static void account_add_own(uint64_t sum[NUMBERS])
 {
     uint32_t tid;
     poll_thread_tid(&tid);
@@ -330,7 +330,7 @@ static void sum_process(uint64_t sum[NUMBERS])
     }
     sum_threads(sum);
     if (whole)
-        add_own(of_own);
+        account_add_own(of_own);
     for (int i = 0; i < NUMBERS; i++) {
         uint64_t lives = sum[i] + of_own[i];
         if (whole) /* what has moved since `all` was read is a living thread's */
@@ -369,7 +369,7 @@ void io_write_kernel(struct capture_thread *t, uint32_t at)
     if (at == IO_FORKED) /* the kernel's counters begin at zero */
         own_read = own_write = 0;
     else if (raw_files_are_alone())
-        add_numbers(t->tid, sum);
+        account_add(t->tid, sum);
     else
         sum_process(sum);
     getrusage(RUSAGE_SELF, &u);

@@ -79,7 +79,7 @@ static struct ring *ring_of(int fd)
     return NULL;
 }
 
-static int lock(struct ring *g)
+static int ring_lock(struct ring *g)
 {
     int none = 0;
     for (int i = 0; i < TRIES; i++, none = 0)
@@ -88,7 +88,7 @@ static int lock(struct ring *g)
     return 0;
 }
 
-static void unlock(struct ring *g)
+static void ring_unlock(struct ring *g)
 {
     __atomic_store_n(&g->lock, 0, __ATOMIC_RELEASE);
 }
@@ -190,7 +190,7 @@ void io_ring_files(int fd, const int *files, unsigned count)
 }
 
 /* Requests that were put into it and have no result yet are no longer followed. */
-static void drop(struct ring *g)
+static void ring_drop(struct ring *g)
 {
     __atomic_fetch_add(&io_ring_lost, g->count, __ATOMIC_RELAXED);
     __atomic_fetch_sub(&io_rings, 1, __ATOMIC_RELAXED);
@@ -204,9 +204,9 @@ void io_ring_gone(int fd)
     if (!g)
         return;
     io_ring_looked(fd, 0, NULL);
-    if (lock(g)) {
-        drop(g);
-        unlock(g);
+    if (ring_lock(g)) {
+        ring_drop(g);
+        ring_unlock(g);
     }
 }
 
@@ -236,7 +236,7 @@ static int op_of(uint8_t opcode)
     }
 }
 
-static void submitted(struct ring *g, const struct sqe *s)
+static void ring_submitted(struct ring *g, const struct sqe *s)
 {
     int op = op_of(s->opcode), fixed = s->flags & SQE_FIXED_FILE;
     struct io_file *f = &io->files[0];
@@ -272,8 +272,8 @@ static void submitted(struct ring *g, const struct sqe *s)
                                                    .opens = op == TRACE_IO_OPEN};
 }
 
-static void completed(struct capture_thread *t, const struct ring_pending *p, const struct cqe *c,
-                      uint64_t begin, uint64_t end, const void *caller)
+static void ring_completed(struct capture_thread *t, const struct ring_pending *p,
+                           const struct cqe *c, uint64_t begin, uint64_t end, const void *caller)
 {
     struct io_descriptor none = {.seekable = p->offset >= 0, .shared = 1};
     struct io_descriptor *d = p->fd >= 0 ? io_descriptor_known(p->fd) : NULL;
@@ -311,13 +311,13 @@ static unsigned first_left(unsigned *seen, unsigned now, unsigned entries)
 }
 
 /* Some entries at once, up to the end of the queue's memory. */
-static unsigned together(unsigned i, unsigned end, unsigned entries)
+static unsigned ring_contiguous(unsigned i, unsigned end, unsigned entries)
 {
     unsigned left = entries - (i & (entries - 1)), n = end - i < left ? end - i : left;
     return n < BATCH ? n : BATCH;
 }
 
-static void look_in(struct ring *g)
+static void ring_read_submissions(struct ring *g)
 {
     const struct io_ring_parts *p = &g->p;
     unsigned head, mask = p->sq_entries - 1, place[BATCH];
@@ -325,7 +325,7 @@ static void look_in(struct ring *g)
     if (!safe_read((uintptr_t)p->sq_head, &head, sizeof head))
         return;
     for (unsigned i = first_left(&g->sq_seen, head, p->sq_entries), n; i != head; i += n) {
-        n = together(i, head, p->sq_entries);
+        n = ring_contiguous(i, head, p->sq_entries);
         if (p->sq_array &&
             !safe_read((uintptr_t)(p->sq_array + (i & mask)), place, n * sizeof *place))
             return;
@@ -333,28 +333,29 @@ static void look_in(struct ring *g)
             unsigned at = p->sq_array ? place[k] & mask : (i + k) & mask;
             if (!safe_read((uintptr_t)(p->sqes + (size_t)at * p->sqe_bytes), &s, sizeof s))
                 return;
-            submitted(g, &s);
+            ring_submitted(g, &s);
         }
     }
     g->sq_seen = head;
 }
 
-static void result(struct capture_thread *t, struct ring *g, const struct cqe *c, uint64_t begin,
-                   uint64_t end, const void *caller)
+static void ring_result(struct capture_thread *t, struct ring *g, const struct cqe *c,
+                        uint64_t begin, uint64_t end, const void *caller)
 {
     unsigned k = 0;
     while (k < g->count && g->pending[k].user_data != c->user_data)
         k++;
     if (k == g->count)
         return;
-    completed(t, &g->pending[k], c, begin, end, caller);
+    ring_completed(t, &g->pending[k], c, begin, end, caller);
     if (!(c->flags & CQE_MORE)) {
         g->count--;
         memmove(g->pending + k, g->pending + k + 1, (g->count - k) * sizeof *g->pending);
     }
 }
 
-static void look_out(struct capture_thread *t, struct ring *g, uint64_t begin, const void *caller)
+static void ring_read_completions(struct capture_thread *t, struct ring *g, uint64_t begin,
+                                  const void *caller)
 {
     const struct io_ring_parts *p = &g->p;
     uint64_t end = trace_now();
@@ -365,12 +366,13 @@ static void look_out(struct capture_thread *t, struct ring *g, uint64_t begin, c
     unsigned i = first_left(&g->cq_seen, tail, p->cq_entries), n = tail - i;
     uint64_t part = begin && n ? (end - begin) / n : 0;
     for (; i != tail; i += n) {
-        n = together(i, tail, p->cq_entries);
+        n = ring_contiguous(i, tail, p->cq_entries);
         uintptr_t at = (uintptr_t)p->cqes + (size_t)(i & (p->cq_entries - 1)) * p->cqe_bytes;
         if (!safe_read(at, room, n * p->cqe_bytes))
             return;
         for (unsigned k = 0; k < n; k++)
-            result(t, g, (const struct cqe *)(room + k * p->cqe_bytes), end - part, end, caller);
+            ring_result(t, g, (const struct cqe *)(room + k * p->cqe_bytes), end - part, end,
+                        caller);
     }
     g->cq_seen = tail;
 }
@@ -382,10 +384,10 @@ void io_ring_looked(int fd, uint64_t begin, const void *caller)
     struct ring *g = t ? ring_of(fd) : NULL;
     if (t)
         __atomic_fetch_add(&io_ring_calls, 1, __ATOMIC_RELAXED);
-    if (g && g->p.sqes && g->p.sq_head && g->p.cq_tail && lock(g)) {
-        look_in(g);
-        look_out(t, g, begin, caller);
-        unlock(g);
+    if (g && g->p.sqes && g->p.sq_head && g->p.cq_tail && ring_lock(g)) {
+        ring_read_submissions(g);
+        ring_read_completions(t, g, begin, caller);
+        ring_unlock(g);
     }
     if (t)
         io_leave(t, 1, saved);
@@ -428,7 +430,7 @@ void io_events_done(const void *events, long count, uint64_t begin, const void *
                                  .fd = (int)q.fd,
                                  .op = ops[q.opcode],
                                  .offset = ops[q.opcode] <= TRACE_IO_WRITE ? q.offset : -1};
-        completed(t, &p, &(struct cqe){.result = (int32_t)e->result}, end - part, end, caller);
+        ring_completed(t, &p, &(struct cqe){.result = (int32_t)e->result}, end - part, end, caller);
     }
     if (t) {
         __atomic_fetch_add(&io_ring_calls, 1, __ATOMIC_RELAXED);
@@ -441,12 +443,12 @@ void io_rings_all(void)
 {
     struct capture_thread *t = capture_self();
     for (int i = 0; rings && t && i < RINGS; i++)
-        if (rings[i].fd && rings[i].p.sqes && lock(&rings[i])) {
-            look_in(&rings[i]);
-            look_out(t, &rings[i], 0, NULL);
+        if (rings[i].fd && rings[i].p.sqes && ring_lock(&rings[i])) {
+            ring_read_submissions(&rings[i]);
+            ring_read_completions(t, &rings[i], 0, NULL);
             __atomic_fetch_add(&io_ring_lost, rings[i].count, __ATOMIC_RELAXED);
             rings[i].count = 0;
-            unlock(&rings[i]);
+            ring_unlock(&rings[i]);
         }
 }
 

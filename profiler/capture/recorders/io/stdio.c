@@ -10,7 +10,7 @@
 
 enum { PUTTING = 0x800 }; /* _IO_CURRENTLY_PUTTING of glibc's _flags */
 
-static int64_t pending(const FILE *f)
+static int64_t stream_pending(const FILE *f)
 {
     return f->_IO_write_ptr > f->_IO_write_base ? f->_IO_write_ptr - f->_IO_write_base : 0;
 }
@@ -22,7 +22,7 @@ struct io_stream io_stream_begin(FILE *f)
                               f->_IO_read_end,
                               f->_IO_write_ptr,
                               f->_IO_write_base,
-                              pending(f)};
+                              stream_pending(f)};
 }
 
 /* Asks the kernel now and then where time matters most: then wrong guesses are found. */
@@ -33,8 +33,8 @@ static int is_guessed(struct capture_thread *t)
 }
 
 /* Records moved bytes by direction; `guess` where no offset is known. */
-static void moved(struct capture_thread *t, FILE *f, enum trace_io_op op, int64_t guess,
-                  uint64_t begin, uint64_t end, const void *caller)
+static void stream_record_move(struct capture_thread *t, FILE *f, enum trace_io_op op,
+                               int64_t guess, uint64_t begin, uint64_t end, const void *caller)
 {
     struct io_file *file;
     struct io_descriptor *d = io_descriptor(f->_fileno, &file);
@@ -78,8 +78,8 @@ void io_stream_end(const struct io_stream *s, FILE *f, enum trace_io_op op, int6
         if (reads)
             guess += (f->_IO_read_end - f->_IO_read_ptr) - (s->read_end - s->read_at);
         else
-            guess += s->pending - pending(f);
-        moved(t, f, op, guess, io_begin_ns(s->begin, end), end, caller);
+            guess += s->pending - stream_pending(f);
+        stream_record_move(t, f, op, guess, io_begin_ns(s->begin, end), end, caller);
         io_leave(t, 1, saved);
     }
     errno = saved;
@@ -129,7 +129,7 @@ uint32_t io_stream_closing(const struct io_stream *s, FILE *f, const void *calle
     if (t) {
         uint64_t now = trace_now();
         enum trace_io_op op = writes || d->writes ? TRACE_IO_WRITE : TRACE_IO_READ;
-        moved(t, f, op, 0, now, now, caller);
+        stream_record_move(t, f, op, 0, now, now, caller);
         row = d->file;
         if (s->pending > 0 && writes) {
             int64_t at = d->seekable && d->known ? (int64_t)d->offset : -1;

@@ -34,7 +34,7 @@ static char names[NAMES];
 static size_t names_used;
 static int rows_lock, take_word;
 
-static int lock(int *word)
+static int row_lock(int *word)
 {
     for (int i = 0; i < TRIES; i++) {
         if (!__atomic_exchange_n(word, 1, __ATOMIC_ACQUIRE))
@@ -45,7 +45,7 @@ static int lock(int *word)
     return 0;
 }
 
-static void unlock(int *word)
+static void row_unlock(int *word)
 {
     __atomic_store_n(word, 0, __ATOMIC_RELEASE);
 }
@@ -75,7 +75,7 @@ void *io_take(size_t bytes)
     static size_t left, taken;
     void *p = NULL;
     bytes = (bytes + 15) & ~(size_t)15;
-    if (!lock(&take_word))
+    if (!row_lock(&take_word))
         return NULL;
     if (bytes > left && taken < MOST) {
         size_t more = bytes > BLOCK ? bytes : BLOCK;
@@ -89,7 +89,7 @@ void *io_take(size_t bytes)
         block += bytes;
         left -= bytes;
     }
-    unlock(&take_word);
+    row_unlock(&take_word);
     return p;
 }
 
@@ -142,12 +142,12 @@ uint32_t io_insert(uint64_t key, const struct io_file *as, const char *name)
 
 int io_lock_rows(void)
 {
-    return lock(&rows_lock);
+    return row_lock(&rows_lock);
 }
 
 void io_unlock_rows(void)
 {
-    unlock(&rows_lock);
+    row_unlock(&rows_lock);
 }
 
 uint32_t io_row(uint32_t kind, const char *name)
@@ -155,12 +155,12 @@ uint32_t io_row(uint32_t kind, const char *name)
     static struct io_file new = {.resident = ~0ull}; /* under the lock: 5 KiB */
     uint64_t key = io_mix(trace_hash(name, strlen(name), kind), kind);
     uint32_t f = io_find(key);
-    if (!f && lock(&rows_lock)) {
+    if (!f && row_lock(&rows_lock)) {
         f = io_find(key);
         new.kind = kind;
         if (!f)
             f = io_insert(key, &new, name);
-        unlock(&rows_lock);
+        row_unlock(&rows_lock);
     }
     return f ? f - 1 : 0;
 }

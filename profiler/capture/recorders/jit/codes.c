@@ -46,7 +46,7 @@ static uint64_t state; /* of the descriptors at the last look */
 static uint64_t file_bytes, lost;
 static atomic_flag held = ATOMIC_FLAG_INIT;
 
-static struct code *slot_of(struct codes *c, uintptr_t entry)
+static struct code *code_slot(struct codes *c, uintptr_t entry)
 {
     size_t at = (size_t)(entry * 0x9e3779b97f4a7c15u >> 50);
     while (c->slot[at].entry && c->slot[at].entry != entry)
@@ -66,7 +66,7 @@ static int file_open(void)
 }
 
 /* Its ELF image to the end of the file; 1, or errno: EINVAL for what cannot be an image. */
-static int copy(struct code *c, int fd, char *buffer)
+static int code_copy(struct code *c, int fd, char *buffer)
 {
     errno = EFBIG;
     if (c->bytes > IMAGE_MAX || file_bytes + c->bytes > TOTAL_MAX)
@@ -87,7 +87,7 @@ static int copy(struct code *c, int fd, char *buffer)
     return c->bytes > 0;
 }
 
-static void put(struct capture_thread *t, const struct code *c, int gone)
+static void code_put(struct capture_thread *t, const struct code *c, int gone)
 {
     struct trace_jit_code r = {.r.kind = TRACE_JIT_CODE, .entry = c->entry, .gone = (uint32_t)gone};
     if (!gone) {
@@ -101,10 +101,10 @@ static void put(struct capture_thread *t, const struct code *c, int gone)
     trace_put(&t->stream, &r.r, sizeof r, NULL, 0);
 }
 
-static void save(struct capture_thread *t, struct code *c, int fd, char *buffer)
+static void code_save(struct capture_thread *t, struct code *c, int fd, char *buffer)
 {
     struct gdb_entry again;
-    if (!copy(c, fd, buffer)) {
+    if (!code_copy(c, fd, buffer)) {
         if (!lost++)
             capture_note(t, 1, "jit.lost",
                          "code that the program announced to debuggers could not be kept (%s): its "
@@ -121,10 +121,10 @@ static void save(struct capture_thread *t, struct code *c, int fd, char *buffer)
     c->file_pid = capture.pid;
     file_bytes += c->bytes;
     c->saved = 1;
-    put(t, c, 0);
+    code_put(t, c, 0);
 }
 
-static uint64_t look(const uintptr_t *at, size_t n, struct gdb_descriptor *d)
+static uint64_t descriptors_read(const uintptr_t *at, size_t n, struct gdb_descriptor *d)
 {
     uint64_t h = 1;
     for (size_t i = 0; i < n; i++) {
@@ -140,14 +140,14 @@ static uint64_t look(const uintptr_t *at, size_t n, struct gdb_descriptor *d)
 }
 
 /* All that is announced now, into `next`. 0: the list changed under way, or is too long. */
-static int walk(const struct gdb_descriptor *d, size_t n, struct codes *next)
+static int codes_walk(const struct gdb_descriptor *d, size_t n, struct codes *next)
 {
     for (size_t i = 0; i < n; i++)
         for (uintptr_t at = d[i].first; at;) {
             struct gdb_entry e;
             if (next->n == CODES || !safe_read(at, &e, sizeof e))
                 return 0;
-            struct code *c = slot_of(next, at);
+            struct code *c = code_slot(next, at);
             if (c->entry) /* a list without an end */
                 break;
             *c = (struct code){.entry = at, .image = e.image, .bytes = e.bytes};
@@ -157,7 +157,7 @@ static int walk(const struct gdb_descriptor *d, size_t n, struct codes *next)
     return 1;
 }
 
-static int make_tables(void)
+static int codes_make_tables(void)
 {
     struct codes *both = now ? NULL : raw_map(2 * sizeof *both, 0);
     if (both) {
@@ -169,7 +169,7 @@ static int make_tables(void)
 }
 
 /* Writes what came and went from `now` to `next`. */
-static void compare(struct capture_thread *t, struct codes *next, int whole)
+static void codes_compare(struct capture_thread *t, struct codes *next, int whole)
 {
     int fd = -1;
     char *buffer = NULL;
@@ -177,7 +177,7 @@ static void compare(struct capture_thread *t, struct codes *next, int whole)
         struct code *c = &next->slot[i];
         if (!c->entry)
             continue;
-        struct code *old = slot_of(now, c->entry);
+        struct code *old = code_slot(now, c->entry);
         if (old->entry && old->image == c->image && old->bytes == c->bytes) {
             *c = *old;
             c->seen = 0;
@@ -185,12 +185,12 @@ static void compare(struct capture_thread *t, struct codes *next, int whole)
             continue;
         }
         if (old->entry && old->saved)
-            put(t, old, 1);
+            code_put(t, old, 1);
         old->seen = 1;
         buffer = buffer ? buffer : raw_map(PIECE, 0);
         fd = buffer && fd < 0 ? file_open() : fd;
         if (fd >= 0)
-            save(t, c, fd, buffer);
+            code_save(t, c, fd, buffer);
     }
     if (fd >= 0)
         syscall(SYS_close, fd);
@@ -201,28 +201,28 @@ static void compare(struct capture_thread *t, struct codes *next, int whole)
         if (!old->entry || old->seen)
             continue;
         if (whole && old->saved)
-            put(t, old, 1);
+            code_put(t, old, 1);
         if (!whole && next->n < CODES) {
-            *slot_of(next, old->entry) = *old;
+            *code_slot(next, old->entry) = *old;
             next->n++;
         }
     }
 }
 
 /* Looks for announced code: without any it costs a read per descriptor. */
-static void codes_look(struct capture_thread *t)
+static void codes_update(struct capture_thread *t)
 {
     static uintptr_t at[JIT_DESCRIPTORS]; /* by who holds them */
     static struct gdb_descriptor d[JIT_DESCRIPTORS];
     size_t n = jit_descriptors(at);
-    uint64_t seen = n ? look(at, n, d) : 0;
-    if (seen == state || !make_tables())
+    uint64_t seen = n ? descriptors_read(at, n, d) : 0;
+    if (seen == state || !codes_make_tables())
         return;
     struct codes *next = now == tables[0] ? tables[1] : tables[0];
     if (!raw_clear(next, sizeof *next))
         memset(next, 0, sizeof *next);
-    int whole = walk(d, n, next);
-    compare(t, next, whole);
+    int whole = codes_walk(d, n, next);
+    codes_compare(t, next, whole);
     if (next->n >= CODES)
         capture_note(t, 1, "jit.many",
                      "more than 12000 pieces of code are announced to debuggers: "
@@ -231,28 +231,28 @@ static void codes_look(struct capture_thread *t)
     state = whole || next->n >= CODES ? seen : 0;
 }
 
-static void tick(struct capture_thread *ours)
+static void jit_tick(struct capture_thread *ours)
 {
     jit_descriptors_look(ours);
     if (atomic_flag_test_and_set(&held))
         return;
-    codes_look(ours);
+    codes_update(ours);
     jit_files_look(ours);
     atomic_flag_clear(&held);
 }
 
-static void stop(void)
+static void jit_stop(void)
 {
     struct capture_thread *t = capture_self();
     if (!t || atomic_flag_test_and_set(&held))
         return;
-    codes_look(t);
+    codes_update(t);
     jit_files_look(t);
     atomic_flag_clear(&held);
 }
 
 /* Files that the parent has saved stay where they are. */
-static void fork_child(void)
+static void jit_fork_child(void)
 {
     struct capture_thread *t = capture_self();
     file_bytes = lost = 0;
@@ -262,13 +262,13 @@ static void fork_child(void)
         capture_count_memory(2 * sizeof *now);
     for (size_t i = 0; now && t && i < SLOTS; i++)
         if (now->slot[i].entry && now->slot[i].saved)
-            put(t, &now->slot[i], 0);
+            code_put(t, &now->slot[i], 0);
 }
 
 const struct recorder jit_recorder = {
     .name = "jit",
     .modes = ~0u,
-    .tick = tick,
-    .fork_child = fork_child,
-    .stop = stop,
+    .tick = jit_tick,
+    .fork_child = jit_fork_child,
+    .stop = jit_stop,
 };

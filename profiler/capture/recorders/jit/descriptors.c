@@ -49,13 +49,13 @@ size_t jit_descriptors(uintptr_t at[JIT_DESCRIPTORS])
     return count;
 }
 
-static uint64_t key_of(const struct dl_phdr_info *info)
+static uint64_t loaded_image_key(const struct dl_phdr_info *info)
 {
     return trace_hash(info->dlpi_name, strlen(info->dlpi_name), info->dlpi_addr | 1);
 }
 
 /* They come in the same order as the last time, but for those that came and went. */
-static const struct known *known(uint64_t key, size_t near)
+static const struct known *loaded_image_known(uint64_t key, size_t near)
 {
     for (size_t i = 0; i < now->n; i++) {
         const struct known *k = &now->row[(near + i) % now->n];
@@ -65,7 +65,7 @@ static const struct known *known(uint64_t key, size_t near)
     return NULL;
 }
 
-static int visit(struct dl_phdr_info *info, size_t bytes, void *context)
+static int image_visit(struct dl_phdr_info *info, size_t bytes, void *context)
 {
     struct known_images *next = context;
     struct elf_dynamic d;
@@ -73,8 +73,8 @@ static int visit(struct dl_phdr_info *info, size_t bytes, void *context)
     if (next->n == MODULES)
         return 1;
     struct known *k = &next->row[next->n];
-    uint64_t key = key_of(info);
-    const struct known *old = known(key, next->n++);
+    uint64_t key = loaded_image_key(info);
+    const struct known *old = loaded_image_known(key, next->n++);
     *k = old ? *old : (struct known){.key = key, .searched = 1};
     if (old || (info->dlpi_name[0] && !strchr(info->dlpi_name, '/'))) /* the vdso */
         return 0;
@@ -85,11 +85,11 @@ static int visit(struct dl_phdr_info *info, size_t bytes, void *context)
 }
 
 /* Finds the first image that was not searched. */
-static int place(struct dl_phdr_info *info, size_t bytes, void *context)
+static int image_descriptor(struct dl_phdr_info *info, size_t bytes, void *context)
 {
     struct search *s = context;
     (void)bytes;
-    if (key_of(info) != now->row[s->row].key)
+    if (loaded_image_key(info) != now->row[s->row].key)
         return 0;
     const char *path = info->dlpi_name[0] ? info->dlpi_name : "/proc/self/exe";
     size_t n = strlen(path);
@@ -99,31 +99,32 @@ static int place(struct dl_phdr_info *info, size_t bytes, void *context)
     return 1;
 }
 
-static int inside(uint64_t offset, uint64_t bytes, const struct stat *file)
+static int file_contains(uint64_t offset, uint64_t bytes, const struct stat *file)
 {
     return bytes <= (uint64_t)file->st_size && offset <= (uint64_t)file->st_size - bytes;
 }
 
-static int read_at(int fd, void *to, size_t bytes, uint64_t at)
+static int file_read_at(int fd, void *to, size_t bytes, uint64_t at)
 {
     return syscall(SYS_pread64, fd, to, bytes, (off_t)at) == (ssize_t)bytes;
 }
 
 /* Finds its tables of symbols. 0: it has none, as most that are installed. */
-static int begin(struct search *s, int fd, const struct stat *file, char *buffer)
+static int search_begin(struct search *s, int fd, const struct stat *file, char *buffer)
 {
     ElfW(Ehdr) e;
     const ElfW(Shdr) *section = (const void *)buffer;
-    if (!read_at(fd, &e, sizeof e, 0) || memcmp(e.e_ident, ELFMAG, SELFMAG) ||
+    if (!file_read_at(fd, &e, sizeof e, 0) || memcmp(e.e_ident, ELFMAG, SELFMAG) ||
         e.e_shentsize != sizeof *section || !e.e_shnum || e.e_shnum > SECTIONS_MAX ||
-        !read_at(fd, buffer, e.e_shnum * sizeof *section, e.e_shoff))
+        !file_read_at(fd, buffer, e.e_shnum * sizeof *section, e.e_shoff))
         return 0;
     for (unsigned i = 0; i < e.e_shnum; i++) {
         const ElfW(Shdr) *t = &section[i];
         if (t->sh_type != SHT_SYMTAB || t->sh_link >= e.e_shnum)
             continue;
         const ElfW(Shdr) *n = &section[t->sh_link];
-        if (!inside(t->sh_offset, t->sh_size, file) || !inside(n->sh_offset, n->sh_size, file))
+        if (!file_contains(t->sh_offset, t->sh_size, file) ||
+            !file_contains(n->sh_offset, n->sh_size, file))
             return 0;
         s->symbols = t->sh_offset;
         s->symbols_bytes = t->sh_size;
@@ -137,11 +138,11 @@ static int begin(struct search *s, int fd, const struct stat *file, char *buffer
 }
 
 /* Reads one piece of the names, then of the symbols; 0: done with it. */
-static int step(struct search *s, int fd, char *buffer)
+static int search_step(struct search *s, int fd, char *buffer)
 {
     uint64_t bytes = s->has ? s->symbols_bytes : s->names_bytes, left = bytes - s->at;
     size_t n = left < PIECE ? (size_t)left : PIECE;
-    if (n < sizeof wanted || !read_at(fd, buffer, n, (s->has ? s->symbols : s->names) + s->at))
+    if (n < sizeof wanted || !file_read_at(fd, buffer, n, (s->has ? s->symbols : s->names) + s->at))
         return 0;
     total += n;
     if (!s->has) {
@@ -177,7 +178,7 @@ static int next_search(struct search *s)
     memset(s, 0, sizeof *s);
     s->row = row;
     modules_hold();
-    modules_each(place, s);
+    modules_each(image_descriptor, s);
     modules_release();
     return 1;
 }
@@ -188,9 +189,9 @@ static void read_some(struct search *s, uint64_t end, char *buffer)
     struct stat file;
     int more = 0, fd = *s->path ? raw_open(s->path, O_RDONLY | O_NONBLOCK) : -1;
     if (fd >= 0 && !fstat(fd, &file) && S_ISREG(file.st_mode)) {
-        more = s->begun ? s->inode == (uint64_t)file.st_ino : begin(s, fd, &file, buffer);
+        more = s->begun ? s->inode == (uint64_t)file.st_ino : search_begin(s, fd, &file, buffer);
         while (more && total < READ_MOST) {
-            more = step(s, fd, buffer);
+            more = search_step(s, fd, buffer);
             if (trace_now() > end)
                 break;
         }
@@ -213,7 +214,7 @@ void jit_descriptors_look(struct capture_thread *ours)
         struct known_images *next = now == &tables[0] ? &tables[1] : &tables[0];
         next->n = 0;
         modules_hold();
-        modules_each(visit, next);
+        modules_each(image_visit, next);
         modules_release();
         now = next;
         seen = generation;

@@ -17,7 +17,7 @@ static int64_t map_bytes, dump_bytes; /* as seen last */
 static char dump[1024];
 
 /* Returns 1 where the file has another size than before. */
-static int has_grown(const char *path, int64_t *seen, struct stat *st)
+static int jit_file_grew(const char *path, int64_t *seen, struct stat *st)
 {
     if (syscall(SYS_newfstatat, AT_FDCWD, path, st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st->st_mode) ||
         st->st_size == *seen)
@@ -27,7 +27,7 @@ static int has_grown(const char *path, int64_t *seen, struct stat *st)
 }
 
 /* When it was written last, by the monotonic clock; not after now. */
-static uint64_t written(const struct stat *st)
+static uint64_t jit_file_written(const struct stat *st)
 {
     struct timespec t;
     uint64_t now = trace_now();
@@ -42,13 +42,13 @@ void jit_files_look(struct capture_thread *t)
     char path[64], value[64];
     struct stat st;
     snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)capture.pid);
-    if (has_grown(path, &map_bytes, &st)) {
+    if (jit_file_grew(path, &map_bytes, &st)) {
         snprintf(value, sizeof value, "%lld %llu", (long long)map_bytes,
-                 (unsigned long long)written(&st));
+                 (unsigned long long)jit_file_written(&st));
         capture_meta(t, "perfmap", value);
         stack_code_changed();
     }
-    if (*dump && has_grown(dump, &dump_bytes, &st))
+    if (*dump && jit_file_grew(dump, &dump_bytes, &st))
         stack_code_changed();
 }
 

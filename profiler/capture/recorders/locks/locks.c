@@ -27,8 +27,8 @@ void locks_set_calls(const struct lock_calls *given)
     hooks = given;
 }
 
-static void put(struct capture_thread *t, const struct capture_lock *w, uint32_t tid, uint64_t now,
-                unsigned flags)
+static void lock_put(struct capture_thread *t, const struct capture_lock *w, uint32_t tid,
+                     uint64_t now, unsigned flags)
 {
     struct trace_lock r = {.r.kind = TRACE_LOCK,
                            .r.time_ns = now,
@@ -45,7 +45,7 @@ static void put(struct capture_thread *t, const struct capture_lock *w, uint32_t
 
 /* A semaphore on the thread's own stack is that of CPython's parking lot (3.13 on), in a structure
  * {argument, address of what is waited for, semaphore, ...}. */
-static int parked(const struct capture_thread *t, struct capture_lock *w)
+static int lock_of_parking_lot(const struct capture_thread *t, struct capture_lock *w)
 {
     uintptr_t parking[2];
     if (w->kind != TRACE_LOCK_SEMAPHORE || python_gil_minor() < 13 || w->address < t->stack_low ||
@@ -68,7 +68,7 @@ struct capture_thread *locks_begin(enum trace_lock_kind kind, const volatile voi
                              .holder = holder,
                              .readers = readers,
                              .kind = (uint16_t)kind};
-    uintptr_t gil = parked(&s->t, &w) ? 0 : python_gil_at(w.address);
+    uintptr_t gil = lock_of_parking_lot(&s->t, &w) ? 0 : python_gil_at(w.address);
     w.in_turns = gil && python_gil_is_waited_for(gil, w.address);
     if (w.in_turns && s->t.lock.since && s->t.lock.in_turns && s->t.lock.address == gil)
         return &s->t; /* it waits on */
@@ -83,13 +83,13 @@ struct capture_thread *locks_begin(enum trace_lock_kind kind, const volatile voi
 }
 
 /* Records a wait from `part` on. */
-static void record(struct capture_thread *t, uint64_t now, unsigned flags, const void *caller)
+static void lock_record(struct capture_thread *t, uint64_t now, unsigned flags, const void *caller)
 {
     int saved = errno;
     if (capture_enter()) {
         if (!t->lock.stack)
             t->lock.stack = capture_stack(t, NULL, caller);
-        put(t, &t->lock, t->tid, now, flags);
+        lock_put(t, &t->lock, t->tid, now, flags);
         capture_leave(t, TRACE_PART_LOCKS, now);
     }
     errno = saved;
@@ -103,44 +103,44 @@ static int goes_on(struct capture_thread *t, uint64_t now, const void *caller)
         return 0;
     uint32_t holder = python_gil_holder(w->address);
     if (holder != w->holder && now - w->part >= LEAST_NS) {
-        record(t, now, TRACE_LOCK_MORE, caller);
+        lock_record(t, now, TRACE_LOCK_MORE, caller);
         w->part = now;
         w->holder = holder;
     }
     return 1;
 }
 
-static void ends(struct capture_thread *t, int taken, const void *caller)
+static void lock_wait_ends(struct capture_thread *t, int taken, const void *caller)
 {
     struct capture_lock *w = &t->lock;
     uint64_t now = trace_now();
     if (w->in_turns && goes_on(t, now, caller))
         return;
     if (now - w->since >= LEAST_NS)
-        record(t, now, taken ? TRACE_LOCK_TAKEN : 0, caller);
+        lock_record(t, now, taken ? TRACE_LOCK_TAKEN : 0, caller);
     w->since = 0;
 }
 
 int locks_end(struct capture_thread *t, int r, int taken, const void *caller)
 {
-    ends(t, taken, caller);
+    lock_wait_ends(t, taken, caller);
     return r;
 }
 
 long locks_end_call(struct capture_thread *t, long r, int taken, const void *caller)
 {
-    ends(t, taken, caller);
+    lock_wait_ends(t, taken, caller);
     return r;
 }
 
-static int start(void)
+static int locks_start(void)
 {
     call_ns = hooks ? hooks->measure() : 0;
     on = 1;
     return 0;
 }
 
-static void thread_start(struct capture_thread *t)
+static void locks_thread_start(struct capture_thread *t)
 {
     if (t != capture_self())
         return;
@@ -157,14 +157,14 @@ static void count_calls(struct capture_thread *t)
     t->cost_ns[TRACE_PART_LOCK_CALLS] = (uint64_t)((double)calls * call_ns);
 }
 
-static void leaves(struct capture_thread *t)
+static void locks_thread_end(struct capture_thread *t)
 {
     count_calls(t);
     t->lock_calls = NULL;
 }
 
 /* Threads that wait still when all ends. */
-static void thread_pending(struct capture_thread *writer, struct thread_slot *s)
+static void locks_thread_pending(struct capture_thread *writer, struct thread_slot *s)
 {
     struct capture_lock w = s->t.lock;
     struct thread_poll_place at;
@@ -174,7 +174,7 @@ static void thread_pending(struct capture_thread *writer, struct thread_slot *s)
         return;
     if (!w.stack && thread_poll_place(s->t.tid, &at))
         w.stack = capture_stack_of(writer, (pid_t)s->t.tid, at.pc, at.sp);
-    put(writer, &w, s->t.tid, now, TRACE_LOCK_WAITING);
+    lock_put(writer, &w, s->t.tid, now, TRACE_LOCK_WAITING);
 }
 
 static void take_out_if_slow(struct capture_thread *ours)
@@ -234,11 +234,11 @@ static void see_holders(struct capture_thread *ours)
         w.holder = holder;
         w.part = now;
         w.stack = 0;
-        put(ours, &w, s->t.tid, now, TRACE_LOCK_SEEN);
+        lock_put(ours, &w, s->t.tid, now, TRACE_LOCK_SEEN);
     }
 }
 
-static void tick(struct capture_thread *ours)
+static void locks_tick(struct capture_thread *ours)
 {
     static unsigned ticks;
     python_gil_find();
@@ -249,7 +249,7 @@ static void tick(struct capture_thread *ours)
     take_out_if_slow(ours);
 }
 
-static void fork_child(void)
+static void locks_fork_child(void)
 {
     struct capture_thread *t = capture_self();
     locks_thread.calls = 0;
@@ -260,10 +260,10 @@ static void fork_child(void)
 const struct recorder locks_recorder = {
     .name = "locks",
     .modes = CAPTURE_LOCKS,
-    .start = start,
-    .thread_start = thread_start,
-    .thread_end = leaves,
-    .thread_pending = thread_pending,
-    .tick = tick,
-    .fork_child = fork_child,
+    .start = locks_start,
+    .thread_start = locks_thread_start,
+    .thread_end = locks_thread_end,
+    .thread_pending = locks_thread_pending,
+    .tick = locks_tick,
+    .fork_child = locks_fork_child,
 };

@@ -15,13 +15,13 @@ enum { LEAST_NS = 10000, CALLS_MAX = 1000000 };
 static int on;
 static uint64_t calls;
 
-static int wanted(void)
+static int mpi_is_wanted(void)
 {
     struct thread_slot *s = on ? thread_self() : NULL;
     return s && !s->t.busy && !s->t.ours && thread_live();
 }
 
-static void joined(int rank, int size, const char *library)
+static void mpi_record_rank(int rank, int size, const char *library)
 {
     char text[32];
     const int saved = errno;
@@ -35,7 +35,7 @@ static void joined(int rank, int size, const char *library)
     errno = saved;
 }
 
-static void put(struct capture_thread *t, const struct mpi_call *c)
+static void mpi_put(struct capture_thread *t, const struct mpi_call *c)
 {
     const uint64_t spent = c->end_ns - c->begin_ns;
     struct trace_mpi r = {.r.kind = TRACE_MPI,
@@ -56,7 +56,7 @@ static void put(struct capture_thread *t, const struct mpi_call *c)
     trace_put(&t->stream, &r.r, sizeof r, NULL, 0);
 }
 
-static void called(const struct mpi_call *c)
+static void mpi_record_call(const struct mpi_call *c)
 {
     const int saved = errno;
     const uint64_t n = __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
@@ -68,7 +68,7 @@ static void called(const struct mpi_call *c)
                          "The first %d calls of MPI of a process were recorded, and it made more: "
                          "times and bytes of MPI end there.",
                          CALLS_MAX);
-        put(t, c);
+        mpi_put(t, c);
         capture_leave(t, TRACE_PART_MPI, now);
     }
     errno = saved;
@@ -82,7 +82,7 @@ static const char *ranks_folder(void)
     return n > 0 && n < (int)sizeof path ? path : NULL;
 }
 
-static void aligned(int which, int64_t shift_ns, uint64_t error_ns)
+static void mpi_record_clock_shift(int which, int64_t shift_ns, uint64_t error_ns)
 {
     trace_clock_shift(&capture.writer, which, shift_ns, error_ns);
 }
@@ -90,21 +90,22 @@ static void aligned(int which, int64_t shift_ns, uint64_t error_ns)
 CAPTURE_API const struct mpi_recorder *tomoprof_capture_mpi(void);
 const struct mpi_recorder *tomoprof_capture_mpi(void)
 {
-    static const struct mpi_recorder table = {sizeof table, trace_now,    wanted,         joined,
-                                              called,       ranks_folder, trace_clock_id, aligned};
+    static const struct mpi_recorder table = {
+        sizeof table,    trace_now,    mpi_is_wanted,  mpi_record_rank,
+        mpi_record_call, ranks_folder, trace_clock_id, mpi_record_clock_shift};
     return &table;
 }
 
-static int start(void)
+static int mpi_start(void)
 {
     on = 1;
     return 0;
 }
 
-static void fork_child(void)
+static void mpi_fork_child(void)
 {
     calls = 0;
 }
 
 const struct recorder mpi_recorder = {
-    .name = "mpi", .modes = ~0u, .start = start, .fork_child = fork_child};
+    .name = "mpi", .modes = ~0u, .start = mpi_start, .fork_child = mpi_fork_child};

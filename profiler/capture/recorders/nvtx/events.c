@@ -15,7 +15,7 @@
 
 nvtx_function *nvtx_previous[NVTX_MODULES][NVTX_SLOTS];
 
-static void payload(struct trace_range *r, const struct nvtx_event *e)
+static void range_payload(struct trace_range *r, const struct nvtx_event *e)
 {
     static const uint8_t kinds[] = {0,
                                     TRACE_PAYLOAD_U64,
@@ -51,7 +51,7 @@ struct nvtx_said {
     uint64_t handle, text;
 };
 
-static void record(enum trace_range_op op, const struct nvtx_said *s)
+static void range_record(enum trace_range_op op, const struct nvtx_said *s)
 {
     uint64_t now = trace_now();
     struct capture_thread *t = capture_enter();
@@ -71,7 +71,7 @@ static void record(enum trace_range_op op, const struct nvtx_said *s)
         r.message = nvtx_message_text(t, s->event->message_type, s->event->message);
         r.category = s->event->category;
         r.color = s->event->color_type == 1 ? s->event->color : 0; /* ARGB */
-        payload(&r, s->event);
+        range_payload(&r, s->event);
     }
     if (op != TRACE_POP && op != TRACE_STOP)
         r.stack = capture_stack(t, NULL, s->caller);
@@ -79,7 +79,7 @@ static void record(enum trace_range_op op, const struct nvtx_said *s)
     capture_leave(t, TRACE_PART_NVTX, now);
 }
 
-#define SAY(op, ...) record(op, &(struct nvtx_said){.caller = CALLER, __VA_ARGS__})
+#define SAY(op, ...) range_record(op, &(struct nvtx_said){.caller = CALLER, __VA_ARGS__})
 
 static uint64_t next_range(void)
 {
@@ -118,13 +118,13 @@ PUSH(push_ex, 8, const struct nvtx_event *, event)
 PUSH(push_a, 9, const char *, ascii)
 PUSH(push_w, 10, const wchar_t *, wide)
 
-static void end(uint64_t id)
+static void range_end(uint64_t id)
 {
     SAY(TRACE_STOP, .handle = id);
     NEXT(NVTX_CORE, 7, void (*)(uint64_t), (id), (void)0);
 }
 
-static int pop(void)
+static int range_pop(void)
 {
     SAY(TRACE_POP, .handle = 0);
     return NEXT(NVTX_CORE, 11, int (*)(void), (), NVTX_NO_TRACKING);
@@ -309,11 +309,11 @@ const struct nvtx_row nvtx_rows[] = {
     ROW(NVTX_CORE, 4, start_ex),
     ROW(NVTX_CORE, 5, start_a),
     ROW(NVTX_CORE, 6, start_w),
-    ROW(NVTX_CORE, 7, end),
+    ROW(NVTX_CORE, 7, range_end),
     ROW(NVTX_CORE, 8, push_ex),
     ROW(NVTX_CORE, 9, push_a),
     ROW(NVTX_CORE, 10, push_w),
-    ROW(NVTX_CORE, 11, pop),
+    ROW(NVTX_CORE, 11, range_pop),
     ROW(NVTX_CORE, 12, category_a),
     ROW(NVTX_CORE, 13, category_w),
     ROW(NVTX_CORE, 14, thread_a),

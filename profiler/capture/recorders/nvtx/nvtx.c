@@ -10,7 +10,7 @@
 #include "profiler/capture/recorders.h"
 #include "profiler/capture/recorders/nvtx/nvtx.h"
 
-static void *chained(const char *symbol)
+static void *chain_find(const char *symbol)
 {
     static void *library;
     static int
@@ -22,16 +22,17 @@ static void *chained(const char *symbol)
     return library ? dlsym(library, symbol) : NULL;
 }
 
-static int chain(nvtx_get_table *get)
+static int chain_initialise(nvtx_get_table *get)
 {
     int (*initialize)(nvtx_get_table *);
-    void *found = chained("InitializeInjectionNvtx2");
+    void *found = chain_find("InitializeInjectionNvtx2");
     memcpy(&initialize, &found, sizeof found);
     return found ? initialize(get) : 0;
 }
 
 /* Every slot: before the earlier tool, to see which ones it filled, and after it. */
-static void attach(const struct nvtx_callbacks *callbacks, nvtx_get_table *get, int recording)
+static void nvtx_attach_table(const struct nvtx_callbacks *callbacks, nvtx_get_table *get,
+                              int recording)
 {
     nvtx_function *before[NVTX_MODULES - NVTX_CORE][NVTX_SLOTS] = {{0}},
                                          ***tables[NVTX_MODULES] = {0};
@@ -42,7 +43,7 @@ static void attach(const struct nvtx_callbacks *callbacks, nvtx_get_table *get, 
         for (unsigned i = 0; tables[m] && i < slots[m] && i < NVTX_SLOTS; i++)
             before[m - NVTX_CORE][i] = tables[m][i] ? *tables[m][i] : NULL;
     }
-    int previous = chain(get);
+    int previous = chain_initialise(get);
     for (size_t i = 0; recording && i < nvtx_row_count; i++) {
         const struct nvtx_row *r = nvtx_rows + i;
         nvtx_function **slot =
@@ -62,11 +63,11 @@ int nvtx_initialize(nvtx_get_table *get)
     int known = callbacks && callbacks->bytes >= sizeof *callbacks && callbacks->table;
     int result = recording && known;
     if (known)
-        attach(callbacks, get, recording);
+        nvtx_attach_table(callbacks, get, recording);
     else if (get)
-        result = chain(get);
+        result = chain_initialise(get);
     errno = saved;
-    return result || chained("InitializeInjectionNvtx2");
+    return result || chain_find("InitializeInjectionNvtx2");
 }
 
 /* Extensions: the earlier tool keeps them to itself where it knows them; of the payload extension
@@ -74,7 +75,7 @@ int nvtx_initialize(nvtx_get_table *get)
 int nvtx_initialize_extension(struct nvtx_extension *module)
 {
     int (*initialize)(struct nvtx_extension *);
-    void *found = chained("InitializeInjectionNvtxExtension");
+    void *found = chain_find("InitializeInjectionNvtxExtension");
     memcpy(&initialize, &found, sizeof found);
     if (!module || (found && initialize(module)))
         return module != NULL;

@@ -7,7 +7,7 @@
 enum { HANDLES = 16384, PROBES = 64 };
 static struct nvtx_handle handles[HANDLES];
 
-static struct nvtx_handle *find(const void *handle, int add)
+static struct nvtx_handle *handle_find(const void *handle, int add)
 {
     size_t at = (uintptr_t)handle * 0x9e3779b97f4a7c15u >> 50;
     for (int i = 0; i < PROBES; i++) {
@@ -31,7 +31,7 @@ static struct nvtx_handle *find(const void *handle, int add)
 
 const void *nvtx_keep(const void *handle, uint64_t text, uint64_t domain)
 {
-    struct nvtx_handle *h = handle ? find(handle, 1) : NULL;
+    struct nvtx_handle *h = handle ? handle_find(handle, 1) : NULL;
     if (h) {
         h->text = text;
         h->domain = domain;
@@ -41,7 +41,7 @@ const void *nvtx_keep(const void *handle, uint64_t text, uint64_t domain)
 
 struct nvtx_handle *nvtx_handle(const void *handle)
 {
-    return handle ? find(handle, 0) : NULL;
+    return handle ? handle_find(handle, 0) : NULL;
 }
 
 uint64_t nvtx_text_of(const void *handle)

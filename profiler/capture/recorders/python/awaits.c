@@ -49,7 +49,7 @@ struct awaits {
     } type[TYPES];
 };
 
-static int look(struct awaits *a, uintptr_t at, void *to, size_t bytes)
+static int awaits_read(struct awaits *a, uintptr_t at, void *to, size_t bytes)
 {
     if (at < 4096 || at % sizeof at)
         return 0;
@@ -65,10 +65,10 @@ static int look(struct awaits *a, uintptr_t at, void *to, size_t bytes)
     return 1;
 }
 
-static uintptr_t word(struct awaits *a, uintptr_t at)
+static uintptr_t awaits_word(struct awaits *a, uintptr_t at)
 {
     uintptr_t found;
-    return look(a, at, &found, sizeof found) ? found : 0;
+    return awaits_read(a, at, &found, sizeof found) ? found : 0;
 }
 
 static enum kind kind_of_type(struct awaits *a, uintptr_t type)
@@ -90,7 +90,7 @@ static enum kind kind_of_type(struct awaits *a, uintptr_t type)
                  {"list", LIST},
                  {"<dummy key> type", DUMMY}};
     char name[32] = "";
-    uintptr_t text = word(a, type + a->w->l->head + 8);
+    uintptr_t text = awaits_word(a, type + a->w->l->head + 8);
     if (text < 4096 || a->reads-- <= 0 || !safe_read_some(text, name, sizeof name - 1))
         return OTHER;
     for (size_t i = 0; i < sizeof named / sizeof *named; i++)
@@ -99,9 +99,9 @@ static enum kind kind_of_type(struct awaits *a, uintptr_t type)
     return OTHER;
 }
 
-static enum kind kind_of(struct awaits *a, uintptr_t object)
+static enum kind object_kind(struct awaits *a, uintptr_t object)
 {
-    uintptr_t type = object ? word(a, object + a->w->l->head - 8) : 0;
+    uintptr_t type = object ? awaits_word(a, object + a->w->l->head - 8) : 0;
     if (!type)
         return OTHER;
     for (unsigned i = 0; i < a->types; i++)
@@ -118,50 +118,50 @@ static enum kind kind_of(struct awaits *a, uintptr_t object)
 static int is_pending(struct awaits *a, uintptr_t future)
 {
     uint64_t state;
-    return look(a, future + a->v->pending, &state, sizeof state) && !(uint32_t)state;
+    return awaits_read(a, future + a->v->pending, &state, sizeof state) && !(uint32_t)state;
 }
 
 /* A coroutine's frame, where it stands at an `await`; *awaited: for what. 0: it does not. */
-static uintptr_t frame_of(struct awaits *a, uintptr_t coroutine, uintptr_t *awaited)
+static uintptr_t coroutine_frame(struct awaits *a, uintptr_t coroutine, uintptr_t *awaited)
 {
     const struct python_async *v = a->v;
     uintptr_t frame = coroutine + v->frame, top;
     if (a->w->l->frame_object) {
-        frame = word(a, frame);
-        if (!frame || word(a, frame + 8) != python_runtime.frame_type)
+        frame = awaits_word(a, frame);
+        if (!frame || awaits_word(a, frame + 8) != python_runtime.frame_type)
             return 0;
     }
     if (v->state) {
         uintptr_t at = (a->w->l->frame_object ? frame : coroutine) + v->state, aligned = at & ~7ul;
         uint64_t states;
-        if (!look(a, aligned, &states, sizeof states) ||
+        if (!awaits_read(a, aligned, &states, sizeof states) ||
             (int8_t)(states >> 8 * (at - aligned)) != v->suspended)
             return 0;
     }
-    uintptr_t base = v->stack ? word(a, frame + v->stack) : frame + v->locals;
+    uintptr_t base = v->stack ? awaits_word(a, frame + v->stack) : frame + v->locals;
     if (v->depth) {
         uint64_t depth;
-        if (!look(a, frame + v->depth, &depth, sizeof depth) || !(depth = (uint32_t)depth) ||
+        if (!awaits_read(a, frame + v->depth, &depth, sizeof depth) || !(depth = (uint32_t)depth) ||
             depth > 1u << 16)
             return 0;
         base += depth * sizeof top;
     }
-    *awaited = base ? word(a, base - sizeof top) : 0;
+    *awaited = base ? awaits_word(a, base - sizeof top) : 0;
     return frame;
 }
 
 /* The value of a dict at place `index`, in the order in which they came. */
-static uintptr_t value_of(struct awaits *a, uintptr_t dict, size_t index)
+static uintptr_t dict_value(struct awaits *a, uintptr_t dict, size_t index)
 {
     struct {
         uintptr_t keys, values;
     } d;
     uint64_t head[5];
-    if (!look(a, dict + a->w->l->head + 16, &d, sizeof d))
+    if (!awaits_read(a, dict + a->w->l->head + 16, &d, sizeof d))
         return 0;
     if (d.values)
-        return word(a, d.values + (a->v->minor >= 13 ? 8 : 0) + index * 8);
-    if (!look(a, d.keys, head, sizeof head))
+        return awaits_word(a, d.values + (a->v->minor >= 13 ? 8 : 0) + index * 8);
+    if (!awaits_read(a, d.keys, head, sizeof head))
         return 0;
     int old = a->v->minor < 11;
     uint64_t entries = old ? head[4] : head[3], indices = head[1] >> 8 & 0xff;
@@ -169,28 +169,28 @@ static uintptr_t value_of(struct awaits *a, uintptr_t dict, size_t index)
     if (index >= entries || (old && head[1] > 128) || (!old && indices > 12))
         return 0;
     at += old ? head[1] : 1ul << indices;
-    return old || !(head[1] >> 16 & 0xff) ? word(a, at + index * 24 + 16)
-                                          : word(a, at + index * 16 + 8);
+    return old || !(head[1] >> 16 & 0xff) ? awaits_word(a, at + index * 24 + 16)
+                                          : awaits_word(a, at + index * 16 + 8);
 }
 
 /* Attribute `index` of an instance of a class of Python. */
 static uintptr_t attribute_of(struct awaits *a, uintptr_t object, size_t index)
 {
-    uintptr_t dict = word(a, object - 24), values;
+    uintptr_t dict = awaits_word(a, object - 24), values;
     switch (a->v->minor) {
     case 11:
-        values = word(a, object - 32);
-        return values ? word(a, values + index * 8) : value_of(a, dict, index);
+        values = awaits_word(a, object - 32);
+        return values ? awaits_word(a, values + index * 8) : dict_value(a, dict, index);
     case 12:
-        return dict & 1 ? word(a, dict + 1 + index * 8) : value_of(a, dict, index);
+        return dict & 1 ? awaits_word(a, dict + 1 + index * 8) : dict_value(a, dict, index);
     case 13:
-        return dict ? value_of(a, dict, index) : word(a, object + 24 + index * 8);
+        return dict ? dict_value(a, dict, index) : awaits_word(a, object + 24 + index * 8);
     default:
         return 0;
     }
 }
 
-static size_t follow(struct awaits *a, uintptr_t at, struct step *out, int depth);
+static size_t awaits_follow(struct awaits *a, uintptr_t at, struct step *out, int depth);
 
 static enum role role_of(struct awaits *a, uintptr_t code)
 {
@@ -222,7 +222,7 @@ struct shared {
     size_t steps, of;
 };
 
-static void share(struct shared *s, const struct step *step, size_t steps)
+static void shared_add(struct shared *s, const struct step *step, size_t steps)
 {
     size_t same = 0;
     if (!s->of++) {
@@ -239,26 +239,27 @@ static void share(struct shared *s, const struct step *step, size_t steps)
 /* The steps that all pending ones of a list or a set have in common: where they stand at different
  * places, nobody knows by now which ends last. Those that wait for others' locks and items count
  * only where all do. */
-static size_t common(struct awaits *a, uintptr_t many, int is_set, struct step *out, int depth)
+static size_t awaits_common(struct awaits *a, uintptr_t many, int is_set, struct step *out,
+                            int depth)
 {
     uint64_t n[2]; /* a list: its length and items; a set: its mask and table */
     struct shared active = {.of = 0}, passive = {.of = 0};
-    if (depth >= DEPTH || !look(a, many + a->w->l->head + (is_set ? 16 : 0), n, sizeof n) ||
+    if (depth >= DEPTH || !awaits_read(a, many + a->w->l->head + (is_set ? 16 : 0), n, sizeof n) ||
         n[0] > CHILDREN)
         return 0;
     for (uint64_t i = 0; i < n[0] + (is_set ? 1 : 0); i++) {
-        uintptr_t child = word(a, n[1] + i * (is_set ? 16 : 8));
-        enum kind kind = kind_of(a, child);
+        uintptr_t child = awaits_word(a, n[1] + i * (is_set ? 16 : 8));
+        enum kind kind = object_kind(a, child);
         if (is_set && (!child || kind == DUMMY)) /* an empty place, or one that was taken */
             continue;
         if (kind != TASK && kind != FUTURE && kind != GATHERING)
             return 0;
         if (!is_pending(a, child))
             continue;
-        size_t steps = follow(a, child, out, depth + 1);
+        size_t steps = awaits_follow(a, child, out, depth + 1);
         if (!steps)
             return 0;
-        share(role_of(a, out[steps - 1].code) == OTHERS ? &passive : &active, out, steps);
+        shared_add(role_of(a, out[steps - 1].code) == OTHERS ? &passive : &active, out, steps);
     }
     const struct shared *s = active.of ? &active : &passive;
     memcpy(out, s->step, s->steps * sizeof *out);
@@ -271,13 +272,13 @@ static uintptr_t first_argument(struct awaits *a, uintptr_t code, uintptr_t fram
 {
     if (role_of(a, code) != ARGUMENT)
         return 0;
-    uintptr_t argument = word(a, frame + a->v->locals);
+    uintptr_t argument = awaits_word(a, frame + a->v->locals);
     enum { TASKS = 6 }; /* attributes of a TaskGroup before its set of them */
-    return kind_of(a, argument) == GROUP ? attribute_of(a, argument, TASKS) : argument;
+    return object_kind(a, argument) == GROUP ? attribute_of(a, argument, TASKS) : argument;
 }
 
 /* From something that is awaited to the innermost `await`; how many steps, the outermost first. */
-static size_t follow(struct awaits *a, uintptr_t at, struct step *out, int depth)
+static size_t awaits_follow(struct awaits *a, uintptr_t at, struct step *out, int depth)
 {
     size_t n = 0;
     uintptr_t frame = 0;
@@ -285,36 +286,36 @@ static size_t follow(struct awaits *a, uintptr_t at, struct step *out, int depth
         struct python_frame f;
         uintptr_t many;
         struct step *rest = out + n;
-        switch (kind_of(a, at)) {
+        switch (object_kind(a, at)) {
         case COROUTINE:
-            frame = frame_of(a, at, &at);
+            frame = coroutine_frame(a, at, &at);
             a->reads--;
             if (!frame || !python_read_frame(a->w, frame, 0, &f))
                 return n;
             out[n++] = (struct step){f.code, f.at};
             break;
         case WRAPPER:
-            at = word(a, at + a->w->l->head);
+            at = awaits_word(a, at + a->w->l->head);
             break;
         case TASK:
             if (!is_pending(a, at))
                 return n;
-            at = word(a, at + a->v->coroutine);
+            at = awaits_word(a, at + a->v->coroutine);
             break;
         case GATHERING:
         case FUTURE: {
             struct step more[STEPS];
-            if (kind_of(a, at) == FUTURE)
+            if (object_kind(a, at) == FUTURE)
                 many = n && is_pending(a, at) ? first_argument(a, rest[-1].code, frame) : 0;
             else
-                many = value_of(a, word(a, at + (uintptr_t)(intptr_t)a->v->attributes), 0);
-            enum kind kind = kind_of(a, many);
+                many = dict_value(a, awaits_word(a, at + (uintptr_t)(intptr_t)a->v->attributes), 0);
+            enum kind kind = object_kind(a, many);
             if (kind == TASK) {
                 at = many;
                 break;
             }
             size_t found =
-                kind == SET || kind == LIST ? common(a, many, kind == SET, more, depth) : 0;
+                kind == SET || kind == LIST ? awaits_common(a, many, kind == SET, more, depth) : 0;
             found = found < STEPS - n ? found : STEPS - n;
             memcpy(rest, more, found * sizeof *more);
             return n + found;
@@ -336,7 +337,7 @@ static uintptr_t to_complete(struct awaits *a)
         return 0;
     for (unsigned i = 2; i < w->frames; i++)
         if (python_code_is(w->frame[i].code, loop, "run_until_complete"))
-            return word(a, w->frame[i].address + a->v->locals + 8);
+            return awaits_word(a, w->frame[i].address + a->v->locals + 8);
     return 0;
 }
 
@@ -349,7 +350,7 @@ size_t python_awaits(struct python_unwind *w, uint64_t *pair, size_t n)
             a.v = &versions[i];
     if (!a.v)
         return n;
-    size_t steps = follow(&a, to_complete(&a), step, 0), put = 0;
+    size_t steps = awaits_follow(&a, to_complete(&a), step, 0), put = 0;
     if (!steps || n + steps > FRAME_INNER)
         return n;
     memmove(pair + 2 * steps, pair, n * 2 * sizeof *pair);

@@ -53,12 +53,12 @@ static struct python_recent *recent_of(const struct python_unwind *w, uintptr_t 
     return all ? &all[(key >> 32) * RECENT >> 32] : NULL;
 }
 
-static size_t hashed(size_t bytes)
+static size_t table_hash_bytes(size_t bytes)
 {
     return bytes < HASHED ? bytes : HASHED;
 }
 
-static int is_recent(const struct python_recent *r, uintptr_t address, intptr_t at)
+static int recent_matches(const struct python_recent *r, uintptr_t address, intptr_t at)
 {
     const struct python_layout *l = &python_runtime.layout;
     const uint8_t *h = (const uint8_t *)address, *table = (const uint8_t *)r->code.table;
@@ -72,7 +72,7 @@ static int is_recent(const struct python_recent *r, uintptr_t address, intptr_t 
     uint64_t bytes; /* the table is this object's own, so it is there */
     memcpy(&bytes, table + BYTES_SIZE, sizeof bytes);
     return bytes == r->code.table_bytes &&
-           memcmp(table + BYTES_CONTENT, r->table, hashed(bytes)) == 0;
+           memcmp(table + BYTES_CONTENT, r->table, table_hash_bytes(bytes)) == 0;
 }
 
 static void make_recent(struct python_recent *r, uintptr_t address, intptr_t at,
@@ -82,7 +82,7 @@ static void make_recent(struct python_recent *r, uintptr_t address, intptr_t at,
     atomic_signal_fence(memory_order_seq_cst);
     r->at = at;
     r->code = *c;
-    memcpy(r->table, (const uint8_t *)c->table + BYTES_CONTENT, hashed(c->table_bytes));
+    memcpy(r->table, (const uint8_t *)c->table + BYTES_CONTENT, table_hash_bytes(c->table_bytes));
     r->id = id;
     r->line = line;
     r->generation = atomic_load_explicit(&generation, memory_order_relaxed);
@@ -112,21 +112,21 @@ void python_code_forget(void)
         raw_clear(known, SLOTS * sizeof *known);
 }
 
-static size_t slot_of(uintptr_t address)
+static size_t code_first_slot(uintptr_t address)
 {
     return (address >> 4) * 0x9e3779b97f4a7c15ull >> 51;
 }
 
 /* The first few share pages, so that a short program has few page faults by them. */
-static size_t place(uintptr_t address, size_t probe)
+static size_t code_probe(uintptr_t address, size_t probe)
 {
-    return (slot_of(address) + probe) % (probe < PROBES_FEW ? SLOTS_FEW : SLOTS);
+    return (code_first_slot(address) + probe) % (probe < PROBES_FEW ? SLOTS_FEW : SLOTS);
 }
 
-static int recall(uintptr_t address, struct python_code_object *code, uint64_t *id)
+static int code_recall(uintptr_t address, struct python_code_object *code, uint64_t *id)
 {
     for (size_t i = 0; i < PROBES; i++) {
-        struct python_known_code *k = &known[place(address, i)];
+        struct python_known_code *k = &known[code_probe(address, i)];
         unsigned before = atomic_load_explicit(&k->sequence, memory_order_acquire);
         if (before & 1 || k->address != address)
             continue;
@@ -139,11 +139,11 @@ static int recall(uintptr_t address, struct python_code_object *code, uint64_t *
     return 0;
 }
 
-static void memorise(uintptr_t address, const struct python_code_object *code, uint64_t id)
+static void code_memorise(uintptr_t address, const struct python_code_object *code, uint64_t id)
 {
-    size_t first = slot_of(address), at = first;
+    size_t first = code_first_slot(address), at = first;
     for (size_t i = 0; i < PROBES; i++) {
-        at = place(address, i);
+        at = code_probe(address, i);
         if (!known[at].address || known[at].address == address)
             break;
         at = first; /* all taken: the first gives way */
@@ -158,7 +158,7 @@ static void memorise(uintptr_t address, const struct python_code_object *code, u
     atomic_store_explicit(&k->sequence, before + 2, memory_order_release);
 }
 
-static int same(const struct python_code_object *a, const struct python_code_object *b)
+static int code_equal(const struct python_code_object *a, const struct python_code_object *b)
 {
     return a->file == b->file && a->name == b->name && a->table == b->table &&
            a->first_line == b->first_line && a->table_bytes == b->table_bytes &&
@@ -260,7 +260,7 @@ static size_t read_text(uintptr_t address, int alive, uint8_t *out, size_t room,
     return n;
 }
 
-static int ends_with(const uint8_t *text, size_t bytes, const char *end)
+static int text_ends_with(const uint8_t *text, size_t bytes, const char *end)
 {
     size_t n = strlen(end);
     return bytes >= n && !memcmp(text + bytes - n, end, n);
@@ -277,14 +277,15 @@ int python_code_is(uintptr_t code, const char *file, const char *name)
         return 0;
     if (name) {
         size_t n = read_text(at[0], 0, text, sizeof text, work, sizeof work), k = strlen(name);
-        if (!ends_with(text, n, name) || (n > k && text[n - k - 1] != '.'))
+        if (!text_ends_with(text, n, name) || (n > k && text[n - k - 1] != '.'))
             return 0;
     }
-    return ends_with(text, read_text(at[1], 0, text, sizeof text, work, sizeof work), file);
+    return text_ends_with(text, read_text(at[1], 0, text, sizeof text, work, sizeof work), file);
 }
 
 /* The id of a code object that is not known yet; 0: it cannot be read. */
-static uint64_t describe(struct python_unwind *w, const struct python_code_object *c, int alive)
+static uint64_t code_describe(struct python_unwind *w, const struct python_code_object *c,
+                              int alive)
 {
     enum { FILE_ROOM = 2048, NAME_ROOM = 1024, WORK = 4096 };
     uint8_t *file = w->view->scratch, *name = file + FILE_ROOM, *work = name + NAME_ROOM;
@@ -302,8 +303,8 @@ static uint64_t describe(struct python_unwind *w, const struct python_code_objec
     return r.id;
 }
 
-static uint64_t line_of(struct python_unwind *w, const struct python_code_object *c,
-                        uintptr_t address, intptr_t at, int alive)
+static uint64_t code_line(struct python_unwind *w, const struct python_code_object *c,
+                          uintptr_t address, intptr_t at, int alive)
 {
     enum { BITS = 24 };
     const uint64_t key[4] = {address, (uint64_t)at, c->table ^ c->table_hash,
@@ -330,22 +331,22 @@ int python_code(struct python_unwind *w, uintptr_t address, intptr_t at, int ali
     if (address % sizeof address || address < 4096)
         return 0;
     struct python_recent *recent = alive ? recent_of(w, address, at) : NULL;
-    if (recent && is_recent(recent, address, at)) {
+    if (recent && recent_matches(recent, address, at)) {
         *id = recent->id;
         *line = recent->line;
         return 1;
     }
-    int recalled = recall(address, &before, id), plainly = alive && recalled;
+    int recalled = code_recall(address, &before, id), plainly = alive && recalled;
     if (!read_code(address, plainly, alive, before.table, &now))
         return 0;
-    if (!recalled || !same(&now, &before)) {
-        *id = describe(w, &now, alive);
+    if (!recalled || !code_equal(&now, &before)) {
+        *id = code_describe(w, &now, alive);
         if (!*id)
             return 0;
         if (stack_was_written(*id)) /* else the next sample tries again */
-            memorise(address, &now, *id);
+            code_memorise(address, &now, *id);
     }
-    *line = line_of(w, &now, address, at, alive);
+    *line = code_line(w, &now, address, at, alive);
     if (recent && stack_was_written(*id) && !(*line & TRACE_PYTHON_NO_LINE))
         make_recent(recent, address, at, &now, *id, (uint32_t)*line);
     return 1;

@@ -39,7 +39,7 @@ static int read_link(struct python_unwind *w, uintptr_t address, int plainly, ui
 
 /* Frame `i` of the known ones is what it was: the same code, called by the frame behind it. Then
  * its pair is that of now. `last`: it is the root. Nothing of it is believed before. */
-static int is_same(struct python_unwind *w, struct frame_outer *o, size_t i, int last)
+static int outer_frame_equal(struct python_unwind *w, struct frame_outer *o, size_t i, int last)
 {
     struct python_frame f;
     uintptr_t next = last ? 0 : o->at[i + 1], link;
@@ -66,7 +66,7 @@ static int is_same(struct python_unwind *w, struct frame_outer *o, size_t i, int
 static size_t outer_unchanged(struct python_unwind *w, struct frame_outer *o, uintptr_t through)
 {
     size_t n = 0;
-    while (n < o->known && is_same(w, o, o->known - 1 - n, n == 0)) {
+    while (n < o->known && outer_frame_equal(w, o, o->known - 1 - n, n == 0)) {
         n++;
         through = o->at[o->known - n] == through ? 0 : through;
     }

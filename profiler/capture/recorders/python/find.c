@@ -26,14 +26,14 @@ static const struct python_wanted {
 };
 enum { WANTED = sizeof wanted / sizeof *wanted };
 
-static void found(struct python_symbols *s, size_t i, uintptr_t address)
+static void symbol_found(struct python_symbols *s, size_t i, uintptr_t address)
 {
     uintptr_t *slot = (uintptr_t *)((char *)s + wanted[i].at);
     if (!*slot)
         *slot = address;
 }
 
-static int visit(struct dl_phdr_info *info, size_t bytes, void *context)
+static int python_visit_image(struct dl_phdr_info *info, size_t bytes, void *context)
 {
     (void)bytes;
     struct elf_dynamic d;
@@ -42,7 +42,7 @@ static int visit(struct dl_phdr_info *info, size_t bytes, void *context)
     for (size_t i = 0; i < WANTED; i++) {
         uintptr_t value = elf_dynamic_find(&d, wanted[i].name);
         if (value)
-            found(context, i, info->dlpi_addr + value);
+            symbol_found(context, i, info->dlpi_addr + value);
     }
     return 1;
 }
@@ -74,7 +74,7 @@ void python_search_file(struct python_symbols *s, const char *file, size_t bytes
                 continue;
             for (size_t i = 0; i < WANTED; i++)
                 if (!strcmp(name, wanted[i].name))
-                    found(s, i, bias + symbol[j].st_value);
+                    symbol_found(s, i, bias + symbol[j].st_value);
         }
     }
 }
@@ -110,7 +110,7 @@ void python_find_symbols(struct python_symbols *s)
 {
     static int searched; /* the program's file does not change */
     memset(s, 0, sizeof *s);
-    if (!modules_each(visit, s) && !searched) {
+    if (!modules_each(python_visit_image, s) && !searched) {
         searched = 1;
         search_program(s);
     }

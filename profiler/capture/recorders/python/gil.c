@@ -22,7 +22,7 @@ static int looks_right(uintptr_t gil)
     return head[INTERVAL] >= 1 && head[INTERVAL] <= 1000000000 && locked <= 1;
 }
 
-static void add(uintptr_t gil)
+static void gil_add(uintptr_t gil)
 {
     for (unsigned i = 0; i < count; i++)
         if (gils[i] == gil)
@@ -41,7 +41,7 @@ void python_gil_find(void)
         return;
     if (l->minor < 12) {
         if (!count)
-            add(python_runtime.runtime + l->gil);
+            gil_add(python_runtime.runtime + l->gil);
         return;
     }
     if (!safe_read(python_runtime.runtime + l->interpreters, &interpreter, sizeof interpreter))
@@ -49,7 +49,7 @@ void python_gil_find(void)
     for (int steps = 0; interpreter && steps < GILS; steps++) {
         if (!safe_read(interpreter + l->gil, &gil, sizeof gil))
             return;
-        add(gil + 8u * l->free_threaded);
+        gil_add(gil + 8u * l->free_threaded);
         if (!safe_read(interpreter + l->interpreter_next, &interpreter, sizeof interpreter))
             return;
     }

@@ -36,7 +36,7 @@ struct line_state {
     int line;
 };
 
-static int fill(struct line_stream *s)
+static int line_stream_fill(struct line_stream *s)
 {
     size_t want = s->end - s->at < WINDOW ? s->end - s->at : WINDOW;
     if (!want || !safe_read(s->at, s->of->view->scratch, want)) {
@@ -49,9 +49,9 @@ static int fill(struct line_stream *s)
     return 1;
 }
 
-static unsigned next(struct line_stream *s)
+static unsigned line_stream_next(struct line_stream *s)
 {
-    if (s->p == s->q && !fill(s))
+    if (s->p == s->q && !line_stream_fill(s))
         return 0;
     return *s->p++;
 }
@@ -107,8 +107,8 @@ static int from_lnotab(struct line_stream *s, struct line_state now, intptr_t at
     while (!at_end(s)) {
         if (now.address >= s->after)
             marks_add(s, now);
-        now.address += next(s);
-        int step = (int8_t)next(s);
+        now.address += line_stream_next(s);
+        int step = (int8_t)line_stream_next(s);
         if (s->over || now.address > at)
             break;
         now.line += step;
@@ -122,8 +122,8 @@ static int from_lines(struct line_stream *s, struct line_state now, intptr_t at)
     while (!at_end(s)) {
         if (now.address >= s->after)
             marks_add(s, now);
-        unsigned bytes = next(s);
-        int step = (int8_t)next(s);
+        unsigned bytes = line_stream_next(s);
+        int step = (int8_t)line_stream_next(s);
         if (s->over)
             break;
         now.address += bytes;
@@ -139,7 +139,7 @@ static int signed_number(struct line_stream *s)
 {
     unsigned value = 0, shift = 0, byte;
     do {
-        byte = next(s);
+        byte = line_stream_next(s);
         value |= (byte & 63) << shift;
         shift += 6;
     } while (byte & 64 && shift < 30 && !s->over);
@@ -168,7 +168,7 @@ static int from_locations(struct line_stream *s, struct line_state now, intptr_t
         }
         if (now.address >= s->after)
             continue;
-        unsigned head = next(s), form = head >> 3 & 15;
+        unsigned head = line_stream_next(s), form = head >> 3 & 15;
         if (!(head & 0x80))
             continue;
         if (form == NO_COLUMNS || form == LONG)

@@ -297,7 +297,7 @@ size_t python_frames(struct capture_thread *t, const struct frame_view *v, uint6
 }
 
 /* While no fork is under way: the loader's lock is taken. */
-static void find(struct capture_thread *t)
+static void python_find_once(struct capture_thread *t)
 {
     static uint32_t seen;
     uint32_t generation = modules_generation();
@@ -309,10 +309,10 @@ static void find(struct capture_thread *t)
     modules_release();
 }
 
-static int start(void)
+static int python_start(void)
 {
     stack_add_frames(python_frames);
-    find(capture_self());
+    python_find_once(capture_self());
     return 0;
 }
 
@@ -323,7 +323,7 @@ static int fork_alone(void)
 }
 
 /* Code objects are written again. */
-static void fork_child(void)
+static void python_fork_child(void)
 {
     python_code_forget();
 }
@@ -331,8 +331,8 @@ static void fork_child(void)
 const struct recorder python_recorder = {
     .name = "python",
     .modes = CAPTURE_PYTHON,
-    .start = start,
-    .tick = find,
+    .start = python_start,
+    .tick = python_find_once,
     .fork_alone = fork_alone,
-    .fork_child = fork_child,
+    .fork_child = python_fork_child,
 };

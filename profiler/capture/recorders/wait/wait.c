@@ -17,8 +17,8 @@ static int state_of(uint32_t tid)
     return state == 'D' ? TRACE_DISK : state == 'T' || state == 't' ? TRACE_STOPPED : TRACE_SLEEP;
 }
 
-static void put(struct capture_thread *t, struct thread_slot *s, uint64_t end, uint64_t stack,
-                uint64_t weight, int runnable)
+static void wait_put(struct capture_thread *t, struct thread_slot *s, uint64_t end, uint64_t stack,
+                     uint64_t weight, int runnable)
 {
     struct trace_wait r = {.r.kind = TRACE_WAIT,
                            .r.time_ns = end,
@@ -35,11 +35,11 @@ static void put_sleep(struct capture_thread *t, struct thread_slot *s, uint64_t 
 {
     uint64_t slept = s->sleep_pending > 0 ? (uint64_t)s->sleep_pending : 0;
     if (s->woken_pending) /* beside the sleep on the line of time, not in it */
-        put(t, s, end - slept, s->wait_stack, s->woken_pending, 1);
+        wait_put(t, s, end - slept, s->wait_stack, s->woken_pending, 1);
     s->woken_pending = 0;
     if (!slept)
         return;
-    put(t, s, end, s->wait_stack, slept, 0);
+    wait_put(t, s, end, s->wait_stack, slept, 0);
     s->sleep_pending = 0;
 }
 
@@ -58,13 +58,13 @@ static void put_ready(struct capture_thread *t, struct thread_slot *s)
     }
     s->woken_pending += woken;
     if (s->runnable_pending > woken)
-        put(t, s, s->seen_ns, 0, s->runnable_pending - woken, 1);
+        wait_put(t, s, s->seen_ns, 0, s->runnable_pending - woken, 1);
     s->runnable_pending = 0;
 }
 
 /* Finds the place where the thread sleeps now; 0 when it runs: the facts about its last sleep
  * stay. */
-static int find_place(struct capture_thread *t, struct thread_slot *s)
+static int wait_find_place(struct capture_thread *t, struct thread_slot *s)
 {
     struct thread_poll_place at;
     if (!thread_poll_place(s->t.tid, &at))
@@ -95,7 +95,7 @@ static int account_of(uint32_t tid, uint64_t *cpu, uint64_t *delay)
 }
 
 /* The main thread's account begins here: under load the first look at it comes late. */
-static void thread_start(struct capture_thread *t)
+static void wait_thread_start(struct capture_thread *t)
 {
     struct thread_slot *s = (struct thread_slot *)t;
     if (t->tid == (uint32_t)capture.pid && account_of(t->tid, &s->seen_cpu, &s->seen_delay))
@@ -130,11 +130,11 @@ static void poll_thread(struct capture_thread *t, struct thread_slot *s, uint64_
             put_sleep(t, s, woke);
         s->poll_every = interval;
         s->wait_known = interval && s->sleep_pending + (int64_t)s->woken_pending >= SLEEP_LEAST &&
-                        find_place(t, s);
+                        wait_find_place(t, s);
     }
     if (!s->wait_known && (!interval || s->woken_pending >= WOKEN_MOST)) {
         if (s->woken_pending)
-            put(t, s, now, 0, s->woken_pending, 1);
+            wait_put(t, s, now, 0, s->woken_pending, 1);
         s->woken_pending = 0;
     }
     if (s->wait_known && s->sleep_pending >= SLEEP_MOST)
@@ -144,7 +144,7 @@ static void poll_thread(struct capture_thread *t, struct thread_slot *s, uint64_
 
 /* Records the pending rest: asleep where it was found last, at an unknown place where it never
  * was. */
-static void thread_pending(struct capture_thread *t, struct thread_slot *s)
+static void wait_thread_pending(struct capture_thread *t, struct thread_slot *s)
 {
     poll_thread(t, s, 0);
     if (!s->wait_stack) {
@@ -156,7 +156,7 @@ static void thread_pending(struct capture_thread *t, struct thread_slot *s)
     s->sleep_pending = 0;
 }
 
-static void tick(struct capture_thread *t)
+static void wait_tick(struct capture_thread *t)
 {
     static struct thread_slot *from; /* where the last turn ran out of time */
     uint64_t interval = (uint64_t)(1e9 / capture.config.wait_hz);
@@ -176,7 +176,7 @@ static void tick(struct capture_thread *t)
 const struct recorder wait_recorder = {
     .name = "wait",
     .modes = CAPTURE_WAIT,
-    .thread_start = thread_start,
-    .thread_pending = thread_pending,
-    .tick = tick,
+    .thread_start = wait_thread_start,
+    .thread_pending = wait_thread_pending,
+    .tick = wait_tick,
 };
