@@ -5,7 +5,7 @@
 #include "host/backend/cpu_name.h"
 
 /* Returns the value of a line "key : value"; NULL for another line. */
-static char *value_of(char *line, const char *key)
+static char *cpuinfo_value(char *line, const char *key)
 {
     size_t n = strlen(key);
     char *value = strchr(line, ':');
@@ -22,11 +22,11 @@ void cpu_name(char out[CPU_NAME])
     FILE *f = fopen("/proc/cpuinfo", "re");
     *out = 0;
     while (f && !*out && fgets(line, sizeof line, f)) {
-        if ((value = value_of(line, "model name")))
+        if ((value = cpuinfo_value(line, "model name")))
             snprintf(out, CPU_NAME, "%s", value);
-        else if ((value = value_of(line, "CPU implementer")))
+        else if ((value = cpuinfo_value(line, "CPU implementer")))
             snprintf(maker, sizeof maker, "%s", value);
-        else if (*maker && (value = value_of(line, "CPU part")))
+        else if (*maker && (value = cpuinfo_value(line, "CPU part")))
             snprintf(out, CPU_NAME, "implementer %s, part %.40s", maker, value);
     }
     if (f)

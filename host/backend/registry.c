@@ -40,7 +40,7 @@ void backend_register_loader(const char *name, backend_loader *load)
             loaders[i] = load;
 }
 
-static void load(int row)
+static void registry_load(int row)
 {
     const struct backend_ops *ops = NULL;
     backend_loader *loader = loaders[row];
@@ -51,16 +51,16 @@ static void load(int row)
         snprintf(failures[row], sizeof failures[row], "%s", err_text());
 }
 
-static const char *reason(int row)
+static const char *registry_reason(int row)
 {
     return *failures[row] ? failures[row] : known[row].absent;
 }
 
-static const struct backend_ops *find(const char *name)
+static const struct backend_ops *registry_find(const char *name)
 {
     for (int i = 0; i < KNOWN; i++)
         if (!strcmp(name, known[i].name))
-            load(i);
+            registry_load(i);
     for (int i = 0; i < count; i++)
         if (!strcmp(registered[i]->name, name))
             return registered[i];
@@ -72,7 +72,7 @@ static enum err open_auto(const struct backend_options *options, struct backend 
     enum err e = FAIL(ERR_UNSUPPORTED, "this program was linked without any back end");
     *passed_over = 0;
     for (int i = 0; i < KNOWN; i++) {
-        const struct backend_ops *ops = find(known[i].name);
+        const struct backend_ops *ops = registry_find(known[i].name);
         if (ops && (e = ops->open(options, out)) == ERR_OK)
             return ERR_OK;
         if (ops && !*passed_over)
@@ -87,7 +87,8 @@ const char *backend_passed_over(void)
 }
 
 /* `options` with the environment's limit where they have none. */
-static enum err limited(const struct backend_options *options, struct backend_options *out)
+static enum err options_with_limit(const struct backend_options *options,
+                                   struct backend_options *out)
 {
     const char *limit = getenv(BACKEND_DEVICE_MEMORY);
     *out = *options;
@@ -107,10 +108,10 @@ enum err backend_open(const char *name, const struct backend_options *wish, stru
 {
     struct backend_options options;
     *out = NULL;
-    TRY(limited(wish, &options));
+    TRY(options_with_limit(wish, &options));
     if (!strcmp(name, "auto"))
         return open_auto(&options, out);
-    const struct backend_ops *ops = find(name);
+    const struct backend_ops *ops = registry_find(name);
     if (ops)
         return ops->open(&options, out);
 
@@ -121,7 +122,8 @@ enum err backend_open(const char *name, const struct backend_options *wish, stru
     }
     for (int i = 0; i < KNOWN; i++)
         if (!strcmp(name, known[i].name))
-            return FAIL(ERR_UNSUPPORTED, "--backend %s: %s: use one of %s", name, reason(i), names);
+            return FAIL(ERR_UNSUPPORTED, "--backend %s: %s: use one of %s", name,
+                        registry_reason(i), names);
     return FAIL(ERR_USAGE, "--backend %s: unknown: must be one of %s", name, names);
 }
 
@@ -136,6 +138,6 @@ int backend_describe(int index, const char **name, const char **unusable_reason)
     if (index < 0 || index >= KNOWN)
         return 0;
     *name = known[index].name;
-    *unusable_reason = find(known[index].name) ? "" : reason(index);
+    *unusable_reason = registry_find(known[index].name) ? "" : registry_reason(index);
     return 1;
 }

@@ -52,7 +52,7 @@ float *angles_even(double start, double range, int64_t views)
 #define LENGTH_MIN 1e-9
 #define LENGTH_MAX 1e12
 
-static enum err check_length(const char *name, double x)
+static enum err model_check_length(const char *name, double x)
 {
     FAIL_IF(!(x >= LENGTH_MIN && x <= LENGTH_MAX), ERR_INPUT,
             "%s is %g: it must be positive, from %g to %g", name, x, LENGTH_MIN, LENGTH_MAX);
@@ -66,7 +66,7 @@ static enum err check_offset(const char *name, double x)
     return ERR_OK;
 }
 
-static enum err check_finite(const char *name, const float *values, int64_t n)
+static enum err model_check_finite(const char *name, const float *values, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         FAIL_IF(!isfinite(values[i]), ERR_INPUT, "%s[%" PRId64 "] is not a finite number", name, i);
@@ -74,7 +74,7 @@ static enum err check_finite(const char *name, const float *values, int64_t n)
 }
 
 /* Three sizes of an array of float32: each from 1 to 2^31 - 1, the whole below 2^62 bytes. */
-static enum err check_shape(const char *name, int64_t a, int64_t b, int64_t c)
+static enum err model_check_shape(const char *name, int64_t a, int64_t b, int64_t c)
 {
     const int64_t shape[3] = {a, b, c};
     for (int i = 0; i < 3; i++)
@@ -101,9 +101,9 @@ static enum err check_distances(const struct scan *s)
             "behind the rotation axis",
             far, near);
     if (isfinite(far))
-        TRY(check_length("source_detector_dist", far));
+        TRY(model_check_length("source_detector_dist", far));
     if (isfinite(near))
-        TRY(check_length("source_iso_dist", near));
+        TRY(model_check_length("source_iso_dist", near));
     if ((double)s->rows * s->delta_row / 2 + fabs(s->row_offset) > far)
         log_warn("the cone angle is more than 45 degrees: expect artefacts");
     return ERR_OK;
@@ -111,15 +111,15 @@ static enum err check_distances(const struct scan *s)
 
 static enum err check_scan(const struct scan *s)
 {
-    TRY(check_shape("sinogram_shape", s->views, s->rows, s->channels));
+    TRY(model_check_shape("sinogram_shape", s->views, s->rows, s->channels));
     FAIL_IF(!s->angles, ERR_INPUT, "angles are missing: give one per view, in radians");
-    TRY(check_finite("angles", s->angles, s->views));
-    TRY(check_length("delta_det_row", s->delta_row));
-    TRY(check_length("delta_det_channel", s->delta_channel));
+    TRY(model_check_finite("angles", s->angles, s->views));
+    TRY(model_check_length("delta_det_row", s->delta_row));
+    TRY(model_check_length("delta_det_channel", s->delta_channel));
     TRY(check_offset("det_row_offset", s->row_offset));
     TRY(check_offset("det_channel_offset", s->channel_offset));
     if (s->z_shifts && !s->moves)
-        TRY(check_finite("helical_z_shifts", s->z_shifts, s->views));
+        TRY(model_check_finite("helical_z_shifts", s->z_shifts, s->views));
     if (s->beam == BEAM_CONE)
         TRY(check_distances(s));
     return s->moves ? moves_check(s) : ERR_OK;
@@ -171,8 +171,8 @@ static void z_range(const struct scan *s, float *low, float *high)
 }
 
 /* MBIRJAX evaluates the argument in float64 and rounds it in float32 (JAX): 27.0000001 has the
- * ceiling 27. Clipped so that the conversion is defined; check_shape refuses what was clipped. */
-static int64_t size_of(float rounded)
+ * ceiling 27. Clipped so that the conversion is defined; model_check_shape refuses what was clipped. */
+static int64_t model_clipped_size(float rounded)
 {
     return rounded >= 1 && rounded < 0x1p40f ? (int64_t)rounded : rounded >= 1 ? INT64_MAX : 0;
 }
@@ -183,11 +183,11 @@ static void automatic_shape(const struct scan *s, struct volume *v)
     double channels = (double)s->channels;
     int cone = s->beam == BEAM_CONE;
     if (!v->rows)
-        v->rows = size_of(cone ? rintf((float)(channels * (dc / dy / M)))
-                               : ceilf((float)(channels * dc / (dy * M))));
+        v->rows = model_clipped_size(cone ? rintf((float)(channels * (dc / dy / M)))
+                                          : ceilf((float)(channels * dc / (dy * M))));
     if (!v->cols)
-        v->cols = size_of(cone ? rintf((float)(channels * (dc / v->delta / M)))
-                               : ceilf((float)(channels * dc / (v->delta * M))));
+        v->cols = model_clipped_size(cone ? rintf((float)(channels * (dc / v->delta / M)))
+                                          : ceilf((float)(channels * dc / (v->delta * M))));
     if (v->slices)
         return;
     v->slices = s->rows;
@@ -195,7 +195,7 @@ static void automatic_shape(const struct scan *s, struct volume *v)
         float low, high;
         z_range(s, &low, &high);
         float height = (float)((double)s->rows * (s->delta_row / M)) + (high - low);
-        v->slices = size_of(fmaxf(1, ceilf(height / (float)volume_delta_slice(v))));
+        v->slices = model_clipped_size(fmaxf(1, ceilf(height / (float)volume_delta_slice(v))));
     }
 }
 
@@ -253,13 +253,13 @@ static enum err check_volume(const struct scan *s, const struct volume *v)
     const double pitches[3] = {v->delta, volume_delta_row(v), volume_delta_slice(v)};
     const char *const names[3] = {"delta_voxel", "voxel_row_aspect", "voxel_slice_aspect"};
     for (int i = 0; i < 3; i++) {
-        TRY(check_length(names[i], pitches[i]));
+        TRY(model_check_length(names[i], pitches[i]));
         double cells = pitches[i] * M / (i < 2 ? s->delta_channel : s->delta_row);
         FAIL_IF(!(cells < PITCH_RATIO_MAX && cells > 1 / PITCH_RATIO_MAX), ERR_INPUT,
                 "%s makes a voxel %g times as wide as a detector cell: check the units", names[i],
                 cells);
     }
-    TRY(check_shape("recon_shape", v->rows, v->cols, v->slices));
+    TRY(model_check_shape("recon_shape", v->rows, v->cols, v->slices));
     FAIL_IF(v->rows > INT32_MAX / v->cols, ERR_INPUT,
             "recon_shape: %" PRId64 " x %" PRId64 " pixels are more than 2^31", v->rows, v->cols);
     TRY(check_offset("recon_slice_offset", v->slice_offset));
@@ -313,7 +313,7 @@ enum err ct_model_resolve(struct ct_model *m)
         TRY(automatic_moves(s, v));
     if (v->delta == 0)
         v->delta = s->delta_channel / scan_magnification(s);
-    TRY(check_length("delta_voxel", v->delta));
+    TRY(model_check_length("delta_voxel", v->delta));
     TRY(check_positive("voxel_row_aspect", v->row_aspect));
     TRY(check_positive("voxel_slice_aspect", v->slice_aspect));
     if (isnan(v->slice_offset)) {

@@ -18,7 +18,8 @@ static double *squared_offsets(int64_t n)
     return out;
 }
 
-static int64_t collect(const struct volume *v, const double *row, const double *col, int32_t *out)
+static int64_t mask_collect(const struct volume *v, const double *row, const double *col,
+                            int32_t *out)
 {
     int64_t n = 0;
     for (int64_t i = 0; i < v->rows; i++)
@@ -49,13 +50,13 @@ enum err volume_pixels_inside(const struct volume *v, int32_t **pixels, int64_t 
             goto out;
         }
     }
-    int64_t n = collect(v, row, col, NULL);
+    int64_t n = mask_collect(v, row, col, NULL);
     *pixels = malloc((size_t)(n ? n : 1) * sizeof **pixels);
     if (!*pixels) {
         e = FAIL(ERR_MEMORY, "no memory left for the list of %" PRId64 " pixels", n);
         goto out;
     }
-    *count = collect(v, row, col, *pixels);
+    *count = mask_collect(v, row, col, *pixels);
 out:
     free(row);
     free(col);

@@ -77,7 +77,7 @@ enum err moves_check(const struct scan *s)
 }
 
 /* JAX rounds to float32 before it takes the ceiling or the floor; 0 is refused later. */
-static int64_t whole(float size)
+static int64_t moves_clipped_size(float size)
 {
     return size >= 1 && size < 0x1p40f ? (int64_t)size : 0;
 }
@@ -92,11 +92,11 @@ static void multiaxis_automatic(const struct scan *s, struct volume *v)
     if (v->delta == 0)
         v->delta = s->delta_channel;
     if (!v->rows)
-        v->rows = whole(floorf((float)(across / volume_delta_row(v))));
+        v->rows = moves_clipped_size(floorf((float)(across / volume_delta_row(v))));
     if (!v->cols)
-        v->cols = whole(floorf((float)(across / v->delta)));
+        v->cols = moves_clipped_size(floorf((float)(across / v->delta)));
     if (!v->slices)
-        v->slices = whole(floorf(2 * high / (float)volume_delta_slice(v)));
+        v->slices = moves_clipped_size(floorf(2 * high / (float)volume_delta_slice(v)));
 }
 
 /* Largest less smallest shift along x, y and z. */
@@ -135,11 +135,11 @@ static void translation_automatic(const struct scan *s, struct volume *v)
     const float seen = (cols + rows) * (slices + channels) / (float)s->views;
     const float room = ((float)s->source_iso - cube[1]) / (float)volume_delta_row(v);
     if (!v->rows)
-        v->rows = whole(fminf(2 * ceilf(channels * rows / seen), floorf(room)));
+        v->rows = moves_clipped_size(fminf(2 * ceilf(channels * rows / seen), floorf(room)));
     if (!v->cols)
-        v->cols = whole(cols);
+        v->cols = moves_clipped_size(cols);
     if (!v->slices)
-        v->slices = whole(slices);
+        v->slices = moves_clipped_size(slices);
 }
 
 void moves_automatic(const struct scan *s, struct volume *v)

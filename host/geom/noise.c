@@ -8,7 +8,7 @@ struct xoshiro {
     uint64_t s[4];
 };
 
-static uint64_t rotate(uint64_t x, int k)
+static uint64_t bits_rotate(uint64_t x, int k)
 {
     return x << k | x >> (64 - k);
 }
@@ -28,18 +28,18 @@ static struct xoshiro xoshiro_seed(uint64_t seed)
 
 static uint64_t xoshiro_next(struct xoshiro *r)
 {
-    uint64_t *s = r->s, result = rotate(s[1] * 5, 7) * 9, t = s[1] << 17;
+    uint64_t *s = r->s, result = bits_rotate(s[1] * 5, 7) * 9, t = s[1] << 17;
     s[2] ^= s[0];
     s[3] ^= s[1];
     s[1] ^= s[2];
     s[0] ^= s[3];
     s[2] ^= t;
-    s[3] = rotate(s[3], 45);
+    s[3] = bits_rotate(s[3], 45);
     return result;
 }
 
 /* Uniform in (0, 1]: never 0, of which the logarithm is taken. */
-static double uniform(struct xoshiro *r)
+static double noise_uniform(struct xoshiro *r)
 {
     return (double)((xoshiro_next(r) >> 11) + 1) * 0x1p-53;
 }
@@ -52,7 +52,8 @@ void noise_add(float *y, int64_t n, double relative, uint64_t seed)
     double sigma = relative * (double)largest;
     struct xoshiro r = xoshiro_seed(seed);
     for (int64_t i = 0; i < n; i += 2) { /* Box-Muller makes two at a time */
-        double radius = sigma * sqrt(-2 * log(uniform(&r))), phase = 2 * M_PI * uniform(&r);
+        double radius = sigma * sqrt(-2 * log(noise_uniform(&r))),
+               phase = 2 * M_PI * noise_uniform(&r);
         y[i] = (float)((double)y[i] + radius * cos(phase));
         if (i + 1 < n)
             y[i + 1] = (float)((double)y[i + 1] + radius * sin(phase));

@@ -39,7 +39,7 @@ static double half_extent(int64_t n, double pitch)
 /* Stretches a tilted ellipse by (sx, sy): it stays an ellipse, with other axes and another tilt.
  * Its matrix is Q = R diag(1/a^2, 1/b^2) R', stretched Q_ij / (s_i s_j), and the new axes are its
  * eigenvectors. */
-static void stretch(struct ellipsoid *e, double sx, double sy)
+static void ellipsoid_stretch(struct ellipsoid *e, double sx, double sy)
 {
     double c = cos(e->phi), s = sin(e->phi), pa = 1 / (e->a * e->a), pb = 1 / (e->b * e->b);
     double xx = (c * c * pa + s * s * pb) / (sx * sx);
@@ -61,7 +61,7 @@ int phantom_ellipsoids(enum phantom kind, const struct volume *v, struct ellipso
     double sz = half_extent(v->slices, volume_delta_slice(v));
     for (int i = 0; i < n; i++) {
         struct ellipsoid *e = &out[i];
-        stretch(e, sx, sy);
+        ellipsoid_stretch(e, sx, sy);
         e->x *= sx;
         e->y *= sy;
         e->z = e->z * sz + v->slice_offset;
@@ -148,7 +148,7 @@ static void move_ray(const struct scan *s, int64_t view, struct ray *r)
 /* Length of the ray inside e, in the frame where e is the unit ball: 2 sqrt(1 - distance^2) over
  * the speed of the ray there. The distance is taken at the nearest point, which keeps its digits
  * when the source is far. */
-static double chord(const struct ellipsoid *e, const struct ray *r)
+static double ellipsoid_chord(const struct ellipsoid *e, const struct ray *r)
 {
     double o[3] = {r->origin[0] - e->x, r->origin[1] - e->y, r->origin[2] - e->z}, d[3];
     memcpy(d, r->direction, sizeof d);
@@ -190,7 +190,7 @@ void phantom_project(const struct ellipsoid *e, int n, const struct scan *s, flo
                 rotate_xy(r.direction, c, sn);
                 r.origin[2] += shift;
                 for (int i = 0; isfinite(r.direction[0]) && i < n; i++)
-                    sum += e[i].value * chord(&e[i], &r);
+                    sum += e[i].value * ellipsoid_chord(&e[i], &r);
                 *out++ = (float)sum;
             }
     }

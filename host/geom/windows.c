@@ -8,7 +8,7 @@
     50000 /* what a tile can hold; ct_model_resolve refuses pitches beyond 1e5 cells               \
            */
 
-static int radius(double cells)
+static int window_radius(double cells)
 {
     double r = ceil(ceil(cells) / 2);
     return r >= 0 && r < RADIUS_MAX ? (int)r : RADIUS_MAX;
@@ -25,8 +25,8 @@ static struct tap_windows multiaxis_windows(const struct scan *s, const struct v
         widest = fmax(widest, (rows + 1) / moves_rows_per_slice(s, v, i));
     }
     const double across = fmax(v->delta, volume_delta_row(v)) / s->delta_channel;
-    return (struct tap_windows){radius(fmax(ceil(across), ceil(highest - 1e-9))),
-                                radius(widest + 2)};
+    return (struct tap_windows){window_radius(fmax(ceil(across), ceil(highest - 1e-9))),
+                                window_radius(widest + 2)};
 }
 
 /* The same number of rows, channels and slices; rows of the volume lie along the rays. */
@@ -37,7 +37,7 @@ static struct tap_windows translation_windows(const struct scan *s, const struct
     const double nearest = s->source_iso - 0.5 * (double)v->rows * volume_delta_row(v) - most;
     const double pitch = fmax(v->delta, volume_delta_slice(v));
     const int taps =
-        radius(pitch * s->source_detector / nearest / fmin(s->delta_row, s->delta_channel));
+        window_radius(pitch * s->source_detector / nearest / fmin(s->delta_row, s->delta_channel));
     return (struct tap_windows){taps, taps};
 }
 
@@ -45,7 +45,7 @@ struct tap_windows tap_windows(const struct scan *s, const struct volume *v)
 {
     const double dy = volume_delta_row(v), dz = volume_delta_slice(v);
     if (s->beam == BEAM_PARALLEL)
-        return (struct tap_windows){radius(fmax(v->delta, dy) / s->delta_channel), 0};
+        return (struct tap_windows){window_radius(fmax(v->delta, dy) / s->delta_channel), 0};
     if (s->moves)
         return scan_is_multiaxis(s) ? multiaxis_windows(s, v) : translation_windows(s, v);
     const int parallel = isinf(s->source_detector);
@@ -53,8 +53,8 @@ struct tap_windows tap_windows(const struct scan *s, const struct volume *v)
     const double near = parallel ? 1 : s->source_detector / (s->source_iso - rho);
     const double far = parallel ? 1 : s->source_detector / (s->source_iso + rho);
     const double cell = fmin(s->delta_row, s->delta_channel);
-    return (struct tap_windows){radius(fmax(fmax(v->delta, dy), dz) * near / cell),
-                                radius(cell / (far * fmin(fmin(v->delta, dy), dz)))};
+    return (struct tap_windows){window_radius(fmax(fmax(v->delta, dy), dz) * near / cell),
+                                window_radius(cell / (far * fmin(fmin(v->delta, dy), dz)))};
 }
 
 void magnification_range(const struct scan *s, const struct volume *v, double *least, double *most)

@@ -7,7 +7,7 @@
 #include "host/cpu/common/reduce.h"
 #include "host/cpu/common/team.h"
 
-static int64_t floats(const struct buffer *b)
+static int64_t buffer_floats(const struct buffer *b)
 {
     return (int64_t)(b->bytes / sizeof(float));
 }
@@ -85,9 +85,9 @@ static void chunk_abs(struct operands in, int64_t n, double out[SUMS])
 enum err cpu_sum_abs(struct backend *be, const struct buffer *x, double *out)
 {
     double sums[SUMS];
-    TRY(sum_chunks(be, chunk_abs, (struct operands){x->ptr, NULL, NULL}, floats(x), sums));
+    TRY(sum_chunks(be, chunk_abs, (struct operands){x->ptr, NULL, NULL}, buffer_floats(x), sums));
     *out = sums[0];
-    backend_declare(be, (double)floats(x), (double)x->bytes, (double)x->bytes);
+    backend_declare(be, (double)buffer_floats(x), (double)x->bytes, (double)x->bytes);
     return ERR_OK;
 }
 
@@ -116,7 +116,7 @@ enum err cpu_fingerprint(struct backend *be, const struct buffer *b, double *sum
                          double *min, double *max)
 {
     const float *a = b->ptr;
-    const int64_t n = floats(b), chunks = (n + CHUNK - 1) / CHUNK;
+    const int64_t n = buffer_floats(b), chunks = (n + CHUNK - 1) / CHUNK;
     double sums[SUMS];
     TRY(sum_chunks(be, chunk_plain, (struct operands){a, NULL, NULL}, n, sums));
     float low = INFINITY, high = -INFINITY;
@@ -135,7 +135,7 @@ enum err cpu_scale(struct backend *be, double alpha, struct buffer *x)
 {
     const float factor = (float)alpha;
     float *a = x->ptr;
-    const int64_t n = floats(x);
+    const int64_t n = buffer_floats(x);
 #pragma omp parallel for num_threads(cpu_team(be, n)) schedule(static)
     for (int64_t i = 0; i < n; i++)
         a[i] *= factor;
@@ -160,7 +160,7 @@ enum err cpu_scale_slices(struct backend *be, const struct volume *v, const floa
 enum err cpu_make_weights(struct backend *be, const struct weights_rule *rule,
                           const struct buffer *y, const struct buffer *metal, struct buffer *w)
 {
-    const int64_t n = floats(y);
+    const int64_t n = buffer_floats(y);
     const float *a = y->ptr, *m = metal ? metal->ptr : y->ptr;
     const float threshold = (float)rule->threshold, scale = (float)(-1 / rule->beta);
     const float dense = (float)(1 + rule->gamma);

@@ -8,8 +8,9 @@
 /* Taps n = start .. start + taps - 1 with start = floor(position - taps/2 + 1) hold every non-zero
  * one, since W + 1 <= taps, or are exactly the window round(position) +- r when taps = 2r + 1.
  * Guards: columns below 0 and above channels + taps are all misses. */
-static void weigh(const struct projector *p, int n, const double *position, const float *width,
-                  const float *height, int power, struct footprints *out)
+static void footprint_weigh(const struct projector *p, int n, const double *position,
+                            const float *width, const float *height, int power,
+                            struct footprints *out)
 {
     const int taps = p->taps;
     const double shift = 1 - 0.5 * taps;
@@ -34,8 +35,8 @@ static void weigh(const struct projector *p, int n, const double *position, cons
     }
 }
 
-static void parallel(const struct projector *p, const struct view_geometry *g,
-                     const struct pixel_batch *b, int power, struct footprints *out)
+static void footprint_parallel(const struct projector *p, const struct view_geometry *g,
+                               const struct pixel_batch *b, int power, struct footprints *out)
 {
     const double delta = p->volume.delta, delta_row = volume_delta_row(&p->volume);
     const double cell = p->scan.delta_channel;
@@ -49,11 +50,11 @@ static void parallel(const struct projector *p, const struct view_geometry *g,
         width[q] = (float)(footprint / cell);
         height[q] = (float)(delta * delta_row / footprint);
     }
-    weigh(p, b->n, position, width, height, power, out);
+    footprint_weigh(p, b->n, position, width, height, power, out);
 }
 
-static void cone(const struct projector *p, const struct view_geometry *g,
-                 const struct pixel_batch *b, int power, struct footprints *out)
+static void footprint_cone(const struct projector *p, const struct view_geometry *g,
+                           const struct pixel_batch *b, int power, struct footprints *out)
 {
     const struct scan *s = &p->scan;
     const struct volume *v = &p->volume;
@@ -92,16 +93,16 @@ static void cone(const struct projector *p, const struct view_geometry *g,
         out->slope[q] = gain * inverse_d;
     }
     out->spread = g->spread;
-    weigh(p, b->n, position, width, height, power, out);
+    footprint_weigh(p, b->n, position, width, height, power, out);
 }
 
-static void compute(const struct projector *p, int64_t view, const struct pixel_batch *b, int power,
-                    struct footprints *out)
+static void footprint_compute(const struct projector *p, int64_t view, const struct pixel_batch *b,
+                              int power, struct footprints *out)
 {
     if (p->scan.beam == BEAM_PARALLEL)
-        parallel(p, &p->views[view], b, power, out);
+        footprint_parallel(p, &p->views[view], b, power, out);
     else
-        cone(p, &p->views[view], b, power, out);
+        footprint_cone(p, &p->views[view], b, power, out);
 }
 
-const struct footprint_kernels ISA_NAME(footprint_kernels) = {compute};
+const struct footprint_kernels ISA_NAME(footprint_kernels) = {footprint_compute};

@@ -4,7 +4,7 @@
 
 #include "host/cpu/common/isa.h"
 
-static enum isa best(void)
+static enum isa isa_best(void)
 {
 #ifdef TP_X86
     __builtin_cpu_init();
@@ -34,7 +34,7 @@ enum isa cpu_isa(void)
     static int chosen = -1; /* idempotent: threads racing here store the same value */
     int isa = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
     if (isa < 0) {
-        isa = (int)best();
+        isa = (int)isa_best();
         const char *wish = getenv("TOMOPROF_ISA");
         for (int lesser = ISA_PLAIN; wish && lesser < isa; lesser++)
             if (!strcmp(wish, isa_name((enum isa)lesser)))

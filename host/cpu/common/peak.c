@@ -46,32 +46,35 @@ static void part_arithmetic(const struct test *test, int t, int threads)
     test->kernels->multiply_add(test->steps, 0.5f, (float)t);
 }
 
-static size_t begin(const struct test *test, int t, int threads)
+static size_t test_first_float(const struct test *test, int t, int threads)
 {
     return test->floats / 64 * (size_t)t / (size_t)threads * 64;
 }
 
 static void part_fill(const struct test *test, int t, int threads)
 {
-    const size_t from = begin(test, t, threads), end = begin(test, t + 1, threads);
+    const size_t from = test_first_float(test, t, threads),
+                 end = test_first_float(test, t + 1, threads);
     memset(test->from + from, 1, (end - from) * sizeof(float));
     memset(test->to + from, 1, (end - from) * sizeof(float));
 }
 
 static void part_stream(const struct test *test, int t, int threads)
 {
-    const size_t from = begin(test, t, threads), end = begin(test, t + 1, threads);
+    const size_t from = test_first_float(test, t, threads),
+                 end = test_first_float(test, t + 1, threads);
     test->kernels->stream(test->from + from, test->to + from, end - from);
 }
 
 static void part_copy(const struct test *test, int t, int threads)
 {
-    const size_t from = begin(test, t, threads), end = begin(test, t + 1, threads);
+    const size_t from = test_first_float(test, t, threads),
+                 end = test_first_float(test, t + 1, threads);
     memcpy(test->to + from, test->from + from, (end - from) * sizeof(float));
 }
 
 /* Seconds from the first thread's start to the last one's end. */
-static double once(const struct test *test, int threads)
+static double test_once(const struct test *test, int threads)
 {
     int64_t start = INT64_MAX, end = 0;
 #pragma omp parallel for num_threads(threads) reduction(min : start) reduction(max : end)
@@ -83,13 +86,13 @@ static double once(const struct test *test, int threads)
     return (double)(end - start) * 1e-9;
 }
 
-static double best(const struct test *test, int threads)
+static double test_best(const struct test *test, int threads)
 {
     const double enough = backend_calibration_is_brief() ? BRIEF_SECONDS : SECONDS;
     const int64_t start = clock_ns();
-    double least = once(test, threads);
+    double least = test_once(test, threads);
     while (clock_seconds_since(start) < enough) {
-        const double took = once(test, threads);
+        const double took = test_once(test, threads);
         least = took < least ? took : least;
     }
     return least;
@@ -106,11 +109,11 @@ static enum err measure_copy(struct test *test, int threads, struct peak *out)
     test->to = to;
     test->floats = bytes / sizeof(float);
     test->part = part_fill;
-    once(test, threads);
+    test_once(test, threads);
     test->part = part_stream;
-    const double streamed = best(test, threads);
+    const double streamed = test_best(test, threads);
     test->part = part_copy;
-    const double plain = best(test, threads);
+    const double plain = test_best(test, threads);
     out->bytes_per_s = 2.0 * (double)bytes / (streamed < plain ? streamed : plain);
 out:
     mem_free(from);
@@ -123,7 +126,7 @@ enum err cpu_measure_peak(struct backend *be, struct peak *out)
     struct test test = {.part = part_arithmetic, .kernels = ISA_PICK(peak_kernels)};
     mark_push("measure_peak", 0);
     test.steps = backend_calibration_is_brief() ? 400000 : 2000000; /* 3 ms at 4 GHz */
-    const double took = best(&test, be->threads);
+    const double took = test_best(&test, be->threads);
     out->flops_per_s =
         (double)test.steps * test.kernels->flops_per_step * (double)be->threads / took;
     enum err e = measure_copy(&test, be->threads, out);

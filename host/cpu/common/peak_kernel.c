@@ -6,7 +6,7 @@
  * registers. */
 enum { CHAINS = 12 };
 
-static float multiply_add(int64_t steps, float factor, float term)
+static float peak_multiply_add(int64_t steps, float factor, float term)
 {
     vf sum[CHAINS], f = vf_set(factor), t = vf_set(term);
 #pragma GCC unroll 12
@@ -26,11 +26,12 @@ static float multiply_add(int64_t steps, float factor, float term)
     return total;
 }
 
-static void stream(const float *from, float *to, size_t n)
+static void peak_stream(const float *from, float *to, size_t n)
 {
     for (size_t i = 0; i < n; i += VEC)
         vf_stream(to + i, vf_load(from + i));
     vf_stream_end();
 }
 
-const struct peak_kernels ISA_NAME(peak_kernels) = {multiply_add, 2 * CHAINS *VEC, stream};
+const struct peak_kernels ISA_NAME(peak_kernels) = {peak_multiply_add, 2 * CHAINS *VEC,
+                                                    peak_stream};

@@ -10,7 +10,8 @@
 #define FEWEST_SLICES 16 /* below, the copied indices would weigh more than 1/16 of the volume */
 
 /* The list in its own order, cut every rows*cols entries. */
-static enum err runs(const struct pixel_set *pixels, int64_t length, struct pixel_groups *out)
+static enum err groups_of_list(const struct pixel_set *pixels, int64_t length,
+                               struct pixel_groups *out)
 {
     out->set = *pixels;
     out->indices = NULL;
@@ -28,7 +29,7 @@ struct group_grid {
     int64_t across, inside; /* groups per row of groups, blocks per group */
 };
 
-static int64_t block_of(const struct group_grid *s, int64_t i, int64_t j)
+static int64_t group_block_of(const struct group_grid *s, int64_t i, int64_t j)
 {
     int64_t group = i / s->rows * s->across + j / s->cols;
     int64_t down = i % s->rows / SIDE, right = j % s->cols / SIDE;
@@ -40,7 +41,7 @@ enum err pixel_groups_create(const struct projector *p, const struct pixel_set *
 {
     const struct volume *v = &p->volume;
     if (pixels->packed || v->slices < FEWEST_SLICES || pixels->count <= BATCH)
-        return runs(pixels, rows * cols, out);
+        return groups_of_list(pixels, rows * cols, out);
     const struct group_grid s = {rows, cols, (v->cols + cols - 1) / cols,
                                  rows * cols / (SIDE * SIDE)};
     out->count = s.across * ((v->rows + rows - 1) / rows);
@@ -58,7 +59,7 @@ enum err pixel_groups_create(const struct projector *p, const struct pixel_set *
     for (int pass = 0; pass < 2; pass++) {
         for (int64_t q = 0; q < pixels->count; q++) {
             int64_t pixel = pixels->indices ? pixels->indices[q] : q, i = pixel / v->cols;
-            int64_t n = block_of(&s, i, pixel - i * v->cols);
+            int64_t n = group_block_of(&s, i, pixel - i * v->cols);
             if (pass == 0)
                 next[n + 1]++;
             else

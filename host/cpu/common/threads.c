@@ -46,7 +46,7 @@ static double quota_v1(const char *folder)
 /* Finds the smallest quota of `group` ("/a/b") and its parents under `base`. Inside a container the
  * list often names a path of the host that is not mounted: its parents, down to `base` itself,
  * still count. */
-static double smallest(const char *base, char *group, double (*quota)(const char *folder))
+static double quota_smallest(const char *base, char *group, double (*quota)(const char *folder))
 {
     double least = 0;
     for (;;) {
@@ -88,10 +88,10 @@ double cgroup_cpus(const char *list, const char *root)
             continue;
         double cpus = 0;
         if (!*controllers)
-            cpus = smallest(root, group, quota_v2);
+            cpus = quota_smallest(root, group, quota_v2);
         else if (names_cpu(controllers) && /* mounted under the list's name, or linked as "cpu" */
                  snprintf(base, sizeof base, "%s/cpu", root) < (int)sizeof base)
-            cpus = smallest(base, group, quota_v1);
+            cpus = quota_smallest(base, group, quota_v1);
         if (cpus > 0 && (least == 0 || cpus < least))
             least = cpus;
     }

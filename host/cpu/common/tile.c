@@ -10,7 +10,7 @@ int64_t scratch_floats(const struct projector *p, const struct pixel_set *pixels
     return floats < 1 << 20 ? 1 << 20 : floats;
 }
 
-static const float *plane(struct sinogram y, const struct scan *s, int64_t view)
+static const float *tile_plane(struct sinogram y, const struct scan *s, int64_t view)
 {
     return y.data && y.data->ptr ? (const float *)y.data->ptr + view * s->rows * s->channels : NULL;
 }
@@ -26,7 +26,7 @@ void tile_load(const struct projector *p, struct sinogram y, struct sinogram w, 
                int64_t row0, int64_t rows, float *tile, int64_t ld)
 {
     const struct scan *s = &p->scan;
-    const float *from = plane(y, s, view), *weight = plane(w, s, view);
+    const float *from = tile_plane(y, s, view), *weight = tile_plane(w, s, view);
     enum sino_order order = from ? y.order : w.order;
     float *first = tile + p->taps * ld;
     size_t guard = (size_t)(p->taps * ld) * sizeof *tile;

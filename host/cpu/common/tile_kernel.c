@@ -46,7 +46,7 @@ VEC_INLINE void transpose_quads(const float *from, const float *weight, int64_t 
 
 /* Reads a line's first element each, in order: the hardware then foresees the rows, which 16
  * streams side by side do not let it. */
-static void touch(const float *p, int64_t n)
+static void tile_touch_line(const float *p, int64_t n)
 {
     for (int64_t i = 0; i < n; i += SIDE)
         (void)*(const volatile float *)(p + i);
@@ -62,16 +62,16 @@ static void load_edge(const float *y, const float *w, int64_t channels, int64_t 
         }
 }
 
-static void load(const float *y, const float *w, int64_t channels, int64_t rows, float *tile,
-                 int64_t ld)
+static void tile_load_rows(const float *y, const float *w, int64_t channels, int64_t rows,
+                           float *tile, int64_t ld)
 {
     const float *const first = y ? y : w, *const second = y ? w : NULL;
     for (int64_t r = 0; r < rows; r += SIDE) {
         const int64_t high = rows - r < SIDE ? rows - r : SIDE;
         if (first)
-            touch(first + r * channels, high * channels);
+            tile_touch_line(first + r * channels, high * channels);
         if (second)
-            touch(second + r * channels, high * channels);
+            tile_touch_line(second + r * channels, high * channels);
         for (int64_t c = 0; c < channels; c += SIDE) {
             const int64_t wide = channels - c < SIDE ? channels - c : SIDE;
             const int64_t at = r * channels + c;
@@ -99,7 +99,8 @@ static void store_rows(const float *block, int64_t channels, int streams, float 
         }
 }
 
-static void store(const float *tile, int64_t ld, int64_t channels, int64_t rows, float *y)
+static void tile_store_columns(const float *tile, int64_t ld, int64_t channels, int64_t rows,
+                               float *y)
 {
     const int streams = channels % SIDE == 0 && (uintptr_t)y % 64 == 0;
     for (int64_t c = 0; c < channels; c += SIDE)
@@ -120,4 +121,4 @@ static void store(const float *tile, int64_t ld, int64_t channels, int64_t rows,
     vf_stream_end();
 }
 
-const struct tile_kernels ISA_NAME(tile_kernels) = {load, store};
+const struct tile_kernels ISA_NAME(tile_kernels) = {tile_load_rows, tile_store_columns};

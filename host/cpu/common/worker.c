@@ -19,7 +19,7 @@ void worker_init(struct worker *w, const struct beam_worker *beam, const struct 
 }
 
 /* Footprints of the batch in views [view, view + views), views <= MAX_VIEWS. */
-static void find_footprints(struct worker *w, int64_t view, int views)
+static void worker_footprints(struct worker *w, int64_t view, int views)
 {
     const struct footprint_kernels *k = ISA_PICK(footprint_kernels);
     for (int v = 0; v < views; v++)
@@ -32,8 +32,8 @@ void worker_forward(struct worker *w, const struct pixel_set *set, int64_t first
     for (; first < end; first += BATCH) {
         batch_fill(w->projector, set, first, end, &w->batch);
         for (int64_t v = 0; v < at.views; v += MAX_VIEWS) {
-            const int views = (int)least(MAX_VIEWS, at.views - v);
-            find_footprints(w, at.view + v, views);
+            const int views = (int)int_min(MAX_VIEWS, at.views - v);
+            worker_footprints(w, at.view + v, views);
             w->beam->forward(w, at, at.view + v, views, x, tile + v * w->view_stride);
         }
     }
@@ -45,8 +45,8 @@ void worker_back(struct worker *w, const struct pixel_set *set, int64_t first, i
     for (; first < end; first += BATCH) {
         batch_fill(w->projector, set, first, end, &w->batch);
         for (int64_t v = 0; v < at.views; v += MAX_VIEWS) {
-            const int views = (int)least(MAX_VIEWS, at.views - v);
-            find_footprints(w, at.view + v, views);
+            const int views = (int)int_min(MAX_VIEWS, at.views - v);
+            worker_footprints(w, at.view + v, views);
             w->beam->back(w, at, at.view + v, views, tile + v * w->view_stride, overwrite && v == 0,
                           x);
         }

@@ -24,7 +24,7 @@ enum err cone_forward(struct backend *be, const struct projector *p, const struc
     const int64_t ld = round_up(p->scan.rows, 16) + 16, view_stride = p->columns * ld;
     const int64_t fit = scratch_floats(p, pixels, 1) / threads / view_stride;
     const int64_t fair = p->scan.views / (4 * threads); /* 4 tasks for each thread */
-    const int64_t views = most(1, least(fit, fair));
+    const int64_t views = int_max(1, int_min(fit, fair));
     const size_t tile_floats = (size_t)(views * view_stride), each = tile_floats + own;
     struct pixel_groups groups;
     TRY(pixel_groups_create(p, pixels, PIXEL_ROWS, PIXEL_COLS, &groups));
@@ -40,7 +40,7 @@ enum err cone_forward(struct backend *be, const struct projector *p, const struc
         cone_worker_init(&w, p, tile + tile_floats, ld, view_stride, 1);
 #pragma omp for schedule(dynamic, 1)
         for (int64_t view = 0; view < p->scan.views; view += views) {
-            const struct tile_region at = {view, least(views, p->scan.views - view), 0, 0};
+            const struct tile_region at = {view, int_min(views, p->scan.views - view), 0, 0};
             memset(tile, 0, tile_floats * sizeof *tile);
             for (int64_t g = 0; g < groups.count; g++)
                 worker_forward(&w.base, &groups.set, groups.first[g], groups.first[g + 1], at, x,
@@ -62,7 +62,7 @@ enum err cone_back(struct backend *be, const struct projector *p, const struct p
     const size_t own = cone_worker_floats(p);
     const int64_t ld = round_up(p->scan.rows, 16) + 16, view_stride = p->columns * ld;
     const int64_t fit = scratch_floats(p, pixels, y.data || w.data) / view_stride;
-    const int64_t views = most(1, least(fit, p->scan.views));
+    const int64_t views = int_max(1, int_min(fit, p->scan.views));
     const size_t tile_floats = (size_t)(views * view_stride);
     struct pixel_groups groups;
     TRY(pixel_groups_create(p, pixels, PIXEL_ROWS, PIXEL_COLS, &groups));
@@ -78,7 +78,7 @@ enum err cone_back(struct backend *be, const struct projector *p, const struct p
         cone_worker_init(&worker, p, tiles + tile_floats + (size_t)omp_get_thread_num() * own, ld,
                          view_stride, power);
         for (int64_t view = 0; view < p->scan.views; view += views) {
-            const struct tile_region at = {view, least(views, p->scan.views - view), 0, 0};
+            const struct tile_region at = {view, int_min(views, p->scan.views - view), 0, 0};
 #pragma omp for schedule(static)
             for (int64_t v = 0; v < at.views; v++)
                 tile_load(p, y, w, view + v, 0, p->scan.rows, tiles + v * view_stride, ld);

@@ -23,7 +23,7 @@ struct cosine {
     int exact;
 };
 
-static int64_t clamp(double value, int64_t low, int64_t high)
+static int64_t cone_clamp(double value, int64_t low, int64_t high)
 {
     return value < (double)low ? low : value > (double)high ? high : (int64_t)value;
 }
@@ -33,7 +33,7 @@ static int64_t align_down(int64_t n)
     return n / VEC * VEC;
 }
 
-static int64_t align_up(int64_t n)
+static int64_t cone_align_up(int64_t n)
 {
     return (n + VEC - 1) / VEC * VEC;
 }
@@ -59,8 +59,8 @@ VEC_INLINE vf inverse_cosine(const struct cosine *c, vf z_squared, int power)
 
 /* For blocks of `step` intervals from `first` on: the cell in which each block starts, and where in
  * it (-0.5 .. 0.5). In float64, since edge + width*first may be thousands of cells. */
-static void locate(struct interval_grid g, int64_t first, int64_t blocks, int step, float *fraction,
-                   int32_t *cell)
+static void cone_locate(struct interval_grid g, int64_t first, int64_t blocks, int step,
+                        float *fraction, int32_t *cell)
 {
     for (int64_t i = 0; i < blocks; i++) {
         double at = g.edge + g.width * (double)(first + i * step), nearest = floor(at + 0.5);
@@ -125,7 +125,7 @@ struct taps {
     int count;
 };
 
-static struct taps trim(const struct footprints *f, int q, int taps)
+static struct taps taps_trim(const struct footprints *f, int q, int taps)
 {
     const float *w = f->weight + q;
     int first = 0, last = taps - 1;
@@ -187,7 +187,8 @@ static void back_general(const struct cone_block *b, struct interval_grid g, int
     const float *in = b->detector + CONE_PAD;
     for (int64_t k = low; k < high; k++) {
         double row = g.edge + g.width * ((double)k + 0.5), centre = rint(row), sum = 0;
-        int64_t from = clamp(centre - radius, 0, rows), to = clamp(centre + radius + 1, 0, rows);
+        int64_t from = cone_clamp(centre - radius, 0, rows),
+                to = cone_clamp(centre + radius + 1, 0, rows);
         for (int64_t m = from; m < to; m++) {
             double tau = fmin(0.5 * (under + 1) - fabs(row - (double)m), fmin(1, under));
             if (tau > 0)
@@ -206,8 +207,8 @@ static void forward_general(const struct cone_block *b, struct interval_grid g, 
     const float *in = b->cylinder + CONE_PAD;
     for (int64_t m = low; m < high; m++) {
         double slice = ((double)m - g.edge) / g.width - 0.5, centre = rint(slice), sum = 0;
-        int64_t from = clamp(centre - radius, 0, slices),
-                to = clamp(centre + radius + 1, 0, slices);
+        int64_t from = cone_clamp(centre - radius, 0, slices),
+                to = cone_clamp(centre + radius + 1, 0, slices);
         for (int64_t k = from; k < to; k++) {
             double row = g.edge + g.width * ((double)k + 0.5);
             double tau = fmin(0.5 * (under + 1) - fabs(row - (double)m), fmin(1, under));
@@ -232,20 +233,20 @@ static int is_fast(double width, double spread, int radius)
 }
 
 /* All taps are guards. */
-static int misses(const struct projector *p, int32_t start)
+static int taps_miss(const struct projector *p, int32_t start)
 {
     return start == 0 || start == p->columns - p->taps;
 }
 
 /* Slices that can touch the detector, one spare on each side: their weights come out as 0. */
-static int slices_seen(const struct cone_block *b, struct interval_grid g, int64_t *low,
-                       int64_t *high)
+static int cone_slices_seen(const struct cone_block *b, struct interval_grid g, int64_t *low,
+                            int64_t *high)
 {
     const int64_t slices = b->projector->volume.slices;
     const double first = -0.5 - g.spread - g.edge;
     const double end = (double)b->projector->scan.rows - 0.5 + g.spread - g.edge;
-    *low = clamp(floor(first * g.inverse) - 1, 0, slices);
-    *high = clamp(ceil(end * g.inverse) + 1, 0, slices);
+    *low = cone_clamp(floor(first * g.inverse) - 1, 0, slices);
+    *high = cone_clamp(ceil(end * g.inverse) + 1, 0, slices);
     return *low < *high;
 }
 
@@ -254,8 +255,8 @@ static int rows_seen(const struct cone_block *b, struct interval_grid g, int64_t
                      int64_t *high)
 {
     const int64_t rows = b->projector->scan.rows;
-    int64_t first = clamp(floor(g.edge + g.width * (double)*low - 0.5 - g.spread), 0, rows);
-    int64_t last = clamp(ceil(g.edge + g.width * (double)*high + 0.5 + g.spread) + 1, 0, rows);
+    int64_t first = cone_clamp(floor(g.edge + g.width * (double)*low - 0.5 - g.spread), 0, rows);
+    int64_t last = cone_clamp(ceil(g.edge + g.width * (double)*high + 0.5 + g.spread) + 1, 0, rows);
     *low = first;
     *high = last;
     return first < last;
@@ -274,7 +275,8 @@ VEC_INLINE struct overlaps overlaps_open(const struct cone_block *b, const float
 {
     const int64_t blocks = (end - first + VEC - 1) / VEC;
     const int wide = taps > 3;
-    locate(g, first, wide ? blocks * GROUPS : blocks, wide ? GROUP : VEC, b->fraction, b->cell);
+    cone_locate(g, first, wide ? blocks * GROUPS : blocks, wide ? GROUP : VEC, b->fraction,
+                b->cell);
     return (struct overlaps){source + CONE_PAD, vf_set((float)g.width),
                              wide ? group_iota() : vf_iota(), blocks};
 }
@@ -323,22 +325,22 @@ static void (*const back_fast[2][6])(const struct cone_block *, struct interval_
     {NULL, NULL, back_squares_2, back_squares_3, back_squares_4, back_squares_5},
 };
 
-static void back_view(const struct cone_block *b, int v, int q, const float *tile, float *out)
+static void cone_back_view(const struct cone_block *b, int v, int q, const float *tile, float *out)
 {
     const struct projector *p = b->projector;
     const struct footprints *f = &b->footprints[v];
     const struct interval_grid g = {f->edge[q], f->width[q], f->slices_per_row[q], f->spread};
-    const struct taps t = trim(f, q, p->taps);
+    const struct taps t = taps_trim(f, q, p->taps);
     const float *column = tile + v * b->view_stride + (f->start[q] + t.skip) * b->ld;
     const float *z2 = b->z_squared + v * p->z_stride;
     const struct cosine c = cosine_of(p, f->slope[q]);
     int64_t low, high, row_low, row_high;
-    if (misses(p, f->start[q]) || !slices_seen(b, g, &low, &high))
+    if (taps_miss(p, f->start[q]) || !cone_slices_seen(b, g, &low, &high))
         return;
     row_low = low, row_high = high;
     if (!rows_seen(b, g, &row_low, &row_high))
         return;
-    row_low = align_down(row_low), row_high = align_up(row_high);
+    row_low = align_down(row_low), row_high = cone_align_up(row_high);
     blend_taps(b, &t, column, row_low, row_high, g.width > NARROW ? CONE_PAD : 48);
     if (!is_fast(g.width, g.spread, p->windows.back)) {
         back_general(b, g, low, high);
@@ -375,8 +377,8 @@ static void scatter_general(const struct cone_block *b, const struct taps *t,
             column[i * b->ld + m] += t->weight[i * BATCH] * b->detector[CONE_PAD + m];
 }
 
-static void scatter(const struct cone_block *b, const struct taps *t, struct interval_grid rows,
-                    int64_t low, int64_t high, float *column)
+static void cone_scatter(const struct cone_block *b, const struct taps *t,
+                         struct interval_grid rows, int64_t low, int64_t high, float *column)
 {
     low = align_down(low);
     switch (overlap_taps(rows.width)) {
@@ -400,7 +402,7 @@ static void scatter(const struct cone_block *b, const struct taps *t, struct int
 }
 
 /* `x` is padded to a multiple of VEC. */
-static void forward_view(const struct cone_block *b, int v, int q, const float *x, float *tile)
+static void cone_forward_view(const struct cone_block *b, int v, int q, const float *x, float *tile)
 {
     const struct projector *p = b->projector;
     const struct footprints *f = &b->footprints[v];
@@ -409,11 +411,11 @@ static void forward_view(const struct cone_block *b, int v, int q, const float *
      * integers. */
     const struct interval_grid rows = {(-0.5 - g.edge) * g.inverse - 0.5, g.inverse, g.width, 0};
     const float *z2 = b->z_squared + v * p->z_stride;
-    const struct taps t = trim(f, q, p->taps);
+    const struct taps t = taps_trim(f, q, p->taps);
     float *column = tile + v * b->view_stride + (f->start[q] + t.skip) * b->ld;
     const struct cosine c = cosine_of(p, f->slope[q]);
     int64_t low, high;
-    if (misses(p, f->start[q]) || !slices_seen(b, g, &low, &high))
+    if (taps_miss(p, f->start[q]) || !cone_slices_seen(b, g, &low, &high))
         return;
     for (int64_t k = align_down(low); k < high; k += VEC)
         vf_store(b->cylinder + CONE_PAD + k,
@@ -421,33 +423,33 @@ static void forward_view(const struct cone_block *b, int v, int q, const float *
     if (!rows_seen(b, g, &low, &high))
         return;
     if (is_fast(rows.width, g.spread, p->windows.forward))
-        scatter(b, &t, rows, low, high, column);
+        cone_scatter(b, &t, rows, low, high, column);
     else
         scatter_general(b, &t, g, low, high, column);
 }
 
 /* The cylinder's values, zero beyond the last slice up to a whole vector. */
-static const float *padded(const struct cone_block *b, const float *x, float *copy)
+static const float *cone_padded(const struct cone_block *b, const float *x, float *copy)
 {
     const int64_t slices = b->projector->volume.slices;
     if (slices % VEC == 0)
         return x;
     memcpy(copy, x, (size_t)slices * sizeof *x);
-    for (int64_t k = slices; k < align_up(slices); k++)
+    for (int64_t k = slices; k < cone_align_up(slices); k++)
         copy[k] = 0;
     return copy;
 }
 
-static void forward(const struct cone_block *b, const float *x, float *tile)
+static void cone_forward(const struct cone_block *b, const float *x, float *tile)
 {
     for (int q = 0; q < b->pixels->n; q++) {
-        const float *at = padded(b, x + b->pixels->cylinder[q], b->copy);
+        const float *at = cone_padded(b, x + b->pixels->cylinder[q], b->copy);
         for (int v = 0; v < b->views; v++)
-            forward_view(b, v, q, at, tile);
+            cone_forward_view(b, v, q, at, tile);
     }
 }
 
-static void back(const struct cone_block *b, const float *tile, int set, float *x)
+static void cone_back(const struct cone_block *b, const float *tile, int set, float *x)
 {
     const int64_t slices = b->projector->volume.slices;
     for (int q = 0; q < b->pixels->n; q++) {
@@ -455,12 +457,12 @@ static void back(const struct cone_block *b, const float *tile, int set, float *
         if (set)
             memset(at, 0, (size_t)slices * sizeof *at);
         float *sums = slices % VEC == 0 ? at : b->copy;
-        padded(b, at, b->copy);
+        cone_padded(b, at, b->copy);
         for (int v = 0; v < b->views; v++)
-            back_view(b, v, q, tile, sums);
+            cone_back_view(b, v, q, tile, sums);
         if (sums != at)
             memcpy(at, sums, (size_t)slices * sizeof *at);
     }
 }
 
-const struct cone_kernels ISA_NAME(cone_kernels) = {forward, back};
+const struct cone_kernels ISA_NAME(cone_kernels) = {cone_forward, cone_back};

@@ -9,7 +9,7 @@ struct cone_layout {
     size_t detector, cylinder, copy, fraction, cell, total;
 };
 
-static struct cone_layout layout(const struct projector *p)
+static struct cone_layout cone_layout_of(const struct projector *p)
 {
     const size_t rows = (size_t)round_up(p->scan.rows, 16);
     const size_t slices = (size_t)round_up(p->volume.slices, 16);
@@ -27,10 +27,10 @@ static struct cone_layout layout(const struct projector *p)
 
 size_t cone_worker_floats(const struct projector *p)
 {
-    return layout(p).total;
+    return cone_layout_of(p).total;
 }
 
-static struct cone_block *block_at(struct worker *base, int64_t view, int views)
+static struct cone_block *cone_block_at(struct worker *base, int64_t view, int views)
 {
     struct cone_block *b = &((struct cone_worker *)base)->block;
     b->views = views;
@@ -38,26 +38,26 @@ static struct cone_block *block_at(struct worker *base, int64_t view, int views)
     return b;
 }
 
-static void forward(struct worker *base, struct tile_region at, int64_t view, int views,
-                    const float *x, float *tile)
+static void cone_worker_forward(struct worker *base, struct tile_region at, int64_t view, int views,
+                                const float *x, float *tile)
 {
     (void)at;
-    ISA_PICK(cone_kernels)->forward(block_at(base, view, views), x, tile);
+    ISA_PICK(cone_kernels)->forward(cone_block_at(base, view, views), x, tile);
 }
 
-static void back(struct worker *base, struct tile_region at, int64_t view, int views,
-                 const float *tile, int set, float *x)
+static void cone_worker_back(struct worker *base, struct tile_region at, int64_t view, int views,
+                             const float *tile, int set, float *x)
 {
     (void)at;
-    ISA_PICK(cone_kernels)->back(block_at(base, view, views), tile, set, x);
+    ISA_PICK(cone_kernels)->back(cone_block_at(base, view, views), tile, set, x);
 }
 
-static const struct beam_worker cone = {forward, back};
+static const struct beam_worker cone = {cone_worker_forward, cone_worker_back};
 
 void cone_worker_init(struct cone_worker *w, const struct projector *p, float *scratch, int64_t ld,
                       int64_t view_stride, int power)
 {
-    const struct cone_layout s = layout(p);
+    const struct cone_layout s = cone_layout_of(p);
     memset(scratch, 0, s.total * sizeof *scratch);
     worker_init(&w->base, &cone, p, scratch, view_stride, power);
     w->block = (struct cone_block){.projector = p,

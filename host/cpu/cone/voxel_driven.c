@@ -23,7 +23,7 @@ struct voxel_job {
 };
 
 /* Scratch of a thread: footprints, one cylinder, positions of blocks of slices. */
-static size_t scratch_of(const struct projector *p)
+static size_t voxel_scratch_bytes(const struct projector *p)
 {
     const int64_t slices = round_up(p->volume.slices, 16), blocks = slices / 4 + 16;
     const size_t footprints = VOXEL_VIEWS * sizeof(struct voxel_footprints) / sizeof(float);
@@ -53,7 +53,7 @@ static void back_group(const struct voxel_job *j, struct voxel_block *b, int64_t
         for (int64_t q = j->groups.first[group]; q < end; q += BATCH) {
             batch_fill(j->projector, &j->groups.set, q, end, &b->pixels);
             ISA_PICK(voxel_kernels)
-                ->back(b, view + v, (int)least(VOXEL_VIEWS, views - v),
+                ->back(b, view + v, (int)int_min(VOXEL_VIEWS, views - v),
                        j->memory + v * j->view_stride, view + v == 0, x);
         }
 }
@@ -67,7 +67,7 @@ static void back_all(const struct voxel_job *j, int threads, struct sinogram y, 
         struct voxel_block b;
         block_init(j, j->memory + j->tile_floats + (size_t)omp_get_thread_num() * j->own, &b);
         for (int64_t view = 0; view < p->scan.views; view += j->views) {
-            const int64_t views = least(j->views, p->scan.views - view);
+            const int64_t views = int_min(j->views, p->scan.views - view);
 #pragma omp for schedule(static)
             for (int64_t v = 0; v < views; v++)
                 tile_load(p, y, ones, view + v, 0, p->scan.rows, j->memory + v * j->view_stride,
@@ -80,7 +80,8 @@ static void back_all(const struct voxel_job *j, int threads, struct sinogram y, 
 }
 
 /* 2 multiply-adds for the blend and 2 for the interpolation of each voxel and view. */
-static void declare(struct backend *be, const struct projector *p, const struct pixel_set *pixels)
+static void voxel_declare_work(struct backend *be, const struct projector *p,
+                               const struct pixel_set *pixels)
 {
     const double voxels = (double)pixels->count * (double)p->volume.slices;
     const double updates = voxels * (double)p->scan.views;
@@ -96,10 +97,10 @@ enum err cpu_back_voxel(struct backend *be, struct projector *p, const struct pi
     struct voxel_job j = {.projector = p, .ld = (round_up(p->scan.rows, 16) + VOXEL_PAD) | 16};
     j.view_stride = p->columns * j.ld;
     const int64_t fit = scratch_floats(p, pixels, 1) / j.view_stride;
-    j.views =
-        most(1, least(fit >= VOXEL_VIEWS ? fit / VOXEL_VIEWS * VOXEL_VIEWS : fit, p->scan.views));
+    j.views = int_max(
+        1, int_min(fit >= VOXEL_VIEWS ? fit / VOXEL_VIEWS * VOXEL_VIEWS : fit, p->scan.views));
     j.tile_floats = (size_t)(j.views * j.view_stride);
-    j.own = scratch_of(p);
+    j.own = voxel_scratch_bytes(p);
     TRY(pixel_groups_create(p, pixels, PIXEL_ROWS, PIXEL_COLS, &j.groups));
     mark_push("back_project_voxel", (uint64_t)pixels->count);
     void *memory;
@@ -109,7 +110,7 @@ enum err cpu_back_voxel(struct backend *be, struct projector *p, const struct pi
         j.memory = memory;
         back_all(&j, threads, y, x->ptr);
         mem_free(memory);
-        declare(be, p, pixels);
+        voxel_declare_work(be, p, pixels);
     }
     pixel_groups_free(&j.groups);
     mark_pop();

@@ -10,12 +10,12 @@
 #define NARROW 1.99
 #define WIDEST 3.06
 
-static int64_t clamp(double value, int64_t low, int64_t high)
+static int64_t voxel_clamp(double value, int64_t low, int64_t high)
 {
     return value < (double)low ? low : value > (double)high ? high : (int64_t)value;
 }
 
-static int64_t align_up(int64_t n)
+static int64_t voxel_align_up(int64_t n)
 {
     return (n + VEC - 1) / VEC * VEC;
 }
@@ -23,8 +23,8 @@ static int64_t align_up(int64_t n)
 /* Channel coordinate u / delta_channel and its weight: magnification^2 times the volume of a voxel
  * over the area of a cell, which is what the footprints of the matched pair sum up to but for the
  * obliqueness of the ray. */
-static void find_footprints(const struct projector *p, int64_t view, const struct pixel_batch *b,
-                            struct voxel_footprints *out)
+static void voxel_find_footprints(const struct projector *p, int64_t view,
+                                  const struct pixel_batch *b, struct voxel_footprints *out)
 {
     const struct scan *s = &p->scan;
     const struct volume *v = &p->volume;
@@ -69,8 +69,8 @@ struct voxel_ray {
 /* Blocks of VEC slices from `first` on: the row before each block's first slice, and how far beyond
  * it that slice lies. Windows beside the detector hold zeros. In integers of 2^-32 rows: half the
  * time of float64. */
-static void locate(double row, double width, int64_t first, int64_t blocks, int end,
-                   int32_t *restrict fraction, int32_t *restrict cell)
+static void voxel_locate(double row, double width, int64_t first, int64_t blocks, int end,
+                         int32_t *restrict fraction, int32_t *restrict cell)
 {
     const double unit = 4294967296.0, far = 1 << 30, from = row + width * (double)first;
     const double start = from < -far ? -far : from > far ? far : from;
@@ -130,8 +130,8 @@ static void add_general(const struct projector *p, const struct voxel_footprints
 }
 
 /* Slices that any of the views sees, from a multiple of VEC on. */
-static void slices_seen(const struct projector *p, const struct voxel_footprints *f, int q,
-                        int64_t *low, int64_t *high)
+static void voxel_slices_seen(const struct projector *p, const struct voxel_footprints *f, int q,
+                              int64_t *low, int64_t *high)
 {
     double first = INFINITY, last = -INFINITY;
     for (int v = 0; v < VOXEL_VIEWS; v++) {
@@ -141,22 +141,23 @@ static void slices_seen(const struct projector *p, const struct voxel_footprints
         first = from < first ? from : first;
         last = to > last ? to : last;
     }
-    *low = clamp(floor(first), 0, p->volume.slices) / VEC * VEC;
-    *high = clamp(ceil(last) + 1, 0, p->volume.slices);
+    *low = voxel_clamp(floor(first), 0, p->volume.slices) / VEC * VEC;
+    *high = voxel_clamp(ceil(last) + 1, 0, p->volume.slices);
 }
 
 /* All views of pixel q; the first `views` of them are in the tile. */
-static void back_views(const struct voxel_block *b, int q, int views, const float *tile, float *out)
+static void voxel_back_views(const struct voxel_block *b, int q, int views, const float *tile,
+                             float *out)
 {
     const struct projector *p = b->projector;
     const struct voxel_footprints *f = b->footprints;
     struct voxel_ray rays[VOXEL_VIEWS];
     double widest = 0;
     int64_t low, high;
-    slices_seen(p, f, q, &low, &high);
+    voxel_slices_seen(p, f, q, &low, &high);
     for (int v = 0; v < VOXEL_VIEWS; v++)
         widest = f[v].width[q] > widest ? f[v].width[q] : widest;
-    const int end = (int)align_up(p->scan.rows);
+    const int end = (int)voxel_align_up(p->scan.rows);
     const int64_t blocks = (high - low + VEC - 1) / VEC;
     for (int v = 0; v < VOXEL_VIEWS; v++) {
         int32_t *fraction = b->fraction + v * b->blocks, *cell = b->cell + v * b->blocks;
@@ -166,7 +167,7 @@ static void back_views(const struct voxel_block *b, int q, int views, const floa
             add_general(p, &f[v], q, column, b->ld, out);
             continue;
         }
-        locate(f[v].row[q], f[v].width[q], low, blocks, end, fraction, cell);
+        voxel_locate(f[v].row[q], f[v].width[q], low, blocks, end, fraction, cell);
         rays[v] = (struct voxel_ray){column,
                                      cell,
                                      fraction,
@@ -183,31 +184,31 @@ static void back_views(const struct voxel_block *b, int q, int views, const floa
 }
 
 /* A view that counts nothing, to make the group whole. */
-static void blank(const struct voxel_footprints *like, struct voxel_footprints *f)
+static void voxel_blank_view(const struct voxel_footprints *like, struct voxel_footprints *f)
 {
     *f = *like;
     memset(f->left, 0, sizeof f->left);
     memset(f->right, 0, sizeof f->right);
 }
 
-static void back(const struct voxel_block *b, int64_t view, int views, const float *tile, int set,
-                 float *x)
+static void voxel_back(const struct voxel_block *b, int64_t view, int views, const float *tile,
+                       int set, float *x)
 {
     const int64_t slices = b->projector->volume.slices;
     for (int v = 0; v < views; v++)
-        find_footprints(b->projector, view + v, &b->pixels, &b->footprints[v]);
+        voxel_find_footprints(b->projector, view + v, &b->pixels, &b->footprints[v]);
     for (int v = views; v < VOXEL_VIEWS; v++)
-        blank(&b->footprints[0], &b->footprints[v]);
+        voxel_blank_view(&b->footprints[0], &b->footprints[v]);
     for (int q = 0; q < b->pixels.n; q++) {
         float *at = x + b->pixels.cylinder[q], *sums = slices % VEC == 0 ? at : b->copy;
         if (set)
             memset(at, 0, (size_t)slices * sizeof *at);
         if (sums != at)
             memcpy(sums, at, (size_t)slices * sizeof *at);
-        back_views(b, q, views, tile, sums);
+        voxel_back_views(b, q, views, tile, sums);
         if (sums != at)
             memcpy(at, sums, (size_t)slices * sizeof *at);
     }
 }
 
-const struct voxel_kernels ISA_NAME(voxel_kernels) = {back};
+const struct voxel_kernels ISA_NAME(voxel_kernels) = {voxel_back};

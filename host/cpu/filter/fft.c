@@ -36,7 +36,7 @@ static pthread_mutex_t planner = PTHREAD_MUTEX_INITIALIZER; /* FFTW plans in one
 
 /* FFTW_ESTIMATE: a plan chosen by stopwatch (FFTW_MEASURE) differs from run to run, and so do the
  * last bits of its results; it also takes 0.1 s at 2048. */
-static int plan(struct fft *f, int n, float *a, float *b)
+static int fft_plan(struct fft *f, int n, float *a, float *b)
 {
     fftwf_complex *in = (fftwf_complex *)a, *out = (fftwf_complex *)b;
     const unsigned flags = FFTW_ESTIMATE | FFTW_PRESERVE_INPUT;
@@ -47,7 +47,7 @@ static int plan(struct fft *f, int n, float *a, float *b)
     return f->forward && f->inverse;
 }
 
-static void unplan(struct fft *f)
+static void fft_unplan(struct fft *f)
 {
     pthread_mutex_lock(&planner);
     fftwf_destroy_plan(f->forward);
@@ -71,7 +71,7 @@ struct fft {
     kiss_fft_cfg forward, inverse;
 };
 
-static int plan(struct fft *f, int n, float *a, float *b)
+static int fft_plan(struct fft *f, int n, float *a, float *b)
 {
     (void)a;
     (void)b;
@@ -80,7 +80,7 @@ static int plan(struct fft *f, int n, float *a, float *b)
     return f->forward && f->inverse;
 }
 
-static void unplan(struct fft *f)
+static void fft_unplan(struct fft *f)
 {
     kiss_fft_free(f->forward);
     kiss_fft_free(f->inverse);
@@ -108,7 +108,7 @@ enum err fft_create(int64_t n, struct fft **out)
         return FAIL(ERR_MEMORY, "no memory left to prepare an FFT of length %lld", (long long)n);
     TRY_OUT(mem_alloc("FFT", (size_t)n * 2 * sizeof(float), &a));
     TRY_OUT(mem_alloc("FFT", (size_t)n * 2 * sizeof(float), &b));
-    if (plan(f, (int)n, a, b)) {
+    if (fft_plan(f, (int)n, a, b)) {
         *out = f;
         f = NULL;
     } else {
@@ -125,6 +125,6 @@ void fft_free(struct fft *f)
 {
     if (!f)
         return;
-    unplan(f);
+    fft_unplan(f);
     free(f);
 }

@@ -49,7 +49,8 @@ static int64_t blocks_per_row(const struct filter_job *job)
 
 /* Block `index`: views of one detector row, since rows of a block round together: a slab of
  * detector rows then has the same bits as the whole. And they share their weights. */
-static struct row_block block_at(const struct filter_job *job, struct scratch *t, int64_t index)
+static struct row_block filter_block_at(const struct filter_job *job, struct scratch *t,
+                                        int64_t index)
 {
     const struct scan *s = job->scan;
     struct row_block b = {0};
@@ -92,14 +93,14 @@ static void library_block(const struct ramp *r, const struct row_block *b, float
 
 static void filter_block(const struct filter_job *job, struct scratch *t, int64_t index)
 {
-    const struct row_block b = block_at(job, t, index);
+    const struct row_block b = filter_block_at(job, t, index);
     if (job->ramp.kernels)
         job->ramp.kernels->block(&job->ramp.filter, &b, t->x);
     else
         library_block(&job->ramp, &b, t->x);
 }
 
-static enum err filter_rows(const struct filter_job *job, int threads)
+static enum err filter_all_rows(const struct filter_job *job, int threads)
 {
     const struct ramp *r = &job->ramp;
     const int64_t blocks = job->scan->rows * blocks_per_row(job);
@@ -121,7 +122,7 @@ static enum err filter_rows(const struct filter_job *job, int threads)
 
 /* Counted as 2.5 n log2 n for each real transform, there and back; radix 2 for the bytes that pass
  * the cache. */
-static void declare(struct backend *be, const struct filter_job *job)
+static void filter_declare_work(struct backend *be, const struct filter_job *job)
 {
     const double n = (double)job->ramp.filter.n, steps = log2(n);
     const double rows = (double)(job->scan->views * job->scan->rows);
@@ -144,9 +145,9 @@ enum err cpu_ramp_filter(struct backend *be, const struct scan *s, double scale,
     job.ramp.filter.stream =
         bytes >= STREAM_BYTES && s->channels % 16 == 0 && (uintptr_t)out->ptr % 64 == 0;
     if (e == ERR_OK)
-        e = filter_rows(&job, be->threads);
+        e = filter_all_rows(&job, be->threads);
     if (e == ERR_OK)
-        declare(be, &job);
+        filter_declare_work(be, &job);
     ramp_free(&job.ramp);
     mark_pop();
     return e;

@@ -221,7 +221,7 @@ VEC_INLINE vf part(const float *p, int64_t n)
 }
 
 /* Loads rows half*VEC and on. of the block become the real (0) or imaginary (1) parts. */
-static void load(const struct row_block *b, int half, int64_t channels, struct complex_vf *x)
+static void filter_load(const struct row_block *b, int half, int64_t channels, struct complex_vf *x)
 {
     for (int64_t c = 0; c < channels; c += VEC) {
         vf a[VEC];
@@ -237,8 +237,8 @@ static void load(const struct row_block *b, int half, int64_t channels, struct c
     }
 }
 
-static void store(const struct row_filter *f, const struct row_block *b, int half,
-                  const struct complex_vf *x)
+static void filter_store(const struct row_filter *f, const struct row_block *b, int half,
+                         const struct complex_vf *x)
 {
     for (int64_t c = 0; c < f->channels; c += VEC) {
         const int64_t rest = f->channels - c;
@@ -260,12 +260,13 @@ static void store(const struct row_filter *f, const struct row_block *b, int hal
     }
 }
 
-static void block(const struct row_filter *f, const struct row_block *b, float *scratch)
+static void filter_two_vectors(const struct row_filter *f, const struct row_block *b,
+                               float *scratch)
 {
     struct complex_vf *x = (struct complex_vf *)scratch;
     const int64_t loaded = (f->channels + VEC - 1) / VEC * VEC;
-    load(b, 0, f->channels, x);
-    load(b, 1, f->channels, x);
+    filter_load(b, 0, f->channels, x);
+    filter_load(b, 1, f->channels, x);
     const int64_t read = f->radix == 4 ? f->n / 2 : f->n / f->radix * PARTS(f->radix);
     if (read > loaded)
         memset(x + loaded, 0, (size_t)(read - loaded) * sizeof *x);
@@ -275,9 +276,9 @@ static void block(const struct row_filter *f, const struct row_block *b, float *
         filter_parts(x, f->n, f->twiddle, f->spectrum, 3);
     else
         filter_parts(x, f->n, f->twiddle, f->spectrum, 5);
-    store(f, b, 0, x);
-    store(f, b, 1, x);
+    filter_store(f, b, 0, x);
+    filter_store(f, b, 1, x);
     vf_stream_end();
 }
 
-const struct filter_kernels ISA_NAME(filter_kernels) = {2 * VEC, block};
+const struct filter_kernels ISA_NAME(filter_kernels) = {2 * VEC, filter_two_vectors};

@@ -31,7 +31,8 @@ static void natural_spectrum(int64_t channels, int64_t n, double scale, double *
 
 /* The order in which the kernel's forward passes leave frequencies: a pass of radix r puts those
  * with frequency = first + q stride mod (r stride) into its q-th part. */
-static float *arrange(const float *natural, int64_t n, int64_t first, int64_t stride, float *out)
+static float *ramp_arrange(const float *natural, int64_t n, int64_t first, int64_t stride,
+                           float *out)
 {
     if (n == 1) {
         *out = natural[first];
@@ -39,7 +40,7 @@ static float *arrange(const float *natural, int64_t n, int64_t first, int64_t st
     }
     const int64_t radix = n == 8 ? 2 : n % 3 == 0 ? 3 : n % 5 == 0 ? 5 : 4;
     for (int64_t q = 0; q < radix; q++)
-        out = arrange(natural, n / radix, first + q * stride, stride * radix, out);
+        out = ramp_arrange(natural, n / radix, first + q * stride, stride * radix, out);
     return out;
 }
 
@@ -82,7 +83,7 @@ static enum err kernel_tables(struct row_filter *f)
     f->twiddle = twiddle;
     fill_twiddle(f, twiddle);
     TRY(mem_alloc("ramp filter", (size_t)f->n * sizeof(float), &arranged));
-    arrange(f->spectrum, f->n, 0, 1, arranged);
+    ramp_arrange(f->spectrum, f->n, 0, 1, arranged);
     mem_free((void *)f->spectrum);
     f->spectrum = arranged;
     return ERR_OK;
@@ -106,7 +107,7 @@ static void kernel_length(struct row_filter *f)
 
 /* The kernel takes twice the rows per second of FFTW at equal lengths (0.64e6 against 0.29e6 at
  * 2048, one AVX-512 thread), but some lengths only, and whole blocks: half of one is even. */
-static void choose(struct ramp *r, int64_t channels, int64_t views)
+static void ramp_choose_length(struct ramp *r, int64_t channels, int64_t views)
 {
     const struct filter_kernels *kernels = ISA_PICK(filter_kernels);
     const int worth = channels >= FILTER_CHANNELS_MIN && 2 * views >= kernels->rows;
@@ -122,7 +123,7 @@ static void choose(struct ramp *r, int64_t channels, int64_t views)
 enum err ramp_create(int64_t channels, int64_t views, double scale, int threads, struct ramp *out)
 {
     *out = (struct ramp){0};
-    choose(out, channels, views);
+    ramp_choose_length(out, channels, views);
     struct row_filter *f = &out->filter;
     void *cosine, *spectrum;
     TRY(mem_alloc("ramp filter", (size_t)f->n * sizeof(float), &spectrum));

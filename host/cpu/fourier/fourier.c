@@ -54,7 +54,7 @@ static double cut_off(int64_t channels)
 }
 
 /* (cos, sin) of 2 pi turns k for k < count. Exact every 64; between, products in float64. */
-static void roots(double turns, int64_t count, float *out)
+static void unit_roots(double turns, int64_t count, float *out)
 {
     const double re = cos(2 * M_PI * turns), im = sin(2 * M_PI * turns);
     for (int64_t first = 0; first < count; first += 64) {
@@ -70,13 +70,13 @@ static void roots(double turns, int64_t count, float *out)
     }
 }
 
-static double sinc(double x)
+static double sinc_pi(double x)
 {
     return x == 0 ? 1 : sin(M_PI * x) / (M_PI * x);
 }
 
 /* Lines of all views: footprint sinc(f) sinc(width f), times the scale of the transforms. */
-static void fill_lines(struct job *j, const float *common, float *work, int64_t view)
+static void fourier_fill_lines(struct job *j, const float *common, float *work, int64_t view)
 {
     const struct scan *s = j->scan;
     const struct volume *v = j->volume;
@@ -97,7 +97,7 @@ static void fill_lines(struct job *j, const float *common, float *work, int64_t 
     l->weight = weight;
     l->spectrum = j->spectra + view * j->period * LANES;
     const double half = 0.5 * width / (double)j->period;
-    roots(half, j->reach + 1, work);
+    unit_roots(half, j->reach + 1, work);
     weight[0] = common[0];
     for (int64_t k = 1; k <= j->reach; k++)
         weight[k] = common[k] * work[2 * k + 1] / (float)(2 * M_PI * half * (double)k);
@@ -117,15 +117,15 @@ static enum err lines_create(struct job *j, int threads)
     TRY(mem_alloc("gridding", (size_t)(samples * (1 + 2 * threads)) * sizeof(float), &block));
     float *common = block, *work = common + samples;
     for (int64_t k = 0; k < samples; k++)
-        common[k] = (float)(scale * sinc((double)k / (double)j->period));
+        common[k] = (float)(scale * sinc_pi((double)k / (double)j->period));
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t view = 0; view < s->views; view++)
-        fill_lines(j, common, work + omp_get_thread_num() * 2 * samples, view);
+        fourier_fill_lines(j, common, work + omp_get_thread_num() * 2 * samples, view);
     mem_free(block);
     return ERR_OK;
 }
 
-static int64_t pitch(const struct job *j)
+static int64_t grid_pitch(const struct job *j)
 {
     return j->cols + 2 * GRID_EDGE;
 }
@@ -158,7 +158,7 @@ static enum err job_create(struct job *j, int threads)
     TRY(grid_plan_create(&shape, threads, &j->plan));
     TRY(mem_alloc("plane of frequencies", (size_t)(j->rows * v->cols) * element, &block));
     j->half = block;
-    const int64_t band = GRID_BAND * pitch(j) + j->cols, columns = (COLUMNS + 1) * j->rows;
+    const int64_t band = GRID_BAND * grid_pitch(j) + j->cols, columns = (COLUMNS + 1) * j->rows;
     j->own = band > columns ? band : columns;
     j->own = j->own > 3 * j->period ? j->own : 3 * j->period;
     TRY(mem_alloc("gridding", (size_t)(j->own * threads) * element, &block));
@@ -195,7 +195,7 @@ static void view_spectrum(const struct job *j, float *memory, int64_t view, int6
             a[c * LANES + i] = row[c];
     }
     const float *z = lanes_fft_run(&j->ray, -1, a, b);
-    roots(l->turn / (double)j->period, j->period, root);
+    unit_roots(l->turn / (double)j->period, j->period, root);
     float *out = j->spectra + view * j->period * LANES;
     for (int64_t k = 0; k < j->period; k++)
         for (int i = 0; i < LANES_COMPLEX; i++) {
@@ -206,7 +206,7 @@ static void view_spectrum(const struct job *j, float *memory, int64_t view, int6
 }
 
 /* The grid repeats: what fell beside its columns belongs to the other end. */
-static void fold(const struct job *j, float *row)
+static void grid_fold(const struct job *j, float *row)
 {
     float *cells = row + GRID_EDGE * LANES, *end = cells + j->cols * LANES;
     for (int64_t i = 0; i < GRID_EDGE * LANES; i++) {
@@ -221,13 +221,13 @@ static void fill_band(const struct job *j, float *memory, int64_t band)
     const int64_t cols = j->volume->cols, begin = band * GRID_BAND;
     const int64_t rows = j->rows - begin < GRID_BAND ? j->rows - begin : GRID_BAND;
     const int64_t *first = j->plan.first + band;
-    float *const other = memory + GRID_BAND * pitch(j) * LANES;
-    const struct grid_band b = {j->period, pitch(j), j->lines, j->table, memory};
-    memset(memory, 0, (size_t)(GRID_BAND * pitch(j) * LANES) * sizeof(float));
+    float *const other = memory + GRID_BAND * grid_pitch(j) * LANES;
+    const struct grid_band b = {j->period, grid_pitch(j), j->lines, j->table, memory};
+    memset(memory, 0, (size_t)(GRID_BAND * grid_pitch(j) * LANES) * sizeof(float));
     ISA_PICK(grid_kernels)->add(&b, j->plan.runs + first[0], first[1] - first[0]);
     for (int64_t r = 0; r < rows; r++) {
-        float *row = memory + r * pitch(j) * LANES;
-        fold(j, row);
+        float *row = memory + r * grid_pitch(j) * LANES;
+        grid_fold(j, row);
         const float *z = lanes_fft_run(&j->across, 1, row + GRID_EDGE * LANES, other);
         float *out = j->half + (begin + r) * cols * LANES;
         for (int64_t c = 0; c < cols; c++) {
@@ -271,7 +271,7 @@ static void transform_columns(const struct job *j, float *memory, int64_t col, i
     }
 }
 
-static void some_slices(const struct job *j, int threads, int64_t first, int64_t count)
+static void fourier_some_slices(const struct job *j, int threads, int64_t first, int64_t count)
 {
 #pragma omp parallel num_threads(threads)
     {
@@ -289,7 +289,7 @@ static void some_slices(const struct job *j, int threads, int64_t first, int64_t
 }
 
 /* Real operations: 4 a tap of two slices, 2 for its weight; 5 n log2 n a transform of two. */
-static void declare(struct backend *be, const struct job *j, size_t bytes)
+static void fourier_declare_work(struct backend *be, const struct job *j, size_t bytes)
 {
     const double pairs = 0.5 * (double)j->volume->slices, views = (double)j->scan->views;
     const double samples = views * (double)(2 * j->reach + 1);
@@ -307,9 +307,10 @@ enum err cpu_fourier_back(struct backend *be, const struct scan *s, const struct
     struct job j = {.scan = s, .volume = v, .y = y->ptr, .x = x->ptr};
     enum err e = job_create(&j, be->threads);
     for (int64_t first = 0; !e && first < v->slices; first += LANES)
-        some_slices(&j, be->threads, first, v->slices - first < LANES ? v->slices - first : LANES);
+        fourier_some_slices(&j, be->threads, first,
+                            v->slices - first < LANES ? v->slices - first : LANES);
     if (!e)
-        declare(be, &j, y->bytes + x->bytes);
+        fourier_declare_work(be, &j, y->bytes + x->bytes);
     job_free(&j);
     return e;
 }

@@ -54,10 +54,10 @@ static void add_run(const struct grid_band *b, const struct grid_run *run)
     }
 }
 
-static void add(const struct grid_band *b, const struct grid_run *runs, int64_t count)
+static void grid_add(const struct grid_band *b, const struct grid_run *runs, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
         add_run(b, runs + i);
 }
 
-const struct grid_kernels ISA_NAME(grid_kernels) = {add};
+const struct grid_kernels ISA_NAME(grid_kernels) = {grid_add};

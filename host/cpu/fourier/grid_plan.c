@@ -12,7 +12,7 @@ struct sorter {
     struct grid_run *runs; /* NULL: count */
 };
 
-static void put(struct sorter *t, int64_t block, struct grid_run run)
+static void sorter_put(struct sorter *t, int64_t block, struct grid_run run)
 {
     if (t->runs)
         t->runs[t->at[block]] = run;
@@ -39,7 +39,7 @@ static void cut_by_columns(const struct grid_shape *s, struct sorter *t, struct 
         run.first = (int32_t)k;
         run.count = (int32_t)((int64_t)end - k + 1);
         run.col_base = (int32_t)base;
-        put(t, block, run);
+        sorter_put(t, block, run);
         k = (int64_t)end + 1;
     }
 }

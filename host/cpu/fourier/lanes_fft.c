@@ -6,7 +6,7 @@
 #include "host/cpu/fourier/lanes_fft.h"
 #include "host/cpu/fourier/lanes_fft_kernel.h"
 
-static int factorise(int64_t n, int radix[LANES_PASSES])
+static int lanes_factorise(int64_t n, int radix[LANES_PASSES])
 {
     static const int radices[] = {4, 2, 3, 5};
     int count = 0;
@@ -16,7 +16,7 @@ static int factorise(int64_t n, int radix[LANES_PASSES])
     return n == 1 ? count : -1;
 }
 
-static void fill(const struct lanes_fft *f)
+static void lanes_fill_twiddles(const struct lanes_fft *f)
 {
     float *w = f->twiddle;
     int64_t m = f->n;
@@ -35,12 +35,12 @@ enum err lanes_fft_create(int64_t n, struct lanes_fft *out)
 {
     void *twiddle;
     *out = (struct lanes_fft){.n = n};
-    out->passes = n > 0 && n < (int64_t)1 << 28 ? factorise(n, out->radix) : -1;
+    out->passes = n > 0 && n < (int64_t)1 << 28 ? lanes_factorise(n, out->radix) : -1;
     FAIL_IF(out->passes < 0, ERR_INTERNAL, "FFT over lanes of length %lld", (long long)n);
     /* pairs: less than m for a pass over m points, and m at least halves */
     TRY(mem_alloc("FFT", (size_t)(4 * n) * sizeof(float), &twiddle));
     out->twiddle = twiddle;
-    fill(out);
+    lanes_fill_twiddles(out);
     return ERR_OK;
 }
 

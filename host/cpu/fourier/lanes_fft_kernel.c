@@ -74,7 +74,7 @@ PASS(3)
 PASS(4)
 PASS(5)
 
-static float *run(const struct lanes_fft *f, int sign, float *a, float *b)
+static float *lanes_run(const struct lanes_fft *f, int sign, float *a, float *b)
 {
     const lanes turn = LANES_I * (float)sign;
     const float *w = f->twiddle;
@@ -95,4 +95,4 @@ static float *run(const struct lanes_fft *f, int sign, float *a, float *b)
     return (float *)x;
 }
 
-const struct lanes_fft_kernels ISA_NAME(lanes_fft_kernels) = {run};
+const struct lanes_fft_kernels ISA_NAME(lanes_fft_kernels) = {lanes_run};

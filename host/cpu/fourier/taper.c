@@ -4,7 +4,7 @@
 #include "host/cpu/fourier/grid_kernel.h"
 #include "host/cpu/fourier/taper.h"
 
-static double taper(double finer, double t)
+static double taper_value(double finer, double t)
 {
     const double beta = 0.97 * M_PI * GRID_TAPS * (1 - 1 / (2 * finer));
     const double u = 2 * t / GRID_TAPS;
@@ -16,7 +16,7 @@ void taper_table(double finer, float *table)
     for (int s = 0; s <= GRID_STEPS; s++)
         for (int k = 0; k < GRID_ROW; k++) {
             const double t = (double)s / GRID_STEPS + k - 0.5 * GRID_TAPS;
-            table[s * GRID_ROW + k] = k < GRID_TAPS ? (float)taper(finer, t) : 0;
+            table[s * GRID_ROW + k] = k < GRID_TAPS ? (float)taper_value(finer, t) : 0;
         }
 }
 
@@ -27,7 +27,7 @@ void taper_factors(double finer, float *factor, int64_t voxels, int64_t cells)
     double value[STEPS + 1];
     for (int s = 0; s <= STEPS; s++) {
         const double t = GRID_TAPS * ((double)s / STEPS - 0.5);
-        value[s] = (s == 0 || s == STEPS ? 1 : 2 + 2 * (s % 2)) * taper(finer, t);
+        value[s] = (s == 0 || s == STEPS ? 1 : 2 + 2 * (s % 2)) * taper_value(finer, t);
     }
     for (int64_t i = 0; i < voxels; i++) {
         const double f = (double)(i - voxels / 2) / (double)cells;

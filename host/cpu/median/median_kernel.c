@@ -209,7 +209,7 @@ struct tile {
     vf nowhere[VECS]; /* takes what lies outside the volume */
 } __attribute__((aligned(64)));
 
-static int64_t clamp(int64_t i, int64_t n)
+static int64_t median_clamp(int64_t i, int64_t n)
 {
     return i < 0 ? 0 : i >= n ? n - 1 : i;
 }
@@ -224,10 +224,10 @@ static void tile_start(struct tile *t, const struct median_volume *v, int64_t ro
     t->vecs = (int)(t->width + VEC - 1) / VEC;
 }
 
-static const float *line_at(const struct tile *t, int64_t row, int64_t col)
+static const float *median_line(const struct tile *t, int64_t row, int64_t col)
 {
     const struct median_volume *v = t->v;
-    return v->in + (clamp(row, v->rows) * v->cols + clamp(col, v->cols)) * v->slices;
+    return v->in + (median_clamp(row, v->rows) * v->cols + median_clamp(col, v->cols)) * v->slices;
 }
 
 /* Results of columns col .., for which the lines of the columns after them are needed. */
@@ -236,8 +236,8 @@ static void block_start(struct tile *t, int64_t col)
     const struct median_volume *v = t->v;
     for (int c = 0; c < COLS; c++) {
         for (int r = 0; r < ROWS + 2; r++) {
-            t->line[c][r] = line_at(t, t->row + r - 1, col + c + 1);
-            t->next[c][r] = line_at(t, t->row + r - 1, col + c + 1 + COLS) + t->slice;
+            t->line[c][r] = median_line(t, t->row + r - 1, col + c + 1);
+            t->next[c][r] = median_line(t, t->row + r - 1, col + c + 1 + COLS) + t->slice;
         }
         for (int r = 0; r < ROWS; r++) {
             const int inside = t->row + r < v->rows && col + c >= 0 && col + c < v->cols;
@@ -323,7 +323,7 @@ VEC_INLINE void pair_step(struct tile *t, int c, int k, column_nines *old, colum
     }
 }
 
-static void tile(const struct median_volume *v, int64_t row, int64_t slice)
+static void median_of_tile(const struct median_volume *v, int64_t row, int64_t slice)
 {
     struct tile t;
     tile_start(&t, v, row, slice);
@@ -346,4 +346,4 @@ static void tile(const struct median_volume *v, int64_t row, int64_t slice)
     vf_stream_end();
 }
 
-const struct TABLE ISA_NAME(TABLE) = {tile};
+const struct TABLE ISA_NAME(TABLE) = {median_of_tile};

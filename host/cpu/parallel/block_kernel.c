@@ -10,8 +10,8 @@
     4 /* registers of a column; two columns and a cylinder fit the 16 of AVX2 */
 
 /* First taps and weights as in footprint_kernel.c, with one width for all. */
-static void weigh(const struct projector *p, const struct block_place *at, const uint8_t *pixel,
-                  int power, struct block_footprints *out)
+static void block_weigh(const struct projector *p, const struct block_place *at,
+                        const uint8_t *pixel, int power, struct block_footprints *out)
 {
     const int taps = p->taps;
     const double shift = 1 - 0.5 * taps, low = -taps, high = (double)p->scan.channels;
@@ -91,7 +91,7 @@ static uint64_t find_steps(const int32_t *a)
 }
 
 /* The order with only the pixels that are there, the rest arbitrary; returns how many are. */
-static int choose(const struct block_order *o, uint64_t present, struct block_order *out)
+static int block_choose(const struct block_order *o, uint64_t present, struct block_order *out)
 {
     int n = 0;
     *out = *o;
@@ -104,15 +104,15 @@ static int choose(const struct block_order *o, uint64_t present, struct block_or
     return n;
 }
 
-static void footprints(const struct projector *p, const struct block_place *at, int power,
-                       struct block_footprints *out)
+static void block_find_footprints(const struct projector *p, const struct block_place *at,
+                                  int power, struct block_footprints *out)
 {
     const struct block_order *order = at->order;
     struct block_order chosen;
     uint64_t steps = 0;
     out->count = BLOCK_PIXELS;
     if (at->present != ~0ull) {
-        out->count = choose(order, at->present, &chosen);
+        out->count = block_choose(order, at->present, &chosen);
         order = &chosen;
     }
     memcpy(out->pixel, order->pixel, sizeof out->pixel);
@@ -122,7 +122,7 @@ static void footprints(const struct projector *p, const struct block_place *at, 
             weigh_first(p, at->position[v], &at->view[v], order->offset[v], start,
                         out->view[v].weight);
         else
-            weigh(p, at, order->pixel, power, out);
+            block_weigh(p, at, order->pixel, power, out);
         start[BLOCK_PIXELS] = -1;
         steps |= find_steps(start);
         start[out->count] = -1;
@@ -271,8 +271,8 @@ VEC_INLINE void back_light(const struct block_footprints *f, float whole, const 
             call(1);                                                                               \
     } while (0)
 
-static void forward(const struct block_footprints *f, int taps, int slices, const float *x,
-                    float *tile)
+static void block_forward(const struct block_footprints *f, int taps, int slices, const float *x,
+                          float *tile)
 {
 #define CALL(registers) forward_taps(f, t, x + k, tile + k, registers)
     for (int t = 0; t < taps; t += 2)
@@ -280,8 +280,8 @@ static void forward(const struct block_footprints *f, int taps, int slices, cons
 #undef CALL
 }
 
-static void back(const struct block_footprints *f, int taps, int slices, const float *tile,
-                 float *x)
+static void block_back(const struct block_footprints *f, int taps, int slices, const float *tile,
+                       float *x)
 {
 #define CALL(registers) back_taps(f, t, tile + k, x + k, registers)
     for (int t = 0; t < taps; t += 2)
@@ -305,5 +305,5 @@ static void back_two_taps(const struct block_footprints *f, float whole, int sli
 #undef CALL
 }
 
-const struct block_kernels ISA_NAME(block_kernels) = {footprints, forward, back, forward_two_taps,
-                                                      back_two_taps};
+const struct block_kernels ISA_NAME(block_kernels) = {block_find_footprints, block_forward,
+                                                      block_back, forward_two_taps, back_two_taps};

@@ -96,7 +96,7 @@ static struct block_plan make_plan(const struct projector *p, const struct pixel
 }
 
 /* Finds the footprints of `joint` views each. */
-static void find_footprints(const struct block_plan *plan, const struct pixel_block *s,
+static void plan_footprints(const struct block_plan *plan, const struct pixel_block *s,
                             int64_t view, int64_t views, struct block_footprints *footprints)
 {
     const struct projector *p = plan->p;
@@ -108,7 +108,7 @@ static void find_footprints(const struct block_plan *plan, const struct pixel_bl
     for (int64_t v = 0; v < views; v += joint, footprints++) {
         struct block_place at = {plan->blocks->orders + (view + v) / joint,
                                  s->present,
-                                 (int)least(joint, views - v),
+                                 (int)int_min(joint, views - v),
                                  plan->blocks->views + view + v,
                                  {0}};
         for (int i = 0; i < at.views; i++)
@@ -126,14 +126,14 @@ struct tile_part {
     int64_t view, views, slice_block, slice_blocks, stride;
 };
 
-static int64_t slices_of(const struct block_plan *plan, int64_t slice_block)
+static int64_t plan_slices(const struct block_plan *plan, int64_t slice_block)
 {
-    return plan->uniform ? 1 : least(SLICES, plan->p->volume.slices - slice_block * SLICES);
+    return plan->uniform ? 1 : int_min(SLICES, plan->p->volume.slices - slice_block * SLICES);
 }
 
 /* Returns the cylinder's place in the volume. */
-static float *cylinder_of(const struct block_plan *plan, const struct pixel_block *s,
-                          const struct tile_part *at, int64_t n, const float *x)
+static float *plan_cylinder(const struct block_plan *plan, const struct pixel_block *s,
+                            const struct tile_part *at, int64_t n, const float *x)
 {
     const struct volume *v = &plan->p->volume;
     const int64_t pixel = (s->row + n / BLOCK_SIDE) * v->cols + s->col + n % BLOCK_SIDE;
@@ -142,22 +142,22 @@ static float *cylinder_of(const struct block_plan *plan, const struct pixel_bloc
 
 /* Packs share `i` of `parts` of a block's cylinders, while the block before is computed: main
  * memory answers meanwhile. */
-static void pack(const struct block_plan *plan, const struct pixel_block *s,
-                 const struct tile_part *at, int64_t i, int64_t parts, const float *x,
-                 float *cylinders)
+static void plan_pack(const struct block_plan *plan, const struct pixel_block *s,
+                      const struct tile_part *at, int64_t i, int64_t parts, const float *x,
+                      float *cylinders)
 {
     const int64_t slices =
-        least(at->slice_blocks * SLICES, plan->p->volume.slices - at->slice_block * SLICES);
+        int_min(at->slice_blocks * SLICES, plan->p->volume.slices - at->slice_block * SLICES);
     for (int64_t n = i * BLOCK_PIXELS / parts; n < (i + 1) * BLOCK_PIXELS / parts; n++) {
         if (n + AHEAD < BLOCK_PIXELS && s->present >> (n + AHEAD) & 1)
             for (int64_t k = 0; k < slices; k += LINE)
-                __builtin_prefetch(cylinder_of(plan, s, at, n + AHEAD, x) + k);
+                __builtin_prefetch(plan_cylinder(plan, s, at, n + AHEAD, x) + k);
         if (!(s->present >> n & 1))
             continue;
-        const float *from = cylinder_of(plan, s, at, n, x);
+        const float *from = plan_cylinder(plan, s, at, n, x);
         for (int64_t b = 0; b < at->slice_blocks; b++, from += SLICES) {
             float *to = cylinders + (b * BLOCK_PIXELS + n) * SLICES;
-            const int64_t count = slices_of(plan, at->slice_block + b);
+            const int64_t count = plan_slices(plan, at->slice_block + b);
             memcpy(to, from, (size_t)count * sizeof *to);
             if (count < SLICES)
                 memset(to + count, 0, (size_t)(SLICES - count) * sizeof *to);
@@ -165,24 +165,24 @@ static void pack(const struct block_plan *plan, const struct pixel_block *s,
     }
 }
 
-static void unpack(const struct block_plan *plan, const struct pixel_block *s,
-                   const struct tile_part *at, const float *cylinders, float *x)
+static void plan_unpack(const struct block_plan *plan, const struct pixel_block *s,
+                        const struct tile_part *at, const float *cylinders, float *x)
 {
     for (uint64_t left = s->present; left; left &= left - 1) {
         const int n = __builtin_ctzll(left);
-        float *to = cylinder_of(plan, s, at, n, x);
+        float *to = plan_cylinder(plan, s, at, n, x);
         for (int64_t b = 0; b < at->slice_blocks; b++, to += SLICES) {
             const float *from = cylinders + (b * BLOCK_PIXELS + n) * SLICES;
             for (int64_t k = 0; plan->uniform && k < plan->p->volume.slices; k++)
                 to[k] = from[0];
             if (!plan->uniform)
-                memcpy(to, from, (size_t)slices_of(plan, at->slice_block + b) * sizeof *to);
+                memcpy(to, from, (size_t)plan_slices(plan, at->slice_block + b) * sizeof *to);
         }
     }
 }
 
-static void forward_view(const struct block_plan *plan, const struct block_footprints *f,
-                         int slices, const float *x, float *tile)
+static void plan_forward_view(const struct block_plan *plan, const struct block_footprints *f,
+                              int slices, const float *x, float *tile)
 {
     if (block_two_taps(plan->p, plan->power))
         plan->kernels->forward_two_taps(f, plan->whole, slices, x, tile);
@@ -190,8 +190,8 @@ static void forward_view(const struct block_plan *plan, const struct block_footp
         plan->kernels->forward(f, plan->p->taps, slices, x, tile);
 }
 
-static void back_views(const struct block_plan *plan, const struct block_footprints *f, int slices,
-                       const float *tile, int64_t next, float *x)
+static void plan_back_views(const struct block_plan *plan, const struct block_footprints *f,
+                            int slices, const float *tile, int64_t next, float *x)
 {
     if (block_two_taps(plan->p, plan->power))
         plan->kernels->back_two_taps(f, plan->whole, slices, tile, next, x);
@@ -205,17 +205,18 @@ static void forward_tile(const struct block_plan *plan, const struct tile_part *
 {
     const struct pixel_block *const s = plan->blocks->at;
     const int64_t parts = at->slice_blocks * at->views;
-    pack(plan, &s[0], at, 0, 1, x, m->cylinders[0]);
+    plan_pack(plan, &s[0], at, 0, 1, x, m->cylinders[0]);
     for (int64_t n = 0; n < plan->blocks->count; n++) {
         float *now = m->cylinders[n % 2], *next = m->cylinders[(n + 1) % 2];
-        find_footprints(plan, &s[n], at->view, at->views, m->footprints);
+        plan_footprints(plan, &s[n], at->view, at->views, m->footprints);
         for (int64_t b = 0; b < at->slice_blocks; b++)
             for (int64_t v = 0; v < at->views; v++) {
                 if (n + 1 < plan->blocks->count)
-                    pack(plan, &s[n + 1], at, b * at->views + v, parts, x, next);
-                forward_view(plan, &m->footprints[v], (int)slices_of(plan, at->slice_block + b),
-                             now + b * BLOCK_PIXELS * SLICES,
-                             tile + (b * at->stride + v) * plan->view_stride);
+                    plan_pack(plan, &s[n + 1], at, b * at->views + v, parts, x, next);
+                plan_forward_view(plan, &m->footprints[v],
+                                  (int)plan_slices(plan, at->slice_block + b),
+                                  now + b * BLOCK_PIXELS * SLICES,
+                                  tile + (b * at->stride + v) * plan->view_stride);
             }
     }
 }
@@ -231,13 +232,13 @@ enum err pixel_blocks_forward(struct backend *be, const struct projector *p,
     /* 16 views and 4 slice blocks: with fewer, sharing the packing weighs more than sharing
      * footprints.
      */
-    for (plan.group = least(GROUP, plan.slice_blocks);
+    for (plan.group = int_min(GROUP, plan.slice_blocks);
          plan.group > 1 && fit < 4 * plan.group * plan.group;)
         plan.group = (plan.group + 1) / 2;
     const int64_t groups = (plan.slice_blocks + plan.group - 1) / plan.group;
     const int64_t fair = p->scan.views * groups / (4 * threads);
-    plan.views = least(p->scan.views, COLUMN_FLOATS / SLICES / plan.group);
-    plan.views = most(1, least(plan.views, least(fit / plan.group, fair)));
+    plan.views = int_min(p->scan.views, COLUMN_FLOATS / SLICES / plan.group);
+    plan.views = int_max(1, int_min(plan.views, int_min(fit / plan.group, fair)));
     const size_t tile_floats = (size_t)(plan.group * plan.views * plan.view_stride);
     const size_t each = tile_floats + member_floats(&plan);
     void *scratch;
@@ -249,15 +250,16 @@ enum err pixel_blocks_forward(struct backend *be, const struct projector *p,
 #pragma omp for collapse(2) schedule(dynamic, 1)
         for (int64_t view = 0; view < p->scan.views; view += plan.views)
             for (int64_t first = 0; first < plan.slice_blocks; first += plan.group) {
-                const struct tile_part at = {view, least(plan.views, p->scan.views - view), first,
-                                             least(plan.group, plan.slice_blocks - first),
+                const struct tile_part at = {view, int_min(plan.views, p->scan.views - view), first,
+                                             int_min(plan.group, plan.slice_blocks - first),
                                              plan.views};
                 memset(tile, 0, tile_floats * sizeof *tile);
                 forward_tile(&plan, &at, x, &m, tile);
                 for (int64_t v = 0; v < at.views; v++)
                     for (int64_t b = 0; b < at.slice_blocks; b++)
                         tile_store(p, tile + (b * plan.views + v) * plan.view_stride, SLICES,
-                                   view + v, (first + b) * SLICES, slices_of(&plan, first + b), y);
+                                   view + v, (first + b) * SLICES, plan_slices(&plan, first + b),
+                                   y);
             }
     }
     mem_free(scratch);
@@ -274,26 +276,26 @@ static void back_task(const struct block_plan *plan, const struct tile_part *pas
     for (int64_t v0 = 0; v0 < pass->views; v0 += plan->views) {
         struct tile_part at = *pass;
         at.view += v0;
-        at.views = least(plan->views, pass->views - v0);
+        at.views = int_min(plan->views, pass->views - v0);
         const int64_t parts = at.slice_blocks * ((at.views + joint - 1) / joint);
         if (at.view > 0)
-            pack(plan, &s[first], &at, 0, 1, x, m->cylinders[first % 2]);
+            plan_pack(plan, &s[first], &at, 0, 1, x, m->cylinders[first % 2]);
         for (int64_t n = first; n < end; n++) {
             float *now = m->cylinders[n % 2], *next = m->cylinders[(n + 1) % 2];
-            find_footprints(plan, &s[n], at.view, at.views, m->footprints);
+            plan_footprints(plan, &s[n], at.view, at.views, m->footprints);
             if (at.view == 0)
                 memset(now, 0, (size_t)block_floats(plan) * sizeof *now);
             int64_t part = 0;
             for (int64_t b = 0; b < at.slice_blocks; b++)
                 for (int64_t v = 0; v < at.views; v += joint, part++) {
                     if (at.view > 0 && n + 1 < end)
-                        pack(plan, &s[n + 1], &at, part, parts, x, next);
-                    back_views(
-                        plan, &m->footprints[v / joint], (int)slices_of(plan, at.slice_block + b),
+                        plan_pack(plan, &s[n + 1], &at, part, parts, x, next);
+                    plan_back_views(
+                        plan, &m->footprints[v / joint], (int)plan_slices(plan, at.slice_block + b),
                         tiles + (b * at.stride + v0 + v) * plan->view_stride,
                         v + 1 < at.views ? plan->view_stride : 0, now + b * BLOCK_PIXELS * SLICES);
                 }
-            unpack(plan, &s[n], &at, now, x);
+            plan_unpack(plan, &s[n], &at, now, x);
         }
     }
 }
@@ -306,15 +308,15 @@ enum err pixel_blocks_back(struct backend *be, const struct projector *p,
     struct block_plan plan = make_plan(p, s, power, !y.data && !w.data);
     const int64_t fit = scratch_floats(p, pixels, y.data || w.data) / plan.view_stride;
     /* All views before many slice blocks: the volume is then written once and never read. */
-    for (plan.group = least(GROUP, plan.slice_blocks);
+    for (plan.group = int_min(GROUP, plan.slice_blocks);
          plan.group > 1 && fit < plan.group * p->scan.views;)
         plan.group = (plan.group + 1) / 2;
-    plan.views = least(p->scan.views, COLUMN_FLOATS / SLICES / plan.group);
+    plan.views = int_min(p->scan.views, COLUMN_FLOATS / SLICES / plan.group);
     int64_t pass = fit / plan.group;
-    pass = pass >= plan.views ? pass / plan.views * plan.views : most(2, pass / 2 * 2);
-    pass = least(p->scan.views, pass);
-    plan.views = least(plan.views, pass);
-    const int64_t task = least(TASK, most(1, s->count / (8 * threads)));
+    pass = pass >= plan.views ? pass / plan.views * plan.views : int_max(2, pass / 2 * 2);
+    pass = int_min(p->scan.views, pass);
+    plan.views = int_min(plan.views, pass);
+    const int64_t task = int_min(TASK, int_max(1, s->count / (8 * threads)));
     const size_t shared = (size_t)(pass * plan.group * plan.view_stride),
                  own = member_floats(&plan);
     void *scratch;
@@ -327,19 +329,19 @@ enum err pixel_blocks_back(struct backend *be, const struct projector *p,
             member_init(&plan, tiles + shared + (size_t)omp_get_thread_num() * own);
         for (int64_t first = 0; first < plan.slice_blocks; first += plan.group)
             for (int64_t view = 0; view < p->scan.views; view += pass) {
-                const struct tile_part at = {view, least(pass, p->scan.views - view), first,
-                                             least(plan.group, plan.slice_blocks - first), pass};
+                const struct tile_part at = {view, int_min(pass, p->scan.views - view), first,
+                                             int_min(plan.group, plan.slice_blocks - first), pass};
 #pragma omp for collapse(2) schedule(static)
                 for (int64_t v = 0; v < at.views; v++)
                     for (int64_t b = 0; b < at.slice_blocks; b++) {
                         float *tile = tiles + (b * pass + v) * plan.view_stride;
                         tile_load(p, y, w, view + v, (first + b) * SLICES,
-                                  slices_of(&plan, first + b), tile, SLICES);
+                                  plan_slices(&plan, first + b), tile, SLICES);
                         memset(tile + p->columns * SLICES, 0, SLICES * sizeof *tile);
                     }
 #pragma omp for schedule(dynamic, 1)
                 for (int64_t n = 0; n < s->count; n += task)
-                    back_task(&plan, &at, n, least(n + task, s->count), tiles, &m, x);
+                    back_task(&plan, &at, n, int_min(n + task, s->count), tiles, &m, x);
             }
     }
     mem_free(scratch);

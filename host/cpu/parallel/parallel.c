@@ -25,12 +25,12 @@ struct list_plan {
     size_t tile_floats, worker_floats;
 };
 
-static struct tile_region region(const struct projector *p, int64_t view, int64_t views,
-                                 int64_t slice_block)
+static struct tile_region parallel_region(const struct projector *p, int64_t view, int64_t views,
+                                          int64_t slice_block)
 {
     const int64_t slice = slice_block * SLICES;
-    return (struct tile_region){view, least(views, p->scan.views - view), slice,
-                                least(SLICES, p->volume.slices - slice)};
+    return (struct tile_region){view, int_min(views, p->scan.views - view), slice,
+                                int_min(SLICES, p->volume.slices - slice)};
 }
 
 static enum err plan_create(struct list_plan *plan, const struct projector *p,
@@ -57,7 +57,8 @@ static enum err list_forward(struct backend *be, const struct projector *p,
     /* A tile per thread, and at least 4 tasks for each thread where there are that many views. */
     int64_t fit = scratch_floats(p, pixels, 1) / threads / plan.view_stride;
     int64_t fair = p->scan.views * plan.slice_blocks / (4 * threads);
-    plan_views(&plan, most(1, least(least(fit, fair), least(p->scan.views, 8 * MAX_VIEWS))));
+    plan_views(&plan,
+               int_max(1, int_min(int_min(fit, fair), int_min(p->scan.views, 8 * MAX_VIEWS))));
     const size_t each = plan.tile_floats + plan.worker_floats;
     void *scratch;
     enum err e =
@@ -72,7 +73,7 @@ static enum err list_forward(struct backend *be, const struct projector *p,
 #pragma omp for collapse(2) schedule(dynamic, 1)
         for (int64_t view = 0; view < p->scan.views; view += plan.views)
             for (int64_t kb = 0; kb < plan.slice_blocks; kb++) {
-                const struct tile_region at = region(p, view, plan.views, kb);
+                const struct tile_region at = parallel_region(p, view, plan.views, kb);
                 memset(tile, 0, plan.tile_floats * sizeof *tile);
                 for (int64_t g = 0; g < plan.groups.count; g++)
                     worker_forward(&w.base, &plan.groups.set, plan.groups.first[g],
@@ -98,7 +99,7 @@ static enum err list_back(struct backend *be, const struct projector *p,
     int64_t fit =
         scratch_floats(p, pixels, y.data || w.data) / (plan.slice_blocks * plan.view_stride);
     fit = fit >= MAX_VIEWS ? fit / MAX_VIEWS * MAX_VIEWS : fit;
-    plan_views(&plan, least(p->scan.views, most(1, fit)));
+    plan_views(&plan, int_min(p->scan.views, int_max(1, fit)));
     const size_t shared = (size_t)plan.slice_blocks * plan.tile_floats;
     void *scratch;
     enum err e =
@@ -114,18 +115,18 @@ static enum err list_back(struct backend *be, const struct projector *p,
                              tiles + shared + (size_t)omp_get_thread_num() * plan.worker_floats,
                              SLICES, plan.view_stride, power);
         for (int64_t view = 0; view < p->scan.views; view += plan.views) {
-            const int64_t views = least(plan.views, p->scan.views - view);
+            const int64_t views = int_min(plan.views, p->scan.views - view);
 #pragma omp for collapse(2) schedule(static)
             for (int64_t v = 0; v < views; v++)
                 for (int64_t kb = 0; kb < plan.slice_blocks; kb++)
                     tile_load(p, y, w, view + v, kb * SLICES,
-                              least(SLICES, p->scan.rows - kb * SLICES),
+                              int_min(SLICES, p->scan.rows - kb * SLICES),
                               tiles + (size_t)kb * plan.tile_floats + v * plan.view_stride, SLICES);
 #pragma omp for collapse(2) schedule(dynamic, 1)
             for (int64_t kb = 0; kb < plan.slice_blocks; kb++)
                 for (int64_t g = 0; g < plan.groups.count; g++)
                     worker_back(&worker.base, &plan.groups.set, plan.groups.first[g],
-                                plan.groups.first[g + 1], region(p, view, views, kb),
+                                plan.groups.first[g + 1], parallel_region(p, view, views, kb),
                                 tiles + (size_t)kb * plan.tile_floats, view == 0, x);
         }
     }

@@ -77,7 +77,7 @@ VEC_INLINE void prefetch(const struct parallel_block *b, int q, const float *x)
             __builtin_prefetch(x + b->pixels->cylinder[q + AHEAD] + b->slice + i);
 }
 
-static void forward(const struct parallel_block *b, const float *x, float *tile)
+static void parallel_forward(const struct parallel_block *b, const float *x, float *tile)
 {
     if (b->count < SLICES) {
         forward_partial(b, x, tile);
@@ -93,7 +93,7 @@ static void forward(const struct parallel_block *b, const float *x, float *tile)
     }
 }
 
-static void back(const struct parallel_block *b, const float *tile, int set, float *x)
+static void parallel_back(const struct parallel_block *b, const float *tile, int set, float *x)
 {
     if (b->count < SLICES) {
         back_partial(b, tile, set, x);
@@ -109,4 +109,4 @@ static void back(const struct parallel_block *b, const float *tile, int set, flo
     }
 }
 
-const struct parallel_kernels ISA_NAME(parallel_kernels) = {forward, back};
+const struct parallel_kernels ISA_NAME(parallel_kernels) = {parallel_forward, parallel_back};

@@ -8,12 +8,12 @@
 static int take_slices(struct parallel_block *b, struct tile_region at, int64_t i)
 {
     b->slice = at.slice + i * SLICES;
-    b->count = least(SLICES, at.slices - i * SLICES);
+    b->count = int_min(SLICES, at.slices - i * SLICES);
     return b->count > 0;
 }
 
-static void forward(struct worker *base, struct tile_region at, int64_t view, int views,
-                    const float *x, float *tile)
+static void parallel_worker_forward(struct worker *base, struct tile_region at, int64_t view,
+                                    int views, const float *x, float *tile)
 {
     struct parallel_block *b = &((struct parallel_worker *)base)->block;
     (void)view;
@@ -22,8 +22,8 @@ static void forward(struct worker *base, struct tile_region at, int64_t view, in
         ISA_PICK(parallel_kernels)->forward(b, x, tile + i * SLICES);
 }
 
-static void back(struct worker *base, struct tile_region at, int64_t view, int views,
-                 const float *tile, int set, float *x)
+static void parallel_worker_back(struct worker *base, struct tile_region at, int64_t view,
+                                 int views, const float *tile, int set, float *x)
 {
     struct parallel_block *b = &((struct parallel_worker *)base)->block;
     (void)view;
@@ -32,7 +32,7 @@ static void back(struct worker *base, struct tile_region at, int64_t view, int v
         ISA_PICK(parallel_kernels)->back(b, tile + i * SLICES, set, x);
 }
 
-static const struct beam_worker parallel = {forward, back};
+static const struct beam_worker parallel = {parallel_worker_forward, parallel_worker_back};
 
 void parallel_worker_init(struct parallel_worker *w, const struct projector *p, float *scratch,
                           int64_t ld, int64_t view_stride, int power)

@@ -13,7 +13,7 @@ struct phase_plan {
     int64_t rows, channels, margin; /* of the continued view */
 };
 
-static int64_t within(int64_t i, int64_t n)
+static int64_t phase_clamp(int64_t i, int64_t n)
 {
     return i < 0 ? 0 : i < n ? i : n - 1;
 }
@@ -24,7 +24,8 @@ static void continue_views(const struct phase_plan *p, const float *a, const flo
     const int64_t *n = p->step->in;
     for (int64_t r = 0; r < p->rows; r++)
         for (int64_t c = 0; c < p->channels; c++) {
-            const int64_t at = within(r - p->margin, n[1]) * n[2] + within(c - p->margin, n[2]);
+            const int64_t at =
+                phase_clamp(r - p->margin, n[1]) * n[2] + phase_clamp(c - p->margin, n[2]);
             z[2 * (r * p->channels + c)] = a[at];
             z[2 * (r * p->channels + c) + 1] = b ? b[at] : 0;
         }
@@ -43,7 +44,7 @@ static void transform_rows(const struct phase_plan *p, int forward, float *z, fl
     }
 }
 
-static double frequency(int64_t k, int64_t n)
+static double phase_frequency(int64_t k, int64_t n)
 {
     return (double)(2 * k <= n ? k : n - k) / (double)n;
 }
@@ -55,14 +56,14 @@ static void filter_columns(const struct phase_plan *p, float *z, float *line)
     float *to = line + (2 * n + 15) / 16 * 16;
     const double scale = (double)(p->rows * p->channels);
     for (int64_t c = 0; c < p->channels; c++) {
-        const double u = frequency(c, p->channels);
+        const double u = phase_frequency(c, p->channels);
         for (int64_t r = 0; r < n; r++) {
             line[2 * r] = z[r * step + 2 * c];
             line[2 * r + 1] = z[r * step + 2 * c + 1];
         }
         fft_forward(p->along_rows, line, to);
         for (int64_t r = 0; r < n; r++) {
-            const double v = frequency(r, n);
+            const double v = phase_frequency(r, n);
             const float factor = (float)(1 / (scale * (1 + p->step->ratio * (u * u + v * v))));
             to[2 * r] *= factor;
             to[2 * r + 1] *= factor;
@@ -75,7 +76,7 @@ static void filter_columns(const struct phase_plan *p, float *z, float *line)
     }
 }
 
-static void store(const struct phase_plan *p, const float *z, int part, float *out)
+static void phase_store(const struct phase_plan *p, const float *z, int part, float *out)
 {
     const int64_t *n = p->step->in;
     for (int64_t r = 0; r < n[1]; r++)
@@ -98,9 +99,9 @@ static enum err filter_views(const struct phase_plan *p, int team, const float *
         transform_rows(p, 1, z, line);
         filter_columns(p, z, line);
         transform_rows(p, 0, z, line);
-        store(p, z, 0, out + v * pixels);
+        phase_store(p, z, 0, out + v * pixels);
         if (v + 1 < views)
-            store(p, z, 1, out + (v + 1) * pixels);
+            phase_store(p, z, 1, out + (v + 1) * pixels);
     }
     mem_free(memory);
     return ERR_OK;

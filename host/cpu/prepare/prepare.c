@@ -30,8 +30,8 @@ static void (*const row_of[])(const struct prepare_job *, int64_t, int64_t, floa
     [PREPARE_JOIN] = join_row,
 };
 
-static double mean(const struct prepare_step *s, const float *view, int64_t row_first,
-                   int64_t row_end, int64_t first, int64_t count)
+static double air_mean(const struct prepare_step *s, const float *view, int64_t row_first,
+                       int64_t row_end, int64_t first, int64_t count)
 {
     double sum = 0, n = 0;
     for (int64_t r = row_first; r < row_end; r++)
@@ -44,27 +44,27 @@ static double mean(const struct prepare_step *s, const float *view, int64_t row_
 }
 
 /* The means of the air left and right; where one side has none, the other's. */
-static void find_air(const struct prepare_step *s, int team, const float *in, float *line)
+static void air_line(const struct prepare_step *s, int team, const float *in, float *line)
 {
     const int64_t rows = s->whole_view ? 1 : s->in[1], spans = s->whole_view ? s->in[1] : 1;
 #pragma omp parallel for num_threads(team) schedule(static)
     for (int64_t i = 0; i < s->in[0] * rows; i++) {
         const float *view = in + i / rows * s->in[1] * s->in[2];
         const int64_t row = i % rows;
-        const double left = mean(s, view, row, row + spans, 0, s->left);
-        const double right = mean(s, view, row, row + spans, s->in[2] - s->right, s->right);
+        const double left = air_mean(s, view, row, row + spans, 0, s->left);
+        const double right = air_mean(s, view, row, row + spans, s->in[2] - s->right, s->right);
         line[2 * i] = (float)(s->left ? left : right);
         line[2 * i + 1] = (float)(s->right ? right : left);
     }
 }
 
-static enum err one_pass(const struct prepare_step *s, int team, const float *in,
-                         const float *frames, float *out)
+static enum err prepare_one_pass(const struct prepare_step *s, int team, const float *in,
+                                 const float *frames, float *out)
 {
     void *line = NULL;
     if (s->kind == PREPARE_AIR) {
         TRY(mem_alloc("means of air", (size_t)(s->in[0] * s->in[1]) * 2 * sizeof(float), &line));
-        find_air(s, team, in, line);
+        air_line(s, team, in, line);
     }
     const struct prepare_job j = prepare_job_of(s, in, frames, line);
 #pragma omp parallel for num_threads(team) schedule(static)
@@ -74,8 +74,8 @@ static enum err one_pass(const struct prepare_step *s, int team, const float *in
     return ERR_OK;
 }
 
-static enum err compute(const struct prepare_step *s, int team, const float *in,
-                        const float *frames, float *out)
+static enum err prepare_compute(const struct prepare_step *s, int team, const float *in,
+                                const float *frames, float *out)
 {
     switch (s->kind) {
     case PREPARE_WAVELET:
@@ -85,7 +85,7 @@ static enum err compute(const struct prepare_step *s, int team, const float *in,
     case PREPARE_SYMMETRY:
         return prepare_symmetry(s, team, in, out);
     default:
-        return one_pass(s, team, in, frames, out);
+        return prepare_one_pass(s, team, in, frames, out);
     }
 }
 
@@ -104,8 +104,8 @@ enum err cpu_prepare_step(struct backend *be, const struct prepare_step *step,
     if (to == 0)
         return ERR_OK;
     mark_push("prepare_step", written);
-    const enum err e = compute(step, cpu_team(be, from > to ? from : to), in->ptr,
-                               frames ? frames->ptr : NULL, out->ptr);
+    const enum err e = prepare_compute(step, cpu_team(be, from > to ? from : to), in->ptr,
+                                       frames ? frames->ptr : NULL, out->ptr);
     mark_pop();
     backend_declare(be, prepare_step_flops(step), prepare_step_bytes(step),
                     prepare_step_bytes(step));

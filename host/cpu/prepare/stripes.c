@@ -21,7 +21,7 @@ struct row_memory {
     float *rank, *window; /* [channels] of one rank; [size] in order */
 };
 
-static int by_value(const void *a, const void *b)
+static int ranked_by_value(const void *a, const void *b)
 {
     const struct ranked *x = a, *y = b;
     if (x->value != y->value)
@@ -30,14 +30,14 @@ static int by_value(const void *a, const void *b)
 }
 
 /* d c b a | a b c d | d c b a, as often as needed. */
-static int64_t reflected(int64_t i, int64_t n)
+static int64_t window_reflect(int64_t i, int64_t n)
 {
     const int64_t turn = ((i % (2 * n)) + 2 * n) % (2 * n);
     return turn < n ? turn : 2 * n - 1 - turn;
 }
 
 /* Place of the first element >= value. */
-static int64_t place_of(const float *window, int64_t n, float value)
+static int64_t window_place(const float *window, int64_t n, float value)
 {
     int64_t low = 0;
     while (n > 0) {
@@ -51,11 +51,11 @@ static int64_t place_of(const float *window, int64_t n, float value)
     return low;
 }
 
-static void replace(float *window, int64_t size, float leaves, float comes)
+static void window_replace(float *window, int64_t size, float leaves, float comes)
 {
-    const int64_t from = place_of(window, size, leaves);
+    const int64_t from = window_place(window, size, leaves);
     memmove(window + from, window + from + 1, (size_t)(size - 1 - from) * sizeof *window);
-    const int64_t to = place_of(window, size - 1, comes);
+    const int64_t to = window_place(window, size - 1, comes);
     memmove(window + to + 1, window + to, (size_t)(size - 1 - to) * sizeof *window);
     window[to] = comes;
 }
@@ -68,23 +68,23 @@ static void filter_rank(const struct scan *s, int64_t size, int64_t rank, struct
     for (int64_t c = 0; c < n; c++)
         w->rank[c] = w->order[c * s->views + rank].value;
     for (int64_t k = 0; k < size; k++)
-        w->window[k] = w->rank[reflected(k - half, n)];
+        w->window[k] = w->rank[window_reflect(k - half, n)];
     qsort(w->window, (size_t)size, sizeof *w->window, ascending_float);
     for (int64_t c = 0; c < n; c++) {
         to[w->order[c * s->views + rank].view * s->rows * n + c] = w->window[half];
-        replace(w->window, size, w->rank[reflected(c - half, n)],
-                w->rank[reflected(c - half + size, n)]);
+        window_replace(w->window, size, w->rank[window_reflect(c - half, n)],
+                       w->rank[window_reflect(c - half + size, n)]);
     }
 }
 
-static void one_row(const struct scan *s, int64_t size, const float *from, struct row_memory *w,
-                    float *to)
+static void stripes_filter_row(const struct scan *s, int64_t size, const float *from,
+                               struct row_memory *w, float *to)
 {
     for (int64_t c = 0; c < s->channels; c++) {
         struct ranked *order = w->order + c * s->views;
         for (int64_t v = 0; v < s->views; v++)
             order[v] = (struct ranked){from[v * s->rows * s->channels + c], (int32_t)v};
-        qsort(order, (size_t)s->views, sizeof *order, by_value);
+        qsort(order, (size_t)s->views, sizeof *order, ranked_by_value);
     }
     for (int64_t rank = 0; rank < s->views; rank++)
         filter_rank(s, size, rank, w, to);
@@ -106,8 +106,8 @@ enum err cpu_remove_stripes(struct backend *be, const struct scan *s, int64_t si
                                    (void *)((char *)memory + (size_t)omp_get_thread_num() * own)};
         w.rank = (float *)(void *)(w.order + s->views * s->channels);
         w.window = w.rank + s->channels;
-        one_row(s, size, (const float *)y->ptr + row * s->channels, &w,
-                (float *)out->ptr + row * s->channels);
+        stripes_filter_row(s, size, (const float *)y->ptr + row * s->channels, &w,
+                           (float *)out->ptr + row * s->channels);
     }
     mem_free(memory);
     const double bytes = (double)(y->bytes + out->bytes);

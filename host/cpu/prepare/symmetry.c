@@ -23,7 +23,7 @@ struct trial {
     float *line, *spectrum, *rows; /* of one row; of all rows of the other half */
 };
 
-static void transform(const struct turn *t, const float *row, struct trial *w, float *to)
+static void turn_transform(const struct turn *t, const float *row, struct trial *w, float *to)
 {
     for (int64_t c = 0; c < t->channels; c++) {
         w->line[2 * c] = row[c];
@@ -34,14 +34,14 @@ static void transform(const struct turn *t, const float *row, struct trial *w, f
 }
 
 /* Mean magnitude outside the double wedge; frequencies +-1 and 0 along channels are left out. */
-static double score(const struct turn *t, double center, struct trial *w, float *row)
+static double turn_score(const struct turn *t, double center, struct trial *w, float *row)
 {
     const int64_t n = t->channels, height = 2 * t->views;
     double sum = 0;
     for (int64_t v = 0; v < t->views; v++) {
         for (int64_t c = 0; c < n; c++)
             row[c] = prepare_mirrored(t->y, t->views, n, center, v, c);
-        transform(t, row, w, w->rows + v * n * 2);
+        turn_transform(t, row, w, w->rows + v * n * 2);
     }
     for (int64_t c = 2; c <= n / 2; c++) {
         for (int64_t v = 0; v < height; v++) {
@@ -58,7 +58,7 @@ static double score(const struct turn *t, double center, struct trial *w, float 
     return sum / (double)(n * height);
 }
 
-static int64_t whole(int64_t floats)
+static int64_t round_up_16(int64_t floats)
 {
     return (floats + 15) / 16 * 16;
 }
@@ -67,21 +67,22 @@ static enum err score_all(struct turn *t, int team, float *out)
 {
     const struct prepare_step *s = t->step;
     const int64_t n = t->channels, height = 2 * t->views, longer = n > height ? n : height;
-    const int64_t own = 2 * whole(2 * longer) + whole(n) + whole(2 * n * t->views);
+    const int64_t own =
+        2 * round_up_16(2 * longer) + round_up_16(n) + round_up_16(2 * n * t->views);
     void *memory;
     TRY(mem_alloc("trial centres", (size_t)(own * (team + 1)) * sizeof(float), &memory));
     t->half = (float *)memory + own * team;
     float *first = memory;
-    struct trial w = {first, first + whole(2 * longer), NULL};
+    struct trial w = {first, first + round_up_16(2 * longer), NULL};
     for (int64_t v = 0; v < t->views; v++)
-        transform(t, t->y + v * n, &w, t->half + v * n * 2);
+        turn_transform(t, t->y + v * n, &w, t->half + v * n * 2);
 #pragma omp parallel for num_threads(team) schedule(dynamic)
     for (int64_t i = 0; i < s->out[2]; i++) {
         float *mine = (float *)memory + own * omp_get_thread_num();
-        struct trial mine_w = {mine, mine + whole(2 * longer),
-                               mine + 2 * whole(2 * longer) + whole(n)};
-        out[i] = (float)score(t, s->first_center + (double)i * s->center_step, &mine_w,
-                              mine + 2 * whole(2 * longer));
+        struct trial mine_w = {mine, mine + round_up_16(2 * longer),
+                               mine + 2 * round_up_16(2 * longer) + round_up_16(n)};
+        out[i] = (float)turn_score(t, s->first_center + (double)i * s->center_step, &mine_w,
+                                   mine + 2 * round_up_16(2 * longer));
     }
     mem_free(memory);
     return ERR_OK;

@@ -59,8 +59,8 @@ static void continue_row(const struct prepare_step *s, const struct prepare_leve
     }
 }
 
-static void analyse(const struct prepare_levels *l, int level, const float *low, int taps,
-                    struct wavelet_planes *p)
+static void wavelet_analyse(const struct prepare_levels *l, int level, const float *low, int taps,
+                            struct wavelet_planes *p)
 {
     const int64_t n = l->channels[level], views = l->views[level - 1];
     for (int64_t v = 0; v < views; v++)
@@ -110,8 +110,8 @@ static void damp_level(const struct prepare_step *s, const struct prepare_levels
         }
 }
 
-static void compose(const struct prepare_levels *l, int level, const float *low, int taps,
-                    struct wavelet_planes *p)
+static void wavelet_compose(const struct prepare_levels *l, int level, const float *low, int taps,
+                            struct wavelet_planes *p)
 {
     const int64_t n = l->channels[level], views = l->views[level - 1];
     for (int64_t v = 0; v < views; v++)
@@ -127,18 +127,18 @@ static void compose(const struct prepare_levels *l, int level, const float *low,
                 prepare_composed(p->low + v * n, p->high + v * n, n, 1, low, taps, c);
 }
 
-static void one_row(const struct prepare_step *s, const struct prepare_levels *l, const float *in,
-                    struct wavelet_planes *p, float *out)
+static void wavelet_filter_row(const struct prepare_step *s, const struct prepare_levels *l,
+                               const float *in, struct wavelet_planes *p, float *out)
 {
     const float *low = prepare_wavelet(s->order);
     const int64_t stride = s->in[1] * s->in[2];
     continue_row(s, l, in, p->smooth[0]);
     for (int i = 1; i <= s->levels; i++) {
-        analyse(l, i, low, 2 * s->order, p);
+        wavelet_analyse(l, i, low, 2 * s->order, p);
         damp_level(s, l, i, p);
     }
     for (int i = s->levels; i > 0; i--)
-        compose(l, i, low, 2 * s->order, p);
+        wavelet_compose(l, i, low, 2 * s->order, p);
     for (int64_t v = 0; v < s->in[0]; v++)
         memcpy(out + v * stride, p->smooth[0] + (v + s->margin) * l->channels[0] + s->margin,
                (size_t)s->in[2] * sizeof *out);
@@ -159,7 +159,7 @@ enum err prepare_wavelet_rows(const struct prepare_step *s, int team, const floa
         char *mine = (char *)memory + (size_t)omp_get_thread_num() * own;
         struct wavelet_planes p = {.table = (void *)mine};
         plane_places(&l, s->levels, (float *)(void *)(mine + table), &p);
-        one_row(s, &l, in + row * s->in[2], &p, out + row * s->in[2]);
+        wavelet_filter_row(s, &l, in + row * s->in[2], &p, out + row * s->in[2]);
     }
     mem_free(memory);
     return ERR_OK;

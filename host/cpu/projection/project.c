@@ -10,8 +10,8 @@
 
 /* Ideal work of one projection: per voxel and view 2 taps (parallel) or 2 channel taps on the
  * blended column and 2 row taps on the voxel (cone), a multiply-add each. */
-static void declare(struct backend *be, const struct projector *p, const struct pixel_set *pixels,
-                    int sinograms)
+static void projection_declare_work(struct backend *be, const struct projector *p,
+                                    const struct pixel_set *pixels, int sinograms)
 {
     const int alike = p->scan.beam == BEAM_PARALLEL && sinograms == 0; /* one slice is all slices */
     double updates =
@@ -29,7 +29,7 @@ enum err cpu_forward(struct backend *be, struct projector *p, const struct pixel
     enum err e = p->scan.beam == BEAM_PARALLEL ? parallel_forward(be, p, pixels, x->ptr, y)
                                                : cone_forward(be, p, pixels, x->ptr, y);
     mark_pop();
-    declare(be, p, pixels, 1);
+    projection_declare_work(be, p, pixels, 1);
     return e;
 }
 
@@ -40,7 +40,7 @@ enum err cpu_back(struct backend *be, struct projector *p, const struct pixel_se
     enum err e = p->scan.beam == BEAM_PARALLEL ? parallel_back(be, p, pixels, y, w, power, x->ptr)
                                                : cone_back(be, p, pixels, y, w, power, x->ptr);
     mark_pop();
-    declare(be, p, pixels, (y.data != NULL) + (w.data != NULL));
+    projection_declare_work(be, p, pixels, (y.data != NULL) + (w.data != NULL));
     return e;
 }
 

@@ -20,7 +20,7 @@ static double largest_shift(const struct scan *s, int sign)
 }
 
 /* Largest magnification of any pixel: the Hessian visits the corners that the mask leaves out. */
-static double largest_gain(const struct projector *p)
+static double projector_largest_gain(const struct projector *p)
 {
     struct volume unmasked = p->volume;
     double least, most;
@@ -30,13 +30,13 @@ static double largest_gain(const struct projector *p)
 }
 
 /* Taps that hold every footprint, W + 1 cells wide, or the whole window where that is smaller. */
-static int count_taps(const struct projector *p)
+static int projector_count_taps(const struct projector *p)
 {
     const struct scan *s = &p->scan;
     const double widest = fmax(p->volume.delta, p->shadow_row) / s->delta_channel;
     double stretch = 1; /* magnification, and on a flat detector 1/cos of the fan angle */
     if (s->beam == BEAM_CONE) {
-        const double gain = largest_gain(p);
+        const double gain = projector_largest_gain(p);
         const double tangent = gain / p->magnification - 1; /* = gain * reach / D */
         stretch = gain * (s->curved || s->moves ? 1 : sqrt(1 + tangent * tangent));
     }
@@ -79,7 +79,7 @@ static enum err set_vertical(struct projector *p, double up, double down)
     const struct volume *v = &p->volume;
     const double dz = volume_delta_slice(v), middle = 0.5 * (double)(v->slices - 1);
     double highest = middle * dz + fmax(v->slice_offset + down, up - v->slice_offset);
-    double tangent = largest_gain(p) * highest / p->scan.source_detector;
+    double tangent = projector_largest_gain(p) * highest / p->scan.source_detector;
     double most = fmax(tangent * tangent, 1e-6);
     fit_root(most, p->cos_poly);
     p->cos_exact = !(root_error(most, p->cos_poly) < 3e-8);
@@ -140,7 +140,7 @@ enum err cpu_projector_create(struct backend *be, const struct scan *s, const st
     for (int64_t i = 0; i < s->views; i++)
         p->views[i] = view_geometry_of(s, v, i);
     p->windows = tap_windows(s, v);
-    p->taps = count_taps(p);
+    p->taps = projector_count_taps(p);
     p->columns = s->channels + 2 * p->taps;
     if (s->beam == BEAM_CONE) {
         p->z_stride = s->z_shifts != NULL;

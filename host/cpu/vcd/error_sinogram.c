@@ -27,7 +27,7 @@ static struct planes planes_of(const struct projector *p)
     const int64_t ld = round_up(p->scan.rows, 16) + 16;
     const int64_t stride = p->columns * ld, fit = (1 << 18) / stride;
     return (struct planes){ld, stride, p->scan.channels, p->scan.rows * p->scan.channels,
-                           most(1, least(4, fit))};
+                           int_max(1, int_min(4, fit))};
 }
 
 static const float *plane_at(const struct buffer *b, const struct planes *s, int64_t view)
@@ -35,7 +35,7 @@ static const float *plane_at(const struct buffer *b, const struct planes *s, int
     return b ? (const float *)b->ptr + view * s->plane : NULL;
 }
 
-static struct tile_region whole(const struct projector *p, int64_t view, int64_t views)
+static struct tile_region view_region(const struct projector *p, int64_t view, int64_t views)
 {
     return (struct tile_region){view, views, 0, p->volume.slices};
 }
@@ -48,8 +48,8 @@ static void project_views(struct worker *w, const struct pixel_set *pixels, cons
     worker_forward(w, pixels, 0, pixels->count, at, x, tile);
 }
 
-static void declare(struct backend *be, const struct projector *p, int64_t pixels, int projections,
-                    double sinograms)
+static void error_declare_work(struct backend *be, const struct projector *p, int64_t pixels,
+                               int projections, double sinograms)
 {
     const double updates = (double)pixels * (double)p->volume.slices * (double)p->scan.views;
     const double taps = p->scan.beam == BEAM_PARALLEL ? 2 : 4,
@@ -92,7 +92,8 @@ enum err cpu_forward_dots(struct backend *be, struct projector *p, const struct 
         any_worker_init(&worker, p, tile + s.group * s.stride, s.ld, s.stride, 1);
 #pragma omp for schedule(dynamic, 1)
         for (int64_t view = 0; view < p->scan.views; view += s.group) {
-            const struct tile_region at = whole(p, view, least(s.group, p->scan.views - view));
+            const struct tile_region at =
+                view_region(p, view, int_min(s.group, p->scan.views - view));
             project_views(&worker.base, pixels, x->ptr, at, &s, tile);
             for (int64_t v = 0; v < at.views; v++)
                 view_dots(p, &s, tile + v * s.stride, plane_at(e, &s, view + v),
@@ -106,14 +107,14 @@ enum err cpu_forward_dots(struct backend *be, struct projector *p, const struct 
         sums->quadratic += partial[view][1];
     }
     mem_free(memory);
-    declare(be, p, pixels->count, 1, w ? 2 : 1);
+    error_declare_work(be, p, pixels->count, 1, w ? 2 : 1);
     return ERR_OK;
 }
 
 /* Does pass two for one view: e -= alpha d, and its weighted tile for back projection, guards 0. */
-static void update_view(const struct projector *p, double alpha, struct buffer *e,
-                        const struct buffer *w, int64_t view, const struct planes *s,
-                        const float *d, float *tile)
+static void error_update_view(const struct projector *p, double alpha, struct buffer *e,
+                              const struct buffer *w, int64_t view, const struct planes *s,
+                              const float *d, float *tile)
 {
     const struct vcd_kernels *kernels = ISA_PICK(vcd_kernels);
     const int64_t rows = p->scan.rows, guard = p->taps * s->ld;
@@ -136,9 +137,9 @@ enum err cpu_update_back(struct backend *be, struct projector *p, const struct v
     const struct planes s = planes_of(p);
     const int threads = cpu_team(be, scan_samples(&p->scan));
     const size_t each = any_worker_floats(p) + (size_t)(s.group * s.stride);
-    const int64_t views = least(
-        p->scan.views, most(1, least(4 * MAX_VIEWS, scratch_floats(p, pixels, 1) / s.stride)));
-    const int64_t run = most(8, least(BATCH, pixels->count / (8 * threads)));
+    const int64_t views = int_min(
+        p->scan.views, int_max(1, int_min(4 * MAX_VIEWS, scratch_floats(p, pixels, 1) / s.stride)));
+    const int64_t run = int_max(8, int_min(BATCH, pixels->count / (8 * threads)));
     const struct sinogram error = {e, SINO_ROWS_FASTEST},
                           weights = {(struct buffer *)w, SINO_ROWS_FASTEST};
     void *memory;
@@ -152,29 +153,31 @@ enum err cpu_update_back(struct backend *be, struct projector *p, const struct v
         union any_worker worker;
         any_worker_init(&worker, p, d + s.group * s.stride, s.ld, s.stride, 1);
         for (int64_t view = 0; view < p->scan.views; view += views) {
-            const struct tile_region at = whole(p, view, least(views, p->scan.views - view));
+            const struct tile_region at =
+                view_region(p, view, int_min(views, p->scan.views - view));
 #pragma omp for schedule(dynamic, 1)
             for (int64_t v = 0; v < at.views; v += s.group) {
-                const struct tile_region own = whole(p, view + v, least(s.group, at.views - v));
+                const struct tile_region own =
+                    view_region(p, view + v, int_min(s.group, at.views - v));
                 if (move)
                     project_views(&worker.base, &move->pixels, move->delta->ptr, own, &s, d);
                 for (int64_t i = 0; i < own.views; i++)
                     if (move)
-                        update_view(p, move->alpha, e, w, own.view + i, &s, d + i * s.stride,
-                                    tiles + (v + i) * s.stride);
+                        error_update_view(p, move->alpha, e, w, own.view + i, &s, d + i * s.stride,
+                                          tiles + (v + i) * s.stride);
                     else
                         tile_load(p, error, weights, own.view + i, 0, p->scan.rows,
                                   tiles + (v + i) * s.stride, s.ld);
             }
 #pragma omp for schedule(dynamic, 1)
             for (int64_t first = 0; first < pixels->count; first += run)
-                worker_back(&worker.base, pixels, first, least(first + run, pixels->count), at,
+                worker_back(&worker.base, pixels, first, int_min(first + run, pixels->count), at,
                             tiles, view == 0, x->ptr);
         }
     }
     mark_pop();
     mem_free(memory);
-    declare(be, p, pixels->count + (move ? move->pixels.count : 0), 1,
-            (w ? 2 : 1) + (move ? 1 : 0));
+    error_declare_work(be, p, pixels->count + (move ? move->pixels.count : 0), 1,
+                       (w ? 2 : 1) + (move ? 1 : 0));
     return ERR_OK;
 }

@@ -2,7 +2,7 @@
 #include "host/cpu/vcd/error_sinogram_kernel.h"
 #include "host/cpu/common/vec.h"
 
-static double total(vf v)
+static double error_lane_sum(vf v)
 {
     double sum = 0;
     for (int i = 0; i < VEC; i++)
@@ -12,7 +12,7 @@ static double total(vf v)
 
 /* float32 inside a lane for at most RUN vectors (relative error 1e-6 at worst, 1e-8 typically after
  * adding thousands of runs), float64 across. */
-static void dots(const float *w, const float *e, const float *d, int64_t n, double sums[2])
+static void error_dots(const float *w, const float *e, const float *d, int64_t n, double sums[2])
 {
     enum { RUN = 16 * VEC };
     int64_t i = 0;
@@ -26,8 +26,8 @@ static void dots(const float *w, const float *e, const float *d, int64_t n, doub
             linear += wd * vf_load(e + i);
             quadratic += wd * di;
         }
-        sums[0] += total(linear);
-        sums[1] += total(quadratic);
+        sums[0] += error_lane_sum(linear);
+        sums[1] += error_lane_sum(quadratic);
     }
     for (; i < n; i++) {
         double wd = (double)d[i] * (w ? (double)w[i] : 1);
@@ -36,7 +36,8 @@ static void dots(const float *w, const float *e, const float *d, int64_t n, doub
     }
 }
 
-static void update(const float *w, const float *d, float alpha, int64_t n, float *e, float *out)
+static void error_update(const float *w, const float *d, float alpha, int64_t n, float *e,
+                         float *out)
 {
     for (int64_t i = 0; i < n; i++) {
         float moved = e[i] - alpha * d[i];
@@ -57,7 +58,7 @@ static void direction_rest(const struct direction_terms *t, int64_t i, int64_t n
     }
 }
 
-/* Sums as in `dots`. */
+/* Sums as in `error_dots`. */
 VEC_INLINE void direction_with(const struct direction_terms *t, int64_t n, float *d, double sums[3],
                                int pulled)
 {
@@ -77,14 +78,14 @@ VEC_INLINE void direction_with(const struct direction_terms *t, int64_t n, float
             quadratic += h * step * step;
             data += before * step;
         }
-        sums[0] += total(linear);
-        sums[1] += total(quadratic);
-        sums[2] += total(data);
+        sums[0] += error_lane_sum(linear);
+        sums[1] += error_lane_sum(quadratic);
+        sums[2] += error_lane_sum(data);
     }
     direction_rest(t, i, n, d, sums);
 }
 
-static void direction(const struct direction_terms *t, int64_t n, float *d, double sums[3])
+static void vcd_direction(const struct direction_terms *t, int64_t n, float *d, double sums[3])
 {
     if (t->pull)
         direction_with(t, n, d, sums, 1);
@@ -92,7 +93,7 @@ static void direction(const struct direction_terms *t, int64_t n, float *d, doub
         direction_with(t, n, d, sums, 0);
 }
 
-static double add(float alpha, const float *d, int64_t n, float *x)
+static double vcd_add(float alpha, const float *d, int64_t n, float *x)
 {
     enum { RUN = 16 * VEC };
     double moved = 0;
@@ -105,7 +106,7 @@ static double add(float alpha, const float *d, int64_t n, float *x)
             vf_store(x + i, vf_load(x + i) + step);
             sum += vf_max(step, -step);
         }
-        moved += total(sum);
+        moved += error_lane_sum(sum);
     }
     for (; i < n; i++) {
         const float step = alpha * d[i];
@@ -115,4 +116,4 @@ static double add(float alpha, const float *d, int64_t n, float *x)
     return moved;
 }
 
-const struct vcd_kernels ISA_NAME(vcd_kernels) = {dots, update, direction, add};
+const struct vcd_kernels ISA_NAME(vcd_kernels) = {error_dots, error_update, vcd_direction, vcd_add};

@@ -41,13 +41,14 @@ int cpu_vcd_iteration_fits(const struct backend *be, const struct projector *p,
            2 * (int64_t)footprint_table_floats(p, s->length) <= scratch_floats(p, &subset, 1);
 }
 
-static int64_t slices_of(const struct iteration *it, int64_t strip)
+static int64_t strip_slice_count(const struct iteration *it, int64_t strip)
 {
-    return least(STRIP, it->p->volume.slices - strip * STRIP);
+    return int_min(STRIP, it->p->volume.slices - strip * STRIP);
 }
 
 /* (channel, row) <-> (strip, channel, row of the strip) in every view. */
-static void reorder(const struct iteration *it, const struct buffer *sinogram, int to_strips)
+static void sinogram_reorder(const struct iteration *it, const struct buffer *sinogram,
+                             int to_strips)
 {
     const int64_t rows = it->p->scan.rows, channels = it->p->scan.channels;
     const size_t bytes = (size_t)it->plane * sizeof(float);
@@ -59,7 +60,7 @@ static void reorder(const struct iteration *it, const struct buffer *sinogram, i
             float *plane = (float *)sinogram->ptr + view * it->plane;
             memcpy(copy, plane, bytes);
             for (int64_t strip = 0; strip < it->strips; strip++) {
-                const int64_t n = slices_of(it, strip), first = strip * STRIP;
+                const int64_t n = strip_slice_count(it, strip), first = strip * STRIP;
                 for (int64_t c = 0; c < channels; c++) {
                     const int64_t apart = first * channels + c * n, together = c * rows + first;
                     memcpy(plane + (to_strips ? apart : together),
@@ -71,7 +72,7 @@ static void reorder(const struct iteration *it, const struct buffer *sinogram, i
 }
 
 /* n <= STRIP floats to or from STRIP with zeros behind. */
-static void widen(const float *from, int64_t n, float scale, float *to)
+static void strip_widen(const float *from, int64_t n, float scale, float *to)
 {
     for (int64_t k = 0; k < n; k++)
         to[k] = scale * from[k];
@@ -82,9 +83,9 @@ static void widen(const float *from, int64_t n, float scale, float *to)
 static void load_cylinders(const struct iteration *it, const float *from, int64_t strip,
                            float scale, float *to)
 {
-    const int64_t slices = it->p->volume.slices, n = slices_of(it, strip);
+    const int64_t slices = it->p->volume.slices, n = strip_slice_count(it, strip);
     for (int64_t q = 0; q < it->s->length; q++)
-        widen(from + q * slices + strip * STRIP, n, scale, to + q * STRIP);
+        strip_widen(from + q * slices + strip * STRIP, n, scale, to + q * STRIP);
     memset(to + it->s->length * STRIP, 0, BLANKS * STRIP * sizeof *to);
 }
 
@@ -101,12 +102,12 @@ static void store_cylinders(const struct iteration *it, const float *from, int64
 static float *strip_at(const struct iteration *it, const struct buffer *b, int64_t view,
                        int64_t strip, float *padded)
 {
-    const int64_t n = slices_of(it, strip), channels = it->p->scan.channels;
+    const int64_t n = strip_slice_count(it, strip), channels = it->p->scan.channels;
     float *at = (float *)b->ptr + view * it->plane + strip * STRIP * channels;
     if (n == STRIP)
         return at;
     for (int64_t c = 0; c < channels; c++)
-        widen(at + c * n, n, 1, padded + c * STRIP);
+        strip_widen(at + c * n, n, 1, padded + c * STRIP);
     return padded;
 }
 
@@ -138,12 +139,12 @@ struct strip_slices {
     int64_t strip, first, end;
 };
 
-static void update_view(const struct iteration *it, struct strip_slices at, int64_t view,
-                        int64_t next, const struct footprint_table *last,
-                        const struct footprint_table *now, const struct strip_memory *m)
+static void iteration_update_view(const struct iteration *it, struct strip_slices at, int64_t view,
+                                  int64_t next, const struct footprint_table *last,
+                                  const struct footprint_table *now, const struct strip_memory *m)
 {
     const struct vcd_iteration *s = it->s;
-    const int64_t n = slices_of(it, at.strip), channels = it->p->scan.channels;
+    const int64_t n = strip_slice_count(it, at.strip), channels = it->p->scan.channels;
     float *e = strip_at(it, s->error, view, at.strip, m->e);
     float *w = s->weights ? strip_at(it, s->weights, view, at.strip, m->w) : NULL;
     const int64_t ahead = e == m->e ? 0 : (next - view) * it->plane;
@@ -172,13 +173,14 @@ static void update_slices(const struct iteration *it, struct strip_slices at,
     for (int64_t i = 0; i < views; i++) {
         const int64_t view = it->odd ? views - 1 - i : i;
         const int64_t next = i + 1 == views ? view : it->odd ? view - 1 : view + 1;
-        update_view(it, at, view, next, last, now, m);
+        iteration_update_view(it, at, view, next, last, now, m);
     }
 }
 
 /* A pass over e: `delta` of the last move (NULL: none), `out` for this subset's back projection
  * (NULL: none). A task is a strip, or a half or quarter of it where threads are many. */
-static void update_back(const struct iteration *it, const float *delta, double alpha, float *out)
+static void iteration_update_back(const struct iteration *it, const float *delta, double alpha,
+                                  float *out)
 {
     const struct footprint_table *last = &it->table[delta ? !it->odd : it->odd];
     const struct footprint_table *now = &it->table[out ? it->odd : !it->odd];
@@ -189,7 +191,7 @@ static void update_back(const struct iteration *it, const float *delta, double a
     for (int64_t i = 0; i < it->strips; i++)
         for (int64_t first = 0; first < STRIP; first += width) {
             const int64_t strip = it->odd ? it->strips - 1 - i : i;
-            const int64_t end = least(first + width, slices_of(it, strip));
+            const int64_t end = int_min(first + width, strip_slice_count(it, strip));
             const struct strip_memory m = memory_of(it);
             const size_t bytes = (size_t)cylinder_floats(it) * sizeof(float);
             if (first >= end)
@@ -207,7 +209,7 @@ static void update_back(const struct iteration *it, const float *delta, double a
 
 /* <w A delta, A delta>. Tasks are parts of a strip's views, the same ones for any number of
  * threads. */
-static double norm(const struct iteration *it, const float *delta)
+static double iteration_norm(const struct iteration *it, const float *delta)
 {
     const struct footprint_table *t = &it->table[it->odd];
     const int64_t views = it->p->scan.views, tasks = it->strips * NORM_PARTS;
@@ -215,7 +217,7 @@ static double norm(const struct iteration *it, const float *delta)
     for (int64_t task = 0; task < tasks; task++) {
         struct strip_memory m = memory_of(it);
         const int64_t strip = task / NORM_PARTS, part = task % NORM_PARTS;
-        const int width = (int)round_up(slices_of(it, strip), 16);
+        const int width = (int)round_up(strip_slice_count(it, strip), 16);
         double sum = 0;
         load_cylinders(it, delta, strip, it->whole, m.moved);
         for (int64_t view = views * part / NORM_PARTS; view < views * (part + 1) / NORM_PARTS;
@@ -233,8 +235,8 @@ static double norm(const struct iteration *it, const float *delta)
 }
 
 /* The step that minimises the surrogate cost along delta, as in host/recon/mbir.c. */
-static double step_length(const struct regularisation *r, double linear, double quadratic,
-                          const struct vcd_sums *prior)
+static double iteration_step_length(const struct regularisation *r, double linear, double quadratic,
+                                    const struct vcd_sums *prior)
 {
     const double eps = (double)FLT_EPSILON, inverse = 1 / (r->sigma_y * r->sigma_y);
     const double alpha =
@@ -242,7 +244,7 @@ static double step_length(const struct regularisation *r, double linear, double 
     return fmin(fmax(alpha, eps), r->max_overrelaxation);
 }
 
-static struct buffer packed(const struct iteration *it, const struct buffer *whole)
+static struct buffer iteration_packed(const struct iteration *it, const struct buffer *whole)
 {
     struct buffer part = *whole;
     part.owned = 0;
@@ -258,9 +260,9 @@ static enum err take_subset(struct iteration *it, const int32_t *indices, struct
     struct backend *be = it->be;
     const struct regularisation *r = s->prior->regularisation;
     const struct pixel_set pixels = {indices, s->length, 1};
-    struct buffer g = packed(it, s->gP), h = packed(it, s->hP);
+    struct buffer g = iteration_packed(it, s->gP), h = iteration_packed(it, s->hP);
     struct buffer *delta = s->dP[it->odd];
-    struct buffer d = packed(it, delta);
+    struct buffer d = iteration_packed(it, delta);
     struct vcd_sums prior;
     double linear, moved;
 
@@ -270,7 +272,7 @@ static enum err take_subset(struct iteration *it, const int32_t *indices, struct
     TRY(e);
     mark_push("sinogram update and back projection", 0);
     footprint_table_fill(it->p, indices, &it->team, &it->table[it->odd]);
-    update_back(it, last->delta ? last->delta->ptr : NULL, last->alpha, d.ptr);
+    iteration_update_back(it, last->delta ? last->delta->ptr : NULL, last->alpha, d.ptr);
     mark_pop();
     mark_push("direction", 0);
     e = cpu_vcd_direction_dot(be, s->volume, &pixels, r->sigma_y, s->damping, s->hessian, &g, &h,
@@ -278,9 +280,9 @@ static enum err take_subset(struct iteration *it, const int32_t *indices, struct
     mark_pop();
     TRY(e);
     mark_push("forward projection and sums", 0);
-    const double quadratic = norm(it, d.ptr);
+    const double quadratic = iteration_norm(it, d.ptr);
     mark_pop();
-    const double alpha = step_length(r, linear, quadratic, &prior);
+    const double alpha = iteration_step_length(r, linear, quadratic, &prior);
     if (r->positivity)
         TRY(cpu_clip_positive(be, s->volume, &pixels, s->x, alpha, &d));
     mark_push("recon update", 0);
@@ -294,7 +296,7 @@ static enum err take_subset(struct iteration *it, const int32_t *indices, struct
     return ERR_OK;
 }
 
-static void declare(const struct iteration *it, int64_t subsets)
+static void iteration_declare_work(const struct iteration *it, int64_t subsets)
 {
     const struct vcd_iteration *s = it->s;
     const double samples = (double)scan_samples(&it->p->scan);
@@ -354,18 +356,18 @@ enum err cpu_vcd_iteration(struct backend *be, struct projector *p, const struct
     enum err e = ERR_OK;
     void *memory;
     TRY(iteration_memory(&it, &memory));
-    reorder(&it, s->error, 1);
+    sinogram_reorder(&it, s->error, 1);
     if (s->weights)
-        reorder(&it, s->weights, 1);
+        sinogram_reorder(&it, s->weights, 1);
     int64_t taken = 0;
     for (; !e && taken < s->subsets && !(s->stop && *s->stop); taken++)
         e = take_subset(&it, s->indices + s->order[taken] * s->length, &last, totals);
     if (last.delta)
-        update_back(&it, last.delta->ptr, last.alpha, NULL);
-    reorder(&it, s->error, 0);
+        iteration_update_back(&it, last.delta->ptr, last.alpha, NULL);
+    sinogram_reorder(&it, s->error, 0);
     if (s->weights)
-        reorder(&it, s->weights, 0);
+        sinogram_reorder(&it, s->weights, 0);
     mem_free(memory);
-    declare(&it, taken);
+    iteration_declare_work(&it, taken);
     return e;
 }

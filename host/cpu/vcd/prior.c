@@ -9,7 +9,7 @@
 #include "host/cpu/vcd/vcd.h"
 
 /* 12 leading bits and the rest. */
-static struct split_exponent split(double value)
+static struct split_exponent exponent_split(double value)
 {
     int exponent;
     double fraction = frexp(value, &exponent);
@@ -17,7 +17,7 @@ static struct split_exponent split(double value)
     return (struct split_exponent){(float)high, (float)(value - high)};
 }
 
-static enum err qggmrf_init(const struct regularisation *r, struct qggmrf *q)
+static enum err prior_qggmrf_init(const struct regularisation *r, struct qggmrf *q)
 {
     const double tail = r->q - r->p, middle = r->p - 2;
     FAIL_IF(!(fabs(tail) <= 5 && fabs(middle) <= 5), ERR_INPUT,
@@ -33,8 +33,8 @@ static enum err qggmrf_init(const struct regularisation *r, struct qggmrf *q)
         .ratio = (float)(r->q / r->p),
         .inverse = (float)(1 / (r->T * r->sigma_x)),
         .most = (float)exp2(120 / steepest),
-        .tail = split(tail),
-        .middle = split(middle),
+        .tail = exponent_split(tail),
+        .middle = exponent_split(middle),
         .quadratic = middle == 0,
     };
     for (int axis = 0; axis < 3; axis++)
@@ -42,7 +42,8 @@ static enum err qggmrf_init(const struct regularisation *r, struct qggmrf *q)
     return ERR_OK;
 }
 
-static void neighbours(const struct volume *v, const float *x, int64_t pixel, const float *out[4])
+static void prior_neighbours(const struct volume *v, const float *x, int64_t pixel,
+                             const float *out[4])
 {
     const int64_t i = pixel / v->cols, j = pixel - i * v->cols;
     const float *own = x + pixel * v->slices;
@@ -65,7 +66,7 @@ static enum err qggmrf_terms(struct backend *be, const struct volume *v,
     const struct prior_kernels *kernels = ISA_PICK(prior_kernels);
     const int64_t slices = v->slices, row = 3 * (slices + PRIOR_PAD);
     struct qggmrf q;
-    TRY(qggmrf_init(r, &q));
+    TRY(prior_qggmrf_init(r, &q));
     /* a voxel costs 5 powers: some 16 times what the others' elements cost */
     const int threads = cpu_team(be, 16 * pixels->count * slices);
     void *scratch;
@@ -77,7 +78,7 @@ static enum err qggmrf_terms(struct backend *be, const struct volume *v,
         for (int64_t n = 0; n < pixels->count; n++) {
             const int64_t pixel = pixel_at(pixels, n);
             const float *around[4];
-            neighbours(v, x, pixel, around);
+            prior_neighbours(v, x, pixel, around);
             kernels->cylinder(&q, x + pixel * slices, around, slices, own, g + n * slices,
                               h + n * slices);
         }

@@ -113,8 +113,8 @@ VEC_INLINE void terms(const struct qggmrf *q, const float *x, const float *const
     }
 }
 
-static void cylinder(const struct qggmrf *q, const float *x, const float *const neighbour[4],
-                     int64_t slices, float *scratch, float *g, float *h)
+static void prior_cylinder(const struct qggmrf *q, const float *x, const float *const neighbour[4],
+                           int64_t slices, float *scratch, float *g, float *h)
 {
     if (q->quadratic)
         terms(q, x, neighbour, slices, scratch, g, h, 1);
@@ -122,4 +122,4 @@ static void cylinder(const struct qggmrf *q, const float *x, const float *const 
         terms(q, x, neighbour, slices, scratch, g, h, 0);
 }
 
-const struct prior_kernels ISA_NAME(prior_kernels) = {cylinder};
+const struct prior_kernels ISA_NAME(prior_kernels) = {prior_cylinder};

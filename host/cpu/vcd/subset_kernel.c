@@ -145,7 +145,7 @@ VEC_INLINE void update_fixed(const struct sparse_update *s, int width, int fixed
             update_block(s, k, 1, fixed, 0);
 }
 
-static void update(const struct sparse_update *s, int width)
+static void subset_update(const struct sparse_update *s, int width)
 {
     if (s->taken.fixed == 1)
         update_fixed(s, width, 1);
@@ -155,7 +155,7 @@ static void update(const struct sparse_update *s, int width)
         update_fixed(s, width, 4);
 }
 
-static double total(vf v)
+static double subset_lane_sum(vf v)
 {
     double sum = 0;
     for (int i = 0; i < VEC; i++)
@@ -194,7 +194,7 @@ VEC_INLINE double norm_block(const struct sparse_view *v, const float *x, const 
             square_column(column, w + channel * STRIP, registers, sum, weighted);
         }
         for (int i = 0; i < registers; i++)
-            all += total(sum[i]);
+            all += subset_lane_sum(sum[i]);
     }
     return all;
 }
@@ -212,11 +212,11 @@ VEC_INLINE double norm_fixed(const struct sparse_view *v, int width, const float
     return sum;
 }
 
-static double norm(const struct sparse_view *v, int width, const float *x, const float *w)
+static double subset_norm(const struct sparse_view *v, int width, const float *x, const float *w)
 {
     return v->fixed == 1   ? norm_fixed(v, width, x, w, 1)
            : v->fixed == 2 ? norm_fixed(v, width, x, w, 2)
                            : norm_fixed(v, width, x, w, 4);
 }
 
-const struct sparse_kernels ISA_NAME(sparse_kernels) = {update, norm};
+const struct sparse_kernels ISA_NAME(sparse_kernels) = {subset_update, subset_norm};

@@ -208,7 +208,7 @@ enum err cpu_clip_positive(struct backend *be, const struct volume *v,
     return ERR_OK;
 }
 
-static int ascending(const struct pixel_set *pixels)
+static int pixels_ascend(const struct pixel_set *pixels)
 {
     for (int64_t q = 1; pixels->indices && q < pixels->count; q++)
         if (pixels->indices[q] <= pixels->indices[q - 1])
@@ -226,7 +226,7 @@ enum err cpu_add_cylinders(struct backend *be, const struct volume *v,
     float *to = x->ptr;
     double part[GROUPS] = {0};
     /* A list that is not ascending may name a pixel twice, in two groups: then one thread. */
-    const int threads = ascending(pixels) ? cpu_team(be, count * slices) : 1;
+    const int threads = pixels_ascend(pixels) ? cpu_team(be, count * slices) : 1;
     const int64_t groups = (count + size - 1) / size;
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t i = 0; i < groups; i++)

@@ -4,7 +4,7 @@
 #include "host/cpu/common/vec.h"
 
 /* The last vector ends with the row and may begin in the one before it. */
-static void rows(const float *x, int64_t step, int64_t count, int64_t n, float *out)
+static void box_rows(const float *x, int64_t step, int64_t count, int64_t n, float *out)
 {
     for (int64_t r = 0; r < count; r++, x += step, out += n) {
         for (int64_t i = 0; i + VEC < n; i += VEC)
@@ -13,4 +13,4 @@ static void rows(const float *x, int64_t step, int64_t count, int64_t n, float *
     }
 }
 
-const struct box_kernels ISA_NAME(box_kernels) = {rows};
+const struct box_kernels ISA_NAME(box_kernels) = {box_rows};

@@ -15,7 +15,7 @@ struct map_spans {
     int whole; /* one piece of memory */
 };
 
-static struct map_spans spans_of(const struct volume_job *j)
+static struct map_spans map_spans_of(const struct volume_job *j)
 {
     const struct volume_step *s = j->step;
     struct map_spans v = {s, j->in, s->out[0] * s->out[1], s->out[2], volume_step_voxels(s->out),
@@ -29,7 +29,7 @@ static struct map_spans spans_of(const struct volume_job *j)
     return v;
 }
 
-static const float *span(const struct map_spans *v, int64_t i, int64_t *n)
+static const float *map_span(const struct map_spans *v, int64_t i, int64_t *n)
 {
     const struct volume_step *s = v->step;
     const int64_t left = v->voxels - i * v->length;
@@ -54,7 +54,7 @@ static enum err z_norm(const struct volume_job *j, const struct map_spans *v,
 #pragma omp parallel for num_threads(j->threads) schedule(static) if (!e)
     for (int64_t i = 0; i < (e ? 0 : v->count); i++) {
         int64_t n;
-        const float *x = span(v, i, &n);
+        const float *x = map_span(v, i, &n);
         shift[i] = isfinite(x[0]) ? (double)x[0] : 0;
         part[i] = k->sums(x, n, shift[i]);
     }
@@ -66,7 +66,7 @@ static enum err z_norm(const struct volume_job *j, const struct map_spans *v,
     return e;
 }
 
-static struct volume_map rescale(const struct volume_job *j, const struct map_spans *v)
+static struct volume_map map_rescale(const struct volume_job *j, const struct map_spans *v)
 {
     const struct volume_kernels *k = ISA_PICK(volume_kernels);
     float low = INFINITY, high = -INFINITY;
@@ -76,7 +76,7 @@ static struct volume_map rescale(const struct volume_job *j, const struct map_sp
               : high)
     for (int64_t i = 0; i < v->count; i++) {
         int64_t n;
-        const float *x = span(v, i, &n);
+        const float *x = map_span(v, i, &n);
         k->range(x, n, &low, &high);
     }
     return volume_map_rescale(j->step, low, high);
@@ -86,13 +86,13 @@ enum err volume_map(const struct volume_job *j)
 {
     const struct volume_kernels *k = ISA_PICK(volume_kernels);
     const struct volume_step *s = j->step;
-    const struct map_spans v = spans_of(j);
+    const struct map_spans v = map_spans_of(j);
     const int bytes = volume_dtype_bytes(s->dtype);
     struct volume_map map = {0, 1, 0, -INFINITY, INFINITY};
     if (s->norm == VOLUME_Z_NORM)
         TRY(z_norm(j, &v, &map));
     else if (s->norm == VOLUME_RESCALE)
-        map = rescale(j, &v);
+        map = map_rescale(j, &v);
 #pragma omp parallel for num_threads(j->threads) schedule(static, 1)
     for (int t = 0; t < j->threads; t++) {
         const int64_t first = v.count * t / j->threads, last = v.count * (t + 1) / j->threads - 1;
@@ -100,7 +100,7 @@ enum err volume_map(const struct volume_job *j)
             int64_t n;
             /* Backwards: what the first pass read last is in the caches yet. */
             const int64_t at = s->norm ? last - (i - first) : i;
-            const float *x = span(&v, at, &n);
+            const float *x = map_span(&v, at, &n);
             k->map(x, n, &map, s->dtype, (char *)j->out + at * v.length * bytes, j->stream);
         }
         k->fence();

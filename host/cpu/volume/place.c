@@ -22,11 +22,11 @@ static struct place_rows place_rows_of(const struct volume_job *j)
         const int64_t n = s->in[s->from[a]], from = s->start[a];
         p.step[a] = s->turn[a] * steps[s->from[a]];
         p.base += from * steps[s->from[a]];
-        p.low[a] = most(0, s->turn[a] > 0 ? -from : from - n + 1);
-        p.high[a] = least(s->out[a], s->turn[a] > 0 ? n - from : from + 1);
+        p.low[a] = int_max(0, s->turn[a] > 0 ? -from : from - n + 1);
+        p.high[a] = int_min(s->out[a], s->turn[a] > 0 ? n - from : from + 1);
     }
-    p.first = most(0, s->turn[2] > 0 ? -start : start - length + 1);
-    p.end = least(s->out[2], s->turn[2] > 0 ? length - start : start + 1);
+    p.first = int_max(0, s->turn[2] > 0 ? -start : start - length + 1);
+    p.end = int_min(s->out[2], s->turn[2] > 0 ? length - start : start + 1);
     p.base += s->turn[2] > 0 ? start + p.first : start - p.end + 1;
     return p;
 }
@@ -71,7 +71,7 @@ static void place_box(const struct volume_job *j, const struct place_rows *p)
         const int64_t end = rows * (t + 1) / j->threads;
         for (int64_t row = rows * t / j->threads; row < end;) {
             const int64_t r = row / columns, c = row % columns,
-                          count = least(columns - c, end - row);
+                          count = int_min(columns - c, end - row);
             const float *in = j->in + p->base + r * p->step[0] + c * p->step[1];
             k->rows(in, p->step[1], count, n, (float *)j->out + row * n);
             row += count;
@@ -86,7 +86,7 @@ static void transpose_tile(const struct volume_job *j, int a, const int64_t stri
                            const int64_t place[3], int64_t i, int64_t k)
 {
     const struct volume_step *s = j->step;
-    const int64_t ends = least(i + TILE, s->out[a]), last = least(k + TILE, s->out[2]);
+    const int64_t ends = int_min(i + TILE, s->out[a]), last = int_min(k + TILE, s->out[2]);
     const int64_t width = a == 0 ? s->out[1] * s->out[2] : s->out[2];
     const int64_t other = (int64_t)(1 - a);
     const int64_t fixed = other == 0 ? s->out[1] * s->out[2] : s->out[2];
@@ -97,7 +97,7 @@ static void transpose_tile(const struct volume_job *j, int a, const int64_t stri
             out[x * width + z] = in[x * stride[a] + z * stride[2]];
 }
 
-static void transpose(const struct volume_job *j)
+static void place_transpose(const struct volume_job *j)
 {
     const struct volume_step *s = j->step;
     const int64_t steps[3] = {s->in[1] * s->in[2], s->in[2], 1};
@@ -119,7 +119,7 @@ static void transpose(const struct volume_job *j)
 
 /* Whole rows that keep their order lie behind each other: columns and slices become one dimension,
  * where the first one has rows for all threads. */
-static struct volume_step merged(const struct volume_step *s, int threads)
+static struct volume_step place_merge(const struct volume_step *s, int threads)
 {
     const int64_t n = s->in[2];
     const int whole =
@@ -138,11 +138,11 @@ static struct volume_step merged(const struct volume_step *s, int threads)
 
 void volume_place(const struct volume_job *j)
 {
-    const struct volume_step s = merged(j->step, j->threads);
+    const struct volume_step s = place_merge(j->step, j->threads);
     const int64_t steps[2] = {s.in[1] * s.in[2], s.in[2]};
     struct volume_job rows = *j;
     if (s.from[2] != 2) {
-        transpose(j);
+        place_transpose(j);
         return;
     }
     rows.step = &s;

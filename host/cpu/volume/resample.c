@@ -17,7 +17,7 @@ struct resample_axis {
 };
 
 /* Aligned, for rows that begin a vector. */
-static void *numbers(int64_t n)
+static void *axis_alloc(int64_t n)
 {
     return aligned_alloc(64, (size_t)round_up(n, 16) * 4);
 }
@@ -26,10 +26,11 @@ static enum err axis_make(const struct volume_step *s, int a, struct resample_ax
 {
     const int64_t n = s->out[a], room = n + VOLUME_AHEAD;
     const int width = ISA_PICK(volume_kernels)->width;
-    *out = (struct resample_axis){numbers(room), numbers(room), numbers(room), 1, width > 0};
+    *out =
+        (struct resample_axis){axis_alloc(room), axis_alloc(room), axis_alloc(room), 1, width > 0};
     FAIL_IF(!out->at || !out->t || !out->behind, ERR_MEMORY, "no memory left to resample");
     for (int64_t i = 0; i < room; i++) {
-        volume_axis(s->kind, s->in[a], n, least(i, n - 1), &out->at[i], &out->t[i]);
+        volume_axis(s->kind, s->in[a], n, int_min(i, n - 1), &out->at[i], &out->t[i]);
         out->behind[i] = out->at[i] - out->at[i / VOLUME_AHEAD * VOLUME_AHEAD];
         out->close &= out->behind[i] <= 2 * VOLUME_AHEAD - 2;
         out->one = out->one && (i < width - 1 || out->at[i] - out->at[i - width + 1] <= width - 2);
@@ -44,12 +45,12 @@ static void axis_free(struct resample_axis *a)
     free(a->behind);
 }
 
-static const float *row_of(const struct volume_job *j, int64_t r, int64_t c)
+static const float *resample_row(const struct volume_job *j, int64_t r, int64_t c)
 {
     return j->in + (r * j->step->in[1] + c) * j->step->in[2];
 }
 
-static int64_t next(int64_t i, int64_t n)
+static int64_t index_after(int64_t i, int64_t n)
 {
     return i + 1 < n ? i + 1 : i;
 }
@@ -80,8 +81,9 @@ static const float *flat_row(const struct volume_job *j, const struct resample_a
     own->r = r;
     if (own->col[k] != col)
         ISA_PICK(volume_kernels)
-            ->blend(row_of(j, axis->at[r], col), row_of(j, next(axis->at[r], s->in[0]), col),
-                    axis->t[r], s->in[2], own->flat[k]);
+            ->blend(resample_row(j, axis->at[r], col),
+                    resample_row(j, index_after(axis->at[r], s->in[0]), col), axis->t[r], s->in[2],
+                    own->flat[k]);
     own->col[k] = col;
     return own->flat[k];
 }
@@ -94,7 +96,7 @@ static void linear_both(const struct volume_job *j, const struct resample_axis *
     const int64_t n = s->in[2], low = axis[1].at[c];
     float *both = own->both[(r * s->out[1] + c) & 1];
     const float *a = flat_row(j, axis, own, r, low);
-    const float *b = flat_row(j, axis, own, r, next(low, s->in[1]));
+    const float *b = flat_row(j, axis, own, r, index_after(low, s->in[1]));
     ISA_PICK(volume_kernels)->blend(a, b, axis[1].t[c], n, both);
     both[n] = both[n - 1];
 }
@@ -132,9 +134,9 @@ static void between_part(const struct volume_job *j, const struct resample_axis 
     const int64_t n = s->out[1], rows = s->out[0] * n, end = rows * (thread + 1) / j->threads;
     for (int64_t row = rows * thread / j->threads, count; row < end; row += count) {
         const int64_t r = row / n, c = row % n, r0 = axis[0].at[r];
-        count = least(BETWEEN_ROWS, least(n - c, end - row));
+        count = int_min(BETWEEN_ROWS, int_min(n - c, end - row));
         const struct volume_between b = {
-            .slice = {row_of(j, r0, 0), row_of(j, next(r0, s->in[0]), 0)},
+            .slice = {resample_row(j, r0, 0), resample_row(j, index_after(r0, s->in[0]), 0)},
             .t = axis[0].t[r],
             .count = (int)count,
             .columns = s->in[1],
@@ -158,7 +160,7 @@ static void linear_between(const struct volume_job *j, const struct resample_axi
         between_part(&whole, axis, t);
 }
 
-static enum err linear(const struct volume_job *j, const struct resample_axis axis[3])
+static enum err resample_linear(const struct volume_job *j, const struct resample_axis axis[3])
 {
     const size_t line = APART / sizeof(float), threads = (size_t)j->threads,
                  width = (size_t)round_up(j->step->in[2] + 1 + 2 * VOLUME_AHEAD, (int64_t)line),
@@ -186,7 +188,7 @@ static void nearest_row(const struct volume_job *j, const void *context, int thr
     const struct volume_step *s = j->step;
     const struct resample_axis *axis = context;
     (void)thread;
-    const float *x = row_of(j, axis[0].at[r], axis[1].at[c]);
+    const float *x = resample_row(j, axis[0].at[r], axis[1].at[c]);
     if (s->in[2] == s->out[2])
         k->copy(x, s->out[2], out, line);
     else
@@ -202,7 +204,7 @@ enum err volume_resample(const struct volume_job *j)
     if (!e && j->step->kind == VOLUME_LINEAR && axis[2].one)
         linear_between(j, axis);
     else if (!e && j->step->kind == VOLUME_LINEAR)
-        e = linear(j, axis);
+        e = resample_linear(j, axis);
     else if (!e)
         volume_rows(j, nearest_row, axis);
     for (int a = 0; a < 3; a++)
@@ -220,9 +222,9 @@ static void halve_row(const struct volume_job *j, const void *context, int threa
     (void)context;
     (void)thread;
     (void)line;
-    for (int64_t a = r; a < least(r + 2, s->in[0]); a++)
-        for (int64_t b = c; b < least(c + 2, s->in[1]); b++)
-            rows[n++] = row_of(j, a, b);
+    for (int64_t a = r; a < int_min(r + 2, s->in[0]); a++)
+        for (int64_t b = c; b < int_min(c + 2, s->in[1]); b++)
+            rows[n++] = resample_row(j, a, b);
     ISA_PICK(volume_kernels)->halve(rows, n, s->in[2], out);
 }
 

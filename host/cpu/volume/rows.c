@@ -3,7 +3,7 @@
 #include "host/cpu/volume/volume_kernel.h"
 
 /* Thread t makes rows [rows t / threads, rows (t + 1) / threads), one after another. */
-static void make_part(const struct volume_job *j, volume_row *make, const void *context, int t)
+static void rows_make_part(const struct volume_job *j, volume_row *make, const void *context, int t)
 {
     const struct volume_kernels *k = ISA_PICK(volume_kernels);
     const int64_t rows = j->step->out[0] * j->step->out[1], n = j->step->out[2];
@@ -27,5 +27,5 @@ void volume_rows(const struct volume_job *j, volume_row *make, const void *conte
 {
 #pragma omp parallel for num_threads(j->threads) schedule(static, 1)
     for (int t = 0; t < j->threads; t++)
-        make_part(j, make, context, t);
+        rows_make_part(j, make, context, t);
 }

@@ -8,7 +8,7 @@
  * reading the old contents first. */
 size_t cpu_volume_stream_least = (size_t)12 << 20;
 
-static enum err compute(const struct volume_job *j)
+static enum err volume_compute(const struct volume_job *j)
 {
     switch (j->step->kind) {
     case VOLUME_MAP:
@@ -45,7 +45,7 @@ enum err cpu_volume_step(struct backend *be, const struct volume_step *step,
                                    written >= cpu_volume_stream_least,
                                    0};
     mark_push("volume_step", written);
-    const enum err e = compute(&job);
+    const enum err e = volume_compute(&job);
     mark_pop();
     backend_declare(be, volume_step_flops(step), volume_step_bytes(step), volume_step_bytes(step));
     return e;

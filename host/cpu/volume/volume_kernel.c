@@ -51,7 +51,7 @@ static struct volume_sums sums_of_all(const float *x, int64_t n, double k)
 }
 
 /* A NaN, which all sums would become, is left out in a second look. */
-static struct volume_sums sums(const float *x, int64_t n, double k)
+static struct volume_sums span_sums(const float *x, int64_t n, double k)
 {
     struct volume_sums s = sums_of_all(x, n, k);
     if (s.sum == s.sum)
@@ -68,7 +68,7 @@ static struct volume_sums sums(const float *x, int64_t n, double k)
 }
 
 /* vf_min and vf_max return their second operand where one is NaN. */
-static void range(const float *x, int64_t n, float *low, float *high)
+static void span_range(const float *x, int64_t n, float *low, float *high)
 {
     vf least[2] = {vf_set(*low), vf_set(*low)}, most[2] = {vf_set(*high), vf_set(*high)};
     int64_t i = 0;
@@ -158,8 +158,8 @@ CAST(cast_brain, uint16_t, volume_bf16(y))
 CAST(cast_short, int16_t, volume_whole(y, -32768, 32767))
 CAST(cast_byte, uint8_t, volume_whole(y, 0, 255))
 
-static void map(const float *x, int64_t n, const struct volume_map *m, enum volume_dtype t,
-                void *out, int stream)
+static void span_map(const float *x, int64_t n, const struct volume_map *m, enum volume_dtype t,
+                     void *out, int stream)
 {
     switch (t) {
     case VOLUME_F32:
@@ -209,13 +209,13 @@ VEC_INLINE int place_of(const float *out)
     return (int)((uintptr_t)out / sizeof(float) % VEC);
 }
 
-static void begin(struct volume_line *line, const float *out)
+static void line_begin(struct volume_line *line, const float *out)
 {
     line->first = place_of(out);
 }
 
 /* `out` is behind the last float that was put. */
-static void end(struct volume_line *line, float *out)
+static void line_end(struct volume_line *line, float *out)
 {
     const int n = place_of(out) - line->first;
     if (line->stream && n > 0)
@@ -251,7 +251,7 @@ VEC_INLINE void put_head(struct volume_line *line, float *out, vf v, int64_t m)
         store_some(stream ? line->v : out + i, SOME(i, n - i), n - i);
 
 /* Into the caches the C library's copy is the fastest: it spares reading what is overwritten. */
-static void copy(const float *x, int64_t n, float *out, struct volume_line *line)
+static void line_copy(const float *x, int64_t n, float *out, struct volume_line *line)
 {
     if (!line->stream) {
         memcpy(out, x, (size_t)n * sizeof *x);
@@ -275,7 +275,7 @@ VEC_INLINE vf reversed(vf v, int n)
     return __builtin_shuffle(v, order);
 }
 
-static void reverse(const float *x, int64_t n, float *out, struct volume_line *line)
+static void line_reverse(const float *x, int64_t n, float *out, struct volume_line *line)
 {
 #define ALL(i)     reversed(vf_load(x + n - (i)-VEC), VEC)
 #define SOME(i, m) reversed(load_some(x + n - (i) - (m), m), (int)(m))
@@ -284,7 +284,7 @@ static void reverse(const float *x, int64_t n, float *out, struct volume_line *l
 #undef SOME
 }
 
-static void zero(int64_t n, float *out, struct volume_line *line)
+static void line_zero(int64_t n, float *out, struct volume_line *line)
 {
 #define ALL(i)     ((vf){0})
 #define SOME(i, m) ((vf){0})
@@ -293,7 +293,7 @@ static void zero(int64_t n, float *out, struct volume_line *line)
 #undef SOME
 }
 
-static void blend(const float *a, const float *b, float t, int64_t n, float *out)
+static void line_blend(const float *a, const float *b, float t, int64_t n, float *out)
 {
     int64_t i = 0;
     for (; i + VEC <= n; i += VEC) {
@@ -371,8 +371,8 @@ VEC_INLINE vf blended_at(const float *x, const int32_t *at, const float *t)
     return mixed(gather(x, at), gather(x + 1, at), vf_load(t));
 }
 
-static void pick(const float *x, const int32_t *at, const float *t, int64_t n, float *out,
-                 struct volume_line *line)
+static void line_pick(const float *x, const int32_t *at, const float *t, int64_t n, float *out,
+                      struct volume_line *line)
 {
 #define SOME(i, m) ALL(i)
     if (t) {
@@ -411,7 +411,7 @@ static void pick_close(const float *x, const int32_t *at, const int32_t *behind,
     }
 #endif
     (void)behind;
-    pick(x, at, t, n, out, line);
+    line_pick(x, at, t, n, out, line);
 }
 
 /* Places that lie within one vector: it is blended along the other dimensions first, and permuted
@@ -435,8 +435,8 @@ VEC_INLINE vf between_slices(const struct volume_between *b, int64_t c, int64_t 
                        : mixed(load_some(x, left), load_some(y, left), vf_set(b->t));
 }
 
-static void between(const struct volume_between *block, const int32_t *at, const float *t,
-                    int64_t n, float *out, int stream)
+static void line_between(const struct volume_between *block, const int32_t *at, const float *t,
+                         int64_t n, float *out, int stream)
 {
     const struct volume_between b = *block; /* not changed by what is stored */
     for (int64_t i = 0; i < n; i += VEC) {
@@ -462,12 +462,12 @@ static void between(const struct volume_between *block, const int32_t *at, const
         }
     }
 }
-#define BETWEEN between, VEC
+#define BETWEEN line_between, VEC
 #else
 #define BETWEEN NULL, 0
 #endif
 
-static void halve(const float *const *rows, int count, int64_t n, float *out)
+static void line_halve(const float *const *rows, int count, int64_t n, float *out)
 {
     const float share = 0.5f / (float)count;
     const float *a = rows[0], *b = rows[count / 4], *c = rows[count / 2];
@@ -491,5 +491,5 @@ static void halve(const float *const *rows, int count, int64_t n, float *out)
 }
 
 const struct volume_kernels ISA_NAME(volume_kernels) = {
-    sums, range,      map,     begin, copy,  reverse, zero,
-    pick, pick_close, BETWEEN, end,   blend, halve,   vf_stream_end};
+    span_sums, span_range, span_map, line_begin, line_copy,  line_reverse, line_zero,
+    line_pick, pick_close, BETWEEN,  line_end,   line_blend, line_halve,   vf_stream_end};
