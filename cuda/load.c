@@ -18,7 +18,7 @@
 const struct cuda_services cuda_services = {
     sizeof(struct backend_ops), err_set, mem_human, mark_push, mark_pop, log_line};
 
-static enum err enter(void *object, const char *path, const struct backend_ops **ops)
+static enum err module_enter(void *object, const char *path, const struct backend_ops **ops)
 {
     cuda_entry *entry;
     void *symbol = dlsym(object, CUDA_ENTRY_NAME);
@@ -80,5 +80,5 @@ enum err cuda_load(const struct backend_ops **ops)
     /* Never closed: the CUDA runtime inside registers handlers that run at exit. */
     void *object = dlopen(b->path, RTLD_NOW | RTLD_LOCAL);
     FAIL_IF(!object, ERR_UNSUPPORTED, "the CUDA back end cannot be opened: %s", dlerror());
-    return enter(object, b->path, ops);
+    return module_enter(object, b->path, ops);
 }

@@ -121,7 +121,7 @@ static enum err open_device(const struct backend_options *options, struct backen
     return e;
 }
 
-static void measured(struct backend *base, int begins)
+static void profiler_switch(struct backend *base, int begins)
 {
     (void)base;
     if (begins)
@@ -172,6 +172,6 @@ const struct backend_ops cuda_backend_ops = {
     cuda_fingerprint,
     cuda_measure_peak,
     cuda_measure_ceilings,
-    measured,
+    profiler_switch,
     &cuda_streams,
 };

@@ -11,12 +11,12 @@ struct fence {
     int set;
 };
 
-static cudaStream_t stream_of(struct cuda_backend *be, enum stream_id stream)
+static cudaStream_t cuda_stream_of(struct cuda_backend *be, enum stream_id stream)
 {
     return stream == STREAM_COMPUTE ? be->stream : be->side[stream == STREAM_DOWNLOAD];
 }
 
-static void **unpinned(struct cuda_backend *be, const void *host)
+static void **unpinned_row(struct cuda_backend *be, const void *host)
 {
     for (void *&p : be->unpinned)
         if (p == host)
@@ -26,9 +26,9 @@ static void **unpinned(struct cuda_backend *be, const void *host)
 
 /* Memory that cannot be pinned (containers, WSL, a page that is pinned already) is copied all the
  * same, only more slowly: each copy is then waited for. */
-static enum err pin(struct backend *base, void *host, size_t bytes)
+static enum err streams_pin(struct backend *base, void *host, size_t bytes)
 {
-    void **free_row = unpinned(device_of(base), NULL);
+    void **free_row = unpinned_row(device_of(base), NULL);
     const cudaError_t code = cudaHostRegister(host, bytes, cudaHostRegisterDefault);
     if (!code)
         return ERR_OK;
@@ -43,9 +43,9 @@ static enum err pin(struct backend *base, void *host, size_t bytes)
     return ERR_OK;
 }
 
-static void unpin(struct backend *be, void *host)
+static void streams_unpin(struct backend *be, void *host)
 {
-    void **row = unpinned(device_of(be), host);
+    void **row = unpinned_row(device_of(be), host);
     if (row)
         *row = NULL;
     else
@@ -53,41 +53,41 @@ static void unpin(struct backend *be, void *host)
 }
 
 /* The copy of `host` that was begun on this stream: waited for where that memory is not pinned. */
-static enum err begun(struct backend *be, const void *host, enum stream_id stream,
-                      const char *doing)
+static enum err streams_begun(struct backend *be, const void *host, enum stream_id stream,
+                              const char *doing)
 {
-    if (unpinned(device_of(be), host))
-        TRY_CUDA(cudaStreamSynchronize(stream_of(device_of(be), stream)), doing);
+    if (unpinned_row(device_of(be), host))
+        TRY_CUDA(cudaStreamSynchronize(cuda_stream_of(device_of(be), stream)), doing);
     return ERR_OK;
 }
 
-static char *inside(const struct buffer *b, size_t at)
+static char *buffer_inside(const struct buffer *b, size_t at)
 {
     return static_cast<char *>(b->ptr) + at;
 }
 
-static enum err send(struct backend *be, const void *pinned, size_t bytes, struct buffer *to,
-                     size_t at)
+static enum err streams_send(struct backend *be, const void *pinned, size_t bytes,
+                             struct buffer *to, size_t at)
 {
     FAIL_IF(at + bytes > to->bytes, ERR_INTERNAL, "%zu bytes at %zu of a buffer of %zu", bytes, at,
             to->bytes);
-    TRY_CUDA(cudaMemcpyAsync(inside(to, at), pinned, bytes, cudaMemcpyHostToDevice,
-                             stream_of(device_of(be), STREAM_UPLOAD)),
+    TRY_CUDA(cudaMemcpyAsync(buffer_inside(to, at), pinned, bytes, cudaMemcpyHostToDevice,
+                             cuda_stream_of(device_of(be), STREAM_UPLOAD)),
              "receiving an array");
     be->uploaded_bytes += bytes;
-    return begun(be, pinned, STREAM_UPLOAD, "receiving an array");
+    return streams_begun(be, pinned, STREAM_UPLOAD, "receiving an array");
 }
 
-static enum err receive(struct backend *be, const struct buffer *from, size_t at, size_t bytes,
-                        void *pinned)
+static enum err streams_receive(struct backend *be, const struct buffer *from, size_t at,
+                                size_t bytes, void *pinned)
 {
     FAIL_IF(at + bytes > from->bytes, ERR_INTERNAL, "%zu bytes at %zu of a buffer of %zu", bytes,
             at, from->bytes);
-    TRY_CUDA(cudaMemcpyAsync(pinned, inside(from, at), bytes, cudaMemcpyDeviceToHost,
-                             stream_of(device_of(be), STREAM_DOWNLOAD)),
+    TRY_CUDA(cudaMemcpyAsync(pinned, buffer_inside(from, at), bytes, cudaMemcpyDeviceToHost,
+                             cuda_stream_of(device_of(be), STREAM_DOWNLOAD)),
              "sending a result");
     be->downloaded_bytes += bytes;
-    return begun(be, pinned, STREAM_DOWNLOAD, "sending a result");
+    return streams_begun(be, pinned, STREAM_DOWNLOAD, "sending a result");
 }
 
 static enum err fence_create(struct backend *, struct fence **out)
@@ -111,7 +111,7 @@ static void fence_free(struct fence *f)
 
 static enum err fence_set(struct backend *be, struct fence *f, enum stream_id stream)
 {
-    TRY_CUDA(cudaEventRecord(f->event, stream_of(device_of(be), stream)), "computing");
+    TRY_CUDA(cudaEventRecord(f->event, cuda_stream_of(device_of(be), stream)), "computing");
     f->set = 1;
     return ERR_OK;
 }
@@ -119,7 +119,8 @@ static enum err fence_set(struct backend *be, struct fence *f, enum stream_id st
 static enum err fence_hold(struct backend *be, struct fence *f, enum stream_id stream)
 {
     if (f->set)
-        TRY_CUDA(cudaStreamWaitEvent(stream_of(device_of(be), stream), f->event, 0), "computing");
+        TRY_CUDA(cudaStreamWaitEvent(cuda_stream_of(device_of(be), stream), f->event, 0),
+                 "computing");
     return ERR_OK;
 }
 
@@ -130,10 +131,10 @@ static enum err fence_await(struct backend *, struct fence *f)
     return ERR_OK;
 }
 
-static enum err finish(struct backend *be)
+static enum err streams_finish(struct backend *be)
 {
     for (int stream = 0; stream < STREAM_COUNT; stream++)
-        TRY_CUDA(cudaStreamSynchronize(stream_of(device_of(be), (enum stream_id)stream)),
+        TRY_CUDA(cudaStreamSynchronize(cuda_stream_of(device_of(be), (enum stream_id)stream)),
                  "computing");
     return ERR_OK;
 }
@@ -148,7 +149,8 @@ static __global__ void __launch_bounds__(THREADS)
         to[i] += from[i];
 }
 
-static enum err add(struct backend *base, int64_t n, const struct buffer *from, struct buffer *to)
+static enum err streams_accumulate(struct backend *base, int64_t n, const struct buffer *from,
+                                   struct buffer *to)
 {
     struct cuda_backend *be = device_of(base);
     LAUNCH(be, accumulate_kernel, ceil_div(n, THREADS), THREADS, 0,
@@ -157,8 +159,9 @@ static enum err add(struct backend *base, int64_t n, const struct buffer *from, 
 }
 
 const struct backend_streams cuda_streams = {
-    device_room,  memory_of_call, device_refuse, pin,        unpin,       send,   receive,
-    fence_create, fence_free,     fence_set,     fence_hold, fence_await, finish, add,
+    device_room,  memory_of_call,  device_refuse,  streams_pin,        streams_unpin,
+    streams_send, streams_receive, fence_create,   fence_free,         fence_set,
+    fence_hold,   fence_await,     streams_finish, streams_accumulate,
 };
 
 enum err streams_open(struct cuda_backend *be)

@@ -3,7 +3,7 @@
 #include "cuda/common/elementwise.cuh"
 #include "cuda/common/reduce.cuh"
 
-static int64_t count(const struct buffer *b)
+static int64_t array_floats(const struct buffer *b)
 {
     return (int64_t)(b->bytes / sizeof(float));
 }
@@ -19,7 +19,7 @@ static __global__ void __launch_bounds__(SUM_THREADS)
 enum err cuda_scale(struct backend *base, double alpha, struct buffer *x)
 {
     struct cuda_backend *be = device_of(base);
-    const int64_t n = count(x);
+    const int64_t n = array_floats(x);
     LAUNCH(be, scale_kernel, ceil_div(n, SUM_CHUNK), SUM_THREADS, 0, floats_of(x), n, (float)alpha);
     backend_declare(base, (double)n, 2.0 * (double)x->bytes, 2.0 * (double)x->bytes);
     return ERR_OK;
@@ -65,7 +65,7 @@ static __global__ void __launch_bounds__(SUM_THREADS)
 enum err cuda_sum_abs(struct backend *base, const struct buffer *x, double *out)
 {
     struct cuda_backend *be = device_of(base);
-    const int64_t n = count(x), blocks = ceil_div(n, SUM_CHUNK);
+    const int64_t n = array_floats(x), blocks = ceil_div(n, SUM_CHUNK);
     double *partial;
     TRY(reduce_hold(be, blocks, 1, &partial));
     LAUNCH(be, sum_abs_kernel, blocks, SUM_THREADS, REDUCE_BYTES(1), floats_of(x), n, partial);
@@ -121,7 +121,7 @@ enum err cuda_make_weights(struct backend *base, const struct weights_rule *rule
                            const struct buffer *y, const struct buffer *metal, struct buffer *w)
 {
     struct cuda_backend *be = device_of(base);
-    const int64_t n = count(y);
+    const int64_t n = array_floats(y);
     LAUNCH(be, weights_kernel, ceil_div(n, SUM_CHUNK), SUM_THREADS, 0, *rule, floats_of(y),
            floats_of(metal ? metal : y), floats_of(w), n);
     const double bytes = (double)y->bytes * (metal ? 3 : 2);
@@ -159,7 +159,7 @@ enum err cuda_fingerprint(struct backend *base, const struct buffer *b, double *
                           double *min, double *max)
 {
     struct cuda_backend *be = device_of(base);
-    const int64_t n = count(b), blocks = ceil_div(n, SUM_CHUNK);
+    const int64_t n = array_floats(b), blocks = ceil_div(n, SUM_CHUNK);
     double *partial, total[4];
     TRY(reduce_hold(be, blocks, 4, &partial));
     LAUNCH(be, fingerprint_kernel, blocks, SUM_THREADS, REDUCE_BYTES(4), floats_of(b), n, partial);

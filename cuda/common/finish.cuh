@@ -15,8 +15,8 @@ struct finishing {
  * any of it is used: bytes in flight are what memory waits for. `last`: there is one in the last
  * group. */
 template <int ROWS>
-static __device__ inline void finish(const struct sample_sink &s, int64_t at, const float d[ROWS],
-                                     bool last, struct finishing *f)
+static __device__ inline void finish_samples(const struct sample_sink &s, int64_t at,
+                                             const float d[ROWS], bool last, struct finishing *f)
 {
     float e[ROWS], w[ROWS];
     if (s.y)

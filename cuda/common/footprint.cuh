@@ -9,7 +9,7 @@
 #include "cuda/common/projection.cuh"
 
 /* A value that the compiler can neither see through nor work out again: it stays in a register. */
-static __device__ inline int opaque(int x)
+static __device__ inline int opaque_int(int x)
 {
     asm("" : "+r"(x));
     return x;
@@ -38,7 +38,8 @@ static __device__ inline struct pixel_ij pixel_ij_of(const struct geometry &g, i
 
 /* First channel of the taps around a position, to which 1 - taps / 2 is added already, and the
  * position from it on. */
-static __device__ inline void place(const struct geometry &g, int64_t at, struct footprint *f)
+static __device__ inline void footprint_place(const struct geometry &g, int64_t at,
+                                              struct footprint *f)
 {
     const int start = (int)(at >> 32) >> (g.shift - 32);
     const unsigned rest = (unsigned)((uint64_t)at >> (g.shift - 32));
@@ -54,7 +55,7 @@ parallel_footprint(const struct geometry &g, const struct parallel_pose &v, stru
     struct footprint f;
     f.width = v.width;
     f.height = v.height;
-    place(g, (int64_t)to, &f);
+    footprint_place(g, (int64_t)to, &f);
     return f;
 }
 
@@ -78,7 +79,7 @@ static __device__ inline struct footprint cone_footprint(const struct geometry &
     const double i = (double)at.i, j = (double)at.j;
     const double x = fma(v.x_j, j, fma(v.x_i, i, v.x)); /* in channels at magnification 1 */
     const double inverse = fma(v.gain_j, j, fma(v.gain_i, i, v.gain));
-    const double gain = reciprocal(inverse), flat = gain * x;
+    const double gain = reciprocal_newton(inverse), flat = gain * x;
     const double u = g.curved ? g.fan_channels * atan2(x * g.inverse_fan_channels, inverse) : flat;
     const float tangent = (float)flat * g.cell_tangent;
     const float root = tangent * tangent + 1, cosine = inverse_root_of(root);
@@ -91,7 +92,8 @@ static __device__ inline struct footprint cone_footprint(const struct geometry &
     if (g.tilted)
         f.height *= v.stretch;
     *fan = fan_gain{gain, inverse};
-    place(g, (int64_t)fmin(fmax((u + g.first_centre) * g.scale, -g.furthest), g.furthest), &f);
+    footprint_place(g, (int64_t)fmin(fmax((u + g.first_centre) * g.scale, -g.furthest), g.furthest),
+                    &f);
     return f;
 }
 
@@ -108,7 +110,7 @@ static __device__ inline struct footprint parallel_footprint_of(const struct geo
 }
 
 /* Returns the entry of A (or its square) of the horizontal fan in the channel at this distance. */
-static __device__ inline float entry(const struct footprint &f, float distance, int power)
+static __device__ inline float footprint_entry(const struct footprint &f, float distance, int power)
 {
     float overlap = 0.5f * (f.width + 1) - fabsf(distance);
     overlap = fminf(fmaxf(overlap, 0.f), fminf(f.width, 1.f)) * f.height;

@@ -31,7 +31,7 @@ template <int TAPS> struct alignas(16) hit {
 };
 #define HITS (WARP + 1) /* and one behind the last, of which only the bin counts */
 
-static __device__ inline const float *cylinder_of(const struct gather &a, int64_t q, int pixel)
+static __device__ inline const float *gather_cylinder(const struct gather &a, int64_t q, int pixel)
 {
     return a.x + (a.pixels.packed ? q : pixel) * (int64_t)a.g.slices;
 }
@@ -57,7 +57,7 @@ static __global__ void __launch_bounds__(WARPS *WARP, FAN::BLOCKS)
 {
     typedef typename FAN::hit HIT;
     SHARED_ARRAY(char, shared);
-    const int lane = opaque(threadIdx.x % WARP), own = threadIdx.x / WARP;
+    const int lane = opaque_int(threadIdx.x % WARP), own = threadIdx.x / WARP;
     HIT *const hits = reinterpret_cast<HIT *>(shared + own * FAN::shared_bytes());
     float *const window = reinterpret_cast<float *>(hits + HITS);
 
@@ -95,7 +95,8 @@ static __global__ void __launch_bounds__(WARPS *WARP, FAN::BLOCKS)
         const FAN fan(a, view, rows, lane, window);
 
         float sum[TAPS ? TAPS : 1][ROWS] = {};
-        struct finishing finishing = {a.sink.mode == SINK_UPDATE ? number(a.sink.alpha) : 0, 0, 0};
+        struct finishing finishing = {a.sink.mode == SINK_UPDATE ? scalar_value(a.sink.alpha) : 0,
+                                      0, 0};
         int bin = TAPS ? c0 + 1 : 0;
         for (int32_t at = begin;; at += WARP) {
             const int n = end - at < WARP ? (int)(end - at) : WARP;
@@ -110,9 +111,9 @@ static __global__ void __launch_bounds__(WARPS *WARP, FAN::BLOCKS)
                 for (; TAPS && bin < h->bin; bin++) {
                     const int channel = bin - a.g.taps;
                     if (channel >= c0)
-                        finish<ROWS>(a.sink,
-                                     ((int64_t)view * a.g.channels + channel) * a.g.rows + row0,
-                                     sum[0], last_row, &finishing);
+                        finish_samples<ROWS>(
+                            a.sink, ((int64_t)view * a.g.channels + channel) * a.g.rows + row0,
+                            sum[0], last_row, &finishing);
                     for (int i = 0; i < ROWS; i++) {
                         for (int t = 0; t + 1 < TAPS; t++)
                             sum[t][i] = sum[t + 1][i];
@@ -134,8 +135,8 @@ static __global__ void __launch_bounds__(WARPS *WARP, FAN::BLOCKS)
                 __syncthreads();
         }
         if (!TAPS)
-            finish<ROWS>(a.sink, ((int64_t)view * a.g.channels + c0) * a.g.rows + row0, sum[0],
-                         last_row, &finishing);
+            finish_samples<ROWS>(a.sink, ((int64_t)view * a.g.channels + c0) * a.g.rows + row0,
+                                 sum[0], last_row, &finishing);
         if (a.sink.mode == SINK_DOTS)
             finish_dots(a.sink, warp, finishing);
     }
@@ -148,15 +149,15 @@ static __global__ void __launch_bounds__(WARPS *WARP, FAN::BLOCKS)
 
 /* Entries of the horizontal fan at the channels of a hit; its bin. */
 template <int TAPS>
-static __device__ inline void weigh(const struct geometry &g, const struct footprint &f, int c0,
-                                    float factor, struct hit<TAPS> *h)
+static __device__ inline void gather_weigh(const struct geometry &g, const struct footprint &f,
+                                           int c0, float factor, struct hit<TAPS> *h)
 {
     h->bin = f.start + g.taps;
     if (TAPS) {
         for (int t = 0; t < TAPS; t++)
-            h->weight[t] = factor * entry(f, f.offset - (float)t, 1);
+            h->weight[t] = factor * footprint_entry(f, f.offset - (float)t, 1);
     } else {
-        h->weight[0] = factor * entry(f, f.offset + (float)(f.start - c0), 1);
+        h->weight[0] = factor * footprint_entry(f, f.offset + (float)(f.start - c0), 1);
     }
 }
 

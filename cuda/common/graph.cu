@@ -5,8 +5,8 @@
 
 /* The body's launches into g->exec; the text of what failed in *why. Nothing is executed, so
  * nothing is declared. */
-static cudaError_t record(struct cuda_backend *be, struct graph *g, graph_body *body,
-                          const void *job)
+static cudaError_t graph_record(struct cuda_backend *be, struct graph *g, graph_body *body,
+                                const void *job)
 {
     const struct work before = be->base.declared;
     cudaGraph_t recorded = NULL;
@@ -31,7 +31,7 @@ enum err graph_run(struct cuda_backend *be, struct graph *g, int *tries, graph_b
                    const void *job)
 {
     if (!g->exec && *tries) {
-        const cudaError_t code = record(be, g, body, job);
+        const cudaError_t code = graph_record(be, g, body, job);
         if (code == cudaSuccess) {
             *tries = GRAPH_TRIES;
         } else {

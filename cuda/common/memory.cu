@@ -18,7 +18,8 @@ enum err device_available(const struct cuda_backend *be, size_t *out)
     return ERR_OK;
 }
 
-static enum err refuse(const struct cuda_backend *be, const char *what, size_t bytes, size_t left)
+static enum err memory_refuse(const struct cuda_backend *be, const char *what, size_t bytes,
+                              size_t left)
 {
     char need[16], have[16];
     return FAIL(ERR_MEMORY,
@@ -59,7 +60,7 @@ enum err device_room(struct backend *base, size_t *bytes)
 }
 
 /* Frees caches that nobody reads now; returns 1 if there were some. */
-static int shrink(struct cuda_backend *be)
+static int caches_shrink(struct cuda_backend *be)
 {
     int some = 0;
     for (const struct device_cache *const *c = be->caches; *c; c++)
@@ -80,14 +81,14 @@ enum err device_alloc(struct cuda_backend *be, const char *what, size_t bytes, v
     size_t left = 0;
     *out = NULL;
     TRY(device_available(be, &left));
-    if (bytes > left && shrink(be))
+    if (bytes > left && caches_shrink(be))
         TRY(device_available(be, &left));
     if (bytes > left)
-        return refuse(be, what, bytes, left);
+        return memory_refuse(be, what, bytes, left);
     const cudaError_t code = cudaMalloc(out, bytes ? bytes : 1);
     if (code == cudaErrorMemoryAllocation) {
         cudaGetLastError(); /* this error does not stick */
-        return refuse(be, what, bytes, left);
+        return memory_refuse(be, what, bytes, left);
     }
     if (code != cudaSuccess)
         return cuda_failed(code, "allocating memory");

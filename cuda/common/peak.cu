@@ -19,7 +19,7 @@
 #define DOING   "being calibrated"
 
 /* Never true, which the compiler cannot know: the chains are computed. */
-static __device__ inline void keep(const float (&x)[CHAINS], float *out)
+static __device__ inline void chains_store(const float (&x)[CHAINS], float *out)
 {
     float sum = 0;
     for (int i = 0; i < CHAINS; i++)
@@ -42,7 +42,7 @@ static __global__ void __launch_bounds__(THREADS)
     for (int s = 0; s < steps; s++)
         for (int i = 0; i < CHAINS; i++)
             x[i] = x[i] * a + a;
-    keep(x, out);
+    chains_store(x, out);
 }
 
 static __global__ void __launch_bounds__(THREADS) min_max_kernel(int steps, float *out)
@@ -55,7 +55,7 @@ static __global__ void __launch_bounds__(THREADS) min_max_kernel(int steps, floa
         for (int i = 0; i < CHAINS; i++)
             x[i] = fmaxf(x[i], x[(i + 3) % CHAINS]);
     }
-    keep(x, out);
+    chains_store(x, out);
 }
 
 static __global__ void __launch_bounds__(THREADS) logic_kernel(int steps, int a, float *out)
@@ -69,7 +69,7 @@ static __global__ void __launch_bounds__(THREADS) logic_kernel(int steps, int a,
             x[i] = (x[i] & a) ^ x[(i + 1) % CHAINS];
     for (int i = 0; i < CHAINS; i++)
         sums[i] = (float)x[i];
-    keep(sums, out);
+    chains_store(sums, out);
 }
 
 static __global__ void __launch_bounds__(THREADS) rsqrt_kernel(int steps, float *out)
@@ -79,7 +79,7 @@ static __global__ void __launch_bounds__(THREADS) rsqrt_kernel(int steps, float 
     for (int s = 0; s < steps; s++)
         for (int i = 0; i < CHAINS; i++)
             x[i] = rsqrt_approx(x[i]);
-    keep(x, out);
+    chains_store(x, out);
 }
 
 static __global__ void __launch_bounds__(THREADS)
@@ -103,7 +103,7 @@ static __global__ void __launch_bounds__(THREADS)
             x[i] += v.x + v.y;
             x[i + VECTORS] += v.z + v.w;
         }
-    keep(x, out);
+    chains_store(x, out);
 }
 
 /* Lanes read neighbours; the first of the CHAINS loads is in the window's first half. */
@@ -115,7 +115,7 @@ static __device__ inline void read_window(const float *window, int steps, float 
         for (int i = 0; i < CHAINS; i++)
             x[i] += first[i * (WINDOW / 2 / CHAINS)];
     }
-    keep(x, out);
+    chains_store(x, out);
 }
 
 static __global__ void __launch_bounds__(THREADS)
@@ -148,13 +148,13 @@ struct bench {
     cudaGraphExec_t graph; /* STARTS launches */
 };
 
-static enum err arithmetic(const struct bench *b)
+static enum err bench_arithmetic(const struct bench *b)
 {
     LAUNCH(b->be, multiply_add_kernel, b->blocks, THREADS, 0, FMA, 0.5f, b->to);
     return ERR_OK;
 }
 
-static enum err stream(const struct bench *b)
+static enum err bench_stream(const struct bench *b)
 {
     LAUNCH(b->be, stream_kernel, ceil_div(b->vectors, THREADS), THREADS, 0,
            reinterpret_cast<const float4 *>(b->from), reinterpret_cast<float4 *>(b->to),
@@ -187,19 +187,19 @@ static enum err min_max(const struct bench *b)
     return ERR_OK;
 }
 
-static enum err logic(const struct bench *b)
+static enum err bench_logic(const struct bench *b)
 {
     LAUNCH(b->be, logic_kernel, b->blocks, THREADS, 0, STEPS, 0x55555555, b->to);
     return ERR_OK;
 }
 
-static enum err root(const struct bench *b)
+static enum err bench_root(const struct bench *b)
 {
     LAUNCH(b->be, rsqrt_kernel, b->blocks, THREADS, 0, STEPS, b->to);
     return ERR_OK;
 }
 
-static enum err starts(const struct bench *b)
+static enum err bench_starts(const struct bench *b)
 {
     for (int i = 0; i < STARTS; i++)
         LAUNCH(b->be, empty_kernel, 1, WARP, 0, b->to);
@@ -219,21 +219,21 @@ static const struct peak_probe {
     enum err (*once)(const struct bench *b);
     double per_thread, per_vector, starts;
 } probes[] = {
-    {"flops_per_s", arithmetic, 2.0 * CHAINS *FMA, 0, 0},
-    {"memory_bytes_per_s", stream, 0, 2 * sizeof(float4), 0},
+    {"flops_per_s", bench_arithmetic, 2.0 * CHAINS *FMA, 0, 0},
+    {"memory_bytes_per_s", bench_stream, 0, 2 * sizeof(float4), 0},
     {"l2_bytes_per_s", read_l2, (double)STEPS *VECTORS * sizeof(float4), 0, 0},
     {"l1_loads_per_s", read_l1, (double)STEPS *CHAINS, 0, 0},
     {"shared_loads_per_s", read_shared, (double)STEPS *CHAINS, 0, 0},
     {"min_max_per_s", min_max, 2.0 * STEPS *CHAINS, 0, 0},
-    {"logic_per_s", logic, (double)STEPS *CHAINS, 0, 0},
-    {"rsqrt_per_s", root, (double)STEPS *CHAINS, 0, 0},
-    {"launch_s", starts, 0, 0, STARTS},
+    {"logic_per_s", bench_logic, (double)STEPS *CHAINS, 0, 0},
+    {"rsqrt_per_s", bench_root, (double)STEPS *CHAINS, 0, 0},
+    {"launch_s", bench_starts, 0, 0, STARTS},
     {"graph_launch_s", graph_starts, 0, 0, STARTS},
 };
 enum { PROBES = sizeof probes / sizeof *probes, PROBE_FLOPS = 0, PROBE_COPY = 1 };
 
 /* The shortest of REPEATS + 1; the first warms up. */
-static enum err best(const struct bench *b, const struct peak_probe *p, double *out)
+static enum err bench_best(const struct bench *b, const struct peak_probe *p, double *out)
 {
     double seconds = HUGE_VAL;
     for (int i = 0; i <= REPEATS; i++) {
@@ -266,12 +266,12 @@ static void bench_end(struct bench *b, size_t bytes)
 }
 
 /* Finds the largest power of two of vectors that fits a quarter of L2 and the array. */
-static enum err find_window(struct bench *b)
+static enum err bench_find_window(struct bench *b)
 {
     struct cudaDeviceProp properties;
     TRY_CUDA(cudaGetDeviceProperties(&properties, 0), DOING);
     const int64_t room =
-        least(b->vectors, (int64_t)((size_t)properties.l2CacheSize / 4 / sizeof(float4)));
+        size_min(b->vectors, (int64_t)((size_t)properties.l2CacheSize / 4 / sizeof(float4)));
     int64_t n = 1;
     while (2 * n <= room)
         n *= 2;
@@ -293,15 +293,15 @@ static enum err bench_begin(struct bench *b, size_t *bytes)
     TRY_CUDA(cudaEventCreate(&b->begin), DOING);
     TRY_CUDA(cudaEventCreate(&b->end), DOING);
     TRY_CUDA(cudaMemsetAsync(b->from, 0, *bytes, b->be->stream), DOING);
-    return find_window(b);
+    return bench_find_window(b);
 }
 
 static enum err record_starts(struct bench *b)
 {
     cudaGraph_t recorded = NULL;
-    TRY(starts(b)); /* drivers before CUDA 12.3 load no kernel while a stream records */
+    TRY(bench_starts(b)); /* drivers before CUDA 12.3 load no kernel while a stream records */
     TRY_CUDA(cudaStreamBeginCapture(b->be->stream, cudaStreamCaptureModeThreadLocal), DOING);
-    const enum err e = starts(b);
+    const enum err e = bench_starts(b);
     const cudaError_t ended = cudaStreamEndCapture(b->be->stream, &recorded);
     const cudaError_t made = e || ended ? ended : cudaGraphInstantiate(&b->graph, recorded, 0);
     if (recorded)
@@ -334,9 +334,9 @@ enum err cuda_measure_peak(struct backend *base, struct peak *out)
     b.be = device_of(base);
     enum err e = bench_begin(&b, &bytes);
     if (!e)
-        e = best(&b, &probes[PROBE_FLOPS], &out->flops_per_s);
+        e = bench_best(&b, &probes[PROBE_FLOPS], &out->flops_per_s);
     if (!e)
-        e = best(&b, &probes[PROBE_COPY], &out->bytes_per_s);
+        e = bench_best(&b, &probes[PROBE_COPY], &out->bytes_per_s);
     bench_end(&b, bytes);
     return e;
 }
@@ -353,7 +353,7 @@ enum err cuda_measure_ceilings(struct backend *base, struct ceiling out[CEILINGS
         e = record_starts(&b);
     for (int i = 0; i < PROBES && !e; i++) {
         out[i].name = probes[i].name;
-        e = best(&b, &probes[i], &out[i].value);
+        e = bench_best(&b, &probes[i], &out[i].value);
     }
     out[PROBES].name = "launch_and_wait_s";
     if (!e)

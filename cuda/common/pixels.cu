@@ -33,7 +33,7 @@ static void free_lists(struct cuda_backend *be)
 
 const struct device_cache pixel_lists_cache = {free_lists, 1, NULL, NULL};
 
-static int ascends(const struct pixel_set *pixels)
+static int list_ascends(const struct pixel_set *pixels)
 {
     for (int64_t q = 1; q < pixels->count; q++)
         if (pixels->indices[q] <= pixels->indices[q - 1])
@@ -41,7 +41,7 @@ static int ascends(const struct pixel_set *pixels)
     return 1;
 }
 
-static enum err fill(struct cuda_backend *be, struct kept *k, const struct pixel_set *pixels)
+static enum err list_fill(struct cuda_backend *be, struct kept *k, const struct pixel_set *pixels)
 {
     const size_t bytes = (size_t)pixels->count * sizeof(int32_t);
     k->count = 0;
@@ -57,11 +57,11 @@ static enum err fill(struct cuda_backend *be, struct kept *k, const struct pixel
     TRY(device_put(be, k->device.ptr, pixels->indices, bytes));
     memcpy(k->copy, pixels->indices, bytes);
     k->count = pixels->count;
-    k->ascending = ascends(pixels);
+    k->ascending = list_ascends(pixels);
     return ERR_OK;
 }
 
-static int holds(const struct kept *k, const struct pixel_set *pixels)
+static int list_holds(const struct kept *k, const struct pixel_set *pixels)
 {
     return k->count == pixels->count &&
            !memcmp(k->copy, pixels->indices, (size_t)k->count * sizeof *k->copy);
@@ -77,10 +77,10 @@ enum err list_put(struct cuda_backend *be, const struct pixel_set *pixels, struc
     FAIL_IF(!be->pixels, ERR_MEMORY, "no memory for lists of pixels");
     struct kept *lists = be->pixels->list, *k = &lists[lists[1].used < lists[0].used];
     for (int i = 0; i < KEPT; i++)
-        if (holds(&lists[i], pixels))
+        if (list_holds(&lists[i], pixels))
             k = &lists[i];
-    if (!holds(k, pixels))
-        TRY(fill(be, k, pixels));
+    if (!list_holds(k, pixels))
+        TRY(list_fill(be, k, pixels));
     k->used = ++be->pixels->clock;
     out->ascending = k->ascending;
     out->indices = static_cast<const int32_t *>(k->device.ptr);

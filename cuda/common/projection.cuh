@@ -124,7 +124,7 @@ struct sample_sink {
     double *partial; /* DOTS: [warps][2] */
 };
 
-static __device__ inline float number(const struct scalar &s)
+static __device__ inline float scalar_value(const struct scalar &s)
 {
     return s.at ? *s.at : s.value;
 }

@@ -61,7 +61,7 @@ static inline const float *in_global(const float *p)
 
 /* 1 / x of a normal float64 number, by two steps of Newton: division is a call, around which
  * registers are spilled. */
-static __device__ inline double reciprocal(double x)
+static __device__ inline double reciprocal_newton(double x)
 {
     double y = reciprocal_approx(x);
     y = fma(y, fma(-x, y, 1.0), y);
@@ -104,12 +104,12 @@ static inline int64_t ceil_div(int64_t n, int64_t by)
     return (n + by - 1) / by;
 }
 
-static inline int64_t least(int64_t a, int64_t b)
+static inline int64_t size_min(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
-static inline int64_t most(int64_t a, int64_t b)
+static inline int64_t size_max(int64_t a, int64_t b)
 {
     return a > b ? a : b;
 }

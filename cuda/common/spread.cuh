@@ -42,7 +42,7 @@ static __device__ inline void weigh_column(const struct spread &a, const struct 
     const float offset = f.offset + (float)(start - base);
     for (int t = 0; t < TAPS; t++) {
         const int tap = base + t - start;
-        c->weight[t] = tap >= 0 && tap < TAPS ? entry(f, offset - (float)t, a.power) : 0;
+        c->weight[t] = tap >= 0 && tap < TAPS ? footprint_entry(f, offset - (float)t, a.power) : 0;
     }
     c->y = column_at(a, local_view, base);
 }
@@ -71,7 +71,7 @@ template <> __device__ inline float tap_weight<0>(const struct column<0> &c, int
     struct footprint f;
     f.width = c.width;
     f.height = c.height;
-    return entry(f, c.offset - (float)t, power);
+    return footprint_entry(f, c.offset - (float)t, power);
 }
 
 template <int TAPS> static __device__ inline int tap_count(const struct column<TAPS> &)
@@ -90,7 +90,7 @@ static __global__ void __launch_bounds__(WARPS *WARP, FAN::BLOCKS)
 {
     typedef typename FAN::column COLUMN;
     SHARED_ARRAY(char, shared);
-    const int lane = opaque(threadIdx.x % WARP), own = threadIdx.x / WARP;
+    const int lane = opaque_int(threadIdx.x % WARP), own = threadIdx.x / WARP;
     COLUMN *const columns = reinterpret_cast<COLUMN *>(shared + own * FAN::shared_bytes());
     float *const window = reinterpret_cast<float *>(columns + WARP);
 

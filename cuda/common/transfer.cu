@@ -35,7 +35,7 @@ static void free_ring(struct cuda_backend *be)
 
 const struct device_cache transfer_ring_cache = {free_ring, 0, NULL, NULL};
 
-static enum err fill_ring(struct cuda_backend *be)
+static enum err ring_fill(struct cuda_backend *be)
 {
     const struct backend_streams *const streams = be->base.ops->streams;
     for (int i = 0; i < SLOTS; i++) {
@@ -57,13 +57,13 @@ static enum err hold_ring(struct cuda_backend *be)
         return ERR_OK;
     be->ring = static_cast<struct transfer_ring *>(calloc(1, sizeof *be->ring));
     FAIL_IF(!be->ring, ERR_MEMORY, "no memory for copies of large arrays");
-    const enum err e = fill_ring(be);
+    const enum err e = ring_fill(be);
     if (e)
         free_ring(be);
     return e;
 }
 
-static size_t piece(size_t at, size_t bytes)
+static size_t slot_piece(size_t at, size_t bytes)
 {
     return bytes - at < SLOT_BYTES ? bytes - at : SLOT_BYTES;
 }
@@ -76,8 +76,8 @@ static enum err upload_large(struct cuda_backend *be, const char *host, size_t b
     TRY(hold_ring(be));
     for (size_t at = 0; at < bytes; at += SLOT_BYTES, slot = (slot + 1) % SLOTS) {
         TRY(streams->fence_await(&be->base, be->ring->moved[slot]));
-        memcpy(be->ring->host[slot], host + at, piece(at, bytes));
-        TRY(streams->send(&be->base, be->ring->host[slot], piece(at, bytes), out, at));
+        memcpy(be->ring->host[slot], host + at, slot_piece(at, bytes));
+        TRY(streams->send(&be->base, be->ring->host[slot], slot_piece(at, bytes), out, at));
         TRY(streams->fence_set(&be->base, be->ring->moved[slot], STREAM_UPLOAD));
     }
     return streams->finish(&be->base);
@@ -92,13 +92,13 @@ static enum err download_large(struct cuda_backend *be, const struct buffer *b, 
     for (size_t at = 0, slot = 0; at < bytes + SLOT_BYTES; at += SLOT_BYTES) {
         const size_t before = at - SLOT_BYTES;
         if (at < bytes) {
-            TRY(streams->receive(&be->base, b, at, piece(at, bytes), be->ring->host[slot]));
+            TRY(streams->receive(&be->base, b, at, slot_piece(at, bytes), be->ring->host[slot]));
             TRY(streams->fence_set(&be->base, be->ring->moved[slot], STREAM_DOWNLOAD));
         }
         slot = (slot + 1) % SLOTS;
         if (at > 0 && before < bytes) {
             TRY(streams->fence_await(&be->base, be->ring->moved[slot]));
-            memcpy(host + before, be->ring->host[slot], piece(before, bytes));
+            memcpy(host + before, be->ring->host[slot], slot_piece(before, bytes));
         }
     }
     return ERR_OK;

@@ -47,8 +47,8 @@ static __device__ inline struct resample_grid resample_grid_at(double edge, doub
 /* Sum of the piece's cells, the first of which is g.cell, times their overlap with interval i.
  * A bias rounds the position, and the bits of the sum count cells: no conversion unit is needed. */
 template <int SQUARED>
-static __device__ inline float overlap(const struct resample_grid &g, float i, float bias,
-                                       const float *piece)
+static __device__ inline float cone_overlap(const struct resample_grid &g, float i, float bias,
+                                            const float *piece)
 {
     const float position = (i * g.width + g.fraction) + bias;
     const int cell = __float_as_int(position) - __float_as_int(bias);
@@ -63,7 +63,7 @@ static __device__ inline float overlap(const struct resample_grid &g, float i, f
 
 /* Overlap of a unit cell at `distance` from the middle of a box of `width`: the contract's own
  * form, for pixels beyond WIDEST. */
-static __device__ inline double tau(double width, double distance)
+static __device__ inline double box_overlap(double width, double distance)
 {
     const double t = 0.5 * (width + 1) - fabs(distance), top = width < 1 ? width : 1;
     return t < 0 ? 0 : t > top ? top : t;
@@ -103,7 +103,7 @@ template <int TAPS, int ROWS> struct fan_forward {
           rows(all.end - all.first), piece(window)
     {
         for (int i = 0; i < ROWS; i++)
-            own[i] = __int_as_float(opaque(__float_as_int((float)(lane + i * WARP))));
+            own[i] = __int_as_float(opaque_int(__float_as_int((float)(lane + i * WARP))));
     }
 
     __device__ void prepare(int q, int c0, struct hit *h) const
@@ -112,11 +112,11 @@ template <int TAPS, int ROWS> struct fan_forward {
         struct fan_gain fan;
         const struct footprint f = cone_footprint_of(a.g, view, h->pixel, &fan);
         const struct vertical v = vertical_fan(a.g, view, fan, h->pixel);
-        const int wide = (float)v.slices > WIDEST || is_shared(a.g, view);
-        weigh<TAPS>(a.g, f, c0, wide ? 1 : (float)v.width, h);
+        const int wide = (float)v.slices > WIDEST || vertical_is_shared(a.g, view);
+        gather_weigh<TAPS>(a.g, f, c0, wide ? 1 : (float)v.width, h);
         h->grid = resample_grid_at(((double)row0 - 0.5 - v.edge) * v.slices - 0.5, v.slices);
         h->tilt = tilt_at(a.g, view, v, h->grid.cell);
-        h->from = cylinder_of(a, q, h->pixel) + h->grid.cell;
+        h->from = gather_cylinder(a, q, h->pixel) + h->grid.cell;
         if (wide)
             h->grid.width = 2 * WIDEST;
     }
@@ -149,7 +149,7 @@ template <int TAPS, int ROWS> struct fan_forward {
         }
         __syncwarp();
         for (int i = 0; i < ROWS; i++)
-            value[i] = overlap<0>(h.grid, own[i], a.g.bias, piece);
+            value[i] = cone_overlap<0>(h.grid, own[i], a.g.bias, piece);
     }
 
     __device__ float value_wide(const struct hit &h, int row) const
@@ -157,14 +157,14 @@ template <int TAPS, int ROWS> struct fan_forward {
         struct fan_gain fan;
         cone_footprint_of(a.g, view, h.pixel, &fan);
         const struct vertical v = vertical_fan(a.g, view, fan, h.pixel);
-        const double under = rows_under(a.g, view, v);
+        const double under = vertical_rows_under(a.g, view, v);
         const double middle = rint(((double)row - v.edge) * v.slices - 0.5);
         const int from = clamp_to(middle - a.g.window_forward, 0, a.g.slices);
         const int to = clamp_to(middle + a.g.window_forward + 1, 0, a.g.slices);
         double sum = 0;
         NOT_UNROLLED
         for (int k = from; k < to; k++)
-            sum += tau(under, v.edge + v.width * ((double)k + 0.5) - (double)row) *
+            sum += box_overlap(under, v.edge + v.width * ((double)k + 0.5) - (double)row) *
                    (double)(in_global(h.from)[k - h.grid.cell] *
                             inverse_cosine(tangent_of(h.tilt, (float)(k - h.grid.cell))));
         return (float)sum;
@@ -203,7 +203,7 @@ template <int TAPS, int SLICES> struct fan_back {
         : a(job), slice0(all.first), lane(own_lane), slices(all.end - all.first), piece(window)
     {
         for (int i = 0; i < SLICES; i++)
-            own[i] = __int_as_float(opaque(__float_as_int((float)(lane + i * WARP))));
+            own[i] = __int_as_float(opaque_int(__float_as_int((float)(lane + i * WARP))));
     }
 
     __device__ void prepare(int pixel, int local_view, struct column *c) const
@@ -215,7 +215,7 @@ template <int TAPS, int SLICES> struct fan_back {
         weigh_column<TAPS>(a, f, local_view, c);
         c->grid = resample_grid_at(fma(v.width, (double)slice0, v.edge), v.width);
         c->tilt = tilt_at(a.g, c->view, v, slice0);
-        if (is_shared(a.g, c->view))
+        if (vertical_is_shared(a.g, c->view))
             c->grid.width = 2 * WIDEST;
     }
 
@@ -262,10 +262,10 @@ template <int TAPS, int SLICES> struct fan_back {
         /* Two loops rather than one with branches, which would not be known to be uniform. */
         if (a.power == 2)
             for (int i = 0; i < SLICES; i++)
-                sum[i] += factor(c, own[i]) * overlap<1>(c.grid, own[i], a.g.bias, piece);
+                sum[i] += factor(c, own[i]) * cone_overlap<1>(c.grid, own[i], a.g.bias, piece);
         else
             for (int i = 0; i < SLICES; i++)
-                sum[i] += factor(c, own[i]) * overlap<0>(c.grid, own[i], a.g.bias, piece);
+                sum[i] += factor(c, own[i]) * cone_overlap<0>(c.grid, own[i], a.g.bias, piece);
     }
 
     /* 1/cos psi of the warp's slice i, to the power. */
@@ -280,14 +280,14 @@ template <int TAPS, int SLICES> struct fan_back {
         struct fan_gain fan;
         cone_footprint_of(a.g, c.view, pixel, &fan);
         const struct vertical v = vertical_fan(a.g, c.view, fan, pixel);
-        const double under = rows_under(a.g, c.view, v);
+        const double under = vertical_rows_under(a.g, c.view, v);
         const double row = v.edge + v.width * ((double)(slice0 + i) + 0.5), middle = rint(row);
         const int from = clamp_to(middle - a.g.window_back, 0, a.g.rows);
         const int to = clamp_to(middle + a.g.window_back + 1, 0, a.g.rows);
         double sum = 0;
         NOT_UNROLLED
         for (int m = from; m < to; m++) {
-            const double t = tau(under, row - (double)m);
+            const double t = box_overlap(under, row - (double)m);
             if (t > 0)
                 sum += (a.power == 2 ? t * t : t) * (double)blend(c, in_global(c.y) + m);
         }

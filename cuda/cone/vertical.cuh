@@ -35,13 +35,13 @@ static __device__ inline struct vertical vertical_fan(const struct geometry &g, 
 
 /* Rows under a voxel, and whether they are more than those of its slice: neighbouring voxels then
  * share rows, which the overlap of two grids does not know. */
-static __device__ inline double rows_under(const struct geometry &g, int view,
-                                           const struct vertical &f)
+static __device__ inline double vertical_rows_under(const struct geometry &g, int view,
+                                                    const struct vertical &f)
 {
     return g.tilted ? g.view[view].cone.under : f.width;
 }
 
-static __device__ inline bool is_shared(const struct geometry &g, int view)
+static __device__ inline bool vertical_is_shared(const struct geometry &g, int view)
 {
     return g.tilted && g.view[view].cone.under > g.view[view].cone.rows;
 }

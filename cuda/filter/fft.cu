@@ -33,7 +33,7 @@ int64_t fft_length(int64_t n)
 /* $TOMOPROF_CUFFT, the system's, beside this object, that of NVIDIA's wheel where this object is in
  * a wheel too (site-packages/nvidia beside site-packages/tomoprof), or that of the toolkit that
  * built it. */
-static void *open_library(void)
+static void *cufft_open(void)
 {
     Dl_info self;
     char beside[4096] = "", wheel[4096] = "";
@@ -72,7 +72,7 @@ enum err fft_load(const struct fft_calls **out)
     *out = &calls;
     if (library)
         return ERR_OK;
-    void *opened = open_library();
+    void *opened = cufft_open();
     FAIL_IF(!opened, ERR_UNSUPPORTED,
             NAME " is not found, which the filters on the GPU need: install cuFFT of CUDA %d, or "
                  "set TOMOPROF_CUFFT to its path",

@@ -66,7 +66,7 @@ static __global__ void __launch_bounds__(THREADS)
         spectrum[k] = ramp_spectrum(k, channels, n);
 }
 
-static void forget(struct fft_plans *p)
+static void plans_forget(struct fft_plans *p)
 {
     const struct fft_calls *fft;
     if (p->ready && fft_load(&fft) == ERR_OK)
@@ -79,20 +79,20 @@ static void forget(struct fft_plans *p)
 static void free_plans(struct cuda_backend *be)
 {
     if (be->plans)
-        forget(be->plans);
+        plans_forget(be->plans);
     free(be->plans);
     be->plans = NULL;
 }
 
 const struct device_cache fft_plans_cache = {free_plans, 1, NULL, NULL};
 
-static enum err prepare(struct fft_plans *p, const struct fft_calls *fft, int64_t channels,
-                        int64_t n, int64_t pairs)
+static enum err plans_prepare(struct fft_plans *p, const struct fft_calls *fft, int64_t channels,
+                              int64_t n, int64_t pairs)
 {
     struct cuda_backend *be = p->be;
     int length = (int)n;
     size_t area = 0;
-    forget(p);
+    plans_forget(p);
     TRY_FFT(fft->create(&p->handle), "preparing");
     p->ready = 1;
     TRY_FFT(fft->no_workspace(p->handle, 0), "preparing");
@@ -116,12 +116,13 @@ static int64_t pairs_of(const struct rows *r, int64_t n)
 {
     const size_t tenth = (size_t)(r->count * r->channels) * sizeof(float) / 10;
     const size_t room = tenth > ROOM_LEAST ? tenth : ROOM_LEAST;
-    const int64_t fit = most(1, least(PAIRS_MOST, (int64_t)(room / ((size_t)n * sizeof(float2)))));
+    const int64_t fit =
+        size_max(1, size_min(PAIRS_MOST, (int64_t)(room / ((size_t)n * sizeof(float2)))));
     return ceil_div(r->pairs, ceil_div(r->pairs, fit));
 }
 
-static enum err plan(struct cuda_backend *be, const struct fft_calls *fft, const struct rows *r,
-                     struct fft_plans **out)
+static enum err plans_find(struct cuda_backend *be, const struct fft_calls *fft,
+                           const struct rows *r, struct fft_plans **out)
 {
     const int64_t n = fft_length(2 * (int64_t)r->channels - 1), pairs = pairs_of(r, n);
     if (!be->plans)
@@ -130,9 +131,9 @@ static enum err plan(struct cuda_backend *be, const struct fft_calls *fft, const
     FAIL_IF(!p, ERR_MEMORY, "no memory for a plan of the filter");
     p->be = be;
     if (!p->ready || p->channels != r->channels || p->n != n || p->pairs != pairs) {
-        const enum err e = prepare(p, fft, r->channels, n, pairs);
+        const enum err e = plans_prepare(p, fft, r->channels, n, pairs);
         if (e) {
-            forget(p);
+            plans_forget(p);
             return e;
         }
     }
@@ -140,7 +141,7 @@ static enum err plan(struct cuda_backend *be, const struct fft_calls *fft, const
                           &be->scratch);
 }
 
-static struct rows rows_of(const struct scan *s, double scale, const float *y, float *out)
+static struct rows filter_rows_of(const struct scan *s, double scale, const float *y, float *out)
 {
     struct rows r = {};
     r.y = y;
@@ -162,12 +163,12 @@ static struct rows rows_of(const struct scan *s, double scale, const float *y, f
     return r;
 }
 
-static enum err filter(struct cuda_backend *be, const struct rows *rows)
+static enum err cufft_filter(struct cuda_backend *be, const struct rows *rows)
 {
     const struct fft_calls *fft;
     struct fft_plans *p;
     TRY(fft_load(&fft));
-    TRY(plan(be, fft, rows, &p));
+    TRY(plans_find(be, fft, rows, &p));
     struct packed_rows r = {*rows, static_cast<float2 *>(be->scratch.ptr), 0, (int)p->n};
     const int64_t in = p->pairs * r.n, out = p->pairs * rows->channels;
     for (r.first = 0; r.first < rows->pairs; r.first += p->pairs) {
@@ -181,12 +182,12 @@ static enum err filter(struct cuda_backend *be, const struct rows *rows)
     return ERR_OK;
 }
 
-static enum err filter_rows(struct cuda_backend *be, const struct rows *r)
+static enum err filter_by_length(struct cuda_backend *be, const struct rows *r)
 {
     enum err e;
     if (!wants_cufft() && ramp_rows(be, r, &be->ramp, &e))
         return e;
-    return filter(be, r);
+    return cufft_filter(be, r);
 }
 
 enum err cuda_ramp_filter(struct backend *base, const struct scan *s, double scale,
@@ -198,8 +199,8 @@ enum err cuda_ramp_filter(struct backend *base, const struct scan *s, double sca
     if (!bytes)
         return ERR_OK;
     mark_push("ramp_filter", bytes);
-    const struct rows r = rows_of(s, scale, floats_of(y), floats_of(out));
-    const enum err e = filter_rows(device_of(base), &r);
+    const struct rows r = filter_rows_of(s, scale, floats_of(y), floats_of(out));
+    const enum err e = filter_by_length(device_of(base), &r);
     mark_pop();
     /* 2.5 n log2 n for each real transform, there and back; radix 2 for the bytes of the cache. */
     const double n = (double)fft_length(2 * s->channels - 1), steps = log2(n);

@@ -24,7 +24,7 @@ struct ramp_args {
     const float *spectrum;
 };
 
-static __device__ inline float2 product(float2 a, float2 b)
+static __device__ inline float2 complex_product(float2 a, float2 b)
 {
     return make_float2(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
 }
@@ -34,32 +34,32 @@ static __device__ inline float2 conjugate_if(int yes, float2 a)
     return make_float2(a.x, yes ? -a.y : a.y);
 }
 
-static __device__ inline float2 add(float2 a, float2 b)
+static __device__ inline float2 complex_add(float2 a, float2 b)
 {
     return make_float2(a.x + b.x, a.y + b.y);
 }
 
-static __device__ inline float2 subtract(float2 a, float2 b)
+static __device__ inline float2 complex_subtract(float2 a, float2 b)
 {
     return make_float2(a.x - b.x, a.y - b.y);
 }
 
 /* v = its transform over R points. */
 template <int R, int INVERSE>
-static __device__ inline void transform(const struct ramp_args &a, float2 *v)
+static __device__ inline void ramp_butterfly(const struct ramp_args &a, float2 *v)
 {
     if (R == 2) {
         const float2 first = v[0];
-        v[0] = add(first, v[1]);
-        v[1] = subtract(first, v[1]);
+        v[0] = complex_add(first, v[1]);
+        v[1] = complex_subtract(first, v[1]);
     } else if (R == 4) {
-        const float2 p = add(v[0], v[2]), q = subtract(v[0], v[2]);
-        const float2 r = add(v[1], v[3]), s = subtract(v[1], v[3]);
+        const float2 p = complex_add(v[0], v[2]), q = complex_subtract(v[0], v[2]);
+        const float2 r = complex_add(v[1], v[3]), s = complex_subtract(v[1], v[3]);
         const float2 turned = INVERSE ? make_float2(-s.y, s.x) : make_float2(s.y, -s.x);
-        v[0] = add(p, r);
-        v[1] = add(q, turned);
-        v[2] = subtract(p, r);
-        v[3] = subtract(q, turned);
+        v[0] = complex_add(p, r);
+        v[1] = complex_add(q, turned);
+        v[2] = complex_subtract(p, r);
+        v[3] = complex_subtract(q, turned);
     } else {
         float2 in[R];
         for (int j = 0; j < R; j++)
@@ -67,14 +67,15 @@ static __device__ inline void transform(const struct ramp_args &a, float2 *v)
         for (int k = 0; k < R; k++) {
             v[k] = in[0];
             for (int j = 1; j < R; j++)
-                v[k] = add(v[k],
-                           product(in[j], conjugate_if(INVERSE, a.roots[j * k % R * (a.n / R)])));
+                v[k] = complex_add(
+                    v[k],
+                    complex_product(in[j], conjugate_if(INVERSE, a.roots[j * k % R * (a.n / R)])));
         }
     }
 }
 
 /* Leaves one empty place after 16: threads that are 4 or 16 places apart use different banks. */
-static __host__ __device__ inline int padded(int i)
+static __host__ __device__ inline int bank_padded(int i)
 {
     return i + i / 16;
 }
@@ -83,7 +84,8 @@ static __host__ __device__ inline int padded(int i)
  * points of a piece, or the same point of neighbouring pieces where pieces are short. Parts of a
  * piece are powers of 2 but in the outermost step, which has one piece. */
 template <int R, int INVERSE, class LOAD, class STORE>
-static __device__ inline void step(const struct ramp_args &a, int length, LOAD load, STORE store)
+static __device__ inline void ramp_step(const struct ramp_args &a, int length, LOAD load,
+                                        STORE store)
 {
     const int part = length / R, pieces = a.n / length, shift = __ffs(part) - 1;
     for (int t = threadIdx.x; t < a.n / R; t += blockDim.x) {
@@ -94,11 +96,12 @@ static __device__ inline void step(const struct ramp_args &a, int length, LOAD l
         for (int j = 0; j < R; j++) {
             v[j] = load(first + j * part);
             if (INVERSE && j)
-                v[j] = product(v[j], conjugate_if(1, a.roots[i * j * pieces]));
+                v[j] = complex_product(v[j], conjugate_if(1, a.roots[i * j * pieces]));
         }
-        transform<R, INVERSE>(a, v);
+        ramp_butterfly<R, INVERSE>(a, v);
         for (int j = 0; j < R; j++)
-            store(first + j * part, INVERSE || !j ? v[j] : product(v[j], a.roots[i * j * pieces]));
+            store(first + j * part,
+                  INVERSE || !j ? v[j] : complex_product(v[j], a.roots[i * j * pieces]));
     }
     __syncthreads();
 }
@@ -107,13 +110,13 @@ template <int INVERSE, class LOAD, class STORE>
 static __device__ inline void outer_step(const struct ramp_args &a, LOAD load, STORE store)
 {
     if (a.odd == 3)
-        step<3, INVERSE>(a, a.n, load, store);
+        ramp_step<3, INVERSE>(a, a.n, load, store);
     else if (a.odd == 5)
-        step<5, INVERSE>(a, a.n, load, store);
+        ramp_step<5, INVERSE>(a, a.n, load, store);
     else if (a.odd_power)
-        step<2, INVERSE>(a, a.n, load, store);
+        ramp_step<2, INVERSE>(a, a.n, load, store);
     else
-        step<4, INVERSE>(a, a.n, load, store);
+        ramp_step<4, INVERSE>(a, a.n, load, store);
 }
 
 /* The last step forward, which leaves frequencies, and the first one back. */
@@ -124,12 +127,12 @@ static __device__ inline void middle_step(const struct ramp_args &a, LOAD load, 
         float2 v[4];
         for (int j = 0; j < 4; j++)
             v[j] = load(4 * t + j);
-        transform<4, 0>(a, v);
+        ramp_butterfly<4, 0>(a, v);
         for (int j = 0; j < 4; j++) {
             const float h = a.spectrum[4 * t + j];
             v[j] = make_float2(h * v[j].x, h * v[j].y);
         }
-        transform<4, 1>(a, v);
+        ramp_butterfly<4, 1>(a, v);
         for (int j = 0; j < 4; j++)
             store(4 * t + j, v[j]);
     }
@@ -143,22 +146,22 @@ static __global__ void __launch_bounds__(THREADS_MOST)
     const int64_t row = pair_row(a.rows, blockIdx.x);
     auto read = [&](int i) { return sample_pair(a.rows, row, i); };
     auto write = [&](int i, float2 v) { store_pair(a.rows, row, i, v); };
-    auto load = [&](int i) { return z[padded(i)]; };
-    auto store = [&](int i, float2 v) { z[padded(i)] = v; };
+    auto load = [&](int i) { return z[bank_padded(i)]; };
+    auto store = [&](int i, float2 v) { z[bank_padded(i)] = v; };
 
     const int second = a.odd > 1 && a.odd_power; /* a step of 2 after the odd one */
     const int outer = a.odd > 1 ? a.odd : a.odd_power ? 2 : 4;
     const int fours = a.n / outer / (second ? 2 : 1);
     outer_step<0>(a, read, store);
     if (second)
-        step<2, 0>(a, 2 * fours, load, store);
+        ramp_step<2, 0>(a, 2 * fours, load, store);
     for (int length = fours; length > 4; length /= 4)
-        step<4, 0>(a, length, load, store);
+        ramp_step<4, 0>(a, length, load, store);
     middle_step(a, load, store);
     for (int length = 16; length <= fours; length *= 4)
-        step<4, 1>(a, length, load, store);
+        ramp_step<4, 1>(a, length, load, store);
     if (second)
-        step<2, 1>(a, 2 * fours, load, store);
+        ramp_step<2, 1>(a, 2 * fours, load, store);
     outer_step<1>(a, load, write);
 }
 
@@ -190,7 +193,7 @@ static __global__ void __launch_bounds__(TABLE)
 /* The shortest of 2^k, 3 * 2^k and 5 * 2^k that holds a row and its tail. */
 static void choose_length(struct ramp_args *a)
 {
-    const int64_t least_length = most(2 * (int64_t)a->rows.channels - 1, SHORTEST);
+    const int64_t least_length = size_max(2 * (int64_t)a->rows.channels - 1, SHORTEST);
     int64_t best = INT64_MAX;
     for (int odd = 1; odd <= 5; odd += 2) {
         int power = 4;
@@ -202,10 +205,10 @@ static void choose_length(struct ramp_args *a)
             a->odd_power = power % 2;
         }
     }
-    a->n = (int)least(best, INT32_MAX);
+    a->n = (int)size_min(best, INT32_MAX);
 }
 
-static enum err prepare(struct cuda_backend *be, struct ramp_args *a, struct ramp_plan *p)
+static enum err ramp_prepare(struct cuda_backend *be, struct ramp_args *a, struct ramp_plan *p)
 {
     const size_t n = (size_t)a->n;
     p->channels = 0; /* what is kept is lost */
@@ -219,16 +222,16 @@ static enum err prepare(struct cuda_backend *be, struct ramp_args *a, struct ram
     return ERR_OK;
 }
 
-static enum err filter(struct cuda_backend *be, struct ramp_args *a, size_t shared,
-                       struct ramp_plan **plan)
+static enum err ramp_filter(struct cuda_backend *be, struct ramp_args *a, size_t shared,
+                            struct ramp_plan **plan)
 {
-    const int threads = (int)least(ceil_div(a->n, 4 * WARP) * WARP, THREADS_MOST);
+    const int threads = (int)size_min(ceil_div(a->n, 4 * WARP) * WARP, THREADS_MOST);
     if (!*plan)
         *plan = static_cast<struct ramp_plan *>(calloc(1, sizeof **plan));
     struct ramp_plan *const p = *plan;
     FAIL_IF(!p, ERR_MEMORY, "no memory for a plan of the filter");
     if (p->channels != a->rows.channels || p->n != a->n)
-        TRY(prepare(be, a, p));
+        TRY(ramp_prepare(be, a, p));
     a->roots = static_cast<const float2 *>(p->tables.ptr);
     a->spectrum = reinterpret_cast<const float *>(a->roots + a->n);
     TRY_CUDA(
@@ -244,7 +247,7 @@ size_t ramp_bytes(const struct cuda_backend *be, int64_t channels)
     a.rows.channels = (int)channels;
     choose_length(&a);
     const size_t n = (size_t)a.n;
-    return n > (1 << 20) || (size_t)padded(a.n) * sizeof(float2) > be->shared_most
+    return n > (1 << 20) || (size_t)bank_padded(a.n) * sizeof(float2) > be->shared_most
                ? 0
                : n * (sizeof(float2) + sizeof(float));
 }
@@ -256,8 +259,8 @@ int ramp_rows(struct cuda_backend *be, const struct rows *r, struct ramp_plan **
     choose_length(&a);
     if (!ramp_bytes(be, r->channels))
         return 0;
-    const size_t shared = (size_t)padded(a.n) * sizeof(float2);
-    *e = filter(be, &a, shared, plan);
+    const size_t shared = (size_t)bank_padded(a.n) * sizeof(float2);
+    *e = ramp_filter(be, &a, shared, plan);
     return 1;
 }
 

@@ -57,7 +57,7 @@ static __global__ void __launch_bounds__(THREADS)
     const int pair = (int)(i % j.n.pairs), k = (int)(i / j.n.pairs % j.n.period);
     const int64_t view = i / j.n.pairs / j.n.period;
     const float2 z = j.a[(view * j.n.pairs + pair) * j.n.period + k];
-    const float2 root = root_of((uint64_t)k * j.lines[view].turns);
+    const float2 root = root_of_turns((uint64_t)k * j.lines[view].turns);
     j.b[i] = make_float2(z.x * root.x - z.y * root.y, z.x * root.y + z.y * root.x);
 }
 
@@ -73,7 +73,8 @@ static __global__ void __launch_bounds__(THREADS)
         const float t = TAPS * ((float)s / (float)steps - 0.5f);
         const float turns = (float)(i - voxels / 2) / (float)cells * t;
         const float part = s == 0 || s == steps ? 1 : s % 2 ? 4 : 2;
-        sum += part * taper(t) * root_of((uint64_t)(int64_t)(turns * 16777216.0f) << 40).x;
+        sum += part * fourier_taper(t) *
+               root_of_turns((uint64_t)(int64_t)(turns * 16777216.0f) << 40).x;
     }
     factor[i] = 3 * (float)steps / (TAPS * sum);
 }
@@ -141,7 +142,7 @@ static void forget_plans(struct fourier_state *p)
     }
 }
 
-static void free_state(struct cuda_backend *be)
+static void fourier_free(struct cuda_backend *be)
 {
     struct fourier_state *p = be->fourier;
     if (p) {
@@ -154,11 +155,11 @@ static void free_state(struct cuda_backend *be)
     be->fourier = NULL;
 }
 
-const struct device_cache fourier_cache = {free_state, 1, NULL, NULL};
+const struct device_cache fourier_cache = {fourier_free, 1, NULL, NULL};
 
 /* The transforms work one after the other, so that they share an area. */
-static enum err make_plans(struct cuda_backend *be, const struct fft_calls *fft,
-                           const int64_t (*wanted)[2])
+static enum err fourier_make_plans(struct cuda_backend *be, const struct fft_calls *fft,
+                                   const int64_t (*wanted)[2])
 {
     struct fourier_state *p = be->fourier;
     size_t most_area = 0;
@@ -195,10 +196,10 @@ static enum err plans_for(struct cuda_backend *be, const struct fft_calls *fft,
     int same = 1;
     for (int i = 0; i < TRANSFORMS; i++)
         same &= p->plan[i].length == wanted[i][0] && p->plan[i].batch == wanted[i][1];
-    return same ? ERR_OK : make_plans(be, fft, wanted);
+    return same ? ERR_OK : fourier_make_plans(be, fft, wanted);
 }
 
-static double extent(const struct scan *s, const struct volume *v)
+static double volume_extent(const struct scan *s, const struct volume *v)
 {
     const double a = 0.5 * v->delta * (double)v->cols;
     const double b = 0.5 * volume_delta_row(v) * (double)v->rows;
@@ -219,10 +220,12 @@ static int64_t smooth_length(int64_t n)
 }
 
 /* As host/cpu/fourier/fourier.c has them. */
-static enum err sizes_of(const struct scan *s, const struct volume *v, struct fourier_sizes *n)
+static enum err fourier_sizes_of(const struct scan *s, const struct volume *v,
+                                 struct fourier_sizes *n)
 {
     const double shift = s->channel_offset / s->delta_channel, half = 0.5 * (double)s->channels;
-    const double reach = extent(s, v), cut = fmax(3.6 * sqrt(256 / (double)s->channels), 2.5);
+    const double reach = volume_extent(s, v),
+                 cut = fmax(3.6 * sqrt(256 / (double)s->channels), 2.5);
     const double period = fmax(half, reach + shift) + fmax(half, reach - shift) +
                           fmax(v->delta, volume_delta_row(v)) / s->delta_channel + 3;
     const double largest = 30000; /* samples: positions are 32-bit cells, squares 64-bit */
@@ -236,13 +239,13 @@ static enum err sizes_of(const struct scan *s, const struct volume *v, struct fo
     n->reach = (int)(fmin(cut, 6) * n->period);
     n->rows = (int)smooth_length((int64_t)ceil(FINER * (double)v->rows) + 16);
     n->cols = (int)smooth_length((int64_t)ceil(FINER * (double)v->cols) + 16);
-    n->pairs = (int)least(PAIRS, ceil_div(v->slices, 2));
+    n->pairs = (int)size_min(PAIRS, ceil_div(v->slices, 2));
     n->scale = (float)(v->delta * volume_delta_row(v) / s->delta_channel / n->period);
     return ERR_OK;
 }
 
-static void fill_lines(const struct scan *s, const struct volume *v, struct fourier_sizes *n,
-                       struct fourier_line *lines)
+static void fourier_line_tables(const struct scan *s, const struct volume *v,
+                                struct fourier_sizes *n, struct fourier_line *lines)
 {
     const double down = (double)(v->rows / 2) - 0.5 * (double)(v->rows - 1);
     const double across = (double)(v->cols / 2) - 0.5 * (double)(v->cols - 1);
@@ -267,7 +270,7 @@ static void fill_lines(const struct scan *s, const struct volume *v, struct four
 }
 
 /* Tables and the two sets of planes: each holds one step's output while the next one reads it. */
-static enum err hold(struct cuda_backend *be, struct fourier_job *j)
+static enum err fourier_hold(struct cuda_backend *be, struct fourier_job *j)
 {
     const struct fourier_sizes *n = &j->n;
     struct fourier_state *p = be->fourier;
@@ -298,7 +301,7 @@ static enum err put_tables(struct cuda_backend *be, const struct scan *s, const 
     const size_t bytes = (size_t)s->views * sizeof *j->lines;
     struct fourier_line *lines = static_cast<struct fourier_line *>(malloc(bytes));
     FAIL_IF(!lines, ERR_MEMORY, "no memory for the lines of %lld views", (long long)s->views);
-    fill_lines(s, v, &j->n, lines);
+    fourier_line_tables(s, v, &j->n, lines);
     const enum err e = device_put(be, j->lines, lines, bytes);
     free(lines);
     if (e)
@@ -311,8 +314,8 @@ static enum err put_tables(struct cuda_backend *be, const struct scan *s, const 
     return ERR_OK;
 }
 
-static enum err some_slices(struct cuda_backend *be, const struct fft_calls *fft,
-                            const struct fourier_job *j)
+static enum err fourier_slice_batch(struct cuda_backend *be, const struct fft_calls *fft,
+                                    const struct fourier_job *j)
 {
     const struct fourier_state *p = be->fourier;
     const int64_t spectra = (int64_t)j->n.views * j->n.period * j->n.pairs;
@@ -332,7 +335,7 @@ static enum err some_slices(struct cuda_backend *be, const struct fft_calls *fft
 }
 
 /* Counted as on the CPU; the bytes of the planes pass the caches. */
-static void declare(struct backend *base, const struct fourier_job *j, size_t bytes)
+static void fourier_declare(struct backend *base, const struct fourier_job *j, size_t bytes)
 {
     const struct fourier_sizes *n = &j->n;
     const double pairs = 0.5 * j->slices, samples = (double)n->views * (2.0 * n->reach + 1);
@@ -351,12 +354,12 @@ static enum err all_slices(struct cuda_backend *be, const struct scan *s, const 
     if (!be->fourier)
         be->fourier = static_cast<struct fourier_state *>(calloc(1, sizeof *be->fourier));
     FAIL_IF(!be->fourier, ERR_MEMORY, "no memory for plans of Fourier reconstruction");
-    TRY(hold(be, j));
+    TRY(fourier_hold(be, j));
     TRY(plans_for(be, fft, j));
     TRY(put_tables(be, s, v, j));
     for (j->first = 0; j->first < j->slices; j->first += 2 * j->n.pairs) {
-        j->count = (int)least(2 * j->n.pairs, j->slices - j->first);
-        TRY(some_slices(be, fft, j));
+        j->count = (int)size_min(2 * j->n.pairs, j->slices - j->first);
+        TRY(fourier_slice_batch(be, fft, j));
     }
     return ERR_OK;
 }
@@ -367,7 +370,7 @@ enum err cuda_fourier_back(struct backend *base, const struct scan *s, const str
     struct fourier_job j = {};
     if (!volume_voxels(v))
         return ERR_OK;
-    TRY(sizes_of(s, v, &j.n));
+    TRY(fourier_sizes_of(s, v, &j.n));
     j.channels = (int)s->channels;
     j.slices = (int)v->slices;
     j.volume_rows = (int)v->rows;
@@ -377,6 +380,6 @@ enum err cuda_fourier_back(struct backend *base, const struct scan *s, const str
     j.x = floats_of(x);
     const enum err e = all_slices(device_of(base), s, v, &j);
     if (!e)
-        declare(base, &j, y->bytes + x->bytes);
+        fourier_declare(base, &j, y->bytes + x->bytes);
     return e;
 }

@@ -33,7 +33,7 @@ struct fourier_sizes {
 };
 
 /* exp(2 pi i t) of a phase in 2^-64 turns. */
-static __device__ inline float2 root_of(uint64_t turns)
+static __device__ inline float2 root_of_turns(uint64_t turns)
 {
     const float t = (float)(int32_t)(turns >> 32) * (float)(1 / CELL);
     float2 z;
@@ -46,7 +46,7 @@ static __device__ inline float2 root_of(uint64_t turns)
 }
 
 /* The taps: exp(beta (sqrt(1 - u^2) - 1)), u = 2 t / TAPS. */
-static __device__ inline float taper(float t)
+static __device__ inline float fourier_taper(float t)
 {
     const float u = t * (2.0f / TAPS), rest = 1 - u * u;
     return rest > 0 ? expf(BETA * (sqrtf(rest) - 1)) : 0;

@@ -65,7 +65,7 @@ static __device__ inline struct span near_cols(const struct gather_job &j, int v
 }
 
 /* Entry e holds view and repetition of the rows. */
-static __device__ inline int crosses(const struct gather_job &j, int e, int row, int col)
+static __device__ inline int entry_crosses(const struct gather_job &j, int e, int row, int col)
 {
     if (e >= j.entries)
         return 0;
@@ -83,7 +83,7 @@ static __device__ inline int list_entries(const struct gather_job &j, int first,
 {
     const int thread = (int)threadIdx.x, warp = thread / WARP, lane = thread % WARP;
     const int warps = (int)blockDim.x / WARP;
-    const int hit = crosses(j, first + thread, row, col);
+    const int hit = entry_crosses(j, first + thread, row, col);
     const unsigned hits = __ballot_sync(ALL_LANES, hit);
     if (lane == 0)
         counts[warp] = __popc(hits);
@@ -105,8 +105,8 @@ struct own_cells {
 };
 
 /* Samples of one line near the tile's own place in one repetition of the grid. */
-static __device__ inline void add_samples(const struct gather_job &j, int view, struct span s,
-                                          int row, int col, struct own_cells *t)
+static __device__ inline void cell_add_samples(const struct gather_job &j, int view, struct span s,
+                                               int row, int col, struct own_cells *t)
 {
     const struct fourier_line l = j.lines[view];
     const int64_t one = (int64_t)1 << 32, row_at = row * one, col_at = col * one;
@@ -117,12 +117,12 @@ static __device__ inline void add_samples(const struct gather_job &j, int view, 
         at += j.n.period;
         period--;
     }
-    float2 root = root_of((uint64_t)((int64_t)period * j.n.period) * l.turns);
+    float2 root = root_of_turns((uint64_t)((int64_t)period * j.n.period) * l.turns);
     for (int k = s.from; k <= s.to; k++, at++) {
         if (at == j.n.period) {
             at = 0;
             period++;
-            root = root_of((uint64_t)((int64_t)period * j.n.period) * l.turns);
+            root = root_of_turns((uint64_t)((int64_t)period * j.n.period) * l.turns);
         }
         const float down = (float)(k * l.row - row_at) * CELLF;
         const float across = (float)(k * l.col - col_at) * CELLF;
@@ -132,9 +132,9 @@ static __device__ inline void add_samples(const struct gather_job &j, int view, 
                                      weight * (z.x * root.y + z.y * root.x));
         float side[SIDE];
         for (int i = 0; i < SIDE; i++)
-            side[i] = taper(across - (float)i);
+            side[i] = fourier_taper(across - (float)i);
         for (int i = 0; i < SIDE; i++) {
-            const float of_row = taper(down - (float)i);
+            const float of_row = fourier_taper(down - (float)i);
             for (int c = 0; c < SIDE; c++) {
                 t->sum[i][c].x += of_row * side[c] * v.x;
                 t->sum[i][c].y += of_row * side[c] * v.y;
@@ -143,7 +143,8 @@ static __device__ inline void add_samples(const struct gather_job &j, int view, 
     }
 }
 
-static __device__ inline void add_entry(const struct gather_job &j, int entry, struct own_cells *t)
+static __device__ inline void cell_add_entry(const struct gather_job &j, int entry,
+                                             struct own_cells *t)
 {
     const int each = 2 * j.n.wraps + 1, view = entry / each, wrap = entry % each - j.n.wraps;
     const struct span rows = near_rows(j, view, wrap, t->row, SIDE);
@@ -157,7 +158,7 @@ static __device__ inline void add_entry(const struct gather_job &j, int entry, s
             samples_between(j.lines[view].col_step, low, low + (SIDE - 1) + 2 * EDGE, j.n.reach);
         s.from = max(s.from, rows.from);
         s.to = min(s.to, rows.to);
-        add_samples(j, view, s, t->row + wrap * j.n.rows, col, t);
+        cell_add_samples(j, view, s, t->row + wrap * j.n.rows, col, t);
     }
 }
 
@@ -175,7 +176,7 @@ static __global__ void __launch_bounds__(THREADS) grid_kernel(const struct gathe
     for (int first = 0; first < j.entries; first += (int)blockDim.x) {
         const int count = list_entries(j, first, row, col, list, counts);
         for (int i = 0; i < count; i++)
-            add_entry(j, list[i], &t);
+            cell_add_entry(j, list[i], &t);
         __syncthreads();
     }
     for (int i = 0; i < SIDE; i++)
@@ -196,8 +197,8 @@ static __global__ void __launch_bounds__(THREADS)
     const int k = (int)(i % (n.reach + 1));
     const float f = (float)k / (float)n.period, width = lines[i / (n.reach + 1)].width;
     const float pi_f = (float)M_PI * f;
-    const float one = root_of((uint64_t)(0.5f * f * 16777216.0f) << 40).y;
-    const float two = root_of((uint64_t)(0.5f * width * f * 16777216.0f) << 40).y;
+    const float one = root_of_turns((uint64_t)(0.5f * f * 16777216.0f) << 40).y;
+    const float two = root_of_turns((uint64_t)(0.5f * width * f * 16777216.0f) << 40).y;
     weights[i] = k ? n.scale * (one / pi_f) * (two / (width * pi_f)) : n.scale;
 }
 

@@ -31,8 +31,8 @@ template <int TAPS, int ROWS> struct straight {
     __device__ void prepare(int q, int c0, struct hit *h) const
     {
         const int pixel = a.pixels.indices ? a.pixels.indices[q] : q;
-        weigh<TAPS>(a.g, parallel_footprint_of(a.g, view, pixel), c0, 1, h);
-        h->cylinder = cylinder_of(a, q, pixel);
+        gather_weigh<TAPS>(a.g, parallel_footprint_of(a.g, view, pixel), c0, 1, h);
+        h->cylinder = gather_cylinder(a, q, pixel);
     }
 
     __device__ void values(const struct hit &h, float value[ROWS]) const

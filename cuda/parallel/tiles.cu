@@ -30,7 +30,7 @@ template <int TAPS> struct alignas(16) tap_row {
 };
 
 /* Finds a pixel's cylinder in x: its place in an ascending list; -1 if it is not in it. */
-static __device__ inline int place_of(const struct tiles &a, int i, int j)
+static __device__ inline int cylinder_place(const struct tiles &a, int i, int j)
 {
     const struct pixel_list &list = a.pixels;
     const int pixel = i * a.g.cols + j;
@@ -80,7 +80,7 @@ static __global__ void __launch_bounds__(THREADS, 4) tile_kernel(const __grid_co
     const int i0 = tile / a.across * SIDE, j0 = tile % a.across * SIDE;
     float sum[SIDE][GROUPS];
     for (int p = 0; p < SIDE; p++) {
-        const int place = a.set ? -1 : place_of(a, i0 + own, j0 + p);
+        const int place = a.set ? -1 : cylinder_place(a, i0 + own, j0 + p);
         const float *const x = a.x + (int64_t)place * a.g.slices + slice0;
         for (int n = 0; n < GROUPS; n++)
             sum[p][n] = place >= 0 && slice0 + n * WARP < a.g.slices ? x[n * WARP] : 0;
@@ -98,7 +98,7 @@ static __global__ void __launch_bounds__(THREADS, 4) tile_kernel(const __grid_co
             const struct pixel_ij at = {i0 + k % PIXELS / SIDE, j0 + k % SIDE};
             const struct footprint f = parallel_footprint(a.g, poses[k / PIXELS].parallel, at);
             for (int t = 0; t < TAPS; t++)
-                rows[k].weight[t] = entry(f, f.offset - (float)t, a.power);
+                rows[k].weight[t] = footprint_entry(f, f.offset - (float)t, a.power);
             rows[k].at = (f.start - first[k / PIXELS]) * length;
         }
         const float *from = a.y + (int64_t)view * a.g.channels * a.g.rows + slice0;
@@ -129,7 +129,7 @@ static __global__ void __launch_bounds__(THREADS, 4) tile_kernel(const __grid_co
             }
     }
     for (int p = 0; p < SIDE; p++) {
-        const int place = place_of(a, i0 + own, j0 + p);
+        const int place = cylinder_place(a, i0 + own, j0 + p);
         float *const x = a.x + (int64_t)place * a.g.slices + slice0;
         for (int n = 0; n < GROUPS; n++)
             if (place >= 0 && slice0 + n * WARP < a.g.slices)
@@ -144,7 +144,7 @@ struct tiler {
                             (size_t)(a.span * GROUPS * WARP) * sizeof(float);
         void (*const back_projection_tiles)(struct tiles) = tile_kernel<TAPS, GROUPS>;
         const size_t firsts = VIEWS * sizeof(int);
-        a.views = (int)least(VIEWS, (int64_t)((ROOM - firsts) / view));
+        a.views = (int)size_min(VIEWS, (int64_t)((ROOM - firsts) / view));
         LAUNCH(be, back_projection_tiles, a.count * ceil_div(a.g.slices, GROUPS * WARP), THREADS,
                firsts + (size_t)a.views * view, a);
         return ERR_OK;

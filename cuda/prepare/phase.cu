@@ -14,7 +14,7 @@ struct pairs {
     double ratio;
 };
 
-static __device__ inline int64_t within(int64_t i, int64_t n)
+static __device__ inline int64_t phase_clamp(int64_t i, int64_t n)
 {
     return i < 0 ? 0 : i < n ? i : n - 1;
 }
@@ -26,8 +26,9 @@ static __global__ void __launch_bounds__(PREPARE_THREADS)
     if (i >= p.count * p.height * p.width)
         return;
     const int64_t line = i / p.width, pair = line / p.height;
-    const int64_t r = within(line - pair * p.height - p.margin, p.rows);
-    const int64_t c = within(i - line * p.width - p.margin, p.channels), v = 2 * (p.first + pair);
+    const int64_t r = phase_clamp(line - pair * p.height - p.margin, p.rows);
+    const int64_t c = phase_clamp(i - line * p.width - p.margin, p.channels),
+                  v = 2 * (p.first + pair);
     const float *view = p.in + (v * p.rows + r) * p.channels + c;
     p.z[i] = make_float2(view[0], v + 1 < p.views ? view[p.rows * p.channels] : 0);
 }
@@ -43,7 +44,7 @@ static __global__ void __launch_bounds__(PREPARE_THREADS)
     to[i] = from[(plane * rows + r) * columns + line - plane * columns];
 }
 
-static __device__ inline double frequency(int64_t k, int64_t n)
+static __device__ inline double phase_frequency(int64_t k, int64_t n)
 {
     return (double)(2 * k <= n ? k : n - k) / (double)n;
 }
@@ -55,8 +56,8 @@ static __global__ void __launch_bounds__(PREPARE_THREADS)
     if (i >= p.count * p.height * p.width)
         return;
     const int64_t line = i / p.height;
-    const double v = frequency(i - line * p.height, p.height),
-                 u = frequency(line % p.width, p.width);
+    const double v = phase_frequency(i - line * p.height, p.height),
+                 u = phase_frequency(line % p.width, p.width);
     const double scale = (double)(p.height * p.width);
     const float factor = (float)(1 / (scale * (1 + p.ratio * (u * u + v * v))));
     p.turned[i].x *= factor;
@@ -107,7 +108,7 @@ static enum err all_pairs(struct cuda_backend *be, struct pairs *p, struct prepa
     TRY(prepare_plan_make(be, rows, p->width, p->count * p->height, DOING));
     TRY(prepare_plan_make(be, columns, p->height, p->count * p->width, DOING));
     for (int64_t first = 0; first < total; first += p->count) {
-        p->first = least(first, total - p->count);
+        p->first = size_min(first, total - p->count);
         TRY(some_pairs(be, p, rows, columns));
     }
     return cuda_sync(&be->base);
@@ -131,7 +132,7 @@ enum err prepare_phase_views(struct cuda_backend *be, const struct prepare_step 
                       NULL,
                       s->ratio};
     const size_t plane = (size_t)(p.height * p.width) * sizeof(float2);
-    p.count = most(1, least(ceil_div(p.views, 2), (int64_t)(ROOM_LEAST / (2 * plane))));
+    p.count = size_max(1, size_min(ceil_div(p.views, 2), (int64_t)(ROOM_LEAST / (2 * plane))));
     FAIL_IF(p.count * p.height > INT32_MAX || p.count * p.width > INT32_MAX, ERR_UNSUPPORTED,
             "views of %lld x %lld pixels are too large for phase retrieval on a GPU: use --backend "
             "cpu",

@@ -52,8 +52,8 @@ static __global__ void __launch_bounds__(SUM_THREADS)
     }
 }
 
-static enum err find_air(struct cuda_backend *be, const struct prepare_step *s, const float *in,
-                         float **line)
+static enum err air_means(struct cuda_backend *be, const struct prepare_step *s, const float *in,
+                          float **line)
 {
     const int64_t lines = s->in[0] * (s->whole_view ? 1 : s->in[1]);
     TRY(workspace_hold(be, "means of air", (size_t)lines * 2 * sizeof(float), &be->scratch));
@@ -69,12 +69,12 @@ static enum err find_air(struct cuda_backend *be, const struct prepare_step *s, 
         LAUNCH(be, views_kernel<kind>, blocks, PREPARE_THREADS, 0, j, samples, out);               \
         return ERR_OK
 
-static enum err one_pass(struct cuda_backend *be, const struct prepare_step *s, const float *in,
-                         const float *frames, float *out)
+static enum err prepare_launch(struct cuda_backend *be, const struct prepare_step *s,
+                               const float *in, const float *frames, float *out)
 {
     float *line = NULL;
     if (s->kind == PREPARE_AIR)
-        TRY(find_air(be, s, in, &line));
+        TRY(air_means(be, s, in, &line));
     const struct prepare_job j = prepare_job_of(s, in, frames, line);
     const int64_t samples = prepare_samples(s->out), blocks = ceil_div(samples, PREPARE_THREADS);
     switch (s->kind) {
@@ -110,7 +110,7 @@ enum err cuda_prepare_step(struct backend *base, const struct prepare_step *step
         return ERR_OK;
     mark_push("prepare_step", written);
     const enum err e =
-        one_pass(device_of(base), step, floats_of(in), floats_of(frames), floats_of(out));
+        prepare_launch(device_of(base), step, floats_of(in), floats_of(frames), floats_of(out));
     mark_pop();
     backend_declare(base, prepare_step_flops(step), prepare_step_bytes(step),
                     prepare_step_bytes(step));

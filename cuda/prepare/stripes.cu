@@ -17,7 +17,7 @@ struct stripe_ranks {
 
 /* Ascending as the values are; the lower half is the view, so that equal values keep their order.
  * Zeros are alike. */
-static __device__ inline uint64_t key_of(float x, int64_t view)
+static __device__ inline uint64_t stripe_key(float x, int64_t view)
 {
     const float y = x == 0 ? 0.0f : x;
     uint32_t bits;
@@ -26,7 +26,7 @@ static __device__ inline uint64_t key_of(float x, int64_t view)
     return (uint64_t)bits << 32 | (uint32_t)view;
 }
 
-static __device__ inline float value_of(uint64_t key)
+static __device__ inline float stripe_value(uint64_t key)
 {
     uint32_t bits = (uint32_t)(key >> 32);
     float x;
@@ -43,8 +43,8 @@ static __global__ void __launch_bounds__(PREPARE_THREADS)
     if (i >= p.padded * columns)
         return;
     const int64_t v = i / columns, column = i - v * columns;
-    p.keys[i] =
-        v < p.views ? key_of(p.in[(v * p.rows + p.first) * p.channels + column], v) : ~(uint64_t)0;
+    p.keys[i] = v < p.views ? stripe_key(p.in[(v * p.rows + p.first) * p.channels + column], v)
+                            : ~(uint64_t)0;
 }
 
 /* Does one step of the network: pairs `apart` in runs of `run`. */
@@ -66,7 +66,7 @@ static __global__ void __launch_bounds__(PREPARE_THREADS)
 }
 
 /* d c b a | a b c d | d c b a, as often as needed. */
-static __device__ inline int64_t reflected(int64_t i, int64_t n)
+static __device__ inline int64_t window_reflect(int64_t i, int64_t n)
 {
     const int64_t turn = ((i % (2 * n)) + 2 * n) % (2 * n);
     return turn < n ? turn : 2 * n - 1 - turn;
@@ -83,10 +83,10 @@ static __global__ void __launch_bounds__(PREPARE_THREADS)
     const uint64_t *line = p.keys + (i - c); /* this rank in the row */
     float median = 0;
     for (int64_t k = -p.half; k <= p.half; k++) {
-        const float x = value_of(line[reflected(c + k, p.channels)]);
+        const float x = stripe_value(line[window_reflect(c + k, p.channels)]);
         int64_t less = 0, most = 0;
         for (int64_t j = -p.half; j <= p.half; j++) {
-            const float y = value_of(line[reflected(c + j, p.channels)]);
+            const float y = stripe_value(line[window_reflect(c + j, p.channels)]);
             less += y < x;
             most += y <= x;
         }
@@ -97,7 +97,7 @@ static __global__ void __launch_bounds__(PREPARE_THREADS)
     p.out[(view * p.rows + p.first + row) * p.channels + c] = median;
 }
 
-static enum err some_rows(struct cuda_backend *be, const struct stripe_ranks *p)
+static enum err stripes_some_rows(struct cuda_backend *be, const struct stripe_ranks *p)
 {
     const int64_t columns = p->count * p->channels;
     const int64_t pairs = ceil_div(p->padded / 2 * columns, PREPARE_THREADS);
@@ -127,14 +127,14 @@ enum err cuda_remove_stripes(struct backend *base, const struct scan *s, int64_t
     for (p.padded = 1; p.padded < p.views;)
         p.padded *= 2;
     const size_t one = (size_t)(p.padded * p.channels) * sizeof(uint64_t);
-    const int64_t together = most(1, least(p.rows, (int64_t)(ROOM / one)));
+    const int64_t together = size_max(1, size_min(p.rows, (int64_t)(ROOM / one)));
     TRY(workspace_hold(be, "removal of stripes", one * (size_t)together, &be->scratch));
     p.keys = static_cast<uint64_t *>(be->scratch.ptr);
     mark_push("remove_stripes", y->bytes);
     enum err e = ERR_OK;
     for (; p.first < p.rows && !e; p.first += together) {
-        p.count = least(together, p.rows - p.first);
-        e = some_rows(be, &p);
+        p.count = size_min(together, p.rows - p.first);
+        e = stripes_some_rows(be, &p);
     }
     mark_pop();
     const double bytes = (double)(y->bytes + out->bytes);

@@ -102,7 +102,7 @@ static enum err all_trials(struct cuda_backend *be, struct turn_trials *p, int64
     TRY(prepare_plan_make(be, across, p->channels, (1 + p->count) * p->views, DOING));
     TRY(prepare_plan_make(be, down, 2 * p->views, p->count * p->bands, DOING));
     for (int64_t first = 0; first < total; first += p->count) {
-        p->first = least(first, total - p->count);
+        p->first = size_min(first, total - p->count);
         TRY(some_trials(be, p, across, down));
     }
     return cuda_sync(&be->base);
@@ -126,7 +126,7 @@ enum err prepare_symmetry_trials(struct cuda_backend *be, const struct prepare_s
     const size_t one =
         half + (size_t)(p.bands * 2 * p.views) * sizeof(float2) + PARTS * sizeof(double);
     const size_t left = half < ROOM ? ROOM - half : 0;
-    p.count = most(1, least(s->out[2], (int64_t)(left / one)));
+    p.count = size_max(1, size_min(s->out[2], (int64_t)(left / one)));
     FAIL_IF((1 + p.count) * p.views > INT32_MAX || p.count * p.bands > INT32_MAX, ERR_UNSUPPORTED,
             "sinograms of %lld x %lld samples are too large to compare trial centres on a GPU: use "
             "--backend cpu",

@@ -98,7 +98,7 @@ struct phasor {
     double x, y;
 };
 
-static __device__ inline struct phasor wave(int64_t k, int64_t v, int64_t n)
+static __device__ inline struct phasor wave_phasor(int64_t k, int64_t v, int64_t n)
 {
     struct phasor w;
     sincospi(2 * (double)(k * v % n) / (double)n, &w.y, &w.x);
@@ -114,12 +114,12 @@ static __global__ void __launch_bounds__(PREPARE_THREADS)
     const int64_t line = i / d.channels, at = i - line * d.channels, row = line / d.count;
     const int64_t k = line - row * d.count;
     const float *x = d.plane + row * d.views * d.channels + at;
-    const struct phasor turn = wave(k, 1, d.views);
+    const struct phasor turn = wave_phasor(k, 1, d.views);
     struct phasor w = {1, 0};
     double re = 0, im = 0;
     for (int64_t v = 0; v < d.views; v++) {
         if (v % 64 == 0)
-            w = wave(k, v, d.views); /* between, by turning: 64 roundings */
+            w = wave_phasor(k, v, d.views); /* between, by turning: 64 roundings */
         re += (double)x[v * d.channels] * w.x;
         im += (double)x[v * d.channels] * w.y;
         const double next = w.x * turn.x - w.y * turn.y;
@@ -138,7 +138,7 @@ static __global__ void __launch_bounds__(PREPARE_THREADS)
         return;
     const int64_t line = i / d.channels, at = i - line * d.channels, row = line / d.views;
     const int64_t v = line - row * d.views;
-    const struct phasor turn = wave(1, v, d.views);
+    const struct phasor turn = wave_phasor(1, v, d.views);
     struct phasor w = {1, 0};
     double change = 0;
     for (int k = 0; k < d.count; k++) {
@@ -161,8 +161,8 @@ struct level_planes {
     struct damped damped;
 };
 
-static size_t room(const struct prepare_levels &l, int levels, int64_t rows, char *at,
-                   struct level_planes *p)
+static size_t planes_layout(const struct prepare_levels &l, int levels, int64_t rows, char *at,
+                            struct level_planes *p)
 {
     const char *const begin = at;
     const int64_t widest = l.channels[1];
@@ -194,13 +194,15 @@ static struct lines lines_of(const struct prepare_step *s, int64_t outer, int64_
 }
 
 /* Returns the lines of a level along channels, then along views. */
-static struct lines across(const struct prepare_step *s, const struct level_planes *p, int level)
+static struct lines lines_along_channels(const struct prepare_step *s, const struct level_planes *p,
+                                         int level)
 {
     const struct prepare_levels &l = p->levels;
     return lines_of(s, p->rows * l.views[level - 1], l.channels[level - 1], 1, l.channels[level]);
 }
 
-static struct lines down(const struct prepare_step *s, const struct level_planes *p, int level)
+static struct lines lines_along_views(const struct prepare_step *s, const struct level_planes *p,
+                                      int level)
 {
     const struct prepare_levels &l = p->levels;
     return lines_of(s, p->rows, l.views[level - 1], l.channels[level], l.views[level]);
@@ -211,10 +213,10 @@ static int64_t blocks_of(int64_t threads)
     return ceil_div(threads, PREPARE_THREADS);
 }
 
-static enum err analyse(struct cuda_backend *be, const struct prepare_step *s,
-                        struct level_planes *p, int level)
+static enum err wavelet_analyse_level(struct cuda_backend *be, const struct prepare_step *s,
+                                      struct level_planes *p, int level)
 {
-    const struct lines a = across(s, p, level), d = down(s, p, level);
+    const struct lines a = lines_along_channels(s, p, level), d = lines_along_views(s, p, level);
     const int64_t first = blocks_of(a.outer * a.halves),
                   second = blocks_of(d.outer * d.halves * d.stride);
     LAUNCH(be, wavelet_analyse_kernel, first, PREPARE_THREADS, 0, a, p->smooth[level - 1], p->low,
@@ -226,8 +228,8 @@ static enum err analyse(struct cuda_backend *be, const struct prepare_step *s,
     return ERR_OK;
 }
 
-static enum err damp(struct cuda_backend *be, const struct prepare_step *s, struct level_planes *p,
-                     int level)
+static enum err wavelet_damp(struct cuda_backend *be, const struct prepare_step *s,
+                             struct level_planes *p, int level)
 {
     struct damped *d = &p->damped;
     d->plane = p->detail[level][0];
@@ -242,10 +244,10 @@ static enum err damp(struct cuda_backend *be, const struct prepare_step *s, stru
     return ERR_OK;
 }
 
-static enum err compose(struct cuda_backend *be, const struct prepare_step *s,
-                        struct level_planes *p, int level)
+static enum err wavelet_compose_level(struct cuda_backend *be, const struct prepare_step *s,
+                                      struct level_planes *p, int level)
 {
-    const struct lines a = across(s, p, level), d = down(s, p, level);
+    const struct lines a = lines_along_channels(s, p, level), d = lines_along_views(s, p, level);
     const int64_t first = blocks_of(d.outer * d.n * d.stride), second = blocks_of(a.outer * a.n);
     LAUNCH(be, wavelet_compose_kernel, first, PREPARE_THREADS, 0, d, p->smooth[level],
            p->detail[level][1], p->low);
@@ -256,17 +258,17 @@ static enum err compose(struct cuda_backend *be, const struct prepare_step *s,
     return ERR_OK;
 }
 
-static enum err some_rows(struct cuda_backend *be, const struct prepare_step *s,
-                          const struct continued *c, struct level_planes *p)
+static enum err wavelet_some_rows(struct cuda_backend *be, const struct prepare_step *s,
+                                  const struct continued *c, struct level_planes *p)
 {
     LAUNCH(be, wavelet_continue_kernel, blocks_of(c->count * p->levels.channels[0]),
            PREPARE_THREADS, 0, *c);
     for (int i = 1; i <= s->levels; i++) {
-        TRY(analyse(be, s, p, i));
-        TRY(damp(be, s, p, i));
+        TRY(wavelet_analyse_level(be, s, p, i));
+        TRY(wavelet_damp(be, s, p, i));
     }
     for (int i = s->levels; i > 0; i--)
-        TRY(compose(be, s, p, i));
+        TRY(wavelet_compose_level(be, s, p, i));
     LAUNCH(be, wavelet_store_kernel, blocks_of(c->views * c->count * c->channels), PREPARE_THREADS,
            0, *c);
     return ERR_OK;
@@ -277,15 +279,15 @@ enum err prepare_wavelet_rows(struct cuda_backend *be, const struct prepare_step
 {
     struct level_planes p = {};
     p.levels = prepare_levels_of(s);
-    const size_t one = room(p.levels, s->levels, 1, NULL, &p);
-    const int64_t fit = most(1, least(s->in[1], (int64_t)(ROOM_LEAST / one)));
+    const size_t one = planes_layout(p.levels, s->levels, 1, NULL, &p);
+    const int64_t fit = size_max(1, size_min(s->in[1], (int64_t)(ROOM_LEAST / one)));
     TRY(workspace_hold(be, "removal of stripes", one * (size_t)fit, &be->scratch));
     struct continued c = {in, out, NULL, s->in[0], s->in[1], s->in[2], s->margin, 0, 0};
     for (; c.first < c.rows; c.first += fit) {
-        p.rows = c.count = least(fit, c.rows - c.first);
-        room(p.levels, s->levels, p.rows, static_cast<char *>(be->scratch.ptr), &p);
+        p.rows = c.count = size_min(fit, c.rows - c.first);
+        planes_layout(p.levels, s->levels, p.rows, static_cast<char *>(be->scratch.ptr), &p);
         c.plane = p.smooth[0];
-        TRY(some_rows(be, s, &c, &p));
+        TRY(wavelet_some_rows(be, s, &c, &p));
     }
     return ERR_OK;
 }

@@ -19,7 +19,7 @@ struct sort {
     int32_t *list;   /* [views][count] */
 };
 
-static __device__ inline int bin_of(const struct sort &s, int view, int64_t q)
+static __device__ inline int sort_bin(const struct sort &s, int view, int64_t q)
 {
     const int pixel = s.pixels.indices ? s.pixels.indices[q] : (int)q;
     struct fan_gain fan;
@@ -38,7 +38,7 @@ static __global__ void __launch_bounds__(WARP) segment_kernel(struct sort s, int
     int32_t *list = s.list + (int64_t)view * s.pixels.count;
     for (int64_t at = begin; at < end; at += WARP) {
         const int64_t q = at + lane;
-        const int bin = q < end ? bin_of(s, s.batch.view + view, q) : -1;
+        const int bin = q < end ? sort_bin(s, s.batch.view + view, q) : -1;
         const unsigned same = __match_any_sync(ALL_LANES, bin);
         const int rank = __popc(same & ((1u << lane) - 1));
         const int32_t next = bin >= 0 ? cursor[bin] : 0;
@@ -121,13 +121,13 @@ enum err bins_fill(struct cuda_backend *be, const struct projector *p,
     return ERR_OK;
 }
 
-static size_t aligned(size_t bytes)
+static size_t bins_align(size_t bytes)
 {
     return (bytes + 255) / 256 * 256;
 }
 
 /* Allows a tenth of volume and sinogram, at least 64 MiB, and one view in any case. */
-static size_t budget(const struct geometry *g, int64_t pixels)
+static size_t bins_budget(const struct geometry *g, int64_t pixels)
 {
     const double floats = (double)g->views * (double)g->rows * (double)g->channels +
                           (double)pixels * (double)g->slices;
@@ -137,7 +137,7 @@ static size_t budget(const struct geometry *g, int64_t pixels)
 
 static int segments_of(int64_t sorted)
 {
-    return (int)most(1, least(SEGMENTS, ceil_div(sorted, SEGMENT_LEAST)));
+    return (int)size_max(1, size_min(SEGMENTS, ceil_div(sorted, SEGMENT_LEAST)));
 }
 
 struct plan_parts plan_parts_of(const struct geometry *g, int64_t sorted, int tile)
@@ -155,8 +155,8 @@ struct plan_parts plan_parts_of(const struct geometry *g, int64_t sorted, int ti
 
 size_t plan_bytes(const struct plan_parts *p, size_t n)
 {
-    return aligned(n * p->list) + aligned(n * p->cursor) + aligned(n * p->first) +
-           aligned(n * p->tile);
+    return bins_align(n * p->list) + bins_align(n * p->cursor) + bins_align(n * p->first) +
+           bins_align(n * p->tile);
 }
 
 enum err plan_create(struct cuda_backend *be, const struct projector *p, int64_t sorted, int tile,
@@ -166,18 +166,18 @@ enum err plan_create(struct cuda_backend *be, const struct projector *p, int64_t
     const struct plan_parts parts = plan_parts_of(g, sorted, tile);
     const size_t each = parts.list + parts.cursor + parts.first + parts.tile;
     out->segments = segments_of(sorted);
-    out->segment = most(1, ceil_div(sorted, out->segments));
-    out->views =
-        (int)most(1, least(g->views, each ? (int64_t)(budget(g, sorted) / each) : g->views));
+    out->segment = size_max(1, ceil_div(sorted, out->segments));
+    out->views = (int)size_max(
+        1, size_min(g->views, each ? (int64_t)(bins_budget(g, sorted) / each) : g->views));
     const size_t n = (size_t)out->views;
     TRY(workspace_hold(be, "scratch of a projection", plan_bytes(&parts, n), &be->scratch));
     char *at = static_cast<char *>(be->scratch.ptr);
     out->list = reinterpret_cast<int32_t *>(at);
-    at += aligned(n * parts.list);
+    at += bins_align(n * parts.list);
     out->cursor = reinterpret_cast<int32_t *>(at);
-    at += aligned(n * parts.cursor);
+    at += bins_align(n * parts.cursor);
     out->first = reinterpret_cast<int32_t *>(at);
-    at += aligned(n * parts.first);
+    at += bins_align(n * parts.first);
     out->tile = tile ? reinterpret_cast<float *>(at) : NULL;
     return ERR_OK;
 }

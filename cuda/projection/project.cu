@@ -33,8 +33,8 @@ static __global__ void __launch_bounds__(THREADS)
             out[plane + (int64_t)(b0 + i) * a + a0 + x] = tile[x * (TILE_SIDE + 1) + i];
 }
 
-static enum err transpose(struct cuda_backend *be, int64_t planes, const float *in, const float *w,
-                          int64_t a, int64_t b, float *out)
+static enum err sinogram_transpose(struct cuda_backend *be, int64_t planes, const float *in,
+                                   const float *w, int64_t a, int64_t b, float *out)
 {
     const int64_t blocks = planes * ceil_div(a, TILE_SIDE) * ceil_div(b, TILE_SIDE);
     LAUNCH(be, turn_kernel, blocks, THREADS, TILE_SIDE * (TILE_SIDE + 1) * sizeof(float), in, w,
@@ -56,7 +56,8 @@ enum err planes_load(struct cuda_backend *be, const struct projector *p, int vie
 {
     const int64_t n = (int64_t)views * p->g.rows * p->g.channels;
     if (order == SINO_CHANNELS_FASTEST && (y || w))
-        return transpose(be, views, y ? y : w, y ? w : NULL, p->g.rows, p->g.channels, out);
+        return sinogram_transpose(be, views, y ? y : w, y ? w : NULL, p->g.rows, p->g.channels,
+                                  out);
     LAUNCH(be, product_kernel, ceil_div(n, THREADS), THREADS, 0, y, w, n, out);
     return ERR_OK;
 }
@@ -65,8 +66,8 @@ enum err planes_transpose(struct cuda_backend *be, const struct projector *p, in
                           enum sino_order from, const float *in, float *out)
 {
     const int rows_fastest = from == SINO_ROWS_FASTEST;
-    return transpose(be, views, in, NULL, rows_fastest ? p->g.channels : p->g.rows,
-                     rows_fastest ? p->g.rows : p->g.channels, out);
+    return sinogram_transpose(be, views, in, NULL, rows_fastest ? p->g.channels : p->g.rows,
+                              rows_fastest ? p->g.rows : p->g.channels, out);
 }
 
 int64_t gather_warps(const struct projector *p, int views)
@@ -93,8 +94,8 @@ enum err spread_views(struct cuda_backend *be, const struct projector *p,
 
 /* Ideal work of one projection: per voxel and view 2 taps (parallel) or 2 channel taps on the
  * blended column and 2 row taps on the voxel (cone), a multiply-add each. */
-static void declare(struct backend *be, const struct projector *p, const struct pixel_set *pixels,
-                    int sinograms)
+static void projection_declare(struct backend *be, const struct projector *p,
+                               const struct pixel_set *pixels, int sinograms)
 {
     const double voxels = (double)pixels->count * (double)p->g.slices;
     const double updates = voxels * (double)p->g.views, taps = p->g.cone ? 4 : 2;
@@ -102,7 +103,7 @@ static void declare(struct backend *be, const struct projector *p, const struct 
     backend_declare(be, 2 * taps * updates, 4 * (voxels + samples * sinograms), 4 * taps * updates);
 }
 
-static int64_t plane_of(const struct projector *p, int view)
+static int64_t sinogram_plane(const struct projector *p, int view)
 {
     return (int64_t)view * p->g.rows * p->g.channels;
 }
@@ -110,14 +111,15 @@ static int64_t plane_of(const struct projector *p, int view)
 int views_at_once(const struct cuda_backend *be, const struct projector *p,
                   const struct projection_plan *plan, int64_t pixels)
 {
-    const double each = (double)most(1, pixels) * (double)most(p->g.slices, p->g.rows);
+    const double each = (double)size_max(1, pixels) * (double)size_max(p->g.slices, p->g.rows);
     /* A warp takes 32 views at a time. */
     const double bound = fmin(ceil(be->launch_updates / each / WARP), INT_MAX / WARP) * WARP;
-    return (int)most(1, least(plan->views, least((int64_t)bound, INT_MAX / p->g.channels)));
+    return (int)size_max(1,
+                         size_min(plan->views, size_min((int64_t)bound, INT_MAX / p->g.channels)));
 }
 
-static enum err forward(struct cuda_backend *be, const struct projector *p,
-                        const struct pixel_set *pixels, const float *x, struct sinogram y)
+static enum err project_forward(struct cuda_backend *be, const struct projector *p,
+                                const struct pixel_set *pixels, const float *x, struct sinogram y)
 {
     const int transposed = y.order == SINO_CHANNELS_FASTEST;
     struct pixel_list list;
@@ -126,8 +128,8 @@ static enum err forward(struct cuda_backend *be, const struct projector *p,
     TRY(plan_create(be, p, pixels->count, transposed, &plan));
     const int views = views_at_once(be, p, &plan, list.count);
     for (int view = 0; view < p->g.views; view += views) {
-        const struct batch b = {view, (int)least(views, p->g.views - view)};
-        float *const to = floats_of(y.data) + plane_of(p, view);
+        const struct batch b = {view, (int)size_min(views, p->g.views - view)};
+        float *const to = floats_of(y.data) + sinogram_plane(p, view);
         struct sample_sink sink = {};
         struct bins bins;
         sink.y = transposed ? plan.tile : to;
@@ -143,16 +145,16 @@ enum err cuda_forward(struct backend *be, struct projector *p, const struct pixe
                       const struct buffer *x, struct sinogram y)
 {
     mark_push("forward_project", (uint64_t)pixels->count);
-    const enum err e = forward(device_of(be), p, pixels, floats_of(x), y);
+    const enum err e = project_forward(device_of(be), p, pixels, floats_of(x), y);
     mark_pop();
-    declare(be, p, pixels, 1);
+    projection_declare(be, p, pixels, 1);
     return e;
 }
 
 /* A single array with rows fastest can be read in place. */
-static enum err back(struct cuda_backend *be, const struct projector *p,
-                     const struct pixel_set *pixels, struct sinogram y, struct sinogram w,
-                     int power, float *x)
+static enum err project_back(struct cuda_backend *be, const struct projector *p,
+                             const struct pixel_set *pixels, struct sinogram y, struct sinogram w,
+                             int power, float *x)
 {
     const float *const data = floats_of(y.data), *const weight = floats_of(w.data);
     const enum sino_order order = data ? y.order : w.order;
@@ -164,8 +166,8 @@ static enum err back(struct cuda_backend *be, const struct projector *p,
     TRY(plan_create(be, p, -1, !direct, &plan));
     const int views = views_at_once(be, p, &plan, list.count);
     for (int view = 0; view < p->g.views; view += views) {
-        const struct batch b = {view, (int)least(views, p->g.views - view)};
-        const int64_t at = plane_of(p, view);
+        const struct batch b = {view, (int)size_min(views, p->g.views - view)};
+        const int64_t at = sinogram_plane(p, view);
         if (!direct)
             TRY(planes_load(be, p, b.views, data ? data + at : NULL, weight ? weight + at : NULL,
                             order, plan.tile));
@@ -178,9 +180,9 @@ enum err cuda_back(struct backend *be, struct projector *p, const struct pixel_s
                    struct sinogram y, struct sinogram w, int power, struct buffer *x)
 {
     mark_push("back_project", (uint64_t)pixels->count);
-    const enum err e = back(device_of(be), p, pixels, y, w, power, floats_of(x));
+    const enum err e = project_back(device_of(be), p, pixels, y, w, power, floats_of(x));
     mark_pop();
-    declare(be, p, pixels, (y.data != NULL) + (w.data != NULL));
+    projection_declare(be, p, pixels, (y.data != NULL) + (w.data != NULL));
     return e;
 }
 
@@ -193,8 +195,9 @@ enum err cuda_sino_reorder(struct backend *base, const struct scan *s, struct si
     if (in.order == out.order)
         TRY(cuda_copy(base, in.data, out.data));
     else
-        TRY(transpose(be, s->views, floats_of(in.data), NULL, to_rows ? s->rows : s->channels,
-                      to_rows ? s->channels : s->rows, floats_of(out.data)));
+        TRY(sinogram_transpose(be, s->views, floats_of(in.data), NULL,
+                               to_rows ? s->rows : s->channels, to_rows ? s->channels : s->rows,
+                               floats_of(out.data)));
     backend_declare(base, 0, bytes, bytes);
     return ERR_OK;
 }

@@ -10,7 +10,7 @@ extern "C" {
 }
 
 /* Largest magnification of any pixel: the Hessian visits the corners that the mask leaves out. */
-static double largest_gain(const struct scan *s, const struct volume *v)
+static double geometry_largest_gain(const struct scan *s, const struct volume *v)
 {
     struct volume unmasked = *v;
     double smallest, largest;
@@ -26,12 +26,12 @@ static double shadow_row_of(const struct scan *s, const struct volume *v)
 }
 
 /* Taps that hold every footprint, W + 1 cells wide, or the whole window where that is smaller. */
-static int count_taps(const struct scan *s, const struct volume *v, int window)
+static int geometry_count_taps(const struct scan *s, const struct volume *v, int window)
 {
     const double widest = fmax(v->delta, shadow_row_of(s, v)) / s->delta_channel;
     double stretch = 1; /* magnification, and on a flat detector 1/cos of the fan angle */
     if (s->beam == BEAM_CONE) {
-        const double gain = largest_gain(s, v);
+        const double gain = geometry_largest_gain(s, v);
         const double tangent = gain / scan_magnification(s) - 1; /* = gain * reach / D */
         stretch = gain * (s->curved || s->moves ? 1 : sqrt(1 + tangent * tangent));
     }
@@ -52,13 +52,13 @@ static double reach_of(const struct scan *s, const struct volume *v)
             (double)s->channels + 16);
 }
 
-static int places_of(const struct scan *s, const struct volume *v)
+static int geometry_places(const struct scan *s, const struct volume *v)
 {
     const int most = 62 - (int)ceil(log2(reach_of(s, v)));
     return s->beam == BEAM_CONE || most > MOST_PLACES ? MOST_PLACES : most;
 }
 
-static void set_cone(const struct scan *s, const struct volume *v, struct geometry *g)
+static void geometry_set_cone(const struct scan *s, const struct volume *v, struct geometry *g)
 {
     const double dz = volume_delta_slice(v);
     g->fan_channels = s->source_detector / s->delta_channel;
@@ -86,7 +86,7 @@ struct geometry geometry_of(const struct scan *s, const struct volume *v)
     g.cone = s->beam == BEAM_CONE;
     g.curved = s->curved;
     g.tilted = scan_is_multiaxis(s);
-    g.taps = count_taps(s, v, windows.back);
+    g.taps = geometry_count_taps(s, v, windows.back);
     g.views = (int)s->views;
     g.rows = (int)s->rows;
     g.channels = (int)s->channels;
@@ -95,7 +95,7 @@ struct geometry geometry_of(const struct scan *s, const struct volume *v)
     g.slices = (int)v->slices;
     g.window_back = windows.back;
     g.window_forward = windows.forward;
-    g.shift = places_of(s, v);
+    g.shift = geometry_places(s, v);
     g.scale = ldexp(1, g.shift);
     g.furthest = ldexp(1, 62);
     g.delta = (float)v->delta;
@@ -106,7 +106,7 @@ struct geometry geometry_of(const struct scan *s, const struct volume *v)
     g.first_centre = s->channel_offset / s->delta_channel + 0.5 * (double)(s->channels - 1) -
                      (double)g.first_offset;
     if (g.cone)
-        set_cone(s, v, &g);
+        geometry_set_cone(s, v, &g);
     else
         g.tile_span = tile_span_of(s, v, g.taps);
     return g;
@@ -117,7 +117,8 @@ struct steps {
     double i, j, i0, j0;
 };
 
-static struct steps steps_of(const struct scan *scan, const struct volume *v, double c, double s)
+static struct steps geometry_steps(const struct scan *scan, const struct volume *v, double c,
+                                   double s)
 {
     return steps{-s * volume_delta_row(v) / scan->delta_channel, c * v->delta / scan->delta_channel,
                  0.5 * (double)(v->rows - 1), 0.5 * (double)(v->cols - 1)};
@@ -126,7 +127,7 @@ static struct steps steps_of(const struct scan *scan, const struct volume *v, do
 static struct parallel_pose parallel_pose_of(const struct geometry *g, const struct scan *scan,
                                              const struct volume *v, double c, double s)
 {
-    const struct steps step = steps_of(scan, v, c, s);
+    const struct steps step = geometry_steps(scan, v, c, s);
     const double from = g->first_centre - step.i * step.i0 - step.j * step.j0;
     const double shadow = fmax(fabs(c) * v->delta, fabs(s) * volume_delta_row(v));
     return parallel_pose{llrint(from * g->scale), llrint(step.i * g->scale),
@@ -137,7 +138,7 @@ static struct parallel_pose parallel_pose_of(const struct geometry *g, const str
 static struct cone_pose cone_pose_of(const struct scan *scan, const struct volume *v, double c,
                                      double s, double shift)
 {
-    const struct steps step = steps_of(scan, v, c, s);
+    const struct steps step = geometry_steps(scan, v, c, s);
     const double dz = volume_delta_slice(v), away = scan->source_detector;
     struct cone_pose p = {};
     p.x_i = step.i;
@@ -205,7 +206,7 @@ static enum err put_views(struct cuda_backend *be, const struct scan *s, const s
 enum err cuda_projector_create(struct backend *be, const struct scan *s, const struct volume *v,
                                struct projector **out)
 {
-    FAIL_IF(places_of(s, v) < LEAST_PLACES, ERR_INPUT,
+    FAIL_IF(geometry_places(s, v) < LEAST_PLACES, ERR_INPUT,
             "pixels lie up to %.3g channels from the middle of the detector; the GPU computes up "
             "to 2^30: use smaller voxels, or --backend cpu",
             reach_of(s, v));

@@ -5,8 +5,8 @@
 #include "cuda/common/reduce.cuh"
 #include "cuda/vcd/vcd.cuh"
 
-static void declare(struct backend *be, const struct projector *p, int64_t pixels, int projections,
-                    double sinograms)
+static void error_declare(struct backend *be, const struct projector *p, int64_t pixels,
+                          int projections, double sinograms)
 {
     const double voxels = (double)pixels * (double)p->g.slices, taps = p->g.cone ? 4 : 2;
     const double updates = voxels * (double)p->g.views * projections;
@@ -16,7 +16,7 @@ static void declare(struct backend *be, const struct projector *p, int64_t pixel
                     4 * taps * updates + 4 * sinograms * samples);
 }
 
-static int64_t plane_of(const struct projector *p, int view)
+static int64_t error_plane(const struct projector *p, int view)
 {
     return (int64_t)view * p->g.rows * p->g.channels;
 }
@@ -37,8 +37,8 @@ enum err dots_launch(struct cuda_backend *be, const struct projector *p,
 {
     const int views = views_at_once(be, p, plan, m->pixels.count);
     for (int view = 0; view < p->g.views; view += views) {
-        const struct batch b = {view, (int)least(views, p->g.views - view)};
-        const int64_t at = plane_of(p, view);
+        const struct batch b = {view, (int)size_min(views, p->g.views - view)};
+        const int64_t at = error_plane(p, view);
         struct sample_sink sink = {};
         sink.mode = SINK_DOTS;
         sink.e = const_cast<float *>(e) + at;
@@ -47,13 +47,13 @@ enum err dots_launch(struct cuda_backend *be, const struct projector *p,
         sink.y = m->product ? m->product + at : NULL;
         TRY(project_batch(be, p, plan, m, b, sink));
     }
-    declare(&be->base, p, m->pixels.count, 1, (w ? 2 : 1) + (m->product ? 1 : 0));
+    error_declare(&be->base, p, m->pixels.count, 1, (w ? 2 : 1) + (m->product ? 1 : 0));
     return out ? reduce_launch(be, partial, gather_warps(p, p->g.views), 2, 2, out) : ERR_OK;
 }
 
-static enum err forward_dots(struct cuda_backend *be, const struct projector *p,
-                             const struct pixel_set *pixels, const float *x, const float *e,
-                             const float *w, struct vcd_sums *sums)
+static enum err error_forward_dots(struct cuda_backend *be, const struct projector *p,
+                                   const struct pixel_set *pixels, const float *x, const float *e,
+                                   const float *w, struct vcd_sums *sums)
 {
     struct moving m = {{}, NULL, x, {}, NULL};
     struct projection_plan plan;
@@ -73,8 +73,8 @@ enum err cuda_forward_dots(struct backend *be, struct projector *p, const struct
                            struct vcd_sums *sums)
 {
     mark_push("forward_dots", (uint64_t)pixels->count);
-    const enum err result =
-        forward_dots(device_of(be), p, pixels, floats_of(x), floats_of(e), floats_of(w), sums);
+    const enum err result = error_forward_dots(device_of(be), p, pixels, floats_of(x), floats_of(e),
+                                               floats_of(w), sums);
     mark_pop();
     return result;
 }
@@ -87,7 +87,7 @@ static __global__ void __launch_bounds__(THREADS)
                     float *weighted)
 {
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    const float alpha = number(step);
+    const float alpha = scalar_value(step);
     if (i < n) {
         const float left = e[i] - alpha * d[i];
         e[i] = left;
@@ -103,9 +103,9 @@ static enum err move_batch(struct cuda_backend *be, const struct projector *p,
 {
     *data = w ? plan->tile : e;
     if (m && m->product) {
-        const int64_t n = plane_of(p, b.views);
+        const int64_t n = error_plane(p, b.views);
         LAUNCH(be, subtract_kernel, ceil_div(n, THREADS), THREADS, 0,
-               (const float *)(m->product + plane_of(p, b.view)), m->alpha, w, n, e,
+               (const float *)(m->product + error_plane(p, b.view)), m->alpha, w, n, e,
                w ? plan->tile : NULL);
         return ERR_OK;
     }
@@ -125,24 +125,24 @@ enum err update_launch(struct cuda_backend *be, const struct projector *p,
                        const struct projection_plan *plan, const struct moving *m, float *e,
                        const float *w, const struct pixel_list *list, float *x)
 {
-    const int views = views_at_once(be, p, plan, most(list->count, m ? m->pixels.count : 0));
+    const int views = views_at_once(be, p, plan, size_max(list->count, m ? m->pixels.count : 0));
     for (int view = 0; view < p->g.views; view += views) {
-        const struct batch b = {view, (int)least(views, p->g.views - view)};
-        const int64_t at = plane_of(p, view);
+        const struct batch b = {view, (int)size_min(views, p->g.views - view)};
+        const int64_t at = error_plane(p, view);
         const float *data;
         TRY(move_batch(be, p, plan, b, m, e + at, w ? w + at : NULL, &data));
         if (list->count)
             TRY(spread_views(be, p, list, b, data, 1, view == 0, x));
     }
     const int kept = m && m->product;
-    declare(&be->base, p, list->count + (m && !kept ? m->pixels.count : 0), 1,
-            (w ? 2 : 1) + (m ? 1 : 0) + kept);
+    error_declare(&be->base, p, list->count + (m && !kept ? m->pixels.count : 0), 1,
+                  (w ? 2 : 1) + (m ? 1 : 0) + kept);
     return ERR_OK;
 }
 
-static enum err update_back(struct cuda_backend *be, const struct projector *p,
-                            const struct vcd_move *move, float *e, const float *w,
-                            const struct pixel_set *pixels, float *x)
+static enum err error_update_back(struct cuda_backend *be, const struct projector *p,
+                                  const struct vcd_move *move, float *e, const float *w,
+                                  const struct pixel_set *pixels, float *x)
 {
     struct moving m = {};
     struct pixel_list list;
@@ -163,7 +163,7 @@ enum err cuda_update_back(struct backend *be, struct projector *p, const struct 
 {
     mark_push("update_back", (uint64_t)pixels->count);
     const enum err result =
-        update_back(device_of(be), p, move, floats_of(e), floats_of(w), pixels, floats_of(x));
+        error_update_back(device_of(be), p, move, floats_of(e), floats_of(w), pixels, floats_of(x));
     mark_pop();
     return result;
 }

@@ -191,7 +191,7 @@ static enum err visit_subset(struct cuda_backend *be, const void *job)
 }
 
 /* The last subset's step leaves e. */
-static enum err finish(struct cuda_backend *be, const struct subset_job *j)
+static enum err iteration_finish(struct cuda_backend *be, const struct subset_job *j)
 {
     const struct projector p = projector_of(j);
     const struct moving last = moving_of(j, j->parity);
@@ -202,7 +202,7 @@ static enum err finish(struct cuda_backend *be, const struct subset_job *j)
     return update_launch(be, &p, &j->update, &last, j->e, j->w, &none, j->delta[!j->parity]);
 }
 
-static size_t aligned(size_t bytes)
+static size_t align_256(size_t bytes)
 {
     return (bytes + 255) / 256 * 256;
 }
@@ -214,9 +214,9 @@ static enum err hold_state(struct cuda_backend *be, const struct vcd_iteration *
                            struct subset_job *j, int32_t **order)
 {
     struct workspace *const state = &be->vcd->state;
-    const size_t list = aligned((size_t)s->length * sizeof(int32_t));
-    const size_t orders = aligned((size_t)s->subsets * sizeof(int32_t));
-    const size_t bytes = aligned(sizeof(struct progress));
+    const size_t list = align_256((size_t)s->length * sizeof(int32_t));
+    const size_t orders = align_256((size_t)s->subsets * sizeof(int32_t));
+    const size_t bytes = align_256(sizeof(struct progress));
     const size_t row = s->damping ? (size_t)s->volume->slices * sizeof(float) : 0;
     TRY(workspace_hold(be, "the state of VCD", bytes + 2 * list + orders + row, state));
     char *at = static_cast<char *>(state->ptr);
@@ -237,7 +237,7 @@ static enum err hold_scratch(struct cuda_backend *be, const struct projector *p,
 {
     const struct subset subset = subset_of(s->volume, pixel_list{NULL, s->length, 1, 0});
     const int64_t priors = subset_blocks(&subset);
-    const int64_t sums = most(priors, gather_warps(p, p->g.views));
+    const int64_t sums = size_max(priors, gather_warps(p, p->g.views));
     const int64_t listed = j->kept ? -1 : s->length;
     TRY(reduce_hold(be, sums + priors, 2, &j->partial));
     j->priors = j->partial + 2 * sums;
@@ -270,8 +270,8 @@ static enum err hold_product(struct cuda_backend *be, const struct projector *p,
     return ERR_OK;
 }
 
-static enum err prepare(struct cuda_backend *be, const struct projector *p,
-                        const struct vcd_iteration *s, struct subset_job *j)
+static enum err iteration_prepare(struct cuda_backend *be, const struct projector *p,
+                                  const struct vcd_iteration *s, struct subset_job *j)
 {
     struct progress fresh = {};
     int32_t *order;
@@ -337,7 +337,7 @@ static enum err visit_subsets(struct cuda_backend *be, const struct vcd_iteratio
     }
     if (s->stop && *s->stop)
         return ERR_OK;
-    PHASE("sinogram update", finish(be, j));
+    PHASE("sinogram update", iteration_finish(be, j));
     return ERR_OK;
 }
 
@@ -362,7 +362,7 @@ enum err cuda_vcd_iteration(struct backend *base, struct projector *p,
     if (s->subsets < 1 || s->length < 1)
         return ERR_OK;
     TRY(open_state(be));
-    enum err e = prepare(be, p, s, &job);
+    enum err e = iteration_prepare(be, p, s, &job);
     if (e == ERR_OK)
         e = visit_subsets(be, s, &job);
     if (e == ERR_OK)
@@ -374,7 +374,7 @@ enum err cuda_vcd_iteration(struct backend *base, struct projector *p,
     return e;
 }
 
-static void free_state(struct cuda_backend *be)
+static void iteration_free(struct cuda_backend *be)
 {
     for (int i = 0; be->vcd && i < JOBS; i++)
         for (struct graph &g : be->vcd->jobs[i].graph)
@@ -387,7 +387,7 @@ static void free_state(struct cuda_backend *be)
     be->vcd = NULL;
 }
 
-static int shrink(struct cuda_backend *be)
+static int iteration_shrink(struct cuda_backend *be)
 {
     const int some = be->vcd && !be->vcd->busy && be->vcd->product.ptr;
     if (some)
@@ -395,4 +395,4 @@ static int shrink(struct cuda_backend *be)
     return some;
 }
 
-const struct device_cache vcd_state_cache = {free_state, 0, shrink, NULL};
+const struct device_cache vcd_state_cache = {iteration_free, 0, iteration_shrink, NULL};

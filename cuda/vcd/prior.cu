@@ -34,7 +34,7 @@ static struct exponent_parts exponent_parts_of(double value)
     return exponent_parts{(float)high, (float)(value - high)};
 }
 
-static enum err qggmrf_init(const struct regularisation *r, struct qggmrf_args *q)
+static enum err qggmrf_args_init(const struct regularisation *r, struct qggmrf_args *q)
 {
     const double tail = r->q - r->p, middle = r->p - 2;
     FAIL_IF(!(fabs(tail) <= 5 && fabs(middle) <= 5), ERR_INPUT,
@@ -87,7 +87,7 @@ static __device__ inline float exp2_times(struct exponent_parts c, float whole, 
 }
 
 /* w(D) of one neighbour. */
-static __device__ inline float surrogate(const struct qggmrf_args &q, float difference)
+static __device__ inline float qggmrf_surrogate(const struct qggmrf_args &q, float difference)
 {
     float whole, rest;
     const float t = fmaxf(fabsf(difference) * q.inverse, 0x1p-23f);
@@ -100,13 +100,13 @@ static __device__ inline float surrogate(const struct qggmrf_args &q, float diff
 static __device__ inline void add_neighbour(const struct qggmrf_args &q, int axis, float difference,
                                             float *g, float *h)
 {
-    const float w = q.b[axis] * surrogate(q, difference);
+    const float w = q.b[axis] * qggmrf_surrogate(q, difference);
     *g += w * difference;
     *h += w;
 }
 
 /* Entry of the list and slice of a thread; 0 beyond the ends. */
-static __device__ inline int place(const struct prior_args &s, int64_t *n, int *pixel, int *k)
+static __device__ inline int prior_place(const struct prior_args &s, int64_t *n, int *pixel, int *k)
 {
     *n = blockIdx.x / s.chunks;
     *k = blockIdx.x % s.chunks * THREADS + threadIdx.x;
@@ -119,7 +119,7 @@ static __global__ void __launch_bounds__(THREADS)
 {
     int64_t n;
     int pixel, k;
-    if (!place(s, &n, &pixel, &k))
+    if (!prior_place(s, &n, &pixel, &k))
         return;
     const int i = pixel / s.cols, j = pixel - i * s.cols;
     const int64_t row = (int64_t)s.cols * s.slices;
@@ -141,7 +141,7 @@ static __global__ void __launch_bounds__(THREADS)
 {
     int64_t n;
     int pixel, k;
-    if (!place(s, &n, &pixel, &k))
+    if (!prior_place(s, &n, &pixel, &k))
         return;
     const int64_t from = (int64_t)pixel * s.slices + k, to = n * s.slices + k;
     s.g[to] = weight * (s.x[from] - target[from]);
@@ -175,7 +175,7 @@ enum err prior_launch(struct cuda_backend *be, const struct volume *v,
         return proximal_launch(be, &s, r->sigma_prox, target);
     const double voxels = (double)pixels->count * (double)v->slices;
     struct qggmrf_args q;
-    TRY(qggmrf_init(r, &q));
+    TRY(qggmrf_args_init(r, &q));
     LAUNCH(be, qggmrf_kernel, pixels->count * s.chunks, THREADS, 0, s, q);
     /* As the CPU counts: per neighbour difference 24 of the logarithm, 19 per power, 10 around
      * them. */

@@ -21,7 +21,7 @@ struct sorted_cache {
     uint64_t clock;
 };
 
-static void empty(struct cuda_backend *be, struct kept_partition *e)
+static void partition_empty(struct cuda_backend *be, struct kept_partition *e)
 {
     free(e->copy);
     workspace_drop(be, &e->indices);
@@ -29,17 +29,17 @@ static void empty(struct cuda_backend *be, struct kept_partition *e)
     *e = kept_partition{};
 }
 
-static void forget(struct cuda_backend *be, int64_t serial)
+static void partition_forget(struct cuda_backend *be, int64_t serial)
 {
     for (int i = 0; be->sorted && i < KEPT; i++)
         if (be->sorted->partitions[i].serial == serial)
-            empty(be, &be->sorted->partitions[i]);
+            partition_empty(be, &be->sorted->partitions[i]);
 }
 
-static void free_all(struct cuda_backend *be)
+static void sorted_free(struct cuda_backend *be)
 {
     for (int i = 0; be->sorted && i < KEPT; i++)
-        empty(be, &be->sorted->partitions[i]);
+        partition_empty(be, &be->sorted->partitions[i]);
     free(be->sorted);
     be->sorted = NULL;
 }
@@ -51,7 +51,7 @@ void sorted_done(struct cuda_backend *be)
 }
 
 /* Lists that are not in use, the ones that waited longest; NULL: none. */
-static struct kept_partition *oldest(struct sorted_cache *cache)
+static struct kept_partition *partition_oldest(struct sorted_cache *cache)
 {
     struct kept_partition *found = NULL;
     for (struct kept_partition &e : cache->partitions)
@@ -60,22 +60,22 @@ static struct kept_partition *oldest(struct sorted_cache *cache)
     return found;
 }
 
-static int shrink(struct cuda_backend *be)
+static int sorted_shrink(struct cuda_backend *be)
 {
-    struct kept_partition *e = be->sorted ? oldest(be->sorted) : NULL;
+    struct kept_partition *e = be->sorted ? partition_oldest(be->sorted) : NULL;
     const int some = e != NULL;
-    for (; e; e = oldest(be->sorted))
+    for (; e; e = partition_oldest(be->sorted))
         workspace_drop(be, &e->lists);
     return some;
 }
 
-const struct device_cache sorted_pixels_cache = {free_all, 0, shrink, forget};
+const struct device_cache sorted_pixels_cache = {sorted_free, 0, sorted_shrink, partition_forget};
 
-static enum err fill(struct cuda_backend *be, struct kept_partition *e, const struct projector *p,
-                     const struct vcd_iteration *s)
+static enum err partition_fill(struct cuda_backend *be, struct kept_partition *e,
+                               const struct projector *p, const struct vcd_iteration *s)
 {
     const size_t bytes = (size_t)(s->subsets * s->length) * sizeof(int32_t);
-    empty(be, e);
+    partition_empty(be, e);
     e->copy = static_cast<int32_t *>(malloc(bytes));
     FAIL_IF(!e->copy, ERR_MEMORY, "no memory for the pixels of %d subsets", s->subsets);
     memcpy(e->copy, s->indices, bytes);
@@ -87,15 +87,15 @@ static enum err fill(struct cuda_backend *be, struct kept_partition *e, const st
     return ERR_OK;
 }
 
-static int holds(const struct kept_partition *e, const struct projector *p,
-                 const struct vcd_iteration *s)
+static int partition_holds(const struct kept_partition *e, const struct projector *p,
+                           const struct vcd_iteration *s)
 {
     return e->serial == p->serial && e->length == s->length && e->subsets == s->subsets &&
            !memcmp(e->copy, s->indices, (size_t)(s->subsets * s->length) * sizeof(int32_t));
 }
 
-static enum err find(struct cuda_backend *be, const struct projector *p,
-                     const struct vcd_iteration *s, struct kept_partition **out)
+static enum err partition_find(struct cuda_backend *be, const struct projector *p,
+                               const struct vcd_iteration *s, struct kept_partition **out)
 {
     if (!be->sorted)
         be->sorted = static_cast<struct sorted_cache *>(calloc(1, sizeof *be->sorted));
@@ -105,23 +105,23 @@ static enum err find(struct cuda_backend *be, const struct projector *p,
         if (other.used < e->used)
             e = &other;
     for (struct kept_partition &other : be->sorted->partitions)
-        if (holds(&other, p, s))
+        if (partition_holds(&other, p, s))
             e = &other;
     be->sorted->busy = *out = e;
-    if (!holds(e, p, s))
-        TRY(fill(be, e, p, s));
+    if (!partition_holds(e, p, s))
+        TRY(partition_fill(be, e, p, s));
     e->used = ++be->sorted->clock;
     return ERR_OK;
 }
 
 /* Half of what is left may be taken; older lists make room. */
-static enum err make_room(struct cuda_backend *be, size_t bytes, int *fits)
+static enum err sorted_make_room(struct cuda_backend *be, size_t bytes, int *fits)
 {
     for (;;) {
         size_t left;
         TRY(device_available(be, &left));
         *fits = bytes <= left / 2;
-        struct kept_partition *const old = oldest(be->sorted);
+        struct kept_partition *const old = partition_oldest(be->sorted);
         if (*fits || !old)
             return ERR_OK;
         workspace_drop(be, &old->lists);
@@ -129,14 +129,14 @@ static enum err make_room(struct cuda_backend *be, size_t bytes, int *fits)
 }
 
 /* Subset by subset, as many views at a time as the scratch of a projection takes. */
-static enum err sort(struct cuda_backend *be, const struct projector *p, const struct sorted *s,
-                     int64_t length, int subsets)
+static enum err partition_sort(struct cuda_backend *be, const struct projector *p,
+                               const struct sorted *s, int64_t length, int subsets)
 {
     struct projection_plan plan;
     TRY(plan_create(be, p, length, 0, &plan));
     for (int subset = 0; subset < subsets; subset++)
         for (int view = 0; view < p->g.views; view += plan.views) {
-            const struct batch b = {view, (int)least(plan.views, p->g.views - view)};
+            const struct batch b = {view, (int)size_min(plan.views, p->g.views - view)};
             const struct pixel_list pixels = {s->indices + subset * length, length, 1, 0};
             struct projection_plan into = plan;
             struct bins bins;
@@ -154,7 +154,7 @@ enum err sorted_get(struct cuda_backend *be, const struct projector *p,
 {
     struct kept_partition *e = NULL;
     int fits = 1;
-    TRY(find(be, p, s, &e));
+    TRY(partition_find(be, p, s, &e));
     *out = sorted{static_cast<const int32_t *>(e->indices.ptr),
                   {},
                   p->g.views * s->length,
@@ -163,7 +163,7 @@ enum err sorted_get(struct cuda_backend *be, const struct projector *p,
     const size_t bytes = (size_t)(entries + s->subsets * out->first_step) * sizeof(int32_t);
     const int sorted_before = e->lists.ptr != NULL;
     if (!sorted_before)
-        TRY(make_room(be, bytes, &fits));
+        TRY(sorted_make_room(be, bytes, &fits));
     if (!fits)
         return ERR_OK;
     TRY(workspace_hold(be, "sorted lists of pixels", bytes, &e->lists));
@@ -171,7 +171,7 @@ enum err sorted_get(struct cuda_backend *be, const struct projector *p,
     out->first.first = out->first.list + entries;
     if (sorted_before)
         return ERR_OK;
-    const enum err failed = sort(be, p, out, s->length, s->subsets);
+    const enum err failed = partition_sort(be, p, out, s->length, s->subsets);
     if (failed)
         workspace_drop(be, &e->lists);
     return failed;

@@ -36,14 +36,14 @@ static __device__ inline int slice_of(const struct subset &s)
     return (int)(blockIdx.x % s.chunks) * SUM_THREADS + (int)threadIdx.x;
 }
 
-static __device__ inline int64_t first_of(const struct subset &s)
+static __device__ inline int64_t subset_first(const struct subset &s)
 {
     return (int64_t)(blockIdx.x / s.chunks) * GROUP;
 }
 
 static __device__ inline int64_t last_of(const struct subset &s)
 {
-    const int64_t end = first_of(s) + GROUP;
+    const int64_t end = subset_first(s) + GROUP;
     return slice_of(s) >= s.slices ? 0 : end < s.pixels.count ? end : s.pixels.count;
 }
 
@@ -59,7 +59,7 @@ static __global__ void __launch_bounds__(SUM_THREADS)
 {
     const int k = slice_of(t.s);
     double weighted = 0, weight = 0;
-    for (int64_t q = first_of(t.s); q < last_of(t.s); q++) {
+    for (int64_t q = subset_first(t.s); q < last_of(t.s); q++) {
         const int64_t at = q * t.s.slices + k;
         const float inverse = 1 / (t.h[at] + t.inverse * t.hessian[voxel_at(t.s, q)]);
         weighted += (double)((t.g[at] - t.inverse * t.d[at]) * inverse);
@@ -95,7 +95,7 @@ static __global__ void __launch_bounds__(SUM_THREADS)
     };
     const int k = slice_of(t.s);
     const float pull = t.pull && k < t.s.slices ? t.pull[k] : 0;
-    for (int64_t q = first_of(t.s); q < last_of(t.s); q++) {
+    for (int64_t q = subset_first(t.s); q < last_of(t.s); q++) {
         const int64_t at = q * t.s.slices + k;
         const float h = t.h[at], g = t.g[at];
         const float d =
@@ -211,8 +211,8 @@ enum err cuda_weighted_dots(struct backend *base, const struct buffer *w, const 
 static __global__ void __launch_bounds__(SUM_THREADS)
     clip_kernel(const struct subset s, const float *x, struct scalar scale, float *d)
 {
-    const float factor = number(scale);
-    for (int64_t q = first_of(s); q < last_of(s); q++) {
+    const float factor = scalar_value(scale);
+    for (int64_t q = subset_first(s); q < last_of(s); q++) {
         const float bound = factor * x[voxel_at(s, q)];
         float *const to = d + q * s.slices + slice_of(s);
         *to = *to < bound ? bound : *to;
@@ -239,7 +239,7 @@ enum err cuda_clip_positive(struct backend *base, const struct volume *v,
     return ERR_OK;
 }
 
-static int ascending(const struct pixel_set *pixels)
+static int subset_ascends(const struct pixel_set *pixels)
 {
     for (int64_t q = 1; pixels->indices && q < pixels->count; q++)
         if (pixels->indices[q] <= pixels->indices[q - 1])
@@ -256,9 +256,9 @@ static __global__ void __launch_bounds__(SUM_THREADS)
     SHARED_ARRAY(struct reduction<1>, shared);
     struct reduction<1> moved = {
     };
-    const float alpha = number(step_length), floor = clip ? number(factor) : 0;
+    const float alpha = scalar_value(step_length), floor = clip ? scalar_value(factor) : 0;
     const int k = slice_of(s);
-    const int64_t first = alone ? 0 : first_of(s);
+    const int64_t first = alone ? 0 : subset_first(s);
     const int64_t last = !alone ? last_of(s) : k < s.slices ? s.pixels.count : 0;
     for (int64_t q = first; q < last; q++) {
         const int64_t at = q * s.slices + k, voxel = voxel_at(s, q);
@@ -303,7 +303,7 @@ enum err cuda_add_cylinders(struct backend *base, const struct volume *v,
     struct subset s;
     double *partial;
     /* A list that is not ascending may name a pixel twice, in two groups. */
-    const int alone = !ascending(pixels);
+    const int alone = !subset_ascends(pixels);
     TRY(put_subset(be, v, pixels, &s));
     const int64_t blocks = add_blocks(&s, alone);
     TRY(reduce_hold(be, blocks, 1, &partial));

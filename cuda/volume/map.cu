@@ -8,7 +8,7 @@ struct map_box {
     const float *in; /* its first voxel */
 };
 
-static __device__ inline float voxel(const struct map_box &b, const struct chunk &c, int i)
+static __device__ inline float box_voxel(const struct map_box &b, const struct chunk &c, int i)
 {
     unsigned at[3];
     voxel_of(b.out, c, i, at);
@@ -25,7 +25,7 @@ static __global__ void __launch_bounds__(SUM_THREADS)
     struct reduction<4> t = {
     };
     for (int i = threadIdx.x; i < c.n; i += SUM_THREADS) {
-        const float x = voxel(b, c, i);
+        const float x = box_voxel(b, c, i);
         if (x == x) {
             const double d = (double)x - k;
             t.value[0] += 1;
@@ -52,7 +52,7 @@ static __global__ void __launch_bounds__(SUM_THREADS)
         }
     };
     for (int i = threadIdx.x; i < c.n; i += SUM_THREADS) {
-        const double x = (double)voxel(b, c, i);
+        const double x = (double)box_voxel(b, c, i);
         t.value[0] = fmin(t.value[0], x);
         t.value[1] = fmin(t.value[1], -x);
     }
@@ -67,7 +67,7 @@ static __global__ void __launch_bounds__(SUM_THREADS)
 {
     const struct chunk c = chunk_of(b.out, b.voxels);
     for (int i = threadIdx.x; i < c.n; i += SUM_THREADS) {
-        const float y = volume_mapped(voxel(b, c, i), &m);
+        const float y = volume_mapped(box_voxel(b, c, i), &m);
         const int64_t at = c.first + i;
         switch (type) {
         case VOLUME_F32:
@@ -114,7 +114,7 @@ enum err volume_map(struct cuda_backend *be, const struct volume_step *s, const 
                     void *out)
 {
     const int64_t first = (s->start[0] * s->in[1] + s->start[1]) * s->in[2] + s->start[2];
-    struct map_box b = {extent_of(s->out), volume_step_voxels(s->out), s->in[1], s->in[2],
+    struct map_box b = {extent_of_shape(s->out), volume_step_voxels(s->out), s->in[1], s->in[2],
                         in + first};
     struct volume_map map = {0, 1, 0, -INFINITY, INFINITY};
     TRY(find_map(be, s, b, &map));

@@ -38,8 +38,8 @@ enum err volume_place(struct cuda_backend *be, const struct volume_step *s, cons
         p.stride[a] = strides[s->from[a]];
         p.length[a] = s->in[s->from[a]];
     }
-    LAUNCH(be, place_kernel, ceil_div(n, SUM_CHUNK), SUM_THREADS, 0, extent_of(s->out), n, p, in,
-           out);
+    LAUNCH(be, place_kernel, ceil_div(n, SUM_CHUNK), SUM_THREADS, 0, extent_of_shape(s->out), n, p,
+           in, out);
     return ERR_OK;
 }
 
@@ -63,7 +63,7 @@ static __global__ void __launch_bounds__(SUM_THREADS)
     volume_axis(kind, a.from[d], a.out[d], i, &a.at[place], &a.t[place]);
 }
 
-static __device__ inline float blend(float a, float b, float t)
+static __device__ inline float value_blend(float a, float b, float t)
 {
     return a + t * (b - a);
 }
@@ -100,10 +100,10 @@ static __global__ void __launch_bounds__(SUM_THREADS)
         float end[2];
         for (int e = 0; e < 2; e++) {
             const float *v = x + first + e * step[2];
-            const float low = blend(v[0], v[step[0]], tr);
-            end[e] = blend(low, blend(v[step[1]], v[step[1] + step[0]], tr), tc);
+            const float low = value_blend(v[0], v[step[0]], tr);
+            end[e] = value_blend(low, value_blend(v[step[1]], v[step[1] + step[0]], tr), tc);
         }
-        y[c.first + i] = blend(end[0], end[1], ts);
+        y[c.first + i] = value_blend(end[0], end[1], ts);
     }
 }
 
@@ -123,9 +123,9 @@ enum err volume_resample(struct cuda_backend *be, const struct volume_step *s, c
     a.t = reinterpret_cast<float *>(a.at + a.n);
     LAUNCH(be, axis_kernel, ceil_div(a.n, SUM_THREADS), SUM_THREADS, 0, a, s->kind);
     if (s->kind == VOLUME_NEAREST)
-        LAUNCH(be, nearest_kernel, blocks, SUM_THREADS, 0, extent_of(s->out), n, a, in, out);
+        LAUNCH(be, nearest_kernel, blocks, SUM_THREADS, 0, extent_of_shape(s->out), n, a, in, out);
     else
-        LAUNCH(be, linear_kernel, blocks, SUM_THREADS, 0, extent_of(s->out), n, a, in, out);
+        LAUNCH(be, linear_kernel, blocks, SUM_THREADS, 0, extent_of_shape(s->out), n, a, in, out);
     return ERR_OK;
 }
 
@@ -152,7 +152,7 @@ enum err volume_halve(struct cuda_backend *be, const struct volume_step *s, cons
                       float *out)
 {
     const int64_t n = volume_step_voxels(s->out);
-    LAUNCH(be, halve_kernel, ceil_div(n, SUM_CHUNK), SUM_THREADS, 0, extent_of(s->in),
-           extent_of(s->out), n, in, out);
+    LAUNCH(be, halve_kernel, ceil_div(n, SUM_CHUNK), SUM_THREADS, 0, extent_of_shape(s->in),
+           extent_of_shape(s->out), n, in, out);
     return ERR_OK;
 }

@@ -1,7 +1,7 @@
 /* Steps on volumes: sizes are checked and work is declared here, kernels are in the other files. */
 #include "cuda/volume/volume.cuh"
 
-static enum err check(const struct volume_step *s)
+static enum err step_check(const struct volume_step *s)
 {
     for (int i = 0; i < 2; i++) {
         const int64_t *n = i ? s->out : s->in;
@@ -13,8 +13,8 @@ static enum err check(const struct volume_step *s)
     return ERR_OK;
 }
 
-static enum err compute(struct cuda_backend *be, const struct volume_step *s, const float *in,
-                        void *out)
+static enum err volume_launch(struct cuda_backend *be, const struct volume_step *s, const float *in,
+                              void *out)
 {
     float *const floats = static_cast<float *>(out);
     switch (s->kind) {
@@ -41,9 +41,9 @@ enum err cuda_volume_step(struct backend *base, const struct volume_step *step,
             "a volume step of %zu and %zu bytes with buffers of %zu and %zu", read, written,
             in->bytes, out->bytes);
     FAIL_IF(in->ptr == out->ptr, ERR_INTERNAL, "a volume step cannot work in place");
-    TRY(check(step));
+    TRY(step_check(step));
     if (to > 0)
-        TRY(compute(device_of(base), step, floats_of(in), out->ptr));
+        TRY(volume_launch(device_of(base), step, floats_of(in), out->ptr));
     backend_declare(base, volume_step_flops(step), volume_step_bytes(step),
                     volume_step_bytes(step));
     return ERR_OK;

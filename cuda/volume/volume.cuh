@@ -53,7 +53,7 @@ static __device__ inline void voxel_of(const struct extent &e, const struct chun
     at[1] = row - at[0] * e.cols;
 }
 
-static inline struct extent extent_of(const int64_t n[3])
+static inline struct extent extent_of_shape(const int64_t n[3])
 {
     const struct extent e = {(unsigned)n[0], (unsigned)n[1], (unsigned)n[2]};
     return e;

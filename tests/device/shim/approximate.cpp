@@ -66,7 +66,7 @@ double shim_worst_error(enum shim_approximation which)
             which == SHIM_RECIPROCAL ? far_from((double)reciprocal_approx(f), 1 / (double)f)
             : which == SHIM_ROOT     ? far_from((double)rsqrt_approx(f), 1 / sqrt((double)f))
             : which == SHIM_ROUGH    ? far_from(reciprocal_approx(x), 1 / x)
-                                     : far_from(reciprocal(x), 1 / x);
+                                     : far_from(reciprocal_newton(x), 1 / x);
         worst = off > worst ? off : worst;
     }
     return worst;
