@@ -24,8 +24,8 @@ struct borders {
 };
 
 /* Copies one slice of the pixels out of an array of so many slices, or into it. */
-static enum err move(struct borders *o, enum slices_way how, const struct pixel_set *pixels,
-                     int64_t slices, int64_t k, struct buffer *array, struct buffer *line)
+static enum err border_move(struct borders *o, enum slices_way how, const struct pixel_set *pixels,
+                            int64_t slices, int64_t k, struct buffer *array, struct buffer *line)
 {
     const struct slices_move one = {how, slices, k, 1};
     return o->ops->move_slices(o->be, &one, pixels, array, line);
@@ -39,12 +39,12 @@ static enum err swap_lines(struct borders *o, struct border *b, struct buffer *x
     struct wire *w = &o->line;
     if (b->other < 0)
         return ERR_OK;
-    TRY(move(o, SLICES_TAKE, pixels, slices, b->far, x, &w->in));
-    TRY(move(o, SLICES_PUT, pixels, 3, 2 - b->theirs, &b->thin, &w->in));
-    TRY(move(o, SLICES_TAKE, pixels, slices, b->mine, x, &w->out));
-    TRY(move(o, SLICES_PUT, pixels, 3, 1, &b->thin, &w->out));
+    TRY(border_move(o, SLICES_TAKE, pixels, slices, b->far, x, &w->in));
+    TRY(border_move(o, SLICES_PUT, pixels, 3, 2 - b->theirs, &b->thin, &w->in));
+    TRY(border_move(o, SLICES_TAKE, pixels, slices, b->mine, x, &w->out));
+    TRY(border_move(o, SLICES_PUT, pixels, 3, 1, &b->thin, &w->out));
     TRY(wire_exchange(w, b->other, pixels->count, b->other, pixels->count));
-    return move(o, SLICES_PUT, pixels, 3, b->theirs, &b->thin, &w->in);
+    return border_move(o, SLICES_PUT, pixels, 3, b->theirs, &b->thin, &w->in);
 }
 
 enum err borders_swap(struct borders *o, const struct buffer *x, const int32_t *pixels,
@@ -73,8 +73,8 @@ static enum err border_terms(struct borders *o, struct border *b, const struct p
         return ERR_OK;
     TRY(o->ops->prior_terms(o->be, &v, prior, pixels, &b->thin, thin[0], thin[1]));
     for (int i = 0; i < 2; i++) {
-        TRY(move(o, SLICES_TAKE, &packed, 3, 1, thin[i], &o->line.out));
-        TRY(move(o, SLICES_PUT, &packed, slices, b->mine, whole[i], &o->line.out));
+        TRY(border_move(o, SLICES_TAKE, &packed, 3, 1, thin[i], &o->line.out));
+        TRY(border_move(o, SLICES_PUT, &packed, slices, b->mine, whole[i], &o->line.out));
     }
     return ERR_OK;
 }
@@ -86,7 +86,7 @@ enum err borders_terms(struct borders *o, const struct prior *prior, const struc
     return border_terms(o, &o->above, prior, pixels, gP, hP);
 }
 
-static enum err allocate(struct borders *o)
+static enum err borders_allocate(struct borders *o)
 {
     struct buffer *const arrays[] = {&o->below.thin, &o->above.thin, &o->thin_gradient,
                                      &o->thin_curvature};
@@ -112,7 +112,7 @@ enum err borders_open(struct backend *be, struct cluster *c, const struct ct_mod
                                .mine = last,
                                .far = last > 0 ? last - 1 : 0,
                                .theirs = 2};
-    return allocate(o);
+    return borders_allocate(o);
 }
 
 void borders_close(struct borders *o)

@@ -25,7 +25,7 @@ static const struct {
                  {"PMIX_RANK", "SLURM_STEP_NUM_TASKS"},
                  {"PMI_RANK", "PMI_SIZE"}};
 
-static int number_of(const char *name, int otherwise)
+static int environment_number(const char *name, int otherwise)
 {
     const char *text = getenv(name);
     return text && *text >= '0' && *text <= '9' ? atoi(text) : otherwise;
@@ -34,8 +34,8 @@ static int number_of(const char *name, int otherwise)
 int cluster_of_environment(int *rank, int *size)
 {
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
-        *rank = number_of(launchers[i].rank, -1);
-        *size = number_of(launchers[i].size, 0);
+        *rank = environment_number(launchers[i].rank, -1);
+        *size = environment_number(launchers[i].size, 0);
         if (*rank >= 0)
             return 1;
     }
@@ -80,7 +80,7 @@ static enum err open_transport(const struct cluster_transport **out)
     return ERR_OK;
 }
 
-static enum err told(int code)
+static enum err transport_error(int code)
 {
     char text[512];
     if (!code)
@@ -92,7 +92,7 @@ static enum err told(int code)
 /* srun --mpi=none starts tasks that do not know each other. */
 static enum err check_tasks(void)
 {
-    const int tasks = number_of("SLURM_STEP_NUM_TASKS", 1);
+    const int tasks = environment_number("SLURM_STEP_NUM_TASKS", 1);
     FAIL_IF(tasks > 1 && getenv("SLURM_PROCID"), ERR_UNSUPPORTED,
             "srun started %d tasks without MPI, and each would do all of the work: add --mpi=pmix",
             tasks);
@@ -127,7 +127,7 @@ enum err cluster_join(struct cluster **out, int *silent)
     TRY(open_transport(&self.calls));
     const int code = self.calls->join(&self.place);
     if (code) {
-        enum err e = told(code);
+        enum err e = transport_error(code);
         self.calls = NULL;
         return e;
     }
@@ -156,12 +156,12 @@ void cluster_end(int exit_code)
         (c)->seconds += clock_seconds_since(call_start_);                                          \
         (c)->bytes += (sent);                                                                      \
         (c)->messages++;                                                                           \
-        TRY(told(call_code_));                                                                     \
+        TRY(transport_error(call_code_));                                                          \
     } while (0)
 
 enum combine { SUM, LEAST, GREATEST };
 
-static enum err combine(struct cluster *c, enum combine how, double *values, int count)
+static enum err cluster_combine(struct cluster *c, enum combine how, double *values, int count)
 {
     const int size = c->place.size;
     FAIL_IF(count > MOST_VALUES, ERR_INTERNAL, "%d values at once", count);
@@ -175,7 +175,7 @@ static enum err combine(struct cluster *c, enum combine how, double *values, int
     c->seconds += clock_seconds_since(start);
     c->bytes += (uint64_t)count * sizeof *values;
     c->messages++;
-    e = told(code);
+    e = transport_error(code);
     for (int i = 0; !e && i < count; i++) {
         values[i] = all[i];
         for (int r = 1; r < size; r++) {
@@ -191,23 +191,23 @@ static enum err combine(struct cluster *c, enum combine how, double *values, int
 
 enum err cluster_sum(struct cluster *c, double *values, int count)
 {
-    return combine(c, SUM, values, count);
+    return cluster_combine(c, SUM, values, count);
 }
 
 enum err cluster_least(struct cluster *c, double *values, int count)
 {
-    return combine(c, LEAST, values, count);
+    return cluster_combine(c, LEAST, values, count);
 }
 
 enum err cluster_greatest(struct cluster *c, double *values, int count)
 {
-    return combine(c, GREATEST, values, count);
+    return cluster_combine(c, GREATEST, values, count);
 }
 
 enum err cluster_barrier(struct cluster *c)
 {
     double nothing = 0;
-    return combine(c, SUM, &nothing, 1);
+    return cluster_combine(c, SUM, &nothing, 1);
 }
 
 enum err cluster_broadcast(struct cluster *c, void *data, size_t bytes, int root)

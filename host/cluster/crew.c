@@ -24,7 +24,7 @@ enum err crew_create(struct cluster *c, struct crew **out)
     return FAIL(ERR_MEMORY, "no memory for %zu processes", size);
 }
 
-static void let_go(struct crew *w)
+static void crew_drop_part(struct crew *w)
 {
     if (w->part.op)
         state_free(&w->part);
@@ -38,36 +38,36 @@ void crew_free(struct crew *w)
 {
     if (!w)
         return;
-    let_go(w);
+    crew_drop_part(w);
     free(w->told);
     free(w->first);
     free(w->later);
     free(w);
 }
 
-static int leads(const struct crew *w)
+static int crew_leads(const struct crew *w)
 {
     return w->c->place.rank == 0;
 }
 
-static enum err tell(struct crew *w, struct crew_order *o)
+static enum err crew_send_order(struct crew *w, struct crew_order *o)
 {
     return cluster_broadcast(w->c, o, sizeof *o, 0);
 }
 
-static enum err begin(struct crew *w, const struct operation *op, struct backend *be,
-                      const struct crew_order *o, const struct run_state *s)
+static enum err crew_begin_part(struct crew *w, const struct operation *op, struct backend *be,
+                                const struct crew_order *o, const struct run_state *s)
 {
-    let_go(w);
+    crew_drop_part(w);
     w->agreed = 0;
     w->part = (struct run_state){.op = op, .be = be};
     const enum err e = crew_take_part(w, o, s);
     if (e)
-        let_go(w);
+        crew_drop_part(w);
     return e;
 }
 
-static enum err order_of(const struct run_state *s, struct crew_order *o)
+static enum err crew_order_of(const struct run_state *s, struct crew_order *o)
 {
     memset(o, 0, sizeof *o);
     o->what = CREW_GIVE;
@@ -99,15 +99,15 @@ enum err crew_give(struct crew *w, struct run_state *s)
     w->axis = crew_plan_axis(s->op, &s->model, w->c->place.size, &w->why);
     if (!w->axis)
         return ERR_OK;
-    TRY(order_of(s, &o));
-    TRY(tell(w, &o));
-    TRY(begin(w, s->op, s->be, &o, s));
+    TRY(crew_order_of(s, &o));
+    TRY(crew_send_order(w, &o));
+    TRY(crew_begin_part(w, s->op, s->be, &o, s));
     w->part.mbir.on_iteration = s->mbir.on_iteration;
     w->part.mbir.context = s->mbir.context;
     return ERR_OK;
 }
 
-static enum err run_mbir(struct crew *w)
+static enum err crew_run_mbir(struct crew *w)
 {
     struct run_state *p = &w->part;
     struct ranks_backend *ranks = NULL;
@@ -129,7 +129,7 @@ static enum err run_part(struct crew *w, double *seconds)
     TRY(cluster_barrier(w->c));
     const int64_t start = clock_ns();
     if (p->op->share == SHARE_MBIR)
-        TRY(run_mbir(w));
+        TRY(crew_run_mbir(w));
     else if (w->plan.range.count)
         e = p->op->run(p);
     if (!e)
@@ -140,7 +140,7 @@ static enum err run_part(struct crew *w, double *seconds)
     TRY(e);
     if (w->plan.range.count)
         mine.work = p->op->work(p);
-    if (!leads(w))
+    if (!crew_leads(w))
         return cluster_exchange(w->c, 0, &mine, sizeof mine, -1, NULL, 0);
     w->told[0] = mine;
     for (int r = 1; r < w->c->place.size; r++)
@@ -162,7 +162,7 @@ static enum err send_result(struct crew *w)
 }
 
 /* All parts into `all`, the whole result. */
-static enum err receive(struct crew *w, const float *mine, float *room, float *all)
+static enum err crew_receive(struct crew *w, const float *mine, float *room, float *all)
 {
     for (int r = 0; r < w->c->place.size; r++) {
         struct crew_part p;
@@ -190,7 +190,7 @@ static enum err receive_result(struct crew *w, struct run_state *s)
         e = mem_alloc("the result", out->bytes, &all);
     e = crew_agree(w, e);
     if (!e)
-        e = receive(w, mine, room, here ? out->ptr : all);
+        e = crew_receive(w, mine, room, here ? out->ptr : all);
     if (!e && !here) {
         const size_t bytes = out->bytes;
         s->be->ops->release(s->be, out);
@@ -233,7 +233,7 @@ enum err crew_run(struct crew *w, struct run_state *s, double *seconds, struct w
     struct crew_order o = {.what = CREW_RUN};
     if (!w->part.op)
         return run_alone(s, seconds, work);
-    TRY(tell(w, &o));
+    TRY(crew_send_order(w, &o));
     TRY(run_part(w, seconds));
     count_run(w, work);
     mbir_report_free(&s->report);
@@ -247,29 +247,29 @@ enum err crew_release(struct crew *w)
     struct crew_order o = {.what = CREW_RELEASE};
     if (!w->part.op)
         return ERR_OK;
-    let_go(w);
-    return tell(w, &o);
+    crew_drop_part(w);
+    return crew_send_order(w, &o);
 }
 
 enum err crew_dismiss(struct crew *w, enum err e, int *silent)
 {
     struct crew_order o = {.what = CREW_DISMISS};
-    let_go(w);
-    if (tell(w, &o))
+    crew_drop_part(w);
+    if (crew_send_order(w, &o))
         return e ? e : ERR_FAILED;
     return cluster_agree(w->c, e, silent);
 }
 
-static enum err obey(struct crew *w, const struct crew_order *o, struct backend *be)
+static enum err crew_obey(struct crew *w, const struct crew_order *o, struct backend *be)
 {
     double seconds;
     if (o->what == CREW_GIVE) {
         const struct operation *op = operation_named(o->op);
         FAIL_IF(!op, ERR_INTERNAL, "no operation is called %s", o->op);
-        return begin(w, op, be, o, NULL);
+        return crew_begin_part(w, op, be, o, NULL);
     }
     if (o->what == CREW_RELEASE) {
-        let_go(w);
+        crew_drop_part(w);
         return ERR_OK;
     }
     TRY(run_part(w, &seconds));
@@ -286,7 +286,7 @@ enum err crew_follow(struct crew *w, struct backend *be, int *silent)
         if (o.what == CREW_DISMISS)
             return cluster_agree(w->c, ERR_OK, silent);
         w->agreed = 0;
-        const enum err e = obey(w, &o, be);
+        const enum err e = crew_obey(w, &o, be);
         if (e && !w->agreed)
             return e; /* the others wait for what will not come: the job ends */
     }

@@ -6,7 +6,7 @@
 #include "host/cluster/crew_state.h"
 #include "host/geom/ct_model.h"
 
-static int leads(const struct crew *w)
+static int rank_is_first(const struct crew *w)
 {
     return w->c->place.rank == 0;
 }
@@ -36,7 +36,7 @@ struct array_pair *crew_array(struct run_state *s, int i)
     return all[i];
 }
 
-static const struct box *box_of(const struct operation *op, const struct crew_part *p, int i)
+static const struct box *part_box(const struct operation *op, const struct crew_part *p, int i)
 {
     const int sinogram = i == 1 || (i == 0 && op->input == ARRAY_SINOGRAM);
     return sinogram ? &p->sinogram : &p->volume;
@@ -51,7 +51,7 @@ static enum err share_views(struct crew *w, int there, const void *given, size_t
         return ERR_OK;
     void *copy = malloc(bytes);
     FAIL_IF(!copy, ERR_MEMORY, "no memory for the views of a scan");
-    if (leads(w))
+    if (rank_is_first(w))
         memcpy(copy, given, bytes);
     *out = copy;
     return cluster_broadcast(w->c, copy, bytes, 0);
@@ -113,7 +113,7 @@ static enum err make_part(struct crew *w, const struct crew_order *o)
         return ERR_OK;
     TRY(state_place(p, o->has[1], 0));
     for (int i = 0; i < CREW_ARRAYS; i++) {
-        const struct box *b = box_of(p->op, &w->plan, i);
+        const struct box *b = part_box(p->op, &w->plan, i);
         const int64_t n[3] = {b->part[0].count, b->part[1].count, b->part[2].count};
         if (o->has[i])
             TRY(state_host_array(crew_array(p, i), "a part of the input", n));
@@ -122,20 +122,20 @@ static enum err make_part(struct crew *w, const struct crew_order *o)
 }
 
 /* Sends each rank's part of one array, from the first. */
-static enum err give_array(struct crew *w, const struct run_state *s, int i, float *room)
+static enum err part_send_array(struct crew *w, const struct run_state *s, int i, float *room)
 {
     const struct operation *op = w->part.op;
     struct array_pair *to = crew_array(&w->part, i);
     for (int r = w->c->place.size - 1; r >= 0; r--) {
         struct crew_part p;
         TRY(crew_plan_part(op, &w->whole, w->c->place.size, r, &p));
-        const struct box *b = box_of(op, &p, i);
+        const struct box *b = part_box(op, &p, i);
         const int64_t n = p.range.count ? box_count(b) : 0;
         const size_t bytes = (size_t)n * sizeof(float);
-        if (leads(w) && n)
+        if (rank_is_first(w) && n)
             box_pack(b, crew_array((struct run_state *)(uintptr_t)s, i)->host, 0, n,
                      r ? room : to->host);
-        if (r && n && leads(w))
+        if (r && n && rank_is_first(w))
             TRY(cluster_exchange(w->c, r, room, bytes, -1, NULL, 0));
         else if (r && n && r == w->c->place.rank)
             TRY(cluster_exchange(w->c, -1, NULL, 0, 0, to->host, bytes));
@@ -144,31 +144,32 @@ static enum err give_array(struct crew *w, const struct run_state *s, int i, flo
 }
 
 /* Floats of the largest part of any other rank: of its inputs and its result. */
-static enum err largest(const struct crew *w, const struct crew_order *o, int64_t *out)
+static enum err part_largest(const struct crew *w, const struct crew_order *o, int64_t *out)
 {
     *out = 1;
     for (int r = 1; r < w->c->place.size; r++) {
         struct crew_part p;
         TRY(crew_plan_part(w->part.op, &w->whole, w->c->place.size, r, &p));
         for (int i = 0; i < CREW_ARRAYS; i++) {
-            const int64_t n = o->has[i] ? box_count(box_of(w->part.op, &p, i)) : 0;
+            const int64_t n = o->has[i] ? box_count(part_box(w->part.op, &p, i)) : 0;
             *out = n > *out ? n : *out;
         }
     }
     return ERR_OK;
 }
 
-static enum err give_arrays(struct crew *w, const struct crew_order *o, const struct run_state *s)
+static enum err part_send_arrays(struct crew *w, const struct crew_order *o,
+                                 const struct run_state *s)
 {
     int64_t n = 1;
     void *room = NULL;
-    enum err e = leads(w) ? largest(w, o, &n) : ERR_OK;
+    enum err e = rank_is_first(w) ? part_largest(w, o, &n) : ERR_OK;
     if (!e)
         e = mem_alloc("the part of another process", (size_t)n * sizeof(float), &room);
     e = crew_agree(w, e);
     for (int i = 0; i < CREW_ARRAYS && !e; i++)
         if (o->has[i])
-            e = give_array(w, s, i, room);
+            e = part_send_array(w, s, i, room);
     mem_free(room);
     return e;
 }
@@ -179,7 +180,7 @@ static enum err make_ready(struct crew *w)
     if (!w->plan.range.count)
         return ERR_OK;
     for (int i = 0; i < CREW_ARRAYS; i++) {
-        const struct box *b = box_of(p->op, &w->plan, i);
+        const struct box *b = part_box(p->op, &w->plan, i);
         const int64_t n[3] = {b->part[0].count, b->part[1].count, b->part[2].count};
         if (crew_array(p, i)->host)
             TRY(state_upload(p, crew_array(p, i), n));
@@ -194,6 +195,6 @@ enum err crew_take_part(struct crew *w, const struct crew_order *o, const struct
 {
     TRY(crew_agree(w, share_model(w, o, s)));
     TRY(crew_agree(w, make_part(w, o)));
-    TRY(give_arrays(w, o, s));
+    TRY(part_send_arrays(w, o, s));
     return crew_agree(w, make_ready(w));
 }

@@ -53,8 +53,8 @@ struct crew_ranges {
 };
 
 /* Rows under slices; the Hessian knows no region of reconstruction. */
-static struct index_range rows_under(const struct operation *op, const struct ct_model *m,
-                                     struct index_range slices)
+static struct index_range plan_rows_under(const struct operation *op, const struct ct_model *m,
+                                          struct index_range slices)
 {
     struct ct_model seen = *m;
     enum recon_op recon;
@@ -79,8 +79,8 @@ static enum err mbir_ranges(const struct ct_model *m, int size, int rank, struct
     return ERR_OK;
 }
 
-static enum err choose(const struct operation *op, const struct ct_model *m, int size, int rank,
-                       struct crew_ranges *r, struct index_range *range)
+static enum err plan_choose(const struct operation *op, const struct ct_model *m, int size,
+                            int rank, struct crew_ranges *r, struct index_range *range)
 {
     const int64_t unit = op->share == SHARE_GROUPS ? TOGETHER : 1;
     const int by_rows = op->share == SHARE_ROWS || (op->share == SHARE_FORWARD && !is_cone(m));
@@ -99,7 +99,7 @@ static enum err choose(const struct operation *op, const struct ct_model *m, int
     if (by_rows && !is_cone(m))
         r->slices = r->rows;
     else if (op->share == SHARE_SLICES || op->share == SHARE_GROUPS)
-        r->rows = rows_under(op, m, r->slices);
+        r->rows = plan_rows_under(op, m, r->slices);
     *range = op->share == SHARE_PLANES    ? r->planes
              : by_rows                    ? r->rows
              : op->share == SHARE_FORWARD ? r->views
@@ -122,7 +122,7 @@ enum err crew_plan_part(const struct operation *op, const struct ct_model *m, in
     const struct volume *v = &m->volume;
     struct crew_ranges r;
     *out = (struct crew_part){.m = *m};
-    TRY(choose(op, m, size, rank, &r, &out->range));
+    TRY(plan_choose(op, m, size, rank, &r, &out->range));
     struct index_range read = r.planes;
     if (op->share == SHARE_PLANES && r.planes.count)
         read = with_neighbours(r.planes, v->rows);

@@ -82,7 +82,7 @@ static void place_owned(struct index_range own, int64_t views, int64_t rows, int
 
 /* The views that automatic values look at, whole, on the first rank: (views, rows, channels) into
  * *all, NULL on the others; mem_alloc. */
-static enum err collect(struct part *p, const float *array, int64_t stride, float **all)
+static enum err part_collect_views(struct part *p, const float *array, int64_t stride, float **all)
 {
     const struct scan *s = &p->s->model.scan;
     const int64_t views = (s->views + stride - 1) / stride;
@@ -111,7 +111,7 @@ static enum err collect(struct part *p, const float *array, int64_t stride, floa
 }
 
 /* sigma_* as one rank would find them. */
-static enum err regularise(struct part *p, int *silent)
+static enum err part_regularise(struct part *p, int *silent)
 {
     struct ct_model looked_at = p->s->model;
     const int64_t views = looked_at.scan.views;
@@ -119,9 +119,9 @@ static enum err regularise(struct part *p, int *silent)
     float *y = NULL, *w = NULL;
     if (!looked_at.regularisation.automatic)
         return ERR_OK;
-    enum err e = collect(p, p->y, stride, &y);
+    enum err e = part_collect_views(p, p->y, stride, &y);
     if (!e && p->w)
-        e = collect(p, p->w, stride, &w);
+        e = part_collect_views(p, p->w, stride, &w);
     looked_at.scan.views =
         (views + stride - 1) / stride; /* fewer than 40: none is left out again */
     if (!e && p->c->place.rank == 0)
@@ -139,7 +139,7 @@ static enum err regularise(struct part *p, int *silent)
 }
 
 /* All rows, with what is done to them. */
-static enum err read_all(struct part *p, float **y)
+static enum err part_read_rows(struct part *p, float **y)
 {
     TRY(scan_input_rows(p->s, 0, p->s->model.scan.rows, y));
     return scan_remove_rings(p->s, &p->s->model, y);
@@ -154,7 +154,7 @@ static enum err make_metal_weights(struct part *p)
                              {{0, s->views}, rows, {0, s->channels}}};
     float *y = NULL, *all = NULL;
     void *w = NULL;
-    enum err e = read_all(p, &y);
+    enum err e = part_read_rows(p, &y);
     if (!e)
         e = scan_metal_weights(p->s->be, &p->s->model, y, &all);
     if (!e)
@@ -179,7 +179,7 @@ static enum err make_weights(struct part *p)
     return ERR_OK;
 }
 
-static enum err read_part(struct part *p)
+static enum err part_read(struct part *p)
 {
     const struct scan_request *r = p->s->request;
     const int rank = p->c->place.rank;
@@ -194,7 +194,7 @@ static enum err read_part(struct part *p)
     return ERR_OK;
 }
 
-static void on_iteration(void *context, int64_t done, int64_t total)
+static void part_on_iteration(void *context, int64_t done, int64_t total)
 {
     (void)context;
     progress("mbir", (double)done, (double)total);
@@ -205,7 +205,7 @@ struct part_arrays {
     struct buffer y, w, x;
 };
 
-static enum err compute(struct part *p, struct part_arrays *a)
+static enum err part_compute(struct part *p, struct part_arrays *a)
 {
     const struct scan_request *r = p->s->request;
     const struct backend_ops *ops = p->s->be->ops;
@@ -220,7 +220,7 @@ static enum err compute(struct part *p, struct part_arrays *a)
                                    .seed = (uint32_t)r->seed,
                                    .weights = p->w ? &a->w : NULL,
                                    .samples = scan_samples(&p->s->model.scan),
-                                   .on_iteration = on_iteration};
+                                   .on_iteration = part_on_iteration};
     enum err e = ranks_backend_open(p->s->be, p->c, &p->shares, &p->m, r->stop, &p->ranks);
     if (!e)
         e = mbir_recon(p->s->be, &p->m, &a->y, &o, &a->x, &p->s->result->report);
@@ -232,10 +232,10 @@ static enum err compute(struct part *p, struct part_arrays *a)
     return ops->download(p->s->be, &a->x, p->x, x_bytes);
 }
 
-static enum err iterate(struct part *p)
+static enum err part_iterate(struct part *p)
 {
     struct part_arrays a = {.x = {.ptr = NULL}};
-    const enum err e = compute(p, &a);
+    const enum err e = part_compute(p, &a);
     struct buffer *const all[] = {&a.y, &a.w, &a.x};
     for (int i = 0; i < 3; i++)
         p->s->be->ops->release(p->s->be, all[i]);
@@ -258,11 +258,11 @@ static enum err write_part(struct part *p, const struct parts *to, int *silent)
     return e;
 }
 
-static enum err run(struct part *p, const struct parts *to, int *silent)
+static enum err part_run(struct part *p, const struct parts *to, int *silent)
 {
-    TRY(cluster_agree(p->c, read_part(p), silent));
-    TRY(regularise(p, silent));
-    TRY(iterate(p));
+    TRY(cluster_agree(p->c, part_read(p), silent));
+    TRY(part_regularise(p, silent));
+    TRY(part_iterate(p));
     return write_part(p, to, silent);
 }
 
@@ -272,7 +272,7 @@ enum err cluster_mbir_run(struct cluster *c, struct scan_context *s, const struc
     struct part p = {.c = c, .s = s};
     TRY(shares_of(&s->model, c->place.size, &p.shares));
     p.m = model_of(&s->model, &p.shares, c->place.rank);
-    enum err e = run(&p, to, silent);
+    enum err e = part_run(&p, to, silent);
     mem_free(p.y);
     mem_free(p.w);
     mem_free(p.x);

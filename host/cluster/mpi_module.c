@@ -13,7 +13,7 @@ enum { IMAGES_MOST = 1024 };
 
 static int joined_here; /* not where the program that lends us its process did */
 
-static int join(struct cluster_place *place)
+static int mpi_join(struct cluster_place *place)
 {
     int there, provided, e;
     MPI_Comm node;
@@ -51,7 +51,7 @@ static int note_image(struct dl_phdr_info *info, size_t size, void *context)
 
 /* MPI_Finalize unloads plug-ins whose threads may still be on their way out, where CPUs are few: a
  * rank that has done all of its work would crash. What is loaded now stays until the end. */
-static void keep_images(void)
+static void mpi_hold_images(void)
 {
     struct kept_images all = {.count = 0};
     dl_iterate_phdr(note_image, &all);
@@ -61,13 +61,13 @@ static void keep_images(void)
     }
 }
 
-static void leave(void)
+static void mpi_leave(void)
 {
     int over;
     MPI_Finalized(&over);
     if (!joined_here || over)
         return;
-    keep_images();
+    mpi_hold_images();
     MPI_Finalize();
 }
 
@@ -81,7 +81,7 @@ static int gather_all(const double *mine, int count, double *all)
     return MPI_Allgather(mine, count, MPI_DOUBLE, all, count, MPI_DOUBLE, MPI_COMM_WORLD);
 }
 
-static int broadcast(void *data, size_t bytes, int root)
+static int mpi_broadcast(void *data, size_t bytes, int root)
 {
     for (size_t at = 0; at < bytes; at += PIECE) {
         const size_t n = bytes - at < PIECE ? bytes - at : PIECE;
@@ -92,16 +92,17 @@ static int broadcast(void *data, size_t bytes, int root)
     return 0;
 }
 
-static size_t left(size_t bytes, size_t at)
+static size_t piece_bytes(size_t bytes, size_t at)
 {
     return at >= bytes ? 0 : bytes - at < PIECE ? bytes - at : PIECE;
 }
 
 /* Both sides go through as many pieces as their own sizes say; an empty piece meets nobody. */
-static int exchange(int to, const void *data, size_t bytes, int from, void *into, size_t room)
+static int mpi_exchange(int to, const void *data, size_t bytes, int from, void *into, size_t room)
 {
     for (size_t at = 0; (to >= 0 && at < bytes) || (from >= 0 && at < room); at += PIECE) {
-        const size_t out = to < 0 ? 0 : left(bytes, at), in = from < 0 ? 0 : left(room, at);
+        const size_t out = to < 0 ? 0 : piece_bytes(bytes, at),
+                     in = from < 0 ? 0 : piece_bytes(room, at);
         const int e =
             MPI_Sendrecv((const char *)data + (out ? at : 0), (int)out, MPI_BYTE,
                          out ? to : MPI_PROC_NULL, 0, (char *)into + (in ? at : 0), (int)in,
@@ -112,7 +113,7 @@ static int exchange(int to, const void *data, size_t bytes, int from, void *into
     return 0;
 }
 
-static void explain(int code, char text[512])
+static void mpi_explain(int code, char text[512])
 {
     char all[MPI_MAX_ERROR_STRING + 1] = "";
     int length = 0;
@@ -135,8 +136,8 @@ __attribute__((visibility("default"))) const struct cluster_transport *tomoprof_
 
 const struct cluster_transport *tomoprof_mpi(void)
 {
-    static const struct cluster_transport table = {sizeof table, join,       leave,
-                                                   end_all,      gather_all, broadcast,
-                                                   exchange,     explain,    reads_devices};
+    static const struct cluster_transport table = {sizeof table, mpi_join,    mpi_leave,
+                                                   end_all,      gather_all,  mpi_broadcast,
+                                                   mpi_exchange, mpi_explain, reads_devices};
     return &table;
 }

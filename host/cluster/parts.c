@@ -27,7 +27,7 @@ enum err parts_of(struct scan_context *c, struct parts *out)
 }
 
 /* A file as its name, size and time: another content has others. */
-static int add_file(char *text, const char *word, const char *path)
+static int call_add_file(char *text, const char *word, const char *path)
 {
     struct stat st = {0};
     if (!path)
@@ -75,16 +75,16 @@ static void describe_all(const struct scan_context *c, char text[CALL_BYTES])
 {
     const struct scan_request *r = c->request;
     char *at = text;
-    at += add_file(at, "in", r->source.path);
-    at += add_file(at, "flats", r->source.flats);
-    at += add_file(at, "darks", r->source.darks);
-    at += add_file(at, "flats after", r->source.flats_after);
-    at += add_file(at, "geometry", r->geometry);
-    at += add_file(at, "poses", r->poses);
+    at += call_add_file(at, "in", r->source.path);
+    at += call_add_file(at, "flats", r->source.flats);
+    at += call_add_file(at, "darks", r->source.darks);
+    at += call_add_file(at, "flats after", r->source.flats_after);
+    at += call_add_file(at, "geometry", r->geometry);
+    at += call_add_file(at, "poses", r->poses);
     parts_describe(c, at);
 }
 
-static void name_of(const struct parts *p, const char *what, char path[4096 + 32])
+static void parts_path(const struct parts *p, const char *what, char path[4096 + 32])
 {
     snprintf(path, 4096 + 32, "%s/%s", p->folder, what);
 }
@@ -93,7 +93,7 @@ static void mark_name(const struct parts *p, int64_t slab, char path[4096 + 32])
 {
     char what[32];
     snprintf(what, sizeof what, "done-%" PRId64, slab);
-    name_of(p, what, path);
+    parts_path(p, what, path);
 }
 
 int parts_has(const struct parts *p, int64_t slab)
@@ -104,20 +104,20 @@ int parts_has(const struct parts *p, int64_t slab)
 }
 
 /* Deletes the files that an earlier call left, whatever they are. */
-static void clear(const struct parts *p, int64_t most)
+static void parts_clear(const struct parts *p, int64_t most)
 {
     char path[4096 + 32];
     for (int64_t i = 0; i < most; i++) {
         mark_name(p, i, path);
         unlink(path);
     }
-    name_of(p, "call", path);
+    parts_path(p, "call", path);
     unlink(path);
     unlink(p->file);
 }
 
-static enum err same_call(const struct parts *p, const char *left, const char *now,
-                          struct slabs *plan)
+static enum err parts_compare_call(const struct parts *p, const char *left, const char *now,
+                                   struct slabs *plan)
 {
     const char *last = strstr(left, "\nslices ");
     const size_t n = last ? (size_t)(last + 1 - left) : 0;
@@ -137,7 +137,7 @@ static enum err write_call(const struct parts *p, const char *now, const struct 
     char path[4096 + 32], text[64];
     struct outfile f = {0};
     enum err e;
-    name_of(p, "call", path);
+    parts_path(p, "call", path);
     snprintf(text, sizeof text, "slices %" PRId64 "\n", plan->thickness);
     TRY_OUT(outfile_open(&f, path));
     TRY_OUT(outfile_write(&f, now, strlen(now)));
@@ -156,14 +156,14 @@ enum err parts_begin(const struct parts *p)
     size_t bytes;
     describe_all(p->scan, now);
     TRY(dir_make(p->folder));
-    name_of(p, "call", path);
+    parts_path(p, "call", path);
     if (p->scan->request->resume && !access(path, F_OK)) {
         TRY(file_read_all(path, CALL_BYTES, &left, &bytes));
-        enum err e = same_call(p, left, now, plan);
+        enum err e = parts_compare_call(p, left, now, plan);
         free(left);
         return e;
     }
-    clear(p, v->slices);
+    parts_clear(p, v->slices);
     TRY(volume_parts_create(&p->volume, v));
     return write_call(p, now, plan); /* last: without it nothing is taken up again */
 }
@@ -183,7 +183,7 @@ enum err parts_mark(const struct parts *p, int64_t slab)
     return ERR_OK;
 }
 
-static enum err write_picture(const struct parts *p)
+static enum err parts_write_picture(const struct parts *p)
 {
     const struct volume *v = &p->scan->model.volume;
     void *room;
@@ -211,7 +211,7 @@ static enum err read_back(const struct parts *p, const struct volume *v, float *
     return e;
 }
 
-static enum err compare(const struct parts *p)
+static enum err parts_compare_reference(const struct parts *p)
 {
     const struct volume *v = &p->scan->model.volume;
     void *x;
@@ -225,17 +225,17 @@ static enum err compare(const struct parts *p)
 
 void parts_drop(const struct parts *p)
 {
-    clear(p, p->scan->model.volume.slices);
+    parts_clear(p, p->scan->model.volume.slices);
     rmdir(p->folder);
 }
 
 enum err parts_finish(const struct parts *p)
 {
     const struct scan_request *r = p->scan->request;
-    TRY((r->reference ? compare : write_picture)(p));
+    TRY((r->reference ? parts_compare_reference : parts_write_picture)(p));
     FAIL_IF(rename(p->file, r->out), ERR_IO, "%s: cannot become %s: %s", p->file, r->out,
             strerror(errno));
-    clear(p, p->scan->slabs.count);
+    parts_clear(p, p->scan->slabs.count);
     rmdir(p->folder);
     return ERR_OK;
 }

@@ -94,8 +94,8 @@ static enum err slabs_there(struct cluster *c, const struct scan_context *s, con
     return cluster_barrier(c);
 }
 
-static enum err run_direct(struct cluster *c, const struct scan_context *s, const struct parts *p,
-                           int *silent)
+static enum err recon_direct(struct cluster *c, const struct scan_context *s, const struct parts *p,
+                             int *silent)
 {
     char *there = NULL;
     enum err e;
@@ -109,7 +109,7 @@ out:
 }
 
 /* A rank that sees another scan would wait for messages of other sizes, or mix two volumes. */
-static enum err same_call(struct cluster *c, const struct scan_context *s, int *silent)
+static enum err recon_same_call(struct cluster *c, const struct scan_context *s, int *silent)
 {
     const struct scan_request *r = s->request;
     const struct scan *scan = &s->model.scan;
@@ -136,14 +136,14 @@ enum err cluster_recon_run(struct cluster *c, struct scan_context *s, int *silen
     struct parts p;
     s->start = clock_ns();
     TRY(cluster_agree(c, scan_recon_prepare(s), silent));
-    TRY(same_call(c, s, silent));
+    TRY(recon_same_call(c, s, silent));
     TRY(parts_of(s, &p));
     if (s->method == SCAN_MBIR) {
         TRY(cluster_mbir_run(c, s, &p, silent));
     } else {
         TRY(cluster_agree(c, first ? parts_begin(&p) : ERR_OK, silent));
         TRY(cluster_broadcast(c, &s->slabs, sizeof s->slabs, 0));
-        TRY(run_direct(c, s, &p, silent));
+        TRY(recon_direct(c, s, &p, silent));
     }
     s->result->seconds = clock_seconds_since(s->start);
     return cluster_agree(c, first ? parts_finish(&p) : ERR_OK, silent);

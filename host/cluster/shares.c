@@ -3,7 +3,7 @@
 
 #include "host/cluster/ranks_backend.h"
 
-static int64_t end_of(struct index_range r)
+static int64_t range_end_of(struct index_range r)
 {
     return r.first + r.count;
 }
@@ -15,7 +15,7 @@ static void share_rows(const struct ct_model *m, int size, struct shares *s)
     for (int r = 0; r < size; r++) {
         struct index_range rows = tile_rows(m, views, s->slices[r]);
         const int64_t first = r ? s->rows[r - 1].first + s->rows[r - 1].count : 0;
-        const int64_t end = r == size - 1 ? m->scan.rows : end_of(rows);
+        const int64_t end = r == size - 1 ? m->scan.rows : range_end_of(rows);
         rows.first = rows.first < first ? rows.first : first; /* no gap */
         rows.count = end - rows.first;
         s->rows[r] = rows;
@@ -28,7 +28,7 @@ static int64_t *holders_of(int64_t rows, int size, const struct shares *s)
     int64_t *n = calloc((size_t)rows + 1, sizeof *n);
     for (int r = 0; n && r < size; r++) {
         n[s->rows[r].first]++;
-        n[end_of(s->rows[r])]--;
+        n[range_end_of(s->rows[r])]--;
     }
     for (int64_t k = 1; n && k < rows; k++)
         n[k] += n[k - 1];
@@ -50,7 +50,7 @@ static enum err own_rows(int64_t rows, int size, struct shares *s)
         int64_t here = r + 1 < size ? end : rows;
         if (r + 1 < size && here < s->rows[r + 1].first) /* that rank does not hold those before */
             here = s->rows[r + 1].first;
-        here = here < end_of(s->rows[r]) ? here : end_of(s->rows[r]);
+        here = here < range_end_of(s->rows[r]) ? here : range_end_of(s->rows[r]);
         here = here > first ? here : first;
         s->owned[r] = (struct index_range){first, here - first};
         first = here;

@@ -3,7 +3,7 @@
 #include "host/cluster/wire.h"
 #include "base/memory.h"
 
-static int staged(const struct wire *w)
+static int wire_is_staged(const struct wire *w)
 {
     return w->out.place != PLACE_HOST && !cluster_reads_devices(w->c);
 }
@@ -16,7 +16,7 @@ enum err wire_open(struct backend *be, struct cluster *c, const char *what, int6
     *w = (struct wire){.be = be, .c = c};
     TRY(be->ops->alloc(be, what, bytes, &w->out));
     TRY(be->ops->alloc(be, what, bytes, &w->in));
-    if (!staged(w))
+    if (!wire_is_staged(w))
         return ERR_OK;
     TRY(mem_alloc(what, bytes, &p));
     w->host_out = p;
@@ -56,7 +56,7 @@ enum err wire_exchange(struct wire *w, int to, int64_t sent, int from, int64_t r
 {
     const size_t out = (size_t)sent * sizeof(float), in = (size_t)received * sizeof(float);
     const int whom = sent ? to : -1, of_whom = received ? from : -1;
-    if (staged(w))
+    if (wire_is_staged(w))
         return exchange_staged(w, whom, out, of_whom, in);
     if (w->out.place != PLACE_HOST)
         w->c->device_bytes += out + in;

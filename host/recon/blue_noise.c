@@ -32,7 +32,7 @@ static void make_energies(void)
         }
 }
 
-static void flip(struct pattern *p, int at)
+static void pattern_flip(struct pattern *p, int at)
 {
     const int row = at / BLUE_NOISE_EDGE, col = at % BLUE_NOISE_EDGE, last = BLUE_NOISE_EDGE - 1;
     const int64_t sign = p->set[at] ? -1 : 1;
@@ -44,7 +44,7 @@ static void flip(struct pattern *p, int at)
 }
 
 /* The place of highest energy among those that are set, or of lowest among the others. */
-static int extreme(const struct pattern *p, int set)
+static int pattern_extreme(const struct pattern *p, int set)
 {
     int best = -1;
     for (int i = 0; i < BLUE_NOISE_SIZE; i++)
@@ -55,19 +55,19 @@ static int extreme(const struct pattern *p, int set)
 }
 
 /* Moves the tightest cluster into the largest void until that is where it came from. */
-static void spread(struct pattern *p)
+static void pattern_spread(struct pattern *p)
 {
     for (int moves = 0; moves < BLUE_NOISE_SIZE; moves++) {
-        const int from = extreme(p, 1);
-        flip(p, from);
-        const int to = extreme(p, 0);
-        flip(p, to);
+        const int from = pattern_extreme(p, 1);
+        pattern_flip(p, from);
+        const int to = pattern_extreme(p, 0);
+        pattern_flip(p, to);
         if (from == to)
             return;
     }
 }
 
-static void make(void)
+static void blue_noise_make(void)
 {
     static struct pattern start, p;
     struct rng r;
@@ -76,27 +76,27 @@ static void make(void)
     for (int n = 0; n < SPARSE;) {
         const int at = (int)rng_interval(&r, BLUE_NOISE_SIZE - 1);
         if (!start.set[at]) {
-            flip(&start, at);
+            pattern_flip(&start, at);
             n++;
         }
     }
-    spread(&start);
+    pattern_spread(&start);
     memcpy(&p, &start, sizeof p);
     for (int rank = SPARSE - 1; rank >= 0; rank--) {
-        const int at = extreme(&p, 1);
-        flip(&p, at);
+        const int at = pattern_extreme(&p, 1);
+        pattern_flip(&p, at);
         ranks[at] = rank;
     }
     memcpy(&p, &start, sizeof p);
     for (int rank = SPARSE; rank < BLUE_NOISE_SIZE; rank++) {
-        const int at = extreme(&p, 0);
-        flip(&p, at);
+        const int at = pattern_extreme(&p, 0);
+        pattern_flip(&p, at);
         ranks[at] = rank;
     }
 }
 
 const int32_t *blue_noise_ranks(void)
 {
-    pthread_once(&once, make);
+    pthread_once(&once, blue_noise_make);
     return ranks;
 }

@@ -29,7 +29,7 @@ struct thinned {
     int64_t size[3], step[3], stride[3];
 };
 
-static struct thinned thin(const struct volume *v, const float *x, const int64_t step[3])
+static struct thinned volume_thin(const struct volume *v, const float *x, const int64_t step[3])
 {
     struct thinned t = {.x = x};
     const int64_t full[3] = {v->rows, v->cols, v->slices};
@@ -41,7 +41,7 @@ static struct thinned thin(const struct volume *v, const float *x, const int64_t
     return t;
 }
 
-static float at(const struct thinned *t, int64_t i, int64_t j, int64_t k)
+static float thinned_at(const struct thinned *t, int64_t i, int64_t j, int64_t k)
 {
     i = i < 0 ? t->size[0] - 1 : i; /* as Python's index -1 */
     j = j < 0 ? t->size[1] - 1 : j;
@@ -49,10 +49,10 @@ static float at(const struct thinned *t, int64_t i, int64_t j, int64_t k)
     return t->x[i * t->stride[0] + j * t->stride[1] + k * t->stride[2]];
 }
 
-static double deviation(const struct thinned *t, int64_t i, int64_t j, int64_t k)
+static double thinned_deviation(const struct thinned *t, int64_t i, int64_t j, int64_t k)
 {
-    const double a[4] = {(double)at(t, i, j, k), (double)at(t, i - 1, j, k),
-                         (double)at(t, i, j - 1, k), (double)at(t, i, j, k - 1)};
+    const double a[4] = {(double)thinned_at(t, i, j, k), (double)thinned_at(t, i - 1, j, k),
+                         (double)thinned_at(t, i, j - 1, k), (double)thinned_at(t, i, j, k - 1)};
     const double mean = (a[0] + a[1] + a[2] + a[3]) / 4;
     double sum = 0;
     for (int n = 0; n < 4; n++)
@@ -68,15 +68,15 @@ static double typical_deviation(const struct thinned *t, double sigma_noise)
     for (int64_t i = 0; i < t->size[0]; i++)
         for (int64_t j = 0; j < t->size[1]; j++)
             for (int64_t k = 0; k < t->size[2]; k++) {
-                magnitude += fabs((double)at(t, i, j, k));
-                most = fmax(most, (double)at(t, i, j, k));
+                magnitude += fabs((double)thinned_at(t, i, j, k));
+                most = fmax(most, (double)thinned_at(t, i, j, k));
             }
     const float level = (float)fmin(FLOOR * magnitude / voxels + sigma_noise, most);
     for (int64_t i = 0; i < t->size[0]; i++)
         for (int64_t j = 0; j < t->size[1]; j++)
             for (int64_t k = 0; k < t->size[2]; k++)
-                if (at(t, i, j, k) >= level) {
-                    sum += deviation(t, i, j, k);
+                if (thinned_at(t, i, j, k) >= level) {
+                    sum += thinned_deviation(t, i, j, k);
                     n++;
                 }
     return n > 0 ? sum / n : 0;
@@ -86,11 +86,11 @@ static double estimate_noise(const struct volume *v, const float *x)
 {
     const double n = (double)volume_voxels(v);
     const int64_t s = (int64_t)rint(cbrt(n / fmin(SAMPLES, n))), step[3] = {s, s, s};
-    const struct thinned t = thin(v, x, step);
+    const struct thinned t = volume_thin(v, x, step);
     return typical_deviation(&t, typical_deviation(&t, 0));
 }
 
-static enum err regularise(struct denoiser *d, const struct buffer *in)
+static enum err denoiser_regularise(struct denoiser *d, const struct buffer *in)
 {
     const struct volume *v = d->v;
     void *copy;
@@ -98,7 +98,7 @@ static enum err regularise(struct denoiser *d, const struct buffer *in)
     enum err e = d->be->ops->download(d->be, in, copy, in->bytes);
     if (!e) {
         const int64_t step[3] = {v->rows / (v->rows < VIEWS ? v->rows : VIEWS), 1, 1};
-        const struct thinned t = thin(v, copy, step);
+        const struct thinned t = volume_thin(v, copy, step);
         const double given = d->options->sigma_noise;
         d->r.sigma_y = given > 0 ? given : estimate_noise(v, copy);
         d->r.sigma_x = 0.2 * typical_deviation(&t, d->r.sigma_y);
@@ -132,14 +132,14 @@ static enum err fill_hessian(struct denoiser *d)
     return e;
 }
 
-static enum err create(struct denoiser *d, const struct buffer *in)
+static enum err denoiser_create(struct denoiser *d, const struct buffer *in)
 {
     const struct backend_ops *ops = d->be->ops;
     struct volume whole = *d->v;
     struct rng r;
     int32_t *pixels;
     int64_t count;
-    TRY(regularise(d, in));
+    TRY(denoiser_regularise(d, in));
     d->unit = d->r;
     d->unit.sigma_prox = 1;
     whole.ror = ROR_NONE;
@@ -158,7 +158,7 @@ static enum err create(struct denoiser *d, const struct buffer *in)
     return fill_hessian(d);
 }
 
-static void destroy(struct denoiser *d)
+static void denoiser_free(struct denoiser *d)
 {
     struct buffer *const all[] = {&d->gradient, &d->curvature, &d->delta,
                                   &d->error,    &d->ones,      &d->hessian};
@@ -167,8 +167,9 @@ static void destroy(struct denoiser *d)
     partition_free(&d->part);
 }
 
-static enum err update_subset(struct denoiser *d, const struct pixel_set *pixels,
-                              const struct buffer *in, struct buffer *x, struct vcd_totals *totals)
+static enum err denoiser_update_subset(struct denoiser *d, const struct pixel_set *pixels,
+                                       const struct buffer *in, struct buffer *x,
+                                       struct vcd_totals *totals)
 {
     struct backend *be = d->be;
     const struct backend_ops *ops = be->ops;
@@ -193,14 +194,14 @@ static enum err update_subset(struct denoiser *d, const struct pixel_set *pixels
     return ERR_OK;
 }
 
-static enum err iterate(struct denoiser *d, const struct buffer *in, struct buffer *x,
-                        struct denoise_report *report)
+static enum err denoiser_iterate(struct denoiser *d, const struct buffer *in, struct buffer *x,
+                                 struct denoise_report *report)
 {
     struct vcd_totals totals = {0};
     double size;
     for (int64_t s = 0; s < d->part.subsets; s++) {
         const struct pixel_set pixels = {d->part.indices + s * d->part.length, d->part.length, 1};
-        TRY(update_subset(d, &pixels, in, x, &totals));
+        TRY(denoiser_update_subset(d, &pixels, in, x, &totals));
     }
     TRY(d->be->ops->sum_abs(d->be, x, &size));
     FAIL_IF(!isfinite(size) || !isfinite(totals.moved), ERR_INPUT,
@@ -219,18 +220,18 @@ enum err qggmrf_denoise(struct backend *be, const struct volume *v, const struct
 {
     struct denoiser d = {.be = be, .v = v, .options = o, .r = *r};
     *report = (struct denoise_report){0};
-    enum err e = create(&d, in);
+    enum err e = denoiser_create(&d, in);
     report->sigma_noise = d.r.sigma_y;
     report->sigma_x = d.r.sigma_x;
     if (!e)
         e = be->ops->copy(be, in, out);
     while (!e && report->iterations < o->max_iterations) {
-        e = iterate(&d, in, out, report);
+        e = denoiser_iterate(&d, in, out, report);
         if (!e && o->on_iteration)
             o->on_iteration(o->context, report->iterations, o->max_iterations);
         if (report->change_percent < o->stop_threshold_percent)
             break;
     }
-    destroy(&d);
+    denoiser_free(&d);
     return e;
 }

@@ -10,8 +10,8 @@
 
 #define TURN 180 /* views of the full turn */
 
-static enum err back(struct backend *be, const struct ct_model *m, int voxel_driven,
-                     const struct buffer *y, struct buffer *x)
+static enum err helical_back_project(struct backend *be, const struct ct_model *m, int voxel_driven,
+                                     const struct buffer *y, struct buffer *x)
 {
     return (voxel_driven ? back_project_voxel : back_project)(be, m, y, x);
 }
@@ -26,7 +26,7 @@ static enum err of_ones(struct backend *be, const struct ct_model *m, int voxel_
     enum err e = ERR_OK;
     TRY_OUT(gen_weights(be, WEIGHTS_ONE, y, y));
     TRY_OUT(be->ops->alloc(be, "views that see a voxel", bytes, &x));
-    TRY_OUT(back(be, m, voxel_driven, y, &x));
+    TRY_OUT(helical_back_project(be, m, voxel_driven, y, &x));
     TRY_OUT(mem_alloc("views that see a voxel", bytes, &host));
     TRY_OUT(be->ops->download(be, &x, host, bytes));
     *out = host;
@@ -64,7 +64,7 @@ static enum err one_turn(struct backend *be, const struct ct_model *m, int voxel
     return e;
 }
 
-static enum err check(const struct scan *s)
+static enum err helical_check(const struct scan *s)
 {
     FAIL_IF(!scan_is_cone(s) || !s->z_shifts || isinf(s->source_detector), ERR_USAGE,
             "helical weights are for cone beams whose views move along the axis: "
@@ -79,9 +79,9 @@ enum err helical_back(struct backend *be, const struct ct_model *m, int voxel_dr
     float *seen = NULL, *turn = NULL;
     enum err e = ERR_OK;
     const int64_t slices = m->volume.slices;
-    TRY(check(&m->scan));
+    TRY(helical_check(&m->scan));
     TRY(direct_filter(be, m, y, scratch));
-    TRY(back(be, m, voxel_driven, scratch, x));
+    TRY(helical_back_project(be, m, voxel_driven, scratch, x));
     TRY_OUT(one_turn(be, m, voxel_driven, &turn));
     TRY_OUT(of_ones(be, m, voxel_driven, scratch, &seen));
     const float views = (float)m->scan.views / TURN;

@@ -7,7 +7,7 @@
 #include "host/recon/mbir.h"
 
 /* The first `count` cylinders of a packed array. */
-static struct buffer packed(const struct vcd *t, const struct buffer *whole, int64_t count)
+static struct buffer packed_part(const struct vcd *t, const struct buffer *whole, int64_t count)
 {
     struct buffer part = *whole;
     part.owned = 0;
@@ -16,8 +16,8 @@ static struct buffer packed(const struct vcd *t, const struct buffer *whole, int
 }
 
 /* The step that minimises the surrogate cost along delta, within [eps, max_overrelaxation]. */
-static double step_length(const struct vcd *t, const struct vcd_sums *data,
-                          const struct vcd_sums *prior)
+static double mbir_step_length(const struct vcd *t, const struct vcd_sums *data,
+                               const struct vcd_sums *prior)
 {
     const double eps = (double)FLT_EPSILON, inverse = 1 / (t->r.sigma_y * t->r.sigma_y);
     double alpha = (inverse * data->linear - prior->linear) /
@@ -26,27 +26,27 @@ static double step_length(const struct vcd *t, const struct vcd_sums *data,
 }
 
 /* The last move is taken out of e in the same pass that back projects for this one. */
-static enum err update_subset(struct vcd *t, const struct pixel_set *pixels, struct buffer *x,
-                              struct vcd_totals *totals)
+static enum err mbir_update_subset(struct vcd *t, const struct pixel_set *pixels, struct buffer *x,
+                                   struct vcd_totals *totals)
 {
     struct backend *be = t->be;
     const struct backend_ops *ops = be->ops;
     const struct volume *v = &t->m->volume;
     const struct prior prior = {&t->r, t->target};
-    struct buffer g = packed(t, &t->gradient, pixels->count);
-    struct buffer h = packed(t, &t->curvature, pixels->count);
+    struct buffer g = packed_part(t, &t->gradient, pixels->count);
+    struct buffer h = packed_part(t, &t->curvature, pixels->count);
     struct buffer *delta = &t->step[t->moves % 2];
     struct vcd_sums priors, data;
     double moved;
 
-    *delta = packed(t, &t->delta[t->moves % 2], pixels->count);
+    *delta = packed_part(t, &t->delta[t->moves % 2], pixels->count);
     PHASE("prior", ops->prior_terms(be, v, &prior, pixels, x, &g, &h));
     PHASE("sinogram update and back projection",
           vcd_update_back(t, t->pending ? &t->move : NULL, pixels, delta));
     PHASE("direction", ops->vcd_direction(be, v, pixels, t->r.sigma_y, t->damping, &t->hessian, &g,
                                           &h, delta, &priors));
     PHASE("forward projection and sums", vcd_forward_dots(t, pixels, delta, &data));
-    const double alpha = step_length(t, &data, &priors);
+    const double alpha = mbir_step_length(t, &data, &priors);
     if (t->r.positivity)
         PHASE("positivity", ops->clip_positive(be, v, pixels, x, alpha, delta));
     PHASE("recon update", ops->add_cylinders(be, v, pixels, alpha, delta, x, &moved));
@@ -58,8 +58,8 @@ static enum err update_subset(struct vcd *t, const struct pixel_set *pixels, str
     return ERR_OK;
 }
 
-static void record(const struct vcd *t, const struct vcd_outcome *all, int64_t subsets,
-                   struct mbir_report *report)
+static void mbir_record(const struct vcd *t, const struct vcd_outcome *all, int64_t subsets,
+                        struct mbir_report *report)
 {
     const double samples = (double)vcd_samples(t);
     const int64_t i = report->iterations++;
@@ -98,7 +98,7 @@ enum err vcd_visit_subsets(struct vcd *t, const struct partition *part, const in
     }
     for (int64_t i = 0; i < part->subsets && !(stop && *stop); i++) {
         const struct pixel_set pixels = {part->indices + order[i] * part->length, part->length, 1};
-        TRY(update_subset(t, &pixels, x, totals));
+        TRY(mbir_update_subset(t, &pixels, x, totals));
     }
     return ERR_OK;
 }
@@ -146,7 +146,7 @@ static enum err next_iteration(struct vcd *t, vcd_iterate *iterate, void *contex
             "iteration %lld left the range of float32 (sigma_y %g, sigma_x %g, sigma_prox %g): "
             "bring sinogram, weights, initial image and these numbers nearer to each other",
             (long long)report->iterations + 1, t->r.sigma_y, t->r.sigma_x, t->r.sigma_prox);
-    record(t, &all, part->subsets, report);
+    mbir_record(t, &all, part->subsets, report);
     return ERR_OK;
 }
 
@@ -170,8 +170,8 @@ enum err vcd_iterations(struct vcd *t, vcd_iterate *iterate, void *context,
     return ERR_OK;
 }
 
-static enum err run(struct vcd *t, const struct buffer *y, struct buffer *x,
-                    struct mbir_report *report)
+static enum err mbir_run(struct vcd *t, const struct buffer *y, struct buffer *x,
+                         struct mbir_report *report)
 {
     struct whole whole = {t, x};
     TRY(vcd_create(t, y));
@@ -183,7 +183,7 @@ enum err mbir_whole(struct backend *be, const struct ct_model *m, const struct b
                     const struct mbir_options *o, struct buffer *x, struct mbir_report *report)
 {
     struct vcd t = {.be = be, .m = m, .options = o, .target = o->prox_target};
-    enum err e = run(&t, y, x, report);
+    enum err e = mbir_run(&t, y, x, report);
     vcd_free(&t);
     return e;
 }

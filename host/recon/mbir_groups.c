@@ -36,7 +36,7 @@ struct sizes {
     int weights, prox, compat_06;
 };
 
-static size_t bytes_at(const void *context, int64_t thickness)
+static size_t group_bytes(const void *context, int64_t thickness)
 {
     const struct sizes *s = context;
     const struct backend_streams *streams = s->be->ops->streams;
@@ -56,27 +56,28 @@ static size_t bytes_at(const void *context, int64_t thickness)
     return vcd_bytes(&m, s->pixels, 1 + s->weights, s->compat_06) + volumes + kept + shared;
 }
 
-static enum err plan(const struct sizes *s, size_t room, struct slabs *out)
+static enum err groups_plan(const struct sizes *s, size_t room, struct slabs *out)
 {
-    const size_t least = bytes_at(s, 1);
+    const size_t least = group_bytes(s, 1);
     if (least > room)
         return s->be->ops->streams->refuse(s->be, "mbir_recon of one slice at a time", least,
                                            "use --backend cpu");
-    return slabs_plan("mbir_recon", "on the device", s->m->volume.slices, bytes_at, s, room, out);
+    return slabs_plan("mbir_recon", "on the device", s->m->volume.slices, group_bytes, s, room,
+                      out);
 }
 
 enum err mbir_groups_plan(struct backend *be, const struct ct_model *m, int64_t pixels, size_t room,
                           struct mbir_groups_plan *out)
 {
     const struct sizes s = {.be = be, .m = m, .pixels = pixels, .weights = 1, .prox = 1};
-    TRY(plan(&s, room, &out->groups));
-    out->bytes = bytes_at(&s, out->groups.thickness);
+    TRY(groups_plan(&s, room, &out->groups));
+    out->bytes = group_bytes(&s, out->groups.thickness);
     return ERR_OK;
 }
 
 /* ---- parts of whole arrays ---- */
 
-static struct box slices_of(const struct groups *g, int64_t first, int64_t count)
+static struct box group_slices(const struct groups *g, int64_t first, int64_t count)
 {
     const struct volume *v = &g->whole->volume;
     return (struct box){{v->rows, v->cols, v->slices},
@@ -84,7 +85,7 @@ static struct box slices_of(const struct groups *g, int64_t first, int64_t count
 }
 
 /* Returns the rows of a sinogram with detector rows fastest, and as given. */
-static struct box rows_of(const struct groups *g, int64_t first, int64_t count)
+static struct box group_rows(const struct groups *g, int64_t first, int64_t count)
 {
     const struct scan *s = &g->whole->scan;
     return (struct box){{s->views, s->channels, s->rows},
@@ -100,7 +101,7 @@ static struct box given_rows_of(const struct groups *g)
 
 #define CHUNK ((int64_t)1 << 18)
 
-static void pack(const struct box *b, const float *array, float *out)
+static void box_pack_parallel(const struct box *b, const float *array, float *out)
 {
     const int64_t n = box_count(b);
 #pragma omp parallel for schedule(static)
@@ -108,7 +109,7 @@ static void pack(const struct box *b, const float *array, float *out)
         box_pack(b, array, i, n - i < CHUNK ? n - i : CHUNK, out + i);
 }
 
-static void unpack(const struct box *b, const float *in, float *array)
+static void box_unpack_parallel(const struct box *b, const float *in, float *array)
 {
     const int64_t n = box_count(b);
 #pragma omp parallel for schedule(static)
@@ -116,15 +117,16 @@ static void unpack(const struct box *b, const float *in, float *array)
         box_unpack(b, in + i, i, n - i < CHUNK ? n - i : CHUNK, array);
 }
 
-static enum err send(struct groups *g, const struct box *b, const float *array, struct buffer *to)
+static enum err group_send(struct groups *g, const struct box *b, const float *array,
+                           struct buffer *to)
 {
     if (array)
-        pack(b, array, g->packed);
+        box_pack_parallel(b, array, g->packed);
     return g->t.be->ops->upload(g->t.be, g->packed, (size_t)box_count(b) * sizeof(float), to);
 }
 
 /* The group's part, its halo left out, out of `from` into the whole array. */
-static enum err fetch(struct groups *g, const struct buffer *from, struct box b, float *array)
+static enum err group_fetch(struct groups *g, const struct buffer *from, struct box b, float *array)
 {
     const int64_t wide = g->at.length, own = g->at.count, lead = g->at.first - g->at.from;
     const int64_t lines = b.size[0] * b.size[1];
@@ -132,7 +134,7 @@ static enum err fetch(struct groups *g, const struct buffer *from, struct box b,
     for (int64_t i = 0; i < lines && own < wide; i++)
         memmove(g->packed + i * own, g->packed + i * wide + lead, (size_t)own * sizeof(float));
     b.part[2] = (struct index_range){g->at.first, own};
-    unpack(&b, g->packed, array);
+    box_unpack_parallel(&b, g->packed, array);
     return ERR_OK;
 }
 
@@ -149,7 +151,7 @@ static void clamp_halo(struct groups *g, int64_t lines, float least, float most)
 
 /* ---- a group on the device ---- */
 
-static void leave(struct groups *g)
+static void group_leave(struct groups *g)
 {
     struct vcd *t = &g->t;
     struct buffer *const arrays[] = {&g->x,         &g->target,   &t->error,
@@ -181,7 +183,7 @@ static enum err send_sinogram(struct groups *g, const char *what, const float *a
     const struct backend_ops *ops = t->be->ops;
     const struct box b = given_rows_of(g);
     struct buffer given = {0};
-    enum err e = send(g, &b, array, &given);
+    enum err e = group_send(g, &b, array, &given);
     if (!e)
         e = ops->alloc(t->be, what, given.bytes, to);
     if (!e)
@@ -192,7 +194,7 @@ static enum err send_sinogram(struct groups *g, const char *what, const float *a
     return e;
 }
 
-static enum err enter(struct groups *g, int64_t index, int64_t halo)
+static enum err group_enter(struct groups *g, int64_t index, int64_t halo)
 {
     struct vcd *t = &g->t;
     g->at = slab_at(&g->plan, index, halo);
@@ -207,30 +209,30 @@ static enum err enter(struct groups *g, int64_t index, int64_t halo)
 /* e = y and x of the group, without a halo. */
 static enum err enter_first(struct groups *g, int64_t index)
 {
-    TRY(enter(g, index, 0));
+    TRY(group_enter(g, index, 0));
     TRY(send_sinogram(g, "error sinogram", g->y, &g->t.error));
-    const struct box part = slices_of(g, g->at.from, g->at.length);
-    return send(g, &part, g->image, &g->x);
+    const struct box part = group_slices(g, g->at.from, g->at.length);
+    return group_send(g, &part, g->image, &g->x);
 }
 
 static enum err enter_iteration(struct groups *g, int64_t index)
 {
-    TRY(enter(g, index, HALO));
-    const struct box slices = slices_of(g, g->at.from, g->at.length);
-    const struct box rows = rows_of(g, g->at.from, g->at.length);
+    TRY(group_enter(g, index, HALO));
+    const struct box slices = group_slices(g, g->at.from, g->at.length);
+    const struct box rows = group_rows(g, g->at.from, g->at.length);
     const int64_t pixels = volume_pixels(&g->whole->volume);
-    pack(&rows, g->error, g->packed);
+    box_pack_parallel(&rows, g->error, g->packed);
     clamp_halo(g, rows.size[0] * rows.size[1], 0, 0); /* counts in no sum */
-    TRY(send(g, &rows, NULL, &g->t.error));
-    pack(&slices, g->hessian, g->packed);
+    TRY(group_send(g, &rows, NULL, &g->t.error));
+    box_pack_parallel(&slices, g->hessian, g->packed);
     clamp_halo(g, pixels, INFINITY, INFINITY); /* steps -g/(h + H/sigma_y^2) of length 0 */
-    TRY(send(g, &slices, NULL, &g->t.hessian));
-    pack(&slices, g->image, g->packed);
+    TRY(group_send(g, &slices, NULL, &g->t.hessian));
+    box_pack_parallel(&slices, g->image, g->packed);
     if (g->t.r.positivity) /* a step to 0 is its own group's */
         clamp_halo(g, pixels, 0, INFINITY);
-    TRY(send(g, &slices, NULL, &g->x));
+    TRY(group_send(g, &slices, NULL, &g->x));
     if (g->prox)
-        TRY(send(g, &slices, g->prox, &g->target));
+        TRY(group_send(g, &slices, g->prox, &g->target));
     g->t.target = g->prox ? &g->target : NULL;
     return vcd_allocate_steps(&g->t);
 }
@@ -262,10 +264,10 @@ static enum err first_error(struct groups *g, int64_t index)
     t->pending = 1;
     TRY(ops->alloc(t->be, "prior gradient", sizeof(float), &t->gradient)); /* of no pixel */
     TRY(vcd_take_move(t));
-    TRY(fetch(g, &t->error, rows_of(g, 0, 0), g->error));
+    TRY(group_fetch(g, &t->error, group_rows(g, 0, 0), g->error));
     TRY(ops->alloc(t->be, "Hessian diagonal", g->x.bytes, &t->hessian));
     TRY(ops->back(t->be, t->projector, &all, ones, weights, 2, &t->hessian));
-    return fetch(g, &t->hessian, slices_of(g, 0, 0), g->hessian);
+    return group_fetch(g, &t->hessian, group_slices(g, 0, 0), g->hessian);
 }
 
 static void scale_image(struct groups *g, double scale)
@@ -276,7 +278,7 @@ static void scale_image(struct groups *g, double scale)
         g->image[i] = (float)scale * g->image[i];
 }
 
-static enum err first_image(struct groups *g, const struct buffer *y, struct buffer *x)
+static enum err groups_first_image(struct groups *g, const struct buffer *y, struct buffer *x)
 {
     const struct buffer *const initial = g->t.options->initial;
     if (!initial)
@@ -285,17 +287,18 @@ static enum err first_image(struct groups *g, const struct buffer *y, struct buf
     return ERR_OK;
 }
 
-static enum err start(struct groups *g, const struct buffer *y, struct buffer *x, double *scale)
+static enum err groups_start(struct groups *g, const struct buffer *y, struct buffer *x,
+                             double *scale)
 {
     struct vcd_sums sums = {0};
     enum err e = ERR_OK;
     *scale = 1;
     TRY(schedule_start(&g->t.schedule, g->t.count, g->t.options->initial != NULL));
-    PHASE("initial image", first_image(g, y, x));
+    PHASE("initial image", groups_first_image(g, y, x));
     mark_push("error sinogram and Hessian", 0);
     for (int64_t i = 0; i < g->plan.count && !g->t.options->initial && !e; i++) {
         e = first_sums(g, i, &sums);
-        leave(g);
+        group_leave(g);
     }
     if (sums.quadratic > 0) {
         *scale = sums.linear / sums.quadratic;
@@ -303,7 +306,7 @@ static enum err start(struct groups *g, const struct buffer *y, struct buffer *x
     }
     for (int64_t i = 0; i < g->plan.count && !e; i++) {
         e = first_error(g, i);
-        leave(g);
+        group_leave(g);
     }
     mark_pop();
     return e;
@@ -322,11 +325,11 @@ static enum err visit_group(struct groups *g, int64_t index, const struct partit
     all->steps.moved += steps.moved;
     all->steps.alpha += steps.alpha / (double)g->plan.count;
     all->residual += residual.linear;
-    TRY(fetch(g, &t->error, rows_of(g, 0, 0), g->error));
-    return fetch(g, &g->x, slices_of(g, 0, 0), g->image);
+    TRY(group_fetch(g, &t->error, group_rows(g, 0, 0), g->error));
+    return group_fetch(g, &g->x, group_slices(g, 0, 0), g->image);
 }
 
-static double size_of(const struct groups *g)
+static double groups_image_norm(const struct groups *g)
 {
     const int64_t n = volume_voxels(&g->whole->volume);
     double sum = 0;
@@ -336,8 +339,8 @@ static double size_of(const struct groups *g)
     return sum;
 }
 
-static enum err iterate(void *context, const struct partition *part, const int32_t *order,
-                        struct vcd_outcome *all)
+static enum err groups_iterate(void *context, const struct partition *part, const int32_t *order,
+                               struct vcd_outcome *all)
 {
     struct groups *g = context;
     const volatile int *stop = g->t.options->stop;
@@ -345,14 +348,14 @@ static enum err iterate(void *context, const struct partition *part, const int32
         mark_push("group", (uint64_t)i + 1);
         const enum err e = visit_group(g, i, part, order, all);
         mark_pop();
-        leave(g);
+        group_leave(g);
         TRY(e);
     }
-    all->size = size_of(g);
+    all->size = groups_image_norm(g);
     return ERR_OK;
 }
 
-static enum err allocate(struct groups *g)
+static enum err groups_allocate(struct groups *g)
 {
     const struct scan *s = &g->whole->scan;
     const struct volume *v = &g->whole->volume;
@@ -373,7 +376,7 @@ static enum err allocate(struct groups *g)
     return ERR_OK;
 }
 
-static enum err create(struct groups *g, const struct buffer *y)
+static enum err groups_create(struct groups *g, const struct buffer *y)
 {
     struct vcd *t = &g->t;
     const struct mbir_options *o = t->options;
@@ -389,18 +392,18 @@ static enum err create(struct groups *g, const struct buffer *y)
                                 .weights = o->weights != NULL,
                                 .prox = g->prox != NULL,
                                 .compat_06 = o->compat_06};
-    TRY(plan(&sizes, room, &g->plan));
-    TRY(allocate(g));
+    TRY(groups_plan(&sizes, room, &g->plan));
+    TRY(groups_allocate(g));
     t->m = &g->model; /* of a group, from here on */
     return ERR_OK;
 }
 
-static enum err run(struct groups *g, const struct buffer *y, struct buffer *x,
-                    struct mbir_report *report)
+static enum err groups_run(struct groups *g, const struct buffer *y, struct buffer *x,
+                           struct mbir_report *report)
 {
-    TRY(create(g, y));
-    TRY(start(g, y, x, &report->initial_scale));
-    return vcd_iterations(&g->t, iterate, g, report);
+    TRY(groups_create(g, y));
+    TRY(groups_start(g, y, x, &report->initial_scale));
+    return vcd_iterations(&g->t, groups_iterate, g, report);
 }
 
 enum err mbir_in_groups(struct backend *be, const struct ct_model *m, const struct buffer *y,
@@ -415,7 +418,7 @@ enum err mbir_in_groups(struct backend *be, const struct ct_model *m, const stru
                        .w = w ? w->ptr : NULL,
                        .prox = prox ? prox->ptr : NULL,
                        .image = x->ptr};
-    const enum err e = run(&g, y, x, report);
+    const enum err e = groups_run(&g, y, x, report);
     vcd_free(&g.t);
     mem_free(g.error);
     mem_free(g.hessian);

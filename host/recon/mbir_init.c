@@ -130,7 +130,7 @@ static size_t sinogram_bytes(const struct ct_model *m)
     return (size_t)scan_samples(&m->scan) * sizeof(float);
 }
 
-static size_t volume_bytes(const struct ct_model *m)
+static size_t image_bytes(const struct ct_model *m)
 {
     return (size_t)volume_voxels(&m->volume) * sizeof(float);
 }
@@ -142,7 +142,7 @@ static size_t packed_bytes(const struct ct_model *m, int64_t pixels, int compat_
 
 size_t vcd_bytes(const struct ct_model *m, int64_t pixels, int sinograms, int compat_06)
 {
-    return (size_t)sinograms * sinogram_bytes(m) + volume_bytes(m) +
+    return (size_t)sinograms * sinogram_bytes(m) + image_bytes(m) +
            4 * packed_bytes(m, pixels, compat_06) + schedule_bytes(pixels);
 }
 
@@ -177,13 +177,13 @@ enum err vcd_allocate_steps(struct vcd *t)
     return allocate_all(t->be, arrays, sizeof arrays / sizeof *arrays);
 }
 
-static enum err allocate(struct vcd *t)
+static enum err vcd_allocate(struct vcd *t)
 {
     const size_t sinogram = sinogram_bytes(t->m);
     const struct array arrays[] = {
         {"error sinogram", &t->error, sinogram},
         {"weights", &t->weights, t->options->weights ? sinogram : 0},
-        {"Hessian diagonal", &t->hessian, volume_bytes(t->m)},
+        {"Hessian diagonal", &t->hessian, image_bytes(t->m)},
     };
     TRY(allocate_all(t->be, arrays, sizeof arrays / sizeof *arrays));
     return vcd_allocate_steps(t);
@@ -216,7 +216,7 @@ enum err vcd_create(struct vcd *t, const struct buffer *y)
     if (!t->options->compat_06)
         TRY(slice_damping(t->m, &t->damping));
     TRY(t->be->ops->projector_create(t->be, &t->m->scan, v, &t->projector));
-    return allocate(t);
+    return vcd_allocate(t);
 }
 
 void vcd_free(struct vcd *t)
@@ -276,7 +276,7 @@ enum err vcd_fit_scale(struct vcd *t, const struct pixel_set *inside, struct buf
     return vcd_take_move(t);
 }
 
-static enum err first_image(struct vcd *t, const struct buffer *y, struct buffer *x)
+static enum err vcd_first_image(struct vcd *t, const struct buffer *y, struct buffer *x)
 {
     if (t->options->initial)
         return t->be->ops->copy(t->be, t->options->initial, x);
@@ -294,7 +294,7 @@ enum err vcd_start(struct vcd *t, const struct buffer *y, struct buffer *x, doub
     if (t->options->weights)
         PHASE("reorder", ops->sino_reorder(be, s, as_given(t->options->weights), weights));
     TRY(schedule_start(&t->schedule, t->count, t->options->initial != NULL));
-    PHASE("initial image", first_image(t, y, x));
+    PHASE("initial image", vcd_first_image(t, y, x));
     PHASE("reorder", ops->sino_reorder(be, s, as_given(y), rows_fastest(&t->error)));
     PHASE("error sinogram", vcd_fit_scale(t, &inside, x, scale));
     PHASE("Hessian",

@@ -44,7 +44,7 @@ static struct ct_model block_model(const struct ct_model *m, int64_t first, int6
                       (struct index_range){0, m->volume.slices});
 }
 
-static size_t volume_bytes(const struct ct_model *m)
+static size_t model_volume_bytes(const struct ct_model *m)
 {
     return (size_t)volume_voxels(&m->volume) * sizeof(float);
 }
@@ -54,7 +54,7 @@ static size_t longest_bytes(const struct ct_model *m, int64_t pixels, int compat
     return (size_t)(schedule_longest(pixels, compat_06) * m->volume.slices) * sizeof(float);
 }
 
-static size_t bytes_at(const void *context, int64_t views)
+static size_t view_block_bytes(const void *context, int64_t views)
 {
     const struct block_sizes *s = context;
     static const enum backend_call calls[] = {CALL_FORWARD, CALL_BACK, CALL_SUMS};
@@ -67,17 +67,18 @@ static size_t bytes_at(const void *context, int64_t views)
         shared = c.shared > shared ? c.shared : shared;
     }
     return vcd_bytes(&m, s->pixels, SLOTS * (1 + s->weights), s->compat_06) +
-           longest_bytes(&m, s->pixels, s->compat_06) + (size_t)(1 + s->prox) * volume_bytes(&m) +
-           kept + shared;
+           longest_bytes(&m, s->pixels, s->compat_06) +
+           (size_t)(1 + s->prox) * model_volume_bytes(&m) + kept + shared;
 }
 
-static enum err plan(const struct block_sizes *s, size_t room, struct slabs *out)
+static enum err blocks_plan(const struct block_sizes *s, size_t room, struct slabs *out)
 {
-    const size_t least = bytes_at(s, 1);
+    const size_t least = view_block_bytes(s, 1);
     if (least > room)
         return s->be->ops->streams->refuse(s->be, "mbir_recon of one view at a time", least,
                                            "use a smaller size or --backend cpu");
-    return slabs_plan("mbir_recon", "on the device", s->m->scan.views, bytes_at, s, room, out);
+    return slabs_plan("mbir_recon", "on the device", s->m->scan.views, view_block_bytes, s, room,
+                      out);
 }
 
 /* The model's rates. Link: PCI Express 3.0 with 16 lanes, pinned memory, 12 GB/s each way. Device:
@@ -91,7 +92,7 @@ static enum err plan(const struct block_sizes *s, size_t room, struct slabs *out
 #define SUBSETS              128
 #define PROJECTIONS          3 /* of a subset on the device: two forward, one back */
 
-static double larger(double a, double b)
+static double double_max(double a, double b)
 {
     return a > b ? a : b;
 }
@@ -102,12 +103,12 @@ enum err mbir_streamed_plan(struct backend *be, const struct ct_model *m, int64_
     const struct block_sizes s = {.be = be, .m = m, .pixels = pixels, .weights = 1, .prox = 1};
     const double sinogram = (double)scan_samples(&m->scan) * sizeof(float);
     const double updates = (double)pixels * (double)m->volume.slices * (double)m->scan.views;
-    TRY(plan(&s, room, &out->blocks));
-    out->bytes = bytes_at(&s, out->blocks.thickness);
+    TRY(blocks_plan(&s, room, &out->blocks));
+    out->bytes = view_block_bytes(&s, out->blocks.thickness);
     /* e and w come twice a subset; e goes back once, beside them. */
     const double copies = SUBSETS * (2 * 2 * sinogram / LINK_BYTES_PER_S +
                                      2 * (double)out->blocks.count * COPY_SECONDS);
-    out->seconds = larger(copies, PROJECTIONS * updates / DEVICE_UPDATES_PER_S);
+    out->seconds = double_max(copies, PROJECTIONS * updates / DEVICE_UPDATES_PER_S);
     out->seconds_on_cpu = updates / (THREAD_UPDATES_PER_S * threads);
     return ERR_OK;
 }
@@ -132,7 +133,7 @@ static struct slot *slot_of(struct streamed *s, int64_t block)
 }
 
 /* The part of a block: the whole array's views lie one behind the other. */
-static float *part_of(const struct streamed *s, float *whole, int64_t block)
+static float *view_block_part(const struct streamed *s, float *whole, int64_t block)
 {
     const struct scan *scan = &s->t.m->scan;
     return whole + slab_at(&s->blocks, block, 0).first * scan->rows * scan->channels;
@@ -152,14 +153,14 @@ static enum err send_block(struct streamed *s, int64_t block)
     struct slot *slot = slot_of(s, block);
     const size_t bytes = bytes_of(s, block);
     TRY(streams->fence_hold(be, slot->empty, STREAM_UPLOAD));
-    TRY(streams->send(be, part_of(s, s->error, block), bytes, &slot->error, 0));
+    TRY(streams->send(be, view_block_part(s, s->error, block), bytes, &slot->error, 0));
     if (s->weights)
-        TRY(streams->send(be, part_of(s, s->weights, block), bytes, &slot->weights, 0));
+        TRY(streams->send(be, view_block_part(s, s->weights, block), bytes, &slot->weights, 0));
     return streams->fence_set(be, slot->full, STREAM_UPLOAD);
 }
 
 /* The part of a buffer that a block takes: the last one may be shorter. */
-static struct buffer filled(const struct buffer *b, size_t bytes)
+static struct buffer buffer_filled(const struct buffer *b, size_t bytes)
 {
     struct buffer part = *b;
     part.owned = 0;
@@ -172,7 +173,7 @@ static enum err update_block(struct streamed *s, const struct pass *p, struct pr
 {
     struct backend *be = s->t.be;
     const size_t bytes = p->back->bytes;
-    struct buffer part = filled(&s->part, bytes);
+    struct buffer part = buffer_filled(&s->part, bytes);
     struct buffer *const to = block && p->pixels->count ? &part : p->back;
     TRY(be->ops->update_back(be, projector, p->move, error, weights, p->pixels, to));
     return to == &part ? be->ops->streams->add(be, (int64_t)(bytes / sizeof(float)), &part, p->back)
@@ -185,8 +186,9 @@ static enum err compute_block(struct streamed *s, struct pass *p, int64_t block)
     const struct slab views = slab_at(&s->blocks, block, 0);
     const struct ct_model m = block_model(s->t.m, views.first, views.count);
     struct slot *slot = slot_of(s, block);
-    struct buffer e = filled(&slot->error, bytes_of(s, block));
-    const struct buffer some = filled(&slot->weights, e.bytes), *w = s->weights ? &some : NULL;
+    struct buffer e = buffer_filled(&slot->error, bytes_of(s, block));
+    const struct buffer some = buffer_filled(&slot->weights, e.bytes),
+                        *w = s->weights ? &some : NULL;
     struct vcd_sums sums = {0};
     struct projector *projector = NULL;
     enum err err = be->ops->streams->fence_hold(be, slot->full, STREAM_COMPUTE);
@@ -216,7 +218,8 @@ static enum err leave_block(struct streamed *s, const struct pass *p, int64_t bl
     TRY(streams->fence_hold(be, slot->done, STREAM_DOWNLOAD));
     TRY(streams->fence_await(
         be, slot->full)); /* read before it is written to; the next is on its way */
-    TRY(streams->receive(be, &slot->error, 0, bytes_of(s, block), part_of(s, s->error, block)));
+    TRY(streams->receive(be, &slot->error, 0, bytes_of(s, block),
+                         view_block_part(s, s->error, block)));
     return streams->fence_set(be, slot->empty, STREAM_DOWNLOAD);
 }
 
@@ -235,15 +238,15 @@ static enum err run_pass(struct streamed *s, struct pass *p)
     return e;
 }
 
-static enum err update_back(void *context, const struct vcd_move *move,
-                            const struct pixel_set *pixels, struct buffer *x)
+static enum err streamed_update_back(void *context, const struct vcd_move *move,
+                                     const struct pixel_set *pixels, struct buffer *x)
 {
     struct pass p = {.what = UPDATE, .move = move, .pixels = pixels, .back = x};
     return run_pass(context, &p);
 }
 
-static enum err forward_dots(void *context, const struct pixel_set *pixels, const struct buffer *x,
-                             struct vcd_sums *sums)
+static enum err streamed_forward_dots(void *context, const struct pixel_set *pixels,
+                                      const struct buffer *x, struct vcd_sums *sums)
 {
     struct pass p = {.what = DOTS, .pixels = pixels, .x = x};
     TRY(run_pass(context, &p));
@@ -254,7 +257,7 @@ static enum err forward_dots(void *context, const struct pixel_set *pixels, cons
 /* ---- the reconstruction ---- */
 
 /* (views, rows, channels) as given, with rows fastest. */
-static void reorder(const struct scan *s, const float *from, float *to)
+static void sinogram_rows_fastest(const struct scan *s, const float *from, float *to)
 {
     const int64_t rows = s->rows, channels = s->channels;
 #pragma omp parallel for schedule(static)
@@ -271,7 +274,7 @@ static enum err hold_sinogram(struct streamed *s, const char *what, const struct
     void *p;
     TRY(mem_alloc_pages(what, given->bytes, &p));
     *array = p;
-    reorder(&s->t.m->scan, given->ptr, *array);
+    sinogram_rows_fastest(&s->t.m->scan, given->ptr, *array);
     TRY(s->t.be->ops->streams->pin(s->t.be, p, given->bytes));
     *pinned = 1;
     return ERR_OK;
@@ -281,7 +284,7 @@ static enum err send_hessian(struct streamed *s)
 {
     struct backend *be = s->t.be;
     const struct buffer *w = s->t.options->weights;
-    const size_t bytes = volume_bytes(s->t.m);
+    const size_t bytes = model_volume_bytes(s->t.m);
     void *hessian;
     TRY(mem_alloc("Hessian diagonal", bytes, &hessian));
     enum err e = out_of_core_run(be, RECON_HESSIAN, s->t.m, w ? w->ptr : NULL, hessian);
@@ -291,7 +294,8 @@ static enum err send_hessian(struct streamed *s)
     return e;
 }
 
-static enum err first_image(struct streamed *s, const struct buffer *y, struct buffer *image)
+static enum err streamed_first_image(struct streamed *s, const struct buffer *y,
+                                     struct buffer *image)
 {
     const struct buffer *const initial = s->t.options->initial;
     if (!initial)
@@ -324,7 +328,7 @@ static enum err hold_device(struct streamed *s, const struct buffer *image)
     return ERR_OK;
 }
 
-static enum err create(struct streamed *s, const struct buffer *y)
+static enum err streamed_create(struct streamed *s, const struct buffer *y)
 {
     struct vcd *t = &s->t;
     const struct mbir_options *o = t->options;
@@ -342,28 +346,28 @@ static enum err create(struct streamed *s, const struct buffer *y)
                                       .weights = o->weights != NULL,
                                       .prox = o->prox_target != NULL,
                                       .compat_06 = o->compat_06};
-    TRY(plan(&sizes, room, &s->blocks));
+    TRY(blocks_plan(&sizes, room, &s->blocks));
     TRY(hold_sinogram(s, "error sinogram", y, &s->error, &s->pinned[0]));
     if (o->weights)
         TRY(hold_sinogram(s, "weights", o->weights, &s->weights, &s->pinned[1]));
     return ERR_OK;
 }
 
-static enum err start(struct streamed *s, const struct buffer *y, struct buffer *image,
-                      double *scale)
+static enum err streamed_start(struct streamed *s, const struct buffer *y, struct buffer *image,
+                               double *scale)
 {
     struct vcd *t = &s->t;
     const struct pixel_set inside = {t->pixels, t->count, 0};
     TRY(schedule_start(&t->schedule, t->count, t->options->initial != NULL));
-    PHASE("initial image", first_image(s, y, image));
+    PHASE("initial image", streamed_first_image(s, y, image));
     PHASE("Hessian", send_hessian(s));
     TRY(hold_device(s, image));
     PHASE("error sinogram", vcd_fit_scale(t, &inside, &s->x, scale));
     return ERR_OK;
 }
 
-static enum err iterate(void *context, const struct partition *part, const int32_t *order,
-                        struct vcd_outcome *all)
+static enum err streamed_iterate(void *context, const struct partition *part, const int32_t *order,
+                                 struct vcd_outcome *all)
 {
     struct streamed *s = context;
     struct vcd *t = &s->t;
@@ -378,12 +382,12 @@ static enum err iterate(void *context, const struct partition *part, const int32
     return t->be->ops->sum_abs(t->be, &s->x, &all->size);
 }
 
-static enum err run(struct streamed *s, const struct buffer *y, struct buffer *image,
-                    struct mbir_report *report)
+static enum err streamed_run(struct streamed *s, const struct buffer *y, struct buffer *image,
+                             struct mbir_report *report)
 {
-    TRY(create(s, y));
-    TRY(start(s, y, image, &report->initial_scale));
-    const enum err e = vcd_iterations(&s->t, iterate, s, report);
+    TRY(streamed_create(s, y));
+    TRY(streamed_start(s, y, image, &report->initial_scale));
+    const enum err e = vcd_iterations(&s->t, streamed_iterate, s, report);
     if (e && e != ERR_INTERRUPTED)
         return e;
     TRY(s->t.be->ops->download(s->t.be, &s->x, image->ptr, image->bytes));
@@ -422,9 +426,9 @@ enum err mbir_streamed(struct backend *be, const struct ct_model *m, const struc
                        const struct mbir_options *o, struct buffer *x, struct mbir_report *report)
 {
     struct streamed s = {.t = {.be = be, .m = m, .options = o}};
-    const struct vcd_passes passes = {update_back, forward_dots, &s};
+    const struct vcd_passes passes = {streamed_update_back, streamed_forward_dots, &s};
     s.t.passes = &passes;
-    const enum err e = run(&s, y, x, report);
+    const enum err e = streamed_run(&s, y, x, report);
     streamed_free(&s);
     return e;
 }

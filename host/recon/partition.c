@@ -35,7 +35,7 @@ static void draw_order(struct draw *d, struct rng *r)
 }
 
 /* Deals the pixels in ascending order to their rows, which sorts every row without comparing. */
-static void deal(struct draw *d, const int32_t *pixels, int32_t *out)
+static void partition_deal(struct draw *d, const int32_t *pixels, int32_t *out)
 {
     int32_t *next = d->order; /* place of each row; reused when the order has been read */
     for (int64_t i = 0; i < d->count; i++)
@@ -51,7 +51,7 @@ static void deal(struct draw *d, const int32_t *pixels, int32_t *out)
     }
 }
 
-static enum err fill(struct draw *d, const int32_t *pixels, struct rng *r, int32_t *out)
+static enum err partition_draw(struct draw *d, const int32_t *pixels, struct rng *r, int32_t *out)
 {
     void *scratch;
     TRY(mem_alloc("pixel partition scratch", (size_t)(d->total + 2 * d->count) * sizeof(int32_t),
@@ -60,7 +60,7 @@ static enum err fill(struct draw *d, const int32_t *pixels, struct rng *r, int32
     d->first = d->order + d->total;
     d->second = d->first + d->count;
     draw_order(d, r);
-    deal(d, pixels, out);
+    partition_deal(d, pixels, out);
     mem_free(scratch);
     return ERR_OK;
 }
@@ -84,7 +84,7 @@ enum err partition_create(const int32_t *pixels, int64_t count, int64_t subsets,
         return ERR_OK;
     }
     struct draw d = {.count = count, .subsets = subsets, .length = length, .total = total};
-    enum err e = fill(&d, pixels, r, indices);
+    enum err e = partition_draw(&d, pixels, r, indices);
     if (e)
         partition_free(out);
     return e;

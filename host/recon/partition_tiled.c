@@ -57,7 +57,7 @@ static void drop_empty(struct labelled *l, int32_t *number)
     l->subsets = kept;
 }
 
-static void extremes(const struct labelled *l, int64_t *least, int64_t *most)
+static void labelled_extremes(const struct labelled *l, int64_t *least, int64_t *most)
 {
     *least = *most = l->size[0];
     for (int64_t s = 1; s < l->subsets; s++) {
@@ -72,7 +72,7 @@ static enum err fill_rows(const struct labelled *l, struct rng *r, struct partit
 {
     int64_t least, most;
     void *indices;
-    extremes(l, &least, &most);
+    labelled_extremes(l, &least, &most);
     FAIL_IF(l->subsets * most > INT32_MAX, ERR_INPUT,
             "a partition of %lld pixels does not fit 32-bit indices",
             (long long)(l->subsets * most));
@@ -146,7 +146,7 @@ enum err partition_create_grid(const struct volume *v, int64_t subsets, struct r
 static int all_used(const struct labelled *l)
 {
     int64_t least, most;
-    extremes(l, &least, &most);
+    labelled_extremes(l, &least, &most);
     return l->subsets <= l->count && least > 0;
 }
 

@@ -11,7 +11,8 @@
 #include "host/recon/mbir_large.h"
 #include "host/recon/slabs/slab_job.h"
 
-static void tell(enum recon_op op, const struct out_of_core_plan *p, size_t needed, size_t room)
+static void place_log(enum recon_op op, const struct out_of_core_plan *p, size_t needed,
+                      size_t room)
 {
     char need[16], have[16], used[16];
     log_info("%s: %s needed, %s available on the device: %lld slabs in %lld pieces, %s at a time",
@@ -20,7 +21,7 @@ static void tell(enum recon_op op, const struct out_of_core_plan *p, size_t need
 }
 
 /* That this process may use: what the CPU would compute with. */
-static int processors(void)
+static int place_processors(void)
 {
     cpu_set_t set;
     return sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
@@ -33,7 +34,8 @@ static enum err place_cone_mbir(struct backend *be, const struct ct_model *m, in
 {
     struct mbir_streamed_plan p;
     char need[16], have[16], used[16], advice[256];
-    TRY(mbir_streamed_plan(be, m, pixels, room, be->threads > 1 ? be->threads : processors(), &p));
+    TRY(mbir_streamed_plan(be, m, pixels, room, be->threads > 1 ? be->threads : place_processors(),
+                           &p));
     snprintf(
         advice, sizeof advice,
         "every subset of cone beams needs all of its arrays; sent for each of them an iteration "
@@ -90,7 +92,7 @@ enum err recon_place(struct backend *be, enum recon_op op, const struct ct_model
     } else {
         struct out_of_core_plan p;
         TRY(out_of_core_plan(be, op, m, has_input, room, &p));
-        tell(op, &p, need, room);
+        place_log(op, &p, need, room);
     }
     *out_of_core = 1;
     return ERR_OK;

@@ -14,21 +14,21 @@ struct prepared {
     int32_t *indices;
 };
 
-static void release(struct prepared *p)
+static void prepared_free(struct prepared *p)
 {
     p->be->ops->projector_free(p->be, p->projector);
     free(p->indices);
 }
 
-static enum err prepare(struct backend *be, const struct ct_model *m, int masked,
-                        struct prepared *p)
+static enum err prepared_create(struct backend *be, const struct ct_model *m, int masked,
+                                struct prepared *p)
 {
     *p = (struct prepared){be, NULL, {NULL, volume_pixels(&m->volume), 0}, NULL};
     TRY(be->ops->projector_create(be, &m->scan, &m->volume, &p->projector));
     if (masked && m->volume.ror != ROR_NONE) {
         enum err e = volume_pixels_inside(&m->volume, &p->indices, &p->pixels.count);
         if (e) {
-            release(p);
+            prepared_free(p);
             return e;
         }
         p->pixels.indices = p->indices;
@@ -36,7 +36,7 @@ static enum err prepare(struct backend *be, const struct ct_model *m, int masked
     return ERR_OK;
 }
 
-static struct sinogram user_order(const struct buffer *data)
+static struct sinogram sinogram_user_order(const struct buffer *data)
 {
     return (struct sinogram){(struct buffer *)data, SINO_CHANNELS_FASTEST};
 }
@@ -47,9 +47,9 @@ enum err forward_project(struct backend *be, const struct ct_model *m, const str
     struct prepared p;
     if (is_out_of_core(be, x))
         return out_of_core_run(be, RECON_FORWARD, m, x->ptr, y->ptr);
-    TRY(prepare(be, m, 1, &p));
-    enum err e = be->ops->forward(be, p.projector, &p.pixels, x, user_order(y));
-    release(&p);
+    TRY(prepared_create(be, m, 1, &p));
+    enum err e = be->ops->forward(be, p.projector, &p.pixels, x, sinogram_user_order(y));
+    prepared_free(&p);
     return e;
 }
 
@@ -59,11 +59,12 @@ enum err back_project(struct backend *be, const struct ct_model *m, const struct
     struct prepared p;
     if (is_out_of_core(be, y))
         return out_of_core_run(be, RECON_BACK, m, y->ptr, x->ptr);
-    TRY(prepare(be, m, 1, &p));
+    TRY(prepared_create(be, m, 1, &p));
     enum err e = p.pixels.indices ? be->ops->zero(be, x) : ERR_OK;
     if (e == ERR_OK)
-        e = be->ops->back(be, p.projector, &p.pixels, user_order(y), user_order(NULL), 1, x);
-    release(&p);
+        e = be->ops->back(be, p.projector, &p.pixels, sinogram_user_order(y),
+                          sinogram_user_order(NULL), 1, x);
+    prepared_free(&p);
     return e;
 }
 
@@ -73,7 +74,7 @@ enum err sparse_forward_project(struct backend *be, const struct ct_model *m,
 {
     struct projector *p;
     TRY(be->ops->projector_create(be, &m->scan, &m->volume, &p));
-    enum err e = be->ops->forward(be, p, pixels, x, user_order(y));
+    enum err e = be->ops->forward(be, p, pixels, x, sinogram_user_order(y));
     be->ops->projector_free(be, p);
     return e;
 }
@@ -86,7 +87,7 @@ enum err sparse_back_project(struct backend *be, const struct ct_model *m,
     TRY(be->ops->projector_create(be, &m->scan, &m->volume, &p));
     enum err e = be->ops->zero(be, x);
     if (!e)
-        e = be->ops->back(be, p, pixels, user_order(y), user_order(NULL), 1, x);
+        e = be->ops->back(be, p, pixels, sinogram_user_order(y), sinogram_user_order(NULL), 1, x);
     be->ops->projector_free(be, p);
     return e;
 }
@@ -107,11 +108,11 @@ enum err back_project_voxel(struct backend *be, const struct ct_model *m, const 
 {
     struct prepared p;
     TRY(voxel_check(be, m));
-    TRY(prepare(be, m, 1, &p));
+    TRY(prepared_create(be, m, 1, &p));
     enum err e = p.pixels.indices ? be->ops->zero(be, x) : ERR_OK;
     if (e == ERR_OK)
-        e = be->ops->back_voxel(be, p.projector, &p.pixels, user_order(y), x);
-    release(&p);
+        e = be->ops->back_voxel(be, p.projector, &p.pixels, sinogram_user_order(y), x);
+    prepared_free(&p);
     return e;
 }
 
@@ -121,9 +122,10 @@ enum err hessian_diagonal(struct backend *be, const struct ct_model *m, const st
     struct prepared p;
     if (is_out_of_core(be, h))
         return out_of_core_run(be, RECON_HESSIAN, m, w ? w->ptr : NULL, h->ptr);
-    TRY(prepare(be, m, 0, &p));
-    enum err e = be->ops->back(be, p.projector, &p.pixels, user_order(NULL), user_order(w), 2, h);
-    release(&p);
+    TRY(prepared_create(be, m, 0, &p));
+    enum err e = be->ops->back(be, p.projector, &p.pixels, sinogram_user_order(NULL),
+                               sinogram_user_order(w), 2, h);
+    prepared_free(&p);
     return e;
 }
 

@@ -22,7 +22,7 @@ struct sampled {
     int64_t plane, views, stride;
 };
 
-static void range(const struct sampled *s, float *low, float *high)
+static void sampled_range(const struct sampled *s, float *low, float *high)
 {
     *low = *high = s->y[0];
     for (int64_t v = 0; v < s->views; v += s->stride)
@@ -51,7 +51,8 @@ static int make_edges(float low, float high, float edges[BINS + 1])
 }
 
 /* numpy.histogram: the quotient picks a bin, the edges correct it. */
-static void histogram(const struct sampled *s, const float edges[BINS + 1], int64_t bins[BINS])
+static void sampled_histogram(const struct sampled *s, const float edges[BINS + 1],
+                              int64_t bins[BINS])
 {
     const float low = edges[0], width = edges[BINS] - edges[0];
     memset(bins, 0, BINS * sizeof *bins);
@@ -87,11 +88,11 @@ static int background_peak(const int64_t bins[BINS], const float centre[BINS])
 }
 
 /* Values from here on are not background, with a cluster's width as margin. */
-static float foreground(const struct sampled *s, const float edges[BINS + 1])
+static float sampled_foreground(const struct sampled *s, const float edges[BINS + 1])
 {
     int64_t bins[BINS];
     float centre[BINS];
-    histogram(s, edges, bins);
+    sampled_histogram(s, edges, bins);
     for (int i = 0; i < BINS; i++)
         centre[i] = 0.5f * (edges[i] + edges[i + 1]);
     const int peak = background_peak(bins, centre);
@@ -145,7 +146,7 @@ static uint32_t find_rank(const int64_t *counts, int64_t *rank)
 }
 
 /* Value number `rank` of those >= least in ascending order: two passes, no copy. */
-static float ranked(const struct sampled *s, float least, int64_t rank, int64_t *counts)
+static float sampled_ranked(const struct sampled *s, float least, int64_t rank, int64_t *counts)
 {
     count_keys(s, least, 16, 0, counts);
     uint32_t prefix = find_rank(counts, &rank);
@@ -154,16 +155,16 @@ static float ranked(const struct sampled *s, float least, int64_t rank, int64_t 
 }
 
 /* numpy.median of the values >= least. */
-static enum err median(const struct sampled *s, float least, float *out)
+static enum err sampled_median(const struct sampled *s, float least, float *out)
 {
     int64_t n = 0, *counts = malloc(65536 * sizeof *counts);
     FAIL_IF(!counts, ERR_MEMORY, "no memory for a median");
     for (int64_t v = 0; v < s->views; v += s->stride)
         for (int64_t i = 0; i < s->plane; i++)
             n += s->y[v * s->plane + i] >= least;
-    *out = ranked(s, least, n / 2, counts);
+    *out = sampled_ranked(s, least, n / 2, counts);
     if (n % 2 == 0)
-        *out = (ranked(s, least, n / 2 - 1, counts) + *out) / 2;
+        *out = (sampled_ranked(s, least, n / 2 - 1, counts) + *out) / 2;
     free(counts);
     return ERR_OK;
 }
@@ -173,17 +174,17 @@ static enum err support_level(const struct sampled *s, float *level)
 {
     float low, high, edges[BINS + 1];
     *level = -INFINITY;
-    range(s, &low, &high);
+    sampled_range(s, &low, &high);
     if (high <= 0) {
         log_warn("the sinogram has no positive values: contrast may come out reversed");
         return ERR_OK;
     }
-    float least = make_edges(low, high, edges) ? foreground(s, edges) : INFINITY;
+    float least = make_edges(low, high, edges) ? sampled_foreground(s, edges) : INFINITY;
     if (high < least) {
         log_warn("no background found in the sinogram: automatic regularisation may be off");
         return ERR_OK;
     }
-    TRY(median(s, least, level));
+    TRY(sampled_median(s, least, level));
     *level *= (float)LEVEL;
     return ERR_OK;
 }

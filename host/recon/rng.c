@@ -14,7 +14,7 @@ void rng_seed(struct rng *r, uint32_t seed)
     r->position = WORDS;
 }
 
-static void refill(struct rng *r)
+static void rng_refill(struct rng *r)
 {
     for (int i = 0; i < WORDS; i++) {
         uint32_t y = (r->key[i] & 0x80000000u) | (r->key[(i + 1) % WORDS] & 0x7fffffffu);
@@ -23,10 +23,10 @@ static void refill(struct rng *r)
     r->position = 0;
 }
 
-static uint32_t next(struct rng *r)
+static uint32_t rng_next(struct rng *r)
 {
     if (r->position == WORDS)
-        refill(r);
+        rng_refill(r);
     uint32_t y = r->key[r->position++];
     y ^= y >> 11;
     y ^= (y << 7) & 0x9d2c5680u;
@@ -40,7 +40,7 @@ uint32_t rng_interval(struct rng *r, uint32_t max)
         return 0;
     const uint32_t mask = UINT32_MAX >> __builtin_clz(max);
     for (;;) {
-        uint32_t value = next(r) & mask;
+        uint32_t value = rng_next(r) & mask;
         if (value <= max)
             return value;
     }

@@ -15,7 +15,8 @@ enum err gen_weights(struct backend *be, enum weights_kind kind, const struct bu
     return be->ops->make_weights(be, &rule, y, NULL, w);
 }
 
-static enum err histogram(const float *x, int64_t n, double edges[BINS + 1], double bins[BINS])
+static enum err weights_histogram(const float *x, int64_t n, double edges[BINS + 1],
+                                  double bins[BINS])
 {
     double low = INFINITY, high = -INFINITY;
     for (int64_t i = 0; i < n; i++) {
@@ -47,14 +48,14 @@ struct bin_moments {
     double count[BINS + 1], first[BINS + 1], second[BINS + 1];
 };
 
-static double cost(const struct bin_moments *m, int from, int to)
+static double bins_cost(const struct bin_moments *m, int from, int to)
 {
     const double n = m->count[to] - m->count[from], a = m->first[to] - m->first[from];
     const double b = m->second[to] - m->second[from];
     return n > 0 ? fmax(b - a * a / n, 0) : 0;
 }
 
-static void moments_of(const double bins[BINS], struct bin_moments *m)
+static void bins_moments(const double bins[BINS], struct bin_moments *m)
 {
     *m = (struct bin_moments){0};
     for (int i = 0; i < BINS; i++) {
@@ -74,13 +75,13 @@ static void best_cuts(const struct bin_moments *m, int *first, int *second)
     for (int b = 2; b < BINS; b++) {
         best[b] = INFINITY;
         for (int a = 1; a < b; a++) {
-            const double c = cost(m, 0, a) + cost(m, a, b);
+            const double c = bins_cost(m, 0, a) + bins_cost(m, a, b);
             if (c < best[b]) {
                 best[b] = c;
                 cut[b] = a;
             }
         }
-        const double whole = best[b] + cost(m, b, BINS);
+        const double whole = best[b] + bins_cost(m, b, BINS);
         if (whole < least) {
             least = whole;
             *first = cut[b];
@@ -94,8 +95,8 @@ enum err otsu_three(const float *x, int64_t n, double thresholds[2])
     double edges[BINS + 1], bins[BINS];
     struct bin_moments m;
     int first = 1, second = 2;
-    TRY(histogram(x, n, edges, bins));
-    moments_of(bins, &m);
+    TRY(weights_histogram(x, n, edges, bins));
+    bins_moments(bins, &m);
     best_cuts(&m, &first, &second);
     thresholds[0] = edges[first];
     thresholds[1] = edges[second];

@@ -88,7 +88,7 @@ static void close_trials(struct trials *t)
 }
 
 /* Reconstructs the slice with the axis at this channel, into t->slice. */
-static enum err reconstruct(struct trials *t, double center)
+static enum err trials_reconstruct(struct trials *t, double center)
 {
     const struct backend_ops *ops = t->be->ops;
     struct scan *scan = &t->model.scan;
@@ -120,7 +120,7 @@ static void choose_range(struct trials *t)
     t->high = high + 0.1 * (high - low);
 }
 
-static double entropy(const struct trials *t)
+static double trials_entropy(const struct trials *t)
 {
     const float *x = values_of(t);
     double bins[BINS] = {0}, sum = 0;
@@ -135,12 +135,12 @@ static double entropy(const struct trials *t)
     return sum;
 }
 
-static enum err trial(struct trials *t, double center, double *value)
+static enum err trials_evaluate(struct trials *t, double center, double *value)
 {
-    TRY(reconstruct(t, center));
+    TRY(trials_reconstruct(t, center));
     if (!(t->high > t->low))
         choose_range(t);
-    *value = entropy(t);
+    *value = trials_entropy(t);
     return ERR_OK;
 }
 
@@ -152,7 +152,7 @@ static enum err best_of(struct trials *t, double middle, int half, double step, 
     int at = 0;
     for (int i = -half; i <= half; i++) {
         double value;
-        TRY(trial(t, middle + i * step, &value));
+        TRY(trials_evaluate(t, middle + i * step, &value));
         if (value < least) {
             least = value;
             at = i;
@@ -169,8 +169,8 @@ static enum err best_of(struct trials *t, double middle, int half, double step, 
 }
 
 /* Channels are binned by `bin`: channel c of them is c * bin + (bin - 1) / 2 of the detector. */
-static enum err search(struct backend *be, const struct center_views *p, int64_t bin, int half,
-                       double step, double *center)
+static enum err entropy_search(struct backend *be, const struct center_views *p, int64_t bin,
+                               int half, double step, double *center)
 {
     const double offset = 0.5 * (double)(bin - 1);
     struct trials t;
@@ -191,11 +191,11 @@ enum err center_entropy(struct backend *be, const struct center_views *p, double
     while (p->channels / bin > COARSE)
         bin *= 2;
     *center = 0.5 * (double)(p->channels - 1);
-    TRY(search(be, p, bin, (int)(p->channels / bin / 8), 1, center));
+    TRY(entropy_search(be, p, bin, (int)(p->channels / bin / 8), 1, center));
     for (; bin > 1; bin /= 2)
-        TRY(search(be, p, bin, 3, 0.5, center));
-    TRY(search(be, p, 1, 3, 0.5, center));
-    return search(be, p, 1, 2, 0.25, center);
+        TRY(entropy_search(be, p, bin, 3, 0.5, center));
+    TRY(entropy_search(be, p, 1, 3, 0.5, center));
+    return entropy_search(be, p, 1, 2, 0.25, center);
 }
 
 enum err center_slices(struct backend *be, const struct center_views *p, const double *centers,
@@ -204,7 +204,7 @@ enum err center_slices(struct backend *be, const struct center_views *p, const d
     struct trials t;
     enum err e = open_trials(be, p, 1, &t);
     for (int64_t i = 0; !e && i < count; i++) {
-        e = reconstruct(&t, centers[i]);
+        e = trials_reconstruct(&t, centers[i]);
         if (!e)
             memcpy(out + i * p->channels * p->channels, values_of(&t), t.x.bytes);
     }

@@ -13,7 +13,7 @@
 
 /* Correlation of a[n] and b[shift - n] over pairs and rows, each row less its mean; `margin` rows
  * at either end are left out. */
-static double correlation(const struct center_views *p, int64_t shift, int64_t margin)
+static double overlap_correlation(const struct center_views *p, int64_t shift, int64_t margin)
 {
     const int64_t half = p->views / 2, n = p->channels;
     const int64_t first = shift < n ? 0 : shift - n + 1, last = shift - first;
@@ -40,7 +40,7 @@ static double correlation(const struct center_views *p, int64_t shift, int64_t m
     return aa > 0 && bb > 0 ? ab / sqrt(aa * bb) : 0;
 }
 
-static enum err check_turn(const struct center_views *p)
+static enum err overlap_check_turn(const struct center_views *p)
 {
     const double covered = fabs((double)p->angles[p->views - 1] - (double)p->angles[0]);
     const double step = covered / (double)(p->views - 1);
@@ -58,15 +58,16 @@ enum err center_overlap(const struct center_views *p, double *overlap, int *end,
     const int64_t least = OVERLAP_LEAST > n / 32 ? OVERLAP_LEAST : n / 32;
     int64_t best = n - 1;
     *score = -1;
-    TRY(check_turn(p));
+    TRY(overlap_check_turn(p));
     for (int64_t shift = least - 1; shift <= 2 * n - 1 - least; shift++) {
-        const double value = correlation(p, shift, 0);
+        const double value = overlap_correlation(p, shift, 0);
         if (value > *score) {
             *score = value;
             best = shift;
         }
     }
-    const double left = correlation(p, best - 1, 0), right = correlation(p, best + 1, 0);
+    const double left = overlap_correlation(p, best - 1, 0),
+                 right = overlap_correlation(p, best + 1, 0);
     const double bend = left - 2 * *score + right;
     const double shift =
         (double)best + (bend < 0 ? fmax(-0.5, fmin(0.5, (left - right) / (2 * bend))) : 0);
@@ -122,7 +123,7 @@ static void exact_partner(const struct center_views *p, const int64_t pair[2], f
 
 /* Means of 1 2 1 along an axis: a turn between samples smooths too, and must not be preferred for
  * that. */
-static void smooth(float *x, int64_t lines, int64_t n, int64_t line_step, int64_t step)
+static void overlap_smooth(float *x, int64_t lines, int64_t n, int64_t line_step, int64_t step)
 {
     for (int64_t l = 0; l < lines; l++) {
         float *at = x + l * line_step, before = at[0];
@@ -159,14 +160,14 @@ static double match_turned(const struct turned_pair *p, double angle)
     turn_views(p, angle);
     for (int64_t s = p->shift - 6; s <= p->shift + 6; s++) {
         const double found =
-            s > n / 4 && s < 2 * n - n / 4 ? correlation(&p->turned, s, margin) : -1;
+            s > n / 4 && s < 2 * n - n / 4 ? overlap_correlation(&p->turned, s, margin) : -1;
         if (found > best) {
             best = found;
             at = s;
         }
     }
     for (int i = 0; i < 3; i++)
-        value[i] = correlation(&p->turned, at - 1 + i, margin);
+        value[i] = overlap_correlation(&p->turned, at - 1 + i, margin);
     const double bend = value[0] - 2 * value[1] + value[2], slope = 0.5 * (value[2] - value[0]);
     return bend < 0 ? value[1] - slope * slope / (2 * bend) : value[1];
 }
@@ -213,8 +214,8 @@ enum err center_tilt(const struct center_views *p, double *angle)
     exact_partner(p, pair, s.y + view);
     for (int k = 0; k < 2 * SMOOTHINGS; k++) {
         float *y = s.y + k % 2 * view;
-        smooth(y, p->rows, p->channels, p->channels, 1);
-        smooth(y, p->channels, p->rows, 1, p->channels);
+        overlap_smooth(y, p->rows, p->channels, p->channels, 1);
+        overlap_smooth(y, p->channels, p->rows, 1, p->channels);
     }
     *angle = search_tilt(&s);
     free(block);

@@ -26,7 +26,7 @@ struct center_search {
     double *a, *b; /* mean profiles of a pair, [channels] */
 };
 
-static const float *row_of(const struct center_search *s, int64_t view, int64_t row)
+static const float *search_row(const struct center_search *s, int64_t view, int64_t row)
 {
     const struct center_views *p = s->p;
     return p->y + (view * p->rows + row * s->row_step) * p->channels;
@@ -37,7 +37,7 @@ static void mean_profile(const struct center_search *s, int64_t view, double *ou
     memset(out, 0, (size_t)s->p->channels * sizeof *out);
     for (int64_t r = 0; r < s->rows; r++)
         for (int64_t n = 0; n < s->p->channels; n++)
-            out[n] += (double)row_of(s, view, r)[n];
+            out[n] += (double)search_row(s, view, r)[n];
 }
 
 /* Sums of a[n] and b[shift - n] over n in first..last, each less its mean. */
@@ -65,7 +65,7 @@ struct moments {
 ADD_MOMENTS(add_profile, double)
 ADD_MOMENTS(add_row, float)
 
-static double correlation(const struct moments *m)
+static double moments_correlation(const struct moments *m)
 {
     return m->aa > 0 && m->bb > 0 ? m->ab / sqrt(m->aa * m->bb) : 0;
 }
@@ -82,8 +82,8 @@ static int64_t match_profiles(const struct center_search *s, int64_t view_a, int
         struct moments m = {0};
         int64_t first = shift < channels ? 0 : shift - channels + 1;
         add_profile(s->a, s->b, shift, first, shift - first, &m);
-        if (correlation(&m) > highest) {
-            highest = correlation(&m);
+        if (moments_correlation(&m) > highest) {
+            highest = moments_correlation(&m);
             best = shift;
         }
     }
@@ -93,7 +93,7 @@ static int64_t match_profiles(const struct center_search *s, int64_t view_a, int
 #define LAGS_MAX 121 /* 5 standard deviations of at most 12 channels to either side */
 
 /* c[0..n) smoothed by a Gaussian of standard deviation w, at the real index x. */
-static double smoothed(const double *c, int n, double w, double x)
+static double curve_smoothed(const double *c, int n, double w, double x)
 {
     double sum = 0;
     for (int i = 0; i < n; i++) {
@@ -115,9 +115,9 @@ static void match_rows(const struct center_search *s, int64_t view_a, int64_t vi
     for (int64_t shift = low; shift <= high; shift++) {
         struct moments m = {0};
         for (int64_t r = 0; r < s->rows; r++)
-            add_row(row_of(s, view_a, r), row_of(s, view_b, r), shift, first, last, &m);
+            add_row(search_row(s, view_a, r), search_row(s, view_b, r), shift, first, last, &m);
         *mismatch++ = m.aa + m.bb - 2 * m.ab;
-        *scores++ = correlation(&m);
+        *scores++ = moments_correlation(&m);
     }
 }
 
@@ -125,7 +125,8 @@ static void match_rows(const struct center_search *s, int64_t view_a, int64_t vi
  * the true shift the mismatch is even (an autocorrelation turned over), also where the object
  * leaves the detector, so smoothing it moves no minimum, and takes off the noise that a parabola
  * through three points would follow. */
-static double match(const struct center_search *s, int64_t view_a, int64_t view_b, double *score)
+static double pair_match(const struct center_search *s, int64_t view_a, int64_t view_b,
+                         double *score)
 {
     int64_t channels = s->p->channels, best = match_profiles(s, view_a, view_b);
     double w = fmax(1, fmin(12, (double)channels / 100)), mismatch[LAGS_MAX], scores[LAGS_MAX];
@@ -133,11 +134,11 @@ static double match(const struct center_search *s, int64_t view_a, int64_t view_
     match_rows(s, view_a, view_b, best, half, mismatch, scores);
     double low = half, step = .25;
     for (double x = half - w; x <= half + w; x += step)
-        if (smoothed(mismatch, n, w, x) < smoothed(mismatch, n, w, low))
+        if (curve_smoothed(mismatch, n, w, x) < curve_smoothed(mismatch, n, w, low))
             low = x;
-    double left = smoothed(mismatch, n, w, low - step),
-           right = smoothed(mismatch, n, w, low + step);
-    double bend = left - 2 * smoothed(mismatch, n, w, low) + right;
+    double left = curve_smoothed(mismatch, n, w, low - step),
+           right = curve_smoothed(mismatch, n, w, low + step);
+    double bend = left - 2 * curve_smoothed(mismatch, n, w, low) + right;
     low += bend > 0 ? fmax(-1, fmin(1, (left - right) / (2 * bend))) * step : 0;
     *score = scores[(int)rint(low)];
     return (double)(best - half) + low;
@@ -179,15 +180,15 @@ static enum quality find_partners(const struct center_views *p, int64_t view, do
 static double match_view(const struct center_search *s, int64_t view, const int64_t partner[2],
                          const double error[2], double step, double *score)
 {
-    double first = match(s, view, partner[0], score), unused;
+    double first = pair_match(s, view, partner[0], score), unused;
     int exact = fabs(error[0]) < EXACT * step;
     if (exact || error[1] == error[0])
         return first;
-    double second = match(s, view, partner[1], &unused);
+    double second = pair_match(s, view, partner[1], &unused);
     return first - error[0] * (second - first) / (error[1] - error[0]);
 }
 
-static double median(double *x, int64_t n)
+static double double_median(double *x, int64_t n)
 {
     qsort(x, (size_t)n, sizeof *x, ascending_double);
     return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
@@ -246,14 +247,14 @@ static int64_t match_ends(const struct center_search *s, double reach, struct ma
             /* The smaller angle first: exchanged, the error changes sign and the match does not. */
             int ordered = p->angles[a] <= p->angles[b];
             out[n].error = ordered ? e : -e;
-            out[n].shift = match(s, ordered ? a : b, ordered ? b : a, &out[n].score);
+            out[n].shift = pair_match(s, ordered ? a : b, ordered ? b : a, &out[n].score);
             n++;
         }
     return n;
 }
 
 /* Least-squares line through shift over error, read at no error. */
-static double intercept(const struct match *m, int64_t n)
+static double match_intercept(const struct match *m, int64_t n)
 {
     double e = 0, x = 0, ee = 0, ex = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -276,7 +277,7 @@ static int64_t search_ends(const struct center_search *s, double step, double *s
 {
     struct match m[PAIRS_MAX];
     int64_t n = match_ends(s, fmax(2.02 * step, fmin(8.05 * step, REACH)), m);
-    *shift = intercept(m, n);
+    *shift = match_intercept(m, n);
     for (int64_t i = 0; i < n; i++)
         scores[i] = m[i].score;
     return n;
@@ -298,12 +299,12 @@ static enum err search_pairs(const struct center_search *s, double *center, doub
             find_partners(p, chosen[i], step, partner, error);
             shifts[i] = match_view(s, chosen[i], partner, error, step, &scores[i]);
         }
-        shift = median(shifts, n);
+        shift = double_median(shifts, n);
     } else {
         n = search_ends(s, step, &shift, scores);
     }
     *center = shift / 2;
-    *score = n ? fmax(0, fmin(1, median(scores, n))) : 0;
+    *score = n ? fmax(0, fmin(1, double_median(scores, n))) : 0;
     FAIL_IF(!(*score > 0), ERR_INPUT,
             "the rotation centre cannot be found: views 180 degrees apart are not alike; give "
             "--center");

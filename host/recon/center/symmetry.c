@@ -17,14 +17,14 @@ struct row {
     float *y; /* mem_alloc */
 };
 
-static int64_t reflected(int64_t i, int64_t n)
+static int64_t index_reflected(int64_t i, int64_t n)
 {
     const int64_t turn = ((i % (2 * n)) + 2 * n) % (2 * n);
     return turn < n ? turn : 2 * n - 1 - turn;
 }
 
 /* Smooths a line by a Gaussian. */
-static void smooth(const float *x, int64_t n, int64_t stride, double sigma, float *out)
+static void line_smooth(const float *x, int64_t n, int64_t stride, double sigma, float *out)
 {
     const int reach = (int)(4 * sigma + 0.5);
     double weight[64], total = 0;
@@ -33,7 +33,7 @@ static void smooth(const float *x, int64_t n, int64_t stride, double sigma, floa
     for (int64_t i = 0; i < n; i++) {
         double sum = 0;
         for (int k = -reach; k <= reach; k++)
-            sum += weight[k + reach] * (double)x[reflected(i + k, n) * stride];
+            sum += weight[k + reach] * (double)x[index_reflected(i + k, n) * stride];
         out[i * stride] = (float)(sum / total);
     }
 }
@@ -48,9 +48,9 @@ static enum err make_row(const struct center_views *p, double along_views, doubl
     TRY(mem_alloc("a sinogram", (size_t)(2 * p->views * n) * sizeof(float), &block));
     float *a = block, *b = a + p->views * n;
     for (int64_t v = 0; v < p->views; v++)
-        smooth(p->y + (v * p->rows + row) * n, n, 1, along_channels, b + v * n);
+        line_smooth(p->y + (v * p->rows + row) * n, n, 1, along_channels, b + v * n);
     for (int64_t c = 0; c < n; c++)
-        smooth(b + c, p->views, n, along_views, a + c);
+        line_smooth(b + c, p->views, n, along_views, a + c);
     for (int64_t v = 0; v < out->views; v++)
         for (int64_t c = 0; c < out->channels; c++) {
             double sum = 0;
@@ -96,7 +96,7 @@ out:
     return e;
 }
 
-static enum err coarse(struct backend *be, const struct center_views *p, double *center)
+static enum err symmetry_coarse(struct backend *be, const struct center_views *p, double *center)
 {
     const int64_t bin = p->channels > 1000 ? p->channels / COARSE_CHANNELS : 1;
     const int64_t bin_views = p->views > 1000 ? p->views / COARSE_VIEWS : 1;
@@ -111,7 +111,7 @@ static enum err coarse(struct backend *be, const struct center_views *p, double 
 }
 
 /* Half a turn in even steps, within a step. */
-static enum err check_turn(const struct center_views *p)
+static enum err symmetry_check_turn(const struct center_views *p)
 {
     const double covered = fabs((double)p->angles[p->views - 1] - (double)p->angles[0]);
     const double step = covered / (double)(p->views - 1);
@@ -128,9 +128,9 @@ static enum err check_turn(const struct center_views *p)
 enum err center_symmetry(struct backend *be, const struct center_views *p, double *center)
 {
     struct row r;
-    TRY(check_turn(p));
+    TRY(symmetry_check_turn(p));
     FAIL_IF(!be->ops->prepare_step, ERR_UNSUPPORTED, "%s has no trial centres", be->ops->name);
-    TRY(coarse(be, p, center));
+    TRY(symmetry_coarse(be, p, center));
     const int64_t reach = p->channels > 1000 ? p->channels / COARSE_CHANNELS + 4 : 4;
     TRY(make_row(p, 2, 2, 1, 1, &r));
     enum err e = best_trial(be, &r, *center - (double)reach, 0.25, 8 * reach + 1, center);

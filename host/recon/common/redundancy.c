@@ -33,7 +33,7 @@ static enum err view_step(const struct scan *s, double *step)
     return ERR_OK;
 }
 
-static double parker(double turned, double fan, double half)
+static double parker_weight(double turned, double fan, double half)
 {
     const double start = half - fan, end = half + fan;
     if (turned < 2 * start)
@@ -58,7 +58,7 @@ static enum err parker_factors(const struct scan *s, double step, float *factor)
     for (int64_t v = 0; v < s->views; v++)
         for (int64_t c = 0; c < s->channels; c++) {
             const double fan = fan_angle(s, detector_u(s, c)) * (step > 0 ? -1 : 1);
-            const double w = parker(((double)v + 0.5) * fabs(step), fan, half);
+            const double w = parker_weight(((double)v + 0.5) * fabs(step), fan, half);
             factor[v * s->channels + c] = (float)(w * covered / M_PI);
         }
     return ERR_OK;

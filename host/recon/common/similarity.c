@@ -6,7 +6,8 @@
 #define SIDE 7 /* of a window */
 
 /* Similarity of the windows whose first corner is row i, column j; x and y at a stride. */
-static double window(const float *x, const float *y, const struct volume *v, double range)
+static double similarity_window(const float *x, const float *y, const struct volume *v,
+                                double range)
 {
     const double n = SIDE * SIDE, c1 = 1e-4 * range * range, c2 = 9e-4 * range * range;
     double sx = 0, sy = 0, xx = 0, yy = 0, xy = 0;
@@ -27,7 +28,7 @@ static double window(const float *x, const float *y, const struct volume *v, dou
     return (2 * sx * sy + c1) * (2 * both + c2) / ((sx * sx + sy * sy + c1) * (vx + vy + c2));
 }
 
-static double similarity(const struct volume *v, const float *x, const float *y, double range)
+static double similarity_mean(const struct volume *v, const float *x, const float *y, double range)
 {
     const int64_t rows = v->rows - SIDE + 1, cols = v->cols - SIDE + 1;
     double sum = 0;
@@ -37,13 +38,13 @@ static double similarity(const struct volume *v, const float *x, const float *y,
     for (int64_t p = 0; p < rows * cols; p++) {
         const int64_t at = (p / cols * v->cols + p % cols) * v->slices;
         for (int64_t k = 0; k < v->slices; k++)
-            sum += window(x + at + k, y + at + k, v, range);
+            sum += similarity_window(x + at + k, y + at + k, v, range);
     }
     return sum / (double)(rows * cols * v->slices);
 }
 
-static struct quality judge(const struct volume *v, const float *x, const float *reference,
-                            double range)
+static struct quality quality_measure(const struct volume *v, const float *x,
+                                      const float *reference, double range)
 {
     const int64_t n = volume_voxels(v);
     double square = 0;
@@ -52,7 +53,7 @@ static struct quality judge(const struct volume *v, const float *x, const float 
         square += d * d;
     }
     return (struct quality){10 * log10(range * range / (square / (double)n)),
-                            similarity(v, x, reference, range)};
+                            similarity_mean(v, x, reference, range)};
 }
 
 struct quality quality_of(const struct volume *v, const float *x, const float *reference)
@@ -62,12 +63,12 @@ struct quality quality_of(const struct volume *v, const float *x, const float *r
         low = fmin(low, (double)reference[i]);
         high = fmax(high, (double)reference[i]);
     }
-    return judge(v, x, reference, high - low);
+    return quality_measure(v, x, reference, high - low);
 }
 
 struct quality quality_of_image(int64_t rows, int64_t cols, const float *x, const float *reference,
                                 double range)
 {
     const struct volume v = {.rows = rows, .cols = cols, .slices = 1};
-    return judge(&v, x, reference, range);
+    return quality_measure(&v, x, reference, range);
 }

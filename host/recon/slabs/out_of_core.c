@@ -16,8 +16,8 @@ static struct sinogram user_order(struct buffer *data)
     return (struct sinogram){data, SINO_CHANNELS_FASTEST};
 }
 
-static enum err project(struct slab_job *j, const struct piece *p, struct buffer *in,
-                        struct buffer *out)
+static enum err piece_project(struct slab_job *j, const struct piece *p, struct buffer *in,
+                              struct buffer *out)
 {
     const struct backend_ops *ops = j->be->ops;
     struct projector *projector;
@@ -48,7 +48,7 @@ static enum err compute_piece(void *context, const struct piece *p, struct buffe
         return j->be->ops->ramp_filter(j->be, &p->problem.scan, direct_scale(&j->m), in, out);
     if (j->op == RECON_MEDIAN)
         return j->be->ops->median3(j->be, v->rows, v->cols, v->slices, in, out);
-    return project(j, p, in, out);
+    return piece_project(j, p, in, out);
 }
 
 static enum err weigh_slices(void *context, const struct piece *p, struct buffer *out)
@@ -74,7 +74,7 @@ static void declare_once(const struct slab_job *j, struct work *w)
     w->bytes_ideal_cache *= share;
 }
 
-static enum err run(struct slab_job *j, const float *in, float *out)
+static enum err slab_job_run(struct slab_job *j, const float *in, float *out)
 {
     struct backend *be = j->be;
     size_t room;
@@ -104,7 +104,7 @@ enum err out_of_core_run(struct backend *be, enum recon_op op, const struct ct_m
 {
     struct slab_job j;
     TRY(slab_job_create(be, op, m, in != NULL, &j));
-    const enum err e = run(&j, in, out);
+    const enum err e = slab_job_run(&j, in, out);
     slab_job_free(&j);
     return e;
 }

@@ -5,7 +5,7 @@
 #include "host/recon/common/direct_weights.h"
 #include "host/recon/slabs/slab_job.h"
 
-static struct index_range whole(int64_t n)
+static struct index_range range_whole(int64_t n)
 {
     return (struct index_range){0, n};
 }
@@ -14,17 +14,17 @@ static struct box sinogram_box(const struct slab_job *j, struct index_range view
                                struct index_range rows)
 {
     const struct scan *s = &j->m.scan;
-    return (struct box){{s->views, s->rows, s->channels}, {views, rows, whole(s->channels)}};
+    return (struct box){{s->views, s->rows, s->channels}, {views, rows, range_whole(s->channels)}};
 }
 
 static struct box volume_box(const struct slab_job *j, struct index_range rows,
                              struct index_range slices)
 {
     const struct volume *v = &j->m.volume;
-    return (struct box){{v->rows, v->cols, v->slices}, {rows, whole(v->cols), slices}};
+    return (struct box){{v->rows, v->cols, v->slices}, {rows, range_whole(v->cols), slices}};
 }
 
-static struct index_range range_at(const struct slabs *s, int64_t index)
+static struct index_range slab_range(const struct slabs *s, int64_t index)
 {
     const struct slab slab = slab_at(s, index, 0);
     return (struct index_range){slab.first, slab.count};
@@ -33,10 +33,10 @@ static struct index_range range_at(const struct slabs *s, int64_t index)
 /* Rows of the detector with the slices over them: all views of a row block are results. */
 static void forward_piece(const struct slab_job *j, int64_t i, struct piece *p)
 {
-    const struct index_range views = range_at(&j->views, i / j->results.count);
-    const struct index_range rows = range_at(&j->results, i % j->results.count);
+    const struct index_range views = slab_range(&j->views, i / j->results.count);
+    const struct index_range rows = slab_range(&j->results, i % j->results.count);
     const struct index_range slices = tile_slices(&j->m, views, rows);
-    p->in = volume_box(j, whole(j->m.volume.rows), slices);
+    p->in = volume_box(j, range_whole(j->m.volume.rows), slices);
     p->out = sinogram_box(j, views, rows);
     p->first = p->last = 1;
     p->problem = tile_model(&j->m, views, rows, slices);
@@ -46,12 +46,12 @@ static void forward_piece(const struct slab_job *j, int64_t i, struct piece *p)
 static void back_piece(const struct slab_job *j, int64_t i, struct piece *p)
 {
     const int64_t block = i % j->views.count;
-    const struct index_range slices = range_at(&j->results, i / j->views.count);
-    const struct index_range views = range_at(&j->views, block);
+    const struct index_range slices = slab_range(&j->results, i / j->views.count);
+    const struct index_range views = slab_range(&j->views, block);
     const struct index_range rows = tile_rows(&j->m, views, slices);
     if (j->has_input)
         p->in = sinogram_box(j, views, rows);
-    p->out = volume_box(j, whole(j->m.volume.rows), slices);
+    p->out = volume_box(j, range_whole(j->m.volume.rows), slices);
     p->first = block == 0;
     p->last = block == j->views.count - 1;
     p->problem = tile_model(&j->m, views, rows, slices);
@@ -59,10 +59,10 @@ static void back_piece(const struct slab_job *j, int64_t i, struct piece *p)
 
 static void filter_piece(const struct slab_job *j, int64_t i, struct piece *p)
 {
-    const struct index_range views = range_at(&j->results, i), rows = whole(j->m.scan.rows);
+    const struct index_range views = slab_range(&j->results, i), rows = range_whole(j->m.scan.rows);
     p->in = p->out = sinogram_box(j, views, rows);
     p->first = p->last = 1;
-    p->problem = tile_model(&j->m, views, rows, whole(j->m.volume.slices));
+    p->problem = tile_model(&j->m, views, rows, range_whole(j->m.volume.slices));
 }
 
 /* Rows of the volume, and one more on both sides to look at. */
@@ -70,8 +70,8 @@ static void median_piece(const struct slab_job *j, int64_t i, struct piece *p)
 {
     const struct volume *v = &j->m.volume;
     const struct slab s = slab_at(&j->results, i, 1);
-    p->in = volume_box(j, (struct index_range){s.from, s.length}, whole(v->slices));
-    p->out = volume_box(j, (struct index_range){s.first, s.count}, whole(v->slices));
+    p->in = volume_box(j, (struct index_range){s.from, s.length}, range_whole(v->slices));
+    p->out = volume_box(j, (struct index_range){s.first, s.count}, range_whole(v->slices));
     p->skip = (s.first - s.from) * v->cols * v->slices;
     p->first = p->last = 1;
     p->problem = j->m;

@@ -106,12 +106,13 @@ static void run_free(struct pipeline_state *r)
         r->s->be->ops->release(r->s->be, &r->part);
 }
 
-static int64_t smaller(int64_t a, int64_t b)
+static int64_t chunk_min(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
-static enum err upload(struct pipeline_state *r, const struct piece *p, struct pipeline_slot *slot)
+static enum err pipeline_upload(struct pipeline_state *r, const struct piece *p,
+                                struct pipeline_slot *slot)
 {
     struct backend *be = r->s->be;
     const int64_t count = box_count(&p->in);
@@ -119,7 +120,7 @@ static enum err upload(struct pipeline_state *r, const struct piece *p, struct p
     TRY(r->streams->fence_hold(be, slot->empty, STREAM_UPLOAD));
     for (int64_t at = 0; at < count; at += chunk) {
         struct staging *const via = &r->up[r->chunks++ % DEPTH];
-        const int64_t n = smaller(chunk, count - at);
+        const int64_t n = chunk_min(chunk, count - at);
         const size_t bytes = (size_t)n * sizeof(float);
         TRY(r->streams->fence_await(be, via->moved));
         box_pack(&p->in, r->s->in, at, n, via->host);
@@ -130,7 +131,8 @@ static enum err upload(struct pipeline_state *r, const struct piece *p, struct p
 }
 
 /* Chunk c of the waiting result is asked for; then chunk c - 1 has had time to arrive. */
-static enum err fetch(struct pipeline_state *r, const struct piece *p, struct pipeline_slot *slot)
+static enum err pipeline_fetch(struct pipeline_state *r, const struct piece *p,
+                               struct pipeline_slot *slot)
 {
     struct backend *be = r->s->be;
     const int64_t count = box_count(&p->out);
@@ -140,7 +142,7 @@ static enum err fetch(struct pipeline_state *r, const struct piece *p, struct pi
     for (int64_t c = 0; c <= chunks; c++) {
         if (c < chunks) {
             struct staging *const via = &r->down[c % DEPTH];
-            const int64_t n = smaller(chunk, count - c * chunk);
+            const int64_t n = chunk_min(chunk, count - c * chunk);
             TRY(r->streams->receive(be, &slot->buffer,
                                     (size_t)(p->skip + c * chunk) * sizeof(float),
                                     (size_t)n * sizeof(float), via->host));
@@ -150,7 +152,7 @@ static enum err fetch(struct pipeline_state *r, const struct piece *p, struct pi
             struct staging *const via = &r->down[(c - 1) % DEPTH];
             const int64_t at = (c - 1) * chunk;
             TRY(r->streams->fence_await(be, via->moved));
-            box_unpack(&p->out, via->host, at, smaller(chunk, count - at), r->s->out);
+            box_unpack(&p->out, via->host, at, chunk_min(chunk, count - at), r->s->out);
         }
     }
     return r->streams->fence_set(be, slot->empty, STREAM_DOWNLOAD);
@@ -163,7 +165,7 @@ static enum err upload_next(struct pipeline_state *r, const struct piece *p)
         return ERR_OK;
     r->uploads++;
     mark_push("upload", (uint64_t)box_count(&p->in) * sizeof(float));
-    const enum err e = upload(r, p, slot);
+    const enum err e = pipeline_upload(r, p, slot);
     mark_pop();
     return e;
 }
@@ -173,15 +175,15 @@ static enum err fetch_waiting(struct pipeline_state *r)
     if (!r->waits)
         return ERR_OK;
     mark_push("download", (uint64_t)box_count(&r->waiting.out) * sizeof(float));
-    const enum err e = fetch(r, &r->waiting, r->waits);
+    const enum err e = pipeline_fetch(r, &r->waiting, r->waits);
     mark_pop();
     r->waits = NULL;
     return e;
 }
 
 /* The first piece of a result is computed into its place, the others are added to it. */
-static enum err compute(struct pipeline_state *r, const struct piece *p, struct pipeline_slot *in,
-                        struct pipeline_slot *out)
+static enum err pipeline_compute(struct pipeline_state *r, const struct piece *p,
+                                 struct pipeline_slot *in, struct pipeline_slot *out)
 {
     const struct slab_pipeline *s = r->s;
     if (in)
@@ -199,7 +201,7 @@ static enum err compute(struct pipeline_state *r, const struct piece *p, struct 
     return p->last ? r->streams->fence_set(s->be, out->full, STREAM_COMPUTE) : ERR_OK;
 }
 
-static enum err run_all(struct pipeline_state *r)
+static enum err pipeline_run_all(struct pipeline_state *r)
 {
     const struct slab_pipeline *s = r->s;
     struct piece now, next;
@@ -213,7 +215,7 @@ static enum err run_all(struct pipeline_state *r)
         struct pipeline_slot *const out = &r->out[r->results % s->depth];
         if (now.first && r->waits == out) /* without a second buffer */
             TRY(fetch_waiting(r));
-        TRY(compute(r, &now, in, out));
+        TRY(pipeline_compute(r, &now, in, out));
         more = s->next(s->context, &next);
         if (more)
             TRY(upload_next(r, &next));
@@ -232,7 +234,7 @@ enum err pipeline_run(const struct slab_pipeline *s)
     struct pipeline_state r = {.s = s, .streams = s->be->ops->streams};
     enum err e = run_create(&r);
     if (!e)
-        e = run_all(&r);
+        e = pipeline_run_all(&r);
     if (e)
         r.streams->finish(s->be); /* nobody uses the buffers any more */
     run_free(&r);

@@ -4,13 +4,14 @@
 
 #include "base/memory.h"
 
-static int64_t ceil_div(int64_t n, int64_t by)
+static int64_t slab_ceil_div(int64_t n, int64_t by)
 {
     return (n + by - 1) / by;
 }
 
 /* The largest thickness in [1, length] that fits; 0 when none does. */
-static int64_t thickest(int64_t length, slab_bytes *bytes, const void *context, size_t available)
+static int64_t slab_thickest(int64_t length, slab_bytes *bytes, const void *context,
+                             size_t available)
 {
     return (int64_t)ARRAY_BOUND(1, (size_t)length + 1, thick,
                                 bytes(context, (int64_t)thick) <= available) -
@@ -23,16 +24,16 @@ enum err slabs_plan(const char *what, const char *where, int64_t length, slab_by
     *out = (struct slabs){length, 0, 0};
     if (length <= 0)
         return ERR_OK;
-    const int64_t most = thickest(length, bytes, context, available);
+    const int64_t most = slab_thickest(length, bytes, context, available);
     if (!most) {
         char need[16], have[16];
         return FAIL(ERR_MEMORY, "%s needs %s %s for its thinnest slab, %s available", what,
                     mem_human((double)bytes(context, 1), need), where,
                     mem_human((double)available, have));
     }
-    out->count = ceil_div(length, most);
-    out->thickness = ceil_div(length, out->count);
-    out->count = ceil_div(length, out->thickness);
+    out->count = slab_ceil_div(length, most);
+    out->thickness = slab_ceil_div(length, out->count);
+    out->count = slab_ceil_div(length, out->thickness);
     return ERR_OK;
 }
 

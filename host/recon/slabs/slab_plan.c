@@ -13,7 +13,7 @@ const char *const recon_op_names[] = {
     [RECON_MBIR] = "mbir_recon",
 };
 
-static int64_t larger(int64_t a, int64_t b)
+static int64_t bytes_max(int64_t a, int64_t b)
 {
     return a > b ? a : b;
 }
@@ -25,11 +25,11 @@ struct piece_sizes piece_sizes_of(const struct slab_job *j)
         struct piece p;
         piece_at(j, i, &p);
         const int64_t in = box_count(&p.in);
-        s.in = larger(s.in, in);
-        s.out = larger(s.out, j->op == RECON_MEDIAN ? in : box_count(&p.out));
-        s.views = larger(s.views, p.problem.scan.views);
-        s.rows = larger(s.rows, p.problem.scan.rows);
-        s.slices = larger(s.slices, p.problem.volume.slices);
+        s.in = bytes_max(s.in, in);
+        s.out = bytes_max(s.out, j->op == RECON_MEDIAN ? in : box_count(&p.out));
+        s.views = bytes_max(s.views, p.problem.scan.views);
+        s.rows = bytes_max(s.rows, p.problem.scan.rows);
+        s.slices = bytes_max(s.slices, p.problem.volume.slices);
         s.uploaded += in;
     }
     return s;
@@ -79,7 +79,7 @@ static size_t bytes_now(const struct slab_job *j)
     return pipeline_bytes(&stream) + calls.kept + calls.shared;
 }
 
-static void cut(struct slab_job *j, int64_t thickness)
+static void slab_job_cut(struct slab_job *j, int64_t thickness)
 {
     struct slabs *const r = &j->results;
     /* Two views are filtered together, and round together. */
@@ -89,28 +89,29 @@ static void cut(struct slab_job *j, int64_t thickness)
     r->count = (r->length + thickness - 1) / thickness;
 }
 
-static size_t bytes_at(const void *context, int64_t thickness)
+static size_t slab_job_bytes(const void *context, int64_t thickness)
 {
     struct slab_job j = *(const struct slab_job *)context;
-    cut(&j, thickness);
+    slab_job_cut(&j, thickness);
     return bytes_now(&j);
 }
 
 /* The thickest results for these blocks of views; 0: none fits. */
-static int64_t thickest(const struct slab_job *j, size_t room)
+static int64_t slab_job_thickest(const struct slab_job *j, size_t room)
 {
     struct slabs found;
-    if (bytes_at(j, 1) > room || slabs_plan("", "", j->results.length, bytes_at, j, room, &found))
+    if (slab_job_bytes(j, 1) > room ||
+        slabs_plan("", "", j->results.length, slab_job_bytes, j, room, &found))
         return 0;
     /* An even cut moves the borders of slabs, and with them the cells that they need. */
-    while (found.thickness > 1 && bytes_at(j, found.thickness) > room)
+    while (found.thickness > 1 && slab_job_bytes(j, found.thickness) > room)
         found.thickness--;
     return found.thickness;
 }
 
 /* Fewer views at a time make results thicker, so that less is sent twice; halves are tried, and
  * taken for a fifth less. */
-static int choose(struct slab_job *j, size_t room)
+static int slab_job_choose(struct slab_job *j, size_t room)
 {
     struct slabs best_views = {0};
     int64_t best = 0, best_sent = 0;
@@ -118,9 +119,9 @@ static int choose(struct slab_job *j, size_t room)
     for (int64_t views = all; views > 0 || all == 0; views /= 2) {
         if (all)
             j->views = (struct slabs){all, views, (all + views - 1) / views};
-        const int64_t thickness = thickest(j, room);
+        const int64_t thickness = slab_job_thickest(j, room);
         if (thickness) {
-            cut(j, thickness);
+            slab_job_cut(j, thickness);
             const int64_t sent = piece_sizes_of(j).uploaded;
             if (!best || (double)sent < 0.8 * (double)best_sent) {
                 best = thickness;
@@ -134,21 +135,21 @@ static int choose(struct slab_job *j, size_t room)
     if (!best)
         return 0;
     j->views = best_views;
-    cut(j, best);
+    slab_job_cut(j, best);
     return 1;
 }
 
 enum err slab_job_plan(struct slab_job *j, size_t room)
 {
     for (j->depth = 2; j->depth > 0; j->depth--)
-        if (choose(j, room))
+        if (slab_job_choose(j, room))
             return ERR_OK;
     j->depth = 1;
     if (j->views.length)
         j->views = (struct slabs){j->views.length, 1, j->views.length};
     char what[80];
     snprintf(what, sizeof what, "the thinnest slab of %s", recon_op_names[j->op]);
-    return j->be->ops->streams->refuse(j->be, what, bytes_at(j, 1), "use --backend cpu");
+    return j->be->ops->streams->refuse(j->be, what, slab_job_bytes(j, 1), "use --backend cpu");
 }
 
 enum err out_of_core_plan(struct backend *be, enum recon_op op, const struct ct_model *m,

@@ -61,7 +61,7 @@ static int is_bounded(const struct ct_model *m, const struct fan *f)
 
 /* Returns the whole cells in [low, high] and one more on both sides, for rounding; within [0,
  * n). */
-static struct index_range cells(double low, double high, int64_t n)
+static struct index_range range_of_cells(double low, double high, int64_t n)
 {
     const double first = fmin(fmax(floor(low) - 1, 0), (double)n);
     const double end = fmin(fmax(ceil(high) + 2, first), (double)n);
@@ -78,8 +78,8 @@ struct index_range tile_rows(const struct ct_model *m, struct index_range views,
     const double top = (double)(slices.first + slices.count) - f.low;
     if (!is_bounded(m, &f))
         return (struct index_range){0, m->scan.rows};
-    return cells(f.centre + fmin(f.least * bottom, f.most * bottom),
-                 f.centre + fmax(f.least * top, f.most * top), m->scan.rows);
+    return range_of_cells(f.centre + fmin(f.least * bottom, f.most * bottom),
+                          f.centre + fmax(f.least * top, f.most * top), m->scan.rows);
 }
 
 struct index_range tile_slices(const struct ct_model *m, struct index_range views,
@@ -92,8 +92,8 @@ struct index_range tile_slices(const struct ct_model *m, struct index_range view
     const double top = bottom + (double)rows.count;
     if (!is_bounded(m, &f))
         return (struct index_range){0, m->volume.slices};
-    return cells(f.low + fmin(bottom / f.least, bottom / f.most),
-                 f.high + fmax(top / f.least, top / f.most), m->volume.slices);
+    return range_of_cells(f.low + fmin(bottom / f.least, bottom / f.most),
+                          f.high + fmax(top / f.least, top / f.most), m->volume.slices);
 }
 
 int64_t box_count(const struct box *b)
@@ -112,7 +112,7 @@ static int64_t run_length(const struct box *b)
 }
 
 /* Returns the index in the array of number `at` of the part. */
-static int64_t place(const struct box *b, int64_t at)
+static int64_t box_place(const struct box *b, int64_t at)
 {
     const int64_t k = at % b->part[2].count, line = at / b->part[2].count;
     const int64_t j = line % b->part[1].count, i = line / b->part[1].count;
@@ -125,7 +125,7 @@ void box_pack(const struct box *b, const float *array, int64_t first, int64_t co
     const int64_t run = run_length(b), end = first + count;
     for (int64_t at = first, n; at < end; at += n) {
         n = run - at % run < end - at ? run - at % run : end - at;
-        memcpy(out + (at - first), array + place(b, at), (size_t)n * sizeof(float));
+        memcpy(out + (at - first), array + box_place(b, at), (size_t)n * sizeof(float));
     }
 }
 
@@ -134,6 +134,6 @@ void box_unpack(const struct box *b, const float *in, int64_t first, int64_t cou
     const int64_t run = run_length(b), end = first + count;
     for (int64_t at = first, n; at < end; at += n) {
         n = run - at % run < end - at ? run - at % run : end - at;
-        memcpy(array + place(b, at), in + (at - first), (size_t)n * sizeof(float));
+        memcpy(array + box_place(b, at), in + (at - first), (size_t)n * sizeof(float));
     }
 }
