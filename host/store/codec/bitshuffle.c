@@ -6,7 +6,7 @@
 #include "host/store/codec/codecs.h"
 
 /* The 8 x 8 bits of a word, rows of a byte each, transposed. */
-static uint64_t transpose(uint64_t x)
+static uint64_t bits_transpose(uint64_t x)
 {
     uint64_t t = (x ^ (x >> 7)) & 0x00aa00aa00aa00aaULL;
     x ^= t ^ (t << 7);
@@ -25,13 +25,13 @@ static void join_bits(const unsigned char *in, unsigned char *out, size_t n, siz
             uint64_t x = 0;
             for (size_t j = 0; j < 8; j++)
                 x |= (uint64_t)in[(8 * b + j) * row + g] << (8 * j);
-            x = transpose(x);
+            x = bits_transpose(x);
             for (size_t i = 0; i < 8; i++)
                 out[(8 * g + i) * item + b] = (unsigned char)(x >> (8 * i));
         }
 }
 
-static uint64_t big(const unsigned char *p, int bytes)
+static uint64_t big_endian(const unsigned char *p, int bytes)
 {
     uint64_t v = 0;
     for (int i = 0; i < bytes; i++)
@@ -40,8 +40,8 @@ static uint64_t big(const unsigned char *p, int bytes)
 }
 
 /* Restores one block of n bytes as it was before it was compressed; *used: bytes of the input. */
-static enum err block(const struct codec_call *c, size_t at, size_t n, const unsigned char **out,
-                      size_t *used)
+static enum err bitshuffle_block(const struct codec_call *c, size_t at, size_t n,
+                                 const unsigned char **out, size_t *used)
 {
     if (c->step->codec == CODEC_BITSHUFFLE) {
         if (c->in_bytes < at || c->in_bytes - at < n)
@@ -51,7 +51,7 @@ static enum err block(const struct codec_call *c, size_t at, size_t n, const uns
         return ERR_OK;
     }
     const size_t left = c->in_bytes > at ? c->in_bytes - at : 0,
-                 stored = left >= 4 ? (size_t)big(c->in + at, 4) : 0;
+                 stored = left >= 4 ? (size_t)big_endian(c->in + at, 4) : 0;
     if (!stored || stored > left - 4)
         return CODEC_DAMAGED(c, "a block lies outside");
     TRY(codec_spare(c->worker, 2, n));
@@ -76,9 +76,9 @@ enum err codec_bitshuffle(const struct codec_call *c)
     if (!item)
         return CODEC_DAMAGED(c, "elements of 0 bytes");
     if (c->step->codec != CODEC_BITSHUFFLE) { /* size of all, size of a block */
-        if (c->in_bytes < 12 || big(c->in, 8) != c->out_bytes)
+        if (c->in_bytes < 12 || big_endian(c->in, 8) != c->out_bytes)
             return CODEC_DAMAGED(c, "its size is not that of the chunk");
-        part = (size_t)big(c->in + 8, 4) / item;
+        part = (size_t)big_endian(c->in + 8, 4) / item;
         at = 12;
     }
     if (!part)
@@ -90,7 +90,7 @@ enum err codec_bitshuffle(const struct codec_call *c)
         const unsigned char *from = NULL;
         size_t used = 0;
         count = whole - i < part ? whole - i : part;
-        TRY(block(c, at, count * item, &from, &used));
+        TRY(bitshuffle_block(c, at, count * item, &from, &used));
         join_bits(from, c->out + i * item, count, item);
         at += used;
     }

@@ -19,17 +19,18 @@ struct blosc_header {
     unsigned flags;
 };
 
-static uint32_t little32(const unsigned char *p)
+static uint32_t get_little32(const unsigned char *p)
 {
     return (uint32_t)p[3] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[1] << 8 | p[0];
 }
 
 /* 0: not a chunk of which this file knows how to take a part. */
-static int header(const struct codec_call *c, struct blosc_header *h)
+static int blosc_header_read(const struct codec_call *c, struct blosc_header *h)
 {
     if (c->in_bytes < HEADER)
         return 0;
-    *h = (struct blosc_header){c->in[3], little32(c->in + 4), little32(c->in + 8), c->in[2]};
+    *h =
+        (struct blosc_header){c->in[3], get_little32(c->in + 4), get_little32(c->in + 8), c->in[2]};
     const size_t blocks = h->block ? (h->bytes + h->block - 1) / h->block : 0;
     const int plain = !(h->flags & (COPIED | BITS | UNKNOWN)) && h->flags >> 5 == LZ4;
     const int even = h->item && h->block && h->block % h->item == 0 && h->bytes % h->item == 0;
@@ -146,12 +147,12 @@ struct blosc_block {
 
 /* The first `want` bytes of a stream of `whole`: *out is where they are, which is in the chunk
  * where they are stored as they are. */
-static enum err stream(const struct codec_call *c, struct blosc_block *b, size_t whole, size_t want,
-                       unsigned char *room, const unsigned char **out)
+static enum err blosc_stream(const struct codec_call *c, struct blosc_block *b, size_t whole,
+                             size_t want, unsigned char *room, const unsigned char **out)
 {
     if (b->at > c->in_bytes || c->in_bytes - b->at < 4)
         return CODEC_DAMAGED(c, "a block lies outside");
-    const size_t n = little32(c->in + b->at);
+    const size_t n = get_little32(c->in + b->at);
     const unsigned char *in = c->in + b->at + 4;
     b->at += 4;
     if (n == 0 || n > c->in_bytes - b->at || n > whole)
@@ -182,7 +183,7 @@ static enum err block_part(const struct codec_call *c, const struct blosc_header
     for (size_t k = 0; k < b->streams; k++) {
         const size_t begins = shuffled ? 0 : k * whole, until = high > begins ? high - begins : 0,
                      want = until < whole ? until : whole;
-        TRY(stream(c, b, whole, want, room + k * whole, &in[k]));
+        TRY(blosc_stream(c, b, whole, want, room + k * whole, &in[k]));
         if (!shuffled && in[k] != room + k * whole)
             memcpy(out + begins, in[k], want);
     }
@@ -197,13 +198,13 @@ static enum err block_part(const struct codec_call *c, const struct blosc_header
 enum err blosc_lz4_part(const struct codec_call *c, size_t begin, size_t end, int *done)
 {
     struct blosc_header h;
-    *done = header(c, &h);
+    *done = blosc_header_read(c, &h);
     if (!*done)
         return ERR_OK;
     for (size_t i = begin / h.block; i * h.block < end; i++) {
         const size_t from = i * h.block, left = h.bytes - from;
         struct blosc_block b = {left < h.block ? left : h.block, 1,
-                                little32(c->in + HEADER + 4 * i)};
+                                get_little32(c->in + HEADER + 4 * i)};
         if (!(h.flags & ONE) && left >= h.block)
             b.streams = h.item;
         TRY(block_part(c, &h, &b, begin > from ? begin - from : 0,

@@ -4,7 +4,7 @@
 #include "host/store/codec/codecs.h"
 
 /* HDF5's Fletcher: sums of 16-bit big-endian words, and of the sums. */
-static uint32_t fletcher32(const unsigned char *data, size_t bytes)
+static uint32_t fletcher32_sum(const unsigned char *data, size_t bytes)
 {
     uint32_t a = 0, b = 0;
     size_t words = bytes / 2, at = 0;
@@ -31,7 +31,7 @@ static uint32_t fletcher32(const unsigned char *data, size_t bytes)
 
 enum err codec_fletcher32(const struct codec_call *c)
 {
-    uint32_t stored, sum = fletcher32(c->in, c->out_bytes);
+    uint32_t stored, sum = fletcher32_sum(c->in, c->out_bytes);
     memcpy(&stored, c->in + c->out_bytes, sizeof stored);
     /* Old versions of HDF5 wrote the bytes of each half in the other order. */
     uint32_t old = (sum & 0x00ff00ff) << 8 | (sum >> 8 & 0x00ff00ff);

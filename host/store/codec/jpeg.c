@@ -46,7 +46,7 @@ static unsigned char *copy_header(const unsigned char *in, size_t bytes, size_t 
 
 /* The tables without their end mark, then the tile without its beginning mark; the page says which
  * colours they are. */
-static enum err join(const struct codec_call *c, const unsigned char **in, size_t *n)
+static enum err jpeg_join_tables(const struct codec_call *c, const unsigned char **in, size_t *n)
 {
     const struct codec_step *s = c->step;
     size_t used;
@@ -75,7 +75,7 @@ static enum err join(const struct codec_call *c, const unsigned char **in, size_
     return ERR_OK;
 }
 
-static enum err decode(const struct codec_call *c)
+static enum err jpeg_decode_pixels(const struct codec_call *c)
 {
     const struct codec_step *s = c->step;
     const unsigned char *in;
@@ -83,7 +83,7 @@ static enum err decode(const struct codec_call *c)
     int width, height, sampling, space;
     if (!c->worker->jpeg && !(c->worker->jpeg = tjInitDecompress()))
         return FAIL(ERR_MEMORY, "no memory left for JPEG");
-    TRY(join(c, &in, &n));
+    TRY(jpeg_join_tables(c, &in, &n));
     if (tjDecompressHeader3(c->worker->jpeg, in, n, &width, &height, &sampling, &space))
         return CODEC_DAMAGED(c, tjGetErrorStr2(c->worker->jpeg));
     const int samples = space == TJCS_GRAY ? 1 : space == TJCS_CMYK || space == TJCS_YCCK ? 4 : 3;
@@ -102,7 +102,7 @@ static enum err decode(const struct codec_call *c)
 /* A decoder keeps tables of a damaged tile for the next one: it is made anew. */
 enum err codec_jpeg(const struct codec_call *c)
 {
-    enum err e = decode(c);
+    enum err e = jpeg_decode_pixels(c);
     if (e)
         jpeg_free(c->worker);
     return e;

@@ -42,7 +42,7 @@ static int pixel_bits(PKImageDecode *d)
 }
 
 /* 0: `out` holds the pixels. */
-static int decode(const struct codec_call *c, PKImageDecode *d, unsigned char *out)
+static int jxr_decode_pixels(const struct codec_call *c, PKImageDecode *d, unsigned char *out)
 {
     const struct codec_step *s = c->step;
     I32 width, height;
@@ -55,7 +55,7 @@ static int decode(const struct codec_call *c, PKImageDecode *d, unsigned char *o
 }
 
 /* In the child: what the library prints is not for the user, and no core is left. */
-static int work(const struct codec_call *c, unsigned char *out)
+static int jxr_child(const struct codec_call *c, unsigned char *out)
 {
     struct WMPStream *stream = NULL;
     PKImageDecode *d = NULL;
@@ -67,7 +67,7 @@ static int work(const struct codec_call *c, unsigned char *out)
     if (null < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0)
         return 1;
     return CreateWS_Memory(&stream, (void *)(uintptr_t)c->in, c->in_bytes) ||
-           PKImageDecode_Create_WMP(&d) || d->Initialize(d, stream) || decode(c, d, out);
+           PKImageDecode_Create_WMP(&d) || d->Initialize(d, stream) || jxr_decode_pixels(c, d, out);
 }
 
 enum err codec_jxr(const struct codec_call *c)
@@ -78,7 +78,7 @@ enum err codec_jxr(const struct codec_call *c)
     FAIL_IF(out == MAP_FAILED, ERR_MEMORY, "no memory left to decode %zu bytes", c->out_bytes);
     const pid_t child = fork();
     if (child == 0)
-        _exit(work(c, out));
+        _exit(jxr_child(c, out));
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
     const int good = child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;

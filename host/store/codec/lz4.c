@@ -12,12 +12,12 @@ int lz4_available(void)
     return 1;
 }
 
-static uint32_t big32(const unsigned char *p)
+static uint32_t get_big32(const unsigned char *p)
 {
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-static int block(const unsigned char *in, size_t n, unsigned char *out, size_t room)
+static int lz4_block(const unsigned char *in, size_t n, unsigned char *out, size_t room)
 {
     if (n > LZ4_MAX_INPUT_SIZE || room > LZ4_MAX_INPUT_SIZE)
         return -1;
@@ -26,23 +26,23 @@ static int block(const unsigned char *in, size_t n, unsigned char *out, size_t r
 
 /* Size of all (8 bytes), size of a block (4), then blocks with their stored sizes; a block that did
  * not shrink is stored as it is. Big-endian. */
-static enum err hdf5(const struct codec_call *c)
+static enum err lz4_hdf5(const struct codec_call *c)
 {
     if (c->in_bytes < 12)
         return CODEC_DAMAGED(c, "it ends within its header");
-    uint64_t all = (uint64_t)big32(c->in) << 32 | big32(c->in + 4);
-    size_t part = big32(c->in + 8), at = 12, done = 0;
+    uint64_t all = (uint64_t)get_big32(c->in) << 32 | get_big32(c->in + 4);
+    size_t part = get_big32(c->in + 8), at = 12, done = 0;
     if (all != c->out_bytes || !part)
         return CODEC_DAMAGED(c, "its size is not that of the chunk");
     while (done < c->out_bytes) {
         size_t room = c->out_bytes - done < part ? c->out_bytes - done : part;
-        size_t n = c->in_bytes - at >= 4 ? big32(c->in + at) : 0;
+        size_t n = c->in_bytes - at >= 4 ? get_big32(c->in + at) : 0;
         at += 4;
         if (n == 0 || n > c->in_bytes - at)
             return CODEC_DAMAGED(c, "a block lies outside");
         if (n == room)
             memcpy(c->out + done, c->in + at, n);
-        else if (block(c->in + at, n, c->out + done, room) != (int)room)
+        else if (lz4_block(c->in + at, n, c->out + done, room) != (int)room)
             return CODEC_DAMAGED(c, "a block cannot be decompressed");
         at += n;
         done += room;
@@ -54,16 +54,16 @@ enum err codec_lz4(const struct codec_call *c)
 {
     uint32_t size;
     if (c->step->codec == CODEC_LZ4_HDF5)
-        return hdf5(c);
+        return lz4_hdf5(c);
     if (c->step->codec == CODEC_LZ4_BLOCK)
-        return block(c->in, c->in_bytes, c->out, c->out_bytes) == (int)c->out_bytes
+        return lz4_block(c->in, c->in_bytes, c->out, c->out_bytes) == (int)c->out_bytes
                    ? ERR_OK
                    : CODEC_DAMAGED(c, "a block cannot be decompressed");
     if (c->in_bytes < sizeof size)
         return CODEC_DAMAGED(c, "it ends within its header");
     memcpy(&size, c->in, sizeof size);
     if (size != c->out_bytes ||
-        block(c->in + 4, c->in_bytes - 4, c->out, c->out_bytes) != (int)c->out_bytes)
+        lz4_block(c->in + 4, c->in_bytes - 4, c->out, c->out_bytes) != (int)c->out_bytes)
         return CODEC_DAMAGED(c, "it cannot be decompressed");
     return ERR_OK;
 }

@@ -25,10 +25,9 @@ typedef unsigned char vector __attribute__((vector_size(VECTOR)));
 
 /* Elements from `first` on, 16 at once: the first half of all registers is interleaved with the
  * second one, log2(item) times. Returns where it ended; the compiler knows the item. */
-static inline __attribute__((always_inline)) size_t interleave(const size_t item,
-                                                               const unsigned char *const *in,
-                                                               size_t first, size_t end,
-                                                               unsigned char *out)
+static inline __attribute__((always_inline)) size_t
+shuffle_interleave(const size_t item, const unsigned char *const *in, size_t first, size_t end,
+                   unsigned char *out)
 {
     for (; first + VECTOR <= end; first += VECTOR) {
         vector v[8], next[8];
@@ -49,8 +48,8 @@ static inline __attribute__((always_inline)) size_t interleave(const size_t item
     return first;
 }
 
-static void scatter(const unsigned char *from, size_t item, size_t first, size_t end,
-                    unsigned char *to)
+static void shuffle_scatter(const unsigned char *from, size_t item, size_t first, size_t end,
+                            unsigned char *to)
 {
     for (size_t i = first; i < end; i++)
         to[i * item] = from[i];
@@ -60,15 +59,15 @@ void shuffle_decode(size_t item, const unsigned char *const *in, size_t first, s
                     unsigned char *out)
 {
     if (item == 2)
-        first = interleave(2, in, first, end, out);
+        first = shuffle_interleave(2, in, first, end, out);
     else if (item == 4)
-        first = interleave(4, in, first, end, out);
+        first = shuffle_interleave(4, in, first, end, out);
     else if (item == 8)
-        first = interleave(8, in, first, end, out);
+        first = shuffle_interleave(8, in, first, end, out);
     for (size_t last; first < end; first = last) {
         last = first + BLOCK < end ? first + BLOCK : end;
         for (size_t b = 0; b < item; b++)
-            scatter(in[b], item, first, last, out + b);
+            shuffle_scatter(in[b], item, first, last, out + b);
     }
 }
 
@@ -83,7 +82,7 @@ enum err codec_shuffle(const struct codec_call *c)
         shuffle_decode(item, in, 0, n, c->out);
     else
         for (size_t b = 0; b < item; b++)
-            scatter(c->in + b * n, item, 0, n, c->out + b);
+            shuffle_scatter(c->in + b * n, item, 0, n, c->out + b);
     memcpy(c->out + n * item, c->in + n * item, c->out_bytes - n * item);
     return ERR_OK;
 }

@@ -18,8 +18,8 @@ void zstd_free(struct codec_worker *w)
 }
 
 /* At most `room` bytes; *got of them. */
-static enum err decode(const struct codec_call *c, const void *in, size_t n, void *out, size_t room,
-                       size_t *got)
+static enum err zstd_decode(const struct codec_call *c, const void *in, size_t n, void *out,
+                            size_t room, size_t *got)
 {
     if (!c->worker->zstd && !(c->worker->zstd = ZSTD_createDCtx()))
         return FAIL(ERR_MEMORY, "no memory left for zstd");
@@ -33,7 +33,7 @@ static enum err decode(const struct codec_call *c, const void *in, size_t n, voi
 enum err codec_zstd(const struct codec_call *c)
 {
     size_t got = 0;
-    TRY(decode(c, c->in, c->in_bytes, c->out, c->out_bytes, &got));
+    TRY(zstd_decode(c, c->in, c->in_bytes, c->out, c->out_bytes, &got));
     return got == c->out_bytes ? ERR_OK : CODEC_DAMAGED(c, "it ends early");
 }
 
@@ -70,7 +70,7 @@ enum err codec_czi(const struct codec_call *c)
     if (split)
         TRY(codec_spare(c->worker, 0, c->out_bytes));
     unsigned char *to = split ? c->worker->spare[0] : c->out;
-    TRY(decode(c, c->in + header, c->in_bytes - header, to, c->out_bytes, &got));
+    TRY(zstd_decode(c, c->in + header, c->in_bytes - header, to, c->out_bytes, &got));
     memset(to + got, 0, c->out_bytes - got);
     if (split)
         join_halves(to, c->out, c->out_bytes / 2);
@@ -100,7 +100,7 @@ void zstd_free(struct codec_worker *w)
     (void)w;
 }
 
-static enum err refuse(void)
+static enum err zstd_missing(void)
 {
     return FAIL(ERR_UNSUPPORTED,
                 "zstd data cannot be read or written by this build: install libzstd-dev and build "
@@ -110,13 +110,13 @@ static enum err refuse(void)
 enum err codec_zstd(const struct codec_call *c)
 {
     (void)c;
-    return refuse();
+    return zstd_missing();
 }
 
 enum err codec_czi(const struct codec_call *c)
 {
     (void)c;
-    return refuse();
+    return zstd_missing();
 }
 
 size_t zstd_bound(size_t bytes)
@@ -128,6 +128,6 @@ enum err zstd_encode(const struct codec_step *s, const void *in, size_t n, void 
                      size_t *got)
 {
     (void)s, (void)in, (void)n, (void)out, (void)room, (void)got;
-    return refuse();
+    return zstd_missing();
 }
 #endif

@@ -31,7 +31,7 @@ void histogram_range(struct histogram *h, const double *x, int64_t n)
     }
 }
 
-static double step_of(double low, double high, int bins)
+static double histogram_step(double low, double high, int bins)
 {
     return isfinite(high - low) ? (high - low) / bins : high / bins - low / bins;
 }
@@ -46,7 +46,7 @@ void histogram_edges(struct histogram *h)
         first -= half;
         last += half;
     }
-    const double step = step_of(first, last, h->bins);
+    const double step = histogram_step(first, last, h->bins);
     for (int i = 0; i < h->bins; i++) {
         volatile double way = i * step; /* rounded before it is added, on every machine */
         h->edge[i] = way + first;
@@ -57,7 +57,7 @@ void histogram_edges(struct histogram *h)
 void histogram_count(struct histogram *h, const double *x, int64_t n)
 {
     const double first = h->edge[0], last = h->edge[h->bins];
-    const double half_step = 0.5 * step_of(first, last, h->bins);
+    const double half_step = 0.5 * histogram_step(first, last, h->bins);
     for (int64_t i = 0; i < n; i++) {
         if (!isfinite(x[i]))
             continue;

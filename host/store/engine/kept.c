@@ -40,7 +40,8 @@ static struct kept_chunk **chain_of(struct engine_kept *k, const struct store_ar
     return &k->chains[table_mix((uint64_t)(uintptr_t)a, (uint64_t)chunk) % CHAINS];
 }
 
-static struct kept_chunk *find(struct engine_kept *k, const struct store_array *a, int64_t chunk)
+static struct kept_chunk *chunk_find(struct engine_kept *k, const struct store_array *a,
+                                     int64_t chunk)
 {
     struct kept_chunk *e = *chain_of(k, a, chunk);
     while (e && (e->array != a || e->chunk != chunk))
@@ -62,7 +63,7 @@ static void link_newest(struct engine_kept *k, struct kept_chunk *e)
     k->newest = e;
 }
 
-static void drop(struct engine_kept *k, struct kept_chunk *e)
+static void chunk_drop(struct engine_kept *k, struct kept_chunk *e)
 {
     struct kept_chunk **at = chain_of(k, e->array, e->chunk);
     while (*at != e)
@@ -74,14 +75,14 @@ static void drop(struct engine_kept *k, struct kept_chunk *e)
 }
 
 /* Room for so many bytes: the oldest ones that nobody holds leave. 0: there is none. */
-static int make_room(struct engine_kept *k, size_t bytes)
+static int chunks_make_room(struct engine_kept *k, size_t bytes)
 {
     const int64_t most = k->bytes_most - (int64_t)bytes;
     for (struct kept_chunk *e = k->oldest, *next; e && k->facts.bytes > most; e = next) {
         next = e->newer;
         if (e->holders)
             continue;
-        drop(k, e);
+        chunk_drop(k, e);
         k->facts.dropped++;
     }
     return k->facts.bytes <= most;
@@ -92,7 +93,7 @@ void kept_free(struct engine_kept *k)
     if (!k)
         return;
     while (k->oldest)
-        drop(k, k->oldest);
+        chunk_drop(k, k->oldest);
     pthread_mutex_destroy(&k->lock);
     free(k);
 }
@@ -113,7 +114,7 @@ int kept_takes(const struct engine_kept *k, size_t bytes)
 struct kept_chunk *kept_get(struct engine_kept *k, const struct store_array *a, int64_t chunk)
 {
     pthread_mutex_lock(&k->lock);
-    struct kept_chunk *e = find(k, a, chunk);
+    struct kept_chunk *e = chunk_find(k, a, chunk);
     if (e) {
         e->holders++;
         unlink_use(k, e);
@@ -148,7 +149,8 @@ void kept_put(struct engine_kept *k, const struct store_array *a, int64_t chunk,
     *e = (struct kept_chunk){.array = a, .chunk = chunk, .bytes = bytes};
     memcpy(e->data, data, bytes);
     pthread_mutex_lock(&k->lock);
-    if (find(k, a, chunk) || !make_room(k, bytes)) { /* another thread was faster, or all is held */
+    if (chunk_find(k, a, chunk) ||
+        !chunks_make_room(k, bytes)) { /* another thread was faster, or all is held */
         free(e);
     } else {
         struct kept_chunk **chain = chain_of(k, a, chunk);

@@ -30,7 +30,7 @@ static void copy_section(const struct array_walk *w, struct section *p)
 }
 
 /* Slopes are facts of the file, which the engine leaves to its callers. */
-static void scale(const struct array_walk *w)
+static void walk_scale(const struct array_walk *w)
 {
     if (w->a->slope == 1 && w->a->intercept == 0)
         return;
@@ -38,7 +38,7 @@ static void scale(const struct array_walk *w)
         w->slab[i] = w->a->slope * w->slab[i] + w->a->intercept;
 }
 
-static int64_t thickness(const struct store_array *a, int slow)
+static int64_t slab_thickness(const struct store_array *a, int slow)
 {
     const int64_t total = a->dims ? a->shape[slow] : 1, all = store_elements(a);
     const int64_t plane = total > 0 && all > 0 ? all / total : 1;
@@ -66,7 +66,7 @@ static enum err walk_once(struct array_walk *w, enum pass pass, int slow, int64_
             w->values *= w->box.count[d];
         progress(pass == PASS_RANGE ? "range" : "counting", (double)i, (double)total);
         TRY(engine_read(w->s, w->a, &w->box, (struct store_dtype){'f', 8, 0}, w->slab, NULL));
-        scale(w);
+        walk_scale(w);
         if (h)
             (pass == PASS_RANGE ? histogram_range : histogram_count)(h, w->slab, w->values);
         for (int k = 0; k < sections && pass == PASS_REST; k++)
@@ -87,7 +87,7 @@ enum err overview_read(struct store *s, struct store_array *a, struct histogram 
     FAIL_IF(sections && a->dims != 3, ERR_INPUT, "%s: %s has %d dimensions, a volume has 3",
             s->name, a->name, a->dims);
     const int slow = a->dims ? a->order[0] : 0;
-    const int64_t all = store_elements(a), step = thickness(a, slow);
+    const int64_t all = store_elements(a), step = slab_thickness(a, slow);
     struct array_walk w = {.s = s, .a = a};
     const int64_t total = a->dims ? a->shape[slow] : 1;
     void *slab;

@@ -6,12 +6,12 @@
 
 #define TILE 32
 
-static int64_t size_of(int64_t stride)
+static int64_t place_size(int64_t stride)
 {
     return stride < 0 ? -stride : stride;
 }
 
-static void drop(struct place *p, int d)
+static void place_drop_dimension(struct place *p, int d)
 {
     for (int i = d; i + 1 < p->dims; i++) {
         p->count[i] = p->count[i + 1];
@@ -23,13 +23,13 @@ static void drop(struct place *p, int d)
 
 /* Dimensions by their stride in the target, largest first; those of one element are left out and
  * those that follow each other on both sides are joined. */
-static void simplify(struct place *p)
+static void place_simplify(struct place *p)
 {
     for (int i = p->dims - 1; i >= 0; i--)
         if (p->count[i] == 1)
-            drop(p, i);
+            place_drop_dimension(p, i);
     for (int i = 1; i < p->dims; i++)
-        for (int k = i; k > 0 && size_of(p->to[k - 1]) < size_of(p->to[k]); k--) {
+        for (int k = i; k > 0 && place_size(p->to[k - 1]) < place_size(p->to[k]); k--) {
             int64_t *rows[] = {p->count, p->from, p->to};
             for (int r = 0; r < 3; r++) {
                 int64_t t = rows[r][k];
@@ -41,7 +41,7 @@ static void simplify(struct place *p)
         if (p->from[i] == p->from[i + 1] * p->count[i + 1] &&
             p->to[i] == p->to[i + 1] * p->count[i + 1]) {
             p->count[i + 1] *= p->count[i];
-            drop(p, i);
+            place_drop_dimension(p, i);
         }
 }
 
@@ -54,7 +54,8 @@ static void simplify(struct place *p)
         }
 
 /* Two dimensions, neither of which is one run on both sides. */
-static void plane(const struct place *p, int a, int b, const unsigned char *in, unsigned char *out)
+static void place_plane(const struct place *p, int a, int b, const unsigned char *in,
+                        unsigned char *out)
 {
     const int64_t fi = p->from[a], fk = p->from[b], ti = p->to[a], tk = p->to[b];
     for (int64_t i0 = 0; i0 < p->count[a]; i0 += TILE)
@@ -77,18 +78,18 @@ static void plane(const struct place *p, int a, int b, const unsigned char *in, 
 }
 
 /* The dimensions but those in `done` (bits), then the copy. */
-static void rest(const struct place *p, int d, int a, int b, const unsigned char *in,
-                 unsigned char *out)
+static void place_rest(const struct place *p, int d, int a, int b, const unsigned char *in,
+                       unsigned char *out)
 {
     while (d < p->dims && (d == a || d == b))
         d++;
     if (d < p->dims) {
         for (int64_t i = 0; i < p->count[d]; i++)
-            rest(p, d + 1, a, b, in + i * p->from[d], out + i * p->to[d]);
+            place_rest(p, d + 1, a, b, in + i * p->from[d], out + i * p->to[d]);
     } else if (a == b) {
         memcpy(out, in, (size_t)(p->count[a] * p->bytes));
     } else {
-        plane(p, a, b, in, out);
+        place_plane(p, a, b, in, out);
     }
 }
 
@@ -97,14 +98,14 @@ void place_box(struct place p, const void *in, void *out)
     for (int i = 0; i < p.dims; i++)
         if (p.count[i] < 1)
             return;
-    simplify(&p);
+    place_simplify(&p);
     if (p.dims == 0) {
         memcpy(out, in, (size_t)p.bytes);
         return;
     }
     int inner = p.dims - 1, other = 0;
     for (int i = 0; i < p.dims; i++) /* the one that is fastest in the source */
-        if (size_of(p.from[i]) < size_of(p.from[other]))
+        if (place_size(p.from[i]) < place_size(p.from[other]))
             other = i;
     if (p.from[inner] == p.bytes && p.to[inner] == p.bytes)
         other = inner;
@@ -116,5 +117,5 @@ void place_box(struct place p, const void *in, void *out)
         inner = 0;
     } else if (other == inner)
         other = inner - 1;
-    rest(&p, 0, other, inner, in, out);
+    place_rest(&p, 0, other, inner, in, out);
 }

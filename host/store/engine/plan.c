@@ -23,7 +23,7 @@ struct engine_box engine_all(const struct store_array *a)
     return b;
 }
 
-static enum err add(struct engine_plan *p, const struct engine_task *t)
+static enum err plan_add_task(struct engine_plan *p, const struct engine_task *t)
 {
     const size_t n = (size_t)p->facts.tasks;
     FAIL_IF(n >= TASKS_MOST, ERR_UNSUPPORTED, "%s: %s: this box lies in more than %zu pieces",
@@ -54,8 +54,8 @@ static void strides_in(const struct store_array *a, const int64_t shape[STORE_DI
 
 /* Makes one request where gaps between wanted runs are small and it is not too large with them;
  * else halves along the slowest dimension that has a large one. `t` has box and chunk. */
-static enum err split(struct engine_plan *p, struct engine_task t, const int64_t origin[],
-                      const int64_t stride[])
+static enum err plan_split_task(struct engine_plan *p, struct engine_task t, const int64_t origin[],
+                                const int64_t stride[])
 {
     const struct store_array *a = p->array;
     const struct store_chunk *c = &a->chunks[t.chunk];
@@ -76,18 +76,19 @@ static enum err split(struct engine_plan *p, struct engine_task t, const int64_t
     if (cut < 0) {
         t.offset = c->offset + c->skip + at * a->dtype.bytes;
         t.bytes = span * a->dtype.bytes;
-        return add(p, &t);
+        return plan_add_task(p, &t);
     }
     struct engine_task half = t;
     half.count[cut] = t.count[cut] / 2;
-    TRY(split(p, half, origin, stride));
+    TRY(plan_split_task(p, half, origin, stride));
     t.start[cut] += half.count[cut];
     t.count[cut] -= half.count[cut];
-    return split(p, t, origin, stride);
+    return plan_split_task(p, t, origin, stride);
 }
 
 /* Splits the box of t into tasks for the parts that later tiles do not cover. */
-static enum err uncovered(struct engine_plan *p, struct engine_task t, int64_t above, int depth)
+static enum err plan_uncovered(struct engine_plan *p, struct engine_task t, int64_t above,
+                               int depth)
 {
     const struct store_array *a = p->array;
     FAIL_IF(depth > OVERLAPS_MOST, ERR_INPUT, "%s: %s: more than %d tiles overlap in one place",
@@ -106,7 +107,7 @@ static enum err uncovered(struct engine_plan *p, struct engine_task t, int64_t a
                           end = t.start[d] + t.count[d];
             if (low > t.start[d]) {
                 side.count[d] = low - t.start[d];
-                TRY(uncovered(p, side, i + 1, depth + 1));
+                TRY(plan_uncovered(p, side, i + 1, depth + 1));
                 t.count[d] -= side.count[d];
                 t.start[d] = low;
             }
@@ -114,16 +115,16 @@ static enum err uncovered(struct engine_plan *p, struct engine_task t, int64_t a
                 side = t;
                 side.start[d] = high;
                 side.count[d] = end - high;
-                TRY(uncovered(p, side, i + 1, depth + 1));
+                TRY(plan_uncovered(p, side, i + 1, depth + 1));
                 t.count[d] = high - t.start[d];
             }
         }
         return ERR_OK; /* what is left lies under `over` */
     }
-    return add(p, &t);
+    return plan_add_task(p, &t);
 }
 
-static enum err add_chunk(struct engine_plan *p, int64_t chunk)
+static enum err plan_add_chunk(struct engine_plan *p, int64_t chunk)
 {
     const struct store_array *a = p->array;
     const struct store_chunk *c = &a->chunks[chunk];
@@ -143,13 +144,13 @@ static enum err add_chunk(struct engine_plan *p, int64_t chunk)
     store_chunk_shape(a, chunk, from, shape);
     strides_in(a, shape, stride);
     if (c->object < 0) {
-        TRY(add(p, &t));
+        TRY(plan_add_task(p, &t));
     } else if (a->pipelines[c->pipeline].count == 0 && !a->tiles && !c->whole) {
-        TRY(split(p, t, origin, stride));
+        TRY(plan_split_task(p, t, origin, stride));
     } else {
         t.offset = c->offset;
         t.bytes = c->stored;
-        TRY(a->tiles && !a->apart ? uncovered(p, t, chunk + 1, 0) : add(p, &t));
+        TRY(a->tiles && !a->apart ? plan_uncovered(p, t, chunk + 1, 0) : plan_add_task(p, &t));
     }
     if (p->facts.tasks == before) /* a tile that others hide */
         return ERR_OK;
@@ -176,7 +177,7 @@ static int is_sampled(const struct engine_plan *p, int64_t number, int64_t of)
     return !most || most >= of || number * most / of != (number - 1) * most / of || number == 0;
 }
 
-static enum err add_grid(struct engine_plan *p)
+static enum err plan_add_grid(struct engine_plan *p)
 {
     const struct store_array *a = p->array;
     int64_t low[STORE_DIMS], at[STORE_DIMS], count[STORE_DIMS], all = 1;
@@ -190,7 +191,7 @@ static enum err add_grid(struct engine_plan *p)
         for (int d = 0; d < a->dims; d++)
             chunk = chunk * a->grid[d] + at[d];
         if (is_sampled(p, n, all))
-            TRY(add_chunk(p, chunk));
+            TRY(plan_add_chunk(p, chunk));
         for (int d = a->dims - 1; d >= 0 && ++at[d] == low[d] + count[d]; d--)
             at[d] = low[d];
     }
@@ -235,7 +236,7 @@ static int by_offset(const void *x, const void *y)
     return a->chunk < b->chunk ? -1 : a->chunk > b->chunk;
 }
 
-static int32_t object_of(const struct engine_plan *p, int64_t task)
+static int32_t task_object(const struct engine_plan *p, int64_t task)
 {
     return p->array->chunks[p->tasks[task].chunk].object;
 }
@@ -257,7 +258,7 @@ int engine_workers(const struct engine_plan *p)
 }
 
 /* Parts of one chunk stay together: it is decoded once. */
-static enum err group(struct engine_plan *p)
+static enum err plan_group_parts(struct engine_plan *p)
 {
     const int64_t n = p->facts.tasks;
     int64_t batch = p->options.batch;
@@ -280,7 +281,7 @@ static enum err group(struct engine_plan *p)
         const int same = i > 0 && p->tasks[i].chunk == p->tasks[i - 1].chunk &&
                          (p->array->tiles || p->array->pipelines_count > 1);
         const int leaves = i > 0 && p->options.way && p->options.way->maps &&
-                           object_of(p, i) != object_of(p, i - 1);
+                           task_object(p, i) != task_object(p, i - 1);
         if (i == 0 || (in_group >= batch && !same) || leaves) {
             p->groups[p->groups_count++] = i;
             in_group = 0;
@@ -299,7 +300,7 @@ static int64_t part_elements(const struct store_array *a, const struct engine_ta
     return n;
 }
 
-static enum err make(struct engine_plan *p)
+static enum err plan_make_tasks(struct engine_plan *p)
 {
     const struct store_array *a = p->array;
     p->facts.bytes_wanted = a->dtype.bytes;
@@ -314,10 +315,10 @@ static enum err make(struct engine_plan *p)
     }
     TRY(store_index_box(p->store, p->array, p->box.start, p->box.count));
     if (!a->tiles)
-        TRY(add_grid(p));
+        TRY(plan_add_grid(p));
     for (int64_t i = 0; a->tiles && i < a->chunks_count; i++)
         if (is_sampled(p, i, a->chunks_count))
-            TRY(add_chunk(p, i));
+            TRY(plan_add_chunk(p, i));
     int64_t parts = 0; /* no two of them overlap */
     for (int64_t i = 0; i < p->facts.tasks; i++) {
         set_key(p, &p->tasks[i]);
@@ -329,7 +330,7 @@ static enum err make(struct engine_plan *p)
                p->options.order == ORDER_OFFSET ? by_offset : by_key);
     const int64_t moved = p->facts.bytes_decoded ? p->facts.bytes_decoded : p->facts.bytes_fetched;
     p->facts.amplification = (double)moved / (double)p->facts.bytes_wanted;
-    return group(p);
+    return plan_group_parts(p);
 }
 
 enum err engine_plan(struct store *s, struct store_array *a, const struct engine_box *box,
@@ -351,7 +352,7 @@ enum err engine_plan(struct store *s, struct store_array *a, const struct engine
         p->options.kept = NULL;
     if (!p->options.gap)
         p->options.gap = s->remote ? HTTP_GAP : GAP;
-    enum err e = make(p);
+    enum err e = plan_make_tasks(p);
     if (e)
         engine_plan_free(p);
     else

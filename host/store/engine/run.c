@@ -35,7 +35,7 @@ void engine_unshare(void *p, size_t bytes)
         munmap(p, bytes + 1);
 }
 
-static void *on_thread(void *w)
+static void *worker_thread(void *w)
 {
     worker_run(w);
     return NULL;
@@ -50,7 +50,7 @@ struct team {
 static void start_others(struct team *t)
 {
     for (int i = 1; t->w && t->threads && i < t->n; i++, t->started++)
-        if (pthread_create(&t->threads[i], NULL, on_thread, &t->w[i]))
+        if (pthread_create(&t->threads[i], NULL, worker_thread, &t->w[i]))
             break;
 }
 
@@ -118,7 +118,7 @@ static void run_processes(struct engine_job *job, int n)
     }
 }
 
-static enum err end(struct engine_job *job, struct engine_result *result)
+static enum err job_end(struct engine_job *job, struct engine_result *result)
 {
     const struct engine_plan *p = job->plan;
     result->tasks_done = job->tasks_done;
@@ -174,7 +174,7 @@ enum err engine_run(struct engine_plan *p, struct store_dtype type, void *out,
     else
         run_threads(job, n < 1 ? 1 : n);
     result->wall_ns = clock_ns() - begin;
-    enum err e = end(job, result);
+    enum err e = job_end(job, result);
     engine_unshare(job, sizeof *job);
     return e;
 }

@@ -21,7 +21,8 @@ void worker_fail(struct engine_job *job, enum err e)
 }
 
 /* Room in one of the worker's buffers, aligned for O_DIRECT; large ones are asked for first. */
-static enum err room(struct engine_worker *w, unsigned char **buffer, size_t *have, size_t need)
+static enum err worker_room(struct engine_worker *w, unsigned char **buffer, size_t *have,
+                            size_t need)
 {
     if (*have >= need)
         return ERR_OK;
@@ -49,8 +50,8 @@ static unsigned char *target_of(const struct engine_job *job, const struct engin
 }
 
 /* Computes the strides of a box of `shape` in the order of the array's chunks, in bytes. */
-static void packed(const struct store_array *a, const int64_t shape[STORE_DIMS], int64_t bytes,
-                   int64_t stride[STORE_DIMS])
+static void packed_strides(const struct store_array *a, const int64_t shape[STORE_DIMS],
+                           int64_t bytes, int64_t stride[STORE_DIMS])
 {
     for (int k = a->dims - 1; k >= 0; k--) {
         stride[a->order[k]] = bytes;
@@ -58,7 +59,7 @@ static void packed(const struct store_array *a, const int64_t shape[STORE_DIMS],
     }
 }
 
-static int64_t elements(const struct store_array *a, const struct engine_task *t)
+static int64_t task_elements(const struct store_array *a, const struct engine_task *t)
 {
     int64_t n = 1;
     for (int d = 0; d < a->dims; d++)
@@ -76,9 +77,9 @@ static int is_direct(const struct engine_worker *w, const struct engine_task *t)
                      !a->dtype.swap && !a->tiles;
     if (!same || !w->fetch.way->any_memory || t->bytes < DIRECT_BYTES ||
         a->pipelines[a->chunks[t->chunk].pipeline].count || a->chunks[t->chunk].whole ||
-        t->bytes != elements(a, t) * a->dtype.bytes)
+        t->bytes != task_elements(a, t) * a->dtype.bytes)
         return 0;
-    packed(a, t->count, a->dtype.bytes, stride);
+    packed_strides(a, t->count, a->dtype.bytes, stride);
     for (int d = 0; d < a->dims; d++)
         if (t->count[d] > 1 && stride[d] != job->stride[d])
             return 0;
@@ -86,8 +87,8 @@ static int is_direct(const struct engine_worker *w, const struct engine_task *t)
 }
 
 /* A part goes into the request before it when it follows closely in the same file. */
-static int follows(const struct engine_worker *w, const struct fetch_request *r,
-                   const struct store_object *o, const struct engine_task *t)
+static int request_follows(const struct engine_worker *w, const struct fetch_request *r,
+                           const struct store_object *o, const struct engine_task *t)
 {
     const struct engine_options *options = &w->job->plan->options;
     const int64_t end = r->offset + r->bytes;
@@ -97,7 +98,7 @@ static int follows(const struct engine_worker *w, const struct fetch_request *r,
 }
 
 /* The task's chunk where it is kept. Neighbours of one chunk share what is held. */
-static struct kept_chunk *held_by(const struct engine_worker *w, int64_t first, int64_t i)
+static struct kept_chunk *task_held_chunk(const struct engine_worker *w, int64_t first, int64_t i)
 {
     const struct engine_plan *p = w->job->plan;
     const int64_t chunk = p->tasks[i].chunk;
@@ -121,12 +122,12 @@ static int plan_requests(struct engine_worker *w, int64_t first, int64_t last, i
         w->held[i - first] = NULL;
         if (object < 0 || !t->bytes)
             continue;
-        if ((w->held[i - first] = held_by(w, first, i)))
+        if ((w->held[i - first] = task_held_chunk(w, first, i)))
             continue;
         const struct store_object *o = &p->store->objects[object];
         struct fetch_request *r = n ? &w->requests[n - 1] : NULL;
         const int direct = is_direct(w, t);
-        if (!direct && r && follows(w, r, o, t)) {
+        if (!direct && r && request_follows(w, r, o, t)) {
             const int64_t end = t->offset + t->bytes - r->offset;
             r->bytes = end > r->bytes ? end : r->bytes;
         } else {
@@ -177,7 +178,7 @@ static enum err fetch_group(struct engine_worker *w, int64_t first, int64_t last
     }
     const int n = plan_requests(w, first, last, &buffer);
     w->held_count = last - first;
-    TRY(room(w, &w->stored, &w->stored_room, (size_t)buffer));
+    TRY(worker_room(w, &w->stored, &w->stored_room, (size_t)buffer));
     unsigned char *to = w->stored;
     int plain = 0; /* requests of files; what lies in memory needs no reading */
     for (int i = 0; i < n; i++) {
@@ -199,8 +200,8 @@ static enum err fetch_group(struct engine_worker *w, int64_t first, int64_t last
 }
 
 /* The decoded chunk's bytes that the part needs end here. */
-static int64_t needed(const struct store_array *a, const struct engine_task *t,
-                      const int64_t stride[STORE_DIMS])
+static int64_t task_needed_bytes(const struct store_array *a, const struct engine_task *t,
+                                 const int64_t stride[STORE_DIMS])
 {
     int64_t last = t->first;
     for (int d = 0; d < a->dims; d++)
@@ -224,8 +225,8 @@ static int is_in_place(const struct engine_job *job, const struct engine_task *t
 
 /* A chunk into the worker's own memory, and from there to those that are kept. Of others only what
  * the part needs, `end` bytes at most; several parts of a tile need it whole. */
-static enum err decode_apart(struct engine_worker *w, const struct engine_task *t,
-                             const unsigned char *stored, size_t n, int64_t end)
+static enum err task_decode_chunk(struct engine_worker *w, const struct engine_task *t,
+                                  const unsigned char *stored, size_t n, int64_t end)
 {
     const struct store_array *a = w->job->plan->array;
     const struct store_chunk *c = &a->chunks[t->chunk];
@@ -237,7 +238,7 @@ static enum err decode_apart(struct engine_worker *w, const struct engine_task *
     const int keep = kept && kept_takes(kept, whole);
     const size_t all = keep || a->tiles ? whole : codec_part_bytes(p, whole, last);
     w->decoded_chunk = -1;
-    TRY(room(w, &w->decoded, &w->decoded_room, all));
+    TRY(worker_room(w, &w->decoded, &w->decoded_room, all));
     TRY(keep || a->tiles
             ? codec_decode(&w->codecs, p, stored, n, w->decoded, whole)
             : codec_decode_part(&w->codecs, p, stored, n, w->decoded, all, begin, last));
@@ -248,15 +249,15 @@ static enum err decode_apart(struct engine_worker *w, const struct engine_task *
 }
 
 /* Finds the part's first element, and the strides between its elements. */
-static enum err decode(struct engine_worker *w, const struct engine_task *t,
-                       const struct fetch_request *r, const struct kept_chunk *held,
-                       const unsigned char **from, int64_t stride[STORE_DIMS])
+static enum err task_decode(struct engine_worker *w, const struct engine_task *t,
+                            const struct fetch_request *r, const struct kept_chunk *held,
+                            const unsigned char **from, int64_t stride[STORE_DIMS])
 {
     const struct store_array *a = w->job->plan->array;
     const struct store_chunk *c = &a->chunks[t->chunk];
     int64_t from_chunk[STORE_DIMS], shape[STORE_DIMS];
     store_chunk_shape(a, t->chunk, from_chunk, shape);
-    packed(a, shape, a->dtype.bytes, stride);
+    packed_strides(a, shape, a->dtype.bytes, stride);
     if (held) {
         *from = kept_bytes(held) + c->skip + t->first * a->dtype.bytes;
         return ERR_OK;
@@ -277,27 +278,27 @@ static enum err decode(struct engine_worker *w, const struct engine_task *t,
                             (size_t)store_chunk_bytes(a, t->chunk));
     }
     if (w->decoded_chunk != t->chunk)
-        TRY(decode_apart(w, t, bytes, (size_t)stored, needed(a, t, stride)));
+        TRY(task_decode_chunk(w, t, bytes, (size_t)stored, task_needed_bytes(a, t, stride)));
     *from = w->decoded + c->skip + t->first * a->dtype.bytes;
     return ERR_OK;
 }
 
 /* The part's elements in the wanted type, one after the other. */
-static enum err convert(struct engine_worker *w, const struct engine_task *t,
-                        const unsigned char **from, int64_t stride[STORE_DIMS])
+static enum err task_convert(struct engine_worker *w, const struct engine_task *t,
+                             const unsigned char **from, int64_t stride[STORE_DIMS])
 {
     const struct engine_job *job = w->job;
     const struct store_array *a = job->plan->array;
     if (a->dtype.kind == job->type.kind && a->dtype.bytes == job->type.bytes && !a->dtype.swap)
         return ERR_OK;
-    const int64_t n = elements(a, t), stored = n * a->dtype.bytes;
+    const int64_t n = task_elements(a, t), stored = n * a->dtype.bytes;
     int64_t tight[STORE_DIMS];
     int gaps = 0;
-    packed(a, t->count, a->dtype.bytes, tight);
+    packed_strides(a, t->count, a->dtype.bytes, tight);
     for (int d = 0; d < a->dims; d++)
         gaps |= t->count[d] > 1 && tight[d] != stride[d];
-    TRY(room(w, &w->converted, &w->converted_room,
-             (size_t)(n * job->type.bytes + (gaps ? stored + 64 : 0))));
+    TRY(worker_room(w, &w->converted, &w->converted_room,
+                    (size_t)(n * job->type.bytes + (gaps ? stored + 64 : 0))));
     if (gaps) {
         unsigned char *pieces = w->converted + (n * job->type.bytes + 63) / 64 * 64;
         struct place p = {.dims = a->dims, .bytes = a->dtype.bytes};
@@ -309,12 +310,12 @@ static enum err convert(struct engine_worker *w, const struct engine_task *t,
     }
     convert_run(a->dtype, job->type, *from, w->converted, n);
     *from = w->converted;
-    packed(a, t->count, job->type.bytes, stride);
+    packed_strides(a, t->count, job->type.bytes, stride);
     return ERR_OK;
 }
 
-static void place(const struct engine_job *job, const struct engine_task *t,
-                  const unsigned char *from, const int64_t stride[STORE_DIMS])
+static void task_place(const struct engine_job *job, const struct engine_task *t,
+                       const unsigned char *from, const int64_t stride[STORE_DIMS])
 {
     struct place p = {.dims = job->plan->array->dims, .bytes = job->type.bytes};
     memcpy(p.count, t->count, sizeof p.count);
@@ -333,7 +334,7 @@ static void place_fill(const struct engine_job *job, const struct engine_task *t
         memcpy(value, a->fill, sizeof value);
     else
         convert_run(a->dtype, job->type, a->fill, value, 1);
-    place(job, t, value, none);
+    task_place(job, t, value, none);
 }
 
 void worker_fill(struct engine_job *job)
@@ -344,8 +345,8 @@ void worker_fill(struct engine_job *job)
     place_fill(job, &all);
 }
 
-static enum err task(struct engine_worker *w, int64_t number, const struct fetch_request *r,
-                     const struct kept_chunk *held, int64_t *now)
+static enum err worker_task(struct engine_worker *w, int64_t number, const struct fetch_request *r,
+                            const struct kept_chunk *held, int64_t *now)
 {
     struct engine_job *job = w->job;
     const struct engine_task *t = &job->plan->tasks[number];
@@ -357,12 +358,12 @@ static enum err task(struct engine_worker *w, int64_t number, const struct fetch
     } else if (!held && r->to == target_of(job, t) && !r->whole) {
         at[1] = at[2] = at[0]; /* it is there */
     } else {
-        TRY(decode(w, t, r, held, &from, stride));
+        TRY(task_decode(w, t, r, held, &from, stride));
         at[1] = clock_ns();
-        TRY(convert(w, t, &from, stride));
+        TRY(task_convert(w, t, &from, stride));
         at[2] = clock_ns();
         if (from != target_of(job, t))
-            place(job, t, from, stride);
+            task_place(job, t, from, stride);
     }
     at[3] = clock_ns();
     if (job->times) {
@@ -380,14 +381,14 @@ static enum err task(struct engine_worker *w, int64_t number, const struct fetch
                                  .stored = held            ? 0
                                            : r && r->whole ? r->got < 0 ? 0 : r->got
                                                            : t->bytes,
-                                 .decoded = elements(a, t) * a->dtype.bytes,
+                                 .decoded = task_elements(a, t) * a->dtype.bytes,
                                  .worker = w->number};
     }
     *now = at[3];
     return ERR_OK;
 }
 
-static void release(struct engine_worker *w)
+static void worker_release(struct engine_worker *w)
 {
     for (int64_t i = 0; i < w->held_count; i++)
         if (w->held[i] && (i == 0 || w->held[i] != w->held[i - 1]))
@@ -403,7 +404,7 @@ static enum err group_parts(struct engine_worker *w, int64_t first, int64_t last
     int64_t now = clock_ns();
     for (int64_t i = first; i < last; i++) {
         const int64_t r = w->request_of[i - first];
-        enum err e = task(w, i, r < 0 ? NULL : &w->requests[r], w->held[i - first], &now);
+        enum err e = worker_task(w, i, r < 0 ? NULL : &w->requests[r], w->held[i - first], &now);
         if (e)
             return err_prefix(e, "%s: chunk %lld of %s", job->plan->store->name,
                               (long long)job->plan->tasks[i].chunk, job->plan->array->name);
@@ -415,11 +416,11 @@ static enum err group_parts(struct engine_worker *w, int64_t first, int64_t last
 static enum err group_run(struct engine_worker *w, int64_t first, int64_t last)
 {
     enum err e = group_parts(w, first, last);
-    release(w);
+    worker_release(w);
     return e;
 }
 
-static int is_over(const struct engine_job *job)
+static int job_is_over(const struct engine_job *job)
 {
     const struct engine_options *o = &job->plan->options;
     return __atomic_load_n(&job->failed, __ATOMIC_ACQUIRE) || (o->stop && *o->stop) ||
@@ -439,7 +440,7 @@ void worker_run(struct engine_worker *w)
     enum err e = fetch_start(&w->fetch, way, longest < 256 ? (int)longest : 256, reason);
     if (reason[0] && !__atomic_exchange_n(&job->refused, 1, __ATOMIC_ACQ_REL))
         memcpy(job->fallback, reason, sizeof reason);
-    while (!e && !is_over(job)) {
+    while (!e && !job_is_over(job)) {
         const int64_t g = __atomic_fetch_add(&job->next, 1, __ATOMIC_RELAXED);
         if (g >= p->groups_count)
             break;

@@ -29,7 +29,7 @@ struct apart_head {
     int64_t views, rows, channels;
 };
 
-static int send_all(int fd, const void *data, size_t bytes)
+static int pipe_send(int fd, const void *data, size_t bytes)
 {
     for (ssize_t n; bytes; data = (const char *)data + n, bytes -= (size_t)n)
         if ((n = write(fd, data, bytes)) <= 0)
@@ -37,7 +37,7 @@ static int send_all(int fd, const void *data, size_t bytes)
     return 1;
 }
 
-static int take_all(int fd, void *data, size_t bytes)
+static int pipe_take(int fd, void *data, size_t bytes)
 {
     for (ssize_t n; bytes; data = (char *)data + n, bytes -= (size_t)n) {
         do
@@ -50,7 +50,7 @@ static int take_all(int fd, void *data, size_t bytes)
 }
 
 /* In the child: never returns. */
-static void work(const struct apart_request *r, int fd)
+static void exchange_child(const struct apart_request *r, int fd)
 {
     struct apart_head h = {0};
     struct exchange_counts c = {0};
@@ -66,10 +66,11 @@ static void work(const struct apart_request *r, int fd)
     h.rows = c.rows;
     h.channels = c.channels;
     size_t frame = (size_t)(c.rows * c.channels) * sizeof(float);
-    int sent = send_all(fd, &h, sizeof h) && send_all(fd, err_text(), h.text_bytes);
+    int sent = pipe_send(fd, &h, sizeof h) && pipe_send(fd, err_text(), h.text_bytes);
     if (sent && !h.e && !r->info)
-        sent = send_all(fd, c.angles, (size_t)c.views * sizeof(float)) &&
-               send_all(fd, c.white, 3 * frame) && send_all(fd, c.counts, (size_t)c.views * frame);
+        sent = pipe_send(fd, c.angles, (size_t)c.views * sizeof(float)) &&
+               pipe_send(fd, c.white, 3 * frame) &&
+               pipe_send(fd, c.counts, (size_t)c.views * frame);
     _exit(!sent);
 }
 
@@ -90,19 +91,19 @@ static enum err take_counts(int fd, const struct apart_head *h, const char *path
     c->after = c->dark + c->rows * c->channels;
     TRY(mem_alloc("the views", bytes, &block));
     c->counts = block;
-    FAIL_IF(!take_all(fd, c->angles, (size_t)h->views * sizeof *c->angles) ||
-                !take_all(fd, c->white, frame) || !take_all(fd, c->counts, bytes),
+    FAIL_IF(!pipe_take(fd, c->angles, (size_t)h->views * sizeof *c->angles) ||
+                !pipe_take(fd, c->white, frame) || !pipe_take(fd, c->counts, bytes),
             ERR_INPUT, "%s: reading it ended early: the file is damaged", path);
     return ERR_OK;
 }
 
-static enum err take(int fd, const struct apart_request *r, int *answered,
-                     struct exchange_counts *c)
+static enum err exchange_take(int fd, const struct apart_request *r, int *answered,
+                              struct exchange_counts *c)
 {
     struct apart_head h;
     char text[1024];
-    *answered = take_all(fd, &h, sizeof h) && h.text_bytes < sizeof text &&
-                take_all(fd, text, h.text_bytes);
+    *answered = pipe_take(fd, &h, sizeof h) && h.text_bytes < sizeof text &&
+                pipe_take(fd, text, h.text_bytes);
     if (!*answered)
         return ERR_INPUT;
     text[h.text_bytes] = 0;
@@ -114,7 +115,7 @@ static enum err take(int fd, const struct apart_request *r, int *answered,
     return ERR_OK;
 }
 
-static enum err read_apart(const struct apart_request *r, struct exchange_counts *c)
+static enum err exchange_read_in_child(const struct apart_request *r, struct exchange_counts *c)
 {
     int fds[2], status = 0, answered = 0;
     FAIL_IF(pipe(fds), ERR_FAILED, "cannot make a pipe: %s", strerror(errno));
@@ -122,11 +123,11 @@ static enum err read_apart(const struct apart_request *r, struct exchange_counts
     pid_t child = fork();
     if (child == 0) {
         close(fds[0]);
-        work(r, fds[1]);
+        exchange_child(r, fds[1]);
     }
     close(fds[1]);
     enum err e = child < 0 ? FAIL(ERR_FAILED, "cannot start a process: %s", strerror(errno))
-                           : take(fds[0], r, &answered, c);
+                           : exchange_take(fds[0], r, &answered, c);
     close(fds[0]);
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
@@ -150,7 +151,7 @@ enum err exchange_info(const struct exchange_source *source, struct exchange_inf
 {
     const struct apart_request r = {.source = source, .info = out};
     *out = (struct exchange_info){0};
-    return is_own(source) ? exchange_info_here(source, out) : read_apart(&r, NULL);
+    return is_own(source) ? exchange_info_here(source, out) : exchange_read_in_child(&r, NULL);
 }
 
 enum err exchange_read(const struct exchange_source *source, int64_t row_first, int64_t row_count,
@@ -160,7 +161,7 @@ enum err exchange_read(const struct exchange_source *source, int64_t row_first, 
     *out = (struct exchange_counts){0};
     if (is_own(source))
         return exchange_read_here(source, row_first, row_count, out);
-    enum err e = read_apart(&r, out);
+    enum err e = exchange_read_in_child(&r, out);
     if (e)
         exchange_counts_free(out);
     return e;

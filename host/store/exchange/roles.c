@@ -21,7 +21,7 @@
 #define ROTATION PROCESS "rotation/"
 
 /* Why `name` is not among the arrays. */
-static enum err missing(const struct scan_file *s, const char *name)
+static enum err roles_missing(const struct scan_file *s, const char *name)
 {
     struct store_array *none;
     TRY(values_want(s->store, name, &none));
@@ -151,7 +151,7 @@ static enum err set_theta(struct scan_file *s, struct store_array *a, int degree
     return theta_scale(s, a, degrees);
 }
 
-static enum err data_exchange(struct scan_file *s, struct store_array *data)
+static enum err data_exchange_roles(struct scan_file *s, struct store_array *data)
 {
     struct store_array *theta;
     double start = 0, step;
@@ -180,7 +180,7 @@ static enum err data_exchange(struct scan_file *s, struct store_array *data)
 }
 
 /* Picks the frames of one key. */
-static enum err pick(const double *key, int64_t n, int wanted, struct frames *f)
+static enum err frames_pick(const double *key, int64_t n, int wanted, struct frames *f)
 {
     f->index = calloc((size_t)n, sizeof *f->index);
     FAIL_IF(!f->index, ERR_MEMORY, "no memory left for %" PRId64 " frames", n);
@@ -215,7 +215,7 @@ static enum err nxtomo_roles(struct scan_file *s, const struct store_alias *data
     TRY(values_read(s->store, keys, &key));
     enum err e = ERR_OK;
     for (int i = 0; i < 3 && !e; i++)
-        e = pick(key, data->array->shape[0], i, kinds[i]);
+        e = frames_pick(key, data->array->shape[0], i, kinds[i]);
     free(key);
     TRY(e);
     FAIL_IF(!s->data.count, ERR_INPUT, "%s: image_key marks no frame as a projection (0)", s->path);
@@ -231,7 +231,7 @@ static enum err nxtomo_roles(struct scan_file *s, const struct store_alias *data
     return theta ? set_theta(s, theta, 0) : ERR_OK;
 }
 
-static enum err txrm(struct scan_file *s)
+static enum err txrm_roles(struct scan_file *s)
 {
     struct store_array *angles = values_find(s->store, "angles");
     const double source = fabs(values_note(s->store, "source_iso_distance")),
@@ -266,7 +266,7 @@ static int begins_with(const char *name, const char *const *words)
     return 0;
 }
 
-static enum err plain(struct scan_file *s)
+static enum err plain_roles(struct scan_file *s)
 {
     static const char *const flats[] = {"flat", "white", "ref", "gain", "open", NULL},
                              *const darks[] = {"dark", "offset", "black", NULL};
@@ -295,13 +295,13 @@ static enum err find_roles(struct scan_file *s)
     struct store_array *a = values_find(s->store, DATA), *key;
     struct store_alias data;
     if (a)
-        return data_exchange(s, a);
+        return data_exchange_roles(s, a);
     TRY(nexus_detector(s->store, &data, &key));
     if (key)
         return nxtomo_roles(s, &data, key);
     if (!strcmp(s->store->format, "HDF5"))
-        return missing(s, DATA);
-    return strcmp(s->store->format, "Zeiss TXRM") ? plain(s) : txrm(s);
+        return roles_missing(s, DATA);
+    return strcmp(s->store->format, "Zeiss TXRM") ? plain_roles(s) : txrm_roles(s);
 }
 
 static enum err other_frames(struct scan_file *s, const char *path, int which, struct frames *f)
@@ -312,7 +312,7 @@ static enum err other_frames(struct scan_file *s, const char *path, int which, s
     return set_frames(s, s->others[which], s->others[which]->arrays[0], f);
 }
 
-static enum err fill(struct scan_file *s, const struct exchange_source *source)
+static enum err roles_fill(struct scan_file *s, const struct exchange_source *source)
 {
     TRY(store_open(source->path, &s->store));
     s->others_flats = source->flats != NULL;
@@ -340,7 +340,7 @@ enum err scan_file_open(const struct exchange_source *source, struct scan_file *
                               .pixel = unknown,
                               .source_iso = unknown,
                               .iso_detector = unknown};
-    return fill(out, source);
+    return roles_fill(out, source);
 }
 
 void scan_file_close(struct scan_file *s)

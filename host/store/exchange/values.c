@@ -32,7 +32,7 @@ struct store_array *values_find(struct store *s, const char *name)
 }
 
 /* Tells a note about `name`, or about a group that may hold it, from others. */
-static int is_about(const struct store_note *note, const char *name)
+static int note_is_about(const struct store_note *note, const char *name)
 {
     const char *end = strstr(note->value, ": ");
     const size_t n = end ? (size_t)(end - note->value) : 0;
@@ -47,7 +47,7 @@ enum err values_want(struct store *s, const char *name, struct store_array **out
 {
     *out = values_find(s, name);
     for (int i = 0; i < s->notes_count && !*out; i++)
-        FAIL_IF(is_about(&s->notes[i], name), ERR_INPUT, "%s: cannot read %s", s->name,
+        FAIL_IF(note_is_about(&s->notes[i], name), ERR_INPUT, "%s: cannot read %s", s->name,
                 s->notes[i].value);
     return ERR_OK;
 }
@@ -107,7 +107,7 @@ double values_millimetres(const char *units)
     return (double)NAN;
 }
 
-static enum err from_text(const char *path, const char *text, int64_t views, double *out)
+static enum err angles_from_text(const char *path, const char *text, int64_t views, double *out)
 {
     int64_t n = 0;
     for (const char *at = text;;) {
@@ -129,7 +129,7 @@ static enum err from_text(const char *path, const char *text, int64_t views, dou
     return ERR_OK;
 }
 
-static enum err from_array(const char *path, int64_t views, double *out)
+static enum err angles_from_array(const char *path, int64_t views, double *out)
 {
     struct store *s;
     double *all = NULL;
@@ -151,7 +151,7 @@ static enum err from_array(const char *path, int64_t views, double *out)
 }
 
 /* 1: `source` is FIRST:LAST. */
-static int from_range(const char *source, int64_t views, double *out)
+static int angles_from_range(const char *source, int64_t views, double *out)
 {
     char *end, *last;
     const double a = strtod(source, &end);
@@ -165,13 +165,14 @@ static int from_range(const char *source, int64_t views, double *out)
     return 1;
 }
 
-static enum err from_file(const char *source, int64_t views, double *out)
+static enum err angles_from_file(const char *source, int64_t views, double *out)
 {
     char *text;
     size_t bytes;
     TRY(file_read_all(source, TEXT_BYTES, &text, &bytes));
-    enum err e = bytes >= 6 && !memcmp(text, "\x93NUMPY", 6) ? from_array(source, views, out)
-                                                             : from_text(source, text, views, out);
+    enum err e = bytes >= 6 && !memcmp(text, "\x93NUMPY", 6)
+                     ? angles_from_array(source, views, out)
+                     : angles_from_text(source, text, views, out);
     free(text);
     return e;
 }
@@ -180,7 +181,8 @@ enum err values_angles(const char *source, int64_t views, double **out)
 {
     *out = calloc((size_t)views, sizeof **out);
     FAIL_IF(!*out, ERR_MEMORY, "no memory left for %" PRId64 " angles", views);
-    enum err e = from_range(source, views, *out) ? ERR_OK : from_file(source, views, *out);
+    enum err e =
+        angles_from_range(source, views, *out) ? ERR_OK : angles_from_file(source, views, *out);
     for (int64_t i = 0; i < views && !e; i++)
         (*out)[i] *= M_PI / 180;
     if (e) {

@@ -41,8 +41,8 @@ enum err fetch_open(struct fetch_worker *w, const struct store_object *o, int fl
     return ERR_OK;
 }
 
-static enum err read_all(int fd, const struct fetch_request *r, char *to, int64_t offset,
-                         int64_t room, int64_t least)
+static enum err pread_whole(int fd, const struct fetch_request *r, char *to, int64_t offset,
+                            int64_t room, int64_t least)
 {
     for (int64_t done = 0; done < least;) {
         ssize_t got = pread(fd, to + done, (size_t)(room - done), offset + done);
@@ -61,7 +61,7 @@ static enum err pread_read(struct fetch_worker *w, struct fetch_request *r, int 
     for (int i = 0; i < n; i++) {
         r[i].begin_ns = clock_ns();
         TRY(fetch_open(w, r[i].object, 0));
-        TRY(read_all(w->fd, &r[i], r[i].to, r[i].offset, r[i].bytes, r[i].bytes));
+        TRY(pread_whole(w->fd, &r[i], r[i].to, r[i].offset, r[i].bytes, r[i].bytes));
         r[i].data = r[i].to;
         r[i].end_ns = clock_ns();
     }
@@ -116,7 +116,7 @@ static enum err direct_read(struct fetch_worker *w, struct fetch_request *r, int
                       room = (skip + r[i].bytes + FETCH_ALIGN - 1) / FETCH_ALIGN * FETCH_ALIGN;
         r[i].begin_ns = clock_ns();
         TRY(fetch_open(w, r[i].object, O_DIRECT));
-        TRY(read_all(w->fd, &r[i], r[i].to, first, room, skip + r[i].bytes));
+        TRY(pread_whole(w->fd, &r[i], r[i].to, first, room, skip + r[i].bytes));
         r[i].data = (const unsigned char *)r[i].to + skip;
         r[i].end_ns = clock_ns();
     }

@@ -7,7 +7,7 @@
 #ifdef TP_CURL
 #include "host/store/fetch/curl.h"
 
-static void *open_first(const char *name, char *why, size_t bytes)
+static void *curl_open_first(const char *name, char *why, size_t bytes)
 {
     void *object = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     const char *text = object ? NULL : dlerror();
@@ -17,21 +17,21 @@ static void *open_first(const char *name, char *why, size_t bytes)
 }
 
 /* TOMOPROF_LIBCURL, if set, is the only file tried. NULL: *why tells of the first name. */
-static void *find(char *why, size_t bytes)
+static void *curl_find_library(char *why, size_t bytes)
 {
     static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
     const char *own = getenv("TOMOPROF_LIBCURL"), *conda = getenv("CONDA_PREFIX");
     char path[4096];
     if (own && *own)
-        return open_first(own, why, bytes);
+        return curl_open_first(own, why, bytes);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        void *object = open_first(names[i], why, bytes);
+        void *object = curl_open_first(names[i], why, bytes);
         if (object)
             return object;
     }
     if (!conda || snprintf(path, sizeof path, "%s/lib/libcurl.so.4", conda) >= (int)sizeof path)
         return NULL;
-    return open_first(path, why, bytes);
+    return curl_open_first(path, why, bytes);
 }
 
 const struct curl_library *curl_open(const char **why)
@@ -52,7 +52,7 @@ const struct curl_library *curl_open(const char **why)
                      {"curl_slist_append", &library.slist_append},
                      {"curl_slist_free_all", &library.slist_free_all},
                      {"curl_version_info", &library.version_info}};
-    void *object = find(missing, sizeof missing);
+    void *object = curl_find_library(missing, sizeof missing);
     *why = missing;
     if (!object)
         return NULL;

@@ -64,19 +64,19 @@ struct call {
     int64_t wait_ms;     /* by Retry-After */
 };
 
-static void start(void)
+static void http_start(void)
 {
     curl = curl_open(&no_curl);
 }
 
-static int is_open(void)
+static int curl_is_open(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, start);
+    pthread_once(&once, http_start);
     return !!curl;
 }
 
-static CURL *take(void)
+static CURL *pool_take_handle(void)
 {
     CURL *c = NULL;
     pthread_mutex_lock(&pool.lock);
@@ -90,7 +90,7 @@ static CURL *take(void)
     return c ? c : curl->easy_init();
 }
 
-static void give(CURL *c)
+static void pool_return_handle(CURL *c)
 {
     pthread_mutex_lock(&pool.lock);
     if (pool.count < POOL_MOST) {
@@ -169,7 +169,7 @@ static size_t on_header(char *line, size_t size, size_t n, void *to)
     return n;
 }
 
-static const char *setting(const char *a, const char *b, const char *otherwise)
+static const char *environment_setting(const char *a, const char *b, const char *otherwise)
 {
     const char *v = getenv(a);
     if (!v || !*v)
@@ -185,7 +185,7 @@ static enum err set_url(struct call *c)
     if (!c->s3) {
         length = snprintf(c->url, sizeof c->url, "%s", c->name);
     } else {
-        const char *endpoint = setting("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", NULL),
+        const char *endpoint = environment_setting("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", NULL),
                    *bucket = c->name + 5, *key = strchr(bucket, '/');
         FAIL_IF(!key || key == bucket || !key[1], ERR_USAGE, "%s: must be s3://BUCKET/KEY",
                 c->name);
@@ -194,11 +194,14 @@ static enum err set_url(struct call *c)
                     "%s: has the character '%c', whose signature libcurl gets wrong; letters, "
                     "digits and - . _ ~ are read",
                     c->name, *k);
-        length = endpoint ? snprintf(c->url, sizeof c->url, "%s%s%s", endpoint,
-                                     endpoint[strlen(endpoint) - 1] == '/' ? "" : "/", bucket)
-                          : snprintf(c->url, sizeof c->url, "https://%.*s.s3.%s.amazonaws.com%s",
-                                     (int)(key - bucket), bucket,
-                                     setting("AWS_REGION", "AWS_DEFAULT_REGION", "us-east-1"), key);
+        length =
+            endpoint
+                ? snprintf(c->url, sizeof c->url, "%s%s%s", endpoint,
+                           endpoint[strlen(endpoint) - 1] == '/' ? "" : "/", bucket)
+                : snprintf(c->url, sizeof c->url, "https://%.*s.s3.%s.amazonaws.com%s",
+                           (int)(key - bucket), bucket,
+                           environment_setting("AWS_REGION", "AWS_DEFAULT_REGION", "us-east-1"),
+                           key);
     }
     FAIL_IF(length >= (int)sizeof c->url, ERR_INPUT, "%.60s...: the name is too long", c->name);
     return ERR_OK;
@@ -211,7 +214,7 @@ static int has_key(void)
 }
 
 /* Signature version 4 from the environment; without a key the request is anonymous. */
-static struct curl_slist *sign(CURL *h)
+static struct curl_slist *http_sign(CURL *h)
 {
     char text[4096];
     struct curl_slist *headers = NULL;
@@ -220,7 +223,7 @@ static struct curl_slist *sign(CURL *h)
     if (!has_key())
         return NULL;
     snprintf(text, sizeof text, "aws:amz:%s:s3",
-             setting("AWS_REGION", "AWS_DEFAULT_REGION", "us-east-1"));
+             environment_setting("AWS_REGION", "AWS_DEFAULT_REGION", "us-east-1"));
     curl->easy_setopt(h, CURLOPT_AWS_SIGV4, text);
     curl->easy_setopt(h, CURLOPT_USERNAME, id);
     curl->easy_setopt(h, CURLOPT_PASSWORD, secret);
@@ -239,7 +242,7 @@ static long patience_s(void)
     return s > 0 ? s : STALLED_S;
 }
 
-static CURLcode perform(CURL *h, struct call *c, long *status)
+static CURLcode http_perform(CURL *h, struct call *c, long *status)
 {
     char range[64];
     const long patience = patience_s();
@@ -248,7 +251,7 @@ static CURLcode perform(CURL *h, struct call *c, long *status)
     c->too_long = c->endless = 0;
     begin_answer(c);
     curl->easy_reset(h);
-    struct curl_slist *headers = c->s3 ? sign(h) : NULL;
+    struct curl_slist *headers = c->s3 ? http_sign(h) : NULL;
     curl->easy_setopt(h, CURLOPT_URL, c->url);
     if (curl->number >= CURL_PROTOCOLS)
         curl->easy_setopt(h, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -290,7 +293,7 @@ static int may_pass(CURLcode done, long status)
     return done == CURLE_OK && (status == 429 || status == 408 || status >= 500) && status != 501;
 }
 
-static enum err redirect(CURL *h, struct call *c, long status, int *left)
+static enum err http_redirect(CURL *h, struct call *c, long status, int *left)
 {
     char *to = NULL;
     curl->easy_getinfo(h, CURLINFO_REDIRECT_URL, &to);
@@ -315,13 +318,13 @@ static void wait_before(const struct call *c, int try)
 }
 
 /* Until there is an answer that stays: *status 200, 206, 404 ... */
-static enum err answer(CURL *h, struct call *c, long *status)
+static enum err http_answer(CURL *h, struct call *c, long *status)
 {
     int redirects = REDIRECTS_MOST;
     for (int try = 0;;) {
-        const CURLcode done = perform(h, c, status);
+        const CURLcode done = http_perform(h, c, status);
         if (done == CURLE_OK && *status >= 300 && *status < 400) {
-            TRY(redirect(h, c, *status, &redirects));
+            TRY(http_redirect(h, c, *status, &redirects));
             continue;
         }
         FAIL_IF(
@@ -347,24 +350,24 @@ static enum err answer(CURL *h, struct call *c, long *status)
     }
 }
 
-static enum err ask(struct call *c, long *status)
+static enum err http_request(struct call *c, long *status)
 {
     TRY(set_url(c));
-    FAIL_IF(!is_open(), ERR_UNSUPPORTED,
+    FAIL_IF(!curl_is_open(), ERR_UNSUPPORTED,
             "%s: libcurl cannot be opened (%s): install libcurl4 (Debian) or libcurl (Fedora)",
             c->name, no_curl);
     FAIL_IF(c->s3 && has_key() && curl->number < CURL_SIGNS, ERR_UNSUPPORTED,
             "%s: %s cannot sign requests; expected libcurl 7.75 or newer. Name a newer file in "
             "TOMOPROF_LIBCURL",
             c->name, curl->name);
-    CURL *h = take();
+    CURL *h = pool_take_handle();
     FAIL_IF(!h, ERR_MEMORY, "%s: no memory left for a connection", c->name);
-    enum err e = answer(h, c, status);
-    give(h);
+    enum err e = http_answer(h, c, status);
+    pool_return_handle(h);
     return e;
 }
 
-static enum err refused(const struct call *c, long status)
+static enum err http_refused(const struct call *c, long status)
 {
     const char *what = status == 401 || status == 403
                            ? c->s3 ? ": set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and "
@@ -380,18 +383,18 @@ enum err http_size(const char *url, int64_t *bytes)
     long status;
     unsigned char first;
     struct call c = {.name = url, .n = -1};
-    TRY(ask(&c, &status));
+    TRY(http_request(&c, &status));
     if (status == 403 || status == 405 || status == 501 || (status == 200 && c.total < 0)) {
         /* no HEAD: the first byte tells */
         c = (struct call){.name = url, .n = 1, .to = &first, .room = 1};
-        TRY(ask(&c, &status));
+        TRY(http_request(&c, &status));
     }
     *bytes = -1;
     if (status == 404 || status == 410)
         return ERR_OK;
     FAIL_IF(status == 206 && c.total < 0, ERR_INPUT, "%s: the server does not tell its size", url);
     if (status != 200 && status != 206)
-        return refused(&c, status);
+        return http_refused(&c, status);
     *bytes = c.total;
     return seen_remember(url, c.total, c.state);
 }
@@ -402,9 +405,9 @@ enum err http_read(const char *url, int64_t offset, void *to, size_t n)
     struct call c = {.name = url, .offset = offset, .n = (int64_t)n, .to = to, .room = n};
     if (!n)
         return ERR_OK;
-    TRY(ask(&c, &status));
+    TRY(http_request(&c, &status));
     if (status != 206 && status != 200)
-        return refused(&c, status);
+        return http_refused(&c, status);
     FAIL_IF(c.encoded, ERR_UNSUPPORTED,
             "%s: the server compresses what it sends (Content-Encoding), so that ranges of bytes "
             "are not those of the file",
@@ -427,12 +430,12 @@ enum err http_read_all(const char *url, void *to, size_t room, int64_t *got)
 {
     long status;
     struct call c = {.name = url, .n = -1, .to = to, .room = room};
-    TRY(ask(&c, &status));
+    TRY(http_request(&c, &status));
     *got = -1;
     if (status == 404 || status == 410)
         return ERR_OK;
     if (status != 200)
-        return refused(&c, status);
+        return http_refused(&c, status);
     FAIL_IF(c.encoded, ERR_UNSUPPORTED,
             "%s: the server compresses what it sends (Content-Encoding: refused)", url);
     *got = (int64_t)c.got;
@@ -441,7 +444,7 @@ enum err http_read_all(const char *url, void *to, size_t room, int64_t *got)
 
 const char *http_library(const char **why)
 {
-    const int there = is_open();
+    const int there = curl_is_open();
     *why = no_curl;
     return there ? curl->name : NULL;
 }
@@ -452,7 +455,7 @@ void http_counts(int64_t *all, int64_t *again)
     *again = __atomic_load_n(&repeated, __ATOMIC_RELAXED);
 }
 #else
-static enum err missing(const char *url)
+static enum err http_missing(const char *url)
 {
     return FAIL(ERR_UNSUPPORTED,
                 "%s: this build has no libcurl: install libcurl4-openssl-dev and build again", url);
@@ -461,20 +464,20 @@ static enum err missing(const char *url)
 enum err http_size(const char *url, int64_t *bytes)
 {
     *bytes = -1;
-    return missing(url);
+    return http_missing(url);
 }
 
 enum err http_read(const char *url, int64_t offset, void *to, size_t n)
 {
     (void)offset, (void)to, (void)n;
-    return missing(url);
+    return http_missing(url);
 }
 
 enum err http_read_all(const char *url, void *to, size_t room, int64_t *got)
 {
     (void)to, (void)room;
     *got = -1;
-    return missing(url);
+    return http_missing(url);
 }
 
 const char *http_library(const char **why)

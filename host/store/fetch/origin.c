@@ -5,7 +5,7 @@
 #include "host/store/fetch/origin.h"
 
 /* Scheme, host and port of a URL, as they are written, less the scheme's own port. */
-static size_t origin(const char *url)
+static size_t origin_length(const char *url)
 {
     static const char *const own[] = {"http://", ":80", "https://", ":443"};
     const char *host = strstr(url, "://");
@@ -22,6 +22,6 @@ static size_t origin(const char *url)
 
 int origin_same(const char *a, const char *b)
 {
-    const size_t n = origin(a);
-    return n && n == origin(b) && !strncasecmp(a, b, n);
+    const size_t n = origin_length(a);
+    return n && n == origin_length(b) && !strncasecmp(a, b, n);
 }

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 
-static enum err start(struct fetch_worker *w, int depth)
+static enum err uring_start(struct fetch_worker *w, int depth)
 {
     struct io_uring *ring = calloc(1, sizeof *ring);
     FAIL_IF(!ring, ERR_MEMORY, "no memory left for io_uring");
@@ -24,7 +24,7 @@ static enum err start(struct fetch_worker *w, int depth)
     return ERR_OK;
 }
 
-static void end(struct fetch_worker *w)
+static void uring_end(struct fetch_worker *w)
 {
     if (w->state)
         io_uring_queue_exit(w->state);
@@ -32,8 +32,8 @@ static void end(struct fetch_worker *w)
     w->state = NULL;
 }
 
-static enum err submit(struct io_uring *ring, const struct fetch_worker *w, struct fetch_request *r,
-                       int64_t done)
+static enum err uring_submit(struct io_uring *ring, const struct fetch_worker *w,
+                             struct fetch_request *r, int64_t done)
 {
     struct io_uring_sqe *e = io_uring_get_sqe(ring);
     FAIL_IF(!e, ERR_INTERNAL, "io_uring's queue is full");
@@ -45,7 +45,7 @@ static enum err submit(struct io_uring *ring, const struct fetch_worker *w, stru
 }
 
 /* Reads requests [0, n) of one object. `data` counts what has come until all has. */
-static enum err read_object(struct fetch_worker *w, struct fetch_request *r, int n)
+static enum err uring_read_object(struct fetch_worker *w, struct fetch_request *r, int n)
 {
     struct io_uring *ring = w->state;
     int64_t done[256] = {0};
@@ -53,7 +53,7 @@ static enum err read_object(struct fetch_worker *w, struct fetch_request *r, int
     enum err e = ERR_OK;
     for (int i = 0; i < n && !e; i++) {
         r[i].begin_ns = clock_ns();
-        e = submit(ring, w, &r[i], 0);
+        e = uring_submit(ring, w, &r[i], 0);
         waiting += !e;
     }
     while (waiting) {
@@ -76,7 +76,7 @@ static enum err read_object(struct fetch_worker *w, struct fetch_request *r, int
         }
         done[q - r] += got;
         if (done[q - r] < q->bytes && !e) {
-            e = submit(ring, w, q, done[q - r]);
+            e = uring_submit(ring, w, q, done[q - r]);
             waiting += !e;
         }
         q->data = q->to;
@@ -85,32 +85,32 @@ static enum err read_object(struct fetch_worker *w, struct fetch_request *r, int
     return e;
 }
 
-static enum err read_many(struct fetch_worker *w, struct fetch_request *r, int n)
+static enum err uring_read_many(struct fetch_worker *w, struct fetch_request *r, int n)
 {
     for (int i = 0, k; i < n; i = k) {
         for (k = i + 1; k < n && k - i < 256 && r[k].object == r[i].object; k++)
             ;
         TRY(fetch_open(w, r[i].object, 0));
-        TRY(read_object(w, r + i, k - i));
+        TRY(uring_read_object(w, r + i, k - i));
     }
     return ERR_OK;
 }
 
 const struct fetch_way fetch_uring = {
-    "uring", "io_uring, a batch in flight", 1, 0, start, read_many, end};
+    "uring", "io_uring, a batch in flight", 1, 0, uring_start, uring_read_many, uring_end};
 #else
-static enum err start(struct fetch_worker *w, int depth)
+static enum err uring_start(struct fetch_worker *w, int depth)
 {
     (void)w, (void)depth;
     return FAIL(ERR_UNSUPPORTED, "this build has no liburing");
 }
 
-static enum err read_none(struct fetch_worker *w, struct fetch_request *r, int n)
+static enum err uring_read_none(struct fetch_worker *w, struct fetch_request *r, int n)
 {
     (void)w, (void)r, (void)n;
     return FAIL(ERR_INTERNAL, "io_uring is not in this build");
 }
 
 const struct fetch_way fetch_uring = {
-    "uring", "io_uring, a batch in flight", 1, 0, start, read_none, NULL};
+    "uring", "io_uring, a batch in flight", 1, 0, uring_start, uring_read_none, NULL};
 #endif

@@ -13,7 +13,7 @@
 #define TAIL   8
 #define BATCH  64 /* members between two writes: 4 MiB */
 
-static void put(unsigned char *at, uint32_t v, int bytes)
+static void bgzf_put(unsigned char *at, uint32_t v, int bytes)
 {
     for (int i = 0; i < bytes; i++)
         at[i] = (unsigned char)(v >> 8 * i);
@@ -21,8 +21,8 @@ static void put(unsigned char *at, uint32_t v, int bytes)
 
 #define ROOM (MEMBER - HEAD - TAIL)
 
-static size_t deflated(z_stream *z, const unsigned char *in, size_t n, int level,
-                       unsigned char *out)
+static size_t bgzf_deflate(z_stream *z, const unsigned char *in, size_t n, int level,
+                           unsigned char *out)
 {
     const size_t fast = fast_deflate(0, level, in, n, out, ROOM);
     if (fast)
@@ -38,14 +38,15 @@ static size_t deflated(z_stream *z, const unsigned char *in, size_t n, int level
 
 /* Packs `n` bytes as a member, by raw deflate; returns its length. A room of MEMBER is always
  * enough. */
-static size_t pack(z_stream *z, const unsigned char *in, size_t n, int level, unsigned char *out)
+static size_t bgzf_pack(z_stream *z, const unsigned char *in, size_t n, int level,
+                        unsigned char *out)
 {
     static const unsigned char head[HEAD] = {31, 139, 8, 4, 0, 0, 0, 0, 0, 255, 6, 0, 'B', 'C', 2};
     memcpy(out, head, HEAD);
-    const size_t packed = deflated(z, in, n, level, out + HEAD), whole = HEAD + packed + TAIL;
-    put(out + 16, (uint32_t)whole - 1, 2);
-    put(out + HEAD + packed, (uint32_t)crc32(0, in, (uInt)n), 4);
-    put(out + HEAD + packed + 4, (uint32_t)n, 4);
+    const size_t packed = bgzf_deflate(z, in, n, level, out + HEAD), whole = HEAD + packed + TAIL;
+    bgzf_put(out + 16, (uint32_t)whole - 1, 2);
+    bgzf_put(out + HEAD + packed, (uint32_t)crc32(0, in, (uInt)n), 4);
+    bgzf_put(out + HEAD + packed + 4, (uint32_t)n, 4);
     return whole;
 }
 
@@ -61,8 +62,8 @@ static int pack_batch(const unsigned char *in, size_t bytes, int level, unsigned
 #pragma omp for schedule(dynamic)
         for (int i = 0; i < pieces; i++) {
             const size_t from = (size_t)i * PIECE, left = bytes - from;
-            lengths[i] = there ? pack(&z, in + from, left < PIECE ? left : PIECE, level,
-                                      out + (size_t)i * MEMBER)
+            lengths[i] = there ? bgzf_pack(&z, in + from, left < PIECE ? left : PIECE, level,
+                                           out + (size_t)i * MEMBER)
                                : 0;
         }
         if (there)

@@ -119,8 +119,8 @@ static enum err sink_write(struct nifti_sink *k, const void *data, size_t bytes)
 }
 
 /* `count` slices from `first`: (rows, cols, slices) becomes (count, rows, cols). */
-static void transpose(const float *volume, int64_t pixels, int64_t slices, int64_t first,
-                      int64_t count, float *slab)
+static void slices_transpose(const float *volume, int64_t pixels, int64_t slices, int64_t first,
+                             int64_t count, float *slab)
 {
     for (int64_t p = 0; p < pixels; p++)
         for (int64_t q = 0; q < count; q++)
@@ -131,8 +131,8 @@ static void transpose(const float *volume, int64_t pixels, int64_t slices, int64
  * this. */
 #define SLAB_BYTES ((int64_t)64 << 20)
 
-static enum err write_volume(struct nifti_sink *k, int64_t pixels, int64_t slices,
-                             const float *volume)
+static enum err sink_write_volume(struct nifti_sink *k, int64_t pixels, int64_t slices,
+                                  const float *volume)
 {
     int64_t count = SLAB_BYTES / (pixels * (int64_t)sizeof(float));
     count = count < 1 ? 1 : count > NIFTI_SLICES ? NIFTI_SLICES : count;
@@ -142,7 +142,7 @@ static enum err write_volume(struct nifti_sink *k, int64_t pixels, int64_t slice
     enum err e = ERR_OK;
     for (int64_t first = 0; first < slices && !e; first += count) {
         int64_t now = first + count < slices ? count : slices - first;
-        transpose(volume, pixels, slices, first, now, slab);
+        slices_transpose(volume, pixels, slices, first, now, slab);
         e = sink_write(k, slab, (size_t)(now * pixels) * sizeof(float));
     }
     mem_free(slab);
@@ -184,7 +184,7 @@ enum err nifti_slabs_open(const char *path, int64_t rows, int64_t cols, int64_t 
 
 enum err nifti_slabs_write(struct nifti_slabs *w, int64_t count, const float *x)
 {
-    return write_volume(&w->sink, w->pixels, count, x);
+    return sink_write_volume(&w->sink, w->pixels, count, x);
 }
 
 enum err nifti_slabs_close(struct nifti_slabs *w, enum err e)

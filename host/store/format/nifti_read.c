@@ -91,7 +91,7 @@ static enum err read_offset(const char *name, const struct nifti_view *v,
 
 /* A slope of 0, or one that is not a number, means that values are what is stored. Colours are
  * never scaled. */
-static void set_scale(struct nifti_header *h)
+static void header_set_scale(struct nifti_header *h)
 {
     const struct nifti_details *d = &h->details;
     const int scaled = d->slope != 0 && isfinite(d->slope) && isfinite(d->intercept) &&
@@ -124,7 +124,7 @@ enum err nifti_parse(const char *name, const unsigned char *bytes, size_t n, str
     h->datatype = (int)get_int(&v, l->datatype, 2);
     h->bits = (int)get_int(&v, l->bits, 2);
     nifti_details_read(bytes, l->version, v.swap, &h->details);
-    set_scale(h);
+    header_set_scale(h);
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (types[i].code == h->datatype && types[i].bits == h->bits)
             return ERR_OK;

@@ -28,7 +28,7 @@ static void skip_space(struct cursor *c)
         c->at++;
 }
 
-static int take(struct cursor *c, char wanted)
+static int npy_take(struct cursor *c, char wanted)
 {
     skip_space(c);
     if (c->at >= c->end || *c->at != wanted)
@@ -37,7 +37,7 @@ static int take(struct cursor *c, char wanted)
     return 1;
 }
 
-static int take_word(struct cursor *c, const char *word)
+static int npy_take_word(struct cursor *c, const char *word)
 {
     size_t n = strlen(word);
     skip_space(c);
@@ -48,10 +48,10 @@ static int take_word(struct cursor *c, const char *word)
 }
 
 /* A quoted string without escapes, cut to `room` with its NUL. */
-static int take_string(struct cursor *c, char *out, size_t room)
+static int npy_take_string(struct cursor *c, char *out, size_t room)
 {
-    char quote = take(c, '\'') ? '\'' : '"';
-    if (quote == '"' && !take(c, '"'))
+    char quote = npy_take(c, '\'') ? '\'' : '"';
+    if (quote == '"' && !npy_take(c, '"'))
         return 0;
     size_t n = 0;
     for (; c->at < c->end && *c->at != quote; c->at++) {
@@ -61,10 +61,10 @@ static int take_string(struct cursor *c, char *out, size_t room)
             out[n++] = *c->at;
     }
     out[n] = 0;
-    return take(c, quote);
+    return npy_take(c, quote);
 }
 
-static int take_size(struct cursor *c, int64_t *out)
+static int npy_take_size(struct cursor *c, int64_t *out)
 {
     int64_t n = 0;
     skip_space(c);
@@ -76,40 +76,40 @@ static int take_size(struct cursor *c, int64_t *out)
     return c->at > first;
 }
 
-static int take_shape(struct cursor *c, struct npy_header *h)
+static int npy_take_shape(struct cursor *c, struct npy_header *h)
 {
-    if (!take(c, '('))
+    if (!npy_take(c, '('))
         return 0;
-    while (!take(c, ')')) {
-        if (h->dims == NPY_DIMS || !take_size(c, &h->shape[h->dims]))
+    while (!npy_take(c, ')')) {
+        if (h->dims == NPY_DIMS || !npy_take_size(c, &h->shape[h->dims]))
             return 0;
         h->dims++;
-        if (!take(c, ',')) /* (5) is not a tuple, but unambiguous */
-            return take(c, ')');
+        if (!npy_take(c, ',')) /* (5) is not a tuple, but unambiguous */
+            return npy_take(c, ')');
     }
     return 1;
 }
 
-static int take_dictionary(struct cursor *c, struct npy_header *h)
+static int npy_take_dictionary(struct cursor *c, struct npy_header *h)
 {
     int descr = 0, order = 0, shape = 0;
-    if (!take(c, '{'))
+    if (!npy_take(c, '{'))
         return 0;
-    while (!take(c, '}')) {
+    while (!npy_take(c, '}')) {
         char key[16];
-        int good = take_string(c, key, sizeof key) && take(c, ':');
+        int good = npy_take_string(c, key, sizeof key) && npy_take(c, ':');
         if (good && !strcmp(key, "descr") && !descr++)
-            good = take_string(c, h->dtype, sizeof h->dtype);
+            good = npy_take_string(c, h->dtype, sizeof h->dtype);
         else if (good && !strcmp(key, "fortran_order") && !order++)
-            good = (h->fortran = take_word(c, "True")) || take_word(c, "False");
+            good = (h->fortran = npy_take_word(c, "True")) || npy_take_word(c, "False");
         else if (good && !strcmp(key, "shape") && !shape++)
-            good = take_shape(c, h);
+            good = npy_take_shape(c, h);
         else
             return 0;
         if (!good)
             return 0;
-        if (!take(c, ',')) {
-            if (!take(c, '}'))
+        if (!npy_take(c, ',')) {
+            if (!npy_take(c, '}'))
                 return 0;
             break;
         }
@@ -134,7 +134,7 @@ enum err npy_parse(const char *path, const unsigned char *head, size_t bytes, st
     FAIL_IF(length > HEAD_MAX, ERR_INPUT, "%s: invalid header length %zu", path, length);
     FAIL_IF(start + length > bytes, ERR_INPUT, "%s: ends within its header", path);
     struct cursor c = {(const char *)head + start, (const char *)head + start + length};
-    FAIL_IF(!take_dictionary(&c, h), ERR_INPUT,
+    FAIL_IF(!npy_take_dictionary(&c, h), ERR_INPUT,
             "%s: its header is not that of a plain array (descr, fortran_order and shape of up to "
             "%d sizes)",
             path, NPY_DIMS);
@@ -154,8 +154,8 @@ static enum err check_layout(const char *path, const struct npy_header *h)
     return ERR_OK;
 }
 
-static enum err check_shape(const char *path, const struct npy_header *h, int dims,
-                            const int64_t *want, const char *const *names)
+static enum err npy_check_shape(const char *path, const struct npy_header *h, int dims,
+                                const int64_t *want, const char *const *names)
 {
     FAIL_IF(h->dims != dims, ERR_INPUT, "%s: has %d dimensions, but %d are needed", path, h->dims,
             dims);
@@ -205,13 +205,13 @@ static enum err open_array(FILE *f, const char *path, int dims, int64_t *shape,
     FAIL_IF(fstat(fileno(f), &st), ERR_INPUT, "%s: cannot read: %s", path, strerror(errno));
     TRY(npy_parse(path, head, fread(head, 1, sizeof head, f), h));
     TRY(check_layout(path, h));
-    TRY(check_shape(path, h, dims, shape, names));
+    TRY(npy_check_shape(path, h, dims, shape, names));
     TRY(data_bytes(path, h, st.st_size, bytes));
     memcpy(shape, h->shape, (size_t)dims * sizeof *shape);
     return ERR_OK;
 }
 
-static enum err read_at(FILE *f, const char *path, int64_t offset, void *to, size_t bytes)
+static enum err npy_read_at(FILE *f, const char *path, int64_t offset, void *to, size_t bytes)
 {
     errno = 0;
     FAIL_IF(fseeko(f, offset, SEEK_SET) || fread(to, 1, bytes, f) != bytes, ERR_IO,
@@ -219,8 +219,9 @@ static enum err read_at(FILE *f, const char *path, int64_t offset, void *to, siz
     return ERR_OK;
 }
 
-static enum err read_rows(FILE *f, const char *path, int64_t *shape, const char *const *names,
-                          int finite, int64_t first, int64_t count, float **data)
+static enum err npy_read_row_range(FILE *f, const char *path, int64_t *shape,
+                                   const char *const *names, int finite, int64_t first,
+                                   int64_t count, float **data)
 {
     struct npy_header h;
     size_t bytes;
@@ -234,8 +235,8 @@ static enum err read_rows(FILE *f, const char *path, int64_t *shape, const char 
     enum err e = ERR_OK;
     for (int64_t i = 0; i < shape[0] && !e; i++) {
         const int64_t from = (i * shape[1] + first) * shape[2] * (int64_t)sizeof(float);
-        e = read_at(f, path, h.data_offset + from, (float *)block + i * part,
-                    (size_t)part * sizeof(float));
+        e = npy_read_at(f, path, h.data_offset + from, (float *)block + i * part,
+                        (size_t)part * sizeof(float));
     }
     if (!e && finite)
         e = check_finite(path, block, (size_t)(shape[0] * part));
@@ -254,7 +255,7 @@ static enum err read_open(FILE *f, const char *path, int dims, int64_t *shape,
     void *block;
     TRY(open_array(f, path, dims, shape, names, &h, &bytes));
     TRY(mem_alloc(path, bytes, &block));
-    enum err e = read_at(f, path, h.data_offset, block, bytes);
+    enum err e = npy_read_at(f, path, h.data_offset, block, bytes);
     if (!e && finite)
         e = check_finite(path, block, bytes / sizeof(float));
     if (e)
@@ -281,13 +282,13 @@ enum err npy_read_rows(const char *path, int64_t *shape, const char *const *name
     *data = NULL;
     FILE *f;
     TRY(file_open(path, &f));
-    enum err e = read_rows(f, path, shape, names, finite, first, count, data);
+    enum err e = npy_read_row_range(f, path, shape, names, finite, first, count, data);
     fclose(f);
     return e;
 }
 
 /* Header of format 1.0, padded with spaces so that the data begin at a multiple of 64. */
-static size_t make_header(char out[512], const char *dtype, int dims, const int64_t *shape)
+static size_t npy_make_header(char out[512], const char *dtype, int dims, const int64_t *shape)
 {
     char text[400];
     int n =
@@ -310,7 +311,7 @@ static size_t make_header(char out[512], const char *dtype, int dims, const int6
 
 size_t npy_float_header(const int64_t shape[3], char out[512])
 {
-    return make_header(out, "<f4", 3, shape);
+    return npy_make_header(out, "<f4", 3, shape);
 }
 
 enum err npy_write_type(const char *path, const char *dtype, int element, int dims,
@@ -322,7 +323,7 @@ enum err npy_write_type(const char *path, const char *dtype, int element, int di
         FAIL_IF(shape[i] < 0 || __builtin_mul_overflow(bytes, shape[i], &bytes), ERR_INTERNAL,
                 "%s: dimension %d is %" PRId64, path, i, shape[i]);
     char head[512];
-    size_t head_bytes = make_header(head, dtype, dims, shape);
+    size_t head_bytes = npy_make_header(head, dtype, dims, shape);
     struct outfile f = {0};
     enum err e;
     TRY_OUT(outfile_open(&f, path));
@@ -357,7 +358,7 @@ enum err npy_slabs_open(const char *path, const int64_t shape[3], struct npy_sla
     FAIL_IF(!w, ERR_MEMORY, "%s: no memory left to write", path);
     w->pixels = shape[0] * shape[1];
     w->slices = shape[2];
-    w->head_bytes = make_header(head, "<f4", 3, shape);
+    w->head_bytes = npy_make_header(head, "<f4", 3, shape);
     enum err e = outfile_open(&w->file, path);
     if (!e)
         e = outfile_write(&w->file, head, w->head_bytes);

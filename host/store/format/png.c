@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "host/store/format/png.h"
 
-static void put32(unsigned char *p, uint32_t x)
+static void png_put32(unsigned char *p, uint32_t x)
 {
     for (int i = 0; i < 4; i++)
         p[i] = (unsigned char)(x >> (24 - 8 * i));
@@ -21,12 +21,12 @@ static enum err write_chunk(struct outfile *f, const char *type, const unsigned 
                             uint32_t bytes)
 {
     unsigned char head[8], tail[4];
-    put32(head, bytes);
+    png_put32(head, bytes);
     memcpy(head + 4, type, 4);
     uLong crc = crc32(0, head + 4, 4);
     if (bytes) /* crc32 of NULL would start anew */
         crc = crc32(crc, data, bytes);
-    put32(tail, (uint32_t)crc);
+    png_put32(tail, (uint32_t)crc);
     TRY(outfile_write(f, head, sizeof head));
     TRY(outfile_write(f, data, bytes));
     return outfile_write(f, tail, sizeof tail);
@@ -50,8 +50,8 @@ static enum err write_stream(struct outfile *f, int64_t rows, int64_t cols,
                              const unsigned char *packed, uLong bytes)
 {
     unsigned char header[13] = {[8] = 8}; /* 8 bits, grey, deflate, no interlace */
-    put32(header, (uint32_t)cols);
-    put32(header + 4, (uint32_t)rows);
+    png_put32(header, (uint32_t)cols);
+    png_put32(header + 4, (uint32_t)rows);
     TRY(outfile_write(f, "\x89PNG\r\n\x1a\n", 8));
     TRY(write_chunk(f, "IHDR", header, sizeof header));
     TRY(write_chunk(f, "IDAT", packed, (uint32_t)bytes));

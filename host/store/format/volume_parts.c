@@ -14,7 +14,7 @@
 
 #define HEAD_BYTES 544
 
-static size_t make_header(int nifti, const struct volume *v, char head[HEAD_BYTES])
+static size_t parts_make_header(int nifti, const struct volume *v, char head[HEAD_BYTES])
 {
     const int64_t shape[] = {v->rows, v->cols, v->slices};
     const double spacing[] = {v->delta, volume_delta_row(v), volume_delta_slice(v)};
@@ -31,7 +31,7 @@ enum err volume_parts_of(const char *path, const char *name, const struct volume
             "%s: a file that is written in parts must end in .nii or .npy", name);
     const int nifti = !strcmp(suffix, ".nii");
     *out = (struct volume_parts){path, nifti, volume_pixels(v), v->slices,
-                                 (int64_t)make_header(nifti, v, head)};
+                                 (int64_t)parts_make_header(nifti, v, head)};
     return ERR_OK;
 }
 
@@ -41,7 +41,7 @@ static enum err write_failed(const struct volume_parts *p)
 }
 
 /* Whole or a failure; errno says why. */
-static int write_at(int fd, const void *data, size_t bytes, off_t at)
+static int parts_write_at(int fd, const void *data, size_t bytes, off_t at)
 {
     const char *from = data;
     while (bytes) {
@@ -58,7 +58,7 @@ static int write_at(int fd, const void *data, size_t bytes, off_t at)
     return 1;
 }
 
-static int64_t file_bytes(const struct volume_parts *p)
+static int64_t parts_file_bytes(const struct volume_parts *p)
 {
     return p->head_bytes + p->pixels * p->slices * (int64_t)sizeof(float);
 }
@@ -66,19 +66,19 @@ static int64_t file_bytes(const struct volume_parts *p)
 enum err volume_parts_create(const struct volume_parts *p, const struct volume *v)
 {
     char head[HEAD_BYTES];
-    const size_t bytes = make_header(p->nifti, v, head);
+    const size_t bytes = parts_make_header(p->nifti, v, head);
     const int fd = open(p->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     FAIL_IF(fd < 0, ERR_IO, "%s: cannot be made: %s", p->path, strerror(errno));
-    errno = posix_fallocate(fd, 0, file_bytes(p)); /* a full disk is met before the work */
-    enum err e = errno || !write_at(fd, head, bytes, 0) ? write_failed(p) : ERR_OK;
+    errno = posix_fallocate(fd, 0, parts_file_bytes(p)); /* a full disk is met before the work */
+    enum err e = errno || !parts_write_at(fd, head, bytes, 0) ? write_failed(p) : ERR_OK;
     if (close(fd) && !e)
         e = write_failed(p);
     return e;
 }
 
 /* (rows, cols, count) becomes (count, rows, cols), one slice at a time. */
-static enum err write_slices(const struct volume_parts *p, int fd, int64_t first, int64_t count,
-                             const float *x)
+static enum err parts_write_transposed(const struct volume_parts *p, int fd, int64_t first,
+                                       int64_t count, const float *x)
 {
     void *room;
     const size_t bytes = (size_t)p->pixels * sizeof *x;
@@ -88,7 +88,7 @@ static enum err write_slices(const struct volume_parts *p, int fd, int64_t first
     for (int64_t k = 0; good && k < count; k++) {
         for (int64_t i = 0; i < p->pixels; i++)
             slice[i] = x[i * count + k];
-        good = write_at(fd, slice, bytes, p->head_bytes + (first + k) * (off_t)bytes);
+        good = parts_write_at(fd, slice, bytes, p->head_bytes + (first + k) * (off_t)bytes);
     }
     mem_free(room);
     return good ? ERR_OK : write_failed(p);
@@ -99,10 +99,11 @@ static enum err write_cylinders(const struct volume_parts *p, int fd, int64_t fi
 {
     const size_t bytes = (size_t)count * sizeof *x;
     if (count == p->slices)
-        return write_at(fd, x, bytes * (size_t)p->pixels, p->head_bytes) ? ERR_OK : write_failed(p);
+        return parts_write_at(fd, x, bytes * (size_t)p->pixels, p->head_bytes) ? ERR_OK
+                                                                               : write_failed(p);
     for (int64_t i = 0; i < p->pixels; i++)
-        if (!write_at(fd, x + i * count, bytes,
-                      p->head_bytes + (i * p->slices + first) * (off_t)sizeof *x))
+        if (!parts_write_at(fd, x + i * count, bytes,
+                            p->head_bytes + (i * p->slices + first) * (off_t)sizeof *x))
             return write_failed(p);
     return ERR_OK;
 }
@@ -112,7 +113,7 @@ enum err volume_parts_write(const struct volume_parts *p, int64_t first, int64_t
 {
     const int fd = open(p->path, O_WRONLY | O_CLOEXEC);
     FAIL_IF(fd < 0, ERR_IO, "%s: cannot be opened: %s", p->path, strerror(errno));
-    enum err e = (p->nifti ? write_slices : write_cylinders)(p, fd, first, count, x);
+    enum err e = (p->nifti ? parts_write_transposed : write_cylinders)(p, fd, first, count, x);
     if (!e && fdatasync(fd))
         e = write_failed(p);
     if (close(fd) && !e)
@@ -124,13 +125,14 @@ enum err volume_parts_read(const struct volume_parts *p, int64_t k, float *slice
 {
     const int fd = open(p->path, O_RDONLY | O_CLOEXEC);
     FAIL_IF(fd < 0, ERR_IO, "%s: cannot be opened: %s", p->path, strerror(errno));
-    const size_t bytes = (size_t)file_bytes(p);
+    const size_t bytes = (size_t)parts_file_bytes(p);
     const off_t there = lseek(fd, 0, SEEK_END);
     const char *file =
-        there >= file_bytes(p) ? mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
+        there >= parts_file_bytes(p) ? mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
     close(fd);
-    FAIL_IF(there < file_bytes(p), ERR_IO, "%s: has %lld of %lld bytes: another program cut it",
-            p->path, (long long)there, (long long)file_bytes(p));
+    FAIL_IF(there < parts_file_bytes(p), ERR_IO,
+            "%s: has %lld of %lld bytes: another program cut it", p->path, (long long)there,
+            (long long)parts_file_bytes(p));
     FAIL_IF(file == MAP_FAILED, ERR_IO, "%s: cannot be mapped: %s", p->path, strerror(errno));
     const float *voxels = (const float *)(file + p->head_bytes);
     const int64_t stride = p->nifti ? 1 : p->slices, from = p->nifti ? k * p->pixels : k;

@@ -156,7 +156,7 @@ static enum err layout_check(struct header *h, struct h5_cursor *c)
 }
 
 /* Takes a part of an attribute, whose place is by version filled up to 8 bytes. */
-static struct h5_cursor part(struct h5_cursor *c, int version, uint64_t bytes)
+static struct h5_cursor attribute_part(struct h5_cursor *c, int version, uint64_t bytes)
 {
     struct h5_cursor out = {c->at, c->at, 0};
     h5_skip(c, version == 1 ? (bytes + 7) / 8 * 8 : bytes);
@@ -172,8 +172,9 @@ static enum err attribute_check(const struct header *h, struct h5_cursor *c)
         return ERR_OK;
     const uint64_t name = h5_take(c, 2), type = h5_take(c, 2), space = h5_take(c, 2);
     h5_skip(c, version == 3);
-    const struct h5_cursor text = part(c, version, name);
-    struct h5_cursor types = part(c, version, type), spaces = part(c, version, space);
+    const struct h5_cursor text = attribute_part(c, version, name);
+    struct h5_cursor types = attribute_part(c, version, type),
+                     spaces = attribute_part(c, version, space);
     FAIL_IF(c->is_short || !name || !memchr(text.at, 0, (size_t)name), ERR_INPUT,
             "an attribute that ends early");
     struct h5_type t = {.class = -1};

@@ -12,7 +12,7 @@
 
 enum { NONE = 0, POINTS, BOXES, ALL }; /* selections */
 
-static uint64_t number(const unsigned char *b, int bytes)
+static uint64_t heap_number(const unsigned char *b, int bytes)
 {
     struct h5_cursor c = {b, b + bytes, 0};
     return h5_take(&c, bytes);
@@ -26,14 +26,14 @@ enum err h5_heap_find(const struct h5_bytes *b, uint64_t at, uint64_t index, int
     FAIL_IF(at > INT64_MAX / 2, ERR_INPUT, "its heap lies beyond the file");
     TRY(b->read(b->state, (int64_t)at, head, (size_t)entry));
     FAIL_IF(memcmp(head, "GCOL\1", 5) != 0, ERR_INPUT, "byte %" PRIu64 ", where no heap is", at);
-    const uint64_t all = number(head + 8, b->length);
+    const uint64_t all = heap_number(head + 8, b->length);
     FAIL_IF(all < HEAP_LEAST || all > HEAP_MOST, ERR_INPUT, "its heap claims %" PRIu64 " bytes",
             all);
     TRY(b->read(b->state, (int64_t)(at + all - 1), head, 1)); /* it lies in the file */
     *place = -1;
     for (uint64_t i = entry; i + entry <= all && (whole || *place < 0);) {
         TRY(b->read(b->state, (int64_t)(at + i), head, (size_t)entry));
-        const uint64_t name = number(head, 2), size = number(head + 8, b->length),
+        const uint64_t name = heap_number(head, 2), size = heap_number(head + 8, b->length),
                        room = all - i - (name ? entry : 0), rest = size % 8 ? 8 - size % 8 : 0;
         if (!name && !whole) /* the rest is free */
             break;

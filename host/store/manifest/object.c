@@ -43,7 +43,7 @@ static int is_inside(const char *name)
     return 1;
 }
 
-static enum err add(struct store *s, struct store_object o, int32_t *index)
+static enum err object_add(struct store *s, struct store_object o, int32_t *index)
 {
     FAIL_IF(s->objects_count == INT32_MAX || !o.name, ERR_MEMORY,
             "%s: no memory left for its files", s->name);
@@ -61,8 +61,8 @@ enum err store_object_add(struct store *s, const char *base, const char *relativ
             "%s: names the file \"%.200s\", which would lie outside of its folder: refused",
             s->name, relative);
     snprintf(path, sizeof path, "%s%s%s", base ? base : "", base ? "/" : "", relative);
-    return add(s, (struct store_object){.name = arena_text(s->arena, path), .bytes = -1, .fd = -1},
-               index);
+    return object_add(
+        s, (struct store_object){.name = arena_text(s->arena, path), .bytes = -1, .fd = -1}, index);
 }
 
 enum err store_object_find(struct store *s, const char *base, const char *relative, int32_t *index)
@@ -96,7 +96,7 @@ enum err store_memory_add(struct store *s, const char *name, const void *bytes, 
     void *copy = arena_take(s->arena, n + 1);
     FAIL_IF(!copy, ERR_MEMORY, "%s: no memory left for %s", s->name, name);
     memcpy(copy, bytes, n);
-    return add(
+    return object_add(
         s,
         (struct store_object){
             .name = arena_text(s->arena, name), .memory = copy, .bytes = (int64_t)n, .fd = -1},
@@ -138,7 +138,8 @@ enum err store_object_bytes(struct store *s, int32_t object, int64_t *bytes)
     return ERR_OK;
 }
 
-static enum err read_all(const struct store_object *o, int fd, int64_t offset, void *to, size_t n)
+static enum err object_pread(const struct store_object *o, int fd, int64_t offset, void *to,
+                             size_t n)
 {
     for (size_t done = 0; done < n;) {
         ssize_t got = pread(fd, (char *)to + done, n - done, offset + (int64_t)done);
@@ -152,8 +153,8 @@ static enum err read_all(const struct store_object *o, int fd, int64_t offset, v
 }
 
 /* A field, from the bytes around the last one where it lies there. */
-static enum err read_field(struct store *s, int32_t object, int fd, int64_t offset, void *to,
-                           size_t n)
+static enum err object_read_field(struct store *s, int32_t object, int fd, int64_t offset, void *to,
+                                  size_t n)
 {
     struct object_window *w = s->window;
     const struct store_object *o = &s->objects[object];
@@ -166,7 +167,7 @@ static enum err read_field(struct store *s, int32_t object, int fd, int64_t offs
         const int64_t left = o->bytes - offset;
         w->bytes = 0;
         const size_t bytes = left < WINDOW_BYTES ? (size_t)left : WINDOW_BYTES;
-        TRY(read_all(o, fd, offset, w->data, bytes));
+        TRY(object_pread(o, fd, offset, w->data, bytes));
         w->object = object;
         w->offset = offset;
         w->bytes = bytes;
@@ -191,8 +192,8 @@ enum err store_object_read(struct store *s, int32_t object, int64_t offset, void
     if (s->remote)
         return remote_read(s, object, offset, to, n);
     TRY(object_open(s, object, &fd));
-    enum err e = n <= WINDOW_BYTES / 8 ? read_field(s, object, fd, offset, to, n)
-                                       : read_all(o, fd, offset, to, n);
+    enum err e = n <= WINDOW_BYTES / 8 ? object_read_field(s, object, fd, offset, to, n)
+                                       : object_pread(o, fd, offset, to, n);
     if (o->fd < 0)
         close(fd);
     return e;

@@ -18,7 +18,8 @@ struct remote_blocks {
 };
 
 /* The block of that number. */
-static enum err block(struct store *s, int32_t object, int64_t number, const unsigned char **out)
+static enum err remote_block(struct store *s, int32_t object, int64_t number,
+                             const unsigned char **out)
 {
     struct remote_blocks *b = s->blocks;
     for (int i = 0; i < b->count; i++)
@@ -54,7 +55,7 @@ enum err remote_read(struct store *s, int32_t object, int64_t offset, void *to, 
         const int64_t at = offset + (int64_t)done, in = at % BLOCK;
         const unsigned char *from = NULL;
         part = (size_t)(BLOCK - in) < n - done ? (size_t)(BLOCK - in) : n - done;
-        TRY(block(s, object, at / BLOCK, &from));
+        TRY(remote_block(s, object, at / BLOCK, &from));
         memcpy((char *)to + done, from + in, part);
     }
     return ERR_OK;

@@ -156,7 +156,7 @@ static enum err pipelines_join(struct tiling *t)
     return ERR_OK;
 }
 
-static enum err mapping_add(struct tiling *t)
+static enum err tiling_add_mapping(struct tiling *t)
 {
     const struct store_array *source = t->m->source;
     struct store_tile tile = {.start = {0}};
@@ -267,7 +267,7 @@ static enum err tiling_make(struct tiling *t, const struct tiles_mapping *m, siz
     struct store_array *a = t->a;
     for (size_t i = 0; i < count; i++) {
         t->m = &m[i];
-        const enum err e = mapping_add(t);
+        const enum err e = tiling_add_mapping(t);
         for (int d = 0; d < STORE_DIMS; d++) {
             free(t->runs[d]);
             t->runs[d] = NULL;

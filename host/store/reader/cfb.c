@@ -16,7 +16,7 @@
 #define STREAMS_MOST (1 << 20)
 #define IN_HEADER    109 /* sectors of the FAT that the header names */
 
-static uint32_t get32(const unsigned char *p)
+static uint32_t cfb_get32(const unsigned char *p)
 {
     uint32_t v;
     memcpy(&v, p, sizeof v);
@@ -32,8 +32,8 @@ static int64_t sector_at(const struct cfb *c, uint32_t sector)
 static enum err read_fat(struct cfb *c, const unsigned char *head, int64_t file_bytes)
 {
     const size_t size = (size_t)1 << c->shift, per = size / 4;
-    const uint32_t count = get32(head + 44);
-    uint32_t list = get32(head + 68);
+    const uint32_t count = cfb_get32(head + 44);
+    uint32_t list = cfb_get32(head + 68);
     unsigned char block[4096];
     FAIL_IF(count < 1 || (int64_t)count > file_bytes >> c->shift, ERR_INPUT,
             "%s: names %u sectors of its table", c->store->name, count);
@@ -43,15 +43,15 @@ static enum err read_fat(struct cfb *c, const unsigned char *head, int64_t file_
     for (uint32_t i = 0; i < count; i++) {
         uint32_t sector;
         if (i < IN_HEADER) {
-            sector = get32(head + 76 + 4 * i);
+            sector = cfb_get32(head + 76 + 4 * i);
         } else {
             const size_t in = (i - IN_HEADER) % (per - 1);
             if (in == 0) {
                 FAIL_IF(list >= LAST, ERR_INPUT, "%s: its table is cut short", c->store->name);
                 TRY(store_object_read(c->store, c->object, sector_at(c, list), block, size));
-                list = get32(block + size - 4);
+                list = cfb_get32(block + size - 4);
             }
-            sector = get32(block + 4 * in);
+            sector = cfb_get32(block + 4 * in);
         }
         TRY(store_object_read(c->store, c->object, sector_at(c, sector), c->fat + i * per, size));
     }
@@ -115,19 +115,19 @@ static enum err add_entry(struct cfb *c, const unsigned char *e, const char *fol
     if (c->shift == 9)
         bytes &= 0xffffffff; /* the rest is undefined in version 3 */
     FAIL_IF(bytes < 0, ERR_INPUT, "%s: stream %s has an impossible size", c->store->name, text);
-    c->streams[c->streams_count++] = (struct cfb_stream){*path, get32(e + 116), bytes};
+    c->streams[c->streams_count++] = (struct cfb_stream){*path, cfb_get32(e + 116), bytes};
     return ERR_OK;
 }
 
 /* Siblings are a tree of left and right, contents hang below by child. */
-static enum err walk(struct cfb *c, const unsigned char *all, uint32_t count)
+static enum err cfb_walk(struct cfb *c, const unsigned char *all, uint32_t count)
 {
     unsigned char *seen = calloc(count, 1);
     struct pending *stack = malloc(((size_t)count + 1) * 3 * sizeof *stack);
     size_t n = 0;
     enum err e = seen && stack ? ERR_OK : FAIL(ERR_MEMORY, "%s: no memory left", c->store->name);
     if (!e)
-        stack[n++] = (struct pending){get32(all + 76), ""};
+        stack[n++] = (struct pending){cfb_get32(all + 76), ""};
     while (n && !e) {
         const struct pending p = stack[--n];
         const unsigned char *entry = all + (size_t)p.entry * ENTRY;
@@ -137,17 +137,17 @@ static enum err walk(struct cfb *c, const unsigned char *all, uint32_t count)
             continue;
         seen[p.entry] = 1;
         e = add_entry(c, entry, p.folder, &path);
-        stack[n++] = (struct pending){get32(entry + 68), p.folder};
-        stack[n++] = (struct pending){get32(entry + 72), p.folder};
+        stack[n++] = (struct pending){cfb_get32(entry + 68), p.folder};
+        stack[n++] = (struct pending){cfb_get32(entry + 72), p.folder};
         if (entry[66] == 1)
-            stack[n++] = (struct pending){get32(entry + 76), path};
+            stack[n++] = (struct pending){cfb_get32(entry + 76), path};
     }
     free(seen);
     free(stack);
     return e;
 }
 
-static enum err read_directory(struct cfb *c, uint32_t start)
+static enum err cfb_read_directory(struct cfb *c, uint32_t start)
 {
     unsigned char *all;
     int64_t bytes;
@@ -162,8 +162,8 @@ static enum err read_directory(struct cfb *c, uint32_t start)
         int64_t size;
         memcpy(&size, all + 120, sizeof size);
         c->root =
-            (struct cfb_stream){"", get32(all + 116), c->shift == 9 ? size & 0xffffffff : size};
-        e = walk(c, all, (uint32_t)count);
+            (struct cfb_stream){"", cfb_get32(all + 116), c->shift == 9 ? size & 0xffffffff : size};
+        e = cfb_walk(c, all, (uint32_t)count);
     }
     free(all);
     return e;
@@ -181,9 +181,9 @@ enum err cfb_open(struct store *s, int32_t object, struct cfb *out)
             "%s: its sectors have 2^%d bytes; 2^9 and 2^12 are known", s->name, head[30]);
     enum err e = read_fat(out, head, file_bytes);
     if (!e)
-        e = read_directory(out, get32(head + 48));
-    if (!e && get32(head + 60) < LAST) {
-        e = read_chain(out, get32(head + 60), 0, &small, &bytes);
+        e = cfb_read_directory(out, cfb_get32(head + 48));
+    if (!e && cfb_get32(head + 60) < LAST) {
+        e = read_chain(out, cfb_get32(head + 60), 0, &small, &bytes);
         if (!e) {
             out->small_fat = (uint32_t *)(void *)small;
             out->small_count = (uint32_t)(bytes / 4);

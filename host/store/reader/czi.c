@@ -25,19 +25,19 @@ struct czi_entry {
     int level; /* size over stored size */
 };
 
-static int knows(const struct reader_file *f)
+static int czi_knows(const struct reader_file *f)
 {
     return f->head_bytes >= 112 && !memcmp(f->head, "ZISRAWFILE", 10);
 }
 
-static int32_t get32(const unsigned char *p)
+static int32_t czi_get32(const unsigned char *p)
 {
     int32_t v;
     memcpy(&v, p, sizeof v);
     return v;
 }
 
-static int64_t get64(const unsigned char *p)
+static int64_t czi_get64(const unsigned char *p)
 {
     int64_t v;
     memcpy(&v, p, sizeof v);
@@ -46,7 +46,7 @@ static int64_t get64(const unsigned char *p)
 
 static void set_dimension(struct czi_entry *e, const unsigned char *p)
 {
-    const int64_t start = get32(p + 4), size = get32(p + 8), stored = get32(p + 16);
+    const int64_t start = czi_get32(p + 4), size = czi_get32(p + 8), stored = czi_get32(p + 16);
     const char *plane = p[0] ? strchr(plane_dims, p[0]) : NULL;
     if (p[0] == 'X') {
         e->x = start;
@@ -72,10 +72,10 @@ static enum err parse_entry(struct store *s, const unsigned char *p, size_t left
     FAIL_IF(left < 32, ERR_INPUT, "%s: its directory is cut short", s->name);
     FAIL_IF(memcmp(p, "DV", 2), ERR_UNSUPPORTED,
             "%s: its directory has entries of the kind \"%.2s\"; DV is read", s->name, p);
-    e->type = get32(p + 2);
-    e->position = get64(p + 6);
-    e->compression = get32(p + 18);
-    e->dims = get32(p + 28);
+    e->type = czi_get32(p + 2);
+    e->position = czi_get64(p + 6);
+    e->compression = czi_get32(p + 18);
+    e->dims = czi_get32(p + 28);
     FAIL_IF(e->dims < 1 || e->dims > ENTRY_DIMS || left < 32 + 20 * (size_t)e->dims, ERR_INPUT,
             "%s: a tile has %d dimensions", s->name, e->dims);
     for (int i = 0; i < e->dims; i++)
@@ -91,21 +91,21 @@ static enum err parse_entry(struct store *s, const unsigned char *p, size_t left
     return ERR_OK;
 }
 
-static enum err read_directory(struct store *s, struct czi_entry **entries, int *count)
+static enum err czi_read_directory(struct store *s, struct czi_entry **entries, int *count)
 {
     unsigned char head[164];
     int64_t bytes, used;
     TRY(store_object_read(s, 0, 0, head, 112));
-    const int64_t at = get64(head + 84);
-    FAIL_IF(get32(head + 80) != 0, ERR_UNSUPPORTED, "%s: is a part of a file in several parts",
+    const int64_t at = czi_get64(head + 84);
+    FAIL_IF(czi_get32(head + 80) != 0, ERR_UNSUPPORTED, "%s: is a part of a file in several parts",
             s->name);
     TRY(store_object_bytes(s, 0, &bytes));
     TRY(store_object_read(s, 0, at, head, 36));
     FAIL_IF(memcmp(head, "ZISRAWDIRECTORY", 15), ERR_INPUT,
             "%s: its directory is not at byte %lld: the file is damaged or was not closed", s->name,
             (long long)at);
-    *count = get32(head + 32);
-    used = get64(head + 24) ? get64(head + 24) : get64(head + 16);
+    *count = czi_get32(head + 32);
+    used = czi_get64(head + 24) ? czi_get64(head + 24) : czi_get64(head + 16);
     FAIL_IF(*count < 1 || *count > ENTRIES_MOST || used < 128 || used > bytes - at - 32, ERR_INPUT,
             "%s: its directory names %d tiles in %lld bytes", s->name, *count, (long long)used);
     unsigned char *all = malloc((size_t)used);
@@ -125,7 +125,7 @@ ARRAY_ORDER(by_array, struct czi_entry,
                 ?: COMPARE(x->type, y->type) ?: COMPARE(x->mosaic, y->mosaic)
                 ?: COMPARE(x->position, y->position));
 
-static int set_type(int type, struct store_dtype *dtype, int *samples)
+static int czi_set_type(int type, struct store_dtype *dtype, int *samples)
 {
     static const struct {
         int type;
@@ -155,8 +155,8 @@ struct mosaic {
     const struct czi_entry *entries;
 };
 
-static enum err set_pipeline(struct store *s, const struct czi_entry *e, int64_t data,
-                             int64_t whole, int16_t *out)
+static enum err czi_set_pipeline(struct store *s, const struct czi_entry *e, int64_t data,
+                                 int64_t whole, int16_t *out)
 {
     /* Some writers name JPEG XR and store raw pixels. */
     const int raw = e->compression == 0 || (e->compression == 4 && data == whole);
@@ -189,20 +189,20 @@ static enum err index_tiles(struct store *s, struct store_array *a)
         TRY(store_object_read(s, 0, e->position, head, sizeof head));
         FAIL_IF(memcmp(head, "ZISRAWSUBBLOCK", 14), ERR_INPUT, "%s: tile %lld is not at byte %lld",
                 s->name, (long long)i, (long long)e->position);
-        const int64_t before = 48 + 20 * e->dims, metadata = get32(head + 32);
+        const int64_t before = 48 + 20 * e->dims, metadata = czi_get32(head + 32);
         FAIL_IF(metadata < 0, ERR_INPUT, "%s: tile %lld has %lld bytes of metadata", s->name,
                 (long long)i, (long long)metadata);
         c.offset = e->position + 32 + (before > 256 ? before : 256) + metadata;
-        c.stored = get64(head + 40);
-        TRY(set_pipeline(s, e, c.stored, store_chunk_bytes(a, i), &c.pipeline));
+        c.stored = czi_get64(head + 40);
+        TRY(czi_set_pipeline(s, e, c.stored, store_chunk_bytes(a, i), &c.pipeline));
         TRY(store_chunk_set(s, a, i, c));
     }
     return ERR_OK;
 }
 
 /* Dimensions: those planes that vary, y, x, samples. */
-static enum err set_shape(struct store *s, struct store_array *a, const struct czi_entry *e, int n,
-                          int samples)
+static enum err czi_set_shape(struct store *s, struct store_array *a, const struct czi_entry *e,
+                              int n, int samples)
 {
     int64_t low[PLANE_DIMS], high[PLANE_DIMS], x = e->x, y = e->y;
     int of[STORE_DIMS];
@@ -265,13 +265,13 @@ static enum err add_array(struct store *s, const struct czi_entry *e, int n)
     struct czi_entry *kept = arena_take(s->arena, (size_t)n * sizeof *kept);
     FAIL_IF(!m || !kept, ERR_MEMORY, "%s: no memory left", s->name);
     TRY(store_array_add(s, name, &a));
-    if (!set_type(e->type, &a->dtype, &samples)) {
+    if (!czi_set_type(e->type, &a->dtype, &samples)) {
         s->arrays_count--;
         return store_note_add(s, "unreadable", "%s: pixel type %d", name, e->type);
     }
     memcpy(kept, e, (size_t)n * sizeof *kept);
     m->entries = kept;
-    TRY(set_shape(s, a, e, n, samples));
+    TRY(czi_set_shape(s, a, e, n, samples));
     a->chunks_count = n;
     a->reader = m;
     a->index = index_tiles;
@@ -292,13 +292,13 @@ static enum err add_array(struct store *s, const struct czi_entry *e, int n)
     return store_tiles_check(s, a);
 }
 
-static enum err fill(struct store *s, const struct reader_file *f)
+static enum err czi_fill(struct store *s, const struct reader_file *f)
 {
     struct czi_entry *entries = NULL;
     int32_t object;
     int count = 0;
     TRY(store_object_add(s, NULL, f->path, &object));
-    enum err e = read_directory(s, &entries, &count);
+    enum err e = czi_read_directory(s, &entries, &count);
     if (!e) {
         qsort(entries, (size_t)count, sizeof *entries, by_array);
         for (int i = 0, end; i < count && !e && s->arrays_count < ARRAYS_MOST; i = end) {
@@ -314,10 +314,10 @@ static enum err fill(struct store *s, const struct reader_file *f)
     return e;
 }
 
-static enum err open_czi(const struct reader_file *f, struct store **out)
+static enum err czi_open(const struct reader_file *f, struct store **out)
 {
     TRY(store_make(f->path, "CZI", out));
-    enum err e = fill(*out, f);
+    enum err e = czi_fill(*out, f);
     if (e) {
         store_close(*out);
         *out = NULL;
@@ -325,4 +325,4 @@ static enum err open_czi(const struct reader_file *f, struct store **out)
     return e;
 }
 
-const struct reader reader_czi = {"CZI", knows, open_czi};
+const struct reader reader_czi = {"CZI", czi_knows, czi_open};

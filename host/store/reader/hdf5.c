@@ -4,7 +4,7 @@
 #include "host/store/manifest/manifest.h"
 #include "host/store/reader/reader.h"
 
-static int knows(const struct reader_file *f)
+static int hdf5_knows(const struct reader_file *f)
 {
     return f->head_bytes >= 8 && !memcmp(f->head, "\x89HDF\r\n\x1a\n", 8);
 }
@@ -79,8 +79,8 @@ static enum err set_members(struct store *s, hid_t type, struct store_dtype *t,
     return ERR_OK;
 }
 
-static enum err set_type(struct store *s, hid_t type, struct store_dtype *out,
-                         struct store_member **members, int *count)
+static enum err hdf5_set_type(struct store *s, hid_t type, struct store_dtype *out,
+                              struct store_member **members, int *count)
 {
     *members = NULL;
     *count = 0;
@@ -257,7 +257,7 @@ static enum err set_layout(struct store *s, struct store_array *a, hid_t list, h
 
 /* Reads the axes of Data Exchange: "theta:y:x". What is there and cannot be read makes the array
  * unreadable: units and axes decide what its numbers mean. */
-static enum err set_axes(struct store *s, struct store_array *a, int file, hid_t id)
+static enum err hdf5_set_axes(struct store *s, struct store_array *a, int file, hid_t id)
 {
     char axes[256], units[256], *rest = axes;
     const int has_units = hdf5_text(s, file, id, "units", units, sizeof units);
@@ -276,7 +276,7 @@ static enum err set_axes(struct store *s, struct store_array *a, int file, hid_t
     return ERR_OK;
 }
 
-static enum err set_shape(struct store_array *a, hid_t id)
+static enum err hdf5_set_shape(struct store_array *a, hid_t id)
 {
     hsize_t shape[H5S_MAX_RANK] = {0};
     const hid_t space = H5Dget_space(id);
@@ -298,13 +298,13 @@ static enum err array_fill(struct store *s, struct store_array *a, int file, hid
 {
     struct dataset *d = a->reader;
     const int is_virtual = H5Pget_layout(list) == H5D_VIRTUAL;
-    TRY(set_type(s, type, &a->dtype, &a->members, &a->members_count));
+    TRY(hdf5_set_type(s, type, &a->dtype, &a->members, &a->members_count));
     FAIL_IF(H5Pget_external_count(list) != 0, ERR_INPUT,
             "its data are in another file, which is not HDF5; copy them into one with h5repack");
     if (H5Pget_fill_value(list, type, a->fill) < 0)
         memset(a->fill, 0, sizeof a->fill);
-    TRY(is_virtual ? hdf5_virtual(s, a, file, list, d->id, depth) : set_shape(a, d->id));
-    TRY(set_axes(s, a, file, d->id));
+    TRY(is_virtual ? hdf5_virtual(s, a, file, list, d->id, depth) : hdf5_set_shape(a, d->id));
+    TRY(hdf5_set_axes(s, a, file, d->id));
     TRY(read_filters(list, a->dtype.bytes, d));
     return is_virtual ? ERR_OK : set_layout(s, a, list, type);
 }
@@ -352,7 +352,7 @@ static void close_file(struct store *s)
     hdf5_files_close(s);
 }
 
-static int by_bytes(const void *x, const void *y)
+static int array_by_bytes(const void *x, const void *y)
 {
     const struct store_array *a = *(struct store_array *const *)x,
                              *b = *(struct store_array *const *)y;
@@ -360,7 +360,7 @@ static int by_bytes(const void *x, const void *y)
     return m != n ? (m > n ? -1 : 1) : strcmp(a->name, b->name);
 }
 
-static enum err fill(struct store *s, const struct reader_file *f)
+static enum err hdf5_fill(struct store *s, const struct reader_file *f)
 {
     struct hdf5_reader *r = arena_take(s->arena, sizeof *r);
     FAIL_IF(!r, ERR_MEMORY, "%s: no memory left", f->path);
@@ -369,14 +369,14 @@ static enum err fill(struct store *s, const struct reader_file *f)
     s->close = close_file;
     TRY(hdf5_file_first(s, f->path));
     TRY(hdf5_walk(s));
-    array_sort(s->arrays, (size_t)s->arrays_count, sizeof *s->arrays, by_bytes);
+    array_sort(s->arrays, (size_t)s->arrays_count, sizeof *s->arrays, array_by_bytes);
     return ERR_OK;
 }
 
 static enum err open_hdf5(const struct reader_file *f, struct store **out)
 {
     TRY(store_make(f->path, "HDF5", out));
-    enum err e = fill(*out, f);
+    enum err e = hdf5_fill(*out, f);
     if (e) {
         store_close(*out);
         *out = NULL;
@@ -394,4 +394,4 @@ static enum err open_hdf5(const struct reader_file *f, struct store **out)
 }
 #endif
 
-const struct reader reader_hdf5 = {"HDF5", knows, open_hdf5};
+const struct reader reader_hdf5 = {"HDF5", hdf5_knows, open_hdf5};

@@ -36,7 +36,7 @@ static enum err file_read(void *state, int64_t at, void *to, size_t n)
     return store_object_read(f->store, f->object, at, to, n);
 }
 
-static enum err file_bytes(struct store *s, struct hdf5_file *f)
+static enum err files_read_state(struct store *s, struct hdf5_file *f)
 {
     struct file_state *state = arena_take(s->arena, sizeof *state);
     FAIL_IF(!state, ERR_MEMORY, "%s: no memory left", f->name);
@@ -115,7 +115,7 @@ static enum err file_add(struct store *s, int32_t object, int *file)
             return r->files[i].id < 0 ? file_open_id(s, &r->files[i]) : ERR_OK;
         }
     TRY(file_open_id(s, f));
-    const enum err e = file_bytes(s, f);
+    const enum err e = files_read_state(s, f);
     if (e) {
         H5Fclose(f->id);
         return e;

@@ -10,7 +10,7 @@
 #define REFERENCE 16 /* bytes: length (4), address of the collection (8), index (4) */
 #define TEXT_MOST 1024
 
-static uint64_t number(const unsigned char *b, int bytes)
+static uint64_t little_number(const unsigned char *b, int bytes)
 {
     uint64_t v = 0;
     for (int i = bytes - 1; i >= 0; i--)
@@ -27,11 +27,12 @@ static enum err text_variable(struct store *s, const struct hdf5_file *f, hid_t 
     text[0] = 0;
     FAIL_IF(raw < 0 || H5Aread(attribute, raw, reference) < 0, ERR_INPUT,
             "its text cannot be read");
-    const uint64_t length = number(reference, 4), at = number(reference + 4, 8);
+    const uint64_t length = little_number(reference, 4), at = little_number(reference + 4, 8);
     uint64_t bytes = 0;
     if (!length || !at || at == UINT64_MAX) /* an empty one lies nowhere */
         return ERR_OK;
-    const enum err e = h5_heap_find(&f->bytes, at, number(reference + 12, 4), 0, &place, &bytes);
+    const enum err e =
+        h5_heap_find(&f->bytes, at, little_number(reference + 12, 4), 0, &place, &bytes);
     if (e)
         return err_prefix(e, "its text");
     FAIL_IF(length > bytes, ERR_INPUT, "its text claims %" PRIu64 " bytes of an object of %" PRIu64,

@@ -132,7 +132,7 @@ static enum err source_open(struct virtual *v, const char *file_name, const char
     return ERR_OK;
 }
 
-static enum err mapping_add(struct virtual *v, struct tiles_mapping *m)
+static enum err virtual_add_mapping(struct virtual *v, struct tiles_mapping *m)
 {
     const struct store_array *a = m->source;
     FAIL_IF(v->count == MAPPINGS_MOST, ERR_INPUT, "it has more than %d mappings", MAPPINGS_MOST);
@@ -185,7 +185,7 @@ static enum err blocks_add(struct virtual *v, struct tiles_mapping m, const char
         grows = m.to[d].unlimited ? d : grows;
     if (!(by_file || by_path) || grows < 0) {
         TRY(source_open(v, file, path, &m.source));
-        return mapping_add(v, &m);
+        return virtual_add_mapping(v, &m);
     }
     const struct tiles_axis axis = m.to[grows];
     v->grows = grows;
@@ -202,7 +202,7 @@ static enum err blocks_add(struct virtual *v, struct tiles_mapping m, const char
             break;
         TRY(e);
         block.to[grows] = (struct tiles_axis){axis.start + i * axis.stride, 1, 1, axis.block, 0};
-        TRY(mapping_add(v, &block));
+        TRY(virtual_add_mapping(v, &block));
     }
     return ERR_OK;
 }

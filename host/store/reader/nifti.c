@@ -22,7 +22,7 @@ static int is_gzip(const struct reader_file *f)
     return f->head_bytes >= HEADER && f->head[0] == 0x1f && f->head[1] == 0x8b;
 }
 
-static int knows(const struct reader_file *f)
+static int nifti_knows(const struct reader_file *f)
 {
     int32_t first = 0;
     memcpy(&first, f->head, f->head_bytes < 4 ? f->head_bytes : 4);
@@ -44,7 +44,7 @@ static size_t inflate_head(const struct reader_file *f, unsigned char out[HEAD])
     return HEAD - z.avail_out;
 }
 
-static int set_type(const struct nifti_header *h, struct store_array *a)
+static int nifti_set_type(const struct nifti_header *h, struct store_array *a)
 {
     static const struct {
         int code;
@@ -66,7 +66,7 @@ static int set_type(const struct nifti_header *h, struct store_array *a)
 static enum err set_array(struct store *s, struct store_array *a, const struct nifti_header *h)
 {
     static const char *const axes[] = {"x", "y", "z", "t", "u", "v", "w"};
-    FAIL_IF(!set_type(h, a), ERR_UNSUPPORTED,
+    FAIL_IF(!nifti_set_type(h, a), ERR_UNSUPPORTED,
             "%s: datatype %d (%d bits) is not read; convert it to float64", s->name, h->datatype,
             h->bits);
     const int colours = h->datatype == 128 ? 3 : h->datatype == 2304 ? 4 : 0;
@@ -134,7 +134,7 @@ static enum err find_blocks(struct store *s, int32_t object, struct blocks *b)
 }
 
 /* The block that holds decoded byte `at`. */
-static size_t block_of(const struct blocks *b, int64_t at)
+static size_t gzip_block_of(const struct blocks *b, int64_t at)
 {
     return ARRAY_BOUND(1, b->count, i, b->decoded[i] <= at) - 1;
 }
@@ -155,7 +155,7 @@ static enum err where_in_blocks(struct store *s, const void *context, int64_t at
     FAIL_IF(at + bytes > b->decoded[b->count], ERR_INPUT,
             "%s: is cut short: its blocks hold %lld bytes", s->name,
             (long long)b->decoded[b->count]);
-    const size_t first = block_of(b, at), last = block_of(b, at + bytes - 1);
+    const size_t first = gzip_block_of(b, at), last = gzip_block_of(b, at + bytes - 1);
     *out = (struct store_chunk){.object = p->object,
                                 .offset = b->file[first],
                                 .stored = b->file[last + 1] - b->file[first],
@@ -304,7 +304,7 @@ static void image_name(const char *path, char *out, size_t room)
     snprintf(out, room, "%.*s.img", (int)(n > 4 && path[n - 4] == '.' ? n - 4 : n), path);
 }
 
-static enum err fill(struct store *s, const struct reader_file *f)
+static enum err nifti_fill(struct store *s, const struct reader_file *f)
 {
     struct store_array *a;
     unsigned char bytes[HEAD];
@@ -335,10 +335,10 @@ static enum err fill(struct store *s, const struct reader_file *f)
     return store_contiguous(s, a, object, h->data_offset);
 }
 
-static enum err open_nifti(const struct reader_file *f, struct store **out)
+static enum err nifti_open(const struct reader_file *f, struct store **out)
 {
     TRY(store_make(f->path, "NIfTI volume", out));
-    enum err e = fill(*out, f);
+    enum err e = nifti_fill(*out, f);
     if (e) {
         store_close(*out);
         *out = NULL;
@@ -346,4 +346,4 @@ static enum err open_nifti(const struct reader_file *f, struct store **out)
     return e;
 }
 
-const struct reader reader_nifti = {"NIfTI volume", knows, open_nifti};
+const struct reader reader_nifti = {"NIfTI volume", nifti_knows, nifti_open};

@@ -5,12 +5,12 @@
 #include "host/store/manifest/manifest.h"
 #include "host/store/reader/reader.h"
 
-static int knows(const struct reader_file *f)
+static int npy_knows(const struct reader_file *f)
 {
     return f->head_bytes >= 6 && !memcmp(f->head, "\x93NUMPY", 6);
 }
 
-static enum err fill(struct store *s, const struct reader_file *f)
+static enum err npy_fill(struct store *s, const struct reader_file *f)
 {
     struct npy_header h;
     struct store_array *a;
@@ -28,10 +28,10 @@ static enum err fill(struct store *s, const struct reader_file *f)
     return store_contiguous(s, a, object, h.data_offset);
 }
 
-static enum err open_npy(const struct reader_file *f, struct store **out)
+static enum err npy_open(const struct reader_file *f, struct store **out)
 {
     TRY(store_make(f->path, "NumPy array", out));
-    enum err e = fill(*out, f);
+    enum err e = npy_fill(*out, f);
     if (e) {
         store_close(*out);
         *out = NULL;
@@ -39,4 +39,4 @@ static enum err open_npy(const struct reader_file *f, struct store **out)
     return e;
 }
 
-const struct reader reader_npy = {"NumPy array", knows, open_npy};
+const struct reader reader_npy = {"NumPy array", npy_knows, npy_open};

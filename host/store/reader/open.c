@@ -19,7 +19,7 @@ static const struct reader *const readers[] = {
     &reader_zarr, &reader_refs, &reader_tiff_stack, &reader_nifti,
 };
 
-static enum err unknown(const struct reader_file *f)
+static enum err reader_unknown(const struct reader_file *f)
 {
     char bytes[16] = "";
     int n = 0;
@@ -43,7 +43,7 @@ static enum err open_known(const struct reader_file *f, struct store **out)
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
         if (readers[i]->knows(f))
             return readers[i]->open(f, out);
-    return unknown(f);
+    return reader_unknown(f);
 }
 
 /* Names that end in .zarr, or are not there themselves, are folders. */

@@ -26,7 +26,7 @@ struct refs {
     struct table objects; /* hash of a name -> object */
 };
 
-static int knows(const struct reader_file *f)
+static int refs_knows(const struct reader_file *f)
 {
     const char *head = (const char *)f->head;
     size_t at = strspn(head, " \t\r\n");
@@ -35,7 +35,7 @@ static int knows(const struct reader_file *f)
 }
 
 /* Keys of the same hash lie at the next ones. */
-static const cJSON *find(const struct refs *r, const char *key)
+static const cJSON *refs_find(const struct refs *r, const char *key)
 {
     uint64_t hash = table_hash(key, strlen(key));
     for (uint32_t i; (i = table_get(&r->by_key, hash)) != TABLE_NONE; hash++)
@@ -79,7 +79,7 @@ static enum err inline_bytes(struct store *s, const char *text, unsigned char **
 
 static enum err refs_text(struct store *s, void *state, const char *key, char **out)
 {
-    const cJSON *item = find(state, key);
+    const cJSON *item = refs_find(state, key);
     size_t n;
     *out = NULL;
     if (!item)
@@ -94,7 +94,7 @@ static enum err refs_text(struct store *s, void *state, const char *key, char **
     return inline_bytes(s, item->valuestring, (unsigned char **)out, &n);
 }
 
-static enum err object_of(struct store *s, struct refs *r, const char *name, int32_t *object)
+static enum err refs_object(struct store *s, struct refs *r, const char *name, int32_t *object)
 {
     uint64_t hash = table_hash(name, strlen(name));
     for (uint32_t i; (i = table_get(&r->objects, hash)) != TABLE_NONE; hash++) {
@@ -110,7 +110,7 @@ static enum err object_of(struct store *s, struct refs *r, const char *name, int
     return table_put(&r->objects, hash, (uint32_t)*object);
 }
 
-static int64_t whole(const cJSON *v)
+static int64_t refs_integer(const cJSON *v)
 {
     return cJSON_IsNumber(v) && v->valuedouble >= 0 && v->valuedouble <= 0x1p53
                ? (int64_t)v->valuedouble
@@ -119,7 +119,7 @@ static int64_t whole(const cJSON *v)
 
 static enum err refs_place(struct store *s, void *state, const char *key, struct store_chunk *out)
 {
-    const cJSON *item = find(state, key);
+    const cJSON *item = refs_find(state, key);
     unsigned char *bytes;
     size_t n;
     if (!item)
@@ -135,11 +135,11 @@ static enum err refs_place(struct store *s, void *state, const char *key, struct
     const cJSON *name = cJSON_GetArrayItem(item, 0);
     FAIL_IF((parts != 1 && parts != 3) || !cJSON_IsString(name), ERR_INPUT,
             "%s: %s is not a reference [file, offset, length]", s->name, key);
-    TRY(object_of(s, state, name->valuestring, &out->object));
+    TRY(refs_object(s, state, name->valuestring, &out->object));
     if (parts == 1)
         return store_object_bytes(s, out->object, &out->stored);
-    out->offset = whole(cJSON_GetArrayItem(item, 1));
-    out->stored = whole(cJSON_GetArrayItem(item, 2));
+    out->offset = refs_integer(cJSON_GetArrayItem(item, 1));
+    out->stored = refs_integer(cJSON_GetArrayItem(item, 2));
     return ERR_OK;
 }
 
@@ -162,7 +162,7 @@ static enum err index_keys(struct store *s, struct refs *r, const cJSON *refs)
     FAIL_IF(!r->items, ERR_MEMORY, "%s: no memory left", s->name);
     cJSON_ArrayForEach (item, refs) {
         uint64_t hash = item->string ? table_hash(item->string, strlen(item->string)) : 0;
-        if (!item->string || find(r, item->string))
+        if (!item->string || refs_find(r, item->string))
             continue;
         while (table_get(&r->by_key, hash) != TABLE_NONE)
             hash++;
@@ -173,7 +173,7 @@ static enum err index_keys(struct store *s, struct refs *r, const cJSON *refs)
 }
 
 /* Every key that ends in the name of array metadata. */
-static enum err add_arrays(struct store *s, struct refs *r)
+static enum err refs_add_arrays(struct store *s, struct refs *r)
 {
     static const char *const names[] = {".zarray", "zarr.json"};
     const size_t count = r->count;
@@ -193,7 +193,7 @@ static enum err add_arrays(struct store *s, struct refs *r)
     return zarr_multiscales(s, &r->keys, "");
 }
 
-static enum err fill(struct store *s, const struct reader_file *f)
+static enum err refs_fill(struct store *s, const struct reader_file *f)
 {
     struct refs *r = arena_take(s->arena, sizeof *r);
     char folder[4096], *text;
@@ -221,13 +221,13 @@ static enum err fill(struct store *s, const struct reader_file *f)
             ERR_UNSUPPORTED, "%s: has templates: write it without, as kerchunk's translate does",
             f->path);
     TRY(index_keys(s, r, refs ? refs : r->root)); /* version 0 has the keys themselves */
-    return add_arrays(s, r);
+    return refs_add_arrays(s, r);
 }
 
-static enum err open_refs(const struct reader_file *f, struct store **out)
+static enum err refs_open(const struct reader_file *f, struct store **out)
 {
     TRY(store_make(f->path, "references", out));
-    enum err e = fill(*out, f);
+    enum err e = refs_fill(*out, f);
     if (e) {
         store_close(*out);
         *out = NULL;
@@ -235,4 +235,4 @@ static enum err open_refs(const struct reader_file *f, struct store **out)
     return e;
 }
 
-const struct reader reader_refs = {"references", knows, open_refs};
+const struct reader reader_refs = {"references", refs_knows, refs_open};

@@ -11,7 +11,7 @@
 #define LAYOUTS_MOST 64
 #define OME_MOST     ((int64_t)64 << 20)
 
-static int knows(const struct reader_file *f)
+static int tiff_knows(const struct reader_file *f)
 {
     return f->head_bytes >= 8 && (!memcmp(f->head, "II*\0", 4) || !memcmp(f->head, "MM\0*", 4) ||
                                   !memcmp(f->head, "II+\0", 4) || !memcmp(f->head, "MM\0+", 4));
@@ -129,7 +129,7 @@ static size_t find_groups(const struct tiff_pages *all, size_t *group_of, struct
     return count;
 }
 
-static enum err add_arrays(struct store *s, const struct tiff_pages *all)
+static enum err tiff_add_arrays(struct store *s, const struct tiff_pages *all)
 {
     struct tiff_group groups[LAYOUTS_MOST];
     size_t *which = malloc(2 * all->count * sizeof *which), *group_of = which + all->count;
@@ -186,10 +186,10 @@ static enum err add_all(struct store *s, const struct tiff_pages *pages)
             "%s: its description names %lld images, and %lld pages are found: a directory is "
             "damaged, or the file is incomplete",
             s->name, (long long)images, (long long)pages->main);
-    return add_arrays(s, pages);
+    return tiff_add_arrays(s, pages);
 }
 
-static enum err fill(struct store *s, const struct reader_file *f)
+static enum err tiff_fill(struct store *s, const struct reader_file *f)
 {
     struct tiff_pages pages = {0};
     int32_t object;
@@ -203,10 +203,10 @@ static enum err fill(struct store *s, const struct reader_file *f)
     return e;
 }
 
-static enum err open_tiff(const struct reader_file *f, struct store **out)
+static enum err tiff_open(const struct reader_file *f, struct store **out)
 {
     TRY(store_make(f->path, f->head[2] == 43 || f->head[3] == 43 ? "BigTIFF" : "TIFF", out));
-    const enum err e = fill(*out, f);
+    const enum err e = tiff_fill(*out, f);
     if (e) {
         store_close(*out);
         *out = NULL;
@@ -214,4 +214,4 @@ static enum err open_tiff(const struct reader_file *f, struct store **out)
     return e;
 }
 
-const struct reader reader_tiff = {"TIFF", knows, open_tiff};
+const struct reader reader_tiff = {"TIFF", tiff_knows, tiff_open};

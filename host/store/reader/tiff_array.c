@@ -67,7 +67,7 @@ static enum err set_jpeg(struct store *s, const struct tiff_page *p, struct code
     return ERR_OK;
 }
 
-static enum err set_pipeline(struct store *s, struct store_array *a, const struct tiff_page *p)
+static enum err tiff_set_pipeline(struct store *s, struct store_array *a, const struct tiff_page *p)
 {
     static const struct {
         int compression;
@@ -104,8 +104,8 @@ static enum err set_pipeline(struct store *s, struct store_array *a, const struc
 }
 
 /* Dimensions: pages (where there are several), separate samples, rows, columns, samples. */
-static enum err set_shape(struct store *s, struct store_array *a, const struct tiff_page *p,
-                          int64_t pages, int64_t strip_rows)
+static enum err tiff_set_shape(struct store *s, struct store_array *a, const struct tiff_page *p,
+                               int64_t pages, int64_t strip_rows)
 {
     const int64_t th = p->tile_height ? p->tile_height : strip_rows;
     const int64_t tw = p->tile_width ? p->tile_width : p->width;
@@ -131,12 +131,12 @@ static enum err set_shape(struct store *s, struct store_array *a, const struct t
             a->chunk[a->dims++] = rows[i].chunk;
         }
     a->cut_edges = !p->tile_height; /* the last strip is short, tiles are whole */
-    TRY(set_pipeline(s, a, p));
+    TRY(tiff_set_pipeline(s, a, p));
     return store_array_check(s, a);
 }
 
 /* Strips of an uncompressed page that follow each other are one chunk. */
-static int in_one_piece(const struct tiff_page *p, const int64_t *at, const int64_t *n)
+static int page_in_one_piece(const struct tiff_page *p, const int64_t *at, const int64_t *n)
 {
     if (p->compression != 1 || p->tile_height || p->planar == 2)
         return 0;
@@ -179,7 +179,7 @@ enum err tiff_array_imagej(struct store *s, const struct tiff_page *p, int64_t i
     int64_t at;
     TRY(tiff_page_judge(s, p));
     TRY(store_array_add(s, "data", &a));
-    TRY(set_shape(s, a, p, images, p->height));
+    TRY(tiff_set_shape(s, a, p, images, p->height));
     TRY(tiff_value(s, p, &p->offsets, 0, &at));
     a->axis[0] = "z";
     return store_contiguous(s, a, p->object, at);
@@ -196,12 +196,12 @@ enum err tiff_array_add(struct store *s, const char *name, const struct tiff_pag
     enum err e = tiff_all_values(s, p, &p->offsets, &at);
     if (!e)
         e = tiff_all_values(s, p, &p->counts, &n);
-    int whole = !e && p->offsets.count == p->counts.count && in_one_piece(p, at, n);
+    int whole = !e && p->offsets.count == p->counts.count && page_in_one_piece(p, at, n);
     free(at);
     free(n);
     TRY(e);
     const int64_t rows = p->rows_per_strip > 0 ? p->rows_per_strip : p->height;
-    TRY(set_shape(s, a, p, count, whole || rows > p->height ? p->height : rows));
+    TRY(tiff_set_shape(s, a, p, count, whole || rows > p->height ? p->height : rows));
     for (int d = count > 1; d < a->dims; d++)
         per_page *= a->grid[d];
     FAIL_IF(!whole && per_page > p->offsets.count, ERR_INPUT,

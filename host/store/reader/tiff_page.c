@@ -12,7 +12,7 @@
 #define SUB_MOST     64
 #define VALUES_MOST  ((int64_t)1 << 26)
 
-static uint64_t get(const unsigned char *p, int bytes, int swap)
+static uint64_t tiff_get(const unsigned char *p, int bytes, int swap)
 {
     uint64_t v = 0;
     for (int i = 0; i < bytes; i++)
@@ -35,11 +35,11 @@ static int is_integer(int type)
 }
 
 /* -1: negative, or too large. */
-static int64_t value_of(const unsigned char *p, int type, int swap)
+static int64_t tiff_value_of(const unsigned char *p, int type, int swap)
 {
     const int bytes = type_bytes(type),
               is_signed = type == 6 || type == 8 || type == 9 || type == 17;
-    const uint64_t v = get(p, bytes, swap);
+    const uint64_t v = tiff_get(p, bytes, swap);
     return v > INT64_MAX || (is_signed && v >> (8 * bytes - 1)) ? -1 : (int64_t)v;
 }
 
@@ -60,7 +60,7 @@ enum err tiff_all_values(struct store *s, const struct tiff_page *p, const struc
     if (!e)
         e = store_object_read(s, p->object, v->offset, raw, (size_t)(v->count * bytes));
     for (int64_t i = 0; !e && i < v->count; i++)
-        (*out)[i] = value_of(raw + i * bytes, v->type, p->swap);
+        (*out)[i] = tiff_value_of(raw + i * bytes, v->type, p->swap);
     free(raw);
     if (e) {
         free(*out);
@@ -77,7 +77,7 @@ enum err tiff_value(struct store *s, const struct tiff_page *p, const struct tif
     FAIL_IF(!is_integer(v->type) || i < 0 || i >= v->count || i > INT64_MAX / 8, ERR_INPUT,
             "%s: a tag lacks value %lld", s->name, (long long)i);
     TRY(store_object_read(s, p->object, v->offset + i * bytes, raw, (size_t)bytes));
-    *out = value_of(raw, v->type, p->swap);
+    *out = tiff_value_of(raw, v->type, p->swap);
     return ERR_OK;
 }
 
@@ -115,8 +115,8 @@ static enum err set_all(struct store *s, struct tiff_page *p, int tag, const str
     return ERR_OK;
 }
 
-static enum err set_number(struct store *s, struct tiff_page *p, const struct tiff_slot *slot,
-                           const struct tiff_values *v)
+static enum err page_set_number(struct store *s, struct tiff_page *p, const struct tiff_slot *slot,
+                                const struct tiff_values *v)
 {
     int64_t first = 0;
     TRY(tiff_value(s, p, v, 0, &first));
@@ -171,10 +171,10 @@ static enum err set_tag(struct store *s, struct tiff_page *p, int tag, uint64_t 
         *slot->values = v;
         return ERR_OK;
     }
-    return set_number(s, p, slot, &v);
+    return page_set_number(s, p, slot, &v);
 }
 
-static enum err check(struct store *s, const struct tiff_page *p)
+static enum err page_check(struct store *s, const struct tiff_page *p)
 {
     FAIL_IF(p->width < 1 || p->height < 1 || p->samples < 1 || p->samples > 65535, ERR_INPUT,
             "%s: lacks its size (tags 256, 257 and 277: %lld x %lld, %d samples)", s->name,
@@ -226,7 +226,7 @@ static enum err read_page(struct store *s, struct tiff_page *p, int64_t at, int6
     unsigned char raw[20];
     const int count_bytes = p->big ? 8 : 2, entry = p->big ? 20 : 12, word = p->big ? 8 : 4;
     TRY(store_object_read(s, p->object, at, raw, (size_t)count_bytes));
-    const uint64_t entries = get(raw, count_bytes, p->swap);
+    const uint64_t entries = tiff_get(raw, count_bytes, p->swap);
     FAIL_IF(entries < 1 || entries > ENTRIES_MOST, ERR_INPUT, "%s: a directory has %llu entries",
             s->name, (unsigned long long)entries);
     unsigned char *all = malloc(entries * (size_t)entry + 8);
@@ -235,19 +235,19 @@ static enum err read_page(struct store *s, struct tiff_page *p, int64_t at, int6
     enum err e = store_object_read(s, p->object, at, all, entries * (size_t)entry + (size_t)word);
     for (uint64_t i = 0; i < entries && !e; i++) {
         const unsigned char *x = all + i * (uint64_t)entry;
-        const struct tiff_values v = {.type = (int)get(x + 2, 2, p->swap)};
-        e = set_tag(s, p, (int)get(x, 2, p->swap), get(x + 4, word, p->swap),
-                    get(x + 4 + word, word, p->swap), at + (int64_t)i * entry + 4 + word, v);
+        const struct tiff_values v = {.type = (int)tiff_get(x + 2, 2, p->swap)};
+        e = set_tag(s, p, (int)tiff_get(x, 2, p->swap), tiff_get(x + 4, word, p->swap),
+                    tiff_get(x + 4 + word, word, p->swap), at + (int64_t)i * entry + 4 + word, v);
     }
     if (!e) {
-        const uint64_t after = get(all + entries * (size_t)entry, word, p->swap);
+        const uint64_t after = tiff_get(all + entries * (size_t)entry, word, p->swap);
         e = after > INT64_MAX ? FAIL(ERR_INPUT, "%s: the next directory is at byte %llu", s->name,
                                      (unsigned long long)after)
                               : ERR_OK;
         *next = (int64_t)after;
     }
     free(all);
-    return e ? e : check(s, p);
+    return e ? e : page_check(s, p);
 }
 
 static enum err add_page(struct store *s, struct tiff_page *p, int64_t *next, struct table *seen,
@@ -296,10 +296,10 @@ enum err tiff_pages_read(struct store *s, int32_t object, struct tiff_pages *out
     TRY(store_object_bytes(s, object, &bytes));
     TRY(store_object_read(s, object, 0, head, bytes < 16 ? 8 : 16));
     const int swap = head[0] == 'M';
-    const int version = (int)get(head + 2, 2, swap), big = version == 43;
+    const int version = (int)tiff_get(head + 2, 2, swap), big = version == 43;
     FAIL_IF((memcmp(head, "II", 2) && memcmp(head, "MM", 2)) || (version != 42 && !big), ERR_INPUT,
             "%s: is not a TIFF file", s->objects[object].name);
-    const uint64_t first = get(head + (big ? 8 : 4), big ? 8 : 4, swap);
+    const uint64_t first = tiff_get(head + (big ? 8 : 4), big ? 8 : 4, swap);
     int64_t next = first > INT64_MAX ? 0 : (int64_t)first;
     struct table seen = {0};
     const struct tiff_page empty = {.object = object,

@@ -86,8 +86,8 @@ static enum err read_view(struct store *s, int32_t object, const char *folder, c
 }
 
 /* Adds the files of one stem. */
-static enum err add_stack(struct store *s, const char *folder, struct dirent **names, int n,
-                          const char *name)
+static enum err tiff_stack_add(struct store *s, const char *folder, struct dirent **names, int n,
+                               const char *name)
 {
     struct tiff_pages pages = {0};
     enum err e = ERR_OK;
@@ -110,7 +110,7 @@ static enum err add_stack(struct store *s, const char *folder, struct dirent **n
     return e;
 }
 
-static int by_length(const void *x, const void *y)
+static int array_by_length(const void *x, const void *y)
 {
     const struct store_array *a = *(struct store_array *const *)x,
                              *b = *(struct store_array *const *)y;
@@ -138,7 +138,7 @@ static enum err fill_stack(struct store *s, const char *folder, struct dirent **
                     names[i] = NULL;
             }
         snprintf(name, sizeof name, "%.*s", (int)stem_length(one->d_name), one->d_name);
-        e = add_stack(s, folder, sorted, count, count == n || !name[0] ? "data" : name);
+        e = tiff_stack_add(s, folder, sorted, count, count == n || !name[0] ? "data" : name);
         done += count;
         for (int i = 0; i < count; i++)
             free(sorted[i]);
@@ -149,7 +149,7 @@ static enum err fill_stack(struct store *s, const char *folder, struct dirent **
     }
     free(sorted);
     if (!e)
-        array_sort(s->arrays, (size_t)s->arrays_count, sizeof *s->arrays, by_length);
+        array_sort(s->arrays, (size_t)s->arrays_count, sizeof *s->arrays, array_by_length);
     return e;
 }
 

@@ -9,19 +9,19 @@
 
 #define VIEWS_MOST (1 << 20)
 
-static int knows(const struct reader_file *f)
+static int txrm_knows(const struct reader_file *f)
 {
     return f->head_bytes >= 512 && !memcmp(f->head, "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", 8);
 }
 
 /* A number of 4 bytes; 0: the stream is not there. */
-static int number(const struct cfb *c, const char *path, void *out)
+static int txrm_number(const struct cfb *c, const char *path, void *out)
 {
     const struct cfb_stream *t = cfb_find(c, path);
     return t && t->bytes >= 4 && cfb_read(c, t, out, 4) == ERR_OK;
 }
 
-static int set_type(uint32_t code, struct store_dtype *out)
+static int txrm_set_type(uint32_t code, struct store_dtype *out)
 {
     *out = code == 5    ? (struct store_dtype){'u', 2, 0}
            : code == 3  ? (struct store_dtype){'u', 1, 0}
@@ -61,7 +61,7 @@ static enum err add_image(struct store *s, const struct cfb *c, const char *name
     int64_t bytes;
     TRY(store_object_bytes(s, 0, &bytes));
     TRY(store_array_add(s, name, &a));
-    FAIL_IF(!set_type(type, &a->dtype), ERR_UNSUPPORTED,
+    FAIL_IF(!txrm_set_type(type, &a->dtype), ERR_UNSUPPORTED,
             "%s: its data type %u is not read; 3 (uint8), 5 (uint16) and 10 (float32) are", s->name,
             type);
     FAIL_IF(views < 1 || views > VIEWS_MOST || rows < 1 || columns < 1 ||
@@ -123,11 +123,11 @@ static enum err add_references(struct store *s, const struct cfb *c, uint32_t ro
 {
     uint32_t type, n = 0;
     char path[64] = "MultiReferenceData/Image1";
-    if (cfb_find(c, "ReferenceData/Image") && number(c, "ReferenceData/DataType", &type))
+    if (cfb_find(c, "ReferenceData/Image") && txrm_number(c, "ReferenceData/DataType", &type))
         return add_image(s, c, "reference", type, 1, rows, columns, "ReferenceData/Image");
     while (n < VIEWS_MOST && cfb_find(c, path))
         snprintf(path, sizeof path, "MultiReferenceData/Image%u", ++n + 1);
-    if (!n || !number(c, "MultiReferenceData/DataType", &type))
+    if (!n || !txrm_number(c, "MultiReferenceData/DataType", &type))
         return ERR_OK;
     return add_image(s, c, "reference", type, n, rows, columns, NULL);
 }
@@ -136,10 +136,10 @@ static enum err fill_from(struct store *s, const struct cfb *c)
 {
     uint32_t width, height, views, type;
     float value;
-    FAIL_IF(!number(c, "ImageInfo/ImageWidth", &width) ||
-                !number(c, "ImageInfo/ImageHeight", &height) ||
-                !number(c, "ImageInfo/NoOfImages", &views) ||
-                !number(c, "ImageInfo/DataType", &type),
+    FAIL_IF(!txrm_number(c, "ImageInfo/ImageWidth", &width) ||
+                !txrm_number(c, "ImageInfo/ImageHeight", &height) ||
+                !txrm_number(c, "ImageInfo/NoOfImages", &views) ||
+                !txrm_number(c, "ImageInfo/DataType", &type),
             ERR_INPUT, "%s: a compound file without ImageInfo: not a TXRM scan", s->name);
     TRY(add_image(s, c, "data", type, views, height, width, NULL));
     TRY(add_values(s, c, "angles", "ImageInfo/Angles", views));
@@ -160,12 +160,12 @@ static enum err fill_from(struct store *s, const struct cfb *c)
             break;
         }
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (number(c, numbers[i].path, &value))
+        if (txrm_number(c, numbers[i].path, &value))
             TRY(store_note_add(s, numbers[i].name, "%.9g", (double)value));
     return ERR_OK;
 }
 
-static enum err open_txrm(const struct reader_file *f, struct store **out)
+static enum err txrm_open(const struct reader_file *f, struct store **out)
 {
     struct cfb c;
     int32_t object;
@@ -184,4 +184,4 @@ static enum err open_txrm(const struct reader_file *f, struct store **out)
     return e;
 }
 
-const struct reader reader_txrm = {"Zeiss TXRM", knows, open_txrm};
+const struct reader reader_txrm = {"Zeiss TXRM", txrm_knows, txrm_open};

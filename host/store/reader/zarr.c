@@ -35,8 +35,8 @@ static enum err parse_key(struct store *s, const struct zarr_keys *keys, const c
 }
 
 /* xarray's names of dimensions. */
-static enum err set_dimensions(struct store *s, const struct zarr_keys *keys, const char *prefix,
-                               struct store_array *a)
+static enum err zarr_set_dimensions(struct store *s, const struct zarr_keys *keys,
+                                    const char *prefix, struct store_array *a)
 {
     cJSON *attributes;
     const cJSON *v;
@@ -76,7 +76,7 @@ enum err zarr_add(struct store *s, const struct zarr_keys *keys, const char *pre
             e = two ? zarr_parse2(s, a, two) : zarr_parse3(s, a, three);
         }
         if (!e && two)
-            e = set_dimensions(s, keys, prefix, a);
+            e = zarr_set_dimensions(s, keys, prefix, a);
         if (e == ERR_UNSUPPORTED) { /* others of the group may be readable */
             s->arrays_count--;
             if (s->arrays_count || *prefix)
@@ -88,7 +88,8 @@ enum err zarr_add(struct store *s, const struct zarr_keys *keys, const char *pre
     return e;
 }
 
-static void set_axes(struct store *s, struct store_array *a, const cJSON *axes, const cJSON *scale)
+static void zarr_set_axes(struct store *s, struct store_array *a, const cJSON *axes,
+                          const cJSON *scale)
 {
     for (int i = 0; i < a->dims; i++) {
         const cJSON *axis = cJSON_GetArrayItem(axes, i), *v = cJSON_GetArrayItem(scale, i);
@@ -119,7 +120,7 @@ static void set_levels(struct store *s, const char *prefix, const cJSON *image)
         snprintf(name, sizeof name, "%s%s", prefix, path->valuestring);
         for (int i = 0; i < s->arrays_count; i++)
             if (!strcmp(s->arrays[i]->name, name))
-                set_axes(s, s->arrays[i], axes, scale);
+                zarr_set_axes(s, s->arrays[i], axes, scale);
     }
 }
 
@@ -166,7 +167,7 @@ static enum err folder_place(struct store *s, void *state, const char *key, stru
     return ERR_OK;
 }
 
-static int has(const char *folder, const char *name)
+static int folder_has(const char *folder, const char *name)
 {
     char path[8192];
     struct stat st;
@@ -178,10 +179,10 @@ static int has(const char *folder, const char *name)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-static int knows(const struct reader_file *f)
+static int zarr_knows(const struct reader_file *f)
 {
-    return f->is_folder &&
-           (has(f->path, ".zarray") || has(f->path, ".zgroup") || has(f->path, "zarr.json"));
+    return f->is_folder && (folder_has(f->path, ".zarray") || folder_has(f->path, ".zgroup") ||
+                            folder_has(f->path, "zarr.json"));
 }
 
 static int is_name(const struct dirent *d)
@@ -302,9 +303,9 @@ static enum err zarr_walk_group(struct store *s, const struct zarr_keys *keys, c
     return e ? e : zarr_multiscales(s, keys, prefix);
 }
 
-static enum err open_zarr(const struct reader_file *f, struct store **out)
+static enum err zarr_open(const struct reader_file *f, struct store **out)
 {
-    TRY(store_make(f->path, has(f->path, "zarr.json") ? "Zarr 3" : "Zarr 2", out));
+    TRY(store_make(f->path, folder_has(f->path, "zarr.json") ? "Zarr 3" : "Zarr 2", out));
     struct store *s = *out;
     struct zarr_keys *keys = arena_take(s->arena, sizeof *keys);
     enum err e = keys ? ERR_OK : FAIL(ERR_MEMORY, "%s: no memory left", f->path);
@@ -324,4 +325,4 @@ static enum err open_zarr(const struct reader_file *f, struct store **out)
     return e;
 }
 
-const struct reader reader_zarr = {"Zarr", knows, open_zarr};
+const struct reader reader_zarr = {"Zarr", zarr_knows, zarr_open};

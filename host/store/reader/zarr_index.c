@@ -10,8 +10,8 @@
 
 #define MISSING UINT64_MAX
 
-static void chunk_key(const struct store_array *a, const struct zarr_array *z,
-                      const int64_t at[STORE_DIMS], char *out, size_t room)
+static void zarr_chunk_key(const struct store_array *a, const struct zarr_array *z,
+                           const int64_t at[STORE_DIMS], char *out, size_t room)
 {
     int n = snprintf(out, room, "%s%s", z->prefix, z->v3_keys ? "c" : "");
     for (int i = 0; i < a->dims; i++)
@@ -21,8 +21,9 @@ static void chunk_key(const struct store_array *a, const struct zarr_array *z,
         snprintf(out + n, room - (size_t)n, "0");
 }
 
-static enum err read_table(struct store *s, const struct store_array *a, const struct zarr_array *z,
-                           const struct store_chunk *where, int64_t entries, uint64_t *table)
+static enum err shard_read_table(struct store *s, const struct store_array *a,
+                                 const struct zarr_array *z, const struct store_chunk *where,
+                                 int64_t entries, uint64_t *table)
 {
     const int64_t bytes = entries * 16, whole = bytes + (z->index_sum ? 4 : 0);
     uint32_t sum = 0;
@@ -98,7 +99,7 @@ static enum err index_object(struct store *s, struct store_array *a, const int64
     const struct zarr_array *z = a->reader;
     struct store_chunk where = {.object = -1};
     char key[4096];
-    chunk_key(a, z, at, key, sizeof key);
+    zarr_chunk_key(a, z, at, key, sizeof key);
     TRY(z->keys->place(s, z->keys->state, key, &where));
     if (where.whole && z->sharded)
         TRY(shard_size(s, &where));
@@ -106,7 +107,7 @@ static enum err index_object(struct store *s, struct store_array *a, const int64
         return ERR_OK;
     if (!z->sharded)
         return store_chunk_set(s, a, first_chunk(a, z, at), where);
-    TRY(read_table(s, a, z, &where, entries, table));
+    TRY(shard_read_table(s, a, z, &where, entries, table));
     return set_shard(s, a, &where, at, table);
 }
 

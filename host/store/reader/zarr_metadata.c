@@ -7,14 +7,14 @@
 #include "host/store/manifest/manifest.h"
 #include "host/store/reader/zarr.h"
 
-static const char *text_of(const cJSON *j, const char *key)
+static const char *json_text(const cJSON *j, const char *key)
 {
     const cJSON *v = cJSON_GetObjectItemCaseSensitive(j, key);
     return cJSON_IsString(v) ? v->valuestring : "";
 }
 
 /* Returns a whole number of at most 2^53; -1 for another value. */
-static int64_t whole(const cJSON *v)
+static int64_t json_integer(const cJSON *v)
 {
     return cJSON_IsNumber(v) && v->valuedouble >= 0 && v->valuedouble <= 0x1p53 &&
                    v->valuedouble == floor(v->valuedouble)
@@ -22,8 +22,8 @@ static int64_t whole(const cJSON *v)
                : -1;
 }
 
-static enum err sizes(struct store *s, const struct store_array *a, const cJSON *list,
-                      const char *what, int *dims, int64_t out[STORE_DIMS])
+static enum err json_sizes(struct store *s, const struct store_array *a, const cJSON *list,
+                           const char *what, int *dims, int64_t out[STORE_DIMS])
 {
     const int n = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : -1;
     FAIL_IF(n < 0 || n > STORE_DIMS || (*dims >= 0 && n != *dims), ERR_INPUT,
@@ -32,7 +32,7 @@ static enum err sizes(struct store *s, const struct store_array *a, const cJSON 
     const cJSON *v;
     int i = 0;
     cJSON_ArrayForEach (v, list) {
-        out[i] = whole(v);
+        out[i] = json_integer(v);
         FAIL_IF(out[i] < 1, ERR_INPUT, "%s: %s: \"%s\" holds no sizes of at least 1", s->name,
                 a->name, what);
         i++;
@@ -40,7 +40,7 @@ static enum err sizes(struct store *s, const struct store_array *a, const cJSON 
     return ERR_OK;
 }
 
-static void put(struct store_array *a, double number, int64_t integer)
+static void fill_put(struct store_array *a, double number, int64_t integer)
 {
     unsigned char *p = a->fill;
     const int bytes = a->dtype.kind == 'c' ? a->dtype.bytes / 2 : a->dtype.bytes;
@@ -67,20 +67,20 @@ static void set_fill(struct store_array *a, const cJSON *v)
         v = cJSON_GetArrayItem(v, 0);
     if (cJSON_IsNumber(v)) {
         const double n = v->valuedouble;
-        put(a, n,
-            n >= 0x1p63    ? (int64_t)(uint64_t)fmin(n, 0x1.fffffffffffffp63)
-            : n >= -0x1p63 ? (int64_t)n
-                           : INT64_MIN);
+        fill_put(a, n,
+                 n >= 0x1p63    ? (int64_t)(uint64_t)fmin(n, 0x1.fffffffffffffp63)
+                 : n >= -0x1p63 ? (int64_t)n
+                                : INT64_MIN);
     } else if (cJSON_IsBool(v)) {
-        put(a, cJSON_IsTrue(v), cJSON_IsTrue(v));
+        fill_put(a, cJSON_IsTrue(v), cJSON_IsTrue(v));
     } else if (cJSON_IsString(v)) {
         const char *t = v->valuestring;
-        put(a,
-            !strcmp(t, "NaN")         ? NAN
-            : !strcmp(t, "Infinity")  ? INFINITY
-            : !strcmp(t, "-Infinity") ? -INFINITY
-                                      : 0,
-            0);
+        fill_put(a,
+                 !strcmp(t, "NaN")         ? NAN
+                 : !strcmp(t, "Infinity")  ? INFINITY
+                 : !strcmp(t, "-Infinity") ? -INFINITY
+                                           : 0,
+                 0);
     }
 }
 
@@ -94,7 +94,7 @@ static enum err add_step(struct store *s, const struct store_array *a, struct co
 }
 
 /* A compressor's name in either version. */
-static int codec_of(const char *name, enum codec *out)
+static int zarr_codec(const char *name, enum codec *out)
 {
     static const struct {
         const char *name;
@@ -120,10 +120,10 @@ static int codec_of(const char *name, enum codec *out)
 /* Codecs without settings may be plain names. */
 static const char *codec_name_of(const cJSON *c)
 {
-    return cJSON_IsString(c) ? c->valuestring : text_of(c, "name");
+    return cJSON_IsString(c) ? c->valuestring : json_text(c, "name");
 }
 
-static enum err refuse(struct store *s, const struct store_array *a, const char *codec)
+static enum err codec_refuse(struct store *s, const struct store_array *a, const char *codec)
 {
     return FAIL(ERR_UNSUPPORTED,
                 "%s: %s has the codec \"%.60s\", which is not read; zlib, gzip, zstd, blosc, lz4, "
@@ -131,10 +131,10 @@ static enum err refuse(struct store *s, const struct store_array *a, const char 
                 s->name, a->name, codec);
 }
 
-static struct codec_step step_of(const struct store_array *a, enum codec codec,
-                                 const cJSON *settings)
+static struct codec_step codec_step_of(const struct store_array *a, enum codec codec,
+                                       const cJSON *settings)
 {
-    const int64_t size = whole(cJSON_GetObjectItemCaseSensitive(settings, "elementsize"));
+    const int64_t size = json_integer(cJSON_GetObjectItemCaseSensitive(settings, "elementsize"));
     return (struct codec_step){.codec = codec,
                                .item = size >= 1 && size <= 64 ? (int)size : a->dtype.bytes};
 }
@@ -148,31 +148,33 @@ enum err zarr_parse2(struct store *s, struct store_array *a, const cJSON *j)
                 *filters = cJSON_GetObjectItemCaseSensitive(j, "filters");
     enum codec codec;
     a->dims = -1;
-    TRY(sizes(s, a, cJSON_GetObjectItemCaseSensitive(j, "shape"), "shape", &a->dims, a->shape));
-    TRY(sizes(s, a, cJSON_GetObjectItemCaseSensitive(j, "chunks"), "chunks", &a->dims, a->chunk));
-    FAIL_IF(!store_dtype_parse(text_of(j, "dtype"), &a->dtype), ERR_UNSUPPORTED,
+    TRY(json_sizes(s, a, cJSON_GetObjectItemCaseSensitive(j, "shape"), "shape", &a->dims,
+                   a->shape));
+    TRY(json_sizes(s, a, cJSON_GetObjectItemCaseSensitive(j, "chunks"), "chunks", &a->dims,
+                   a->chunk));
+    FAIL_IF(!store_dtype_parse(json_text(j, "dtype"), &a->dtype), ERR_UNSUPPORTED,
             "%s: %s has the type \"%.40s\"; numbers are read", s->name, a->name,
-            text_of(j, "dtype"));
+            json_text(j, "dtype"));
     a->pipelines_count = 1;
     if (cJSON_IsObject(compressor)) {
-        if (!codec_of(text_of(compressor, "id"), &codec))
-            return refuse(s, a, text_of(compressor, "id"));
-        TRY(add_step(s, a, p, step_of(a, codec, compressor)));
+        if (!zarr_codec(json_text(compressor, "id"), &codec))
+            return codec_refuse(s, a, json_text(compressor, "id"));
+        TRY(add_step(s, a, p, codec_step_of(a, codec, compressor)));
     }
     for (int i = cJSON_IsArray(filters) ? cJSON_GetArraySize(filters) - 1 : -1; i >= 0; i--) {
         const cJSON *f = cJSON_GetArrayItem(filters, i);
-        if (!codec_of(text_of(f, "id"), &codec))
-            return refuse(s, a, text_of(f, "id"));
-        TRY(add_step(s, a, p, step_of(a, codec, f)));
+        if (!zarr_codec(json_text(f, "id"), &codec))
+            return codec_refuse(s, a, json_text(f, "id"));
+        TRY(add_step(s, a, p, codec_step_of(a, codec, f)));
     }
-    for (int i = 0; i < a->dims && text_of(j, "order")[0] == 'F'; i++)
+    for (int i = 0; i < a->dims && json_text(j, "order")[0] == 'F'; i++)
         a->order[i] = a->dims - 1 - i;
-    z->separator = text_of(j, "dimension_separator")[0] == '/' ? '/' : '.';
+    z->separator = json_text(j, "dimension_separator")[0] == '/' ? '/' : '.';
     set_fill(a, cJSON_GetObjectItemCaseSensitive(j, "fill_value"));
     return store_array_check(s, a);
 }
 
-static int type3(const char *name, struct store_dtype *out)
+static int zarr3_type(const char *name, struct store_dtype *out)
 {
     static const struct {
         const char *name;
@@ -194,7 +196,7 @@ static enum err set_transpose(struct store *s, struct store_array *a, const cJSO
 {
     int seen = 0;
     for (int i = 0; i < a->dims; i++) {
-        const int64_t d = whole(cJSON_GetArrayItem(order, i));
+        const int64_t d = json_integer(cJSON_GetArrayItem(order, i));
         FAIL_IF(d < 0 || d >= a->dims || seen >> d & 1, ERR_INPUT,
                 "%s: %s: the order of its codec transpose is not a permutation", s->name, a->name);
         seen |= 1 << d;
@@ -211,18 +213,18 @@ static enum err set_shards(struct store *s, struct store_array *a, const cJSON *
     const cJSON *c;
     z->sharded = 1;
     memcpy(z->shard, a->chunk, sizeof z->shard);
-    TRY(sizes(s, a, cJSON_GetObjectItemCaseSensitive(settings, "chunk_shape"), "chunk_shape",
-              &a->dims, a->chunk));
+    TRY(json_sizes(s, a, cJSON_GetObjectItemCaseSensitive(settings, "chunk_shape"), "chunk_shape",
+                   &a->dims, a->chunk));
     for (int i = 0; i < a->dims; i++)
         FAIL_IF(z->shard[i] % a->chunk[i], ERR_INPUT,
                 "%s: %s: the size of its shards is not a multiple of its chunks", s->name, a->name);
-    z->index_first = !strcmp(text_of(settings, "index_location"), "start");
+    z->index_first = !strcmp(json_text(settings, "index_location"), "start");
     cJSON_ArrayForEach (c, cJSON_GetObjectItemCaseSensitive(settings, "index_codecs")) {
         const char *name = codec_name_of(c);
         if (!strcmp(name, "crc32c"))
             z->index_sum = 1;
         else if (strcmp(name, "bytes") ||
-                 !strcmp(text_of(cJSON_GetObjectItemCaseSensitive(c, "configuration"), "endian"),
+                 !strcmp(json_text(cJSON_GetObjectItemCaseSensitive(c, "configuration"), "endian"),
                          "big"))
             return FAIL(
                 ERR_UNSUPPORTED,
@@ -245,14 +247,14 @@ static enum err set_codecs(struct store *s, struct store_array *a, const cJSON *
         if (!strcmp(name, "transpose")) {
             TRY(set_transpose(s, a, cJSON_GetObjectItemCaseSensitive(settings, "order")));
         } else if (!strcmp(name, "bytes")) {
-            a->dtype.swap = !strcmp(text_of(settings, "endian"), "big") && a->dtype.bytes > 1;
+            a->dtype.swap = !strcmp(json_text(settings, "endian"), "big") && a->dtype.bytes > 1;
         } else if (!strcmp(name, "sharding_indexed") && !depth && c == list->child) {
             shards = 1;
             TRY(set_shards(s, a, settings));
-        } else if (shards || !codec_of(name, &codec)) {
-            return refuse(s, a, name);
+        } else if (shards || !zarr_codec(name, &codec)) {
+            return codec_refuse(s, a, name);
         } else {
-            TRY(add_step(s, a, &encode, step_of(a, codec, settings)));
+            TRY(add_step(s, a, &encode, codec_step_of(a, codec, settings)));
         }
     }
     if (shards)
@@ -270,20 +272,21 @@ enum err zarr_parse3(struct store *s, struct store_array *a, const cJSON *j)
     const cJSON *grid = cJSON_GetObjectItemCaseSensitive(j, "chunk_grid"),
                 *keys = cJSON_GetObjectItemCaseSensitive(j, "chunk_key_encoding"), *v;
     const char *separator =
-        text_of(cJSON_GetObjectItemCaseSensitive(keys, "configuration"), "separator");
+        json_text(cJSON_GetObjectItemCaseSensitive(keys, "configuration"), "separator");
     int i = 0;
     a->dims = -1;
-    TRY(sizes(s, a, cJSON_GetObjectItemCaseSensitive(j, "shape"), "shape", &a->dims, a->shape));
-    FAIL_IF(strcmp(text_of(grid, "name"), "regular"), ERR_UNSUPPORTED,
+    TRY(json_sizes(s, a, cJSON_GetObjectItemCaseSensitive(j, "shape"), "shape", &a->dims,
+                   a->shape));
+    FAIL_IF(strcmp(json_text(grid, "name"), "regular"), ERR_UNSUPPORTED,
             "%s: %s has the chunk grid \"%.40s\"; regular ones are read", s->name, a->name,
-            text_of(grid, "name"));
+            json_text(grid, "name"));
     grid = cJSON_GetObjectItemCaseSensitive(grid, "configuration");
-    TRY(sizes(s, a, cJSON_GetObjectItemCaseSensitive(grid, "chunk_shape"), "chunk_shape", &a->dims,
-              a->chunk));
-    FAIL_IF(!type3(text_of(j, "data_type"), &a->dtype), ERR_UNSUPPORTED,
+    TRY(json_sizes(s, a, cJSON_GetObjectItemCaseSensitive(grid, "chunk_shape"), "chunk_shape",
+                   &a->dims, a->chunk));
+    FAIL_IF(!zarr3_type(json_text(j, "data_type"), &a->dtype), ERR_UNSUPPORTED,
             "%s: %s has the type \"%.40s\"; numbers are read", s->name, a->name,
-            text_of(j, "data_type"));
-    z->v3_keys = strcmp(text_of(keys, "name"), "v2") != 0;
+            json_text(j, "data_type"));
+    z->v3_keys = strcmp(json_text(keys, "name"), "v2") != 0;
     z->separator = *separator ? *separator : z->v3_keys ? '/' : '.';
     FAIL_IF(z->separator != '/' && z->separator != '.', ERR_INPUT,
             "%s: %s: its chunks have the separator '%c'", s->name, a->name, z->separator);

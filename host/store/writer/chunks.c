@@ -7,7 +7,7 @@
 
 #define CHUNK_BYTES ((int64_t)1 << 20)
 
-static void choose(const struct writer *w, int64_t chunk[STORE_DIMS])
+static void chunks_choose_shape(const struct writer *w, int64_t chunk[STORE_DIMS])
 {
     int64_t bytes = w->type.bytes;
     for (int i = 0; i < w->dims; i++)
@@ -27,7 +27,7 @@ enum err chunks_choose(const struct writer *w, int64_t chunk[STORE_DIMS])
 {
     const struct writer_options *o = w->options;
     if (!o->chunk_dims) {
-        choose(w, chunk);
+        chunks_choose_shape(w, chunk);
         return ERR_OK;
     }
     FAIL_IF(o->chunk_dims != w->dims, ERR_USAGE,
@@ -46,7 +46,7 @@ struct chunks_job {
     chunks_put put;
 };
 
-static enum err write_one(const struct chunks_job *j, const int64_t at[STORE_DIMS])
+static enum err chunks_write_one(const struct chunks_job *j, const int64_t at[STORE_DIMS])
 {
     const struct writer *w = j->w;
     const unsigned char *data = j->data;
@@ -92,7 +92,7 @@ enum err chunks_write(struct writer *w, const int64_t chunk[STORE_DIMS],
             at[i] = left % grid[i];
             left /= grid[i];
         }
-        enum err e = write_one(&job, at);
+        enum err e = chunks_write_one(&job, at);
         if (e) {
 #pragma omp critical
             if (!failed) {

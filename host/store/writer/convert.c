@@ -29,7 +29,7 @@ static const struct writer_format *format_of(const char *path)
     return NULL;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+static int tree_remove(const char *path, const struct stat *st, int type, struct FTW *at)
 {
     (void)st, (void)type, (void)at;
     return remove(path);
@@ -37,7 +37,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 
 void writer_remove(const char *folder)
 {
-    nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    nftw(folder, tree_remove, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 /* float64 becomes float32 or stays: each goes to the front of what was read already. */
@@ -86,8 +86,8 @@ int64_t writer_slab_bytes(const struct writer *w)
     return n;
 }
 
-static enum err write_all(struct store *s, struct store_array *a, struct writer *w,
-                          const struct writer_format *f, void *slab)
+static enum err convert_write(struct store *s, struct store_array *a, struct writer *w,
+                              const struct writer_format *f, void *slab)
 {
     const int64_t total = w->dims ? w->shape[w->fortran ? w->dims - 1 : 0] : 1;
     for (int64_t i = 0; i < total; i += w->step) {
@@ -100,8 +100,8 @@ static enum err write_all(struct store *s, struct store_array *a, struct writer 
 }
 
 /* The target as its own reader sees it, against the source. */
-static enum err compare_all(struct store *s, struct store_array *a, const struct writer *w,
-                            unsigned char *slab, unsigned char *other)
+static enum err convert_compare(struct store *s, struct store_array *a, const struct writer *w,
+                                unsigned char *slab, unsigned char *other)
 {
     struct store *made;
     struct store_array *b;
@@ -133,7 +133,7 @@ static enum err compare_all(struct store *s, struct store_array *a, const struct
 }
 
 /* In NIfTI x comes first; arrays that end in x are turned round. */
-static enum err set_dimensions(struct writer *w, const struct store_array *a, int fortran)
+static enum err convert_set_dimensions(struct writer *w, const struct store_array *a, int fortran)
 {
     const int turn =
         fortran && a->dims > 1 && a->axis[a->dims - 1] && !strcmp(a->axis[a->dims - 1], "x");
@@ -150,7 +150,7 @@ static enum err set_dimensions(struct writer *w, const struct store_array *a, in
 }
 
 /* Scaled values of up to 16 bits are float32 unless --dtype says otherwise, wider ones float64. */
-static enum err set_scale(struct writer *w, const char *in)
+static enum err convert_set_scale(struct writer *w, const char *in)
 {
     const struct store_array *a = w->source;
     if (!w->options->scale || (a->slope == 1 && a->intercept == 0))
@@ -165,8 +165,8 @@ static enum err set_scale(struct writer *w, const char *in)
     return ERR_OK;
 }
 
-static enum err run(struct store *s, struct store_array *a, struct writer *w,
-                    const struct writer_format *f, struct writer_result *r)
+static enum err convert_run(struct store *s, struct store_array *a, struct writer *w,
+                            const struct writer_format *f, struct writer_result *r)
 {
     void *slab = NULL, *other = NULL;
     TRY(f->begin(w));
@@ -178,10 +178,10 @@ static enum err run(struct store *s, struct store_array *a, struct writer *w,
     if (!e)
         e = mem_alloc("a slab", (size_t)(bytes * w->step), &other);
     if (!e)
-        e = write_all(s, a, w, f, slab);
+        e = convert_write(s, a, w, f, slab);
     e = f->finish(w, e);
     if (!e && w->made[0])
-        e = compare_all(s, a, w, slab, other);
+        e = convert_compare(s, a, w, slab, other);
     mem_free(slab);
     mem_free(other);
     progress_end();
@@ -209,15 +209,15 @@ enum err store_convert(const char *in, const char *out, const struct writer_opti
         w.source = a;
         w.type = o->type.bytes ? o->type : a->dtype;
         w.type.swap = 0;
-        e = set_scale(&w, in);
+        e = convert_set_scale(&w, in);
     }
     if (!e)
-        e = set_dimensions(&w, a, f->fortran);
+        e = convert_set_dimensions(&w, a, f->fortran);
     if (!e && !engine_converts(a->dtype, w.type))
         e = FAIL(ERR_UNSUPPORTED, "%s: %s cannot be converted to that type", in, a->name);
     if (!e) {
         writer_lost(s, &w, f);
-        e = run(s, a, &w, f, result);
+        e = convert_run(s, a, &w, f, result);
     }
     if (w.file.stream || w.file.path) {
         e = e ? e : outfile_commit(&w.file);

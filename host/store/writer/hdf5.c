@@ -90,14 +90,14 @@ static hid_t make_data(const struct writer *w, const struct hdf5_state *s, hid_t
     return data;
 }
 
-static enum err failed(const struct writer *w)
+static enum err hdf5_failed(const struct writer *w)
 {
     return FAIL(ERR_IO, "%s: writing failed: %s", w->path,
                 errno ? strerror(errno) : "HDF5 does not say why");
 }
 
 /* Shuffle and deflate as the filters 2 and 1: every HDF5 has them. */
-static enum err set_pipeline(struct writer *w, struct hdf5_state *s)
+static enum err hdf5_writer_set_pipeline(struct writer *w, struct hdf5_state *s)
 {
     int level;
     TRY(writer_deflate_level(w, 3, &level));
@@ -110,7 +110,7 @@ static enum err set_pipeline(struct writer *w, struct hdf5_state *s)
     return ERR_OK;
 }
 
-static enum err begin(struct writer *w)
+static enum err hdf5_begin(struct writer *w)
 {
     struct hdf5_state *s = calloc(1, sizeof *s);
     w->state = s;
@@ -123,7 +123,7 @@ static enum err begin(struct writer *w)
     for (int i = 0; i < w->dims; i++)
         FAIL_IF(s->chunk[i] > UINT32_MAX / bytes || !(bytes *= s->chunk[i]), ERR_USAGE,
                 "--chunk: chunks of HDF5 hold less than 4 GiB");
-    TRY(set_pipeline(w, s));
+    TRY(hdf5_writer_set_pipeline(w, s));
     const hid_t type =
         w->type.kind == 'b' || writer_keeps_members(w) ? enum_of(w) : type_of(w->type);
     FAIL_IF(type < 0, ERR_UNSUPPORTED, "%s: HDF5 has no type for it; add --dtype float32", w->path);
@@ -136,7 +136,7 @@ static enum err begin(struct writer *w)
         s->file = H5Fcreate(w->made, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
         s->data = s->file < 0 ? -1 : make_data(w, s, type);
         if (s->data < 0 || !write_axes(w, s->data))
-            e = failed(w);
+            e = hdf5_failed(w);
     }
     H5Tclose(type);
     w->step = s->chunk[0];
@@ -144,8 +144,8 @@ static enum err begin(struct writer *w)
 }
 
 /* libhdf5 has one lock, or none. */
-static enum err put_chunk(struct writer *w, const int64_t at[STORE_DIMS], const void *bytes,
-                          size_t n)
+static enum err hdf5_put_chunk(struct writer *w, const int64_t at[STORE_DIMS], const void *bytes,
+                               size_t n)
 {
     const struct hdf5_state *s = w->state;
     hsize_t first[STORE_DIMS];
@@ -157,39 +157,39 @@ static enum err put_chunk(struct writer *w, const int64_t at[STORE_DIMS], const 
         errno = 0;
         good = H5Dwrite_chunk(s->data, H5P_DEFAULT, 0, first, n, bytes) >= 0;
     }
-    return good ? ERR_OK : failed(w);
+    return good ? ERR_OK : hdf5_failed(w);
 }
 
-static enum err slab(struct writer *w, int64_t first, int64_t count, const void *data)
+static enum err hdf5_slab(struct writer *w, int64_t first, int64_t count, const void *data)
 {
     const struct hdf5_state *s = w->state;
-    return chunks_write(w, s->chunk, &s->pipeline, first, count, data, put_chunk);
+    return chunks_write(w, s->chunk, &s->pipeline, first, count, data, hdf5_put_chunk);
 }
 
-static enum err finish(struct writer *w, enum err e)
+static enum err hdf5_finish(struct writer *w, enum err e)
 {
     struct hdf5_state *s = w->state;
     errno = 0;
     int good = s->data < 0 || H5Dclose(s->data) >= 0;
     good = (s->file < 0 || H5Fclose(s->file) >= 0) && good;
     s->file = s->data = -1;
-    return e ? e : good ? ERR_OK : failed(w);
+    return e ? e : good ? ERR_OK : hdf5_failed(w);
 }
 #else
-static enum err begin(struct writer *w)
+static enum err hdf5_begin(struct writer *w)
 {
     return FAIL(ERR_UNSUPPORTED,
                 "%s: this build has no HDF5: install libhdf5-dev and build again, or take .zarr",
                 w->path);
 }
 
-static enum err slab(struct writer *w, int64_t first, int64_t count, const void *data)
+static enum err hdf5_slab(struct writer *w, int64_t first, int64_t count, const void *data)
 {
     (void)first, (void)count, (void)data;
-    return begin(w);
+    return hdf5_begin(w);
 }
 
-static enum err finish(struct writer *w, enum err e)
+static enum err hdf5_finish(struct writer *w, enum err e)
 {
     (void)w;
     return e;
@@ -199,6 +199,6 @@ static enum err finish(struct writer *w, enum err e)
 const struct writer_format write_hdf5 = {.suffix = ".h5",
                                          .keeps = KEEPS_AXES | KEEPS_MEMBERS,
                                          .in_chunks = 1,
-                                         .begin = begin,
-                                         .slab = slab,
-                                         .finish = finish};
+                                         .begin = hdf5_begin,
+                                         .slab = hdf5_slab,
+                                         .finish = hdf5_finish};

@@ -7,7 +7,7 @@
 #include "host/store/format/nifti.h"
 #include "host/store/writer/writer.h"
 
-static int code_of(struct store_dtype t)
+static int nifti_code(struct store_dtype t)
 {
     static const struct {
         char kind;
@@ -21,12 +21,12 @@ static int code_of(struct store_dtype t)
     return 0;
 }
 
-static void put(unsigned char *at, int64_t v, int bytes)
+static void nifti_put(unsigned char *at, int64_t v, int bytes)
 {
     memcpy(at, &v, (size_t)bytes); /* little-endian */
 }
 
-static void put_number(unsigned char *at, double v, int bytes)
+static void nifti_put_number(unsigned char *at, double v, int bytes)
 {
     const float narrow = (float)v;
     if (bytes == 4)
@@ -36,7 +36,7 @@ static void put_number(unsigned char *at, double v, int bytes)
 }
 
 /* Takes the header of a source; of other formats, what is known of an array. */
-static struct nifti_details details_of(const struct writer *w)
+static struct nifti_details nifti_details_of(const struct writer *w)
 {
     const struct store_array *a = w->source;
     struct nifti_details d = {.pixdim = {1, 1, 1, 1, 1, 1, 1, 1}};
@@ -69,33 +69,35 @@ static struct nifti_details details_of(const struct writer *w)
 }
 
 /* state: the level of compression, where there is one. */
-static enum err put_out(struct writer *w, const void *data, size_t bytes)
+static enum err nifti_put_out(struct writer *w, const void *data, size_t bytes)
 {
     return w->state ? bgzf_write(&w->file, data, bytes, *(int *)w->state)
                     : outfile_write(&w->file, data, bytes);
 }
 
 /* The rest of version 1's 348 bytes or version 2's 540. */
-static void put_sizes(const struct writer *w, int version, int64_t offset, unsigned char *head)
+static void nifti_put_sizes(const struct writer *w, int version, int64_t offset,
+                            unsigned char *head)
 {
     const int dim = version == 2 ? 16 : 40, size = version == 2 ? 8 : 2,
               dims = w->dims - w->colours;
-    const int code = !w->colours ? code_of(w->type) : w->shape[0] == 3 ? 128 : 2304;
-    put(head, version == 2 ? 540 : 348, 4);
+    const int code = !w->colours ? nifti_code(w->type) : w->shape[0] == 3 ? 128 : 2304;
+    nifti_put(head, version == 2 ? 540 : 348, 4);
     memcpy(head + (version == 2 ? 4 : 344), version == 2 ? "n+2\0\r\n\x1a\n" : "n+1",
            version == 2 ? 8 : 4);
-    put(head + dim, dims, size);
+    nifti_put(head + dim, dims, size);
     for (int i = 1; i < 8; i++)
-        put(head + dim + size * i, i <= dims ? w->shape[i - 1 + w->colours] : 1, size);
-    put(head + (version == 2 ? 12 : 70), code, 2);
-    put(head + (version == 2 ? 14 : 72), w->type.bytes * 8 * (w->colours ? w->shape[0] : 1), 2);
+        nifti_put(head + dim + size * i, i <= dims ? w->shape[i - 1 + w->colours] : 1, size);
+    nifti_put(head + (version == 2 ? 12 : 70), code, 2);
+    nifti_put(head + (version == 2 ? 14 : 72), w->type.bytes * 8 * (w->colours ? w->shape[0] : 1),
+              2);
     if (version == 2)
-        put(head + 168, offset, 8);
+        nifti_put(head + 168, offset, 8);
     else
-        put_number(head + 108, (double)offset, 4);
+        nifti_put_number(head + 108, (double)offset, 4);
 }
 
-static enum err begin(struct writer *w)
+static enum err nifti_begin(struct writer *w)
 {
     static const unsigned char zeros[16];
     unsigned char head[544] = {0};
@@ -104,19 +106,19 @@ static enum err begin(struct writer *w)
         version = w->shape[i] > 32767 ? 2 : version;
     FAIL_IF(w->dims < 1 || w->dims - w->colours > 7, ERR_UNSUPPORTED,
             "%s: the array has %d dimensions; NIfTI has 1 to 7", w->path, w->dims);
-    FAIL_IF(!code_of(w->type), ERR_UNSUPPORTED, "%s: NIfTI has no type for it; add --dtype float32",
-            w->path);
-    const struct nifti_details d = details_of(w);
+    FAIL_IF(!nifti_code(w->type), ERR_UNSUPPORTED,
+            "%s: NIfTI has no type for it; add --dtype float32", w->path);
+    const struct nifti_details d = nifti_details_of(w);
     const int64_t bytes = version == 2 ? 544 : 352, gap = -d.extensions_bytes & 15;
     nifti_details_write(&d, version, head);
-    put_sizes(w, version, bytes + d.extensions_bytes + gap, head);
+    nifti_put_sizes(w, version, bytes + d.extensions_bytes + gap, head);
     head[bytes - 4] = d.extensions_bytes > 0;
     TRY(outfile_open(&w->file, w->path));
     snprintf(w->made, sizeof w->made, "%s", w->file.temporary ? w->file.temporary : "");
-    TRY(put_out(w, head, (size_t)bytes));
+    TRY(nifti_put_out(w, head, (size_t)bytes));
     if (d.extensions_bytes)
-        TRY(put_out(w, d.extensions, (size_t)d.extensions_bytes));
-    return put_out(w, zeros, (size_t)gap);
+        TRY(nifti_put_out(w, d.extensions, (size_t)d.extensions_bytes));
+    return nifti_put_out(w, zeros, (size_t)gap);
 }
 
 static enum err begin_gz(struct writer *w)
@@ -128,19 +130,19 @@ static enum err begin_gz(struct writer *w)
     FAIL_IF(!level, ERR_USAGE, "--codec raw: %s is compressed; take a name that ends in .nii",
             w->path);
     *kept = level;
-    return begin(w);
+    return nifti_begin(w);
 }
 
-static enum err slab(struct writer *w, int64_t first, int64_t count, const void *data)
+static enum err nifti_slab(struct writer *w, int64_t first, int64_t count, const void *data)
 {
     int64_t bytes = w->type.bytes * count;
     (void)first;
     for (int i = 0; i + 1 < w->dims; i++)
         bytes *= w->shape[i];
-    return put_out(w, data, (size_t)bytes);
+    return nifti_put_out(w, data, (size_t)bytes);
 }
 
-static enum err finish(struct writer *w, enum err e)
+static enum err nifti_finish(struct writer *w, enum err e)
 {
     if (!e && w->state)
         e = bgzf_end(&w->file);
@@ -152,12 +154,12 @@ static enum err finish(struct writer *w, enum err e)
 const struct writer_format write_nifti = {.suffix = ".nii",
                                           .keeps = KEEPS_SPACING | KEEPS_SCALE | KEEPS_HEADER,
                                           .fortran = 1,
-                                          .begin = begin,
-                                          .slab = slab,
-                                          .finish = finish};
+                                          .begin = nifti_begin,
+                                          .slab = nifti_slab,
+                                          .finish = nifti_finish};
 const struct writer_format write_nifti_gz = {.suffix = ".nii.gz",
                                              .keeps = KEEPS_SPACING | KEEPS_SCALE | KEEPS_HEADER,
                                              .fortran = 1,
                                              .begin = begin_gz,
-                                             .slab = slab,
-                                             .finish = finish};
+                                             .slab = nifti_slab,
+                                             .finish = nifti_finish};

@@ -9,7 +9,7 @@ void writer_dtype(struct store_dtype t, char out[8])
     snprintf(out, 8, "%c%c%d", t.bytes == 1 ? '|' : '<', t.kind, t.bytes);
 }
 
-static enum err begin(struct writer *w)
+static enum err npy_begin(struct writer *w)
 {
     char text[500], head[640], dtype[8];
     writer_dtype(w->type, dtype);
@@ -33,7 +33,7 @@ static enum err begin(struct writer *w)
     return outfile_write(&w->file, head, total);
 }
 
-static enum err slab(struct writer *w, int64_t first, int64_t count, const void *data)
+static enum err npy_slab(struct writer *w, int64_t first, int64_t count, const void *data)
 {
     int64_t bytes = w->type.bytes * count;
     (void)first;
@@ -42,7 +42,7 @@ static enum err slab(struct writer *w, int64_t first, int64_t count, const void 
     return outfile_write(&w->file, data, (size_t)bytes);
 }
 
-static enum err finish(struct writer *w, enum err e)
+static enum err npy_finish(struct writer *w, enum err e)
 {
     if (!e && fflush(w->file.stream))
         e = FAIL(ERR_IO, "%s: writing failed", w->path);
@@ -50,4 +50,4 @@ static enum err finish(struct writer *w, enum err e)
 }
 
 const struct writer_format write_npy = {
-    .suffix = ".npy", .begin = begin, .slab = slab, .finish = finish};
+    .suffix = ".npy", .begin = npy_begin, .slab = npy_slab, .finish = npy_finish};

@@ -29,7 +29,7 @@ struct pyramid {
     double spacing[STORE_DIMS];
 };
 
-static double number_at(struct store_dtype t, const void *p, int64_t i)
+static double dtype_number_at(struct store_dtype t, const void *p, int64_t i)
 {
     if (t.kind == 'f')
         return t.bytes == 4 ? (double)((const float *)p)[i] : ((const double *)p)[i];
@@ -92,14 +92,14 @@ static double mean_at(const struct level *l, int64_t planes, const int64_t at[ST
             index = index * size + i;
         }
         if (there) {
-            sum += number_at(p->type, l->wide, index);
+            sum += dtype_number_at(p->type, l->wide, index);
             count++;
         }
     }
     return sum / count;
 }
 
-static enum err halve(struct level *l, int64_t first, int64_t count, void *out)
+static enum err level_halve(struct level *l, int64_t first, int64_t count, void *out)
 {
     const struct pyramid *p = l->p;
     const int factor = is_halved(p, 0, l->before[0]) ? 2 : 1;
@@ -125,19 +125,19 @@ static enum err halve(struct level *l, int64_t first, int64_t count, void *out)
     return ERR_OK;
 }
 
-static enum err produce(struct level *l, int64_t first, int64_t count, void *out)
+static enum err level_produce(struct level *l, int64_t first, int64_t count, void *out)
 {
-    return l->k ? halve(l, first, count, out)
+    return l->k ? level_halve(l, first, count, out)
                 : writer_read(l->store, l->source, &l->w, l->w.from, first, count, out);
 }
 
-static enum err write_planes(struct level *l, void *slab)
+static enum err level_write_planes(struct level *l, void *slab)
 {
     const int64_t total = l->w.shape[0];
     for (int64_t i = 0; i < total; i += l->w.step) {
         const int64_t n = total - i < l->w.step ? total - i : l->w.step;
         progress("writing", (double)i, (double)total);
-        TRY(produce(l, i, n, slab));
+        TRY(level_produce(l, i, n, slab));
         TRY(write_zarr.slab(&l->w, i, n, slab));
     }
     return ERR_OK;
@@ -155,7 +155,7 @@ static enum err compare_planes(struct level *l, void *slab, void *other)
         struct engine_box b = engine_all(a);
         b.start[0] = i;
         b.count[0] = total - i < l->w.step ? total - i : l->w.step;
-        e = produce(l, i, b.count[0], slab);
+        e = level_produce(l, i, b.count[0], slab);
         if (!e)
             e = engine_read(made, a, &b, l->p->type, other, NULL);
         if (!e && memcmp(slab, other, (size_t)(b.count[0] * plane)) != 0)
@@ -182,7 +182,7 @@ static enum err write_level(struct level *l)
     TRY_OUT(mem_alloc("a slab", (size_t)bytes, &other));
     if (l->k)
         TRY_OUT(mem_alloc("a slab", (size_t)(2 * plane * l->w.step), &l->wide));
-    TRY_OUT(write_planes(l, slab));
+    TRY_OUT(level_write_planes(l, slab));
     TRY_OUT(compare_planes(l, slab, other));
     FAIL_IF(rename(l->w.made, path), ERR_IO, "%s: cannot be renamed: %s", path, strerror(errno));
 out:
@@ -245,7 +245,7 @@ static enum err make_levels(struct pyramid *p, struct store *s, struct store_arr
     return e;
 }
 
-static void say_axes(struct jsonw *j, const struct pyramid *p)
+static void ome_write_axes(struct jsonw *j, const struct pyramid *p)
 {
     static const char *const units[][2] = {{"mm", "millimeter"},        {"um", "micrometer"},
                                            {"\xc2\xb5m", "micrometer"}, {"nm", "nanometer"},
@@ -266,7 +266,7 @@ static void say_axes(struct jsonw *j, const struct pyramid *p)
 }
 
 /* The first voxel's centre lies between those that it is the mean of. */
-static void say_transform(struct jsonw *j, const struct pyramid *p, int k, const char *key)
+static void ome_write_transform(struct jsonw *j, const struct pyramid *p, int k, const char *key)
 {
     const int is_scale = !strcmp(key, "scale");
     jsonw_object(j);
@@ -303,7 +303,7 @@ static enum err write_group(const struct pyramid *p)
     jsonw_object(&j);
     jsonw_kstring(&j, "name", name ? name + 1 : p->out);
     jsonw_kstring(&j, "type", "mean");
-    say_axes(&j, p);
+    ome_write_axes(&j, p);
     jsonw_key(&j, "datasets");
     jsonw_array(&j);
     for (int k = 0; k < p->levels; k++) {
@@ -313,8 +313,8 @@ static enum err write_group(const struct pyramid *p)
         jsonw_kstring(&j, "path", level);
         jsonw_key(&j, "coordinateTransformations");
         jsonw_array(&j);
-        say_transform(&j, p, k, "scale");
-        say_transform(&j, p, k, "translation");
+        ome_write_transform(&j, p, k, "scale");
+        ome_write_transform(&j, p, k, "translation");
         jsonw_end(&j);
         jsonw_end(&j);
     }
@@ -324,7 +324,7 @@ static enum err write_group(const struct pyramid *p)
 }
 
 /* The last three are z, y, x where the source does not name them; x comes last. */
-static enum err set_axes(struct pyramid *p, const struct store_array *a)
+static enum err pyramid_set_axes(struct pyramid *p, const struct store_array *a)
 {
     static const char *const names[] = {"t", "c", "z", "y", "x"};
     FAIL_IF(a->dims < 2 || a->dims > 5, ERR_UNSUPPORTED,
@@ -347,7 +347,7 @@ static enum err set_axes(struct pyramid *p, const struct store_array *a)
     return ERR_OK;
 }
 
-static enum err set_type(struct pyramid *p, const struct store_array *a)
+static enum err pyramid_set_type(struct pyramid *p, const struct store_array *a)
 {
     const struct store_dtype *t = &p->type;
     p->type = p->options.type.bytes ? p->options.type : a->dtype;
@@ -392,8 +392,8 @@ enum err store_pyramid(const char *in, const char *out, const struct writer_opti
     FAIL_IF(n >= 4200, ERR_USAGE, "%s: the path is too long", out);
     TRY(store_open(in, &s));
     TRY_OUT(store_find(s, o->array, &a));
-    TRY_OUT(set_axes(&p, a));
-    TRY_OUT(set_type(&p, a));
+    TRY_OUT(pyramid_set_axes(&p, a));
+    TRY_OUT(pyramid_set_type(&p, a));
     pyramid_lost(&p, s, a);
     if (mkdir(p.made, 0777)) {
         e = FAIL(ERR_IO, "%s: cannot be made: %s", p.made, strerror(errno));

@@ -10,7 +10,7 @@
 #include "host/store/writer/writer.h"
 
 /* Numcodecs' name of a codec; NULL: it has none, or one that differs. */
-static const char *name_of(enum codec codec)
+static const char *numcodecs_name(enum codec codec)
 {
     static const struct {
         enum codec codec;
@@ -37,7 +37,7 @@ static int order_of(const struct store_array *a)
 }
 
 /* Raw arrays in one piece are one chunk: their last rows need not be a whole one. */
-static int in_one_piece(const struct store_array *a)
+static int array_in_one_piece(const struct store_array *a)
 {
     int64_t bytes = 0, first = INT64_MAX, last = 0;
     for (int64_t i = 0; i < a->chunks_count; i++) {
@@ -52,7 +52,7 @@ static int in_one_piece(const struct store_array *a)
 }
 
 /* NULL: it can be written; else the reason. */
-static const char *obstacle(const struct store_array *a)
+static const char *references_obstacle(const struct store_array *a)
 {
     int whole = 1;
     if (a->tiles)
@@ -62,17 +62,17 @@ static const char *obstacle(const struct store_array *a)
     if (a->pipelines_count != 1)
         return "its chunks differ in their codecs";
     for (int i = 0; i < a->pipelines[0].count; i++)
-        if (!name_of(a->pipelines[0].step[i].codec))
+        if (!numcodecs_name(a->pipelines[0].step[i].codec))
             return codec_name(a->pipelines[0].step[i].codec);
     for (int i = 0; i < a->dims; i++)
         whole &= a->shape[i] % a->chunk[i] == 0;
     for (int64_t i = 0; i < a->chunks_count; i++)
         if (a->chunks[i].skip)
             return "its chunks begin within a compressed block";
-    return whole || !a->cut_edges || in_one_piece(a) ? NULL : "its last chunks are cut";
+    return whole || !a->cut_edges || array_in_one_piece(a) ? NULL : "its last chunks are cut";
 }
 
-static void say_sizes(struct jsonw *j, const char *key, int n, const int64_t *v)
+static void references_write_sizes(struct jsonw *j, const char *key, int n, const int64_t *v)
 {
     jsonw_key(j, key);
     jsonw_array(j);
@@ -81,10 +81,10 @@ static void say_sizes(struct jsonw *j, const char *key, int n, const int64_t *v)
     jsonw_end(j);
 }
 
-static void say_step(struct jsonw *j, const struct codec_step *s)
+static void references_write_step(struct jsonw *j, const struct codec_step *s)
 {
     jsonw_object(j);
-    jsonw_kstring(j, "id", name_of(s->codec));
+    jsonw_kstring(j, "id", numcodecs_name(s->codec));
     if (s->codec == CODEC_SHUFFLE)
         jsonw_kint(j, "elementsize", s->item);
     jsonw_end(j);
@@ -109,8 +109,8 @@ static double fill_of(const struct store_array *a)
     return (double)v;
 }
 
-static enum err say_array(struct store *s, const struct store_array *a, struct jsonw *j,
-                          const int64_t *chunk)
+static enum err references_write_array(struct store *s, const struct store_array *a,
+                                       struct jsonw *j, const int64_t *chunk)
 {
     char key[600], *text = NULL, dtype[16];
     size_t bytes = 0;
@@ -128,21 +128,21 @@ static enum err say_array(struct store *s, const struct store_array *a, struct j
              a->dtype.kind, a->dtype.bytes);
     jsonw_object(&m);
     jsonw_kint(&m, "zarr_format", 2);
-    say_sizes(&m, "shape", a->dims, a->shape);
-    say_sizes(&m, "chunks", a->dims, chunk);
+    references_write_sizes(&m, "shape", a->dims, a->shape);
+    references_write_sizes(&m, "chunks", a->dims, chunk);
     jsonw_kstring(&m, "dtype", dtype);
     jsonw_knumber(&m, "fill_value", fill_of(a));
     jsonw_kstring(&m, "order", order_of(a) ? "F" : "C");
     jsonw_key(&m, "compressor");
     if (packed)
-        say_step(&m, &p->step[0]);
+        references_write_step(&m, &p->step[0]);
     else
         jsonw_null(&m);
     jsonw_key(&m, "filters"); /* in the order of encoding */
     if (p->count > packed) {
         jsonw_array(&m);
         for (int i = p->count - 1; i >= packed; i--)
-            say_step(&m, &p->step[i]);
+            references_write_step(&m, &p->step[i]);
         jsonw_end(&m);
     } else
         jsonw_null(&m);
@@ -155,7 +155,7 @@ static enum err say_array(struct store *s, const struct store_array *a, struct j
 }
 
 /* The path of an object from the folder of the references; NULL: it lies elsewhere. */
-static const char *relative(const char *folder, const char *object, char path[PATH_MAX])
+static const char *path_relative(const char *folder, const char *object, char path[PATH_MAX])
 {
     const size_t n = strlen(folder);
     if (!realpath(object, path) || strncmp(path, folder, n) != 0 || path[n] != '/')
@@ -163,7 +163,7 @@ static const char *relative(const char *folder, const char *object, char path[PA
     return path + n + 1;
 }
 
-static void chunk_key(const struct store_array *a, int64_t chunk, char *out, size_t room)
+static void references_chunk_key(const struct store_array *a, int64_t chunk, char *out, size_t room)
 {
     int64_t at[STORE_DIMS];
     int n = snprintf(out, room, "%.500s/", a->name);
@@ -177,8 +177,8 @@ static void chunk_key(const struct store_array *a, int64_t chunk, char *out, siz
         snprintf(out + n, room - (size_t)n, "0");
 }
 
-static void say_place(struct jsonw *j, const char *key, const char *name, int64_t offset,
-                      int64_t bytes)
+static void references_write_place(struct jsonw *j, const char *key, const char *name,
+                                   int64_t offset, int64_t bytes)
 {
     jsonw_key(j, key);
     jsonw_array(j);
@@ -188,29 +188,29 @@ static void say_place(struct jsonw *j, const char *key, const char *name, int64_
     jsonw_end(j);
 }
 
-static enum err say_chunks(struct store *s, struct store_array *a, struct jsonw *j,
-                           const char *folder)
+static enum err references_write_chunks(struct store *s, struct store_array *a, struct jsonw *j,
+                                        const char *folder)
 {
     char key[1000], path[PATH_MAX];
-    const int one = in_one_piece(a);
+    const int one = array_in_one_piece(a);
     int64_t first = INT64_MAX;
-    TRY(say_array(s, a, j, one ? a->shape : a->chunk));
+    TRY(references_write_array(s, a, j, one ? a->shape : a->chunk));
     for (int64_t i = 0; i < a->chunks_count; i++) {
         const struct store_chunk *c = &a->chunks[i];
         if (c->object < 0)
             continue;
         const struct store_object *o = &s->objects[c->object];
-        const char *name = o->memory ? NULL : relative(folder, o->name, path);
+        const char *name = o->memory ? NULL : path_relative(folder, o->name, path);
         FAIL_IF(!name, ERR_INPUT,
                 "%s: references lead to files beside or below them, and not to %s: write them "
                 "into its folder",
                 folder, o->name);
         first = c->offset < first ? c->offset : first;
-        chunk_key(a, one ? 0 : i, key, sizeof key);
+        references_chunk_key(a, one ? 0 : i, key, sizeof key);
         if (!one)
-            say_place(j, key, name, c->offset, c->stored);
+            references_write_place(j, key, name, c->offset, c->stored);
         else if (i + 1 == a->chunks_count)
-            say_place(j, key, name, first, store_elements(a) * a->dtype.bytes);
+            references_write_place(j, key, name, first, store_elements(a) * a->dtype.bytes);
     }
     return ERR_OK;
 }
@@ -223,8 +223,8 @@ static int in_memory(const struct store *s, const struct store_array *a)
     return 0;
 }
 
-static enum err write_all(struct store *s, const char *folder, const char *out,
-                          const struct writer_options *o, struct writer_result *r)
+static enum err references_write_all(struct store *s, const char *folder, const char *out,
+                                     const struct writer_options *o, struct writer_result *r)
 {
     struct outfile f;
     struct jsonw j;
@@ -240,11 +240,11 @@ static enum err write_all(struct store *s, const char *folder, const char *out,
     enum err e = ERR_OK;
     for (int i = 0; i < s->arrays_count && !e; i++) {
         struct store_array *a = s->arrays[i];
-        const char *reason = (e = store_index(s, a)) ? err_text() : obstacle(a);
+        const char *reason = (e = store_index(s, a)) ? err_text() : references_obstacle(a);
         if (!reason && in_memory(s, a))
             reason = "its data are in a header";
         if (!e && !reason) {
-            e = say_chunks(s, a, &j, folder);
+            e = references_write_chunks(s, a, &j, folder);
             written += !e;
             r->bytes += store_elements(a) * a->dtype.bytes;
         } else if (!e && n < 1700)
@@ -276,7 +276,7 @@ enum err store_references(const char *in, const char *out, const struct writer_o
     FAIL_IF(!realpath(path, folder), ERR_INPUT, "%s: %s", path, strerror(errno));
     TRY(store_open(in, &s));
     result->references = 1;
-    enum err e = write_all(s, folder, out, o, result);
+    enum err e = references_write_all(s, folder, out, o, result);
     store_close(s);
     return e;
 }

@@ -15,7 +15,7 @@
 #define TAGS       11
 #define DIRECTORY  (2 + 12 * TAGS + 4)
 
-static void put(unsigned char *at, uint64_t v, int bytes)
+static void slices_put(unsigned char *at, uint64_t v, int bytes)
 {
     memcpy(at, &v, (size_t)bytes);
 }
@@ -40,13 +40,13 @@ static enum err write_tiff_slice(const char *path, const struct writer *w, const
                     {339, 3, 3}};
     unsigned char d[8 + DIRECTORY] = {'I', 'I', 42, 0, 8};
     struct outfile f;
-    put(d + 8, TAGS, 2);
+    slices_put(d + 8, TAGS, 2);
     for (int i = 0; i < TAGS; i++) {
         unsigned char *entry = d + 10 + 12 * i;
-        put(entry, (uint64_t)rows[i].tag, 2);
-        put(entry + 2, (uint64_t)rows[i].type, 2);
-        put(entry + 4, 1, 4);
-        put(entry + 8, (uint64_t)rows[i].value, rows[i].type == 3 ? 2 : 4);
+        slices_put(entry, (uint64_t)rows[i].tag, 2);
+        slices_put(entry + 2, (uint64_t)rows[i].type, 2);
+        slices_put(entry + 4, 1, 4);
+        slices_put(entry + 8, (uint64_t)rows[i].value, rows[i].type == 3 ? 2 : 4);
     }
     TRY(outfile_open(&f, path));
     enum err e = outfile_write(&f, d, sizeof d);
@@ -58,8 +58,8 @@ static enum err write_tiff_slice(const char *path, const struct writer *w, const
     return e;
 }
 
-static enum err write_one(const struct slices_request *r, const struct writer *w, int64_t k,
-                          float *x)
+static enum err slices_write_one(const struct slices_request *r, const struct writer *w, int64_t k,
+                                 float *x)
 {
     char path[4500];
     snprintf(path, sizeof path, "%s/slice_%05lld.%s", w->made, (long long)k,
@@ -72,27 +72,27 @@ static enum err write_one(const struct slices_request *r, const struct writer *w
 }
 
 /* The window of the middle slice is that of all. */
-static enum err find_window(struct store *s, struct store_array *a, const struct writer *w,
-                            struct slices_request *r, float *slab)
+static enum err slices_find_window(struct store *s, struct store_array *a, const struct writer *w,
+                                   struct slices_request *r, float *slab)
 {
     TRY(writer_read(s, a, w, w->from, w->shape[0] / 2, 1, slab));
     image_window(w->shape[1], w->shape[2], slab, w->shape[2], 1, &r->low, &r->high);
     return ERR_OK;
 }
 
-static enum err write_all(struct store *s, struct store_array *a, const struct writer *w,
-                          struct slices_request *r)
+static enum err slices_write_all(struct store *s, struct store_array *a, const struct writer *w,
+                                 struct slices_request *r)
 {
     const int64_t plane = writer_slab_bytes(w), fits = SLAB_BYTES / plane;
     const int64_t step = fits < 1 ? 1 : fits < w->shape[0] ? fits : w->shape[0];
     void *slab = NULL;
     TRY(mem_alloc("a slab", (size_t)(plane * step), &slab));
-    enum err e = r->png ? find_window(s, a, w, r, slab) : ERR_OK;
+    enum err e = r->png ? slices_find_window(s, a, w, r, slab) : ERR_OK;
     for (int64_t i = 0; i < w->shape[0] && !e; i += step) {
         const int64_t n = w->shape[0] - i < step ? w->shape[0] - i : step;
         e = writer_read(s, a, w, w->from, i, n, slab);
         for (int64_t k = 0; k < n && !e; k++)
-            e = write_one(r, w, i + k, (float *)slab + k * w->shape[1] * w->shape[2]);
+            e = slices_write_one(r, w, i + k, (float *)slab + k * w->shape[1] * w->shape[2]);
     }
     mem_free(slab);
     return e;
@@ -121,7 +121,7 @@ enum err slices_write(const char *in, const char *folder, struct slices_request 
     if (!e && mkdir(w.made, 0777))
         e = FAIL(ERR_IO, "%s: cannot be made: %s", w.made, strerror(errno));
     else if (!e) {
-        e = write_all(s, a, &w, r);
+        e = slices_write_all(s, a, &w, r);
         if (!e && rename(w.made, folder))
             e = FAIL(ERR_IO, "%s: cannot be renamed: %s", folder, strerror(errno));
         if (e)

@@ -7,7 +7,7 @@
 #define TAGS      11
 #define DIRECTORY (8 + 20 * TAGS + 8)
 
-static void put(unsigned char *at, uint64_t v, int bytes)
+static void tiff_put(unsigned char *at, uint64_t v, int bytes)
 {
     memcpy(at, &v, (size_t)bytes);
 }
@@ -17,20 +17,20 @@ static int64_t page_bytes(const struct writer *w)
     return w->shape[w->dims - 1] * w->shape[w->dims - 2] * w->type.bytes;
 }
 
-static enum err begin(struct writer *w)
+static enum err tiff_begin(struct writer *w)
 {
     unsigned char head[16] = {'I', 'I', 43, 0, 8};
     FAIL_IF(w->dims < 2 || w->dims > 3, ERR_UNSUPPORTED,
             "%s: the array has %d dimensions; TIFF takes 2 or 3", w->path, w->dims);
     FAIL_IF(w->type.kind == 'c', ERR_UNSUPPORTED, "%s: TIFF takes no complex numbers", w->path);
-    put(head + 8, 16, 8);
+    tiff_put(head + 8, 16, 8);
     TRY(outfile_open(&w->file, w->path));
     snprintf(w->made, sizeof w->made, "%s", w->file.temporary ? w->file.temporary : "");
     return outfile_write(&w->file, head, sizeof head);
 }
 
 /* A directory, then its pixels; `at` is where it lies, `last` whether another follows. */
-static enum err write_page(struct writer *w, int64_t page, int last, const unsigned char *data)
+static enum err tiff_write_page(struct writer *w, int64_t page, int last, const unsigned char *data)
 {
     const int64_t bytes = page_bytes(w), at = 16 + page * (DIRECTORY + bytes);
     const struct {
@@ -51,30 +51,30 @@ static enum err write_page(struct writer *w, int64_t page, int last, const unsig
                      : w->type.kind == 'i' ? 2
                                            : 1}};
     unsigned char d[DIRECTORY] = {0};
-    put(d, TAGS, 8);
+    tiff_put(d, TAGS, 8);
     for (int i = 0; i < TAGS; i++) {
         unsigned char *entry = d + 8 + 20 * i;
-        put(entry, (uint64_t)rows[i].tag, 2);
-        put(entry + 2, (uint64_t)rows[i].type, 2);
-        put(entry + 4, 1, 8);
-        put(entry + 12, (uint64_t)rows[i].value, 8);
+        tiff_put(entry, (uint64_t)rows[i].tag, 2);
+        tiff_put(entry + 2, (uint64_t)rows[i].type, 2);
+        tiff_put(entry + 4, 1, 8);
+        tiff_put(entry + 12, (uint64_t)rows[i].value, 8);
     }
-    put(d + DIRECTORY - 8, last ? 0 : (uint64_t)(at + DIRECTORY + bytes), 8);
+    tiff_put(d + DIRECTORY - 8, last ? 0 : (uint64_t)(at + DIRECTORY + bytes), 8);
     TRY(outfile_write(&w->file, d, sizeof d));
     return outfile_write(&w->file, data, (size_t)bytes);
 }
 
-static enum err slab(struct writer *w, int64_t first, int64_t count, const void *data)
+static enum err tiff_slab(struct writer *w, int64_t first, int64_t count, const void *data)
 {
     const unsigned char *pages = data;
     if (w->dims == 2)
-        return write_page(w, 0, 1, data);
+        return tiff_write_page(w, 0, 1, data);
     for (int64_t i = 0; i < count; i++)
-        TRY(write_page(w, first + i, first + i + 1 == w->shape[0], pages + i * page_bytes(w)));
+        TRY(tiff_write_page(w, first + i, first + i + 1 == w->shape[0], pages + i * page_bytes(w)));
     return ERR_OK;
 }
 
-static enum err finish(struct writer *w, enum err e)
+static enum err tiff_finish(struct writer *w, enum err e)
 {
     if (!e && fflush(w->file.stream))
         e = FAIL(ERR_IO, "%s: writing failed", w->path);
@@ -82,4 +82,4 @@ static enum err finish(struct writer *w, enum err e)
 }
 
 const struct writer_format write_tiff = {
-    .suffix = ".tif", .begin = begin, .slab = slab, .finish = finish};
+    .suffix = ".tif", .begin = tiff_begin, .slab = tiff_slab, .finish = tiff_finish};

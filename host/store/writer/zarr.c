@@ -15,7 +15,7 @@ struct zarr_state {
     struct codec_pipeline pipeline;
 };
 
-static void say_sizes(struct jsonw *j, const char *key, int n, const int64_t *v)
+static void zarr_write_sizes(struct jsonw *j, const char *key, int n, const int64_t *v)
 {
     jsonw_key(j, key);
     jsonw_array(j);
@@ -24,7 +24,7 @@ static void say_sizes(struct jsonw *j, const char *key, int n, const int64_t *v)
     jsonw_end(j);
 }
 
-static void say_names(struct jsonw *j, const char *key, const struct writer *w)
+static void zarr_write_names(struct jsonw *j, const char *key, const struct writer *w)
 {
     jsonw_key(j, key);
     jsonw_array(j);
@@ -38,7 +38,7 @@ static void say_names(struct jsonw *j, const char *key, const struct writer *w)
 }
 
 /* Spacing and scale, by names of our own: neither version has keys for them. */
-static void say_attributes(struct jsonw *j, const struct writer *w)
+static void zarr_write_attributes(struct jsonw *j, const struct writer *w)
 {
     const struct store_array *a = w->source;
     int known = 0;
@@ -62,14 +62,14 @@ static void say_attributes(struct jsonw *j, const struct writer *w)
     }
 }
 
-static void say_version2(struct jsonw *j, const struct writer *w, const struct zarr_state *z)
+static void zarr_write_version2(struct jsonw *j, const struct writer *w, const struct zarr_state *z)
 {
     const struct codec_step *s = &z->pipeline.step[0];
     char dtype[8];
     writer_dtype(w->type, dtype);
     jsonw_kint(j, "zarr_format", 2);
-    say_sizes(j, "shape", w->dims, w->shape);
-    say_sizes(j, "chunks", w->dims, z->chunk);
+    zarr_write_sizes(j, "shape", w->dims, w->shape);
+    zarr_write_sizes(j, "chunks", w->dims, z->chunk);
     jsonw_kstring(j, "dtype", dtype);
     jsonw_key(j, "compressor");
     if (z->pipeline.count) {
@@ -84,8 +84,8 @@ static void say_version2(struct jsonw *j, const struct writer *w, const struct z
     jsonw_knull(j, "filters");
 }
 
-static void say_codec3(struct jsonw *j, const char *name, const char *key, const char *text,
-                       int level)
+static void zarr_write_codec3(struct jsonw *j, const char *name, const char *key, const char *text,
+                              int level)
 {
     jsonw_object(j);
     jsonw_kstring(j, "name", name);
@@ -101,20 +101,20 @@ static void say_codec3(struct jsonw *j, const char *name, const char *key, const
     jsonw_end(j);
 }
 
-static void say_version3(struct jsonw *j, const struct writer *w, const struct zarr_state *z)
+static void zarr_write_version3(struct jsonw *j, const struct writer *w, const struct zarr_state *z)
 {
     char dtype[16];
     store_dtype_name(w->type, dtype);
     jsonw_kint(j, "zarr_format", 3);
     jsonw_kstring(j, "node_type", "array");
-    say_sizes(j, "shape", w->dims, w->shape);
+    zarr_write_sizes(j, "shape", w->dims, w->shape);
     jsonw_kstring(j, "data_type", dtype);
     jsonw_key(j, "chunk_grid");
     jsonw_object(j);
     jsonw_kstring(j, "name", "regular");
     jsonw_key(j, "configuration");
     jsonw_object(j);
-    say_sizes(j, "chunk_shape", w->dims, z->chunk);
+    zarr_write_sizes(j, "chunk_shape", w->dims, z->chunk);
     jsonw_end(j);
     jsonw_end(j);
     jsonw_key(j, "chunk_key_encoding");
@@ -128,19 +128,19 @@ static void say_version3(struct jsonw *j, const struct writer *w, const struct z
     jsonw_kint(j, "fill_value", 0);
     jsonw_key(j, "codecs");
     jsonw_array(j);
-    say_codec3(j, "bytes", "endian", "little", 0);
+    zarr_write_codec3(j, "bytes", "endian", "little", 0);
     for (int i = 0; i < z->pipeline.count; i++)
-        say_codec3(j, codec_name(z->pipeline.step[i].codec), "level", NULL,
-                   z->pipeline.step[i].level);
+        zarr_write_codec3(j, codec_name(z->pipeline.step[i].codec), "level", NULL,
+                          z->pipeline.step[i].level);
     jsonw_end(j);
-    say_names(j, "dimension_names", w);
+    zarr_write_names(j, "dimension_names", w);
     jsonw_key(j, "attributes");
     jsonw_object(j);
-    say_attributes(j, w);
+    zarr_write_attributes(j, w);
     jsonw_end(j);
 }
 
-static enum err write_json(const struct writer *w, const char *name, int what)
+static enum err zarr_write_json(const struct writer *w, const char *name, int what)
 {
     char path[4400];
     struct outfile f;
@@ -150,18 +150,18 @@ static enum err write_json(const struct writer *w, const char *name, int what)
     jsonw_init(&j, f.stream, 1);
     jsonw_object(&j);
     if (what == 0)
-        say_version2(&j, w, w->state);
+        zarr_write_version2(&j, w, w->state);
     else if (what == 1)
-        say_version3(&j, w, w->state);
+        zarr_write_version3(&j, w, w->state);
     else {
-        say_names(&j, "_ARRAY_DIMENSIONS", w);
-        say_attributes(&j, w);
+        zarr_write_names(&j, "_ARRAY_DIMENSIONS", w);
+        zarr_write_attributes(&j, w);
     }
     jsonw_end(&j);
     return outfile_commit(&f);
 }
 
-static enum err begin(struct writer *w)
+static enum err zarr_begin(struct writer *w)
 {
     const struct writer_options *o = w->options;
     const char *library;
@@ -186,9 +186,9 @@ static enum err begin(struct writer *w)
     FAIL_IF(n >= 4200, ERR_USAGE, "%s: the path is too long", w->path);
     FAIL_IF(mkdir(w->made, 0777), ERR_IO, "%s: cannot be made: %s", w->made, strerror(errno));
     if (z->version == 3)
-        return write_json(w, "zarr.json", 1);
-    TRY(write_json(w, ".zattrs", 2));
-    return write_json(w, ".zarray", 0);
+        return zarr_write_json(w, "zarr.json", 1);
+    TRY(zarr_write_json(w, ".zattrs", 2));
+    return zarr_write_json(w, ".zarray", 0);
 }
 
 static void chunk_name(const struct writer *w, const int64_t at[STORE_DIMS], char *out, size_t room)
@@ -220,21 +220,21 @@ static enum err write_whole(const char *path, const void *bytes, size_t n)
     return ERR_OK;
 }
 
-static enum err put_chunk(struct writer *w, const int64_t at[STORE_DIMS], const void *bytes,
-                          size_t n)
+static enum err zarr_put_chunk(struct writer *w, const int64_t at[STORE_DIMS], const void *bytes,
+                               size_t n)
 {
     char path[4500];
     chunk_name(w, at, path, sizeof path);
     return write_whole(path, bytes, n);
 }
 
-static enum err slab(struct writer *w, int64_t first, int64_t count, const void *data)
+static enum err zarr_slab(struct writer *w, int64_t first, int64_t count, const void *data)
 {
     const struct zarr_state *z = w->state;
-    return chunks_write(w, z->chunk, &z->pipeline, first, count, data, put_chunk);
+    return chunks_write(w, z->chunk, &z->pipeline, first, count, data, zarr_put_chunk);
 }
 
-static enum err finish(struct writer *w, enum err e)
+static enum err zarr_finish(struct writer *w, enum err e)
 {
     free(w->state);
     w->state = NULL;
@@ -244,6 +244,6 @@ static enum err finish(struct writer *w, enum err e)
 const struct writer_format write_zarr = {.suffix = ".zarr",
                                          .keeps = KEEPS_SPACING | KEEPS_AXES | KEEPS_SCALE,
                                          .in_chunks = 1,
-                                         .begin = begin,
-                                         .slab = slab,
-                                         .finish = finish};
+                                         .begin = zarr_begin,
+                                         .slab = zarr_slab,
+                                         .finish = zarr_finish};
