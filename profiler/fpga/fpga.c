@@ -24,8 +24,8 @@ static void destroy_cases(struct width_case cases[2])
     width_case_destroy(&cases[1]);
 }
 
-static enum err write_files(const struct width_sweep *s, int n, const struct width_case *cases,
-                            const char *prefix)
+static enum err fpga_write_files(const struct width_sweep *s, int n, const struct width_case *cases,
+                                 const char *prefix)
 {
     static const char *const suffixes[] = {".json", ".svg"};
     for (int i = 0; i < 2; i++) {
@@ -66,7 +66,7 @@ static enum err sweep_all(const struct width_case *cases, int n, const struct fp
         fflush(lines);
     }
     if (!e)
-        e = write_files(s, count, cases, widths->out);
+        e = fpga_write_files(s, count, cases, widths->out);
     free(s);
     return e;
 }

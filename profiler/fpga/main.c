@@ -111,7 +111,7 @@ static void help_command(const struct fpga_command *c)
     printf("  %-24s this text\n\n%s", "-h, --help", exit_codes);
 }
 
-static void on_signal(int number)
+static void fpga_on_signal(int number)
 {
     outfile_remove_temporaries();
     signal(number, SIG_DFL);
@@ -122,22 +122,22 @@ static void catch_signals(void)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        struct sigaction old, action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+        struct sigaction old, action = {.sa_handler = fpga_on_signal, .sa_flags = SA_RESTART};
         sigaction(numbers[i], NULL, &old);
         if (old.sa_handler != SIG_IGN) /* nohup and background jobs of a shell ignore some */
             sigaction(numbers[i], &action, NULL);
     }
 }
 
-static int is_help(const char *word)
+static int fpga_is_help(const char *word)
 {
     return !strcmp(word, "--help") || !strcmp(word, "-h");
 }
 
-static enum err run_command(const struct fpga_command *c, int argc, char **argv)
+static enum err fpga_run_command(const struct fpga_command *c, int argc, char **argv)
 {
     for (int i = 0; i < argc && strcmp(argv[i], "--"); i++)
-        if (is_help(argv[i])) {
+        if (fpga_is_help(argv[i])) {
             help_command(c);
             return ERR_OK;
         }
@@ -153,14 +153,14 @@ static enum err run_command(const struct fpga_command *c, int argc, char **argv)
     return c->run(argv);
 }
 
-static enum err dispatch(int argc, char **argv)
+static enum err fpga_dispatch(int argc, char **argv)
 {
     const char *names[COMMANDS];
     if (argc < 2) {
         help_program(stderr);
         return FAIL(ERR_USAGE, "no command given");
     }
-    if (is_help(argv[1]) || !strcmp(argv[1], "help")) {
+    if (fpga_is_help(argv[1]) || !strcmp(argv[1], "help")) {
         help_program(stdout);
         return ERR_OK;
     }
@@ -171,7 +171,7 @@ static enum err dispatch(int argc, char **argv)
     for (int i = 0; i < COMMANDS; i++) {
         names[i] = commands[i].name;
         if (!strcmp(names[i], argv[1]))
-            return run_command(&commands[i], argc - 2, argv + 2);
+            return fpga_run_command(&commands[i], argc - 2, argv + 2);
     }
     const char *near = opt_nearest(argv[1], names, COMMANDS);
     if (near)
@@ -183,7 +183,7 @@ static enum err dispatch(int argc, char **argv)
 int main(int argc, char **argv)
 {
     plain_stdout();
-    enum err e = dispatch(argc, argv);
+    enum err e = fpga_dispatch(argc, argv);
     errno = 0;
     if ((fflush(stdout) || ferror(stdout)) && e == ERR_OK)
         e = FAIL(ERR_IO, "standard output: writing failed: %s", strerror(errno ? errno : EIO));

@@ -10,7 +10,7 @@
 #include "profiler/fpga/hls/hls_export_project.h"
 #include "profiler/fpga/width/width_sweep.h"
 
-static void array(FILE *out, const char *type, const char *name, int n, const double *v)
+static void hls_write_array(FILE *out, const char *type, const char *name, int n, const double *v)
 {
     fprintf(out, "static const %s %s[%d] = {", type, name, n);
     for (int i = 0; i < n; i++)
@@ -29,12 +29,12 @@ static void filter_tables(const struct hls_export *h, FILE *out)
     for (int m = 0; taps && m < n; m++)
         taps[m] = twin_ramp_tap(m);
     if (taps)
-        array(out, "coefficient_t", "taps", n, taps);
+        hls_write_array(out, "coefficient_t", "taps", n, taps);
     free(taps);
     if (!h->p->fan)
         return;
     fprintf(out, "#define COSINES\ntypedef ap_fixed<28, 4, AP_RND_CONV, AP_SAT> share_t;\n");
-    array(out, "share_t", "cosines", n, h->c->fan.cosine);
+    hls_write_array(out, "share_t", "cosines", n, h->c->fan.cosine);
 }
 
 static void flat_log_tables(const struct hls_export *h, FILE *out)
@@ -52,12 +52,12 @@ static void flat_log_tables(const struct hls_export *h, FILE *out)
         octaves[e] = e * M_LN2;
     for (int k = 0; whites && k < n; k++)
         whites[k] = log(h->c->white[k] - h->c->dark[k]);
-    array(out, "coefficient_t", "bases", TWIN_LOG_SEGMENTS, bases);
-    array(out, "coefficient_t", "slopes", TWIN_LOG_SEGMENTS, slopes);
-    array(out, "coefficient_t", "octaves", 17, octaves);
-    array(out, "int", "darks", n, h->c->dark);
+    hls_write_array(out, "coefficient_t", "bases", TWIN_LOG_SEGMENTS, bases);
+    hls_write_array(out, "coefficient_t", "slopes", TWIN_LOG_SEGMENTS, slopes);
+    hls_write_array(out, "coefficient_t", "octaves", 17, octaves);
+    hls_write_array(out, "int", "darks", n, h->c->dark);
     if (whites)
-        array(out, "coefficient_t", "whites", n, whites);
+        hls_write_array(out, "coefficient_t", "whites", n, whites);
     free(whites);
 }
 
@@ -120,7 +120,7 @@ templates[] = {
     {"cone_hessian_diagonal", BACK},
 };
 
-static const struct template *find(const char *primitive)
+static const struct template *template_find(const char *primitive)
 {
     for (size_t i = 0; i < sizeof templates / sizeof *templates; i++)
         if (!strcmp(templates[i].primitive, primitive))
@@ -130,10 +130,10 @@ static const struct template *find(const char *primitive)
 
 int hls_export_known(const char *primitive)
 {
-    return find(primitive) != NULL;
+    return template_find(primitive) != NULL;
 }
 
-static void widths(const struct hls_export *h, const struct template *t, FILE *out)
+static void hls_write_widths(const struct hls_export *h, const struct template *t, FILE *out)
 {
     const struct width_result *x = &h->exact, *r = &h->rounded;
     fprintf(out,
@@ -154,7 +154,7 @@ static void widths(const struct hls_export *h, const struct template *t, FILE *o
     fprintf(out, "\n#endif\n");
 }
 
-static void golden(const struct hls_export *h, const struct template *t, FILE *out)
+static void hls_write_golden(const struct hls_export *h, const struct template *t, FILE *out)
 {
     t->inputs(h, out);
     for (int i = 0; i < h->exact.own_length; i++)
@@ -199,7 +199,8 @@ static enum err write_templates(const char *folder, const struct template *t)
     return ERR_OK;
 }
 
-static enum err write_all(const char *folder, const struct template *t, const struct hls_export *h)
+static enum err hls_write_all(const char *folder, const struct template *t,
+                              const struct hls_export *h)
 {
     char *fallback = NULL;
     FAIL_IF(asprintf(&fallback, "%s/fallback", folder) < 0, ERR_MEMORY, "no memory left");
@@ -207,19 +208,19 @@ static enum err write_all(const char *folder, const struct template *t, const st
     free(fallback);
     TRY(e);
     TRY(write_templates(folder, t));
-    TRY(write_made(folder, "widths.h", widths, h, t));
-    return write_made(folder, "golden.txt", golden, h, t);
+    TRY(write_made(folder, "widths.h", hls_write_widths, h, t));
+    return write_made(folder, "golden.txt", hls_write_golden, h, t);
 }
 
-static enum err simulate(const struct template *t, const struct hls_export *h, struct formats *f,
-                         struct width_result *out)
+static enum err hls_simulate(const struct template *t, const struct hls_export *h,
+                             struct formats *f, struct width_result *out)
 {
     return t->run ? t->run(h, f, out) : width_run(h->c, h->p, f, out);
 }
 
 enum err hls_export_write(const char *primitive, const struct width_case *c, const char *folder)
 {
-    const struct template *t = find(primitive);
+    const struct template *t = template_find(primitive);
     const struct width_needed *needed = width_needed(primitive);
     FAIL_IF(!t || !needed, ERR_USAGE,
             "%s: no kernel template; there are the projectors, Hessians, filters, "
@@ -227,12 +228,12 @@ enum err hls_export_write(const char *primitive, const struct width_case *c, con
             primitive);
     struct hls_export h = {.p = width_primitive_named(primitive), .c = c};
     struct formats wide = formats_wide();
-    TRY(simulate(t, &h, &wide, &h.exact));
+    TRY(hls_simulate(t, &h, &wide, &h.exact));
     h.formats = width_formats(h.p, &wide, needed->bits);
     struct formats used = h.formats;
-    enum err e = simulate(t, &h, &used, &h.rounded);
+    enum err e = hls_simulate(t, &h, &used, &h.rounded);
     if (!e)
-        e = write_all(folder, t, &h);
+        e = hls_write_all(folder, t, &h);
     width_result_destroy(&h.exact);
     width_result_destroy(&h.rounded);
     return e;

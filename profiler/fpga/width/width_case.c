@@ -24,7 +24,7 @@ void width_result_destroy(struct width_result *r)
     *r = (struct width_result){0};
 }
 
-static enum err allocate(struct width_case *c)
+static enum err case_allocate(struct width_case *c)
 {
     const size_t samples = (size_t)c->views * (size_t)c->n, pixels = (size_t)c->n * (size_t)c->n;
     const struct {
@@ -40,8 +40,8 @@ static enum err allocate(struct width_case *c)
 }
 
 /* Filtered back projection; `filter` and `back` round where they are not NULL. */
-static enum err reconstruct(const struct twin *t, struct formats *filter, struct formats *back,
-                            const double *y, double *filtered, double *x)
+static enum err twin_reconstruct(const struct twin *t, struct formats *filter, struct formats *back,
+                                 const double *y, double *filtered, double *x)
 {
     struct formats wide = formats_wide();
     TRY(twin_filter(t, filter ? filter : &wide, y, filtered));
@@ -55,7 +55,7 @@ static enum err reconstruct(const struct twin *t, struct formats *filter, struct
 }
 
 /* Flat field of a beam that falls off by a fifth, in 16-bit counts; dark level with a pattern. */
-static void count(struct width_case *c)
+static void case_make_counts(struct width_case *c)
 {
     for (int k = 0; k < c->n; k++) {
         const double off = 2 * (k - 0.5 * c->n) / c->n;
@@ -69,7 +69,7 @@ static void count(struct width_case *c)
     }
 }
 
-static void move(int n, const double *x, int by, double *out)
+static void picture_move(int n, const double *x, int by, double *out)
 {
     for (int i = 0; i < n * n; i++) {
         const int col = i % n + by;
@@ -77,17 +77,17 @@ static void move(int n, const double *x, int by, double *out)
     }
 }
 
-static enum err fill(struct width_case *c)
+static enum err case_fill(struct width_case *c)
 {
     double *filtered = calloc((size_t)c->views * (size_t)c->n, sizeof *filtered);
     FAIL_IF(!filtered, ERR_MEMORY, "no memory left for %d views", c->views);
-    enum err e = reconstruct(&c->parallel, NULL, NULL, c->sinogram, filtered, c->picture);
+    enum err e = twin_reconstruct(&c->parallel, NULL, NULL, c->sinogram, filtered, c->picture);
     free(filtered);
     TRY(e);
     twin_exact_forward(&c->fan, c->picture, c->fan_sinogram);
-    count(c);
-    move(c->n, c->picture, -1, c->below);
-    move(c->n, c->picture, 1, c->above);
+    case_make_counts(c);
+    picture_move(c->n, c->picture, -1, c->below);
+    picture_move(c->n, c->picture, 1, c->above);
     return ERR_OK;
 }
 
@@ -100,8 +100,8 @@ enum err width_case_create(struct width_case *c, const char *name, int n, int vi
             "to 4096 views",
             name, views, n);
     double *full = calloc((size_t)views, sizeof *full);
-    enum err e =
-        full ? allocate(c) : FAIL(ERR_MEMORY, "no memory left for the angles of %d views", views);
+    enum err e = full ? case_allocate(c)
+                      : FAIL(ERR_MEMORY, "no memory left for the angles of %d views", views);
     for (int v = 0; !e && v < views; v++)
         full[v] = 2 * M_PI * v / views;
     if (!e)
@@ -111,14 +111,14 @@ enum err width_case_create(struct width_case *c, const char *name, int n, int vi
     free(full);
     if (!e) {
         memcpy(c->sinogram, sinogram, (size_t)views * (size_t)n * sizeof *sinogram);
-        e = fill(c);
+        e = case_fill(c);
     }
     if (e)
         width_case_destroy(c);
     return e;
 }
 
-static const struct twin *beam(const struct width_case *c, const struct width_primitive *p)
+static const struct twin *case_beam(const struct width_case *c, const struct width_primitive *p)
 {
     return p->fan ? &c->fan : &c->parallel;
 }
@@ -154,49 +154,49 @@ static enum err picture_of(const struct twin *t, const double *y, double *x)
 {
     double *filtered = calloc((size_t)t->views * (size_t)t->n, sizeof *filtered);
     FAIL_IF(!filtered, ERR_MEMORY, "no memory left for %d views", t->views);
-    enum err e = reconstruct(t, NULL, NULL, y, filtered, x);
+    enum err e = twin_reconstruct(t, NULL, NULL, y, filtered, x);
     free(filtered);
     return e;
 }
 
-static enum err run_forward(const struct width_case *c, const struct width_primitive *p,
-                            struct formats *f, struct width_result *out)
+static enum err width_run_forward(const struct width_case *c, const struct width_primitive *p,
+                                  struct formats *f, struct width_result *out)
 {
-    TRY(twin_forward(beam(c, p), f, c->picture, out->own));
-    return picture_of(beam(c, p), out->own, out->picture);
+    TRY(twin_forward(case_beam(c, p), f, c->picture, out->own));
+    return picture_of(case_beam(c, p), out->own, out->picture);
 }
 
-static enum err run_back(const struct width_case *c, const struct width_primitive *p,
-                         struct formats *f, struct width_result *out)
+static enum err width_run_back(const struct width_case *c, const struct width_primitive *p,
+                               struct formats *f, struct width_result *out)
 {
-    TRY(reconstruct(beam(c, p), NULL, f, line_integrals(c, p), out->own, out->picture));
+    TRY(twin_reconstruct(case_beam(c, p), NULL, f, line_integrals(c, p), out->own, out->picture));
     return own_picture(out);
 }
 
-static enum err run_hessian(const struct width_case *c, const struct width_primitive *p,
-                            struct formats *f, struct width_result *out)
+static enum err width_run_hessian(const struct width_case *c, const struct width_primitive *p,
+                                  struct formats *f, struct width_result *out)
 {
     for (int i = 0; i < out->own_length; i++)
         out->own[i] = 1;
-    TRY(twin_back(beam(c, p), f, 2, out->own, out->picture));
+    TRY(twin_back(case_beam(c, p), f, 2, out->own, out->picture));
     return own_picture(out);
 }
 
-static enum err run_filter(const struct width_case *c, const struct width_primitive *p,
-                           struct formats *f, struct width_result *out)
+static enum err width_run_filter(const struct width_case *c, const struct width_primitive *p,
+                                 struct formats *f, struct width_result *out)
 {
-    return reconstruct(beam(c, p), f, NULL, line_integrals(c, p), out->own, out->picture);
+    return twin_reconstruct(case_beam(c, p), f, NULL, line_integrals(c, p), out->own, out->picture);
 }
 
-static enum err run_flat_log(const struct width_case *c, const struct width_primitive *p,
-                             struct formats *f, struct width_result *out)
+static enum err width_run_flat_log(const struct width_case *c, const struct width_primitive *p,
+                                   struct formats *f, struct width_result *out)
 {
-    TRY(twin_flat_log(beam(c, p), f, c->counts, c->white, c->dark, out->own));
-    return picture_of(beam(c, p), out->own, out->picture);
+    TRY(twin_flat_log(case_beam(c, p), f, c->counts, c->white, c->dark, out->own));
+    return picture_of(case_beam(c, p), out->own, out->picture);
 }
 
-static enum err run_median(const struct width_case *c, const struct width_primitive *p,
-                           struct formats *f, struct width_result *out)
+static enum err width_run_median(const struct width_case *c, const struct width_primitive *p,
+                                 struct formats *f, struct width_result *out)
 {
     (void)p;
     const double *const slices[3] = {c->below, c->picture, c->above};
@@ -213,8 +213,8 @@ static double mean_square(const double *v, int n)
 }
 
 /* 30 dB of signal to noise; the prior's scale is a fifth of the object's root mean square. */
-static enum err run_update(const struct width_case *c, const struct width_primitive *p,
-                           struct formats *f, struct width_result *out)
+static enum err width_run_update(const struct width_case *c, const struct width_primitive *p,
+                                 struct formats *f, struct width_result *out)
 {
     const struct twin_prior prior = {.sigma_y = pow(10, -30 / 20.0) *
                                                 sqrt(mean_square(c->sinogram, c->views * c->n)),
@@ -222,7 +222,7 @@ static enum err run_update(const struct width_case *c, const struct width_primit
                                      .q = 1.2,
                                      .rounds = 3};
     memcpy(out->picture, c->picture, (size_t)out->picture_length * sizeof(double));
-    TRY(twin_update(beam(c, p), f, &prior, c->sinogram, out->picture));
+    TRY(twin_update(case_beam(c, p), f, &prior, c->sinogram, out->picture));
     return own_picture(out);
 }
 
@@ -236,17 +236,17 @@ static enum err run_update(const struct width_case *c, const struct width_primit
     }
 /* clang-format off */
 static const struct width_primitive primitives[] = {
-    {"parallel_forward_project", "filtered back projection of the views", PROJECTOR, {0, 1, 0, 0, 1}, 0, run_forward},
-    {"parallel_back_project", "back projection of filtered views", PROJECTOR, {0, 1, 0, 0, 1}, 0, run_back},
-    {"parallel_hessian_diagonal", "itself", PROJECTOR, {0, 1, 0, 0, 1}, 0, run_hessian},
-    {"parallel_fbp_filter", "back projection of the filtered views", ADDING, {0, 0, 2, 1, 1}, 0, run_filter},
-    {"cone_forward_project", "filtered back projection of the views", PROJECTOR, {0, 1, 0, 0, 1}, 1, run_forward},
-    {"cone_back_project", "back projection of filtered views", PROJECTOR, {0, 1, 0, 0, 1}, 1, run_back},
-    {"cone_hessian_diagonal", "itself", PROJECTOR, {0, 1, 0, 0, 1}, 1, run_hessian},
-    {"cone_fdk_filter", "back projection of the filtered views", ADDING, {0, 0, 2, 1, 1}, 1, run_filter},
-    {"mbir_prior_and_updates", "3 rounds of MBIR over 4 pixel subsets", ADDING, {0}, 0, run_update},
-    {"median_filter3d", "itself", {1}, {0}, 0, run_median},
-    {"flat_field_and_log", "filtered back projection of the line integrals", ADDING, {0}, 0, run_flat_log},
+    {"parallel_forward_project", "filtered back projection of the views", PROJECTOR, {0, 1, 0, 0, 1}, 0, width_run_forward},
+    {"parallel_back_project", "back projection of filtered views", PROJECTOR, {0, 1, 0, 0, 1}, 0, width_run_back},
+    {"parallel_hessian_diagonal", "itself", PROJECTOR, {0, 1, 0, 0, 1}, 0, width_run_hessian},
+    {"parallel_fbp_filter", "back projection of the filtered views", ADDING, {0, 0, 2, 1, 1}, 0, width_run_filter},
+    {"cone_forward_project", "filtered back projection of the views", PROJECTOR, {0, 1, 0, 0, 1}, 1, width_run_forward},
+    {"cone_back_project", "back projection of filtered views", PROJECTOR, {0, 1, 0, 0, 1}, 1, width_run_back},
+    {"cone_hessian_diagonal", "itself", PROJECTOR, {0, 1, 0, 0, 1}, 1, width_run_hessian},
+    {"cone_fdk_filter", "back projection of the filtered views", ADDING, {0, 0, 2, 1, 1}, 1, width_run_filter},
+    {"mbir_prior_and_updates", "3 rounds of MBIR over 4 pixel subsets", ADDING, {0}, 0, width_run_update},
+    {"median_filter3d", "itself", {1}, {0}, 0, width_run_median},
+    {"flat_field_and_log", "filtered back projection of the line integrals", ADDING, {0}, 0, width_run_flat_log},
 };
 /* clang-format on */
 #define PRIMITIVES (int)(sizeof primitives / sizeof *primitives)

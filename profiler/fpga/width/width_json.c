@@ -4,7 +4,7 @@
 #include "base/jsonw.h"
 #include "profiler/fpga/width/width_sweep.h"
 
-static void put_quality(struct jsonw *w, const char *name, const struct width_quality *q)
+static void width_put_quality(struct jsonw *w, const char *name, const struct width_quality *q)
 {
     jsonw_object(w);
     jsonw_kstring(w, "case", name);
@@ -73,7 +73,7 @@ static void put_formats(struct jsonw *w, const struct width_sweep *s)
         jsonw_key(w, "at");
         jsonw_array(w);
         for (int c = 0; c < s->cases; c++)
-            put_quality(w, s->case_names[c], &f->at[c]);
+            width_put_quality(w, s->case_names[c], &f->at[c]);
         jsonw_end(w);
         jsonw_end(w);
     }
@@ -95,7 +95,7 @@ static void put_sweep(struct jsonw *w, const struct width_sweep *s)
     jsonw_key(w, "together");
     jsonw_array(w);
     for (int c = 0; c < s->cases; c++)
-        put_quality(w, s->case_names[c], &s->together[c]);
+        width_put_quality(w, s->case_names[c], &s->together[c]);
     jsonw_end(w);
     put_formats(w, s);
     jsonw_end(w);

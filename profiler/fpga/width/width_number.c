@@ -43,13 +43,13 @@ struct number_format number_block(int bits)
 
 /* Nearest integer, ties to even, for |v| < 2^51: adding 1.5 2^52 leaves no room for a fraction.
  * rint() is a call where the machine's baseline has no instruction for it. */
-static double nearest(double v)
+static double round_to_integer(double v)
 {
     const double shift = 0x1.8p52;
     return v + shift - shift;
 }
 
-static double clip(double v, double low, double high, struct number_faults *faults)
+static double number_clip(double v, double low, double high, struct number_faults *faults)
 {
     if (v >= low && v <= high)
         return v;
@@ -65,8 +65,9 @@ static double round_fixed(const struct number_format *f, double v, struct number
     }
     const double low = -f->most - f->step;
     if (v < low || v > f->most)
-        return v > f->most && v <= f->most + f->step / 2 ? f->most : clip(v, low, f->most, faults);
-    return nearest(v * f->inverse) * f->step;
+        return v > f->most && v <= f->most + f->step / 2 ? f->most
+                                                         : number_clip(v, low, f->most, faults);
+    return round_to_integer(v * f->inverse) * f->step;
 }
 
 static double round_float(const struct number_format *f, double v, struct number_faults *faults)
@@ -78,11 +79,11 @@ static double round_float(const struct number_format *f, double v, struct number
     if (v == 0)
         return v;
     if (isinf(v))
-        return clip(v, -f->most, f->most, faults);
+        return number_clip(v, -f->most, f->most, faults);
     const int lowest = 2 - (1 << (f->exponent_bits - 1)); /* below it: subnormal */
     const int exponent = ilogb(v) < lowest ? lowest : ilogb(v);
     const double step = ldexp(1, exponent - fraction_bits(f));
-    return clip(nearest(v / step) * step, -f->most, f->most, faults);
+    return number_clip(round_to_integer(v / step) * step, -f->most, f->most, faults);
 }
 
 double number_round(const struct number_format *f, double v, struct number_faults *faults)

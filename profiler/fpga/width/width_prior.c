@@ -6,7 +6,7 @@
 
 /* Surrogate weight of the qGGMRF prior at p = 2 (host/cpu/vcd/prior_kernel.h), without 1/sigma_x^2:
  * a table in hardware. */
-static double surrogate(const struct twin_prior *p, double difference)
+static double twin_surrogate(const struct twin_prior *p, double difference)
 {
     const double t = fmax(fabs(difference) / p->sigma_x, 0x1p-23);
     const double e = pow(t, p->q - 2);
@@ -14,8 +14,8 @@ static double surrogate(const struct twin_prior *p, double difference)
 }
 
 /* Computes gradient and curvature of the prior at pixel i over its 4 neighbours of the slice. */
-static void terms(const struct twin *t, struct formats *f, const struct twin_prior *p,
-                  const double *x, int i, double *gradient, double *curvature)
+static void prior_terms_at(const struct twin *t, struct formats *f, const struct twin_prior *p,
+                           const double *x, int i, double *gradient, double *curvature)
 {
     const int n = t->n, row = i / n, col = i % n;
     const int near[4] = {row ? i - n : i, row + 1 < n ? i + n : i, col ? i - 1 : i,
@@ -23,7 +23,7 @@ static void terms(const struct twin *t, struct formats *f, const struct twin_pri
     double g = 0, h = 0;
     for (int k = 0; k < 4; k++) {
         const double difference = x[i] - x[near[k]];
-        const double w = formats_pass(f, STAGE_COEFFICIENT, surrogate(p, difference));
+        const double w = formats_pass(f, STAGE_COEFFICIENT, twin_surrogate(p, difference));
         g = formats_pass(f, STAGE_SUM, g + formats_pass(f, STAGE_PRODUCT, w * difference));
         h += w;
     }
@@ -37,7 +37,7 @@ struct prior_scratch {
     double *error, *projected, *likelihood, *hessian, *step, *gradient, *curvature;
 };
 
-static void release(struct prior_scratch *w)
+static void prior_scratch_free(struct prior_scratch *w)
 {
     double **all[] = {&w->error, &w->projected, &w->likelihood, &w->hessian,
                       &w->step,  &w->gradient,  &w->curvature};
@@ -45,7 +45,7 @@ static void release(struct prior_scratch *w)
         free(*all[i]);
 }
 
-static enum err prepare(const struct twin *t, struct prior_scratch *w)
+static enum err prior_scratch_create(const struct twin *t, struct prior_scratch *w)
 {
     const size_t samples = (size_t)t->views * (size_t)t->n, pixels = (size_t)t->n * (size_t)t->n;
     double **all[] = {&w->error, &w->projected, &w->likelihood, &w->hessian,
@@ -57,15 +57,15 @@ static enum err prepare(const struct twin *t, struct prior_scratch *w)
 }
 
 /* Step of the pixels of a subset, by diagonal Newton; the rest of w->step is 0. */
-static void newton(const struct twin *t, struct formats *f, const struct twin_prior *p,
-                   const double *x, int subset, struct prior_scratch *w)
+static void prior_newton_step(const struct twin *t, struct formats *f, const struct twin_prior *p,
+                              const double *x, int subset, struct prior_scratch *w)
 {
     const double inverse = 1 / (p->sigma_y * p->sigma_y);
     for (int i = 0; i < t->n * t->n; i++) {
         w->step[i] = 0;
         if ((i / t->n % 2) * 2 + i % 2 != subset)
             continue;
-        terms(t, f, p, x, i, &w->gradient[i], &w->curvature[i]);
+        prior_terms_at(t, f, p, x, i, &w->gradient[i], &w->curvature[i]);
         w->gradient[i] -= inverse * w->likelihood[i];
         w->step[i] = -w->gradient[i] / (inverse * w->hessian[i] + w->curvature[i]);
     }
@@ -88,14 +88,14 @@ static double line_search(const struct twin *t, const struct twin_prior *p, stru
 
 /* The volume lives in memory as samples: each update is rounded. The error sinogram follows what
  * was stored. */
-static void subset_update(const struct twin *t, struct formats *f, const struct twin_prior *p,
-                          const double *y, double *x, int subset, struct prior_scratch *w)
+static void prior_update_subset(const struct twin *t, struct formats *f, const struct twin_prior *p,
+                                const double *y, double *x, int subset, struct prior_scratch *w)
 {
     twin_exact_forward(t, x, w->projected);
     for (int i = 0; i < t->views * t->n; i++)
         w->error[i] = y[i] - w->projected[i];
     twin_exact_back(t, w->error, w->likelihood);
-    newton(t, f, p, x, subset, w);
+    prior_newton_step(t, f, p, x, subset, w);
     const double length = line_search(t, p, w);
     for (int i = 0; i < t->n * t->n; i++)
         if (w->step[i] != 0)
@@ -108,7 +108,7 @@ enum err twin_update(const struct twin *t, struct formats *f, const struct twin_
 {
     struct formats wide = formats_wide();
     struct prior_scratch w = {0};
-    enum err e = prepare(t, &w);
+    enum err e = prior_scratch_create(t, &w);
     for (int i = 0; !e && i < t->views * t->n; i++)
         w.error[i] = 1;
     if (!e)
@@ -116,7 +116,7 @@ enum err twin_update(const struct twin *t, struct formats *f, const struct twin_
     for (int i = 0; !e && i < t->n * t->n; i++)
         x[i] = formats_pass(f, STAGE_SAMPLE, x[i]);
     for (int k = 0; !e && k < 4 * p->rounds; k++)
-        subset_update(t, f, p, y, x, k % 4, &w);
-    release(&w);
+        prior_update_subset(t, f, p, y, x, k % 4, &w);
+    prior_scratch_free(&w);
     return e;
 }

@@ -25,7 +25,7 @@ static double y_of(double error)
     return svg_at(&error_axis, fmax(fmin(error, 1), pow(10, -DECADES)));
 }
 
-static double worst(const struct width_sweep *s, int stage, int bits)
+static double sweep_worst(const struct width_sweep *s, int stage, int bits)
 {
     double rmse = 0;
     for (int c = 0; c < s->cases; c++)
@@ -33,7 +33,7 @@ static double worst(const struct width_sweep *s, int stage, int bits)
     return rmse;
 }
 
-static void grid(FILE *out, double limit)
+static void svg_grid(FILE *out, double limit)
 {
     svg_grid_y(out, &error_axis, 2, LEFT, LEFT + PLOT_W);
     for (int b = 4; b <= WIDTH_WIDEST; b += 4)
@@ -42,22 +42,22 @@ static void grid(FILE *out, double limit)
     fprintf(out, "<path class=\"l\" d=\"M%d %.1fh%d\"/>\n", LEFT, y_of(limit), PLOT_W);
 }
 
-static void panel(FILE *out, const struct width_sweep *s, int i)
+static void svg_panel(FILE *out, const struct width_sweep *s, int i)
 {
     fprintf(out,
             "<g transform=\"translate(%d %d)\">\n<text x=\"%d\" y=\"18\" class=\"t\">%s</text>\n",
             i % COLUMNS * PANEL_W, 24 + i / COLUMNS * PANEL_H, LEFT, s->primitive->name);
-    grid(out, s->limits.rmse);
+    svg_grid(out, s->limits.rmse);
     for (int k = 0; k < WIDTH_STAGES; k++) {
         if (!s->primitive->stages[k])
             continue;
         fprintf(out, "<polyline stroke=\"%s\" points=\"", svg_colours[colour[k]]);
         for (int b = WIDTH_FEWEST; b <= WIDTH_WIDEST; b++)
-            fprintf(out, "%.1f,%.1f ", svg_at(&bits_axis, b), y_of(worst(s, k, b)));
+            fprintf(out, "%.1f,%.1f ", svg_at(&bits_axis, b), y_of(sweep_worst(s, k, b)));
         fprintf(out, "\"/>\n");
         if (s->reached)
             fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n",
-                    svg_at(&bits_axis, s->bits[k]), y_of(worst(s, k, s->bits[k])),
+                    svg_at(&bits_axis, s->bits[k]), y_of(sweep_worst(s, k, s->bits[k])),
                     svg_colours[colour[k]]);
     }
     fprintf(out, "</g>\n");
@@ -79,7 +79,7 @@ enum err width_write_svg(const struct width_sweep *s, int n, FILE *out)
         "<text x=\"%d\" y=\"17\">dot: bits of all stages together; dashed: stated quality</text>\n",
         LEFT + 100 * WIDTH_STAGES);
     for (int i = 0; i < n; i++)
-        panel(out, &s[i], i);
+        svg_panel(out, &s[i], i);
     svg_end(out);
     FAIL_IF(fflush(out) || ferror(out), ERR_IO, "the plot of widths: cannot be written");
     return ERR_OK;

@@ -21,7 +21,7 @@ static enum err reference_make(struct reference *r, const struct width_primitive
     return width_run(c, p, &r->peaks, &r->result);
 }
 
-static enum err measure(const struct reference *r, struct formats *f, struct width_quality *q)
+static enum err sweep_measure(const struct reference *r, struct formats *f, struct width_quality *q)
 {
     struct width_result got;
     TRY(width_run(r->c, r->p, f, &got));
@@ -40,7 +40,7 @@ enum err width_try(const struct width_primitive *p, const struct width_case *c,
     struct reference r;
     TRY(reference_make(&r, p, c));
     struct formats f = width_formats(p, &r.peaks, bits);
-    enum err e = measure(&r, &f, out);
+    enum err e = sweep_measure(&r, &f, out);
     width_result_destroy(&r.result);
     return e;
 }
@@ -59,7 +59,7 @@ static enum err sweep_alone(struct width_sweep *s, const struct reference *r)
             bits[k] = b;
             for (int i = 0; i < s->cases; i++) {
                 struct formats f = width_formats(s->primitive, &r[i].peaks, bits);
-                TRY(measure(&r[i], &f, &s->alone[i][k][b]));
+                TRY(sweep_measure(&r[i], &f, &s->alone[i][k][b]));
                 keeps &= width_keeps(&s->alone[i][k][b], share);
             }
             if (keeps && (s->alone_bits[k] == -1 || s->alone_bits[k] == b + 1))
@@ -75,7 +75,7 @@ static enum err try_together(struct width_sweep *s, const struct reference *r, c
     *keeps = 1;
     for (int i = 0; i < s->cases; i++) {
         struct formats f = width_formats(s->primitive, &r[i].peaks, bits);
-        TRY(measure(&r[i], &f, &s->together[i]));
+        TRY(sweep_measure(&r[i], &f, &s->together[i]));
         *keeps &= width_keeps(&s->together[i], s->limits);
     }
     return ERR_OK;
@@ -136,7 +136,7 @@ static enum err sweep_formats(struct width_sweep *s, const struct reference *r)
         to->sums_wide = tried[i].sums_wide;
         for (int c = 0; c < s->cases; c++) {
             struct formats f = small_formats(s->primitive, i);
-            TRY(measure(&r[c], &f, &to->at[c]));
+            TRY(sweep_measure(&r[c], &f, &to->at[c]));
         }
     }
     return ERR_OK;

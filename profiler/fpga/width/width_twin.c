@@ -17,7 +17,7 @@ struct formats formats_wide(void)
     return f;
 }
 
-static double *doubles(size_t n)
+static double *doubles_alloc(size_t n)
 {
     return calloc(n ? n : 1, sizeof(double));
 }
@@ -37,36 +37,37 @@ void twin_destroy(struct twin *t)
     *t = (struct twin){0};
 }
 
-static double grid(double v)
+static double grid_round(double v)
 {
     return rint(v * TWIN_GRID) / TWIN_GRID;
 }
 
 /* tau(W, t): overlap of a unit cell with a box of width W at distance t */
-static double overlap(double width, double t)
+static double twin_overlap(double width, double t)
 {
     return fmax(0, fmin(fmin(1, width), 0.5 * (width + 1) - fabs(t)));
 }
 
 /* Rows under a voxel a quarter of the edge above the central plane, as shares of it. */
-static void rows_under(const struct twin *t, double gain, size_t i)
+static void twin_rows_under(const struct twin *t, double gain, size_t i)
 {
     const double height = gain * 0.5, v = height * 0.25 * t->n, first = floor(v - 0.5);
     for (int j = 0; j < TWIN_ROWS; j++)
-        t->rows[i * TWIN_ROWS + (size_t)j] = grid(overlap(height, v - first - j) / height);
+        t->rows[i * TWIN_ROWS + (size_t)j] =
+            grid_round(twin_overlap(height, v - first - j) / height);
 }
 
 /* Computes the footprint of a pixel at (x, y) in the view at `angle`:
  * host/cpu/common/footprint_kernel.c. The fan has its source 4 n channels from the detector and 2 n
  * from the axis: pixels of half a channel. */
-static void footprint(const struct twin *t, double angle, double x, double y, size_t i)
+static void twin_footprint(const struct twin *t, double angle, double x, double y, size_t i)
 {
     const double c = cos(angle), s = sin(angle), u = c * x - s * y;
     if (!t->fan) {
         const double edge = fmax(fabs(c), fabs(s));
         t->position[i] = u + t->centre;
-        t->width[i] = grid(edge);
-        t->height[i] = grid(1 / edge);
+        t->width[i] = grid_round(edge);
+        t->height[i] = grid_round(1 / edge);
         return;
     }
     const double distance = 4.0 * t->n, magnification = 2, delta = 0.5;
@@ -74,18 +75,19 @@ static void footprint(const struct twin *t, double angle, double x, double y, si
     const double theta = atan2(gain * delta * u, distance);
     const double edge = fmax(fabs(cos(angle - theta)), fabs(sin(angle - theta)));
     t->position[i] = gain * delta * u + t->centre;
-    t->width[i] = grid(gain * delta * edge / cos(theta));
-    t->height[i] = grid(delta / edge);
-    rows_under(t, gain, i);
+    t->width[i] = grid_round(gain * delta * edge / cos(theta));
+    t->height[i] = grid_round(delta / edge);
+    twin_rows_under(t, gain, i);
 }
 
 /* Taps of one pixel in one view; returns the first channel. */
-static int weigh(const struct twin *t, struct formats *f, size_t i, int power, double weight[TAPS])
+static int twin_weigh(const struct twin *t, struct formats *f, size_t i, int power,
+                      double weight[TAPS])
 {
     const double position = formats_pass(f, STAGE_COORDINATE, t->position[i]);
     const double first = floor(position + 1 - 0.5 * TAPS);
     for (int k = 0; k < TAPS; k++) {
-        const double w = grid(overlap(t->width[i], position - first - k) * t->height[i]);
+        const double w = grid_round(twin_overlap(t->width[i], position - first - k) * t->height[i]);
         weight[k] = formats_pass(f, STAGE_COEFFICIENT, power == 2 ? w * w : w);
     }
     return (int)fmax(-TAPS, fmin(first, t->n));
@@ -107,20 +109,20 @@ static void fill_exact(const struct twin *t)
     struct formats wide = formats_wide();
     const size_t all = (size_t)t->n * (size_t)t->n * (size_t)t->views;
     for (size_t i = 0; i < all; i++)
-        weigh(t, &wide, i, 1, t->exact + i * TAPS);
+        twin_weigh(t, &wide, i, 1, t->exact + i * TAPS);
 }
 
 enum err twin_create(struct twin *t, int n, int views, int fan, const double *angles, double centre)
 {
     const size_t pixels = (size_t)n * (size_t)n, all = pixels * (size_t)views;
     *t = (struct twin){.n = n, .views = views, .fan = fan, .centre = centre};
-    t->angles = doubles((size_t)views);
-    t->rows = fan ? doubles(all * TWIN_ROWS) : NULL;
-    t->position = doubles(all);
-    t->width = doubles(all);
-    t->height = doubles(all);
-    t->cosine = doubles((size_t)n);
-    t->exact = doubles(all * TAPS);
+    t->angles = doubles_alloc((size_t)views);
+    t->rows = fan ? doubles_alloc(all * TWIN_ROWS) : NULL;
+    t->position = doubles_alloc(all);
+    t->width = doubles_alloc(all);
+    t->height = doubles_alloc(all);
+    t->cosine = doubles_alloc((size_t)n);
+    t->exact = doubles_alloc(all * TAPS);
     if (!t->angles || (fan && !t->rows) || !t->position || !t->width || !t->height || !t->cosine ||
         !t->exact) {
         twin_destroy(t);
@@ -128,12 +130,12 @@ enum err twin_create(struct twin *t, int n, int views, int fan, const double *an
     }
     memcpy(t->angles, angles, (size_t)views * sizeof *angles);
     for (int c = 0; c < n; c++)
-        t->cosine[c] = fan ? grid(4 * n / hypot(4 * n, c - centre)) : 1;
+        t->cosine[c] = fan ? grid_round(4 * n / hypot(4 * n, c - centre)) : 1;
     for (int v = 0; v < views; v++)
         for (size_t p = 0; p < pixels; p++) {
             const double x = (double)(p % (size_t)n) - 0.5 * (n - 1);
             const double y = (double)(p / (size_t)n) - 0.5 * (n - 1);
-            footprint(t, angles[v], x, y, (size_t)v * pixels + p);
+            twin_footprint(t, angles[v], x, y, (size_t)v * pixels + p);
         }
     fill_exact(t);
     return ERR_OK;
@@ -174,9 +176,9 @@ void twin_exact_back(const struct twin *t, const double *y, double *x)
     }
 }
 
-static enum err samples(struct formats *f, const double *v, int64_t n, double **out)
+static enum err twin_samples(struct formats *f, const double *v, int64_t n, double **out)
 {
-    NEED(*out = doubles((size_t)n));
+    NEED(*out = doubles_alloc((size_t)n));
     for (int64_t i = 0; i < n; i++)
         f->peak[STAGE_SAMPLE] = fmax(f->peak[STAGE_SAMPLE], fabs(v[i]));
     number_round_all(&f->of[STAGE_SAMPLE], v, n, *out, &f->faults);
@@ -190,8 +192,8 @@ static double multiply_add(struct formats *f, double sum, double a, double b)
 
 /* A pixel's share of a cell, over the rows that it falls on: one row, of slices that are all alike.
  */
-static double spread(struct formats *f, double sum, double x, double weight, const double *rows,
-                     int count)
+static double twin_spread(struct formats *f, double sum, double x, double weight,
+                          const double *rows, int count)
 {
     const double product = formats_pass(f, STAGE_PRODUCT, x * weight);
     if (!count)
@@ -206,22 +208,22 @@ enum err twin_forward(const struct twin *t, struct formats *f, const double *x, 
     const int n = t->n;
     const size_t pixels = (size_t)n * (size_t)n;
     double *in, weight[TAPS], rows[TWIN_ROWS];
-    TRY(samples(f, x, (int64_t)pixels, &in));
+    TRY(twin_samples(f, x, (int64_t)pixels, &in));
     memset(y, 0, (size_t)t->views * (size_t)n * sizeof *y);
     for (int v = 0; v < t->views; v++, y += n)
         for (size_t p = 0; p < pixels; p++) {
-            const int first = weigh(t, f, (size_t)v * pixels + p, 1, weight);
+            const int first = twin_weigh(t, f, (size_t)v * pixels + p, 1, weight);
             const int count = weigh_rows(t, f, (size_t)v * pixels + p, 1, rows);
             for (int k = 0; k < TAPS; k++)
                 if (first + k >= 0 && first + k < n && weight[k] != 0)
-                    y[first + k] = spread(f, y[first + k], in[p], weight[k], rows, count);
+                    y[first + k] = twin_spread(f, y[first + k], in[p], weight[k], rows, count);
         }
     free(in);
     return ERR_OK;
 }
 
 /* Blends the rows under a voxel. */
-static double blend(struct formats *f, double sample, const double *rows, int count)
+static double twin_blend(struct formats *f, double sample, const double *rows, int count)
 {
     double sum = 0;
     if (!count)
@@ -236,16 +238,17 @@ enum err twin_back(const struct twin *t, struct formats *f, int power, const dou
     const int n = t->n;
     const size_t pixels = (size_t)n * (size_t)n;
     double *in, weight[TAPS], rows[TWIN_ROWS];
-    TRY(samples(f, y, (int64_t)t->views * n, &in));
+    TRY(twin_samples(f, y, (int64_t)t->views * n, &in));
     memset(x, 0, pixels * sizeof *x);
     for (int v = 0; v < t->views; v++)
         for (size_t p = 0; p < pixels; p++) {
             const double *row = in + (size_t)v * (size_t)n;
-            const int first = weigh(t, f, (size_t)v * pixels + p, power, weight);
+            const int first = twin_weigh(t, f, (size_t)v * pixels + p, power, weight);
             const int count = weigh_rows(t, f, (size_t)v * pixels + p, power, rows);
             for (int k = 0; k < TAPS; k++)
                 if (first + k >= 0 && first + k < n && weight[k] != 0)
-                    x[p] = multiply_add(f, x[p], blend(f, row[first + k], rows, count), weight[k]);
+                    x[p] = multiply_add(f, x[p], twin_blend(f, row[first + k], rows, count),
+                                        weight[k]);
         }
     free(in);
     return ERR_OK;
@@ -259,9 +262,9 @@ double twin_ramp_tap(int m)
 enum err twin_filter(const struct twin *t, struct formats *f, const double *y, double *out)
 {
     const int n = t->n;
-    double *in, *tap = doubles((size_t)n);
+    double *in, *tap = doubles_alloc((size_t)n);
     NEED(tap);
-    enum err e = samples(f, y, (int64_t)t->views * n, &in);
+    enum err e = twin_samples(f, y, (int64_t)t->views * n, &in);
     for (int m = 0; !e && m < n; m++)
         tap[m] = formats_pass(f, STAGE_COEFFICIENT, twin_ramp_tap(m));
     for (int i = 0; !e && i < t->views * n; i++) {
@@ -305,7 +308,7 @@ enum err twin_flat_log(const struct twin *t, struct formats *f, const double *co
                        const double *white, const double *dark, double *y)
 {
     double *in;
-    TRY(samples(f, counts, (int64_t)t->views * t->n, &in));
+    TRY(twin_samples(f, counts, (int64_t)t->views * t->n, &in));
     for (int i = 0; i < t->views * t->n; i++) {
         const int c = i % t->n;
         const double reference = formats_pass(f, STAGE_COEFFICIENT, log(white[c] - dark[c]));
@@ -322,7 +325,7 @@ enum err twin_median(int n, struct formats *f, const double *const x[3], double 
     double *in[3] = {0}, window[27];
     enum err e = ERR_OK;
     for (int k = 0; k < 3 && !e; k++)
-        e = samples(f, x[k], (int64_t)n * n, &in[k]);
+        e = twin_samples(f, x[k], (int64_t)n * n, &in[k]);
     for (int i = 0; !e && i < n * n; i++) {
         for (int w = 0; w < 27; w++) {
             const int row = i / n + w / 3 % 3 - 1, col = i % n + w % 3 - 1;
