@@ -379,7 +379,7 @@ static enum err compute(struct run_state *s)
     if (s->op->ready)
         TRY(s->op->ready(s));
     if (crew)
-        TRY(crew_give(crew, s));
+        TRY(crew_send(crew, s));
     enum err e = measure(s, &r);
     free(r.times);
     return e;

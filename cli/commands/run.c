@@ -105,7 +105,7 @@ static enum err check_call(void)
 
 static enum err team_give(void *context, struct run_state *s)
 {
-    return crew_give(context, s);
+    return crew_send(context, s);
 }
 
 static enum err team_run(void *context, struct run_state *s, double *seconds, struct work *work)

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "host/store/exchange/apart.h"
+#include "host/store/exchange/sandbox.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -23,7 +23,7 @@ static void answer(int fd, enum err (*work)(char **), char **word)
 {
     struct answer a = {0};
     log_forked();
-    apart_limit(mem_available());
+    sandbox_limit(mem_available());
     a.e = work(word);
     a.exit_code = cli_end.exit_code;
     snprintf(a.text, sizeof a.text, "%s", a.e ? err_text() : "");
@@ -67,7 +67,7 @@ static enum err read_answer(int fd, char **word, const char *out, pid_t child)
 enum err storage_apart(enum err (*work)(char **word), char **word, const char *out)
 {
     int fds[2];
-    if (apart_is_own(word[0]))
+    if (file_is_own(word[0]))
         return work(word);
     FAIL_IF(pipe(fds), ERR_FAILED, "cannot make a pipe: %s", strerror(errno));
     fflush(stdout);

@@ -8,7 +8,7 @@
 
 #define KEPT 2
 
-struct kept {
+struct cached_list {
     int32_t *copy; /* host memory */
     int64_t count, room;
     int ascending;
@@ -17,7 +17,7 @@ struct kept {
 };
 
 struct pixel_cache {
-    struct kept list[KEPT];
+    struct cached_list list[KEPT];
     uint64_t clock;
 };
 
@@ -41,7 +41,8 @@ static int list_ascends(const struct pixel_set *pixels)
     return 1;
 }
 
-static enum err list_fill(struct cuda_backend *be, struct kept *k, const struct pixel_set *pixels)
+static enum err list_fill(struct cuda_backend *be, struct cached_list *k,
+                          const struct pixel_set *pixels)
 {
     const size_t bytes = (size_t)pixels->count * sizeof(int32_t);
     k->count = 0;
@@ -61,7 +62,7 @@ static enum err list_fill(struct cuda_backend *be, struct kept *k, const struct 
     return ERR_OK;
 }
 
-static int list_holds(const struct kept *k, const struct pixel_set *pixels)
+static int list_holds(const struct cached_list *k, const struct pixel_set *pixels)
 {
     return k->count == pixels->count &&
            !memcmp(k->copy, pixels->indices, (size_t)k->count * sizeof *k->copy);
@@ -75,7 +76,7 @@ enum err list_put(struct cuda_backend *be, const struct pixel_set *pixels, struc
     if (!be->pixels)
         be->pixels = static_cast<struct pixel_cache *>(calloc(1, sizeof *be->pixels));
     FAIL_IF(!be->pixels, ERR_MEMORY, "no memory for lists of pixels");
-    struct kept *lists = be->pixels->list, *k = &lists[lists[1].used < lists[0].used];
+    struct cached_list *lists = be->pixels->list, *k = &lists[lists[1].used < lists[0].used];
     for (int i = 0; i < KEPT; i++)
         if (list_holds(&lists[i], pixels))
             k = &lists[i];

@@ -95,14 +95,14 @@ struct batch {
 /* The batch's lists, sorted by bin = first channel + taps: entries first[bin] to first[bin + 1] of
  * list. A bin of 0 or channels + taps misses the detector. */
 struct bins {
-    const int32_t *list;          /* [views][count] */
-    const int32_t *first;         /* [views][bins + 1] */
-    int bins;                     /* channels + taps + 1 */
-    const struct kept_bins *kept; /* device: lists of all views, instead of the batch's */
+    const int32_t *list;            /* [views][count] */
+    const int32_t *first;           /* [views][bins + 1] */
+    int bins;                       /* channels + taps + 1 */
+    const struct cached_bins *kept; /* device: lists of all views, instead of the batch's */
 };
 
 /* Sorted lists of all views, kept over passes (sorted_pixels.cu). */
-struct kept_bins {
+struct cached_bins {
     const int32_t *list, *first;
 };
 

@@ -18,7 +18,7 @@ struct progress {
     int64_t done[2]; /* subsets of this iteration, before an even and an odd one */
     const int32_t *order;
     struct sorted sorted;
-    struct kept_bins kept[2];
+    struct cached_bins kept[2];
     float step[2], floor; /* of the last subsets; -1 / (alpha + eps) */
     double total[2];      /* of the iteration: moved, alpha */
 };

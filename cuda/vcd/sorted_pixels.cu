@@ -7,7 +7,7 @@
 
 #define KEPT 4 /* as many partitions follow each other in turn (host/recon/mbir_schedule.c) */
 
-struct kept_partition {
+struct cached_partition {
     int64_t serial, length; /* of the projector; serial 0: empty */
     int subsets;
     int32_t *copy; /* host memory */
@@ -16,17 +16,17 @@ struct kept_partition {
 };
 
 struct sorted_cache {
-    struct kept_partition partitions[KEPT];
-    struct kept_partition *busy;
+    struct cached_partition partitions[KEPT];
+    struct cached_partition *busy;
     uint64_t clock;
 };
 
-static void partition_empty(struct cuda_backend *be, struct kept_partition *e)
+static void partition_empty(struct cuda_backend *be, struct cached_partition *e)
 {
     free(e->copy);
     workspace_drop(be, &e->indices);
     workspace_drop(be, &e->lists);
-    *e = kept_partition{};
+    *e = cached_partition{};
 }
 
 static void partition_forget(struct cuda_backend *be, int64_t serial)
@@ -51,10 +51,10 @@ void sorted_done(struct cuda_backend *be)
 }
 
 /* Lists that are not in use, the ones that waited longest; NULL: none. */
-static struct kept_partition *partition_oldest(struct sorted_cache *cache)
+static struct cached_partition *partition_oldest(struct sorted_cache *cache)
 {
-    struct kept_partition *found = NULL;
-    for (struct kept_partition &e : cache->partitions)
+    struct cached_partition *found = NULL;
+    for (struct cached_partition &e : cache->partitions)
         if (&e != cache->busy && e.lists.ptr && (!found || e.used < found->used))
             found = &e;
     return found;
@@ -62,7 +62,7 @@ static struct kept_partition *partition_oldest(struct sorted_cache *cache)
 
 static int sorted_shrink(struct cuda_backend *be)
 {
-    struct kept_partition *e = be->sorted ? partition_oldest(be->sorted) : NULL;
+    struct cached_partition *e = be->sorted ? partition_oldest(be->sorted) : NULL;
     const int some = e != NULL;
     for (; e; e = partition_oldest(be->sorted))
         workspace_drop(be, &e->lists);
@@ -71,7 +71,7 @@ static int sorted_shrink(struct cuda_backend *be)
 
 const struct device_cache sorted_pixels_cache = {sorted_free, 0, sorted_shrink, partition_forget};
 
-static enum err partition_fill(struct cuda_backend *be, struct kept_partition *e,
+static enum err partition_fill(struct cuda_backend *be, struct cached_partition *e,
                                const struct projector *p, const struct vcd_iteration *s)
 {
     const size_t bytes = (size_t)(s->subsets * s->length) * sizeof(int32_t);
@@ -87,7 +87,7 @@ static enum err partition_fill(struct cuda_backend *be, struct kept_partition *e
     return ERR_OK;
 }
 
-static int partition_holds(const struct kept_partition *e, const struct projector *p,
+static int partition_holds(const struct cached_partition *e, const struct projector *p,
                            const struct vcd_iteration *s)
 {
     return e->serial == p->serial && e->length == s->length && e->subsets == s->subsets &&
@@ -95,16 +95,16 @@ static int partition_holds(const struct kept_partition *e, const struct projecto
 }
 
 static enum err partition_find(struct cuda_backend *be, const struct projector *p,
-                               const struct vcd_iteration *s, struct kept_partition **out)
+                               const struct vcd_iteration *s, struct cached_partition **out)
 {
     if (!be->sorted)
         be->sorted = static_cast<struct sorted_cache *>(calloc(1, sizeof *be->sorted));
     FAIL_IF(!be->sorted, ERR_MEMORY, "no memory for lists of pixels");
-    struct kept_partition *e = be->sorted->partitions;
-    for (struct kept_partition &other : be->sorted->partitions)
+    struct cached_partition *e = be->sorted->partitions;
+    for (struct cached_partition &other : be->sorted->partitions)
         if (other.used < e->used)
             e = &other;
-    for (struct kept_partition &other : be->sorted->partitions)
+    for (struct cached_partition &other : be->sorted->partitions)
         if (partition_holds(&other, p, s))
             e = &other;
     be->sorted->busy = *out = e;
@@ -121,7 +121,7 @@ static enum err sorted_make_room(struct cuda_backend *be, size_t bytes, int *fit
         size_t left;
         TRY(device_available(be, &left));
         *fits = bytes <= left / 2;
-        struct kept_partition *const old = partition_oldest(be->sorted);
+        struct cached_partition *const old = partition_oldest(be->sorted);
         if (*fits || !old)
             return ERR_OK;
         workspace_drop(be, &old->lists);
@@ -152,7 +152,7 @@ static enum err partition_sort(struct cuda_backend *be, const struct projector *
 enum err sorted_get(struct cuda_backend *be, const struct projector *p,
                     const struct vcd_iteration *s, struct sorted *out)
 {
-    struct kept_partition *e = NULL;
+    struct cached_partition *e = NULL;
     int fits = 1;
     TRY(partition_find(be, p, s, &e));
     *out = sorted{static_cast<const int32_t *>(e->indices.ptr),

@@ -9,7 +9,7 @@
 /* In device memory, subset after subset. */
 struct sorted {
     const int32_t *indices;        /* [subsets][length] */
-    struct kept_bins first;        /* of the first subset; list NULL: there was no room */
+    struct cached_bins first;      /* of the first subset; list NULL: there was no room */
     int64_t list_step, first_step; /* from one subset to the next */
 };
 

@@ -45,7 +45,7 @@ enum err add_launch(struct cuda_backend *be, const struct subset *s, int alone, 
  * scratch that `plan` describes. */
 struct moving {
     struct pixel_list pixels;
-    const struct kept_bins *kept;
+    const struct cached_bins *kept;
     const float *delta;
     struct scalar alpha;
     float *product; /* A delta, which dots_launch writes and update_launch reads; NULL: not kept */

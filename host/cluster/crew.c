@@ -70,7 +70,7 @@ static enum err crew_begin_part(struct crew *w, const struct operation *op, stru
 static enum err crew_order_of(const struct run_state *s, struct crew_order *o)
 {
     memset(o, 0, sizeof *o);
-    o->what = CREW_GIVE;
+    o->what = CREW_SEND;
     strncpy(o->op, s->op->name, sizeof o->op - 1);
     o->m = s->model;
     o->mbir = s->mbir;
@@ -92,7 +92,7 @@ static enum err crew_order_of(const struct run_state *s, struct crew_order *o)
     return ERR_OK;
 }
 
-enum err crew_give(struct crew *w, struct run_state *s)
+enum err crew_send(struct crew *w, struct run_state *s)
 {
     struct crew_order o;
     w->runs = 0;
@@ -123,7 +123,7 @@ static enum err crew_run_mbir(struct crew *w)
 static enum err run_part(struct crew *w, double *seconds)
 {
     struct run_state *p = &w->part;
-    struct crew_told mine = {0};
+    struct crew_answer mine = {0};
     enum err e = ERR_OK;
     backend_take_work(p->be);
     TRY(cluster_barrier(w->c));
@@ -206,7 +206,7 @@ static void count_run(struct crew *w, struct work *work)
 {
     *work = (struct work){0, 0, 0};
     for (int r = 0; r < w->c->place.size; r++) {
-        const struct crew_told *t = &w->told[r];
+        const struct crew_answer *t = &w->told[r];
         work->flops += t->work.flops;
         work->bytes_min += t->work.bytes_min;
         work->bytes_ideal_cache += t->work.bytes_ideal_cache;
@@ -263,7 +263,7 @@ enum err crew_dismiss(struct crew *w, enum err e, int *silent)
 static enum err crew_obey(struct crew *w, const struct crew_order *o, struct backend *be)
 {
     double seconds;
-    if (o->what == CREW_GIVE) {
+    if (o->what == CREW_SEND) {
         const struct operation *op = operation_named(o->op);
         FAIL_IF(!op, ERR_INTERNAL, "no operation is called %s", o->op);
         return crew_begin_part(w, op, be, o, NULL);

@@ -11,10 +11,10 @@ struct crew;
 enum err crew_create(struct cluster *c, struct crew **out);
 void crew_free(struct crew *w);
 
-/* The first rank. crew_give: arrays, model and options of `s` are ready to run; what cannot be
+/* The first rank. crew_send: arrays, model and options of `s` are ready to run; what cannot be
  * shared is left to crew_run on this rank alone. crew_run: the time until the last rank was done,
  * without transfers; the result in s as if one process had made it, its work in *work. */
-enum err crew_give(struct crew *w, struct run_state *s);
+enum err crew_send(struct crew *w, struct run_state *s);
 enum err crew_run(struct crew *w, struct run_state *s, double *seconds, struct work *work);
 /* Ends this operation; the crew is ready for another. */
 enum err crew_release(struct crew *w);

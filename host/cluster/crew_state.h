@@ -1,4 +1,4 @@
-/* Shared by crew.c and crew_give.c: orders of the first rank, and what each rank has of an
+/* Shared by crew.c and crew_send.c: orders of the first rank, and what each rank has of an
  * operation. */
 #ifndef TP_CLUSTER_CREW_STATE_H
 #define TP_CLUSTER_CREW_STATE_H
@@ -6,7 +6,7 @@
 #include "host/cluster/crew.h"
 #include "host/cluster/crew_plan.h"
 
-enum crew_what { CREW_GIVE, CREW_RUN, CREW_RELEASE, CREW_DISMISS };
+enum crew_what { CREW_SEND, CREW_RUN, CREW_RELEASE, CREW_DISMISS };
 enum { CREW_ARRAYS = 4, CREW_NAME = 64, CREW_TEXT = 1024 };
 
 struct crew_order {
@@ -20,7 +20,7 @@ struct crew_order {
 };
 
 /* Sent by a rank after a run. */
-struct crew_told {
+struct crew_answer {
     double seconds;
     struct work work;
 };
@@ -32,7 +32,7 @@ struct crew {
     struct crew_part plan;
     struct shares shares; /* of MBIR */
     const char *axis, *why;
-    struct crew_told *told; /* [size] of the first rank: of the latest run */
+    struct crew_answer *told; /* [size] of the first rank: of the latest run */
     double *first, *later;
     int64_t runs;
     int agreed; /* an error that all ranks know of */

@@ -34,14 +34,14 @@ static int mpi_join(struct cluster_place *place)
     return MPI_Comm_free(&node);
 }
 
-struct kept_images {
+struct held_images {
     char *names[IMAGES_MOST];
     int count;
 };
 
 static int note_image(struct dl_phdr_info *info, size_t size, void *context)
 {
-    struct kept_images *all = context;
+    struct held_images *all = context;
     (void)size;
     if (info->dlpi_name && *info->dlpi_name == '/' && all->count < IMAGES_MOST)
         if ((all->names[all->count] = strdup(info->dlpi_name)))
@@ -53,7 +53,7 @@ static int note_image(struct dl_phdr_info *info, size_t size, void *context)
  * rank that has done all of its work would crash. What is loaded now stays until the end. */
 static void mpi_hold_images(void)
 {
-    struct kept_images all = {.count = 0};
+    struct held_images all = {.count = 0};
     dl_iterate_phdr(note_image, &all);
     for (int i = 0; i < all.count; i++) {
         (void)dlopen(all.names[i], RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);

@@ -7,7 +7,7 @@
 
 #include "host/load/loading.h"
 #include "host/store/engine/engine.h"
-#include "host/store/engine/kept.h"
+#include "host/store/engine/chunk_cache.h"
 
 enum load_cache { CACHE_AS_IS, CACHE_WARM, CACHE_COLD };
 enum load_size { SWEEP_NONE, SWEEP_QUICK, SWEEP_MEDIUM, SWEEP_FULL };
@@ -70,7 +70,7 @@ struct load_run {
     double seconds, cpu_s, cached_share;
     struct engine_result result;
     struct engine_facts facts; /* sums over all boxes */
-    struct kept_facts kept;
+    struct chunk_cache_facts kept;
 };
 /* Counts the boxes of the session. ERR_USAGE: they do not fit the array. */
 enum err load_boxes(struct load_session *s);

@@ -195,18 +195,18 @@ enum err load_once(struct load_session *s, const struct engine_options *o, enum 
     options.deadline_ns = s->deadline_ns;
     options.chunks_most = s->request->chunks;
     if (s->request->keep_bytes)
-        TRY(kept_make(s->request->keep_bytes, &options.kept));
+        TRY(chunk_cache_create(s->request->keep_bytes, &options.kept));
     load_set_cache(s->store, cache);
     run->cached_share = load_cached_share(s->store);
     enum err e = once(s, &options, &plans, run, times);
     if (!e && options.kept) { /* what it held was not decoded again */
-        run->kept = kept_facts(options.kept);
+        run->kept = chunk_cache_facts(options.kept);
         const int64_t decoded = run->facts.bytes_decoded - run->kept.bytes_saved;
         if (run->facts.bytes_decoded)
             run->facts.amplification = (double)decoded / (double)run->facts.bytes_wanted;
         run->result.buffer_bytes += run->kept.bytes_peak;
     }
     plans_free(&plans);
-    kept_free(options.kept);
+    chunk_cache_free(options.kept);
     return e;
 }

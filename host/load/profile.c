@@ -271,7 +271,7 @@ enum err load_profile(struct load_session *s, struct loading *l)
         memcpy(l->box, s->request->box, sizeof s->request->box);
     }
     if (s->request->keep_bytes) {
-        const struct kept_facts *k = &run.kept;
+        const struct chunk_cache_facts *k = &run.kept;
         const double looks = (double)(k->hits + k->misses);
         l->kept = (struct load_kept){s->request->keep_bytes,
                                      k->bytes_peak,

@@ -45,14 +45,14 @@ struct scan_context {
     struct backend *be;                 /* borrowed; set by the caller before anything is read */
     enum scan_method method;            /* the request's, or chosen by the beam */
     struct ct_model model;
-    float *sinogram;            /* (views, rows, channels), mem_alloc */
-    int64_t row_first;          /* of the detector rows that are read */
-    double pixel;               /* mm; 0 or NAN: unknown */
-    struct slabs slabs;         /* count 1: all at once */
-    size_t bytes;               /* held at once at most */
-    int64_t decoded_bytes;      /* of the file's chunks; 0: they need no decoding */
-    int64_t keep_bytes;         /* of them, between slabs; 0: none */
-    struct exchange_kept *kept; /* where they are; NULL: nowhere */
+    float *sinogram;             /* (views, rows, channels), mem_alloc */
+    int64_t row_first;           /* of the detector rows that are read */
+    double pixel;                /* mm; 0 or NAN: unknown */
+    struct slabs slabs;          /* count 1: all at once */
+    size_t bytes;                /* held at once at most */
+    int64_t decoded_bytes;       /* of the file's chunks; 0: they need no decoding */
+    int64_t keep_bytes;          /* of them, between slabs; 0: none */
+    struct exchange_cache *kept; /* where they are; NULL: nowhere */
     int64_t start;
 };
 

@@ -201,7 +201,7 @@ enum err scan_slabs_run(struct scan_context *c, float *middle)
     struct volume_writer *to;
     int64_t decoded, again;
     if (c->keep_bytes)
-        TRY(exchange_kept_make(c->keep_bytes, &c->kept));
+        TRY(exchange_cache_create(c->keep_bytes, &c->kept));
     enum err e = volume_writer_open(c->request->out, &c->model.volume, &to);
     for (int64_t i = 0; !e && i < plan->count; i++) {
         progress("slabs", (double)i, (double)plan->count);
@@ -211,11 +211,11 @@ enum err scan_slabs_run(struct scan_context *c, float *middle)
     }
     progress_end();
     if (c->kept) {
-        exchange_kept_count(c->kept, &decoded, &again);
+        exchange_cache_count(c->kept, &decoded, &again);
         log_info("%lld slabs: %lld chunks were decoded, and read %lld times more from memory",
                  (long long)plan->count, (long long)decoded, (long long)again);
     }
-    exchange_kept_free(c->kept);
+    exchange_cache_free(c->kept);
     c->kept = NULL;
     return to ? volume_writer_close(to, e) : e;
 }

@@ -57,8 +57,8 @@ static const struct large_twin {
 
 /* Lists that MPI may read until a call is complete, which is not known here: equal ones are one,
  * and stay. */
-static struct kept_list {
-    struct kept_list *next;
+static struct large_list {
+    struct large_list *next;
     int n, numbers[];
 } * kept;
 static volatile int busy;
@@ -68,7 +68,7 @@ static int *large_keep(const int *numbers, int n)
     const size_t bytes = (size_t)n * sizeof *numbers;
     while (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
         ;
-    struct kept_list *k = kept;
+    struct large_list *k = kept;
     while (k && (k->n != n || memcmp(k->numbers, numbers, bytes)))
         k = k->next;
     if (!k && (k = malloc(sizeof *k + bytes))) {

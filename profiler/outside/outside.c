@@ -178,7 +178,7 @@ static int poll_until_the_end(struct recording *r)
             second = now + 1000000000u;
         }
         stop_late(0);
-        threads_look(&r->threads, &r->us, &(struct look){next, now, r->interval_ns});
+        threads_poll(&r->threads, &r->us, &(struct poll_moment){next, now, r->interval_ns});
         if (process_stat(r->s->pid, 0, &st))
             r->last = st;
         next = next_poll(r, next, now);

@@ -50,11 +50,11 @@ struct threads {
 };
 /* A look at all threads: when it was due, a random moment; when it began; the mean time between
  * two. */
-struct look {
+struct poll_moment {
     uint64_t due_ns, began_ns, interval_ns;
 };
 void threads_find(struct threads *s, struct capture_thread *t);
-void threads_look(struct threads *s, struct capture_thread *t, const struct look *k);
+void threads_poll(struct threads *s, struct capture_thread *t, const struct poll_moment *k);
 void threads_end(struct threads *s, struct capture_thread *t);
 
 #endif

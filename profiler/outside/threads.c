@@ -18,7 +18,7 @@
 struct thread_seen {
     pid_t tid;
     int alive, asleep, ticks_only; /* asleep: its place is known. ticks_only: no finer account */
-    uint64_t seen_ns, look_ns, every_ns;
+    uint64_t seen_ns, poll_ns, every_ns;
     uint64_t ran_ns, queued_ns, turns;         /* the kernel's account at the last look */
     uint64_t begin_user, begin_system, ran_at; /* what it ran before the recording */
     uint64_t user_ticks, system_ticks;
@@ -207,7 +207,7 @@ static int switches_of(struct threads *s, pid_t tid, uint64_t *left, uint64_t *s
 /* Returns 1 where it has been waiting for a CPU since before the look was due, as far as that can
  * be known without a stop, which would take until it gets one. Since the last stop it then ran and
  * waited all the time, and this wait is not in the account yet. */
-static int waits_anyway(struct threads *s, const struct thread_seen *h, const struct look *k,
+static int waits_anyway(struct threads *s, const struct thread_seen *h, const struct poll_moment *k,
                         const struct ran_account *a)
 {
     uint64_t left, slept, known = a->ran_ns - h->ran_at_stop + a->queued_ns - h->queued_at_stop;
@@ -223,7 +223,7 @@ enum found { AT_RANDOM, WAITED, ELSEWHERE };
  * system calls end, and this process gets one at the same moments: samples of such places keep step
  * with loops of the program, and a line of 24 % was told as 12 to 15 %. `a`: its account when the
  * look began, `b`: when it had stopped. */
-static enum found how_found(const struct look *k, const struct ran_account *a,
+static enum found how_found(const struct poll_moment *k, const struct ran_account *a,
                             const struct ran_account *b, uint64_t stopped)
 {
     uint64_t late = k->due_ns + NEAR_NS;
@@ -252,7 +252,7 @@ static void put_sample(struct capture_thread *t, struct thread_seen *h, int syst
 
 /* It runs now, or is about to: what it ran is attributed to this place. */
 static void threads_sample(struct threads *s, struct capture_thread *t, struct thread_seen *h,
-                           const struct look *k, const struct ran_account *before)
+                           const struct poll_moment *k, const struct ran_account *before)
 {
     struct stopped at = {0};
     struct ran_account a;
@@ -295,8 +295,8 @@ static void threads_wake(struct capture_thread *t, struct thread_seen *h)
     h->asleep = 0;
 }
 
-static void threads_poll(struct threads *s, struct capture_thread *t, struct thread_seen *h,
-                         const struct look *k)
+static void thread_poll_one(struct threads *s, struct capture_thread *t, struct thread_seen *h,
+                            const struct poll_moment *k)
 {
     struct process_stat st;
     struct ran_account a;
@@ -328,7 +328,7 @@ static void threads_poll(struct threads *s, struct capture_thread *t, struct thr
         put_wait(t, h, h->sleep_pending, 0);
         h->sleep_pending = 0;
     }
-    h->look_ns = now + h->every_ns;
+    h->poll_ns = now + h->every_ns;
 }
 
 static void put_end(struct threads *s, struct capture_thread *t, struct thread_seen *h)
@@ -362,14 +362,14 @@ void threads_find(struct threads *s, struct capture_thread *t)
         closedir(d);
 }
 
-void threads_look(struct threads *s, struct capture_thread *t, const struct look *k)
+void threads_poll(struct threads *s, struct capture_thread *t, const struct poll_moment *k)
 {
     size_t kept = 0;
     double ran = 0, queued = 0;
     for (size_t i = 0; i < s->count; i++) {
         struct thread_seen *h = &s->list[i];
-        if (trace_now() >= h->look_ns)
-            threads_poll(s, t, h, k);
+        if (trace_now() >= h->poll_ns)
+            thread_poll_one(s, t, h, k);
         ran += h->lately_ran;
         queued += h->lately_queued;
         if (h->alive)
@@ -384,11 +384,11 @@ void threads_look(struct threads *s, struct capture_thread *t, const struct look
 void threads_end(struct threads *s, struct capture_thread *t)
 {
     const uint64_t now = trace_now();
-    const struct look last = {now, now, 0};
+    const struct poll_moment last = {now, now, 0};
     for (size_t i = 0; i < s->count; i++) {
         struct thread_seen *h = &s->list[i];
-        h->look_ns = 0;
-        threads_poll(s, t, h, &last);
+        h->poll_ns = 0;
+        thread_poll_one(s, t, h, &last);
         put_end(s, t, h);
     }
     free(s->list);

@@ -190,7 +190,7 @@ static void descriptor_close(int fd)
         syscall(SYS_close, fd);
 }
 
-void trace_writer_apart(struct trace_writer *w)
+void trace_writer_unshare(struct trace_writer *w)
 {
     int number = __atomic_load_n(&w->fd, __ATOMIC_RELAXED);
     if (number < FD_LEAST || syscall(SYS_close_range, 0u, ~0u, 2u /* CLOSE_RANGE_UNSHARE */))

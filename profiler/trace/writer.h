@@ -42,7 +42,7 @@ int trace_create(struct trace_writer *w, const char *folder, const uint8_t run_i
 /* The calling thread gets a table of descriptors of its own with the trace's file in it, where the
  * kernel can (5.9). A program of one thread keeps a table that nobody shares: each of its system
  * calls on a descriptor takes 36 ns less, and what the thread opens takes no number of it. */
-void trace_writer_apart(struct trace_writer *w);
+void trace_writer_unshare(struct trace_writer *w);
 /* Records how the process image ended; TRACE_RUNNING takes it back (an exec failed). Seals nothing:
  * chunks stay readable unsealed, and what threads still write is kept. */
 /* The clock of this process: the same number for all whose CLOCK_MONOTONIC is the same; 0 unknown.

@@ -16,7 +16,7 @@ MAY_PRINT = {
     "profiler/fpga/main.c": "the main of a program of its own",
 }
 MAY_EXIT = {
-    "host/store/exchange/exchange_apart.c": "ends the child that it forked",
+    "host/store/exchange/exchange_sandbox.c": "ends the child that it forked",
     "host/store/codec/jxr.c": "ends the child that it forked",
     "host/store/engine/run.c": "ends the children that it forked",
     "profiler/record/job_stop.c": "a child that watches two processes ends",

@@ -59,8 +59,8 @@ struct columns {
     vf step[BLOCK], next[BLOCK];
 };
 
-VEC_INLINE void give_entry(const struct sparse_entry *n, float *x, int registers,
-                           const struct columns *c)
+VEC_INLINE void entry_add_column(const struct sparse_entry *n, float *x, int registers,
+                                 const struct columns *c)
 {
     float *voxels = x + (int64_t)n->pixel * STRIP;
     const vf share = vf_set(n->share);
@@ -68,15 +68,15 @@ VEC_INLINE void give_entry(const struct sparse_entry *n, float *x, int registers
         vf_store(voxels + i * VEC, (vf_load(voxels + i * VEC) + c->next[i]) + share * c->step[i]);
 }
 
-VEC_INLINE const struct sparse_entry *give_channel(const struct sparse_entry *n, float *x,
-                                                   int registers, int fixed,
-                                                   const struct columns *c)
+VEC_INLINE const struct sparse_entry *channel_add_column(const struct sparse_entry *n, float *x,
+                                                         int registers, int fixed,
+                                                         const struct columns *c)
 {
     const struct sparse_entry *end = n + fixed + n->more;
     for (int i = 0; i < fixed; i++)
-        give_entry(n + i, x, registers, c);
+        entry_add_column(n + i, x, registers, c);
     for (n += fixed; n < end; n++)
-        give_entry(n, x, registers, c);
+        entry_add_column(n, x, registers, c);
     return n;
 }
 
@@ -115,7 +115,7 @@ VEC_INLINE void update_block(const struct sparse_update *s, int offset, int regi
         take = take_channel(take, x, registers, fixed, &begun);
         close_column(&begun, registers, rest, column);
         move_column(column, e, w, registers, weighted, &moved);
-        give = give_channel(give, sum, registers, fixed, &moved);
+        give = channel_add_column(give, sum, registers, fixed, &moved);
         prefetch_column(e + s->ahead, registers);
         e += STRIP;
         if (weighted) {
@@ -127,7 +127,7 @@ VEC_INLINE void update_block(const struct sparse_update *s, int offset, int regi
         moved.step[i] = moved.next[i];
         moved.next[i] = (vf){0};
     }
-    give_channel(give, sum, registers, fixed, &moved);
+    channel_add_column(give, sum, registers, fixed, &moved);
 }
 
 VEC_INLINE void update_fixed(const struct sparse_update *s, int width, int fixed)

@@ -9,7 +9,7 @@
 enum engine_order { ORDER_OFFSET, ORDER_INDEX, ORDER_YX, ORDER_XY, ORDER_RANDOM };
 #define ENGINE_ORDERS "offset|index|yx|xy|random"
 
-struct engine_kept;
+struct chunk_cache;
 struct engine_options {          /* all zero: the defaults */
     const struct fetch_way *way; /* NULL: pread */
     int threads;   /* 0: as many as this process may use, at most 16; 16 connections of HTTP */
@@ -18,8 +18,9 @@ struct engine_options {          /* all zero: the defaults */
     enum engine_order order;
     int64_t gap;     /* unwanted bytes read to join two requests; 0: 4096, HTTP 65536; -1: never */
     int64_t largest; /* bytes of a joined request; 0: 16 MiB */
-    struct engine_kept *kept; /* not NULL: decoded chunks stay there (kept.h); threads only */
-    int64_t chunks_most;      /* 0: all */
+    struct chunk_cache
+        *kept;           /* not NULL: decoded chunks stay there (chunk_cache.h); threads only */
+    int64_t chunks_most; /* 0: all */
     const volatile int *stop; /* not NULL: ends early, with what is done */
     int64_t deadline_ns;      /* of clock_ns; 0: none */
 };

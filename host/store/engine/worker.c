@@ -98,7 +98,7 @@ static int request_follows(const struct engine_worker *w, const struct fetch_req
 }
 
 /* The task's chunk where it is kept. Neighbours of one chunk share what is held. */
-static struct kept_chunk *task_held_chunk(const struct engine_worker *w, int64_t first, int64_t i)
+static struct cached_chunk *task_held_chunk(const struct engine_worker *w, int64_t first, int64_t i)
 {
     const struct engine_plan *p = w->job->plan;
     const int64_t chunk = p->tasks[i].chunk;
@@ -106,7 +106,7 @@ static struct kept_chunk *task_held_chunk(const struct engine_worker *w, int64_t
         return NULL;
     if (i > first && p->tasks[i - 1].chunk == chunk)
         return w->held[i - 1 - first];
-    return kept_get(p->options.kept, p->array, chunk);
+    return chunk_cache_get(p->options.kept, p->array, chunk);
 }
 
 /* Requests of tasks [first, last); request_of says which one each has, -1: none. */
@@ -231,11 +231,11 @@ static enum err task_decode_chunk(struct engine_worker *w, const struct engine_t
     const struct store_array *a = w->job->plan->array;
     const struct store_chunk *c = &a->chunks[t->chunk];
     const struct codec_pipeline *p = &a->pipelines[c->pipeline];
-    struct engine_kept *kept = w->job->plan->options.kept;
+    struct chunk_cache *kept = w->job->plan->options.kept;
     const size_t whole = (size_t)(c->skip + store_chunk_bytes(a, t->chunk)),
                  begin = (size_t)(c->skip + t->first * a->dtype.bytes),
                  last = (size_t)(c->skip + end);
-    const int keep = kept && kept_takes(kept, whole);
+    const int keep = kept && chunk_cache_takes(kept, whole);
     const size_t all = keep || a->tiles ? whole : codec_part_bytes(p, whole, last);
     w->decoded_chunk = -1;
     TRY(worker_room(w, &w->decoded, &w->decoded_room, all));
@@ -244,13 +244,13 @@ static enum err task_decode_chunk(struct engine_worker *w, const struct engine_t
             : codec_decode_part(&w->codecs, p, stored, n, w->decoded, all, begin, last));
     w->decoded_chunk = a->tiles ? t->chunk : -1;
     if (keep)
-        kept_put(kept, a, t->chunk, w->decoded, whole);
+        chunk_cache_add(kept, a, t->chunk, w->decoded, whole);
     return ERR_OK;
 }
 
 /* Finds the part's first element, and the strides between its elements. */
 static enum err task_decode(struct engine_worker *w, const struct engine_task *t,
-                            const struct fetch_request *r, const struct kept_chunk *held,
+                            const struct fetch_request *r, const struct cached_chunk *held,
                             const unsigned char **from, int64_t stride[STORE_DIMS])
 {
     const struct store_array *a = w->job->plan->array;
@@ -259,7 +259,7 @@ static enum err task_decode(struct engine_worker *w, const struct engine_task *t
     store_chunk_shape(a, t->chunk, from_chunk, shape);
     packed_strides(a, shape, a->dtype.bytes, stride);
     if (held) {
-        *from = kept_bytes(held) + c->skip + t->first * a->dtype.bytes;
+        *from = chunk_cache_bytes(held) + c->skip + t->first * a->dtype.bytes;
         return ERR_OK;
     }
     const int64_t stored = r->whole ? r->got : t->bytes;
@@ -346,7 +346,7 @@ void worker_fill(struct engine_job *job)
 }
 
 static enum err worker_task(struct engine_worker *w, int64_t number, const struct fetch_request *r,
-                            const struct kept_chunk *held, int64_t *now)
+                            const struct cached_chunk *held, int64_t *now)
 {
     struct engine_job *job = w->job;
     const struct engine_task *t = &job->plan->tasks[number];
@@ -392,7 +392,7 @@ static void worker_release(struct engine_worker *w)
 {
     for (int64_t i = 0; i < w->held_count; i++)
         if (w->held[i] && (i == 0 || w->held[i] != w->held[i - 1]))
-            kept_release(w->job->plan->options.kept, w->held[i]);
+            chunk_cache_release(w->job->plan->options.kept, w->held[i]);
     w->held_count = 0;
 }
 

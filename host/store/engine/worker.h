@@ -2,7 +2,7 @@
 #ifndef TP_STORE_ENGINE_WORKER_H
 #define TP_STORE_ENGINE_WORKER_H
 
-#include "host/store/engine/kept.h"
+#include "host/store/engine/chunk_cache.h"
 #include "host/store/engine/parts.h"
 
 /* All workers of a run share this; in shared memory, for they may be processes. */
@@ -29,8 +29,8 @@ struct engine_worker {
     size_t stored_room, decoded_room, converted_room;
     int64_t decoded_chunk; /* that `decoded` holds; -1: none */
     struct fetch_request *requests;
-    int64_t *request_of;      /* of each part of a group */
-    struct kept_chunk **held; /* of each part: its chunk is decoded already */
+    int64_t *request_of;        /* of each part of a group */
+    struct cached_chunk **held; /* of each part: its chunk is decoded already */
     int64_t requests_room, held_count;
     /* Not NULL: called once, with the time of the worker's first group; it may start the others. */
     void (*first_done)(struct engine_worker *w, int64_t ns);

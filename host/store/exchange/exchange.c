@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
-#include "host/store/engine/kept.h"
+#include "host/store/engine/chunk_cache.h"
 #include "host/store/exchange/exchange_here.h"
 #include "host/store/exchange/roles.h"
 
@@ -170,13 +170,13 @@ void exchange_counts_free(struct exchange_counts *c)
     *c = (struct exchange_counts){0};
 }
 
-struct exchange_kept {
+struct exchange_cache {
     int64_t bytes_most;
     int is_open;
     struct scan_file file;
 };
 
-enum err exchange_kept_make(int64_t bytes_most, struct exchange_kept **out)
+enum err exchange_cache_create(int64_t bytes_most, struct exchange_cache **out)
 {
     *out = calloc(1, sizeof **out);
     FAIL_IF(!*out, ERR_MEMORY, "no memory left for decoded chunks");
@@ -184,34 +184,34 @@ enum err exchange_kept_make(int64_t bytes_most, struct exchange_kept **out)
     return ERR_OK;
 }
 
-static void kept_close(struct exchange_kept *k)
+static void exchange_cache_close(struct exchange_cache *k)
 {
     if (k->is_open)
         scan_file_close(&k->file);
     k->is_open = 0;
 }
 
-void exchange_kept_free(struct exchange_kept *k)
+void exchange_cache_free(struct exchange_cache *k)
 {
     if (k)
-        kept_close(k);
+        exchange_cache_close(k);
     free(k);
 }
 
-void exchange_kept_count(const struct exchange_kept *k, int64_t *decoded, int64_t *again)
+void exchange_cache_count(const struct exchange_cache *k, int64_t *decoded, int64_t *again)
 {
-    struct kept_facts f = {0};
+    struct chunk_cache_facts f = {0};
     if (k->is_open && k->file.kept)
-        f = kept_facts(k->file.kept);
+        f = chunk_cache_facts(k->file.kept);
     *decoded = f.misses;
     *again = f.hits;
 }
 
 /* The scan: opened, or as an earlier read left it. */
-static enum err kept_open(const struct exchange_source *source, struct scan_file *own,
-                          struct scan_file **out)
+static enum err exchange_cache_open(const struct exchange_source *source, struct scan_file *own,
+                                    struct scan_file **out)
 {
-    struct exchange_kept *k = source->kept;
+    struct exchange_cache *k = source->kept;
     *out = k ? &k->file : own;
     if (k && k->is_open)
         return ERR_OK;
@@ -234,7 +234,7 @@ enum err exchange_read_here(const struct exchange_source *source, int64_t row_fi
     size_t bytes, frame_bytes;
     enum err e;
     *out = c;
-    TRY_OUT(kept_open(source, &own, &s));
+    TRY_OUT(exchange_cache_open(source, &own, &s));
     TRY_OUT(check_rows(s, row_first, &row_count));
     c.views = s->views;
     c.rows = row_count;
@@ -255,7 +255,7 @@ out:
     if (!source->kept)
         scan_file_close(s);
     else if (e)
-        kept_close(source->kept);
+        exchange_cache_close(source->kept);
     if (e)
         exchange_counts_free(&c);
     *out = c;

@@ -15,16 +15,16 @@ struct exchange_source {
     const char *angles; /* .npy or text, degrees, one per view; or "FIRST:LAST", both included */
     const char *flats_after; /* flat fields after the views, of a file of their own; or NULL */
     int drift; /* flats before and after the views are wanted apart, by what the scan says */
-    struct exchange_kept *kept; /* what reads of other rows left; NULL: nothing is kept */
+    struct exchange_cache *kept; /* what reads of other rows left; NULL: nothing is kept */
 };
 
 /* The opened scan and its decoded chunks between reads of rows: a chunk that holds rows of several
  * of them is decoded once. Scans of more than `bytes_most` decoded bytes are not kept. */
-struct exchange_kept;
-enum err exchange_kept_make(int64_t bytes_most, struct exchange_kept **out);
-void exchange_kept_free(struct exchange_kept *k); /* NULL is fine */
+struct exchange_cache;
+enum err exchange_cache_create(int64_t bytes_most, struct exchange_cache **out);
+void exchange_cache_free(struct exchange_cache *k); /* NULL is fine */
 /* Chunks that were decoded, and how often one was there already. */
-void exchange_kept_count(const struct exchange_kept *k, int64_t *decoded, int64_t *again);
+void exchange_cache_count(const struct exchange_cache *k, int64_t *decoded, int64_t *again);
 
 struct exchange_info {
     char format[32];

@@ -1,4 +1,4 @@
-/* exchange.h's calls in this process; exchange_apart.c decides which process that is. */
+/* exchange.h's calls in this process; exchange_sandbox.c decides which process that is. */
 #ifndef TP_STORE_EXCHANGE_EXCHANGE_HERE_H
 #define TP_STORE_EXCHANGE_EXCHANGE_HERE_H
 

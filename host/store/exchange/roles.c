@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "host/store/engine/engine.h"
-#include "host/store/engine/kept.h"
+#include "host/store/engine/chunk_cache.h"
 #include "host/store/exchange/nexus.h"
 #include "host/store/exchange/roles.h"
 #include "host/store/exchange/values.h"
@@ -352,7 +352,7 @@ void scan_file_close(struct scan_file *s)
     for (int i = 0; i < 3; i++)
         store_close(s->others[i]);
     store_close(s->store);
-    kept_free(s->kept);
+    chunk_cache_free(s->kept);
 }
 
 /* A chunk holds several pictures, and not all of them are of one run. */
@@ -366,7 +366,7 @@ enum err scan_file_keep(struct scan_file *s, int64_t bytes_most)
 {
     if (s->kept || !(is_shared(&s->data) || is_shared(&s->flats) || is_shared(&s->darks)))
         return ERR_OK;
-    return kept_make(bytes_most, &s->kept);
+    return chunk_cache_create(bytes_most, &s->kept);
 }
 
 static int64_t decoded_bytes(const struct store_array *a)
@@ -398,7 +398,7 @@ enum err scan_file_keep_all(struct scan_file *s, int64_t bytes_most, int64_t sha
     if (!bytes || bytes > bytes_most)
         return scan_file_keep(s, shared_most);
     s->keep_all = 1;
-    return s->kept ? ERR_OK : kept_make(bytes_most, &s->kept);
+    return s->kept ? ERR_OK : chunk_cache_create(bytes_most, &s->kept);
 }
 
 static enum err read_box(const struct scan_file *s, const struct frames *f,

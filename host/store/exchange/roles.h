@@ -25,7 +25,7 @@ struct scan_file {
     double *theta; /* radians, one per view, malloc; NULL: none is known */
     double center, pixel, source_iso, iso_detector; /* as in exchange_info */
     int cone;
-    struct engine_kept *kept; /* chunks of several kinds of frames are decoded once; or NULL */
+    struct chunk_cache *kept; /* chunks of several kinds of frames are decoded once; or NULL */
     int keep_all;             /* and all others */
 };
 

@@ -237,8 +237,8 @@ static enum err tiles_fill(struct tiling *t)
 }
 
 /* Checks that the boxes around two mappings have no element in common. */
-static int are_apart(const struct store_array *a, const struct tiles_mapping *x,
-                     const struct tiles_mapping *y)
+static int mappings_are_disjoint(const struct store_array *a, const struct tiles_mapping *x,
+                                 const struct tiles_mapping *y)
 {
     for (int d = 0; d < a->dims; d++)
         if (axis_at(&x->to[d], axis_count(&x->to[d]) - 1) < y->to[d].start ||
@@ -247,7 +247,8 @@ static int are_apart(const struct store_array *a, const struct tiles_mapping *x,
     return 0;
 }
 
-static int all_apart(const struct store_array *a, const struct tiles_mapping *m, size_t count)
+static int mappings_all_disjoint(const struct store_array *a, const struct tiles_mapping *m,
+                                 size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (count > PAIRS_MOST || (m[i].source->tiles && !m[i].source->apart))
@@ -256,7 +257,7 @@ static int all_apart(const struct store_array *a, const struct tiles_mapping *m,
             if (m[i].to[d].count > 1 && m[i].to[d].stride < m[i].to[d].block)
                 return 0;
         for (size_t k = 0; k < i; k++)
-            if (!are_apart(a, &m[i], &m[k]))
+            if (!mappings_are_disjoint(a, &m[i], &m[k]))
                 return 0;
     }
     return 1;
@@ -283,7 +284,7 @@ static enum err tiling_make(struct tiling *t, const struct tiles_mapping *m, siz
     a->cut_edges = is_grid(t, 1, a->chunk);
     if (a->cut_edges || is_grid(t, 0, a->chunk))
         return grid_fill(t);
-    a->apart = all_apart(a, m, count);
+    a->apart = mappings_all_disjoint(a, m, count);
     return tiles_fill(t);
 }
 

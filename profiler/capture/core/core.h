@@ -18,7 +18,7 @@ struct thread_slot {
     int timer, timer_on; /* kernel's timer id */
     struct sample_phase phase;
     int blocked;                       /* the target believes that it blocks the sampler's signal */
-    int given_up;                      /* and it now does: the target uses this signal itself */
+    int is_dropped;                    /* and it now does: the target uses this signal itself */
     volatile uint32_t interrupts;      /* system calls that only the sampler's signal ended */
     uint64_t cpu_last, cpu_next;       /* CPU clock at the last sample, and for the next */
     int first;                         /* the next sample is the thread's first */

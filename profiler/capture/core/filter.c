@@ -50,7 +50,7 @@ void filter_refused(void)
     capture.on = 1;
     signals_return();
     for (struct thread_slot *s = thread_first(); s; s = s->next)
-        if (s->used && s->t.tid && !s->t.ours && !s->given_up)
+        if (s->used && s->t.tid && !s->t.ours && !s->is_dropped)
             recorders_thread_found(s);
     if (polled)
         poll_thread_begin();

@@ -87,9 +87,9 @@ static void begin_files(void)
     thread_poll_forget();
     if (safe_read_has_file())
         return;
-    trace_writer_apart(&capture.writer);
+    trace_writer_unshare(&capture.writer);
     if (capture.writer.apart == syscall(SYS_gettid))
-        raw_files_apart();
+        raw_files_unshare();
 }
 
 int poll_thread_tid(uint32_t *tid)

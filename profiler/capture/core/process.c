@@ -236,7 +236,7 @@ void process_return(int left)
 int process_traced_begin(void)
 {
     struct thread_slot *s = thread_self();
-    if (!capture.on || !capture_is_here() || !s || s->given_up)
+    if (!capture.on || !capture_is_here() || !s || s->is_dropped)
         return 0;
     recorders_thread_lost(s);
     return 1;

@@ -109,7 +109,7 @@ void signals_hold(int on)
 void signals_leave(int leaving)
 {
     struct thread_slot *s = thread_self();
-    if (installed && s && s->blocked && !s->given_up)
+    if (installed && s && s->blocked && !s->is_dropped)
         signals_change_mask(leaving ? SIG_BLOCK : SIG_UNBLOCK, installed);
 }
 
@@ -150,7 +150,7 @@ void signals_return(void)
 /* Blocked by the target: it waits for good, and this thread is not sampled any longer. */
 static void signals_drop_thread(struct thread_slot *s, siginfo_t *info, ucontext_t *u)
 {
-    s->given_up = 1;
+    s->is_dropped = 1;
     recorders_thread_lost(s);
     trace_lost(&capture.writer, TRACE_LOST_THREADS, 1);
     sigaddset(&u->uc_sigmask, installed);
@@ -164,7 +164,7 @@ void signals_foreign(struct thread_slot *s, siginfo_t *info, void *context)
 {
     ucontext_t *u = context;
     struct sigaction act = theirs;
-    if (s && s->blocked && !s->given_up) {
+    if (s && s->blocked && !s->is_dropped) {
         signals_drop_thread(s, info, u);
         return;
     }
@@ -207,7 +207,7 @@ void signals_set_action(const struct sigaction *act, struct sigaction *old)
 int signals_set_mask(mask_fn real, int how, const sigset_t *set, sigset_t *old)
 {
     struct thread_slot *s = thread_self();
-    if (!installed || !s || s->given_up)
+    if (!installed || !s || s->is_dropped)
         return real(how, set, old);
     int was = s->blocked, now = was;
     sigset_t mine;
@@ -256,7 +256,7 @@ int signals_set_other(sigaction_fn real, int number, const struct sigaction *act
 const sigset_t *signals_without(const sigset_t *set, sigset_t *room)
 {
     struct thread_slot *s = thread_self();
-    if (!installed || !set || !s || s->given_up || sigismember(set, installed) != 1)
+    if (!installed || !set || !s || s->is_dropped || sigismember(set, installed) != 1)
         return set;
     *room = *set;
     sigdelset(room, installed);

@@ -61,7 +61,7 @@ size_t thread_poll_account(uint32_t tid, char *out, size_t bytes)
 {
     char path[PATH_ROOM];
     poll_path(tid, "schedstat", path);
-    for (int i = 0; raw_files_are_apart() && i < ACCOUNTS; i++) {
+    for (int i = 0; raw_files_are_unshared() && i < ACCOUNTS; i++) {
         if (!account[i].tid)
             account[i].tid = tid;
         if (account[i].tid != tid)

@@ -35,7 +35,7 @@ long hook_ring(long number, long a, long b, long c, long d, long e, long f)
     if (number == SYS_io_uring_setup && r >= 0)
         io_ring_setup((int)r, (const void *)b);
     if (number == SYS_io_uring_enter)
-        io_ring_looked((int)a, begin, CALLER);
+        io_ring_poll((int)a, begin, CALLER);
     if (number == SYS_io_uring_register && !r &&
         (b == REGISTER_FILES || b == UNREGISTER_FILES || b == FILES_UPDATE))
         io_ring_files((int)a, b == REGISTER_FILES ? (const int *)c : NULL, (unsigned)d);
@@ -125,7 +125,7 @@ static void ring_record_setup(const struct io_uring *ring)
       (ring, files, n), if (!r) io_ring_files(ring->fd, files, n))                                 \
     X(io_uring_unregister_files, (struct io_uring * ring), (ring),                                 \
       if (!r) io_ring_files(ring->fd, NULL, 0))
-#define LOOK io_ring_looked(ring->fd, begin, CALLER)
+#define LOOK io_ring_poll(ring->fd, begin, CALLER)
 #define RING(name, parameters, arguments, report)                                                  \
     int name parameters;                                                                           \
     CAPTURE_API int name parameters                                                                \

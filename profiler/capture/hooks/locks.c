@@ -236,7 +236,7 @@ CAPTURE_API int sem_trywait(sem_t *s)
 /* Before it is posted: the thread that gets it then is the next holder. */
 CAPTURE_API int sem_post(sem_t *s)
 {
-    locks_gave(s);
+    locks_released(s);
     return next.sem_post(s);
 }
 

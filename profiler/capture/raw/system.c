@@ -65,7 +65,7 @@ void raw_futex_wake(const volatile void *word, int threads)
 
 static __thread int apart, alone;
 
-void raw_files_apart(void)
+void raw_files_unshare(void)
 {
     apart = 1;
 }
@@ -80,7 +80,7 @@ int raw_files_are_alone(void)
     return alone;
 }
 
-int raw_files_are_apart(void)
+int raw_files_are_unshared(void)
 {
     return apart;
 }

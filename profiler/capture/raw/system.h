@@ -57,8 +57,8 @@ void raw_chars_uncounted(void); /* not those of the calling thread, from now on 
 int raw_open(const char *path, int flags);
 
 /* The calling thread has a table of descriptors of its own, in which each number will do. */
-void raw_files_apart(void);
-int raw_files_are_apart(void);
+void raw_files_unshare(void);
+int raw_files_are_unshared(void);
 /* Nothing of the program runs until the calling thread goes on: in a constructor and in the child
  * of a fork, where it is alone. Files that are closed again by then may have any number, for three
  * calls less. */

@@ -39,7 +39,7 @@ static void nothing_is_kept_among_the_program_s_descriptors(void **state)
 static void *on_a_thread_of_its_own(void *unused)
 {
     int fd = -1, was;
-    raw_files_apart();
+    raw_files_unshare();
     put("one");
     expect(&fd, "one");
     assert_true((was = fd) >= 0);
@@ -65,7 +65,7 @@ static void a_kept_file_is_read_as_it_is_now(void **state)
     (void)state;
     assert_int_equal(pthread_create(&thread, NULL, on_a_thread_of_its_own, NULL), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
-    assert_false(raw_files_are_apart());
+    assert_false(raw_files_are_unshared());
 }
 
 int main(void)

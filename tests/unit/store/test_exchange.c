@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "host/scan/correct.h"
 #include "host/scan/projections.h"
-#include "host/store/engine/kept.h"
+#include "host/store/engine/chunk_cache.h"
 #include "host/store/exchange/exchange.h"
 #include "host/store/exchange/roles.h"
 #include "tests/unit/check.h"
@@ -435,8 +435,8 @@ static void test_shared_chunks(void **state)
                 flat += key[i] == 1 && k == 5;
             }
         if (keep) {
-            assert_int_equal(kept_facts(s.kept).misses, 5);
-            assert_true(kept_facts(s.kept).hits >= 2);
+            assert_int_equal(chunk_cache_facts(s.kept).misses, 5);
+            assert_true(chunk_cache_facts(s.kept).hits >= 2);
         } else {
             assert_null(s.kept);
         }
@@ -452,7 +452,7 @@ static void test_kept_rows(void **state)
     for (int fits = 0; fits < 2; fits++) {
         struct exchange_source keeps = {.path = path}, not = keeps;
         int64_t decoded, again, first = 0;
-        assert_ok(exchange_kept_make(fits ? 1 << 20 : 8, &keeps.kept));
+        assert_ok(exchange_cache_create(fits ? 1 << 20 : 8, &keeps.kept));
         for (int i = 0; i < 2 * R; i++) {
             struct exchange_counts a, b;
             assert_ok(exchange_read(&keeps, i % R, 1, &a));
@@ -461,11 +461,11 @@ static void test_kept_rows(void **state)
             assert_memory_equal(a.white, b.white, sizeof(float) * 3 * N);
             exchange_counts_free(&a);
             exchange_counts_free(&b);
-            exchange_kept_count(keeps.kept, &decoded, &again);
+            exchange_cache_count(keeps.kept, &decoded, &again);
             first = i == R - 1 ? decoded : first;
         }
         assert_true(decoded == first && (fits ? again > decoded && decoded >= 8 : !decoded));
-        exchange_kept_free(keeps.kept);
+        exchange_cache_free(keeps.kept);
     }
 }
 

@@ -217,7 +217,7 @@ static uint64_t first_weight(struct thread_slot *s, uint64_t weight, uint64_t ca
 /* Not of those that no sample can reach. */
 static void sampler_add_remainder(const struct thread_slot *s)
 {
-    uint64_t now = s->before && !s->given_up ? thread_poll_cpu(0) : THREAD_POLL_UNKNOWN;
+    uint64_t now = s->before && !s->is_dropped ? thread_poll_cpu(0) : THREAD_POLL_UNKNOWN;
     if (now == THREAD_POLL_UNKNOWN || (!s->sampled_ns && now - s->before > 2 * period + 2 * tick))
         return;
     __atomic_fetch_add(&lacking, (int64_t)(now - s->before) - (int64_t)s->sampled_ns + s->repaid,

@@ -203,7 +203,7 @@ void io_ring_gone(int fd)
     struct ring *g = io_rings ? ring_of(fd) : NULL;
     if (!g)
         return;
-    io_ring_looked(fd, 0, NULL);
+    io_ring_poll(fd, 0, NULL);
     if (ring_lock(g)) {
         ring_drop(g);
         ring_unlock(g);
@@ -377,7 +377,7 @@ static void ring_read_completions(struct capture_thread *t, struct ring *g, uint
     g->cq_seen = tail;
 }
 
-void io_ring_looked(int fd, uint64_t begin, const void *caller)
+void io_ring_poll(int fd, uint64_t begin, const void *caller)
 {
     int saved = errno;
     struct capture_thread *t = io_on && capture.on && capture_is_here() ? io_enter(0, 0) : NULL;

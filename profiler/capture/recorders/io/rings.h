@@ -24,7 +24,7 @@ void io_ring_files(int fd, const int *files, unsigned count); /* registered; NUL
 void io_ring_gone(int fd);
 
 /* After a call on the ring: what went in, and what came out of it. */
-void io_ring_looked(int fd, uint64_t begin, const void *caller);
+void io_ring_poll(int fd, uint64_t begin, const void *caller);
 
 /* libaio and its system calls: results as io_getevents gave them. */
 void io_events_done(const void *events, long count, uint64_t begin, const void *caller);

@@ -233,11 +233,11 @@ static void codes_update(struct capture_thread *t)
 
 static void jit_tick(struct capture_thread *ours)
 {
-    jit_descriptors_look(ours);
+    jit_descriptors_poll(ours);
     if (atomic_flag_test_and_set(&held))
         return;
     codes_update(ours);
-    jit_files_look(ours);
+    jit_files_poll(ours);
     atomic_flag_clear(&held);
 }
 
@@ -247,7 +247,7 @@ static void jit_stop(void)
     if (!t || atomic_flag_test_and_set(&held))
         return;
     codes_update(t);
-    jit_files_look(t);
+    jit_files_poll(t);
     atomic_flag_clear(&held);
 }
 

@@ -204,7 +204,7 @@ static void read_some(struct search *s, uint64_t end, char *buffer)
     }
 }
 
-void jit_descriptors_look(struct capture_thread *ours)
+void jit_descriptors_poll(struct capture_thread *ours)
 {
     static uint32_t seen;
     static int busy, told;

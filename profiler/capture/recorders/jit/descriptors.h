@@ -12,7 +12,7 @@ enum { JIT_DESCRIPTORS = 16 };
 /* On the library's own thread alone, while no fork is under way: looks at images that came and
  * went, reads their files for 20 ms at most (a read that waits for the disk takes as long as that
  * does). */
-void jit_descriptors_look(struct capture_thread *ours);
+void jit_descriptors_poll(struct capture_thread *ours);
 /* Their addresses, which may have gone since; how many. */
 size_t jit_descriptors(uintptr_t at[JIT_DESCRIPTORS]);
 

@@ -37,7 +37,7 @@ static uint64_t jit_file_written(const struct stat *st)
     return ago > 0 && (uint64_t)ago < now ? now - (uint64_t)ago : now;
 }
 
-void jit_files_look(struct capture_thread *t)
+void jit_files_poll(struct capture_thread *t)
 {
     char path[64], value[64];
     struct stat st;

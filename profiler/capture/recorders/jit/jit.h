@@ -9,7 +9,7 @@ void jit_mapped(int fd);
 struct capture_thread;
 
 /* files.c: looks whether the process's perf map and jitdump have grown. */
-void jit_files_look(struct capture_thread *t);
+void jit_files_poll(struct capture_thread *t);
 void jit_dump_is(const char *path);
 void jit_files_forget(void); /* in the child of a fork, which has others */
 

@@ -23,7 +23,7 @@ long locks_end_call(struct capture_thread *t, long r, int taken, const void *cal
 
 /* owners.c: semaphores have no owner: the thread that took one last, and has not posted it. */
 void locks_took(const volatile void *semaphore);
-void locks_gave(const volatile void *semaphore);
+void locks_released(const volatile void *semaphore);
 uint32_t locks_taker(const volatile void *semaphore); /* 0 unknown */
 
 struct lock_calls {

@@ -22,7 +22,7 @@ void locks_took(const volatile void *semaphore)
     __atomic_store_n(&owners[h % OWNERS], (h & ~TID_MASK) | locks_thread.tid, __ATOMIC_RELAXED);
 }
 
-void locks_gave(const volatile void *semaphore)
+void locks_released(const volatile void *semaphore)
 {
     uint64_t h = owners_hash(semaphore), *row = &owners[h % OWNERS];
     if (((__atomic_load_n(row, __ATOMIC_RELAXED) ^ h) & ~TID_MASK) == 0)

@@ -43,7 +43,7 @@ static void range_payload(struct trace_range *r, const struct nvtx_event *e)
 }
 
 /* Data of a call; `event` or a plain text. */
-struct nvtx_said {
+struct nvtx_annotation {
     const void *domain, *caller;
     const struct nvtx_event *event;
     const char *ascii;
@@ -51,7 +51,7 @@ struct nvtx_said {
     uint64_t handle, text;
 };
 
-static void range_record(enum trace_range_op op, const struct nvtx_said *s)
+static void range_record(enum trace_range_op op, const struct nvtx_annotation *s)
 {
     uint64_t now = trace_now();
     struct capture_thread *t = capture_enter();
@@ -79,7 +79,7 @@ static void range_record(enum trace_range_op op, const struct nvtx_said *s)
     capture_leave(t, TRACE_PART_NVTX, now);
 }
 
-#define SAY(op, ...) range_record(op, &(struct nvtx_said){.caller = CALLER, __VA_ARGS__})
+#define RECORD(op, ...) range_record(op, &(struct nvtx_annotation){.caller = CALLER, __VA_ARGS__})
 
 static uint64_t next_range(void)
 {
@@ -91,7 +91,7 @@ static uint64_t next_range(void)
 #define MARK(name, slot, type, field)                                                              \
     static void name(type m)                                                                       \
     {                                                                                              \
-        SAY(TRACE_MARK, .field = m);                                                               \
+        RECORD(TRACE_MARK, .field = m);                                                            \
         if (nvtx_previous[NVTX_CORE][slot])                                                        \
             ((void (*)(type))(void *)nvtx_previous[NVTX_CORE][slot])(m);                           \
     }
@@ -99,13 +99,13 @@ static uint64_t next_range(void)
     static uint64_t name(type m)                                                                   \
     {                                                                                              \
         uint64_t id = NEXT(NVTX_CORE, slot, uint64_t(*)(type), (m), next_range());                 \
-        SAY(TRACE_START, .field = m, .handle = id);                                                \
+        RECORD(TRACE_START, .field = m, .handle = id);                                             \
         return id;                                                                                 \
     }
 #define PUSH(name, slot, type, field)                                                              \
     static int name(type m)                                                                        \
     {                                                                                              \
-        SAY(TRACE_PUSH, .field = m);                                                               \
+        RECORD(TRACE_PUSH, .field = m);                                                            \
         return NEXT(NVTX_CORE, slot, int (*)(type), (m), NVTX_NO_TRACKING);                        \
     }
 MARK(mark_ex, 1, const struct nvtx_event *, event)
@@ -120,13 +120,13 @@ PUSH(push_w, 10, const wchar_t *, wide)
 
 static void range_end(uint64_t id)
 {
-    SAY(TRACE_STOP, .handle = id);
+    RECORD(TRACE_STOP, .handle = id);
     NEXT(NVTX_CORE, 7, void (*)(uint64_t), (id), (void)0);
 }
 
 static int range_pop(void)
 {
-    SAY(TRACE_POP, .handle = 0);
+    RECORD(TRACE_POP, .handle = 0);
     return NEXT(NVTX_CORE, 11, int (*)(void), (), NVTX_NO_TRACKING);
 }
 
@@ -183,7 +183,7 @@ NAMES(cuda_stream, NVTX_CUDART, 3, STREAM, uintptr_t)
 /* CORE2: domains */
 static void domain_mark(const void *d, const struct nvtx_event *e)
 {
-    SAY(TRACE_MARK, .domain = d, .event = e);
+    RECORD(TRACE_MARK, .domain = d, .event = e);
     NEXT(NVTX_CORE2, 1, void (*)(const void *, const struct nvtx_event *), (d, e), (void)0);
 }
 
@@ -191,26 +191,26 @@ static uint64_t domain_start(const void *d, const struct nvtx_event *e)
 {
     uint64_t id = NEXT(NVTX_CORE2, 2, uint64_t(*)(const void *, const struct nvtx_event *), (d, e),
                        next_range());
-    SAY(TRACE_START, .domain = d, .event = e, .handle = id);
+    RECORD(TRACE_START, .domain = d, .event = e, .handle = id);
     return id;
 }
 
 static void domain_end(const void *d, uint64_t id)
 {
-    SAY(TRACE_STOP, .domain = d, .handle = id);
+    RECORD(TRACE_STOP, .domain = d, .handle = id);
     NEXT(NVTX_CORE2, 3, void (*)(const void *, uint64_t), (d, id), (void)0);
 }
 
 static int domain_push(const void *d, const struct nvtx_event *e)
 {
-    SAY(TRACE_PUSH, .domain = d, .event = e);
+    RECORD(TRACE_PUSH, .domain = d, .event = e);
     return NEXT(NVTX_CORE2, 4, int (*)(const void *, const struct nvtx_event *), (d, e),
                 NVTX_NO_TRACKING);
 }
 
 static int domain_pop(const void *d)
 {
-    SAY(TRACE_POP, .domain = d);
+    RECORD(TRACE_POP, .domain = d);
     return NEXT(NVTX_CORE2, 5, int (*)(const void *), (d), NVTX_NO_TRACKING);
 }
 
@@ -289,8 +289,8 @@ static const void *sync_create(const void *d, const struct nvtx_sync *s)
         struct nvtx_handle *known = h ? nvtx_handle(h) : NULL;                                     \
         struct capture_thread *t = capture_self();                                                 \
         if (known)                                                                                 \
-            SAY(op, .domain = (const void *)(uintptr_t)known->domain, .text = known->text,         \
-                .handle = (uintptr_t)h ^ (t ? (uint64_t)t->tid << 32 : 0));                        \
+            RECORD(op, .domain = (const void *)(uintptr_t)known->domain, .text = known->text,      \
+                   .handle = (uintptr_t)h ^ (t ? (uint64_t)t->tid << 32 : 0));                     \
         NEXT(NVTX_SYNC, sync_slot, void (*)(const void *), (h), (void)0);                          \
     }
 SYNC(sync_acquire, 3, TRACE_START)
@@ -355,31 +355,31 @@ static uint64_t extension_register(const void *d, const void *attributes)
 
 static void extension_mark(const void *d)
 {
-    SAY(TRACE_MARK, .domain = d);
+    RECORD(TRACE_MARK, .domain = d);
 }
 
 static int extension_push(const void *d)
 {
-    SAY(TRACE_PUSH, .domain = d);
+    RECORD(TRACE_PUSH, .domain = d);
     return NVTX_NO_TRACKING;
 }
 
 static int extension_pop(const void *d)
 {
-    SAY(TRACE_POP, .domain = d);
+    RECORD(TRACE_POP, .domain = d);
     return NVTX_NO_TRACKING;
 }
 
 static uint64_t extension_start(const void *d)
 {
     uint64_t id = next_range();
-    SAY(TRACE_START, .domain = d, .handle = id);
+    RECORD(TRACE_START, .domain = d, .handle = id);
     return id;
 }
 
 static void extension_end(const void *d, uint64_t id)
 {
-    SAY(TRACE_STOP, .domain = d, .handle = id);
+    RECORD(TRACE_STOP, .domain = d, .handle = id);
 }
 
 const struct nvtx_row nvtx_extension_rows[] = {

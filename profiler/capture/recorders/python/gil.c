@@ -13,7 +13,7 @@ static uintptr_t gils[GILS];
 static unsigned count;
 
 /* Its interval is 5000 us unless the program set another, and `locked` is 0 or 1. */
-static int looks_right(uintptr_t gil)
+static int gil_is_plausible(uintptr_t gil)
 {
     uint64_t head[HEAD_WORDS];
     if (!gil || gil % 8 || !safe_read(gil, head, sizeof head))
@@ -27,7 +27,7 @@ static void gil_add(uintptr_t gil)
     for (unsigned i = 0; i < count; i++)
         if (gils[i] == gil)
             return;
-    if (count == GILS || !looks_right(gil))
+    if (count == GILS || !gil_is_plausible(gil))
         return;
     gils[count] = gil;
     __atomic_store_n(&count, count + 1, __ATOMIC_RELEASE);

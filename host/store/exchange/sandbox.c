@@ -6,16 +6,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "host/store/exchange/apart.h"
+#include "host/store/exchange/sandbox.h"
 
-int apart_is_own(const char *path)
+int file_is_own(const char *path)
 {
     struct stat st;
     return stat(path, &st) || st.st_uid == geteuid() ||
            st.st_uid == 0; /* root can do as it likes */
 }
 
-void apart_limit(size_t bytes)
+void sandbox_limit(size_t bytes)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     setrlimit(RLIMIT_CORE, &(struct rlimit){0});

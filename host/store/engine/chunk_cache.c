@@ -4,28 +4,28 @@
 #include <string.h>
 
 #include "base/table.h"
-#include "host/store/engine/kept.h"
+#include "host/store/engine/chunk_cache.h"
 
 #define CHAINS 4096
 
-struct kept_chunk {
+struct cached_chunk {
     const struct store_array *array;
     int64_t chunk;
     size_t bytes;
     int holders;
-    struct kept_chunk *chain;
-    struct kept_chunk *newer, *older;
+    struct cached_chunk *chain;
+    struct cached_chunk *newer, *older;
     unsigned char data[];
 };
 
-struct engine_kept {
+struct chunk_cache {
     pthread_mutex_t lock;
     int64_t bytes_most;
-    struct kept_facts facts;
-    struct kept_chunk *chains[CHAINS], *newest, *oldest;
+    struct chunk_cache_facts facts;
+    struct cached_chunk *chains[CHAINS], *newest, *oldest;
 };
 
-enum err kept_make(int64_t bytes_most, struct engine_kept **out)
+enum err chunk_cache_create(int64_t bytes_most, struct chunk_cache **out)
 {
     *out = calloc(1, sizeof **out);
     FAIL_IF(!*out, ERR_MEMORY, "no memory left for decoded chunks");
@@ -34,28 +34,28 @@ enum err kept_make(int64_t bytes_most, struct engine_kept **out)
     return ERR_OK;
 }
 
-static struct kept_chunk **chain_of(struct engine_kept *k, const struct store_array *a,
-                                    int64_t chunk)
+static struct cached_chunk **chain_of(struct chunk_cache *k, const struct store_array *a,
+                                      int64_t chunk)
 {
     return &k->chains[table_mix((uint64_t)(uintptr_t)a, (uint64_t)chunk) % CHAINS];
 }
 
-static struct kept_chunk *chunk_find(struct engine_kept *k, const struct store_array *a,
-                                     int64_t chunk)
+static struct cached_chunk *chunk_find(struct chunk_cache *k, const struct store_array *a,
+                                       int64_t chunk)
 {
-    struct kept_chunk *e = *chain_of(k, a, chunk);
+    struct cached_chunk *e = *chain_of(k, a, chunk);
     while (e && (e->array != a || e->chunk != chunk))
         e = e->chain;
     return e;
 }
 
-static void unlink_use(struct engine_kept *k, struct kept_chunk *e)
+static void unlink_use(struct chunk_cache *k, struct cached_chunk *e)
 {
     *(e->newer ? &e->newer->older : &k->newest) = e->older;
     *(e->older ? &e->older->newer : &k->oldest) = e->newer;
 }
 
-static void link_newest(struct engine_kept *k, struct kept_chunk *e)
+static void link_newest(struct chunk_cache *k, struct cached_chunk *e)
 {
     e->newer = NULL;
     e->older = k->newest;
@@ -63,9 +63,9 @@ static void link_newest(struct engine_kept *k, struct kept_chunk *e)
     k->newest = e;
 }
 
-static void chunk_drop(struct engine_kept *k, struct kept_chunk *e)
+static void chunk_drop(struct chunk_cache *k, struct cached_chunk *e)
 {
-    struct kept_chunk **at = chain_of(k, e->array, e->chunk);
+    struct cached_chunk **at = chain_of(k, e->array, e->chunk);
     while (*at != e)
         at = &(*at)->chain;
     *at = e->chain;
@@ -75,10 +75,10 @@ static void chunk_drop(struct engine_kept *k, struct kept_chunk *e)
 }
 
 /* Room for so many bytes: the oldest ones that nobody holds leave. 0: there is none. */
-static int chunks_make_room(struct engine_kept *k, size_t bytes)
+static int chunks_make_room(struct chunk_cache *k, size_t bytes)
 {
     const int64_t most = k->bytes_most - (int64_t)bytes;
-    for (struct kept_chunk *e = k->oldest, *next; e && k->facts.bytes > most; e = next) {
+    for (struct cached_chunk *e = k->oldest, *next; e && k->facts.bytes > most; e = next) {
         next = e->newer;
         if (e->holders)
             continue;
@@ -88,7 +88,7 @@ static int chunks_make_room(struct engine_kept *k, size_t bytes)
     return k->facts.bytes <= most;
 }
 
-void kept_free(struct engine_kept *k)
+void chunk_cache_free(struct chunk_cache *k)
 {
     if (!k)
         return;
@@ -98,23 +98,24 @@ void kept_free(struct engine_kept *k)
     free(k);
 }
 
-struct kept_facts kept_facts(struct engine_kept *k)
+struct chunk_cache_facts chunk_cache_facts(struct chunk_cache *k)
 {
     pthread_mutex_lock(&k->lock);
-    const struct kept_facts f = k->facts;
+    const struct chunk_cache_facts f = k->facts;
     pthread_mutex_unlock(&k->lock);
     return f;
 }
 
-int kept_takes(const struct engine_kept *k, size_t bytes)
+int chunk_cache_takes(const struct chunk_cache *k, size_t bytes)
 {
     return (int64_t)bytes <= k->bytes_most;
 }
 
-struct kept_chunk *kept_get(struct engine_kept *k, const struct store_array *a, int64_t chunk)
+struct cached_chunk *chunk_cache_get(struct chunk_cache *k, const struct store_array *a,
+                                     int64_t chunk)
 {
     pthread_mutex_lock(&k->lock);
-    struct kept_chunk *e = chunk_find(k, a, chunk);
+    struct cached_chunk *e = chunk_find(k, a, chunk);
     if (e) {
         e->holders++;
         unlink_use(k, e);
@@ -128,32 +129,32 @@ struct kept_chunk *kept_get(struct engine_kept *k, const struct store_array *a, 
     return e;
 }
 
-const unsigned char *kept_bytes(const struct kept_chunk *c)
+const unsigned char *chunk_cache_bytes(const struct cached_chunk *c)
 {
     return c->data;
 }
 
-void kept_release(struct engine_kept *k, struct kept_chunk *c)
+void chunk_cache_release(struct chunk_cache *k, struct cached_chunk *c)
 {
     pthread_mutex_lock(&k->lock);
     c->holders--;
     pthread_mutex_unlock(&k->lock);
 }
 
-void kept_put(struct engine_kept *k, const struct store_array *a, int64_t chunk, const void *data,
-              size_t bytes)
+void chunk_cache_add(struct chunk_cache *k, const struct store_array *a, int64_t chunk,
+                     const void *data, size_t bytes)
 {
-    struct kept_chunk *e = kept_takes(k, bytes) ? malloc(sizeof *e + bytes) : NULL;
+    struct cached_chunk *e = chunk_cache_takes(k, bytes) ? malloc(sizeof *e + bytes) : NULL;
     if (!e)
         return;
-    *e = (struct kept_chunk){.array = a, .chunk = chunk, .bytes = bytes};
+    *e = (struct cached_chunk){.array = a, .chunk = chunk, .bytes = bytes};
     memcpy(e->data, data, bytes);
     pthread_mutex_lock(&k->lock);
     if (chunk_find(k, a, chunk) ||
         !chunks_make_room(k, bytes)) { /* another thread was faster, or all is held */
         free(e);
     } else {
-        struct kept_chunk **chain = chain_of(k, a, chunk);
+        struct cached_chunk **chain = chain_of(k, a, chunk);
         e->chain = *chain;
         *chain = e;
         link_newest(k, e);

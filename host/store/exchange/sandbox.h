@@ -1,15 +1,15 @@
 /* Files of other users are read in a child process: a file made to crash a library, or to exhaust
  * memory, then costs an error sentence. */
-#ifndef TP_STORE_EXCHANGE_APART_H
-#define TP_STORE_EXCHANGE_APART_H
+#ifndef TP_STORE_EXCHANGE_SANDBOX_H
+#define TP_STORE_EXCHANGE_SANDBOX_H
 
 #include <stddef.h>
 
 /* 1: of this user or of root, or nothing is there. */
-int apart_is_own(const char *path);
+int file_is_own(const char *path);
 
 /* In the child: it ends with its parent, leaves no core, and its address space grows by `bytes` at
  * most (not under AddressSanitizer, which needs terabytes). */
-void apart_limit(size_t bytes);
+void sandbox_limit(size_t bytes);
 
 #endif

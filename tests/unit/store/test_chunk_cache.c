@@ -6,41 +6,41 @@
 #include <string.h>
 
 #include "host/store/engine/engine.h"
-#include "host/store/engine/kept.h"
+#include "host/store/engine/chunk_cache.h"
 #include "tests/unit/check.h"
 
 static void the_least_recently_used_leave(void **state)
 {
     (void)state;
-    struct engine_kept *k;
+    struct chunk_cache *k;
     struct store_array a = {0}, other = {0};
     unsigned char bytes[100];
-    assert_ok(kept_make(100, &k));
-    assert_false(kept_takes(k, 101));
+    assert_ok(chunk_cache_create(100, &k));
+    assert_false(chunk_cache_takes(k, 101));
     memset(bytes, 7, sizeof bytes);
     for (int i = 0; i < 2; i++)
-        kept_put(k, &a, i, bytes, 40);
-    struct kept_chunk *held = kept_get(k, &a, 0); /* 1 is now the oldest, and 0 is held */
-    assert_memory_equal(kept_bytes(held), bytes, 40);
-    kept_put(k, &a, 2, bytes, 40);
-    assert_null(kept_get(k, &a, 1));
-    assert_null(kept_get(k, &other, 0));
-    kept_put(k, &a, 3, bytes, 40); /* 2 leaves: 0 is older, but held */
-    assert_null(kept_get(k, &a, 2));
-    kept_put(k, &a, 4, bytes, 100); /* only what nobody holds can leave: no room */
-    assert_null(kept_get(k, &a, 4));
-    kept_release(k, held);
-    held = kept_get(k, &a, 0);
+        chunk_cache_add(k, &a, i, bytes, 40);
+    struct cached_chunk *held = chunk_cache_get(k, &a, 0); /* 1 is now the oldest, and 0 is held */
+    assert_memory_equal(chunk_cache_bytes(held), bytes, 40);
+    chunk_cache_add(k, &a, 2, bytes, 40);
+    assert_null(chunk_cache_get(k, &a, 1));
+    assert_null(chunk_cache_get(k, &other, 0));
+    chunk_cache_add(k, &a, 3, bytes, 40); /* 2 leaves: 0 is older, but held */
+    assert_null(chunk_cache_get(k, &a, 2));
+    chunk_cache_add(k, &a, 4, bytes, 100); /* only what nobody holds can leave: no room */
+    assert_null(chunk_cache_get(k, &a, 4));
+    chunk_cache_release(k, held);
+    held = chunk_cache_get(k, &a, 0);
     assert_non_null(held);
-    kept_release(k, held);
-    const struct kept_facts f = kept_facts(k);
+    chunk_cache_release(k, held);
+    const struct chunk_cache_facts f = chunk_cache_facts(k);
     assert_int_equal(f.hits, 2);
     assert_int_equal(f.misses, 4);
     assert_int_equal(f.bytes_saved, 80);
     assert_int_equal(f.bytes_peak, 80);
     assert_int_equal(f.dropped, 3);
     assert_int_equal(f.bytes, 40);
-    kept_free(k);
+    chunk_cache_free(k);
 }
 
 static void open_array(const char *file, const char *name, struct store **s, struct store_array **a)
@@ -87,21 +87,22 @@ static void each_chunk_is_decoded_once(void **state)
             assert_ok(engine_read(s, a, NULL, (struct store_dtype){'u', 2, 0}, truth, NULL));
             const int64_t without = read_slices(s, a, &o, found);
             assert_memory_equal(found, truth, bytes);
-            assert_ok(kept_make((int64_t)1 << 20, &o.kept));
+            assert_ok(chunk_cache_create((int64_t)1 << 20, &o.kept));
             memset(found, 0, bytes);
             const int64_t with = read_slices(s, a, &o, found);
             assert_memory_equal(found, truth, bytes);
-            const struct kept_facts f = kept_facts(o.kept);
+            const struct chunk_cache_facts f = chunk_cache_facts(o.kept);
             assert_int_equal(f.misses, a->chunks_count);
             assert_true(f.hits > 0 && f.dropped == 0 && with < without);
-            kept_free(o.kept);
-            assert_ok(kept_make(1, &o.kept)); /* too small for any: all is decoded, as without */
+            chunk_cache_free(o.kept);
+            assert_ok(
+                chunk_cache_create(1, &o.kept)); /* too small for any: all is decoded, as without */
             memset(found, 0, bytes);
             read_slices(s, a, &o, found);
             assert_memory_equal(found, truth, bytes);
-            assert_int_equal(kept_facts(o.kept).hits, 0);
-            assert_int_equal(kept_facts(o.kept).bytes_peak, 0);
-            kept_free(o.kept);
+            assert_int_equal(chunk_cache_facts(o.kept).hits, 0);
+            assert_int_equal(chunk_cache_facts(o.kept).bytes_peak, 0);
+            chunk_cache_free(o.kept);
             free(truth);
             free(found);
             store_close(s);
@@ -123,7 +124,7 @@ static void tiles_are_kept_too(void **state)
     unsigned char *truth = malloc(bytes), *found = malloc(bytes);
     const struct engine_box all = engine_all(a);
     assert_ok(engine_read(s, a, NULL, a->dtype, truth, NULL));
-    assert_ok(kept_make((int64_t)1 << 24, &o.kept));
+    assert_ok(chunk_cache_create((int64_t)1 << 24, &o.kept));
     for (int i = 0; i < 2; i++) {
         struct engine_plan *p;
         memset(found, 1, bytes);
@@ -132,9 +133,9 @@ static void tiles_are_kept_too(void **state)
         engine_plan_free(p);
         assert_memory_equal(found, truth, bytes);
     }
-    const struct kept_facts f = kept_facts(o.kept);
+    const struct chunk_cache_facts f = chunk_cache_facts(o.kept);
     assert_true(f.hits > 0 && f.hits == f.misses);
-    kept_free(o.kept);
+    chunk_cache_free(o.kept);
     free(truth);
     free(found);
     store_close(s);

@@ -8,21 +8,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "host/store/exchange/apart.h"
+#include "host/store/exchange/sandbox.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "host/store/exchange/exchange_here.h"
 
 #define INFO_BYTES ((size_t)1 << 30) /* for a scan's shape and angles */
 
-struct apart_request {
+struct sandbox_request {
     const struct exchange_source *source;
     int64_t row_first, row_count;
     struct exchange_info *info; /* NULL: counts */
 };
 
 /* Comes first through the pipe; then a sentence, or arrays. */
-struct apart_head {
+struct sandbox_head {
     enum err e;
     size_t text_bytes;
     struct exchange_info info;
@@ -50,15 +50,15 @@ static int pipe_take(int fd, void *data, size_t bytes)
 }
 
 /* In the child: never returns. */
-static void exchange_child(const struct apart_request *r, int fd)
+static void exchange_child(const struct sandbox_request *r, int fd)
 {
-    struct apart_head h = {0};
+    struct sandbox_head h = {0};
     struct exchange_counts c = {0};
     struct exchange_source source = *r->source;
     source.kept = NULL; /* it would end with this process */
     size_t available = mem_available();
     log_forked();
-    apart_limit(r->info && available > INFO_BYTES ? INFO_BYTES : available);
+    sandbox_limit(r->info && available > INFO_BYTES ? INFO_BYTES : available);
     h.e = r->info ? exchange_info_here(&source, &h.info)
                   : exchange_read_here(&source, r->row_first, r->row_count, &c);
     h.text_bytes = h.e ? strlen(err_text()) : 0;
@@ -74,7 +74,7 @@ static void exchange_child(const struct apart_request *r, int fd)
     _exit(!sent);
 }
 
-static enum err take_counts(int fd, const struct apart_head *h, const char *path,
+static enum err take_counts(int fd, const struct sandbox_head *h, const char *path,
                             struct exchange_counts *c)
 {
     void *block;
@@ -97,10 +97,10 @@ static enum err take_counts(int fd, const struct apart_head *h, const char *path
     return ERR_OK;
 }
 
-static enum err exchange_take(int fd, const struct apart_request *r, int *answered,
+static enum err exchange_take(int fd, const struct sandbox_request *r, int *answered,
                               struct exchange_counts *c)
 {
-    struct apart_head h;
+    struct sandbox_head h;
     char text[1024];
     *answered = pipe_take(fd, &h, sizeof h) && h.text_bytes < sizeof text &&
                 pipe_take(fd, text, h.text_bytes);
@@ -115,7 +115,7 @@ static enum err exchange_take(int fd, const struct apart_request *r, int *answer
     return ERR_OK;
 }
 
-static enum err exchange_read_in_child(const struct apart_request *r, struct exchange_counts *c)
+static enum err exchange_read_in_child(const struct sandbox_request *r, struct exchange_counts *c)
 {
     int fds[2], status = 0, answered = 0;
     FAIL_IF(pipe(fds), ERR_FAILED, "cannot make a pipe: %s", strerror(errno));
@@ -141,15 +141,15 @@ static enum err exchange_read_in_child(const struct apart_request *r, struct exc
 
 static int is_own(const struct exchange_source *s)
 {
-    return apart_is_own(s->path) && (!s->flats || apart_is_own(s->flats)) &&
-           (!s->darks || apart_is_own(s->darks)) &&
-           (!s->flats_after || apart_is_own(s->flats_after)) &&
-           (!s->angles || apart_is_own(s->angles));
+    return file_is_own(s->path) && (!s->flats || file_is_own(s->flats)) &&
+           (!s->darks || file_is_own(s->darks)) &&
+           (!s->flats_after || file_is_own(s->flats_after)) &&
+           (!s->angles || file_is_own(s->angles));
 }
 
 enum err exchange_info(const struct exchange_source *source, struct exchange_info *out)
 {
-    const struct apart_request r = {.source = source, .info = out};
+    const struct sandbox_request r = {.source = source, .info = out};
     *out = (struct exchange_info){0};
     return is_own(source) ? exchange_info_here(source, out) : exchange_read_in_child(&r, NULL);
 }
@@ -157,7 +157,7 @@ enum err exchange_info(const struct exchange_source *source, struct exchange_inf
 enum err exchange_read(const struct exchange_source *source, int64_t row_first, int64_t row_count,
                        struct exchange_counts *out)
 {
-    const struct apart_request r = {source, row_first, row_count, NULL};
+    const struct sandbox_request r = {source, row_first, row_count, NULL};
     *out = (struct exchange_counts){0};
     if (is_own(source))
         return exchange_read_here(source, row_first, row_count, out);
