@@ -11,7 +11,6 @@
 #include "host/recon/common/similarity.h"
 #include "host/store/format/png.h"
 #include "host/suite/catalogue/catalogue.h"
-#include "host/suite/catalogue/preview.h"
 
 #define PREVIEW_PATH 4400
 #define EDGE         256

@@ -24,7 +24,6 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "host/suite/catalogue/catalogue.h"
-#include "host/suite/catalogue/preview.h"
 #include "host/suite/run/plan.h"
 #include "host/suite/run/suite.h"
 #include "host/suite/statistics/stats.h"

@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "host/geom/ct_model.h"
 #include "host/suite/catalogue/catalogue.h"
-#include "host/suite/run/parent.h"
+#include "host/suite/run/results.h"
 #include "host/suite/run/process.h"
 
 #define PAIR_SECONDS_MOST 0.02

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "profiler/report/compare/compare_read.h"
+#include "profiler/report/compare/compare_parts.h"
 
 static enum err grow(struct compare_side *s, const char *name, int size, struct compare_times **out)
 {
