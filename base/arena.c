@@ -1,4 +1,5 @@
 /* The arena: blocks of 64 KiB, and a table of the texts that are kept once. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,4 +89,23 @@ const char *arena_text_n(struct arena *a, const char *s, size_t n)
 const char *arena_text(struct arena *a, const char *s)
 {
     return s ? arena_text_n(a, s, strlen(s)) : NULL;
+}
+
+const char *arena_print_list(struct arena *a, const char *format, va_list args)
+{
+    char *text;
+    if (vasprintf(&text, format, args) < 0)
+        return NULL;
+    const char *kept = arena_text(a, text);
+    free(text);
+    return kept;
+}
+
+const char *arena_print(struct arena *a, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const char *kept = arena_print_list(a, format, args);
+    va_end(args);
+    return kept;
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/plain.h"
+#include "base/text.h"
 
 #define TEXT_MAX 1024 /* longer sentences are cut: nobody reads them */
 

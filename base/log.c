@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/plain.h"
+#include "base/text.h"
 
 #define LINE_MAX_BYTES 4096
 #define REDRAW_NS      100000000 /* 10 times a second */

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "base/text.h"
 
 #define WORD_MAX 64 /* longer words are nobody's typing error */
 
@@ -395,18 +396,15 @@ static int is_same_file(const char *a, const char *b)
         return 0;
     if (there)
         return S_ISREG(x.st_mode) && x.st_ino == y.st_ino && x.st_dev == y.st_dev;
-    const char *names[] = {a, b}, *base[2];
+    const char *names[] = {a, b};
     struct stat folder[2];
     for (int i = 0; i < 2; i++) {
         char path[PATH_MAX];
-        const char *slash = strrchr(names[i], '/');
-        base[i] = slash ? slash + 1 : names[i];
-        snprintf(path, sizeof path, "%.*s", slash ? (int)(slash - names[i]) + 1 : 1,
-                 slash ? names[i] : ".");
+        path_folder(names[i], path, sizeof path);
         if (stat(path, &folder[i]))
             return 0; /* writing there fails */
     }
-    return !strcmp(base[0], base[1]) && folder[0].st_ino == folder[1].st_ino &&
+    return !strcmp(base_name(a), base_name(b)) && folder[0].st_ino == folder[1].st_ino &&
            folder[0].st_dev == folder[1].st_dev;
 }
 

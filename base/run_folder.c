@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/run_folder.h"
+#include "base/text.h"
 
 mode_t run_mode(void)
 {
@@ -44,9 +45,9 @@ enum err run_latest(const char *folder)
 {
     char path[RUN_PATH + 16];
     struct outfile f;
-    const char *slash = strrchr(folder, '/'), *name = slash ? slash + 1 : folder;
-    snprintf(path, sizeof path, "%.*s/latest", slash ? (int)(slash - folder) : 1,
-             slash ? folder : ".");
+    const char *name = base_name(folder);
+    path_folder(folder, path, sizeof path - sizeof "/latest");
+    text_append(path, sizeof path, "/latest");
     if (file_link(path, name))
         return ERR_OK;
     TRY(outfile_open(&f, path));
@@ -106,22 +107,13 @@ static int holds_run(const char *folder)
 static int is_latest(const char *name)
 {
     struct stat st;
-    const char *slash = strrchr(name, '/');
-    return !strcmp(slash ? slash + 1 : name, "latest") && !lstat(name, &st) && !S_ISDIR(st.st_mode);
+    return !strcmp(base_name(name), "latest") && !lstat(name, &st) && !S_ISDIR(st.st_mode);
 }
 
 int run_is_file(const char *name)
 {
     struct stat st;
     return !is_latest(name) && !stat(name, &st) && !S_ISDIR(st.st_mode);
-}
-
-/* The folder of a file: ".", "/" or what comes before the last slash. */
-static void folder_of(const char *file, char folder[RUN_PATH])
-{
-    const char *slash = strrchr(file, '/');
-    int length = slash ? (int)(slash - file) + (slash == file) : 1;
-    snprintf(folder, RUN_PATH, "%.*s", length, slash ? file : ".");
 }
 
 enum err run_find(const char *name, char folder[RUN_PATH])
@@ -133,7 +125,7 @@ enum err run_find(const char *name, char folder[RUN_PATH])
     for (size_t n = strlen(word); n > 1 && word[n - 1] == '/';)
         word[--n] = 0;
     if (is_latest(word)) {
-        folder_of(word, path);
+        path_folder(word, path, sizeof path);
         return newest(path, folder);
     }
     if (!strcmp(word, "latest") && stat(word, &st))
@@ -148,9 +140,8 @@ enum err run_find(const char *name, char folder[RUN_PATH])
         return ERR_OK;
     }
     FAIL_IF(stat(word, &st), ERR_INPUT, "%s: cannot read: %s", name, strerror(errno));
-    folder_of(word, folder); /* a file of the run */
-    size_t n = strlen(word);
-    FAIL_IF((n < 5 || strcmp(word + n - 5, ".json")) && !holds_run(folder), ERR_INPUT,
+    path_folder(word, folder, RUN_PATH); /* a file of the run */
+    FAIL_IF(!text_ends(word, ".json") && !holds_run(folder), ERR_INPUT,
             "%s: is not a run: give the folder that `record` or `run` wrote, or a profile.json or "
             "timing.json of one",
             name);

@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/options.h"
-#include "base/plain.h"
+#include "base/text.h"
 #include "base/run_folder.h"
 #include "cli/cli.h"
 #include "cli/reference/reference.h"

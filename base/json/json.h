@@ -11,7 +11,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "base/jsonw.h"
+#include "base/json/jsonw.h"
 
 #define JSON_UNKNOWN INT64_MIN /* of INT; REAL: NaN, TEXT: NULL, INDEX: -1; all null in JSON */
 

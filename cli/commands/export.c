@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/run_folder.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/runs/flame_files.h"
 #include "profiler/report/export/export.h"
@@ -72,9 +73,8 @@ static enum err find_file(const char *word, const char *name, char path[RUN_PATH
 static char *file_name(const char *path, const char *stem, const char *suffix, int compressed)
 {
     char *file = NULL;
-    const char *slash = strrchr(path, '/');
     int made = out ? asprintf(&file, "%s", out)
-                   : asprintf(&file, "%.*s%s%s%s", slash ? (int)(slash + 1 - path) : 0, path, stem,
+                   : asprintf(&file, "%.*s%s%s%s", (int)(base_name(path) - path), path, stem,
                               suffix, compressed ? ".gz" : "");
     return made < 0 ? NULL : file;
 }

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/run_folder.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/runs/profile.h"
 #include "profiler/report/text/text.h"
@@ -149,8 +150,7 @@ static enum err run(int words, char **word)
     TRY(check_part());
     TRY(run_find(word[0], folder));
     run_private();
-    size_t n = strlen(word[0]);
-    int named = is_file(word[0], &st) && n > 5 && !strcmp(word[0] + n - 5, ".json");
+    int named = is_file(word[0], &st) && text_has_suffix(word[0], ".json");
     TRY(check_traces(named ? word[0] : folder, named));
     if (!named && has_times_only(folder)) {
         FAIL_IF(text, ERR_INPUT,

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/runs/triage_files.h"
 
@@ -49,10 +50,8 @@ static enum err take_file(const char *word, struct triage_paths *p)
 {
     char *text;
     size_t bytes;
-    const char *slash = strrchr(word, '/');
     FAIL_IF(strlen(word) >= RUN_PATH, ERR_INPUT, "the path is longer than %d bytes", RUN_PATH);
-    snprintf(p->folder, RUN_PATH, "%.*s", slash ? (int)(slash - word) + (slash == word) : 1,
-             slash ? word : ".");
+    path_folder(word, p->folder, RUN_PATH);
     TRY(file_read_all(word, (size_t)1 << 30, &text, &bytes));
     int is_profile = strstr(text, "\"tomoprof-profile/") != NULL;
     int is_timing = strstr(text, "\"measurements\"") != NULL;

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "base/jsonw.h"
+#include "base/json/jsonw.h"
 
 struct facts {
     int json;

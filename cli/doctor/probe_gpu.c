@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "cuda/cuda.h"
 #include "host/backend/registry.h"
 #include "base/run_folder.h"
@@ -204,7 +205,7 @@ enum state probe_cufft(struct found *f)
     void *library = dlopen(given && *given ? given : name, RTLD_LAZY | RTLD_LOCAL);
     if (cli_program(&program))
         program = "";
-    int folder = (int)(strrchr(program, '/') ? strrchr(program, '/') + 1 - program : 0);
+    const int folder = (int)(base_name(program) - program);
     for (int i = 0; i < 2 && !library; i++) {
         snprintf(path, sizeof path, "%.*s%s%s", folder, program, places[i], name);
         library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);

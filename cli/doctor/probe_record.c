@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/common/in_path.h"
 #include "cli/doctor/probes.h"
@@ -59,7 +60,7 @@ enum state probe_library(struct found *f)
     if (e)
         SAY(f, "%s", err_text());
     else
-        SAY(f, "%s: a trial left %s", strrchr(library, '/') + 1, traces ? "a trace" : "no trace");
+        SAY(f, "%.200s: a trial left %s", base_name(library), traces ? "a trace" : "no trace");
     return !e && traces ? OK : MISSING;
 }
 

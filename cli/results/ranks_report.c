@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/jsonw.h"
+#include "base/json/jsonw.h"
 #include "base/log.h"
 #include "cli/results/ranks_report.h"
 

@@ -4,31 +4,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/file.h"
 #include "base/run_folder.h"
+#include "base/text.h"
 #include "cli/runs/captured.h"
 #include "profiler/report/findings/findings.h"
 
 enum err captured_run(char *const words[], const char *to, int *status)
 {
-    int ended;
-    pid_t pid = fork();
-    FAIL_IF(pid < 0, ERR_FAILED, "cannot start a process: %s", strerror(errno));
-    if (!pid) {
-        int fd = open(to, O_WRONLY | O_CREAT | O_TRUNC, 0600), none = open("/dev/null", O_RDWR);
-        dup2(none, 0);
-        dup2(fd < 0 ? none : fd, 1);
-        dup2(none, 2);
-        execvp(words[0], words);
-        _exit(127);
-    }
-    while (waitpid(pid, &ended, 0) < 0)
-        FAIL_IF(errno != EINTR, ERR_FAILED, "%s: %s", words[0], strerror(errno));
-    *status = WIFEXITED(ended) ? WEXITSTATUS(ended) : 128 + WTERMSIG(ended);
-    return ERR_OK;
+    const int fd = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    const struct child_program p = {.argv = (const char *const *)words,
+                                    .output_fd = fd < 0 ? 0 : fd};
+    enum child_end end;
+    const enum err e = child_run(&p, &end, status);
+    if (fd >= 0)
+        close(fd);
+    if (!e && end == CHILD_SIGNALLED)
+        *status += 128;
+    return e;
 }
 
 static enum err convert(char *const words[], const char *to)
@@ -47,11 +43,10 @@ static const char *const converted_names[] = {"", "perf.txt", "nsys.sqlite", "nc
 static enum closed kind_of(const char *path)
 {
     char begin[8] = "";
-    size_t n = strlen(path);
     FILE *f;
-    if (n > 9 && !strcmp(path + n - 9, ".nsys-rep")) /* closed, without a mark of its own */
+    if (text_has_suffix(path, ".nsys-rep")) /* closed, without a mark of its own */
         return NSYS_REPORT;
-    if (n > 8 && !strcmp(path + n - 8, ".ncu-rep"))
+    if (text_has_suffix(path, ".ncu-rep"))
         return NCU_REPORT;
     if (file_open(path, &f))
         return OPEN_FORMAT;

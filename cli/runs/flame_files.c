@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/run_folder.h"
+#include "base/text.h"
 #include "cli/runs/flame_files.h"
 #include "profiler/report/export/flame.h"
 
@@ -12,8 +13,7 @@
 
 static void beside(const char *profile, const char *name, char out[FLAME_PATH])
 {
-    const char *slash = strrchr(profile, '/');
-    snprintf(out, FLAME_PATH, "%.*s%s", slash ? (int)(slash + 1 - profile) : 0, profile, name);
+    snprintf(out, FLAME_PATH, "%.*s%s", (int)(base_name(profile) - profile), profile, name);
 }
 
 int flame_is_suite(const char *profile)

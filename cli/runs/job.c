@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/common/context.h"
 #include "cli/runs/job.h"
 #include "host/cluster/cluster.h"
@@ -103,10 +104,9 @@ void job_of_environment(struct record_job *j)
 static enum err announce(const char *path, const char *folder)
 {
     struct outfile f = {0};
-    const char *slash = strrchr(folder, '/');
     enum err e;
     TRY_OUT(outfile_open(&f, path));
-    fprintf(f.stream, "%s\n", slash ? slash + 1 : folder);
+    fprintf(f.stream, "%s\n", base_name(folder));
     return outfile_commit(&f);
 out:
     outfile_abort(&f);

@@ -1,6 +1,5 @@
 /* Traces to profile.json and report.html, and the one line that says most. */
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/log.h"
 #include "base/run_folder.h"
 #include "cli/cli.h"
@@ -129,15 +129,22 @@ enum err profile_page(const char *folder, char path[RUN_PATH + 16], long long *b
     return report_html(folder, path, bytes);
 }
 
+struct profile_request {
+    const char *folder;
+    const struct profile_options *options;
+};
+
 /* In the child: writes the top line to `fd`, before the page, which is the last thing that it
  * leaves; then, after a new line, the error's sentence. */
-static void work(const char *folder, const struct profile_options *o, int fd)
+static int profile_in_child(void *context, int fd)
 {
+    const struct profile_request *r = context;
+    const char *folder = r->folder;
     struct model *m = NULL;
     char text[256] = "";
     cli_signals_end_at_once();
     char page[RUN_PATH + 16];
-    enum err e = profile_make(folder, o, &m);
+    enum err e = profile_make(folder, r->options, &m);
     if (!e)
         profile_top(folder, m, text);
     int n = dprintf(fd, "%s\n", text);
@@ -145,7 +152,7 @@ static void work(const char *folder, const struct profile_options *o, int fd)
         e = profile_page(folder, page, NULL);
     if (e)
         n = dprintf(fd, "%s", err_text());
-    _exit(n < 0 ? 1 : (int)e);
+    return n < 0 ? 1 : (int)e;
 }
 
 /* Which page there is: a new one is another file. 0: none. */
@@ -173,30 +180,13 @@ static enum err ended(int status, const char *text)
 enum err profile_make_apart(const char *folder, const struct profile_options *o, char top[256])
 {
     char text[1024];
-    size_t used = 0;
-    ssize_t n;
-    int fds[2], status = 0;
+    struct child child;
+    struct profile_request request = {folder, o};
     const ino_t before = page_of(folder);
     *top = 0;
-    FAIL_IF(pipe(fds), ERR_FAILED, "cannot make a pipe: %s", strerror(errno));
-    fflush(stdout);
-    pid_t pid = fork();
-    if (pid == 0)
-        work(folder, o, fds[1]);
-    close(fds[1]);
-    if (pid < 0) {
-        close(fds[0]);
-        return FAIL(ERR_FAILED, "cannot start a process: %s", strerror(errno));
-    }
-    while (waitpid(pid, &status, WNOHANG) == 0) {
-        if (cli_stop)
-            kill(pid, SIGTERM);
-        poll(NULL, 0, 10);
-    }
-    while (used < sizeof text - 1 && (n = read(fds[0], text + used, sizeof text - 1 - used)) > 0)
-        used += (size_t)n;
-    text[used] = 0;
-    close(fds[0]);
+    TRY(child_fork(&child, profile_in_child, &request));
+    text[child_read(&child, text, sizeof text - 1, &cli_stop)] = 0;
+    const int status = child_wait(&child);
     if (log_is_terminal()) /* what a killed child left of its progress line */
         fputs("\r\033[K", stderr);
     char *error = text + strcspn(text, "\n");

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/storage/apart.h"
 #include "host/store/writer/writer.h"
@@ -54,12 +55,6 @@ static enum err parse_order(struct writer_options *o)
         o->order[o->order_dims++] = (int)n;
     }
     return ERR_OK;
-}
-
-static int ends_in(const char *path, const char *end)
-{
-    const size_t n = strlen(path), k = strlen(end);
-    return n > k && !strcmp(path + n - k, end);
 }
 
 static enum err parse_codec(struct writer_options *o)
@@ -113,7 +108,8 @@ static enum err convert(char **word)
                 "--dtype %s: must be float32 or float64", dtype);
         o.type = (struct store_dtype){'f', dtype[5] == '3' ? 4 : 8, 0};
     }
-    TRY((ends_in(word[1], ".ome.zarr") ? store_pyramid : store_convert)(word[0], word[1], &o, &r));
+    TRY((text_has_suffix(word[1], ".ome.zarr") ? store_pyramid : store_convert)(word[0], word[1],
+                                                                                &o, &r));
     const double s = clock_seconds_since(begin);
     log_info("%s: %.1f MB in %.2f s, %s", word[1], (double)r.bytes / 1e6, s,
              r.references ? "as references" : "read back and equal");

@@ -7,15 +7,10 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/storage/volume_outputs.h"
 #include "cli/storage/volume_page.h"
 #include "host/store/writer/slices.h"
-
-static int ends_in(const char *path, const char *end)
-{
-    const size_t n = strlen(path), k = strlen(end);
-    return n > k && !strcmp(path + n - k, end);
-}
 
 static enum err check_one(const char *option, const char *path)
 {
@@ -26,9 +21,7 @@ static enum err check_one(const char *option, const char *path)
     const size_t n = strlen(path);
     FAIL_IF(!n || path[n - 1] == '/' || n > 4000, ERR_USAGE,
             "--%s %s: give a name that does not end in /", option, path);
-    const char *slash = strrchr(path, '/');
-    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path + 1) : 1,
-             slash ? path : ".");
+    path_folder(path, folder, sizeof folder);
     FAIL_IF(!stat(path, &st), ERR_USAGE,
             "--%s %s: exists already: remove it, or choose another name", option, path);
     FAIL_IF(access(folder, W_OK), ERR_USAGE, "--%s %s: cannot be written: %s", option, path,
@@ -40,9 +33,9 @@ enum err volume_outputs_check(const struct volume_outputs *o)
 {
     TRY(check_one("tiff", o->tiff));
     TRY(check_one("pngs", o->pngs));
-    FAIL_IF(o->ome_zarr && !ends_in(o->ome_zarr, ".zarr"), ERR_USAGE,
+    FAIL_IF(o->ome_zarr && !text_has_suffix(o->ome_zarr, ".zarr"), ERR_USAGE,
             "--ome-zarr %s: the name must end in .ome.zarr or .zarr", o->ome_zarr);
-    FAIL_IF(o->page && !ends_in(o->page, ".html"), ERR_USAGE,
+    FAIL_IF(o->page && !text_has_suffix(o->page, ".html"), ERR_USAGE,
             "--page %s: the name must end in .html", o->page);
     return check_one("ome-zarr", o->ome_zarr);
 }
@@ -50,7 +43,7 @@ enum err volume_outputs_check(const struct volume_outputs *o)
 /* Slices, rows, columns. */
 static struct writer_options options_of(const char *volume, const struct volume *v)
 {
-    const int npy = ends_in(volume, ".npy");
+    const int npy = text_has_suffix(volume, ".npy");
     return (struct writer_options){
         .order = {2, npy ? 0 : 1, npy ? 1 : 0},
         .order_dims = 3,
@@ -75,7 +68,7 @@ enum err volume_outputs_write(const struct volume_outputs *o, const struct scan_
     const struct volume *v = &s->model.volume;
     const struct writer_options options = options_of(volume, v);
     struct writer_result r;
-    if (o->tiff && ends_in(o->tiff, ".tif")) {
+    if (o->tiff && text_has_suffix(o->tiff, ".tif")) {
         TRY(store_convert(volume, o->tiff, &options, &r));
         log_info("%s: a page for each of %" PRId64 " slices, float32", o->tiff, v->slices);
     } else if (o->tiff) {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "cli/storage/volume_page.h"
 #include "host/store/format/png.h"
 
@@ -13,8 +14,7 @@
 /* Dimensions of slices, rows and columns in a file. */
 static void dimensions_of(const char *path, int dimension[DIMENSIONS])
 {
-    const size_t n = strlen(path);
-    const int npy = n > 4 && !strcmp(path + n - 4, ".npy");
+    const int npy = text_has_suffix(path, ".npy");
     dimension[0] = 2;
     dimension[1] = npy ? 0 : 1;
     dimension[2] = npy ? 1 : 0;

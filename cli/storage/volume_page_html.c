@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
-#include "base/jsonw.h"
+#include "base/json/jsonw.h"
 #include "base/memory.h"
 #include "base/page/markup.h"
 #include "base/page/svg.h"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "host/scan/input.h"
 #include "host/geom/ct_model.h"
 #include "host/scan/projections.h"
@@ -13,12 +14,6 @@
 #include "host/store/exchange/exchange.h"
 #include "host/store/format/geometry_json.h"
 #include "host/store/format/npy.h"
-
-static int is_npy(const char *path)
-{
-    size_t n = strlen(path);
-    return n > 4 && !strcmp(path + n - 4, ".npy");
-}
 
 /* "A:B", "A:", ":B" within 0..rows. */
 static enum err parse_rows(const char *text, int64_t rows, int64_t *first, int64_t *count)
@@ -44,7 +39,7 @@ static enum err parse_rows(const char *text, int64_t rows, int64_t *first, int64
 /* A file of line integrals; others hold counts. */
 static int is_sinogram(const struct scan_request *r)
 {
-    return r->geometry && is_npy(r->source.path) && !r->source.flats;
+    return r->geometry && text_has_suffix(r->source.path, ".npy") && !r->source.flats;
 }
 
 static enum err check_center(const struct scan_request *r, int64_t channels)
@@ -181,7 +176,7 @@ enum err scan_input_plan(struct scan_context *c)
     const struct scan_request *r = c->request;
     if (r->geometry)
         return plan_geometry(c);
-    FAIL_IF(is_npy(r->source.path) && !r->source.flats, ERR_USAGE,
+    FAIL_IF(text_has_suffix(r->source.path, ".npy") && !r->source.flats, ERR_USAGE,
             "--in %s: a sinogram needs --geometry FILE, which tells its angles and distances; "
             "counts need --flats FILE",
             r->source.path);

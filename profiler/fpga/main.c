@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/options.h"
-#include "base/plain.h"
+#include "base/text.h"
 #include "profiler/fpga/fpga.h"
 #include "profiler/fpga/verilog/verilog_export.h"
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "profiler/record/record.h"
 
 #define LIBRARY "libtomoprof_capture.so"
@@ -17,8 +18,7 @@
 enum err record_library(const char *program, char path[RUN_PATH])
 {
     static const char *const places[] = {"", "../lib/tomoprof/"};
-    const char *slash = strrchr(program, '/');
-    int folder = slash ? (int)(slash - program) + 1 : 0;
+    const int folder = (int)(base_name(program) - program);
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         char name[RUN_PATH + 64];
         snprintf(name, sizeof name, "%.*s%s%s", folder, program, places[i], LIBRARY);
@@ -48,16 +48,14 @@ void record_mpi_library(const char *library, const char *command, char path[RUN_
     static const char *const launchers[] = {"mpirun", "mpiexec", "orterun", "prterun",
                                             "prun",   "srun",    "flux"};
     static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
-    const char *slash = strrchr(command, '/');
-    const char *name = slash ? slash + 1 : command;
+    const char *name = base_name(command);
     int several = 0;
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++)
         several |= strlen(launchers[i]) == strcspn(name, ".") &&
                    !strncmp(name, launchers[i], strlen(launchers[i]));
     for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++)
         several |= getenv(ranks[i]) != NULL;
-    slash = strrchr(library, '/');
-    const int folder = slash ? (int)(slash - library) + 1 : 0;
+    const int folder = (int)(base_name(library) - library);
     const int n = snprintf(path, RUN_PATH, "%.*s" MPI_LIBRARY, folder, library);
     if (!several || n >= RUN_PATH || strpbrk(path, " :") || access(path, R_OK))
         *path = 0;

@@ -10,6 +10,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "profiler/image/image.h"
 #include "profiler/record/record.h"
 
@@ -49,9 +50,8 @@ static int target_is_executable(const char *path)
 /* How a file that is not a program by itself is run, "" when that is not known. */
 static const char *target_hint(const char *name, char text[RUN_PATH])
 {
-    size_t n = strlen(name);
     *text = 0;
-    if (n > 3 && !strcmp(name + n - 3, ".py") && !access(name, R_OK))
+    if (text_has_suffix(name, ".py") && !access(name, R_OK))
         snprintf(text, RUN_PATH, ": to run it, `tomoprof record python3 %.3000s`", name);
     else if (!strchr(name, '/') && target_is_executable(name))
         snprintf(text, RUN_PATH, ": for the one in this folder, `tomoprof record ./%.3000s`", name);
@@ -93,8 +93,7 @@ static int target_interpreter(const struct target_file *f, char out[RUN_PATH])
     char *word = strtok_r(line, " \t\r", &rest);
     if (!word || snprintf(name, sizeof name, "%s", word) >= (int)sizeof name)
         return 0;
-    const char *base = strrchr(name, '/');
-    if (!strcmp(base ? base + 1 : name, "env"))
+    if (!strcmp(base_name(name), "env"))
         while ((word = strtok_r(NULL, " \t\r", &rest)) && (*word == '-' || strchr(word, '=')))
             ;
     else

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/text.h"
 #include "profiler/trace/reader.h"
 
 struct trace_name {
@@ -29,7 +30,7 @@ static enum err trace_list_add(const char *folder, const char *file, struct trac
                                size_t *count)
 {
     size_t length = strlen(file), room = strlen(folder) + length + 2;
-    if (length < 4 || strcmp(file + length - 4, ".tpt"))
+    if (!text_ends(file, ".tpt"))
         return ERR_OK;
     struct trace_name *grown = *names;
     if (!(*count & (*count - 1))) /* room for the next power of two */

@@ -16,9 +16,7 @@ MAY_PRINT = {
     "profiler/fpga/main.c": "the main of a program of its own",
 }
 MAY_EXIT = {
-    "host/store/exchange/exchange_sandbox.c": "ends the child that it forked",
-    "host/store/codec/jxr.c": "ends the child that it forked",
-    "host/store/engine/run.c": "ends the children that it forked",
+    "base/child.c": "ends the child that it forked",
     "profiler/record/job_stop.c": "a child that watches two processes ends",
     "profiler/capture/hooks/process.c": "stands before _exit and quick_exit, which end the process as asked",
     "profiler/record/launch.c": "the child of its fork, when it cannot become the program",

@@ -10,7 +10,7 @@
 
 #include "host/backend/registry.h"
 #include "base/clock.h"
-#include "base/jsonw.h"
+#include "base/json/jsonw.h"
 #include "base/memory.h"
 #include "host/cpu/cpu.h"
 #include "host/store/format/geometry_json.h"

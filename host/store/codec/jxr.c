@@ -1,6 +1,7 @@
 /* JPEG XR by libjxr: tiles of CZI. The library ends its process where bytes are not what it
  * expects, so that each tile is decoded in a child, whose result lies in shared memory: some 0.5 ms
  * beside the 50 ms and more of a tile of 2000 x 2000. */
+#include "base/child.h"
 #include "host/store/codec/codecs.h"
 
 #ifdef TP_JXR
@@ -54,12 +55,20 @@ static int jxr_decode_pixels(const struct codec_call *c, PKImageDecode *d, unsig
     return d->Copy(d, &all, out, (U32)(width * pixel)) != 0;
 }
 
+struct jxr_work {
+    const struct codec_call *call;
+    unsigned char *out;
+};
+
 /* In the child: what the library prints is not for the user, and no core is left. */
-static int jxr_child(const struct codec_call *c, unsigned char *out)
+static int jxr_child(void *context, int fd)
 {
+    const struct jxr_work *w = context;
+    const struct codec_call *c = w->call;
     struct WMPStream *stream = NULL;
     PKImageDecode *d = NULL;
     const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    (void)fd;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     setrlimit(RLIMIT_CORE, &(struct rlimit){0});
     setrlimit(RLIMIT_CPU, &(struct rlimit){CHILD_S, CHILD_S});
@@ -67,25 +76,23 @@ static int jxr_child(const struct codec_call *c, unsigned char *out)
     if (null < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0)
         return 1;
     return CreateWS_Memory(&stream, (void *)(uintptr_t)c->in, c->in_bytes) ||
-           PKImageDecode_Create_WMP(&d) || d->Initialize(d, stream) || jxr_decode_pixels(c, d, out);
+           PKImageDecode_Create_WMP(&d) || d->Initialize(d, stream) ||
+           jxr_decode_pixels(c, d, w->out);
 }
 
 enum err codec_jxr(const struct codec_call *c)
 {
-    int status = 0;
     unsigned char *out =
         mmap(NULL, c->out_bytes + 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     FAIL_IF(out == MAP_FAILED, ERR_MEMORY, "no memory left to decode %zu bytes", c->out_bytes);
-    const pid_t child = fork();
-    if (child == 0)
-        _exit(jxr_child(c, out));
-    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
-        ;
-    const int good = child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    struct child child;
+    struct jxr_work w = {c, out};
+    const enum err e = child_fork(&child, jxr_child, &w);
+    const int good = !e && child_wait(&child) == 0;
     if (good)
         memcpy(c->out, out, c->out_bytes);
     munmap(out, c->out_bytes + 1);
-    FAIL_IF(child < 0, ERR_FAILED, "cannot start a process: %s", strerror(errno));
+    TRY(e);
     return good ? ERR_OK
                 : CODEC_DAMAGED(c, "it cannot be decoded, or its size or type is another one");
 }

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -88,30 +89,35 @@ static void run_threads(struct engine_job *job, int n)
     free(t.w);
 }
 
+struct engine_process {
+    struct engine_job *job;
+    int number;
+};
+
+static int work_in_process(void *context, int fd)
+{
+    const struct engine_process *p = context;
+    struct engine_worker w = {.job = p->job, .number = p->number};
+    (void)fd;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    worker_run(&w);
+    return 0;
+}
+
 static void run_processes(struct engine_job *job, int n)
 {
-    pid_t children[256];
+    struct child children[256];
     int started = 0;
-    fflush(stdout);
-    for (; started < n && started < 256; started++) {
-        children[started] = fork();
-        if (children[started] < 0)
+    enum err e = ERR_OK;
+    for (; started < n && started < 256; started++)
+        if ((e = child_fork(&children[started], work_in_process,
+                            &(struct engine_process){job, started})))
             break;
-        if (children[started] == 0) {
-            struct engine_worker w = {.job = job, .number = started};
-            prctl(PR_SET_PDEATHSIG, SIGKILL);
-            log_forked();
-            worker_run(&w);
-            _exit(0);
-        }
-    }
     job->workers = started;
     if (!started)
-        worker_fail(job, FAIL(ERR_FAILED, "cannot start a process: %s", strerror(errno)));
+        worker_fail(job, e);
     for (int i = 0; i < started; i++) {
-        int status = 0;
-        while (waitpid(children[i], &status, 0) < 0 && errno == EINTR)
-            ;
+        const int status = child_wait(&children[i]);
         if (WIFSIGNALED(status))
             worker_fail(job, FAIL(ERR_FAILED, "a loading process ended with signal %d (%s)",
                                   WTERMSIG(status), strsignal(WTERMSIG(status))));

@@ -1,15 +1,13 @@
 /* Reads scans of other users in a child process with little memory: libhdf5 is large, and a file
  * made to crash or to exhaust it then costs an error sentence. Files of this user are read here. */
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
+#include "base/child.h"
 #include "host/store/exchange/sandbox.h"
-#include "base/log.h"
 #include "base/memory.h"
 #include "host/store/exchange/exchange_here.h"
 
@@ -29,35 +27,15 @@ struct sandbox_head {
     int64_t views, rows, channels;
 };
 
-static int pipe_send(int fd, const void *data, size_t bytes)
+/* Runs in the child. */
+static int exchange_child(void *context, int fd)
 {
-    for (ssize_t n; bytes; data = (const char *)data + n, bytes -= (size_t)n)
-        if ((n = write(fd, data, bytes)) <= 0)
-            return 0;
-    return 1;
-}
-
-static int pipe_take(int fd, void *data, size_t bytes)
-{
-    for (ssize_t n; bytes; data = (char *)data + n, bytes -= (size_t)n) {
-        do
-            n = read(fd, data, bytes);
-        while (n < 0 && errno == EINTR);
-        if (n <= 0)
-            return 0;
-    }
-    return 1;
-}
-
-/* In the child: never returns. */
-static void exchange_child(const struct sandbox_request *r, int fd)
-{
+    const struct sandbox_request *r = context;
     struct sandbox_head h = {0};
     struct exchange_counts c = {0};
     struct exchange_source source = *r->source;
     source.kept = NULL; /* it would end with this process */
     size_t available = mem_available();
-    log_forked();
     sandbox_limit(r->info && available > INFO_BYTES ? INFO_BYTES : available);
     h.e = r->info ? exchange_info_here(&source, &h.info)
                   : exchange_read_here(&source, r->row_first, r->row_count, &c);
@@ -66,16 +44,21 @@ static void exchange_child(const struct sandbox_request *r, int fd)
     h.rows = c.rows;
     h.channels = c.channels;
     size_t frame = (size_t)(c.rows * c.channels) * sizeof(float);
-    int sent = pipe_send(fd, &h, sizeof h) && pipe_send(fd, err_text(), h.text_bytes);
+    int sent = child_write(fd, &h, sizeof h) && child_write(fd, err_text(), h.text_bytes);
     if (sent && !h.e && !r->info)
-        sent = pipe_send(fd, c.angles, (size_t)c.views * sizeof(float)) &&
-               pipe_send(fd, c.white, 3 * frame) &&
-               pipe_send(fd, c.counts, (size_t)c.views * frame);
-    _exit(!sent);
+        sent = child_write(fd, c.angles, (size_t)c.views * sizeof(float)) &&
+               child_write(fd, c.white, 3 * frame) &&
+               child_write(fd, c.counts, (size_t)c.views * frame);
+    return !sent;
 }
 
-static enum err take_counts(int fd, const struct sandbox_head *h, const char *path,
-                            struct exchange_counts *c)
+static int child_takes(const struct child *child, void *data, size_t bytes)
+{
+    return child_read(child, data, bytes, NULL) == bytes;
+}
+
+static enum err take_counts(const struct child *child, const struct sandbox_head *h,
+                            const char *path, struct exchange_counts *c)
 {
     void *block;
     size_t bytes, frame;
@@ -91,50 +74,41 @@ static enum err take_counts(int fd, const struct sandbox_head *h, const char *pa
     c->after = c->dark + c->rows * c->channels;
     TRY(mem_alloc("the views", bytes, &block));
     c->counts = block;
-    FAIL_IF(!pipe_take(fd, c->angles, (size_t)h->views * sizeof *c->angles) ||
-                !pipe_take(fd, c->white, frame) || !pipe_take(fd, c->counts, bytes),
+    FAIL_IF(!child_takes(child, c->angles, (size_t)h->views * sizeof *c->angles) ||
+                !child_takes(child, c->white, frame) || !child_takes(child, c->counts, bytes),
             ERR_INPUT, "%s: reading it ended early: the file is damaged", path);
     return ERR_OK;
 }
 
-static enum err exchange_take(int fd, const struct sandbox_request *r, int *answered,
-                              struct exchange_counts *c)
+static enum err exchange_take(const struct child *child, const struct sandbox_request *r,
+                              int *answered, struct exchange_counts *c)
 {
     struct sandbox_head h;
     char text[1024];
-    *answered = pipe_take(fd, &h, sizeof h) && h.text_bytes < sizeof text &&
-                pipe_take(fd, text, h.text_bytes);
+    *answered = child_takes(child, &h, sizeof h) && h.text_bytes < sizeof text &&
+                child_takes(child, text, h.text_bytes);
     if (!*answered)
         return ERR_INPUT;
     text[h.text_bytes] = 0;
     if (h.e)
         return FAIL(h.e < ERR_COUNT ? h.e : ERR_INTERNAL, "%s", text);
     if (!r->info)
-        return take_counts(fd, &h, r->source->path, c);
+        return take_counts(child, &h, r->source->path, c);
     *r->info = h.info;
     return ERR_OK;
 }
 
 static enum err exchange_read_in_child(const struct sandbox_request *r, struct exchange_counts *c)
 {
-    int fds[2], status = 0, answered = 0;
-    FAIL_IF(pipe(fds), ERR_FAILED, "cannot make a pipe: %s", strerror(errno));
-    fflush(stdout);
-    pid_t child = fork();
-    if (child == 0) {
-        close(fds[0]);
-        exchange_child(r, fds[1]);
-    }
-    close(fds[1]);
-    enum err e = child < 0 ? FAIL(ERR_FAILED, "cannot start a process: %s", strerror(errno))
-                           : exchange_take(fds[0], r, &answered, c);
-    close(fds[0]);
-    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
-        ;
-    if (child > 0 && !answered && WIFSIGNALED(status))
+    struct child child;
+    int answered = 0;
+    TRY(child_fork(&child, exchange_child, (void *)(uintptr_t)r));
+    enum err e = exchange_take(&child, r, &answered, c);
+    const int status = child_wait(&child);
+    if (!answered && WIFSIGNALED(status))
         e = FAIL(ERR_INPUT, "%s: reading it ended with signal %d (%s): the file is damaged",
                  r->source->path, WTERMSIG(status), strsignal(WTERMSIG(status)));
-    else if (child > 0 && !answered)
+    else if (!answered)
         e = FAIL(ERR_INPUT, "%s: reading it gave no answer: the file is damaged", r->source->path);
     return e;
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/jsonw.h"
+#include "base/json/jsonw.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "host/store/format/geometry_json.h"

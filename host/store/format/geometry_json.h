@@ -3,7 +3,7 @@
 #define TP_STORE_FORMAT_GEOMETRY_JSON_H
 
 #include "base/err.h"
-#include "base/jsonw.h"
+#include "base/json/jsonw.h"
 #include "host/geom/ct_model.h"
 
 /* Reads, fills defaults and automatic values, checks (ct_model_resolve). ERR_INPUT names file and

@@ -5,7 +5,7 @@
 #include <cjson/cJSON.h>
 
 #include "base/err.h"
-#include "base/jsonw.h"
+#include "base/json/jsonw.h"
 #include "host/geom/ct_model.h"
 
 struct value_list {

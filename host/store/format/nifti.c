@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "host/store/format/bgzf.h"
 #include "host/store/format/nifti.h"
 
@@ -106,8 +107,7 @@ struct nifti_sink {
 
 static enum err sink_open(struct nifti_sink *k, const char *path)
 {
-    const size_t n = strlen(path);
-    k->compressed = n > 3 && !strcmp(path + n - 3, ".gz");
+    k->compressed = text_has_suffix(path, ".gz");
     return outfile_open(&k->file, path);
 }
 

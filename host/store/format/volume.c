@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "host/store/format/nifti.h"
 #include "host/store/format/npy.h"
 #include "host/store/format/volume.h"
@@ -10,12 +11,9 @@ static const char *const suffixes[] = {".nii.gz", ".nii", ".npy"};
 
 const char *volume_suffix(const char *path)
 {
-    size_t n = strlen(path);
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-        size_t k = strlen(suffixes[i]);
-        if (n > k && !strcmp(path + n - k, suffixes[i]))
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        if (text_has_suffix(path, suffixes[i]))
             return suffixes[i];
-    }
     return NULL;
 }
 

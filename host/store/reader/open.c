@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "host/store/fetch/http.h"
 #include "host/store/manifest/manifest.h"
 #include "host/store/reader/reader.h"
@@ -49,9 +50,8 @@ static enum err open_known(const struct reader_file *f, struct store **out)
 /* Names that end in .zarr, or are not there themselves, are folders. */
 static enum err remote_head(struct reader_file *f, unsigned char *head)
 {
-    const size_t n = strlen(f->path);
     int64_t bytes = -1;
-    f->is_folder = n > 5 && !strcmp(f->path + n - 5, ".zarr");
+    f->is_folder = text_has_suffix(f->path, ".zarr");
     if (f->is_folder)
         return ERR_OK;
     TRY(http_size(f->path, &bytes));

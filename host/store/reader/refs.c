@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/table.h"
+#include "base/text.h"
 #include "host/store/manifest/manifest.h"
 #include "host/store/manifest/remote.h"
 #include "host/store/reader/reader.h"
@@ -183,8 +184,8 @@ static enum err refs_add_arrays(struct store *s, struct refs *r)
             const size_t n = strlen(key), end = strlen(names[k]);
             char prefix[1024];
             int found;
-            if (n < end || strcmp(key + n - end, names[k]) ||
-                (n > end && key[n - end - 1] != '/') || n - end >= sizeof prefix)
+            if (!text_ends(key, names[k]) || (n > end && key[n - end - 1] != '/') ||
+                n - end >= sizeof prefix)
                 continue;
             memcpy(prefix, key, n - end);
             prefix[n - end] = 0;

@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "host/store/fetch/http.h"
 #include "host/store/manifest/manifest.h"
 #include "host/store/manifest/remote.h"
@@ -196,7 +197,7 @@ static enum err add_named(struct store *s, const struct zarr_keys *keys, const c
     char prefix[4096];
     int found;
     const size_t n = strlen(key);
-    const char *end = n > 8 && !strcmp(key + n - 8, "/.zarray") ? key + n - 8 : key + n;
+    const char *end = text_has_suffix(key, "/.zarray") ? key + n - 8 : key + n;
     if (end == key || s->arrays_count == ARRAYS_MOST)
         return ERR_OK;
     FAIL_IF(snprintf(prefix, sizeof prefix, "%.*s/", (int)(end - key), key) >=

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "host/store/engine/engine.h"
 #include "host/store/format/nifti.h"
 #include "host/store/writer/writer.h"
@@ -20,12 +21,9 @@ static const struct writer_format *format_of(const char *path)
 {
     static const struct writer_format *const all[] = {&write_npy,  &write_nifti, &write_nifti_gz,
                                                       &write_tiff, &write_zarr,  &write_hdf5};
-    const size_t n = strlen(path);
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        const size_t k = strlen(all[i]->suffix);
-        if (n > k && !strcmp(path + n - k, all[i]->suffix))
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (text_has_suffix(path, all[i]->suffix))
             return all[i];
-    }
     return NULL;
 }
 
@@ -196,8 +194,7 @@ enum err store_convert(const char *in, const char *out, const struct writer_opti
     struct store *s;
     struct store_array *a;
     *result = (struct writer_result){.bytes = 0};
-    const size_t n = strlen(out);
-    if (n > 5 && !strcmp(out + n - 5, ".json"))
+    if (text_has_suffix(out, ".json"))
         return store_references(in, out, o, result);
     FAIL_IF(!f, ERR_USAGE,
             "%s: the name must end in .npy, .nii, .nii.gz, .tif, .h5, .zarr or .json (references)",

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/jsonw.h"
+#include "base/json/jsonw.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "host/store/engine/engine.h"

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/jsonw.h"
+#include "base/json/jsonw.h"
+#include "base/text.h"
 #include "host/store/manifest/manifest.h"
 #include "host/store/writer/writer.h"
 
@@ -268,9 +269,7 @@ enum err store_references(const char *in, const char *out, const struct writer_o
 {
     char folder[PATH_MAX], path[PATH_MAX];
     struct store *s;
-    const char *slash = strrchr(out, '/');
-    snprintf(path, sizeof path, "%.*s", slash ? (int)(slash - out) + (slash == out) : 1,
-             slash ? out : ".");
+    path_folder(out, path, sizeof path);
     FAIL_IF(o->scale, ERR_USAGE,
             "--apply-scale: references copy no values; choose .zarr, .nii or another format");
     FAIL_IF(!realpath(path, folder), ERR_INPUT, "%s: %s", path, strerror(errno));

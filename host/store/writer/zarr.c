@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/jsonw.h"
+#include "base/json/jsonw.h"
 #include "host/store/writer/chunks.h"
 
 struct zarr_state {

@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "host/geom/ct_model.h"
+#include "host/suite/catalogue/catalogue.h"
 #include "host/suite/catalogue/check.h"
 #include "host/suite/catalogue/inputs.h"
-#include "host/suite/catalogue/state.h"
 #include "host/suite/catalogue/volume.h"
-#include "host/suite/catalogue/catalogue.h"
+#include "host/suite/catalogue/storage.h"
 
 static const struct buffer *given(const struct array_pair *a)
 {
@@ -291,27 +291,4 @@ double operation_bytes(const struct operation *op, const struct ct_model *m)
     double input = array_bytes(m, op->input), output = array_bytes(m, op->output);
     return 0x1p24 + 12.0 * (double)volume_pixels(&m->volume) + operation_run_bytes(op, m) +
            (input > output ? input : output);
-}
-
-enum err state_place(struct run_state *s, int has_weights, double extra)
-{
-    enum recon_op op;
-    if (!operation_recon(s->op, &op))
-        return ERR_OK;
-    const int has_input = s->op->input != ARRAY_NONE || has_weights;
-    const double arrays = operation_run_bytes(s->op, &s->model) + extra;
-    return recon_place(s->be, op, &s->model, has_input, (size_t)arrays, &s->large);
-}
-
-enum err state_prepare(struct run_state *s)
-{
-    s->subsets = SUITE_SUBSETS;
-    s->mbir = (struct mbir_options){.max_iterations = 1, .seed = (uint32_t)s->seed};
-    TRY(state_place(s, 0, check_device_bytes(s)));
-    if (s->op->prepare)
-        TRY(s->op->prepare(s));
-    if (s->op->scratch == SCRATCH_SINOGRAM)
-        TRY(state_allocate_scratch(s));
-    TRY(state_allocate_output(s));
-    return s->op->ready ? s->op->ready(s) : ERR_OK;
 }

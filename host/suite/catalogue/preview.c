@@ -5,12 +5,13 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/jsonw.h"
+#include "base/json/jsonw.h"
 #include "base/memory.h"
 #include "host/geom/phantom.h"
 #include "host/recon/common/similarity.h"
 #include "host/store/format/png.h"
 #include "host/suite/catalogue/catalogue.h"
+#include "host/suite/catalogue/preview.h"
 
 #define PREVIEW_PATH 4400
 #define EDGE         256

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/jsonw.h"
+#include "base/json/jsonw.h"
 #include "base/memory.h"
 #include "host/geom/ct_model.h"
 #include "host/geom/moves.h"

@@ -14,7 +14,7 @@
 #include "host/store/format/nifti.h"
 #include "host/store/writer/writer.h"
 #include "host/suite/catalogue/inputs.h"
-#include "host/suite/catalogue/catalogue.h"
+#include "host/suite/catalogue/storage.h"
 
 #define BLOCK 64
 #define BATCH 4 /* regions of 64^3, as in document 000's experiment */

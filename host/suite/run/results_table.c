@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/plain.h"
+#include "base/text.h"
 #include "host/suite/run/results.h"
 
 #define BOLD   PLAIN_BOLD

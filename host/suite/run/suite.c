@@ -10,6 +10,7 @@
 #include "host/backend/registry.h"
 #include "base/log.h"
 #include "base/run_folder.h"
+#include "host/suite/run/parent.h"
 #include "host/suite/run/results.h"
 #include "host/suite/run/suite.h"
 #include "host/suite/statistics/targets.h"

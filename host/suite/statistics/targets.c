@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "base/plain.h"
+#include "base/text.h"
 #include "base/json/tables.h"
 #include "host/suite/statistics/targets.h"
 

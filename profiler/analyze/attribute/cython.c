@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "profiler/analyze/attribute/cython.h"
 
 enum { BYTES_MAX = 128 << 20, PATH_ROOM = 4096 };
@@ -22,8 +23,7 @@ struct cython_file {
 static const char *source_path(struct run *r, const char *c_file, const char *name, size_t n)
 {
     char path[PATH_ROOM];
-    const char *slash = strrchr(c_file, '/');
-    int folder = slash ? (int)(slash - c_file) + 1 : 0;
+    const int folder = (int)(base_name(c_file) - c_file);
     for (const char *at = name; at; at = memchr(at, '/', (size_t)(name + n - at))) {
         at += *at == '/';
         int absolute = *name == '/' && at == name + 1;

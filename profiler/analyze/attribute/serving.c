@@ -2,6 +2,7 @@
  * libraries that sleep until others are done. */
 #include <string.h>
 
+#include "base/text.h"
 #include "profiler/analyze/attribute/serving.h"
 
 struct loop {
@@ -12,7 +13,7 @@ struct loop {
 static int is_called(const char *function, const char *name)
 {
     size_t n = strlen(function), k = strlen(name);
-    return n >= k && !strcmp(function + n - k, name) && (n == k || function[n - k - 1] == '.');
+    return text_ends(function, name) && (n == k || function[n - k - 1] == '.');
 }
 
 static int is_loop(const struct resolved *f, int accepts)

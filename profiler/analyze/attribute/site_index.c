@@ -1,6 +1,7 @@
 /* Source files and sites by what they are called. */
 #include <string.h>
 
+#include "base/text.h"
 #include "profiler/analyze/attribute/paths.h"
 #include "profiler/analyze/attribute/site_index.h"
 
@@ -11,10 +12,8 @@ static enum err source_of(struct run *r, const char *recorded, uint32_t *index)
     *index = table_get(&r->source_by_path, (uintptr_t)path);
     if (*index != TABLE_NONE)
         return ERR_OK;
-    size_t n = strlen(path);
     *index = (uint32_t)r->sources.count;
-    TRY(vector_add(&r->sources,
-                   (struct source){kept, path, 0, n > 3 && !strcmp(path + n - 3, ".py")}));
+    TRY(vector_add(&r->sources, (struct source){kept, path, 0, text_has_suffix(path, ".py")}));
     return table_put(&r->source_by_path, (uintptr_t)path, *index);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/text.h"
 #include "profiler/analyze/build/build.h"
 #include "profiler/analyze/heap/curves.h"
 
@@ -157,12 +158,9 @@ static const char *language_of(const char *path, int python)
     } known_suffixes[] = {{".py", "python"}, {".cu", "cuda"}, {".cuh", "cuda"},
                           {".c", "c"},       {".h", "c"},     {".cc", "c"},
                           {".cpp", "c"},     {".cxx", "c"},   {".hpp", "c"}};
-    size_t n = strlen(path);
-    for (size_t i = 0; i < sizeof known_suffixes / sizeof *known_suffixes; i++) {
-        size_t k = strlen(known_suffixes[i].suffix);
-        if (n > k && !strcmp(path + n - k, known_suffixes[i].suffix))
+    for (size_t i = 0; i < sizeof known_suffixes / sizeof *known_suffixes; i++)
+        if (text_has_suffix(path, known_suffixes[i].suffix))
             return known_suffixes[i].language;
-    }
     return python ? "python" : "other";
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/text.h"
 #include "profiler/analyze/attribute/paths.h"
 #include "profiler/analyze/build/build.h"
 #include "profiler/analyze/build/children.h"
@@ -56,12 +57,6 @@ static int has_trace(const struct run *r, const struct made *m)
             return 1;
     }
     return 0;
-}
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
 }
 
 static int is_among(const char *const *names, int count, const char *name)

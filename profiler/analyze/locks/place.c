@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "profiler/analyze/attribute/frames.h"
 #include "profiler/analyze/attribute/paths.h"
 #include "profiler/analyze/locks/locks_state.h"
@@ -17,12 +18,6 @@ static int is_locking(const char *function)
         if (function && strstr(function, parts[i]))
             return 1;
     return 0;
-}
-
-static int ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), k = strlen(end);
-    return n >= k && !strcmp(text + n - k, end);
 }
 
 static const char *text(struct image *im, const char *s)
@@ -44,7 +39,7 @@ static void resolve(struct image *im, uint32_t stack, struct resolved *f, struct
     }
     if (!interpreter && !p->native && python && python < n) /* in the C library alone */
         p->native = text(im, f[0].function);
-    p->signalling = python < n && f[python].file && ends_with(f[python].file, "/threading.py");
+    p->signalling = python < n && f[python].file && text_ends(f[python].file, "/threading.py");
     if (!own) {
         for (int i = 0; i < n && !p->function; i++)
             if (f[i].owner != OWNER_RUNTIME)

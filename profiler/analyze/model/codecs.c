@@ -1,6 +1,7 @@
 /* Names of codecs, conversions and copies, as libraries call their functions. */
 #include <string.h>
 
+#include "base/text.h"
 #include "profiler/analyze/model/codecs.h"
 
 /* Parts of names. */
@@ -53,8 +54,7 @@ static int any(const char *name, const char *const *parts, size_t n)
 
 static const char *base_of(const struct model_frame *f)
 {
-    const char *slash = f->module ? strrchr(f->module, '/') : NULL;
-    return slash ? slash + 1 : f->module;
+    return base_name(f->module);
 }
 
 static int is_python(const struct model_frame *f)

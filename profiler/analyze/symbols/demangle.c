@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "profiler/analyze/symbols/demangle.h"
 
 /* The C++ ABI's own function, found at run time: a C program need not link the C++ library. */
@@ -38,7 +39,7 @@ static size_t without_clone(const char *name)
         if (at && (size_t)(at - name) < first)
             first = (size_t)(at - name);
     }
-    if (first == n && n > 5 && !strcmp(name + n - 5, ".cold"))
+    if (first == n && text_has_suffix(name, ".cold"))
         first = n - 5;
     return first;
 }

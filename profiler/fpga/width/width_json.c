@@ -1,7 +1,7 @@
 /* Writes sweeps as PREFIX.json; width.schema.json describes it. */
 #include <math.h>
 
-#include "base/jsonw.h"
+#include "base/json/jsonw.h"
 #include "profiler/fpga/width/width_sweep.h"
 
 static void width_put_quality(struct jsonw *w, const char *name, const struct width_quality *q)

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "profiler/import/source/names.h"
 #include "profiler/import/source/source.h"
 
@@ -17,10 +18,7 @@ static int64_t line_at(const char *s, char until)
 
 const char *name_kind(const char *file)
 {
-    size_t n = file ? strlen(file) : 0;
-    return n > 3 && !strcmp(file + n - 3, ".py") ? "python"
-           : file && *file == '<'                ? "python"
-                                                 : "native";
+    return file && (text_has_suffix(file, ".py") || *file == '<') ? "python" : "native";
 }
 
 static void place(struct builder *b, struct model_frame *f, const char *file, size_t n,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "profiler/import/read/csv.h"
 #include "profiler/import/source/source.h"
 
@@ -173,8 +174,7 @@ static enum err finish(struct ncu_reader *r)
         r->no_time++;
         return ERR_OK;
     }
-    const char *slash = strrchr(l->process, '/');
-    const char *program = slash ? slash + 1 : l->process;
+    const char *program = base_name(l->process);
     TRY(builder_process(r->b, whole(l->process_id, 0), builder_text(r->b, program, strlen(program)),
                         &process));
     TRY(builder_thread(r->b, process, 0, "launches", &thread));

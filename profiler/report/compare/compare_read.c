@@ -5,7 +5,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "profiler/report/compare/compare_parts.h"
+#include "base/text.h"
+#include "profiler/report/compare/compare_read.h"
 
 static enum err grow(struct compare_side *s, const char *name, int size, struct compare_times **out)
 {
@@ -59,12 +60,6 @@ static int exists(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-static int ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), k = strlen(end);
-    return n >= k && strcmp(text + n - k, end) == 0;
-}
-
 enum err compare_side_read(const char *path, struct compare_side *s)
 {
     struct stat st;
@@ -74,7 +69,7 @@ enum err compare_side_read(const char *path, struct compare_side *s)
     FAIL_IF(stat(path, &st) != 0, ERR_INPUT,
             "%s is not there: give a run folder, a timing.json or a profile.json", path);
     if (!S_ISDIR(st.st_mode))
-        return ends_with(path, "profile.json") ? profile_read(path, &s->profile)
+        return text_ends(path, "profile.json") ? profile_read(path, &s->profile)
                                                : read_timing(path, s);
     FAIL_IF(strlen(path) + 20 > sizeof file, ERR_INPUT, "the path %s is too long", path);
     snprintf(file, sizeof file, "%s/timing.json", path);

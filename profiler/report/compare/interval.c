@@ -1,11 +1,10 @@
-/* The interval in which the ratio of two samples of times lies, and the verdict on it. */
+/* The interval in which the ratio of two samples of times lies. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "profiler/report/compare/compare.h"
-#include "profiler/report/compare/compare_parts.h"
 
 /* Exact ranks up to so many times a side; with more, only the first ones count. */
 #define MOST 40
@@ -91,20 +90,4 @@ void compare_interval(const double *a, int na, const double *b, int nb, double *
         by_ranks(a, na, b, nb, cut, low, high);
     else
         by_student(a, na, b, nb, low, high);
-}
-
-const char *compare_verdict_name(enum compare_verdict v)
-{
-    static const char *const names[] = {"unchanged", "faster",    "slower",  "undecided",
-                                        "only in A", "only in B", "removed", "added"};
-    return names[v];
-}
-
-enum compare_verdict compare_judge(double low, double high)
-{
-    return isnan(low)                                                    ? COMPARE_UNDECIDED
-           : low > 1 + COMPARE_LEAST                                     ? COMPARE_SLOWER
-           : high < 1 - COMPARE_LEAST                                    ? COMPARE_FASTER
-           : low >= 1 / (1 + COMPARE_CLOSE) && high <= 1 + COMPARE_CLOSE ? COMPARE_SAME
-                                                                         : COMPARE_UNDECIDED;
 }

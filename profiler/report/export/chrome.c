@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/jsonw.h"
+#include "base/json/jsonw.h"
 #include "profiler/report/export/export.h"
 
 static void put_metadata(struct jsonw *w, const char *what, int64_t pid, int64_t tid,

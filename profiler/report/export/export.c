@@ -5,6 +5,7 @@
 #include <zlib.h>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "profiler/report/export/export.h"
 
 extern const struct exporter export_speedscope, export_chrome, export_folded, export_csv,
@@ -31,8 +32,7 @@ const struct exporter *exporter_find(const char *name)
 
 int exporter_compresses(const struct exporter *x)
 {
-    size_t n = strlen(x->suffix);
-    return n > 3 && !strcmp(x->suffix + n - 3, ".gz");
+    return text_has_suffix(x->suffix, ".gz");
 }
 
 /* stdio stream whose bytes pass through deflate into `to` */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/jsonw.h"
+#include "base/json/jsonw.h"
 #include "profiler/report/export/export.h"
 
 #define FORMAT_VERSION   49

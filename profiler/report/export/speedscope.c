@@ -1,6 +1,6 @@
 /* speedscope's file format (https://www.speedscope.app/file-format-schema.json): one sampled
  * profile per weight over all threads, then one per thread in order of time. */
-#include "base/jsonw.h"
+#include "base/json/jsonw.h"
 #include "profiler/report/export/export.h"
 
 static void write_frames(struct jsonw *w, const struct model *m)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "profiler/report/findings/io_finder.h"
 #include "profiler/report/findings/io_rules.h"
 
@@ -103,9 +104,8 @@ static enum err decoding(struct io_finder *f)
 static int is_compressed(const char *path)
 {
     static const char *const endings[] = {".gz", ".bz2", ".xz", ".zst"};
-    size_t n = strlen(path);
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-        if (n > strlen(endings[i]) && !strcmp(path + n - strlen(endings[i]), endings[i]))
+        if (text_has_suffix(path, endings[i]))
             return 1;
     return 0;
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "profiler/report/findings/own_place.h"
 #include "profiler/report/findings/quiet.h"
 
@@ -10,8 +11,7 @@
 
 static const char *name_of(const struct model_process *p)
 {
-    const char *slash = p->program ? strrchr(p->program, '/') : NULL;
-    return slash ? slash + 1 : p->program ? p->program : "";
+    return p->program ? base_name(p->program) : "";
 }
 
 /* CPU seconds of all processes of p's program. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "profiler/report/findings/rank_rules.h"
 
 #define SMALL       0.05 /* of the time of all ranks: below it no finding */
@@ -89,10 +90,9 @@ static void blank(struct model_finding *row, const char *id, const char *title)
 /* The call and its line, or the call alone. */
 static void name_line(const struct model_mpi_line *l, char out[200])
 {
-    const char *slash = l->file ? strrchr(l->file, '/') : NULL;
     int n = snprintf(out, 200, "%.40s", l->call ? l->call : "a call of MPI");
     if (l->file)
-        snprintf(out + n, 200 - (size_t)n, " at %.80s:%lld", slash ? slash + 1 : l->file,
+        snprintf(out + n, 200 - (size_t)n, " at %.80s:%lld", base_name(l->file),
                  (long long)l->line);
 }
 

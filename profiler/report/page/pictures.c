@@ -8,7 +8,8 @@
 #include <cjson/cJSON.h>
 
 #include "base/file.h"
-#include "base/jsonw.h"
+#include "base/json/jsonw.h"
+#include "base/text.h"
 #include "profiler/report/page/pictures.h"
 
 #define FACTS_LIMIT   4096
@@ -82,7 +83,7 @@ static void put_pictures(struct jsonw *w, const char *previews, const char *name
     char stem[PATH], path[PATH + 8], note[256];
     char *text = NULL;
     size_t bytes, n = strlen(name);
-    if (n < 6 || strcmp(name + n - 5, ".json") != 0 ||
+    if (!text_has_suffix(name, ".json") ||
         snprintf(stem, sizeof stem, "%s/%.*s", previews, (int)n - 5, name) >= (int)sizeof stem)
         return;
     snprintf(path, sizeof path, "%s.json", stem);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/text.h"
 #include "profiler/report/text/functions.h"
 
 #define MUCH 0.01 /* of the CPU time */
@@ -28,8 +29,7 @@ struct function_walk {
 
 static const char *tail(const char *path)
 {
-    const char *slash = path ? strrchr(path, '/') : NULL;
-    return slash ? slash + 1 : path ? path : "";
+    return path ? base_name(path) : "";
 }
 
 static const char *place_of(const struct model_frame *f)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/plain.h"
+#include "base/text.h"
 #include "profiler/report/text/functions.h"
 #include "profiler/report/text/summary.h"
 #include "profiler/report/text/text.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "base/plain.h"
+#include "base/text.h"
 #include "profiler/report/text/text_calls.h"
 
 struct calls_row {

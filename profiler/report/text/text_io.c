@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/plain.h"
+#include "base/text.h"
 #include "profiler/report/text/text_io.h"
 
 enum { PLACES = 2 };

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/plain.h"
+#include "base/text.h"
 #include "profiler/report/text/text_locks.h"
 
 static int is_contention(const struct model_lock *l)
@@ -20,8 +20,7 @@ static void put(FILE *out, const char *text, int columns)
 
 static void place(FILE *out, const char *file, int64_t line, const char *function)
 {
-    const char *slash = file ? strrchr(file, '/') : NULL;
-    put(out, file ? slash ? slash + 1 : file : function ? function : "unknown", 40);
+    put(out, file ? base_name(file) : function ? function : "unknown", 40);
     if (file && line > 0)
         fprintf(out, ":%lld", (long long)line);
 }

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/plain.h"
+#include "base/text.h"
 #include "profiler/report/text/text_ranks.h"
 
 #define LEAST_S 1e-5 /* shorter calls are recorded without their line */
@@ -17,8 +17,7 @@ static void real(FILE *out, int width, int digits, double value)
 
 static void line(const struct model_mpi_line *l, FILE *out)
 {
-    const char *slash = l->file ? strrchr(l->file, '/') : NULL;
-    const char *name = l->file       ? slash ? slash + 1 : l->file
+    const char *name = l->file       ? base_name(l->file)
                        : l->function ? l->function
                        : l->spent_s < LEAST_S * (double)l->calls /* false of NAN */
                            ? "too short for a line"

@@ -6,6 +6,7 @@
 #include <cjson/cJSON.h>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "profiler/triage/model/weights.h"
 
 static const struct weight_row rows[] = {
@@ -65,8 +66,7 @@ static enum err take(const cJSON *item, struct weights *w)
 static enum err check_ranges(struct weights *w)
 {
     for (int i = 0; i + 1 < ROWS; i++) {
-        size_t n = strlen(rows[i].name);
-        if (n < 4 || strcmp(rows[i].name + n - 4, "_low") != 0)
+        if (!text_ends(rows[i].name, "_low"))
             continue;
         FAIL_IF(*weights_at(w, i) > *weights_at(w, i + 1), ERR_INPUT,
                 "%s is %g, above %s, which is %g", rows[i].name, *weights_at(w, i),

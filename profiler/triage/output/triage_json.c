@@ -1,8 +1,8 @@
 /* triage.json; triage.schema.json describes it. */
 #include <math.h>
 
-#include "base/jsonw.h"
-#include "profiler/triage/model/primitive.h"
+#include "base/json/jsonw.h"
+#include "profiler/triage/model/unmodelled.h"
 #include "profiler/triage/triage.h"
 #include "profiler/triage/model/width_needed.h"
 

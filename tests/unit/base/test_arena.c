@@ -55,6 +55,7 @@ static void a_text_is_kept_once(void **state)
     assert_ptr_equal(arena_text_n(a, "one more", 3), one);
     assert_ptr_not_equal(arena_text(a, "on"), one);
     assert_null(arena_text(a, NULL));
+    assert_ptr_equal(arena_print(a, "o%s", "ne"), one);
     arena_free(a);
 }
 

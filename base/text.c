@@ -1,10 +1,42 @@
-/* Escapes what a terminal would obey, in a text and in all of stdout. */
+/* Formatted text in buffers. Escapes what a terminal would obey, in a text and in all of stdout. */
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/plain.h"
+#include "base/text.h"
+
+void path_folder(const char *path, char *out, size_t room)
+{
+    const char *slash = strrchr(path, '/');
+    const int length = slash ? (int)(slash - path) + (slash == path) : 1;
+    snprintf(out, room, "%.*s", length, slash ? path : ".");
+}
+
+static int text_print_at(size_t used, char *out, size_t room, const char *format, va_list args)
+{
+    const int n = vsnprintf(out + used, room - used, format, args);
+    return n >= 0 && (size_t)n < room - used;
+}
+
+int text_append(char *out, size_t room, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const int fits = text_print_at(strlen(out), out, room, format, args);
+    va_end(args);
+    return fits;
+}
+
+int text_print(char *out, size_t room, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const int fits = text_print_at(0, out, room, format, args);
+    va_end(args);
+    return fits;
+}
 
 #define ESCAPED 16 /* room of one escaped character */
 

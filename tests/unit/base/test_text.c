@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/err.h"
-#include "base/plain.h"
+#include "base/text.h"
 
 static const char *plain(const char *in, enum plain_keep keep)
 {
@@ -20,6 +20,51 @@ static const char *plain(const char *in, enum plain_keep keep)
     size_t bytes = plain_text(in, keep, out, sizeof out);
     assert_int_equal(bytes, strlen(out));
     return out;
+}
+
+static void beginnings_and_ends(void **state)
+{
+    (void)state;
+    assert_true(text_begins("volume.npy", "vol") && text_begins("vol", "vol") &&
+                text_begins("vol", ""));
+    assert_false(text_begins("vo", "vol") || text_begins("avol", "vol"));
+    assert_true(text_ends("volume.npy", ".npy") && text_ends(".npy", ".npy") && text_ends("x", ""));
+    assert_false(text_ends("npy", ".npy") || text_ends("a.npy.gz", ".npy"));
+    assert_true(text_has_suffix("a.npy", ".npy") && text_has_suffix("/.npy", ".npy"));
+    assert_false(text_has_suffix(".npy", ".npy") || text_has_suffix("a.np", ".npy"));
+}
+
+static void names_and_folders_of_paths(void **state)
+{
+    static const char *const rows[][3] = {{"a/b/c", "c", "a/b"}, {"c", "c", "."},
+                                          {"/c", "c", "/"},      {"a/", "", "a"},
+                                          {"", "", "."},         {"//c", "c", "/"}};
+    char folder[8];
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_string_equal(base_name(rows[i][0]), rows[i][1]);
+        path_folder(rows[i][0], folder, sizeof folder);
+        assert_string_equal(folder, rows[i][2]);
+    }
+    assert_null(base_name(NULL));
+    path_folder("0123456789/c", folder, sizeof folder);
+    assert_string_equal(folder, "0123456");
+}
+
+static void text_that_does_not_fit_is_cut(void **state)
+{
+    char out[8] = "";
+    (void)state;
+    assert_true(text_append(out, sizeof out, "%s", "abc"));
+    assert_true(text_append(out, sizeof out, "%d", 1234));
+    assert_string_equal(out, "abc1234");
+    assert_true(text_append(out, sizeof out, "%s", ""));
+    assert_false(text_append(out, sizeof out, "%s", "d"));
+    assert_string_equal(out, "abc1234");
+    assert_false(text_print(out, sizeof out, "%s", "12345678"));
+    assert_string_equal(out, "1234567");
+    assert_true(text_print(out, sizeof out, "%s", "x"));
+    assert_string_equal(out, "x");
 }
 
 static void what_a_terminal_would_obey_is_shown(void **state)
@@ -108,6 +153,9 @@ static void an_error_is_one_line(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(beginnings_and_ends),
+        cmocka_unit_test(names_and_folders_of_paths),
+        cmocka_unit_test(text_that_does_not_fit_is_cut),
         cmocka_unit_test(what_a_terminal_would_obey_is_shown),
         cmocka_unit_test(a_cut_keeps_whole_characters),
         cmocka_unit_test(a_terminal_gets_the_same_from_any_pieces),

@@ -1,7 +1,7 @@
 /* A streaming JSON writer: no tree, commas and escapes handled, numbers shortest-exact. Non-finite
  * numbers become null (unknown is null, never 0). */
-#ifndef TP_BASE_JSONW_H
-#define TP_BASE_JSONW_H
+#ifndef TP_JSON_JSONW_H
+#define TP_JSON_JSONW_H
 
 #include <stdint.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* links: tp_base PkgConfig::CJSON */
+/* links: tp_json PkgConfig::CJSON */
 #include <locale.h>
 #include <math.h>
 #include <setjmp.h>
@@ -11,7 +11,7 @@
 #include <cjson/cJSON.h>
 #include <cmocka.h>
 
-#include "base/jsonw.h"
+#include "base/json/jsonw.h"
 
 struct written {
     char *text;

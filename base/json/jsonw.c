@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/jsonw.h"
+#include "base/json/jsonw.h"
 
 #define DEPTH_MAX (int)(sizeof((struct jsonw *)0)->has_items)
 

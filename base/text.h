@@ -1,0 +1,63 @@
+/* Text: beginnings and ends, names in paths, formatted text in buffers; text of others on a
+ * terminal, which is shown and not obeyed. */
+#ifndef TP_BASE_TEXT_H
+#define TP_BASE_TEXT_H
+
+#include <stddef.h>
+#include <string.h>
+
+static inline int text_begins(const char *s, const char *beginning)
+{
+    return !strncmp(s, beginning, strlen(beginning));
+}
+
+static inline int text_ends(const char *s, const char *end)
+{
+    const size_t n = strlen(s), k = strlen(end);
+    return n >= k && !memcmp(s + n - k, end, k);
+}
+
+/* Tells whether a file's name ends so, with something before it: ".npy" alone has no suffix. */
+static inline int text_has_suffix(const char *name, const char *suffix)
+{
+    return text_ends(name, suffix) && name[strlen(suffix)];
+}
+
+/* The part of a path behind its last slash; NULL stays NULL. */
+static inline const char *base_name(const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    return slash ? slash + 1 : path;
+}
+
+/* Writes the folder of a path: "." without a slash, "/" for what lies in the root. Truncates. */
+void path_folder(const char *path, char *out, size_t room);
+
+/* Appends to the text in out[room]. Returns 0 when it did not fit; what fitted is there. */
+int text_append(char *out, size_t room, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The same to an empty text. */
+int text_print(char *out, size_t room, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+enum plain_keep {
+    PLAIN_LINE = 0,  /* one line: line ends and tabs are escaped too */
+    PLAIN_LINES = 1, /* line ends, tabs and the styles of PLAIN_STYLES pass */
+};
+
+/* The styles that tomoprof prints itself. */
+#define PLAIN_BOLD   "\033[1m"
+#define PLAIN_DIM    "\033[2m"
+#define PLAIN_RED    "\033[31m"
+#define PLAIN_YELLOW "\033[33m"
+#define PLAIN_END    "\033[0m"
+
+/* Copies `in` to out[room], NUL-terminated and cut at a whole character: control characters, those
+ * that turn the direction of text, and bytes that are not UTF-8 become \n, \x1b, \u202e. Returns
+ * the bytes written. */
+size_t plain_text(const char *in, enum plain_keep keep, char *out, size_t room);
+
+/* From here on all that is printed to stdout passes plain_text where stdout is a terminal. */
+void plain_stdout(void);
+
+#endif

@@ -1,0 +1,113 @@
+/* Fits t = a + b N^p by a search over p with a and b in closed form. */
+#include <math.h>
+#include <stddef.h>
+
+#include "host/suite/statistics/fit.h"
+
+#define GRID                                                                                       \
+    160 /* steps of 0.05: the residual has one valley per fit in practice, the grid finds it */
+#define GOLDEN 0.6180339887498949
+#define REFINE 60 /* 0.1 * 0.618^60 = 3e-14 */
+
+struct line {
+    double a, b, residual;
+};
+
+/* Relative least squares of t = a + b x^p over a, b >= 0, with x = size / largest so that x^p
+ * cannot overflow. */
+static struct line line_at(const double *x, const double *t, int n, double p)
+{
+    double uu = 0, uv = 0, vv = 0, u1 = 0, v1 = 0;
+    for (int i = 0; i < n; i++) {
+        double u = 1 / t[i], v = pow(x[i], p) / t[i];
+        uu += u * u;
+        uv += u * v;
+        vv += v * v;
+        u1 += u;
+        v1 += v;
+    }
+    /* The optimum inside the quadrant, if there is one, else the better of its two edges. */
+    double det = uu * vv - uv * uv;
+    struct line tries[3] = {{u1 / uu, 0, 0}, {0, v1 / vv, 0}, {-1, -1, 0}};
+    if (det > 1e-14 * uu * vv)
+        tries[2] = (struct line){(vv * u1 - uv * v1) / det, (uu * v1 - uv * u1) / det, 0};
+    struct line best = {0, 0, INFINITY};
+    for (int k = 0; k < 3; k++) {
+        struct line l = tries[k];
+        if (l.a < 0 || l.b < 0)
+            continue;
+        for (int i = 0; i < n; i++) {
+            double r = (l.a + l.b * pow(x[i], p)) / t[i] - 1;
+            l.residual += r * r;
+        }
+        if (l.residual < best.residual)
+            best = l;
+    }
+    return best;
+}
+
+/* The p of least residual: a grid over [0, FIT_P_MAX], then a golden-section search around its best
+ * point. */
+static double best_power(const double *x, const double *t, int n)
+{
+    double step = (double)FIT_P_MAX / GRID, best = 0, least = INFINITY;
+    for (int g = 0; g <= GRID; g++) {
+        double r = line_at(x, t, n, g * step).residual;
+        if (r < least) {
+            least = r;
+            best = g * step;
+        }
+    }
+    double low = fmax(0, best - step), high = fmin(FIT_P_MAX, best + step);
+    for (int k = 0; k < REFINE; k++) {
+        double left = high - GOLDEN * (high - low), right = low + GOLDEN * (high - low);
+        if (line_at(x, t, n, left).residual < line_at(x, t, n, right).residual)
+            high = right;
+        else
+            low = left;
+    }
+    return (low + high) / 2;
+}
+
+/* 1 - residual / variance, both relative to t. NAN for times that are all equal. */
+static double explained(const double *t, int n, double residual)
+{
+    double weight = 0, sum = 0, variance = 0;
+    for (int i = 0; i < n; i++) {
+        weight += 1 / (t[i] * t[i]);
+        sum += 1 / t[i];
+    }
+    for (int i = 0; i < n; i++) {
+        double r = 1 - sum / weight / t[i];
+        variance += r * r;
+    }
+    return variance > 1e-20 ? 1 - residual / variance : (double)NAN;
+}
+
+struct fit fit_power(const double *size, const double *seconds, int n)
+{
+    struct fit f = {NAN, NAN, NAN, NAN, n, NULL};
+    if (n < 3) {
+        f.reason = "needs at least 3 sizes that were measured";
+        return f;
+    }
+    double x[64];
+    if (n > 64) {
+        f.reason = "more than 64 sizes";
+        return f;
+    }
+    for (int i = 0; i < n; i++)
+        x[i] = size[i] / size[n - 1];
+    double p = best_power(x, seconds, n);
+    struct line l = line_at(x, seconds, n, p);
+    f.a = l.a;
+    f.r2 = explained(seconds, n, l.residual);
+    if (l.b <= 1e-9 * l.a) {
+        f.b = 0;
+        f.reason = "the time does not grow with the size";
+        return f;
+    }
+    f.p = p;
+    f.b = l.b / pow(size[n - 1], p);
+    return f;
+}
