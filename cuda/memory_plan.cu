@@ -2,7 +2,7 @@
  * so that a smaller problem never counts more. */
 #include "cuda/filter/fft.cuh"
 #include "cuda/filter/filter.cuh"
-#include "cuda/memory_plan.cuh"
+#include "cuda/streams.cuh"
 #include "cuda/common/projection.cuh"
 #include "cuda/common/reduce.cuh"
 

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "cuda/common/services.cuh"
-#include "cuda/memory_plan.cuh"
 #include "cuda/streams.cuh"
 
 struct fence {

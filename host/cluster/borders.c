@@ -1,7 +1,7 @@
 /* The slices beside a rank's own: swapped with the neighbours, and the terms of the prior there. */
 #include <stdlib.h>
 
-#include "host/cluster/borders.h"
+#include "host/cluster/ranks_backend.h"
 #include "host/cluster/wire.h"
 
 /* The slices of one border, as a volume of three: the other rank's, and the two of this rank next

@@ -1,5 +1,5 @@
 /* Cuts an operation's arrays for ranks, so that each makes its part of the result by itself. */
-#include "host/cluster/crew_plan.h"
+#include "host/cluster/crew_state.h"
 
 #define TOGETHER 16 /* slices that Fourier reconstruction computes side by side */
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "host/cluster/borders.h"
 #include "host/cluster/ranks_backend.h"
 #include "host/cluster/wire.h"
 

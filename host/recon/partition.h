@@ -25,7 +25,7 @@ enum err partition_create_inside(const struct volume *v, int64_t subsets, struct
 /* MBIRJAX's other two, over the region of reconstruction of `v`: the subset of a pixel is that of
  * its place in a tile that repeats. Subsets are filled up to equal length with pixels of those that
  * follow. grid: a tile of side ceil(sqrt(subsets)), so that there are side^2 subsets, in random
- * order; rows ascend but for the repeats at their ends. blue noise: the tile of blue_noise.h; where
+ * order; rows ascend but for the repeats at their ends. blue noise: the tile of partition_tiled.c; where
  * it leaves a subset empty, partition_create. */
 enum err partition_create_grid(const struct volume *v, int64_t subsets, struct rng *r,
                                struct partition *out);

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profiler/capture_mpi/clocks.h"
+#include "profiler/capture_mpi/hooks.h"
 #include "profiler/capture_mpi/groups.h"
 
 #define TAG        32749 /* every MPI has tags up to 32767 */

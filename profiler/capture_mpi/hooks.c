@@ -10,10 +10,8 @@
 
 #include "profiler/capture/recorders/mpi/mpi.h"
 #include "profiler/capture_mpi/calls.h"
-#include "profiler/capture_mpi/clocks.h"
+#include "profiler/capture_mpi/hooks.h"
 #include "profiler/capture_mpi/groups.h"
-#include "profiler/capture_mpi/large.h"
-#include "profiler/capture_mpi/requests.h"
 
 #define API    __attribute__((visibility("default")))
 #define CALLER __builtin_return_address(0)

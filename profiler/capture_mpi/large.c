@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "profiler/capture_mpi/groups.h"
-#include "profiler/capture_mpi/large.h"
+#include "profiler/capture_mpi/hooks.h"
 
 enum { WORDS = 12, ERR_COUNT = 2, ERR_OTHER = 16 };
 

@@ -1,6 +1,6 @@
 /* Remembers the bytes that each persistent or partitioned request moves, by its handle. A
  * partitioned message begins when its last part is ready. */
-#include "profiler/capture_mpi/requests.h"
+#include "profiler/capture_mpi/hooks.h"
 #include "profiler/capture_mpi/groups.h"
 
 enum { ROOM = 4096 }; /* requests at once; those beyond are timed without bytes */

@@ -13,14 +13,97 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "profiler/record/job_stop.h"
 #include "profiler/record/record.h"
 #include "profiler/record/witness.h"
+
+/* A stopped process cannot see that another one goes on, and a process may know nothing but the
+ * program's own number when it sends SIGCONT. So a child watches both. */
+
+#define WATCH_MS 20
+
+/* Returns the letter that /proc shows for the process; 'X': there is none. Does not allocate. */
+static char process_state(pid_t pid)
+{
+    char path[32], text[512] = "";
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        close(fd);
+    const char *name_end = n > 0 ? strrchr(text, ')') : NULL;
+    return name_end && name_end[1] == ' ' ? name_end[2] : 'X';
+}
+
+/* Runs in the child, in a process group of its own: neither the terminal's signals nor those to
+ * the group reach it. Waits until the parent is stopped, so that its SIGCONT cannot come too
+ * early. */
+static void watch_both(pid_t parent, pid_t program)
+{
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    while (getppid() == parent) {
+        if (process_state(parent) == 'T' && process_state(program) != 'T')
+            kill(parent, SIGCONT);
+        poll(NULL, 0, WATCH_MS);
+    }
+    _exit(0);
+}
+
+/* Returns when somebody continued this process, which then continues `program`, or when `program`
+ * was continued, killed or has ended. Where no process can be added it returns at once: nothing
+ * would wake this one. */
+static void job_stop_with(pid_t program)
+{
+    pid_t self = getpid(), watcher = fork();
+    if (watcher == 0)
+        watch_both(self, program);
+    if (watcher < 0)
+        return;
+    raise(SIGSTOP);
+    kill(watcher, SIGKILL);
+    while (waitpid(watcher, NULL, 0) < 0 && process_state(watcher) != 'X')
+        continue;
+    if (process_state(program) == 'T')
+        kill(program, SIGCONT);
+}
+
+/* The kernel's account of one process that has ended, before it is waited for. */
+
+/* CPU time of a process that has ended and is not yet waited for, without its children; 0, 0
+ * unknown. /proc/PID/stat tells user and system time in ticks of 10 ms, the process's CPU clock
+ * their exact sum. */
+static void record_own_account(int pid, double *user_s, double *system_s)
+{
+    char path[32], text[1024];
+    unsigned long long user = 0, system = 0;
+    struct timespec sum;
+    *user_s = *system_s = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *f = fopen(path, "re");
+    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    if (f)
+        fclose(f);
+    text[n] = 0;
+    const char *name_end = strrchr(text, ')');
+    if (!name_end || sscanf(name_end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu",
+                            &user, &system) != 2)
+        return;
+    if (clock_gettime((clockid_t)(~(unsigned)pid << 3 | 2), &sum))
+        return;
+    double all = (double)sum.tv_sec + 1e-9 * (double)sum.tv_nsec;
+    double share = user + system ? (double)system / (double)(user + system) : 0;
+    *system_s = share * all;
+    *user_s = all - *system_s;
+}
 
 /* After the program ends its helpers (multiprocessing's resource tracker, a pool) get this long. */
 #define LINGER_MS 1000

@@ -46,9 +46,6 @@ struct record_end {
     int pid, left_running; /* processes of it that live on */
     int exit_unknown;      /* it was not started here */
 };
-/* account.c: CPU time of a process that has ended and is not yet waited for, without its children;
- * 0, 0 unknown. */
-void record_own_account(int pid, double *user_s, double *system_s);
 
 /* disks.c: the kernel's counters of block devices and of this process's control group, read before,
  * after and each second meanwhile by a thread of this process. */

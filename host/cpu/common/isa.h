@@ -1,9 +1,9 @@
 /* Instruction sets: every *_kernel.c is compiled once per set (CMakeLists.txt) and ends in one
  * constant table of functions; drivers pick a table at run time.
  *
- *   median_kernel.h:  struct median_kernels { void (*row)(...); };  ISA_TABLES(median_kernels);
- *   median_kernel.c:  static functions, then  const struct median_kernels ISA_NAME(median_kernels)
- * = {row}; median.c:         ISA_PICK(median_kernels)->row(...);
+ *   NAME.h:         struct NAME_kernels { void (*row)(...); };  ISA_TABLES(NAME_kernels);
+ *   NAME_kernel.c:  static functions, then  const struct NAME_kernels ISA_NAME(NAME_kernels) = {row};
+ *   NAME.c:         ISA_PICK(NAME_kernels)->row(...);
  */
 #ifndef TP_CPU_COMMON_ISA_H
 #define TP_CPU_COMMON_ISA_H

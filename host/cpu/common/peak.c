@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "host/cpu/common/peak.h"
-#include "host/cpu/common/peak_kernel.h"
 #include "base/mark/mark.h"
 
 /* Seconds of one test. Many short repeats: one of them finds the CPUs free. */

@@ -1,5 +1,5 @@
 /* The two loops that reach the peak: independent multiply-adds, and a copy past the caches. */
-#include "host/cpu/common/peak_kernel.h"
+#include "host/cpu/common/peak.h"
 #include "host/cpu/common/vec.h"
 
 /* 12 chains cover the latency of 4 cycles times 2 units with some to spare, and fit in 16

@@ -2,7 +2,7 @@
  * slices by the overlap of two uniform grids, a vector of intervals at a time. */
 #include <math.h>
 
-#include "host/cpu/cone/cone_kernel.h"
+#include "host/cpu/cone/cone_worker.h"
 #include "host/cpu/common/vec_window.h"
 
 /* Cells of one grid per cell of the other that a window of 32 floats serves: one window for a whole

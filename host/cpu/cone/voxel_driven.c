@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "host/cpu/common/arithmetic.h"
 #include "host/cpu/common/team.h"
-#include "host/cpu/cone/voxel_driven.h"
+#include "host/cpu/cone/cone.h"
 #include "host/cpu/cone/voxel_driven_kernel.h"
 #include "base/mark/mark.h"
 

@@ -8,7 +8,7 @@
  * inverse passes (decimation in time) while it lies in the nearest cache, then the inverse pass
  * over n. The result of the forward half never needs to be put in order: the spectrum is stored in
  * the order in which it arises. */
-#include "host/cpu/filter/filter_kernel.h"
+#include "host/cpu/filter/ramp.h"
 #include "host/cpu/common/vec.h"
 
 struct complex_vf {

@@ -4,7 +4,6 @@
 
 #include "base/memory.h"
 #include "host/cpu/fourier/lanes_fft.h"
-#include "host/cpu/fourier/lanes_fft_kernel.h"
 
 static int lanes_factorise(int64_t n, int radix[LANES_PASSES])
 {

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "host/cpu/common/isa.h"
 
 #define LANES_COMPLEX 8  /* arrays at a time: an element is one cache line */
 #define LANES         16 /* floats of an element: LANES_COMPLEX real parts, then the imaginary */
@@ -28,5 +29,12 @@ void lanes_fft_free(struct lanes_fft *f);
 /* out[k] = sum_j in[j] exp(sign 2 pi i j k / n), not scaled, sign 1 or -1. The input is in `a`;
  * both arrays, [n][LANES] floats aligned to 64 bytes, are used up. Returns that with the result. */
 float *lanes_fft_run(const struct lanes_fft *f, int sign, float *a, float *b);
+
+/* Butterflies of transforms over lanes. */
+
+struct lanes_fft_kernels {
+    float *(*run)(const struct lanes_fft *f, int sign, float *a, float *b);
+};
+ISA_TABLES(lanes_fft_kernels);
 
 #endif

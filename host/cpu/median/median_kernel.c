@@ -23,7 +23,7 @@
  * NaN: as floats, min and max take their second operand when one is NaN; as keys it lies beyond
  * infinity. The result is then some value of the window, NaN or not; windows without a NaN are
  * exact. */
-#include "host/cpu/median/median_kernel.h"
+#include "host/cpu/median/median.h"
 #include "host/cpu/common/vec.h"
 
 #ifdef MEDIAN_KEYS

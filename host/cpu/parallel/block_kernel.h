@@ -5,7 +5,7 @@
 #ifndef TP_CPU_PARALLEL_BLOCK_KERNEL_H
 #define TP_CPU_PARALLEL_BLOCK_KERNEL_H
 
-#include "host/cpu/parallel/parallel_kernel.h"
+#include "host/cpu/parallel/parallel_worker.h"
 
 #define BLOCK_SIDE   8
 #define BLOCK_PIXELS (BLOCK_SIDE * BLOCK_SIDE)

@@ -1,7 +1,7 @@
 /* Forward scatters a voxel column into detector columns, back gathers it; one multiply-add per tap
  * and slice. The column stays in registers over the views of the block, the detector columns come
  * from L1/L2. */
-#include "host/cpu/parallel/parallel_kernel.h"
+#include "host/cpu/parallel/parallel_worker.h"
 #include "host/cpu/common/vec.h"
 
 #define FULL (SLICES / VEC)

@@ -1,9 +1,31 @@
-/* A worker for parallel beams. */
+/* A worker for parallel beams, and its inner loops. */
 #ifndef TP_CPU_PARALLEL_PARALLEL_WORKER_H
 #define TP_CPU_PARALLEL_PARALLEL_WORKER_H
 
+#include "host/cpu/common/projection.h"
 #include "host/cpu/common/worker.h"
-#include "host/cpu/parallel/parallel_kernel.h"
+
+/* Inner loops of parallel projection: detector row = slice, so a footprint's weights serve all
+ * slices. */
+
+#define SLICES 64 /* slices of a block: 4 AVX-512 or 8 AVX2 registers per pixel */
+
+struct parallel_block {
+    const struct pixel_batch *pixels;
+    const struct footprints *footprints; /* [views] */
+    int views, taps;
+    int64_t slice, count;    /* slices [slice, slice + count), count <= SLICES */
+    int64_t ld, view_stride; /* tile: floats between columns, between views */
+};
+
+struct parallel_kernels {
+    void (*forward)(const struct parallel_block *b, const float *x, float *tile);
+    /* adds to x, or sets it when `set` */
+    void (*back)(const struct parallel_block *b, const float *tile, int set, float *x);
+};
+ISA_TABLES(parallel_kernels);
+
+/* A worker for parallel beams. */
 
 struct parallel_worker {
     struct worker base; /* first: a struct worker * is one of these */

@@ -12,4 +12,9 @@ enum err prepare_wavelet_rows(const struct prepare_step *s, int team, const floa
 enum err prepare_phase_views(const struct prepare_step *s, int team, const float *in, float *out);
 enum err prepare_symmetry(const struct prepare_step *s, int team, const float *in, float *out);
 
+/* Stripes of a sinogram, which become rings. Contract: host/backend/backend.h. */
+
+enum err cpu_remove_stripes(struct backend *be, const struct scan *s, int64_t size,
+                            const struct buffer *y, struct buffer *out);
+
 #endif

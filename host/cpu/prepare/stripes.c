@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "base/memory.h"
 #include "host/cpu/common/team.h"
-#include "host/cpu/prepare/stripes.h"
+#include "host/cpu/prepare/prepare.h"
 
 struct ranked {
     float value;

@@ -6,13 +6,38 @@
 #include <omp.h>
 #include <string.h>
 
+#include "host/cpu/cone/cone_worker.h"
+#include "host/cpu/parallel/parallel_worker.h"
 #include "base/memory.h"
 #include "host/cpu/common/arithmetic.h"
 #include "host/cpu/common/team.h"
-#include "host/cpu/projection/any_worker.h"
 #include "host/cpu/vcd/error_sinogram_kernel.h"
 #include "host/cpu/vcd/vcd.h"
 #include "base/mark/mark.h"
+
+/* Chooses the worker of a projector's beam. */
+
+union any_worker {
+    struct worker base;
+    struct parallel_worker parallel;
+    struct cone_worker cone;
+};
+
+/* Returns the floats of scratch per worker. */
+static size_t any_worker_floats(const struct projector *p)
+{
+    return p->scan.beam == BEAM_CONE ? cone_worker_floats(p) : worker_floats(p);
+}
+
+/* ld: floats between columns of a tile. */
+static void any_worker_init(union any_worker *w, const struct projector *p, float *scratch,
+                            int64_t ld, int64_t view_stride, int power)
+{
+    if (p->scan.beam == BEAM_CONE)
+        cone_worker_init(&w->cone, p, scratch, ld, view_stride, power);
+    else
+        parallel_worker_init(&w->parallel, p, scratch, ld, view_stride, power);
+}
 
 struct planes {
     int64_t ld, stride; /* floats between columns, of a view */

@@ -1,7 +1,7 @@
 /* Uploads the next piece and downloads the last result while the device computes, double-buffered.
  */
 #include "base/memory.h"
-#include "host/recon/slabs/pipeline.h"
+#include "host/recon/slabs/slab_job.h"
 #include "base/mark/mark.h"
 
 #define DEPTH   2

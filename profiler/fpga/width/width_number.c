@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/fpga/width/width_number.h"
+#include "profiler/fpga/width/width_twin.h"
 
 struct number_format number_wide(void)
 {

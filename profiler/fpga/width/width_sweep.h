@@ -56,10 +56,6 @@ int width_keeps(const struct width_quality *q, struct width_limits limits);
 double width_rmse(const double *a, const double *b, int n);
 double width_ssim(const double *a, const double *b, int edge);
 
-/* Writes one line: bits of each stage, error and similarity on each data set, small formats that
- * keep the quality. */
-void width_write_line(const struct width_sweep *s, FILE *out);
-
 #define WIDTH_SCHEMA "tomoprof-width/1"
 enum err width_write_json(const struct width_sweep *s, int n, const struct width_case *cases,
                           const char *version, FILE *out);

@@ -10,10 +10,7 @@
 #include "profiler/report/text/functions.h"
 #include "profiler/report/text/summary.h"
 #include "profiler/report/text/text.h"
-#include "profiler/report/text/text_calls.h"
-#include "profiler/report/text/text_io.h"
-#include "profiler/report/text/text_locks.h"
-#include "profiler/report/text/text_ranks.h"
+#include "profiler/report/text/text_parts.h"
 
 enum { FUNCTIONS = 10 }; /* rows of functions beside rows of lines */
 

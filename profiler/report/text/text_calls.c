@@ -4,7 +4,7 @@
 
 #include "base/array.h"
 #include "base/text.h"
-#include "profiler/report/text/text_calls.h"
+#include "profiler/report/text/text_parts.h"
 
 struct calls_row {
     const char *kind, *name;

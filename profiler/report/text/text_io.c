@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "profiler/report/text/text_io.h"
+#include "profiler/report/text/text_parts.h"
 
 enum { PLACES = 2 };
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "profiler/report/text/text_locks.h"
+#include "profiler/report/text/text_parts.h"
 
 static int is_contention(const struct model_lock *l)
 {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "profiler/report/text/text_ranks.h"
+#include "profiler/report/text/text_parts.h"
 
 #define LEAST_S 1e-5 /* shorter calls are recorded without their line */
 

@@ -14,7 +14,6 @@
 #include "profiler/capture/raw/safe_read.h"
 #include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders.h"
-#include "profiler/capture/recorders/jit/descriptors.h"
 #include "profiler/capture/recorders/jit/jit.h"
 
 enum { SLOTS = 16384, CODES = 12000, PIECE = 64 << 10 };

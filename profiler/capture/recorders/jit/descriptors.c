@@ -10,7 +10,7 @@
 #include "profiler/capture/core/unwind/elf_dynamic.h"
 #include "profiler/capture/core/unwind/modules.h"
 #include "profiler/capture/raw/system.h"
-#include "profiler/capture/recorders/jit/descriptors.h"
+#include "profiler/capture/recorders/jit/jit.h"
 
 /* Tables of jaxlib 0.10: 107 MiB, 0.1 s; of llvmlite 0.50: 18 MiB, 0.01 s. */
 enum { MODULES = 2048, PIECE = 256 << 10, SECTIONS_MAX = 4096 };

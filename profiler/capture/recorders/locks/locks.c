@@ -12,7 +12,7 @@
 #include "profiler/capture/raw/safe_read.h"
 #include "profiler/capture/recorders.h"
 #include "profiler/capture/recorders/locks/locks.h"
-#include "profiler/capture/recorders/python/gil.h"
+#include "profiler/capture/recorders/python/python.h"
 
 #define LEAST_NS 100000u   /* shorter waits are not recorded */
 #define LASTS_NS 10000000u /* its holder is looked at again and again */

@@ -3,7 +3,7 @@
  * one: then nobody waits for it. Up to 3.11 it lies in the runtime; later each interpreter has
  * a pointer to its own or to the main one's. */
 #include "profiler/capture/raw/safe_read.h"
-#include "profiler/capture/recorders/python/gil.h"
+#include "profiler/capture/recorders/python/python.h"
 #include "profiler/capture/recorders/python/read.h"
 
 enum { INTERVAL, HOLDER, LOCKED, HEAD_WORDS, CONDITION };

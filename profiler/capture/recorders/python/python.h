@@ -3,6 +3,8 @@
 #ifndef TP_CAPTURE_RECORDERS_PYTHON_PYTHON_H
 #define TP_CAPTURE_RECORDERS_PYTHON_PYTHON_H
 
+#include <stdint.h>
+
 #include "profiler/capture/core/stack.h"
 #include "profiler/capture/recorders/python/layout.h"
 
@@ -19,5 +21,18 @@ uint32_t python_thread_number(uintptr_t state);
 /* Implements a frame source of stack.h. */
 size_t python_frames(struct capture_thread *t, const struct frame_view *v, uint64_t *pair,
                      uint32_t *flags);
+
+/* CPython's global interpreter lock (GIL): where it is, and which thread holds it. */
+
+/* Looks for the locks of the interpreters that are there by now. Not from a handler. */
+void python_gil_find(void);
+/* The lock whose structure has the byte at `address`; 0: none that is known. */
+uintptr_t python_gil_at(uintptr_t address);
+/* 1: `address` is the condition on which threads wait for it, again and again until they get it. */
+int python_gil_is_waited_for(uintptr_t gil, uintptr_t address);
+/* By a thread that has the lock's own mutex, or waits for it. */
+int python_gil_is_held(uintptr_t gil);
+uint32_t python_gil_holder(uintptr_t gil); /* its number; 0: nobody, or unknown */
+int python_gil_minor(void);                /* of the interpreter's version 3.minor; 0: none */
 
 #endif
