@@ -8,8 +8,8 @@
 #include "profiler/triage/model/unmodelled.h"
 #include "profiler/triage/triage.h"
 
-static enum err load(const char *timing, const char *profile, const struct triage_options *o,
-                     struct triage *t)
+static enum err triage_load(const char *timing, const char *profile, const struct triage_options *o,
+                            struct triage *t)
 {
     FAIL_IF(!timing && !profile, ERR_INPUT, "neither times nor a profile to judge by");
     t->weights = weights_default();
@@ -146,10 +146,10 @@ static void write_headline(struct triage *t)
             n[VERDICT_HIGH], n[VERDICT_MEDIUM], n[VERDICT_LOW], n[VERDICT_NO]);
 }
 
-static enum err make(const char *timing, const char *profile, const struct triage_options *o,
-                     struct triage *t)
+static enum err triage_build(const char *timing, const char *profile,
+                             const struct triage_options *o, struct triage *t)
 {
-    TRY(load(timing, profile, o, t));
+    TRY(triage_load(timing, profile, o, t));
     TRY(choose_size(o, t));
     know_machine(t);
     workloads_find(&t->timing, t->profile, t->inputs.size, &t->workloads, &t->notes);
@@ -174,7 +174,7 @@ enum err triage_make(const char *timing, const char *profile, const struct triag
     struct triage *t = calloc(1, sizeof *t);
     FAIL_IF(!t, ERR_MEMORY, "no memory for the triage");
     t->version = o->version;
-    enum err e = make(timing, profile, o, t);
+    enum err e = triage_build(timing, profile, o, t);
     if (e) {
         triage_destroy(t);
         return e;

@@ -182,7 +182,7 @@ static void judge_strides(struct strides *t, double *entropy, double *needed)
         seen += (double)t->n[i];
 }
 
-static void conclude(struct meter *m)
+static void meter_conclude(struct meter *m)
 {
     struct access *a = m->out;
     double none, entropy, jumps;
@@ -237,7 +237,7 @@ enum err access_measure(enum access_trace trace, int size, struct access *out)
         e = FAIL(ERR_MEMORY, "no memory to measure the access pattern");
     } else {
         access_trace_run(trace, size, &m.sink);
-        conclude(&m);
+        meter_conclude(&m);
     }
     free(m.last);
     free(m.slots);
@@ -253,7 +253,7 @@ enum err access_measure(enum access_trace trace, int size, struct access *out)
 /* stream: consecutive. window: the next step begins where one expects it (under 1 bit of surprise)
  * and strides within it are few (under 4 bits). Else irregular: scatter where the writes are (2
  * bits: the writes of a gather stay where they are for all views of a pixel). */
-static enum access_pattern judge(const struct access *a)
+static enum access_pattern pattern_judge(const struct access *a)
 {
     if (a->unit_share > 0.95)
         return PATTERN_STREAM;
@@ -266,7 +266,7 @@ static enum err measure_pair(enum access_trace trace, struct access_pair *out)
 {
     TRY(access_measure(trace, ACCESS_SMALL, &out->small));
     TRY(access_measure(trace, ACCESS_LARGE, &out->large));
-    out->pattern = judge(&out->large);
+    out->pattern = pattern_judge(&out->large);
     double p = log(fmax(1, out->large.window) / fmax(1, out->small.window)) /
                log((double)ACCESS_LARGE / ACCESS_SMALL);
     out->window_growth = fmin(fmax(p, 0), 3);

@@ -31,7 +31,7 @@ static const char *const primitive_of[2][KINDS] = {
 /* Seconds of the ranges called `name` in one process, -1 when its track was thinned out. An entry
  * of a whole track that counts more than one event is a range with what ended together with it: its
  * length is the outer one's, and the inner one has no entry of its own. */
-static double seconds_of(const struct model *m, int32_t process, const char *name)
+static double range_seconds(const struct model *m, int32_t process, const char *name)
 {
     double sum = 0;
     for (int i = 0; i < m->timeline_count; i++) {
@@ -51,12 +51,12 @@ static double seconds_of(const struct model *m, int32_t process, const char *nam
     return sum;
 }
 
-static int32_t process_of(const struct model *m, const char *operation, double *whole)
+static int32_t range_process(const struct model *m, const char *operation, double *whole)
 {
     int32_t best = -1;
     *whole = 0;
     for (int32_t p = 0; p < m->processes_count; p++) {
-        double s = seconds_of(m, p, operation);
+        double s = range_seconds(m, p, operation);
         if (s > *whole) {
             *whole = s;
             best = p;
@@ -65,7 +65,7 @@ static int32_t process_of(const struct model *m, const char *operation, double *
     return best;
 }
 
-static void credit(double seconds[], int primitives, const char *name, double s)
+static void primitive_credit(double seconds[], int primitives, const char *name, double s)
 {
     for (int p = 0; p < primitives && primitive_at(p); p++)
         if (!strcmp(primitive_at(p)->name, name))
@@ -76,29 +76,29 @@ static void credit(double seconds[], int primitives, const char *name, double s)
  * it, and then has no entry: it is what the filter leaves of that. */
 static double hidden_back(const struct model *m, int32_t process, double whole, int iterative)
 {
-    const double around = iterative ? seconds_of(m, process, "initial image") : whole;
-    if (around <= 0 || seconds_of(m, process, "back projection") > 0)
+    const double around = iterative ? range_seconds(m, process, "initial image") : whole;
+    if (around <= 0 || range_seconds(m, process, "back projection") > 0)
         return 0;
-    return fmax(0, around - seconds_of(m, process, "ramp filter"));
+    return fmax(0, around - range_seconds(m, process, "ramp filter"));
 }
 
 int ranges_seconds(const struct model *m, const char *operation, double *whole, double seconds[],
                    int primitives)
 {
-    const int32_t process = process_of(m, operation, whole);
+    const int32_t process = range_process(m, operation, whole);
     const char *const *names = primitive_of[!strncmp(operation, "cone", 4)];
     if (process < 0)
         return 0;
     for (int i = 0; i < primitives; i++)
         seconds[i] = 0;
     double sum = hidden_back(m, process, *whole, strstr(operation, "mbir") != NULL);
-    credit(seconds, primitives, names[BACK], sum);
+    primitive_credit(seconds, primitives, names[BACK], sum);
     for (int i = 0; i < PHASES; i++) {
-        double s = seconds_of(m, process, phases[i].name);
+        double s = range_seconds(m, process, phases[i].name);
         if (s < 0)
             return 0;
-        credit(seconds, primitives, names[phases[i].first], s / 2);
-        credit(seconds, primitives, names[phases[i].second], s / 2);
+        primitive_credit(seconds, primitives, names[phases[i].first], s / 2);
+        primitive_credit(seconds, primitives, names[phases[i].second], s / 2);
         sum += s;
     }
     /* Phases beside the operation (its own check projects too) would make more than the whole. */

@@ -72,7 +72,7 @@ const struct sass_kernel *sass_find(const struct sass *s, const struct primitive
     return best;
 }
 
-static double number(const cJSON *object, const char *key)
+static double sass_number(const cJSON *object, const char *key)
 {
     const cJSON *v = cJSON_GetObjectItemCaseSensitive(object, key);
     return cJSON_IsNumber(v) && v->valuedouble >= 0 ? v->valuedouble : (double)NAN;
@@ -83,8 +83,8 @@ static int read_kernel(const cJSON *item, struct sass_kernel *k)
 {
     const cJSON *name = cJSON_GetObjectItemCaseSensitive(item, "kernel"),
                 *loop = cJSON_GetObjectItemCaseSensitive(item, "loop");
-    *k = (struct sass_kernel){.registers = number(item, "registers")};
-#define X(kind) k->loop.kind = number(loop, #kind);
+    *k = (struct sass_kernel){.registers = sass_number(item, "registers")};
+#define X(kind) k->loop.kind = sass_number(loop, #kind);
     SASS_KINDS(X)
 #undef X
     if (!cJSON_IsString(name) || !(sass_total(&k->loop) > 0) || isnan(k->loop.flops))
@@ -93,7 +93,7 @@ static int read_kernel(const cJSON *item, struct sass_kernel *k)
     return k->kernel != NULL;
 }
 
-static enum err read_all(const cJSON *json, struct sass *out)
+static enum err sass_read_all(const cJSON *json, struct sass *out)
 {
     const cJSON *all = cJSON_GetObjectItemCaseSensitive(json, "kernels"),
                 *arch = cJSON_GetObjectItemCaseSensitive(json, "arch");
@@ -116,7 +116,7 @@ enum err sass_read(const char *path, struct sass *out)
     *out = (struct sass){0};
     TRY(file_read_all(path, 1 << 26, &text, &bytes));
     cJSON *json = cJSON_ParseWithLength(text, bytes);
-    enum err e = read_all(json, out);
+    enum err e = sass_read_all(json, out);
     cJSON_Delete(json);
     free(text);
     if (e)

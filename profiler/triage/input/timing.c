@@ -36,7 +36,7 @@ void notes_free(struct notes *n)
     n->count = 0;
 }
 
-static double median(double *v, int n)
+static double seconds_median(double *v, int n)
 {
     if (n == 0)
         return (double)NAN;
@@ -45,7 +45,7 @@ static double median(double *v, int n)
 }
 
 /* A row of measurements that counts as a time; says what it thinks of others. */
-static int usable(const struct timing_measurement *m, struct notes *notes)
+static int measurement_is_usable(const struct timing_measurement *m, struct notes *notes)
 {
     const double size = json_real(m->volume_size);
     if (!m->operation || strlen(m->operation) >= TIMING_NAME || !(size >= 1 && size <= 1e5)) {
@@ -69,7 +69,7 @@ static int usable(const struct timing_measurement *m, struct notes *notes)
     return 1;
 }
 
-static void add_row(struct timing *t, const char *name, double size)
+static void timing_append_row(struct timing *t, const char *name, double size)
 {
     for (int i = 0; i < t->rows_count; i++)
         if (t->rows[i].size == size && !strcmp(t->rows[i].operation, name))
@@ -88,15 +88,15 @@ static void add_row(struct timing *t, const char *name, double size)
 }
 
 /* Sums up the times of one row, without the cold run unless it is the only one. */
-static void summarise(struct timing_row *r, const struct timing_file *file, double *room,
-                      struct notes *notes)
+static void timing_summarise_row(struct timing_row *r, const struct timing_file *file, double *room,
+                                 struct notes *notes)
 {
     for (int cold = 0; cold < 2; cold++) {
         double sum = 0, squares = 0;
         int n = 0;
         for (int i = 0; i < file->measurements_count; i++) {
             const struct timing_measurement *m = &file->measurements[i];
-            if (!usable(m, notes) || json_real(m->volume_size) != r->size ||
+            if (!measurement_is_usable(m, notes) || json_real(m->volume_size) != r->size ||
                 strcmp(m->operation, r->operation) != 0 || m->cold != cold)
                 continue;
             room[n++] = m->time;
@@ -114,14 +114,14 @@ static void summarise(struct timing_row *r, const struct timing_file *file, doub
         for (int i = 0; i < n; i++)
             squares += (room[i] - sum / n) * (room[i] - sum / n);
         r->cv = n > 1 ? sqrt(squares / (n - 1)) / (sum / n) : (double)NAN;
-        r->seconds = median(room, n);
+        r->seconds = seconds_median(room, n);
         r->runs = n;
         return;
     }
 }
 
 /* Returns the median of the member at `offset` of all calibrations. */
-static double calibration(const struct timing_file *file, size_t offset, double *room)
+static double calibration_median(const struct timing_file *file, size_t offset, double *room)
 {
     int n = 0;
     for (int i = 0; i < file->measurements_count; i++) {
@@ -130,10 +130,10 @@ static double calibration(const struct timing_file *file, size_t offset, double 
         if (v > 0)
             room[n++] = v;
     }
-    return median(room, n);
+    return seconds_median(room, n);
 }
 
-static enum err read_rows(struct timing *t, struct notes *notes)
+static enum err timing_read_rows(struct timing *t, struct notes *notes)
 {
     const struct timing_file *file = t->file;
     FAIL_IF(!file, ERR_INPUT, "not a JSON object");
@@ -147,13 +147,14 @@ static enum err read_rows(struct timing *t, struct notes *notes)
     }
     for (int i = 0; i < file->measurements_count; i++) {
         const struct timing_measurement *m = &file->measurements[i];
-        if (usable(m, notes))
-            add_row(t, m->operation, json_real(m->volume_size));
+        if (measurement_is_usable(m, notes))
+            timing_append_row(t, m->operation, json_real(m->volume_size));
     }
     for (int i = 0; i < t->rows_count; i++)
-        summarise(&t->rows[i], file, room, notes);
-    t->gflops = calibration(file, offsetof(struct timing_calibration, gflops), room);
-    t->gbytes_per_s = calibration(file, offsetof(struct timing_calibration, gbytes_per_s), room);
+        timing_summarise_row(&t->rows[i], file, room, notes);
+    t->gflops = calibration_median(file, offsetof(struct timing_calibration, gflops), room);
+    t->gbytes_per_s =
+        calibration_median(file, offsetof(struct timing_calibration, gbytes_per_s), room);
     free(room);
     FAIL_IF(t->rows_count == 0, ERR_INPUT, "no operation has a time");
     return ERR_OK;
@@ -163,7 +164,7 @@ enum err timing_read(const char *path, struct timing *t, struct notes *notes)
 {
     *t = (struct timing){.gflops = (double)NAN, .gbytes_per_s = (double)NAN};
     TRY(timing_file_read(path, &t->file));
-    enum err e = read_rows(t, notes);
+    enum err e = timing_read_rows(t, notes);
     if (e)
         timing_free(t);
     return e ? err_prefix(e, "%s", path) : ERR_OK;

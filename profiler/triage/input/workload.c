@@ -53,7 +53,7 @@ const struct timing_row *not_judged(const struct timing *t, double size, int i)
     return NULL;
 }
 
-static int index_of(const struct primitive *p)
+static int primitive_index(const struct primitive *p)
 {
     int i = 0;
     while (primitive_at(i) && primitive_at(i) != p)
@@ -74,13 +74,13 @@ static void from_ranges(const struct recipe *r, const double seconds[], double w
 {
     double left = whole;
     for (int i = 0; i < 6 && r->parts[i].primitive; i++) {
-        double s = seconds[index_of(primitive_named(r->parts[i].primitive))];
+        double s = seconds[primitive_index(primitive_named(r->parts[i].primitive))];
         /* The traced pass is slower than the timed one: its shares are what counts. */
         add_part(w, r->parts[i].primitive, r->parts[i].calls, s / whole * w->seconds, "range");
         left -= s;
     }
     if (r->rest) {
-        double s = seconds[index_of(primitive_named(r->rest))];
+        double s = seconds[primitive_index(primitive_named(r->rest))];
         add_part(w, r->rest, (double)NAN, s / whole * w->seconds, "range");
         left -= s;
     }
@@ -89,7 +89,7 @@ static void from_ranges(const struct recipe *r, const double seconds[], double w
 
 /* A part that runs once in the whole takes there what it takes alone, within a factor of three;
  * parts below a tenth of the whole need not. */
-static void compare(struct workload *w, const struct timing *t, struct notes *notes)
+static void workload_compare(struct workload *w, const struct timing *t, struct notes *notes)
 {
     for (int i = 0; i < w->count; i++) {
         const struct workload_part *p = &w->parts[i];
@@ -162,7 +162,7 @@ void workloads_find(const struct timing *t, const struct model *profile, double 
         w->seconds = row->seconds;
         if (profile && ranges_seconds(profile, w->operation, &whole, seconds, 64)) {
             from_ranges(&recipes[i], seconds, whole, w);
-            compare(w, t, notes);
+            workload_compare(w, t, notes);
             out->from_ranges++;
         } else {
             from_rows(&recipes[i], t, w, notes);

@@ -33,7 +33,7 @@ static const struct card cards[] = {
 #define CARDS (int)(sizeof cards / sizeof *cards)
 _Static_assert(CARDS <= CARDS_MOST, "room for the chosen ones");
 
-static const struct card *find(const char *name, size_t n)
+static const struct card *card_find(const char *name, size_t n)
 {
     for (int i = 0; i < CARDS; i++)
         if (strlen(cards[i].id) == n && !strncmp(cards[i].id, name, n))
@@ -41,7 +41,7 @@ static const struct card *find(const char *name, size_t n)
     return NULL;
 }
 
-static enum err unknown(const char *name, size_t n)
+static enum err card_unknown(const char *name, size_t n)
 {
     char known[256] = "";
     for (int i = 0; i < CARDS; i++) {
@@ -58,9 +58,9 @@ enum err cards_choose(const char *names, const struct card *out[CARDS_MOST], int
         out[(*count)++] = &cards[i];
     for (const char *p = names; p && *count < CARDS_MOST;) {
         size_t n = strcspn(p, ",");
-        const struct card *card = find(p, n);
+        const struct card *card = card_find(p, n);
         if (!card)
-            return unknown(p, n);
+            return card_unknown(p, n);
         int seen = 0;
         for (int i = 0; i < *count; i++)
             seen |= out[i] == card;

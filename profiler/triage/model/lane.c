@@ -16,7 +16,7 @@
 #define DSP_SHORT 18
 #define DSP_LONG  27
 
-static int widest(const struct width_needed *n, double size)
+static int width_widest(const struct width_needed *n, double size)
 {
     int bits = 0;
     for (int i = 0; n && i < WIDTH_STAGES; i++) {
@@ -40,7 +40,7 @@ static double blocks_per_product(const struct width_needed *n, const struct card
 }
 
 /* Estimates the switches for the most lanes that blocks and ports would allow. */
-static double switches(const struct primitive *p, const struct card *card, double dsp)
+static double lane_switches(const struct primitive *p, const struct card *card, double dsp)
 {
     const double lanes = fmin(dsp > 0 ? card->dsp / dsp : (double)INFINITY,
                               2 * card->ram_blocks / fmax(1, p->work.ports));
@@ -51,11 +51,11 @@ struct lane lane_of(const struct primitive *p, const struct card *card, double s
 {
     const struct width_needed *n = width_needed(p->name);
     const struct unit_work *w = &p->work;
-    const int bits = widest(n, size);
+    const int bits = width_widest(n, size);
     const double dsp = w->products * blocks_per_product(n, card, size);
     return (struct lane){
         .dsp = dsp,
-        .lut = bits * (w->sums + 2 * w->compares) + (irregular ? switches(p, card, dsp) : 0) +
+        .lut = bits * (w->sums + 2 * w->compares) + (irregular ? lane_switches(p, card, dsp) : 0) +
                CONTROL * fmax(1, w->stages),
         .ports = w->ports,
     };

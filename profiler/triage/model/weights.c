@@ -42,7 +42,7 @@ struct weights weights_default(void)
     return w;
 }
 
-static int find(const char *name)
+static int weight_find(const char *name)
 {
     for (int i = 0; i < ROWS; i++)
         if (!strcmp(rows[i].name, name))
@@ -50,9 +50,9 @@ static int find(const char *name)
     return -1;
 }
 
-static enum err take(const cJSON *item, struct weights *w)
+static enum err weight_take(const cJSON *item, struct weights *w)
 {
-    int i = find(item->string);
+    int i = weight_find(item->string);
     FAIL_IF(i < 0, ERR_INPUT, "unknown weight \"%s\": the end of each triage.md lists them",
             item->string);
     double v = cJSON_IsNumber(item) ? item->valuedouble : (double)NAN;
@@ -75,12 +75,12 @@ static enum err check_ranges(struct weights *w)
     return ERR_OK;
 }
 
-static enum err read_object(const cJSON *json, struct weights *w)
+static enum err weights_read_object(const cJSON *json, struct weights *w)
 {
     FAIL_IF(!cJSON_IsObject(json), ERR_INPUT,
             "not a JSON object of weights: {\"score_share\": 30, ...}");
     for (const cJSON *item = json->child; item; item = item->next)
-        TRY(take(item, w));
+        TRY(weight_take(item, w));
     return check_ranges(w);
 }
 
@@ -90,7 +90,7 @@ enum err weights_read(const char *path, struct weights *w)
     size_t bytes;
     TRY(file_read_all(path, 1 << 20, &text, &bytes));
     cJSON *json = cJSON_ParseWithLength(text, bytes);
-    enum err e = read_object(json, w);
+    enum err e = weights_read_object(json, w);
     cJSON_Delete(json);
     free(text);
     return e ? err_prefix(e, "%s", path) : ERR_OK;

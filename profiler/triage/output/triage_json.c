@@ -53,7 +53,7 @@ static void write_counted(struct jsonw *w, const struct evidence *e)
     jsonw_end(w);
 }
 
-static void write_evidence(struct jsonw *w, const struct candidate *c)
+static void json_write_evidence(struct jsonw *w, const struct candidate *c)
 {
     const struct evidence *e = &c->evidence;
     const struct {
@@ -203,7 +203,7 @@ static void write_width(struct jsonw *w, const struct candidate *c)
     jsonw_end(w);
 }
 
-static void write_candidate(struct jsonw *w, const struct candidate *c)
+static void json_write_candidate(struct jsonw *w, const struct candidate *c)
 {
     jsonw_object(w);
     jsonw_kstring(w, "operation", c->primitive->name);
@@ -223,7 +223,7 @@ static void write_candidate(struct jsonw *w, const struct candidate *c)
     write_bounds(w, "energy_ratio", c->energy);
     write_bounds(w, "break_even_calls_per_day", c->break_even);
     write_ceilings(w, c);
-    write_evidence(w, c);
+    json_write_evidence(w, c);
     write_access(w, c);
     write_width(w, c);
     jsonw_key(w, "estimates");
@@ -327,7 +327,7 @@ static void write_head(struct jsonw *w, const struct triage *t)
     jsonw_end(w);
 }
 
-static void write_not_judged(struct jsonw *w, const struct timing_row *r)
+static void json_write_not_judged(struct jsonw *w, const struct timing_row *r)
 {
     const struct unmodelled *u = unmodelled_named(r->operation);
     const int counted = u && u->flops && r->flops > 0;
@@ -352,12 +352,12 @@ enum err triage_write_json(const struct triage *t, FILE *out)
     jsonw_key(&w, "candidates");
     jsonw_array(&w);
     for (int i = 0; i < t->candidates_count; i++)
-        write_candidate(&w, t->candidates[i]);
+        json_write_candidate(&w, t->candidates[i]);
     jsonw_end(&w);
     jsonw_key(&w, "not_judged");
     jsonw_array(&w);
     for (int i = 0; not_judged(&t->timing, t->inputs.size, i); i++)
-        write_not_judged(&w, not_judged(&t->timing, t->inputs.size, i));
+        json_write_not_judged(&w, not_judged(&t->timing, t->inputs.size, i));
     jsonw_end(&w);
     jsonw_key(&w, "workloads");
     jsonw_array(&w);

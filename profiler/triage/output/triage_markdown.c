@@ -65,7 +65,7 @@ static void write_verdicts(const struct triage *t, FILE *out)
         put_list(out, "About the input", t->notes.text, t->notes.count);
 }
 
-static void write_not_judged(const struct triage *t, FILE *out)
+static void markdown_write_not_judged(const struct triage *t, FILE *out)
 {
     const struct timing_row *r;
     if (not_judged(&t->timing, t->inputs.size, 0)) {
@@ -180,7 +180,7 @@ static const char *on_chip(const struct candidate *c, double size)
     return quantity_number(access_window_at(&c->access, size) * 4 / 1024);
 }
 
-static void write_evidence(const struct triage *t, const struct candidate *c, FILE *out)
+static void markdown_write_evidence(const struct triage *t, const struct candidate *c, FILE *out)
 {
     const struct evidence *e = &c->evidence;
     const struct access *a = &c->access.large;
@@ -213,7 +213,7 @@ static void write_evidence(const struct triage *t, const struct candidate *c, FI
     write_transfers(c, out);
 }
 
-static void write_candidate(const struct triage *t, const struct candidate *c, FILE *out)
+static void markdown_write_candidate(const struct triage *t, const struct candidate *c, FILE *out)
 {
     fprintf(out, PAGE "## %s: %s\n", c->primitive->name, verdict_name(c->verdict));
     put_list(out, "Why", c->reasons, c->reasons_count);
@@ -234,7 +234,7 @@ static void write_candidate(const struct triage *t, const struct candidate *c, F
     else
         fputs("\nNo single assumption, halved or doubled, turns this verdict.\n", out);
     put_list(out, "What to measure next", c->next, c->next_count);
-    write_evidence(t, c, out);
+    markdown_write_evidence(t, c, out);
     write_estimates(c, out);
 }
 
@@ -331,10 +331,10 @@ enum err triage_write_markdown(const struct triage *t, FILE *out)
 {
     write_verdicts(t, out);
     for (int i = 0; i < t->candidates_count; i++)
-        write_candidate(t, t->candidates[i], out);
+        markdown_write_candidate(t, t->candidates[i], out);
     write_pipelines(t, out);
     write_workloads(t, out);
-    write_not_judged(t, out);
+    markdown_write_not_judged(t, out);
     write_appendix(t, out);
     FAIL_IF(fflush(out) || ferror(out), ERR_IO, "writing triage.md failed");
     return ERR_OK;

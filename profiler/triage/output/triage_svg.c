@@ -14,7 +14,7 @@
 
 #define HERE "#0072b2"
 
-static void bar(FILE *out, const struct svg_axis *x, const struct candidate *c, int i)
+static void svg_write_bar(FILE *out, const struct svg_axis *x, const struct candidate *c, int i)
 {
     const double y = TOP + STEP * (i + 0.5);
     fprintf(out, "<text x=\"%d\" y=\"%.1f\" class=\"r\">%d %s</text>", LEFT - 8, y + 4, i + 1,
@@ -48,11 +48,11 @@ static void write_bars(const struct triage *t, FILE *out)
     svg_grid_x(out, &x, 1, TOP, bottom);
     fprintf(out, "<path d=\"M%.1f %dV%d\" class=\"k\"/>\n", svg_at(&x, 1), TOP, bottom);
     for (int i = 0; i < t->candidates_count; i++)
-        bar(out, &x, t->candidates[i], i);
+        svg_write_bar(out, &x, t->candidates[i], i);
 }
 
 /* Returns the highest rate at an intensity. */
-static double peak(double gflops, double gbytes, double intensity)
+static double peak_at_intensity(double gflops, double gbytes, double intensity)
 {
     return fmin(gflops, gbytes * intensity);
 }
@@ -66,7 +66,7 @@ static void draw_roofline(FILE *out, const struct svg_axis *x, const struct svg_
     fprintf(out,
             "<path d=\"M%.1f %.1fL%.1f %.1fH%.1f\" stroke=\"%s\" stroke-width=\"2\"/><text "
             "x=\"%.1f\" y=\"%.1f\" class=\"r\" fill=\"%s\">%s: %.3g G/s, %.3g GB/s</text>\n",
-            svg_at(x, left), svg_at(y, peak(gflops, gbytes, left)), svg_at(x, ridge),
+            svg_at(x, left), svg_at(y, peak_at_intensity(gflops, gbytes, left)), svg_at(x, ridge),
             svg_at(y, gflops), svg_at(x, right), colour, svg_at(x, right), svg_at(y, gflops) - 5,
             colour, name, gflops, gbytes);
 }
@@ -95,8 +95,8 @@ static void draw_candidate(FILE *out, const struct svg_axis *x, const struct svg
                 side, i + 1);
 }
 
-static void scale(const struct triage *t, const struct card *card, struct svg_axis *x,
-                  struct svg_axis *y)
+static void axes_scale(const struct triage *t, const struct card *card, struct svg_axis *x,
+                       struct svg_axis *y)
 {
     for (int i = 0; i < t->candidates_count; i++) {
         const struct candidate *c = t->candidates[i];
@@ -120,7 +120,7 @@ static void write_roofline(const struct triage *t, const struct card *card, int 
 {
     struct svg_axis x = {-1, 2, LEFT - 130, RIGHT - LEFT + 110, 1};
     struct svg_axis y = {0, 3, top + PLOT_H, -(PLOT_H - 30), 1};
-    scale(t, card, &x, &y);
+    axes_scale(t, card, &x, &y);
     fprintf(out,
             "<text x=\"12\" y=\"%d\" class=\"t\">Operations per byte of memory, and operations/s "
             "(1e9): measured here (dots), modelled on the best card (bars)</text>\n",

@@ -103,7 +103,7 @@ static void from_row(const struct timing_row *row, struct evidence *e)
 }
 
 /* Counted work is preferred to computed work. */
-static void judge_work(struct evidence *e)
+static void evidence_judge_work(struct evidence *e)
 {
     const double flops = e->flops_counted > 0 ? e->flops_counted : e->flops,
                  bytes = e->bytes_counted > 0 ? e->bytes_counted : e->bytes;
@@ -162,6 +162,6 @@ void candidate_evidence(const struct inputs *in, struct candidate *c)
     e->sizes = sizes_of(in->timing, p->name);
     e->exponent = timing_exponent(in->timing, p->name, &e->overhead_share, &e->exponent_reason);
     e->run_share = share_of_run(in, p);
-    judge_work(e);
+    evidence_judge_work(e);
     find_mix(in, c);
 }

@@ -8,9 +8,9 @@
 #include "profiler/triage/verdict/quantity.h"
 #include "profiler/triage/model/width_needed.h"
 
-static void say(char **list, int *count, const char *format, ...)
+static void list_add_sentence(char **list, int *count, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-static void say(char **list, int *count, const char *format, ...)
+static void list_add_sentence(char **list, int *count, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -18,10 +18,10 @@ static void say(char **list, int *count, const char *format, ...)
         ++*count;
     va_end(arguments);
 }
-#define REASON(...) say(c->reasons, &c->reasons_count, __VA_ARGS__)
-#define NEXT(...)   say(c->next, &c->next_count, __VA_ARGS__)
+#define REASON(...) list_add_sentence(c->reasons, &c->reasons_count, __VA_ARGS__)
+#define NEXT(...)   list_add_sentence(c->next, &c->next_count, __VA_ARGS__)
 
-static void say_weight(const struct inputs *in, struct candidate *c)
+static void explain_weight(const struct inputs *in, struct candidate *c)
 {
     const struct amdahl_ceiling *k = c->ceiling;
     if (!k) {
@@ -41,7 +41,7 @@ static void say_weight(const struct inputs *in, struct candidate *c)
         REASON("That is below %.3g %%: not worth a card.", 100 * in->weights->least_share);
 }
 
-static void say_software(const struct inputs *in, struct candidate *c)
+static void explain_software(const struct inputs *in, struct candidate *c)
 {
     const struct alternative *own = in->machine.is_gpu ? &c->gpu : &c->cpu;
     if (!(c->measured.seconds.low > 0) || !(own->seconds.high > 0))
@@ -54,7 +54,7 @@ static void say_software(const struct inputs *in, struct candidate *c)
                own->name, gap);
 }
 
-static void say_speed(struct candidate *c)
+static void explain_speed(struct candidate *c)
 {
     const struct estimate *e = c->best;
     const struct bounds s = c->speedup_rival, j = c->energy;
@@ -75,7 +75,7 @@ static void say_speed(struct candidate *c)
                "not counted.");
 }
 
-static void say_pattern(struct candidate *c)
+static void explain_pattern(struct candidate *c)
 {
     const struct access *a = &c->access.large;
     const struct estimate *e = c->best;
@@ -91,7 +91,7 @@ static void say_pattern(struct candidate *c)
                "of on-chip RAM pay for.");
 }
 
-static void say_width(const struct inputs *in, struct candidate *c)
+static void explain_width(const struct inputs *in, struct candidate *c)
 {
     const struct width_needed *n = width_needed(c->primitive->name);
     char bits[160] = "";
@@ -108,7 +108,7 @@ static void say_width(const struct inputs *in, struct candidate *c)
 }
 
 /* Explains the model's omissions, and whether they could matter. */
-static void say_engines(struct candidate *c)
+static void explain_engines(struct candidate *c)
 {
     for (int i = 0; i < c->estimates_count; i++) {
         const struct estimate *e = &c->estimates[i];
@@ -126,7 +126,7 @@ static void say_engines(struct candidate *c)
     }
 }
 
-static void say_rule(const struct weights *w, struct candidate *c)
+static void explain_rule(const struct weights *w, struct candidate *c)
 {
     const struct bounds s = c->speedup_rival;
     if (c->verdict == VERDICT_NO && bounds_middle(s) < w->no_below_speedup &&
@@ -159,7 +159,7 @@ static void say_rule(const struct weights *w, struct candidate *c)
 
 /* Explains the value of a verdict for the card in money: hours a day that the alternative would be
  * busy. */
-static void say_money(struct candidate *c)
+static void explain_money(struct candidate *c)
 {
     const double calls = c->break_even.low;
     const double hours = calls * bounds_middle(c->rival->seconds) / 3600;
@@ -175,7 +175,7 @@ static void say_money(struct candidate *c)
                hours > 24 ? ", that is of several" : "");
 }
 
-static void say_next(const struct inputs *in, struct candidate *c)
+static void explain_next(const struct inputs *in, struct candidate *c)
 {
     const struct evidence *e = &c->evidence;
     if (!(e->seconds > 0) || !strcmp(e->source, "remainder"))
@@ -218,27 +218,28 @@ static void find_flips(const struct inputs *in, struct candidate *c)
         ((double *)&s)[i / 2] = i % 2 ? 2 : 0.5;
         enum verdict v = candidate_judge(in, &s, &copy);
         if (v != c->verdict)
-            say(c->flips, &c->flips_count, "%s %s: %s instead of %s", meaning[i / 2],
-                i % 2 ? "doubled" : "halved", verdict_name(v), verdict_name(c->verdict));
+            list_add_sentence(c->flips, &c->flips_count, "%s %s: %s instead of %s", meaning[i / 2],
+                              i % 2 ? "doubled" : "halved", verdict_name(v),
+                              verdict_name(c->verdict));
     }
 }
 
 void candidate_explain(const struct inputs *in, struct candidate *c)
 {
-    say_weight(in, c);
+    explain_weight(in, c);
     if (c->best && c->rival) {
-        say_software(in, c);
-        say_speed(c);
-        say_pattern(c);
-        say_width(in, c);
-        say_engines(c);
-        say_rule(in->weights, c);
+        explain_software(in, c);
+        explain_speed(c);
+        explain_pattern(c);
+        explain_width(in, c);
+        explain_engines(c);
+        explain_rule(in->weights, c);
         c->rule = c->reasons[c->reasons_count - 1];
-        say_money(c);
+        explain_money(c);
     } else {
         REASON("NO: no card that was asked for can hold it, or none is within the power budget.");
         c->rule = c->reasons[c->reasons_count - 1];
     }
-    say_next(in, c);
+    explain_next(in, c);
     find_flips(in, c);
 }

@@ -5,7 +5,7 @@
 
 static const struct bounds none = {(double)NAN, (double)NAN};
 
-static double within(double x, double low, double high)
+static double double_clamp(double x, double low, double high)
 {
     return fmin(fmax(x, low), high);
 }
@@ -13,7 +13,7 @@ static double within(double x, double low, double high)
 /* 0 at 1, 1 at `full` and above. */
 static double on_log(double x, double full)
 {
-    return x > 0 ? within(log(x) / log(full), 0, 1) : 0;
+    return x > 0 ? double_clamp(log(x) / log(full), 0, 1) : 0;
 }
 
 static void find_alternatives(const struct inputs *in, struct candidate *c)
@@ -69,8 +69,8 @@ static void find_rivals(const struct weights *w, int is_gpu, struct candidate *c
     }
 }
 
-static void score(const struct weights *w, const struct assumptions *s, const struct candidate *c,
-                  const struct estimate *e, struct score *out)
+static void candidate_score(const struct weights *w, const struct assumptions *s,
+                            const struct candidate *c, const struct estimate *e, struct score *out)
 {
     static const double pattern[] = {1, 1, 0.4, 0.2};
     const struct bounds speed =
@@ -81,7 +81,7 @@ static void score(const struct weights *w, const struct assumptions *s, const st
     const double link = e->seconds_link.high > 0 && !c->primitive->streams
                             ? bounds_middle(c->rival->seconds) / s->software / e->seconds_link.high
                             : 10;
-    out->share = w->score_share * within(share / 0.5, 0, 1);
+    out->share = w->score_share * double_clamp(share / 0.5, 0, 1);
     out->speed = w->score_speed * on_log(bounds_middle(speed), 20);
     out->energy = w->score_energy * on_log(bounds_middle(energy), 10);
     out->pattern = c->primitive->dependency == DEPENDS_FEEDBACK
@@ -105,7 +105,7 @@ static void choose_card(const struct inputs *in, const struct assumptions *s, st
         *e = fpga_estimate(c->primitive, &c->access, card, in->size, in->weights, s);
         if (!c->rival || !(e->lanes >= 1))
             continue;
-        score(in->weights, s, c, e, &here);
+        candidate_score(in->weights, s, c, e, &here);
         if (!c->best || here.total > c->score.total ||
             (here.total == c->score.total &&
              bounds_middle(e->seconds) < bounds_middle(c->best->seconds))) {
@@ -115,18 +115,21 @@ static void choose_card(const struct inputs *in, const struct assumptions *s, st
     }
 }
 
-static struct bounds against(const struct alternative *a, const struct estimate *e)
+static struct bounds bounds_against(const struct alternative *a, const struct estimate *e)
 {
     return a->seconds.low > 0 ? bounds_over(a->seconds, e->seconds) : none;
 }
 
-static void compare(const struct inputs *in, const struct assumptions *s, struct candidate *c)
+static void candidate_compare(const struct inputs *in, const struct assumptions *s,
+                              struct candidate *c)
 {
     const struct estimate *e = c->best;
-    c->speedup = against(&c->measured, e);
-    c->speedup_cpu = in->machine.is_gpu || !(c->speedup.low > 0) ? against(&c->cpu, e) : c->speedup;
-    c->speedup_gpu = in->machine.is_gpu && c->speedup.low > 0 ? c->speedup : against(&c->gpu, e);
-    c->speedup_rival = bounds_times(against(c->rival, e), 1 / s->software);
+    c->speedup = bounds_against(&c->measured, e);
+    c->speedup_cpu =
+        in->machine.is_gpu || !(c->speedup.low > 0) ? bounds_against(&c->cpu, e) : c->speedup;
+    c->speedup_gpu =
+        in->machine.is_gpu && c->speedup.low > 0 ? c->speedup : bounds_against(&c->gpu, e);
+    c->speedup_rival = bounds_times(bounds_against(c->rival, e), 1 / s->software);
     c->energy = bounds_times(bounds_over(joules_of(c->lean), e->joules), 1 / s->software);
 }
 
@@ -154,8 +157,8 @@ static void find_break_even(const struct inputs *in, struct candidate *c)
         least > 0 ? fit_in_a_day(expensive / (least * days), e->seconds.high) : (double)NAN);
 }
 
-static enum verdict rule(const struct weights *w, const struct assumptions *s,
-                         const struct candidate *c)
+static enum verdict verdict_rule(const struct weights *w, const struct assumptions *s,
+                                 const struct candidate *c)
 {
     const double share = c->ceiling ? fmin(1, c->ceiling->share * s->share) : (double)NAN;
     if (!c->best || !c->rival)
@@ -184,10 +187,10 @@ enum verdict candidate_judge(const struct inputs *in, const struct assumptions *
     c->energy = c->break_even = none;
     choose_card(in, s, c);
     if (c->best) {
-        compare(in, s, c);
+        candidate_compare(in, s, c);
         find_break_even(in, c);
     }
-    return c->verdict = rule(in->weights, s, c);
+    return c->verdict = verdict_rule(in->weights, s, c);
 }
 
 const char *verdict_name(enum verdict v)

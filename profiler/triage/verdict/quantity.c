@@ -45,7 +45,7 @@ struct digits {
     char text[24];
 };
 
-static struct digits two(double v)
+static struct digits digits_two(double v)
 {
     struct digits d;
     snprintf(d.text, sizeof d.text, fabs(v) >= 99.5 && fabs(v) < 1e5 ? "%.0f" : "%.2g", v);
@@ -63,36 +63,36 @@ const char *quantity(double v, const char *unit)
 }
 
 /* The end that is known, where both are not; NAN: two are. */
-static double alone(struct bounds r)
+static double bounds_single(struct bounds r)
 {
     return !isfinite(r.high) || r.low == r.high ? r.low : isfinite(r.low) ? (double)NAN : r.high;
 }
 
 const char *quantity_bounds(struct bounds r, const char *unit)
 {
-    const double one = alone(r);
+    const double one = bounds_single(r);
     char *s = next_text();
     if (isfinite(one) || !isfinite(r.low))
         return quantity(one, unit);
     /* Both get one prefix, that of the high end, unless the low one would drown in zeros. */
     const struct prefix *high = prefix_of(r.high, unit), *low = prefix_of(r.low, unit);
-    const struct digits to = two(r.high / high->factor);
+    const struct digits to = digits_two(r.high / high->factor);
     const char *space = *high->name || *unit ? " " : "";
     if (low != high && r.low != 0 && r.low / high->factor < 0.01)
-        snprintf(s, TEXT, "%s %s%s to %s%s%s%s", two(r.low / low->factor).text, low->name, unit,
-                 to.text, space, high->name, unit);
+        snprintf(s, TEXT, "%s %s%s to %s%s%s%s", digits_two(r.low / low->factor).text, low->name,
+                 unit, to.text, space, high->name, unit);
     else
-        snprintf(s, TEXT, "%s to %s%s%s%s", two(r.low / high->factor).text, to.text, space,
+        snprintf(s, TEXT, "%s to %s%s%s%s", digits_two(r.low / high->factor).text, to.text, space,
                  high->name, unit);
     return s;
 }
 
 const char *quantity_plain_bounds(struct bounds r)
 {
-    const double one = alone(r);
+    const double one = bounds_single(r);
     char *s = next_text();
     if (isfinite(one) || !isfinite(r.low))
         return quantity_number(one);
-    snprintf(s, TEXT, "%s to %s", two(r.low).text, two(r.high).text);
+    snprintf(s, TEXT, "%s to %s", digits_two(r.low).text, digits_two(r.high).text);
     return s;
 }
