@@ -27,26 +27,26 @@ struct function_walk {
     size_t count, edges_count;
 };
 
-static const char *tail(const char *path)
+static const char *path_tail(const char *path)
 {
     return path ? base_name(path) : "";
 }
 
-static const char *place_of(const struct model_frame *f)
+static const char *frame_place(const struct model_frame *f)
 {
     return f->file ? f->file : f->module ? f->module : "";
 }
 
-static int by_function(const void *x, const void *y)
+static int frame_order(const void *x, const void *y)
 {
     const struct model_frame *a = *(const struct model_frame *const *)x,
                              *b = *(const struct model_frame *const *)y;
     int order = strcmp(a->function ? a->function : "", b->function ? b->function : "");
-    return order ? order : strcmp(tail(place_of(a)), tail(place_of(b)));
+    return order ? order : strcmp(path_tail(frame_place(a)), path_tail(frame_place(b)));
 }
 
 /* Those with much time of their own by it, then own code by what it holds, then the rest. */
-static int by_rank(const void *x, const void *y)
+static int row_by_rank(const void *x, const void *y)
 {
     const struct function_row *a = x, *b = y;
     if (a->rank != b->rank)
@@ -79,7 +79,7 @@ static const char **own_files(const struct model *m, size_t *count)
     return paths;
 }
 
-static enum err number_functions(struct function_walk *w)
+static enum err walk_number_functions(struct function_walk *w)
 {
     size_t n = (size_t)w->m->frames_count, files;
     const char **own = own_files(w->m, &files);
@@ -87,12 +87,13 @@ static enum err number_functions(struct function_walk *w)
     for (size_t i = 0; order && i < n; i++)
         order[i] = &w->m->frames[i];
     if (own && order)
-        array_sort(order, n, sizeof *order, by_function);
+        array_sort(order, n, sizeof *order, frame_order);
     for (size_t i = 0; own && order && i < n; i++) {
         const struct model_frame *f = order[i];
-        if (!i || by_function(&order[i - 1], &order[i]))
-            w->rows[w->count++] = (struct function_row){
-                .name = f->function ? f->function : "[unknown]", .place = tail(place_of(f))};
+        if (!i || frame_order(&order[i - 1], &order[i]))
+            w->rows[w->count++] =
+                (struct function_row){.name = f->function ? f->function : "[unknown]",
+                                      .place = path_tail(frame_place(f))};
         struct function_row *row = &w->rows[w->count - 1];
         row->own |= f->file && files && bsearch(&f->file, own, files, sizeof *own, by_path);
         w->of[f - w->m->frames] = (int)w->count - 1;
@@ -103,7 +104,7 @@ static enum err number_functions(struct function_walk *w)
     return e;
 }
 
-static int function_of(const struct function_walk *w, int node)
+static int walk_function(const struct function_walk *w, int node)
 {
     return node < 0 ? NONE : w->of[w->m->stacks[node].frame];
 }
@@ -111,7 +112,7 @@ static int function_of(const struct function_walk *w, int node)
 /* libpython3.11.so.1.0, python3.11 */
 static int is_interpreter(const struct model_frame *f)
 {
-    const char *module = tail(f->module);
+    const char *module = path_tail(f->module);
     return f->kind && strcmp(f->kind, "python") &&
            (!strncmp(module, "libpython", 9) || !strncmp(module, "python", 6));
 }
@@ -155,41 +156,41 @@ static void link_nodes(struct function_walk *w, int *root)
     }
 }
 
-static void enter(struct function_walk *w, int node)
+static void walk_enter(struct function_walk *w, int node)
 {
     int64_t ns = w->m->stacks[node].cpu_ns;
-    int f = function_of(w, w->at[node]);
+    int f = walk_function(w, w->at[node]);
     if (f != NONE && ns > 0)
         w->rows[f].self_s += 1e-9 * (double)ns;
     if (w->at[node] != node || w->open[f]++ || !(w->below[node] > 0))
         return;
     int parent = w->m->stacks[node].parent < node ? w->m->stacks[node].parent : NONE;
-    int caller = parent >= 0 ? function_of(w, w->at[parent]) : NONE;
+    int caller = parent >= 0 ? walk_function(w, w->at[parent]) : NONE;
     w->rows[f].incl_s += w->below[node];
     w->edges[w->edges_count++] = (struct edge){f, caller, w->below[node]};
 }
 
-static void leave(struct function_walk *w, int node)
+static void walk_leave(struct function_walk *w, int node)
 {
     if (w->at[node] == node)
-        w->open[function_of(w, node)]--;
+        w->open[walk_function(w, node)]--;
 }
 
 /* Depth first, without recursion: stacks are deeper than this program's own. */
-static void visit(struct function_walk *w, int node)
+static void walk_visit(struct function_walk *w, int node)
 {
     while (node >= 0) {
-        enter(w, node);
+        walk_enter(w, node);
         if (w->child[node] >= 0) {
             node = w->child[node];
             continue;
         }
-        leave(w, node);
+        walk_leave(w, node);
         while (node >= 0 && w->next[node] < 0) {
             int parent = w->m->stacks[node].parent;
             node = parent < node ? parent : NONE;
             if (node >= 0)
-                leave(w, node);
+                walk_leave(w, node);
         }
         node = node >= 0 ? w->next[node] : NONE;
     }
@@ -224,13 +225,13 @@ static void add_callers(struct function_walk *w)
     }
 }
 
-static enum err fill(struct function_walk *w)
+static enum err walk_fill(struct function_walk *w)
 {
     int root;
-    TRY(number_functions(w));
+    TRY(walk_number_functions(w));
     find_functions(w);
     link_nodes(w, &root);
-    visit(w, root);
+    walk_visit(w, root);
     add_callers(w);
     return ERR_OK;
 }
@@ -250,7 +251,7 @@ enum err functions_find(const struct model *m, struct function_row **rows, size_
                               .edges = calloc(nodes, sizeof(struct edge))};
     int whole =
         w.of && w.child && w.next && w.open && w.at && w.python && w.below && w.rows && w.edges;
-    enum err e = whole ? fill(&w) : FAIL(ERR_MEMORY, "no memory for the functions of the run");
+    enum err e = whole ? walk_fill(&w) : FAIL(ERR_MEMORY, "no memory for the functions of the run");
     *rows = NULL;
     *count = 0;
     double all = 0;
@@ -263,7 +264,7 @@ enum err functions_find(const struct model *m, struct function_row **rows, size_
             w.rows[kept++] = row;
     }
     if (!e) {
-        array_sort(w.rows, kept, sizeof *w.rows, by_rank);
+        array_sort(w.rows, kept, sizeof *w.rows, row_by_rank);
         *rows = w.rows;
         *count = kept;
     } else {

@@ -31,10 +31,10 @@ struct text_row {
 #define DIM  PLAIN_DIM
 #define END  PLAIN_END
 
-static void styled(const struct sheet *s, const char *style, const char *format, ...)
+static void sheet_styled(const struct sheet *s, const char *style, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-static void styled(const struct sheet *s, const char *style, const char *format, ...)
+static void sheet_styled(const struct sheet *s, const char *style, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -48,7 +48,7 @@ static void styled(const struct sheet *s, const char *style, const char *format,
 
 /* A text cut to `columns`, without control characters; columns are counted in code points. Returns
  * how many it took. */
-static int clean(const struct sheet *s, const char *text, int columns)
+static int sheet_clean(const struct sheet *s, const char *text, int columns)
 {
     int used = 0;
     while (*text == ' ' || *text == '\t')
@@ -63,13 +63,13 @@ static int clean(const struct sheet *s, const char *text, int columns)
     return used;
 }
 
-static double positive(double v)
+static double positive_or_zero(double v)
 {
     return isfinite(v) && v > 0 ? v : 0;
 }
 
 /* `v` in `columns`, blank when unknown or nothing. */
-static void number(const struct sheet *s, int columns, int digits, double v)
+static void sheet_number(const struct sheet *s, int columns, int digits, double v)
 {
     if (!isfinite(v) || v * pow(10, digits) < 0.5)
         fprintf(s->out, "%*s", columns, isfinite(v) ? "." : "-");
@@ -88,15 +88,15 @@ static void cpus_used(const struct sheet *s, double cpu)
     }
 }
 
-static void summary(const struct sheet *s)
+static void sheet_summary(const struct sheet *s)
 {
     const struct model_totals *t = &s->m->totals;
     double wall = s->m->meta.wall_s;
     if (isfinite(wall))
-        styled(s, BOLD, "%.3g s", wall);
+        sheet_styled(s, BOLD, "%.3g s", wall);
     fputs(isfinite(wall) ? " wall" : "unknown wall time", s->out);
     if (isfinite(t->cpu.user)) {
-        double cpu = t->cpu.user + positive(t->cpu.sys);
+        double cpu = t->cpu.user + positive_or_zero(t->cpu.sys);
         fprintf(s->out, ", %.3g s CPU", cpu);
         if (isfinite(t->cpu.sys)) /* imported captures do not always tell */
             fprintf(s->out, " (%.3g user, %.3g system)", t->cpu.user, t->cpu.sys);
@@ -114,24 +114,24 @@ static void summary(const struct sheet *s)
 }
 
 /* The headline, and what else could save much. */
-static void answers(const struct sheet *s)
+static void sheet_answers(const struct sheet *s)
 {
     if (!s->m->headline)
         return;
     fputs(s->colour ? "\n" BOLD : "\n", s->out);
-    clean(s, s->m->headline, 400);
+    sheet_clean(s, s->m->headline, 400);
     fputs(s->colour ? END "\n" : "\n", s->out);
     for (int i = 0; i < s->m->answers_count && i < 3; i++) {
         const struct model_answer *a = &s->m->answers[i];
         fputs("  ", s->out);
         if (strcmp(a->text ? a->text : "", s->m->headline)) {
-            clean(s, a->text ? a->text : "", 400);
+            sheet_clean(s, a->text ? a->text : "", 400);
             fputs(" ", s->out);
         }
         if (isfinite(a->gain_s))
             fprintf(s->out, "At most %.2g s of %.3g s can be saved. ", a->gain_s,
                     s->m->meta.wall_s);
-        clean(s, a->advice ? a->advice : "", 400);
+        sheet_clean(s, a->advice ? a->advice : "", 400);
         fputs("\n", s->out);
     }
 }
@@ -139,14 +139,16 @@ static void answers(const struct sheet *s)
 static int most_expensive_first(const void *a, const void *b)
 {
     const struct text_row *x = a, *y = b;
-    double dx = positive(x->line->cpu_incl.share), dy = positive(y->line->cpu_incl.share);
+    double dx = positive_or_zero(x->line->cpu_incl.share),
+           dy = positive_or_zero(y->line->cpu_incl.share);
     return x->cost != y->cost ? (x->cost < y->cost) - (x->cost > y->cost) : (dx < dy) - (dx > dy);
 }
 
 static int most_inclusive_first(const void *a, const void *b)
 {
     const struct text_row *x = a, *y = b;
-    const double dx = positive(x->line->cpu_incl.share), dy = positive(y->line->cpu_incl.share);
+    const double dx = positive_or_zero(x->line->cpu_incl.share),
+                 dy = positive_or_zero(y->line->cpu_incl.share);
     return dx != dy ? (dx < dy) - (dx > dy) : most_expensive_first(a, b);
 }
 
@@ -161,10 +163,11 @@ static enum err rows_of(const struct model *m, struct text_row **out, size_t *co
     for (int f = 0; f < m->files_count; f++)
         for (int i = 0; i < m->files[f].lines_count; i++) {
             const struct model_line *line = &m->files[f].lines[i];
-            double cost = positive(line->cpu.user) + positive(line->cpu.sys) +
-                          positive(line->gpu_self_s) + waits * positive(line->cpu.wait) +
-                          1e-6 * positive(line->mem.alloc_mb);
-            if (cost <= 0 && !(m->files[f].user && positive(line->cpu_incl.share) > 0.005))
+            double cost = positive_or_zero(line->cpu.user) + positive_or_zero(line->cpu.sys) +
+                          positive_or_zero(line->gpu_self_s) +
+                          waits * positive_or_zero(line->cpu.wait) +
+                          1e-6 * positive_or_zero(line->mem.alloc_mb);
+            if (cost <= 0 && !(m->files[f].user && positive_or_zero(line->cpu_incl.share) > 0.005))
                 continue; /* of lines that merely call, own code's */
             TRY(array_room(out, &room, *count + 1, sizeof **out));
             (*out)[(*count)++] = (struct text_row){&m->files[f], line, cost};
@@ -174,7 +177,7 @@ static enum err rows_of(const struct model *m, struct text_row **out, size_t *co
 }
 
 /* The end of the path when it is too long for its place. */
-static void place(const struct sheet *s, const char *path, int64_t line, int columns)
+static void sheet_place(const struct sheet *s, const char *path, int64_t line, int columns)
 {
     char text[40];
     int n = snprintf(text, sizeof text, ":%lld", (long long)line);
@@ -189,7 +192,7 @@ static void place(const struct sheet *s, const char *path, int64_t line, int col
         }
     }
     fputs(cut ? ".." : "", s->out);
-    clean(s, from, room);
+    sheet_clean(s, from, room);
     fputs(text, s->out);
     fprintf(s->out, "%*s", room > length ? room - length : 0, "");
 }
@@ -199,36 +202,37 @@ static void lines_table(const struct sheet *s, const struct text_row *rows, size
     int gpu = isfinite(s->m->totals.gpu_sum_s), where = s->width >= 120 ? 32 : 22;
     int left = s->width - where - (gpu ? 74 : 58);
     fputs("\nLines, by their CPU time: self, and inclusive (with all that they call)\n", s->out);
-    styled(s, BOLD, "  self %%  incl %% python native system  wait s%s alloc MiB  %-*s%s\n",
-           gpu ? "   GPU s  GPU %" : "", where, "line", left > 10 ? " source" : "");
+    sheet_styled(s, BOLD, "  self %%  incl %% python native system  wait s%s alloc MiB  %-*s%s\n",
+                 gpu ? "   GPU s  GPU %" : "", where, "line", left > 10 ? " source" : "");
     for (size_t i = 0; i < count && (int)i < s->top; i++) {
         const struct model_line *l = rows[i].line;
-        double cpu = positive(s->m->totals.cpu.user) + positive(s->m->totals.cpu.sys);
-        int hot = positive(l->cpu.share) > 0.2 || positive(l->gpu.share) > 0.2;
+        double cpu =
+            positive_or_zero(s->m->totals.cpu.user) + positive_or_zero(s->m->totals.cpu.sys);
+        int hot = positive_or_zero(l->cpu.share) > 0.2 || positive_or_zero(l->gpu.share) > 0.2;
         if (s->colour && hot)
             fputs(RED, s->out);
-        number(s, 8, 1, 100 * l->cpu.share);
+        sheet_number(s, 8, 1, 100 * l->cpu.share);
         if (s->colour && hot)
             fputs(END, s->out);
-        number(s, 8, 1, 100 * l->cpu_incl.share);
-        number(s, 7, 1, 100 * l->cpu.python / cpu);
-        number(s, 7, 1, 100 * l->cpu.native / cpu);
-        number(s, 7, 1, 100 * l->cpu.sys / cpu);
-        number(s, 8, 2, l->cpu.wait);
+        sheet_number(s, 8, 1, 100 * l->cpu_incl.share);
+        sheet_number(s, 7, 1, 100 * l->cpu.python / cpu);
+        sheet_number(s, 7, 1, 100 * l->cpu.native / cpu);
+        sheet_number(s, 7, 1, 100 * l->cpu.sys / cpu);
+        sheet_number(s, 8, 2, l->cpu.wait);
         if (gpu) {
-            number(s, 9, 3, l->gpu_self_s);
-            number(s, 7, 1, 100 * l->gpu.share);
+            sheet_number(s, 9, 3, l->gpu_self_s);
+            sheet_number(s, 7, 1, 100 * l->gpu.share);
         }
-        number(s, 10, 1, l->mem.alloc_mb);
+        sheet_number(s, 10, 1, l->mem.alloc_mb);
         fputs("  ", s->out);
-        place(s, rows[i].file->path, l->line, where);
+        sheet_place(s, rows[i].file->path, l->line, where);
         fputs(" ", s->out);
         if (l->text && left > 10)
-            clean(s, l->text, left);
+            sheet_clean(s, l->text, left);
         fputs("\n", s->out);
     }
     if (count > (size_t)s->top)
-        styled(s, DIM, "%8s %zu more lines\n", "", count - (size_t)s->top);
+        sheet_styled(s, DIM, "%8s %zu more lines\n", "", count - (size_t)s->top);
 }
 
 /* CPU time that cannot be attributed to a line: before the recorder was loaded, after its last
@@ -237,15 +241,15 @@ static void outside_rows(const struct sheet *s)
 {
     for (int i = 0; i < s->m->unattributed_count; i++) {
         const struct model_module *row = &s->m->unattributed[i];
-        if (*row->module != '[' || !(positive(row->cpu.share) > 0.005))
+        if (*row->module != '[' || !(positive_or_zero(row->cpu.share) > 0.005))
             continue;
-        number(s, 8, 1, 100 * row->cpu.share);
+        sheet_number(s, 8, 1, 100 * row->cpu.share);
         fprintf(s->out, "%8s  %s\n", "", row->module);
     }
 }
 
 /* "work 75 %, main 25 %"; callers with less than 1 %, and those that find no room, are left out. */
-static void callers(const struct sheet *s, const struct function_row *row, int columns)
+static void sheet_callers(const struct sheet *s, const struct function_row *row, int columns)
 {
     for (int i = 0; i < row->callers_count; i++) {
         int percent = (int)lround(100 * row->callers[i].share);
@@ -253,7 +257,7 @@ static void callers(const struct sheet *s, const struct function_row *row, int c
         if (!percent || (i && length > columns))
             break;
         fputs(i ? ", " : "", s->out);
-        columns -= clean(s, row->callers[i].name, columns - 8) + 8;
+        columns -= sheet_clean(s, row->callers[i].name, columns - 8) + 8;
         fprintf(s->out, " %d %%", percent);
     }
 }
@@ -263,7 +267,7 @@ static enum err functions_table(const struct sheet *s)
 {
     struct function_row *rows;
     size_t count;
-    double cpu = positive(s->m->totals.cpu.user) + positive(s->m->totals.cpu.sys);
+    double cpu = positive_or_zero(s->m->totals.cpu.user) + positive_or_zero(s->m->totals.cpu.sys);
     int most = s->top < FUNCTIONS || summary_lacks_lines(s->m) ? s->top : FUNCTIONS;
     int where = s->width >= 120 ? 50 : 38;
     TRY(functions_find(s->m, &rows, &count));
@@ -273,26 +277,26 @@ static enum err functions_table(const struct sheet *s)
         fputs(s->sort == TEXT_INCLUSIVE ? "\nFunctions, by their inclusive CPU time\n"
                                         : "\nFunctions, by their CPU time\n",
               s->out);
-        styled(s, BOLD, "  self %%  incl %%  self s  %-*s called by\n", where, "function");
+        sheet_styled(s, BOLD, "  self %%  incl %%  self s  %-*s called by\n", where, "function");
     }
     for (size_t i = 0; i < count && (int)i < most; i++) {
         const struct function_row *r = &rows[i];
-        number(s, 8, 1, 100 * r->self_s / cpu);
-        number(s, 8, 1, 100 * r->incl_s / cpu);
-        number(s, 8, 2, r->self_s);
+        sheet_number(s, 8, 1, 100 * r->self_s / cpu);
+        sheet_number(s, 8, 1, 100 * r->incl_s / cpu);
+        sheet_number(s, 8, 2, r->self_s);
         fputs("  ", s->out);
-        int used = clean(s, r->name, where - 3);
+        int used = sheet_clean(s, r->name, where - 3);
         if (*r->place && where - used > 6) {
             fputs(" (", s->out);
-            used += clean(s, r->place, where - used - 4) + 3;
+            used += sheet_clean(s, r->place, where - used - 4) + 3;
             fputs(")", s->out);
         }
         fprintf(s->out, "%*s ", where > used ? where - used : 0, "");
-        callers(s, r, s->width - where - 27);
+        sheet_callers(s, r, s->width - where - 27);
         fputs("\n", s->out);
     }
     if (count > (size_t)most)
-        styled(s, DIM, "%8s %zu more functions\n", "", count - (size_t)most);
+        sheet_styled(s, DIM, "%8s %zu more functions\n", "", count - (size_t)most);
     free(rows);
     return ERR_OK;
 }
@@ -303,16 +307,16 @@ static void kernels_table(const struct sheet *s)
     if (!m->kernels_count)
         return;
     fputs("\n", s->out);
-    styled(s, BOLD, "  kernel s kernel %%  launches median us  occ %%  kernel\n");
+    sheet_styled(s, BOLD, "  kernel s kernel %%  launches median us  occ %%  kernel\n");
     for (int i = 0; i < m->kernels_count && i < s->top; i++) {
         const struct model_kernel *k = &m->kernels[i];
-        number(s, 10, 4, k->time.total_s);
-        number(s, 9, 1, 100 * k->share_of_kernel_time);
+        sheet_number(s, 10, 4, k->time.total_s);
+        sheet_number(s, 9, 1, 100 * k->share_of_kernel_time);
         fprintf(s->out, "%10lld", (long long)k->time.n);
-        number(s, 10, 1, 1e6 * k->time.median_s);
-        number(s, 7, 0, k->variants_count ? 100 * k->variants[0].occupancy : (double)NAN);
+        sheet_number(s, 10, 1, 1e6 * k->time.median_s);
+        sheet_number(s, 7, 0, k->variants_count ? 100 * k->variants[0].occupancy : (double)NAN);
         fputs("  ", s->out);
-        clean(s, k->name ? k->name : "", s->width - 48 > 20 ? s->width - 48 : 20);
+        sheet_clean(s, k->name ? k->name : "", s->width - 48 > 20 ? s->width - 48 : 20);
         fputs("\n", s->out);
     }
 }
@@ -323,49 +327,49 @@ static void transfers_table(const struct sheet *s)
     if (!m->transfers_count)
         return;
     fputs("\n", s->out);
-    styled(s, BOLD, "    copy s       MiB     GB/s    copies  transfer\n");
+    sheet_styled(s, BOLD, "    copy s       MiB     GB/s    copies  transfer\n");
     for (int i = 0; i < m->transfers_count; i++) {
         const struct model_transfer *t = &m->transfers[i];
-        number(s, 10, 4, t->time.total_s);
-        number(s, 10, 1, (double)t->bytes / 1048576);
-        number(s, 9, 2, t->gb_s);
+        sheet_number(s, 10, 4, t->time.total_s);
+        sheet_number(s, 10, 1, (double)t->bytes / 1048576);
+        sheet_number(s, 9, 2, t->gb_s);
         fprintf(s->out, "%10lld  %s, %s to %s%s\n", (long long)t->time.n, t->direction, t->from,
                 t->to, t->asynchronous ? ", asynchronous" : "");
     }
 }
 
-static void notes(const struct sheet *s)
+static void sheet_notes(const struct sheet *s)
 {
     const struct model *m = s->m;
     if (m->findings_count || m->quality.items_count)
         fputs("\n", s->out);
     for (int i = 0; i < m->findings_count; i++) {
         const struct model_finding *f = &m->findings[i];
-        styled(s, BOLD, "  %s", f->title ? f->title : "");
+        sheet_styled(s, BOLD, "  %s", f->title ? f->title : "");
         if (isfinite(f->gain_low_s) && isfinite(f->gain_s))
             fprintf(s->out, " (%.2g to %.2g s)", f->gain_low_s, f->gain_s);
         else if (isfinite(f->gain_s))
             fprintf(s->out, " (up to %.2g s)", f->gain_s);
         fputs(": ", s->out);
-        clean(s, f->evidence ? f->evidence : "", 400);
+        sheet_clean(s, f->evidence ? f->evidence : "", 400);
         fputs(" ", s->out);
-        clean(s, f->advice ? f->advice : "", 400);
+        sheet_clean(s, f->advice ? f->advice : "", 400);
         if (f->refuted_by && f->test) {
             fputs(" ", s->out);
-            clean(s, f->refuted_by, 400);
+            sheet_clean(s, f->refuted_by, 400);
             fputs(" ", s->out);
-            clean(s, f->test, 400);
+            sheet_clean(s, f->test, 400);
         }
         fputs("\n", s->out);
     }
     for (int i = 0; i < m->quality.items_count; i++) {
         const struct model_item *q = &m->quality.items[i];
         fprintf(s->out, "  %s: ", q->severity ? q->severity : "info");
-        clean(s, q->text ? q->text : "", 400);
+        sheet_clean(s, q->text ? q->text : "", 400);
         fputs(" ", s->out);
-        clean(s, q->effect ? q->effect : "", 400);
+        sheet_clean(s, q->effect ? q->effect : "", 400);
         fputs(q->fix ? " " : "", s->out);
-        clean(s, q->fix ? q->fix : "", 400);
+        sheet_clean(s, q->fix ? q->fix : "", 400);
         fputs("\n", s->out);
     }
     for (int i = 0; i < m->quality.checks_count; i++)
@@ -389,8 +393,8 @@ enum err report_text_by(const struct model *m, FILE *out, int width, int colour,
     if (e == ERR_OK) {
         if (sort == TEXT_INCLUSIVE)
             array_sort(rows, count, sizeof *rows, most_inclusive_first);
-        summary(&s);
-        answers(&s);
+        sheet_summary(&s);
+        sheet_answers(&s);
         if (count)
             lines_table(&s, rows, count);
         if (count)
@@ -405,7 +409,7 @@ enum err report_text_by(const struct model *m, FILE *out, int width, int colour,
         text_io(m, out, colour, top > 0 && top < 10 ? top : 10);
         text_locks(m, out, colour, s.top);
         text_ranks(m, out, colour, s.top);
-        notes(&s);
+        sheet_notes(&s);
         if (ferror(out))
             e = FAIL(ERR_IO, "the report could not be written");
     }

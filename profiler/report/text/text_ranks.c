@@ -7,7 +7,7 @@
 
 #define LEAST_S 1e-5 /* shorter calls are recorded without their line */
 
-static void real(FILE *out, int width, int digits, double value)
+static void ranks_real(FILE *out, int width, int digits, double value)
 {
     if (isfinite(value))
         fprintf(out, "%*.*f ", width, digits, value);
@@ -15,17 +15,17 @@ static void real(FILE *out, int width, int digits, double value)
         fprintf(out, "%*s ", width, "?");
 }
 
-static void line(const struct model_mpi_line *l, FILE *out)
+static void ranks_line(const struct model_mpi_line *l, FILE *out)
 {
     const char *name = l->file       ? base_name(l->file)
                        : l->function ? l->function
                        : l->spent_s < LEAST_S * (double)l->calls /* false of NAN */
                            ? "too short for a line"
                            : "no line of the program";
-    real(out, 9, 3, l->spent_s);
-    real(out, 8, 3, l->late_s);
+    ranks_real(out, 9, 3, l->spent_s);
+    ranks_real(out, 8, 3, l->late_s);
     fprintf(out, "%8lld ", (long long)l->calls);
-    real(out, 9, 2, l->given_mb);
+    ranks_real(out, 9, 2, l->given_mb);
     fprintf(out, " %-20.20s ", l->call ? l->call : "?");
     for (int n = 0; *name && n < 40; name++, n++)
         putc((unsigned char)*name < 0x20 || *name == 0x7F ? ' ' : *name, out);
@@ -48,11 +48,11 @@ void text_ranks(const struct model *m, FILE *out, int colour, int top)
     for (int i = 0; i < mpi->ranks_count && i < top; i++) {
         const struct model_rank *r = &mpi->ranks[i];
         fprintf(out, "%8lld ", (long long)r->rank);
-        real(out, 9, 3, r->wall_s);
-        real(out, 9, 3, r->compute_s);
-        real(out, 8, 3, r->late_s);
-        real(out, 10, 3, r->transfer_s);
-        real(out, 9, 3, r->delayed_s);
+        ranks_real(out, 9, 3, r->wall_s);
+        ranks_real(out, 9, 3, r->compute_s);
+        ranks_real(out, 8, 3, r->late_s);
+        ranks_real(out, 10, 3, r->transfer_s);
+        ranks_real(out, 9, 3, r->delayed_s);
         fprintf(out, "%9lld%s\n", (long long)r->calls, r->whole ? "" : "  did not end");
     }
     if (mpi->ranks_count > top)
@@ -65,5 +65,5 @@ void text_ranks(const struct model *m, FILE *out, int colour, int top)
     fprintf(out, "\n%s   MPI s   late s    calls  given MB  call                 at%s\n", bold,
             end);
     for (int i = 0; i < mpi->lines_count && i < top; i++)
-        line(&mpi->lines[i], out);
+        ranks_line(&mpi->lines[i], out);
 }
