@@ -325,4 +325,4 @@ static enum err czi_open(const struct reader_file *f, struct store **out)
     return e;
 }
 
-const struct reader reader_czi = {"CZI", czi_knows, czi_open};
+const struct reader reader_czi = {"CZI", "CZI", czi_knows, czi_open};

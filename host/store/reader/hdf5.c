@@ -394,4 +394,4 @@ static enum err open_hdf5(const struct reader_file *f, struct store **out)
 }
 #endif
 
-const struct reader reader_hdf5 = {"HDF5", hdf5_knows, open_hdf5};
+const struct reader reader_hdf5 = {"HDF5", "HDF5", hdf5_knows, open_hdf5};

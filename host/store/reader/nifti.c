@@ -346,4 +346,4 @@ static enum err nifti_open(const struct reader_file *f, struct store **out)
     return e;
 }
 
-const struct reader reader_nifti = {"NIfTI volume", nifti_knows, nifti_open};
+const struct reader reader_nifti = {"NIfTI volume", "NIfTI", nifti_knows, nifti_open};

@@ -39,4 +39,4 @@ static enum err npy_open(const struct reader_file *f, struct store **out)
     return e;
 }
 
-const struct reader reader_npy = {"NumPy array", npy_knows, npy_open};
+const struct reader reader_npy = {"NumPy array", ".npy", npy_knows, npy_open};

@@ -15,14 +15,13 @@
 
 #define HEAD_BYTES 65536
 
-static const struct reader *const readers[] = {
-    &reader_npy,  &reader_hdf5, &reader_tiff,       &reader_czi,   &reader_txrm,
-    &reader_zarr, &reader_refs, &reader_tiff_stack, &reader_nifti,
-};
+#define READER_ROW(name) &reader_##name,
+static const struct reader *const readers[] = {READER_LIST(READER_ROW)};
+#define READERS (sizeof readers / sizeof *readers)
 
 static enum err reader_unknown(const struct reader_file *f)
 {
-    char bytes[16] = "";
+    char bytes[16] = "", known[200] = "";
     int n = 0;
     for (size_t i = 0; i < 4 && i < f->head_bytes; i++)
         n += snprintf(bytes + n, sizeof bytes - (size_t)n, "%s%02x", i ? " " : "", f->head[i]);
@@ -32,16 +31,17 @@ static enum err reader_unknown(const struct reader_file *f)
         return FAIL(ERR_INPUT,
                     "%s: a folder without .zarray, .zgroup, zarr.json or numbered .tif files",
                     f->path);
-    return FAIL(
-        ERR_INPUT,
-        "%s: of no known format (it begins with the bytes %s); known are .npy, NIfTI, TIFF, "
-        "HDF5, Zarr, CZI, TXRM and kerchunk references",
-        f->path, f->head_bytes ? bytes : "of an empty file");
+    for (size_t i = 0, at = 0; i < READERS && at < sizeof known; i++) {
+        const char *between = !i ? "" : i + 1 < READERS ? ", " : " and ";
+        at += (size_t)snprintf(known + at, sizeof known - at, "%s%s", between, readers[i]->name);
+    }
+    return FAIL(ERR_INPUT, "%s: of no known format (it begins with the bytes %s); known are %s",
+                f->path, f->head_bytes ? bytes : "of an empty file", known);
 }
 
 static enum err open_known(const struct reader_file *f, struct store **out)
 {
-    for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
+    for (size_t i = 0; i < READERS; i++)
         if (readers[i]->knows(f))
             return readers[i]->open(f, out);
     return reader_unknown(f);

@@ -1,4 +1,5 @@
-/* A reader for each format: from a path and its first bytes to a store. open.c has the table. */
+/* A reader for each format: from a path and its first bytes to a store. A new one adds its name to
+ * READER_LIST. */
 #ifndef TP_STORE_READER_READER_H
 #define TP_STORE_READER_READER_H
 
@@ -15,11 +16,16 @@ struct reader_file {
 
 struct reader {
     const char *format;
+    const char *name; /* in the list of known formats */
     int (*knows)(const struct reader_file *f);
     enum err (*open)(const struct reader_file *f, struct store **out);
 };
 
-extern const struct reader reader_npy, reader_nifti, reader_tiff, reader_tiff_stack, reader_hdf5,
-    reader_zarr, reader_czi, reader_txrm, reader_refs;
+/* Every reader, in the order in which they are asked. NAME.c defines reader_NAME. */
+#define READER_LIST(X) X(npy) X(hdf5) X(tiff) X(czi) X(txrm) X(zarr) X(refs) X(tiff_stack) X(nifti)
+
+#define READER_DECLARE(name) extern const struct reader reader_##name;
+READER_LIST(READER_DECLARE)
+#undef READER_DECLARE
 
 #endif

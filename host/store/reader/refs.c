@@ -236,4 +236,4 @@ static enum err refs_open(const struct reader_file *f, struct store **out)
     return e;
 }
 
-const struct reader reader_refs = {"references", refs_knows, refs_open};
+const struct reader reader_refs = {"references", "kerchunk references", refs_knows, refs_open};

@@ -214,4 +214,4 @@ static enum err tiff_open(const struct reader_file *f, struct store **out)
     return e;
 }
 
-const struct reader reader_tiff = {"TIFF", tiff_knows, tiff_open};
+const struct reader reader_tiff = {"TIFF", "TIFF", tiff_knows, tiff_open};

@@ -172,4 +172,4 @@ static enum err open_stack(const struct reader_file *f, struct store **out)
     return e;
 }
 
-const struct reader reader_tiff_stack = {"TIFF stack", knows_stack, open_stack};
+const struct reader reader_tiff_stack = {"TIFF stack", "folders of TIFF", knows_stack, open_stack};

@@ -184,4 +184,4 @@ static enum err txrm_open(const struct reader_file *f, struct store **out)
     return e;
 }
 
-const struct reader reader_txrm = {"Zeiss TXRM", txrm_knows, txrm_open};
+const struct reader reader_txrm = {"Zeiss TXRM", "TXRM", txrm_knows, txrm_open};

@@ -326,4 +326,4 @@ static enum err zarr_open(const struct reader_file *f, struct store **out)
     return e;
 }
 
-const struct reader reader_zarr = {"Zarr", zarr_knows, zarr_open};
+const struct reader reader_zarr = {"Zarr", "Zarr", zarr_knows, zarr_open};
