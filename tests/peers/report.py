@@ -6,9 +6,10 @@ import json
 import statistics
 import sys
 
-from peers import PEERS
+from peers import COMPARISONS, PEERS
 
 TITLES = {peer.name: peer.title for peer in PEERS}
+ORDER = [(c.operation, c.peer, c.variant) for c in COMPARISONS]
 DISTURBED = 0.15  # a row whose machine was this much slower than in the median row gets a mark
 
 
@@ -25,11 +26,6 @@ def seconds(value):
 
 def ratios(row):
     return [theirs / ours for ours, theirs in zip(row["ours"], row["theirs"])]
-
-
-def spread(values):
-    """(max - min) / median."""
-    return f"{100 * (max(values) - min(values)) / statistics.median(values):.0f} %" if len(values) > 1 else "-"
 
 
 def title(row):
@@ -56,15 +52,6 @@ def machine(rows):
             for key in ("flops_per_s", "bytes_per_s")}
 
 
-def cells(row, mark):
-    if not row["theirs"]:
-        return [title(row), f"{row['status']}: {row['reason']}", "", "", "", "", "", ""]
-    r = sorted(ratios(row))
-    return [title(row) + mark, seconds(min(row["ours"])), seconds(statistics.median(row["ours"])), spread(row["ours"]),
-            seconds(min(row["theirs"])), seconds(statistics.median(row["theirs"])), spread(row["theirs"]),
-            f"**{three(statistics.median(r))}** ({three(r[0])} - {three(r[-1])}, {len(r)})"]
-
-
 def agreement(row):
     if row["difference"] is None:
         return ""
@@ -74,15 +61,30 @@ def agreement(row):
     return f"{row['difference']:.1e}{says}"
 
 
-HEAD = ("| operation | peer | ours, min | median | spread | peer, min | median | spread | peer / ours (range, pairs) "
-        "| difference |\n" + "|---|---|---|---|---|---|---|---|---|---|\n")
+def cells(row, normal):
+    """Of one size: tomoprof's median, how many times as long the peer takes with the range of all pairs, the difference of results."""
+    if not row:
+        return "", ""
+    if not row["theirs"]:
+        return f"{row['status']}: {row['reason']}", ""
+    r = sorted(ratios(row))
+    mark = " †" if slowdown(row, normal) > DISTURBED else ""
+    spans = f" ({three(r[0])} - {three(r[-1])})" if len(r) > 1 else ""
+    return f"{seconds(statistics.median(row['ours']))}, **{three(statistics.median(r))} x**{spans}{mark}", agreement(row)
 
 
 def table(rows, normal):
-    text = HEAD
-    for row in rows:
-        mark = " †" if row["theirs"] and slowdown(row, normal) > DISTURBED else ""
-        text += "| " + " | ".join([row["operation"], *cells(row, mark), agreement(row)]) + " |\n"
+    """A line for each operation and peer, a column for each size."""
+    sizes = sorted({row["size"] for row in rows})
+    text = "| operation | peer | " + " | ".join(f"N = {size}" for size in sizes) + " | difference, largest N |\n"
+    text += "|---" * (len(sizes) + 3) + "|\n"
+    for compared in ORDER:
+        of = {row["size"]: row for row in rows if (row["operation"], row["peer"], row["variant"]) == compared}
+        found = [cells(of.get(size), normal) for size in sizes]
+        differences = [difference for _, difference in found if difference]
+        if of:
+            line = [compared[0], title(next(iter(of.values()))), *(cell for cell, _ in found), *(differences[-1:] or [""])]
+            text += "| " + " | ".join(line) + " |\n"
     return text
 
 
@@ -103,11 +105,9 @@ def markdown(result):
     text += "| machine, measured around every operation | median | lowest | highest |\n|---|---|---|---|\n"
     for name, values in (("float32 multiply-add, GFLOP/s", gflops), ("copy, GB/s", gbytes)):
         text += f"| {name} | {statistics.median(values):.0f} | {min(values):.0f} | {max(values):.0f} |\n"
-    text += (f"\n† The machine was more than {100 * DISTURBED:.0f} % slower around this row than in the median one.\n"
-             "Spread is (max - min) / median. A ratio above 1: the peer takes longer; pair by pair, median.\n")
-    for size in sorted({row["size"] for row in rows}):
-        text += f"\n## N = {size}: {size}^3 voxels, {size // 2} views of {size} x {size}\n\n"
-        text += table([row for row in rows if row["size"] == size], normal)
+    text += (f"\nN^3 voxels, N/2 views of N x N: tomoprof's median time, and how many times as long the peer takes (median and range of pairs).\n"
+             f"† The machine was more than {100 * DISTURBED:.0f} % slower around this row than in the median one.\n\n")
+    text += table(rows, normal)
     text += "\n## What a peer computes instead\n\n| operation | peer | what |\n|---|---|---|\n"
     for operation, name, what in dict.fromkeys((r["operation"], title(r), r["what"]) for r in rows if r["what"]):
         text += f"| {operation} | {name} | {what} |\n"

@@ -284,10 +284,7 @@ HEAD = ["| program | s: run, section by its own clock, CPU | read, MiB: seen, by
 
 
 def document(path, found):
-    lines = [*HEAD, *(row(name, f) for name, f in found.items()), "", "Call trees: seconds on a CPU + seconds that threads waited, threads added.", "", "```"]
-    for name, f in found.items():
-        lines += [f"{name}:", *("    " + line for line in f["tree"]), ""] if f.get("tree") else []
-    text = "\n".join([*lines[:-1], "```"])
+    text = "\n".join([*HEAD, *(row(name, f) for name, f in found.items())])
     path.write_text(re.sub(r"(<!-- systems -->\n).*?(\n<!-- systems end -->)", lambda m: m[1] + text + m[2], path.read_text(), flags=re.S))
 
 
