@@ -38,7 +38,7 @@ def of_sources():
     for path in c_files(*TOPS):
         whole = re.sub(r'"\s*\n\s*"', "", path.read_text())
         yield from banned(path.relative_to(ROOT), "\n".join(STRING.findall(whole) + re.findall(r"/\*.*?\*/|//[^\n]*", whole, re.S)))
-    for path in [*sorted(ASSETS.glob("*.js")), *sorted(ASSETS.glob("*.html")), ROOT / "start.sh", ROOT / "start.ps1"]:
+    for path in [*sorted(ASSETS.glob("*.js")), *sorted(ASSETS.glob("*.html")), *(ROOT / p for p in ("start.sh", "start.ps1", "tests/run.sh", "cuda/set_up.sh", "docker/run.sh"))]:
         yield from banned(path.relative_to(ROOT), path.read_text())
 
 

@@ -22,9 +22,15 @@ def program(path, text):
     path.chmod(0o755)
 
 
+def scripts(folder):
+    for name in ("start.sh", "tests/run.sh", "cuda/set_up.sh", "docker/run.sh"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+
+
 def checkout(folder, tool):
     """start.sh in a folder of its own with `tool` as build/tomoprof; returns the environment to run it in."""
-    shutil.copy(ROOT / "start.sh", folder)
+    scripts(folder)
     for name in ("build", "bin", "output"):
         (folder / name).mkdir()
     (folder / "build/tomoprof").symlink_to(tool)
@@ -105,6 +111,8 @@ def no_question_without_a_terminal(check, folder):
     check.that(done.returncode == 0, f"start.sh: {done}")
     check.that((folder / "calls").read_text() == "run --quick\n", "start.sh without a terminal runs the quick suite")
     check.that("Choice" not in done.stdout + done.stderr, f"a question without a terminal: {done.stdout}")
+    done = tomoprof("menu", cwd=folder)
+    check.that(done.returncode == 2 and "menu needs a terminal" in done.stderr, f"menu without a terminal: {done}")
     done = subprocess.run(["./start.sh", "dokcer"], cwd=folder, env=environment, text=True, capture_output=True, timeout=300)
     check.that(done.returncode == 2 and "./start.sh docker" in done.stderr, f"a wrong word: {done}")
 
@@ -116,7 +124,7 @@ def a_moved_checkout_is_configured_afresh(check, folder):
         return
     first, moved, copied = (folder / name for name in ("first place", "moved", "copied"))
     (first / "bin").mkdir(parents=True)
-    shutil.copy(ROOT / "start.sh", first)
+    scripts(first)
     shutil.copy(ROOT / "CMakePresets.json", first)
     (first / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.25)\nproject(tomoprof NONE)\n"
                                           "add_custom_target(place ALL COMMAND ${CMAKE_COMMAND} -E echo made in ${CMAKE_SOURCE_DIR})\n")
@@ -207,7 +215,6 @@ def a_driver_gets_its_toolkit(check, folder):
     """With stand-ins of nvidia-smi and of the installer: which CUDA is set up, and that its failure leaves the CPU."""
     program(folder / "stub", "exit 0\n")
     environment = checkout(folder, folder / "stub")
-    (folder / "cuda").mkdir()
     calls = folder / "calls"
     for version, words, status, wanted in (("580.65.06", ["build"], 0, "13"), ("565.90", ["build"], 0, "12"), ("565.90", ["build"], 1, "12"),
                                            ("525.60.13", ["build"], 0, "12"), ("470.256.02", ["build"], 0, ""), ("", ["build"], 0, ""),
