@@ -61,16 +61,15 @@ def agreement(row):
     return f"{row['difference']:.1e}{says}"
 
 
-def cells(row, normal):
-    """Of one size: tomoprof's median, how many times as long the peer takes with the range of all pairs, the difference of results."""
-    if not row:
-        return "", ""
-    if not row["theirs"]:
-        return f"{row['status']}: {row['reason']}", ""
+def cell(row, normal, full):
+    """Of one size: how many times as long the peer takes; `full` adds tomoprof's median time and the range of all pairs."""
+    if not row or not row["theirs"]:
+        return f"{row['status']}: {row['reason']}" if row else ""
     r = sorted(ratios(row))
     mark = " †" if slowdown(row, normal) > DISTURBED else ""
-    spans = f" ({three(r[0])} - {three(r[-1])})" if len(r) > 1 else ""
-    return f"{seconds(statistics.median(row['ours']))}, **{three(statistics.median(r))} x**{spans}{mark}", agreement(row)
+    spans = f" ({three(r[0])} - {three(r[-1])})" if full and len(r) > 1 else ""
+    time = f"{seconds(statistics.median(row['ours']))}, " if full else ""
+    return f"{time}**{three(statistics.median(r))} x**{spans}{mark}"
 
 
 def table(rows, normal):
@@ -80,10 +79,10 @@ def table(rows, normal):
     text += "|---" * (len(sizes) + 3) + "|\n"
     for compared in ORDER:
         of = {row["size"]: row for row in rows if (row["operation"], row["peer"], row["variant"]) == compared}
-        found = [cells(of.get(size), normal) for size in sizes]
-        differences = [difference for _, difference in found if difference]
+        ran = [row for row in of.values() if row["theirs"]]
+        largest = max(ran or of.values(), key=lambda row: row["size"], default=None)
         if of:
-            line = [compared[0], title(next(iter(of.values()))), *(cell for cell, _ in found), *(differences[-1:] or [""])]
+            line = [compared[0], title(largest), *(cell(of.get(size), normal, of.get(size) is largest) for size in sizes), agreement(largest)]
             text += "| " + " | ".join(line) + " |\n"
     return text
 
@@ -105,12 +104,13 @@ def markdown(result):
     text += "| machine, measured around every operation | median | lowest | highest |\n|---|---|---|---|\n"
     for name, values in (("float32 multiply-add, GFLOP/s", gflops), ("copy, GB/s", gbytes)):
         text += f"| {name} | {statistics.median(values):.0f} | {min(values):.0f} | {max(values):.0f} |\n"
-    text += (f"\nN^3 voxels, N/2 views of N x N: tomoprof's median time, and how many times as long the peer takes (median and range of pairs).\n"
+    text += (f"\nN^3 voxels, N/2 views of N x N: how many times as long the peer takes, median of pairs; at the largest N with tomoprof's time and the range.\n"
              f"† The machine was more than {100 * DISTURBED:.0f} % slower around this row than in the median one.\n\n")
     text += table(rows, normal)
-    text += "\n## What a peer computes instead\n\n| operation | peer | what |\n|---|---|---|\n"
-    for operation, name, what in dict.fromkeys((r["operation"], title(r), r["what"]) for r in rows if r["what"]):
-        text += f"| {operation} | {name} | {what} |\n"
+    text += "\n## What a peer computes instead\n\n| peer | operations | what |\n|---|---|---|\n"
+    for name, what in dict.fromkeys((title(r), r["what"]) for r in rows if r["what"]):
+        operations = dict.fromkeys(r["operation"] for r in rows if (title(r), r["what"]) == (name, what))
+        text += f"| {name} | {', '.join(operations)} | {what} |\n"
     text += "\n## Versions\n\n| peer | packages |\n|---|---|\n"
     for name, versions in result["versions"].items():
         text += f"| {TITLES[name]} | {', '.join(f'{package} {v}' for package, v in versions.items())} |\n"
