@@ -366,13 +366,15 @@ static enum err checks(struct run *r)
 {
     struct model *m = r->m;
     struct model_quality *q = &m->quality;
-    double gpu = 0, cpu = 0, alloc = 0, kernels = 0, bytes = 0, moved = 0, copied = 0, worst = 0;
+    double gpu = 0, cpu = 0, alloc = 0, kernels = 0, bytes = 0, moved = 0, copied = 0, worst = 0,
+           wait = 0;
     for (int f = 0; f < m->files_count; f++)
         for (int i = 0; i < m->files[f].lines_count; i++) {
             const struct model_line *line = &m->files[f].lines[i];
             gpu += r->has_gpu ? line->gpu_self_s : 0;
             cpu += r->has_cpu ? line->cpu.user + line->cpu.sys : 0;
             alloc += r->has_heap ? line->mem.alloc_mb : 0;
+            wait += r->has_wait ? line->cpu.wait : 0;
             copied += r->has_copies ? line->copy.host_mb : 0;
             worst = fmax(worst, r->has_cpu ? line->cpu.user - line->cpu_incl.user : 0);
             worst = fmax(worst, r->has_gpu ? line->gpu_self_s - line->gpu_incl_s : 0);
@@ -381,6 +383,7 @@ static enum err checks(struct run *r)
         gpu += r->has_gpu ? m->unattributed[i].gpu_s : 0;
         cpu += r->has_cpu ? m->unattributed[i].cpu.user + m->unattributed[i].cpu.sys : 0;
         alloc += r->has_heap ? m->unattributed[i].alloc_mb : 0;
+        wait += r->has_wait ? m->unattributed[i].cpu.wait : 0;
         copied += r->has_copies ? m->unattributed[i].copy_mb : 0;
     }
     for (int i = 0; i < m->kernels_count; i++)
@@ -392,7 +395,7 @@ static enum err checks(struct run *r)
     double threads = 0;
     for (int i = 0; i < m->threads_count && r->has_cpu; i++)
         threads += m->threads[i].user_s + m->threads[i].sys_s;
-    TRY(model_list(m, model_check, q, checks, 9));
+    TRY(model_list(m, model_check, q, checks, 10));
     struct model_check *c = q->checks;
     double total = seconds(costs_gpu(&r->total)), origin = seconds(r->no_origin_ns);
     check(c++, "gpu.lines",
@@ -411,6 +414,8 @@ static enum err checks(struct run *r)
     check(c++, "cpu.threads", "CPU time of threads is that of the samples",
           seconds(r->total.user + r->total.sys), threads,
           same(seconds(r->total.user + r->total.sys), threads));
+    check(c++, "wait.lines", "waiting of lines and modules is that of all threads",
+          seconds(r->total.wait), wait, same(seconds(r->total.wait), wait));
     check(c++, "mem.lines", "bytes of lines and modules are those allocated",
           megabytes(r->total.alloc), alloc, same(megabytes(r->total.alloc), alloc));
     check(c++, "copy.lines", "bytes of lines and modules are those copied",

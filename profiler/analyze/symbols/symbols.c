@@ -391,7 +391,7 @@ int symbols_at(struct symbols *s, int32_t pid, uint64_t time_ns, uint64_t addres
 struct symbols_quality symbols_quality(const struct symbols *s)
 {
     struct symbols_quality q = {0};
-    for (size_t i = 0; i < s->images.count; i++) {
+    for (size_t i = 0; s && i < s->images.count; i++) {
         const struct module_file *image = &s->images.items[i];
         const struct symbol_facts *facts = &image->facts;
         if (!image->asked || image->code_file)

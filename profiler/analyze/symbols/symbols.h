@@ -58,6 +58,6 @@ struct symbols_quality {
     int missing_files, changed_files; /* by now gone; of another build id than recorded: not used */
     int unverified; /* no build id was recorded: the file is taken as it is, changed or not */
 };
-struct symbols_quality symbols_quality(const struct symbols *s);
+struct symbols_quality symbols_quality(const struct symbols *s); /* NULL: nothing was asked */
 
 #endif

@@ -25,8 +25,6 @@ enum err builder_create(struct builder *b, const char *path)
         .run = calloc(1, sizeof *b->run), .image = calloc(1, sizeof *b->image), .end = INT64_MIN};
     enum err e = b->run && b->image ? model_create(&b->run->m)
                                     : FAIL(ERR_MEMORY, "no memory for the import");
-    if (e == ERR_OK)
-        e = symbols_create(&b->run->symbols);
     if (e == ERR_OK) {
         b->run->options = &options;
         b->run->home = getenv("HOME");

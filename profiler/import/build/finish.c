@@ -59,24 +59,30 @@ static enum err launched(struct builder *b, const struct import_node *n,
                            (double)n->launches, (double)n->cost[IMPORT_GPU]);
 }
 
+struct chain {
+    VECTOR(struct resolved) frames; /* leaf first */
+};
+
 static enum err attribute_node(struct builder *b, uint32_t node, const struct resolved *resolved,
-                               struct resolved *frames)
+                               struct chain *chain)
 {
     struct run *r = b->run;
     struct import_node *n = &b->nodes.items[node];
     struct attribution a;
     int64_t any = n->samples;
-    int count = 0;
     for (int k = 0; k < IMPORT_COSTS; k++)
         any |= n->cost[k];
     if (!any)
         return ERR_OK;
-    for (uint32_t at = node; at != TABLE_NONE && count < RESOLVED_MAX;
+    chain->frames.count = 0;
+    for (uint32_t at = node; at != TABLE_NONE && chain->frames.count < RESOLVED_MAX;
          at = r->nodes.items[at].parent) {
         const int32_t frame = b->nodes.items[at].frame;
         if (b->frames.items[frame].thread < 0)
-            frames[count++] = resolved[frame];
+            TRY(vector_add(&chain->frames, resolved[frame]));
     }
+    struct resolved *const frames = chain->frames.items;
+    const int count = (int)chain->frames.count;
     for (int i = count - 1, python = 0; i >= 0; python |= frames[i--].python)
         if (python && !frames[i].module && !frames[i].python)
             frames[i].owner = OWNER_RUNTIME; /* the interpreter's, or an extension's */
@@ -94,13 +100,13 @@ static enum err attribute_node(struct builder *b, uint32_t node, const struct re
 
 static enum err attribute_nodes(struct builder *b)
 {
-    struct resolved *resolved = NULL, *frames = calloc(RESOLVED_MAX, sizeof *frames);
-    enum err e =
-        frames ? resolve_frames(b, &resolved) : FAIL(ERR_MEMORY, "no memory for the import");
+    struct resolved *resolved = NULL;
+    struct chain chain = {0};
+    enum err e = resolve_frames(b, &resolved);
     for (uint32_t i = 0; i < b->nodes.count && e == ERR_OK; i++)
-        e = attribute_node(b, i, resolved, frames);
+        e = attribute_node(b, i, resolved, &chain);
     free(resolved);
-    free(frames);
+    vector_free(&chain.frames);
     return e;
 }
 
@@ -279,8 +285,22 @@ static void device_unknowns(struct model_device *d)
     d->uuid = d->sm = NULL;
 }
 
+/* Shares of a wall time that is not known. */
+static void wall_unknowns(struct model *m)
+{
+    m->meta.wall_s = UNKNOWN;
+    for (int i = 0; i < m->devices_count; i++)
+        m->devices[i].share_of_wall = UNKNOWN;
+    for (int i = 0; i < m->kernels_count; i++)
+        m->kernels[i].share_of_wall = UNKNOWN;
+    for (int i = 0; i < m->apis_count; i++)
+        m->apis[i].share_of_wall = UNKNOWN;
+}
+
 static void unknowns(const struct builder *b, struct model *m)
 {
+    if (!b->run->last)
+        wall_unknowns(m);
     for (int i = 0; i < m->files_count; i++)
         line_unknowns(b, &m->files[i]);
     for (int i = 0; i < m->unattributed_count; i++)
@@ -348,7 +368,7 @@ enum err builder_finish(struct builder *b, struct model **out)
     TRY(order_calls(b));
     TRY(unknown_items(b));
     TRY(build_model(r));
-    r->m->meta.wall_s = known ? wall : r->last ? r->m->meta.wall_s : UNKNOWN;
+    r->m->meta.wall_s = known ? wall : r->m->meta.wall_s;
     unknowns(b, r->m);
     TRY(more_checks(b, r->m));
     *out = r->m;
