@@ -59,12 +59,12 @@ static enum err launched(struct builder *b, const struct import_node *n,
                            (double)n->launches, (double)n->cost[IMPORT_GPU]);
 }
 
-struct chain {
+struct import_chain {
     VECTOR(struct resolved) frames; /* leaf first */
 };
 
 static enum err attribute_node(struct builder *b, uint32_t node, const struct resolved *resolved,
-                               struct chain *chain)
+                               struct import_chain *chain)
 {
     struct run *r = b->run;
     struct import_node *n = &b->nodes.items[node];
@@ -101,7 +101,7 @@ static enum err attribute_node(struct builder *b, uint32_t node, const struct re
 static enum err attribute_nodes(struct builder *b)
 {
     struct resolved *resolved = NULL;
-    struct chain chain = {0};
+    struct import_chain chain = {0};
     enum err e = resolve_frames(b, &resolved);
     for (uint32_t i = 0; i < b->nodes.count && e == ERR_OK; i++)
         e = attribute_node(b, i, resolved, &chain);

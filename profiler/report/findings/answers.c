@@ -430,17 +430,29 @@ static enum err arrange(struct teller *t)
     return ERR_OK;
 }
 
+/* Wall time against which gains are held. Without a critical path, as in captures without moments
+ * or without a main thread, gains are CPU time, and so is what they are compared with. */
+static double wall_of(const struct model *m)
+{
+    const double cpu = positive(m->totals.cpu.user) + positive(m->totals.cpu.sys);
+    double path = 0;
+    for (int i = 0; i < m->own_count; i++)
+        path += (double)(m->own[i].path_cpu_ns > 0 ? m->own[i].path_cpu_ns : 0) +
+                (double)(m->own[i].path_wait_ns > 0 ? m->own[i].path_wait_ns : 0);
+    if (!isfinite(m->meta.wall_s))
+        return cpu;
+    return path > 0 || !(cpu > 0) ? m->meta.wall_s : fmin(cpu, m->meta.wall_s);
+}
+
 enum err answers_add(struct model *m)
 {
     static enum err (*const parts[])(struct teller *) = {locking, computing, on_device,
                                                          waiting, importing, from_findings};
     struct teller t = {.m = m,
-                       .wall = m->meta.wall_s,
+                       .wall = wall_of(m),
                        .cpu = positive(m->totals.cpu.user) + positive(m->totals.cpu.sys),
                        .idle = quiet_idle_s(m)};
     enum err e = ERR_OK;
-    if (!isfinite(t.wall)) /* of a capture that has no moments: its CPU time is the least */
-        t.wall = t.cpu;
     for (size_t i = 0; i < sizeof parts / sizeof *parts && e == ERR_OK; i++)
         e = parts[i](&t);
     size_t lines = 0;

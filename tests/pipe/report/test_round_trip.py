@@ -10,6 +10,7 @@ import sys
 import pathlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from test_import import message
 from tool import DATA, main, newest, tomoprof
 
 # Exports that nobody reads back, and why.
@@ -130,5 +131,16 @@ def captures_name_their_hot_line(check, folder):
         check.that(done.returncode == 0 and re.match(f"(.*/)?{re.escape(hot)}.* takes ", found), f"{name}: {found} {done.stderr}")
 
 
+def a_line_leads_where_the_program_mostly_waited(check, folder):
+    """pprof tells a duration and no moments: 1 s of CPU time in 100 s, all of it in one line."""
+    texts = b"".join(message(f6=text) for text in (b"", b"cpu", b"nanoseconds", b"hot", b"hot.c"))
+    line = message(f1=1, f4=message(f1=1, f2=11))
+    (folder / "waits.pb").write_bytes(message(f1=message(f1=1, f2=2)) + message(f2=message(f1=1, f2=10**9)) + message(f4=line) + message(f5=message(f1=1, f2=3, f4=4)) + texts
+                                      + message(f10=10**11))
+    done = tomoprof("import", "--out", folder / "out", folder / "waits.pb")
+    profile = read(newest(folder / "out"))
+    check.that(done.returncode == 0 and profile["meta"]["wall_s"] == 100 and sentence(profile) == "hot.c:11 takes 100 % of the CPU time (1 of 1 s).", f"{sentence(profile)} {done.stderr}")
+
+
 if __name__ == "__main__":
-    main(python_comes_back, c_comes_back, every_format_is_here, captures_name_their_hot_line)
+    main(python_comes_back, c_comes_back, every_format_is_here, captures_name_their_hot_line, a_line_leads_where_the_program_mostly_waited)
