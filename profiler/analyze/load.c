@@ -7,11 +7,8 @@
 
 #include "profiler/analyze/attribute/cpu.h"
 #include "profiler/analyze/attribute/ranges.h"
-#include "profiler/analyze/attribute/paths.h"
 #include "profiler/analyze/attribute/sites.h"
 #include "profiler/analyze/build/build.h"
-#include "profiler/analyze/build/children.h"
-#include "profiler/analyze/gpu/clock.h"
 #include "profiler/analyze/gpu/gpu.h"
 #include "profiler/analyze/heap/heap.h"
 #include "profiler/analyze/io/io.h"
@@ -20,119 +17,13 @@
 #include "profiler/analyze/ranks/ranks.h"
 #include "profiler/analyze/state/cells.h"
 
+/* Each settles before those behind it, and attributes before them. */
 static const struct collector *const collectors[] = {
-    &collector_cpu, &collector_heap,  &collector_gpu,  &collector_ranges,
-    &collector_io,  &collector_locks, &collector_ranks};
-#define COLLECTORS (sizeof collectors / sizeof *collectors)
+    &collector_definitions, &collector_facts, &collector_jit,   &collector_children,
+    &collector_cpu,         &collector_heap,  &collector_gpu,   &collector_ranges,
+    &collector_io,          &collector_locks, &collector_ranks, &collector_accounts};
 
-static enum err fact(struct image *im, const struct trace_item *item)
-{
-    struct run *r = im->run;
-    const char *text = arena_text_n(im->arena, item->tail, item->tail_bytes);
-    FAIL_IF(!text, ERR_MEMORY, "no memory for the texts of a trace");
-    size_t key = strlen(text);
-    const char *value = "";
-    if (key + 1 < item->tail_bytes)
-        value = arena_text_n(im->arena, item->tail + key + 1, item->tail_bytes - key - 1);
-    FAIL_IF(!value, ERR_MEMORY, "no memory for the texts of a trace");
-    return build_fact(r, im, text, value);
-}
-
-static enum err note(struct image *im, const struct trace_item *item)
-{
-    static const char *const severities[] = {"info", "warning", "error"};
-    const struct trace_note *n = (const void *)item->record;
-    struct quality_count *q = &im->run->q;
-    struct arena *kept = im->run->m->arena;
-    const char *key = arena_text_n(kept, item->tail, item->tail_bytes);
-    size_t at = key ? strlen(key) + 1 : item->tail_bytes;
-    const char *text =
-        at < item->tail_bytes ? arena_text_n(kept, item->tail + at, item->tail_bytes - at) : "";
-    text = text ? path_shown_in(im->run, text) : NULL;
-    for (size_t i = 0; i < q->notes.count; i++)
-        if (q->notes.items[i].id == key && q->notes.items[i].text == text) {
-            q->notes.items[i].count++;
-            return ERR_OK;
-        }
-    if (q->notes.count >= 200)
-        return ERR_OK;
-    struct model_item row;
-    json_blank(&record_model_item, &row);
-    row.id = key;
-    row.text = text;
-    row.severity = severities[n->severity < 3 ? n->severity : 2];
-    row.count = 1;
-    return vector_add(&q->notes, row);
-}
-
-/* Costs of a part of the run that was not asked for. Waits and device operations are cut where
- * their times are known. */
-static int left_out(const struct image *im, const struct trace_record *r)
-{
-    int cost = (r->kind >= TRACE_SAMPLE && r->kind <= TRACE_RANGE && r->kind != TRACE_WAIT) ||
-               r->kind == TRACE_IO_USE || r->kind == TRACE_IO_SITE;
-    return cost && image_left_out(im, r->time_ns);
-}
-
-static enum err dispatch(struct image *im, const struct trace_item *item)
-{
-    const void *r = item->record;
-    uint32_t kind = item->record->kind;
-    if (left_out(im, item->record))
-        return ERR_OK;
-    im->run->q.stacks += kind == TRACE_SAMPLE || kind == TRACE_WAIT || kind == TRACE_ALLOC;
-    switch (kind) {
-    case TRACE_SAMPLE:
-        TRY(locks_sample(im, r));
-        return cpu_sample(im, r);
-    case TRACE_WAIT:
-        TRY(locks_sleep(im, r));
-        return cpu_wait(im, r);
-    case TRACE_LOCK:
-        return locks_wait(im, r);
-    case TRACE_MPI:
-        return ranks_call(im, r);
-    case TRACE_ALLOC:
-        return heap_alloc(im, r);
-    case TRACE_FREE:
-        return heap_free(im, r);
-    case TRACE_COPY:
-        return heap_copy(im, r);
-    case TRACE_FOOTPRINT:
-        return heap_footprint(im, r);
-    case TRACE_RANGE:
-        return range_record(im, r);
-    case TRACE_META:
-        return fact(im, item);
-    case TRACE_NOTE:
-        return note(im, item);
-    case TRACE_IO_FILE:
-    case TRACE_IO_MOUNT:
-    case TRACE_IO_USE:
-    case TRACE_IO_SITE:
-    case TRACE_IO_STATE:
-    case TRACE_IO_KERNEL:
-    case TRACE_IO_RING:
-        return io_record(im, item);
-    case TRACE_PROCESS:
-        return children_made(im, item);
-    default:
-        return kind >= TRACE_API ? gpu_record(im, item) : image_define(im, item);
-    }
-}
-
-/* CLOCK records are read ahead before the first device time, unless its clock is the host's
- * already. */
-static enum err need_clock(struct image *im, const char *path, const struct trace_record *record)
-{
-    int timed = record->kind >= TRACE_KERNEL && record->kind <= TRACE_GPU_OVERHEAD;
-    if (!timed || im->clock || im->monotonic)
-        return ERR_OK;
-    return clock_read(im, path);
-}
-
-static enum err stream(struct image *im, const char *path, struct trace_reader *reader,
-                       double before, double total)
+static enum err stream(struct image *im, struct trace_reader *reader, double before, double total)
 {
     const struct analyze_options *o = im->run->options;
     for (uint64_t n = 0;; n++) {
@@ -144,8 +35,7 @@ static enum err stream(struct image *im, const char *path, struct trace_reader *
         if (item.record->time_ns > im->last &&
             item.record->time_ns < im->run->origin + (1ull << 53))
             im->last = item.record->time_ns;
-        TRY(need_clock(im, path, item.record));
-        TRY(dispatch(im, &item));
+        TRY(collectors_record(im, &item));
         if (o->progress && n % 65536 == 0)
             o->progress(o->context, before + (double)trace_reader_position(reader), total);
     }
@@ -163,14 +53,9 @@ static void add_damage(struct quality_count *q, const struct trace_reader *reade
 
 static enum err settle(struct image *im)
 {
-    TRY(jit_load(im));
-    for (size_t i = 0; i < COLLECTORS; i++)
-        if (collectors[i]->settle)
-            TRY(collectors[i]->settle(im));
+    TRY(collectors_settle(im));
     TRY(attribute_samples(im));
-    for (size_t i = 0; i < COLLECTORS; i++)
-        if (collectors[i]->attribute)
-            TRY(collectors[i]->attribute(im));
+    TRY(collectors_attribute(im));
     return build_image(im);
 }
 
@@ -186,7 +71,7 @@ static void turn_clock(struct run *r, uint64_t shift)
 static enum err read_image(struct run *r, const char *path, struct trace_reader *reader,
                            double before, double total)
 {
-    struct image im = {.run = r, .header = *trace_reader_header(reader), .index = -1};
+    struct image im = {.run = r, .header = *trace_reader_header(reader), .path = path, .index = -1};
     enum err e = arena_create(&im.arena);
     im.last = im.header.start_ns;
     if (e == ERR_OK)
@@ -195,21 +80,18 @@ static enum err read_image(struct run *r, const char *path, struct trace_reader 
                                         .include = r->options->include,
                                         .exclude = r->options->exclude,
                                         .libraries = r->options->libraries};
-    for (size_t i = 0; i < COLLECTORS && e == ERR_OK; i++)
-        e = collectors[i]->create(&im);
+    if (e == ERR_OK)
+        e = collectors_create(&im, collectors, sizeof collectors / sizeof *collectors);
     uint32_t other; /* context 0 takes what finds no room */
     if (e == ERR_OK)
         e = image_context(&im, (uint32_t)im.header.pid, 0, 0, &other);
     if (e == ERR_OK)
-        e = stream(&im, path, reader, before, total);
+        e = stream(&im, reader, before, total);
     add_damage(&r->q, reader);
     if (e == ERR_OK)
         e = settle(&im);
-    for (size_t i = 0; i < COLLECTORS; i++)
-        collectors[i]->free(&im);
-    clock_free(&im);
-    if (im.arena)
-        image_free_definitions(&im);
+    collectors_free(&im);
+    arena_free(im.arena);
     return e;
 }
 

@@ -29,27 +29,18 @@ struct cpu {
     int main_sorted;
 };
 
-static enum err create(struct image *im)
+static void cpu_free(struct image *im, void *state)
 {
-    im->cpu = calloc(1, sizeof *im->cpu);
-    FAIL_IF(!im->cpu, ERR_MEMORY, "no memory for the analysis");
-    return ERR_OK;
-}
-
-static void destroy(struct image *im)
-{
-    if (!im->cpu)
-        return;
-    vector_free(&im->cpu->held);
-    vector_free(&im->cpu->main);
-    free(im->cpu);
+    struct cpu *c = state;
+    (void)im;
+    vector_free(&c->held);
+    vector_free(&c->main);
 }
 
 ARRAY_ORDER(by_time, uint64_t, COMPARE(*x, *y));
 
-static enum err see_main(struct image *im, uint64_t from, uint64_t time, uint32_t stack)
+static enum err see_main(struct cpu *c, uint64_t from, uint64_t time, uint32_t stack)
 {
-    struct cpu *c = im->cpu;
     TRY(vector_add(&c->main, (struct seen){time, from, stack}));
     c->main_sorted = 0;
     return ERR_OK;
@@ -66,9 +57,8 @@ static void order_main(struct cpu *c)
 }
 
 /* Of the wait that covers the time, else of its latest sample, when that is near. */
-uint32_t cpu_main_stack(struct image *im, uint64_t time)
+static uint32_t main_stack(struct cpu *c, uint64_t time)
 {
-    struct cpu *c = im->cpu;
     if (!c->main_sorted)
         order_main(c);
     size_t low = ARRAY_BOUND(0, c->main.count, i, c->main.items[i].time <= time);
@@ -78,6 +68,11 @@ uint32_t cpu_main_stack(struct image *im, uint64_t time)
     const struct seen *last = low ? &c->main.items[low - 1] : NULL;
     int near = last && last->stack != TABLE_NONE && time - last->time <= NEAR_NS;
     return near ? last->stack + 1 : 0;
+}
+
+uint32_t cpu_main_stack(struct image *im, uint64_t time)
+{
+    return main_stack(collector_state(im, &collector_cpu), time);
 }
 
 static enum err settle_sample(struct image *im, const struct held *h, uint32_t borrow)
@@ -109,29 +104,29 @@ static enum err settle_sample(struct image *im, const struct held *h, uint32_t b
 }
 
 /* Attributes the held samples up to `until`. */
-static enum err release(struct image *im, uint64_t until)
+static enum err release(struct image *im, struct cpu *c, uint64_t until)
 {
-    struct cpu *c = im->cpu;
     vector_sort(&c->held, by_time);
     size_t n = 0;
     for (; n < c->held.count && c->held.items[n].time <= until; n++)
-        TRY(settle_sample(im, &c->held.items[n], cpu_main_stack(im, c->held.items[n].time)));
+        TRY(settle_sample(im, &c->held.items[n], main_stack(c, c->held.items[n].time)));
     for (size_t i = n; i < c->held.count; i++)
         c->held.items[i - n] = c->held.items[i];
     c->held.count -= n;
     return ERR_OK;
 }
 
-enum err cpu_sample(struct image *im, const struct trace_sample *s)
+static enum err cpu_sample(struct image *im, void *state, const struct trace_item *item)
 {
-    struct cpu *c = im->cpu;
+    const struct trace_sample *s = (const void *)item->record;
+    struct cpu *c = state;
     struct thread *t;
     uint32_t stack;
+    im->run->q.stacks++;
     TRY(image_thread(im, s->tid, &t));
     TRY(image_stack(im, s->stack, &stack));
     struct held h = {image_time(im, s->r.time_ns), s->weight_ns, (uint32_t)(t - im->threads.items),
                      stack, s->mode};
-    im->run->has_cpu = 1;
     if (s->weight_ns > 1ull << 53) {
         im->run->q.bad_values++;
         return ERR_OK;
@@ -139,7 +134,7 @@ enum err cpu_sample(struct image *im, const struct trace_sample *s)
     if (t->recorder)
         return ERR_OK;
     if (t->main)
-        TRY(see_main(im, h.time, h.time, stack));
+        TRY(see_main(c, h.time, h.time, stack));
     if (t->main || !im->program.python ||
         (im->stacks.items[stack].known && im->stacks.items[stack].python)) /* has Python itself */
         return settle_sample(im, &h, 0);
@@ -147,7 +142,7 @@ enum err cpu_sample(struct image *im, const struct trace_sample *s)
     if (c->held.count < HELD_MAX)
         return ERR_OK;
     vector_sort(&c->held, by_time);
-    return release(im, c->held.items[c->held.count / 2].time);
+    return release(im, c, c->held.items[c->held.count / 2].time);
 }
 
 static enum waits_for waits_for(const struct trace_wait *w)
@@ -218,14 +213,14 @@ static void vote(struct sample_context *c, const struct trace_wait *w)
     c->idle = w->syscall == SYS_accept || w->syscall == SYS_accept4;
 }
 
-enum err cpu_wait(struct image *im, const struct trace_wait *whole)
+static enum err cpu_wait(struct image *im, void *state, const struct trace_item *item)
 {
-    struct trace_wait part = *whole;
+    struct trace_wait part = *(const struct trace_wait *)(const void *)item->record;
     const struct trace_wait *w = &part;
     struct run *r = im->run;
     struct thread *t;
     uint32_t stack, index;
-    r->has_wait = 1;
+    r->q.stacks++;
     if (!clip(im, &part))
         return ERR_OK;
     if (w->weight_ns > 1ull << 53 || w->state < 0 || w->state > TRACE_STOPPED) {
@@ -245,7 +240,7 @@ enum err cpu_wait(struct image *im, const struct trace_wait *whole)
     t->wait += (double)w->weight_ns;
     r->waits[w->state] += (double)w->weight_ns;
     if (t->main)
-        TRY(see_main(im, start, end, w->stack ? stack : TABLE_NONE));
+        TRY(see_main(state, start, end, w->stack ? stack : TABLE_NONE));
     if (!t->wait_track) {
         struct timeline_track *l = run_track(r, "wait", im->index, t->row, -1, 0, 0);
         FAIL_IF(!l, ERR_MEMORY, "no memory for the timeline");
@@ -257,9 +252,14 @@ enum err cpu_wait(struct image *im, const struct trace_wait *whole)
     return track_add(track, start, end, index, run_track_limit(r));
 }
 
-static enum err settle(struct image *im)
+static enum err cpu_settle(struct image *im, void *state)
 {
-    return release(im, UINT64_MAX);
+    return release(im, state, UINT64_MAX);
 }
 
-const struct collector collector_cpu = {create, settle, NULL, destroy};
+static const struct collected kinds[] = {
+    {TRACE_SAMPLE, cpu_sample, 1, COLLECTED_FLAG(has_cpu)},
+    {TRACE_WAIT, cpu_wait, 0, COLLECTED_FLAG(has_wait)},
+};
+const struct collector collector_cpu = {
+    .state_bytes = sizeof(struct cpu), COLLECTED(kinds), .settle = cpu_settle, .free = cpu_free};

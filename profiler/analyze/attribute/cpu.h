@@ -2,11 +2,9 @@
 #ifndef TP_ANALYZE_ATTRIBUTE_CPU_H
 #define TP_ANALYZE_ATTRIBUTE_CPU_H
 
-#include "profiler/analyze/state/image.h"
+#include "profiler/analyze/state/collector.h"
 
 extern const struct collector collector_cpu;
-enum err cpu_sample(struct image *im, const struct trace_sample *s);
-enum err cpu_wait(struct image *im, const struct trace_wait *w);
 /* The stack, plus 1, that the main thread was executing at `time`; 0 unknown. For `settle`. */
 uint32_t cpu_main_stack(struct image *im, uint64_t time);
 

@@ -18,7 +18,12 @@ struct range_counter { /* of one name */
     double operations, gpu_sum, cpu;
     struct dist time;
 };
+struct range_thread {
+    VECTOR(struct open_range) open;
+    uint32_t track; /* + 1; 0 none yet */
+};
 struct ranges {
+    VECTOR(struct range_thread) threads; /* as the image has them, those with ranges */
     VECTOR(struct instance) instances;
     VECTOR(struct range_counter) counters;
     struct table by_key;
@@ -26,27 +31,25 @@ struct ranges {
     uint32_t *rows; /* of each counter, in the run; after `attribute` */
 };
 
-static enum err create(struct image *im)
+static struct ranges *ranges_of(const struct image *im)
 {
-    im->ranges = calloc(1, sizeof *im->ranges);
-    FAIL_IF(!im->ranges, ERR_MEMORY, "no memory for the analysis");
-    return ERR_OK;
+    return collector_state(im, &collector_ranges);
 }
 
-static void destroy(struct image *im)
+static void ranges_free(struct image *im, void *state)
 {
-    for (size_t i = 0; i < im->threads.count; i++)
-        vector_free(&im->threads.items[i].open);
-    if (!im->ranges)
-        return;
-    for (size_t i = 0; i < im->ranges->counters.count; i++)
-        dist_free(&im->ranges->counters.items[i].time);
-    vector_free(&im->ranges->counters);
-    vector_free(&im->ranges->instances);
-    table_free(&im->ranges->by_key);
-    range_cpu_free(&im->ranges->cpu);
-    free(im->ranges->rows);
-    free(im->ranges);
+    struct ranges *rs = state;
+    (void)im;
+    for (size_t i = 0; i < rs->threads.count; i++)
+        vector_free(&rs->threads.items[i].open);
+    for (size_t i = 0; i < rs->counters.count; i++)
+        dist_free(&rs->counters.items[i].time);
+    vector_free(&rs->threads);
+    vector_free(&rs->counters);
+    vector_free(&rs->instances);
+    table_free(&rs->by_key);
+    range_cpu_free(&rs->cpu);
+    free(rs->rows);
 }
 
 enum style { STYLE_PUSH, STYLE_START, STYLE_MARK };
@@ -69,29 +72,29 @@ static enum err range_counter_of(struct ranges *rs, const struct trace_range *r,
     return table_put(&rs->by_key, key, *index);
 }
 
-static enum err open_range(struct image *im, struct thread *t, const struct trace_range *r,
+static enum err open_range(struct ranges *rs, size_t thread, const struct trace_range *r,
                            uint64_t time)
 {
-    struct ranges *rs = im->ranges;
+    struct range_thread *t = &rs->threads.items[thread];
     struct open_range o = {.start = time, .handle = r->handle, .pushed = r->op == TRACE_PUSH};
     TRY(range_counter_of(rs, r, o.pushed ? STYLE_PUSH : STYLE_START, &o.counter));
     rs->counters.items[o.counter].opened++;
     if (rs->instances.count < INSTANCES_MAX) {
         uint32_t parent = t->open.count ? t->open.items[t->open.count - 1].instance : 0;
-        TRY(vector_add(&rs->instances,
-                       (struct instance){.start = time,
-                                         .parent = parent,
-                                         .counter = o.counter,
-                                         .thread = (uint32_t)(t - im->threads.items)}));
+        TRY(vector_add(&rs->instances, (struct instance){.start = time,
+                                                         .parent = parent,
+                                                         .counter = o.counter,
+                                                         .thread = (uint32_t)thread}));
         o.instance = (uint32_t)rs->instances.count;
     }
     TRY(vector_add(&t->open, o));
     return ERR_OK;
 }
 
-static enum err close_range(struct image *im, struct thread *t, size_t at, uint64_t time)
+static enum err close_range(struct image *im, struct ranges *rs, size_t thread, size_t at,
+                            uint64_t time)
 {
-    struct ranges *rs = im->ranges;
+    struct range_thread *t = &rs->threads.items[thread];
     struct open_range o = t->open.items[at];
     struct run *r = im->run;
     for (size_t i = at + 1; i < t->open.count; i++)
@@ -102,41 +105,61 @@ static enum err close_range(struct image *im, struct thread *t, size_t at, uint6
     time = time > o.start ? time : o.start;
     rs->counters.items[o.counter].closed++;
     TRY(dist_add(&rs->counters.items[o.counter].time, time - o.start));
-    if (!t->range_track) {
-        struct timeline_track *l = run_track(r, "range", im->index, t->row, -1, 0, 0);
+    if (!t->track) {
+        int row = im->threads.items[thread].row;
+        struct timeline_track *l = run_track(r, "range", im->index, row, -1, 0, 0);
         FAIL_IF(!l, ERR_MEMORY, "no memory for the timeline");
-        t->range_track = (uint32_t)(l - r->timeline.items) + 1;
+        t->track = (uint32_t)(l - r->timeline.items) + 1;
     }
-    return track_add(&r->timeline.items[t->range_track - 1].track, o.start, time, o.counter,
+    return track_add(&r->timeline.items[t->track - 1].track, o.start, time, o.counter,
                      run_track_limit(r));
 }
 
-enum err range_record(struct image *im, const struct trace_range *r)
+static enum err pop_range(struct image *im, struct ranges *rs, size_t thread, uint64_t time)
 {
+    const struct range_thread *t = &rs->threads.items[thread];
+    for (size_t i = t->open.count; i-- > 0;)
+        if (t->open.items[i].pushed)
+            return close_range(im, rs, thread, i, time);
+    return ERR_OK;
+}
+
+/* Mostly on the thread that started it. */
+static enum err stop_range(struct image *im, struct ranges *rs, size_t thread, uint64_t handle,
+                           uint64_t time)
+{
+    for (size_t k = 0, n = rs->threads.count; k < n; k++) {
+        const size_t other = (thread + k) % n;
+        const struct range_thread *t = &rs->threads.items[other];
+        for (size_t i = t->open.count; i-- > 0;)
+            if (!t->open.items[i].pushed && t->open.items[i].handle == handle)
+                return close_range(im, rs, other, i, time);
+    }
+    return ERR_OK;
+}
+
+static enum err range_record(struct image *im, void *state, const struct trace_item *item)
+{
+    const struct trace_range *r = (const void *)item->record;
+    struct ranges *rs = state;
     struct thread *t;
     uint32_t index;
     TRY(image_thread(im, r->tid, &t));
-    uint64_t time = image_time(im, r->r.time_ns);
+    const size_t thread = (size_t)(t - im->threads.items);
+    const uint64_t time = image_time(im, r->r.time_ns);
+    TRY(vector_room(&rs->threads, im->threads.count));
+    rs->threads.count = im->threads.count;
     switch (r->op) {
     case TRACE_PUSH:
     case TRACE_START:
-        return open_range(im, t, r, time);
+        return open_range(rs, thread, r, time);
     case TRACE_POP:
-        for (size_t i = t->open.count; i-- > 0;)
-            if (t->open.items[i].pushed)
-                return close_range(im, t, i, time);
-        return ERR_OK;
-    case TRACE_STOP: /* mostly on the thread that started it */
-        for (size_t k = 0, own = (size_t)(t - im->threads.items); k < im->threads.count; k++) {
-            struct thread *other = &im->threads.items[(own + k) % im->threads.count];
-            for (size_t i = other->open.count; i-- > 0;)
-                if (!other->open.items[i].pushed && other->open.items[i].handle == r->handle)
-                    return close_range(im, other, i, time);
-        }
-        return ERR_OK;
+        return pop_range(im, rs, thread, time);
+    case TRACE_STOP:
+        return stop_range(im, rs, thread, r->handle, time);
     case TRACE_MARK:
-        TRY(range_counter_of(im->ranges, r, STYLE_MARK, &index));
-        im->ranges->counters.items[index].marks++;
+        TRY(range_counter_of(rs, r, STYLE_MARK, &index));
+        rs->counters.items[index].marks++;
         return ERR_OK;
     default:
         im->run->q.bad_values++;
@@ -144,16 +167,18 @@ enum err range_record(struct image *im, const struct trace_range *r)
     }
 }
 
-uint32_t range_now(struct image *im, struct thread *t)
+uint32_t range_now(const struct image *im, const struct thread *t)
 {
-    (void)im;
-    return t->open.count ? t->open.items[t->open.count - 1].instance : 0;
+    const struct ranges *rs = ranges_of(im);
+    const size_t thread = (size_t)(t - im->threads.items);
+    const struct range_thread *of = thread < rs->threads.count ? &rs->threads.items[thread] : NULL;
+    return of && of->open.count ? of->open.items[of->open.count - 1].instance : 0;
 }
 
 void range_operation(struct image *im, uint32_t instance, uint64_t call, uint64_t start,
                      uint64_t end)
 {
-    struct ranges *rs = im->ranges;
+    struct ranges *rs = ranges_of(im);
     for (int depth = 0; instance && depth < 256; depth++) {
         struct instance *n = &rs->instances.items[instance - 1];
         instance = n->parent;
@@ -168,12 +193,12 @@ void range_operation(struct image *im, uint32_t instance, uint64_t call, uint64_
 
 enum err range_cpu(struct image *im, uint64_t time, double weight, uint32_t context)
 {
-    return range_cpu_sample(im, &im->ranges->cpu, time, weight, context);
+    return range_cpu_sample(im, &ranges_of(im)->cpu, time, weight, context);
 }
 
-static enum err settle(struct image *im)
+static enum err ranges_settle(struct image *im, void *state)
 {
-    struct ranges *rs = im->ranges;
+    struct ranges *rs = state;
     double *cpu_ns = calloc(rs->counters.count + 1, sizeof *cpu_ns);
     FAIL_IF(!cpu_ns, ERR_MEMORY, "no memory for the analysis");
     enum err e = range_cpu_settle(im, &rs->cpu, rs->instances.items, rs->instances.count, cpu_ns);
@@ -184,9 +209,9 @@ static enum err settle(struct image *im)
 }
 
 /* The image's ranges become the run's. */
-static enum err attribute(struct image *im)
+static enum err ranges_attribute(struct image *im, void *state)
 {
-    struct ranges *rs = im->ranges;
+    struct ranges *rs = state;
     struct run *r = im->run;
     uint32_t *rows = rs->rows = calloc(rs->counters.count + 1, sizeof *rows);
     FAIL_IF(!rows, ERR_MEMORY, "no memory for the analysis");
@@ -210,10 +235,10 @@ static enum err attribute(struct image *im)
         if (rs->instances.items[i].last)
             r->ranges.items[rows[rs->instances.items[i].counter]].gpu_projected +=
                 (double)(rs->instances.items[i].last - rs->instances.items[i].first);
-    for (size_t i = 0; i < im->threads.count && e == ERR_OK; i++) {
-        if (!im->threads.items[i].range_track)
+    for (size_t i = 0; i < rs->threads.count && e == ERR_OK; i++) {
+        if (!rs->threads.items[i].track)
             continue;
-        struct track *t = &r->timeline.items[im->threads.items[i].range_track - 1].track;
+        struct track *t = &r->timeline.items[rs->threads.items[i].track - 1].track;
         for (size_t k = 0; k < t->count; k++)
             t->events[k].what = rows[t->events[k].what];
     }
@@ -224,8 +249,8 @@ static enum err attribute(struct image *im)
 
 enum err ranges_each(const struct image *im, range_visit *visit, void *context)
 {
-    const struct ranges *rs = im->ranges;
-    for (size_t i = 0; rs && rs->rows && i < rs->instances.count; i++) {
+    const struct ranges *rs = ranges_of(im);
+    for (size_t i = 0; rs->rows && i < rs->instances.count; i++) {
         const struct instance *n = &rs->instances.items[i];
         if (n->end > n->start)
             TRY(visit(context, rs->rows[n->counter], n->start, n->end));
@@ -238,4 +263,9 @@ const char *range_style(uint32_t style)
     return styles[style % 3];
 }
 
-const struct collector collector_ranges = {create, settle, attribute, destroy};
+static const struct collected kinds[] = {{TRACE_RANGE, range_record, 1, 0}};
+const struct collector collector_ranges = {.state_bytes = sizeof(struct ranges),
+                                           COLLECTED(kinds),
+                                           .settle = ranges_settle,
+                                           .attribute = ranges_attribute,
+                                           .free = ranges_free};

@@ -2,13 +2,12 @@
 #ifndef TP_ANALYZE_ATTRIBUTE_RANGES_H
 #define TP_ANALYZE_ATTRIBUTE_RANGES_H
 
-#include "profiler/analyze/state/image.h"
+#include "profiler/analyze/state/collector.h"
 
 extern const struct collector collector_ranges;
-enum err range_record(struct image *im, const struct trace_range *r);
 enum err range_cpu(struct image *im, uint64_t time, double weight, uint32_t context); /* a sample */
 /* The innermost open range instance of a thread + 1, 0 none. */
-uint32_t range_now(struct image *im, struct thread *t);
+uint32_t range_now(const struct image *im, const struct thread *t);
 /* A device operation that was launched inside of the instance, by a call that began at `call`. */
 void range_operation(struct image *im, uint32_t instance, uint64_t call, uint64_t start,
                      uint64_t end);

@@ -19,9 +19,48 @@ int account_is_row(const char *module)
            !strcmp(module, threads);
 }
 
-enum err account_keep(struct image *im)
+struct overhead {
+    uint64_t part, ns, calls; /* last values */
+};
+struct image_account {
+    struct account account;
+    VECTOR(struct overhead) overhead; /* the recorder's own, per thread and part */
+    struct table overhead_by_key;
+};
+
+static enum err account_record(struct image *im, void *state, const struct trace_item *item)
 {
-    struct account *a = &im->account;
+    const struct trace_account *a = (const void *)item->record;
+    struct image_account *mine = state;
+    if (a->at > TRACE_AT_END || a->user_ns > 1ull << 53 || a->system_ns > 1ull << 53)
+        im->run->q.bad_values++;
+    else
+        mine->account.at[a->at] = (struct cpu_moment){(double)a->user_ns, (double)a->system_ns, 1,
+                                                      image_left_out(im, a->r.time_ns)};
+    return ERR_OK;
+}
+
+static enum err account_cost(struct image *im, void *state, const struct trace_item *item)
+{
+    const struct trace_cost *c = (const void *)item->record;
+    struct image_account *mine = state;
+    const uint64_t key = table_mix(c->tid, c->part);
+    uint32_t at = table_get(&mine->overhead_by_key, key);
+    (void)im;
+    if (at == TABLE_NONE) {
+        at = (uint32_t)mine->overhead.count;
+        TRY(vector_add(&mine->overhead, (struct overhead){0}));
+        TRY(table_put(&mine->overhead_by_key, key, at));
+    }
+    mine->overhead.items[at] = (struct overhead){c->part, c->ns, c->calls};
+    return ERR_OK;
+}
+
+static enum err account_attribute(struct image *im, void *state)
+{
+    struct image_account *mine = state;
+    struct account *a = &mine->account;
+    struct quality_count *q = &im->run->q;
     a->pid = im->header.pid;
     a->start = im->header.start_ns;
     a->execs = im->header.end == TRACE_EXEC;
@@ -38,8 +77,30 @@ enum err account_keep(struct image *im)
             a->name = name && *name ? run_text(im->run, name) : a->name;
         }
     }
+    for (size_t i = 0; i < mine->overhead.count; i++) {
+        const struct overhead *o = &mine->overhead.items[i];
+        if (o->part < TRACE_PARTS) {
+            q->cost_ns[o->part] += (double)o->ns;
+            q->cost_calls[o->part] += (double)o->calls;
+        }
+    }
     return vector_add(&im->run->accounts, *a);
 }
+
+static void account_free(struct image *im, void *state)
+{
+    struct image_account *mine = state;
+    (void)im;
+    vector_free(&mine->overhead);
+    table_free(&mine->overhead_by_key);
+}
+
+static const struct collected kinds[] = {{TRACE_ACCOUNT, account_record, 0, 0},
+                                         {TRACE_COST, account_cost, 0, 0}};
+const struct collector collector_accounts = {.state_bytes = sizeof(struct image_account),
+                                             COLLECTED(kinds),
+                                             .attribute = account_attribute,
+                                             .free = account_free};
 
 /* The time from one moment to another; *ns grows by it. */
 static enum err row(struct run *r, const struct account *a, const char *name,

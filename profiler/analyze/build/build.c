@@ -9,7 +9,6 @@
 #include "profiler/analyze/attribute/cython.h"
 #include "profiler/analyze/attribute/paths.h"
 #include "profiler/analyze/build/build.h"
-#include "profiler/analyze/gpu/clock.h"
 #include "profiler/analyze/io/io.h"
 #include "profiler/analyze/ranks/clocks.h"
 #include "profiler/analyze/ranks/ranks.h"
@@ -18,136 +17,6 @@ static const char *const ends[] = {
     [TRACE_RUNNING] = "running",  [TRACE_EXIT] = "exit",     [TRACE_QUICK] = "quick_exit",
     [TRACE_EXEC] = "exec",        [TRACE_SIGNAL] = "signal", [TRACE_LEFT] = "left",
     [TRACE_FILTERED] = "filtered"};
-
-/* "a\nb" or "a,b" to words. */
-static enum err split(struct run *r, const char *text, char separator, int paths,
-                      const char ***words, int *count)
-{
-    int n = 1;
-    for (const char *s = text; *s; s++)
-        n += *s == separator;
-    const char **list = arena_take(r->m->arena, (size_t)n * sizeof *list);
-    FAIL_IF(!list, ERR_MEMORY, "no memory for the profile");
-    for (int i = 0; i < n; i++) {
-        const char *end = strchr(text, separator);
-        size_t bytes = end ? (size_t)(end - text) : strlen(text);
-        list[i] = arena_text_n(r->m->arena, text, bytes);
-        if (paths && list[i])
-            list[i] = path_shown_in(r, list[i]);
-        text += bytes + 1;
-    }
-    *words = list;
-    *count = n;
-    return ERR_OK;
-}
-
-/* Facts of the first process about the sampling, of any about its interpreter; the rest goes to the
- * environment. Paths are relativised. */
-static enum err first_fact(struct run *r, const char *key, const char *value, int *taken)
-{
-    struct model_meta *meta = &r->m->meta;
-    static const struct {
-        const char *key;
-        size_t at;
-    } numbers[] = {{"cpu.hz", offsetof(struct model_meta, cpu_hz)},
-                   {"wait.hz", offsetof(struct model_meta, wait_hz)},
-                   {"alloc.mean", offsetof(struct model_meta, alloc_mean_bytes)},
-                   {"copy.mean", offsetof(struct model_meta, copy_mean_bytes)}};
-    *taken = 1;
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (!strcmp(key, numbers[i].key)) {
-            double v = strtod(value, NULL);
-            *(double *)((char *)meta + numbers[i].at) = isfinite(v) && v > 0 ? v : (double)NAN;
-            return ERR_OK;
-        }
-    if (!strcmp(key, "modes"))
-        return split(r, value, ',', 0, &meta->modes, &meta->modes_count);
-    if (!strcmp(key, "cmdline"))
-        return r->options->command ? ERR_OK
-                                   : split(r, value, '\n', 1, &meta->command, &meta->command_count);
-    if (!strcmp(key, "cwd")) {
-        r->cwd = run_text(r, value);
-        return ERR_OK;
-    }
-    *taken = 0;
-    return ERR_OK;
-}
-
-/* The folder of a program or script, whose sources are the program's own. */
-static enum err own_folder(struct run *r, const char *file, size_t bytes, int built)
-{
-    char text[4200];
-    size_t n = bytes;
-    while (n && file[n - 1] != '/')
-        n--;
-    if (n >= sizeof text || r->own_folders.count >= 100)
-        return ERR_OK;
-    snprintf(text, sizeof text, "%.*s", n > 1 ? (int)n - 1 : 1, n ? file : ".");
-    const char *folder = run_text(r, text);
-    for (size_t i = 0; i < r->own_folders.count; i++)
-        if (r->own_folders.items[i].path == folder && r->own_folders.items[i].built == built)
-            return ERR_OK;
-    return vector_add(&r->own_folders, ((struct own_folder){folder, built}));
-}
-
-/* Of the words, one in each line, those that name a script. */
-static enum err own_scripts(struct run *r, const char *words)
-{
-    for (const char *at = words; *at; at += *at == '\n') {
-        size_t n = strcspn(at, "\n");
-        if (n > 3 && !memcmp(at + n - 3, ".py", 3))
-            TRY(own_folder(r, at, n, 0));
-        at += n;
-    }
-    return ERR_OK;
-}
-
-enum err build_fact(struct run *r, struct image *im, const char *key, const char *value)
-{
-    int taken = 0, major, minor;
-    if (!strcmp(key, "exe"))
-        TRY(own_folder(r, value, strlen(value), 1));
-    if (!strcmp(key, "cmdline"))
-        TRY(own_scripts(r, value));
-    if (im->index == 0)
-        TRY(first_fact(r, key, value, &taken));
-    if (!strcmp(key, "cwd"))
-        im->program.cwd = run_text(r, value);
-    if (!strcmp(key, "cmdline"))
-        TRY(owner_command(&im->program, im->arena, value));
-    if (!strcmp(key, "exe"))
-        im->program.exe = run_text(r, value);
-    if (!strcmp(key, "exe"))
-        r->processes.items[im->index].program = path_shown(r, run_text(r, value));
-    if (!strncmp(key, "python", 6) && sscanf(value, "%d.%d", &major, &minor) == 2 && major == 3) {
-        im->program.python = 1;
-        im->python_minor = minor;
-        r->processes.items[im->index].python = run_text(r, value);
-    }
-    if (!strcmp(key, "mpi.rank"))
-        return ranks_fact(im, value);
-    if (!strcmp(key, "mpi.library"))
-        ranks_library(im, value);
-    if (!strcmp(key, "cupti.clock"))
-        im->monotonic = !strcmp(value, "monotonic");
-    if (!strcmp(key, "perfmap"))
-        return jit_mark(im, value);
-    if (!strcmp(key, "jitdump")) {
-        im->jitdump = arena_text(im->arena, value);
-        return ERR_OK;
-    }
-    if (taken || !strcmp(key, "cmdline") || !strcmp(key, "cwd") || !strcmp(key, "exe"))
-        return ERR_OK;
-    const char *shown = path_shown_in(r, value);
-    const char *name = run_text(r, key);
-    for (size_t i = 0; i < r->facts.count; i++)
-        if (r->facts.items[i].key == name)
-            return ERR_OK;
-    if (r->facts.count >= 500)
-        return ERR_OK;
-    TRY(vector_add(&r->facts, (struct model_fact){name, shown}));
-    return ERR_OK;
-}
 
 enum err build_process(struct run *r, struct image *im)
 {
@@ -246,20 +115,11 @@ enum err build_image(struct image *im)
         p->cpu_s = seconds(cpu);
     for (int i = 0; i < TRACE_LOSSES; i++)
         r->q.lost[i] += im->header.lost[i];
-    TRY(account_keep(im));
     r->q.capture_bytes += im->header.capture_bytes;
     r->q.running += im->header.end == TRACE_RUNNING;
     if (im->header.end == TRACE_FILTERED) {
         uint64_t at = end - r->origin;
         r->q.filtered_ns = r->q.filtered++ && r->q.filtered_ns < at ? r->q.filtered_ns : at;
-    }
-    r->q.no_clock += (uint64_t)clock_unknown(im);
-    for (size_t i = 0; i < im->overhead.count; i++) {
-        const struct overhead *o = &im->overhead.items[i];
-        if (o->part < TRACE_PARTS) {
-            r->q.cost_ns[o->part] += (double)o->ns;
-            r->q.cost_calls[o->part] += (double)o->calls;
-        }
     }
     return ERR_OK;
 }

@@ -2,26 +2,24 @@
 #ifndef TP_ANALYZE_BUILD_BUILD_H
 #define TP_ANALYZE_BUILD_BUILD_H
 
-#include "profiler/analyze/state/image.h"
+#include "profiler/analyze/state/collector.h"
 
-/* A META fact of an image. */
-enum err build_fact(struct run *r, struct image *im, const char *key, const char *value);
+extern const struct collector collector_facts;    /* META and NOTE records: facts.c */
+extern const struct collector collector_children; /* processes that were made: children.c */
+extern const struct collector collector_jit; /* names of code that the process made: jit_load.c */
+/* What an image says of its process; rows [start-up], [tomoprof], [threads] and [shutdown]. */
+extern const struct collector collector_accounts;
+
 enum err build_process(struct run *r, struct image *im); /* its row, sets im->index */
 enum err build_image(struct image *im);                  /* its end: threads, losses, costs */
 enum err build_model(struct run *r);                     /* the end of all */
 void build_free(struct run *r);                          /* the run; its model unless taken */
 
-/* jit_load.c: the names of code that the process made, before its stacks are resolved. */
-enum err jit_load(struct image *im);
-/* "BYTES TIME", ns: from then on the process's perf map had so many bytes. */
-enum err jit_mark(struct image *im, const char *text);
-
-/* accounts.c: what an image says of its process; rows [start-up], [tomoprof], [threads] and
- * [shutdown]. */
-enum err account_keep(struct image *im);
 enum err build_accounts(struct run *r); /* of build_meta */
 int account_is_row(const char *module);
 enum err build_overhead(struct run *r); /* of build_quality: what the recorder itself took */
+/* Of build_quality: what to say of processes without a trace; item.count 0: none. */
+enum err children_without_trace(struct run *r, struct model_item *item);
 
 /* Parts of build_model, in this order. */
 enum err build_totals(struct run *r);

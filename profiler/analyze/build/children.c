@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "profiler/analyze/attribute/paths.h"
 #include "profiler/analyze/build/build.h"
-#include "profiler/analyze/build/children.h"
 
 enum { NAMED = 3 };
 
@@ -27,8 +26,9 @@ static void take_back(struct run *r, int pid)
         }
 }
 
-enum err children_made(struct image *im, const struct trace_item *item)
+static enum err children_made(struct image *im, void *state, const struct trace_item *item)
 {
+    (void)state;
     struct run *r = im->run;
     const struct trace_process *p = (const void *)item->record;
     if (p->op == TRACE_NOT_SPAWNED) {
@@ -45,6 +45,9 @@ enum err children_made(struct image *im, const struct trace_item *item)
                              }));
     return ERR_OK;
 }
+
+static const struct collected kinds[] = {{TRACE_PROCESS, children_made, 0, 0}};
+const struct collector collector_children = {COLLECTED(kinds)};
 
 static int has_trace(const struct run *r, const struct made *m)
 {

@@ -7,7 +7,14 @@
 #include "base/array.h"
 #include "profiler/analyze/attribute/paths.h"
 #include "profiler/analyze/build/build.h"
+#include "profiler/analyze/symbols/jit.h"
 #include "profiler/analyze/symbols/jit_files.h"
+
+struct jit_state {
+    const char *dump;                    /* path of the jitdump, NULL none */
+    VECTOR(struct jit_mark) marks;       /* of the perf map */
+    VECTOR(struct trace_jit_code) codes; /* as they came */
+};
 
 #define CODE_BYTES_MAX (64u << 20) /* the recorder keeps less */
 
@@ -26,29 +33,42 @@ static enum err doubted(struct run *r, const char *what, const char *path, const
     return vector_add(&r->q.notes, row);
 }
 
-enum err jit_mark(struct image *im, const char *text)
+/* A perf map's mark is "BYTES TIME", ns: from then on it had so many bytes. */
+static enum err jit_fact(struct image *im, void *state, const struct trace_item *item)
 {
+    struct jit_state *jit = state;
     struct jit_mark mark;
-    if (sscanf(text, "%" SCNu64 " %" SCNu64, &mark.bytes, &mark.time_ns) != 2)
+    const char *text;
+    TRY(collector_fact(im, item, "jitdump", &text));
+    jit->dump = text ? text : jit->dump;
+    TRY(collector_fact(im, item, "perfmap", &text));
+    if (!text || sscanf(text, "%" SCNu64 " %" SCNu64, &mark.bytes, &mark.time_ns) != 2)
         return ERR_OK;
-    return vector_add(&im->jit_marks, mark);
+    return vector_add(&jit->marks, mark);
+}
+
+static enum err jit_code(struct image *im, void *state, const struct trace_item *item)
+{
+    struct jit_state *jit = state;
+    (void)im;
+    return vector_add(&jit->codes, *(const struct trace_jit_code *)(const void *)item->record);
 }
 
 ARRAY_ORDER(by_time, struct jit_mark, COMPARE(x->time_ns, y->time_ns));
 
 /* A map that became smaller was begun anew: the marks before that are another one's. */
-static size_t first_mark(struct image *im)
+static size_t first_mark(struct jit_state *jit)
 {
     size_t first = 0;
-    vector_sort(&im->jit_marks, by_time);
-    for (size_t i = 1; i < im->jit_marks.count; i++)
-        if (im->jit_marks.items[i].bytes < im->jit_marks.items[i - 1].bytes)
+    vector_sort(&jit->marks, by_time);
+    for (size_t i = 1; i < jit->marks.count; i++)
+        if (jit->marks.items[i].bytes < jit->marks.items[i - 1].bytes)
             first = i;
     return first;
 }
 
 /* The launcher has put a copy beside the trace; a recording without launcher left it in /tmp. */
-static enum err load_map(struct image *im)
+static enum err load_map(struct image *im, struct jit_state *jit)
 {
     char path[4200];
     size_t bytes;
@@ -60,10 +80,10 @@ static enum err load_map(struct image *im)
         jit_map_path(im->header.pid, path);
         text = jit_file_read(path, im->header.start_realtime_ns, &bytes, &why);
     }
-    size_t first = first_mark(im);
+    size_t first = first_mark(jit);
     enum err e = text  ? symbols_jit_map(r->symbols, im->index, text, bytes,
-                                        im->jit_marks.count ? im->jit_marks.items + first : NULL,
-                                         im->jit_marks.count - first)
+                                        jit->marks.count ? jit->marks.items + first : NULL,
+                                         jit->marks.count - first)
                  : why ? doubted(r, "perf map", path, why)
                        : ERR_OK;
     free(text);
@@ -76,14 +96,14 @@ ARRAY_ORDER(by_entry_and_time, struct trace_jit_code,
                 ?: COMPARE(y->gone, x->gone));
 
 /* Each is there until the next record of its entry. */
-static enum err load_codes(struct image *im)
+static enum err load_codes(struct image *im, struct jit_state *jit)
 {
     char path[4200];
-    const struct trace_jit_code *codes = im->jit_codes.items;
-    vector_sort(&im->jit_codes, by_entry_and_time);
-    for (size_t i = 0; i < im->jit_codes.count; i++) {
+    const struct trace_jit_code *codes = jit->codes.items;
+    vector_sort(&jit->codes, by_entry_and_time);
+    for (size_t i = 0; i < jit->codes.count; i++) {
         const struct trace_jit_code *c = &codes[i], *next = c + 1;
-        int ends = i + 1 < im->jit_codes.count && next->entry == c->entry;
+        int ends = i + 1 < jit->codes.count && next->entry == c->entry;
         if (c->gone || c->bytes > CODE_BYTES_MAX)
             continue;
         snprintf(path, sizeof path, "%.4096s/%d-%" PRIx64 ".jit", im->run->folder, (int)c->file_pid,
@@ -94,18 +114,34 @@ static enum err load_codes(struct image *im)
     return ERR_OK;
 }
 
-enum err jit_load(struct image *im)
+static enum err jit_settle(struct image *im, void *state)
 {
+    struct jit_state *jit = state;
     size_t bytes;
     const char *why;
-    TRY(load_map(im));
-    TRY(load_codes(im));
-    if (!im->jitdump)
+    TRY(load_map(im, jit));
+    TRY(load_codes(im, jit));
+    if (!jit->dump)
         return ERR_OK;
-    char *text = jit_file_read(im->jitdump, im->header.start_realtime_ns, &bytes, &why);
+    char *text = jit_file_read(jit->dump, im->header.start_realtime_ns, &bytes, &why);
     enum err e =
         text ? symbols_jit_dump(im->run->symbols, im->index, text, bytes, (uint32_t)im->header.pid)
-             : doubted(im->run, "jitdump", im->jitdump, why ? why : "it is not there");
+             : doubted(im->run, "jitdump", jit->dump, why ? why : "it is not there");
     free(text);
     return e;
 }
+
+static void jit_state_free(struct image *im, void *state)
+{
+    struct jit_state *jit = state;
+    (void)im;
+    vector_free(&jit->marks);
+    vector_free(&jit->codes);
+}
+
+static const struct collected kinds[] = {{TRACE_META, jit_fact, 0, 0},
+                                         {TRACE_JIT_CODE, jit_code, 0, 0}};
+const struct collector collector_jit = {.state_bytes = sizeof(struct jit_state),
+                                        COLLECTED(kinds),
+                                        .settle = jit_settle,
+                                        .free = jit_state_free};

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "profiler/analyze/build/build.h"
-#include "profiler/analyze/build/children.h"
 
 /* What can be missing or wrong, as counted; %llu is the count. */
 static const struct rule {

@@ -43,9 +43,9 @@ static enum err flow(struct image *im, const struct cuda_call *call, const struc
     return flows_add(&im->run->flows, &f);
 }
 
-enum err gpu_attribute_activity(struct image *im, struct cuda_call *call, const struct activity *a)
+enum err gpu_attribute_activity(struct image *im, struct gpu *g, struct cuda_call *call,
+                                const struct activity *a)
 {
-    struct gpu *g = im->gpu;
     struct costs *s = &im->contexts.items[call->context].costs;
     double ns = (double)(a->end - a->start), api = (double)(call->end - call->start);
     if (a->kind == ACTIVITY_MEMORY) {

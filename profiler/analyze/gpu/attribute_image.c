@@ -31,9 +31,8 @@ static int same_variant(const struct variant *a, const struct variant *b)
 }
 
 /* Moves the image's variants to the run's kernels. */
-static enum err merge_variants(struct image *im)
+static enum err merge_variants(struct image *im, struct gpu *g)
 {
-    struct gpu *g = im->gpu;
     struct run *r = im->run;
     for (size_t i = 0; i < g->variants.count; i++) {
         struct variant *v = &g->variants.items[i], *to = NULL;
@@ -73,9 +72,8 @@ enum err gpu_launched_at(struct kernel *k, uint32_t site, double n, double ns)
     return ERR_OK;
 }
 
-static enum err attribute_pairs(struct image *im)
+static enum err attribute_pairs(struct image *im, struct gpu *g)
 {
-    struct gpu *g = im->gpu;
     struct run *r = im->run;
     for (size_t i = 0; i < g->pairs.count; i++) {
         const struct pair *p = &g->pairs.items[i];
@@ -99,9 +97,8 @@ static enum err attribute_pairs(struct image *im)
     return ERR_OK;
 }
 
-static enum err attribute_calls(struct image *im)
+static enum err attribute_calls(struct image *im, struct gpu *g)
 {
-    struct gpu *g = im->gpu;
     struct run *r = im->run;
     for (size_t i = 0; i < g->names.count; i++) {
         const char *name = image_string(im, g->names.items[i].name);
@@ -115,9 +112,8 @@ static enum err attribute_calls(struct image *im)
 }
 
 /* Where kernels begin, by the device code that the capture saved. */
-static enum err find_lines(struct image *im)
+static enum err find_lines(struct image *im, struct gpu *g)
 {
-    struct gpu *g = im->gpu;
     struct run *r = im->run;
     for (size_t i = 0; i < g->cubins.count; i++) {
         char path[4200], *bytes = NULL;
@@ -147,11 +143,11 @@ static enum err find_lines(struct image *im)
     return ERR_OK;
 }
 
-enum err gpu_attribute_image(struct image *im)
+enum err gpu_attribute_image(struct image *im, void *state)
 {
-    TRY(merge_variants(im));
-    TRY(attribute_pairs(im));
-    TRY(attribute_calls(im));
-    TRY(find_lines(im));
-    return gpu_attribute_memory(im);
+    TRY(merge_variants(im, state));
+    TRY(attribute_pairs(im, state));
+    TRY(attribute_calls(im, state));
+    TRY(find_lines(im, state));
+    return gpu_attribute_memory(im, state);
 }

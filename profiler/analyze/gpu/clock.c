@@ -15,19 +15,17 @@ struct clock_map {
     VECTOR(struct reading) readings;
 };
 
-void clock_free(struct image *im)
+void clock_free(struct gpu *g)
 {
-    if (im->clock)
-        vector_free(&im->clock->readings);
-    free(im->clock);
-    im->clock = NULL;
+    if (g->clock)
+        vector_free(&g->clock->readings);
+    free(g->clock);
 }
 
 ARRAY_ORDER(by_gpu, struct reading, COMPARE(x->gpu, y->gpu));
 
-static enum err read_all(struct image *im, struct trace_reader *reader)
+static enum err read_all(struct image *im, struct clock_map *m, struct trace_reader *reader)
 {
-    struct clock_map *m = im->clock;
     struct quality_count *q = &im->run->q;
     for (;;) {
         struct trace_item item;
@@ -44,17 +42,17 @@ static enum err read_all(struct image *im, struct trace_reader *reader)
     }
 }
 
-/* Reads the file's CLOCK records ahead: device times need those that come after them too. */
-enum err clock_read(struct image *im, const char *path)
+enum err clock_need(struct image *im, struct gpu *g)
 {
     struct trace_reader *reader;
-    im->clock = calloc(1, sizeof *im->clock);
-    FAIL_IF(!im->clock, ERR_MEMORY, "no memory for the analysis");
-    TRY(trace_open(path, &reader));
-    enum err e = read_all(im, reader);
+    if (g->clock || g->monotonic)
+        return ERR_OK;
+    struct clock_map *m = g->clock = calloc(1, sizeof *m);
+    FAIL_IF(!m, ERR_MEMORY, "no memory for the analysis");
+    TRY(trace_open(im->path, &reader));
+    enum err e = read_all(im, m, reader);
     trace_reader_free(reader);
     TRY(e);
-    struct clock_map *m = im->clock;
     vector_sort(&m->readings, by_gpu);
     for (size_t i = 1; i < m->readings.count; i++) {
         uint64_t before = m->readings.items[i - 1].host - m->readings.items[i - 1].gpu;
@@ -66,14 +64,14 @@ enum err clock_read(struct image *im, const char *path)
     return ERR_OK;
 }
 
-int clock_unknown(const struct image *im)
+int clock_unknown(const struct gpu *g)
 {
-    return im->clock && !im->monotonic && !im->clock->readings.count;
+    return g->clock && !g->monotonic && !g->clock->readings.count;
 }
 
-uint64_t clock_of(const struct image *im, uint64_t gpu_ns)
+uint64_t clock_of(const struct gpu *g, uint64_t gpu_ns)
 {
-    const struct clock_map *m = im->clock;
+    const struct clock_map *m = g->clock;
     if (!m || !m->readings.count)
         return gpu_ns;
     /* The first reading after it. */

@@ -80,13 +80,13 @@ static enum err new_call(struct image *im, struct correlator *cr, uint32_t *inde
 }
 
 /* After its activity a call goes when the ring comes round; a graph launch has many and stays. */
-static enum err match(struct image *im, struct correlator *cr, uint32_t index,
-                      const struct activity *a)
+static enum err match(struct image *im, struct gpu *g, uint32_t index, const struct activity *a)
 {
+    struct correlator *cr = g->correlator;
     struct cuda_call *c = &cr->calls.items[index];
     int first = !c->matched;
     c->matched = 1;
-    TRY(gpu_attribute_activity(im, c, a));
+    TRY(gpu_attribute_activity(im, g, c, a));
     if (!first || c->api_class == TRACE_API_GRAPH)
         return ERR_OK;
     uint32_t out = cr->ring[cr->ring_at];
@@ -100,8 +100,9 @@ static int belongs(const struct cuda_call *c, const struct activity *a)
     return a->start + OTHER_EPOCH_NS >= c->start;
 }
 
-static enum err take_waiting(struct image *im, struct correlator *cr, uint32_t index, uint32_t id)
+static enum err take_waiting(struct image *im, struct gpu *g, uint32_t index, uint32_t id)
 {
+    struct correlator *cr = g->correlator;
     uint32_t at = table_get(&cr->waiting_by_id, id), left = 0;
     if (at == TABLE_NONE)
         return ERR_OK;
@@ -110,7 +111,7 @@ static enum err take_waiting(struct image *im, struct correlator *cr, uint32_t i
         struct waiting *w = &cr->waiting.items[at - 1];
         uint32_t next = w->next;
         if (belongs(&cr->calls.items[index], &w->a)) {
-            TRY(match(im, cr, index, &w->a));
+            TRY(match(im, g, index, &w->a));
             TRY(vector_add(&cr->free_waiting, at - 1));
             w->a.correlation = 0;
             w->a.end = 0;
@@ -127,8 +128,9 @@ static enum err take_waiting(struct image *im, struct correlator *cr, uint32_t i
     return ERR_OK;
 }
 
-enum err correlate_call(struct image *im, struct correlator *cr, const struct cuda_call *call)
+enum err correlate_call(struct image *im, struct gpu *g, const struct cuda_call *call)
 {
+    struct correlator *cr = g->correlator;
     uint32_t index;
     TRY(new_call(im, cr, &index));
     cr->calls.items[index] = *call;
@@ -140,7 +142,7 @@ enum err correlate_call(struct image *im, struct correlator *cr, const struct cu
         TRY(table_put(&cr->call_by_id, id, index));
     }
     for (int i = 0; i < call->correlations; i++)
-        TRY(take_waiting(im, cr, index, call->correlation[i]));
+        TRY(take_waiting(im, g, index, call->correlation[i]));
     return ERR_OK;
 }
 
@@ -153,11 +155,12 @@ static enum err no_origin(struct image *im, const struct activity *a)
     return ERR_OK;
 }
 
-enum err correlate_activity(struct image *im, struct correlator *cr, const struct activity *a)
+enum err correlate_activity(struct image *im, struct gpu *g, const struct activity *a)
 {
+    struct correlator *cr = g->correlator;
     uint32_t index = table_get(&cr->call_by_id, a->correlation);
     if (index != TABLE_NONE && belongs(&cr->calls.items[index], a))
-        return match(im, cr, index, a);
+        return match(im, g, index, a);
     if (!a->correlation)
         return no_origin(im, a);
     uint32_t at, before = table_get(&cr->waiting_by_id, a->correlation);
@@ -174,8 +177,9 @@ enum err correlate_activity(struct image *im, struct correlator *cr, const struc
     return table_put(&cr->waiting_by_id, a->correlation, at);
 }
 
-enum err correlate_settle(struct image *im, struct correlator *cr)
+enum err correlate_settle(struct image *im, struct gpu *g)
 {
+    const struct correlator *cr = g->correlator;
     for (size_t i = 0; i < cr->waiting.count; i++)
         if (cr->waiting.items[i].next != TABLE_NONE)
             TRY(no_origin(im, &cr->waiting.items[i].a));

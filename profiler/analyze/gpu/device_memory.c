@@ -21,9 +21,8 @@ struct device_replay {
     double *total;     /* by device */
 };
 
-static enum err replay(struct image *im, struct device_replay *p)
+static enum err replay(struct image *im, const struct gpu *g, struct device_replay *p)
 {
-    struct gpu *g = im->gpu;
     struct run *r = im->run;
     for (size_t i = 0; i < g->events.count; i++) {
         const struct memory_event *e = &g->events.items[i];
@@ -57,14 +56,13 @@ static enum err replay(struct image *im, struct device_replay *p)
     return ERR_OK;
 }
 
-enum err gpu_attribute_memory(struct image *im)
+enum err gpu_attribute_memory(struct image *im, struct gpu *g)
 {
-    struct gpu *g = im->gpu;
     struct run *r = im->run;
     struct device_replay p = {.total = calloc(r->devices.count + 1, sizeof *p.total)};
     FAIL_IF(!p.total, ERR_MEMORY, "no memory for the analysis");
     vector_sort(&g->events, by_time);
-    enum err e = replay(im, &p);
+    enum err e = replay(im, g, &p);
     for (size_t i = 0; i < r->sites.count; i++) {
         r->sites.items[i].device.end += r->sites.items[i].device.live;
         r->sites.items[i].device.live = 0;

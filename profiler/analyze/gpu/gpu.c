@@ -8,19 +8,18 @@
 
 enum { EVENTS_MAX = 1000000, VARIANTS_MAX = 60000 };
 
-static enum err create(struct image *im)
+static enum err gpu_create(struct image *im, void *state)
 {
-    im->gpu = calloc(1, sizeof *im->gpu);
-    FAIL_IF(!im->gpu, ERR_MEMORY, "no memory for the analysis");
-    TRY(correlate_create(&im->gpu->correlator));
-    return utilization_create(&im->gpu->utilization);
+    struct gpu *g = state;
+    (void)im;
+    TRY(correlate_create(&g->correlator));
+    return utilization_create(&g->utilization);
 }
 
-static void destroy(struct image *im)
+static void gpu_free(struct image *im, void *state)
 {
-    struct gpu *g = im->gpu;
-    if (!g)
-        return;
+    struct gpu *g = state;
+    (void)im;
     correlate_free(g->correlator);
     utilization_free(g->utilization);
     for (size_t i = 0; i < g->variants.count; i++)
@@ -37,35 +36,37 @@ static void destroy(struct image *im)
     table_free(&g->pair_by_key);
     table_free(&g->node_by_id);
     table_free(&g->name_by_id);
+    vector_free(&g->more);
     table_free(&g->device_by_id);
-    free(g);
+    clock_free(g);
 }
 
-/* The run's device behind an image's device number. */
-enum err gpu_device(struct image *im, uint32_t id, uint32_t *index)
+enum err gpu_device(struct image *im, struct gpu *g, uint32_t id, uint32_t *index)
 {
     struct run *r = im->run;
-    *index = table_get(&im->gpu->device_by_id, id);
+    *index = table_get(&g->device_by_id, id);
     if (*index != TABLE_NONE)
         return ERR_OK;
     *index = (uint32_t)r->devices.count;
     TRY(vector_add(&r->devices, (struct run_device){.d.id = id}));
-    return table_put(&im->gpu->device_by_id, id, *index);
+    return table_put(&g->device_by_id, id, *index);
 }
 
-static enum err device(struct image *im, const struct trace_device *d, const char *tail)
+static enum err gpu_device_record(struct image *im, void *state, const struct trace_item *item)
 {
+    const struct trace_device *d = (const void *)item->record;
+    struct gpu *g = state;
     static const uint8_t none[16];
     struct run *r = im->run;
-    uint32_t index = table_get(&im->gpu->device_by_id, d->id);
+    uint32_t index = table_get(&g->device_by_id, d->id);
     for (uint32_t i = 0; i < r->devices.count && index == TABLE_NONE; i++)
         if (memcmp(d->uuid, none, 16) && !memcmp(r->devices.items[i].d.uuid, d->uuid, 16)) {
             index = i; /* as another process saw it */
-            TRY(table_put(&im->gpu->device_by_id, d->id, i));
+            TRY(table_put(&g->device_by_id, d->id, i));
         }
-    TRY(gpu_device(im, d->id, &index));
+    TRY(gpu_device(im, g, d->id, &index));
     r->devices.items[index].d = *d;
-    r->devices.items[index].name = arena_text_n(r->m->arena, tail, d->name_bytes);
+    r->devices.items[index].name = arena_text_n(r->m->arena, item->tail, d->name_bytes);
     return ERR_OK;
 }
 
@@ -82,7 +83,7 @@ static enum err node_of(struct gpu *g, uint64_t id, struct graph_node **out)
 }
 
 /* What kernels, copies and memsets have in common. */
-static enum err operation(struct image *im, const struct activity *a, uint64_t node,
+static enum err operation(struct image *im, struct gpu *g, const struct activity *a, uint64_t node,
                           const struct device_operation *o)
 {
     struct run_device *d = &im->run->devices.items[o->device];
@@ -92,21 +93,20 @@ static enum err operation(struct image *im, const struct activity *a, uint64_t n
     d->sum += ns;
     if (node) {
         struct graph_node *n;
-        TRY(node_of(im->gpu, node, &n));
+        TRY(node_of(g, node, &n));
         n->ns += ns;
     }
     struct activity placed = *a;
     placed.device = o->device;
     placed.cuda_context = o->cuda_context;
     placed.stream = o->stream;
-    TRY(utilization_add(im, im->gpu->utilization, o));
-    return correlate_activity(im, im->gpu->correlator, &placed);
+    TRY(utilization_add(im, g->utilization, o));
+    return correlate_activity(im, g, &placed);
 }
 
-static enum err variant_of(struct image *im, const struct trace_kernel *k, uint32_t dev,
+static enum err variant_of(struct gpu *g, const struct trace_kernel *k, uint32_t dev,
                            uint32_t *index)
 {
-    struct gpu *g = im->gpu;
     struct variant v = {.name = k->name,
                         .registers = k->registers,
                         .static_shared = k->static_shared,
@@ -130,23 +130,26 @@ static enum err variant_of(struct image *im, const struct trace_kernel *k, uint3
     return table_put(&g->variant_by_key, key, *index);
 }
 
-static enum err kernel(struct image *im, const struct trace_kernel *k)
+static enum err gpu_kernel(struct image *im, void *state, const struct trace_item *item)
 {
+    const struct trace_kernel *k = (const void *)item->record;
+    struct gpu *g = state;
     struct activity a = {.kind = ACTIVITY_KERNEL, .correlation = k->correlation};
     struct device_operation o = {
         .cuda_context = k->context, .stream = k->stream, .graph = k->graph != 0};
     im->run->kernels_n++;
-    if (!gpu_times(im, k->start, k->end, &a.start, &a.end))
+    TRY(clock_need(im, g));
+    if (!gpu_times(im, g, k->start, k->end, &a.start, &a.end))
         return ERR_OK;
-    TRY(gpu_device(im, k->device, &o.device));
-    TRY(variant_of(im, k, o.device, &a.what));
-    TRY(dist_add(&im->gpu->variants.items[a.what].time, a.end - a.start));
+    TRY(gpu_device(im, g, k->device, &o.device));
+    TRY(variant_of(g, k, o.device, &a.what));
+    TRY(dist_add(&g->variants.items[a.what].time, a.end - a.start));
     o.start = a.start;
     o.end = a.end;
     o.what = a.what;
     o.kind = ACTIVITY_KERNEL;
     im->run->total.gpu_kernel += (double)(a.end - a.start);
-    return operation(im, &a, k->graph_node, &o);
+    return operation(im, g, &a, k->graph_node, &o);
 }
 
 static enum direction direction_of(uint32_t kind)
@@ -159,13 +162,16 @@ static enum direction direction_of(uint32_t kind)
     return kind < sizeof of ? of[kind] : DIR_OTHER;
 }
 
-static enum err copy(struct image *im, const struct trace_gpu_copy *c)
+static enum err gpu_copy(struct image *im, void *state, const struct trace_item *item)
 {
+    const struct trace_gpu_copy *c = (const void *)item->record;
+    struct gpu *g = state;
     struct run *r = im->run;
     struct activity a = {.kind = ACTIVITY_COPY, .correlation = c->correlation, .bytes = c->bytes};
     struct device_operation o = {
         .cuda_context = c->context, .stream = c->stream, .graph = c->graph != 0};
-    if (!gpu_times(im, c->start, c->end, &a.start, &a.end))
+    TRY(clock_need(im, g));
+    if (!gpu_times(im, g, c->start, c->end, &a.start, &a.end))
         return ERR_OK;
     if (c->bytes > 1ull << 53) {
         r->q.bad_values++;
@@ -174,7 +180,7 @@ static enum err copy(struct image *im, const struct trace_gpu_copy *c)
     a.direction = (uint16_t)direction_of(c->kind);
     a.pageable = c->from == TRACE_MEMORY_PAGEABLE || c->to == TRACE_MEMORY_PAGEABLE;
     a.synchronous = !c->asynchronous;
-    TRY(gpu_device(im, c->device, &o.device));
+    TRY(gpu_device(im, g, c->device, &o.device));
     struct counter *t =
         counter_of(&r->transfers, NULL, NULL, a.direction, c->from < 8 ? c->from : 0,
                    c->to < 8 ? c->to : 0, c->asynchronous != 0);
@@ -190,18 +196,21 @@ static enum err copy(struct image *im, const struct trace_gpu_copy *c)
         r->total.copy[a.direction].n++;
         r->total.copy[a.direction].bytes += (double)a.bytes;
     }
-    return operation(im, &a, c->graph_node, &o);
+    return operation(im, g, &a, c->graph_node, &o);
 }
 
-static enum err set(struct image *im, const struct trace_gpu_set *s)
+static enum err gpu_set(struct image *im, void *state, const struct trace_item *item)
 {
+    const struct trace_gpu_set *s = (const void *)item->record;
+    struct gpu *g = state;
     struct run *r = im->run;
     struct activity a = {.kind = ACTIVITY_SET, .correlation = s->correlation, .bytes = s->bytes};
     struct device_operation o = {
         .cuda_context = s->context, .stream = s->stream, .graph = s->graph != 0};
-    if (!gpu_times(im, s->start, s->end, &a.start, &a.end))
+    TRY(clock_need(im, g));
+    if (!gpu_times(im, g, s->start, s->end, &a.start, &a.end))
         return ERR_OK;
-    TRY(gpu_device(im, s->device, &o.device));
+    TRY(gpu_device(im, g, s->device, &o.device));
     struct counter *t =
         counter_of(&r->sets, NULL, NULL, s->memory_kind < 8 ? s->memory_kind : 0, 0, 0, 0);
     FAIL_IF(!t, ERR_MEMORY, "no memory for the memsets");
@@ -212,14 +221,16 @@ static enum err set(struct image *im, const struct trace_gpu_set *s)
     o.end = a.end;
     o.kind = ACTIVITY_SET;
     r->total.gpu_set += (double)(a.end - a.start);
-    return operation(im, &a, s->graph_node, &o);
+    return operation(im, g, &a, s->graph_node, &o);
 }
 
-static enum err memory(struct image *im, const struct trace_gpu_memory *m)
+static enum err gpu_memory(struct image *im, void *state, const struct trace_item *item)
 {
-    struct gpu *g = im->gpu;
+    const struct trace_gpu_memory *m = (const void *)item->record;
+    struct gpu *g = state;
     int on_device = m->memory_kind == TRACE_MEMORY_DEVICE || m->memory_kind == TRACE_MEMORY_ARRAY ||
                     m->memory_kind == TRACE_MEMORY_DEVICE_STATIC;
+    TRY(clock_need(im, g));
     if (m->operation < 1 || m->operation > 2 || !on_device)
         return ERR_OK; /* pools hold what is in other records, host memory is the heap's */
     if (g->events.count >= EVENTS_MAX || m->bytes > 1ull << 53) {
@@ -231,8 +242,8 @@ static enum err memory(struct image *im, const struct trace_gpu_memory *m)
                              .context = TABLE_NONE,
                              .order = (uint32_t)g->events.count,
                              .allocate = m->operation == 1};
-    e.time = image_time(im, clock_of(im, m->at));
-    TRY(gpu_device(im, m->device, &e.device));
+    e.time = image_time(im, clock_of(g, m->at));
+    TRY(gpu_device(im, g, m->device, &e.device));
     TRY(vector_add(&g->events, e));
     struct activity a = {.kind = ACTIVITY_MEMORY,
                          .correlation = m->correlation,
@@ -240,7 +251,7 @@ static enum err memory(struct image *im, const struct trace_gpu_memory *m)
                          .end = e.time,
                          .bytes = m->bytes,
                          .what = e.order};
-    return e.allocate ? correlate_activity(im, g->correlator, &a) : ERR_OK;
+    return e.allocate ? correlate_activity(im, g, &a) : ERR_OK;
 }
 
 static enum err name_of(struct gpu *g, const struct trace_api *r, struct call_name **out)
@@ -257,35 +268,39 @@ static enum err name_of(struct gpu *g, const struct trace_api *r, struct call_na
     return ERR_OK;
 }
 
-/* Correlation ids of records that precede theirs wait on the thread. */
-static void more_ids(struct thread *t, const struct trace_api *r)
+/* Correlation ids of records that precede theirs wait. */
+static void more_ids(struct call_ids *more, const struct trace_api *r)
 {
-    int room = (int)(sizeof t->more / sizeof *t->more);
-    for (uint32_t i = 0; i < r->correlations && i < 4 && t->more_count < room; i++)
-        t->more[t->more_count++] = r->correlation[i];
+    int room = (int)(sizeof more->id / sizeof *more->id);
+    for (uint32_t i = 0; i < r->correlations && i < 4 && more->count < room; i++)
+        more->id[more->count++] = r->correlation[i];
 }
 
-static enum err calls(struct image *im, struct thread *t, const struct trace_api *r,
-                      struct cuda_call call)
+static enum err calls(struct image *im, struct gpu *g, struct call_ids *more,
+                      const struct trace_api *r, struct cuda_call call)
 {
-    more_ids(t, r);
-    for (int i = 0; i < t->more_count; i += 4) {
-        call.correlations = (uint8_t)(t->more_count - i < 4 ? t->more_count - i : 4);
-        memcpy(call.correlation, t->more + i, call.correlations * sizeof *t->more);
-        TRY(correlate_call(im, im->gpu->correlator, &call));
+    more_ids(more, r);
+    for (int i = 0; i < more->count; i += 4) {
+        call.correlations = (uint8_t)(more->count - i < 4 ? more->count - i : 4);
+        memcpy(call.correlation, more->id + i, call.correlations * sizeof *more->id);
+        TRY(correlate_call(im, g, &call));
         call.expected = 0; /* one record of the call is enough */
     }
-    t->more_count = 0;
+    more->count = 0;
     return ERR_OK;
 }
 
-static enum err api(struct image *im, const struct trace_api *r)
+static enum err gpu_api(struct image *im, void *state, const struct trace_item *item)
 {
+    const struct trace_api *r = (const void *)item->record;
+    struct gpu *g = state;
     struct run *run = im->run;
     struct thread *t;
     TRY(image_thread(im, r->tid, &t));
+    TRY(vector_room(&g->more, im->threads.count));
+    struct call_ids *more = &g->more.items[t - im->threads.items];
     if (r->flags & TRACE_API_MORE) {
-        more_ids(t, r);
+        more_ids(more, r);
         return ERR_OK;
     }
     if (r->end_ns < r->start_ns) {
@@ -293,7 +308,7 @@ static enum err api(struct image *im, const struct trace_api *r)
         return ERR_OK;
     }
     if (image_left_out(im, r->start_ns)) {
-        t->more_count = 0;
+        more->count = 0;
         return ERR_OK;
     }
     struct cuda_call call = {.start = image_time(im, r->start_ns),
@@ -319,33 +334,37 @@ static enum err api(struct image *im, const struct trace_api *r)
         TRY(gpu_blocked(run, &call));
     }
     struct call_name *name;
-    TRY(name_of(im->gpu, r, &name));
+    TRY(name_of(g, r, &name));
     name->errors += r->result != 0;
     TRY(dist_add(&name->time, call.end - call.start));
     if (captured || r->result) {
-        t->more_count = 0;
+        more->count = 0;
         return ERR_OK;
     }
-    return calls(im, t, r, call);
+    return calls(im, g, more, r, call);
 }
 
-static enum err graph_node(struct image *im, const struct trace_graph_node *n, uint32_t tid)
+static enum err gpu_graph_node(struct image *im, void *state, const struct trace_item *item)
 {
+    const struct trace_graph_node *n = (const void *)item->record;
     struct graph_node *node;
-    TRY(node_of(im->gpu, n->node, &node));
+    (void)im;
+    TRY(node_of(state, n->node, &node));
     /* Instantiation reports a node twice, as a clone and as a new one, in any order. */
     if (n->original)
         node->original = n->original;
     if (node->stack && n->cloned)
         return ERR_OK;
     node->stack = n->stack;
-    node->tid = tid;
+    node->tid = item->tid;
     return ERR_OK;
 }
 
-static enum err cubin(struct image *im, const struct trace_cubin *c)
+static enum err gpu_cubin(struct image *im, void *state, const struct trace_item *item)
 {
-    struct gpu *g = im->gpu;
+    const struct trace_cubin *c = (const void *)item->record;
+    struct gpu *g = state;
+    (void)im;
     for (size_t i = 0; i < g->cubins.count; i++)
         if (g->cubins.items[i] == c->crc)
             return ERR_OK;
@@ -354,42 +373,27 @@ static enum err cubin(struct image *im, const struct trace_cubin *c)
     return vector_add(&g->cubins, c->crc);
 }
 
-enum err gpu_record(struct image *im, const struct trace_item *item)
+static enum err gpu_fact(struct image *im, void *state, const struct trace_item *item)
 {
-    const void *r = item->record;
-    im->run->has_gpu = 1;
-    switch (item->record->kind) {
-    case TRACE_API:
-        return api(im, r);
-    case TRACE_KERNEL:
-        return kernel(im, r);
-    case TRACE_GPU_COPY:
-        return copy(im, r);
-    case TRACE_GPU_SET:
-        return set(im, r);
-    case TRACE_GPU_SYNC:
-        return gpu_sync(im, r);
-    case TRACE_GPU_MEMORY:
-        return memory(im, r);
-    case TRACE_GPU_OVERHEAD:
-        return gpu_overhead(im, r);
-    case TRACE_DEVICE:
-        return device(im, r, item->tail);
-    case TRACE_GRAPH_NODE:
-        return graph_node(im, r, item->tid);
-    case TRACE_CUBIN:
-        return cubin(im, r);
-    case TRACE_GPU_FAULT:
-        return gpu_fault(im, r);
-    default:
-        return ERR_OK;
-    }
+    struct gpu *g = state;
+    const char *clock;
+    TRY(collector_fact(im, item, "cupti.clock", &clock));
+    g->monotonic = clock ? !strcmp(clock, "monotonic") : g->monotonic;
+    return ERR_OK;
 }
 
-static enum err settle(struct image *im)
+/* Only says that there was CUDA. */
+static enum err gpu_seen(struct image *im, void *state, const struct trace_item *item)
 {
-    struct gpu *g = im->gpu;
-    TRY(correlate_settle(im, g->correlator));
+    (void)im, (void)state, (void)item;
+    return ERR_OK;
+}
+
+static enum err gpu_settle(struct image *im, void *state)
+{
+    struct gpu *g = state;
+    im->run->q.no_clock += (uint64_t)clock_unknown(g);
+    TRY(correlate_settle(im, g));
     TRY(utilization_settle(im, g->utilization));
     for (size_t i = 0; i < g->nodes.count; i++) { /* a clone was built where its original was */
         struct graph_node *n = &g->nodes.items[i], *from = n;
@@ -408,4 +412,22 @@ static enum err settle(struct image *im)
     return ERR_OK;
 }
 
-const struct collector collector_gpu = {create, settle, gpu_attribute_image, destroy};
+#define KIND(name, record)                                                                         \
+    {                                                                                              \
+        TRACE_##name, record, 0, COLLECTED_FLAG(has_gpu)                                           \
+    }
+static const struct collected kinds[] = {
+    {TRACE_META, gpu_fact, 0, 0},    KIND(API, gpu_api),
+    KIND(KERNEL, gpu_kernel),        KIND(GPU_COPY, gpu_copy),
+    KIND(GPU_SET, gpu_set),          KIND(GPU_SYNC, gpu_sync),
+    KIND(GPU_MEMORY, gpu_memory),    KIND(GPU_OVERHEAD, gpu_overhead),
+    KIND(DEVICE, gpu_device_record), KIND(CONTEXT, gpu_seen),
+    KIND(GPU_STREAM, gpu_seen),      KIND(GRAPH_NODE, gpu_graph_node),
+    KIND(CUBIN, gpu_cubin),          KIND(GPU_FAULT, gpu_fault),
+};
+const struct collector collector_gpu = {.state_bytes = sizeof(struct gpu),
+                                        COLLECTED(kinds),
+                                        .create = gpu_create,
+                                        .settle = gpu_settle,
+                                        .attribute = gpu_attribute_image,
+                                        .free = gpu_free};

@@ -3,10 +3,9 @@
 #ifndef TP_ANALYZE_GPU_GPU_H
 #define TP_ANALYZE_GPU_GPU_H
 
-#include "profiler/analyze/state/image.h"
+#include "profiler/analyze/state/collector.h"
 
 extern const struct collector collector_gpu;
-enum err gpu_record(struct image *im, const struct trace_item *item);
 
 /* A member of a launch configuration that a capture of another tool does not tell. */
 #define VARIANT_UNKNOWN UINT32_MAX
@@ -35,15 +34,17 @@ struct cuda_call { /* a CUDA call that activities may name */
     uint8_t correlations, api_class, expected, matched, used, waited;
 };
 struct correlator;
+struct gpu;
 enum err correlate_create(struct correlator **out);
 void correlate_free(struct correlator *cr);
 /* What waited for the call is attributed; the call stays until its activities have come. */
-enum err correlate_call(struct image *im, struct correlator *cr, const struct cuda_call *call);
-enum err correlate_activity(struct image *im, struct correlator *cr, const struct activity *a);
+enum err correlate_call(struct image *im, struct gpu *g, const struct cuda_call *call);
+enum err correlate_activity(struct image *im, struct gpu *g, const struct activity *a);
 /* What is left: activities without a call, calls without an activity. */
-enum err correlate_settle(struct image *im, struct correlator *cr);
+enum err correlate_settle(struct image *im, struct gpu *g);
 /* attribute_activity.c: the activity is of this call. */
-enum err gpu_attribute_activity(struct image *im, struct cuda_call *call, const struct activity *a);
+enum err gpu_attribute_activity(struct image *im, struct gpu *g, struct cuda_call *call,
+                                const struct activity *a);
 /* The host was blocked during the call; how busy the devices were then is looked up at the end. */
 enum err gpu_blocked(struct run *r, const struct cuda_call *call);
 
@@ -72,6 +73,10 @@ struct graph_node {
     double ns;
     uint32_t tid;
 };
+struct call_ids { /* correlation ids of a call's records that precede its own */
+    uint32_t id[64];
+    int count;
+};
 struct call_name {
     uint64_t name;
     uint32_t api_class, errors;
@@ -85,19 +90,24 @@ struct gpu {
     VECTOR(struct memory_event) events;
     VECTOR(struct graph_node) nodes;
     VECTOR(struct call_name) names;
-    VECTOR(uint64_t) cubins; /* checksums, which name the saved files */
+    VECTOR(uint64_t) cubins;      /* checksums, which name the saved files */
+    VECTOR(struct call_ids) more; /* by thread of the image */
     struct table variant_by_key, pair_by_key, node_by_id, name_by_id, device_by_id;
+    struct clock_map *clock; /* NULL: not needed, or not yet */
+    int monotonic;           /* device times are CLOCK_MONOTONIC already */
 };
 /* Both times on the run's clock. 0: the activity has none, or impossible ones. */
-int gpu_times(struct image *im, uint64_t start, uint64_t end, uint64_t *from, uint64_t *to);
-enum err gpu_overhead(struct image *im, const struct trace_gpu_overhead *o);
-enum err gpu_fault(struct image *im, const struct trace_gpu_fault *f);
-enum err gpu_sync(struct image *im, const struct trace_gpu_sync *s);
-enum err gpu_device(struct image *im, uint32_t id, uint32_t *index);
+int gpu_times(struct image *im, const struct gpu *g, uint64_t start, uint64_t end, uint64_t *from,
+              uint64_t *to);
+enum err gpu_overhead(struct image *im, void *state, const struct trace_item *item);
+enum err gpu_fault(struct image *im, void *state, const struct trace_item *item);
+enum err gpu_sync(struct image *im, void *state, const struct trace_item *item);
+/* The run's device behind an image's device number. */
+enum err gpu_device(struct image *im, struct gpu *g, uint32_t id, uint32_t *index);
 /* The kernel of a name, made when new. */
 enum err gpu_kernel_of(struct run *r, const char *name, uint32_t *index);
 enum err gpu_launched_at(struct kernel *k, uint32_t site, double n, double ns);
-enum err gpu_attribute_image(struct image *im);  /* at its end, to lines and kernels */
-enum err gpu_attribute_memory(struct image *im); /* a part of it: device_memory.c */
+enum err gpu_attribute_image(struct image *im, void *state); /* at its end, to lines and kernels */
+enum err gpu_attribute_memory(struct image *im, struct gpu *g); /* a part of it: device_memory.c */
 
 #endif

@@ -35,20 +35,12 @@ struct heap {
     double peak_rss;
 };
 
-static enum err create(struct image *im)
+static void heap_state_free(struct image *im, void *state)
 {
-    im->heap = calloc(1, sizeof *im->heap);
-    FAIL_IF(!im->heap, ERR_MEMORY, "no memory for the analysis");
-    return ERR_OK;
-}
-
-static void destroy(struct image *im)
-{
-    if (!im->heap)
-        return;
-    vector_free(&im->heap->events);
-    vector_free(&im->heap->points);
-    free(im->heap);
+    struct heap *h = state;
+    (void)im;
+    vector_free(&h->events);
+    vector_free(&h->points);
 }
 
 static void count(struct image *im, const struct heap_event *e)
@@ -61,9 +53,8 @@ static void count(struct image *im, const struct heap_event *e)
     s->allocs_variance += fmax(0, n * (n - 1));
 }
 
-static enum err keep(struct image *im, struct heap_event e)
+static enum err keep(struct image *im, struct heap *h, struct heap_event e)
 {
-    struct heap *h = im->heap;
     if (h->events.count >= HEAP_EVENTS_MAX) {
         im->run->q.heap_full++;
         if (e.later)
@@ -74,10 +65,11 @@ static enum err keep(struct image *im, struct heap_event e)
     return vector_add(&h->events, e);
 }
 
-enum err heap_alloc(struct image *im, const struct trace_alloc *a)
+static enum err heap_alloc(struct image *im, void *state, const struct trace_item *item)
 {
+    const struct trace_alloc *a = (const void *)item->record;
     uint32_t context;
-    im->run->has_heap = 1;
+    im->run->q.stacks++;
     if (!isfinite(a->weight) || a->weight < 0 || a->weight > 1e18 || a->bytes > 1ull << 53) {
         im->run->q.bad_values++;
         return ERR_OK;
@@ -93,13 +85,13 @@ enum err heap_alloc(struct image *im, const struct trace_alloc *a)
                            .later = im->program.python && !t->main};
     if (!e.later)
         count(im, &e);
-    return keep(im, e);
+    return keep(im, state, e);
 }
 
 /* Threads without Python of a process with an interpreter: as their CPU time in cpu.c. */
-static enum err settle(struct image *im)
+static enum err heap_settle(struct image *im, void *state)
 {
-    struct heap *h = im->heap;
+    struct heap *h = state;
     for (size_t i = 0; i < h->events.count; i++) {
         struct heap_event *e = &h->events.items[i];
         if (!e->later)
@@ -114,17 +106,20 @@ static enum err settle(struct image *im)
     return ERR_OK;
 }
 
-enum err heap_free(struct image *im, const struct trace_free *f)
+static enum err heap_free(struct image *im, void *state, const struct trace_item *item)
 {
+    const struct trace_free *f = (const void *)item->record;
     int map = f->heap == TRACE_MMAP;
-    return keep(im, (struct heap_event){image_time(im, f->r.time_ns), f->address, f->bytes, 0, 0,
-                                        map ? EVENT_UNMAP : EVENT_FREE, 0, 0});
+    return keep(im, state,
+                (struct heap_event){image_time(im, f->r.time_ns), f->address, f->bytes, 0, 0,
+                                    map ? EVENT_UNMAP : EVENT_FREE, 0, 0});
 }
 
-enum err heap_copy(struct image *im, const struct trace_copy *c)
+static enum err heap_copy(struct image *im, void *state, const struct trace_item *item)
 {
+    const struct trace_copy *c = (const void *)item->record;
     uint32_t context;
-    im->run->has_copies = 1;
+    (void)state;
     if (!isfinite(c->weight) || c->weight < 0 || c->weight > 1e18) {
         im->run->q.bad_values++;
         return ERR_OK;
@@ -151,9 +146,10 @@ static void thin(struct heap *h)
     h->points.count = kept + 1;
 }
 
-enum err heap_footprint(struct image *im, const struct trace_footprint *f)
+static enum err heap_footprint(struct image *im, void *state, const struct trace_item *item)
 {
-    struct heap *h = im->heap;
+    const struct trace_footprint *f = (const void *)item->record;
+    struct heap *h = state;
     uint64_t time = image_time(im, f->r.time_ns);
     struct point *last = h->points.count ? &h->points.items[h->points.count - 1] : NULL;
     if (f->rss > 1ull << 53 || f->heap_live > 1ull << 53) {
@@ -177,6 +173,7 @@ ARRAY_ORDER(by_time, struct heap_event, COMPARE(x->time, y->time) ?: COMPARE(x->
 /* What a replay holds. */
 struct replay {
     struct image *im;
+    const struct heap *heap;
     struct table by_address;
     VECTOR(struct live) live;
     VECTOR(uint32_t) free; /* indices in `live` */
@@ -319,10 +316,9 @@ static void finish_live_heap(struct run *r, struct site *s, uint64_t end)
 }
 
 /* The first `count` events. */
-static enum err replay(struct image *im, size_t count, struct replay *p)
+static enum err replay(struct replay *p, size_t count)
 {
-    const struct heap_event *events = im->heap->events.items;
-    p->im = im;
+    const struct heap_event *events = p->heap->events.items;
     for (size_t i = 0; i < count; i++) {
         uint64_t time = events[i].time;
         see_peak(p, live_heap_estimate(&p->all, time), time, i);
@@ -349,9 +345,9 @@ static enum err attribute_peak(struct image *im, const struct replay *whole)
         saved[i] = r->sites.items[i].heap;
         r->sites.items[i].heap = (struct live_heap){0};
     }
-    struct replay p = {0};
+    struct replay p = {.im = im, .heap = whole->heap};
     uint64_t no_free = r->q.no_free;
-    enum err e = replay(im, whole->peak_events, &p);
+    enum err e = replay(&p, whole->peak_events);
     r->q.no_free = no_free;
     for (size_t i = 0; i < r->sites.count; i++) {
         double live = live_heap_estimate(&r->sites.items[i].heap, whole->peak_time);
@@ -367,10 +363,9 @@ static enum err attribute_peak(struct image *im, const struct replay *whole)
     return e;
 }
 
-static enum err write_series(struct image *im, double peak_heap)
+static enum err write_series(struct image *im, const struct heap *h, double peak_heap)
 {
     struct run *r = im->run;
-    struct heap *h = im->heap;
     struct model_process *row = &r->processes.items[im->index];
     if (h->points.count)
         row->peak_rss_mb = h->peak_rss / 1048576;
@@ -394,15 +389,15 @@ static enum err write_series(struct image *im, double peak_heap)
     return ERR_OK;
 }
 
-static enum err attribute(struct image *im)
+static enum err heap_attribute(struct image *im, void *state)
 {
     struct run *r = im->run;
-    struct heap *h = im->heap;
-    struct replay p = {.im = im};
+    struct heap *h = state;
+    struct replay p = {.im = im, .heap = h};
     uint64_t end = image_end(im) - r->origin;
     TRY(curves_reach(r, end));
     vector_sort(&h->events, by_time);
-    enum err e = replay(im, h->events.count, &p);
+    enum err e = replay(&p, h->events.count);
     see_peak(&p, live_heap_estimate(&p.all, end), end, h->events.count);
     int largest = p.peak > r->largest_heap;
     for (size_t i = 0; i < r->sites.count; i++)
@@ -410,7 +405,17 @@ static enum err attribute(struct image *im)
     free_replay(&p);
     if (e == ERR_OK && h->events.count && largest)
         e = attribute_peak(im, &p);
-    return e == ERR_OK ? write_series(im, p.peak) : e;
+    return e == ERR_OK ? write_series(im, h, p.peak) : e;
 }
 
-const struct collector collector_heap = {create, settle, attribute, destroy};
+static const struct collected kinds[] = {
+    {TRACE_ALLOC, heap_alloc, 1, COLLECTED_FLAG(has_heap)},
+    {TRACE_FREE, heap_free, 1, 0},
+    {TRACE_COPY, heap_copy, 1, COLLECTED_FLAG(has_copies)},
+    {TRACE_FOOTPRINT, heap_footprint, 1, 0},
+};
+const struct collector collector_heap = {.state_bytes = sizeof(struct heap),
+                                         COLLECTED(kinds),
+                                         .settle = heap_settle,
+                                         .attribute = heap_attribute,
+                                         .free = heap_state_free};

@@ -28,27 +28,26 @@ struct io {
     struct trace_io_ring ring;
 };
 
-static enum err create(struct image *im)
+static enum err io_create(struct image *im, void *state)
 {
-    im->io = calloc(1, sizeof *im->io);
-    if (im->io && !im->run->io)
+    (void)state;
+    if (!im->run->io)
         im->run->io = calloc(1, sizeof *im->run->io);
-    FAIL_IF(!im->io || !im->run->io, ERR_MEMORY, "no memory for the analysis");
+    FAIL_IF(!im->run->io, ERR_MEMORY, "no memory for the analysis");
     return ERR_OK;
 }
 
-static void destroy(struct image *im)
+static void io_state_free(struct image *im, void *state)
 {
-    if (!im->io)
-        return;
-    for (size_t i = 0; i < im->io->states.count; i++)
-        vector_free(&im->io->states.items[i].points);
-    vector_free(&im->io->states);
-    vector_free(&im->io->state_ids);
-    vector_free(&im->io->sites);
-    table_free(&im->io->row_by_id);
-    table_free(&im->io->state_by_id);
-    free(im->io);
+    struct io *io = state;
+    (void)im;
+    for (size_t i = 0; i < io->states.count; i++)
+        vector_free(&io->states.items[i].points);
+    vector_free(&io->states);
+    vector_free(&io->state_ids);
+    vector_free(&io->sites);
+    table_free(&io->row_by_id);
+    table_free(&io->state_by_id);
 }
 
 void io_free(struct run *r)
@@ -80,12 +79,12 @@ static enum err row_of(struct image *im, uint64_t key, uint32_t *row)
 }
 
 /* The row of a file id, which may be named later: a row of its own until then. */
-static enum err row_by_id(struct image *im, uint64_t id, struct io_row **out)
+static enum err row_by_id(struct image *im, struct io *io, uint64_t id, struct io_row **out)
 {
-    uint32_t row = table_get(&im->io->row_by_id, id);
+    uint32_t row = table_get(&io->row_by_id, id);
     if (row == TABLE_NONE) {
         TRY(row_of(im, table_mix(table_mix(id, (uint64_t)im->index), 7), &row));
-        TRY(table_put(&im->io->row_by_id, id, row));
+        TRY(table_put(&io->row_by_id, id, row));
     }
     *out = &im->run->io->rows.items[row];
     if ((*out)->last_process != im->index + 1) {
@@ -95,8 +94,9 @@ static enum err row_by_id(struct image *im, uint64_t id, struct io_row **out)
     return ERR_OK;
 }
 
-static enum err file(struct image *im, const struct trace_item *item)
+static enum err io_file(struct image *im, void *state, const struct trace_item *item)
 {
+    struct io *io = state;
     const struct trace_io_file *f = (const void *)item->record;
     struct arena *kept = im->run->m->arena;
     const char *path = arena_text_n(kept, item->tail, item->tail_bytes);
@@ -105,11 +105,11 @@ static enum err file(struct image *im, const struct trace_item *item)
     FAIL_IF(!path, ERR_MEMORY, "no memory for the texts of a trace");
     uint64_t key = table_hash(path, strlen(path));
     key = table_mix(table_mix(key, f->kind), f->kind == TRACE_TO_FILE ? f->inode : 0);
-    if (table_get(&im->io->row_by_id, f->id) == TABLE_NONE) {
+    if (table_get(&io->row_by_id, f->id) == TABLE_NONE) {
         TRY(row_of(im, key, &row));
-        TRY(table_put(&im->io->row_by_id, f->id, row));
+        TRY(table_put(&io->row_by_id, f->id, row));
     }
-    TRY(row_by_id(im, f->id, &r));
+    TRY(row_by_id(im, io, f->id, &r));
     r->path = path;
     r->kind = f->kind;
     im->accepts |=
@@ -122,8 +122,9 @@ static enum err file(struct image *im, const struct trace_item *item)
     return ERR_OK;
 }
 
-static enum err mount(struct image *im, const struct trace_item *item)
+static enum err io_mount(struct image *im, void *state, const struct trace_item *item)
 {
+    (void)state;
     const struct trace_io_mount *f = (const void *)item->record;
     struct io_run *io = im->run->io;
     for (size_t i = 0; i < io->mounts.count; i++)
@@ -138,11 +139,11 @@ static enum err mount(struct image *im, const struct trace_item *item)
     return vector_add(&io->mounts, (struct io_mount){f->device, type, point});
 }
 
-static enum err use(struct image *im, const struct trace_item *item)
+static enum err io_use(struct image *im, void *state, const struct trace_item *item)
 {
     const struct trace_io_use *u = (const void *)item->record;
     struct io_row *r;
-    TRY(row_by_id(im, u->file, &r));
+    TRY(row_by_id(im, state, u->file, &r));
     for (int i = 0; i < TRACE_IO_OPS; i++) {
         const struct trace_io_count *c = &u->op[i];
         r->op[i].calls += (double)c->calls;
@@ -164,8 +165,10 @@ static enum err use(struct image *im, const struct trace_item *item)
     return ERR_OK;
 }
 
-static enum err site(struct image *im, const struct trace_io_site *s)
+static enum err io_site(struct image *im, void *state, const struct trace_item *item)
 {
+    const struct trace_io_site *s = (const void *)item->record;
+    struct io *io = state;
     struct site_calls kept = {0, 0, s->op, s->calls, s->bytes, s->ns, s->waited_ns};
     struct io_row *r;
     if (s->op >= TRACE_IO_OPS || !(s->calls >= 0 && s->bytes >= 0 && s->ns >= 0) ||
@@ -173,7 +176,7 @@ static enum err site(struct image *im, const struct trace_io_site *s)
         im->run->q.bad_values++;
         return ERR_OK;
     }
-    TRY(row_by_id(im, s->file, &r));
+    TRY(row_by_id(im, io, s->file, &r));
     kept.file = (uint32_t)(r - im->run->io->rows.items);
     TRY(image_context(im, s->tid, s->stack, 0, &kept.context));
     struct costs *c = &im->contexts.items[kept.context].costs;
@@ -182,13 +185,13 @@ static enum err site(struct image *im, const struct trace_io_site *s)
     c->io_write += s->op == TRACE_IO_WRITE ? s->bytes : 0;
     c->io_ns += s->ns;
     c->io_waited += s->waited_ns;
-    return vector_add(&im->io->sites, kept);
+    return vector_add(&io->sites, kept);
 }
 
-static enum err state(struct image *im, const struct trace_item *item)
+static enum err io_state(struct image *im, void *state, const struct trace_item *item)
 {
     const struct trace_io_state *s = (const void *)item->record;
-    struct io *io = im->io;
+    struct io *io = state;
     uint32_t at = table_get(&io->state_by_id, s->file);
     if (at == TABLE_NONE) {
         at = (uint32_t)io->states.count;
@@ -213,30 +216,24 @@ static enum err state(struct image *im, const struct trace_item *item)
     return ERR_OK;
 }
 
-enum err io_record(struct image *im, const struct trace_item *item)
+static enum err io_ring(struct image *im, void *state, const struct trace_item *item)
+{
+    struct io *io = state;
+    (void)im;
+    io->ring = *(const struct trace_io_ring *)(const void *)item->record;
+    return ERR_OK;
+}
+
+static enum err io_kernel(struct image *im, void *state, const struct trace_item *item)
 {
     const struct trace_io_kernel *k = (const void *)item->record;
-    switch (item->record->kind) {
-    case TRACE_IO_FILE:
-        return file(im, item);
-    case TRACE_IO_MOUNT:
-        return mount(im, item);
-    case TRACE_IO_USE:
-        return use(im, item);
-    case TRACE_IO_SITE:
-        return site(im, (const void *)item->record);
-    case TRACE_IO_STATE:
-        return state(im, item);
-    case TRACE_IO_RING:
-        im->io->ring = *(const struct trace_io_ring *)(const void *)item->record;
-        return ERR_OK;
-    default:
-        if (!k->at)
-            im->io->begin = *k;
-        else if (k->r.time_ns >= im->io->end.r.time_ns)
-            im->io->end = *k;
-        return ERR_OK;
-    }
+    struct io *io = state;
+    (void)im;
+    if (!k->at)
+        io->begin = *k;
+    else if (k->r.time_ns >= io->end.r.time_ns)
+        io->end = *k;
+    return ERR_OK;
 }
 
 static double grown(uint64_t begin, uint64_t end)
@@ -245,14 +242,15 @@ static double grown(uint64_t begin, uint64_t end)
 }
 
 /* What the last record of each file says, and the kernel's account. */
-static enum err settle(struct image *im)
+static enum err io_settle(struct image *im, void *state)
 {
+    struct io *mine = state;
     struct io_run *io = im->run->io;
-    const struct trace_io_kernel *a = &im->io->begin, *b = &im->io->end;
-    for (size_t i = 0; i < im->io->states.count; i++) {
-        struct io_state *s = &im->io->states.items[i];
+    const struct trace_io_kernel *a = &mine->begin, *b = &mine->end;
+    for (size_t i = 0; i < mine->states.count; i++) {
+        struct io_state *s = &mine->states.items[i];
         struct io_row *r;
-        TRY(row_by_id(im, im->io->state_ids.items[i], &r));
+        TRY(row_by_id(im, mine, mine->state_ids.items[i], &r));
         if (!isnan(s->unique)) {
             r->unique += s->unique;
             r->unique_variance += s->error * s->error;
@@ -276,8 +274,8 @@ static enum err settle(struct image *im)
     io->minor_faults += grown(a->minor_faults, b->minor_faults);
     io->unplaced += grown(a->unplaced, b->unplaced);
     io->ring[0] += grown(a->ring_calls, b->ring_calls);
-    io->ring[1] += (double)im->io->ring.requests;
-    io->ring[2] += (double)im->io->ring.lost;
+    io->ring[1] += (double)mine->ring.requests;
+    io->ring[2] += (double)mine->ring.lost;
     return ERR_OK;
 }
 
@@ -305,14 +303,15 @@ static enum err add_own(struct io_run *io, const struct site_calls *s, uint32_t 
     return ERR_OK;
 }
 
-static enum err attribute(struct image *im)
+static enum err io_attribute(struct image *im, void *state)
 {
+    const struct io *mine = state;
     struct io_run *io = im->run->io;
     struct resolved *frames = calloc(RESOLVED_MAX, sizeof *frames);
     FAIL_IF(!frames, ERR_MEMORY, "no memory for the analysis");
     enum err e = ERR_OK;
-    for (size_t i = 0; i < im->io->sites.count && e == ERR_OK; i++) {
-        const struct site_calls *s = &im->io->sites.items[i];
+    for (size_t i = 0; i < mine->sites.count && e == ERR_OK; i++) {
+        const struct site_calls *s = &mine->sites.items[i];
         const struct sample_context *c = &im->contexts.items[s->context];
         const char *module = c->site < 0 ? module_of(im, c->stack, frames) : NULL;
         uint64_t key = table_mix((uint64_t)s->file << 8 | s->op, (uint64_t)(uint32_t)c->site);
@@ -339,4 +338,15 @@ static enum err attribute(struct image *im)
     return e;
 }
 
-const struct collector collector_io = {create, settle, attribute, destroy};
+static const struct collected kinds[] = {
+    {TRACE_IO_FILE, io_file, 0, 0},     {TRACE_IO_MOUNT, io_mount, 0, 0},
+    {TRACE_IO_USE, io_use, 1, 0},       {TRACE_IO_SITE, io_site, 1, 0},
+    {TRACE_IO_STATE, io_state, 0, 0},   {TRACE_IO_RING, io_ring, 0, 0},
+    {TRACE_IO_KERNEL, io_kernel, 0, 0},
+};
+const struct collector collector_io = {.state_bytes = sizeof(struct io),
+                                       COLLECTED(kinds),
+                                       .create = io_create,
+                                       .settle = io_settle,
+                                       .attribute = io_attribute,
+                                       .free = io_state_free};

@@ -3,10 +3,9 @@
 #ifndef TP_ANALYZE_IO_IO_H
 #define TP_ANALYZE_IO_IO_H
 
-#include "profiler/analyze/state/image.h"
+#include "profiler/analyze/state/collector.h"
 
 extern const struct collector collector_io;
-enum err io_record(struct image *im, const struct trace_item *item);
 
 /* A place of the program, by the costs of one kind of call on one row. */
 struct io_place {

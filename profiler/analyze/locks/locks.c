@@ -7,18 +7,10 @@
 
 enum { WAITS_MAX = 2000000, SAMPLES_MAX = 4000000 };
 
-static enum err create(struct image *im)
+static void locks_free(struct image *im, void *state)
 {
-    im->locks = calloc(1, sizeof *im->locks);
-    FAIL_IF(!im->locks, ERR_MEMORY, "no memory for the analysis");
-    return ERR_OK;
-}
-
-static void destroy(struct image *im)
-{
-    struct locks *l = im->locks;
-    if (!l)
-        return;
+    struct locks *l = state;
+    (void)im;
     for (size_t i = 0; i < l->rows.count; i++)
         vector_free(&l->rows.items[i].holders);
     vector_free(&l->waits);
@@ -27,7 +19,6 @@ static void destroy(struct image *im)
     vector_free(&l->places);
     table_free(&l->row_by_key);
     table_free(&l->seen);
-    free(l);
 }
 
 /* [time - ns, time] as far as it is asked for, from the run's origin; 0: none of it. */
@@ -47,8 +38,10 @@ static int clip(struct image *im, uint64_t time, uint64_t ns, uint64_t *start, u
     return 1;
 }
 
-enum err locks_wait(struct image *im, const struct trace_lock *r)
+static enum err locks_wait(struct image *im, void *state, const struct trace_item *item)
 {
+    const struct trace_lock *r = (const void *)item->record;
+    struct locks *l = state;
     struct thread *t;
     uint32_t stack;
     struct lock_wait w = {.address = r->address,
@@ -57,57 +50,57 @@ enum err locks_wait(struct image *im, const struct trace_lock *r)
                           .readers = r->readers,
                           .kind = r->kind,
                           .flags = r->flags};
-    im->run->has_locks = 1;
     if (r->kind >= TRACE_LOCK_KINDS) {
         im->run->q.bad_values++;
         return ERR_OK;
     }
-    if (im->locks->waits.count >= WAITS_MAX ||
-        !clip(im, r->r.time_ns, r->wait_ns, &w.start, &w.end))
+    if (l->waits.count >= WAITS_MAX || !clip(im, r->r.time_ns, r->wait_ns, &w.start, &w.end))
         return ERR_OK;
     TRY(image_thread(im, r->tid, &t));
     w.thread = (int)(t - im->threads.items);
     TRY(image_stack(im, r->stack, &stack));
     w.stack = stack;
-    return vector_add(&im->locks->waits, w);
+    return vector_add(&l->waits, w);
 }
 
-static enum err add_sample(struct image *im, uint32_t tid, uint64_t stack_id, uint64_t time,
-                           uint64_t ns, enum lock_doing doing)
+static enum err add_sample(struct image *im, struct locks *l, uint32_t tid, uint64_t stack_id,
+                           uint64_t time, uint64_t ns, enum lock_doing doing)
 {
     struct thread *t;
     struct lock_sample s = {.weight = ns, .doing = doing};
-    if (im->locks->samples.count >= SAMPLES_MAX || !clip(im, time, ns, &s.start, &s.end))
+    if (l->samples.count >= SAMPLES_MAX || !clip(im, time, ns, &s.start, &s.end))
         return ERR_OK;
     TRY(image_thread(im, tid, &t));
     s.thread = (int)(t - im->threads.items);
     if (t->recorder)
         return ERR_OK;
     TRY(image_stack(im, stack_id, &s.stack));
-    return vector_add(&im->locks->samples, s);
+    return vector_add(&l->samples, s);
 }
 
-enum err locks_sample(struct image *im, const struct trace_sample *s)
+static enum err locks_sample(struct image *im, void *state, const struct trace_item *item)
 {
-    return add_sample(im, s->tid, s->stack, s->r.time_ns, s->weight_ns, DOES_RUN);
+    const struct trace_sample *s = (const void *)item->record;
+    return add_sample(im, state, s->tid, s->stack, s->r.time_ns, s->weight_ns, DOES_RUN);
 }
 
-enum err locks_sleep(struct image *im, const struct trace_wait *w)
+static enum err locks_sleep(struct image *im, void *state, const struct trace_item *item)
 {
+    const struct trace_wait *w = (const void *)item->record;
+    struct locks *l = state;
     int futex = w->state == TRACE_SLEEP && w->syscall == SYS_futex;
     if (futex && w->weight_ns < 1ull << 53)
-        im->locks->asleep_in_futex += (double)w->weight_ns;
+        l->asleep_in_futex += (double)w->weight_ns;
     if (w->state == TRACE_RUNNABLE)
-        return add_sample(im, w->tid, 0, w->r.time_ns, w->weight_ns, DOES_QUEUE);
+        return add_sample(im, l, w->tid, 0, w->r.time_ns, w->weight_ns, DOES_QUEUE);
     if (w->state != TRACE_SLEEP && w->state != TRACE_DISK)
         return ERR_OK;
-    return add_sample(im, w->tid, w->stack, w->r.time_ns, w->weight_ns,
+    return add_sample(im, l, w->tid, w->stack, w->r.time_ns, w->weight_ns,
                       futex ? DOES_FUTEX : DOES_SLEEP);
 }
 
-static enum err put_contention(struct image *im)
+static enum err put_contention(struct image *im, const struct locks *l)
 {
-    struct locks *l = im->locks;
     struct model_contention c;
     struct table threads = {0};
     double waits = 0, gil = 0, work = 0;
@@ -142,15 +135,23 @@ static enum err put_contention(struct image *im)
     return e == ERR_OK ? vector_add(&im->run->contention, c) : e;
 }
 
-static enum err attribute(struct image *im)
+static enum err locks_attribute(struct image *im, void *state)
 {
-    struct locks *l = im->locks;
+    struct locks *l = state;
     if (!l->waits.count)
         return ERR_OK;
-    TRY(lock_places(im));
-    TRY(lock_sweep(im));
-    TRY(lock_rows(im));
-    return put_contention(im);
+    TRY(lock_places(im, l));
+    TRY(lock_sweep(im, l));
+    TRY(lock_rows(im, l));
+    return put_contention(im, l);
 }
 
-const struct collector collector_locks = {create, NULL, attribute, destroy};
+static const struct collected kinds[] = {
+    {TRACE_LOCK, locks_wait, 0, COLLECTED_FLAG(has_locks)},
+    {TRACE_SAMPLE, locks_sample, 1, 0}, /* who holds a lock is sampled where it runs */
+    {TRACE_WAIT, locks_sleep, 0, 0},    /* and where it sleeps */
+};
+const struct collector collector_locks = {.state_bytes = sizeof(struct locks),
+                                          COLLECTED(kinds),
+                                          .attribute = locks_attribute,
+                                          .free = locks_free};

@@ -55,11 +55,11 @@ struct locks {
 };
 
 /* place.c: of a stack; resolved once. ERR_MEMORY. */
-enum err lock_places(struct image *im);
+enum err lock_places(struct image *im, struct locks *l);
 /* sweep.c: who held what, and how many ran: through all waits and samples in order of time. */
-enum err lock_sweep(struct image *im);
+enum err lock_sweep(struct image *im, struct locks *l);
 /* Row of a wait; made when new. */
-enum err lock_row_of(struct image *im, const struct lock_wait *w, int *row); /* rows.c */
-enum err lock_rows(struct image *im); /* all, as rows of the run */
+enum err lock_row_of(struct locks *l, const struct lock_wait *w, int *row); /* rows.c */
+enum err lock_rows(struct image *im, const struct locks *l); /* all, as rows of the run */
 
 #endif

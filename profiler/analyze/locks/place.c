@@ -51,9 +51,8 @@ static void resolve(struct image *im, uint32_t stack, struct resolved *f, struct
     p->function = text(im, own->function);
 }
 
-enum err lock_places(struct image *im)
+enum err lock_places(struct image *im, struct locks *l)
 {
-    struct locks *l = im->locks;
     struct resolved *room = malloc(RESOLVED_MAX * sizeof *room);
     FAIL_IF(!room, ERR_MEMORY, "no memory for the stacks of locks");
     enum err e = vector_room(&l->places, im->stacks.count);

@@ -15,9 +15,8 @@ static const char *const kinds[TRACE_LOCK_KINDS] = {[TRACE_LOCK_GIL] = "gil",
                                                     [TRACE_LOCK_PYTHON] = "python_lock",
                                                     [TRACE_LOCK_FUTEX] = "futex"};
 
-enum err lock_row_of(struct image *im, const struct lock_wait *w, int *out)
+enum err lock_row_of(struct locks *l, const struct lock_wait *w, int *out)
 {
-    struct locks *l = im->locks;
     const struct lock_place *p = &l->places.items[w->stack];
     uint64_t key = table_mix((uintptr_t)kinds[w->kind] + (uint64_t)(w->contention != 0),
                              table_mix((uintptr_t)p->file, (uint64_t)p->line));
@@ -100,9 +99,9 @@ static enum err put_row(struct image *im, struct lock_row *r)
     return run->locks.count < ROWS_MAX ? vector_add(&run->locks, row) : ERR_OK;
 }
 
-enum err lock_rows(struct image *im)
+enum err lock_rows(struct image *im, const struct locks *l)
 {
-    for (size_t i = 0; i < im->locks->rows.count; i++)
-        TRY(put_row(im, &im->locks->rows.items[i]));
+    for (size_t i = 0; i < l->rows.count; i++)
+        TRY(put_row(im, &l->rows.items[i]));
     return ERR_OK;
 }

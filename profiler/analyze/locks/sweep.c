@@ -261,7 +261,7 @@ static enum err begins(struct lock_sweeper *s, uint32_t index)
 {
     struct lock_wait *w = &s->l->waits.items[index];
     w->contention = is_contention(s, w);
-    TRY(lock_row_of(s->im, w, &w->row));
+    TRY(lock_row_of(s->l, w, &w->row));
     if (w->contention && w->holder != NO_THREAD)
         held_by(s, w->address, w->holder);
     s->threads[w->thread].wait = index + 1;
@@ -414,9 +414,9 @@ static enum err go_through(struct lock_sweeper *s)
     return ERR_OK;
 }
 
-enum err lock_sweep(struct image *im)
+enum err lock_sweep(struct image *im, struct locks *l)
 {
-    struct lock_sweeper s = {.im = im, .l = im->locks};
+    struct lock_sweeper s = {.im = im, .l = l};
     vector_sort(&s.l->waits, wait_order);
     vector_sort(&s.l->samples, sample_order);
     s.threads = calloc(im->threads.count, sizeof *s.threads);

@@ -16,23 +16,20 @@ struct image_ranks { /* of one image: its calls' stacks, until they are resolved
     VECTOR(uint64_t) names;
 };
 
-static enum err create(struct image *im)
+static enum err ranks_create(struct image *im, void *state)
 {
-    struct run *r = im->run;
-    im->ranks = calloc(1, sizeof *im->ranks);
-    FAIL_IF(!im->ranks, ERR_MEMORY, "no memory for the analysis");
-    im->ranks->rank = NO_RANK;
-    im->ranks->first = r->ranks ? r->ranks->events.count : 0;
+    struct image_ranks *mine = state;
+    mine->rank = NO_RANK;
+    mine->first = im->run->ranks ? im->run->ranks->events.count : 0;
     return ERR_OK;
 }
 
-static void destroy(struct image *im)
+static void ranks_state_free(struct image *im, void *state)
 {
-    if (!im->ranks)
-        return;
-    vector_free(&im->ranks->stacks);
-    vector_free(&im->ranks->names);
-    free(im->ranks);
+    struct image_ranks *mine = state;
+    (void)im;
+    vector_free(&mine->stacks);
+    vector_free(&mine->names);
 }
 
 static enum err the_run(struct run *r)
@@ -56,25 +53,30 @@ void ranks_free(struct run *r)
     free(r->ranks);
 }
 
-enum err ranks_fact(struct image *im, const char *text)
+/* "2 of 4" is the rank; the library is known of programs that have one. */
+static enum err ranks_fact(struct image *im, void *state, const struct trace_item *item)
 {
+    struct image_ranks *mine = state;
+    const char *text;
     int rank, size;
+    TRY(collector_fact(im, item, "mpi.library", &text));
+    if (text && im->run->ranks)
+        im->run->ranks->library = run_text(im->run, text);
+    TRY(collector_fact(im, item, "mpi.rank", &text));
+    if (!text)
+        return ERR_OK;
     TRY(the_run(im->run));
     if (sscanf(text, "%d of %d", &rank, &size) != 2 || rank < 0 || rank >= size || size > RANKS_MAX)
         return ERR_OK;
-    im->ranks->rank = rank;
+    mine->rank = rank;
     im->run->ranks->size = size;
     return ERR_OK;
 }
 
-void ranks_library(struct image *im, const char *text)
+static enum err ranks_call(struct image *im, void *state, const struct trace_item *item)
 {
-    if (im->run->ranks)
-        im->run->ranks->library = run_text(im->run, text);
-}
-
-enum err ranks_call(struct image *im, const struct trace_mpi *r)
-{
+    const struct trace_mpi *r = (const void *)item->record;
+    struct image_ranks *mine = state;
     uint32_t stack;
     TRY(the_run(im->run));
     struct ranks_run *all = im->run->ranks;
@@ -85,8 +87,8 @@ enum err ranks_call(struct image *im, const struct trace_mpi *r)
     if (all->events.count >= EVENTS_MAX)
         return ERR_OK;
     TRY(image_stack(im, r->stack, &stack));
-    TRY(vector_add(&im->ranks->stacks, stack));
-    TRY(vector_add(&im->ranks->names, r->name));
+    TRY(vector_add(&mine->stacks, stack));
+    TRY(vector_add(&mine->names, r->name));
     return vector_add(&all->events,
                       (struct rank_event){.begin = image_time(im, r->r.time_ns - r->spent_ns),
                                           .end = image_time(im, r->r.time_ns),
@@ -135,9 +137,8 @@ static enum err resolve(struct image *im, uint32_t stack, struct resolved *f, ui
 }
 
 /* Stacks are few beside calls: each is resolved once. */
-static enum err places(struct image *im, struct resolved *room)
+static enum err places(struct image *im, const struct image_ranks *mine, struct resolved *room)
 {
-    struct image_ranks *mine = im->ranks;
     struct rank_event *events = im->run->ranks->events.items + mine->first;
     uint32_t *known = calloc(im->stacks.count + 1, sizeof *known); /* place + 1 */
     FAIL_IF(!known, ERR_MEMORY, "no memory for the stacks of MPI");
@@ -157,10 +158,10 @@ static enum err places(struct image *im, struct resolved *room)
     return e;
 }
 
-static enum err attribute(struct image *im)
+static enum err ranks_attribute(struct image *im, void *state)
 {
     struct resolved *room;
-    struct image_ranks *mine = im->ranks;
+    const struct image_ranks *mine = state;
     if (!mine->stacks.count)
         return ERR_OK;
     if (mine->rank == NO_RANK) { /* a program that calls MPI and was not told its rank */
@@ -172,10 +173,16 @@ static enum err attribute(struct image *im)
                    (struct rank_sum){.rank = mine->rank, .process = im->index}));
     room = malloc(RESOLVED_MAX * sizeof *room);
     FAIL_IF(!room, ERR_MEMORY, "no memory for the stacks of MPI");
-    enum err e = places(im, room);
+    enum err e = places(im, mine, room);
     free(room);
     TRY(e);
     return ranks_ranges(im, mine->rank, mine->first);
 }
 
-const struct collector collector_ranks = {create, NULL, attribute, destroy};
+static const struct collected kinds[] = {{TRACE_META, ranks_fact, 0, 0},
+                                         {TRACE_MPI, ranks_call, 0, 0}};
+const struct collector collector_ranks = {.state_bytes = sizeof(struct image_ranks),
+                                          COLLECTED(kinds),
+                                          .create = ranks_create,
+                                          .attribute = ranks_attribute,
+                                          .free = ranks_state_free};

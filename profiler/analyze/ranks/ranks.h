@@ -3,13 +3,9 @@
 #ifndef TP_ANALYZE_RANKS_RANKS_H
 #define TP_ANALYZE_RANKS_RANKS_H
 
-#include "profiler/analyze/state/image.h"
+#include "profiler/analyze/state/collector.h"
 
 extern const struct collector collector_ranks;
-enum err ranks_call(struct image *im, const struct trace_mpi *r);
-/* "2 of 4", as the fact mpi.rank has it. */
-enum err ranks_fact(struct image *im, const char *text);
-void ranks_library(struct image *im, const char *text);
 /* After all images: rows of the model. */
 enum err ranks_build(struct run *r);
 void ranks_free(struct run *r);

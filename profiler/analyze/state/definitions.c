@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "profiler/analyze/state/cells.h"
-#include "profiler/analyze/state/image.h"
+#include "profiler/analyze/state/collector.h"
 
 const char *image_string(const struct image *im, uint64_t id)
 {
@@ -109,20 +109,23 @@ enum err image_context(struct image *im, uint32_t tid, uint64_t stack, uint32_t 
     return image_context_at(im, (uint32_t)(t - im->threads.items), index, borrow, context);
 }
 
-static enum err define_string(struct image *im, const struct trace_text *t, const char *tail,
-                              size_t bytes)
+static enum err define_string(struct image *im, void *state, const struct trace_item *item)
 {
+    const struct trace_text *t = (const void *)item->record;
+    (void)state;
     if (table_get(&im->string_by_id, t->id) != TABLE_NONE)
         return ERR_OK;
     uint32_t index;
     TRY(index_of(&im->string_by_id, t->id, &im->strings, &index));
-    im->strings.items[index] = arena_text_n(im->arena, tail, bytes);
+    im->strings.items[index] = arena_text_n(im->arena, item->tail, item->tail_bytes);
     FAIL_IF(!im->strings.items[index], ERR_MEMORY, "no memory for the texts of a trace");
     return ERR_OK;
 }
 
-static enum err define_code(struct image *im, const struct trace_code *c, const char *tail)
+static enum err define_code(struct image *im, void *state, const struct trace_item *item)
 {
+    const struct trace_code *c = (const void *)item->record;
+    (void)state;
     uint32_t index;
     im->program.python = 1;
     if (table_get(&im->code_by_id, c->id) != TABLE_NONE)
@@ -130,17 +133,19 @@ static enum err define_code(struct image *im, const struct trace_code *c, const 
     TRY(index_of(&im->code_by_id, c->id, &im->codes, &index));
     struct code_object *code = &im->codes.items[index];
     struct arena *kept = im->run->m->arena; /* the cache of paths.c goes by address */
-    code->file = arena_text_n(kept, tail, c->file_bytes);
+    code->file = arena_text_n(kept, item->tail, c->file_bytes);
     const char *cell = code->file ? cells_name(im->run, code->file) : NULL;
     code->file = cell ? cell : code->file;
-    code->name = arena_text_n(kept, tail + c->file_bytes, c->name_bytes);
+    code->name = arena_text_n(kept, item->tail + c->file_bytes, c->name_bytes);
     code->first_line = c->first_line;
     FAIL_IF(!code->file || !code->name, ERR_MEMORY, "no memory for the texts of a trace");
     return ERR_OK;
 }
 
-static enum err define_stack(struct image *im, const struct trace_stack *s, const char *tail)
+static enum err define_stack(struct image *im, void *state, const struct trace_item *item)
 {
+    const struct trace_stack *s = (const void *)item->record;
+    (void)state;
     uint32_t index;
     TRY(image_stack(im, s->id, &index));
     struct stack *d = &im->stacks.items[index];
@@ -151,7 +156,7 @@ static enum err define_stack(struct image *im, const struct trace_stack *s, cons
             "a trace file with more than 32 GiB of stacks");
     TRY(vector_room(&im->words, im->words.count + words));
     if (words)
-        memcpy(im->words.items + im->words.count, tail, words * sizeof *im->words.items);
+        memcpy(im->words.items + im->words.count, item->tail, words * sizeof *im->words.items);
     *d = (struct stack){
         s->id, s->r.time_ns, (uint32_t)im->words.count, s->flags, s->native, s->python, 1, 0};
     im->words.count += words;
@@ -159,19 +164,23 @@ static enum err define_stack(struct image *im, const struct trace_stack *s, cons
     return ERR_OK;
 }
 
-static enum err define_thread(struct image *im, const struct trace_thread *d, const char *tail)
+static enum err define_thread(struct image *im, void *state, const struct trace_item *item)
 {
+    const struct trace_thread *d = (const void *)item->record;
+    (void)state;
     struct thread *t;
     TRY(image_thread(im, d->tid, &t));
     if (d->name_bytes)
-        t->name = arena_text_n(im->arena, tail, d->name_bytes);
+        t->name = arena_text_n(im->arena, item->tail, d->name_bytes);
     t->main |= d->flags & 1;
     t->recorder |= !!(d->flags & 2);
     return ERR_OK;
 }
 
-static enum err end_thread(struct image *im, const struct trace_thread_end *e)
+static enum err end_thread(struct image *im, void *state, const struct trace_item *item)
 {
+    const struct trace_thread_end *e = (const void *)item->record;
+    (void)state;
     struct thread *t;
     TRY(image_thread(im, e->tid, &t));
     if (e->user_ns || e->system_ns) {
@@ -182,75 +191,44 @@ static enum err end_thread(struct image *im, const struct trace_thread_end *e)
     return ERR_OK;
 }
 
-static enum err cost(struct image *im, const struct trace_cost *c)
+static enum err define_module(struct image *im, void *state, const struct trace_item *item)
 {
-    uint32_t index;
-    TRY(index_of(&im->overhead_by_key, table_mix(c->tid, c->part), &im->overhead, &index));
-    im->overhead.items[index] = (struct overhead){c->part, c->ns, c->calls};
-    return ERR_OK;
+    const struct trace_module *m = (const void *)item->record;
+    const char *path = arena_text_n(im->arena, item->tail, m->path_bytes);
+    (void)state;
+    FAIL_IF(!path, ERR_MEMORY, "no memory for the texts of a trace");
+    return symbols_module(im->run->symbols, im->index, m->r.time_ns, m->start, m->end, m->bias,
+                          path, item->tail + m->path_bytes, m->build_id_bytes);
 }
 
-static enum err account(struct image *im, const struct trace_account *a)
+static enum err end_module(struct image *im, void *state, const struct trace_item *item)
 {
-    if (a->at > TRACE_AT_END || a->user_ns > 1ull << 53 || a->system_ns > 1ull << 53)
-        im->run->q.bad_values++;
-    else
-        im->account.at[a->at] = (struct cpu_moment){(double)a->user_ns, (double)a->system_ns, 1,
-                                                    image_left_out(im, a->r.time_ns)};
-    return ERR_OK;
+    const struct trace_module *m = (const void *)item->record;
+    (void)state;
+    return symbols_module_gone(im->run->symbols, im->index, m->r.time_ns, m->start, m->end);
 }
 
-enum err image_define(struct image *im, const struct trace_item *item)
+static void definitions_free(struct image *im, void *state)
 {
-    const void *r = item->record;
-    const struct trace_module *m = r;
-    switch (item->record->kind) {
-    case TRACE_STRING:
-        return define_string(im, r, item->tail, item->tail_bytes);
-    case TRACE_CODE:
-        return define_code(im, r, item->tail);
-    case TRACE_STACK:
-        return define_stack(im, r, item->tail);
-    case TRACE_THREAD:
-        return define_thread(im, r, item->tail);
-    case TRACE_THREAD_END:
-        return end_thread(im, r);
-    case TRACE_COST:
-        return cost(im, r);
-    case TRACE_ACCOUNT:
-        return account(im, r);
-    case TRACE_MODULE: {
-        const char *path = arena_text_n(im->arena, item->tail, m->path_bytes);
-        FAIL_IF(!path, ERR_MEMORY, "no memory for the texts of a trace");
-        return symbols_module(im->run->symbols, im->index, m->r.time_ns, m->start, m->end, m->bias,
-                              path, item->tail + m->path_bytes, m->build_id_bytes);
-    }
-    case TRACE_JIT_CODE:
-        return vector_add(&im->jit_codes, *(const struct trace_jit_code *)r);
-    case TRACE_MODULE_GONE:
-        return symbols_module_gone(im->run->symbols, im->index, m->r.time_ns, m->start, m->end);
-    default:
-        return ERR_OK;
-    }
-}
-
-void image_free_definitions(struct image *im)
-{
+    (void)state;
     table_free(&im->string_by_id);
     table_free(&im->code_by_id);
     table_free(&im->stack_by_id);
     table_free(&im->thread_by_tid);
     table_free(&im->context_by_key);
-    table_free(&im->overhead_by_key);
     table_free(&im->owner_of);
-    vector_free(&im->overhead);
     vector_free(&im->strings);
     vector_free(&im->codes);
     vector_free(&im->stacks);
     vector_free(&im->words);
     vector_free(&im->threads);
     vector_free(&im->contexts);
-    vector_free(&im->jit_codes);
-    vector_free(&im->jit_marks);
-    arena_free(im->arena);
 }
+
+static const struct collected kinds[] = {
+    {TRACE_STRING, define_string, 0, 0},   {TRACE_CODE, define_code, 0, 0},
+    {TRACE_STACK, define_stack, 0, 0},     {TRACE_THREAD, define_thread, 0, 0},
+    {TRACE_THREAD_END, end_thread, 0, 0},  {TRACE_MODULE, define_module, 0, 0},
+    {TRACE_MODULE_GONE, end_module, 0, 0},
+};
+const struct collector collector_definitions = {COLLECTED(kinds), .free = definitions_free};
