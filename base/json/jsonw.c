@@ -157,6 +157,18 @@ void jsonw_null(struct jsonw *w)
     fputs("null", w->out);
 }
 
+void jsonw_kobject(struct jsonw *w, const char *key)
+{
+    jsonw_key(w, key);
+    jsonw_object(w);
+}
+
+void jsonw_karray(struct jsonw *w, const char *key)
+{
+    jsonw_key(w, key);
+    jsonw_array(w);
+}
+
 void jsonw_kstring(struct jsonw *w, const char *key, const char *s)
 {
     jsonw_key(w, key);

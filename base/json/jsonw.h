@@ -27,6 +27,8 @@ void jsonw_bool(struct jsonw *w, int v);
 void jsonw_null(struct jsonw *w);
 
 /* key and value in one */
+void jsonw_kobject(struct jsonw *w, const char *key);
+void jsonw_karray(struct jsonw *w, const char *key);
 void jsonw_kstring(struct jsonw *w, const char *key, const char *s);
 void jsonw_knumber(struct jsonw *w, const char *key, double v);
 void jsonw_kint(struct jsonw *w, const char *key, int64_t v);

@@ -12,8 +12,7 @@ static void reference(struct jsonw *w, const char *name)
 /* "type": [type, "null"] */
 static void nullable(struct jsonw *w, const char *type)
 {
-    jsonw_key(w, "type");
-    jsonw_array(w);
+    jsonw_karray(w, "type");
     jsonw_string(w, type);
     jsonw_string(w, "null");
     jsonw_end(w);
@@ -44,8 +43,7 @@ static void closed_object(struct jsonw *w, const struct json_record *type, int f
 {
     jsonw_kstring(w, "type", "object");
     jsonw_kbool(w, "additionalProperties", 0);
-    jsonw_key(w, "required");
-    jsonw_array(w);
+    jsonw_karray(w, "required");
     required(w, type, first);
     jsonw_end(w);
 }
@@ -53,17 +51,14 @@ static void closed_object(struct jsonw *w, const struct json_record *type, int f
 static void columns(struct jsonw *w, const struct json_record *type)
 {
     closed_object(w, type, 0);
-    jsonw_key(w, "properties");
-    jsonw_object(w);
+    jsonw_kobject(w, "properties");
     for (int i = 0; i < type->count; i++) {
         const struct json_field *f = &type->fields()[i];
-        jsonw_key(w, f->key);
-        jsonw_object(w);
+        jsonw_kobject(w, f->key);
         if (*f->meaning)
             jsonw_kstring(w, "description", f->meaning);
         jsonw_kstring(w, "type", "array");
-        jsonw_key(w, "items");
-        jsonw_object(w);
+        jsonw_kobject(w, "items");
         scalar(w, f->kind);
         jsonw_end(w);
         jsonw_end(w);
@@ -81,8 +76,7 @@ static void value(struct jsonw *w, const struct json_field *f)
     } else if (f->kind == JSON_ONE) {
         reference(w, f->type->name);
     } else if (f->kind == JSON_MAYBE) {
-        jsonw_key(w, "anyOf");
-        jsonw_array(w);
+        jsonw_karray(w, "anyOf");
         jsonw_object(w);
         reference(w, f->type->name);
         jsonw_end(w);
@@ -94,8 +88,7 @@ static void value(struct jsonw *w, const struct json_field *f)
         columns(w, f->type);
     } else if (f->kind == JSON_MAP) {
         jsonw_kstring(w, "type", "object");
-        jsonw_key(w, "additionalProperties");
-        jsonw_object(w);
+        jsonw_kobject(w, "additionalProperties");
         if (f->type->count == 2)
             scalar(w, f->type->fields()[1].kind);
         else
@@ -103,8 +96,7 @@ static void value(struct jsonw *w, const struct json_field *f)
         jsonw_end(w);
     } else {
         jsonw_kstring(w, "type", "array");
-        jsonw_key(w, "items");
-        jsonw_object(w);
+        jsonw_kobject(w, "items");
         if (f->kind == JSON_LIST)
             reference(w, f->type->name);
         else
@@ -141,11 +133,9 @@ static int is_keyed(const struct json_schema *s, const struct json_record *type)
 
 static void definition(struct jsonw *w, const struct json_record *type, int first)
 {
-    jsonw_key(w, type->name);
-    jsonw_object(w);
+    jsonw_kobject(w, type->name);
     closed_object(w, type, first);
-    jsonw_key(w, "properties");
-    jsonw_object(w);
+    jsonw_kobject(w, "properties");
     properties(w, type, first);
     jsonw_end(w);
     jsonw_end(w);
@@ -158,15 +148,12 @@ static void root(struct jsonw *w, const struct json_schema *s)
     jsonw_kstring(w, "description", s->description);
     jsonw_kstring(w, "type", "object");
     jsonw_kbool(w, "additionalProperties", 0);
-    jsonw_key(w, "required");
-    jsonw_array(w);
+    jsonw_karray(w, "required");
     jsonw_string(w, "schema");
     required(w, s->root, 0);
     jsonw_end(w);
-    jsonw_key(w, "properties");
-    jsonw_object(w);
-    jsonw_key(w, "schema");
-    jsonw_object(w);
+    jsonw_kobject(w, "properties");
+    jsonw_kobject(w, "schema");
     jsonw_kstring(w, "const", s->version);
     jsonw_end(w);
     properties(w, s->root, 0);
@@ -181,8 +168,7 @@ enum err json_schema_write(const struct json_schema *s, const char *path)
     jsonw_init(&w, out.stream, 1);
     jsonw_object(&w);
     root(&w, s);
-    jsonw_key(&w, "$defs");
-    jsonw_object(&w);
+    jsonw_kobject(&w, "$defs");
     for (int i = 0; i < s->count; i++) {
         int keyed = is_keyed(s, s->types[i]);
         if (!keyed || s->types[i]->count != 2) /* key and value need no definition */

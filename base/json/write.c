@@ -61,8 +61,7 @@ static void write_table(struct jsonw *w, const struct json_record *type, const c
     jsonw_object(w);
     for (int c = 0; c < type->count; c++) {
         const struct json_field *f = &type->fields()[c];
-        jsonw_key(w, f->key);
-        jsonw_array(w);
+        jsonw_karray(w, f->key);
         for (int i = 0; i < count; i++)
             write_scalar(w, f, json_at(f, items + (size_t)i * type->size));
         jsonw_end(w);

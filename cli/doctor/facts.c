@@ -38,8 +38,7 @@ static void label(const struct facts *f, const char *key)
 void facts_group(struct facts *f, const char *key)
 {
     if (f->json) {
-        jsonw_key(&f->w, key);
-        jsonw_object(&f->w);
+        jsonw_kobject(&f->w, key);
     } else {
         name(f, key);
         putchar('\n');
@@ -101,8 +100,7 @@ void facts_bytes(struct facts *f, const char *key, double bytes)
 void facts_shape(struct facts *f, const char *key, int dims, const int64_t *shape)
 {
     if (f->json) {
-        jsonw_key(&f->w, key);
-        jsonw_array(&f->w);
+        jsonw_karray(&f->w, key);
         for (int i = 0; i < dims; i++)
             jsonw_int(&f->w, shape[i]);
         jsonw_end(&f->w);

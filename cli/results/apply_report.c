@@ -11,8 +11,7 @@
 
 static void numbers(struct jsonw *w, const char *key, const double *values, int64_t n)
 {
-    jsonw_key(w, key);
-    jsonw_array(w);
+    jsonw_karray(w, key);
     for (int64_t i = 0; i < n; i++)
         jsonw_number(w, values[i]);
     jsonw_end(w);
@@ -20,8 +19,7 @@ static void numbers(struct jsonw *w, const char *key, const double *values, int6
 
 static void integers(struct jsonw *w, const char *key, const int64_t *values, int64_t n)
 {
-    jsonw_key(w, key);
-    jsonw_array(w);
+    jsonw_karray(w, key);
     for (int64_t i = 0; i < n; i++)
         jsonw_int(w, values[i]);
     jsonw_end(w);
@@ -29,8 +27,7 @@ static void integers(struct jsonw *w, const char *key, const int64_t *values, in
 
 static void print_mbir(struct jsonw *w, const struct mbir_report *m)
 {
-    jsonw_key(w, "mbir");
-    jsonw_object(w);
+    jsonw_kobject(w, "mbir");
     jsonw_kint(w, "iterations", m->iterations);
     jsonw_kbool(w, "stopped_by_threshold", m->stopped_by_threshold);
     jsonw_knumber(w, "initial_scale", m->initial_scale);
@@ -46,8 +43,7 @@ static void print_mbir(struct jsonw *w, const struct mbir_report *m)
 
 static void print_work(struct jsonw *w, const struct work *work)
 {
-    jsonw_key(w, "work");
-    jsonw_object(w);
+    jsonw_kobject(w, "work");
     jsonw_knumber(w, "flops", work->flops);
     jsonw_knumber(w, "bytes_min", work->bytes_min);
     jsonw_knumber(w, "bytes_ideal_cache", work->bytes_ideal_cache);
@@ -79,8 +75,7 @@ void apply_report_print(const struct apply_report *r)
         jsonw_kint(&w, "peak_device_bytes", (int64_t)s->be->device_peak);
     else
         jsonw_knull(&w, "peak_device_bytes");
-    jsonw_key(&w, "fingerprint");
-    jsonw_object(&w);
+    jsonw_kobject(&w, "fingerprint");
     fingerprint_write(&w, &r->fingerprint);
     jsonw_end(&w);
     if (s->op->scratch == SCRATCH_MBIR)

@@ -26,8 +26,7 @@ void ranks_report_write(struct jsonw *w, const struct crew *crew)
     const char *why, *axis = crew_shared(crew, &why);
     struct crew_rank k;
     jsonw_kstring(w, "shared", axis);
-    jsonw_key(w, "ranks");
-    jsonw_array(w);
+    jsonw_karray(w, "ranks");
     for (int r = 0; crew_rank_at(crew, r, &k); r++) {
         jsonw_object(w);
         jsonw_kint(w, "rank", r);

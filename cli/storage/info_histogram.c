@@ -14,13 +14,11 @@ static int bins, as_json;
 
 static void put_bins_json(struct facts *f, const struct histogram *h)
 {
-    jsonw_key(&f->w, "edges");
-    jsonw_array(&f->w);
+    jsonw_karray(&f->w, "edges");
     for (int i = 0; i <= h->bins; i++)
         jsonw_number(&f->w, h->edge[i]);
     jsonw_end(&f->w);
-    jsonw_key(&f->w, "counts");
-    jsonw_array(&f->w);
+    jsonw_karray(&f->w, "counts");
     for (int i = 0; i < h->bins; i++)
         jsonw_int(&f->w, h->count[i]);
     jsonw_end(&f->w);

@@ -182,8 +182,7 @@ static void put_json(FILE *f, const struct volume_page *p)
     jsonw_knumber(&w, "white", p->high);
     jsonw_knumber(&w, "psnr", p->quality.psnr);
     jsonw_knumber(&w, "ssim", p->quality.ssim);
-    jsonw_key(&w, "sections");
-    jsonw_array(&w);
+    jsonw_karray(&w, "sections");
     for (int i = 0; i < p->sections; i++) {
         const struct page_section *s = &p->section[i];
         jsonw_object(&w);
@@ -194,13 +193,11 @@ static void put_json(FILE *f, const struct volume_page *p)
         jsonw_end(&w);
     }
     jsonw_end(&w);
-    jsonw_key(&w, "edges");
-    jsonw_array(&w);
+    jsonw_karray(&w, "edges");
     for (int i = 0; i <= h->bins; i++)
         jsonw_number(&w, h->edge[i]);
     jsonw_end(&w);
-    jsonw_key(&w, "counts");
-    jsonw_array(&w);
+    jsonw_karray(&w, "counts");
     for (int i = 0; i < h->bins; i++)
         jsonw_int(&w, h->count[i]);
     jsonw_end(&w);

@@ -136,8 +136,7 @@ static enum err read_shape(const char *name, const cJSON *value, void *field)
 static void write_shape(struct jsonw *w, const char *name, const void *field)
 {
     const int64_t *sizes = field;
-    jsonw_key(w, name);
-    jsonw_array(w);
+    jsonw_karray(w, name);
     for (int i = 0; i < 3; i++)
         jsonw_int(w, sizes[i]);
     jsonw_end(w);
@@ -185,8 +184,7 @@ static void write_list(struct jsonw *w, const char *name, const void *field)
     const struct value_list *list = field;
     if (!list->values)
         return;
-    jsonw_key(w, name);
-    jsonw_array(w);
+    jsonw_karray(w, name);
     for (int64_t i = 0; i < list->count; i++)
         jsonw_number(w, (double)list->values[i]);
     jsonw_end(w);
@@ -214,8 +212,7 @@ static void write_angles(struct jsonw *w, const char *name, const void *field)
         write_list(w, name, &d->angles);
         return;
     }
-    jsonw_key(w, name);
-    jsonw_array(w);
+    jsonw_karray(w, name);
     for (int64_t i = 0; i < s->views; i++)
         write_numbers(w, (const double[]){(double)s->angles[i], (double)s->moves[i].elevation}, 2);
     jsonw_end(w);
@@ -229,8 +226,7 @@ static enum err read_vectors(const char *name, const cJSON *value, void *field)
 static void write_vectors(struct jsonw *w, const char *name, const void *field)
 {
     const struct scan *s = &((const struct draft *)field)->m.scan;
-    jsonw_key(w, name);
-    jsonw_array(w);
+    jsonw_karray(w, name);
     for (int64_t i = 0; i < s->views; i++)
         write_numbers(
             w,
@@ -253,8 +249,7 @@ static enum err read_weights(const char *name, const cJSON *value, void *field)
 static void write_weights(struct jsonw *w, const char *name, const void *field)
 {
     const double *weights = field;
-    jsonw_key(w, name);
-    jsonw_array(w);
+    jsonw_karray(w, name);
     for (int i = 0; i < 3; i++)
         jsonw_number(w, weights[i]);
     jsonw_end(w);

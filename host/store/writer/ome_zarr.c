@@ -250,8 +250,7 @@ static void ome_write_axes(struct jsonw *j, const struct pyramid *p)
     static const char *const units[][2] = {{"mm", "millimeter"},        {"um", "micrometer"},
                                            {"\xc2\xb5m", "micrometer"}, {"nm", "nanometer"},
                                            {"cm", "centimeter"},        {"m", "meter"}};
-    jsonw_key(j, "axes");
-    jsonw_array(j);
+    jsonw_karray(j, "axes");
     for (int d = 0; d < p->dims; d++) {
         const char *name = p->shown.axis[p->from[d]], *unit = p->shown.unit[p->from[d]];
         jsonw_object(j);
@@ -271,8 +270,7 @@ static void ome_write_transform(struct jsonw *j, const struct pyramid *p, int k,
     const int is_scale = !strcmp(key, "scale");
     jsonw_object(j);
     jsonw_kstring(j, "type", key);
-    jsonw_key(j, key);
-    jsonw_array(j);
+    jsonw_karray(j, key);
     for (int d = 0; d < p->dims; d++) {
         const double width = width_at(p, d, k);
         jsonw_number(j, p->spacing[d] * (is_scale ? width : 0.5 * (width - 1)));
@@ -293,26 +291,21 @@ static enum err write_group(const struct pyramid *p)
     jsonw_object(&j);
     jsonw_kint(&j, "zarr_format", 3);
     jsonw_kstring(&j, "node_type", "group");
-    jsonw_key(&j, "attributes");
-    jsonw_object(&j);
-    jsonw_key(&j, "ome");
-    jsonw_object(&j);
+    jsonw_kobject(&j, "attributes");
+    jsonw_kobject(&j, "ome");
     jsonw_kstring(&j, "version", "0.5");
-    jsonw_key(&j, "multiscales");
-    jsonw_array(&j);
+    jsonw_karray(&j, "multiscales");
     jsonw_object(&j);
     jsonw_kstring(&j, "name", name ? name + 1 : p->out);
     jsonw_kstring(&j, "type", "mean");
     ome_write_axes(&j, p);
-    jsonw_key(&j, "datasets");
-    jsonw_array(&j);
+    jsonw_karray(&j, "datasets");
     for (int k = 0; k < p->levels; k++) {
         char level[12];
         snprintf(level, sizeof level, "%d", k);
         jsonw_object(&j);
         jsonw_kstring(&j, "path", level);
-        jsonw_key(&j, "coordinateTransformations");
-        jsonw_array(&j);
+        jsonw_karray(&j, "coordinateTransformations");
         ome_write_transform(&j, p, k, "scale");
         ome_write_transform(&j, p, k, "translation");
         jsonw_end(&j);

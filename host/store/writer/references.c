@@ -75,8 +75,7 @@ static const char *references_obstacle(const struct store_array *a)
 
 static void references_write_sizes(struct jsonw *j, const char *key, int n, const int64_t *v)
 {
-    jsonw_key(j, key);
-    jsonw_array(j);
+    jsonw_karray(j, key);
     for (int i = 0; i < n; i++)
         jsonw_int(j, v[i]);
     jsonw_end(j);
@@ -181,8 +180,7 @@ static void references_chunk_key(const struct store_array *a, int64_t chunk, cha
 static void references_write_place(struct jsonw *j, const char *key, const char *name,
                                    int64_t offset, int64_t bytes)
 {
-    jsonw_key(j, key);
-    jsonw_array(j);
+    jsonw_karray(j, key);
     jsonw_string(j, name);
     jsonw_int(j, offset);
     jsonw_int(j, bytes);
@@ -235,8 +233,7 @@ static enum err references_write_all(struct store *s, const char *folder, const 
     jsonw_init(&j, f.stream, 1);
     jsonw_object(&j);
     jsonw_kint(&j, "version", 1);
-    jsonw_key(&j, "refs");
-    jsonw_object(&j);
+    jsonw_kobject(&j, "refs");
     jsonw_kstring(&j, ".zgroup", "{\"zarr_format\": 2}");
     enum err e = ERR_OK;
     for (int i = 0; i < s->arrays_count && !e; i++) {

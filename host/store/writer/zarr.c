@@ -17,8 +17,7 @@ struct zarr_state {
 
 static void zarr_write_sizes(struct jsonw *j, const char *key, int n, const int64_t *v)
 {
-    jsonw_key(j, key);
-    jsonw_array(j);
+    jsonw_karray(j, key);
     for (int i = 0; i < n; i++)
         jsonw_int(j, v[i]);
     jsonw_end(j);
@@ -26,8 +25,7 @@ static void zarr_write_sizes(struct jsonw *j, const char *key, int n, const int6
 
 static void zarr_write_names(struct jsonw *j, const char *key, const struct writer *w)
 {
-    jsonw_key(j, key);
-    jsonw_array(j);
+    jsonw_karray(j, key);
     for (int i = 0; i < w->dims; i++) {
         const char *axis = w->source->axis[w->from[i]];
         char name[16];
@@ -45,13 +43,11 @@ static void zarr_write_attributes(struct jsonw *j, const struct writer *w)
     for (int i = 0; i < w->dims; i++)
         known |= a->spacing[w->from[i]] > 0;
     if (known) {
-        jsonw_key(j, "spacing");
-        jsonw_array(j);
+        jsonw_karray(j, "spacing");
         for (int i = 0; i < w->dims; i++)
             jsonw_number(j, a->spacing[w->from[i]]);
         jsonw_end(j);
-        jsonw_key(j, "units");
-        jsonw_array(j);
+        jsonw_karray(j, "units");
         for (int i = 0; i < w->dims; i++)
             jsonw_string(j, a->unit[w->from[i]]);
         jsonw_end(j);
@@ -89,8 +85,7 @@ static void zarr_write_codec3(struct jsonw *j, const char *name, const char *key
 {
     jsonw_object(j);
     jsonw_kstring(j, "name", name);
-    jsonw_key(j, "configuration");
-    jsonw_object(j);
+    jsonw_kobject(j, "configuration");
     if (text)
         jsonw_kstring(j, key, text);
     else
@@ -109,33 +104,27 @@ static void zarr_write_version3(struct jsonw *j, const struct writer *w, const s
     jsonw_kstring(j, "node_type", "array");
     zarr_write_sizes(j, "shape", w->dims, w->shape);
     jsonw_kstring(j, "data_type", dtype);
-    jsonw_key(j, "chunk_grid");
-    jsonw_object(j);
+    jsonw_kobject(j, "chunk_grid");
     jsonw_kstring(j, "name", "regular");
-    jsonw_key(j, "configuration");
-    jsonw_object(j);
+    jsonw_kobject(j, "configuration");
     zarr_write_sizes(j, "chunk_shape", w->dims, z->chunk);
     jsonw_end(j);
     jsonw_end(j);
-    jsonw_key(j, "chunk_key_encoding");
-    jsonw_object(j);
+    jsonw_kobject(j, "chunk_key_encoding");
     jsonw_kstring(j, "name", "default");
-    jsonw_key(j, "configuration");
-    jsonw_object(j);
+    jsonw_kobject(j, "configuration");
     jsonw_kstring(j, "separator", "/");
     jsonw_end(j);
     jsonw_end(j);
     jsonw_kint(j, "fill_value", 0);
-    jsonw_key(j, "codecs");
-    jsonw_array(j);
+    jsonw_karray(j, "codecs");
     zarr_write_codec3(j, "bytes", "endian", "little", 0);
     for (int i = 0; i < z->pipeline.count; i++)
         zarr_write_codec3(j, codec_name(z->pipeline.step[i].codec), "level", NULL,
                           z->pipeline.step[i].level);
     jsonw_end(j);
     zarr_write_names(j, "dimension_names", w);
-    jsonw_key(j, "attributes");
-    jsonw_object(j);
+    jsonw_kobject(j, "attributes");
     zarr_write_attributes(j, w);
     jsonw_end(j);
 }

@@ -19,8 +19,7 @@ static void width_put_quality(struct jsonw *w, const char *name, const struct wi
 /* Writes the curve's points, from the worst case. */
 static void put_curve(struct jsonw *w, const struct width_sweep *s, int stage)
 {
-    jsonw_key(w, "alone");
-    jsonw_array(w);
+    jsonw_karray(w, "alone");
     for (int b = WIDTH_FEWEST; b <= WIDTH_WIDEST; b++) {
         double rmse = 0, ssim = 1;
         for (int c = 0; c < s->cases; c++) {
@@ -45,8 +44,7 @@ static void put_stage(struct jsonw *w, const struct width_sweep *s, int k)
     jsonw_key(w, "alone_bits");
     s->alone_bits[k] > 0 ? jsonw_int(w, s->alone_bits[k]) : jsonw_null(w);
     jsonw_kint(w, "growth", s->primitive->growth[k]);
-    jsonw_key(w, "format");
-    jsonw_array(w);
+    jsonw_karray(w, "format");
     for (int c = 0; c < s->cases; c++) {
         const struct number_format f = number_fixed(s->bits[k], s->range[c][k]);
         char name[24];
@@ -59,8 +57,7 @@ static void put_stage(struct jsonw *w, const struct width_sweep *s, int k)
 
 static void put_formats(struct jsonw *w, const struct width_sweep *s)
 {
-    jsonw_key(w, "formats");
-    jsonw_array(w);
+    jsonw_karray(w, "formats");
     for (int i = 0; i < s->formats_count; i++) {
         const struct width_format *f = &s->formats[i];
         int keeps = 1;
@@ -70,8 +67,7 @@ static void put_formats(struct jsonw *w, const struct width_sweep *s)
         for (int c = 0; c < s->cases; c++)
             keeps &= width_keeps(&f->at[c], s->limits);
         jsonw_kbool(w, "keeps", keeps);
-        jsonw_key(w, "at");
-        jsonw_array(w);
+        jsonw_karray(w, "at");
         for (int c = 0; c < s->cases; c++)
             width_put_quality(w, s->case_names[c], &f->at[c]);
         jsonw_end(w);
@@ -86,14 +82,12 @@ static void put_sweep(struct jsonw *w, const struct width_sweep *s)
     jsonw_kstring(w, "primitive", s->primitive->name);
     jsonw_kstring(w, "picture", s->primitive->leads_to);
     jsonw_kbool(w, "reached", s->reached);
-    jsonw_key(w, "stages");
-    jsonw_array(w);
+    jsonw_karray(w, "stages");
     for (int k = 0; k < WIDTH_STAGES; k++)
         if (s->primitive->stages[k])
             put_stage(w, s, k);
     jsonw_end(w);
-    jsonw_key(w, "together");
-    jsonw_array(w);
+    jsonw_karray(w, "together");
     for (int c = 0; c < s->cases; c++)
         width_put_quality(w, s->case_names[c], &s->together[c]);
     jsonw_end(w);
@@ -109,13 +103,11 @@ enum err width_write_json(const struct width_sweep *s, int n, const struct width
     jsonw_object(&w);
     jsonw_kstring(&w, "schema", WIDTH_SCHEMA);
     jsonw_kstring(&w, "version", version);
-    jsonw_key(&w, "quality");
-    jsonw_object(&w);
+    jsonw_kobject(&w, "quality");
     jsonw_knumber(&w, "rmse", s[0].limits.rmse);
     jsonw_knumber(&w, "ssim", s[0].limits.ssim);
     jsonw_end(&w);
-    jsonw_key(&w, "cases");
-    jsonw_array(&w);
+    jsonw_karray(&w, "cases");
     for (int c = 0; c < s[0].cases; c++) {
         jsonw_object(&w);
         jsonw_kstring(&w, "name", cases[c].name);
@@ -124,8 +116,7 @@ enum err width_write_json(const struct width_sweep *s, int n, const struct width
         jsonw_end(&w);
     }
     jsonw_end(&w);
-    jsonw_key(&w, "primitives");
-    jsonw_array(&w);
+    jsonw_karray(&w, "primitives");
     for (int i = 0; i < n; i++)
         put_sweep(&w, &s[i]);
     jsonw_end(&w);

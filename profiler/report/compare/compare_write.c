@@ -155,8 +155,7 @@ static void number_or_null(struct jsonw *w, const char *key, long long line)
 
 static void edits_json(const struct comparison *c, struct jsonw *w)
 {
-    jsonw_key(w, "edits");
-    jsonw_array(w);
+    jsonw_karray(w, "edits");
     for (int i = 0; i < c->edits_count; i++) {
         const struct compare_edit *e = &c->edits[i];
         jsonw_object(w);
@@ -177,8 +176,7 @@ static void edits_json(const struct comparison *c, struct jsonw *w)
 
 static void lines_json(const struct comparison *c, struct jsonw *w)
 {
-    jsonw_key(w, "lines");
-    jsonw_array(w);
+    jsonw_karray(w, "lines");
     for (int i = 0; i < c->lines_count; i++) {
         const struct compare_line *l = &c->lines[i];
         jsonw_object(w);
@@ -207,8 +205,7 @@ static void count_or_null(struct jsonw *w, const char *key, long long n)
 
 static void quantities_json(const struct comparison *c, struct jsonw *w)
 {
-    jsonw_key(w, "quantities");
-    jsonw_array(w);
+    jsonw_karray(w, "quantities");
     for (int i = 0; i < c->quantities_count; i++) {
         const struct compare_quantity *q = &c->quantities[i];
         jsonw_object(w);
@@ -238,13 +235,11 @@ void compare_json(const struct comparison *c, FILE *out)
     jsonw_knumber(&w, "wall_b", c->wall_b);
     jsonw_knumber(&w, "cpu_a", c->cpu_a);
     jsonw_knumber(&w, "cpu_b", c->cpu_b);
-    jsonw_key(&w, "warnings");
-    jsonw_array(&w);
+    jsonw_karray(&w, "warnings");
     for (int i = 0; i < c->warnings_count; i++)
         jsonw_string(&w, c->warnings[i]);
     jsonw_end(&w);
-    jsonw_key(&w, "operations");
-    jsonw_array(&w);
+    jsonw_karray(&w, "operations");
     for (int i = 0; i < c->operations_count; i++) {
         const struct compare_operation *o = &c->operations[i];
         jsonw_object(&w);
@@ -264,8 +259,7 @@ void compare_json(const struct comparison *c, FILE *out)
     jsonw_end(&w);
     edits_json(c, &w);
     lines_json(c, &w);
-    jsonw_key(&w, "functions");
-    jsonw_array(&w);
+    jsonw_karray(&w, "functions");
     for (int i = 0; i < c->functions_count; i++) {
         jsonw_object(&w);
         jsonw_kstring(&w, "name", c->functions[i].name);

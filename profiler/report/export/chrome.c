@@ -15,8 +15,7 @@ static void put_metadata(struct jsonw *w, const char *what, int64_t pid, int64_t
     jsonw_kstring(w, "name", what);
     jsonw_kint(w, "pid", pid);
     jsonw_kint(w, "tid", tid);
-    jsonw_key(w, "args");
-    jsonw_object(w);
+    jsonw_kobject(w, "args");
     jsonw_kstring(w, "name", name);
     jsonw_end(w);
     jsonw_end(w);
@@ -148,8 +147,7 @@ static void put_memory(struct jsonw *w, const struct model *m, const struct expo
             jsonw_kstring(w, "name", "resident memory");
             jsonw_kint(w, "pid", pid);
             jsonw_knumber(w, "ts", s->t_s[j] * 1e6);
-            jsonw_key(w, "args");
-            jsonw_object(w);
+            jsonw_kobject(w, "args");
             jsonw_knumber(w, "MB", s->rss_mb[j]);
             jsonw_end(w);
             jsonw_end(w);
@@ -163,8 +161,7 @@ static void write(const struct model *m, const struct export_options *o, FILE *o
     jsonw_init(&w, out, 0);
     jsonw_object(&w);
     jsonw_kstring(&w, "displayTimeUnit", "ns");
-    jsonw_key(&w, "traceEvents");
-    jsonw_array(&w);
+    jsonw_karray(&w, "traceEvents");
     for (int i = 0; i < m->processes_count; i++)
         put_metadata(&w, "process_name", m->processes[i].pid, 0,
                      m->processes[i].program ? m->processes[i].program : "?");

@@ -60,8 +60,7 @@ static void number_rows(struct firefox_rows *r)
 
 static void column(struct jsonw *w, const char *key)
 {
-    jsonw_key(w, key);
-    jsonw_array(w);
+    jsonw_karray(w, key);
 }
 
 /* A column of one value. */
@@ -81,8 +80,7 @@ static void put_samples(struct jsonw *w, const struct firefox_rows *r)
     int unplaced = 0, stacks = r->rest ? r->m->stacks_count : 0;
     for (int i = 0; i < stacks; i++)
         unplaced += r->rest[i] > 0;
-    jsonw_key(w, "samples");
-    jsonw_object(w);
+    jsonw_kobject(w, "samples");
     jsonw_kint(w, "length", unplaced + t->events_count);
     jsonw_kstring(w, "weightType", "tracing-ms");
     column(w, "stack");
@@ -114,8 +112,7 @@ static void put_samples(struct jsonw *w, const struct firefox_rows *r)
 static void put_stacks(struct jsonw *w, const struct firefox_rows *r)
 {
     const struct model *m = r->m;
-    jsonw_key(w, "stackTable");
-    jsonw_object(w);
+    jsonw_kobject(w, "stackTable");
     jsonw_kint(w, "length", r->stacks_count);
     column(w, "prefix");
     for (int i = 0; i < r->stacks_count; i++) {
@@ -138,8 +135,7 @@ static void put_frames(struct jsonw *w, const struct firefox_rows *r)
     int n = r->frames_count;
     static const char *const nulls[] = {"nativeSymbol", "innerWindowID", "implementation",
                                         "column"};
-    jsonw_key(w, "frameTable");
-    jsonw_object(w);
+    jsonw_kobject(w, "frameTable");
     jsonw_kint(w, "length", n);
     constant(w, "address", n, -1, 0);
     constant(w, "inlineDepth", n, 0, 0);
@@ -158,8 +154,7 @@ static void put_frames(struct jsonw *w, const struct firefox_rows *r)
     }
     jsonw_end(w);
     jsonw_end(w);
-    jsonw_key(w, "funcTable");
-    jsonw_object(w);
+    jsonw_kobject(w, "funcTable");
     jsonw_kint(w, "length", n);
     column(w, "name");
     for (int i = 0; i < n; i++)
@@ -189,8 +184,7 @@ static void put_frames(struct jsonw *w, const struct firefox_rows *r)
 static void put_resources(struct jsonw *w, const struct firefox_rows *r)
 {
     const int n = r->frames_count;
-    jsonw_key(w, "resourceTable");
-    jsonw_object(w);
+    jsonw_kobject(w, "resourceTable");
     jsonw_kint(w, "length", n);
     constant(w, "lib", n, 0, 1);
     column(w, "name");
@@ -215,8 +209,7 @@ static void put_markers(struct jsonw *w, const struct firefox_rows *r)
     const struct model_track *t = ranges_of(r->m, r->thread);
     int n = t ? t->events_count : 0;
     int64_t at = 0;
-    jsonw_key(w, "markers");
-    jsonw_object(w);
+    jsonw_kobject(w, "markers");
     jsonw_kint(w, "length", n);
     column(w, "name");
     for (int i = 0; i < n; i++)
@@ -258,8 +251,7 @@ static void put_texts(struct jsonw *w, const struct firefox_rows *r)
 
 static void put_empty(struct jsonw *w, const char *key, const char *const *columns)
 {
-    jsonw_key(w, key);
-    jsonw_object(w);
+    jsonw_kobject(w, key);
     jsonw_kint(w, "length", 0);
     for (; *columns; columns++) {
         column(w, *columns);
@@ -313,8 +305,7 @@ static void put_category(struct jsonw *w, const char *name, const char *colour)
 
 static void put_meta(struct jsonw *w, const struct model *m)
 {
-    jsonw_key(w, "meta");
-    jsonw_object(w);
+    jsonw_kobject(w, "meta");
     jsonw_kint(w, "version", 24);
     jsonw_kint(w, "preprocessedProfileVersion", FORMAT_VERSION);
     jsonw_knumber(w, "interval", m->meta.cpu_hz > 0 ? 1e3 / m->meta.cpu_hz : 1);

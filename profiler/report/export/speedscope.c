@@ -5,10 +5,8 @@
 
 static void write_frames(struct jsonw *w, const struct model *m)
 {
-    jsonw_key(w, "shared");
-    jsonw_object(w);
-    jsonw_key(w, "frames");
-    jsonw_array(w);
+    jsonw_kobject(w, "shared");
+    jsonw_karray(w, "frames");
     for (int i = 0; i < m->frames_count; i++) {
         const struct model_frame *f = &m->frames[i];
         jsonw_object(w);
@@ -67,14 +65,12 @@ static void write_profile(struct jsonw *w, const struct samples *s, const char *
     jsonw_kstring(w, "unit", export_units[s->weight].unit);
     jsonw_kint(w, "startValue", 0);
     jsonw_kint(w, "endValue", total);
-    jsonw_key(w, "samples");
-    jsonw_array(w);
+    jsonw_karray(w, "samples");
     for (int i = 0; i < s->count; i++)
         if (sample(s, i, &stack) > 0)
             write_chain(w, s->m, stack);
     jsonw_end(w);
-    jsonw_key(w, "weights");
-    jsonw_array(w);
+    jsonw_karray(w, "weights");
     for (int i = 0; i < s->count; i++) {
         int64_t weight = sample(s, i, &stack);
         if (weight > 0)
@@ -95,8 +91,7 @@ static void write(const struct model *m, const struct export_options *o, FILE *o
     jsonw_kstring(&w, "exporter", "tomoprof");
     jsonw_kint(&w, "activeProfileIndex", 0);
     write_frames(&w, m);
-    jsonw_key(&w, "profiles");
-    jsonw_array(&w);
+    jsonw_karray(&w, "profiles");
     for (int i = 0; i < EXPORT_WEIGHTS; i++)
         write_profile(&w, &(struct samples){m, (enum export_weight)i, NULL, m->stacks_count},
                       export_units[i].title);

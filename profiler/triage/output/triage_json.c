@@ -8,8 +8,7 @@
 
 static void write_bounds(struct jsonw *w, const char *key, struct bounds r)
 {
-    jsonw_key(w, key);
-    jsonw_object(w);
+    jsonw_kobject(w, key);
     jsonw_knumber(w, "low", r.low);
     jsonw_knumber(w, "high", r.high);
     jsonw_end(w);
@@ -17,8 +16,7 @@ static void write_bounds(struct jsonw *w, const char *key, struct bounds r)
 
 static void write_texts(struct jsonw *w, const char *key, char *const *text, int count)
 {
-    jsonw_key(w, key);
-    jsonw_array(w);
+    jsonw_karray(w, key);
     for (int i = 0; i < count; i++)
         jsonw_string(w, text[i]);
     jsonw_end(w);
@@ -75,8 +73,7 @@ static void json_write_evidence(struct jsonw *w, const struct candidate *c)
         {"host_s", e->host_s},
         {"device_s", e->device_s},
     };
-    jsonw_key(w, "evidence");
-    jsonw_object(w);
+    jsonw_kobject(w, "evidence");
     jsonw_kstring(w, "source", e->source);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         jsonw_knumber(w, numbers[i].key, numbers[i].value);
@@ -96,8 +93,7 @@ static void write_access(struct jsonw *w, const struct candidate *c)
     static const char *const dependency[] = {"none", "sum", "feedback"};
     static const double sizes[] = {64, 128, 256, 512, 1024};
     const struct access *a = &c->access.large;
-    jsonw_key(w, "access");
-    jsonw_object(w);
+    jsonw_kobject(w, "access");
     jsonw_kstring(w, "pattern", pattern_name(c->access.pattern));
     jsonw_kint(w, "measured_at", a->size);
     jsonw_knumber(w, "accesses", a->accesses);
@@ -111,13 +107,11 @@ static void write_access(struct jsonw *w, const struct candidate *c)
     jsonw_knumber(w, "trip_count_cv", a->trip_cv);
     jsonw_kstring(w, "dependency", dependency[c->primitive->dependency]);
     jsonw_kstring(w, "branches", c->primitive->branches);
-    jsonw_key(w, "reuse_histogram");
-    jsonw_array(w);
+    jsonw_karray(w, "reuse_histogram");
     for (int i = 0; i < ACCESS_BUCKETS; i++)
         jsonw_number(w, a->reuse[i]);
     jsonw_end(w);
-    jsonw_key(w, "on_chip_kib");
-    jsonw_object(w);
+    jsonw_kobject(w, "on_chip_kib");
     for (int i = 0; i < 5; i++) {
         char key[16];
         snprintf(key, sizeof key, "%g", sizes[i]);
@@ -156,8 +150,7 @@ static void write_estimate(struct jsonw *w, const struct estimate *e)
 
 static void write_ceilings(struct jsonw *w, const struct candidate *c)
 {
-    jsonw_key(w, "ceilings");
-    jsonw_array(w);
+    jsonw_karray(w, "ceilings");
     for (int i = 0; i < c->ceilings_count; i++) {
         jsonw_object(w);
         jsonw_kstring(w, "workload", c->ceilings[i].workload);
@@ -174,8 +167,7 @@ static void write_ceilings(struct jsonw *w, const struct candidate *c)
 static void write_score(struct jsonw *w, const struct score *s)
 {
     jsonw_knumber(w, "score", s->total);
-    jsonw_key(w, "score_parts");
-    jsonw_object(w);
+    jsonw_kobject(w, "score_parts");
     jsonw_knumber(w, "share", s->share);
     jsonw_knumber(w, "speed", s->speed);
     jsonw_knumber(w, "energy", s->energy);
@@ -226,8 +218,7 @@ static void json_write_candidate(struct jsonw *w, const struct candidate *c)
     json_write_evidence(w, c);
     write_access(w, c);
     write_width(w, c);
-    jsonw_key(w, "estimates");
-    jsonw_array(w);
+    jsonw_karray(w, "estimates");
     for (int i = 0; i < c->estimates_count; i++)
         write_estimate(w, &c->estimates[i]);
     jsonw_end(w);
@@ -239,8 +230,7 @@ static void write_workload(struct jsonw *w, const struct workload *l)
     jsonw_object(w);
     jsonw_kstring(w, "operation", l->operation);
     jsonw_knumber(w, "seconds", l->seconds);
-    jsonw_key(w, "parts");
-    jsonw_array(w);
+    jsonw_karray(w, "parts");
     for (int i = 0; i < l->count; i++) {
         const struct workload_part *p = &l->parts[i];
         jsonw_object(w);
@@ -280,8 +270,7 @@ static void write_pipeline(struct jsonw *w, const struct pipeline *p)
 {
     jsonw_object(w);
     jsonw_kstring(w, "device", p->card->id);
-    jsonw_key(w, "stages");
-    jsonw_array(w);
+    jsonw_karray(w, "stages");
     for (int i = 0; i < STAGES && p->stages[i]; i++) {
         jsonw_object(w);
         jsonw_kstring(w, "operation", p->stages[i]);
@@ -310,14 +299,12 @@ static void write_head(struct jsonw *w, const struct triage *t)
     jsonw_kstring(w, "tomoprof_version", t->version);
     jsonw_kstring(w, "headline", t->headline);
     jsonw_knumber(w, "size", t->inputs.size);
-    jsonw_key(w, "source");
-    jsonw_object(w);
+    jsonw_kobject(w, "source");
     jsonw_kbool(w, "timing", t->timing.rows_count > 0);
     jsonw_kbool(w, "profile", t->profile != NULL);
     jsonw_kint(w, "workloads_from_ranges", t->workloads.from_ranges);
     jsonw_end(w);
-    jsonw_key(w, "machine");
-    jsonw_object(w);
+    jsonw_kobject(w, "machine");
     jsonw_kstring(w, "name", m->name);
     jsonw_kbool(w, "gpu", m->is_gpu);
     jsonw_kint(w, "threads", m->threads);
@@ -349,33 +336,27 @@ enum err triage_write_json(const struct triage *t, FILE *out)
     jsonw_init(&w, out, 2);
     jsonw_object(&w);
     write_head(&w, t);
-    jsonw_key(&w, "candidates");
-    jsonw_array(&w);
+    jsonw_karray(&w, "candidates");
     for (int i = 0; i < t->candidates_count; i++)
         json_write_candidate(&w, t->candidates[i]);
     jsonw_end(&w);
-    jsonw_key(&w, "not_judged");
-    jsonw_array(&w);
+    jsonw_karray(&w, "not_judged");
     for (int i = 0; not_judged(&t->timing, t->inputs.size, i); i++)
         json_write_not_judged(&w, not_judged(&t->timing, t->inputs.size, i));
     jsonw_end(&w);
-    jsonw_key(&w, "workloads");
-    jsonw_array(&w);
+    jsonw_karray(&w, "workloads");
     for (int i = 0; i < t->workloads.count; i++)
         write_workload(&w, &t->workloads.item[i]);
     jsonw_end(&w);
-    jsonw_key(&w, "pipelines");
-    jsonw_array(&w);
+    jsonw_karray(&w, "pipelines");
     for (int i = 0; i < t->cards_count; i++)
         write_pipeline(&w, &t->pipelines[i]);
     jsonw_end(&w);
-    jsonw_key(&w, "devices");
-    jsonw_array(&w);
+    jsonw_karray(&w, "devices");
     for (int i = 0; i < t->cards_count; i++)
         write_card(&w, t->cards[i]);
     jsonw_end(&w);
-    jsonw_key(&w, "weights");
-    jsonw_object(&w);
+    jsonw_kobject(&w, "weights");
     for (int i = 0; i < weights_count(); i++)
         jsonw_knumber(&w, weights_row(i)->name, ((const double *)&t->weights)[i]);
     jsonw_end(&w);
