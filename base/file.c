@@ -49,10 +49,15 @@ void outfile_remove_temporaries(void)
     }
 }
 
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *f)
+static int remove_entry(const char *path, const struct stat *st, int flag, struct FTW *f)
 {
     (void)st, (void)flag, (void)f;
     return remove(path);
+}
+
+void dir_remove(const char *path)
+{
+    nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 void outfile_remove_begun(const char *folder, const char *name, long process)
@@ -68,7 +73,7 @@ void outfile_remove_begun(const char *folder, const char *name, long process)
             strcmp(at + n + strspn(at + n, "0123456789."), "tmp") != 0)
             continue;
         snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
-        nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        dir_remove(path);
     }
     if (d)
         closedir(d);

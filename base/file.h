@@ -54,5 +54,6 @@ void file_limit_give_back(void);
 int file_beside_program(char *path, size_t room, const char *name);
 
 enum err dir_make(const char *path); /* with its parents; fine when it exists */
+void dir_remove(const char *path); /* a file, or a folder with all in it; links are not followed */
 
 #endif

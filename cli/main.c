@@ -34,7 +34,7 @@ static int is_help(const char *word)
     return !strcmp(word, "--help") || !strcmp(word, "-h");
 }
 
-static const struct command *find(const char *name)
+static const struct command *find_command(const char *name)
 {
     for (int i = 0; i < COMMANDS; i++)
         if (!strcmp(commands[i]->name, name) ||
@@ -139,14 +139,14 @@ static enum err run_command(const struct command *c, int argc, char **argv)
     return c->run(words, argv);
 }
 
-static enum err dispatch(int argc, char **argv)
+static enum err dispatch_command(int argc, char **argv)
 {
     if (argc < 2) {
         help_program(stderr, commands);
         return FAIL(ERR_USAGE, "no command given");
     }
     if (is_help(argv[1]) || !strcmp(argv[1], "help")) {
-        const struct command *c = argc > 2 ? find(argv[2]) : NULL;
+        const struct command *c = argc > 2 ? find_command(argv[2]) : NULL;
         if (c)
             help_command(c);
         else
@@ -157,7 +157,7 @@ static enum err dispatch(int argc, char **argv)
         printf("tomoprof %s\n", TP_VERSION);
         return ERR_OK;
     }
-    const struct command *c = find(argv[1]);
+    const struct command *c = find_command(argv[1]);
     if (!c)
         return unknown_command(argv[1]);
     return run_command(c, argc - 2, argv + 2);
@@ -183,7 +183,7 @@ static int whole_program(int argc, char **argv)
     file_limit_is_error();
     backend_register_loader("cuda", cuda_load);
     backend_register(&cpu_backend);
-    enum err e = dispatch(argc, argv);
+    enum err e = dispatch_command(argc, argv);
     errno = 0;
     if ((fflush(stdout) || ferror(stdout)) && e == ERR_OK)
         e = FAIL(ERR_IO, "standard output: writing failed: %s", strerror(errno ? errno : EIO));

@@ -5,7 +5,7 @@
 #include "base/page/markup.h"
 #include "base/rootcause/markdown.h"
 
-static void number(FILE *out, double v, const char *unit)
+static void markdown_number(FILE *out, double v, const char *unit)
 {
     if (isfinite(v))
         fprintf(out, "%.4g%s%s", v, unit && *unit ? " " : "", unit ? unit : "");
@@ -13,7 +13,7 @@ static void number(FILE *out, double v, const char *unit)
         fputs("not measured", out);
 }
 
-static void range(FILE *out, double low, double high)
+static void markdown_range(FILE *out, double low, double high)
 {
     if (!isfinite(high))
         fputs("not known", out);
@@ -23,7 +23,7 @@ static void range(FILE *out, double low, double high)
         fprintf(out, "at most %.3g s", high);
 }
 
-static void head(const struct rootcause *r, FILE *out)
+static void markdown_head(const struct rootcause *r, FILE *out)
 {
     fputs("# Root causes: ", out);
     markdown_text(out, r->subject);
@@ -34,7 +34,7 @@ static void head(const struct rootcause *r, FILE *out)
         fputs("> **", out);
         markdown_text(out, r->number_name);
         fputs(": ", out);
-        number(out, r->number, r->number_unit);
+        markdown_number(out, r->number, r->number_unit);
         fputs("**\n>\n", out);
     }
     fputs("> ", out);
@@ -42,7 +42,7 @@ static void head(const struct rootcause *r, FILE *out)
     fputs("\n", out);
 }
 
-static void evidence(const struct rootcause *r, FILE *out)
+static void markdown_evidence(const struct rootcause *r, FILE *out)
 {
     fputs("\n## Evidence\n", out);
     markdown_table(out, "what | value | note");
@@ -51,7 +51,7 @@ static void evidence(const struct rootcause *r, FILE *out)
         fputs("| ", out);
         markdown_text(out, n->name);
         fputs(" | ", out);
-        number(out, n->value, n->unit);
+        markdown_number(out, n->value, n->unit);
         fputs(" | ", out);
         if (n->note)
             markdown_text(out, n->note);
@@ -59,7 +59,7 @@ static void evidence(const struct rootcause *r, FILE *out)
     }
 }
 
-static void causes(const struct rootcause *r, FILE *out)
+static void markdown_causes(const struct rootcause *r, FILE *out)
 {
     fputs("\n## Causes, the largest gain first\n", out);
     if (!r->causes_count)
@@ -79,7 +79,7 @@ static void causes(const struct rootcause *r, FILE *out)
         fputs("\n   - Evidence: ", out);
         markdown_text(out, c->evidence);
         fputs("\n   - Gain: ", out);
-        range(out, c->gain_low_s, c->gain_high_s);
+        markdown_range(out, c->gain_low_s, c->gain_high_s);
         fputs("\n   - Refuted by: ", out);
         markdown_text(out, c->refuted_by);
         if (c->test) {
@@ -90,12 +90,12 @@ static void causes(const struct rootcause *r, FILE *out)
     }
 }
 
-static const char *effort(double days)
+static const char *effort_name(double days)
 {
     return !(days > 0) ? "not known" : days < 0.5 ? "a setting" : days < 3 ? "code" : "format";
 }
 
-static void actions(const struct rootcause *r, FILE *out)
+static void markdown_actions(const struct rootcause *r, FILE *out)
 {
     if (!r->actions_count)
         return;
@@ -107,8 +107,8 @@ static void actions(const struct rootcause *r, FILE *out)
         markdown_text(out, a->text);
         fputs(" | ", out);
         markdown_text(out, a->rule);
-        fprintf(out, " | %s | ", effort(a->effort_days));
-        range(out, a->expected_low_s, a->expected_high_s);
+        fprintf(out, " | %s | ", effort_name(a->effort_days));
+        markdown_range(out, a->expected_low_s, a->expected_high_s);
         fputs(" | ", out);
         if (isfinite(a->measured_s))
             fprintf(out, "%.3g s", a->measured_s);
@@ -142,7 +142,7 @@ static void before_after(const struct rootcause *r, FILE *out)
                     rows[i].b, rows[i].a / rows[i].b, 100 * (1 - rows[i].b / rows[i].a));
 }
 
-static void checks(const struct rootcause *r, FILE *out)
+static void markdown_checks(const struct rootcause *r, FILE *out)
 {
     fputs("\n## What a change must keep\n\n", out);
     for (int i = 0; i < r->checks_count; i++) {
@@ -158,13 +158,13 @@ static void checks(const struct rootcause *r, FILE *out)
 
 void rootcause_markdown(const struct rootcause *r, FILE *out)
 {
-    head(r, out);
-    evidence(r, out);
-    causes(r, out);
-    actions(r, out);
+    markdown_head(r, out);
+    markdown_evidence(r, out);
+    markdown_causes(r, out);
+    markdown_actions(r, out);
     before_after(r, out);
     if (r->checks_count)
-        checks(r, out);
+        markdown_checks(r, out);
     if (r->questions_count)
         fputs("\n## Open questions\n\n", out);
     for (int i = 0; i < r->questions_count; i++) {

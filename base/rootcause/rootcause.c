@@ -17,7 +17,7 @@
 ROOTCAUSE_STRUCTS(JSON_RECORD)
 JSON_RECORD(rootcause, ROOTCAUSE_FIELDS)
 
-static enum err blank(struct rootcause **out)
+static enum err rootcause_blank(struct rootcause **out)
 {
     struct arena *arena;
     *out = NULL;
@@ -33,7 +33,7 @@ static enum err blank(struct rootcause **out)
     return ERR_OK;
 }
 
-static enum err lists(struct rootcause *r)
+static enum err rootcause_lists(struct rootcause *r)
 {
     const size_t n = ROOTCAUSE_MOST;
     TRY(json_items(r->arena, &record_rootcause_number, n, &r->evidence, &r->evidence_count));
@@ -49,8 +49,8 @@ static enum err lists(struct rootcause *r)
 
 enum err rootcause_create(struct rootcause **out)
 {
-    TRY(blank(out));
-    enum err e = lists(*out);
+    TRY(rootcause_blank(out));
+    enum err e = rootcause_lists(*out);
     if (e) {
         rootcause_free(*out);
         *out = NULL;
@@ -102,7 +102,7 @@ static double or_less(double v)
     return isfinite(v) ? v : -1;
 }
 
-static int by_gain(const void *a, const void *b)
+static int by_action_gain(const void *a, const void *b)
 {
     const struct rootcause_cause *x = a, *y = b;
     double p = or_less(x->gain_high_s), q = or_less(y->gain_high_s);
@@ -110,7 +110,7 @@ static int by_gain(const void *a, const void *b)
 }
 
 /* The middle of what is expected for each day of work. */
-static double worth(const struct rootcause_action *a)
+static double action_worth(const struct rootcause_action *a)
 {
     double low = isfinite(a->expected_low_s) ? a->expected_low_s : 0;
     return isfinite(a->expected_high_s) && a->effort_days > 0
@@ -121,14 +121,14 @@ static double worth(const struct rootcause_action *a)
 static int by_worth(const void *a, const void *b)
 {
     const struct rootcause_action *x = a, *y = b;
-    double p = worth(x), q = worth(y);
+    double p = action_worth(x), q = action_worth(y);
     return p < q || p > q ? (p < q ? 1 : -1) : strcmp(x->text, y->text);
 }
 
 void rootcause_rank(struct rootcause *r)
 {
     if (r->causes_count)
-        qsort(r->causes, (size_t)r->causes_count, sizeof *r->causes, by_gain);
+        qsort(r->causes, (size_t)r->causes_count, sizeof *r->causes, by_action_gain);
     if (r->actions_count)
         qsort(r->actions, (size_t)r->actions_count, sizeof *r->actions, by_worth);
 }
@@ -172,7 +172,7 @@ static int is_whole(const struct rootcause *r)
     return whole;
 }
 
-static enum err from_file(const char *path, const cJSON *root, struct rootcause *r)
+static enum err rootcause_from_file(const char *path, const cJSON *root, struct rootcause *r)
 {
     const cJSON *schema = cJSON_GetObjectItemCaseSensitive(root, "schema");
     FAIL_IF(!cJSON_IsString(schema) || strcmp(schema->valuestring, ROOTCAUSE_SCHEMA), ERR_INPUT,
@@ -196,9 +196,9 @@ enum err rootcause_read(const char *folder, struct rootcause **out)
         access(path, R_OK))
         return ERR_OK;
     TRY(json_parse_file(path, FILE_LIMIT, &root));
-    enum err e = blank(out);
+    enum err e = rootcause_blank(out);
     if (!e)
-        e = from_file(path, root, *out);
+        e = rootcause_from_file(path, root, *out);
     cJSON_Delete(root);
     if (e) {
         rootcause_free(*out);

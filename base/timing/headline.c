@@ -7,14 +7,15 @@
 
 /* Seconds above what the peak allows; operations of which no peak is known come after all others.
  */
-static double lost(const struct timing_statistics *s)
+static double seconds_lost(const struct timing_statistics *s)
 {
     return isfinite(s->roof_share) ? s->median * fmax(0, 1 - s->roof_share) : -1;
 }
 
-static int farther(const struct timing_statistics *a, const struct timing_statistics *b)
+static int farther_from_peak(const struct timing_statistics *a, const struct timing_statistics *b)
 {
-    return lost(a) != lost(b) ? lost(a) > lost(b) : a->median > b->median;
+    return seconds_lost(a) != seconds_lost(b) ? seconds_lost(a) > seconds_lost(b)
+                                              : a->median > b->median;
 }
 
 static void write_seconds(double s, char out[16])
@@ -37,19 +38,19 @@ void timing_headline(const struct timing_file *t, char out[TIMING_HEADLINE])
         if (!s->operation || !(s->median > 0) || s->volume_size == JSON_UNKNOWN ||
             s->volume_size < size)
             continue;
-        if (s->volume_size > size || farther(s, top))
+        if (s->volume_size > size || farther_from_peak(s, top))
             top = s;
         size = s->volume_size;
     }
     if (!top)
         return;
     write_seconds(top->median, took);
-    if (lost(top) < 0) {
+    if (seconds_lost(top) < 0) {
         snprintf(out, TIMING_HEADLINE, "At %lld^3, %.60s takes %s.", (long long)size,
                  top->operation, took);
         return;
     }
-    write_seconds(top->median - lost(top), at_peak);
+    write_seconds(top->median - seconds_lost(top), at_peak);
     snprintf(out, TIMING_HEADLINE,
              "At %lld^3, %.60s is farthest from this machine's peak: it takes %s, at the peak it "
              "would take %s.",

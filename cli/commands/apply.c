@@ -10,9 +10,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "cli/cli.h"
-#include "cli/results/apply_range.h"
 #include "cli/results/apply_report.h"
-#include "cli/results/apply_size.h"
 #include "cli/results/ranks_report.h"
 #include "host/cluster/crew.h"
 #include "host/cpu/common/threads.h"
@@ -100,14 +98,14 @@ static int beam_of(const struct scan *s)
 }
 
 /* "forward_project" of a beam is "parallel_forward_project". */
-static const struct operation *prefixed(int beam, const char *name)
+static const struct operation *operation_of_beam(int beam, const char *name)
 {
     char full[64];
     snprintf(full, sizeof full, "%s_%s", beams[beam], name);
     return operation_named(full);
 }
 
-static enum err unknown_operation(const char *name)
+static enum err unknown_apply_name(const char *name)
 {
     const char *names[192];
     int n = 0;
@@ -128,16 +126,16 @@ static enum err unknown_operation(const char *name)
 
 /* A row by its name with or without the beam in front. Where the geometry file decides between two,
  * *op is either: both rows have the same inputs. */
-static enum err look_up(const char *name, const struct operation **op)
+static enum err find_operation(const char *name, const struct operation **op)
 {
     *op = operation_named(name);
     for (int beam = 0; !*op && beam < BEAMS; beam++)
-        *op = prefixed(beam, name);
-    return *op ? ERR_OK : unknown_operation(name);
+        *op = operation_of_beam(beam, name);
+    return *op ? ERR_OK : unknown_apply_name(name);
 }
 
 /* The row that does for `beam` what `apply` does for the other: fdk_filter for fbp_filter. */
-static const char *counterpart(const struct operation *op, int beam)
+static const char *counterpart_for(const struct operation *op, int beam)
 {
     const struct operation *other;
     for (int i = 0; (other = operation_at(i)); i++)
@@ -149,13 +147,13 @@ static const char *counterpart(const struct operation *op, int beam)
 /* The row for the beam of the geometry file. */
 static enum err match_beam(const char *name, int beam, const struct operation **op)
 {
-    const struct operation *same = prefixed(beam, name);
+    const struct operation *same = operation_of_beam(beam, name);
     if (same)
         *op = same;
     if (!strcmp((*op)->geometry, "any") || !strcmp((*op)->geometry, beams[beam]))
         return ERR_OK;
     return FAIL(ERR_USAGE, "%s is for %s beams, but %s says \"geometry\": \"%s\": use %s", name,
-                (*op)->geometry, geometry, beams[beam], counterpart(*op, beam));
+                (*op)->geometry, geometry, beams[beam], counterpart_for(*op, beam));
 }
 
 /* Needs no geometry file: a volume, or views, of any size. */
@@ -219,8 +217,8 @@ static enum err check_output(void)
     return ERR_OK;
 }
 
-static enum err read_array(struct run_state *s, const char *path, enum array array,
-                           struct array_pair *a)
+static enum err read_npy_array(struct run_state *s, const char *path, enum array array,
+                               struct array_pair *a)
 {
     static const char *const volume_names[] = {"rows", "columns", "slices"};
     static const char *const sinogram_names[] = {"views", "detector rows", "detector channels"};
@@ -256,18 +254,18 @@ static double extra_bytes(const struct run_state *s)
            (in_place(s) ? sinogram : 0);
 }
 
-static enum err load(struct run_state *s)
+static enum err load_arrays(struct run_state *s)
 {
     if (s->model.scan.angles)
         TRY(state_place(s, weights != NULL, extra_bytes(s)));
     if (in)
-        TRY(read_array(s, in, s->op->input, &s->in));
+        TRY(read_npy_array(s, in, s->op->input, &s->in));
     if (weights)
-        TRY(read_array(s, weights, ARRAY_SINOGRAM, &s->weights));
+        TRY(read_npy_array(s, weights, ARRAY_SINOGRAM, &s->weights));
     if (initial)
-        TRY(read_array(s, initial, ARRAY_VOLUME, &s->initial));
+        TRY(read_npy_array(s, initial, ARRAY_VOLUME, &s->initial));
     if (prox)
-        TRY(read_array(s, prox, ARRAY_VOLUME, &s->prox));
+        TRY(read_npy_array(s, prox, ARRAY_VOLUME, &s->prox));
     if (s->op->scratch == SCRATCH_SINOGRAM && !in_place(s))
         TRY(state_allocate_scratch(s));
     return state_allocate_output(s);
@@ -299,13 +297,13 @@ static enum err write_result(struct run_state *s, struct apply_report *r)
     return e;
 }
 
-static void on_iteration(void *context, int64_t done, int64_t total)
+static void log_iteration(void *context, int64_t done, int64_t total)
 {
     (void)context;
     progress("iterations", (double)done, (double)total);
 }
 
-static enum err run_once(struct run_state *s, struct apply_report *r, double *seconds)
+static enum err run_operation(struct run_state *s, struct apply_report *r, double *seconds)
 {
     backend_take_work(s->be);
     TRY(s->be->ops->sync(s->be));
@@ -329,7 +327,7 @@ static enum err run_again(struct run_state *s, struct apply_report *r)
     FAIL_IF(!r->times, ERR_MEMORY, "no memory left for %" PRId64 " times", repeat);
     r->repeats = repeat;
     for (int64_t i = 0; i < repeat; i++) {
-        TRY(run_once(s, r, &r->times[i]));
+        TRY(run_operation(s, r, &r->times[i]));
         FAIL_IF(memcmp(&first, &r->fingerprint, sizeof first) != 0, ERR_FAILED,
                 "%s: run %" PRId64 " gave another result than run 1 (l2 %.17g and %.17g)",
                 s->op->name, i + 2, r->fingerprint.l2, first.l2);
@@ -338,10 +336,10 @@ static enum err run_again(struct run_state *s, struct apply_report *r)
     return ERR_OK;
 }
 
-static enum err measure(struct run_state *s, struct apply_report *r)
+static enum err measure_operation(struct run_state *s, struct apply_report *r)
 {
     backend_reset_peak(s->be);
-    TRY(run_once(s, r, &r->first));
+    TRY(run_operation(s, r, &r->first));
     r->seconds = r->first;
     if (repeat)
         TRY(run_again(s, r));
@@ -362,25 +360,25 @@ static enum err measure(struct run_state *s, struct apply_report *r)
     return e;
 }
 
-static enum err compute(struct run_state *s)
+static enum err compute_operation(struct run_state *s)
 {
     struct apply_report r = {.state = s, .crew = crew};
     const int few = s->op->takes & TAKES_PROX && !options[ROW_ITERATIONS].seen;
     s->seed = (uint64_t)seed;
     if (*settings)
         TRY(apply_settings(s, settings));
-    TRY(size_text ? state_prepare(s) : load(s));
+    TRY(size_text ? state_prepare(s) : load_arrays(s));
     s->subsets = size_text ? s->subsets : subsets;
     s->mbir = (struct mbir_options){.max_iterations = few ? 3 : iterations,
                                     .compat_06 = compat && !strcmp(compat, "0.6"),
                                     .stop_threshold_percent = threshold,
                                     .seed = (uint32_t)seed,
-                                    .on_iteration = on_iteration};
+                                    .on_iteration = log_iteration};
     if (s->op->ready)
         TRY(s->op->ready(s));
     if (crew)
         TRY(crew_send(crew, s));
-    enum err e = measure(s, &r);
+    enum err e = measure_operation(s, &r);
     free(r.times);
     return e;
 }
@@ -413,9 +411,9 @@ static enum err take_size(int words, char **word, const struct operation *op)
 }
 
 /* All that can be said before the back end is opened. */
-static enum err check_call(int words, char **word, struct run_state *s)
+static enum err check_apply(int words, char **word, struct run_state *s)
 {
-    TRY(look_up(word[0], &s->op));
+    TRY(find_operation(word[0], &s->op));
     FAIL_IF(!strcmp(s->op->group, "benchmark"), ERR_USAGE,
             "%s is a benchmark: tomoprof run --ops %s", word[0], s->op->name);
     TRY(take_size(words, word, s->op));
@@ -423,7 +421,7 @@ static enum err check_call(int words, char **word, struct run_state *s)
     return size_text ? ERR_OK : check_options(word[0], s->op);
 }
 
-static enum err operate(const char *name, struct run_state *s)
+static enum err apply_operation(const char *name, struct run_state *s)
 {
     if (size_text) {
         TRY(apply_size_model(s, size_text));
@@ -432,10 +430,10 @@ static enum err operate(const char *name, struct run_state *s)
         TRY(match_beam(name, beam_of(&s->model.scan), &s->op));
     }
     TRY(check_output());
-    return compute(s);
+    return compute_operation(s);
 }
 
-static enum err run(int words, char **word)
+static enum err run_apply(int words, char **word)
 {
     struct run_state s = {0};
     struct backend_options o = {.threads = (int)threads};
@@ -443,7 +441,7 @@ static enum err run(int words, char **word)
     struct cluster *c;
     enum err e;
     TRY(cluster_join(&c, &cli_end.silent));
-    TRY(cluster_agree(c, check_call(words, word, &s), &cli_end.silent));
+    TRY(cluster_agree(c, check_apply(words, word, &s), &cli_end.silent));
     cluster_choose_gpu(c);
     if (!threads)
         o.threads = cluster_threads(c, cpu_threads_usable());
@@ -451,7 +449,7 @@ static enum err run(int words, char **word)
     s.be = be;
     if (c->calls)
         TRY_OUT(cluster_agree(c, crew_create(c, &crew), &cli_end.silent));
-    e = c->place.rank ? crew_follow(crew, be, &cli_end.silent) : operate(word[0], &s);
+    e = c->place.rank ? crew_follow(crew, be, &cli_end.silent) : apply_operation(word[0], &s);
     if (crew && !c->place.rank)
         e = crew_dismiss(crew, e, &cli_end.silent);
 out:
@@ -496,5 +494,5 @@ const struct command cmd_apply = {
     .options = options,
     .min_words = 1,
     .max_words = 3,
-    .run = run,
+    .run = run_apply,
 };

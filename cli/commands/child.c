@@ -22,7 +22,7 @@ static struct opt options[] = {
     {0},
 };
 
-static enum err run(int words, char **word)
+static enum err run_child_run(int words, char **word)
 {
     (void)words;
     (void)word;
@@ -48,5 +48,5 @@ const struct command cmd_child = {
     .text = "Started by `tomoprof run`; writes JSON lines to --fd.\n",
     .options = options,
     .flags = CMD_HIDDEN,
-    .run = run,
+    .run = run_child_run,
 };

@@ -39,7 +39,7 @@ static enum err read_limit(double *limit)
 }
 
 /* A file as it is, else the run that the word means. */
-static enum err find(const char *word, char path[RUN_PATH])
+static enum err find_compared(const char *word, char path[RUN_PATH])
 {
     if (!run_is_file(word))
         return run_find(word, path);
@@ -48,7 +48,7 @@ static enum err find(const char *word, char path[RUN_PATH])
     return ERR_OK;
 }
 
-static enum err judge(const struct comparison *c, double limit)
+static enum err judge_limit(const struct comparison *c, double limit)
 {
     FAIL_IF(c->machines_differ && !force, ERR_INPUT,
             "the two runs come from different machines (%s): their times must not be judged by "
@@ -63,7 +63,7 @@ static enum err judge(const struct comparison *c, double limit)
     return ERR_OK;
 }
 
-static enum err run(int words, char **word)
+static enum err run_compare(int words, char **word)
 {
     (void)words;
     double limit = 0;
@@ -71,8 +71,8 @@ static enum err run(int words, char **word)
     struct comparison *c;
     if (limit_text)
         TRY(read_limit(&limit));
-    TRY(find(word[0], a));
-    TRY(find(word[1], b));
+    TRY(find_compared(word[0], a));
+    TRY(find_compared(word[1], b));
     TRY(compare_runs(a, b, &c));
     if (json)
         compare_json(c, stdout);
@@ -80,7 +80,7 @@ static enum err run(int words, char **word)
         compare_text(c, stdout, (int)top);
     enum err e = out ? compare_html(c, out) : ERR_OK;
     if (e == ERR_OK && limit_text)
-        e = judge(c, limit);
+        e = judge_limit(c, limit);
     compare_free(c);
     return e;
 }
@@ -104,5 +104,5 @@ const struct command cmd_compare = {
     .options = options,
     .min_words = 2,
     .max_words = 2,
-    .run = run,
+    .run = run_compare,
 };

@@ -15,7 +15,7 @@ static struct opt options[] = {
     {0},
 };
 
-static enum err measure(struct backend *be, struct ceiling out[CEILINGS_MOST], int *count)
+static enum err measure_ceilings(struct backend *be, struct ceiling out[CEILINGS_MOST], int *count)
 {
     struct peak peak;
     if (be->ops->measure_ceilings)
@@ -32,7 +32,7 @@ static void say_ceilings(struct facts *f, struct backend *be)
     struct ceiling found[CEILINGS_MOST];
     int count = 0;
     facts_group(f, "ceilings");
-    if (measure(be, found, &count)) {
+    if (measure_ceilings(be, found, &count)) {
         facts_string(f, "reason", err_text());
         count = 0;
     }
@@ -66,7 +66,7 @@ static void say_backends(struct facts *f)
     facts_group_end(f);
 }
 
-static enum err run(int words, char **word)
+static enum err run_doctor(int words, char **word)
 {
     (void)words;
     (void)word;
@@ -95,5 +95,5 @@ const struct command cmd_doctor = {
             "  tomoprof doctor --json\n"
             "  tomoprof doctor --ceilings\n",
     .options = options,
-    .run = run,
+    .run = run_doctor,
 };

@@ -51,7 +51,7 @@ static enum err unknown_format(void)
 }
 
 /* profile.json or timing.json of a run, or the file itself. */
-static enum err find_file(const char *word, const char *name, char path[RUN_PATH + 20])
+static enum err find_profile(const char *word, const char *name, char path[RUN_PATH + 20])
 {
     struct stat st;
     if (run_is_file(word)) {
@@ -70,7 +70,8 @@ static enum err find_file(const char *word, const char *name, char path[RUN_PATH
 }
 
 /* Where the export goes; to be freed. NULL: no memory. */
-static char *file_name(const char *path, const char *stem, const char *suffix, int compressed)
+static char *export_file_name(const char *path, const char *stem, const char *suffix,
+                              int compressed)
 {
     char *file = NULL;
     int made = out ? asprintf(&file, "%s", out)
@@ -88,10 +89,10 @@ static enum err export_times(const struct timing_exporter *x, const char *word)
         FAIL_IF(options[i].seen, ERR_USAGE, "--%s: --to %s holds times of operations alone",
                 options[i].name, x->name);
     FAIL_IF(gzip, ERR_USAGE, "--gzip: readers of --to %s do not take compressed files", x->name);
-    TRY(find_file(word, "timing.json", path));
+    TRY(find_profile(word, "timing.json", path));
     TRY(timing_file_read(path, &t));
     FAIL_IF(!t, ERR_INPUT, "%s: not a timing.json", path);
-    char *file = file_name(path, "timing", x->suffix, 0);
+    char *file = export_file_name(path, "timing", x->suffix, 0);
     if (!out)
         run_private();
     enum err e =
@@ -108,7 +109,7 @@ static int has_timeline(const struct exporter *x)
     return !strcmp(x->name, "chrome") || !strcmp(x->name, "perfetto");
 }
 
-static enum err run(int words, char **word)
+static enum err run_export(int words, char **word)
 {
     (void)words;
     char path[RUN_PATH + 20];
@@ -125,7 +126,7 @@ static enum err run(int words, char **word)
             "--weight is for --to folded; the others hold all weights");
     FAIL_IF(options[ROW_UNTIL].seen && until <= from, ERR_USAGE,
             "--until %g is not after --from %g", until, from);
-    TRY(find_file(word[0], "profile.json", path));
+    TRY(find_profile(word[0], "profile.json", path));
     struct model *m;
     TRY(profile_read(path, &m));
     if (!strcmp(x->name, "svg") && flame_is_suite(path)) {
@@ -134,7 +135,7 @@ static enum err run(int words, char **word)
         model_destroy(m);
         return e;
     }
-    char *file = file_name(path, "profile", x->suffix, gzip && !exporter_compresses(x));
+    char *file = export_file_name(path, "profile", x->suffix, gzip && !exporter_compresses(x));
     if (!out)
         run_private();
     struct export_options o = {
@@ -172,5 +173,5 @@ const struct command cmd_export = {
     .options = options,
     .min_words = 1,
     .max_words = 1,
-    .run = run,
+    .run = run_export,
 };

@@ -39,7 +39,7 @@ static int has_operations(const struct model *m)
     return 0;
 }
 
-static enum err run(int words, char **word)
+static enum err run_import(int words, char **word)
 {
     char folder[RUN_PATH], page[RUN_PATH + 16], top[256] = "";
     struct model *m = NULL;
@@ -97,5 +97,5 @@ const struct command cmd_import = {
     .options = options,
     .min_words = 1,
     .max_words = 1,
-    .run = run,
+    .run = run_import,
 };

@@ -155,7 +155,7 @@ static enum err check_writable(const char *path)
 
 /* Judges all that can be judged before the input is read. The picture's name, where none was given,
  * goes into *picture (malloc'ed). */
-static enum err check_call(char **picture)
+static enum err check_recon_call(char **picture)
 {
     const struct scan_request *r = &request;
     size_t limit;
@@ -271,17 +271,17 @@ static void log_ranks(const struct cluster *c, const struct scan_result *r)
 }
 
 /* Judges all that can be judged before the back end is opened. */
-static enum err prepare(struct cluster *c, struct scan_context *s, struct scan_result *result,
-                        char **picture)
+static enum err prepare_recon(struct cluster *c, struct scan_context *s, struct scan_result *result,
+                              char **picture)
 {
-    TRY(check_call(picture));
+    TRY(check_recon_call(picture));
     TRY(scan_recon_open(&request, result, s));
     if (c->calls && s->method == SCAN_MBIR && !strcmp(backend, "auto"))
         backend = "cpu";
     return c->calls || request.resume ? cluster_recon_plan(c, s) : scan_recon_plan(s);
 }
 
-static enum err run(int words, char **word)
+static enum err run_recon(int words, char **word)
 {
     (void)words;
     (void)word;
@@ -298,7 +298,7 @@ static enum err run(int words, char **word)
     if (!threads)
         o.threads = cluster_threads(c, cpu_threads_usable());
     cpu_threads_default(o.threads);
-    TRY_OUT(cluster_agree(c, prepare(c, &s, &result, &picture), &cli_end.silent));
+    TRY_OUT(cluster_agree(c, prepare_recon(c, &s, &result, &picture), &cli_end.silent));
     TRY_OUT(backend_open(backend, &o, &s.be));
     if (c->calls || request.resume) {
         log_input(&s, c);
@@ -350,5 +350,5 @@ const struct command cmd_recon = {
     .min_words = 0,
     .max_words = 0,
     .flags = CMD_STOPS,
-    .run = run,
+    .run = run_recon,
 };

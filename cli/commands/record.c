@@ -51,7 +51,7 @@ static struct opt options[] = {
 };
 
 /* The mode that a word of everyday language means; NULL: none. */
-static const char *meant(const char *word)
+static const char *mode_meant(const char *word)
 {
     static const char *const words[][2] = {
         {"gpu", "cuda"},    {"kernels", "cuda"},  {"cupti", "cuda"}, {"nvidia", "cuda"},
@@ -77,7 +77,7 @@ static enum err check_modes(const char *list)
         int i = 0;
         while (i < n && strcmp(word, known[i]))
             i++;
-        const char *near = meant(word);
+        const char *near = mode_meant(word);
         near = near ? near : opt_nearest(word, known, n);
         FAIL_IF(i == n && near, ERR_USAGE, "--modes: unknown mode \"%s\": did you mean %s?", word,
                 near);
@@ -102,13 +102,13 @@ struct record_session {
 };
 
 /* That this process may use, and what it starts. */
-static int usable_cpus(void)
+static int record_cpus(void)
 {
     cpu_set_t set;
     return sched_getaffinity(0, sizeof set, &set) ? 0 : CPU_COUNT(&set);
 }
 
-static enum err write_facts(struct record_session *s, const struct record_end *end)
+static enum err write_record_facts(struct record_session *s, const struct record_end *end)
 {
     char *notes[3] = {NULL}, **note = notes, cpu[CPU_NAME];
     cpu_name(cpu);
@@ -123,7 +123,7 @@ static enum err write_facts(struct record_session *s, const struct record_end *e
                                        .rate_hz = rate,
                                        .modes = modes,
                                        .cpu = *cpu ? cpu : NULL,
-                                       .cpus = usable_cpus(),
+                                       .cpus = record_cpus(),
                                        .disks = s->looked ? &s->disks : NULL,
                                        .clocks = s->looked ? &s->clocks : NULL};
     TRY(record_facts_write(s->folder, &facts));
@@ -138,7 +138,7 @@ static void recording_ended(void *context, const struct record_end *then)
     struct record_session *s = context;
     struct record_end end = *then;
     end.exit_unknown = 1;
-    if (write_facts(s, &end))
+    if (write_record_facts(s, &end))
         log_error("%s", err_text());
     else
         log_info("the recording ended after %g s, the program goes on: tomoprof report %s", seconds,
@@ -187,7 +187,7 @@ static enum err run_program(struct record_session *s, char **word)
 }
 
 /* Nothing from here on changes how this process ends: that is the program's. */
-static void conclude(struct record_session *s)
+static void conclude_record(struct record_session *s)
 {
     char top[256] = "";
     run_private(); /* not before: the program's umask is the user's */
@@ -198,7 +198,7 @@ static void conclude(struct record_session *s)
         log_warn("%d of %d ranks did not say how they ended: what they recorded is in the profile "
                  "as far as it goes",
                  missing, s->job.among.size);
-    enum err e = write_facts(s, &s->end);
+    enum err e = write_record_facts(s, &s->end);
     if (!e)
         e = perf_maps_keep(s->trace);
     if (s->end.left_running)
@@ -269,13 +269,13 @@ static enum err run_outside(struct record_session *s)
                                      .pid = (int)pid,
                                      .exit_unknown = 1};
         s->word = word;
-        conclude(s);
+        conclude_record(s);
     }
     free(word);
     return e;
 }
 
-static enum err check_call(int words)
+static enum err check_record(int words)
 {
     FAIL_IF(pid && words, ERR_USAGE, "--pid %d: a program is named too; give one of them",
             (int)pid);
@@ -295,10 +295,10 @@ static enum err check_call(int words)
     return check_modes(modes);
 }
 
-static enum err run(int words, char **word)
+static enum err run_record(int words, char **word)
 {
     static struct record_session s;
-    TRY(check_call(words));
+    TRY(check_record(words));
     if (pid)
         return run_outside(&s);
     TRY(record_target(word[0], &s.target));
@@ -309,7 +309,7 @@ static enum err run(int words, char **word)
     memcpy(argv, word, (size_t)words * sizeof *argv);
     enum err e = run_program(&s, argv);
     if (!e) {
-        conclude(&s);
+        conclude_record(&s);
         cli_end = (struct cli_end){.exit_code = s.end.exit_code, .signal = s.end.signal};
     }
     free(argv);
@@ -338,5 +338,5 @@ const struct command cmd_record = {
     .min_words = 0,
     .max_words = 1 << 20,
     .flags = CMD_STOPS | CMD_WRAPS,
-    .run = run,
+    .run = run_record,
 };

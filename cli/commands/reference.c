@@ -19,7 +19,7 @@ static const struct {
     {"fish", reference_fish},
 };
 
-static enum err run(int words, char **word)
+static enum err run_reference(int words, char **word)
 {
     (void)words;
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
@@ -42,5 +42,5 @@ const struct command cmd_reference = {
     .min_words = 1,
     .max_words = 1,
     .flags = CMD_HIDDEN,
-    .run = run,
+    .run = run_reference,
 };

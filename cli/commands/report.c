@@ -51,7 +51,7 @@ static int is_part(void)
     return profile.from > 0 || profile.until > 0 || profile.after_imports;
 }
 
-static enum err check_part(void)
+static enum err check_report_part(void)
 {
     FAIL_IF(after && strcmp(after, "imports"), ERR_USAGE,
             "--after %.40s: only \"imports\" is known; for a time use --from SECONDS", after);
@@ -86,7 +86,7 @@ static int up_to_date(const char *folder, const char *path)
     return stat(trace, &traced) || traced.st_mtime <= profiled.st_mtime;
 }
 
-static enum err print(const struct model *m)
+static enum err print_report(const struct model *m)
 {
     struct winsize size = {0};
     int terminal = isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
@@ -130,7 +130,7 @@ static enum err bring_up(const char *folder, const char *path, const struct mode
 }
 
 /* The page and the headline. */
-static enum err conclude(const char *folder, const struct model *m)
+static enum err make_page(const char *folder, const struct model *m)
 {
     char page[RUN_PATH + 16], line[256] = "";
     long long bytes;
@@ -141,13 +141,13 @@ static enum err conclude(const char *folder, const struct model *m)
     return ERR_OK;
 }
 
-static enum err run(int words, char **word)
+static enum err run_report(int words, char **word)
 {
     char folder[RUN_PATH], path[RUN_PATH + 16];
     struct stat st;
     struct model *m = NULL;
     (void)words;
-    TRY(check_part());
+    TRY(check_report_part());
     TRY(run_find(word[0], folder));
     run_private();
     int named = is_file(word[0], &st) && text_has_suffix(word[0], ".json");
@@ -157,7 +157,7 @@ static enum err run(int words, char **word)
                 "%s was not traced, so it has no lines to print: `tomoprof info %s` "
                 "prints its times",
                 folder, folder);
-        return conclude(folder, NULL);
+        return make_page(folder, NULL);
     }
     snprintf(path, sizeof path, "%s/profile.json", folder);
     if (named)
@@ -179,9 +179,9 @@ static enum err run(int words, char **word)
         e = ERR_OK;
     }
     if (!e && text)
-        e = print(m);
+        e = print_report(m);
     if (!e && !named)
-        e = conclude(folder, m);
+        e = make_page(folder, m);
     model_destroy(m);
     return e;
 }
@@ -205,5 +205,5 @@ const struct command cmd_report = {
     .min_words = 1,
     .max_words = 1,
     .flags = CMD_REMAKES,
-    .run = run,
+    .run = run_report,
 };

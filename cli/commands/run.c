@@ -60,7 +60,7 @@ static struct opt options[] = {
 };
 
 /* The timings are valid whatever becomes of the traces. */
-static void analyse(const char *folder)
+static void analyse_traces(const char *folder)
 {
     char top[256];
     if (profile_make_apart(folder, &(struct profile_options){.just_ended = 1}, top))
@@ -68,14 +68,14 @@ static void analyse(const char *folder)
 }
 
 /* The profile, the verdicts, and the page from all that the folder holds then. */
-static void finish(int whole)
+static void finish_run(int whole)
 {
     char folder[RUN_PATH], page[RUN_PATH + 16], top[256], timed[1024];
     snprintf(timed, sizeof timed, "%s", err_text());
     snprintf(folder, sizeof folder, "%s", tracing_run());
     enum err e = *folder ? ERR_OK : run_find(out, folder);
     if (*tracing_run())
-        analyse(folder);
+        analyse_traces(folder);
     if (flamegraph && e == ERR_OK && !cli_stop) {
         snprintf(page, sizeof page, "%s/profile.json", folder);
         if (flame_files(page, NULL, NULL))
@@ -94,7 +94,7 @@ static void finish(int whole)
     (void)FAIL(ERR_OK, "%s", timed); /* main prints the suite's sentence */
 }
 
-static enum err check_call(void)
+static enum err check_run(void)
 {
     FAIL_IF(flamegraph && no_trace, ERR_USAGE,
             "--flamegraph needs the profiled pass: leave out --no-trace");
@@ -103,27 +103,7 @@ static enum err check_call(void)
     return ERR_OK;
 }
 
-static enum err team_give(void *context, struct run_state *s)
-{
-    return crew_send(context, s);
-}
-
-static enum err team_run(void *context, struct run_state *s, double *seconds, struct work *work)
-{
-    return crew_run(context, s, seconds, work);
-}
-
-static enum err team_release(void *context)
-{
-    return crew_release(context);
-}
-
-static void team_shares(void *context, char text[SUITE_SHARES])
-{
-    ranks_report_line(context, text);
-}
-
-static enum err lead(const struct suite_team *team)
+static enum err run_as_leader(const struct suite_team *team)
 {
     run_private();
     struct suite_plan plan = {
@@ -149,7 +129,7 @@ static enum err lead(const struct suite_team *team)
         tracing_set_rate(FLAME_HZ);
     enum err e = suite_run(&plan);
     if (!cli_stop)
-        finish(!e || e == ERR_FAILED);
+        finish_run(!e || e == ERR_FAILED);
     return e;
 }
 
@@ -168,12 +148,12 @@ static enum err run_together(struct cluster *c)
     TRY_OUT(cluster_agree(c, backend_open(backend, &o, &be), &cli_end.silent));
     TRY_OUT(cluster_agree(c, crew_create(c, &crew), &cli_end.silent));
     const struct suite_team team = {.size = c->place.size,
-                                    .context = crew,
-                                    .give = team_give,
-                                    .run = team_run,
-                                    .release = team_release,
-                                    .shares = team_shares};
-    e = c->place.rank ? crew_follow(crew, be, &cli_end.silent) : lead(&team);
+                                    .crew = crew,
+                                    .send = crew_send,
+                                    .run = crew_run,
+                                    .release = crew_release,
+                                    .shares = ranks_report_line};
+    e = c->place.rank ? crew_follow(crew, be, &cli_end.silent) : run_as_leader(&team);
     if (!c->place.rank)
         e = crew_dismiss(crew, e, &cli_end.silent);
 out:
@@ -182,7 +162,7 @@ out:
     return e;
 }
 
-static enum err run(int words, char **word)
+static enum err run_suite_command(int words, char **word)
 {
     (void)words;
     (void)word;
@@ -193,8 +173,8 @@ static enum err run(int words, char **word)
     if (list)
         return ERR_OK;
     TRY(cluster_join(&c, &cli_end.silent));
-    TRY(cluster_agree(c, check_call(), &cli_end.silent));
-    return c->calls ? run_together(c) : lead(NULL);
+    TRY(cluster_agree(c, check_run(), &cli_end.silent));
+    return c->calls ? run_together(c) : run_as_leader(NULL);
 }
 
 const struct command cmd_run = {
@@ -215,5 +195,5 @@ const struct command cmd_run = {
         "  tomoprof run --ops parallel_fbp_recon,cone_fdk_recon --sizes 64,128,256 --runs 5\n",
     .options = options,
     .flags = CMD_STOPS,
-    .run = run,
+    .run = run_suite_command,
 };

@@ -51,7 +51,7 @@ static struct opt options[] = {
     {0},
 };
 
-static int given(const char *name)
+static int option_given(const char *name)
 {
     for (const struct opt *o = options; o->name; o++)
         if (!strcmp(o->name, name))
@@ -75,7 +75,7 @@ static enum err build_model(struct ct_model *m)
                 "file has that name)",
                 geometry);
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-            FAIL_IF(given(sizes[i]), ERR_USAGE,
+            FAIL_IF(option_given(sizes[i]), ERR_USAGE,
                     "--%s: the geometry file %s sets it already; leave --%s out", sizes[i],
                     geometry, sizes[i]);
         return ct_model_read(geometry, m);
@@ -90,9 +90,9 @@ static enum err build_model(struct ct_model *m)
         s->source_detector = 4.0 * (double)s->channels;
         s->source_iso = 2.0 * (double)s->channels;
     }
-    FAIL_IF(translation && given("range"), ERR_USAGE,
+    FAIL_IF(translation && option_given("range"), ERR_USAGE,
             "--range: a translation scan does not turn; leave --range out");
-    double degrees = given("range") ? range : translation ? 0 : cone ? 360 : 180;
+    double degrees = option_given("range") ? range : translation ? 0 : cone ? 360 : 180;
     s->angles = angles_even(0, degrees * M_PI / 180, s->views);
     FAIL_IF(!s->angles, ERR_MEMORY, "no memory left for %" PRId64 " angles", s->views);
     if (translation || multiaxis)
@@ -109,8 +109,8 @@ static enum err build_model(struct ct_model *m)
 }
 
 /* y = A x through a back end; both arrays on the host. */
-static enum err project(const struct ct_model *m, float *x, size_t x_bytes, float *y,
-                        size_t y_bytes)
+static enum err project_volume(const struct ct_model *m, float *x, size_t x_bytes, float *y,
+                               size_t y_bytes)
 {
     struct backend *be = NULL;
     struct buffer in = {0}, sinogram = {0};
@@ -131,7 +131,7 @@ out:
 }
 
 /* PREFIX + suffix, malloc'ed; NULL when out of memory. */
-static char *name_of(const char *suffix)
+static char *simulated_name(const char *suffix)
 {
     char *name = NULL;
     return asprintf(&name, "%s%s", out, suffix) < 0 ? NULL : name;
@@ -152,7 +152,7 @@ static enum err write_files(const struct ct_model *m, const float *x, const floa
     char *names[FILES] = {0};
     enum err e = ERR_OK;
     for (int i = 0; i < FILES; i++)
-        if (!(names[i] = name_of(suffixes[i]))) {
+        if (!(names[i] = simulated_name(suffixes[i]))) {
             e = FAIL(ERR_MEMORY, "no memory left for the names of the outputs");
             goto out;
         }
@@ -188,7 +188,7 @@ static enum err make_parent(void)
     return e;
 }
 
-static enum err run(int words, char **word)
+static enum err run_simulate(int words, char **word)
 {
     (void)words;
     (void)word;
@@ -212,7 +212,7 @@ static enum err run(int words, char **word)
     if (exact)
         phantom_project(ellipsoids, n, &m.scan, y);
     else
-        TRY_OUT(project(&m, x, x_bytes, y, y_bytes));
+        TRY_OUT(project_volume(&m, x, x_bytes, y, y_bytes));
     if (noise > 0)
         noise_add(y, scan_samples(&m.scan), noise, (uint64_t)seed);
     e = write_files(&m, x, y);
@@ -239,5 +239,5 @@ const struct command cmd_simulate = {
         "  tomoprof apply cone_fdk_recon --geometry scan.json --in scan_sinogram.npy --out "
         "volume.npy\n",
     .options = options,
-    .run = run,
+    .run = run_simulate,
 };

@@ -70,7 +70,7 @@ static enum err find_input(const char *word, struct triage_paths *p)
     return triage_find(p);
 }
 
-static void say(const struct triage *t, const char *folder)
+static void print_candidates(const struct triage *t, const char *folder)
 {
     printf("%s\n\n%-26s %-7s %5s  %-20s %s\n", t->headline, "operation", "verdict", "score",
            "speedup to the best", "share of a reconstruction");
@@ -92,7 +92,7 @@ static void say(const struct triage *t, const char *folder)
              folder, folder);
 }
 
-static enum err run(int words, char **word)
+static enum err run_triage(int words, char **word)
 {
     struct triage_paths p = {0};
     struct triage *t;
@@ -109,7 +109,7 @@ static enum err run(int words, char **word)
     if (e == ERR_OK && json)
         e = triage_write_json(t, stdout);
     else if (e == ERR_OK)
-        say(t, folder);
+        print_candidates(t, folder);
     triage_destroy(t);
     return e;
 }
@@ -133,5 +133,5 @@ const struct command cmd_triage = {
     .options = options,
     .min_words = 1,
     .max_words = 1,
-    .run = run,
+    .run = run_triage,
 };

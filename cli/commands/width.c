@@ -19,7 +19,7 @@ static struct opt options[] = {
     {0},
 };
 
-static enum err run(int words, char **word)
+static enum err run_width(int words, char **word)
 {
     (void)words, (void)word;
     if (!hls)
@@ -46,5 +46,5 @@ const struct command cmd_width = {
             "Example: tomoprof width --scan tests/data/tooth.h5\n",
     .options = options,
     .flags = CMD_HIDDEN,
-    .run = run,
+    .run = run_width,
 };

@@ -21,7 +21,7 @@ void facts_end(struct facts *f)
 }
 
 /* The indented name; returns its width. Keys of our own have underscores for blanks. */
-static int name(const struct facts *f, const char *key)
+static int put_fact_name(const struct facts *f, const char *key)
 {
     int width = printf("%*s", 2 * f->level, "");
     for (const char *s = key; *s; s++, width++)
@@ -29,9 +29,9 @@ static int name(const struct facts *f, const char *key)
     return width;
 }
 
-static void label(const struct facts *f, const char *key)
+static void put_fact_label(const struct facts *f, const char *key)
 {
-    int width = name(f, key);
+    int width = put_fact_name(f, key);
     printf("%*s", width < 24 ? 24 - width : 1, "");
 }
 
@@ -40,7 +40,7 @@ void facts_group(struct facts *f, const char *key)
     if (f->json) {
         jsonw_kobject(&f->w, key);
     } else {
-        name(f, key);
+        put_fact_name(f, key);
         putchar('\n');
     }
     f->level++;
@@ -59,7 +59,7 @@ void facts_string(struct facts *f, const char *key, const char *value)
         jsonw_kstring(&f->w, key, value);
         return;
     }
-    label(f, key);
+    put_fact_label(f, key);
     puts(value ? value : "unknown");
 }
 
@@ -69,7 +69,7 @@ void facts_int(struct facts *f, const char *key, int64_t value)
         jsonw_kint(&f->w, key, value);
         return;
     }
-    label(f, key);
+    put_fact_label(f, key);
     printf("%" PRId64 "\n", value);
 }
 
@@ -79,7 +79,7 @@ void facts_number(struct facts *f, const char *key, double value, const char *un
         jsonw_knumber(&f->w, key, value);
         return;
     }
-    label(f, key);
+    put_fact_label(f, key);
     if (isfinite(value))
         printf("%.7g%s%s\n", value, *unit ? " " : "", unit);
     else
@@ -93,7 +93,7 @@ void facts_bytes(struct facts *f, const char *key, double bytes)
         return;
     }
     char human[16];
-    label(f, key);
+    put_fact_label(f, key);
     puts(mem_human(bytes, human));
 }
 
@@ -106,7 +106,7 @@ void facts_shape(struct facts *f, const char *key, int dims, const int64_t *shap
         jsonw_end(&f->w);
         return;
     }
-    label(f, key);
+    put_fact_label(f, key);
     for (int i = 0; i < dims; i++)
         printf("%s%" PRId64, i ? " x " : "", shape[i]);
     puts(dims ? "" : "one number");

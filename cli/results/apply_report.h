@@ -24,4 +24,21 @@ struct apply_report {
  */
 void apply_report_print(const struct apply_report *r);
 
+/* Notes how far the values of an input are from 1. npy_read has refused NaN and infinity, but for
+ * volume and prepare operations, which define what they do with them. */
+enum err apply_range_input(struct run_state *s, const struct array_pair *a);
+
+/* Refuses a result that overflowed or vanished, although the input did not; warns where float32
+ * lost digits. */
+enum err apply_range_result(const struct run_state *s, const struct fingerprint *f);
+
+/* The model of edge `text`, or of a shape like 512x512x30. s->op is set. */
+enum err apply_size_model(struct run_state *s, const char *text);
+/* The line of times and rates on stderr; with `gate`, what the targets in that file say of it:
+ * ERR_FAILED when one is missed. */
+enum err apply_size_report(const struct apply_report *r, const char *text, const char *gate);
+
+/* KEY=VALUE KEY=VALUE into s->settings. */
+enum err apply_settings(struct run_state *s, const char *text);
+
 #endif

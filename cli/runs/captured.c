@@ -27,7 +27,7 @@ enum err captured_run(char *const words[], const char *to, int *status)
     return e;
 }
 
-static enum err convert(char *const words[], const char *to)
+static enum err run_converter(char *const words[], const char *to)
 {
     int status;
     TRY(captured_run(words, to, &status));
@@ -40,7 +40,7 @@ static enum err convert(char *const words[], const char *to)
 enum closed { OPEN_FORMAT, PERF_DATA, NSYS_REPORT, NCU_REPORT };
 static const char *const converted_names[] = {"", "perf.txt", "nsys.sqlite", "ncu.csv"};
 
-static enum closed kind_of(const char *path)
+static enum closed capture_kind(const char *path)
 {
     char begin[8] = "";
     FILE *f;
@@ -65,9 +65,9 @@ static enum err through_tool(const char *path, enum closed kind, const char *fol
     char *perf[] = {"perf", "script", "--ns", "-F", "+pid", "-i", full, NULL};
     char *nsys[] = {"nsys", "export", "--type", "sqlite", "--output", converted, full, NULL};
     char *ncu[] = {"ncu", "--import", full, "--csv", "--page", "raw", NULL};
-    enum err e = kind == PERF_DATA    ? convert(perf, converted)
-                 : kind == NCU_REPORT ? convert(ncu, converted)
-                                      : convert(nsys, log);
+    enum err e = kind == PERF_DATA    ? run_converter(perf, converted)
+                 : kind == NCU_REPORT ? run_converter(ncu, converted)
+                                      : run_converter(nsys, log);
     free(full);
     return e ? err_prefix(e, "%s", path) : ERR_OK;
 }
@@ -75,7 +75,7 @@ static enum err through_tool(const char *path, enum closed kind, const char *fol
 enum err captured_read(const char *path, const struct import_options *o, struct model **out)
 {
     char folder[] = "/tmp/tomoprof-import-XXXXXX", converted[RUN_PATH], log[64];
-    enum closed kind = kind_of(path);
+    enum closed kind = capture_kind(path);
     if (kind == OPEN_FORMAT)
         return import_file(path, o, out);
     FAIL_IF(!mkdtemp(folder), ERR_IO, "%s: cannot be made: %s", folder, strerror(errno));

@@ -11,7 +11,7 @@
 
 #define FLAME_PATH (RUN_PATH + 40)
 
-static void beside(const char *profile, const char *name, char out[FLAME_PATH])
+static void path_beside(const char *profile, const char *name, char out[FLAME_PATH])
 {
     snprintf(out, FLAME_PATH, "%.*s%s", (int)(base_name(profile) - profile), profile, name);
 }
@@ -20,16 +20,16 @@ int flame_is_suite(const char *profile)
 {
     char path[FLAME_PATH];
     struct stat st;
-    beside(profile, "timing.json", path);
+    path_beside(profile, "timing.json", path);
     return !stat(path, &st);
 }
 
-static enum err write_all(const char *profile, const struct model *m, const struct timing_file *t,
-                          const char *folder)
+static enum err write_graphs(const char *profile, const struct model *m,
+                             const struct timing_file *t, const char *folder)
 {
     char inside[FLAME_PATH];
     struct flame_count count;
-    beside(profile, "flamegraphs", inside);
+    path_beside(profile, "flamegraphs", inside);
     TRY(flame_operations(m, t, folder ? folder : inside, &count));
     log_info("%s: %d flame graph%s", folder ? folder : inside, count.written,
              count.written == 1 ? "" : "s");
@@ -43,12 +43,12 @@ enum err flame_files(const char *profile, const struct model *m, const char *fol
     char path[FLAME_PATH];
     struct model *own = NULL;
     struct timing_file *t = NULL;
-    beside(profile, "timing.json", path);
+    path_beside(profile, "timing.json", path);
     if (!m)
         TRY(profile_read(profile, &own));
     enum err e = timing_file_read(path, &t);
     if (!e)
-        e = t ? write_all(profile, m ? m : own, t, folder)
+        e = t ? write_graphs(profile, m ? m : own, t, folder)
               : FAIL(ERR_INPUT, "%s: is not a JSON object", path);
     timing_file_free(t);
     if (own)

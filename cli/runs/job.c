@@ -101,7 +101,7 @@ void job_of_environment(struct record_job *j)
     j->among = j->world.size ? j->world : j->here;
 }
 
-static enum err announce(const char *path, const char *folder)
+static enum err announce_folder(const char *path, const char *folder)
 {
     struct outfile f = {0};
     enum err e;
@@ -150,13 +150,13 @@ static int wait_for(const char *const path[2], double patience)
 
 /* Makes the run, and the folder in which ranks meet: `ranks`, which goes at the end, so that who
  * comes after that leaves nothing. */
-static enum err make(const char *note, const char *out, char folder[RUN_PATH])
+static enum err make_job_run(const char *note, const char *out, char folder[RUN_PATH])
 {
     char path[RUN_PATH + 32];
     TRY(run_make(out, folder));
     snprintf(path, sizeof path, "%s/ranks", folder);
     TRY(dir_make(path));
-    return announce(note, folder);
+    return announce_folder(note, folder);
 }
 
 static void ranks_name(const char *folder, int rank, const char *end, char path[RUN_PATH + 64])
@@ -190,7 +190,7 @@ enum err job_folder(struct record_job *j, const char *out, char folder[RUN_PATH]
     FAIL_IF(n >= (int)sizeof here || m >= (int)sizeof world, ERR_USAGE,
             "--out: the name is too long");
     if (!j->among.rank) {
-        TRY(make(several ? world : here, out, folder));
+        TRY(make_job_run(several ? world : here, out, folder));
         return tell_clock(folder, 0);
     }
     const char *const notes[2] = {several ? world : here, several && j->here.rank ? here : NULL};
@@ -206,7 +206,7 @@ enum err job_folder(struct record_job *j, const char *out, char folder[RUN_PATH]
             log_warn("the first rank of this job does not write below %s as seen from here: the "
                      "ranks of this machine have a run of their own",
                      out);
-            TRY(make(here, out, folder));
+            TRY(make_job_run(here, out, folder));
             return tell_clock(folder, 0);
         }
     }

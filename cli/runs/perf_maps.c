@@ -8,7 +8,7 @@
 #include "profiler/analyze/symbols/jit_files.h"
 #include "profiler/trace/reader.h"
 
-static enum err keep(const char *trace, const struct trace_header *h)
+static enum err copy_perf_map(const char *trace, const struct trace_header *h)
 {
     char from[64], to[RUN_PATH + 64];
     size_t bytes;
@@ -39,7 +39,7 @@ enum err perf_maps_keep(const char *trace)
         struct trace_reader *reader;
         if (trace_open(paths[i], &reader))
             continue; /* the analysis counts it */
-        e = keep(trace, trace_reader_header(reader));
+        e = copy_perf_map(trace, trace_reader_header(reader));
         trace_reader_free(reader);
     }
     trace_list_free(paths, count);

@@ -21,14 +21,15 @@
 
 #define GLOBS 64
 
-static void draw(void *context, double done, double total)
+static void draw_profile_progress(void *context, double done, double total)
 {
     (void)context;
     progress("analysis (MB)", done / 1e6, total / 1e6);
 }
 
 /* Splits a comma list in place; *copy is to be freed. */
-static enum err globs(const char *list, const char *option, char **copy, const char *out[GLOBS + 1])
+static enum err split_globs(const char *list, const char *option, char **copy,
+                            const char *out[GLOBS + 1])
 {
     int n = 0;
     char *rest;
@@ -45,7 +46,8 @@ static enum err globs(const char *list, const char *option, char **copy, const c
     return ERR_OK;
 }
 
-static enum err make(const char *folder, struct analyze_options *options, struct model **out)
+static enum err make_profile(const char *folder, struct analyze_options *options,
+                             struct model **out)
 {
     char path[RUN_PATH + 16];
     struct record_facts facts;
@@ -92,15 +94,15 @@ enum err profile_make(const char *folder, const struct profile_options *o, struc
                                       .after_imports = o->after_imports,
                                       .just_ended = o->just_ended,
                                       .tool_version = TP_VERSION,
-                                      .progress = draw};
+                                      .progress = draw_profile_progress};
     *out = NULL;
-    enum err e = globs(o->include, "include", &copies[0], include);
+    enum err e = split_globs(o->include, "include", &copies[0], include);
     if (!e)
-        e = globs(o->exclude, "exclude", &copies[1], exclude);
+        e = split_globs(o->exclude, "exclude", &copies[1], exclude);
     options.include = o->include ? include : NULL;
     options.exclude = o->exclude ? exclude : NULL;
     if (!e)
-        e = make(folder, &options, out);
+        e = make_profile(folder, &options, out);
     if (e) {
         model_destroy(*out);
         *out = NULL;
@@ -164,7 +166,7 @@ static ino_t page_of(const char *folder)
     return stat(path, &st) ? 0 : st.st_ino;
 }
 
-static enum err ended(int status, const char *text)
+static enum err profile_child_end(int status, const char *text)
 {
     if (WIFSIGNALED(status))
         return cli_stop
@@ -194,7 +196,7 @@ enum err profile_make_apart(const char *folder, const struct profile_options *o,
         *error++ = 0;
     const int stopped = WIFSIGNALED(status) && cli_stop;
     if (!stopped || page_of(folder) == before) /* else the signal came after its last act */
-        TRY(ended(status, error));
+        TRY(profile_child_end(status, error));
     snprintf(top, 256, "%.255s", text);
     return ERR_OK;
 }

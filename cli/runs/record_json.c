@@ -66,7 +66,7 @@ static void free_words(char **words)
 }
 
 /* A copy of the command with secrets masked; NULL: no memory. */
-static char **masked(const char *const *words)
+static char **masked_command(const char *const *words)
 {
     int next = 0;
     char **copy = calloc((size_t)words_in(words) + 1, sizeof *copy);
@@ -140,7 +140,7 @@ enum err record_facts_write(const char *folder, const struct record_facts *facts
     struct outfile f;
     struct jsonw w;
     struct launch_end end = end_to_file(&facts->end), bare = end_to_file(&facts->bare);
-    char **command = masked(facts->command);
+    char **command = masked_command(facts->command);
     FAIL_IF(!command, ERR_MEMORY, "no memory for the command line");
     struct launch_disk disks[RECORD_DISKS];
     struct launch_group group;
@@ -174,12 +174,12 @@ enum err record_facts_write(const char *folder, const struct record_facts *facts
 }
 
 /* 0 where it is unknown. */
-static int whole(int64_t v)
+static int int_or_zero(int64_t v)
 {
     return v == JSON_UNKNOWN ? 0 : (int)v;
 }
 
-static double real(double v)
+static double real_or_zero(double v)
 {
     return isnan(v) ? 0 : v;
 }
@@ -188,16 +188,16 @@ static void end_from_file(const struct launch_end *from, struct record_end *e)
 {
     if (!from)
         return;
-    *e = (struct record_end){.exit_code = whole(from->exit_code),
-                             .signal = whole(from->signal),
-                             .wall_s = real(from->wall_s),
-                             .user_s = real(from->user_s),
-                             .system_s = real(from->system_s),
-                             .own_user_s = real(from->own_user_s),
-                             .own_system_s = real(from->own_system_s),
+    *e = (struct record_end){.exit_code = int_or_zero(from->exit_code),
+                             .signal = int_or_zero(from->signal),
+                             .wall_s = real_or_zero(from->wall_s),
+                             .user_s = real_or_zero(from->user_s),
+                             .system_s = real_or_zero(from->system_s),
+                             .own_user_s = real_or_zero(from->own_user_s),
+                             .own_system_s = real_or_zero(from->own_system_s),
                              .peak_rss_bytes =
                                  from->peak_rss_bytes == JSON_UNKNOWN ? 0 : from->peak_rss_bytes,
-                             .left_running = whole(from->left_running)};
+                             .left_running = int_or_zero(from->left_running)};
 }
 
 /* The words that are known, ended by NULL. NULL: out of memory. */
@@ -217,7 +217,7 @@ static enum err disks_from_file(const struct launch_file *file, struct record_fa
     FAIL_IF(!d, ERR_MEMORY, "no memory for record.json");
     memset(d, 0, sizeof *d);
     out->disks = d;
-    d->seconds = real(file->disks_s);
+    d->seconds = real_or_zero(file->disks_s);
     const char *why = file->disks_reason, *why_group = file->group_reason;
     snprintf(d->reason, sizeof d->reason, "%s", why ? why : d->seconds > 0 ? "" : "not looked at");
     snprintf(d->group_reason, sizeof d->group_reason, "%s",
@@ -256,17 +256,17 @@ static enum err clocks_from_file(const struct launch_file *file, struct record_f
         const struct launch_clock *x = &file->clocks[i];
         struct record_clock *to = &c->row[c->count++];
         snprintf(to->uuid, sizeof to->uuid, "%s", x->uuid ? x->uuid : "");
-        to->most_mhz = real(x->most_mhz);
-        to->mean_mhz = real(x->mean_mhz);
-        to->least_mhz = real(x->least_mhz);
-        to->samples = whole(x->samples);
-        to->limited = whole(x->limited);
-        to->why = (unsigned)whole(x->why);
+        to->most_mhz = real_or_zero(x->most_mhz);
+        to->mean_mhz = real_or_zero(x->mean_mhz);
+        to->least_mhz = real_or_zero(x->least_mhz);
+        to->samples = int_or_zero(x->samples);
+        to->limited = int_or_zero(x->limited);
+        to->why = (unsigned)int_or_zero(x->why);
     }
     return ERR_OK;
 }
 
-static enum err from_file(const char *path, const cJSON *root, struct record_facts *out)
+static enum err record_from_file(const char *path, const cJSON *root, struct record_facts *out)
 {
     struct launch_file file;
     json_blank(&record_launch_file, &file);
@@ -277,9 +277,9 @@ static enum err from_file(const char *path, const cJSON *root, struct record_fac
     out->notes = (char **)words_from_file(out->arena, file.notes, file.notes_count);
     FAIL_IF(!out->command || !out->notes, ERR_MEMORY, "%s: no memory", path);
     out->cpu = file.cpu;
-    out->cpus = whole(file.cpus);
+    out->cpus = int_or_zero(file.cpus);
     end_from_file(file.end, &out->end);
-    out->end.pid = whole(file.pid);
+    out->end.pid = int_or_zero(file.pid);
     end_from_file(file.baseline, &out->bare);
     TRY(clocks_from_file(&file, out));
     return disks_from_file(&file, out);
@@ -296,7 +296,7 @@ enum err record_facts_read(const char *folder, struct record_facts *out)
     TRY(json_parse_file(path, FACTS_LIMIT, &root));
     enum err e = arena_create(&out->arena);
     if (!e)
-        e = from_file(path, root, out);
+        e = record_from_file(path, root, out);
     cJSON_Delete(root);
     return e;
 }
@@ -387,7 +387,7 @@ static double for_each(uint64_t sum, uint64_t n)
 }
 
 /* Of the whole machine, to the model's part about input and output. */
-static enum err add_disks(struct model *m, const struct record_disks *d)
+static enum err record_disks(struct model *m, const struct record_disks *d)
 {
     struct model_io *io = &m->io;
     if (!d || !isfinite(io->read.s))
@@ -450,7 +450,7 @@ enum err record_facts_add(const struct record_facts *f, struct model *m)
     if (!f->command)
         return ERR_OK;
     TRY(add_end(m, "launcher", &f->end, f));
-    TRY(add_disks(m, f->disks));
+    TRY(record_disks(m, f->disks));
     add_clocks(m, f->clocks);
     for (char **note = f->notes; *note && n < 6; note++)
         items[n++] = (struct model_item){.id = "launcher_note",

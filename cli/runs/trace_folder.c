@@ -43,7 +43,7 @@ void tracing_set_rate(double hz)
     rate_hz = hz;
 }
 
-static enum err prepare(const char *run, char ***environment)
+static enum err prepare_trace(const char *run, char ***environment)
 {
     static struct record_target target;
     char library[RUN_PATH], folder[TRACING_PATH], note[256];
@@ -65,7 +65,7 @@ static enum err prepare(const char *run, char ***environment)
 static char **suite_environment(const char *run)
 {
     char **environment = NULL;
-    return prepare(run, &environment) ? NULL : environment;
+    return prepare_trace(run, &environment) ? NULL : environment;
 }
 
 const struct suite_tracer tracing_suite = {suite_environment, record_environment_free};

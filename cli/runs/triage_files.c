@@ -34,8 +34,8 @@ enum err triage_of(const struct triage_paths *p, struct triage_options o, struct
     return triage_make(*p->timing ? p->timing : NULL, *p->profile ? p->profile : NULL, &o, out);
 }
 
-static enum err write_file(const struct triage *t, const char *folder, const char *name,
-                           enum err (*write)(const struct triage *, FILE *))
+static enum err write_triage_file(const struct triage *t, const char *folder, const char *name,
+                                  enum err (*write)(const struct triage *, FILE *))
 {
     char path[RUN_PATH + 16];
     struct outfile f = {0};
@@ -50,9 +50,9 @@ static enum err write_file(const struct triage *t, const char *folder, const cha
 
 enum err triage_files(const struct triage *t, const char *folder)
 {
-    TRY(write_file(t, folder, "triage.json", triage_write_json));
-    TRY(write_file(t, folder, "triage.md", triage_write_markdown));
-    return write_file(t, folder, "triage.svg", triage_write_svg);
+    TRY(write_triage_file(t, folder, "triage.json", triage_write_json));
+    TRY(write_triage_file(t, folder, "triage.md", triage_write_markdown));
+    return write_triage_file(t, folder, "triage.svg", triage_write_svg);
 }
 
 void triage_folder(const char *folder, struct triage_options o)

@@ -35,7 +35,7 @@ static const struct tool {
       OUTPUT}},
 };
 
-static const struct tool *find(const char *name)
+static const struct tool *tool_named(const char *name)
 {
     for (size_t i = 0; i < sizeof tools / sizeof *tools; i++)
         if (!strcmp(tools[i].name, name))
@@ -45,7 +45,7 @@ static const struct tool *find(const char *name)
 
 enum err with_tool_check(const char *name)
 {
-    const struct tool *t = find(name);
+    const struct tool *t = tool_named(name);
     FAIL_IF(!t, ERR_USAGE, "--with %s: must be perf, nsys or ncu", name);
     FAIL_IF(!in_path(name), ERR_UNSUPPORTED,
             "--with %s: %s is not in PATH. Install it (%s), or record without --with.", name, name,
@@ -54,7 +54,7 @@ enum err with_tool_check(const char *name)
 }
 
 /* Where nsys does not find its own importer, as Debian packages it, it leaves a .qdstrm. */
-static enum err finish(const char *file, const char *log)
+static enum err finish_nsys(const char *file, const char *log)
 {
     char raw[RUN_PATH + 64];
     int status;
@@ -68,8 +68,8 @@ static enum err finish(const char *file, const char *log)
     return e;
 }
 
-static enum err capture(const struct tool *t, char *const command[], const char *file,
-                        const char *log)
+static enum err capture_with_tool(const struct tool *t, char *const command[], const char *file,
+                                  const char *log)
 {
     size_t n = 0, at = 0;
     while (command[n])
@@ -83,13 +83,13 @@ static enum err capture(const struct tool *t, char *const command[], const char 
     enum err e = captured_run(words, log, &status);
     free(words);
     if (!e && access(file, R_OK))
-        e = finish(file, log);
+        e = finish_nsys(file, log);
     FAIL_IF(!e && access(file, R_OK), ERR_FAILED,
             "%s left no capture (exit status %d): %s has its words", t->name, status, log);
     return e;
 }
 
-static enum err imported(const char *file, const char *folder)
+static enum err import_capture(const char *file, const char *folder)
 {
     char page[RUN_PATH + 32];
     struct model *m = NULL;
@@ -103,7 +103,7 @@ static enum err imported(const char *file, const char *folder)
 }
 
 /* RUN/compare.json, and RUN/report.html with it. */
-static enum err beside(const char *run, const char *folder, char page[RUN_PATH])
+static enum err compare_beside(const char *run, const char *folder, char page[RUN_PATH])
 {
     struct comparison *c;
     struct outfile f = {0};
@@ -125,13 +125,13 @@ static enum err beside(const char *run, const char *folder, char page[RUN_PATH])
 enum err with_tool(const char *name, const char *run, char *const command[], char page[RUN_PATH])
 {
     char folder[RUN_PATH], file[RUN_PATH + 32], log[RUN_PATH + 8];
-    const struct tool *t = find(name);
+    const struct tool *t = tool_named(name);
     FAIL_IF(snprintf(folder, sizeof folder, "%s/%s", run, name) >= RUN_PATH - 32, ERR_INPUT,
             "the path %.100s... is too long", run);
     TRY(dir_make(folder));
     snprintf(file, sizeof file, "%s/%s", folder, t->file);
     snprintf(log, sizeof log, "%s/log", folder);
-    TRY(capture(t, command, file, log));
-    TRY(imported(file, folder));
-    return beside(run, folder, page);
+    TRY(capture_with_tool(t, command, file, log));
+    TRY(import_capture(file, folder));
+    return compare_beside(run, folder, page);
 }

@@ -94,7 +94,7 @@ static void print_lost(const char *names)
     log_info("Not kept: %s.", names);
 }
 
-static enum err convert(char **word)
+static enum err convert_words(char **word)
 {
     struct writer_options o = {
         .array = array, .zarr = (int)zarr, .scale = apply_scale, .lost = print_lost};
@@ -118,10 +118,10 @@ static enum err convert(char **word)
     return ERR_OK;
 }
 
-static enum err run(int words, char **word)
+static enum err run_convert(int words, char **word)
 {
     (void)words;
-    return storage_apart(convert, word, word[1]);
+    return storage_apart(convert_words, word, word[1]);
 }
 
 const struct command cmd_convert = {
@@ -145,5 +145,5 @@ const struct command cmd_convert = {
     .min_words = 2,
     .max_words = 2,
     .flags = CMD_WRITES,
-    .run = run,
+    .run = run_convert,
 };

@@ -13,26 +13,26 @@ struct device {
     struct buffer buffer;
 };
 
-static enum err pin(void *self, void *host, size_t bytes)
+static enum err device_pin(void *self, void *host, size_t bytes)
 {
     struct backend *be = ((struct device *)self)->be;
     return be->ops->streams->pin(be, host, bytes);
 }
 
-static void unpin(void *self, void *host)
+static void device_unpin(void *self, void *host)
 {
     struct backend *be = ((struct device *)self)->be;
     be->ops->streams->unpin(be, host);
 }
 
-static enum err reserve(void *self, size_t bytes)
+static enum err device_reserve(void *self, size_t bytes)
 {
     struct device *d = self;
     return d->be->ops->alloc(d->be, "array on the device", bytes, &d->buffer);
 }
 
 /* Pieces follow each other in one stream; they go on their way while the caller reads. */
-static enum err send(void *self, const void *pinned, size_t at, size_t bytes)
+static enum err device_send(void *self, const void *pinned, size_t at, size_t bytes)
 {
     struct device *d = self;
     const struct backend_streams *s = d->be->ops->streams;
@@ -42,14 +42,14 @@ static enum err send(void *self, const void *pinned, size_t at, size_t bytes)
     return ERR_OK;
 }
 
-static enum err sent(void *self)
+static enum err device_sent(void *self)
 {
     struct device *d = self;
     return d->be->ops->streams->finish(d->be);
 }
 
 /* What came is what was sent. */
-static enum err check(void *self, const void *pinned, size_t bytes)
+static enum err device_check(void *self, const void *pinned, size_t bytes)
 {
     struct device *d = self;
     enum err e = ERR_OK;
@@ -76,7 +76,8 @@ enum err device_open(struct load_device *out)
         free(d);
         return err_prefix(e, "--to pinned and --to device need a GPU");
     }
-    *out = (struct load_device){d, pin, unpin, reserve, send, sent, check};
+    *out = (struct load_device){d,           device_pin,  device_unpin, device_reserve,
+                                device_send, device_sent, device_check};
     return ERR_OK;
 }
 

@@ -36,7 +36,8 @@ static void put_bins(const struct histogram *h)
                h->count[i] ? "  " : "", (int)((double)h->count[i] / (double)most * BAR + 0.5), bar);
 }
 
-static void say(const struct store *s, const struct store_array *a, const struct histogram *h)
+static void print_histogram(const struct store *s, const struct store_array *a,
+                            const struct histogram *h)
 {
     struct facts f;
     char dtype[16];
@@ -61,7 +62,7 @@ static void say(const struct store *s, const struct store_array *a, const struct
     facts_end(&f);
 }
 
-static enum err count(char **word)
+static enum err count_values(char **word)
 {
     struct histogram h;
     struct store *s;
@@ -73,7 +74,7 @@ static enum err count(char **word)
     if (!e)
         e = overview_read(s, a, &h, NULL, 0);
     if (!e)
-        say(s, a, &h);
+        print_histogram(s, a, &h);
     histogram_close(&h);
     store_close(s);
     return e;
@@ -84,5 +85,5 @@ enum err info_histogram(const char *path, int number, int json)
     char *word[] = {(char *)path};
     bins = number;
     as_json = json;
-    return storage_apart(count, word, NULL);
+    return storage_apart(count_values, word, NULL);
 }

@@ -138,7 +138,7 @@ static void say_scan(struct facts *f, const char *path)
                 4.0 * (double)i.views * (double)i.rows * (double)i.channels);
 }
 
-static enum err info(char **word)
+static enum err print_store(char **word)
 {
     const char *path = word[0];
     struct store *s;
@@ -181,7 +181,7 @@ enum err info_store(const char *path, int json)
 {
     char *word[] = {(char *)path};
     as_json = json;
-    return storage_apart(info, word, NULL);
+    return storage_apart(print_store, word, NULL);
 }
 
 int info_is_store(const char *folder)

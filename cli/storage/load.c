@@ -90,7 +90,8 @@ static enum err write_results(const struct loading *l)
     return ERR_OK;
 }
 
-static enum err measure(const struct load_request *r, struct load_session *s, struct loading *l)
+static enum err measure_load(const struct load_request *r, struct load_session *s,
+                             struct loading *l)
 {
     TRY(load_begin(r, s));
     TRY(load_profile(s, l));
@@ -127,7 +128,7 @@ static enum err parse_boxes(struct load_request *r)
     return ERR_OK;
 }
 
-static enum err load(char **word)
+static enum err load_words(char **word)
 {
     struct load_request r = {.path = word[0],
                              .array = array,
@@ -164,7 +165,7 @@ static enum err load(char **word)
         device_close(&device);
         return e;
     }
-    e = measure(&r, &s, l);
+    e = measure_load(&r, &s, l);
     if (!e && l->interrupted && cli_stop)
         cli_end.exit_code = 130;
     load_end(&s);
@@ -173,10 +174,10 @@ static enum err load(char **word)
     return e;
 }
 
-static enum err run(int words, char **word)
+static enum err run_load_command(int words, char **word)
 {
     (void)words;
-    return storage_apart(load, word, NULL);
+    return storage_apart(load_words, word, NULL);
 }
 
 const struct command cmd_load = {
@@ -201,5 +202,5 @@ const struct command cmd_load = {
     .min_words = 1,
     .max_words = 1,
     .flags = CMD_STOPS,
-    .run = run,
+    .run = run_load_command,
 };

@@ -21,7 +21,7 @@ static void dimensions_of(const char *path, int dimension[DIMENSIONS])
 }
 
 /* Evenly spread over the axis; the third is its middle. */
-static void choose(struct volume_page *p, const char *volume, int reference)
+static void choose_sections(struct volume_page *p, const char *volume, int reference)
 {
     static const int down[] = {1, 0, 0}, across[] = {2, 2, 1};
     const struct volume *v = p->v;
@@ -53,8 +53,8 @@ static void choose(struct volume_page *p, const char *volume, int reference)
     }
 }
 
-static enum err read_file(const char *path, struct volume_page *p, int reference,
-                          struct histogram *h)
+static enum err read_sections(const char *path, struct volume_page *p, int reference,
+                              struct histogram *h)
 {
     struct section planes[PAGE_SECTIONS];
     struct store *s;
@@ -69,7 +69,7 @@ static enum err read_file(const char *path, struct volume_page *p, int reference
     return e;
 }
 
-static enum err room(struct volume_page *p, void **block)
+static enum err sections_room(struct volume_page *p, void **block)
 {
     int64_t total = 0;
     const int files = p->reference ? 2 : 1;
@@ -89,11 +89,11 @@ static enum err room(struct volume_page *p, void **block)
     return ERR_OK;
 }
 
-static enum err judge(struct volume_page *p)
+static enum err judge_sections(struct volume_page *p)
 {
     struct histogram h;
     TRY(histogram_open(&h, 1));
-    const enum err e = read_file(p->reference, p, 1, &h);
+    const enum err e = read_sections(p->reference, p, 1, &h);
     for (int i = 0; i < p->sections && !e; i++) {
         struct page_section *s = &p->section[i];
         s->quality = quality_of_image(s->rows, s->cols, s->plane.values, s->reference.values,
@@ -117,13 +117,13 @@ enum err volume_page_write(const char *path, const char *volume, struct volume_p
 {
     void *block = NULL;
     p->title = volume;
-    choose(p, volume, p->reference != NULL);
+    choose_sections(p, volume, p->reference != NULL);
     TRY(histogram_open(&p->histogram, PAGE_BINS));
-    enum err e = room(p, &block);
+    enum err e = sections_room(p, &block);
     if (!e)
-        e = read_file(volume, p, 0, &p->histogram);
+        e = read_sections(volume, p, 0, &p->histogram);
     if (!e && p->reference)
-        e = judge(p);
+        e = judge_sections(p);
     if (!e) {
         find_window(p);
         e = volume_page_html(path, p);

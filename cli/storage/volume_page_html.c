@@ -25,7 +25,7 @@ static const char *const ways[] = {"Rows down, columns across", "Slices down, co
                                    "Slices down, rows across"};
 
 /* Means of step x step values, of those that are finite. */
-static void thin(const float *x, int64_t rows, int64_t cols, int64_t step, float *out)
+static void thin_plane(const float *x, int64_t rows, int64_t cols, int64_t step, float *out)
 {
     for (int64_t r = 0; r < rows; r += step)
         for (int64_t c = 0; c < cols; c += step) {
@@ -70,7 +70,7 @@ static enum err put_image(FILE *f, const struct volume_page *p, const struct pag
     const double high_px = SHOWN * (double)s->rows * s->pitch_down / widest;
     void *small;
     TRY(mem_alloc("picture", (size_t)(rows * cols) * sizeof(float), &small));
-    thin(values, s->rows, s->cols, step, small);
+    thin_plane(values, s->rows, s->cols, step, small);
     if (bar)
         *bar = scale_bar(rows, cols, small, s->pitch_across * (double)step, low, high);
     fprintf(f,

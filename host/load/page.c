@@ -9,12 +9,12 @@
 #include "base/page/markup.h"
 #include "host/load/load.h"
 
-static void put_text(FILE *f, const char *s)
+static void put_page_text(FILE *f, const char *s)
 {
     markup_text(f, s, MARKUP_ALL);
 }
 
-static void number(FILE *f, const char *format, double v)
+static void put_cell(FILE *f, const char *format, double v)
 {
     fputs("<td class=n>", f);
     if (isfinite(v))
@@ -23,13 +23,13 @@ static void number(FILE *f, const char *format, double v)
         fputs("-", f);
 }
 
-static void bar(FILE *f, double share)
+static void put_bar(FILE *f, double share)
 {
     const double percent = isfinite(share) ? 100 * fmin(fmax(share, 0), 1) : 0;
     fprintf(f, "<td class=b><div style=\"width:%.1f%%\"></div>", percent);
 }
 
-static void head(const struct loading *l, FILE *f)
+static void put_file(const struct loading *l, FILE *f)
 {
     const struct load_file *x = &l->file;
     char bytes[16], stored[16];
@@ -39,16 +39,16 @@ static void head(const struct loading *l, FILE *f)
                "font-variant-numeric:tabular-nums}.b{width:30%}.b div{background:#2a78d6;"
                "height:1em}");
     fputs("<p>", f);
-    put_text(f, x->format);
+    put_page_text(f, x->format);
     fputs(", array ", f);
-    put_text(f, x->array);
+    put_page_text(f, x->array);
     fputs(": ", f);
     for (int i = 0; i < x->shape_count; i++)
         fprintf(f, "%s%lld", i ? " &times; " : "", (long long)x->shape[i]);
     fprintf(f, " %s, %s decoded, %s stored, %lld chunk%s, codec ", x->dtype,
             mem_human((double)x->bytes, bytes), mem_human((double)x->bytes_stored, stored),
             (long long)x->chunks, x->chunks == 1 ? "" : "s");
-    put_text(f, x->codec);
+    put_page_text(f, x->codec);
     fprintf(f, ". %lld chunk%s read in %.6f s by %lld worker%s.", (long long)l->chunks_read,
             l->chunks_read == 1 ? " was" : "s were", l->read_s, (long long)l->workers,
             l->workers == 1 ? "" : "s");
@@ -57,7 +57,7 @@ static void head(const struct loading *l, FILE *f)
                 l->estimate_full_s.low, l->estimate_full_s.high);
     if (l->recommended) {
         fputs("<p><strong>Recommended:</strong> <code>", f);
-        put_text(f, l->recommended);
+        put_page_text(f, l->recommended);
         fputs("</code>", f);
         if (isfinite(l->recommended_speedup))
             fprintf(f, ", %.2f times as fast as sequential, measured again%s",
@@ -66,7 +66,7 @@ static void head(const struct loading *l, FILE *f)
     }
 }
 
-static void phases(const struct loading *l, FILE *f)
+static void put_phases(const struct loading *l, FILE *f)
 {
     double all = 0;
     for (int i = 0; i < l->phases_count; i++)
@@ -75,9 +75,9 @@ static void phases(const struct loading *l, FILE *f)
     for (int i = 0; i < l->phases_count; i++) {
         const struct load_phase *p = &l->phases[i];
         fprintf(f, "<tr><td>%s", p->name);
-        number(f, "%.6f", p->worker_s);
-        number(f, "%.6f", p->wall_s);
-        bar(f, all > 0 ? p->wall_s / all : 0);
+        put_cell(f, "%.6f", p->worker_s);
+        put_cell(f, "%.6f", p->wall_s);
+        put_bar(f, all > 0 ? p->wall_s / all : 0);
     }
     fputs("</table>", f);
     const struct load_spread *s = &l->spread;
@@ -95,12 +95,12 @@ static void phases(const struct loading *l, FILE *f)
         const double least = fmax(s->min_s, 1e-9), ratio = fmax(s->max_s, 1e-9) / least;
         fprintf(f, "<tr><td class=n>%.6f<td class=n>%lld",
                 least * pow(ratio, (double)i / s->histogram_count), (long long)s->histogram[i]);
-        bar(f, (double)s->histogram[i] / (double)most);
+        put_bar(f, (double)s->histogram[i] / (double)most);
     }
     fputs("</table>", f);
 }
 
-static void sweep(const struct loading *l, FILE *f)
+static void put_sweep_table(const struct loading *l, FILE *f)
 {
     double best = 0;
     for (int i = 0; i < l->sweep_count; i++)
@@ -114,21 +114,21 @@ static void sweep(const struct loading *l, FILE *f)
         fprintf(f, "<tr><td>%s<td class=n>%lld %s<td class=n>%lld<td>%s", r->backend,
                 (long long)r->workers, r->processes ? "processes" : "threads", (long long)r->batch,
                 r->order);
-        number(f, "%.6f", r->seconds);
-        number(f, "%.2f", r->speedup);
-        number(f, "%.1f", r->mbytes_per_s);
+        put_cell(f, "%.6f", r->seconds);
+        put_cell(f, "%.2f", r->speedup);
+        put_cell(f, "%.1f", r->mbytes_per_s);
         if (strcmp(r->status, "ok") != 0) {
             fprintf(f, "<td>%s: ", r->status);
-            put_text(f, r->reason);
+            put_page_text(f, r->reason);
         } else {
-            bar(f, best > 0 ? r->speedup / best : 0);
+            put_bar(f, best > 0 ? r->speedup / best : 0);
         }
     }
     fprintf(f, "</table><p>Medians, page cache %s; against one thread, one chunk after the other.",
             l->cache);
 }
 
-static void causes(const struct loading *l, FILE *f)
+static void put_causes(const struct loading *l, FILE *f)
 {
     fputs("<h2>Causes</h2>", f);
     if (!l->causes_count)
@@ -136,17 +136,17 @@ static void causes(const struct loading *l, FILE *f)
     for (int i = 0; i < l->causes_count; i++) {
         const struct load_cause *c = &l->causes[i];
         fprintf(f, "<h3>%s: ", c->rule);
-        put_text(f, c->statement);
+        put_page_text(f, c->statement);
         fputs("</h3><ul>", f);
         for (int k = 0; k < c->evidence_count; k++) {
             fprintf(f, "<li>%s: %.4g ", c->evidence[k].name, c->evidence[k].value);
-            put_text(f, c->evidence[k].unit);
+            put_page_text(f, c->evidence[k].unit);
         }
         fputs("<li>Refuted by: ", f);
-        put_text(f, c->refuted_by);
+        put_page_text(f, c->refuted_by);
         for (int k = 0; k < c->actions_count; k++) {
             fputs("<li>To do: ", f);
-            put_text(f, c->actions[k]);
+            put_page_text(f, c->actions[k]);
         }
         fputs("</ul>", f);
     }
@@ -158,11 +158,11 @@ enum err load_page(const struct loading *l, const char *folder)
     struct outfile o;
     snprintf(path, sizeof path, "%s/loading.html", folder);
     TRY(outfile_open(&o, path));
-    head(l, o.stream);
-    phases(l, o.stream);
+    put_file(l, o.stream);
+    put_phases(l, o.stream);
     if (l->sweep_count)
-        sweep(l, o.stream);
-    causes(l, o.stream);
+        put_sweep_table(l, o.stream);
+    put_causes(l, o.stream);
     page_end(o.stream);
     return outfile_commit(&o);
 }

@@ -31,45 +31,18 @@ struct fpga_widths {
     }
 
 /* Rows of options that set them. */
+/* clang-format off */
 #define FPGA_OPT_DATA(data)                                                                        \
-    {.name = "scan",                                                                               \
-     .kind = OPT_INPUT,                                                                            \
-     .value = &(data).scan,                                                                        \
-     .meta = "FILE",                                                                               \
-     .help = "a Data Exchange scan, of which one row is used too"},                                \
-        {.name = "center",                                                                         \
-         .kind = OPT_NUMBER,                                                                       \
-         .value = &(data).center,                                                                  \
-         .meta = "X",                                                                              \
-         .help = "its rotation axis (default: found)",                                             \
-         .max = 65536},                                                                            \
-    {                                                                                              \
-        .name = "size", .letter = 'n', .kind = OPT_INT, .value = &(data).size, .meta = "N",        \
-        .help = "channels, views and edge of the slice (default 64)", .min = 8, .max = 256         \
-    }
+    OPTION_INPUT("scan", 0, (data).scan, "FILE", "a Data Exchange scan, of which one row is used too"), \
+    OPTION_NUMBER("center", 0, (data).center, "X", "its rotation axis (default: found)", 0, 65536), \
+    OPTION_INT("size", 'n', (data).size, "N", "channels, views and edge of the slice (default 64)", 8, 256)
 #define FPGA_OPT_QUALITY(widths)                                                                   \
-    {.name = "rmse",                                                                               \
-     .kind = OPT_NUMBER,                                                                           \
-     .value = &(widths).rmse,                                                                      \
-     .meta = "X",                                                                                  \
-     .help = "largest error over the range (default 1e-3)",                                        \
-     .min = 1e-9,                                                                                  \
-     .max = 1},                                                                                    \
-        {.name = "ssim",                                                                           \
-         .kind = OPT_NUMBER,                                                                       \
-         .value = &(widths).ssim,                                                                  \
-         .meta = "X",                                                                              \
-         .help = "smallest similarity (default 0.999)",                                            \
-         .max = 1},                                                                                \
-    {                                                                                              \
-        .name = "only", .kind = OPT_TEXT, .value = &(widths).only, .meta = "NAME",                 \
-        .help = "one primitive"                                                                    \
-    }
-#define FPGA_OPT_OUT(widths)                                                                       \
-    {                                                                                              \
-        .name = "out", .letter = 'o', .kind = OPT_PLACE, .value = &(widths).out, .meta = "PREFIX", \
-        .help = "of .json and .svg (default width)"                                                \
-    }
+    OPTION_NUMBER("rmse", 0, (widths).rmse, "X", "largest error over the range (default 1e-3)", 1e-9, 1), \
+    OPTION_NUMBER("ssim", 0, (widths).ssim, "X", "smallest similarity (default 0.999)", 0, 1),     \
+    OPTION_TEXT("only", 0, (widths).only, "NAME", "one primitive")
+#define FPGA_OPT_OUT(widths) \
+    OPTION_PLACE("out", 'o', (widths).out, "PREFIX", "of .json and .svg (default width)")
+/* clang-format on */
 
 /* Measures how many bits each stage of each primitive needs: a line for each on `lines`, then
  * out.json and out.svg. ERR_USAGE for an unknown `only`. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/triage/model/unmodelled.h"
+#include "profiler/triage/model/primitive.h"
 #include "profiler/triage/triage.h"
 
 static enum err triage_load(const char *timing, const char *profile, const struct triage_options *o,

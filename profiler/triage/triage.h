@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "profiler/triage/model/pipeline.h"
+#include "profiler/triage/model/fpga.h"
 #include "profiler/triage/verdict/candidate.h"
 
 #define TRIAGE_SCHEMA   "tomoprof-triage/1"

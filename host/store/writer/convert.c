@@ -1,13 +1,13 @@
 /* Converts one array from any file into another format; the written file is read back and compared
  * before it gets its name. */
 #include <errno.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -25,17 +25,6 @@ static const struct writer_format *format_of(const char *path)
         if (text_has_suffix(path, all[i]->suffix))
             return all[i];
     return NULL;
-}
-
-static int tree_remove(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-    (void)st, (void)type, (void)at;
-    return remove(path);
-}
-
-void writer_remove(const char *folder)
-{
-    nftw(folder, tree_remove, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 /* float64 becomes float32 or stays: each goes to the front of what was read already. */
@@ -223,7 +212,7 @@ enum err store_convert(const char *in, const char *out, const struct writer_opti
         e = FAIL(ERR_IO, "%s: cannot be renamed: %s", out, strerror(errno));
     }
     if (e && f == &write_zarr && w.made[0])
-        writer_remove(w.made);
+        dir_remove(w.made);
     free(w.state);
     store_close(s);
     return e;

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/json/jsonw.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -398,7 +399,7 @@ enum err store_pyramid(const char *in, const char *out, const struct writer_opti
     if (!e && rename(p.made, out))
         e = FAIL(ERR_IO, "%s: cannot be renamed: %s", out, strerror(errno));
     if (e)
-        writer_remove(p.made);
+        dir_remove(p.made);
     result->bytes = store_elements(a) * p.type.bytes;
     result->levels = p.levels;
     result->array = a->name;

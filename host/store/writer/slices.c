@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "host/store/engine/engine.h"
 #include "host/store/format/png.h"
@@ -125,7 +126,7 @@ enum err slices_write(const char *in, const char *folder, struct slices_request 
         if (!e && rename(w.made, folder))
             e = FAIL(ERR_IO, "%s: cannot be renamed: %s", folder, strerror(errno));
         if (e)
-            writer_remove(w.made);
+            dir_remove(w.made);
     }
     r->count = w.shape[0];
     store_close(s);

@@ -83,7 +83,6 @@ void writer_lost(const struct store *s, const struct writer *w, const struct wri
 enum err writer_order(const struct writer_options *o, int dims, int from[STORE_DIMS]);
 /* 1: the source names its values, and they are written unchanged. */
 int writer_keeps_members(const struct writer *w);
-void writer_remove(const char *folder);
 /* The level of --codec for formats that know deflate alone, `usual` without it, 0 for raw;
  * ERR_USAGE where it is another codec. */
 enum err writer_deflate_level(const struct writer *w, int usual, int *level);

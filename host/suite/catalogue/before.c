@@ -10,7 +10,7 @@
 #include "host/suite/catalogue/inputs.h"
 #include "host/suite/catalogue/volume.h"
 
-static enum err run_step(struct run_state *s)
+static enum err run_prepare_step(struct run_state *s)
 {
     const struct backend_ops *ops = s->be->ops;
     FAIL_IF(!ops->prepare_step, ERR_UNSUPPORTED, "%s has no steps on views: use --backend cpu",
@@ -124,11 +124,6 @@ enum err prepare_frames(struct run_state *s)
     return state_upload(s, &s->frames, shape);
 }
 
-static struct work work_declared(struct run_state *s)
-{
-    return backend_take_work(s->be);
-}
-
 /* The axis a quarter of the detector from its middle, near the last channel. */
 static void set_up_off_centre(struct ct_model *m, int64_t size)
 {
@@ -152,7 +147,7 @@ static void set_up_moved(struct ct_model *m, int64_t size)
 /* clang-format off */
 #define STEP(name_, pattern, text, make, fill, takes_, check_) \
     {.name = name_, .geometry = "any", .group = "prepare", .access_pattern = pattern, .help = text, \
-     .input = ARRAY_SINOGRAM, .output = ARRAY_STEP, .prepare = make, .run = run_step, \
+     .input = ARRAY_SINOGRAM, .output = ARRAY_STEP, .prepare = make, .run = run_prepare_step, \
      .check = check_, .work = work_declared, .step = fill, .settings = takes_, .apart = 1}
 #define CENTER(kind, text) \
     {.name = "find_center_" #kind, .geometry = "any", .group = "prepare", .access_pattern = "mixed", \
@@ -177,11 +172,11 @@ static const struct operation rows[] = {
          step_tilt, "angle", check_prepared),
     {.name = "join_half_turns", .geometry = "any", .group = "prepare", .access_pattern = "gather",
      .help = "full turn -> half a turn of a wide detector", .input = ARRAY_SINOGRAM, .output = ARRAY_STEP,
-     .prepare = prepare_sinogram, .run = run_step, .check = check_prepared, .work = work_declared,
+     .prepare = prepare_sinogram, .run = run_prepare_step, .check = check_prepared, .work = work_declared,
      .step = step_join, .settings = "overlap end", .set_up = set_up_off_centre, .turn = 2 * M_PI, .apart = 1},
     {.name = "remove_stripes_wavelet", .geometry = "any", .group = "prepare", .access_pattern = "mixed",
      .help = "sinogram -> sinogram, rings taken out", .input = ARRAY_SINOGRAM, .output = ARRAY_STEP,
-     .prepare = prepare_stripes, .run = run_step, .check = check_stripes, .work = work_declared,
+     .prepare = prepare_stripes, .run = run_prepare_step, .check = check_stripes, .work = work_declared,
      .step = step_wavelet, .settings = "order levels damping", .set_up = set_up_views, .apart = 1},
     CENTER(registration, "views half a turn apart"),
     CENTER(entropy, "the sharpest trial slice"),

@@ -11,40 +11,41 @@
 #define SAMPLES 400 /* compared */
 
 /* A view of the input and its neighbourhood. */
-static double at(const struct run_state *s, int64_t v, int64_t r, int64_t c)
+static double view_at(const struct run_state *s, int64_t v, int64_t r, int64_t c)
 {
     const int64_t *n = s->prepare.in;
     return (double)s->in.host[(v * n[1] + r) * n[2] + c];
 }
 
-static int64_t mirrored(int64_t i, int64_t n)
+static int64_t mirrored_index(int64_t i, int64_t n)
 {
     while (i < 0 || i >= n)
         i = i < 0 ? -1 - i : 2 * n - 1 - i;
     return i;
 }
 
-static double outlier(const struct run_state *s, int64_t v, int64_t r, int64_t c)
+static double outlier_at(const struct run_state *s, int64_t v, int64_t r, int64_t c)
 {
     const struct prepare_step *p = &s->prepare;
     double near[PREPARE_WINDOW * PREPARE_WINDOW];
     int n = 0;
     for (int i = -p->size / 2; i <= p->size / 2; i++)
         for (int k = -p->size / 2; k <= p->size / 2; k++)
-            near[n++] = at(s, v, mirrored(r + i, p->in[1]), mirrored(c + k, p->in[2]));
+            near[n++] =
+                view_at(s, v, mirrored_index(r + i, p->in[1]), mirrored_index(c + k, p->in[2]));
     qsort(near, (size_t)n, sizeof *near, ascending_double);
-    const double x = at(s, v, r, c), m = near[n / 2], far = p->threshold * fabs(m);
+    const double x = view_at(s, v, r, c), m = near[n / 2], far = p->threshold * fabs(m);
     return (p->sides & SIDE_BRIGHT && x - m > far) || (p->sides & SIDE_DARK && m - x > far) ? m : x;
 }
 
-static double flat(const struct run_state *s, int64_t v, int64_t r, int64_t c)
+static double flat_at(const struct run_state *s, int64_t v, int64_t r, int64_t c)
 {
     const int64_t *n = s->prepare.in, i = r * n[2] + c, frame = n[1] * n[2];
     const double t = s->prepare.drift_first + s->prepare.drift_step * (double)v;
     const double dark = (double)s->frames.host[i];
     const double white =
         (1 - t) * (double)s->frames.host[frame + i] + t * (double)s->frames.host[2 * frame + i];
-    return fabs(at(s, v, r, c) - dark) / fabs(white - dark);
+    return fabs(view_at(s, v, r, c) - dark) / fabs(white - dark);
 }
 
 static double side_mean(const struct run_state *s, int64_t v, int64_t r, int64_t first,
@@ -55,11 +56,11 @@ static double side_mean(const struct run_state *s, int64_t v, int64_t r, int64_t
     double sum = 0;
     for (int64_t i = low; i < end; i++)
         for (int64_t c = first; c < first + count; c++)
-            sum += at(s, v, i, c);
+            sum += view_at(s, v, i, c);
     return sum / (double)(count * (end - low));
 }
 
-static double air(const struct run_state *s, int64_t v, int64_t r, int64_t c)
+static double air_at(const struct run_state *s, int64_t v, int64_t r, int64_t c)
 {
     const struct prepare_step *p = &s->prepare;
     const double n = (double)p->in[2], left = (double)p->left, right = (double)p->right;
@@ -69,10 +70,10 @@ static double air(const struct run_state *s, int64_t v, int64_t r, int64_t c)
     const double line = !p->left    ? b
                         : !p->right ? a
                                     : a + (b - a) * ((double)c - from) / (to - from);
-    return at(s, v, r, c) / line;
+    return view_at(s, v, r, c) / line;
 }
 
-static double polynomial(const struct run_state *s, double y)
+static double polynomial_of(const struct run_state *s, double y)
 {
     double sum = 0;
     for (int k = 0; k < PREPARE_COEFFICIENTS; k++)
@@ -81,7 +82,7 @@ static double polynomial(const struct run_state *s, double y)
 }
 
 /* Linear between samples, edges repeated. */
-static double between(const struct run_state *s, int64_t v, double r, double c)
+static double view_between(const struct run_state *s, int64_t v, double r, double c)
 {
     const int64_t *n = s->prepare.in;
     double sum = 0;
@@ -93,49 +94,49 @@ static double between(const struct run_state *s, int64_t v, double r, double c)
             const double weight =
                 fmax(0, 1 - fabs(r - (double)row)) * fmax(0, 1 - fabs(c - (double)channel));
             if (weight > 0)
-                sum += weight * at(s, v, row, channel);
+                sum += weight * view_at(s, v, row, channel);
         }
     return sum;
 }
 
-static double tilted(const struct run_state *s, int64_t v, int64_t r, int64_t c)
+static double tilted_at(const struct run_state *s, int64_t v, int64_t r, int64_t c)
 {
     const struct prepare_step *p = &s->prepare;
     const double ym = 0.5 * (double)(p->in[1] - 1), xm = 0.5 * (double)(p->in[2] - 1);
     const double x = (double)c - xm, y = (double)r - ym;
-    return between(s, v, ym + x * p->sine + y * p->cosine, xm + x * p->cosine - y * p->sine);
+    return view_between(s, v, ym + x * p->sine + y * p->cosine, xm + x * p->cosine - y * p->sine);
 }
 
-static double joined(const struct run_state *s, int64_t v, int64_t r, int64_t c)
+static double joined_at(const struct run_state *s, int64_t v, int64_t r, int64_t c)
 {
     const struct prepare_step *p = &s->prepare;
     const double last = (double)(p->in[2] - 1), start = (double)p->in[2] - p->overlap;
     const int64_t half = p->out[0], a = p->end > 0 ? v : v + half, b = p->end > 0 ? v + half : v;
     const double ca = (double)c, cb = (double)c - start;
-    const double x = between(s, a, (double)r, p->end > 0 ? ca : last - ca);
-    const double y = between(s, b, (double)r, p->end > 0 ? last - cb : cb);
+    const double x = view_between(s, a, (double)r, p->end > 0 ? ca : last - ca);
+    const double y = view_between(s, b, (double)r, p->end > 0 ? last - cb : cb);
     const double share = fmax(0, fmin(1, p->overlap > 1 ? cb / (p->overlap - 1) : 0.5));
     return cb <= -1 ? x : ca > last ? y : (1 - share) * x + share * y;
 }
 
-static double expected(const struct run_state *s, int64_t v, int64_t r, int64_t c)
+static double expected_view(const struct run_state *s, int64_t v, int64_t r, int64_t c)
 {
     const struct prepare_step *p = &s->prepare;
     switch (p->kind) {
     case PREPARE_OUTLIERS:
-        return outlier(s, v, r, c);
+        return outlier_at(s, v, r, c);
     case PREPARE_FLAT:
-        return flat(s, v, r, c);
+        return flat_at(s, v, r, c);
     case PREPARE_AIR:
-        return air(s, v, r, c);
+        return air_at(s, v, r, c);
     case PREPARE_LOG:
-        return -log(fmax(p->low, fmin(p->high, at(s, v, r, c))));
+        return -log(fmax(p->low, fmin(p->high, view_at(s, v, r, c))));
     case PREPARE_POLYNOMIAL:
-        return polynomial(s, at(s, v, r, c));
+        return polynomial_of(s, view_at(s, v, r, c));
     case PREPARE_TILT:
-        return tilted(s, v, r, c);
+        return tilted_at(s, v, r, c);
     default:
-        return joined(s, v, r, c);
+        return joined_at(s, v, r, c);
     }
 }
 
@@ -148,7 +149,7 @@ enum err check_prepared(struct run_state *s)
     double worst = 0, most = 0;
     TRY(state_result(s, &y, &copy));
     for (int64_t i = 0; i < total; i += step) {
-        const double e = expected(s, i / (n[1] * n[2]), i / n[2] % n[1], i % n[2]);
+        const double e = expected_view(s, i / (n[1] * n[2]), i / n[2] % n[1], i % n[2]);
         worst = fmax(worst, fabs((double)y[i] - e));
         most = fmax(most, fabs(e));
     }

@@ -18,7 +18,7 @@ static void set_shape(struct run_state *s, int64_t views, int64_t channels)
 }
 
 /* A result of the shape of the views. */
-static enum err begin(struct run_state *s, enum prepare_kind kind)
+static enum err begin_prepare(struct run_state *s, enum prepare_kind kind)
 {
     const struct scan *scan = &s->model.scan;
     s->prepare =
@@ -33,8 +33,8 @@ static enum err begin(struct run_state *s, enum prepare_kind kind)
 }
 
 /* A number within bounds; `what` says which. */
-static enum err bounded(const struct run_state *s, const char *key, double least, double most,
-                        double *out)
+static enum err setting_bounded(const struct run_state *s, const char *key, double least,
+                                double most, double *out)
 {
     TRY(setting_number(s, key, out));
     FAIL_IF(!(*out >= least && *out <= most), ERR_USAGE, "--set %s=%g: must be from %g to %g", key,
@@ -42,19 +42,19 @@ static enum err bounded(const struct run_state *s, const char *key, double least
     return ERR_OK;
 }
 
-static enum err whole(const struct run_state *s, const char *key, int64_t least, int64_t most,
-                      int64_t *out)
+static enum err setting_whole(const struct run_state *s, const char *key, int64_t least,
+                              int64_t most, int64_t *out)
 {
     double value = (double)*out;
-    TRY(bounded(s, key, (double)least, (double)most, &value));
+    TRY(setting_bounded(s, key, (double)least, (double)most, &value));
     FAIL_IF(value != floor(value), ERR_USAGE, "--set %s=%g: must be a whole number", key, value);
     *out = (int64_t)value;
     return ERR_OK;
 }
 
 /* The place of a setting's word in a list. */
-static enum err word(const struct run_state *s, const char *key, const char *const *words,
-                     int count, int *out)
+static enum err setting_word(const struct run_state *s, const char *key, const char *const *words,
+                             int count, int *out)
 {
     const char *text = setting(s, key);
     for (int i = 0; text && i < count; i++)
@@ -72,12 +72,12 @@ enum err step_outliers(struct run_state *s)
     static const char *const sides[] = {"bright", "dark", "both"};
     int64_t size = 3;
     int side = 2;
-    TRY(begin(s, PREPARE_OUTLIERS));
+    TRY(begin_prepare(s, PREPARE_OUTLIERS));
     s->prepare.threshold = 0.2;
-    TRY(whole(s, "size", 3, PREPARE_WINDOW, &size));
+    TRY(setting_whole(s, "size", 3, PREPARE_WINDOW, &size));
     FAIL_IF(size % 2 == 0, ERR_USAGE, "--set size=%" PRId64 ": must be 3, 5 or 7", size);
-    TRY(bounded(s, "threshold", 0, 1e6, &s->prepare.threshold));
-    TRY(word(s, "sides", sides, 3, &side));
+    TRY(setting_bounded(s, "threshold", 0, 1e6, &s->prepare.threshold));
+    TRY(setting_word(s, "sides", sides, 3, &side));
     s->prepare.size = (int)size;
     s->prepare.sides = side + 1;
     return ERR_OK;
@@ -107,7 +107,7 @@ enum err step_flat_field(struct run_state *s)
 {
     const struct scan *scan = &s->model.scan;
     const int64_t pixels = scan->rows * scan->channels, shape[3] = {3, scan->rows, scan->channels};
-    TRY(begin(s, PREPARE_FLAT));
+    TRY(begin_prepare(s, PREPARE_FLAT));
     s->prepare.drift_step = scan->views > 1 ? 1.0 / (double)(scan->views - 1) : 0;
     if (s->frames.host)
         return ERR_OK;
@@ -129,25 +129,25 @@ enum err step_air(struct run_state *s)
 {
     static const char *const per[] = {"row", "view"};
     const int64_t channels = s->model.scan.channels;
-    TRY(begin(s, PREPARE_AIR));
+    TRY(begin_prepare(s, PREPARE_AIR));
     s->prepare.left = s->prepare.right = channels / 32 > 0 ? channels / 32 : 1;
-    TRY(whole(s, "left", 0, channels, &s->prepare.left));
-    TRY(whole(s, "right", 0, channels, &s->prepare.right));
+    TRY(setting_whole(s, "left", 0, channels, &s->prepare.left));
+    TRY(setting_whole(s, "right", 0, channels, &s->prepare.right));
     FAIL_IF(s->prepare.left + s->prepare.right < 1 || s->prepare.left + s->prepare.right > channels,
             ERR_USAGE,
             "--set left=%" PRId64 " right=%" PRId64 ": together 1 to %" PRId64
             " channels are needed",
             s->prepare.left, s->prepare.right, channels);
-    return word(s, "per", per, 2, &s->prepare.whole_view);
+    return setting_word(s, "per", per, 2, &s->prepare.whole_view);
 }
 
 enum err step_log(struct run_state *s)
 {
-    TRY(begin(s, PREPARE_LOG));
+    TRY(begin_prepare(s, PREPARE_LOG));
     s->prepare.low = 1e-6;
     s->prepare.high = 1e6;
-    TRY(bounded(s, "low", 0, 1e30, &s->prepare.low));
-    TRY(bounded(s, "high", 0, 1e30, &s->prepare.high));
+    TRY(setting_bounded(s, "low", 0, 1e30, &s->prepare.low));
+    TRY(setting_bounded(s, "high", 0, 1e30, &s->prepare.high));
     FAIL_IF(s->prepare.low > s->prepare.high, ERR_USAGE, "--set low=%g high=%g: low is above high",
             s->prepare.low, s->prepare.high);
     return ERR_OK;
@@ -172,7 +172,7 @@ enum err prepare_coefficients(const char *text, double out[PREPARE_COEFFICIENTS]
 enum err step_hardening(struct run_state *s)
 {
     const char *text = setting(s, "coefficients");
-    TRY(begin(s, PREPARE_POLYNOMIAL));
+    TRY(begin_prepare(s, PREPARE_POLYNOMIAL));
     s->prepare.coefficient[0] = 1;
     s->prepare.coefficient[1] = 0.1;
     return text ? prepare_coefficients(text, s->prepare.coefficient) : ERR_OK;
@@ -181,8 +181,8 @@ enum err step_hardening(struct run_state *s)
 enum err step_tilt(struct run_state *s)
 {
     double angle = 0.5;
-    TRY(begin(s, PREPARE_TILT));
-    TRY(bounded(s, "angle", -45, 45, &angle));
+    TRY(begin_prepare(s, PREPARE_TILT));
+    TRY(setting_bounded(s, "angle", -45, 45, &angle));
     s->prepare.cosine = cos(angle * M_PI / 180);
     s->prepare.sine = sin(angle * M_PI / 180);
     return ERR_OK;
@@ -193,7 +193,7 @@ static enum err center_views_of(struct run_state *s, struct center_views *out)
     struct scan *scan = &s->model.scan;
     double turn = s->op->turn > 0 ? s->op->turn * 180 / M_PI : 180;
     if (strstr(s->op->settings, "turn"))
-        TRY(bounded(s, "turn", 1, 36000, &turn));
+        TRY(setting_bounded(s, "turn", 1, 36000, &turn));
     if (!scan->angles)
         scan->angles = angles_even(0, turn * M_PI / 180, scan->views);
     FAIL_IF(!scan->angles, ERR_MEMORY, "no memory left for the angles");
@@ -210,7 +210,7 @@ enum err step_join(struct run_state *s)
     struct center_views views;
     double score;
     int end = 0;
-    TRY(begin(s, PREPARE_JOIN));
+    TRY(begin_prepare(s, PREPARE_JOIN));
     FAIL_IF(scan->views < 2 || scan->views % 2, ERR_USAGE,
             "join_half_turns needs an even number of views over a full turn, there are %" PRId64,
             scan->views);
@@ -218,8 +218,8 @@ enum err step_join(struct run_state *s)
         TRY(center_views_of(s, &views));
         TRY(center_overlap(&views, &p->overlap, &p->end, &score));
     } else {
-        TRY(bounded(s, "overlap", 1, (double)scan->channels, &p->overlap));
-        TRY(word(s, "end", ends, 2, &end));
+        TRY(setting_bounded(s, "overlap", 1, (double)scan->channels, &p->overlap));
+        TRY(setting_word(s, "end", ends, 2, &end));
         p->end = end ? -1 : 1;
     }
     set_shape(s, scan->views / 2, (int64_t)floor(2 * (double)scan->channels - p->overlap + 0.5));
@@ -231,11 +231,11 @@ enum err step_wavelet(struct run_state *s)
     struct prepare_step *p = &s->prepare;
     const struct scan *scan = &s->model.scan;
     int64_t order = 5, levels = 5;
-    TRY(begin(s, PREPARE_WAVELET));
+    TRY(begin_prepare(s, PREPARE_WAVELET));
     p->damping = 2;
-    TRY(whole(s, "order", 1, PREPARE_ORDERS, &order));
-    TRY(whole(s, "levels", 1, PREPARE_LEVELS, &levels));
-    TRY(bounded(s, "damping", 0.1, 10, &p->damping));
+    TRY(setting_whole(s, "order", 1, PREPARE_ORDERS, &order));
+    TRY(setting_whole(s, "levels", 1, PREPARE_LEVELS, &levels));
+    TRY(setting_bounded(s, "damping", 0.1, 10, &p->damping));
     p->margin = prepare_wavelet_margin(scan->views, scan->channels);
     p->order = (int)order;
     p->levels = (int)levels < prepare_levels_most(p) ? (int)levels : prepare_levels_most(p);
@@ -250,11 +250,11 @@ enum err step_wavelet(struct run_state *s)
 enum err step_phase(struct run_state *s)
 {
     double distance = 10, energy = 20, pixel = 0.001, delta_beta = 100;
-    TRY(begin(s, PREPARE_PHASE));
-    TRY(bounded(s, "distance", 0, 1e6, &distance));
-    TRY(bounded(s, "energy", 0.01, 1e5, &energy));
-    TRY(bounded(s, "pixel", 1e-6, 100, &pixel));
-    TRY(bounded(s, "delta_beta", 0, 1e7, &delta_beta));
+    TRY(begin_prepare(s, PREPARE_PHASE));
+    TRY(setting_bounded(s, "distance", 0, 1e6, &distance));
+    TRY(setting_bounded(s, "energy", 0.01, 1e5, &energy));
+    TRY(setting_bounded(s, "pixel", 1e-6, 100, &pixel));
+    TRY(setting_bounded(s, "delta_beta", 0, 1e7, &delta_beta));
     s->prepare.ratio = prepare_phase_ratio(distance, energy, pixel, delta_beta);
     return ERR_OK;
 }
@@ -262,7 +262,7 @@ enum err step_phase(struct run_state *s)
 enum err step_center(struct run_state *s)
 {
     struct center_views views;
-    TRY(begin(s, PREPARE_SYMMETRY));
+    TRY(begin_prepare(s, PREPARE_SYMMETRY));
     TRY(center_views_of(s, &views));
     const int64_t one[3] = {1, 1, 1};
     memcpy(s->prepare.out, one, sizeof one);

@@ -3,16 +3,11 @@
 #include <string.h>
 
 #include "host/geom/ct_model.h"
-#include "host/suite/catalogue/catalogue.h"
 #include "host/suite/catalogue/check.h"
 #include "host/suite/catalogue/inputs.h"
+#include "host/suite/catalogue/state.h"
 #include "host/suite/catalogue/volume.h"
-#include "host/suite/catalogue/storage.h"
-
-static const struct buffer *given(const struct array_pair *a)
-{
-    return a->buffer.ptr ? &a->buffer : NULL;
-}
+#include "host/suite/catalogue/catalogue.h"
 
 static enum err run_forward(struct run_state *s)
 {
@@ -26,7 +21,7 @@ static enum err run_back(struct run_state *s)
 
 static enum err run_hessian(struct run_state *s)
 {
-    return hessian_diagonal(s->be, &s->model, given(&s->weights), &s->out.buffer);
+    return hessian_diagonal(s->be, &s->model, given_buffer(&s->weights), &s->out.buffer);
 }
 
 static enum err run_filter(struct run_state *s)
@@ -50,11 +45,11 @@ static enum err run_recon_voxel(struct run_state *s)
     return fdk_voxel_recon(s->be, &s->model, &s->in.buffer, &s->scratch.buffer, &s->out.buffer);
 }
 
-static enum err run_mbir(struct run_state *s)
+static enum err run_mbir_recon(struct run_state *s)
 {
     struct mbir_options o = s->mbir;
-    o.weights = given(&s->weights);
-    o.initial = given(&s->initial);
+    o.weights = given_buffer(&s->weights);
+    o.initial = given_buffer(&s->initial);
     mbir_report_free(&s->report);
     s->report = (struct mbir_report){0};
     return mbir_recon(s->be, &s->model, &s->in.buffer, &o, &s->out.buffer, &s->report);
@@ -72,18 +67,6 @@ static enum err run_partition(struct run_state *s)
     s->partition = (struct partition){0};
     rng_seed(&generator, (uint32_t)s->seed);
     return partition_create_inside(&s->model.volume, s->subsets, &generator, &s->partition);
-}
-
-static struct work work_declared(struct run_state *s)
-{
-    return backend_take_work(s->be);
-}
-
-/* Every index is written once; a shuffle reads and writes two of them in the nearest cache. */
-static struct work work_partition(struct run_state *s)
-{
-    double bytes = 4.0 * (double)(s->partition.subsets * s->partition.length);
-    return (struct work){0, bytes, 4 * bytes};
 }
 
 /* Cylinders inside the region of reconstruction x slices x views. */
@@ -149,7 +132,7 @@ static void set_up_rabbitct(struct ct_model *m, int64_t size)
      .help = "sinogram -> volume, VCD with the qGGMRF prior", .input = ARRAY_SINOGRAM, .output = ARRAY_VOLUME, \
      .scratch = SCRATCH_MBIR, .share = SHARE_MBIR, \
      .takes = TAKES_WEIGHTS | TAKES_ITERATIONS | TAKES_SEED | TAKES_INIT | TAKES_COMPAT, \
-     .prepare = prepare_sinogram, .run = run_mbir, .check = CHECK_##beam, .work = work_declared}
+     .prepare = prepare_sinogram, .run = run_mbir_recon, .check = CHECK_##beam, .work = work_declared}
 #define FILTER(beam, letters) \
     {.name = #beam "_" #letters "_filter", .geometry = #beam, .group = "filter", .access_pattern = "stream", \
      .help = "sinogram -> sinogram, ramp along channels", .input = ARRAY_SINOGRAM, .output = ARRAY_SINOGRAM, \
@@ -199,7 +182,7 @@ static const struct operation operations[] = {
 #define ITERATION(beam) \
     {.name = #beam "_vcd_iteration", .geometry = #beam, .group = "benchmark", .access_pattern = "mixed", \
      .help = "one iteration of mbir_recon over 128 subsets", .input = ARRAY_SINOGRAM, .output = ARRAY_VOLUME, \
-     .scratch = SCRATCH_MBIR, .prepare = prepare_sinogram, .run = run_mbir, .check = check_recon, \
+     .scratch = SCRATCH_MBIR, .prepare = prepare_sinogram, .run = run_mbir_recon, .check = check_recon, \
      .work = work_declared, .first_iteration = WARM_UP_ITERATION, .apart = 1}
 
 /* Parts and published problems that the other rows do not time. */
@@ -259,7 +242,7 @@ int operation_recon(const struct operation *op, enum recon_op *out)
     } rows[] = {{run_forward, RECON_FORWARD}, {run_back, RECON_BACK},
                 {run_hessian, RECON_HESSIAN}, {run_filter, RECON_FILTER},
                 {run_recon, RECON_DIRECT},    {run_median, RECON_MEDIAN},
-                {run_mbir, RECON_MBIR}};
+                {run_mbir_recon, RECON_MBIR}};
     for (int i = 0; i < COUNT(rows); i++)
         if (rows[i].run == op->run) {
             *out = rows[i].op;
@@ -291,4 +274,27 @@ double operation_bytes(const struct operation *op, const struct ct_model *m)
     double input = array_bytes(m, op->input), output = array_bytes(m, op->output);
     return 0x1p24 + 12.0 * (double)volume_pixels(&m->volume) + operation_run_bytes(op, m) +
            (input > output ? input : output);
+}
+
+enum err state_place(struct run_state *s, int has_weights, double extra)
+{
+    enum recon_op op;
+    if (!operation_recon(s->op, &op))
+        return ERR_OK;
+    const int has_input = s->op->input != ARRAY_NONE || has_weights;
+    const double arrays = operation_run_bytes(s->op, &s->model) + extra;
+    return recon_place(s->be, op, &s->model, has_input, (size_t)arrays, &s->large);
+}
+
+enum err state_prepare(struct run_state *s)
+{
+    s->subsets = SUITE_SUBSETS;
+    s->mbir = (struct mbir_options){.max_iterations = 1, .seed = (uint32_t)s->seed};
+    TRY(state_place(s, 0, check_device_bytes(s)));
+    if (s->op->prepare)
+        TRY(s->op->prepare(s));
+    if (s->op->scratch == SCRATCH_SINOGRAM)
+        TRY(state_allocate_scratch(s));
+    TRY(state_allocate_output(s));
+    return s->op->ready ? s->op->ready(s) : ERR_OK;
 }

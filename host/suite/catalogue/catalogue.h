@@ -83,7 +83,7 @@ struct operation_rows {
     const struct operation *rows;
     int count;
 };
-extern const struct operation_rows published_operations, demo_operations;
+extern const struct operation_rows published_operations, storage_operations, demo_operations;
 
 /* Row `index` of the catalogue, NULL past the end. */
 const struct operation *operation_at(int index);
@@ -98,5 +98,12 @@ int operation_recon(const struct operation *op, enum recon_op *out);
 double operation_run_bytes(const struct operation *op, const struct ct_model *m);
 /* Bytes that one process of the suite needs: the above, the program, the reference of the check. */
 double operation_bytes(const struct operation *op, const struct ct_model *m);
+
+/* Writes folder/OPERATION.json {"operation", "size", "slice", "rmse", "low", "high", "difference",
+ * "bar", "psnr", "ssim"}; OPERATION-slice.png, -row.png and -column.png through the middle ([low,
+ * high] from black to white, with scale bars); OPERATION-difference.png of the slice (grey: equal;
+ * -difference to difference). Pictures are thinned to at most 256 pixels a side; those of an
+ * earlier, smaller size are replaced. Nothing for operations that reconstruct nothing. */
+enum err preview_write(struct run_state *s, int64_t size, const char *folder);
 
 #endif

@@ -21,7 +21,7 @@ static double limit_at(const struct run_state *s, double least, double per_edge)
     return least + per_edge / (double)s->model.volume.cols;
 }
 
-static double dot(const float *a, const float *b, int64_t n)
+static double inner_product(const float *a, const float *b, int64_t n)
 {
     double sum = 0;
     for (int64_t i = 0; i < n; i++)
@@ -30,7 +30,7 @@ static double dot(const float *a, const float *b, int64_t n)
 }
 
 /* The phantom as a volume or a sinogram. Free with mem_free. */
-static enum err reference(const struct run_state *s, enum array array, struct array_pair *a)
+static enum err reference_array(const struct run_state *s, enum array array, struct array_pair *a)
 {
     int64_t shape[3];
     ct_model_shape(&s->model, array, shape);
@@ -48,11 +48,11 @@ enum err check_forward(struct run_state *s)
     const float *y;
     float *copy = NULL;
     struct array_pair exact = {0};
-    enum err e = reference(s, ARRAY_SINOGRAM, &exact);
+    enum err e = reference_array(s, ARRAY_SINOGRAM, &exact);
     if (!e)
         e = state_result(s, &y, &copy);
     if (!e) {
-        double difference = 0, norm = dot(exact.host, exact.host, n);
+        double difference = 0, norm = inner_product(exact.host, exact.host, n);
         for (int64_t i = 0; i < n; i++) {
             double d = (double)y[i] - (double)exact.host[i];
             difference += d * d;
@@ -73,16 +73,16 @@ enum err check_back(struct run_state *s)
     float *copy = NULL;
     double left = 0, right = 0;
     struct array_pair object = {0}, exact = {0};
-    enum err e = reference(s, ARRAY_VOLUME, &object);
+    enum err e = reference_array(s, ARRAY_VOLUME, &object);
     if (!e)
         e = state_result(s, &x, &copy);
     if (!e)
-        left = dot(x, object.host, volume_voxels(&s->model.volume));
+        left = inner_product(x, object.host, volume_voxels(&s->model.volume));
     mem_free(object.host);
     if (!e)
-        e = reference(s, ARRAY_SINOGRAM, &exact);
+        e = reference_array(s, ARRAY_SINOGRAM, &exact);
     if (!e) {
-        right = dot(s->in.host, exact.host, scan_samples(&s->model.scan));
+        right = inner_product(s->in.host, exact.host, scan_samples(&s->model.scan));
         double error = fabs(left / right - 1), limit = limit_at(s, 0.002, 1);
         if (!(error <= limit))
             e = FAIL(ERR_FAILED, "wrong result: <A'y, x> and <y, Ax> differ by %.3g (limit %.3g)",
@@ -94,7 +94,7 @@ enum err check_back(struct run_state *s)
 }
 
 /* y between its cells, 0 beside the detector. */
-static double bilinear(const struct scan *s, const float *plane, double row, double channel)
+static double bilinear_at(const struct scan *s, const float *plane, double row, double channel)
 {
     double sum = 0, m = floor(row), n = floor(channel);
     for (int corner = 0; corner < 4; corner++) {
@@ -120,10 +120,10 @@ static double voxel_sum(const struct run_state *s, int64_t i, int64_t j, int64_t
         const double c = cos((double)scan->angles[view]), a = sin((double)scan->angles[view]);
         const double gain = scan->source_detector / (scan->source_iso - a * x - c * y);
         sum += gain * gain *
-               bilinear(scan, s->in.host + view * scan->rows * scan->channels,
-                        gain * z / scan->delta_row + 0.5 * (double)(scan->rows - 1),
-                        gain * (c * x - a * y) / scan->delta_channel +
-                            0.5 * (double)(scan->channels - 1));
+               bilinear_at(scan, s->in.host + view * scan->rows * scan->channels,
+                           gain * z / scan->delta_row + 0.5 * (double)(scan->rows - 1),
+                           gain * (c * x - a * y) / scan->delta_channel +
+                               0.5 * (double)(scan->channels - 1));
     }
     return sum * v->delta * v->delta * v->delta / (scan->delta_row * scan->delta_channel);
 }
@@ -251,7 +251,7 @@ static double filter_scale(const struct ct_model *m)
     return scale;
 }
 
-static double cosine(const struct scan *s, int64_t row, int64_t channel)
+static double cosine_of_ray(const struct scan *s, int64_t row, int64_t channel)
 {
     if (s->beam != BEAM_CONE || isinf(s->source_detector))
         return 1;
@@ -262,7 +262,7 @@ static double cosine(const struct scan *s, int64_t row, int64_t channel)
 }
 
 /* Ram-Lak taps: 1/4 at 0, -1/(pi n)^2 at odd n, 0 else. */
-static double ramp(int64_t n)
+static double ramp_tap(int64_t n)
 {
     return n == 0 ? 0.25 : n % 2 ? -1 / (M_PI * M_PI * (double)n * (double)n) : 0;
 }
@@ -279,7 +279,7 @@ enum err check_filter(struct run_state *s)
     for (int64_t n = 0; n < channels; n++) {
         double sum = 0;
         for (int64_t k = 0; k < channels; k++)
-            sum += ramp(n - k) * cosine(scan, row, k) * (double)s->in.host[at + k];
+            sum += ramp_tap(n - k) * cosine_of_ray(scan, row, k) * (double)s->in.host[at + k];
         worst = fmax(worst, fabs(scale * sum - (double)y[at + n]));
         largest = fmax(largest, fabs(scale * sum));
     }
@@ -316,16 +316,16 @@ enum err check_recon(struct run_state *s)
     const float *x;
     float *copy = NULL;
     struct array_pair object = {0};
-    enum err e = reference(s, ARRAY_VOLUME, &object);
+    enum err e = reference_array(s, ARRAY_VOLUME, &object);
     if (!e)
         e = state_result(s, &x, &copy);
     if (!e) {
         double both = 0, norm = 0, square = 0;
         seen_slices(&s->model, &first, &end);
         for (int64_t at = first; at < volume_voxels(v); at += v->slices) {
-            both += dot(x + at, object.host + at, end - first);
-            norm += dot(object.host + at, object.host + at, end - first);
-            square += dot(x + at, x + at, end - first);
+            both += inner_product(x + at, object.host + at, end - first);
+            norm += inner_product(object.host + at, object.host + at, end - first);
+            square += inner_product(x + at, x + at, end - first);
         }
         double scale = both / norm, correlation = both / sqrt(norm * square);
         if (!(fabs(scale - 1) <= limit_at(s, 0.02, 2) && 1 - correlation <= limit_at(s, 0.3, 1)))
@@ -338,7 +338,7 @@ enum err check_recon(struct run_state *s)
     return e;
 }
 
-static int64_t within(int64_t i, int64_t n)
+static int64_t index_within(int64_t i, int64_t n)
 {
     return i < 0 ? 0 : i < n ? i : n - 1;
 }
@@ -348,8 +348,9 @@ static float median_at(const struct volume *v, const float *x, int64_t voxel)
     int64_t k = voxel % v->slices, j = voxel / v->slices % v->cols, i = voxel / v->slices / v->cols;
     float around[27];
     for (int t = 0; t < 27; t++) {
-        int64_t a = within(i + t / 9 - 1, v->rows), b = within(j + t / 3 % 3 - 1, v->cols);
-        around[t] = x[(a * v->cols + b) * v->slices + within(k + t % 3 - 1, v->slices)];
+        int64_t a = index_within(i + t / 9 - 1, v->rows),
+                b = index_within(j + t / 3 % 3 - 1, v->cols);
+        around[t] = x[(a * v->cols + b) * v->slices + index_within(k + t % 3 - 1, v->slices)];
     }
     qsort(around, 27, sizeof *around, ascending_float);
     return around[13];

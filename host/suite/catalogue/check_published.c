@@ -12,16 +12,16 @@
 #include "host/suite/catalogue/check.h"
 #include "host/suite/catalogue/inputs.h"
 
-static struct pixel_set subset(const struct run_state *s)
+static struct pixel_set subset_of(const struct run_state *s)
 {
     return (struct pixel_set){s->partition.indices, s->partition.length, 0};
 }
 
 /* The phantom or its line integrals go through the transpose of the operation, on the host. */
-static enum err transposed(struct run_state *s, enum array from, float *in, float **out)
+static enum err transposed_phantom(struct run_state *s, enum array from, float *in, float **out)
 {
     const struct backend_ops *ops = s->be->ops;
-    const struct pixel_set pixels = subset(s);
+    const struct pixel_set pixels = subset_of(s);
     const size_t x_bytes = (size_t)volume_voxels(&s->model.volume) * sizeof(float);
     const size_t y_bytes = (size_t)scan_samples(&s->model.scan) * sizeof(float);
     const int back = from == ARRAY_SINOGRAM;
@@ -43,7 +43,7 @@ out:
     return e;
 }
 
-static double dot(const float *a, const float *b, int64_t n)
+static double subset_product(const float *a, const float *b, int64_t n)
 {
     double sum = 0;
     for (int64_t i = 0; i < n; i++)
@@ -67,7 +67,8 @@ enum err check_explains(struct run_state *s)
     TRY_OUT(mem_alloc("projection of the result", y.bytes, &host));
     TRY_OUT(ops->download(s->be, &y, host, y.bytes));
     const float *a = host, *b = s->in.host;
-    const double alike = dot(a, b, n) / sqrt(dot(a, a, n) * dot(b, b, n));
+    const double alike =
+        subset_product(a, b, n) / sqrt(subset_product(a, a, n) * subset_product(b, b, n));
     if (!(alike >= ALIKE))
         e = FAIL(ERR_FAILED, "wrong result: its projection and the sinogram correlate by %.3g only",
                  alike);
@@ -78,7 +79,7 @@ out:
     return e;
 }
 
-static enum err compare(double left, double right)
+static enum err compare_products(double left, double right)
 {
     const double error = fabs(left / right - 1);
     if (!(error <= 1e-4)) /* float32 sums: 1e-6 seen */
@@ -99,10 +100,10 @@ static enum err check_transpose(struct run_state *s, enum array from)
     ct_model_shape(&s->model, from, shape);
     TRY(state_host_array(&r, "reference of the check", shape));
     (back ? phantom_sinogram : phantom_volume)(&s->model, r.host);
-    TRY_OUT(transposed(s, from, r.host, &other));
+    TRY_OUT(transposed_phantom(s, from, r.host, &other));
     TRY_OUT(state_result(s, &result, &copy));
-    e = compare(dot(result, r.host, back ? samples : voxels),
-                dot(s->in.host, other, back ? voxels : samples));
+    e = compare_products(subset_product(result, r.host, back ? samples : voxels),
+                         subset_product(s->in.host, other, back ? voxels : samples));
 out:
     mem_free(copy);
     mem_free(other);
@@ -204,7 +205,7 @@ enum err check_stripes(struct run_state *s)
     return ERR_OK;
 }
 
-static double weight_of(const char *kind, double y)
+static double weight_at(const char *kind, double y)
 {
     return !strcmp(kind, "transmission")        ? exp(-y)
            : !strcmp(kind, "transmission_root") ? exp(-y / 2)
@@ -220,7 +221,7 @@ enum err check_weights(struct run_state *s)
     enum err e = ERR_OK;
     TRY(state_result(s, &w, &copy));
     for (int64_t i = 0; !e && i < scan_samples(&s->model.scan); i++) {
-        const double expected = weight_of(kind, (double)s->in.host[i]);
+        const double expected = weight_at(kind, (double)s->in.host[i]);
         if (!(fabs((double)w[i] - expected) <= 1e-5 * expected))
             e = FAIL(ERR_FAILED, "wrong result: weight %.9g of %.9g is not %.9g", (double)w[i],
                      (double)s->in.host[i], expected);

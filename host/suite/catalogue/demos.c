@@ -69,8 +69,8 @@ static enum err project_object(struct run_state *s)
 
 /* At MBIRJAX's defaults: 15 iterations, ended by a change of less than 0.2 %. `x` may have more
  * room than the volume needs. */
-static enum err reconstruct(struct run_state *s, const char *what, const struct ct_model *m,
-                            const struct buffer *x)
+static enum err demo_reconstruct(struct run_state *s, const char *what, const struct ct_model *m,
+                                 const struct buffer *x)
 {
     const struct mbir_options o = {
         .max_iterations = 15, .stop_threshold_percent = 0.2, .seed = s->mbir.seed};
@@ -87,10 +87,10 @@ static enum err reconstruct(struct run_state *s, const char *what, const struct 
 static enum err run_shepp_logan(struct run_state *s)
 {
     TRY(project_object(s));
-    return reconstruct(s, "reconstruction", &s->model, &s->out.buffer);
+    return demo_reconstruct(s, "reconstruction", &s->model, &s->out.buffer);
 }
 
-static struct volume narrow(const struct run_state *s)
+static struct volume narrow_volume(const struct run_state *s)
 {
     struct volume v = s->model.volume;
     v.cols = s->model.scan.channels;
@@ -101,12 +101,12 @@ static struct volume narrow(const struct run_state *s)
 static enum err run_large_object(struct run_state *s)
 {
     struct ct_model m = s->model;
-    m.volume = narrow(s);
+    m.volume = narrow_volume(s);
     TRY(project_object(s));
-    TRY(reconstruct(s, "default reconstruction", &m, &s->initial.buffer));
+    TRY(demo_reconstruct(s, "default reconstruction", &m, &s->initial.buffer));
     m.regularisation.sharpness = -1.5;
-    TRY(reconstruct(s, "smooth reconstruction", &m, &s->prox.buffer));
-    return reconstruct(s, "enlarged reconstruction", &s->model, &s->out.buffer);
+    TRY(demo_reconstruct(s, "smooth reconstruction", &m, &s->prox.buffer));
+    return demo_reconstruct(s, "enlarged reconstruction", &s->model, &s->out.buffer);
 }
 
 static enum err run_cropped(struct run_state *s)
@@ -114,7 +114,7 @@ static enum err run_cropped(struct run_state *s)
     struct ct_model m = s->model;
     m.regularisation.sharpness = -0.5;
     TRY(project_object(s));
-    return reconstruct(s, "reconstruction of the centre", &m, &s->out.buffer);
+    return demo_reconstruct(s, "reconstruction of the centre", &m, &s->out.buffer);
 }
 
 /* The right angles into s->initial, then the same backwards. */
@@ -125,14 +125,14 @@ static enum err run_rotation(struct run_state *s)
     void *block;
     m.regularisation.sharpness = 0;
     TRY(project_object(s));
-    TRY(reconstruct(s, "reconstruction", &m, &s->initial.buffer));
+    TRY(demo_reconstruct(s, "reconstruction", &m, &s->initial.buffer));
     TRY(mem_alloc("angles backwards", (size_t)views * sizeof(float), &block));
     float *backwards = block;
     for (int64_t v = 0; v < views; v++)
         backwards[v] = s->model.scan.angles[views - 1 - v];
     m = s->model;
     m.scan.angles = backwards;
-    const enum err e = reconstruct(s, "reconstruction backwards", &m, &s->out.buffer);
+    const enum err e = demo_reconstruct(s, "reconstruction backwards", &m, &s->out.buffer);
     mem_free(block);
     return e;
 }
@@ -206,7 +206,7 @@ static enum err likeness_in(struct run_state *s, const struct volume *v, const s
     return e;
 }
 
-static enum err require(int holds, const char *what, double value, double limit)
+static enum err demo_require(int holds, const char *what, double value, double limit)
 {
     FAIL_IF(!holds, ERR_FAILED, "wrong result: %s is %.3g (limit %.3g)", what, value, limit);
     return ERR_OK;
@@ -219,7 +219,7 @@ static enum err check_demo(struct run_state *s)
     const double limit = 0.2 + 10 / (double)s->model.volume.cols;
     struct likeness all;
     TRY(likeness_in(s, &s->model.volume, &s->out.buffer, 1, &all));
-    return require(all.error <= limit, "the error", all.error, limit);
+    return demo_require(all.error <= limit, "the error", all.error, limit);
 }
 
 /* The middle alone: the rest is bright from what lies beside, as the published demo says. On a grid
@@ -228,18 +228,18 @@ static enum err check_cropped(struct run_state *s)
 {
     struct likeness middle;
     TRY(likeness_in(s, &s->model.volume, &s->out.buffer, 0.7, &middle));
-    return require(middle.correlation >= 0.5 || s->model.scan.channels < 32,
-                   "the correlation in the middle", middle.correlation, 0.5);
+    return demo_require(middle.correlation >= 0.5 || s->model.scan.channels < 32,
+                        "the correlation in the middle", middle.correlation, 0.5);
 }
 
 static enum err check_large_object(struct run_state *s)
 {
-    const struct volume v = narrow(s);
+    const struct volume v = narrow_volume(s);
     struct likeness plain, large;
     TRY(likeness_in(s, &v, &s->initial.buffer, 1, &plain));
     TRY(likeness_in(s, &s->model.volume, &s->out.buffer, 1, &large));
-    return require(large.error < plain.error || s->model.scan.channels < 12,
-                   "the enlarged volume's error", large.error, plain.error);
+    return demo_require(large.error < plain.error || s->model.scan.channels < 12,
+                        "the enlarged volume's error", large.error, plain.error);
 }
 
 static enum err check_rotation(struct run_state *s)
@@ -247,8 +247,8 @@ static enum err check_rotation(struct run_state *s)
     struct likeness right, wrong;
     TRY(likeness_in(s, &s->model.volume, &s->initial.buffer, 1, &right));
     TRY(likeness_in(s, &s->model.volume, &s->out.buffer, 1, &wrong));
-    return require(right.error < 0.75 * wrong.error, "the error with the right angles", right.error,
-                   0.75 * wrong.error);
+    return demo_require(right.error < 0.75 * wrong.error, "the error with the right angles",
+                        right.error, 0.75 * wrong.error);
 }
 
 /* The level that was added; a larger one blurs coarse grids. */
@@ -257,16 +257,11 @@ static enum err check_denoiser(struct run_state *s)
     struct likeness noisy, clean;
     TRY(compare_with(s, &s->model.volume, s->in.host, 1, &noisy));
     TRY(likeness_in(s, &s->model.volume, &s->prox.buffer, 1, &clean));
-    return require(clean.error < noisy.error, "the denoised volume's error", clean.error,
-                   noisy.error);
+    return demo_require(clean.error < noisy.error, "the denoised volume's error", clean.error,
+                        noisy.error);
 }
 
-static struct work work_declared(struct run_state *s)
-{
-    return backend_take_work(s->be);
-}
-
-static int64_t scaled(int64_t published, int64_t size, int64_t least)
+static int64_t scaled_to(int64_t published, int64_t size, int64_t least)
 {
     const int64_t n = llround((double)published * (double)size / PUBLISHED);
     return n < least ? least : n;
@@ -276,9 +271,9 @@ static void set_up(struct ct_model *m, enum beam beam, const int64_t published[3
 {
     struct scan *s = &m->scan;
     s->beam = beam;
-    s->views = scaled(published[0], size, 4);
-    s->rows = scaled(published[1], size, 1);
-    s->channels = scaled(published[2], size, 4);
+    s->views = scaled_to(published[0], size, 4);
+    s->rows = scaled_to(published[1], size, 1);
+    s->channels = scaled_to(published[2], size, 4);
     m->volume.rows = m->volume.cols = m->volume.slices = 0; /* automatic */
     if (beam == BEAM_CONE) {
         s->source_detector = 4 * (double)s->channels;

@@ -11,7 +11,6 @@
 #include "host/recon/common/similarity.h"
 #include "host/store/format/png.h"
 #include "host/suite/catalogue/catalogue.h"
-#include "host/suite/catalogue/preview.h"
 
 #define PREVIEW_PATH 4400
 #define EDGE         256
@@ -41,7 +40,7 @@ static enum err true_slice(const struct run_state *s, int64_t slice, float **out
     return ERR_OK;
 }
 
-static void judge(struct preview *p, const struct volume *v, const float *x, float *slice)
+static void preview_judge(struct preview *p, const struct volume *v, const float *x, float *slice)
 {
     double low = INFINITY, high = -INFINITY;
     for (int64_t i = 0; i < volume_pixels(v); i++) {
@@ -52,7 +51,7 @@ static void judge(struct preview *p, const struct volume *v, const float *x, flo
     p->quality = quality_of_image(v->rows, v->cols, slice, p->truth, high - low);
 }
 
-static void subtract(struct preview *p, const struct volume *v, const float *x)
+static void preview_subtract(struct preview *p, const struct volume *v, const float *x)
 {
     double square = 0;
     for (int64_t i = 0; i < v->rows * v->cols; i++) {
@@ -63,8 +62,8 @@ static void subtract(struct preview *p, const struct volume *v, const float *x)
     p->difference = 4 * p->rmse; /* beyond it black or white: 1 in 16,000 of normal noise */
 }
 
-static enum err write_facts(const struct preview *p, const char *name, int64_t size,
-                            const char *path)
+static enum err write_preview_facts(const struct preview *p, const char *name, int64_t size,
+                                    const char *path)
 {
     struct outfile f = {0};
     struct jsonw w;
@@ -122,22 +121,22 @@ static enum err write_planes(struct preview *p, const struct volume *v, const fl
     return ERR_OK;
 }
 
-static enum err write_all(struct preview *p, const struct run_state *s, const float *x,
-                          int64_t size, const char *stem, float *buffer)
+static enum err write_pictures(struct preview *p, const struct run_state *s, const float *x,
+                               int64_t size, const char *stem, float *buffer)
 {
     const struct volume *v = &s->model.volume;
     const int64_t step = p->step;
     char path[PREVIEW_PATH];
     image_window(p->rows, p->cols, x + p->slice, step * v->cols * v->slices, step * v->slices,
                  &p->low, &p->high);
-    judge(p, v, x, buffer);
+    preview_judge(p, v, x, buffer);
     TRY(write_planes(p, v, x, stem, buffer));
-    subtract(p, v, x);
+    preview_subtract(p, v, x);
     snprintf(path, sizeof path, "%s-difference.png", stem);
     TRY(png_write_grey(path, p->rows, p->cols, p->truth, step * v->cols, step, -p->difference,
                        p->difference));
     snprintf(path, sizeof path, "%s.json", stem);
-    return write_facts(p, s->op->name, size, path);
+    return write_preview_facts(p, s->op->name, size, path);
 }
 
 enum err preview_write(struct run_state *s, int64_t size, const char *folder)
@@ -166,7 +165,7 @@ enum err preview_write(struct run_state *s, int64_t size, const char *folder)
         e = mem_alloc("preview", (size_t)(edge * edge) * sizeof(float), &buffer);
     snprintf(stem, sizeof stem, "%s/%s", folder, s->op->name);
     if (!e)
-        e = write_all(&p, s, x, size, stem, buffer);
+        e = write_pictures(&p, s, x, size, stem, buffer);
     mem_free(buffer);
     mem_free(copy);
     mem_free(p.truth);

@@ -16,7 +16,7 @@
 typedef enum err tiled_partition(const struct volume *v, int64_t subsets, struct rng *r,
                                  struct partition *out);
 
-static enum err draw(struct run_state *s, tiled_partition *how)
+static enum err draw_partition(struct run_state *s, tiled_partition *how)
 {
     struct rng generator;
     partition_free(&s->partition);
@@ -26,7 +26,7 @@ static enum err draw(struct run_state *s, tiled_partition *how)
 
 static enum err ready_subset(struct run_state *s)
 {
-    return draw(s, partition_create_inside);
+    return draw_partition(s, partition_create_inside);
 }
 
 /* The first subset; cylinders lie in whole volumes. */
@@ -59,7 +59,7 @@ static enum err updates_subset(const struct run_state *s, double *out)
     return ERR_OK;
 }
 
-static enum err run_filter(struct run_state *s)
+static enum err run_direct_filter(struct run_state *s)
 {
     return direct_filter(s->be, &s->model, &s->in.buffer, &s->out.buffer);
 }
@@ -112,11 +112,6 @@ static void set_up_wang(struct ct_model *m, int64_t size)
     m->scan.channel_offset = -(double)(size / 4);
 }
 
-static const struct buffer *given(const struct array_pair *a)
-{
-    return a->buffer.ptr ? &a->buffer : NULL;
-}
-
 /* The suite's input: a noisy sinogram, and the phantom to stay near. */
 static enum err prepare_prox(struct run_state *s)
 {
@@ -131,9 +126,9 @@ static enum err prepare_prox(struct run_state *s)
 static enum err run_prox(struct run_state *s)
 {
     struct mbir_options o = s->mbir;
-    o.weights = given(&s->weights);
-    o.initial = given(&s->initial);
-    o.prox_target = given(&s->prox);
+    o.weights = given_buffer(&s->weights);
+    o.initial = given_buffer(&s->initial);
+    o.prox_target = given_buffer(&s->prox);
     mbir_report_free(&s->report);
     return mbir_recon(s->be, &s->model, &s->in.buffer, &o, &s->out.buffer, &s->report);
 }
@@ -166,30 +161,18 @@ RUN_WEIGHTS(emission, WEIGHTS_EMISSION)
 
 static enum err run_mar(struct run_state *s)
 {
-    const struct mar_options o = {.beta = 1, .gamma = 3, .initial = given(&s->initial)};
+    const struct mar_options o = {.beta = 1, .gamma = 3, .initial = given_buffer(&s->initial)};
     return gen_weights_mar(s->be, &s->model, &s->in.buffer, &o, &s->out.buffer);
 }
 
 static enum err run_grid(struct run_state *s)
 {
-    return draw(s, partition_create_grid);
+    return draw_partition(s, partition_create_grid);
 }
 
 static enum err run_blue_noise(struct run_state *s)
 {
-    return draw(s, partition_create_blue_noise);
-}
-
-static struct work work_declared(struct run_state *s)
-{
-    return backend_take_work(s->be);
-}
-
-/* Every index is written once. */
-static struct work work_partition(struct run_state *s)
-{
-    double bytes = 4.0 * (double)(s->partition.subsets * s->partition.length);
-    return (struct work){0, bytes, 4 * bytes};
+    return draw_partition(s, partition_create_blue_noise);
 }
 
 /* clang-format off */
@@ -207,7 +190,7 @@ static struct work work_partition(struct run_state *s)
 #define FILTER(beam) \
     {.name = #beam "_direct_filter", .geometry = #beam, .apart = APART_##beam, .group = "filter", .access_pattern = "stream", \
      .help = "sinogram -> sinogram, filter of direct_recon", .input = ARRAY_SINOGRAM, \
-     .output = ARRAY_SINOGRAM, .share = SHARE_ROWS, .prepare = prepare_sinogram, .run = run_filter, .check = check_filter, \
+     .output = ARRAY_SINOGRAM, .share = SHARE_ROWS, .prepare = prepare_sinogram, .run = run_direct_filter, .check = check_filter, \
      .work = work_declared}
 #define PROX(beam) \
     {.name = #beam "_prox_map", .geometry = #beam, .apart = APART_##beam, .group = "reconstruction", .access_pattern = "mixed", \

@@ -69,8 +69,8 @@ enum err state_upload(struct run_state *s, struct array_pair *a, const int64_t s
     return s->be->ops->upload(s->be, a->host, bytes, &a->buffer);
 }
 
-static enum err allocate(struct run_state *s, const char *what, enum array array,
-                         struct array_pair *a)
+static enum err state_allocate(struct run_state *s, const char *what, enum array array,
+                               struct array_pair *a)
 {
     int64_t shape[3];
     size_t bytes;
@@ -114,9 +114,9 @@ enum err state_allocate_output(struct run_state *s)
         TRY(s->op->step(s));
     switch (s->op->output) {
     case ARRAY_VOLUME:
-        return allocate(s, "volume", ARRAY_VOLUME, &s->out);
+        return state_allocate(s, "volume", ARRAY_VOLUME, &s->out);
     case ARRAY_SINOGRAM:
-        return allocate(s, "sinogram", ARRAY_SINOGRAM, &s->out);
+        return state_allocate(s, "sinogram", ARRAY_SINOGRAM, &s->out);
     case ARRAY_STEP:
         return allocate_step(s);
     default:
@@ -126,7 +126,7 @@ enum err state_allocate_output(struct run_state *s)
 
 enum err state_allocate_scratch(struct run_state *s)
 {
-    return s->large ? ERR_OK : allocate(s, "filtered sinogram", ARRAY_SINOGRAM, &s->scratch);
+    return s->large ? ERR_OK : state_allocate(s, "filtered sinogram", ARRAY_SINOGRAM, &s->scratch);
 }
 
 void state_free(struct run_state *s)
@@ -166,14 +166,14 @@ enum err state_result(struct run_state *s, const float **data, float **copy)
 /* Numbers from..from + n of an array, as float64. */
 typedef void values_of(int type, const void *array, int64_t from, int64_t n, double *out);
 
-static void indices(int type, const void *array, int64_t from, int64_t n, double *out)
+static void values_of_indices(int type, const void *array, int64_t from, int64_t n, double *out)
 {
     (void)type;
     for (int64_t i = 0; i < n; i++)
         out[i] = ((const int32_t *)array)[from + i];
 }
 
-static void typed(int type, const void *array, int64_t from, int64_t n, double *out)
+static void values_of_type(int type, const void *array, int64_t from, int64_t n, double *out)
 {
     volume_values((enum volume_dtype)type, array, from, n, out);
 }
@@ -238,7 +238,8 @@ static enum err step_fingerprint(struct run_state *s, struct fingerprint *out)
     const float *data;
     float *copy;
     TRY(state_result(s, &data, &copy));
-    host_fingerprint(typed, (int)s->step.dtype, data, volume_step_voxels(s->step.out), out);
+    host_fingerprint(values_of_type, (int)s->step.dtype, data, volume_step_voxels(s->step.out),
+                     out);
     mem_free(copy);
     return ERR_OK;
 }
@@ -249,11 +250,12 @@ enum err state_fingerprint(struct run_state *s, struct fingerprint *out)
     const struct buffer *b = s->op->output == ARRAY_FILE ? &s->in.buffer : &s->out.buffer;
     const struct partition *p = &s->partition;
     if (s->op->output == ARRAY_PARTITION)
-        host_fingerprint(indices, 0, p->indices, p->subsets * p->length, out);
+        host_fingerprint(values_of_indices, 0, p->indices, p->subsets * p->length, out);
     else if (s->step.dtype != VOLUME_F32)
         return step_fingerprint(s, out);
     else if (s->large)
-        host_fingerprint(typed, VOLUME_F32, b->ptr, (int64_t)(b->bytes / sizeof(float)), out);
+        host_fingerprint(values_of_type, VOLUME_F32, b->ptr, (int64_t)(b->bytes / sizeof(float)),
+                         out);
     else
         return s->be->ops->fingerprint(s->be, b, &out->sum, &out->l2, &out->min, &out->max);
     return ERR_OK;
@@ -265,4 +267,20 @@ void fingerprint_write(struct jsonw *w, const struct fingerprint *f)
     jsonw_knumber(w, "l2", f->l2);
     jsonw_knumber(w, "min", f->min);
     jsonw_knumber(w, "max", f->max);
+}
+
+struct work work_declared(struct run_state *s)
+{
+    return backend_take_work(s->be);
+}
+
+struct work work_partition(struct run_state *s)
+{
+    const double bytes = 4.0 * (double)(s->partition.subsets * s->partition.length);
+    return (struct work){0, bytes, 4 * bytes};
+}
+
+const struct buffer *given_buffer(const struct array_pair *a)
+{
+    return a->buffer.ptr ? &a->buffer : NULL;
 }

@@ -110,4 +110,11 @@ void fingerprint_write(struct jsonw *w, const struct fingerprint *f);
  * back end works in host memory. */
 enum err state_result(struct run_state *s, const float **data, float **copy);
 
+/* What launchers declared since the last call; of a partition, every index written once, and a
+ * shuffle that reads and writes two of them in the nearest cache. */
+struct work work_declared(struct run_state *s);
+struct work work_partition(struct run_state *s);
+/* The buffer of an optional array, NULL where it was not given. */
+const struct buffer *given_buffer(const struct array_pair *a);
+
 #endif

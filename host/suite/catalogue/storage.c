@@ -2,19 +2,19 @@
  * stores of the operation's own making. The array is (sagittal, coronal, axial) as in NIfTI,
  * float32. */
 #include <errno.h>
-#include <ftw.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "host/store/engine/engine.h"
 #include "host/store/format/nifti.h"
 #include "host/store/writer/writer.h"
 #include "host/suite/catalogue/inputs.h"
-#include "host/suite/catalogue/storage.h"
+#include "host/suite/catalogue/catalogue.h"
 
 #define BLOCK 64
 #define BATCH 4 /* regions of 64^3, as in document 000's experiment */
@@ -33,17 +33,6 @@ struct storage {
     int64_t elements; /* of all boxes */
 };
 
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *f)
-{
-    (void)st, (void)flag, (void)f;
-    return remove(path);
-}
-
-static void remove_folder(const char *path)
-{
-    nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-}
-
 static void storage_finish(struct run_state *s)
 {
     struct storage *g = s->storage;
@@ -51,7 +40,7 @@ static void storage_finish(struct run_state *s)
         return;
     store_close(g->store);
     if (g->folder[0])
-        remove_folder(g->folder);
+        dir_remove(g->folder);
     free(g);
     s->storage = NULL;
 }
@@ -259,7 +248,7 @@ static struct work work_storage(struct run_state *s)
     const double bytes = (double)g->elements * sizeof(float);
     snprintf(path, sizeof path, "%s/ingest%d.zarr", g->folder, g->written - 1);
     if (g->written > 1)
-        remove_folder(path);
+        dir_remove(path);
     return (struct work){0, 2 * bytes, 2 * bytes};
 }
 

@@ -2,20 +2,15 @@
 #include "host/suite/catalogue/volume.h"
 #include "host/suite/catalogue/inputs.h"
 
-static enum err run_step(struct run_state *s)
+static enum err run_volume_step(struct run_state *s)
 {
     return s->be->ops->volume_step(s->be, &s->step, &s->in.buffer, &s->out.buffer);
-}
-
-static struct work work_declared(struct run_state *s)
-{
-    return backend_take_work(s->be);
 }
 
 /* clang-format off */
 #define STEP(word, pattern, fill, takes_, text) \
     {.name = "volume_" word, .geometry = "any", .group = "volume", .access_pattern = pattern, .help = text, \
-     .input = ARRAY_VOLUME, .output = ARRAY_STEP, .prepare = prepare_noisy_volume, .run = run_step, \
+     .input = ARRAY_VOLUME, .output = ARRAY_STEP, .prepare = prepare_noisy_volume, .run = run_volume_step, \
      .check = check_volume, .work = work_declared, .step = fill, .settings = takes_, .apart = 1}
 #define FILES(word, text, result, fill, make, run_, check_, work_, takes_) \
     {.name = "volume_" word, .geometry = "any", .group = "volume", .access_pattern = "stream", .help = text, \

@@ -25,7 +25,7 @@ static enum err make_folder(struct volume_file *f)
     return ERR_OK;
 }
 
-static void path_of(const struct volume_file *f, int gz, char out[VOLUME_PATH])
+static void volume_path(const struct volume_file *f, int gz, char out[VOLUME_PATH])
 {
     snprintf(out, VOLUME_PATH, "%s/volume.nii%s", f->folder, gz ? ".gz" : "");
 }
@@ -34,7 +34,7 @@ static void unlink_all(struct volume_file *f)
 {
     char path[VOLUME_PATH];
     for (int gz = 0; gz < 2 && f->has_folder; gz++) {
-        path_of(f, gz, path);
+        volume_path(f, gz, path);
         unlink(path);
     }
     if (f->has_folder)
@@ -54,12 +54,12 @@ void volume_finish(struct run_state *s)
     *f = (struct volume_file){0};
 }
 
-static enum err write_file(struct run_state *s, int gz)
+static enum err write_nifti_file(struct run_state *s, int gz)
 {
     static const double spacing[3] = {1, 1, 1};
     const struct volume *v = &s->model.volume;
     char path[VOLUME_PATH];
-    path_of(&s->file, gz, path);
+    volume_path(&s->file, gz, path);
     return nifti_write(path, v->rows, v->cols, v->slices, spacing, s->in.host);
 }
 
@@ -71,8 +71,8 @@ static enum err prepare_file(struct run_state *s, int gz)
     s->large = 1; /* files are loaded into the host's memory, whatever computes */
     TRY(prepare_volume(s));
     TRY(make_folder(f));
-    TRY(write_file(s, gz));
-    path_of(f, gz, path);
+    TRY(write_nifti_file(s, gz));
+    volume_path(f, gz, path);
     f->fd = open(path, O_RDONLY | O_CLOEXEC);
     FAIL_IF(f->fd < 0 || fstat(f->fd, &st), ERR_IO, "%s: cannot be read: %s", path,
             strerror(errno));
@@ -186,19 +186,19 @@ enum err run_load(struct run_state *s)
     return e;
 }
 
-static enum err save(struct run_state *s, int gz)
+static enum err volume_save(struct run_state *s, int gz)
 {
-    return write_file(s, gz);
+    return write_nifti_file(s, gz);
 }
 
 enum err run_save_nii(struct run_state *s)
 {
-    return save(s, 0);
+    return volume_save(s, 0);
 }
 
 enum err run_save_nii_gz(struct run_state *s)
 {
-    return save(s, 1);
+    return volume_save(s, 1);
 }
 
 /* Read and written once. */
@@ -211,7 +211,7 @@ struct work work_file(struct run_state *s)
 }
 
 /* Voxels in the order of the file against those of the phantom: all must be the same. */
-static enum err compare(const struct run_state *s, const float *y)
+static enum err compare_voxels(const struct run_state *s, const float *y)
 {
     const struct volume_step *p = &s->step;
     const int64_t *n = p->in;
@@ -229,7 +229,7 @@ static enum err compare(const struct run_state *s, const float *y)
 
 enum err check_loaded(struct run_state *s)
 {
-    return compare(s, s->out.buffer.ptr);
+    return compare_voxels(s, s->out.buffer.ptr);
 }
 
 /* What was saved is loaded by the other way, and compared. */
@@ -240,7 +240,7 @@ enum err check_saved(struct run_state *s)
     const size_t bytes = (size_t)volume_step_voxels(s->step.out) * sizeof(float);
     struct buffer loaded = {PLACE_HOST, 0, bytes, malloc(bytes)};
     FAIL_IF(!loaded.ptr, ERR_MEMORY, "no memory left to read the file back");
-    path_of(f, s->op->run == run_save_nii_gz, path);
+    volume_path(f, s->op->run == run_save_nii_gz, path);
     f->fd = open(path, O_RDONLY | O_CLOEXEC);
     enum err e = f->fd < 0 ? FAIL(ERR_IO, "%s: %s", path, strerror(errno)) : ERR_OK;
     const struct buffer out = s->out.buffer;
@@ -248,7 +248,7 @@ enum err check_saved(struct run_state *s)
     if (!e)
         e = run_load(s);
     if (!e)
-        e = compare(s, loaded.ptr);
+        e = compare_voxels(s, loaded.ptr);
     s->out.buffer = out;
     if (f->fd >= 0)
         close(f->fd);

@@ -21,8 +21,8 @@ const char *setting(const struct run_state *s, const char *key)
 }
 
 /* Whole numbers between commas; *count of at most 3. */
-static enum err integers(const char *key, const char *text, int64_t least, int64_t most,
-                         int64_t out[3], int *count)
+static enum err setting_integers(const char *key, const char *text, int64_t least, int64_t most,
+                                 int64_t out[3], int *count)
 {
     const char *at = text;
     for (*count = 0; *count < 3;) {
@@ -42,13 +42,14 @@ static enum err integers(const char *key, const char *text, int64_t least, int64
     return FAIL(ERR_USAGE, "--set %s=%s: more than three numbers", key, text);
 }
 
-static enum err three(const struct run_state *s, const char *key, int64_t least, int64_t out[3])
+static enum err setting_three(const struct run_state *s, const char *key, int64_t least,
+                              int64_t out[3])
 {
     int count;
     const char *text = setting(s, key);
     if (!text)
         return ERR_OK;
-    TRY(integers(key, text, least, LARGEST, out, &count));
+    TRY(setting_integers(key, text, least, LARGEST, out, &count));
     FAIL_IF(count != 3, ERR_USAGE, "--set %s=%s: three numbers are needed: rows,columns,slices",
             key, text);
     return ERR_OK;
@@ -89,7 +90,7 @@ enum err settings_check(const struct run_state *s)
 }
 
 /* A copy of the whole volume. */
-static enum err begin(struct run_state *s, enum volume_kind kind)
+static enum err begin_volume(struct run_state *s, enum volume_kind kind)
 {
     const struct volume *v = &s->model.volume;
     struct volume_step *p = &s->step;
@@ -102,7 +103,7 @@ static enum err begin(struct run_state *s, enum volume_kind kind)
     return settings_check(s);
 }
 
-static enum err dtype(struct run_state *s)
+static enum err setting_dtype(struct run_state *s)
 {
     static const char *const names[] = {"f32", "f16", "bf16", "i16", "u8"};
     const char *text = setting(s, "dtype");
@@ -117,16 +118,16 @@ static enum err dtype(struct run_state *s)
 }
 
 /* A box inside of the volume: three quarters of each axis where nothing else is said. */
-static enum err box(struct run_state *s)
+static enum err setting_box(struct run_state *s)
 {
     struct volume_step *p = &s->step;
     const int has_start = setting(s, "start") != NULL;
     for (int a = 0; a < 3; a++)
         p->out[a] = p->in[a] < 2 ? p->in[a] : p->in[a] * 3 / 4;
-    TRY(three(s, "shape", 1, p->out));
+    TRY(setting_three(s, "shape", 1, p->out));
     for (int a = 0; a < 3; a++)
         p->start[a] = (p->in[a] - p->out[a]) / 2;
-    TRY(three(s, "start", 0, p->start));
+    TRY(setting_three(s, "start", 0, p->start));
     for (int a = 0; a < 3; a++)
         FAIL_IF(p->out[a] > p->in[a] || p->start[a] + p->out[a] > p->in[a], ERR_USAGE,
                 "--set %s: voxels %" PRId64 " to %" PRId64 " of axis %d, which has %" PRId64
@@ -138,19 +139,19 @@ static enum err box(struct run_state *s)
 
 enum err step_same(struct run_state *s)
 {
-    return begin(s, VOLUME_PLACE);
+    return begin_volume(s, VOLUME_PLACE);
 }
 
 enum err step_z_norm(struct run_state *s)
 {
-    TRY(begin(s, VOLUME_MAP));
+    TRY(begin_volume(s, VOLUME_MAP));
     s->step.norm = VOLUME_Z_NORM;
     return ERR_OK;
 }
 
 enum err step_rescale(struct run_state *s)
 {
-    TRY(begin(s, VOLUME_MAP));
+    TRY(begin_volume(s, VOLUME_MAP));
     s->step.norm = VOLUME_RESCALE;
     s->step.high = 1;
     TRY(setting_number(s, "min", &s->step.low));
@@ -159,18 +160,18 @@ enum err step_rescale(struct run_state *s)
 
 enum err step_crop(struct run_state *s)
 {
-    TRY(begin(s, VOLUME_PLACE));
-    return box(s);
+    TRY(begin_volume(s, VOLUME_PLACE));
+    return setting_box(s);
 }
 
 /* Centred: where an odd number of voxels is cut or added, the larger half is at the end. */
 enum err step_crop_or_pad(struct run_state *s)
 {
     struct volume_step *p = &s->step;
-    TRY(begin(s, VOLUME_PLACE));
+    TRY(begin_volume(s, VOLUME_PLACE));
     p->out[0] += p->in[0] / 4;
     p->out[1] -= p->in[1] / 4;
-    TRY(three(s, "shape", 1, p->out));
+    TRY(setting_three(s, "shape", 1, p->out));
     for (int a = 0; a < 3; a++)
         p->start[a] =
             p->in[a] >= p->out[a] ? (p->in[a] - p->out[a]) / 2 : -((p->out[a] - p->in[a]) / 2);
@@ -188,7 +189,7 @@ static enum err axes_of(const struct run_state *s, int64_t axes[3], int *count)
     const char *text = setting(s, "axes");
     if (!text)
         return ERR_OK;
-    TRY(integers("axes", text, 0, 2, axes, count));
+    TRY(setting_integers("axes", text, 0, 2, axes, count));
     for (int i = 0; i < *count; i++)
         for (int k = 0; k < i; k++)
             FAIL_IF(axes[i] == axes[k], ERR_USAGE, "--set axes=%s: an axis is there twice", text);
@@ -199,7 +200,7 @@ enum err step_flip(struct run_state *s)
 {
     int64_t axes[3] = {0, 0, 0};
     int count = 1;
-    TRY(begin(s, VOLUME_PLACE));
+    TRY(begin_volume(s, VOLUME_PLACE));
     TRY(axes_of(s, axes, &count));
     for (int i = 0; i < count; i++)
         turn_over(&s->step, (int)axes[i]);
@@ -208,7 +209,7 @@ enum err step_flip(struct run_state *s)
 
 enum err step_flip_all(struct run_state *s)
 {
-    TRY(begin(s, VOLUME_PLACE));
+    TRY(begin_volume(s, VOLUME_PLACE));
     for (int a = 0; a < 3; a++)
         turn_over(&s->step, a);
     return ERR_OK;
@@ -220,11 +221,11 @@ enum err step_rot90(struct run_state *s)
     struct volume_step *p = &s->step;
     int64_t axes[3] = {0, 1, 0}, turns[3] = {1, 0, 0};
     int count = 2, one = 1;
-    TRY(begin(s, VOLUME_PLACE));
+    TRY(begin_volume(s, VOLUME_PLACE));
     TRY(axes_of(s, axes, &count));
     FAIL_IF(count != 2, ERR_USAGE, "--set axes=%s: a turn needs two axes", setting(s, "axes"));
     if (setting(s, "k"))
-        TRY(integers("k", setting(s, "k"), -1000, 1000, turns, &one));
+        TRY(setting_integers("k", setting(s, "k"), -1000, 1000, turns, &one));
     FAIL_IF(one != 1, ERR_USAGE, "--set k=%s: one number is needed", setting(s, "k"));
     const int k = (int)((turns[0] % 4 + 4) % 4), a = (int)axes[0], b = (int)axes[1];
     if (k == 2) {
@@ -242,27 +243,27 @@ enum err step_rot90(struct run_state *s)
     return ERR_OK;
 }
 
-static enum err resample(struct run_state *s, enum volume_kind kind)
+static enum err step_resample(struct run_state *s, enum volume_kind kind)
 {
-    TRY(begin(s, kind));
+    TRY(begin_volume(s, kind));
     for (int a = 0; a < 3; a++)
         s->step.out[a] += s->step.in[a] / 4;
-    return three(s, "shape", 1, s->step.out);
+    return setting_three(s, "shape", 1, s->step.out);
 }
 
 enum err step_nearest(struct run_state *s)
 {
-    return resample(s, VOLUME_NEAREST);
+    return step_resample(s, VOLUME_NEAREST);
 }
 
 enum err step_linear(struct run_state *s)
 {
-    return resample(s, VOLUME_LINEAR);
+    return step_resample(s, VOLUME_LINEAR);
 }
 
 enum err step_halve(struct run_state *s)
 {
-    TRY(begin(s, VOLUME_HALVE));
+    TRY(begin_volume(s, VOLUME_HALVE));
     for (int a = 0; a < 3; a++)
         s->step.out[a] = (s->step.in[a] + 1) / 2;
     return ERR_OK;
@@ -270,14 +271,14 @@ enum err step_halve(struct run_state *s)
 
 enum err step_cast(struct run_state *s)
 {
-    TRY(begin(s, VOLUME_MAP));
-    return dtype(s);
+    TRY(begin_volume(s, VOLUME_MAP));
+    return setting_dtype(s);
 }
 
 enum err step_fused(struct run_state *s)
 {
-    TRY(begin(s, VOLUME_MAP));
+    TRY(begin_volume(s, VOLUME_MAP));
     s->step.norm = VOLUME_Z_NORM;
-    TRY(dtype(s));
-    return box(s);
+    TRY(setting_dtype(s));
+    return setting_box(s);
 }

@@ -24,7 +24,6 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "host/suite/catalogue/catalogue.h"
-#include "host/suite/catalogue/preview.h"
 #include "host/suite/run/plan.h"
 #include "host/suite/run/suite.h"
 #include "host/suite/statistics/stats.h"
@@ -65,7 +64,7 @@ static double cached_rate(struct run_state *s, double memory)
 /* In the process and with the threads of the runs that follow, because a shared machine's speed
  * changes within minutes. A calibration that fails leaves the share of the peak unknown and fails
  * nothing. */
-static enum err calibrate(struct child_run *c)
+static enum err child_calibrate(struct child_run *c)
 {
     struct run_state *s = &c->s;
     struct peak peak = {0, 0};
@@ -94,7 +93,7 @@ static enum err calibrate(struct child_run *c)
 }
 
 /* Measures what happened since `start`. The clock is read first. */
-static enum err take(struct child_run *c, int64_t start, struct measured *m)
+static enum err take_measured(struct child_run *c, int64_t start, struct measured *m)
 {
     struct run_state *s = &c->s;
     m->seconds = clock_seconds_since(start);
@@ -116,16 +115,16 @@ static enum err run_team(struct child_run *c, struct measured *m)
     double seconds;
     struct work work;
     mark_push(c->s.op->name, (uint64_t)c->plan->size);
-    enum err e = team->run(team->context, &c->s, &seconds, &work);
+    enum err e = team->run(team->crew, &c->s, &seconds, &work);
     mark_pop();
     TRY(e);
-    TRY(take(c, clock_ns(), m));
+    TRY(take_measured(c, clock_ns(), m));
     m->seconds = seconds;
     m->work = work;
     return ERR_OK;
 }
 
-static enum err run_once(struct child_run *c, struct measured *m)
+static enum err measure_once(struct child_run *c, struct measured *m)
 {
     struct run_state *s = &c->s;
     mem_reset_peak();
@@ -140,12 +139,12 @@ static enum err run_once(struct child_run *c, struct measured *m)
     if (!e)
         e = s->be->ops->sync(s->be);
     mark_pop();
-    return e ? e : take(c, start, m);
+    return e ? e : take_measured(c, start, m);
 }
 
 /* The same bits on every run, and a first result that agrees with something else. */
-static enum err check(struct run_state *s, const struct measured *m, const struct measured *first,
-                      int64_t run)
+static enum err check_result(struct run_state *s, const struct measured *m,
+                             const struct measured *first, int64_t run)
 {
     const struct fingerprint *f = &m->fingerprint;
     FAIL_IF(!isfinite(f->sum) || !isfinite(f->l2), ERR_FAILED,
@@ -159,7 +158,7 @@ static enum err check(struct run_state *s, const struct measured *m, const struc
     return ERR_OK;
 }
 
-static void report(FILE *out, int64_t run, const struct measured *m)
+static void report_run(FILE *out, int64_t run, const struct measured *m)
 {
     struct jsonw w;
     jsonw_init(&w, out, 0);
@@ -185,7 +184,7 @@ static void report_shares(struct child_run *c)
 {
     char text[SUITE_SHARES];
     struct jsonw w;
-    c->plan->team->shares(c->plan->team->context, text);
+    c->plan->team->shares(c->plan->team->crew, text);
     jsonw_init(&w, c->out, 0);
     jsonw_object(&w);
     jsonw_kstring(&w, "shares", text);
@@ -194,7 +193,7 @@ static void report_shares(struct child_run *c)
 }
 
 /* For profilers that record this part alone (nsys --capture-range=cudaProfilerApi). */
-static void measured(struct child_run *c, int begins)
+static void mark_measured(struct child_run *c, int begins)
 {
     if (c->s.be->ops->measured)
         c->s.be->ops->measured(c->s.be, begins);
@@ -211,8 +210,8 @@ static enum err run_short(struct child_run *c, const struct measured *first, int
     double sum = m->seconds;
     int n = 1;
     for (; n < SHORT_CALLS && sum < SHORT_ENOUGH; n++) {
-        TRY(run_once(c, &calls[n]));
-        TRY(check(&c->s, &calls[n], first, run));
+        TRY(measure_once(c, &calls[n]));
+        TRY(check_result(&c->s, &calls[n], first, run));
         sum += calls[n].seconds;
     }
     qsort(calls, (size_t)n, sizeof *calls, by_seconds);
@@ -239,8 +238,8 @@ static enum err run_rows(struct child_run *c)
     int copies_done = 0;
     const int repeats = !c->plan->traced && !c->plan->team && !strcmp(c->s.op->group, "volume");
     for (int64_t run = 1; run <= c->plan->runs; run++) {
-        TRY(run_once(c, &now));
-        TRY(check(&c->s, &now, &first, run));
+        TRY(measure_once(c, &now));
+        TRY(check_result(&c->s, &now, &first, run));
         if (run == 1) {
             first = now;
         } else if (repeats && now.seconds < SHORT_SECONDS) {
@@ -250,7 +249,7 @@ static enum err run_rows(struct child_run *c)
             if (rate > 0)
                 rates[copies_done++] = rate;
         }
-        report(c->out, run, &now);
+        report_run(c->out, run, &now);
     }
     if (copies_done)
         report_copies(c->out, rates, copies_done);
@@ -259,9 +258,9 @@ static enum err run_rows(struct child_run *c)
 
 static enum err run_each(struct child_run *c)
 {
-    measured(c, 1);
+    mark_measured(c, 1);
     enum err e = run_rows(c);
-    measured(c, 0);
+    mark_measured(c, 0);
     return e;
 }
 
@@ -297,7 +296,7 @@ struct iterations {
     enum err e;
 };
 
-static void on_iteration(void *context, int64_t done, int64_t total)
+static void take_iteration(void *context, int64_t done, int64_t total)
 {
     struct iterations *i = context;
     int64_t row = done - i->child->s.op->first_iteration;
@@ -305,9 +304,9 @@ static void on_iteration(void *context, int64_t done, int64_t total)
     if (row >= 0 && !i->e)
         i->e = i->child->s.be->ops->sync(i->child->s.be);
     if (row >= 0 && !i->e)
-        i->e = take(i->child, i->start, &i->rows[row]);
+        i->e = take_measured(i->child, i->start, &i->rows[row]);
     if (row == -1)
-        measured(i->child, 1);
+        mark_measured(i->child, 1);
     backend_take_work(i->child->s.be);
     i->start = clock_ns();
 }
@@ -319,19 +318,19 @@ static enum err run_iterations(struct child_run *c)
     struct iterations i = {.child = c, .rows = calloc((size_t)runs, sizeof *i.rows)};
     FAIL_IF(!i.rows, ERR_MEMORY, "no memory left for %lld runs", (long long)runs);
     c->s.mbir.max_iterations = c->s.op->first_iteration + runs - 1;
-    c->s.mbir.on_iteration = on_iteration;
+    c->s.mbir.on_iteration = take_iteration;
     c->s.mbir.context = &i;
     mem_reset_peak();
     backend_reset_peak(c->s.be);
     mark_push(c->s.op->name, (uint64_t)c->plan->size);
     enum err e = c->s.op->run(&c->s);
     mark_pop();
-    measured(c, 0);
+    mark_measured(c, 0);
     e = e ? e : i.e;
     if (!e)
-        e = check(&c->s, &i.rows[runs - 1], NULL, 1);
+        e = check_result(&c->s, &i.rows[runs - 1], NULL, 1);
     for (int64_t run = 0; run < runs && !e; run++)
-        report(c->out, run + 1, &i.rows[run]);
+        report_run(c->out, run + 1, &i.rows[run]);
     free(i.rows);
     return e;
 }
@@ -339,13 +338,13 @@ static enum err run_iterations(struct child_run *c)
 static enum err run_all(struct child_run *c)
 {
     if (!c->plan->traced)
-        TRY(calibrate(c));
+        TRY(child_calibrate(c));
     mark_push("prepare", (uint64_t)c->plan->size);
     enum err e = state_prepare(&c->s);
     mark_pop();
     TRY(e);
     if (c->plan->team)
-        TRY(c->plan->team->give(c->plan->team->context, &c->s));
+        TRY(c->plan->team->send(c->plan->team->crew, &c->s));
     TRY(c->s.op->first_iteration ? run_iterations(c) : run_each(c));
     if (c->plan->gate && !c->plan->team && !c->plan->traced)
         TRY(run_pairs(c));
@@ -411,7 +410,7 @@ enum err suite_child(const struct child_plan *p)
         e = run_all(&c);
     if (e)
         report_error(c.out, e);
-    if (p->team && p->team->release(p->team->context))
+    if (p->team && p->team->release(p->team->crew))
         report_error(c.out, ERR_FAILED);
     if (be)
         state_free(&c.s);

@@ -53,7 +53,7 @@ static enum err copy_once(struct copies *c, double *seconds)
 }
 
 /* As the result of a run is looked at. */
-static enum err look(struct copies *c)
+static enum err fingerprint_copy(struct copies *c)
 {
     double sum, l2, low, high;
     return c->be->ops->fingerprint(c->be, &c->to, &sum, &l2, &low, &high);
@@ -70,7 +70,7 @@ static int copies_run(struct copies *c, int like_runs, double seconds[COPIES_MOS
         if (copy_once(c, &seconds[n]))
             break;
         n++;
-        if (like_runs && look(c))
+        if (like_runs && fingerprint_copy(c))
             break;
     }
     return n;
@@ -123,7 +123,7 @@ static enum err next_pair(void *context, double *copy, double *call)
     struct pair_run *p = context;
     for (int i = 0; i < 2; i++) {
         TRY(copy_once(&p->copies, copy));
-        TRY(look(&p->copies));
+        TRY(fingerprint_copy(&p->copies));
     }
     for (int i = 0; i < 2; i++)
         TRY(call_once(p->s, call));

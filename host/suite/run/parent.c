@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "host/geom/ct_model.h"
 #include "host/suite/catalogue/catalogue.h"
-#include "host/suite/run/parent.h"
+#include "host/suite/run/results.h"
 
 #define PAIR_SECONDS_MOST 0.02
 
@@ -37,7 +37,7 @@ static void end_rows(struct child_rows *c, enum row_status status, const char *f
         c->cell->rows[i].status = status;
 }
 
-static double number(const cJSON *line, const char *key)
+static double line_number(const cJSON *line, const char *key)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(line, key);
     return cJSON_IsNumber(item) ? item->valuedouble : 0;
@@ -47,38 +47,38 @@ static void take_calibration(struct child_rows *c, const cJSON *line)
 {
     struct calibration *to = c->done ? &c->cell->after : &c->cell->before;
     const struct calibration earlier = *to; /* of a process before this one */
-    to->peak.flops_per_s = number(line, "gflops") * 1e9;
-    to->peak.bytes_per_s = number(line, "gbytes_per_s") * 1e9;
-    to->cached_bytes_per_s = number(line, "cached_gbytes_per_s") * 1e9;
-    to->like_runs_bytes_per_s = number(line, "like_runs_gbytes_per_s") * 1e9;
+    to->peak.flops_per_s = line_number(line, "gflops") * 1e9;
+    to->peak.bytes_per_s = line_number(line, "gbytes_per_s") * 1e9;
+    to->cached_bytes_per_s = line_number(line, "cached_gbytes_per_s") * 1e9;
+    to->like_runs_bytes_per_s = line_number(line, "like_runs_gbytes_per_s") * 1e9;
     to->peak.flops_per_s = fmax(to->peak.flops_per_s, earlier.peak.flops_per_s);
     to->peak.bytes_per_s = fmax(to->peak.bytes_per_s, earlier.peak.bytes_per_s);
     to->cached_bytes_per_s = fmax(to->cached_bytes_per_s, earlier.cached_bytes_per_s);
-    c->cell->updates = number(line, "updates");
+    c->cell->updates = line_number(line, "updates");
 }
 
 static void take_pairs(struct cell *cell, const cJSON *line)
 {
-    const struct pair_share one = {(int)number(line, "pairs"), number(line, "median"),
-                                   number(line, "low"), number(line, "high")};
+    const struct pair_share one = {(int)line_number(line, "pairs"), line_number(line, "median"),
+                                   line_number(line, "low"), line_number(line, "high")};
     pairs_join(&cell->pairs, &one);
-    cell->pair_bytes = number(line, "bytes");
+    cell->pair_bytes = line_number(line, "bytes");
 }
 
 static void take_row(struct cell *cell, struct run_row *row, const cJSON *line)
 {
-    cell->bytes_in = number(line, "bytes_in");
-    cell->bytes_out = number(line, "bytes_out");
+    cell->bytes_in = line_number(line, "bytes_in");
+    cell->bytes_out = line_number(line, "bytes_out");
     row->status = ROW_OK;
-    row->seconds = number(line, "time");
-    row->work = (struct work){number(line, "flops"), number(line, "bytes"),
-                              number(line, "bytes_ideal_cache")};
-    row->h2d_bytes = (int64_t)number(line, "h2d_bytes");
-    row->d2h_bytes = (int64_t)number(line, "d2h_bytes");
-    row->peak_host_bytes = (int64_t)number(line, "peak_host_bytes");
-    row->peak_device_bytes = number(line, "peak_device_bytes");
-    row->fingerprint = (struct fingerprint){number(line, "sum"), number(line, "l2"),
-                                            number(line, "min"), number(line, "max")};
+    row->seconds = line_number(line, "time");
+    row->work = (struct work){line_number(line, "flops"), line_number(line, "bytes"),
+                              line_number(line, "bytes_ideal_cache")};
+    row->h2d_bytes = (int64_t)line_number(line, "h2d_bytes");
+    row->d2h_bytes = (int64_t)line_number(line, "d2h_bytes");
+    row->peak_host_bytes = (int64_t)line_number(line, "peak_host_bytes");
+    row->peak_device_bytes = line_number(line, "peak_device_bytes");
+    row->fingerprint = (struct fingerprint){line_number(line, "sum"), line_number(line, "l2"),
+                                            line_number(line, "min"), line_number(line, "max")};
 }
 
 static void on_line(void *context, char *text)
@@ -100,13 +100,13 @@ static void on_line(void *context, char *text)
     else if (cJSON_HasObjectItem(line, "gflops"))
         take_calibration(c, line);
     else if (cJSON_HasObjectItem(line, "like_runs_gbytes_per_s"))
-        c->cell->before.like_runs_bytes_per_s = number(line, "like_runs_gbytes_per_s") * 1e9;
-    else if ((int64_t)number(line, "run") == c->done + 1 && c->done < c->runs)
+        c->cell->before.like_runs_bytes_per_s = line_number(line, "like_runs_gbytes_per_s") * 1e9;
+    else if ((int64_t)line_number(line, "run") == c->done + 1 && c->done < c->runs)
         take_row(c->cell, &c->cell->rows[c->done++], line);
     cJSON_Delete(line);
 }
 
-static void on_tick(void *context)
+static void child_tick(void *context)
 {
     struct child_rows *c = context;
     if (c->on_tick)
@@ -114,7 +114,8 @@ static void on_tick(void *context)
 }
 
 /* What became of the rows that the child did not deliver, where it did not say so itself. */
-static void explain(struct child_rows *c, enum child_end end, int number_of_end, double timeout_s)
+static void explain_rows(struct child_rows *c, enum child_end end, int number_of_end,
+                         double timeout_s)
 {
     if (c->done == c->runs || c->said)
         return;
@@ -149,7 +150,7 @@ static double bytes_at(const struct operation *op, int64_t size)
 
 /* 1 when the machine has the memory; else the rows are skipped with both numbers and the largest
  * power of two that fits. */
-static int fits(struct child_rows *c)
+static int cell_fits(struct child_rows *c)
 {
     char need_text[16], have_text[16];
     const struct operation *op = c->cell->op;
@@ -206,7 +207,7 @@ static void run_here(struct child_rows *c, const struct suite_plan *o)
     }
     free(lines);
     if (e)
-        explain(c, CHILD_EXITED, err_exit_code(e), o->timeout_s);
+        explain_rows(c, CHILD_EXITED, err_exit_code(e), o->timeout_s);
 }
 
 /* libgomp lets idle threads spin for about a millisecond before they sleep: ruinous beside other
@@ -255,7 +256,7 @@ static void run_child(struct child_rows *c, const struct suite_plan *o, FILE *lo
                               .folder = o->previews,
                               .stop = o->stop,
                               .on_line = on_line,
-                              .on_tick = on_tick,
+                              .on_tick = child_tick,
                               .context = c};
     enum child_end end;
     int end_number;
@@ -263,7 +264,7 @@ static void run_child(struct child_rows *c, const struct suite_plan *o, FILE *lo
     if (child_run(&p, &end, &end_number))
         end_rows(c, ROW_FAILED, "%s", err_text());
     else
-        explain(c, end, end_number, o->timeout_s);
+        explain_rows(c, end, end_number, o->timeout_s);
 }
 
 /* Where the pages of arrays lie differs from process to process, and with it the share of the copy
@@ -281,7 +282,7 @@ void cell_run(const struct suite_plan *o, FILE *log, struct cell *cell, void (*t
               void *context)
 {
     struct child_rows c = {cell, o->runs, 0, tick, context, 0};
-    if (!fits(&c))
+    if (!cell_fits(&c))
         return;
     if (o->team) {
         run_here(&c, o);

@@ -21,7 +21,7 @@ int operations_with(const char *part, const char *const *names, int n, char out[
     return found;
 }
 
-static enum err unknown_operation(const char *name)
+static enum err unknown_operation_name(const char *name)
 {
     const char *names[PLAN_OPS];
     int n = 0;
@@ -40,14 +40,14 @@ static enum err unknown_operation(const char *name)
 }
 
 /* Marks in wanted[] what one item of the list names; NULL: what belongs to every run. */
-static enum err choose(const char *item, int wanted[PLAN_OPS])
+static enum err choose_operations(const char *item, int wanted[PLAN_OPS])
 {
     int found = 0;
     const struct operation *op;
     for (int i = 0; i < PLAN_OPS && (op = operation_at(i)); i++)
         if (item ? !fnmatch(item, op->name, 0) : !op->apart)
             wanted[i] = found = 1;
-    return found ? ERR_OK : unknown_operation(item);
+    return found ? ERR_OK : unknown_operation_name(item);
 }
 
 /* Adds an edge to out->sizes, which stay ascending and without repeats. */
@@ -131,16 +131,16 @@ static enum err add_shapes(const struct shapes *shapes, struct run_plan *out)
     return ERR_OK;
 }
 
-static enum err add_operations(const char *text, struct run_plan *out)
+static enum err plan_operations(const char *text, struct run_plan *out)
 {
     enum err e = ERR_OK;
     int wanted[PLAN_OPS] = {0};
     char *copy = strdup(text ? text : ""), *rest = text ? copy : NULL, *item;
     FAIL_IF(!copy, ERR_MEMORY, "no memory left for the plan");
     if (!text)
-        e = choose(NULL, wanted);
+        e = choose_operations(NULL, wanted);
     while (!e && (item = next_item(&rest)))
-        e = *item ? choose(item, wanted)
+        e = *item ? choose_operations(item, wanted)
                   : FAIL(ERR_USAGE, "--ops \"%s\": an item of the list is empty", text);
     for (int i = 0; !e && i < PLAN_OPS && operation_at(i); i++)
         if (wanted[i])
@@ -175,7 +175,7 @@ enum err plan_parse(const char *group, const char *ops, const char *sizes, int l
     FAIL_IF(sizes && strlen(sizes) > sizeof all - 16, ERR_USAGE, "--sizes: the list is too long");
     snprintf(all, sizeof all, "%s%s", sizes ? sizes : usual, large ? ",512,1024" : "");
     memset(out, 0, sizeof *out);
-    TRY(add_operations(group && !ops ? "*" : ops, out));
+    TRY(plan_operations(group && !ops ? "*" : ops, out));
     int n = 0;
     for (int i = 0; i < out->op_count; i++)
         if (!group || !strcmp(out->ops[i]->group, group))

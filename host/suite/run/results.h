@@ -3,14 +3,15 @@
 #define TP_SUITE_RUN_RESULTS_H
 
 #include <stdint.h>
+#include <stdio.h>
 
-#include "host/backend/cpu_name.h"
 #include "base/clock.h"
-#include "host/suite/statistics/fit.h"
-#include "host/suite/run/plan.h"
+#include "base/timing/timing.h"
+#include "host/backend/cpu_name.h"
 #include "host/suite/catalogue/state.h"
-#include "host/suite/statistics/stats.h"
+#include "host/suite/run/plan.h"
 #include "host/suite/run/suite.h"
+#include "host/suite/statistics/stats.h"
 
 enum row_status { ROW_SKIPPED, ROW_OK, ROW_FAILED };
 
@@ -53,14 +54,12 @@ struct cell {
     int cold_only; /* the statistics rest on the cold run, because no other succeeded */
 };
 
-/* The machine and the build, without host name, user or paths. */
+/* The machine and the build, without host name, user or paths: `facts` for timing.json, whose texts
+ * are the arrays below. */
 struct environment {
+    struct timing_environment facts;
+    const char *devices[1];
     char backend[16], device[128], isa[32], cpu[CPU_NAME], os[128], kernel[128];
-    int threads;
-    double memory_bytes;
-    int ranks; /* processes that share the work; 0: one */
-    struct clock_check clock;
-    const char *version, *compiler;
 };
 void environment_read(const struct backend *be, const char *version, struct environment *out);
 
@@ -92,5 +91,12 @@ int results_count(const struct results *r, enum row_status status);
 enum err results_write(const char *path, const struct results *r, const struct results *traced);
 /* The closing table on stderr, at most 100 columns; colours on a terminal. */
 void results_print(const struct results *r);
+
+/* Starts the child for c->op at c->size and fills c: every row becomes ok, failed (crash, timeout,
+ * no memory, wrong result; reason) or skipped (more memory needed than there is, or *stop set;
+ * reason). Needs no error of its own. `log` receives the child's stderr; on_tick(context) is called
+ * about 10 times a second. */
+void cell_run(const struct suite_plan *options, FILE *log, struct cell *c,
+              void (*on_tick)(void *context), void *context);
 
 #endif

@@ -2,48 +2,18 @@
 #include <math.h>
 
 #include "host/suite/run/results.h"
-#include "base/timing/timing.h"
 
-/* Unknown is null: an empty text, a number that is not positive. */
-static const char *known_text(const char *s)
-{
-    return *s ? s : NULL;
-}
-
-static double known(double v)
+/* Unknown is null: a number that is not positive. */
+static double known_number(double v)
 {
     return v > 0 ? v : (double)NAN;
-}
-
-/* `device` is the room for the only word of devices. */
-static struct timing_environment environment_of(const struct environment *e, const char **device)
-{
-    *device = e->device;
-    return (struct timing_environment){
-        .backend = known_text(e->backend),
-        .devices = device,
-        .devices_count = 1,
-        .tomoprof_version = e->version,
-        .compiler = e->compiler,
-        .cpu = known_text(e->cpu),
-        .threads = e->threads,
-        .isa = known_text(e->isa),
-        .memory_bytes = known(e->memory_bytes),
-        .ranks = known(e->ranks),
-        .os = known_text(e->os),
-        .kernel = known_text(e->kernel),
-        .clock = {.name = "CLOCK_MONOTONIC",
-                  .read_ns = e->clock.read_ns,
-                  .smallest_step_ns = e->clock.smallest_step_ns,
-                  .went_back = e->clock.went_back},
-    };
 }
 
 static struct timing_calibration calibration_of(const struct calibration *c)
 {
     return (struct timing_calibration){
-        known(c->peak.flops_per_s * 1e-9), known(c->peak.bytes_per_s * 1e-9),
-        known(c->cached_bytes_per_s * 1e-9), known(c->like_runs_bytes_per_s * 1e-9)};
+        known_number(c->peak.flops_per_s * 1e-9), known_number(c->peak.bytes_per_s * 1e-9),
+        known_number(c->cached_bytes_per_s * 1e-9), known_number(c->like_runs_bytes_per_s * 1e-9)};
 }
 
 /* The keys that only a run that succeeded can fill. */
@@ -53,8 +23,8 @@ static enum err add_measured(struct timing_file *t, const struct cell *c, const 
     m->time = row->seconds;
     m->h2d_bytes = row->h2d_bytes;
     m->d2h_bytes = row->d2h_bytes;
-    m->flops = known(row->work.flops);
-    m->bytes = known(row->work.bytes_min);
+    m->flops = known_number(row->work.flops);
+    m->bytes = known_number(row->work.bytes_min);
     m->peak_host_bytes = row->peak_host_bytes;
     if (row->peak_device_bytes > 0)
         m->peak_device_bytes = (int64_t)row->peak_device_bytes;
@@ -70,8 +40,8 @@ static enum err add_measured(struct timing_file *t, const struct cell *c, const 
 }
 
 /* `timed`: runs of the timed pass before these, where they are of the traced one; else -1. */
-static enum err add_row(struct timing_file *t, const struct cell *c, int64_t run, int64_t timed,
-                        struct timing_measurement *m)
+static enum err add_measurement(struct timing_file *t, const struct cell *c, int64_t run,
+                                int64_t timed, struct timing_measurement *m)
 {
     static const char *const status[] = {
         [ROW_SKIPPED] = "skipped", [ROW_OK] = "ok", [ROW_FAILED] = "failed"};
@@ -104,7 +74,7 @@ static enum err add_rows(struct timing_file *t, const struct results *r, int64_t
 {
     for (int i = 0; i < cells_of(r); i++)
         for (int64_t run = 0; run < r->runs; run++)
-            TRY(add_row(t, &r->cells[i], run, timed, &t->measurements[(*at)++]));
+            TRY(add_measurement(t, &r->cells[i], run, timed, &t->measurements[(*at)++]));
     return ERR_OK;
 }
 
@@ -143,7 +113,8 @@ static void add_fit(const struct operation *op, const struct fit *f, double larg
     };
 }
 
-static enum err fill(struct timing_file *t, const struct results *r, const struct results *traced)
+static enum err fill_timing(struct timing_file *t, const struct results *r,
+                            const struct results *traced)
 {
     const struct run_plan *p = &r->plan;
     int at = 0;
@@ -172,10 +143,9 @@ static enum err fill(struct timing_file *t, const struct results *r, const struc
 enum err results_write(const char *path, const struct results *r, const struct results *traced)
 {
     struct timing_file *t;
-    const char *device;
     TRY(timing_file_create(&t));
-    t->environment = environment_of(&r->environment, &device);
-    enum err e = fill(t, r, traced);
+    t->environment = r->environment.facts;
+    enum err e = fill_timing(t, r, traced);
     if (!e)
         e = timing_file_write(t, path);
     timing_file_free(t);

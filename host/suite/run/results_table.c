@@ -71,9 +71,9 @@ static void print_cell(const struct cell *c, const struct fit *fit, int first)
 /* Below the table, of several processes. */
 static void print_shares(const struct results *r)
 {
-    if (!r->environment.ranks)
+    if (!(r->environment.facts.ranks > 0))
         return;
-    log_info("\n%d processes; of each its share and mean time:", r->environment.ranks);
+    log_info("\n%.0f processes; of each its share and mean time:", r->environment.facts.ranks);
     for (int op = 0; op < r->plan.op_count; op++)
         for (int s = 0; s < r->plan.size_count; s++) {
             const struct cell *c = results_cell(r, op, s);

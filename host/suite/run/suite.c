@@ -10,7 +10,6 @@
 #include "host/backend/registry.h"
 #include "base/log.h"
 #include "base/run_folder.h"
-#include "host/suite/run/parent.h"
 #include "host/suite/run/results.h"
 #include "host/suite/run/suite.h"
 #include "host/suite/statistics/targets.h"
@@ -52,7 +51,7 @@ static enum err open_log(struct suite_session *s)
     s->log = fopen(path, "ae");
     FAIL_IF(!s->log, ERR_IO, "%s: cannot write: %s", path, strerror(errno));
     const struct environment *e = &s->results.environment;
-    log_text(s, "tomoprof %s, %s, %s", e->version, e->compiler, e->device);
+    log_text(s, "tomoprof %s, %s, %s", e->facts.tomoprof_version, e->facts.compiler, e->device);
     return ERR_OK;
 }
 
@@ -66,7 +65,7 @@ static enum err write_timing(struct suite_session *s)
 
 /* Share of one child in the whole: a start of some 0.3 s, and work that grows as N^4 (voxels x
  * views). */
-static double weight(int64_t size)
+static double cell_weight(int64_t size)
 {
     return 1 + pow((double)size / 128, 4);
 }
@@ -86,14 +85,14 @@ static void draw_progress(void *context)
     progress("suite", children * s->done / s->total, children);
 }
 
-static void about(const struct cell *c)
+static void progress_cell(const struct cell *c)
 {
     char what[80];
     snprintf(what, sizeof what, "%s %" PRId64, c->op->name, c->size);
     progress_about(what);
 }
 
-static int stopped(const struct suite_session *s)
+static int suite_stopped(const struct suite_session *s)
 {
     return s->options->stop && *s->options->stop;
 }
@@ -111,7 +110,7 @@ static void log_cell(struct suite_session *s, const struct cell *c, int64_t runs
     const char *how = c->rows[ok].status == ROW_FAILED ? "failed" : "skipped";
     log_text(s, "%s %" PRId64 ": run %" PRId64 " %s: %s", c->op->name, c->size, ok + 1, how,
              c->reason);
-    if (!stopped(s))
+    if (!suite_stopped(s))
         log_warn("%s at %" PRId64 " %s: %s", c->op->name, c->size, how, c->reason);
 }
 
@@ -123,16 +122,16 @@ static enum err run_cells(struct suite_session *s)
     snprintf(s->previews, sizeof s->previews, "%s/previews", s->folder);
     options.previews = s->previews;
     for (int size = 0; size < p->size_count; size++)
-        for (int op = 0; op < p->op_count && !stopped(s); op++) {
+        for (int op = 0; op < p->op_count && !suite_stopped(s); op++) {
             struct cell *c = results_cell(&s->results, op, size);
-            about(c);
+            progress_cell(c);
             draw_progress(s);
             cell_run(&options, s->log, c, draw_progress, s);
             log_cell(s, c, s->options->runs);
-            s->done += weight(c->size);
+            s->done += cell_weight(c->size);
             TRY(write_timing(s)); /* what there is survives even the loss of this process */
         }
-    s->results.interrupted = stopped(s);
+    s->results.interrupted = suite_stopped(s);
     return write_timing(s);
 }
 
@@ -154,10 +153,10 @@ static enum err run_traced(struct suite_session *s)
     options.previews = NULL;
     log_text(s, "traced pass");
     enum err e = results_create(p, &options, &s->traced);
-    for (int i = 0; i < p->op_count * p->size_count && !e && !stopped(s); i++) {
+    for (int i = 0; i < p->op_count * p->size_count && !e && !suite_stopped(s); i++) {
         int op = i % p->op_count, size = i / p->op_count;
         struct cell *c = results_cell(&s->traced, op, size);
-        about(c);
+        progress_cell(c);
         draw_progress(s);
         if (results_cell(&s->results, op, size)->statistics.n) {
             cell_run(&options, s->log, c, draw_progress, s);
@@ -165,11 +164,11 @@ static enum err run_traced(struct suite_session *s)
         } else {
             strcpy(c->reason, "not timed either");
         }
-        s->done += weight(c->size);
+        s->done += cell_weight(c->size);
         e = write_timing(s);
     }
     s->options->tracer->release(environment);
-    s->results.interrupted = stopped(s);
+    s->results.interrupted = suite_stopped(s);
     return e ? e : write_timing(s);
 }
 
@@ -203,7 +202,7 @@ static enum err judge_targets(const struct suite_session *s)
     return targets_conclude(&s->targets, &count, s->options->gate, "what was run");
 }
 
-static enum err conclude(const struct suite_session *s)
+static enum err suite_conclude(const struct suite_session *s)
 {
     const struct results *r = &s->results;
     int cells = r->plan.op_count * r->plan.size_count;
@@ -231,7 +230,7 @@ static enum err read_environment(const struct suite_plan *plan, struct environme
     if (!strcmp(plan->backend, "auto") && *backend_passed_over())
         log_info("the back end %s computes: %s", out->backend, backend_passed_over());
     backend_close(be);
-    FAIL_IF(out->clock.went_back, ERR_FAILED,
+    FAIL_IF(out->facts.clock.went_back, ERR_FAILED,
             "the monotonic clock of this machine went backwards: its times cannot be trusted");
     return ERR_OK;
 }
@@ -239,29 +238,29 @@ static enum err read_environment(const struct suite_plan *plan, struct environme
 enum err suite_run(const struct suite_plan *options)
 {
     struct suite_session s = {.options = options};
-    struct environment environment;
     struct run_plan plan;
     TRY(plan_parse(options->group, options->ops, options->sizes, options->large, &plan));
     if (options->gate)
         TRY(targets_read(options->gate, &s.targets));
-    TRY(read_environment(options, &environment));
     TRY(results_create(&plan, options, &s.results));
-    s.results.environment = environment;
-    s.results.environment.ranks = options->team ? options->team->size : 0;
+    enum err e = read_environment(options, &s.results.environment);
+    if (options->team)
+        s.results.environment.facts.ranks = options->team->size;
     for (int size = 0; size < plan.size_count; size++)
-        s.total += plan.op_count * weight(plan.sizes[size]) * (options->tracer ? 2 : 1);
-    enum err e = run_make(options->out, s.folder);
+        s.total += plan.op_count * cell_weight(plan.sizes[size]) * (options->tracer ? 2 : 1);
+    if (!e)
+        e = run_make(options->out, s.folder);
     if (!e)
         e = open_log(&s);
     if (!e)
         e = run_cells(&s);
-    if (!e && options->tracer && !stopped(&s))
+    if (!e && options->tracer && !suite_stopped(&s))
         e = run_traced(&s);
     if (!e)
         e = run_latest(s.folder);
     progress_end();
     if (!e)
-        e = conclude(&s);
+        e = suite_conclude(&s);
     if (s.log)
         fclose(s.log);
     results_free(&s.results);

@@ -21,15 +21,16 @@ struct suite_tracer {
  * here, not in children. */
 #define SUITE_SHARES 256
 struct run_state;
+struct crew;
 struct suite_team {
     int size;
-    void *context;
+    struct crew *crew; /* host/cluster/crew.h */
     /* An operation that is ready to run; its runs; its end. */
-    enum err (*give)(void *context, struct run_state *s);
-    enum err (*run)(void *context, struct run_state *s, double *seconds, struct work *work);
-    enum err (*release)(void *context);
+    enum err (*send)(struct crew *crew, struct run_state *s);
+    enum err (*run)(struct crew *crew, struct run_state *s, double *seconds, struct work *work);
+    enum err (*release)(struct crew *crew);
     /* Who did what in which time, as a line of text. */
-    void (*shares)(void *context, char text[SUITE_SHARES]);
+    void (*shares)(const struct crew *crew, char text[SUITE_SHARES]);
 };
 
 struct suite_plan {

@@ -10,7 +10,7 @@
 
 /* How many of n sorted values may be left out on either side: the chance that so many, or fewer, of
  * n lie below the median is at most OUTSIDE. -1: none, not even all of them are enough. */
-static int left_out(int n)
+static int pairs_left_out(int n)
 {
     double term = pow(0.5, n), sum = term;
     int k = -1;
@@ -28,7 +28,7 @@ struct pair_share pair_share_of(double *ratios, int n)
     if (!n)
         return s;
     qsort(ratios, (size_t)n, sizeof *ratios, ascending_double);
-    const int out = n < PAIRS_LEAST ? -1 : left_out(n);
+    const int out = n < PAIRS_LEAST ? -1 : pairs_left_out(n);
     s.median = (ratios[(n - 1) / 2] + ratios[n / 2]) / 2;
     if (out >= 0) {
         s.low = ratios[out];

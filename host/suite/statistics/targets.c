@@ -35,7 +35,7 @@ static const struct {
                         [OUTPUT_COPY] = {"output_copy_share", "of copy"},
                         [MILLISECONDS] = {"milliseconds", "ms"}};
 
-static int measure_of(const struct speed_target *t)
+static int target_measure(const struct speed_target *t)
 {
     int i = 0;
     while (i < MEASURES && strcmp(measures[i].name, t->measure))
@@ -43,7 +43,7 @@ static int measure_of(const struct speed_target *t)
     return i;
 }
 
-static enum err check(const char *name, const struct targets *t)
+static enum err targets_check(const char *name, const struct targets *t)
 {
     FAIL_IF(!t->schema || strcmp(t->schema, TARGETS_SCHEMA), ERR_INPUT,
             "%s: its schema is \"%s\", known is " TARGETS_SCHEMA, name, t->schema ? t->schema : "");
@@ -52,7 +52,7 @@ static enum err check(const char *name, const struct targets *t)
         const struct speed_target *one = &t->targets[i];
         FAIL_IF(!one->operation || !one->measure, ERR_INPUT,
                 "%s: target %d has no operation or no measure", name, i + 1);
-        FAIL_IF(measure_of(one) == MEASURES, ERR_INPUT,
+        FAIL_IF(target_measure(one) == MEASURES, ERR_INPUT,
                 "%s: target %d has the measure \"%s\"; known are input_mb_per_s, output_mb_per_s, "
                 "copy_share, output_copy_share, milliseconds",
                 name, i + 1, one->measure);
@@ -62,7 +62,7 @@ static enum err check(const char *name, const struct targets *t)
     return ERR_OK;
 }
 
-static enum err parse(const char *name, cJSON *root, struct targets *out)
+static enum err targets_parse(const char *name, cJSON *root, struct targets *out)
 {
     FAIL_IF(!cJSON_IsObject(root), ERR_INPUT, "%s: is not a JSON object", name);
     TRY(arena_create(&out->arena));
@@ -70,7 +70,7 @@ static enum err parse(const char *name, cJSON *root, struct targets *out)
     json_blank(&record_targets, out);
     out->arena = arena;
     TRY(json_read(arena, &record_targets, root, out, JSON_LENIENT));
-    return check(name, out);
+    return targets_check(name, out);
 }
 
 enum err targets_read(const char *name, struct targets *out)
@@ -80,7 +80,7 @@ enum err targets_read(const char *name, struct targets *out)
     *out = (struct targets){0};
     if (!shipped)
         TRY(json_parse_file(name, TARGETS_LIMIT, &root));
-    const enum err e = parse(name, root, out);
+    const enum err e = targets_parse(name, root, out);
     cJSON_Delete(root);
     if (e)
         targets_free(out);
@@ -94,9 +94,9 @@ void targets_free(struct targets *t)
     *t = (struct targets){0};
 }
 
-static double measured(const struct speed_target *t, const struct target_row *row)
+static double target_measured(const struct speed_target *t, const struct target_row *row)
 {
-    switch (measure_of(t)) {
+    switch (target_measure(t)) {
     case INPUT:
         return row->bytes_in / row->seconds * 1e-6;
     case OUTPUT:
@@ -112,18 +112,18 @@ static double measured(const struct speed_target *t, const struct target_row *ro
 
 static int is_share(const struct speed_target *t)
 {
-    return measure_of(t) == COPY || measure_of(t) == OUTPUT_COPY;
+    return target_measure(t) == COPY || target_measure(t) == OUTPUT_COPY;
 }
 
 static struct target_value value_of(const struct speed_target *t, const struct target_row *row)
 {
     if (is_share(t) && row->pairs.n) {
-        const double bytes = measure_of(t) == COPY ? row->bytes_moved : 2 * row->bytes_out,
+        const double bytes = target_measure(t) == COPY ? row->bytes_moved : 2 * row->bytes_out,
                      k = bytes / row->pair_bytes;
         return (struct target_value){k * row->pairs.median, k * row->pairs.low,
                                      k * row->pairs.high};
     }
-    const double value = measured(t, row);
+    const double value = target_measured(t, row);
     return (struct target_value){value, value, value};
 }
 
@@ -190,7 +190,7 @@ static void print_line(const struct speed_target *t, const struct target_row *ro
     const char *word =
         verdict == TARGET_MISSED && row->implausible ? "implausible" : words[verdict];
     log_info("%s" LINE "%s", log_colour() ? colour : "", row->operation, row->shape, number,
-             interval, limit, measures[measure_of(t)].unit, word,
+             interval, limit, measures[target_measure(t)].unit, word,
              row->reason ? row->reason
              : t->source ? t->source
                          : "",

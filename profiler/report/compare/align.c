@@ -7,7 +7,7 @@
 #define MOST_EDITS 2000     /* the record of a search takes its square times 8 bytes: 32 MB */
 #define MOST_LINES 10000000 /* of a file; a larger number is damage */
 
-static enum err texts(const struct model_file *f, const char ***out, int *length)
+static enum err file_lines(const struct model_file *f, const char ***out, int *length)
 {
     *length = 0;
     for (int i = 0; f && i < f->lines_count; i++)
@@ -34,7 +34,7 @@ static int all_known(const char **text, int length)
     return length > 0;
 }
 
-static void pair(struct align *x, int a, int b)
+static void align_pair(struct align *x, int a, int b)
 {
     x->to_b[a] = b;
     x->to_a[b] = a;
@@ -43,7 +43,7 @@ static void pair(struct align *x, int a, int b)
 /* Lines (from, from + n] of A against (from, from + m] of B. reached[k]: how far down A the best
  * path with so many edits came on diagonal k (A's line less B's); a copy of each round leads back.
  */
-static enum err search(struct align *x, int from, int n, int m)
+static enum err align_search(struct align *x, int from, int n, int m)
 {
     int most = n + m < MOST_EDITS ? n + m : MOST_EDITS, edits, found = 0;
     int width = 2 * most + 3, middle = most + 1;
@@ -76,12 +76,12 @@ static enum err search(struct align *x, int from, int n, int m)
         int down = k == -d || (k != d && before[k - 1] < before[k + 1]);
         int i0 = before[down ? k + 1 : k - 1], j0 = i0 - (down ? k + 1 : k - 1);
         for (; i > i0 + !down && j > j0 + down; i--, j--)
-            pair(x, from + i, from + j);
+            align_pair(x, from + i, from + j);
         i = i0;
         j = j0;
     }
     for (; found && e == ERR_OK && i > 0 && j > 0; i--, j--)
-        pair(x, from + i, from + j);
+        align_pair(x, from + i, from + j);
     for (int d = 0; rounds && d <= most; d++)
         free(rounds[d]);
     free(rounds);
@@ -94,20 +94,20 @@ static enum err by_text(struct align *x)
     int na = x->length_a, nb = x->length_b, head = 0, tail = 0;
     while (head < na && head < nb && !strcmp(x->a[head + 1], x->b[head + 1])) {
         head++;
-        pair(x, head, head);
+        align_pair(x, head, head);
     }
     for (; tail < na - head && tail < nb - head && !strcmp(x->a[na - tail], x->b[nb - tail]);
          tail++)
-        pair(x, na - tail, nb - tail);
-    return search(x, head, na - head - tail, nb - head - tail);
+        align_pair(x, na - tail, nb - tail);
+    return align_search(x, head, na - head - tail, nb - head - tail);
 }
 
 enum err align_files(const struct model_file *a, const struct model_file *b, struct align *out)
 {
     struct align x = {0};
-    enum err e = texts(a, &x.a, &x.length_a);
+    enum err e = file_lines(a, &x.a, &x.length_a);
     if (!e)
-        e = texts(b, &x.b, &x.length_b);
+        e = file_lines(b, &x.b, &x.length_b);
     if (!e) {
         x.to_b = calloc((size_t)x.length_a + 1, sizeof *x.to_b);
         x.to_a = calloc((size_t)x.length_b + 1, sizeof *x.to_a);
@@ -119,7 +119,7 @@ enum err align_files(const struct model_file *a, const struct model_file *b, str
         e = by_text(&x);
     else
         for (int i = 1; !e && i <= x.length_a && i <= x.length_b; i++)
-            pair(&x, i, i);
+            align_pair(&x, i, i);
     if (e)
         align_free(&x);
     *out = x;

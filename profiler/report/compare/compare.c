@@ -9,13 +9,14 @@
 #include "profiler/report/compare/compare.h"
 #include "profiler/report/compare/compare_parts.h"
 
-static double median(double *x, int n)
+static double median_of(double *x, int n)
 {
     qsort(x, (size_t)n, sizeof *x, ascending_double);
     return n % 2 ? x[n / 2] : 0.5 * (x[n / 2 - 1] + x[n / 2]);
 }
 
-static const struct compare_times *find(const struct compare_side *s, const struct compare_times *t)
+static const struct compare_times *find_times(const struct compare_side *s,
+                                              const struct compare_times *t)
 {
     for (int i = 0; i < s->times_count; i++)
         if (s->times[i].size == t->size && strcmp(s->times[i].name, t->name) == 0)
@@ -39,8 +40,8 @@ static enum err add_operation(struct comparison *c, const struct compare_times *
     struct compare_operation *o = &c->operations[c->operations_count];
     *o = (struct compare_operation){.name = strdup(a ? a->name : b->name),
                                     .size = a ? a->size : b->size,
-                                    .a = a ? median(a->seconds, a->count) : (double)NAN,
-                                    .b = b ? median(b->seconds, b->count) : (double)NAN,
+                                    .a = a ? median_of(a->seconds, a->count) : (double)NAN,
+                                    .b = b ? median_of(b->seconds, b->count) : (double)NAN,
                                     .ratio = NAN,
                                     .low = NAN,
                                     .high = NAN,
@@ -59,15 +60,15 @@ static enum err add_operation(struct comparison *c, const struct compare_times *
     return ERR_OK;
 }
 
-static enum err add_operations(struct comparison *c, const struct compare_side *a,
-                               const struct compare_side *b)
+static enum err compare_operations(struct comparison *c, const struct compare_side *a,
+                                   const struct compare_side *b)
 {
     c->operations = calloc((size_t)(a->times_count + b->times_count) + 1, sizeof *c->operations);
     FAIL_IF(!c->operations, ERR_MEMORY, "no memory left for the comparison");
     for (int i = 0; i < a->times_count; i++)
-        TRY(add_operation(c, &a->times[i], find(b, &a->times[i])));
+        TRY(add_operation(c, &a->times[i], find_times(b, &a->times[i])));
     for (int i = 0; i < b->times_count; i++)
-        if (!find(a, &b->times[i]))
+        if (!find_times(a, &b->times[i]))
             TRY(add_operation(c, NULL, &b->times[i]));
     return ERR_OK;
 }
@@ -103,7 +104,7 @@ enum err compare_runs(const char *a, const char *b, struct comparison **out)
         goto out;
     }
     if (sides[0].timing && sides[1].timing)
-        TRY_OUT(add_operations(c, &sides[0], &sides[1]));
+        TRY_OUT(compare_operations(c, &sides[0], &sides[1]));
     if (sides[0].profile && sides[1].profile)
         TRY_OUT(compare_profiles(c, sides[0].profile, sides[1].profile));
     if (sides[0].profile && sides[1].profile)

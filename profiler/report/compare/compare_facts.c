@@ -25,7 +25,7 @@ static const struct fact {
       {"modes", "what was recorded", 0}, {"cpu.hz", "samples per second of CPU time", 0},
 };
 
-static enum err add(struct comparison *c, int first, char *text)
+static enum err add_warning(struct comparison *c, int first, char *text)
 {
     FAIL_IF(!text, ERR_MEMORY, "no memory left for the comparison");
     char **more = realloc(c->warnings, (size_t)(c->warnings_count + 1) * sizeof *more);
@@ -51,17 +51,19 @@ __attribute__((format(printf, 1, 2))) static char *text(const char *format, ...)
     return n < 0 ? NULL : out;
 }
 
-static enum err differs(struct comparison *c, const struct fact *f, const char *a, const char *b)
+static enum err warn_of_fact(struct comparison *c, const struct fact *f, const char *a,
+                             const char *b)
 {
     if ((!a && !b) || (a && b && !strcmp(a, b)))
         return ERR_OK;
     int other = f->machine && a && b; /* unknown on a side: not known to be another */
     c->machines_differ |= other;
-    return add(c, other,
-               text("%s differs: %s in A, %s in B", f->what, a ? a : "unknown", b ? b : "unknown"));
+    return add_warning(
+        c, other,
+        text("%s differs: %s in A, %s in B", f->what, a ? a : "unknown", b ? b : "unknown"));
 }
 
-static const char *environment(const struct model *m, const char *key)
+static const char *environment_of_model(const struct model *m, const char *key)
 {
     for (int i = 0; i < m->environment_count; i++)
         if (m->environment[i].key && !strcmp(m->environment[i].key, key))
@@ -69,7 +71,7 @@ static const char *environment(const struct model *m, const char *key)
     return NULL;
 }
 
-static char *command(const struct model *m)
+static char *command_text(const struct model *m)
 {
     char *out = NULL;
     size_t bytes;
@@ -82,18 +84,19 @@ static char *command(const struct model *m)
     return NULL;
 }
 
-static enum err programs(struct comparison *c, const struct model *a, const struct model *b)
+static enum err warn_of_programs(struct comparison *c, const struct model *a, const struct model *b)
 {
     static const struct fact what = {"", "program", 0};
     int imported = compare_tool(a) || compare_tool(b); /* captures do not hold these facts */
     for (size_t i = 0; i < sizeof of_program / sizeof *of_program; i++) {
-        const char *x = environment(a, of_program[i].key), *y = environment(b, of_program[i].key);
+        const char *x = environment_of_model(a, of_program[i].key),
+                   *y = environment_of_model(b, of_program[i].key);
         if (!imported || (x && y))
-            TRY(differs(c, &of_program[i], x, y));
+            TRY(warn_of_fact(c, &of_program[i], x, y));
     }
-    char *x = command(a), *y = command(b);
+    char *x = command_text(a), *y = command_text(b);
     int known = a->meta.command_count && b->meta.command_count;
-    enum err e = imported && !known ? ERR_OK : differs(c, &what, x, y);
+    enum err e = imported && !known ? ERR_OK : warn_of_fact(c, &what, x, y);
     free(x);
     free(y);
     return e;
@@ -122,13 +125,14 @@ static enum err warn_of_drift(struct comparison *c, const struct timing_file *a,
     if (a->environment.threads != b->environment.threads || !(x > 0) || !(y > 0) ||
         fmax(x, y) <= (1 + COMPARE_CLOSE) * fmin(x, y))
         return ERR_OK;
-    return add(c, 0,
-               text("the machine's speed differs: its calibrations reached %.3g GFLOP/s in A, "
-                    "%.3g in B",
-                    x, y));
+    return add_warning(
+        c, 0,
+        text("the machine's speed differs: its calibrations reached %.3g GFLOP/s in A, "
+             "%.3g in B",
+             x, y));
 }
 
-static int on_cpu(const struct compare_side *s)
+static int ran_on_cpu(const struct compare_side *s)
 {
     const char *name = s->timing->environment.backend;
     return name && !strcmp(name, "cpu");
@@ -139,11 +143,11 @@ enum err compare_warnings(struct comparison *c, const struct compare_side *a,
 {
     int alone = 0;
     for (size_t i = 0; a->timing && b->timing && i < sizeof of_suite / sizeof *of_suite; i++) {
-        if (!strcmp(of_suite[i].key, "devices") && on_cpu(a) && on_cpu(b))
+        if (!strcmp(of_suite[i].key, "devices") && ran_on_cpu(a) && ran_on_cpu(b))
             continue; /* the CPU, which has its row, and the number of threads */
         char *x = compare_environment(a, of_suite[i].key);
         char *y = compare_environment(b, of_suite[i].key);
-        enum err e = differs(c, &of_suite[i], x, y);
+        enum err e = warn_of_fact(c, &of_suite[i], x, y);
         free(x);
         free(y);
         TRY(e);
@@ -151,18 +155,18 @@ enum err compare_warnings(struct comparison *c, const struct compare_side *a,
     if (a->timing && b->timing)
         TRY(warn_of_drift(c, a->timing, b->timing));
     if (a->profile && b->profile && !(a->timing && b->timing))
-        TRY(programs(c, a->profile, b->profile));
+        TRY(warn_of_programs(c, a->profile, b->profile));
     for (int i = 0; i < c->operations_count; i++)
         alone += c->operations[i].verdict == COMPARE_ONLY_A ||
                  c->operations[i].verdict == COMPARE_ONLY_B;
     if (alone)
-        TRY(add(c, 0,
-                text("%d of %d operations and sizes %s measured in one of the runs only", alone,
-                     c->operations_count, alone == 1 ? "was" : "were")));
+        TRY(add_warning(c, 0,
+                        text("%d of %d operations and sizes %s measured in one of the runs only",
+                             alone, c->operations_count, alone == 1 ? "was" : "were")));
     return ERR_OK;
 }
 
-static int count(const struct comparison *c, enum compare_verdict v)
+static int count_verdict(const struct comparison *c, enum compare_verdict v)
 {
     int n = 0;
     for (int i = 0; i < c->operations_count; i++)
@@ -171,7 +175,8 @@ static int count(const struct comparison *c, enum compare_verdict v)
 }
 
 /* The operation that changed most in the direction of `v`; NULL: none. */
-static const struct compare_operation *most(const struct comparison *c, enum compare_verdict v)
+static const struct compare_operation *changed_most(const struct comparison *c,
+                                                    enum compare_verdict v)
 {
     const struct compare_operation *found = NULL;
     for (int i = 0; i < c->operations_count; i++) {
@@ -183,12 +188,12 @@ static const struct compare_operation *most(const struct comparison *c, enum com
     return found;
 }
 
-static void operations(const struct comparison *c, FILE *out)
+static void write_operations(const struct comparison *c, FILE *out)
 {
     static const enum compare_verdict order[] = {COMPARE_SLOWER,    COMPARE_FASTER, COMPARE_SAME,
                                                  COMPARE_UNDECIDED, COMPARE_ONLY_A, COMPARE_ONLY_B};
-    const struct compare_operation *slower = most(c, COMPARE_SLOWER),
-                                   *faster = most(c, COMPARE_FASTER);
+    const struct compare_operation *slower = changed_most(c, COMPARE_SLOWER),
+                                   *faster = changed_most(c, COMPARE_FASTER);
     if (slower)
         fprintf(out, "%s at size %d takes %.2f times as long. ", slower->name, slower->size,
                 slower->ratio);
@@ -198,14 +203,15 @@ static void operations(const struct comparison *c, FILE *out)
     fprintf(out, "Of %d operations and sizes:", c->operations_count);
     const char *comma = "";
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
-        if (count(c, order[i])) {
-            fprintf(out, "%s %d %s", comma, count(c, order[i]), compare_verdict_name(order[i]));
+        if (count_verdict(c, order[i])) {
+            fprintf(out, "%s %d %s", comma, count_verdict(c, order[i]),
+                    compare_verdict_name(order[i]));
             comma = ",";
         }
     fputs(".", out);
 }
 
-static void program(const struct comparison *c, FILE *out)
+static void write_program(const struct comparison *c, FILE *out)
 {
     const struct compare_line *line = NULL;
     fprintf(out, "The program took %.3g s instead of %.3g s (CPU time %.3g s instead of %.3g s).",
@@ -233,9 +239,9 @@ enum err compare_answer(struct comparison *c)
                 "change brought. ",
                 c->warnings[0]);
     if (c->operations_count)
-        operations(c, out);
+        write_operations(c, out);
     else if (isfinite(c->wall_a) && isfinite(c->wall_b))
-        program(c, out);
+        write_program(c, out);
     FAIL_IF(fclose(out), ERR_MEMORY, "no memory left for the comparison");
     return ERR_OK;
 }

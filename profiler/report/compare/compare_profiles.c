@@ -14,22 +14,22 @@ struct numbered {
     int length;
 };
 
-static double known(double x)
+static double known_seconds(double x)
 {
     return isfinite(x) ? x : 0;
 }
 
-static double cpu_of(const struct model_line *l)
+static double line_cpu(const struct model_line *l)
 {
-    return l ? known(l->cpu.user) + known(l->cpu.sys) : 0;
+    return l ? known_seconds(l->cpu.user) + known_seconds(l->cpu.sys) : 0;
 }
 
 static double error_of(const struct model_line *l)
 {
-    return l ? known(l->cpu.error) : 0;
+    return l ? known_seconds(l->cpu.error) : 0;
 }
 
-static enum err number(const struct model_file *f, int length, struct numbered *out)
+static enum err number_lines(const struct model_file *f, int length, struct numbered *out)
 {
     *out = (struct numbered){calloc((size_t)length + 1, sizeof *out->line), length};
     FAIL_IF(!out->line, ERR_MEMORY, "no memory left for the comparison");
@@ -39,13 +39,13 @@ static enum err number(const struct model_file *f, int length, struct numbered *
     return ERR_OK;
 }
 
-static const struct model_line *at(const struct numbered *n, int line)
+static const struct model_line *line_numbered(const struct numbered *n, int line)
 {
     return line >= 1 && line <= n->length ? n->line[line] : NULL;
 }
 
 /* Unchanged is a line whose error leaves no room for a change of a tenth. */
-static enum compare_verdict judge(double a, double b, double error)
+static enum compare_verdict judge_line(double a, double b, double error)
 {
     double d = b - a, most = fmax(a, b), least = fmax(3 * error, COMPARE_LEAST * most);
     if (fabs(d) > least)
@@ -63,10 +63,10 @@ struct pairing {
     int edited;   /* the texts of both states are known */
 };
 
-static enum err add_line(struct pairing *p, int a, int b)
+static enum err compare_line(struct pairing *p, int a, int b)
 {
-    const struct model_line *before = at(&p->a, a), *after = at(&p->b, b);
-    double most = fmax(cpu_of(before), cpu_of(after));
+    const struct model_line *before = line_numbered(&p->a, a), *after = line_numbered(&p->b, b);
+    double most = fmax(line_cpu(before), line_cpu(after));
     if (!(most > 0) || most < p->least)
         return ERR_OK;
     const char *text = b ? p->texts.b[b] : p->texts.a[a];
@@ -75,13 +75,13 @@ static enum err add_line(struct pairing *p, int a, int b)
                                .text = text ? strdup(text) : NULL,
                                .line_a = a,
                                .line_b = b,
-                               .a = cpu_of(before),
-                               .b = cpu_of(after),
+                               .a = line_cpu(before),
+                               .b = line_cpu(after),
                                .error = hypot(error_of(before), error_of(after))};
     FAIL_IF(!l->file, ERR_MEMORY, "no memory left for the comparison");
     l->verdict = !a   ? p->edited ? COMPARE_ADDED : COMPARE_ONLY_B
                  : !b ? p->edited ? COMPARE_REMOVED : COMPARE_ONLY_A
-                      : judge(l->a, l->b, l->error);
+                      : judge_line(l->a, l->b, l->error);
     return ERR_OK;
 }
 
@@ -95,14 +95,14 @@ static void diff_side(FILE *out, char sign, const char **text, int first, int co
 static void edit_costs(const struct pairing *p, struct compare_edit *e)
 {
     for (int i = 0; i < e->a_count; i++) {
-        e->a_s += cpu_of(at(&p->a, e->a + i));
-        e->error = hypot(e->error, error_of(at(&p->a, e->a + i)));
+        e->a_s += line_cpu(line_numbered(&p->a, e->a + i));
+        e->error = hypot(e->error, error_of(line_numbered(&p->a, e->a + i)));
     }
     for (int i = 0; i < e->b_count; i++) {
-        e->b_s += cpu_of(at(&p->b, e->b + i));
-        e->error = hypot(e->error, error_of(at(&p->b, e->b + i)));
+        e->b_s += line_cpu(line_numbered(&p->b, e->b + i));
+        e->error = hypot(e->error, error_of(line_numbered(&p->b, e->b + i)));
     }
-    e->verdict = judge(e->a_s, e->b_s, e->error);
+    e->verdict = judge_line(e->a_s, e->b_s, e->error);
 }
 
 /* An edit that cost something before or after it. */
@@ -128,25 +128,25 @@ static enum err add_edit(struct pairing *p, struct compare_edit e)
 }
 
 /* Both states from the top: equal lines in step, between them what was removed and added. */
-static enum err add_file(struct pairing *p)
+static enum err compare_file(struct pairing *p)
 {
     int i = 1, j = 1, na = p->texts.length_a, nb = p->texts.length_b;
     while (i <= na || j <= nb) {
         int a = i, b = j;
         for (; i <= na && !p->texts.to_b[i]; i++)
-            TRY(add_line(p, i, 0));
+            TRY(compare_line(p, i, 0));
         for (; j <= nb && !p->texts.to_a[j]; j++)
-            TRY(add_line(p, 0, j));
+            TRY(compare_line(p, 0, j));
         if (i > a || j > b)
             TRY(add_edit(
                 p, (struct compare_edit){.a = a, .a_count = i - a, .b = b, .b_count = j - b}));
         for (; i <= na && j <= nb && p->texts.to_b[i] == j; i++, j++)
-            TRY(add_line(p, i, j));
+            TRY(compare_line(p, i, j));
     }
     return ERR_OK;
 }
 
-static const struct model_file *find(const struct model *m, const char *path)
+static const struct model_file *file_at_path(const struct model *m, const char *path)
 {
     for (int i = 0; i < m->files_count; i++)
         if (!strcmp(m->files[i].path, path))
@@ -155,7 +155,7 @@ static const struct model_file *find(const struct model *m, const char *path)
 }
 
 /* A line or an edit more for each line of the file, at most. */
-static enum err room(struct comparison *c, int lines)
+static enum err room_for_lines(struct comparison *c, int lines)
 {
     struct compare_line *more =
         realloc(c->lines, (size_t)(c->lines_count + lines + 1) * sizeof *more);
@@ -173,13 +173,13 @@ static enum err pair_files(struct comparison *c, const struct model_file *a,
     struct pairing p = {.c = c, .file = a ? a->path : b->path, .least = least};
     TRY(align_files(a, b, &p.texts));
     p.edited = p.texts.by_text;
-    enum err e = room(c, p.texts.length_a + p.texts.length_b);
+    enum err e = room_for_lines(c, p.texts.length_a + p.texts.length_b);
     if (!e)
-        e = number(a, p.texts.length_a, &p.a);
+        e = number_lines(a, p.texts.length_a, &p.a);
     if (!e)
-        e = number(b, p.texts.length_b, &p.b);
+        e = number_lines(b, p.texts.length_b, &p.b);
     if (!e)
-        e = add_file(&p);
+        e = compare_file(&p);
     free(p.a.line);
     free(p.b.line);
     align_free(&p.texts);
@@ -193,7 +193,7 @@ static int by_difference(const void *x, const void *y)
     return (p < q) - (p > q);
 }
 
-static int by_gain(const void *x, const void *y)
+static int by_change(const void *x, const void *y)
 {
     const struct compare_edit *a = x, *b = y;
     double p = fabs(a->b_s - a->a_s), q = fabs(b->b_s - b->a_s);
@@ -204,17 +204,17 @@ enum err compare_profiles(struct comparison *c, const struct model *a, const str
 {
     c->wall_a = a->meta.wall_s;
     c->wall_b = b->meta.wall_s;
-    c->cpu_a = known(a->totals.cpu.user) + known(a->totals.cpu.sys);
-    c->cpu_b = known(b->totals.cpu.user) + known(b->totals.cpu.sys);
-    double least = 1e-3 * fmin(known(c->cpu_a), known(c->cpu_b));
+    c->cpu_a = known_seconds(a->totals.cpu.user) + known_seconds(a->totals.cpu.sys);
+    c->cpu_b = known_seconds(b->totals.cpu.user) + known_seconds(b->totals.cpu.sys);
+    double least = 1e-3 * fmin(known_seconds(c->cpu_a), known_seconds(c->cpu_b));
     for (int i = 0; i < a->files_count; i++)
-        TRY(pair_files(c, &a->files[i], find(b, a->files[i].path), least));
+        TRY(pair_files(c, &a->files[i], file_at_path(b, a->files[i].path), least));
     for (int i = 0; i < b->files_count; i++)
-        if (!find(a, b->files[i].path))
+        if (!file_at_path(a, b->files[i].path))
             TRY(pair_files(c, NULL, &b->files[i], least));
     if (c->lines_count)
         qsort(c->lines, (size_t)c->lines_count, sizeof *c->lines, by_difference);
     if (c->edits_count)
-        qsort(c->edits, (size_t)c->edits_count, sizeof *c->edits, by_gain);
+        qsort(c->edits, (size_t)c->edits_count, sizeof *c->edits, by_change);
     return ERR_OK;
 }

@@ -6,9 +6,10 @@
 #include <sys/stat.h>
 
 #include "base/text.h"
-#include "profiler/report/compare/compare_read.h"
+#include "profiler/report/compare/compare_parts.h"
 
-static enum err grow(struct compare_side *s, const char *name, int size, struct compare_times **out)
+static enum err times_of(struct compare_side *s, const char *name, int size,
+                         struct compare_times **out)
 {
     for (int i = 0; i < s->times_count; i++)
         if (s->times[i].size == size && strcmp(s->times[i].name, name) == 0) {
@@ -28,7 +29,7 @@ static enum err grow(struct compare_side *s, const char *name, int size, struct 
     return ERR_OK;
 }
 
-static enum err add_row(struct compare_side *s, const struct timing_measurement *m)
+static enum err add_time(struct compare_side *s, const struct timing_measurement *m)
 {
     if (!m->status || strcmp(m->status, "ok") != 0 || m->cold || m->traced)
         return ERR_OK;
@@ -36,7 +37,7 @@ static enum err add_row(struct compare_side *s, const struct timing_measurement 
                 !(m->time > 0),
             ERR_INPUT, "%s has a measurement without operation, volume_size or time", s->path);
     struct compare_times *t = NULL;
-    TRY(grow(s, m->operation, (int)m->volume_size, &t));
+    TRY(times_of(s, m->operation, (int)m->volume_size, &t));
     double *more = realloc(t->seconds, (size_t)(t->count + 1) * sizeof *more);
     FAIL_IF(!more, ERR_MEMORY, "no memory left for the times of %s", s->path);
     t->seconds = more;
@@ -50,11 +51,11 @@ static enum err read_timing(const char *path, struct compare_side *s)
     FAIL_IF(!s->timing || !s->timing->measurements, ERR_INPUT,
             "%s is not a timing.json: it has no list of measurements", path);
     for (int i = 0; i < s->timing->measurements_count; i++)
-        TRY(add_row(s, &s->timing->measurements[i]));
+        TRY(add_time(s, &s->timing->measurements[i]));
     return ERR_OK;
 }
 
-static int exists(const char *path)
+static int file_exists(const char *path)
 {
     struct stat st;
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
@@ -73,10 +74,10 @@ enum err compare_side_read(const char *path, struct compare_side *s)
                                                : read_timing(path, s);
     FAIL_IF(strlen(path) + 20 > sizeof file, ERR_INPUT, "the path %s is too long", path);
     snprintf(file, sizeof file, "%s/timing.json", path);
-    if (exists(file))
+    if (file_exists(file))
         TRY(read_timing(file, s));
     snprintf(file, sizeof file, "%s/profile.json", path);
-    if (exists(file))
+    if (file_exists(file))
         TRY(profile_read(file, &s->profile));
     FAIL_IF(!s->timing && !s->profile, ERR_INPUT, "%s holds neither timing.json nor profile.json",
             path);

@@ -1,17 +1,18 @@
-/* The interval in which the ratio of two samples of times lies. */
+/* The interval in which the ratio of two samples of times lies, and the verdict on it. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "profiler/report/compare/compare.h"
+#include "profiler/report/compare/compare_parts.h"
 
 /* Exact ranks up to so many times a side; with more, only the first ones count. */
 #define MOST 40
 
 /* Student's t, two-sided 99 %, by degrees of freedom from 1 on; above 30 the value for 30, which is
  * at most 7 % too wide. */
-static double student(int freedom)
+static double student_t(int freedom)
 {
     static const double t[] = {63.657, 9.925, 5.841, 4.604, 4.032, 3.707, 3.499, 3.355,
                                3.250,  3.169, 3.106, 3.055, 3.012, 2.977, 2.947, 2.921,
@@ -23,7 +24,7 @@ static double student(int freedom)
 /* Mann and Whitney: how many of the differences that lie lowest (and highest) are outside of the
  * 99 % interval of the shift; 0: too few times to say so much. ways[i][u]: orders of i times of one
  * side among those of the other in which u pairs stand the other way round. */
-static int outside(int na, int nb)
+static int ranks_outside(int na, int nb)
 {
     double(*ways)[MOST * MOST + 1] = calloc(MOST + 1, sizeof *ways);
     if (!ways)
@@ -73,7 +74,7 @@ static void by_student(const double *a, int na, const double *b, int nb, double 
     double shift = -mean_log(a, na, &squares);
     shift += mean_log(b, nb, &squares);
     int freedom = na + nb - 2;
-    double half = student(freedom) * sqrt(squares / freedom * (1.0 / na + 1.0 / nb));
+    double half = student_t(freedom) * sqrt(squares / freedom * (1.0 / na + 1.0 / nb));
     *low = exp(shift - half);
     *high = exp(shift + half);
 }
@@ -85,9 +86,25 @@ void compare_interval(const double *a, int na, const double *b, int nb, double *
         return;
     na = na < MOST ? na : MOST;
     nb = nb < MOST ? nb : MOST;
-    int cut = outside(na, nb);
+    int cut = ranks_outside(na, nb);
     if (cut)
         by_ranks(a, na, b, nb, cut, low, high);
     else
         by_student(a, na, b, nb, low, high);
+}
+
+const char *compare_verdict_name(enum compare_verdict v)
+{
+    static const char *const names[] = {"unchanged", "faster",    "slower",  "undecided",
+                                        "only in A", "only in B", "removed", "added"};
+    return names[v];
+}
+
+enum compare_verdict compare_judge(double low, double high)
+{
+    return isnan(low)                                                    ? COMPARE_UNDECIDED
+           : low > 1 + COMPARE_LEAST                                     ? COMPARE_SLOWER
+           : high < 1 - COMPARE_LEAST                                    ? COMPARE_FASTER
+           : low >= 1 / (1 + COMPARE_CLOSE) && high <= 1 + COMPARE_CLOSE ? COMPARE_SAME
+                                                                         : COMPARE_UNDECIDED;
 }

@@ -82,7 +82,7 @@ static void add_calls(const struct model *m, const struct functions *f, int *see
     }
 }
 
-static int any(const cost c)
+static int any_cost(const cost c)
 {
     int found = 0;
     for (int w = 0; w < EXPORT_WEIGHTS; w++)
@@ -117,7 +117,7 @@ static void put_node(const struct model *m, int i, const cost call, FILE *out)
     int32_t parent = s->parent;
     while (parent >= 0 && m->stacks[parent].frame < 0)
         parent = m->stacks[parent].parent;
-    if (parent < 0 || !any(call))
+    if (parent < 0 || !any_cost(call))
         return;
     const struct model_frame *caller = &m->frames[m->stacks[parent].frame];
     put_name(out, "ob", caller->module ? caller->module : "");
@@ -130,7 +130,7 @@ static void put_node(const struct model *m, int i, const cost call, FILE *out)
     put_costs(out, line_of(caller), call);
 }
 
-static void write(const struct model *m, const struct export_options *o, FILE *out)
+static void callgrind_write(const struct model *m, const struct export_options *o, FILE *out)
 {
     (void)o;
     size_t frames = (size_t)m->frames_count + 1;
@@ -158,5 +158,5 @@ static void write(const struct model *m, const struct export_options *o, FILE *o
     free(f.order);
 }
 
-const struct exporter export_callgrind = {"callgrind", ".callgrind",
-                                          "for KCachegrind and callgrind_annotate", write};
+const struct exporter export_callgrind = {
+    "callgrind", ".callgrind", "for KCachegrind and callgrind_annotate", callgrind_write};

@@ -81,7 +81,7 @@ static void put_stack_frames(struct jsonw *w, const struct model *m)
 }
 
 /* Whether no event of the track reaches out of one that it began in. */
-static int nests(const struct model_track *t)
+static int track_nests(const struct model_track *t)
 {
     int64_t open[256], at = 0;
     int depth = 0;
@@ -104,7 +104,7 @@ static void put_track(struct jsonw *w, const struct model *m, const struct expor
     int64_t pid =
         t->process >= 0 && t->process < m->processes_count ? m->processes[t->process].pid : 0;
     double from = o->from_s * 1e9, to = o->to_s > 0 ? o->to_s * 1e9 : (double)INFINITY;
-    int slices = nests(t);
+    int slices = track_nests(t);
     int64_t at = 0;
     char name[256];
     export_track_name(m, t, name);
@@ -155,7 +155,7 @@ static void put_memory(struct jsonw *w, const struct model *m, const struct expo
     }
 }
 
-static void write(const struct model *m, const struct export_options *o, FILE *out)
+static void chrome_write(const struct model *m, const struct export_options *o, FILE *out)
 {
     struct jsonw w;
     jsonw_init(&w, out, 0);
@@ -175,4 +175,4 @@ static void write(const struct model *m, const struct export_options *o, FILE *o
 }
 
 const struct exporter export_chrome = {"chrome", ".trace.json", "trace events for ui.perfetto.dev",
-                                       write};
+                                       chrome_write};

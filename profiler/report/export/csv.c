@@ -36,7 +36,7 @@ static void put_int(FILE *out, int64_t v)
         fprintf(out, "%lld", (long long)v);
 }
 
-static void write(const struct model *m, const struct export_options *o, FILE *out)
+static void csv_write(const struct model *m, const struct export_options *o, FILE *out)
 {
     (void)o;
     fputs("file,line,user,cpu_user_s,cpu_sys_s,cpu_wait_s,cpu_python_s,cpu_native_s,cpu_incl_user_"
@@ -72,4 +72,4 @@ static void write(const struct model *m, const struct export_options *o, FILE *o
     }
 }
 
-const struct exporter export_csv = {"csv", ".csv", "one row per source line", write};
+const struct exporter export_csv = {"csv", ".csv", "one row per source line", csv_write};

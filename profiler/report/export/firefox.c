@@ -58,15 +58,15 @@ static void number_rows(struct firefox_rows *r)
     }
 }
 
-static void column(struct jsonw *w, const char *key)
+static void put_column(struct jsonw *w, const char *key)
 {
     jsonw_karray(w, key);
 }
 
 /* A column of one value. */
-static void constant(struct jsonw *w, const char *key, int n, int value, int null)
+static void put_constant_column(struct jsonw *w, const char *key, int n, int value, int null)
 {
-    column(w, key);
+    put_column(w, key);
     for (int i = 0; i < n; i++)
         null ? jsonw_null(w) : jsonw_int(w, value);
     jsonw_end(w);
@@ -83,7 +83,7 @@ static void put_samples(struct jsonw *w, const struct firefox_rows *r)
     jsonw_kobject(w, "samples");
     jsonw_kint(w, "length", unplaced + t->events_count);
     jsonw_kstring(w, "weightType", "tracing-ms");
-    column(w, "stack");
+    put_column(w, "stack");
     for (int i = 0; i < stacks; i++)
         if (r->rest[i] > 0)
             jsonw_int(w, r->stack[i]);
@@ -93,13 +93,13 @@ static void put_samples(struct jsonw *w, const struct firefox_rows *r)
                                                              : jsonw_null(w);
     }
     jsonw_end(w);
-    column(w, "time");
+    put_column(w, "time");
     for (int i = 0; i < unplaced; i++)
         jsonw_number(w, 0);
     for (int i = 0; i < t->events_count; i++)
         jsonw_number(w, 1e-6 * (double)(at += t->events[i].start));
     jsonw_end(w);
-    column(w, "weight");
+    put_column(w, "weight");
     for (int i = 0; i < stacks; i++)
         if (r->rest[i] > 0)
             jsonw_number(w, 1e-6 * (double)r->rest[i]);
@@ -114,18 +114,18 @@ static void put_stacks(struct jsonw *w, const struct firefox_rows *r)
     const struct model *m = r->m;
     jsonw_kobject(w, "stackTable");
     jsonw_kint(w, "length", r->stacks_count);
-    column(w, "prefix");
+    put_column(w, "prefix");
     for (int i = 0; i < r->stacks_count; i++) {
         int32_t parent = m->stacks[r->stacks[i]].parent;
         parent >= 0 && r->stack[parent] >= 0 ? jsonw_int(w, r->stack[parent]) : jsonw_null(w);
     }
     jsonw_end(w);
-    column(w, "frame");
+    put_column(w, "frame");
     for (int i = 0; i < r->stacks_count; i++)
         jsonw_int(w, r->frame[m->stacks[r->stacks[i]].frame]);
     jsonw_end(w);
-    constant(w, "category", r->stacks_count, CATEGORY_CODE, 0);
-    constant(w, "subcategory", r->stacks_count, 0, 0);
+    put_constant_column(w, "category", r->stacks_count, CATEGORY_CODE, 0);
+    put_constant_column(w, "subcategory", r->stacks_count, 0, 0);
     jsonw_end(w);
 }
 
@@ -137,17 +137,17 @@ static void put_frames(struct jsonw *w, const struct firefox_rows *r)
                                         "column"};
     jsonw_kobject(w, "frameTable");
     jsonw_kint(w, "length", n);
-    constant(w, "address", n, -1, 0);
-    constant(w, "inlineDepth", n, 0, 0);
-    constant(w, "category", n, CATEGORY_CODE, 0);
-    constant(w, "subcategory", n, 0, 0);
+    put_constant_column(w, "address", n, -1, 0);
+    put_constant_column(w, "inlineDepth", n, 0, 0);
+    put_constant_column(w, "category", n, CATEGORY_CODE, 0);
+    put_constant_column(w, "subcategory", n, 0, 0);
     for (size_t i = 0; i < sizeof nulls / sizeof *nulls; i++)
-        constant(w, nulls[i], n, 0, 1);
-    column(w, "func");
+        put_constant_column(w, nulls[i], n, 0, 1);
+    put_column(w, "func");
     for (int i = 0; i < n; i++)
         jsonw_int(w, i);
     jsonw_end(w);
-    column(w, "line");
+    put_column(w, "line");
     for (int i = 0; i < n; i++) {
         const struct model_frame *f = &r->m->frames[r->frames[i]];
         f->file && f->line > 0 ? jsonw_int(w, f->line) : jsonw_null(w);
@@ -156,28 +156,28 @@ static void put_frames(struct jsonw *w, const struct firefox_rows *r)
     jsonw_end(w);
     jsonw_kobject(w, "funcTable");
     jsonw_kint(w, "length", n);
-    column(w, "name");
+    put_column(w, "name");
     for (int i = 0; i < n; i++)
         jsonw_int(w, 3 * i);
     jsonw_end(w);
-    column(w, "fileName");
+    put_column(w, "fileName");
     for (int i = 0; i < n; i++)
         r->m->frames[r->frames[i]].file ? jsonw_int(w, 3 * i + 1) : jsonw_null(w);
     jsonw_end(w);
-    column(w, "isJS");
+    put_column(w, "isJS");
     for (int i = 0; i < n; i++)
         jsonw_bool(w, 0);
     jsonw_end(w);
-    column(w, "relevantForJS");
+    put_column(w, "relevantForJS");
     for (int i = 0; i < n; i++)
         jsonw_bool(w, 0);
     jsonw_end(w);
-    column(w, "resource");
+    put_column(w, "resource");
     for (int i = 0; i < n; i++)
         jsonw_int(w, r->m->frames[r->frames[i]].module ? i : -1);
     jsonw_end(w);
-    constant(w, "lineNumber", n, 0, 1);
-    constant(w, "columnNumber", n, 0, 1);
+    put_constant_column(w, "lineNumber", n, 0, 1);
+    put_constant_column(w, "columnNumber", n, 0, 1);
     jsonw_end(w);
 }
 
@@ -186,13 +186,13 @@ static void put_resources(struct jsonw *w, const struct firefox_rows *r)
     const int n = r->frames_count;
     jsonw_kobject(w, "resourceTable");
     jsonw_kint(w, "length", n);
-    constant(w, "lib", n, 0, 1);
-    column(w, "name");
+    put_constant_column(w, "lib", n, 0, 1);
+    put_column(w, "name");
     for (int i = 0; i < n; i++)
         jsonw_int(w, 3 * i + 2);
     jsonw_end(w);
-    constant(w, "host", n, 0, 1);
-    constant(w, "type", n, RESOURCE_LIBRARY, 0);
+    put_constant_column(w, "host", n, 0, 1);
+    put_constant_column(w, "type", n, RESOURCE_LIBRARY, 0);
     jsonw_end(w);
 }
 
@@ -211,31 +211,31 @@ static void put_markers(struct jsonw *w, const struct firefox_rows *r)
     int64_t at = 0;
     jsonw_kobject(w, "markers");
     jsonw_kint(w, "length", n);
-    column(w, "name");
+    put_column(w, "name");
     for (int i = 0; i < n; i++)
         jsonw_int(w, 3 * r->frames_count + i);
     jsonw_end(w);
-    column(w, "startTime");
+    put_column(w, "startTime");
     for (int i = 0; i < n; i++)
         jsonw_number(w, 1e-6 * (double)(at += t->events[i].start));
     jsonw_end(w);
-    column(w, "endTime");
+    put_column(w, "endTime");
     at = 0;
     for (int i = 0; i < n; i++) {
         at += t->events[i].start;
         jsonw_number(w, 1e-6 * (double)(at + t->events[i].length));
     }
     jsonw_end(w);
-    constant(w, "phase", n, 1, 0);
-    constant(w, "category", n, CATEGORY_CODE, 0);
-    constant(w, "data", n, 0, 1);
+    put_constant_column(w, "phase", n, 1, 0);
+    put_constant_column(w, "category", n, CATEGORY_CODE, 0);
+    put_constant_column(w, "data", n, 0, 1);
     jsonw_end(w);
 }
 
 static void put_texts(struct jsonw *w, const struct firefox_rows *r)
 {
     const struct model_track *t = ranges_of(r->m, r->thread);
-    column(w, "stringArray");
+    put_column(w, "stringArray");
     for (int i = 0; i < r->frames_count; i++) {
         const struct model_frame *f = &r->m->frames[r->frames[i]];
         const char *thread =
@@ -254,7 +254,7 @@ static void put_empty(struct jsonw *w, const char *key, const char *const *colum
     jsonw_kobject(w, key);
     jsonw_kint(w, "length", 0);
     for (; *columns; columns++) {
-        column(w, *columns);
+        put_column(w, *columns);
         jsonw_end(w);
     }
     jsonw_end(w);
@@ -276,7 +276,7 @@ static void put_thread(struct jsonw *w, struct firefox_rows *r)
     jsonw_knull(w, "processShutdownTime");
     jsonw_kint(w, "registerTime", 0);
     jsonw_knull(w, "unregisterTime");
-    column(w, "pausedRanges");
+    put_column(w, "pausedRanges");
     jsonw_end(w);
     jsonw_kstring(w, "name", t->name ? t->name : "thread");
     jsonw_kbool(w, "isMainThread", t->main);
@@ -297,7 +297,7 @@ static void put_category(struct jsonw *w, const char *name, const char *colour)
     jsonw_object(w);
     jsonw_kstring(w, "name", name);
     jsonw_kstring(w, "color", colour);
-    column(w, "subcategories");
+    put_column(w, "subcategories");
     jsonw_string(w, "Other");
     jsonw_end(w);
     jsonw_end(w);
@@ -317,16 +317,16 @@ static void put_meta(struct jsonw *w, const struct model *m)
     jsonw_kbool(w, "symbolicationNotSupported", 1);
     jsonw_kbool(w, "usesOnlyOneStackType", 1);
     jsonw_kbool(w, "doesNotUseFrameImplementation", 1);
-    column(w, "categories");
+    put_column(w, "categories");
     put_category(w, "Other", "grey");
     put_category(w, "Code", "blue");
     jsonw_end(w);
-    column(w, "markerSchema");
+    put_column(w, "markerSchema");
     jsonw_end(w);
     jsonw_end(w);
 }
 
-static void write(const struct model *m, const struct export_options *o, FILE *out)
+static void firefox_write(const struct model *m, const struct export_options *o, FILE *out)
 {
     struct jsonw w;
     size_t stacks = (size_t)m->stacks_count + 1, frames = (size_t)m->frames_count + 1;
@@ -339,9 +339,9 @@ static void write(const struct model *m, const struct export_options *o, FILE *o
     jsonw_init(&w, out, 0);
     jsonw_object(&w);
     put_meta(&w, m);
-    column(&w, "libs");
+    put_column(&w, "libs");
     jsonw_end(&w);
-    column(&w, "threads");
+    put_column(&w, "threads");
     for (int i = 0; i < m->timeline_count && r.stack && r.stacks && r.frame && r.frames; i++) {
         r.cpu = &m->timeline[i];
         r.thread = r.cpu->thread;
@@ -360,5 +360,6 @@ static void write(const struct model *m, const struct export_options *o, FILE *o
     free(r.frames);
 }
 
-const struct exporter export_firefox = {
-    "firefox", ".firefox.json", "the Firefox Profiler's format, for profiler.firefox.com", write};
+const struct exporter export_firefox = {"firefox", ".firefox.json",
+                                        "the Firefox Profiler's format, for profiler.firefox.com",
+                                        firefox_write};

@@ -44,7 +44,7 @@ static int32_t box_of(struct flame *f, int32_t parent, const char *name, const c
 }
 
 /* The box of every node of the stacks; a node without a frame is its parent's. */
-static int build(const struct model *m, const int64_t *weights, struct flame *f, int32_t *at)
+static int flame_build(const struct model *m, const int64_t *weights, struct flame *f, int32_t *at)
 {
     box_of(f, -1, "all", NULL);
     for (int i = 0; i < m->stacks_count; i++) {
@@ -144,7 +144,7 @@ void flame_write(const struct model *m, const int64_t *weights, const char *titl
     struct flame f = {.boxes = malloc(n * sizeof *f.boxes)};
     int32_t *at = malloc(n * sizeof *at);
     struct open_box *stack = malloc(n * sizeof *stack);
-    if (f.boxes && at && stack && build(m, weights, &f, at))
+    if (f.boxes && at && stack && flame_build(m, weights, &f, at))
         put_graph(out, &f, title, stack);
     else
         fputs("<!-- no memory left -->\n", out);

@@ -1,7 +1,7 @@
 /* Folded stacks: "root;...;leaf weight" per line, for flamegraph.pl, inferno and others. */
 #include "profiler/report/export/export.h"
 
-static void write(const struct model *m, const struct export_options *o, FILE *out)
+static void folded_write(const struct model *m, const struct export_options *o, FILE *out)
 {
     for (int i = 0; i < m->stacks_count; i++) {
         int64_t weight = export_weight(&m->stacks[i], o->weight);
@@ -24,4 +24,4 @@ static void write(const struct model *m, const struct export_options *o, FILE *o
 }
 
 const struct exporter export_folded = {"folded", ".folded",
-                                       "folded stacks for flamegraph.pl and inferno", write};
+                                       "folded stacks for flamegraph.pl and inferno", folded_write};

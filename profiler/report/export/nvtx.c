@@ -35,7 +35,7 @@ static void put_ns(FILE *out, int decimals, double s)
     fputc(',', out);
 }
 
-static void write(const struct model *m, const struct export_options *o, FILE *out)
+static void nvtx_write(const struct model *m, const struct export_options *o, FILE *out)
 {
     const struct model_range **rows = calloc((size_t)m->ranges_count + 1, sizeof *rows);
     double total = 0;
@@ -67,5 +67,5 @@ static void write(const struct model *m, const struct export_options *o, FILE *o
     free(rows);
 }
 
-const struct exporter export_nvtx = {"nvtx", ".nvtx.csv",
-                                     "statistics of NVTX ranges, as nsys stats has them", write};
+const struct exporter export_nvtx = {
+    "nvtx", ".nvtx.csv", "statistics of NVTX ranges, as nsys stats has them", nvtx_write};

@@ -60,8 +60,8 @@ static void end_packet(struct out *o)
     o->trace.bytes = 0;
 }
 
-static void describe(struct out *o, uint64_t uuid, uint64_t parent, const char *name, int64_t pid,
-                     int counter)
+static void describe_track(struct out *o, uint64_t uuid, uint64_t parent, const char *name,
+                           int64_t pid, int counter)
 {
     proto_number(&o->inner, UUID, uuid);
     if (parent)
@@ -119,9 +119,9 @@ static void put_notes(struct out *o, const struct perfetto_cpu *cpu)
     o->needs_ids = 1;
 }
 
-static void event(struct out *o, uint64_t uuid, int type, int64_t at, const char *name,
-                  const char *category, const struct flow_at *flows, const struct flow_at *end,
-                  const struct perfetto_cpu *cpu)
+static void put_track_event(struct out *o, uint64_t uuid, int type, int64_t at, const char *name,
+                            const char *category, const struct flow_at *flows,
+                            const struct flow_at *end, const struct perfetto_cpu *cpu)
 {
     proto_number(&o->packet, TIMESTAMP, (uint64_t)at);
     if (cpu->node >= 0 && !o->told[cpu->node])
@@ -154,7 +154,7 @@ static int lane_for(const int64_t ends[LANES], int64_t at)
 
 static const struct perfetto_cpu nothing = {-1, 0};
 
-static int selected(const struct export_options *o, int64_t at, int64_t length)
+static int event_selected(const struct export_options *o, int64_t at, int64_t length)
 {
     double from = o->from_s * 1e9, to = o->to_s > 0 ? o->to_s * 1e9 : (double)INFINITY;
     return (double)(at + length) >= from && (double)at <= to && (double)length >= o->min_s * 1e9;
@@ -191,10 +191,11 @@ static void put_calls(struct out *out, const struct model *m, int thread)
     uint64_t uuid = CALLS_UUID + (uint64_t)thread;
     snprintf(name, sizeof name, "%s: calls that started device operations",
              t->name ? t->name : "?");
-    describe(out, uuid, t->process >= 0 ? (uint64_t)t->process + 1 : 0, name, -1, 0);
+    describe_track(out, uuid, t->process >= 0 ? (uint64_t)t->process + 1 : 0, name, -1, 0);
     for (int i = 0; i < n; i++)
-        event(out, uuid, TYPE_INSTANT, out->flows[i].at, m->flows[out->flows[i].index].kind, "call",
-              out->flows + i, out->flows + i + 1, &nothing);
+        put_track_event(out, uuid, TYPE_INSTANT, out->flows[i].at,
+                        m->flows[out->flows[i].index].kind, "call", out->flows + i,
+                        out->flows + i + 1, &nothing);
 }
 
 /* CPU time without a moment: a slice without a length where the run begins. */
@@ -202,9 +203,10 @@ static void put_unplaced(struct out *out, const struct model_track *t, uint64_t 
                          const struct perfetto_cpu *cpu)
 {
     const struct model *m = out->m;
-    event(out, uuid, TYPE_BEGIN, 0, export_frame_name(&m->frames[m->stacks[cpu->node].frame]),
-          t->kind, NULL, NULL, cpu);
-    event(out, uuid, TYPE_END, 0, NULL, NULL, NULL, NULL, &nothing);
+    put_track_event(out, uuid, TYPE_BEGIN, 0,
+                    export_frame_name(&m->frames[m->stacks[cpu->node].frame]), t->kind, NULL, NULL,
+                    cpu);
+    put_track_event(out, uuid, TYPE_END, 0, NULL, NULL, NULL, NULL, &nothing);
 }
 
 static void put_track(struct out *out, const struct model *m, const struct export_options *o,
@@ -219,11 +221,11 @@ static void put_track(struct out *out, const struct model *m, const struct expor
     export_track_name(m, t, name);
     const uint64_t first = TRACK_UUID + (uint64_t)index * LANES,
                    parent = t->process >= 0 ? (uint64_t)t->process + 1 : 0;
-    int64_t *rest = selected(o, 0, 0) ? export_unplaced(m, t) : NULL;
+    int64_t *rest = event_selected(o, 0, 0) ? export_unplaced(m, t) : NULL;
     for (int i = 0; i < m->stacks_count && rest; i++)
         if (rest[i] > 0) {
             if (!made[0]++)
-                describe(out, first, parent, name, -1, 0);
+                describe_track(out, first, parent, name, -1, 0);
             put_unplaced(out, t, first, &(struct perfetto_cpu){i, rest[i]});
         }
     free(rest);
@@ -231,12 +233,12 @@ static void put_track(struct out *out, const struct model *m, const struct expor
     for (int i = 0; i < t->events_count; i++) {
         const struct model_event *e = &t->events[i];
         at += e->start;
-        if (!selected(o, at, e->length))
+        if (!event_selected(o, at, e->length))
             continue;
         int lane = lane_for(ends, at);
         uint64_t uuid = first + (uint64_t)lane;
         if (!made[lane]++)
-            describe(out, uuid, parent, name, -1, 0);
+            describe_track(out, uuid, parent, name, -1, 0);
         int64_t begin = at > ends[lane] ? at : ends[lane]; /* on the last lane alone it moves */
         int64_t end = at + e->length > begin ? at + e->length : begin;
         ends[lane] = end;
@@ -248,9 +250,9 @@ static void put_track(struct out *out, const struct model *m, const struct expor
         int last = flow;
         while (last < flows && out->flows[last].at <= at + e->length)
             last++;
-        event(out, uuid, TYPE_BEGIN, begin, export_event_name(m, t, e->what), t->kind,
-              out->flows + flow, out->flows + last, &cpu);
-        event(out, uuid, TYPE_END, end, NULL, NULL, NULL, NULL, &nothing);
+        put_track_event(out, uuid, TYPE_BEGIN, begin, export_event_name(m, t, e->what), t->kind,
+                        out->flows + flow, out->flows + last, &cpu);
+        put_track_event(out, uuid, TYPE_END, end, NULL, NULL, NULL, NULL, &nothing);
         flow = last;
     }
 }
@@ -270,12 +272,13 @@ static void put_series(struct out *out, uint64_t uuid, const double *t_s, const 
     }
 }
 
-static void write(const struct model *m, const struct export_options *o, FILE *stream)
+static void perfetto_write(const struct model *m, const struct export_options *o, FILE *stream)
 {
     struct out out = {.stream = stream, .m = m};
     for (int i = 0; i < m->processes_count; i++)
-        describe(&out, (uint64_t)i + 1, 0, m->processes[i].program ? m->processes[i].program : "?",
-                 m->processes[i].pid > 0 ? m->processes[i].pid : i, 0);
+        describe_track(&out, (uint64_t)i + 1, 0,
+                       m->processes[i].program ? m->processes[i].program : "?",
+                       m->processes[i].pid > 0 ? m->processes[i].pid : i, 0);
     out.flows = calloc((size_t)m->flows_count + 1, sizeof *out.flows);
     out.attached = calloc((size_t)m->flows_count + 1, 1);
     out.told = calloc((size_t)m->stacks_count + 1, 1);
@@ -288,10 +291,10 @@ static void write(const struct model *m, const struct export_options *o, FILE *s
         const struct model_series *s = &m->memory.series[i];
         uint64_t uuid = COUNTER_UUID + 2 * (uint64_t)i,
                  parent = s->process >= 0 ? (uint64_t)s->process + 1 : 0;
-        describe(&out, uuid, parent, "resident memory", -1, 1);
+        describe_track(&out, uuid, parent, "resident memory", -1, 1);
         put_series(&out, uuid, s->t_s, s->rss_mb,
                    s->t_s_count < s->rss_mb_count ? s->t_s_count : s->rss_mb_count);
-        describe(&out, uuid + 1, parent, "live heap", -1, 1);
+        describe_track(&out, uuid + 1, parent, "live heap", -1, 1);
         put_series(&out, uuid + 1, s->t_s, s->heap_mb,
                    s->t_s_count < s->heap_mb_count ? s->t_s_count : s->heap_mb_count);
     }
@@ -304,5 +307,5 @@ static void write(const struct model *m, const struct export_options *o, FILE *s
     free(out.told);
 }
 
-const struct exporter export_perfetto = {"perfetto", ".pftrace",
-                                         "Perfetto's trace format for ui.perfetto.dev", write};
+const struct exporter export_perfetto = {
+    "perfetto", ".pftrace", "Perfetto's trace format for ui.perfetto.dev", perfetto_write};

@@ -25,7 +25,7 @@ struct texts { /* index 0 is "" */
     uint64_t count, mappings;
 };
 
-static uint64_t text(struct texts *t, const char *s)
+static uint64_t text_index(struct texts *t, const char *s)
 {
     if (!s || !*s)
         return 0;
@@ -37,8 +37,8 @@ static void put_type(struct proto_out *out, struct proto_out *inner, struct text
                      enum export_weight w)
 {
     static const char *const names[EXPORT_WEIGHTS] = {"cpu", "gpu", "wait", "alloc_space"};
-    proto_number(inner, 1, text(t, names[w]));
-    proto_number(inner, 2, text(t, export_units[w].unit));
+    proto_number(inner, 1, text_index(t, names[w]));
+    proto_number(inner, 2, text_index(t, export_units[w].unit));
     proto_message(out, field, inner);
 }
 
@@ -55,7 +55,7 @@ static uint64_t put_mapping(struct proto_out *out, struct proto_out *inner, stru
         return known == TABLE_NONE ? 0 : known;
     t->mappings++;
     proto_number(inner, 1, id);
-    proto_number(inner, 5, text(t, module));
+    proto_number(inner, 5, text_index(t, module));
     for (int has = 7; has <= 10; has++) /* functions, file names, lines, inlined frames */
         proto_number(inner, has, 1);
     proto_message(out, MAPPING, inner);
@@ -84,8 +84,8 @@ static void put_frames(const struct model *m, struct proto_out *out, struct prot
         proto_message(inner, 4, &line);
         proto_message(out, LOCATION, inner);
         proto_number(inner, 1, (uint64_t)i + 1);
-        proto_number(inner, 2, text(t, name ? name : export_frame_name(f)));
-        proto_number(inner, 4, text(t, f->file ? f->file : f->module));
+        proto_number(inner, 2, text_index(t, name ? name : export_frame_name(f)));
+        proto_number(inner, 4, text_index(t, f->file ? f->file : f->module));
         proto_message(out, FUNCTION, inner);
     }
     proto_out_free(&line);
@@ -113,7 +113,7 @@ static void put_stacks(const struct model *m, struct proto_out *out, struct prot
     proto_out_free(&packed);
 }
 
-static void write(const struct model *m, const struct export_options *o, FILE *stream)
+static void pprof_write(const struct model *m, const struct export_options *o, FILE *stream)
 {
     struct proto_out out = {0}, inner = {0};
     struct texts t = {.count = 1};
@@ -128,7 +128,7 @@ static void write(const struct model *m, const struct export_options *o, FILE *s
     put_type(&out, &inner, &t, PERIOD_TYPE, EXPORT_CPU);
     if (m->meta.cpu_hz > 0)
         proto_number(&out, PERIOD, export_ns(1 / m->meta.cpu_hz));
-    proto_number(&out, DEFAULT_TYPE, text(&t, "cpu"));
+    proto_number(&out, DEFAULT_TYPE, text_index(&t, "cpu"));
     if (!out.failed && !t.table.failed &&
         !inner.failed) { /* else the file stays empty, which no reader takes for a profile */
         fwrite(out.data, 1, out.bytes, stream);
@@ -139,4 +139,5 @@ static void write(const struct model *m, const struct export_options *o, FILE *s
     proto_out_free(&t.table);
 }
 
-const struct exporter export_pprof = {"pprof", ".pb.gz", "profile.proto for go tool pprof", write};
+const struct exporter export_pprof = {"pprof", ".pb.gz", "profile.proto for go tool pprof",
+                                      pprof_write};

@@ -4,7 +4,7 @@
 
 #include "profiler/report/export/proto_write.h"
 
-static void put(struct proto_out *p, const void *data, size_t n)
+static void proto_put(struct proto_out *p, const void *data, size_t n)
 {
     if (p->bytes + n > p->room) {
         size_t room = (p->bytes + n) * 2 + 64;
@@ -28,7 +28,7 @@ void proto_varint(struct proto_out *p, uint64_t value)
     for (; value > 127; value >>= 7)
         bytes[n++] = (unsigned char)(value | 128);
     bytes[n++] = (unsigned char)value;
-    put(p, bytes, n);
+    proto_put(p, bytes, n);
 }
 
 void proto_number(struct proto_out *p, int field, uint64_t value)
@@ -37,27 +37,27 @@ void proto_number(struct proto_out *p, int field, uint64_t value)
     proto_varint(p, value);
 }
 
-static void eight(struct proto_out *p, int field, const void *value)
+static void proto_eight(struct proto_out *p, int field, const void *value)
 {
     proto_varint(p, (uint64_t)field << 3 | 1);
-    put(p, value, 8);
+    proto_put(p, value, 8);
 }
 
 void proto_fixed64(struct proto_out *p, int field, uint64_t value)
 {
-    eight(p, field, &value);
+    proto_eight(p, field, &value);
 }
 
 void proto_real(struct proto_out *p, int field, double value)
 {
-    eight(p, field, &value);
+    proto_eight(p, field, &value);
 }
 
 void proto_bytes(struct proto_out *p, int field, const void *data, size_t n)
 {
     proto_varint(p, (uint64_t)field << 3 | 2);
     proto_varint(p, n);
-    put(p, data, n);
+    proto_put(p, data, n);
 }
 
 void proto_text(struct proto_out *p, int field, const char *text)

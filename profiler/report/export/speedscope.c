@@ -43,7 +43,7 @@ struct samples {
     int count;
 };
 
-static int64_t sample(const struct samples *s, int i, int32_t *stack)
+static int64_t sample_weight(const struct samples *s, int i, int32_t *stack)
 {
     *stack = s->track ? s->track->events[i].what : i;
     if (*stack < 0 || *stack >= s->m->stacks_count)
@@ -56,7 +56,7 @@ static void write_profile(struct jsonw *w, const struct samples *s, const char *
     int64_t total = 0;
     int32_t stack;
     for (int i = 0; i < s->count; i++)
-        total += sample(s, i, &stack);
+        total += sample_weight(s, i, &stack);
     if (total == 0)
         return;
     jsonw_object(w);
@@ -67,12 +67,12 @@ static void write_profile(struct jsonw *w, const struct samples *s, const char *
     jsonw_kint(w, "endValue", total);
     jsonw_karray(w, "samples");
     for (int i = 0; i < s->count; i++)
-        if (sample(s, i, &stack) > 0)
+        if (sample_weight(s, i, &stack) > 0)
             write_chain(w, s->m, stack);
     jsonw_end(w);
     jsonw_karray(w, "weights");
     for (int i = 0; i < s->count; i++) {
-        int64_t weight = sample(s, i, &stack);
+        int64_t weight = sample_weight(s, i, &stack);
         if (weight > 0)
             jsonw_int(w, weight);
     }
@@ -80,7 +80,7 @@ static void write_profile(struct jsonw *w, const struct samples *s, const char *
     jsonw_end(w);
 }
 
-static void write(const struct model *m, const struct export_options *o, FILE *out)
+static void speedscope_write(const struct model *m, const struct export_options *o, FILE *out)
 {
     struct jsonw w;
     (void)o;
@@ -110,4 +110,4 @@ static void write(const struct model *m, const struct export_options *o, FILE *o
 }
 
 const struct exporter export_speedscope = {"speedscope", ".speedscope.json",
-                                           "JSON for speedscope.app", write};
+                                           "JSON for speedscope.app", speedscope_write};

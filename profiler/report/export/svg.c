@@ -6,7 +6,7 @@
 #include "profiler/report/export/export.h"
 #include "profiler/report/export/flame.h"
 
-static void write(const struct model *m, const struct export_options *o, FILE *out)
+static void svg_write(const struct model *m, const struct export_options *o, FILE *out)
 {
     int64_t *weights = calloc((size_t)m->stacks_count + 1, sizeof *weights);
     for (int i = 0; i < m->stacks_count && weights; i++)
@@ -17,7 +17,7 @@ static void write(const struct model *m, const struct export_options *o, FILE *o
     free(weights);
 }
 
-const struct exporter export_svg = {"svg", ".svg", "flame graph", write};
+const struct exporter export_svg = {"svg", ".svg", "flame graph", svg_write};
 
 /* Spans of time of one process in which the operation ran; ns since the first process began. */
 struct flame_spans {
@@ -55,7 +55,7 @@ static int spans_of(const struct model *m, int p, const char *name, struct span 
 }
 
 /* A sample is taken at the end of the time that it stands for. */
-static int holds(const struct flame_spans *s, int64_t moment)
+static int spans_hold(const struct flame_spans *s, int64_t moment)
 {
     for (int i = 0; i < s->count; i++)
         if (moment > s->items[i].begin && moment <= s->items[i].end)
@@ -64,7 +64,8 @@ static int holds(const struct flame_spans *s, int64_t moment)
 }
 
 /* CPU time by stack of process p whose samples lie within the spans; returns the sum. */
-static int64_t weigh(const struct model *m, int p, const struct flame_spans *s, int64_t *weights)
+static int64_t weigh_spans(const struct model *m, int p, const struct flame_spans *s,
+                           int64_t *weights)
 {
     int64_t sum = 0;
     for (int i = 0; i < m->timeline_count; i++) {
@@ -75,7 +76,7 @@ static int64_t weigh(const struct model *m, int p, const struct flame_spans *s, 
         for (int k = 0; k < t->events_count; k++) {
             const struct model_event *e = &t->events[k];
             at += e->start;
-            if (e->what >= 0 && e->what < m->stacks_count && holds(s, at + e->length)) {
+            if (e->what >= 0 && e->what < m->stacks_count && spans_hold(s, at + e->length)) {
                 weights[e->what] += e->length;
                 sum += e->length;
             }
@@ -119,7 +120,7 @@ static enum err process_graph(const struct model *m, int p, const char *operatio
     enum err e = weights && s.items ? ERR_OK : FAIL(ERR_MEMORY, "no memory left for a flame graph");
     if (!e) {
         spans_of(m, p, operation, s.items);
-        if (weigh(m, p, &s, weights)) {
+        if (weigh_spans(m, p, &s, weights)) {
             e = write_graph(m, weights, folder, name);
             count->written += !e;
         } else {

@@ -36,7 +36,7 @@ struct text {
     size_t bytes;
 };
 
-static enum err check(const struct page_part *part, const char *path, const struct text *t)
+static enum err check_part(const struct page_part *part, const char *path, const struct text *t)
 {
     cJSON *json = cJSON_ParseWithLength(t->data, t->bytes);
     FAIL_IF(!json, ERR_INPUT, "%s is not valid JSON: write it again with `tomoprof report`", path);
@@ -50,7 +50,7 @@ static enum err check(const struct page_part *part, const char *path, const stru
     return ERR_OK;
 }
 
-static enum err load(const char *folder, const struct page_part *part, struct text *out)
+static enum err load_part(const char *folder, const struct page_part *part, struct text *out)
 {
     char path[4096];
     if (!part->file)
@@ -60,7 +60,7 @@ static enum err load(const char *folder, const struct page_part *part, struct te
     if (access(path, R_OK))
         return ERR_OK;
     TRY(file_read_all(path, DATA_LIMIT, &out->data, &out->bytes));
-    return check(part, path, out);
+    return check_part(part, path, out);
 }
 
 static enum err write_base64(struct outfile *f, const unsigned char *in, size_t n)
@@ -72,7 +72,7 @@ static enum err write_base64(struct outfile *f, const unsigned char *in, size_t 
 }
 
 /* gzip, which DecompressionStream of all browsers since 2023 unpacks. */
-static enum err gzip(const struct text *in, unsigned char **out, size_t *bytes)
+static enum err gzip_text(const struct text *in, unsigned char **out, size_t *bytes)
 {
     z_stream z = {0};
     FAIL_IF(deflateInit2(&z, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) != Z_OK, ERR_MEMORY,
@@ -104,7 +104,7 @@ static enum err write_data(struct outfile *f, const struct text texts[PARTS])
             continue;
         char head[128];
         int n = snprintf(head, sizeof head, "<script type=\"text/plain\" id=\"%s\">", parts[i].id);
-        if ((e = gzip(&texts[i], &packed, &bytes)) == ERR_OK &&
+        if ((e = gzip_text(&texts[i], &packed, &bytes)) == ERR_OK &&
             (e = outfile_write(f, head, (size_t)n)) == ERR_OK)
             e = write_base64(f, packed, bytes);
         if (e == ERR_OK)
@@ -168,7 +168,7 @@ enum err report_html(const char *folder, const char *path, long long *bytes)
     struct text texts[PARTS] = {0};
     enum err e = ERR_OK;
     for (size_t i = 0; i < PARTS; i++)
-        TRY_OUT(load(folder, &parts[i], &texts[i]));
+        TRY_OUT(load_part(folder, &parts[i], &texts[i]));
     TRY_OUT(report_pictures(folder, &texts[PICTURES].data, &texts[PICTURES].bytes));
     if (!texts[0].data && !texts[1].data)
         e = FAIL(ERR_INPUT,

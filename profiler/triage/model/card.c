@@ -1,7 +1,7 @@
 /* The table of FPGA cards, and the choice among them by name. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
-
 #include "profiler/triage/model/card.h"
 
 /* RAM in KiB: BRAM36 4.5, URAM288 36, M20K 2.5. A LUT is one of 6 inputs; an ALM counts as 2 of
@@ -69,4 +69,24 @@ enum err cards_choose(const char *names, const struct card *out[CARDS_MOST], int
         p = p[n] ? p + n + 1 : NULL;
     }
     return ERR_OK;
+}
+
+struct bounds bounds_of(double low, double high)
+{
+    return (struct bounds){low, high};
+}
+
+struct bounds bounds_over(struct bounds a, struct bounds b)
+{
+    return bounds_of(a.low / b.high, a.high / b.low);
+}
+
+struct bounds bounds_times(struct bounds a, double k)
+{
+    return bounds_of(a.low * k, a.high * k);
+}
+
+double bounds_middle(struct bounds b)
+{
+    return sqrt(b.low * b.high);
 }

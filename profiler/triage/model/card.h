@@ -3,7 +3,15 @@
 #define TP_TRIAGE_MODEL_CARD_H
 
 #include "base/err.h"
-#include "profiler/triage/model/bounds.h"
+
+struct bounds {
+    double low, high; /* both NAN: unknown */
+};
+
+struct bounds bounds_of(double low, double high);
+struct bounds bounds_over(struct bounds a, struct bounds b); /* the widest quotient */
+struct bounds bounds_times(struct bounds a, double k);
+double bounds_middle(struct bounds b); /* geometric */
 
 struct card {
     const char *id, *name;

@@ -1,8 +1,9 @@
 /* Estimates what a card makes of a primitive: lanes that fit, rate, time, energy. */
 #include <math.h>
+#include <stddef.h>
 
-#include "profiler/triage/model/fpga.h"
 #include "profiler/triage/model/width_needed.h"
+#include "profiler/triage/model/fpga.h"
 
 struct assumptions assumptions_none(void)
 {
@@ -159,4 +160,98 @@ struct estimate fpga_estimate(const struct primitive *p, const struct access_pai
     e.joules = bounds_of(fmin(fast, slow), fmax(fast, slow));
     add_engines(p, a, size, w, &e);
     return e;
+}
+
+/* An adder is a carry chain of a LUT a bit; a minimum or maximum compares and selects, 2 a bit
+ * (yosys takes 1.7 to 2.0 of them: tests/fpga/resources.json, with which
+ * tests/fpga/test_resources.py compares). What looks up anywhere passes a network of log2(lanes)
+ * stages between lanes and banks; a LUT holds two switches of a bit: 30 bits there (data and
+ * address), 16 back. Control of a stage: counter, valid, enable. */
+#define WIDE      24 /* bits where the sweep says nothing */
+#define SWITCH    ((30 + 16) / 2)
+#define CONTROL   100
+#define NARROWEST 12 /* sample of a detector */
+#define DSP_SHORT 18
+#define DSP_LONG  27
+
+static int width_widest(const struct width_needed *n, double size)
+{
+    int bits = 0;
+    for (int i = 0; n && i < WIDTH_STAGES; i++) {
+        const int b = width_bits_at(n, (enum width_stage)i, size);
+        bits = b > bits ? b : bits;
+    }
+    return bits > 0 ? (bits > NARROWEST ? bits : NARROWEST) : WIDE;
+}
+
+/* A block multiplies 18 by 27 bits; wider operands take one more each. Where a block holds several
+ * products, they are of 18 bits. */
+static double blocks_per_product(const struct width_needed *n, const struct card *card, double size)
+{
+    if (!n)
+        return 1;
+    const int a = width_bits_at(n, STAGE_SAMPLE, size),
+              b = width_bits_at(n, STAGE_COEFFICIENT, size);
+    if (fmax(a, b) <= DSP_SHORT)
+        return 1 / card->products;
+    return (fmin(a, b) > DSP_SHORT ? 2 : 1) * (fmax(a, b) > DSP_LONG ? 2 : 1);
+}
+
+/* Estimates the switches for the most lanes that blocks and ports would allow. */
+static double lane_switches(const struct primitive *p, const struct card *card, double dsp)
+{
+    const double lanes = fmin(dsp > 0 ? card->dsp / dsp : (double)INFINITY,
+                              2 * card->ram_blocks / fmax(1, p->work.ports));
+    return SWITCH * log2(fmax(1, p->most_lanes > 0 ? p->most_lanes : lanes)) * p->work.ports;
+}
+
+struct lane lane_of(const struct primitive *p, const struct card *card, double size, int irregular)
+{
+    const struct width_needed *n = width_needed(p->name);
+    const struct unit_work *w = &p->work;
+    const int bits = width_widest(n, size);
+    const double dsp = w->products * blocks_per_product(n, card, size);
+    return (struct lane){
+        .dsp = dsp,
+        .lut = bits * (w->sums + 2 * w->compares) + (irregular ? lane_switches(p, card, dsp) : 0) +
+               CONTROL * fmax(1, w->stages),
+        .ports = w->ports,
+    };
+}
+
+static const char *const stages[STAGES] = {"flat_field_and_log", "parallel_fbp_filter",
+                                           "median_filter3d", NULL};
+
+enum err pipeline_make(const struct card *card, double size, const struct weights *w,
+                       struct pipeline *out)
+{
+    double dsp = 0, lut = 0;
+    *out = (struct pipeline){.card = card, .size = size};
+    for (int i = 0; i < STAGES && stages[i]; i++) {
+        const struct primitive *p = primitive_named(stages[i]);
+        struct access_pair a;
+        TRY(access_pair_measure(p->trace, &a));
+        out->stages[i] = stages[i];
+        out->each[i] = lane_of(p, card, size, 0);
+        dsp += out->each[i].dsp;
+        lut += out->each[i].lut;
+        out->line_buffer_kib += access_window_at(&a, size) * w->element_bytes / 1024;
+    }
+    const double by_dsp = card->dsp * w->usable_dsp / dsp, by_lut = card->lut * w->usable_lut / lut;
+    const double lanes = fmin(by_dsp, by_lut);
+    /* As many lanes as the detector asks for at the pessimistic end, and at least one. */
+    const double each = card->clock_mhz.low * 1e6 * w->regular_low;
+    out->detector_samples_per_s = w->detector_gb_s * 1e9 / w->element_bytes;
+    out->lanes = fmax(1, fmin(floor(lanes), ceil(out->detector_samples_per_s / each)));
+    out->samples_per_s =
+        bounds_of(out->lanes * each, out->lanes * card->clock_mhz.high * 1e6 * w->regular_high);
+    out->dsp_share = out->lanes * dsp / card->dsp;
+    out->lut_share = out->lanes * lut / card->lut;
+    out->ram_share = out->line_buffer_kib / card->ram_kib;
+    out->fits = lanes >= 1 && out->ram_share <= w->usable_ram;
+    out->keeps_up = out->fits && out->samples_per_s.low >= out->detector_samples_per_s;
+    out->bound = out->ram_share > w->usable_ram ? "on-chip RAM"
+                 : by_dsp < by_lut              ? "DSP blocks"
+                                                : "LUTs";
+    return ERR_OK;
 }

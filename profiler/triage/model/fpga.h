@@ -3,8 +3,16 @@
 #ifndef TP_TRIAGE_MODEL_FPGA_H
 #define TP_TRIAGE_MODEL_FPGA_H
 
-#include "profiler/triage/model/lane.h"
+#include "profiler/triage/model/primitive.h"
 #include "profiler/triage/model/weights.h"
+
+struct lane {
+    double dsp, lut, ports;
+};
+
+/* For slices of size^2, with the widths that the sweep found. `irregular`: cells are looked up in
+ * banks, not shifted past. */
+struct lane lane_of(const struct primitive *p, const struct card *card, double size, int irregular);
 
 /* Factors on what is not certain; all 1 unless sensitivity is being asked. */
 #define ASSUMPTIONS(X)                                                                             \
@@ -55,5 +63,21 @@ struct estimate fpga_estimate(const struct primitive *p, const struct access_pai
  * where there are.
  */
 double fpga_element_bytes(const struct primitive *p, double size, const struct weights *w);
+
+#define STAGES 4
+
+struct pipeline {
+    const struct card *card;
+    const char *stages[STAGES];
+    struct lane each[STAGES]; /* what a lane of it takes */
+    double size, lanes;       /* lanes of each stage, side by side */
+    struct bounds samples_per_s;
+    double detector_samples_per_s;
+    double line_buffer_kib, ram_share, dsp_share, lut_share;
+    int fits, keeps_up; /* at the pessimistic end */
+    const char *bound;  /* what does not fit, or what the lanes come up against */
+};
+enum err pipeline_make(const struct card *card, double size, const struct weights *w,
+                       struct pipeline *out);
 
 #endif

@@ -4,8 +4,8 @@
 #ifndef TP_TRIAGE_MODEL_PRIMITIVE_H
 #define TP_TRIAGE_MODEL_PRIMITIVE_H
 
-#include "profiler/triage/model/card.h"
 #include "profiler/triage/access/access_trace.h"
+#include "profiler/triage/model/card.h"
 
 enum unit { UNIT_UPDATE, UNIT_VOXEL, UNIT_SAMPLE, UNIT_PIXEL };
 enum dependency { DEPENDS_NOT, DEPENDS_SUM, DEPENDS_FEEDBACK };
@@ -54,5 +54,15 @@ double primitive_moved(const struct primitive *p, double size);
 const char *unit_name(enum unit unit);
 /* Returns 1 where a kernel, function or range of that name may be it. */
 int primitive_called(const struct primitive *p, const char *name);
+
+struct unmodelled {
+    const char *name;   /* may hold * */
+    const char *access; /* as `tomoprof run --list` has it */
+    const char *flops;  /* what the floating-point operations are counted by; NULL: not counted */
+    const char *reason; /* why it has none; where flops is NULL, why not */
+};
+
+/* NULL: nothing is known of an operation of that name. */
+const struct unmodelled *unmodelled_named(const char *name);
 
 #endif

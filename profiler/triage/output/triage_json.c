@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "base/json/jsonw.h"
-#include "profiler/triage/model/unmodelled.h"
+#include "profiler/triage/model/primitive.h"
 #include "profiler/triage/triage.h"
 #include "profiler/triage/model/width_needed.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/page/markup.h"
-#include "profiler/triage/model/unmodelled.h"
+#include "profiler/triage/model/primitive.h"
 #include "profiler/triage/verdict/quantity.h"
 #include "profiler/triage/triage.h"
 

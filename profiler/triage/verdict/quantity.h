@@ -2,7 +2,7 @@
 #ifndef TP_TRIAGE_VERDICT_QUANTITY_H
 #define TP_TRIAGE_VERDICT_QUANTITY_H
 
-#include "profiler/triage/model/bounds.h"
+#include "profiler/triage/model/card.h"
 
 /* 3 digits; "-": unknown. */
 const char *quantity_number(double v);

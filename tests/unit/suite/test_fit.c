@@ -1,6 +1,6 @@
 /* links: tp_suite */
 #include "tests/unit/check.h"
-#include "host/suite/statistics/fit.h"
+#include "host/suite/statistics/stats.h"
 
 static const double sizes[] = {32, 64, 128, 256, 512};
 

@@ -17,7 +17,6 @@ const rowsOf = (columns) => { const first = columns && Object.values(columns)[0]
 const ofRecorder = (thread) => !thread.main && thread.name === "tomoprof" && !known(thread.coverage) && !(thread.user_s > 0);
 
 const list = (x) => (Array.isArray(x) ? x : []);
-const mapRows = (x, key) => Object.entries(x || {}).map(([name, value]) => ({ [key]: name, ...value }));
 
 // Measured rows of the operations, by name: {name, sizes: [statistics], failed: [rows of the timed pass], scaling}
 function operations(timing) {
