@@ -11,7 +11,7 @@
 #include "base/run_folder.h"
 #include "base/text.h"
 #include "cli/runs/captured.h"
-#include "profiler/report/findings/findings.h"
+#include "profiler/findings/findings.h"
 
 enum err captured_run(char *const words[], const char *to, int *status)
 {

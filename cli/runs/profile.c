@@ -16,7 +16,7 @@
 #include "cli/runs/record_json.h"
 #include "base/timing/timing.h"
 #include "profiler/report/causes/causes.h"
-#include "profiler/report/findings/findings.h"
+#include "profiler/findings/findings.h"
 #include "profiler/report/page/html.h"
 
 #define GLOBS 64

@@ -7,7 +7,7 @@
 #include "profiler/analyze/analyze.h"
 #include "profiler/trace/format.h"
 #include "tests/fuzz/fuzz.h"
-#include "profiler/report/findings/findings.h"
+#include "profiler/findings/findings.h"
 #include "profiler/report/text/text.h"
 
 /* A trace file of any bytes is analysed; its profile can be written, read and printed. */

@@ -25,9 +25,10 @@ MAY_INCLUDE = {
     "profiler/capture_mpi": {"profiler/trace", "profiler/capture"},
     "profiler/outside": {"base", "profiler/trace", "profiler/capture"},
     "profiler/analyze": {"base", "base/json", "profiler/trace"},
-    "profiler/import": {"base", "base/json", "profiler/trace", "profiler/analyze"},
+    "profiler/findings": {"base", "base/json", "base/page", "base/rootcause", "profiler/trace", "profiler/analyze"},
+    "profiler/import": {"base", "base/json", "base/page", "base/rootcause", "profiler/trace", "profiler/analyze", "profiler/findings"},
     "profiler/triage": {"base", "base/json", "base/page", "base/timing", "profiler/trace", "profiler/analyze"},
-    "profiler/report": {"base", "base/json", "base/page", "base/timing", "base/rootcause", "profiler/trace", "profiler/analyze"},
+    "profiler/report": {"base", "base/json", "base/page", "base/timing", "base/rootcause", "profiler/trace", "profiler/analyze", "profiler/findings"},
 }
 # A program of its own, which measures bit widths on scans.
 MAY_INCLUDE["profiler/fpga"] = MAY_INCLUDE["profiler/triage"] | MAY_INCLUDE["host/scan"] | {"profiler/triage", "host/scan"}
@@ -49,7 +50,7 @@ INSIDE = {
     "profiler/import": ["read", "build", "source"],
     "profiler/triage": ["access", "model", "input", "verdict", "output"],
     "profiler/fpga": ["width", "embed", "hls", "verilog"],
-    "profiler/report": ["findings", "causes", "text", "export", "page", "compare"],
+    "profiler/report": ["causes", "text", "export", "page", "compare"],
 }
 
 # Headers of other projects, by the folders that may use them. All other <...> headers are the C library's.

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "profiler/analyze/symbols/symbols.h"
-#include "profiler/report/findings/findings.h"
+#include "profiler/findings/findings.h"
 #include "tests/trace/stage.h"
 
 char stage_folder[64];

@@ -7,8 +7,8 @@
 
 #include "base/array.h"
 #include "base/text.h"
-#include "profiler/report/text/functions.h"
-#include "profiler/report/text/summary.h"
+#include "profiler/findings/functions.h"
+#include "profiler/findings/summary.h"
 #include "profiler/report/text/text.h"
 #include "profiler/report/text/text_parts.h"
 

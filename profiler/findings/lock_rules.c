@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/report/findings/lock_rules.h"
+#include "profiler/findings/lock_rules.h"
 
 #define SMALL       0.05 /* of the wall time: below it no finding */
 #define TINY        0.02 /* likewise, of what can be gained */

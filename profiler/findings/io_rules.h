@@ -1,6 +1,6 @@
 /* Rules about input and output: what storage, requests, repeated reading and decoding cost. */
-#ifndef TP_REPORT_FINDINGS_IO_RULES_H
-#define TP_REPORT_FINDINGS_IO_RULES_H
+#ifndef TP_FINDINGS_IO_RULES_H
+#define TP_FINDINGS_IO_RULES_H
 
 #include "profiler/analyze/model/model.h"
 

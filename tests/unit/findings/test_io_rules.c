@@ -1,8 +1,8 @@
-/* links: tp_report */
+/* links: tp_findings */
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/report/findings/findings.h"
+#include "profiler/findings/findings.h"
 #include "tests/unit/check.h"
 
 /* A run of `wall` s in which one line reads one file; all other numbers are zero. */

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "tests/unit/check.h"
-#include "profiler/report/findings/findings.h"
-#include "profiler/report/findings/hotspots.h"
+#include "profiler/findings/findings.h"
+#include "profiler/findings/hotspots.h"
 #include "profiler/report/text/text.h"
 
 #define MS 1000000

@@ -1,7 +1,7 @@
 /* Rules that sum up a run in a line: whether it mostly waited, whether lines explain it. */
 #include <math.h>
 
-#include "profiler/report/text/summary.h"
+#include "profiler/findings/summary.h"
 
 int summary_waits(const struct model *m)
 {

@@ -1,6 +1,6 @@
 /* Functions of a run by their CPU time, and which functions call them. */
-#ifndef TP_REPORT_TEXT_FUNCTIONS_H
-#define TP_REPORT_TEXT_FUNCTIONS_H
+#ifndef TP_FINDINGS_FUNCTIONS_H
+#define TP_FINDINGS_FUNCTIONS_H
 
 #include "profiler/analyze/model/model.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/array.h"
 #include "base/text.h"
-#include "profiler/report/text/functions.h"
+#include "profiler/findings/functions.h"
 
 #define MUCH 0.01 /* of the CPU time */
 enum { NONE = -1 };

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "profiler/report/findings/hotspots.h"
+#include "profiler/findings/hotspots.h"
 
 #define NEARLY_ALL 0.8  /* of a line's time in one line below: the line above merely calls it */
 #define MOSTLY     0.7  /* of it in a few branches: these are told in its place */

@@ -1,6 +1,6 @@
 /* Rules G2, G4 and G6 about the GPU, and what would refute those of findings.c. */
-#ifndef TP_REPORT_FINDINGS_GPU_RULES_H
-#define TP_REPORT_FINDINGS_GPU_RULES_H
+#ifndef TP_FINDINGS_GPU_RULES_H
+#define TP_FINDINGS_GPU_RULES_H
 
 #include "profiler/analyze/model/model.h"
 

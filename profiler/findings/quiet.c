@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "profiler/report/findings/own_place.h"
-#include "profiler/report/findings/quiet.h"
+#include "profiler/findings/own_place.h"
+#include "profiler/findings/quiet.h"
 
 #define MOST 0.5 /* of the CPU time: that program's name helps */
 

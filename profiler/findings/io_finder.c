@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "profiler/analyze/model/codecs.h"
-#include "profiler/report/findings/io_finder.h"
+#include "profiler/findings/io_finder.h"
 
 static void find_decoding(struct io_finder *f)
 {

@@ -1,6 +1,6 @@
 /* What is worth a change in a run, with its evidence: the headlines of the report. */
-#ifndef TP_REPORT_FINDINGS_FINDINGS_H
-#define TP_REPORT_FINDINGS_FINDINGS_H
+#ifndef TP_FINDINGS_FINDINGS_H
+#define TP_FINDINGS_FINDINGS_H
 
 #include "profiler/analyze/model/model.h"
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "profiler/report/findings/io_finder.h"
-#include "profiler/report/findings/io_rules.h"
+#include "profiler/findings/io_finder.h"
+#include "profiler/findings/io_rules.h"
 
 /* What the rules of disks take as slow and full (document 003's strategy 6). */
 #define AWAIT_MS 20

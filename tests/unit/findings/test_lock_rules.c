@@ -1,6 +1,6 @@
-/* links: tp_report */
+/* links: tp_findings */
 /* Tests which lock the finding names, and that none is named where nobody knows who holds it. */
-#include "profiler/report/findings/lock_rules.h"
+#include "profiler/findings/lock_rules.h"
 #include "tests/unit/check.h"
 
 /* 10 s in which two threads of four could run, held up for `waits` s by a lock of each kind. */

@@ -1,11 +1,11 @@
-/* links: tp_report */
+/* links: tp_findings */
 /* Rules D1, D3 to D6, D9, G2, G4 and G6 on made-up runs: each fires on its numbers, and not on
  * those beside them. */
 #include <stdio.h>
 #include <math.h>
 #include <string.h>
 
-#include "profiler/report/findings/findings.h"
+#include "profiler/findings/findings.h"
 #include "tests/unit/check.h"
 
 /* 10 s, 9 of them on a CPU; one file was read, nothing waited. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "profiler/report/findings/rank_rules.h"
+#include "profiler/findings/rank_rules.h"
 
 #define SMALL       0.05 /* of the time of all ranks: below it no finding */
 #define MUCH        0.2  /* likewise, for transfers */

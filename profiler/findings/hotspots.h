@@ -1,6 +1,6 @@
 /* Own lines that take most of a run, from its call tree of own code. */
-#ifndef TP_REPORT_FINDINGS_HOTSPOTS_H
-#define TP_REPORT_FINDINGS_HOTSPOTS_H
+#ifndef TP_FINDINGS_HOTSPOTS_H
+#define TP_FINDINGS_HOTSPOTS_H
 
 #include "profiler/analyze/model/model.h"
 

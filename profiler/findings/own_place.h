@@ -1,6 +1,6 @@
 /* How an own line or function is named in a sentence. */
-#ifndef TP_REPORT_FINDINGS_OWN_PLACE_H
-#define TP_REPORT_FINDINGS_OWN_PLACE_H
+#ifndef TP_FINDINGS_OWN_PLACE_H
+#define TP_FINDINGS_OWN_PLACE_H
 
 #include "profiler/analyze/model/model.h"
 

@@ -1,7 +1,7 @@
 /* Answers where nothing can be said of lines: idle programs, those without own lines, few samples.
  */
-#ifndef TP_REPORT_FINDINGS_QUIET_H
-#define TP_REPORT_FINDINGS_QUIET_H
+#ifndef TP_FINDINGS_QUIET_H
+#define TP_FINDINGS_QUIET_H
 
 #include "profiler/analyze/model/model.h"
 

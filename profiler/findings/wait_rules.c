@@ -2,8 +2,8 @@
  * files, fsync. */
 #include <math.h>
 
-#include "profiler/report/findings/io_finder.h"
-#include "profiler/report/findings/io_rules.h"
+#include "profiler/findings/io_finder.h"
+#include "profiler/findings/io_rules.h"
 
 /* D-IO of connections: it waits for answers. */
 static enum err network(struct io_finder *f)

@@ -1,6 +1,6 @@
 /* Rules about ranks of an MPI program that wait for each other. */
-#ifndef TP_REPORT_FINDINGS_RANK_RULES_H
-#define TP_REPORT_FINDINGS_RANK_RULES_H
+#ifndef TP_FINDINGS_RANK_RULES_H
+#define TP_FINDINGS_RANK_RULES_H
 
 #include "profiler/analyze/model/model.h"
 

@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "profiler/report/findings/findings.h"
-#include "profiler/report/findings/gpu_rules.h"
-#include "profiler/report/findings/io_finder.h"
-#include "profiler/report/findings/io_rules.h"
-#include "profiler/report/findings/lock_rules.h"
-#include "profiler/report/findings/rank_rules.h"
+#include "profiler/findings/findings.h"
+#include "profiler/findings/gpu_rules.h"
+#include "profiler/findings/io_finder.h"
+#include "profiler/findings/io_rules.h"
+#include "profiler/findings/lock_rules.h"
+#include "profiler/findings/rank_rules.h"
 
 enum { LINES_SHOWN = 50 };
 

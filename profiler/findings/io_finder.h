@@ -1,6 +1,6 @@
 /* What rules about loading share: the run's numbers, and how a row is made. */
-#ifndef TP_REPORT_FINDINGS_IO_FINDER_H
-#define TP_REPORT_FINDINGS_IO_FINDER_H
+#ifndef TP_FINDINGS_IO_FINDER_H
+#define TP_FINDINGS_IO_FINDER_H
 
 #include <math.h>
 

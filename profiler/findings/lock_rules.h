@@ -1,6 +1,6 @@
 /* Rules about locks that threads wait for. */
-#ifndef TP_REPORT_FINDINGS_LOCK_RULES_H
-#define TP_REPORT_FINDINGS_LOCK_RULES_H
+#ifndef TP_FINDINGS_LOCK_RULES_H
+#define TP_FINDINGS_LOCK_RULES_H
 
 #include "profiler/analyze/model/model.h"
 

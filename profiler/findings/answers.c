@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "profiler/report/findings/findings.h"
-#include "profiler/report/findings/hotspots.h"
-#include "profiler/report/findings/own_place.h"
-#include "profiler/report/findings/quiet.h"
-#include "profiler/report/findings/rank_rules.h"
+#include "profiler/findings/findings.h"
+#include "profiler/findings/hotspots.h"
+#include "profiler/findings/own_place.h"
+#include "profiler/findings/quiet.h"
+#include "profiler/findings/rank_rules.h"
 
 enum { ENOUGH = QUIET_ENOUGH, ANSWERS_MAX = 6 };
 #define SMALL 0.05 /* of the wall time: no card */

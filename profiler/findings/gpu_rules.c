@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/report/findings/gpu_rules.h"
+#include "profiler/findings/gpu_rules.h"
 
 #define AGAIN                                                                                      \
     "Record it again after the change, then compare both runs (tomoprof compare RUN1 RUN2)."

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/report/findings/hotspots.h"
-#include "profiler/report/findings/own_place.h"
+#include "profiler/findings/hotspots.h"
+#include "profiler/findings/own_place.h"
 
 const struct model_line *own_line_of(const struct model *m, const char *path, int64_t line)
 {

@@ -1,7 +1,7 @@
 /* How a run is summed up where no more than a line or a table has room. The page follows the same
  * rules (report/page/assets/summary.js). */
-#ifndef TP_REPORT_TEXT_SUMMARY_H
-#define TP_REPORT_TEXT_SUMMARY_H
+#ifndef TP_FINDINGS_SUMMARY_H
+#define TP_FINDINGS_SUMMARY_H
 
 #include "profiler/analyze/model/model.h"
 

@@ -1,8 +1,8 @@
 /* Rules D1 and D3 to D6 of loading: placing, processes, slow parts, memory, uneven requests. */
 #include <string.h>
 
-#include "profiler/report/findings/io_finder.h"
-#include "profiler/report/findings/io_rules.h"
+#include "profiler/findings/io_finder.h"
+#include "profiler/findings/io_rules.h"
 
 #define SLOW_S      0.1 /* of one tile */
 #define UNEVEN      1.5 /* p95 over p50 */
