@@ -1,20 +1,49 @@
-/* Rules over the measurements: a statement, the numbers that fired it, what would refute it. */
+/* Rules over the measurements, a row for each: a statement, the numbers that fired it, what would
+ * refute it. docs/internals/loading.md has the table too, as `tomoprof reference rules` prints it. */
 #include <math.h>
-#include <stdarg.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "host/load/load.h"
 
-#define CAUSES_MOST   12
-#define EVIDENCE_MOST 5
+enum { EVIDENCE_MOST = 5 };
 
-struct rule_data {
+/* Numbers that decide whether a rule fires; shares in percent. */
+#define OF_WORK       60 /* of the work, by one phase */
+#define CPU_IDLE      50 /* busy processors, below */
+#define PLACE_OF_WORK 40
+#define PROCESSES     5 /* slower than threads by */
+#define CHUNK_SLOW_S  0.1
+#define UNEVEN_CHUNKS 20
+#define UNEVEN_TIMES  1.5 /* p95 over the median */
+#define OPEN_OF_TIME  5
+#define AMPLIFICATION 1.5
+#define REQUEST_KIB   64
+#define REQUESTS      100
+
+struct load_facts {
+    const struct loading *l;
     double open, index, fetch, decode, convert, place, work, busy;
-    double mean_stored;
+    double share;       /* of the work, of a second of it */
+    double each;        /* elapsed seconds for a second of work */
+    double mean_stored; /* bytes of a chunk */
     const struct load_sweep *sequential, *threads, *processes; /* NULL: not measured */
 };
 
-static double phase(const struct loading *l, const char *name)
+struct load_fired {
+    struct load_evidence evidence[EVIDENCE_MOST];
+    int evidence_count;
+    double gain_low_s, gain_high_s; /* of what was read; NaN unknown */
+};
+
+struct load_rule {
+    struct cause_rule rule;
+    int once; /* 1: the cost comes once per file, not with each chunk */
+    /* Returns 1 where the rule fires, with the numbers that fired it. */
+    int (*evaluate)(const struct load_facts *d, struct load_fired *out);
+};
+
+static double phase_s(const struct loading *l, const char *name)
 {
     for (int i = 0; i < l->phases_count; i++)
         if (!strcmp(l->phases[i].name, name))
@@ -22,15 +51,18 @@ static double phase(const struct loading *l, const char *name)
     return 0;
 }
 
-static void gather(const struct loading *l, struct rule_data *d)
+static void load_facts_of(const struct loading *l, struct load_facts *d)
 {
-    *d = (struct rule_data){.open = phase(l, "open"),
-                            .index = phase(l, "index"),
-                            .fetch = phase(l, "fetch"),
-                            .decode = phase(l, "decode"),
-                            .convert = phase(l, "convert"),
-                            .place = phase(l, "place")};
+    *d = (struct load_facts){.l = l,
+                             .open = phase_s(l, "open"),
+                             .index = phase_s(l, "index"),
+                             .fetch = phase_s(l, "fetch"),
+                             .decode = phase_s(l, "decode"),
+                             .convert = phase_s(l, "convert"),
+                             .place = phase_s(l, "place")};
     d->work = d->fetch + d->decode + d->convert + d->place;
+    d->share = 1 / (d->work > 0 ? d->work : 1);
+    d->each = d->work > 0 ? l->read_s / d->work : 0;
     d->busy = l->read_s > 0 ? l->read_cpu_s / (l->read_s * (double)l->workers) : 0;
     for (int i = 0; i < l->chunks_count; i++)
         d->mean_stored += (double)l->chunks[i].stored / l->chunks_count;
@@ -47,165 +79,242 @@ static void gather(const struct loading *l, struct rule_data *d)
     }
 }
 
-/* evidence: name, value, unit ..., NULL; then actions ..., NULL */
-static enum err add(struct loading *l, const char *rule, const char *statement,
-                    const char *refuted_by, ...)
+static void evidence_add(struct load_fired *out, const char *name, double value, const char *unit)
 {
-    struct load_cause *c = &l->causes[l->causes_count];
-    va_list args;
-    const char *name;
-    TRY(json_items(l->arena, &record_load_evidence, EVIDENCE_MOST, &c->evidence,
-                   &c->evidence_count));
-    c->actions = arena_take(l->arena, EVIDENCE_MOST * sizeof *c->actions);
-    FAIL_IF(!c->actions, ERR_MEMORY, "no memory left for causes");
-    c->rule = rule;
-    c->statement = statement;
-    c->refuted_by = refuted_by;
-    c->test = NULL;
-    c->gain_low_s = c->gain_high_s = (double)NAN;
-    c->evidence_count = c->actions_count = 0;
-    va_start(args, refuted_by);
-    while ((name = va_arg(args, const char *)) && c->evidence_count < EVIDENCE_MOST) {
-        struct load_evidence *e = &c->evidence[c->evidence_count++];
-        e->name = name;
-        e->value = va_arg(args, double);
-        e->unit = va_arg(args, const char *);
-    }
-    while ((name = va_arg(args, const char *)) && c->actions_count < EVIDENCE_MOST)
-        c->actions[c->actions_count++] = name;
-    va_end(args);
-    l->causes_count++;
-    return ERR_OK;
+    out->evidence[out->evidence_count++] = (struct load_evidence){name, value, unit};
 }
 
-static enum err judge_work(struct loading *l, const struct rule_data *d)
+/* By Amdahl's law at most all of its part is saved. */
+static int fired_with_gain(struct load_fired *out, double most_s)
 {
-    const double share = 1 / (d->work > 0 ? d->work : 1);
-    if (d->fetch * share > 0.6 && d->busy < 0.5)
-        TRY(add(l, "D-IO", "Loading waits for storage: the processors are idle while bytes come.",
-                "a run with the file in the page cache that takes as long", "fetch",
-                100 * d->fetch * share, "% of the work", "processors busy", 100 * d->busy, "%",
-                "file in the page cache", 100 * l->file.cached_share, "%", NULL,
-                "load --sweep medium --cache cold tells whether more requests at once help",
-                "copy the file to a local disk and load it again", NULL));
-    else if (d->fetch * share > 0.6)
-        TRY(add(l, "D-COPY",
-                "Fetching dominates, and the processors are busy with it: bytes come "
-                "from the page cache and are copied.",
-                "a run with a cold page cache that takes as long", "fetch", 100 * d->fetch * share,
-                "% of the work", "processors busy", 100 * d->busy, "%", "file in the page cache",
-                100 * l->file.cached_share, "%", NULL,
-                "the time is near the limit of this machine's memory", NULL));
-    if (d->decode * share > 0.6)
-        TRY(add(l, "D-DEC", "Decoding dominates: the codec limits loading, not the disk.",
-                "a run with twice as many threads that takes as long", "decode",
-                100 * d->decode * share, "% of the work", "processors busy", 100 * d->busy, "%",
-                NULL, "more threads, up to the number of processors",
-                "store the array with zstd or uncompressed (tomoprof convert)", NULL));
-    if (d->place > d->fetch && d->place * share > 0.4)
-        TRY(add(l, "D1", "Placing takes longer than fetching: memory copies limit loading.",
-                "a run in the order of the file that takes as long", "place",
-                100 * d->place * share, "% of the work", "fetch", 100 * d->fetch * share,
-                "% of the work", NULL, "read boxes that follow the file's order of dimensions",
-                NULL));
-    return ERR_OK;
+    out->gain_low_s = 0;
+    out->gain_high_s = most_s;
+    return 1;
 }
 
-static enum err judge_sweep(struct loading *l, const struct rule_data *d)
+static int load_fetch(const struct load_facts *d, struct load_fired *out)
 {
-    if (d->sequential && d->threads && d->threads->seconds > d->sequential->seconds)
-        TRY(add(l, "D2",
-                "Threads are slower than one after the other: a lock or the device is "
-                "contended.",
-                "threads that are faster on another disk", "threads", d->threads->seconds, "s",
-                "sequential", d->sequential->seconds, "s", NULL, "load with one thread", NULL));
-    if (d->threads && d->processes && d->processes->seconds > 1.05 * d->threads->seconds)
-        TRY(add(l, "D3",
-                "Processes are slower than threads: starting them and sharing memory cost "
-                "time.",
-                "processes that are faster on the whole array", "processes", d->processes->seconds,
-                "s", "threads", d->threads->seconds, "s", NULL,
-                "use threads; with a reader that holds a lock, batches of at least 50", NULL));
-    return ERR_OK;
+    evidence_add(out, "fetch", 100 * d->fetch * d->share, "% of the work");
+    evidence_add(out, "processors busy", 100 * d->busy, "%");
+    evidence_add(out, "file in the page cache", 100 * d->l->file.cached_share, "%");
+    return d->fetch * d->share > SHARE(OF_WORK);
 }
 
-static enum err judge_chunks(struct loading *l, const struct rule_data *d)
+static int load_storage(const struct load_facts *d, struct load_fired *out)
 {
-    const struct load_spread *s = &l->spread;
-    if (s->mean_s > 0.1)
-        TRY(add(l, "D4", "Chunks are slow.", "chunks below 0.1 s in a second run", "mean chunk",
-                s->mean_s, "s", "fetch", 1e2 * d->fetch / d->work, "% of the work", "decode",
-                1e2 * d->decode / d->work, "% of the work", NULL,
-                "smaller chunks, or a faster codec", NULL));
-    if (s->p50_s > 0 && s->p95_s / s->p50_s > 1.5 && s->n >= 20)
-        TRY(add(l, "D6",
-                "Chunks differ much in their time: some come from the page cache and some "
-                "from the disk, or they are compressed differently.",
-                "a run with a warm cache that differs as much", "p95 over p50", s->p95_s / s->p50_s,
-                "", "file in the page cache", 100 * l->file.cached_share, "%", NULL,
-                "load --cache cold and --cache warm beside each other", NULL));
-    if (d->open + d->index > 0.05 * (d->open + d->index + l->read_s))
-        TRY(add(l, "D7", "Opening and reading the index are a large part; they come once per file.",
-                "the same share when all chunks are read", "open and index",
-                1e3 * (d->open + d->index), "ms", "reading", 1e3 * l->read_s, "ms", "chunks",
-                (double)l->chunks_read, "", NULL, "keep the file open between reads", NULL));
-    if (l->amplification > 1.5)
-        TRY(add(l, "D8",
-                "More is decoded than is wanted: chunks do not fit the box, or tiles "
-                "overlap.",
-                "a box of whole chunks with the same factor", "bytes decoded over wanted",
-                l->amplification, "", NULL, "chunks of the shape that is read most often",
-                "keep decoded chunks between boxes (--keep)", NULL));
-    if (d->mean_stored < 65536 && l->chunks_count > 100)
-        TRY(add(l, "D9", "Many small requests.", "a sweep in which batches do not help",
-                "mean request", d->mean_stored, "bytes", "requests", (double)l->chunks_count, "",
-                NULL, "batches (--batch 50)", "shards or larger chunks (tomoprof convert)", NULL));
-    return ERR_OK;
+    return load_fetch(d, out) && d->busy < SHARE(CPU_IDLE) &&
+           fired_with_gain(out, d->fetch * d->each);
 }
 
-struct expected {
-    const char *rule;
-    double low, high; /* seconds of what was read */
-    const char *test;
+static int load_copy(const struct load_facts *d, struct load_fired *out)
+{
+    return load_fetch(d, out) && !(d->busy < SHARE(CPU_IDLE)) &&
+           fired_with_gain(out, d->fetch * d->each / 2);
+}
+
+static int load_decode(const struct load_facts *d, struct load_fired *out)
+{
+    evidence_add(out, "decode", 100 * d->decode * d->share, "% of the work");
+    evidence_add(out, "processors busy", 100 * d->busy, "%");
+    return d->decode * d->share > SHARE(OF_WORK) && fired_with_gain(out, d->decode * d->each);
+}
+
+static int load_place(const struct load_facts *d, struct load_fired *out)
+{
+    evidence_add(out, "place", 100 * d->place * d->share, "% of the work");
+    evidence_add(out, "fetch", 100 * d->fetch * d->share, "% of the work");
+    return d->place > d->fetch && d->place * d->share > SHARE(PLACE_OF_WORK) &&
+           fired_with_gain(out, d->place * d->each);
+}
+
+static int load_threads(const struct load_facts *d, struct load_fired *out)
+{
+    if (!d->sequential || !d->threads || !(d->threads->seconds > d->sequential->seconds))
+        return 0;
+    evidence_add(out, "threads", d->threads->seconds, "s");
+    evidence_add(out, "sequential", d->sequential->seconds, "s");
+    return fired_with_gain(out, d->threads->seconds - d->sequential->seconds);
+}
+
+static int load_processes(const struct load_facts *d, struct load_fired *out)
+{
+    if (!d->threads || !d->processes ||
+        !(d->processes->seconds > SHARE(100 + PROCESSES) * d->threads->seconds))
+        return 0;
+    evidence_add(out, "processes", d->processes->seconds, "s");
+    evidence_add(out, "threads", d->threads->seconds, "s");
+    return fired_with_gain(out, d->processes->seconds - d->threads->seconds);
+}
+
+static int load_slow_chunks(const struct load_facts *d, struct load_fired *out)
+{
+    evidence_add(out, "mean chunk", d->l->spread.mean_s, "s");
+    evidence_add(out, "fetch", 1e2 * d->fetch / d->work, "% of the work");
+    evidence_add(out, "decode", 1e2 * d->decode / d->work, "% of the work");
+    return d->l->spread.mean_s > CHUNK_SLOW_S;
+}
+
+static int load_uneven(const struct load_facts *d, struct load_fired *out)
+{
+    const struct load_spread *s = &d->l->spread;
+    const double workers = (double)(d->l->workers > 0 ? d->l->workers : 1);
+    evidence_add(out, "p95 over p50", s->p95_s / s->p50_s, "");
+    evidence_add(out, "file in the page cache", 100 * d->l->file.cached_share, "%");
+    return s->p50_s > 0 && s->p95_s / s->p50_s > UNEVEN_TIMES && s->n >= UNEVEN_CHUNKS &&
+           fired_with_gain(out, (double)s->n * (s->mean_s - s->p50_s) / workers);
+}
+
+static int load_open(const struct load_facts *d, struct load_fired *out)
+{
+    const double open = d->open + d->index;
+    evidence_add(out, "open and index", 1e3 * open, "ms");
+    evidence_add(out, "reading", 1e3 * d->l->read_s, "ms");
+    evidence_add(out, "chunks", (double)d->l->chunks_read, "");
+    return open > SHARE(OPEN_OF_TIME) * (open + d->l->read_s) && fired_with_gain(out, open);
+}
+
+static int load_amplified(const struct load_facts *d, struct load_fired *out)
+{
+    evidence_add(out, "bytes decoded over wanted", d->l->amplification, "");
+    return d->l->amplification > AMPLIFICATION &&
+           fired_with_gain(out, d->l->read_s * (1 - 1 / d->l->amplification));
+}
+
+static int load_requests(const struct load_facts *d, struct load_fired *out)
+{
+    evidence_add(out, "mean request", d->mean_stored, "bytes");
+    evidence_add(out, "requests", (double)d->l->chunks_count, "");
+    return d->mean_stored < 1024 * REQUEST_KIB && d->l->chunks_count > REQUESTS;
+}
+
+/* clang-format off */
+static const struct load_rule load_rules[] = {
+    {{.id = "D-IO",
+      .title = "Loading waits for storage: the processors are idle while bytes come.",
+      .advice = {{"load --sweep medium --cache cold tells whether more requests at once help",
+                  EFFORT_SETTING},
+                 {"copy the file to a local disk and load it again", EFFORT_FORMAT}},
+      .refuted_by = "a run with the file in the page cache that takes as long",
+      .test = "tomoprof load FILE --sweep medium --cache warm",
+      .fires = "fetching is more than " PERCENT(OF_WORK) " of the work, and less than "
+               PERCENT(CPU_IDLE) " of the processors are busy"},
+     .evaluate = load_storage},
+    {{.id = "D-COPY",
+      .title = "Fetching dominates, and the processors are busy with it: bytes come from the page "
+               "cache and are copied.",
+      .advice = {{"the time is near the limit of this machine's memory", EFFORT_CODE}},
+      .refuted_by = "a run with a cold page cache that takes as long",
+      .test = "tomoprof load FILE --cache cold",
+      .fires = "the same, and processors are busy"},
+     .evaluate = load_copy},
+    {{.id = "D-DEC",
+      .title = "Decoding dominates: the codec limits loading, not the disk.",
+      .advice = {{"more threads, up to the number of processors", EFFORT_SETTING},
+                 {"store the array with zstd or uncompressed (tomoprof convert)", EFFORT_FORMAT}},
+      .refuted_by = "a run with twice as many threads that takes as long",
+      .test = "tomoprof load FILE --threads 0",
+      .fires = "decoding is more than " PERCENT(OF_WORK) " of the work"},
+     .evaluate = load_decode},
+    {{.id = "D1",
+      .title = "Placing takes longer than fetching: memory copies limit loading.",
+      .advice = {{"read boxes that follow the file's order of dimensions", EFFORT_CODE}},
+      .refuted_by = "a run in the order of the file that takes as long",
+      .test = "tomoprof load FILE --order offset",
+      .fires = "placing takes longer than fetching, and more than " PERCENT(PLACE_OF_WORK)
+               " of the work"},
+     .evaluate = load_place},
+    {{.id = "D2",
+      .title = "Threads are slower than one after the other: a lock or the device is contended.",
+      .advice = {{"load with one thread", EFFORT_SETTING}},
+      .refuted_by = "threads that are faster on another disk",
+      .test = "tomoprof load FILE --threads 1",
+      .fires = "threads are slower than one chunk after the other"},
+     .evaluate = load_threads},
+    {{.id = "D3",
+      .title = "Processes are slower than threads: starting them and sharing memory cost time.",
+      .advice = {{"use threads; with a reader that holds a lock, batches of at least 50",
+                  EFFORT_SETTING}},
+      .refuted_by = "processes that are faster on the whole array",
+      .test = "tomoprof load FILE --processes 4 --batch 50",
+      .fires = "processes are slower than threads by more than " PERCENT(PROCESSES)},
+     .evaluate = load_processes},
+    {{.id = "D4",
+      .title = "Chunks are slow.",
+      .advice = {{"smaller chunks, or a faster codec", EFFORT_FORMAT}},
+      .refuted_by = "chunks below 0.1 s in a second run",
+      .test = "tomoprof load FILE --cache warm",
+      .fires = "chunks take more than " AS_TEXT(CHUNK_SLOW_S) " s, mean"},
+     .evaluate = load_slow_chunks},
+    {{.id = "D6",
+      .title = "Chunks differ much in their time: some come from the page cache and some from the "
+               "disk, or they are compressed differently.",
+      .advice = {{"load --cache cold and --cache warm beside each other", EFFORT_SETTING}},
+      .refuted_by = "a run with a warm cache that differs as much",
+      .test = "tomoprof load FILE --cache warm",
+      .fires = "p95 is above " AS_TEXT(UNEVEN_TIMES) " times the median"},
+     .evaluate = load_uneven},
+    {{.id = "D7",
+      .title = "Opening and reading the index are a large part; they come once per file.",
+      .advice = {{"keep the file open between reads", EFFORT_CODE}},
+      .refuted_by = "the same share when all chunks are read",
+      .test = "tomoprof load FILE",
+      .fires = "opening and the index take more than " PERCENT(OPEN_OF_TIME) " of the time"},
+     .once = 1, .evaluate = load_open},
+    {{.id = "D8",
+      .title = "More is decoded than is wanted: chunks do not fit the box, or tiles overlap.",
+      .advice = {{"chunks of the shape that is read most often", EFFORT_FORMAT},
+                 {"keep decoded chunks between boxes (--keep)", EFFORT_FORMAT}},
+      .refuted_by = "a box of whole chunks with the same factor",
+      .test = "tomoprof load FILE",
+      .fires = "more than " AS_TEXT(AMPLIFICATION) " bytes are decoded for each wanted one"},
+     .evaluate = load_amplified},
+    {{.id = "D9",
+      .title = "Many small requests.",
+      .advice = {{"batches (--batch 50)", EFFORT_CODE},
+                 {"shards or larger chunks (tomoprof convert)", EFFORT_FORMAT}},
+      .refuted_by = "a sweep in which batches do not help",
+      .test = "tomoprof load FILE --batch 50",
+      .fires = "more than " AS_TEXT(REQUESTS) " requests of less than " AS_TEXT(REQUEST_KIB)
+               " KiB, mean"},
+     .evaluate = load_requests},
 };
+/* clang-format on */
+enum { LOAD_RULES = sizeof load_rules / sizeof *load_rules };
 
-/* What each cause may cost, scaled to the whole array, and the command that tests it. By Amdahl's
- * law at most all of its part is saved. */
-static void expect(struct loading *l, const struct rule_data *d)
+const struct cause_rule *load_rule_find(const char *id)
 {
-    const double each = d->work > 0 ? l->read_s / d->work : 0, none = (double)NAN;
-    const double threads = d->threads ? d->threads->seconds : none;
-    const struct load_spread *s = &l->spread;
-    const struct expected rows[] = {
-        {"D-IO", 0, d->fetch * each, "tomoprof load FILE --sweep medium --cache warm"},
-        {"D-COPY", 0, d->fetch * each / 2, "tomoprof load FILE --cache cold"},
-        {"D-DEC", 0, d->decode * each, "tomoprof load FILE --threads 0"},
-        {"D1", 0, d->place * each, "tomoprof load FILE --order offset"},
-        {"D2", 0, d->sequential ? threads - d->sequential->seconds : none,
-         "tomoprof load FILE --threads 1"},
-        {"D3", 0, d->processes ? d->processes->seconds - threads : none,
-         "tomoprof load FILE --processes 4 --batch 50"},
-        {"D4", none, none, "tomoprof load FILE --cache warm"},
-        {"D6", 0, (double)s->n * (s->mean_s - s->p50_s) / (double)(l->workers > 0 ? l->workers : 1),
-         "tomoprof load FILE --cache warm"},
-        {"D7", 0, d->open + d->index, "tomoprof load FILE"},
-        {"D8", 0, l->read_s * (1 - 1 / l->amplification), "tomoprof load FILE"},
-        {"D9", none, none, "tomoprof load FILE --batch 50"},
-    };
-    const double whole = l->estimate_full_s.mid;
-    const double scale = isfinite(whole) && l->read_s > 0 ? whole / l->read_s : 1;
-    for (int i = 0; i < l->causes_count; i++)
-        for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
-            if (!strcmp(l->causes[i].rule, rows[k].rule)) {
-                double once = !strcmp(rows[k].rule, "D7") ? 1 : scale; /* opening comes once */
-                l->causes[i].gain_low_s = rows[k].low * once;
-                l->causes[i].gain_high_s = rows[k].high * once;
-                l->causes[i].test = rows[k].test;
-            }
+    return rule_find(load_rules, sizeof *load_rules, LOAD_RULES, id);
 }
 
-/* What could save most comes first; unknown gains come last. */
-static void order(struct loading *l)
+void load_rules_write(FILE *out)
+{
+    rule_table(load_rules, sizeof *load_rules, LOAD_RULES, out);
+}
+
+/* `scale`: from what was read to the whole array. */
+static enum err cause_add(struct loading *l, const struct load_rule *rule,
+                          const struct load_fired *fired, double scale)
+{
+    struct load_cause *c = &l->causes[l->causes_count++];
+    *c = (struct load_cause){.rule = rule->rule.id,
+                             .statement = rule->rule.title,
+                             .refuted_by = rule->rule.refuted_by,
+                             .test = rule->rule.test,
+                             .gain_low_s = fired->gain_low_s * (rule->once ? 1 : scale),
+                             .gain_high_s = fired->gain_high_s * (rule->once ? 1 : scale)};
+    TRY(json_items(l->arena, &record_load_evidence, (size_t)fired->evidence_count, &c->evidence,
+                   &c->evidence_count));
+    array_copy(c->evidence, fired->evidence, (size_t)fired->evidence_count, sizeof *c->evidence);
+    c->actions = arena_take(l->arena, sizeof rule->rule.advice);
+    FAIL_IF(!c->actions, ERR_MEMORY, "no memory left for causes");
+    for (size_t i = 0; i < sizeof rule->rule.advice / sizeof *rule->rule.advice; i++)
+        if (rule->rule.advice[i].text)
+            c->actions[c->actions_count++] = rule->rule.advice[i].text;
+    return ERR_OK;
+}
+
+/* Puts first what could save most; unknown gains come last. */
+static void causes_order(struct loading *l)
 {
     for (int i = 1; i < l->causes_count; i++) {
         struct load_cause moved = l->causes[i];
@@ -219,16 +328,17 @@ static void order(struct loading *l)
 
 enum err load_causes(struct loading *l)
 {
-    struct rule_data d;
-    gather(l, &d);
-    TRY(json_items(l->arena, &record_load_cause, CAUSES_MOST, &l->causes, &l->causes_count));
+    struct load_facts d;
+    const double whole = l->estimate_full_s.mid;
+    const double scale = isfinite(whole) && l->read_s > 0 ? whole / l->read_s : 1;
+    load_facts_of(l, &d);
+    TRY(json_items(l->arena, &record_load_cause, LOAD_RULES, &l->causes, &l->causes_count));
     l->causes_count = 0;
-    if (!l->spread.n)
-        return ERR_OK;
-    TRY(judge_work(l, &d));
-    TRY(judge_sweep(l, &d));
-    TRY(judge_chunks(l, &d));
-    expect(l, &d);
-    order(l);
+    for (int i = 0; i < LOAD_RULES && l->spread.n; i++) {
+        struct load_fired fired = {.gain_low_s = (double)NAN, .gain_high_s = (double)NAN};
+        if (load_rules[i].evaluate(&d, &fired))
+            TRY(cause_add(l, &load_rules[i], &fired, scale));
+    }
+    causes_order(l);
     return ERR_OK;
 }

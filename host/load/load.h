@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "base/rootcause/rule.h"
 #include "host/load/loading.h"
 #include "host/store/engine/engine.h"
 #include "host/store/engine/chunk_cache.h"
@@ -86,6 +87,8 @@ enum err load_profile(struct load_session *s, struct loading *l);
 enum err load_sweep(struct load_session *s, struct loading *l);
 /* Then causes. */
 enum err load_causes(struct loading *l);
+const struct cause_rule *load_rule_find(const char *id); /* NULL: no rule of that id */
+void load_rules_write(FILE *out); /* the table of rules for the docs, as Markdown */
 
 /* Share of the store's files that is in the page cache; NaN: unknown. */
 double load_cached_share(const struct store *s);

@@ -22,18 +22,11 @@ static enum err texts_of(struct rootcause *r, const struct load_cause *from,
     return ERR_OK;
 }
 
-/* Another format or device is more work than an option. */
-static double effort_of(const char *action)
-{
-    return strstr(action, "convert") || strstr(action, "chunks") || strstr(action, "disk") ? 5
-           : strstr(action, "load") || strstr(action, "threads")                           ? 0.1
-                                                                                           : 1;
-}
-
 static enum err causes_of(struct rootcause *r, const struct loading *l)
 {
     for (int i = 0; i < l->causes_count; i++) {
         const struct load_cause *from = &l->causes[i];
+        const struct cause_rule *rule = load_rule_find(from->rule);
         struct rootcause_cause *c = rootcause_cause(r);
         if (!c)
             break;
@@ -44,8 +37,8 @@ static enum err causes_of(struct rootcause *r, const struct loading *l)
         c->gain_low_s = from->gain_low_s;
         c->gain_high_s = from->gain_high_s;
         TRY(texts_of(r, from, c));
-        for (int k = 0; k < from->actions_count; k++)
-            rootcause_action(r, c, from->actions[k], effort_of(from->actions[k]));
+        for (int k = 0; rule && k < from->actions_count; k++)
+            rootcause_action(r, c, from->actions[k], rule->advice[k].effort_days);
     }
     return ERR_OK;
 }
