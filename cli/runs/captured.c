@@ -94,7 +94,6 @@ enum err captured_write(struct model *m, const char *folder)
     char path[RUN_PATH + 16];
     m->meta.tool_version = TP_VERSION;
     TRY(findings_add(m));
-    TRY(answers_add(m));
     snprintf(path, sizeof path, "%s/profile.json", folder);
     return profile_write(m, path);
 }

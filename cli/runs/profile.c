@@ -67,8 +67,6 @@ static enum err make_profile(const char *folder, struct analyze_options *options
         e = record_facts_add(&facts, *out);
     if (!e)
         e = findings_add(*out);
-    if (!e)
-        e = answers_add(*out);
     record_facts_free(&facts);
     snprintf(path, sizeof path, "%s/profile.json", folder);
     if (!e)

@@ -6,12 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
-#include "profiler/findings/findings.h"
+#include "profiler/findings/answers.h"
 #include "profiler/findings/hotspots.h"
-#include "profiler/findings/own_place.h"
 #include "profiler/findings/quiet.h"
-#include "profiler/findings/rank_rules.h"
+#include "profiler/findings/rules.h"
 
 enum { ENOUGH = QUIET_ENOUGH, ANSWERS_MAX = 6 };
 #define SMALL 0.05 /* of the wall time: no card */
@@ -19,20 +17,21 @@ enum { ENOUGH = QUIET_ENOUGH, ANSWERS_MAX = 6 };
 #define SOME  0.2
 #define ALONE 0.5 /* of the time: a line that needs no other beside it */
 #define NOBODYS                                                                                    \
-    0.2 /* of the wall time: imports that no own line asks for, the interpreter's own              \
-         */
+    0.2 /* of the wall time: imports that no own line asks for, the interpreter's own  \
+                     */
 #define UNKNOWN ((double)NAN)
 
-struct teller {
+struct answer_list {
     struct model *m;
+    const struct run_facts *facts;
     double wall, cpu, idle; /* idle: of the wall time, waiting for requests */
     VECTOR(struct model_answer) all;
 };
 
-static const char *text_of(struct teller *t, const char *format, ...)
+static const char *answer_text(struct answer_list *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static const char *text_of(struct teller *t, const char *format, ...)
+static const char *answer_text(struct answer_list *t, const char *format, ...)
 {
     char text[600];
     va_list args;
@@ -42,12 +41,7 @@ static const char *text_of(struct teller *t, const char *format, ...)
     return arena_text(t->m->arena, text);
 }
 
-static double positive(double v)
-{
-    return isfinite(v) && v > 0 ? v : 0;
-}
-
-static struct model_answer blank(const char *kind, const struct model_own *at)
+static struct model_answer answer_blank(const char *kind, const struct model_own *at)
 {
     struct model_answer a;
     json_blank(&record_model_answer, &a);
@@ -60,23 +54,23 @@ static struct model_answer blank(const char *kind, const struct model_own *at)
     return a;
 }
 
-static const char *advice_for_cpu(const struct model *m, const struct model_own *at)
+static const char *cpu_advice(const struct model *m, const struct model_own *at)
 {
     const struct model_file *f = hotspots_file(m, at->file);
     const struct model_line *line = own_line_of(m, at->file, at->line);
     if (!f && !own_made_at_run_time(at))
         return "Build with -g (it changes no optimisation): then lines are named.";
-    double self = line ? positive(line->cpu.user) + positive(line->cpu.sys) : 0;
-    double whole = line ? positive(line->cpu_incl.user) + positive(line->cpu_incl.sys) : 0;
+    double self = line ? known(line->cpu.user) + known(line->cpu.sys) : 0;
+    double whole = line ? known(line->cpu_incl.user) + known(line->cpu_incl.sys) : 0;
     if (f && f->language && !strcmp(f->language, "python"))
-        return line && self > 0.5 * whole && positive(line->cpu.python) > 0.5 * self
+        return line && self > 0.5 * whole && known(line->cpu.python) > 0.5 * self
                    ? "Move this loop into NumPy or compiled code, or run it less often."
                    : "The time is in the code that this line calls. Call it less often, or with "
                      "less data.";
     return "Reduce the operations of this code, or use vector instructions and more threads.";
 }
 
-static enum err computing(struct teller *t)
+static enum err answers_add_cpu(struct answer_list *t)
 {
     struct hotspots hot;
     char name[400];
@@ -91,29 +85,29 @@ static enum err computing(struct teller *t)
     for (int i = 0; i < hot.count && own >= BLIND * t->cpu; i++) {
         const struct hotspot *s = &hot.found[i];
         double cost = 1e-9 * s->ns, share = cost / t->cpu;
-        struct model_answer a = blank("cpu", s->at);
+        struct model_answer a = answer_blank("cpu", s->at);
         own_place_and_text(t->m, s->at, name);
-        a.text = text_of(t, "%s takes %.0f %% of the CPU time (%.3g of %.3g s).", name, 100 * share,
-                         cost, t->cpu);
+        a.text = answer_text(t, "%s takes %.0f %% of the CPU time (%.3g of %.3g s).", name,
+                             100 * share, cost, t->cpu);
         a.cost_s = cost;
         a.share = share;
         a.of = "CPU time";
         a.gain_s = path > 0 ? 1e-9 * s->path_ns : fmin(cost, t->wall);
-        a.advice = advice_for_cpu(t->m, s->at);
+        a.advice = cpu_advice(t->m, s->at);
         TRY(vector_add(&t->all, a));
     }
     return ERR_OK;
 }
 
-/* One sentence for the branches of which none holds half of the time; NULL: one holds more. */
-static const char *join_branches(struct teller *t)
+/* Joins branches into one sentence where none holds half of the time; NULL: one holds more. */
+static const char *branches_text(struct answer_list *t)
 {
     char text[600], name[300];
-    int n = 0, told = 0;
+    int n = 0, joined = 0;
     const struct model_answer *first = NULL;
     for (size_t i = 0; i < t->all.count; i++) {
         const struct model_answer *a = &t->all.items[i];
-        if (strcmp(a->kind, "cpu") || !a->text || told == 3)
+        if (strcmp(a->kind, "cpu") || !a->text || joined == 3)
             continue;
         first = first ? first : a;
         if (first->share >= ALONE || a->share < first->share / 4)
@@ -121,10 +115,10 @@ static const char *join_branches(struct teller *t)
         own_place(&(struct model_own){.file = a->file, .line = a->line, .function = a->function},
                   name);
         n += snprintf(text + n, sizeof text - (size_t)n, "%s%.120s takes %.0f %%",
-                      told ? ", " : "The CPU time divides: ", name, 100 * a->share);
-        told++;
+                      joined ? ", " : "The CPU time divides: ", name, 100 * a->share);
+        joined++;
     }
-    return told > 1 ? text_of(t, "%.500s of %.3g s.", text, t->cpu) : NULL;
+    return joined > 1 ? answer_text(t, "%.500s of %.3g s.", text, t->cpu) : NULL;
 }
 
 /* A line at which threads wait for others to finish or to give them work: those are to be told,
@@ -141,13 +135,13 @@ static int waits_for_work(const struct model *m, const struct model_own *at, dou
 }
 
 /* A line such as `asyncio.run(main())`, by its text: which coroutine waits could not be read. */
-static int runs_a_loop(const char *kind, const char *line)
+static int is_event_loop(const char *kind, const char *line)
 {
     return !strcmp(kind, "events") &&
            (strstr(line, "asyncio.run(") || strstr(line, ".run_until_complete("));
 }
 
-static enum err waiting(struct teller *t)
+static enum err answers_add_waits(struct answer_list *t)
 {
     static const struct {
         const char *kind, *how, *advice;
@@ -178,16 +172,16 @@ static enum err waiting(struct teller *t)
             way++;
         if (waits_for_work(t->m, s->at, 1e-9 * s->ns) || !(s->at->file || s->at->function))
             continue;
-        struct model_answer a = blank("wait", s->at);
+        struct model_answer a = answer_blank("wait", s->at);
         own_place_and_text(t->m, s->at, name);
         a.cost_s = a.gain_s = 1e-9 * s->ns;
         a.share = a.cost_s / t->wall;
         a.of = "wall time";
-        a.text = text_of(t, "%s %s %.3g of the %.3g s that the program ran.", name, ways[way].how,
-                         a.cost_s, t->wall);
+        a.text = answer_text(t, "%s %s %.3g of the %.3g s that the program ran.", name,
+                             ways[way].how, a.cost_s, t->wall);
         if (!strcmp(ways[way].kind, "child") && quiet_busiest(t->m, 1, program, sizeof program))
-            a.text = text_of(t, "%.400s %s.", a.text, program);
-        a.advice = runs_a_loop(ways[way].kind, name) ? of_coroutines : ways[way].advice;
+            a.text = answer_text(t, "%.400s %s.", a.text, program);
+        a.advice = is_event_loop(ways[way].kind, name) ? of_coroutines : ways[way].advice;
         TRY(vector_add(&t->all, a));
     }
     return ERR_OK;
@@ -200,7 +194,7 @@ static const struct model_own *importer(const struct model *m, int i)
     return up >= 0 && m->own[up].file ? &m->own[up] : NULL;
 }
 
-static enum err importing(struct teller *t)
+static enum err answers_add_imports(struct answer_list *t)
 {
     const struct model *m = t->m;
     double all = 0, most = 0;
@@ -221,21 +215,21 @@ static enum err importing(struct teller *t)
         return ERR_OK;
     if (!first && 1e-9 * all < NOBODYS * t->wall)
         return ERR_OK;
-    struct model_answer a = blank("imports", first);
+    struct model_answer a = answer_blank("imports", first);
     char name[300] = "";
     if (first)
         own_place(first, name);
     a.cost_s = a.gain_s = 1e-9 * all;
     a.share = a.cost_s / t->wall;
     a.of = "wall time";
-    a.text = text_of(t, "Start-up takes %.3g of the %.3g s: Python imports modules%s%s%s.",
-                     a.cost_s, t->wall, first ? ", most of them at " : "", name, "");
+    a.text = answer_text(t, "Start-up takes %.3g of the %.3g s: Python imports modules%s%s%s.",
+                         a.cost_s, t->wall, first ? ", most of them at " : "", name, "");
     a.advice = "Import inside of the functions that need it. `python -X importtime` lists every "
                "module; `tomoprof report --after imports` leaves this part out.";
     return vector_add(&t->all, a);
 }
 
-static enum err on_device(struct teller *t)
+static enum err answers_add_gpu(struct answer_list *t)
 {
     struct hotspots hot;
     const struct model_totals *g = &t->m->totals;
@@ -244,14 +238,14 @@ static enum err on_device(struct teller *t)
         return ERR_OK;
     TRY(hotspots_find(t->m, HOTSPOTS_GPU, &hot));
     for (int i = 0; i < hot.count && i < 3; i++) {
-        struct model_answer a = blank("gpu", hot.found[i].at);
+        struct model_answer a = answer_blank("gpu", hot.found[i].at);
         own_place_and_text(t->m, hot.found[i].at, name);
         a.cost_s = 1e-9 * hot.found[i].ns;
         a.share = a.cost_s / g->gpu_sum_s;
         a.of = "GPU time";
-        a.gain_s = fmin(t->wall, a.share * positive(g->gpu_busy_s));
-        a.text = text_of(t, "%s launches %.0f %% of the GPU's work (%.3g of %.3g s).", name,
-                         100 * a.share, a.cost_s, g->gpu_sum_s);
+        a.gain_s = fmin(t->wall, a.share * known(g->gpu_busy_s));
+        a.text = answer_text(t, "%s launches %.0f %% of the GPU's work (%.3g of %.3g s).", name,
+                             100 * a.share, a.cost_s, g->gpu_sum_s);
         a.advice = "Give the device less work here, or faster kernels: the Kernels tab shows what "
                    "limits them.";
         TRY(vector_add(&t->all, a));
@@ -259,28 +253,28 @@ static enum err on_device(struct teller *t)
     return ERR_OK;
 }
 
-static int of_lock(const struct model_finding *f)
+/* The kind of answer that a finding is, where it may come before lines; NULL: it is a card. */
+static const char *finding_leads(const struct model_finding *f)
 {
-    return f->id && !strncmp(f->id, "lock.", 5);
+    const struct finding_rule *rule = finding_rule_find(f->id);
+    return rule ? rule->leads : NULL;
 }
 
-static int of_ranks(const struct model_finding *f)
-{
-    return f->id && !strncmp(f->id, "mpi.", 4) && strcmp(f->id, "mpi.transfer");
-}
-
-static enum err each_other(struct teller *t, int (*of)(const struct model_finding *),
-                           struct model_answer a)
+/* Threads or ranks that wait for each other come before the lines in which they do. */
+static enum err answers_add_leading(struct answer_list *t, const char *kind, double share,
+                                    double cost_s)
 {
     for (int i = 0; i < t->m->findings_count; i++) {
         const struct model_finding *f = &t->m->findings[i];
-        if (!of(f))
-            continue;
+        const char *leads = finding_leads(f);
         const struct model_place *at = f->lines_count ? &f->lines[0] : NULL;
+        if (!leads || strcmp(leads, kind))
+            continue;
+        struct model_answer a = answer_blank(kind, NULL);
         a.file = at ? at->file : NULL;
         a.line = at ? at->line : MODEL_UNKNOWN;
-        if (of == of_lock)
-            a.cost_s = at ? at->value : UNKNOWN;
+        a.cost_s = strcmp(kind, "lock") ? cost_s : at ? at->value : UNKNOWN;
+        a.share = share;
         a.text = f->evidence;
         a.of = "wall time";
         a.gain_s = f->gain_s > 0 ? fmin(f->gain_s, t->wall) : f->gain_s;
@@ -290,18 +284,17 @@ static enum err each_other(struct teller *t, int (*of)(const struct model_findin
     return ERR_OK;
 }
 
-/* Threads or ranks that wait for each other come before the lines in which they do. */
-static enum err locking(struct teller *t)
+static enum err answers_add_waits_for_others(struct answer_list *t)
 {
-    struct model_answer a = blank("lock", NULL), b = blank("ranks", NULL);
-    a.share = t->m->contention_count ? t->m->contention[0].any_s / t->wall : UNKNOWN;
-    b.cost_s = rank_rules_late(t->m);
-    b.share = t->m->mpi.wall_s > 0 ? b.cost_s / t->m->mpi.wall_s : UNKNOWN;
-    TRY(each_other(t, of_lock, a));
-    return each_other(t, of_ranks, b);
+    const struct model *m = t->m;
+    const double late = m->mpi.size > 0 ? t->facts->ranks.late / (double)m->mpi.size : 0;
+    TRY(answers_add_leading(
+        t, "lock", m->contention_count ? m->contention[0].any_s / t->wall : UNKNOWN, UNKNOWN));
+    return answers_add_leading(t, "ranks", m->mpi.wall_s > 0 ? late / m->mpi.wall_s : UNKNOWN,
+                               late);
 }
 
-static int told(const struct teller *t, const char *file, int64_t line)
+static int has_line(const struct answer_list *t, const char *file, int64_t line)
 {
     for (size_t i = 0; i < t->all.count && file; i++)
         if (t->all.items[i].file && !strcmp(t->all.items[i].file, file) &&
@@ -311,8 +304,8 @@ static int told(const struct teller *t, const char *file, int64_t line)
 }
 
 /* The own line that it is about most, else the first line; NULL: none. */
-static const struct model_place *line_of_finding(const struct model *m,
-                                                 const struct model_finding *f)
+static const struct model_place *finding_own_line(const struct model *m,
+                                                  const struct model_finding *f)
 {
     for (int i = 0; i < f->lines_count; i++) {
         const struct model_file *file = hotspots_file(m, f->lines[i].file);
@@ -322,19 +315,19 @@ static const struct model_place *line_of_finding(const struct model *m,
     return f->lines_count ? &f->lines[0] : NULL;
 }
 
-static enum err from_findings(struct teller *t)
+static enum err answers_add_findings(struct answer_list *t)
 {
     for (int i = 0; i < t->m->findings_count; i++) {
         const struct model_finding *f = &t->m->findings[i];
-        const struct model_place *at = line_of_finding(t->m, f);
-        if (!(f->gain_s > 0) || of_lock(f) || of_ranks(f) || (at && told(t, at->file, at->line)))
+        const struct model_place *at = finding_own_line(t->m, f);
+        if (!(f->gain_s > 0) || finding_leads(f) || (at && has_line(t, at->file, at->line)))
             continue;
-        struct model_answer a = blank("finding", NULL);
+        struct model_answer a = answer_blank("finding", NULL);
         if (at) {
             a.file = at->file;
             a.line = at->line;
         }
-        a.text = text_of(t, "%s: %.400s", f->title, f->evidence);
+        a.text = answer_text(t, "%s: %.400s", f->title, f->evidence);
         a.cost_s = UNKNOWN;
         a.gain_s = fmin(f->gain_s, t->wall);
         a.advice = f->advice;
@@ -343,8 +336,8 @@ static enum err from_findings(struct teller *t)
     return ERR_OK;
 }
 
-/* Where own code explains little: the line, or the function, that took most itself. */
-static enum err elsewhere(struct teller *t)
+/* Adds the line that took most itself, of a run that own code explains little. */
+static enum err answers_add_library_line(struct answer_list *t)
 {
     const struct model *m = t->m;
     const struct model_line *line = NULL;
@@ -353,7 +346,7 @@ static enum err elsewhere(struct teller *t)
     for (int f = 0; f < m->files_count; f++)
         for (int i = 0; i < m->files[f].lines_count; i++) {
             const struct model_line *l = &m->files[f].lines[i];
-            double cost = positive(l->cpu.user) + positive(l->cpu.sys);
+            double cost = known(l->cpu.user) + known(l->cpu.sys);
             if (cost <= most)
                 continue;
             most = cost;
@@ -362,32 +355,32 @@ static enum err elsewhere(struct teller *t)
         }
     if (quiet_few(m) || !(most > SMALL * t->cpu))
         return ERR_OK;
-    struct model_answer a = blank("cpu", NULL);
+    struct model_answer a = answer_blank("cpu", NULL);
     a.file = file->path;
     a.line = line->line;
     a.cost_s = most;
     a.share = most / t->cpu;
     a.of = "CPU time";
     a.gain_s = fmin(most, t->wall);
-    a.text = text_of(t,
-                     "%.200s:%lld takes %.0f %% of the CPU time (%.3g of %.3g s). It is "
-                     "a library's line: the program's own lines took little time.",
-                     file->path, (long long)line->line, 100 * a.share, most, t->cpu);
+    a.text = answer_text(t,
+                         "%.200s:%lld takes %.0f %% of the CPU time (%.3g of %.3g s). It is "
+                         "a library's line: the program's own lines took little time.",
+                         file->path, (long long)line->line, 100 * a.share, most, t->cpu);
     a.advice = "Call it less often, or with less data.";
     return vector_add(&t->all, a);
 }
 
-static int by_gain(const void *a, const void *b)
+static int answer_most_first(const void *a, const void *b)
 {
     const struct model_answer *x = a, *y = b;
     double p = isfinite(x->gain_s) ? x->gain_s : -1, q = isfinite(y->gain_s) ? y->gain_s : -1;
     if (p < q || p > q)
         return p < q ? 1 : -1;
-    return positive(x->share) < positive(y->share) ? 1 : -1;
+    return known(x->share) < known(y->share) ? 1 : -1;
 }
 
 /* The GPU's line leads where the GPU worked for most of the run, and no finding goes first. */
-static int leads(const struct teller *t, const struct model_answer *a)
+static int leads(const struct answer_list *t, const struct model_answer *a)
 {
     int busy = t->m->totals.gpu_busy_s >= ALONE * t->wall;
     return strcmp(a->kind, "finding") && (!busy || !strcmp(a->kind, "gpu"));
@@ -395,16 +388,16 @@ static int leads(const struct teller *t, const struct model_answer *a)
 
 /* Threads that wait for each other for most of the run, ranks for a good part of it: their lines
  * cannot be understood alone. */
-static int serialises(const struct teller *t, const struct model_answer *a)
+static int serialises(const struct answer_list *t, const struct model_answer *a)
 {
     const double least = !strcmp(a->kind, "lock") ? ALONE : !strcmp(a->kind, "ranks") ? SOME : 2;
     return a->share >= least && a->gain_s > SMALL * t->wall;
 }
 
-static enum err arrange(struct teller *t)
+static enum err answers_arrange(struct answer_list *t)
 {
     size_t n = 0;
-    vector_sort(&t->all, by_gain);
+    vector_sort(&t->all, answer_most_first);
     while (n < t->all.count && !serialises(t, &t->all.items[n]))
         n++;
     for (n = n < t->all.count ? n : 0; n < t->all.count && !leads(t, &t->all.items[n]);)
@@ -432,26 +425,26 @@ static enum err arrange(struct teller *t)
 
 /* Wall time against which gains are held. Without a critical path, as in captures without moments
  * or without a main thread, gains are CPU time, and so is what they are compared with. */
-static double wall_of(const struct model *m)
+static double gain_wall(const struct run_facts *f)
 {
-    const double cpu = positive(m->totals.cpu.user) + positive(m->totals.cpu.sys);
     double path = 0;
-    for (int i = 0; i < m->own_count; i++)
-        path += (double)(m->own[i].path_cpu_ns > 0 ? m->own[i].path_cpu_ns : 0) +
-                (double)(m->own[i].path_wait_ns > 0 ? m->own[i].path_wait_ns : 0);
-    if (!isfinite(m->meta.wall_s))
-        return cpu;
-    return path > 0 || !(cpu > 0) ? m->meta.wall_s : fmin(cpu, m->meta.wall_s);
+    for (int i = 0; i < f->m->own_count; i++)
+        path += known((double)f->m->own[i].path_cpu_ns) + known((double)f->m->own[i].path_wait_ns);
+    if (!isfinite(f->wall))
+        return f->cpu;
+    return path > 0 || !(f->cpu > 0) ? f->wall : fmin(f->cpu, f->wall);
 }
 
-enum err answers_add(struct model *m)
+enum err answers_add(struct model *m, const struct run_facts *facts)
 {
-    static enum err (*const parts[])(struct teller *) = {locking, computing, on_device,
-                                                         waiting, importing, from_findings};
-    struct teller t = {.m = m,
-                       .wall = wall_of(m),
-                       .cpu = positive(m->totals.cpu.user) + positive(m->totals.cpu.sys),
-                       .idle = quiet_idle_s(m)};
+    static enum err (*const parts[])(struct answer_list *) = {
+        answers_add_waits_for_others, answers_add_cpu,     answers_add_gpu, answers_add_waits,
+        answers_add_imports,          answers_add_findings};
+    struct answer_list t = {.m = m,
+                            .facts = facts,
+                            .wall = gain_wall(facts),
+                            .cpu = facts->cpu,
+                            .idle = quiet_idle_s(m)};
     enum err e = ERR_OK;
     for (size_t i = 0; i < sizeof parts / sizeof *parts && e == ERR_OK; i++)
         e = parts[i](&t);
@@ -459,10 +452,10 @@ enum err answers_add(struct model *m)
     for (size_t i = 0; i < t.all.count; i++)
         lines += strcmp(t.all.items[i].kind, "finding") != 0;
     if (e == ERR_OK && !lines && t.idle < ALONE * t.wall)
-        e = elsewhere(&t);
-    const char *divided = join_branches(&t);
+        e = answers_add_library_line(&t);
+    const char *divided = branches_text(&t);
     if (e == ERR_OK)
-        e = arrange(&t);
+        e = answers_arrange(&t);
     if (e == ERR_OK)
         m->headline = divided && !strcmp(m->answers[0].kind, "cpu") ? divided : m->answers[0].text;
     vector_free(&t.all);

@@ -1,14 +1,16 @@
-/* What is worth a change in a run, with its evidence: the headlines of the report. */
+/* Findings are what is worth a change in a run, with their evidence; answers are the headline of
+ * the report and its cards. */
 #ifndef TP_FINDINGS_FINDINGS_H
 #define TP_FINDINGS_FINDINGS_H
 
+#include <stdio.h>
+
 #include "profiler/analyze/model/model.h"
 
-/* Fills the findings of a finished model, the largest gain first. ERR_MEMORY. */
+/* Fills findings, answers and headline of a model that is otherwise finished. ERR_MEMORY. */
 enum err findings_add(struct model *m);
 
-/* Fills the answers of a model that has its findings: the headline first, then what could save
- * most. There is always one. ERR_MEMORY. */
-enum err answers_add(struct model *m);
+/* Writes the table of rules for the docs, as Markdown. */
+void findings_rules_write(FILE *out);
 
 #endif

@@ -1,4 +1,5 @@
-/* One walk over the tree of stacks: a function's inclusive time is that of its outermost frames. */
+/* Walks over the tree of stacks: a function's inclusive time is that of its outermost frames. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -196,7 +197,7 @@ static void walk_visit(struct function_walk *w, int node)
     }
 }
 
-/* The largest edges of each function. */
+/* Adds the largest edges of each function. */
 static void add_callers(struct function_walk *w)
 {
     size_t kept = 0;
@@ -279,4 +280,16 @@ enum err functions_find(const struct model *m, struct function_row **rows, size_
     free(w.below);
     free(w.edges);
     return e;
+}
+
+int summary_waits(const struct model *m)
+{
+    const struct model_totals *t = &m->totals;
+    double ready = isfinite(t->wait.runnable) ? t->wait.runnable : 0;
+    return !(t->gpu_sum_s > 0) && t->cpu.user + t->cpu.sys + ready < 0.5 * m->meta.wall_s;
+}
+
+int summary_lacks_lines(const struct model *m)
+{
+    return m->quality.unattributed_cpu_share > 0.5 && m->stacks_count > 0;
 }

@@ -22,4 +22,12 @@ struct function_row {
  * a Python function is that function's. Free with free(). ERR_MEMORY. */
 enum err functions_find(const struct model *m, struct function_row **rows, size_t *count);
 
+/* How a run is summed up where no more than a line or a table has room. The page follows the same
+ * rules (report/page/assets/summary.js). */
+
+/* 1: it slept, read or waited for others for most of its time, which CPU time does not explain. */
+int summary_waits(const struct model *m);
+/* 1: most of its CPU time has no source line. */
+int summary_lacks_lines(const struct model *m);
+
 #endif

@@ -1,51 +1,185 @@
-/* Transfers beside kernels, first calls, launches without a record. Whether a kernel's access to
+/* Rules about GPUs: copies, launches, idle time, first calls, clocks. Whether a kernel's access to
  * memory is scattered (G3) needs counters that are not recorded. */
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "profiler/findings/gpu_rules.h"
+#include "profiler/findings/rules.h"
 
-#define AGAIN                                                                                      \
-    "Record it again after the change, then compare both runs (tomoprof compare RUN1 RUN2)."
-
-static struct model_finding row(const char *id, const char *severity, const char *title,
-                                double gain, const char *advice)
+static double line_pageable(const struct model_line *l)
 {
-    struct model_finding f;
-    json_blank(&record_model_finding, &f);
-    f.id = id;
-    f.severity = severity;
-    f.title = title;
-    f.advice = advice;
-    f.confidence = "medium";
-    f.gain_s = gain;
-    f.gain_low_s = isfinite(gain) ? 0 : (double)NAN;
-    f.test = AGAIN;
-    return f;
+    return l->copy.pageable_bytes > 0 ? l->copy.h2d.s + l->copy.d2h.s : 0;
 }
 
-/* G2 */
-static int transfers(const struct model *m, struct model_finding *out, char text[400])
+struct pageable_sum {
+    double s;
+    int64_t n, bytes;
+};
+
+/* Copies from or to pageable memory: all of them, or the asynchronous ones. */
+static struct pageable_sum pageable_sum(const struct model *m, int asynchronous)
 {
-    const struct model_totals *t = &m->totals;
-    double share = t->copy_s / (t->kernel_s + t->copy_s);
-    if (!(share > 0.3) || !(t->copy_s > 0.05 * m->meta.wall_s))
+    struct pageable_sum sum = {0};
+    for (int i = 0; i < m->transfers_count; i++) {
+        const struct model_transfer *t = &m->transfers[i];
+        if ((strcmp(t->from, "pageable") && strcmp(t->to, "pageable")) ||
+            (asynchronous && !t->asynchronous))
+            continue;
+        sum.s += t->time.total_s;
+        sum.n += t->time.n;
+        sum.bytes += t->bytes > 0 ? t->bytes : 0;
+    }
+    return sum;
+}
+
+/* Pinned memory is copied at up to twice the rate. */
+int rule_copy_pageable(const struct run_facts *f, struct finding *out)
+{
+    const struct pageable_sum sum = pageable_sum(f->m, 0);
+    if (!(sum.s > SHARE(PAGEABLE_LEAST) * f->wall))
         return 0;
-    *out = row("gpu.transfers", "warning", "Copies take much of the device's time", t->copy_s,
-               "Keep arrays on the device between steps, or copy in a stream of its own while "
-               "kernels run.");
-    out->refuted_by = "Refuted if a run without the copies takes as long.";
-    snprintf(text, 400,
-             "Copies took %.3g s on the device and kernels %.3g s (%.0f %% of both); %.4g MiB to "
-             "the device, %.4g MiB from it.",
-             t->copy_s, t->kernel_s, 100 * share, (double)t->h2d_bytes / 1048576,
-             (double)t->d2h_bytes / 1048576);
+    finding_gain(out, 0, sum.s / 2, "medium");
+    finding_evidence(out, "%lld copies of %.1f MiB took %.3g s on the device (%.1f %% of the run).",
+                     (long long)sum.n, (double)sum.bytes / 1048576, sum.s, 100 * sum.s / f->wall);
+    finding_lines_by(out, f->m, line_pageable);
     return 1;
 }
 
-/* Length of the first instance, s; NaN: not known, for neighbours were joined. */
-static double first_of(const struct model *m, int range)
+int rule_copy_pageable_async(const struct run_facts *f, struct finding *out)
+{
+    const struct pageable_sum sum = pageable_sum(f->m, 1);
+    if (!sum.n || !(sum.s > SHARE(PAGEABLE_ASYNC_LEAST) * f->wall))
+        return 0;
+    finding_gain(out, 0, sum.s / 2, "high");
+    finding_evidence(out, "%lld asynchronous copies of pageable memory took %.3g s.",
+                     (long long)sum.n, sum.s);
+    finding_lines_by(out, f->m, line_pageable);
+    return 1;
+}
+
+static double line_gpu_wait(const struct model_line *l)
+{
+    return l->gpu.wait_s;
+}
+
+int rule_gpu_sync(const struct run_facts *f, struct finding *out)
+{
+    const struct model_totals *t = &f->m->totals;
+    double wasted = t->gpu_wait_s - t->gpu_wait_busy_s;
+    if (!(wasted > SHARE(SYNC_LEAST) * f->wall))
+        return 0;
+    finding_gain(out, 0, wasted, "medium");
+    finding_evidence(out, "Synchronising calls took %.3g s; a device was busy for %.3g s of it.",
+                     t->gpu_wait_s, t->gpu_wait_busy_s);
+    finding_lines_by(out, f->m, line_gpu_wait);
+    return 1;
+}
+
+int rule_gpu_gaps(const struct run_facts *f, struct finding *out)
+{
+    const struct model_gpu_total *gpu = &f->m->gpu;
+    double idle = f->m->totals.gpu_idle_s, sum = 0;
+    for (int i = 0; i < gpu->gaps_count; i++)
+        sum += gpu->gaps[i].length_s;
+    if (!(idle > SHARE(IDLE_LEAST) * f->wall) || !gpu->gaps_count)
+        return 0;
+    const struct model_gap *g = &gpu->gaps[0];
+    finding_gain(out, 0, idle, "medium");
+    finding_evidence(
+        out,
+        "Between its first and last operation the device was idle for %.3g s; the longest gap is "
+        "%.3g s at %.3g s, the longest %d together %.3g s.",
+        idle, g->length_s, g->start_s, gpu->gaps_count, sum);
+    for (int i = 0; i < g->lines_count; i++)
+        finding_line(out, g->lines[i].file, g->lines[i].line, g->lines[i].n, g->lines[i].value);
+    return 1;
+}
+
+static double line_kernels(const struct model_line *l)
+{
+    return l->gpu.launches > 0 ? l->gpu.kernel_s : 0;
+}
+
+int rule_gpu_small_kernels(const struct run_facts *f, struct finding *out)
+{
+    double api = 0, time = 0;
+    int64_t n = 0;
+    for (int i = 0; i < f->m->kernels_count; i++) {
+        const struct model_kernel *k = &f->m->kernels[i];
+        if (k->time.n < SMALL_LAUNCHES || !(k->time.total_s < k->api_s))
+            continue;
+        n += k->time.n;
+        api += k->api_s;
+        time += k->time.total_s;
+    }
+    if (!(api > SHARE(SMALL_LEAST) * f->wall))
+        return 0;
+    finding_gain(out, 0, api - time, "medium");
+    finding_evidence(out, "%lld launches took %.3g s on the host for %.3g s on the device.",
+                     (long long)n, api, time);
+    finding_lines_by(out, f->m, line_kernels);
+    return 1;
+}
+
+int rule_gpu_jit(const struct run_facts *f, struct finding *out)
+{
+    double s = 0;
+    for (int i = 0; i < f->m->gpu.overhead_count; i++) {
+        const struct model_sum *o = &f->m->gpu.overhead[i];
+        if (!strncmp(o->kind, "JIT", 3) || !strcmp(o->kind, "driver compiler") ||
+            !strcmp(o->kind, "lazy function load") ||
+            !strcmp(o->kind, "runtime-triggered module load"))
+            s += o->s;
+    }
+    if (!(s > SHARE(JIT_LEAST) * f->wall))
+        return 0;
+    finding_gain(out, 0, s, "high");
+    finding_evidence(out, "Compiling and loading of device code took %.3g s (%.1f %% of the run).",
+                     s, 100 * s / f->wall);
+    return 1;
+}
+
+static double line_kernel_s(const struct model_line *l)
+{
+    return l->gpu.kernel_s;
+}
+
+int rule_gpu_occupancy(const struct run_facts *f, struct finding *out)
+{
+    for (int i = 0; i < f->m->kernels_count; i++) {
+        const struct model_kernel *k = &f->m->kernels[i];
+        if (!k->variants_count || !(k->share_of_kernel_time > SHARE(OCCUPANCY_KERNEL)) ||
+            !(k->variants[0].occupancy < SHARE(OCCUPANCY_LOW)))
+            continue;
+        finding_gain(out, (double)NAN, (double)NAN, "low");
+        finding_evidence(
+            out,
+            "%.100s: %.0f %% of the warps that fit, limited by %s; it takes %.0f %% of the kernel "
+            "time.",
+            k->name, 100 * k->variants[0].occupancy, k->variants[0].limiter,
+            100 * k->share_of_kernel_time);
+        finding_lines_by(out, f->m, line_kernel_s);
+        return 1;
+    }
+    return 0;
+}
+
+int rule_gpu_transfers(const struct run_facts *f, struct finding *out)
+{
+    const struct model_totals *t = &f->m->totals;
+    double share = t->copy_s / (t->kernel_s + t->copy_s);
+    if (!(share > SHARE(COPIES_OF_DEVICE)) || !(t->copy_s > SHARE(LEAST) * f->wall))
+        return 0;
+    finding_gain(out, 0, t->copy_s, "medium");
+    finding_evidence(
+        out,
+        "Copies took %.3g s on the device and kernels %.3g s (%.0f %% of both); %.4g MiB to the "
+        "device, %.4g MiB from it.",
+        t->copy_s, t->kernel_s, 100 * share, (double)t->h2d_bytes / 1048576,
+        (double)t->d2h_bytes / 1048576);
+    return 1;
+}
+
+/* Seconds of the first instance; NaN: unknown, for neighbours were joined. */
+static double range_first_s(const struct model *m, int range)
 {
     double first = (double)NAN;
     int64_t earliest = INT64_MAX;
@@ -65,106 +199,65 @@ static double first_of(const struct model *m, int range)
     return first;
 }
 
-/* G4 */
-static int first_call(const struct model *m, struct model_finding *out, char text[400])
+int rule_gpu_first(const struct run_facts *f, struct finding *out)
 {
-    double most = 0;
-    for (int i = 0; i < m->ranges_count; i++) {
-        const struct model_range *r = &m->ranges[i];
+    const struct model_range *worst = NULL;
+    double most = 0, first_s = 0;
+    for (int i = 0; i < f->m->ranges_count; i++) {
+        const struct model_range *r = &f->m->ranges[i];
+        const double much = FIRST_TIMES * r->time.median_s;
         double first =
-            r->time.n >= 4 && r->time.max_s > 10 * r->time.median_s ? first_of(m, i) : (double)NAN;
+            r->time.n >= FIRST_CALLS && r->time.max_s > much ? range_first_s(f->m, i) : (double)NAN;
         double lost = first - r->time.median_s;
-        if (!(first > 10 * r->time.median_s) || !(lost > 0.05 * m->meta.wall_s) || lost <= most)
-            continue;
-        most = lost;
-        *out = row("gpu.first", "info", "The first call costs more than ten later ones", lost,
-                   "Measure later calls alone. Keep compiled kernels in a cache, or call once with "
-                   "a small input while data are loaded.");
-        out->refuted_by = "Refuted if a second call in the same process takes as long as the "
-                          "first.";
-        snprintf(text, 400, "%.120s: the first of %lld calls took %.3g s, the median call %.3g s.",
-                 r->name, (long long)r->time.n, first, r->time.median_s);
+        if (first > much && lost > SHARE(LEAST) * f->wall && lost > most) {
+            most = lost;
+            first_s = first;
+            worst = r;
+        }
     }
-    return most > 0;
-}
-
-/* G5 */
-static int clocks(const struct model *m, struct model_finding *out, char text[400])
-{
-    double most = 0;
-    for (int i = 0; i < m->devices_count; i++) {
-        const struct model_device *d = &m->devices[i];
-        double lost = d->busy_s * (1 - d->busy_mhz / d->clock_mhz);
-        if (!(d->busy_mhz < 0.9 * d->clock_mhz) || !(lost > 0.05 * m->meta.wall_s) || lost <= most)
-            continue;
-        most = lost;
-        *out = row("gpu.clocks", "warning", "The GPU's clock is below what it could be", lost,
-                   d->limited_by && !strcmp(d->limited_by, "heat")
-                       ? "Cool the card better, or compare runs at a clock that it can hold."
-                       : "Raise the power limit, or compare runs at a fixed clock.");
-        out->refuted_by = "Refuted if the run takes as long at the highest clock: then memory "
-                          "limits.";
-        snprintf(text, 400,
-                 "%.120s: %.0f MHz in the mean while it worked, at least %.0f, of %.0f MHz; %.0f "
-                 "%% of the samples were limited%s%s.",
-                 d->name ? d->name : "a GPU", d->busy_mhz, d->least_mhz, d->clock_mhz,
-                 100 * d->limited_share, d->limited_by ? " by " : "",
-                 d->limited_by ? d->limited_by : "");
-    }
-    return most > 0;
-}
-
-/* G6 */
-static int hidden(const struct model *m, struct model_finding *out, char text[400])
-{
-    const struct model_totals *t = &m->totals;
-    double n = (double)t->launches_without_record;
-    if (!(n > 0) || !(n > 0.05 * (double)t->launches))
+    if (!worst)
         return 0;
-    *out =
-        row("gpu.hidden", "info", "Some launches have no kernel in the recording", (double)NAN,
-            "The data quality names the reason: a graph, another tool or a lost buffer. Times of "
-            "the device are too low by these kernels.");
-    out->refuted_by = "Refuted if the launches failed (errors of the CUDA calls).";
-    snprintf(text, 400, "%.0f of %lld launches have no kernel in the recording.", n,
-             (long long)t->launches);
+    finding_gain(out, 0, most, "medium");
+    finding_evidence(out, "%.120s: the first of %lld calls took %.3g s, the median call %.3g s.",
+                     worst->name, (long long)worst->time.n, first_s, worst->time.median_s);
     return 1;
 }
 
-enum err gpu_rules(struct model *m, struct model_finding *rows, int *count)
+int rule_gpu_clocks(const struct run_facts *f, struct finding *out)
 {
-    static int (*const rules[])(const struct model *, struct model_finding *,
-                                char *) = {transfers, first_call, clocks, hidden};
-    *count = 0;
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        char text[400];
-        if (!rules[i](m, &rows[*count], text))
-            continue;
-        rows[*count].evidence = arena_text(m->arena, text);
-        FAIL_IF(!rows[*count].evidence, ERR_MEMORY, "no memory for the findings");
-        ++*count;
+    const struct model_device *d = NULL;
+    double most = 0;
+    for (int i = 0; i < f->m->devices_count; i++) {
+        const struct model_device *x = &f->m->devices[i];
+        double lost = x->busy_s * (1 - x->busy_mhz / x->clock_mhz);
+        if (x->busy_mhz < SHARE(CLOCK_LOW) * x->clock_mhz && lost > SHARE(LEAST) * f->wall &&
+            lost > most) {
+            most = lost;
+            d = x;
+        }
     }
-    return ERR_OK;
+    if (!d)
+        return 0;
+    finding_gain(out, 0, most, "medium");
+    if (d->limited_by && !strcmp(d->limited_by, "heat"))
+        out->advice = "Cool the card better, or compare runs at a clock that it can hold.";
+    finding_evidence(
+        out,
+        "%.120s: %.0f MHz in the mean while it worked, at least %.0f, of %.0f MHz; %.0f %% of the "
+        "samples were limited%s%s.",
+        d->name ? d->name : "a GPU", d->busy_mhz, d->least_mhz, d->clock_mhz,
+        100 * d->limited_share, d->limited_by ? " by " : "", d->limited_by ? d->limited_by : "");
+    return 1;
 }
 
-void gpu_rules_refute(struct model_finding *rows, int count)
+int rule_gpu_hidden(const struct run_facts *f, struct finding *out)
 {
-    static const struct {
-        const char *id, *refuted_by;
-    } tests[] = {
-        {"gpu.gaps", "Refuted if the host computes nothing that the device waits for."},
-        {"gpu.sync", "Refuted if a run that synchronises once takes as long."},
-        {"gpu.small_kernels", "Refuted if the same launches as one CUDA graph take as long."},
-        {"gpu.jit", "Refuted if a second run of the program takes as long to compile."},
-        {"copy.pageable", "Refuted if copies from pinned memory take as long."},
-        {"copy.pageable_async", "Refuted if copies from pinned memory take as long."},
-        {"copy.host", "Refuted if a run without these copies takes as long."},
-    };
-    for (int i = 0; i < count; i++)
-        for (size_t k = 0; k < sizeof tests / sizeof *tests; k++)
-            if (!rows[i].refuted_by && !strcmp(rows[i].id, tests[k].id)) {
-                rows[i].refuted_by = tests[k].refuted_by;
-                rows[i].test = AGAIN;
-                rows[i].gain_low_s = isfinite(rows[i].gain_s) ? 0 : (double)NAN;
-            }
+    const struct model_totals *t = &f->m->totals;
+    double n = (double)t->launches_without_record;
+    if (!(n > 0) || !(n > SHARE(HIDDEN_LAUNCHES) * (double)t->launches))
+        return 0;
+    finding_gain(out, (double)NAN, (double)NAN, "medium");
+    finding_evidence(out, "%.0f of %lld launches have no kernel in the recording.", n,
+                     (long long)t->launches);
+    return 1;
 }

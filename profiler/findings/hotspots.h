@@ -1,4 +1,4 @@
-/* Own lines that take most of a run, from its call tree of own code. */
+/* Own lines that take most of a run, from its call tree of own code, and how they are named. */
 #ifndef TP_FINDINGS_HOTSPOTS_H
 #define TP_FINDINGS_HOTSPOTS_H
 
@@ -24,5 +24,13 @@ enum err hotspots_find(const struct model *m, enum hotspots_of what, struct hots
 
 /* NULL: the model has none of that path. */
 const struct model_file *hotspots_file(const struct model *m, const char *path);
+
+/* NULL: the model has no such line. */
+const struct model_line *own_line_of(const struct model *m, const char *path, int64_t line);
+int own_made_at_run_time(const struct model_own *at);
+/* "recon.py:12", or "waves (prog)" of a program without line tables. */
+void own_place(const struct model_own *at, char out[300]);
+/* The same with the text of the line, cut to some 50 bytes. */
+void own_place_and_text(const struct model *m, const struct model_own *at, char out[400]);
 
 #endif

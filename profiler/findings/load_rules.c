@@ -1,188 +1,246 @@
-/* Rules D1 and D3 to D6 of loading: placing, processes, slow parts, memory, uneven requests. */
+/* Rules about loaders: requests, lines that read, placing, processes, slow parts, memory. */
 #include <string.h>
 
-#include "profiler/findings/io_finder.h"
-#include "profiler/findings/io_rules.h"
+#include "profiler/findings/rules.h"
 
-#define SLOW_S      0.1 /* of one tile */
-#define UNEVEN      1.5 /* p95 over p50 */
-#define WORTH       0.05
-#define MANY_FAULTS 1000
+int rule_io_network(const struct run_facts *f, struct finding *out)
+{
+    const struct model_io_file *worst = NULL;
+    for (int i = 0; i < f->m->io.endpoints_count; i++) {
+        const struct model_io_file *e = &f->m->io.endpoints[i];
+        if (e->connects > 0 && (!worst || e->read.waited_s > worst->read.waited_s))
+            worst = e;
+    }
+    if (!worst || !(f->network > SHARE(NETWORK_WAITED) * f->quiet) ||
+        !(f->cpu < SHARE(NETWORK_CPU) * f->quiet))
+        return 0;
+    finding_gain(out, 0, fmax(0, fmin(f->network, f->wall - f->cpu)), "medium");
+    finding_evidence(out,
+                     "Connections waited %.3g s of %.3g s (%.0f %%), most of it %.200s: %.4g MiB "
+                     "read, %lld requests, %.3g ms to the first byte; the CPU worked %.3g s.",
+                     f->network, f->wall, 100 * f->network / f->wall, worst->path,
+                     known(worst->read.mb), (long long)(worst->requests > 0 ? worst->requests : 0),
+                     known(worst->first_byte_ms), f->cpu);
+    finding_file(out, worst);
+    return 1;
+}
 
-/* D1: moving bytes about in memory takes longer than reading them. */
-static enum err placing(struct io_finder *f)
+/* A server that waits for its clients; the daemons of MPI, which ranks talk to as they start. */
+static int waits_for_clients(const struct model *m, const struct model_io_file *e)
+{
+    const int ranks = m->mpi.size != MODEL_UNKNOWN;
+    return e->path && (!strncmp(e->path, "clients of", 10) ||
+                       (ranks && !strncmp(e->path, "127.0.0.1:", 10) && e->read.mb < 1));
+}
+
+/* Each request waits for its answer before the next. */
+int rule_io_requests(const struct run_facts *f, struct finding *out)
+{
+    for (int i = 0; i < f->m->io.endpoints_count; i++) {
+        const struct model_io_file *e = &f->m->io.endpoints[i];
+        double depth = e->in_flight > 1 ? e->in_flight : 1;
+        double s = 1e-3 * known(e->first_byte_ms) * (double)e->requests / depth;
+        if (waits_for_clients(f->m, e) || e->requests < REQUESTS ||
+            !(e->first_byte_ms > REQUEST_MS) || !(s > SHARE(LEAST) * f->wall) ||
+            !(e->read.mb < REQUEST_MIB * (double)e->requests))
+            continue;
+        finding_gain(out, s / 2, s * 7 / 8, "medium");
+        if (e->connects > e->requests / 2)
+            out->advice = "Keep connections open between requests. Ask for more in one request, or "
+                          "send requests without waiting for the last answer.";
+        finding_evidence(
+            out,
+            "%.200s: %lld requests over %lld connections (%.3g each), %.3g ms to the first byte, "
+            "%.3g KiB each, %.2g at a time: %.3g s (%.0f %% of the run). The gain is estimated for "
+            "2 to 8 times as many at a time.",
+            e->path, (long long)e->requests, (long long)e->connects,
+            (double)e->requests / (double)(e->connects > 0 ? e->connects : 1), e->first_byte_ms,
+            1024 * e->read.mb / (double)e->requests, depth, s, 100 * s / f->wall);
+        finding_file(out, e);
+        return 1;
+    }
+    return 0;
+}
+
+static double line_taken(const struct model_line *l)
+{
+    return known(l->cpu_incl.user) + known(l->cpu_incl.sys) + known(l->cpu_incl.wait);
+}
+
+/* A line that reads, and what it reads with all that it calls. */
+struct line_reads {
+    const char *path;
+    const struct model_line *line;
+    double mb, waited;
+};
+
+/* Own lines; where the recording names none, lines that read themselves. */
+static struct line_reads line_reads_of(const struct run_facts *f, const char *path,
+                                       const struct model_line *l)
+{
+    struct line_reads reads = {path, l, 0, 0};
+    if (l->io && !f->m->io.reading_count) {
+        reads.mb = known(l->io->read_mb);
+        reads.waited = f->real * known(l->io->waited_s);
+    }
+    for (int n = 0; n < f->m->io.reading_count; n++) {
+        const struct model_reading *r = &f->m->io.reading[n];
+        if (r->line == l->line && r->file && !strcmp(r->file, path)) {
+            reads.mb = known(r->mb);
+            reads.waited = known(r->storage_s) + known(r->network_s);
+        }
+    }
+    return reads;
+}
+
+/* The line that reads and takes most of the run. */
+static struct line_reads line_reads_most(const struct run_facts *f)
+{
+    struct line_reads most = {0};
+    for (int i = 0; i < f->m->files_count; i++)
+        for (int k = 0; k < f->m->files[i].lines_count; k++) {
+            const struct model_file *file = &f->m->files[i];
+            const struct line_reads reads = line_reads_of(f, file->path, &file->lines[k]);
+            if (reads.mb >= LINE_READS_MIB &&
+                (!most.line || line_taken(reads.line) > line_taken(most.line)))
+                most = reads;
+        }
+    return most;
+}
+
+/* A line that reads takes the run, but storage does not: what "read" hides. Seeks of a slow disk (5
+ * to 15 ms) bound what the jumps could cost. */
+int rule_io_not_storage(const struct run_facts *f, struct finding *out)
+{
+    const struct line_reads r = line_reads_most(f);
+    if (!r.line)
+        return 0;
+    double cpu = known(r.line->cpu_incl.user) + known(r.line->cpu_incl.sys);
+    double s = line_taken(r.line), jumped = 0;
+    if (!(s > SHARE(LINE_OF_RUN) * f->wall) || !(r.waited < SHARE(LINE_WAITED) * s))
+        return 0;
+    const struct model_io_file *file = NULL;
+    for (int i = 0; i < f->m->io.files_count; i++) {
+        const struct model_io_file *g = &f->m->io.files[i];
+        jumped += known((double)g->read.forward) + known((double)g->read.back);
+        if (!file || known(g->read.mb) > known(file->read.mb))
+            file = g;
+    }
+    finding_gain(out, 0, fmin(s - r.waited, f->wall),
+                 f->decode_s > SHARE(LINE_DECODES) * s ? "high" : "medium");
+    finding_evidence(out,
+                     "%.200s:%lld reads %.4g MiB and takes %.3g of the run's %.3g s, but its reads "
+                     "waited only %.3g s (%.0f %%). %.0f jumps of 5 to 15 ms on a slow disk would "
+                     "take %.3g to %.3g s, and never more than reads waited: seeks explain %.1f %% "
+                     "at most. CPU time of the line: %.3g s%s.",
+                     r.path, (long long)r.line->line, r.mb, s, f->wall, r.waited,
+                     100 * r.waited / s, jumped, 0.005 * jumped, 0.015 * jumped,
+                     100 * fmin(r.waited, 0.015 * jumped) / f->wall, cpu,
+                     f->decode_s > SHARE(LINE_DECODES) * cpu ? ", most of it a codec's" : "");
+    finding_file(out, file);
+    return 1;
+}
+
+/* Bytes are moved about in memory for longer than they are read. */
+int rule_io_placing(const struct run_facts *f, struct finding *out)
 {
     double place = 0, convert = 0, read = 0;
     for (int i = 0; i < f->m->io.reading_count; i++) {
         const struct model_reading *r = &f->m->io.reading[i];
-        place += io_known(r->place_s);
-        convert += io_known(r->convert_s);
-        read += io_known(r->storage_s) + io_known(r->network_s) + io_known(r->copy_s) +
-                io_known(r->decode_s);
+        place += known(r->place_s);
+        convert += known(r->convert_s);
+        read += known(r->storage_s) + known(r->network_s) + known(r->copy_s) + known(r->decode_s);
     }
     double s = place + convert;
-    if (!(s > read) || !(s > 2 * WORTH * f->wall))
-        return ERR_OK;
-    const struct io_finding what = {
-        .id = "io.placing",
-        .severity = "warning",
-        .title = "Placing takes longer than reading",
-        .confidence = "medium",
-        .gain = fmin(s, f->wall),
-        .gain_low = 0,
-        .advice = "Read into the array that is used (readinto, out=), in its type and order.",
-        .refuted_by = "Refuted if a run without the copies takes as long.",
-        .test = "Leave out the copies and conversions, then: %s."};
-    return io_found(f, &what,
-                    "Lines that read spent %.3g s on copies within memory and %.3g s on changes of "
-                    "type, %.3g s on reading and decoding. Page faults that waited for storage: "
-                    "%lld%s.",
-                    place, convert, read, (long long)f->m->io.major_faults,
-                    f->m->io.major_faults > MANY_FAULTS ? " (memory may be short: see vmstat's si)"
-                                                        : "");
+    if (!(s > read) || !(s > SHARE(PLACING_LEAST) * f->wall))
+        return 0;
+    finding_gain(out, 0, fmin(s, f->wall), "medium");
+    finding_evidence(
+        out,
+        "Lines that read spent %.3g s on copies within memory and %.3g s on changes of type, %.3g "
+        "s on reading and decoding. Page faults that waited for storage: %lld%s.",
+        place, convert, read, (long long)f->m->io.major_faults,
+        f->m->io.major_faults > FAULTS_MANY ? " (memory may be short: see vmstat's si)" : "");
+    return 1;
 }
 
-/* D3: processes cost their start, their imports, and what is sent between them. */
-static enum err processes(struct io_finder *f)
+/* CPU seconds of starting interpreters and importing. */
+static double start_s(const struct model *m)
+{
+    double start = 0;
+    for (int i = 0; i < m->own_count; i++)
+        if (m->own[i].kind && !strcmp(m->own[i].kind, "import"))
+            start += 1e-9 * known((double)m->own[i].cpu_ns);
+    for (int i = 0; i < m->unattributed_count; i++)
+        if (m->unattributed[i].module && !strcmp(m->unattributed[i].module, "[start-up]"))
+            start += known(m->unattributed[i].cpu.user) + known(m->unattributed[i].cpu.sys);
+    return start;
+}
+
+/* Processes cost their start, their imports, and what is sent between them. */
+int rule_io_processes(const struct run_facts *f, struct finding *out)
 {
     const struct model *m = f->m;
-    double start = 0, pipes = 0;
+    double start = start_s(m), pipes = 0;
     int n = 0;
     for (int i = 0; i < m->processes_count; i++)
         n += m->processes[i].parent > 0 && m->processes[i].python != NULL;
-    for (int i = 0; i < m->own_count; i++)
-        if (m->own[i].kind && !strcmp(m->own[i].kind, "import"))
-            start += 1e-9 * io_known((double)m->own[i].cpu_ns);
-    for (int i = 0; i < m->unattributed_count; i++)
-        if (m->unattributed[i].module && !strcmp(m->unattributed[i].module, "[start-up]"))
-            start += io_known(m->unattributed[i].cpu.user) + io_known(m->unattributed[i].cpu.sys);
     for (int i = 0; i < m->io.files_count; i++)
         if (m->io.files[i].kind && !strcmp(m->io.files[i].kind, "pipe"))
-            pipes += io_known(m->io.files[i].read.mb);
+            pipes += known(m->io.files[i].read.mb);
     for (int i = 0; i < m->io.endpoints_count; i++)
         if (m->io.endpoints[i].path && !strchr(m->io.endpoints[i].path, ':'))
-            pipes += io_known(m->io.endpoints[i].read.mb); /* sockets of this machine */
-    if (n < 3 || !(start > 0.2 * f->cpu) || !(start > WORTH * f->wall))
-        return ERR_OK;
-    const struct io_finding what = {
-        .id = "io.processes",
-        .severity = "warning",
-        .title = "Starting processes costs much of the work",
-        .confidence = "medium",
-        .gain = fmin(start * (n - 1) / n, f->wall),
-        .gain_low = 0,
-        .advice = "Keep the processes and give each at least 50 tiles at a time, or use threads "
-                  "where the reader releases the GIL. Return results through shared memory.",
-        .refuted_by = "Refuted if ten times as many tiles need nearly ten times as long.",
-        .test = "Ten times the tiles: %s; tomoprof compare RUN1 RUN2."};
-    return io_found(f, &what,
-                    "%d processes: start-up and imports took %.3g s of %.3g s of CPU time; %.3g "
-                    "MiB came through pipes and local sockets.",
-                    n, start, f->cpu, pipes);
+            pipes += known(m->io.endpoints[i].read.mb); /* sockets of this machine */
+    if (n < PROCESSES || !(start > SHARE(PROCESSES_OF_CPU) * f->cpu) ||
+        !(start > SHARE(LEAST) * f->wall))
+        return 0;
+    finding_gain(out, 0, fmin(start * (n - 1) / n, f->wall), "medium");
+    finding_evidence(out,
+                     "%d processes: start-up and imports took %.3g s of %.3g s of CPU time; %.3g "
+                     "MiB came through pipes and local sockets.",
+                     n, start, f->cpu, pipes);
+    return 1;
 }
 
-/* D4: ranges of the program (NVTX) in which a tile takes long. */
-static enum err slow_parts(struct io_finder *f)
+/* Ranges of the program (NVTX) in which a tile takes long. */
+int rule_io_slow_part(const struct run_facts *f, struct finding *out)
 {
     const struct model_range *worst = NULL;
     for (int i = 0; i < f->m->ranges_count; i++) {
         const struct model_range *r = &f->m->ranges[i];
-        if (r->time.n >= 5 && r->time.median_s > SLOW_S && !(r->gpu_n > 0) &&
+        if (r->time.n >= PART_CALLS && r->time.median_s > PART_SLOW_S && !(r->gpu_n > 0) &&
             (!worst || r->time.total_s > worst->time.total_s))
             worst = r;
     }
-    if (!worst || !(f->m->io.read.mb > 1))
-        return ERR_OK;
-    double excess = worst->time.total_s - SLOW_S * (double)worst->time.n;
-    const struct io_finding what = {
-        .id = "io.slow_part",
-        .severity = "info",
-        .title = "Each part takes long",
-        .confidence = "low",
-        .gain = fmin(io_known(excess), f->wall),
-        .gain_low = 0,
-        .advice = "See which finding names its time: storage, decoding or a lock. Smaller chunks "
-                  "or a faster codec help where decoding leads.",
-        .refuted_by = "Refuted if a second run, with the files in the page cache, is below 0.1 s a "
-                      "part.",
-        .test = "Record it again at once: %s."};
-    return io_found(f, &what,
-                    "%.100s ran %lld times, median %.3g s, longest %.3g s; CPU time %.3g s "
-                    "of %.3g s. More than 0.1 s for a tile is slow.",
-                    worst->name, (long long)worst->time.n, worst->time.median_s, worst->time.max_s,
-                    worst->cpu_s, worst->time.total_s);
+    if (!worst || !(f->m->io.read.mb > PART_READ_MIB))
+        return 0;
+    const struct model_stat *t = &worst->time;
+    finding_gain(out, 0, fmin(known(t->total_s - PART_SLOW_S * (double)t->n), f->wall), "low");
+    finding_evidence(out,
+                     "%.100s ran %lld times, median %.3g s, longest %.3g s; CPU time %.3g s "
+                     "of %.3g s. More than " AS_TEXT(PART_SLOW_S) " s for a tile is slow.",
+                     worst->name, (long long)t->n, t->median_s, t->max_s, worst->cpu_s, t->total_s);
+    return 1;
 }
 
-/* D5: memory grows far beyond what is read. */
-static enum err memory(struct io_finder *f)
+/* Memory grows far beyond what is read. */
+int rule_io_memory(const struct run_facts *f, struct finding *out)
 {
     const struct model *m = f->m;
-    double first = 0, most = io_known(m->totals.peak_rss_mb), read = 0;
+    double first = 0, most = known(m->totals.peak_rss_mb), read = 0;
     for (int i = 0; i < m->memory.series_count; i++)
         if (m->memory.series[i].rss_mb_count)
-            first += io_known(m->memory.series[i].rss_mb[0]);
+            first += known(m->memory.series[i].rss_mb[0]);
     for (int i = 0; i < m->io.files_count; i++)
-        read += io_known(m->io.files[i].unique_mb) + io_known(m->io.files[i].touched_mb);
+        read += known(m->io.files[i].unique_mb) + known(m->io.files[i].touched_mb);
     double grown = most - first;
-    if (!(grown > 1024) || !(grown > 4 * read) || !(read > 16))
-        return ERR_OK;
-    const struct io_finding what = {
-        .id = "io.memory",
-        .severity = "warning",
-        .title = "Loading needs much more memory than it reads",
-        .confidence = "low",
-        .gain = (double)NAN,
-        .gain_low = (double)NAN,
-        .advice = "Memory is about workers x batch x size of a decoded tile: use 2 to 4 workers, "
-                  "batches of 10 to 25, and drop tiles that were placed.",
-        .refuted_by = "Refuted if half as many workers need as much memory.",
-        .test = "Half the workers: %s; compare the Memory tabs."};
-    return io_found(f, &what,
-                    "Resident memory grew by %.4g MiB to %.4g MiB in %d processes with %d threads, "
-                    "while %.4g MiB of files were read.",
-                    grown, most, m->processes_count, m->threads_count, read);
-}
-
-/* D6: some requests wait and some do not. */
-static enum err uneven(struct io_finder *f)
-{
-    for (int i = 0; i < f->m->io.files_count; i++) {
-        const struct model_io_file *file = &f->m->io.files[i];
-        const struct model_io_calls *c = &file->read;
-        double n = io_known((double)c->calls), waited = io_known((double)c->waited);
-        double fast = io_known(c->s) - io_known(c->waited_s);
-        if (!file->kind || strcmp(file->kind, "file") || n < 20 ||
-            !(c->p95_us > UNEVEN * c->p50_us) || !(waited > 0.02 * n) || !(waited < 0.98 * n) ||
-            !(f->real * c->waited_s > 2 * WORTH * f->wall))
-            continue;
-        const struct io_finding what = {
-            .id = "io.uneven",
-            .severity = "info",
-            .title = "Some reads wait and some do not",
-            .confidence = "medium",
-            .file = file,
-            .gain = fmin(f->real * c->waited_s, f->wall),
-            .gain_low = 0,
-            .advice = "Compare runs of the same cache state only. Read ahead what is read next.",
-            .refuted_by = "Refuted if a run with the whole file in the page cache differs as "
-                          "much.",
-            .test = "Read the file once (cat FILE > /dev/null), then: %s."};
-        return io_found(f, &what,
-                        "%.300s: p95 of a read is %.3g us, %.3g times the median. %.0f of %.0f "
-                        "reads waited, %.3g ms each; the others took %.3g ms each%s.",
-                        file->path, c->p95_us, c->p95_us / c->p50_us, waited, n,
-                        1e3 * c->waited_s / waited, 1e3 * fast / (n - waited),
-                        file->cached_share < 0.99 ? "; a part of the file was in the page cache"
-                                                  : "");
-    }
-    return ERR_OK;
-}
-
-enum err load_rules(struct io_finder *f)
-{
-    TRY(placing(f));
-    TRY(processes(f));
-    TRY(slow_parts(f));
-    TRY(memory(f));
-    return uneven(f);
+    if (!(grown > MEMORY_MIB) || !(grown > MEMORY_TIMES * read) || !(read > MEMORY_READ_MIB))
+        return 0;
+    finding_gain(out, (double)NAN, (double)NAN, "low");
+    finding_evidence(
+        out,
+        "Resident memory grew by %.4g MiB to %.4g MiB in %d processes with %d threads, "
+        "while %.4g MiB of files were read.",
+        grown, most, m->processes_count, m->threads_count, read);
+    return 1;
 }

@@ -3,8 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
-#include "profiler/findings/own_place.h"
+#include "profiler/findings/hotspots.h"
 #include "profiler/findings/quiet.h"
 
 #define MOST 0.5 /* of the CPU time: that program's name helps */

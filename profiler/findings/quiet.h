@@ -15,7 +15,7 @@ static inline int quiet_few(const struct model *m)
 
 /* Seconds of the run in which its main thread waited for the next request, job or event. */
 double quiet_idle_s(const struct model *m);
-/* Of the line that does. */
+/* Tells of the line that does. */
 enum err quiet_idle(const struct model *m, struct model_answer *out);
 enum err quiet_too_few(const struct model *m, struct model_answer *out);
 /* "cc1plus used 14 of the 15 s of CPU time", of the program whose processes used most; 0 where none

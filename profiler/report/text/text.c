@@ -8,7 +8,6 @@
 #include "base/array.h"
 #include "base/text.h"
 #include "profiler/findings/functions.h"
-#include "profiler/findings/summary.h"
 #include "profiler/report/text/text.h"
 #include "profiler/report/text/text_parts.h"
 

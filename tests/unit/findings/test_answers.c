@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tests/unit/check.h"
-#include "profiler/findings/findings.h"
+#include "profiler/findings/answers.h"
 #include "profiler/findings/hotspots.h"
 #include "profiler/report/text/text.h"
 
@@ -69,6 +69,14 @@ static struct model *run_of(double wall, const struct node *nodes, int n)
         parent, "code", "app.py", line, function, 0, 0, ms, how                                    \
     }
 
+/* Answers of a model with the findings that a test gave it. */
+static enum err answer(struct model *m)
+{
+    struct run_facts facts;
+    run_facts_of(m, &facts);
+    return answers_add(m, &facts);
+}
+
 static void begins_with(const struct model *m, const char *text)
 {
     if (strncmp(m->headline, text, strlen(text)))
@@ -85,7 +93,7 @@ static void a_line_that_merely_calls_is_not_the_answer(void **state)
                                         LINE(2, 14, "recon", 100, 100),
                                         LINE(1, 41, "main", 70, 70)};
     struct model *m = RUN(1, nodes);
-    assert_ok(answers_add(m));
+    assert_ok(answer(m));
     begins_with(m, "app.py:12 takes 78 % of the CPU time (0.78 of 1 s).");
     assert_near(m->answers[0].gain_s, 0.78, 1e-9);
     assert_int_equal(m->answers[0].line, 12);
@@ -107,7 +115,7 @@ static void a_function_of_many_equal_lines_is_told_by_its_caller(void **state)
         LINE(7, 20, "save", 400, 400),
     };
     struct model *m = RUN(1, nodes);
-    assert_ok(answers_add(m));
+    assert_ok(answer(m));
     begins_with(m, "app.py:40 takes 60 % of the CPU time");
     assert_string_equal(m->answers[1].text, "app.py:20 takes 40 % of the CPU time (0.4 of 1 s).");
     model_destroy(m);
@@ -128,7 +136,7 @@ static void branches_are_listed_in_place_of_the_line_above_them(void **state)
         LINE(7, 33, "back", 200, 200),
     };
     struct model *m = RUN(1, nodes);
-    assert_ok(answers_add(m));
+    assert_ok(answer(m));
     begins_with(m,
                 "The CPU time divides: app.py:30 takes 42 %, app.py:10 takes 38 %, app.py:33 takes "
                 "20 % of 1 s.");
@@ -218,17 +226,17 @@ static void a_sleep_is_weighed_against_work_by_wall_time(void **state)
     static const struct node parallel[] = {ROOT, WAIT(0, 4, "acquire", 2300, "io"),
                                            LINE(0, 9, "work", 5000, 1700)};
     struct model *m = RUN(4, asleep);
-    assert_ok(answers_add(m));
+    assert_ok(answer(m));
     begins_with(m, "app.py:4 sleeps for 2.3 of the 4 s");
     assert_near(m->answers[0].gain_s, 2.3, 1e-9);
     assert_int_equal(m->answers[1].line, 9);
     model_destroy(m);
     m = RUN(4, awake);
-    assert_ok(answers_add(m));
+    assert_ok(answer(m));
     begins_with(m, "app.py:9 takes 100 % of the CPU time");
     model_destroy(m);
     m = RUN(4, parallel);
-    assert_ok(answers_add(m));
+    assert_ok(answer(m));
     begins_with(m, "app.py:4 waits for input or output for 2.3 of the 4 s");
     model_destroy(m);
 }
@@ -241,7 +249,7 @@ static void imports_are_an_item_of_their_own(void **state)
                                         {1, "import", NULL, 0, NULL, 1900, 1800, 100, NULL},
                                         LINE(0, 9, "work", 1500, 1500)};
     struct model *m = RUN(4, nodes);
-    assert_ok(answers_add(m));
+    assert_ok(answer(m));
     begins_with(m,
                 "Start-up takes 1.9 of the 4 s: Python imports modules, most of them at app.py:3.");
     begins_with(m, "Start-up");
@@ -267,11 +275,11 @@ static void short_imports_of_the_interpreter_are_no_answer(void **state)
     static const struct node longer[] = {
         ROOT, {0, "import", NULL, 0, NULL, 900, 900, 0, NULL}, LINE(0, 9, "work", 2100, 2100)};
     struct model *m = RUN(3, brief);
-    assert_ok(answers_add(m));
+    assert_ok(answer(m));
     assert_int_equal(imports_of(m), 0);
     model_destroy(m);
     m = RUN(3, longer);
-    assert_ok(answers_add(m));
+    assert_ok(answer(m));
     assert_int_equal(imports_of(m), 1);
     model_destroy(m);
 }
@@ -301,14 +309,14 @@ static void programs_without_own_lines_are_named(void **state)
         struct model *m = RUN(4, none);
         m->totals.cpu.samples = 400;
         processes_of(m, n);
-        assert_ok(answers_add(m));
+        assert_ok(answer(m));
         begins_with(
             m, n == 4 ? "No own line took a large part of the time: cc1plus used 3.5 of the 4 s"
                       : "No own line took a large part of the time: make used 0.5 of the 0.5 s");
         model_destroy(m);
         m = RUN(4, child);
         processes_of(m, n);
-        assert_ok(answers_add(m));
+        assert_ok(answer(m));
         begins_with(m, "app.py:4 waits for a child process for 3 of the 4 s that the program ran.");
         assert_true(!strstr(m->headline, "cc1plus used 3.5 of the 4 s of CPU time.") == (n == 1));
         assert_null(strstr(m->headline, "make"));
@@ -327,7 +335,7 @@ static void the_line_of_an_event_loop_says_what_is_not_known(void **state)
         assert_ok(model_list(m, model_line, &m->files[0], lines, 1));
         m->files[0].lines[0].line = 4;
         m->files[0].lines[0].text = texts[i];
-        assert_ok(answers_add(m));
+        assert_ok(answer(m));
         assert_true(!strstr(m->answers[0].advice, "Which coroutine waits could not be read") ==
                     (i == 2));
         model_destroy(m);
@@ -340,10 +348,10 @@ static void few_samples_name_no_line(void **state)
     static const struct node nodes[] = {ROOT, LINE(0, 9, "work", 190, 190)};
     static const struct node enough[] = {ROOT, LINE(0, 9, "work", 200, 200)};
     struct model *m = RUN(0.2, nodes);
-    assert_ok(answers_add(m));
+    assert_ok(answer(m));
     static const struct node none[] = {ROOT};
     struct model *idle = RUN(0.2, none);
-    assert_ok(answers_add(idle));
+    assert_ok(answer(idle));
     begins_with(idle, "No CPU sample was taken");
     model_destroy(idle);
     begins_with(m, "Only 19 CPU samples were taken: too few to name a hotspot.");
@@ -351,7 +359,7 @@ static void few_samples_name_no_line(void **state)
     assert_non_null(strstr(m->answers[0].advice, "--rate 1000"));
     model_destroy(m);
     m = RUN(0.2, enough);
-    assert_ok(answers_add(m));
+    assert_ok(answer(m));
     begins_with(m, "app.py:9 takes 100 %");
     model_destroy(m);
 }
@@ -363,7 +371,7 @@ static void what_main_does_itself_is_told_beside_its_branches(void **state)
                                         {0, "code", NULL, 0, "main", 650, 650, 0, NULL},
                                         {1, "code", NULL, 0, "smooth", 350, 350, 0, NULL}};
     struct model *m = RUN(1, nodes);
-    assert_ok(answers_add(m));
+    assert_ok(answer(m));
     begins_with(m, "main (prog) takes 65 % of the CPU time");
     assert_string_equal(m->answers[1].function, "smooth");
     assert_near(m->answers[1].share, 0.35, 1e-9);
@@ -378,7 +386,7 @@ static void without_lines_a_function_is_named(void **state)
                                         {1, "code", NULL, 0, "waves", 900, 900, 0, NULL},
                                         {1, "code", NULL, 0, "sorts", 90, 90, 0, NULL}};
     struct model *m = RUN(1, nodes);
-    assert_ok(answers_add(m));
+    assert_ok(answer(m));
     begins_with(m, "waves (prog) takes 90 % of the CPU time");
     assert_non_null(strstr(m->answers[0].advice, "-g"));
     model_destroy(m);
@@ -393,7 +401,7 @@ static void code_of_others_is_named_as_such(void **state)
     m->files[0].path = "site-packages/pkg/x.py";
     m->files[0].lines[0].line = 3;
     m->files[0].lines[0].cpu.user = 0.6;
-    assert_ok(answers_add(m));
+    assert_ok(answer(m));
     begins_with(m, "site-packages/pkg/x.py:3 takes 60 % of the CPU time");
     assert_non_null(strstr(m->answers[0].text, "a library's line"));
     model_destroy(m);
@@ -414,7 +422,7 @@ static void findings_become_cards_by_what_they_save(void **state)
     assert_ok(model_list(m, model_place, &m->findings[2], lines, 2));
     m->findings[2].lines[0] = (struct model_place){.file = "<frozen codecs>", .line = 1};
     m->findings[2].lines[1] = (struct model_place){.file = "app.py", .line = 9}; /* its own line */
-    assert_ok(answers_add(m));
+    assert_ok(answer(m));
     begins_with(m, "app.py:9 takes 100 %"); /* the headline is a line */
     assert_int_equal(m->answers_count, 2);  /* 0.1 of 3 s is not a card; line 9 has one */
     assert_string_equal(m->answers[1].text, "Large: Evidence.");
@@ -431,7 +439,7 @@ static void the_terminal_begins_with_the_answers(void **state)
     size_t bytes;
     FILE *out = open_memstream(&text, &bytes);
     assert_non_null(out);
-    assert_ok(answers_add(m));
+    assert_ok(answer(m));
     assert_ok(report_text(m, out, 100, 0, 5));
     assert_int_equal(fclose(out), 0);
     const char *at = strstr(

@@ -201,6 +201,29 @@ static void requests_count_by_how_many_are_in_flight(void **state)
     }
 }
 
+/* Calls of MPI outside of its start and end are needed: without one there is no line to name. */
+static void transfers_need_a_line(void **state)
+{
+    (void)state;
+    for (int lines = 1; lines <= 2; lines++) {
+        struct model *m = run_of();
+        m->mpi.size = 2;
+        m->mpi.wall_s = 10;
+        assert_ok(model_list(m, model_rank, &m->mpi, ranks, 2));
+        for (int i = 0; i < 2; i++)
+            m->mpi.ranks[i] = (struct model_rank){.rank = i, .transfer_s = 8, .compute_s = 1};
+        assert_ok(model_list(m, model_mpi_line, &m->mpi, lines, (size_t)lines));
+        m->mpi.lines[0] = (struct model_mpi_line){.call = "Init", .spent_s = 8};
+        if (lines > 1)
+            m->mpi.lines[1] = (struct model_mpi_line){.call = "Send", .spent_s = 16};
+        const struct model_finding *f = found(m, "mpi.transfer");
+        assert_int_equal(f != NULL, lines > 1);
+        assert_int_equal(m->findings_count, lines > 1);
+        assert_true(!f || strstr(f->evidence, "most in Send."));
+        model_destroy(m);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -212,6 +235,7 @@ int main(void)
         cmocka_unit_test(reads_of_which_some_wait),
         cmocka_unit_test(transfers_and_launches),
         cmocka_unit_test(requests_count_by_how_many_are_in_flight),
+        cmocka_unit_test(transfers_need_a_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

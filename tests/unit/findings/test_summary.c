@@ -4,7 +4,6 @@
 #include "tests/unit/check.h"
 #include "profiler/analyze/analyze.h"
 #include "profiler/findings/functions.h"
-#include "profiler/findings/summary.h"
 #include "profiler/report/text/text.h"
 
 /* 4 s of wall time, `cpu` of CPU time: two stacks end in fast of a.so, one each in fast of b.so and
