@@ -11,7 +11,6 @@
 #include "base/run_folder.h"
 #include "base/text.h"
 #include "cli/runs/captured.h"
-#include "profiler/findings/findings.h"
 
 enum err captured_run(char *const words[], const char *to, int *status)
 {
@@ -93,7 +92,6 @@ enum err captured_write(struct model *m, const char *folder)
 {
     char path[RUN_PATH + 16];
     m->meta.tool_version = TP_VERSION;
-    TRY(findings_add(m));
     snprintf(path, sizeof path, "%s/profile.json", folder);
     return profile_write(m, path);
 }

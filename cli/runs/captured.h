@@ -12,7 +12,7 @@ enum err captured_read(const char *path, const struct import_options *o, struct 
  */
 enum err captured_run(char *const words[], const char *to, int *status);
 
-/* Findings and the headline are added; folder/profile.json is written. */
+/* Writes folder/profile.json of an imported model. */
 enum err captured_write(struct model *m, const char *folder);
 
 #endif

@@ -15,7 +15,7 @@
 #include "cli/runs/profile.h"
 #include "cli/runs/record_json.h"
 #include "base/timing/timing.h"
-#include "profiler/report/causes/causes.h"
+#include "profiler/findings/causes.h"
 #include "profiler/findings/findings.h"
 #include "profiler/report/page/html.h"
 
@@ -46,6 +46,11 @@ static enum err split_globs(const char *list, const char *option, char **copy,
     return ERR_OK;
 }
 
+static enum err facts_add(const void *facts, struct model *m)
+{
+    return record_facts_add(facts, m);
+}
+
 static enum err make_profile(const char *folder, struct analyze_options *options,
                              struct model **out)
 {
@@ -60,13 +65,9 @@ static enum err make_profile(const char *folder, struct analyze_options *options
                                                   .own_system_s = facts.end.own_system_s,
                                                   .all_s = facts.end.user_s + facts.end.system_s,
                                                   .left_running = facts.end.left_running};
-        e = analyze_run(folder, options, out);
+        e = findings_of_run(folder, options, facts_add, &facts, out);
     }
     progress_end();
-    if (!e)
-        e = record_facts_add(&facts, *out);
-    if (!e)
-        e = findings_add(*out);
     record_facts_free(&facts);
     snprintf(path, sizeof path, "%s/profile.json", folder);
     if (!e)

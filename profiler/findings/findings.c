@@ -97,6 +97,23 @@ enum err findings_add(struct model *m)
     return answers_add(m, &facts);
 }
 
+enum err findings_of_run(const char *run_folder, const struct analyze_options *options,
+                         enum err (*add)(const void *facts, struct model *m), const void *facts,
+                         struct model **out)
+{
+    *out = NULL;
+    enum err e = analyze_run(run_folder, options, out);
+    if (!e && add)
+        e = add(facts, *out);
+    if (!e)
+        e = findings_add(*out);
+    if (e) {
+        model_destroy(*out);
+        *out = NULL;
+    }
+    return e;
+}
+
 void findings_rules_write(FILE *out)
 {
     rule_table(finding_rules, sizeof *finding_rules, finding_rules_count, out);

@@ -2,6 +2,7 @@
  */
 #include <string.h>
 
+#include "profiler/findings/findings.h"
 #include "profiler/import/import.h"
 #include "profiler/import/build/builder.h"
 
@@ -52,6 +53,10 @@ static enum err with_input(const struct import_input *in, const struct import_op
     if (!e)
         e = builder_finish(&b, out);
     builder_free(&b);
+    if (!e && (e = findings_add(*out))) {
+        model_destroy(*out);
+        *out = NULL;
+    }
     return e;
 }
 

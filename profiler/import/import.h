@@ -5,7 +5,8 @@
 #include "profiler/analyze/model/model.h"
 #include "profiler/import/source/source.h"
 
-/* ERR_INPUT where no source knows the bytes. */
+/* Reads a capture into a model, with findings and headline. ERR_INPUT where no source knows the
+ * bytes. */
 enum err import_file(const char *path, const struct import_options *o, struct model **out);
 /* The same of bytes in memory. */
 enum err import_bytes(const char *path, const void *data, size_t bytes,

@@ -50,7 +50,7 @@ INSIDE = {
     "profiler/import": ["read", "build", "source"],
     "profiler/triage": ["access", "model", "input", "verdict", "output"],
     "profiler/fpga": ["width", "embed", "hls", "verilog"],
-    "profiler/report": ["causes", "text", "export", "page", "compare"],
+    "profiler/report": ["text", "export", "page", "compare"],
 }
 
 # Headers of other projects, by the folders that may use them. All other <...> headers are the C library's.

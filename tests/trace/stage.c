@@ -156,7 +156,7 @@ struct model *stage_model(const struct analyze_options *options)
 {
     static int number;
     struct model *m = NULL;
-    if (analyze_run(stage_folder, options, &m) != ERR_OK || findings_add(m) != ERR_OK) {
+    if (findings_of_run(stage_folder, options, NULL, NULL, &m) != ERR_OK) {
         fprintf(stderr, "analysis: %s (%s)\n", err_text(), err_where());
         abort();
     }

@@ -30,7 +30,7 @@ struct stage {
 void stage_start(void);
 void stage_end(void);
 extern char stage_folder[64];
-/* Runs analyze_run and findings_add on it; the profile.json is also written to TP_PROFILES, if
+/* Analyses it, with findings; the profile.json is also written to TP_PROFILES, if
  * set. */
 struct model *stage_model(const struct analyze_options *options);
 

@@ -5,7 +5,7 @@
 
 #include "base/array.h"
 #include "base/log.h"
-#include "profiler/report/causes/causes.h"
+#include "profiler/findings/causes.h"
 #include "profiler/report/compare/compare.h"
 #include "profiler/report/compare/compare_parts.h"
 

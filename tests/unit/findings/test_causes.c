@@ -1,4 +1,4 @@
-/* links: tp_report */
+/* links: tp_findings */
 /* rootcause.md and rootcause.json of a recording: what was not measured is null, with the reason.
  */
 #include <stdio.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profiler/report/causes/causes.h"
+#include "profiler/findings/causes.h"
 #include "tests/unit/check.h"
 
 static char *text_of(const char *folder, const char *name)

@@ -8,7 +8,7 @@
 
 #include "base/rootcause/rootcause.h"
 #include "profiler/findings/rules.h"
-#include "profiler/report/causes/causes.h"
+#include "profiler/findings/causes.h"
 
 #define SAME 0.02 /* bytes that were seen against those that the kernel counted */
 
@@ -53,8 +53,8 @@ static void causes_add_findings(struct rootcause *r, const struct model *m, cons
 
 #define SERIAL 0.25 /* of the threads that could run, those that a lock keeps from it */
 
-/* Where threads wait for a lock for half of the run, it leads, as in the headline: less work gains
- * little while one thread at a time does it. A lock that lets nearly as many run as there are CPUs
+/* Puts a lock first where threads wait for it for half of the run, as in the headline: less work
+ * gains little while one thread at a time does it. A lock that lets nearly as many run as there are CPUs
  * has its place by its gain. */
 static void lead_with_lock(struct rootcause *r, const struct model *m, const char *name)
 {
@@ -273,7 +273,7 @@ enum err causes_write(const struct model *m, const char *folder, int *written)
     return e;
 }
 
-/* What a cause may still cost in the later run; 0 where its rule did not fire there. */
+/* Returns what a cause may still cost in the later run; 0 where its rule did not fire there. */
 static double cause_left_s(const struct rootcause *later, const char *rule)
 {
     for (int i = 0; later && i < later->causes_count; i++)
@@ -287,7 +287,7 @@ static double run_cpu_s(const struct model *m)
     return m->totals.cpu.user + m->totals.cpu.sys;
 }
 
-/* What a recording of both runs can tell of the change. */
+/* Adds checks of the change that recordings of both runs allow. */
 static void checks_add_later(struct rootcause *r, const struct model *a, const struct model *b)
 {
     const struct model_io_file *f = largest_read(a), *g = largest_read(b);

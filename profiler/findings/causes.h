@@ -1,7 +1,7 @@
 /* rootcause.md of a recording: its findings that can be refuted, with evidence, actions, what a
  * change must keep, and what the recording cannot know. */
-#ifndef TP_REPORT_CAUSES_CAUSES_H
-#define TP_REPORT_CAUSES_CAUSES_H
+#ifndef TP_FINDINGS_CAUSES_H
+#define TP_FINDINGS_CAUSES_H
 
 #include "profiler/analyze/model/model.h"
 
@@ -9,8 +9,8 @@
  * test. *written: 1 where there are some. */
 enum err causes_write(const struct model *m, const char *folder, int *written);
 
-/* What a later run did to the causes of `folder`, whose profile is `before`: fills the measured
- * columns of both files. *filled: 0 where the folder has none. `name`: of the later run. */
+/* Compares with a later run: fills the measured columns of both files of `folder`, whose profile is
+ * `before`. *filled: 0 where the folder has none. `name`: of the later run. */
 enum err causes_compare(const char *folder, const struct model *before, const char *later_folder,
                         const struct model *later, const char *name, int *filled);
 
