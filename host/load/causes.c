@@ -1,5 +1,5 @@
 /* Rules over the measurements, a row for each: a statement, the numbers that fired it, what would
- * refute it. docs/internals/loading.md has the table too, as `tomoprof reference rules` prints it. */
+ * refute it. `tomoprof reference rules` prints the table of docs/internals/loading.md. */
 #include <math.h>
 #include <string.h>
 

@@ -188,7 +188,7 @@ static enum err answers_add_waits(struct answer_list *t)
 }
 
 /* Own line above node i; NULL: none. */
-static const struct model_own *importer(const struct model *m, int i)
+static const struct model_own *import_line(const struct model *m, int i)
 {
     int up = m->own[i].parent;
     return up >= 0 && m->own[up].file ? &m->own[up] : NULL;
@@ -206,9 +206,9 @@ static enum err answers_add_imports(struct answer_list *t)
         double ns = (double)(o->path_cpu_ns > 0 ? o->path_cpu_ns : 0) +
                     (double)(o->path_wait_ns > 0 ? o->path_wait_ns : 0);
         all += ns;
-        if (ns > most && importer(m, i)) {
+        if (ns > most && import_line(m, i)) {
             most = ns;
-            first = importer(m, i);
+            first = import_line(m, i);
         }
     }
     if (quiet_few(m) || !(all > 0))
@@ -380,7 +380,7 @@ static int answer_most_first(const void *a, const void *b)
 }
 
 /* The GPU's line leads where the GPU worked for most of the run, and no finding goes first. */
-static int leads(const struct answer_list *t, const struct model_answer *a)
+static int answer_leads(const struct answer_list *t, const struct model_answer *a)
 {
     int busy = t->m->totals.gpu_busy_s >= ALONE * t->wall;
     return strcmp(a->kind, "finding") && (!busy || !strcmp(a->kind, "gpu"));
@@ -388,7 +388,7 @@ static int leads(const struct answer_list *t, const struct model_answer *a)
 
 /* Threads that wait for each other for most of the run, ranks for a good part of it: their lines
  * cannot be understood alone. */
-static int serialises(const struct answer_list *t, const struct model_answer *a)
+static int answer_serialises(const struct answer_list *t, const struct model_answer *a)
 {
     const double least = !strcmp(a->kind, "lock") ? ALONE : !strcmp(a->kind, "ranks") ? SOME : 2;
     return a->share >= least && a->gain_s > SMALL * t->wall;
@@ -398,9 +398,9 @@ static enum err answers_arrange(struct answer_list *t)
 {
     size_t n = 0;
     vector_sort(&t->all, answer_most_first);
-    while (n < t->all.count && !serialises(t, &t->all.items[n]))
+    while (n < t->all.count && !answer_serialises(t, &t->all.items[n]))
         n++;
-    for (n = n < t->all.count ? n : 0; n < t->all.count && !leads(t, &t->all.items[n]);)
+    for (n = n < t->all.count ? n : 0; n < t->all.count && !answer_leads(t, &t->all.items[n]);)
         n++;
     const double least = SMALL * (t->wall - t->idle);
     int found = n < t->all.count && t->all.items[n].gain_s > least;

@@ -54,8 +54,8 @@ static void causes_add_findings(struct rootcause *r, const struct model *m, cons
 #define SERIAL 0.25 /* of the threads that could run, those that a lock keeps from it */
 
 /* Puts a lock first where threads wait for it for half of the run, as in the headline: less work
- * gains little while one thread at a time does it. A lock that lets nearly as many run as there are CPUs
- * has its place by its gain. */
+ * gains little while one thread at a time does it. A lock that lets nearly as many run as there are
+ * CPUs has its place by its gain. */
 static void lead_with_lock(struct rootcause *r, const struct model *m, const char *name)
 {
     int i = 0;

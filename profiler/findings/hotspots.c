@@ -14,7 +14,7 @@
 #define LEAST      0.05 /* of all time: smaller branches are not told */
 enum { BRANCHES = 3, NOWHERE = -1 };
 
-struct hunt {
+struct hotspot_search {
     const struct model *m;
     int *place;   /* of each node: the first node of the same line */
     double *cost; /* of each node itself */
@@ -25,33 +25,33 @@ struct hunt {
     enum hotspots_of what;
 };
 
-static int texts(const char *a, const char *b)
+static int text_order(const char *a, const char *b)
 {
     return strcmp(a ? a : "", b ? b : "");
 }
 
-static int by_place(const void *a, const void *b)
+static int own_by_place(const void *a, const void *b)
 {
     const struct model_own *x = *(const struct model_own *const *)a,
                            *y = *(const struct model_own *const *)b;
-    int order = texts(x->file, y->file);
+    int order = text_order(x->file, y->file);
     if (!order && x->line != y->line)
         order = x->line < y->line ? -1 : 1;
     if (!order && !x->file)
-        order = texts(x->function, y->function);
-    return order || x->file ? order : texts(x->module, y->module);
+        order = text_order(x->function, y->function);
+    return order || x->file ? order : text_order(x->module, y->module);
 }
 
-static enum err find_places(struct hunt *h)
+static enum err search_places(struct hotspot_search *h)
 {
     size_t n = (size_t)h->m->own_count;
     const struct model_own **all = calloc(n + 1, sizeof *all);
     FAIL_IF(!all, ERR_MEMORY, "no memory for the hotspots");
     for (size_t i = 0; i < n; i++)
         all[i] = &h->m->own[i];
-    array_sort(all, n, sizeof *all, by_place);
+    array_sort(all, n, sizeof *all, own_by_place);
     for (size_t i = 0, first = 0; i < n; i++) {
-        first = by_place(&all[first], &all[i]) ? i : first;
+        first = own_by_place(&all[first], &all[i]) ? i : first;
         h->place[all[i] - h->m->own] = (int)(all[first] - h->m->own);
     }
     free(all);
@@ -64,9 +64,10 @@ static int is_code(const struct model_own *o)
 }
 
 /* The nodes of `set` that have the place on their way up to `from`; their number. The way ends
- * there, as in largest(): where two lines call each other it gets shorter with each step down. */
-static int below(const struct hunt *h, const int *set, int n, int place, int from, int want,
-                 int *out)
+ * there, as in place_largest(): where two lines call each other it gets shorter with each step
+ * down. */
+static int nodes_below(const struct hotspot_search *h, const int *set, int n, int place, int from,
+                       int want, int *out)
 {
     int kept = 0;
     for (int i = 0; i < n; i++) {
@@ -79,7 +80,7 @@ static int below(const struct hunt *h, const int *set, int n, int place, int fro
     return kept;
 }
 
-static double sum(const struct hunt *h, const int *set, int n)
+static double nodes_cost(const struct hotspot_search *h, const int *set, int n)
 {
     double all = 0;
     for (int i = 0; i < n; i++)
@@ -88,7 +89,7 @@ static double sum(const struct hunt *h, const int *set, int n)
 }
 
 /* The place below `from` with most of the set's time, the deepest of equals; NOWHERE: none. */
-static int largest(struct hunt *h, const int *set, int n, int from)
+static int place_largest(struct hotspot_search *h, const int *set, int n, int from)
 {
     int best = NOWHERE;
     for (int zero = 1; zero >= 0; zero--)
@@ -119,10 +120,10 @@ static int largest(struct hunt *h, const int *set, int n, int from)
     return best;
 }
 
-static void tell(struct hunt *h, int place, const int *set, int n)
+static void hotspot_add(struct hotspot_search *h, int place, const int *set, int n)
 {
     struct hotspots *out = h->out;
-    struct hotspot row = {.at = &h->m->own[place], .ns = sum(h, set, n)};
+    struct hotspot row = {.at = &h->m->own[place], .ns = nodes_cost(h, set, n)};
     for (int i = 0; i < n; i++) {
         const struct model_own *o = &h->m->own[set[i]];
         int64_t ns = h->what == HOTSPOTS_WAIT ? o->path_wait_ns : o->path_cpu_ns;
@@ -139,23 +140,23 @@ static void tell(struct hunt *h, int place, const int *set, int n)
 }
 
 /* Lines of one function: its caller says more than three of its lines. */
-static int one_function(const struct hunt *h, const int *places, int n)
+static int places_share_function(const struct hotspot_search *h, const int *places, int n)
 {
     for (int i = 1; i < n; i++) {
         const struct model_own *a = &h->m->own[places[0]], *b = &h->m->own[places[i]];
-        if (texts(a->function, b->function) || texts(a->file, b->file))
+        if (text_order(a->function, b->function) || text_order(a->file, b->file))
             return 0;
     }
     return n > 1;
 }
 
-static enum err expand(struct hunt *h, int *set, int n, int from);
+static enum err search_expand(struct hotspot_search *h, int *set, int n, int from);
 
 /* Tells `from`, or the branches below it. `set` is used up. */
-static enum err divide(struct hunt *h, int *set, int n, int from)
+static enum err search_divide(struct hotspot_search *h, int *set, int n, int from)
 {
     int places[BRANCHES], counts[BRANCHES], k = 0, left = n;
-    double all = sum(h, set, n), of_branches = 0, first = 0, direct = 0;
+    double all = nodes_cost(h, set, n), of_branches = 0, first = 0, direct = 0;
     int *branches = calloc((size_t)n + 1, sizeof *branches), *rest = branches, *whole = NULL;
     enum err e = branches ? ERR_OK : FAIL(ERR_MEMORY, "no memory for the hotspots");
     whole = e == ERR_OK ? calloc((size_t)n + 1, sizeof *whole) : NULL;
@@ -166,52 +167,52 @@ static enum err divide(struct hunt *h, int *set, int n, int from)
     for (int i = 0; i < n; i++)
         direct += from >= 0 && h->place[set[i]] == from ? h->cost[set[i]] : 0;
     while (e == ERR_OK && k < BRANCHES && left) {
-        int place = largest(h, set, left, from);
+        int place = place_largest(h, set, left, from);
         if (place == NOWHERE || !(h->incl[place] > 0))
             break;
         places[k] = place;
         first = k ? first : h->incl[place];
         of_branches += h->incl[place];
-        counts[k] = below(h, set, left, place, from, 1, rest);
+        counts[k] = nodes_below(h, set, left, place, from, 1, rest);
         rest += counts[k++];
-        left = below(h, set, left, place, from, 0, set);
+        left = nodes_below(h, set, left, place, from, 0, set);
     }
     int truism = from < 0 || all >= TRUISM * h->out->total_ns;
-    int worth =
-        of_branches >= MOSTLY * all && !(first < ITSELF * all && one_function(h, places, k));
+    int worth = of_branches >= MOSTLY * all &&
+                !(first < ITSELF * all && places_share_function(h, places, k));
     int itself = direct >= ITSELF * all && !(truism && of_branches > 2 * LEAST * h->out->total_ns);
     if (e == ERR_OK && from >= 0 && (itself || !k || !(truism || worth))) {
-        tell(h, from, whole, n);
+        hotspot_add(h, from, whole, n);
         k = 0;
     } else if (e == ERR_OK && direct > 2 * LEAST * h->out->total_ns) {
         int own = 0;
         for (int i = 0; i < n; i++)
             if (h->place[whole[i]] == from)
                 whole[own++] = whole[i];
-        tell(h, from, whole, own);
+        hotspot_add(h, from, whole, own);
     }
     rest = branches;
     for (int i = 0; i < k && e == ERR_OK; rest += counts[i++])
-        if (sum(h, rest, counts[i]) >= LEAST * h->out->total_ns)
-            e = expand(h, rest, counts[i], places[i]);
+        if (nodes_cost(h, rest, counts[i]) >= LEAST * h->out->total_ns)
+            e = search_expand(h, rest, counts[i], places[i]);
     free(branches);
     free(whole);
     return e;
 }
 
-static enum err expand(struct hunt *h, int *set, int n, int from)
+static enum err search_expand(struct hotspot_search *h, int *set, int n, int from)
 {
     for (;;) {
-        int next = largest(h, set, n, from);
-        if (next == NOWHERE || h->incl[next] < NEARLY_ALL * sum(h, set, n))
+        int next = place_largest(h, set, n, from);
+        if (next == NOWHERE || h->incl[next] < NEARLY_ALL * nodes_cost(h, set, n))
             break;
-        n = below(h, set, n, next, from, 1, set);
+        n = nodes_below(h, set, n, next, from, 1, set);
         from = next;
     }
-    return divide(h, set, n, from);
+    return search_divide(h, set, n, from);
 }
 
-static double cost_of(const struct model_own *o, enum hotspots_of what)
+static double own_cost(const struct model_own *o, enum hotspots_of what)
 {
     const int64_t ns[HOTSPOTS_KINDS] = {
         [HOTSPOTS_CPU] = o->cpu_ns, [HOTSPOTS_GPU] = o->gpu_ns, [HOTSPOTS_WAIT] = o->path_wait_ns};
@@ -224,7 +225,7 @@ enum err hotspots_find(const struct model *m, enum hotspots_of what, struct hots
 {
     size_t n = (size_t)m->own_count;
     int *set = calloc(n + 1, sizeof *set), count = 0;
-    struct hunt h = {.m = m, .out = out, .what = what};
+    struct hotspot_search h = {.m = m, .out = out, .what = what};
     h.place = calloc(n + 1, sizeof *h.place);
     h.depth = calloc(n + 1, sizeof *h.depth);
     h.last = calloc(n + 1, sizeof *h.last);
@@ -232,16 +233,16 @@ enum err hotspots_find(const struct model *m, enum hotspots_of what, struct hots
     h.incl = calloc(n + 1, sizeof *h.incl);
     *out = (struct hotspots){.count = 0};
     enum err e = set && h.place && h.depth && h.last && h.cost && h.incl
-                     ? find_places(&h)
+                     ? search_places(&h)
                      : FAIL(ERR_MEMORY, "no memory for the hotspots");
     for (size_t i = 0; i < n && e == ERR_OK; i++) {
-        h.cost[i] = cost_of(&m->own[i], what);
+        h.cost[i] = own_cost(&m->own[i], what);
         out->total_ns += h.cost[i];
         if (h.cost[i] > 0)
             set[count++] = (int)i;
     }
     if (e == ERR_OK && count)
-        e = expand(&h, set, count, NOWHERE);
+        e = search_expand(&h, set, count, NOWHERE);
     free(set);
     free(h.place);
     free(h.depth);

@@ -22,7 +22,7 @@ static void holder_name(const struct model_holder *h, char out[300])
         snprintf(out + n, 300 - (size_t)n, "%sin %.80s", n ? " " : "", native);
 }
 
-static int usable_cpus(const struct model *m)
+static int cpus_usable(const struct model *m)
 {
     for (int i = 0; i < m->environment_count; i++)
         if (m->environment[i].key && m->environment[i].value &&
@@ -37,7 +37,7 @@ static int usable_cpus(const struct model *m)
 static double lock_gain(const struct run_facts *f)
 {
     const struct model_contention *c = f->lock.c;
-    int cpus = usable_cpus(f->m);
+    int cpus = cpus_usable(f->m);
     double could = cpus > 0 && cpus < c->wanted ? cpus : c->wanted;
     return f->lock.waits && isfinite(c->ran) && could > c->ran ? c->both_s * (1 - c->ran / could)
                                                                : 0;

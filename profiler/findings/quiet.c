@@ -8,17 +8,17 @@
 
 #define MOST 0.5 /* of the CPU time: that program's name helps */
 
-static const char *name_of(const struct model_process *p)
+static const char *process_name(const struct model_process *p)
 {
     return p->program ? base_name(p->program) : "";
 }
 
 /* CPU seconds of all processes of p's program. */
-static double used_by(const struct model *m, const struct model_process *p)
+static double program_cpu_s(const struct model *m, const struct model_process *p)
 {
     double s = 0;
     for (int i = 0; i < m->processes_count; i++)
-        if (m->processes[i].cpu_s > 0 && !strcmp(name_of(&m->processes[i]), name_of(p)))
+        if (m->processes[i].cpu_s > 0 && !strcmp(process_name(&m->processes[i]), process_name(p)))
             s += m->processes[i].cpu_s;
     return s;
 }
@@ -30,18 +30,19 @@ int quiet_busiest(const struct model *m, int others, char *out, size_t size)
     for (int i = 0; i < m->processes_count; i++) {
         const struct model_process *p = &m->processes[i];
         all += p->cpu_s > 0 ? p->cpu_s : 0;
-        if (*name_of(p) && !(others && !strcmp(name_of(p), name_of(&m->processes[0]))) &&
-            (!most || used_by(m, p) > used_by(m, most)))
+        if (*process_name(p) &&
+            !(others && !strcmp(process_name(p), process_name(&m->processes[0]))) &&
+            (!most || program_cpu_s(m, p) > program_cpu_s(m, most)))
             most = p;
     }
-    if (!most || !(all > 0) || !(used_by(m, most) >= MOST * all))
+    if (!most || !(all > 0) || !(program_cpu_s(m, most) >= MOST * all))
         return 0;
-    snprintf(out, size, "%.60s used %.3g of the %.3g s of CPU time", name_of(most),
-             used_by(m, most), all);
+    snprintf(out, size, "%.60s used %.3g of the %.3g s of CPU time", process_name(most),
+             program_cpu_s(m, most), all);
     return 1;
 }
 
-static double idle_of(const struct model_own *o)
+static double own_idle_s(const struct model_own *o)
 {
     int idle = o->waits_for && !strcmp(o->waits_for, "requests");
     return idle && o->path_wait_ns > 0 ? 1e-9 * (double)o->path_wait_ns : 0;
@@ -51,7 +52,7 @@ double quiet_idle_s(const struct model *m)
 {
     double all = 0;
     for (int i = 0; i < m->own_count; i++)
-        all += idle_of(&m->own[i]);
+        all += own_idle_s(&m->own[i]);
     return all * m->meta.wait_hz >= QUIET_ENOUGH ? all : 0;
 }
 
@@ -61,7 +62,7 @@ enum err quiet_idle(const struct model *m, struct model_answer *out)
     char text[600], name[400] = "The program";
     json_blank(&record_model_answer, out);
     for (int i = 0; i < m->own_count; i++)
-        most = !most || idle_of(&m->own[i]) > idle_of(most) ? &m->own[i] : most;
+        most = !most || own_idle_s(&m->own[i]) > own_idle_s(most) ? &m->own[i] : most;
     if (most && (most->file || most->function)) {
         own_place_and_text(m, most, name);
         out->file = most->file;

@@ -29,7 +29,8 @@ const struct finding_rule finding_rules[] = {
         "faster storage.", EFFORT_CODE}},
       "Refuted if a second run, with the files in the page cache, takes as long.", AT_ONCE,
       .fires = "reads and writes wait for more than " PERCENT(STORAGE_WAITED) OF_RUN
-               ", and the CPU works for less than " PERCENT(STORAGE_CPU) "; names the busiest disk"},
+               ", and the CPU works for less than " PERCENT(STORAGE_CPU)
+               "; names the busiest disk"},
      .of_io = 1, .evaluate = rule_io_storage},
     {{"io.decode", "D-DEC", "warning", "Decoding bound",
       {{"Decode with more threads or processes, or store the data with a faster codec or none "
@@ -101,7 +102,8 @@ const struct finding_rule finding_rules[] = {
       "long.",
       "Keep what was read, then: %s;" THEN_COMPARE,
       .fires = "bytes are read more than " AS_TEXT(REREAD_TIMES) " times: slices of a .nii.gz, "
-               "tiles that overlap, a series or shards that are read twice. All files count together"},
+               "tiles that overlap, a series or shards that are read twice. All files count "
+               "together"},
      .of_io = 1, .evaluate = rule_io_reread},
     {{"io.requests", "D9", "warning", "Requests wait one after the other",
       {{"Ask for more in one request, or send requests without waiting for the last answer.",
@@ -176,8 +178,8 @@ const struct finding_rule finding_rules[] = {
       {{"Let every rank read or make its own part, or give the root less to do before the call.",
         EFFORT_CODE}},
       RANK_TEST,
-      .fires = "waits for late ranks are more than " PERCENT(LATE_LEAST) " of the time of all ranks, "
-               "most of them for the rank that has the data"},
+      .fires = "waits for late ranks are more than " PERCENT(LATE_LEAST) " of the time of all "
+               "ranks, most of them for the rank that has the data"},
      .leads = "ranks", .evaluate = rule_mpi_late},
     {{"mpi.late", NULL, "warning", "One rank is late",
       {{"Give this rank less work, or share the work out again: its lines are those of its "
@@ -197,8 +199,8 @@ const struct finding_rule finding_rules[] = {
       "Transfers are not the cause if the same time stays with messages of half the size.",
       "Start as many ranks as there are CPUs, record again and compare (tomoprof compare RUN1 "
       "RUN2).",
-      .fires = "calls of MPI take more than " PERCENT(TRANSFER) " of the time of all ranks although "
-               "none is late"},
+      .fires = "calls of MPI take more than " PERCENT(TRANSFER) " of the time of all ranks "
+               "although none is late"},
      .evaluate = rule_mpi_transfer},
 
     /* the GPU */
