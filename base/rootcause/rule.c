@@ -1,6 +1,7 @@
 /* Tables of rules: one by its id, all of them for the docs. */
 #include <string.h>
 
+#include "base/page/markup.h"
 #include "base/rootcause/rule.h"
 
 static const struct cause_rule *rule_at(const void *rows, size_t size, size_t i)
@@ -21,8 +22,7 @@ void rule_table(const void *rows, size_t size, size_t count, FILE *out)
     int codes = 0;
     for (size_t i = 0; i < count; i++)
         codes |= rule_at(rows, size, i)->code != NULL;
-    fputs(codes ? "| finding | rule | fires |\n|---|---|---|\n" : "| rule | fires |\n|---|---|\n",
-          out);
+    markdown_table(out, codes ? "finding | rule | fires" : "rule | fires");
     for (size_t i = 0; i < count; i++) {
         const struct cause_rule *r = rule_at(rows, size, i);
         if (codes)
