@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "profiler/findings/findings.h"
+#include "profiler/findings/rules.h"
 #include "tests/unit/check.h"
 
 /* 10 s, 9 of them on a CPU; one file was read, nothing waited. */
@@ -224,6 +225,20 @@ static void transfers_need_a_line(void **state)
     }
 }
 
+static void every_row_is_whole(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < finding_rules_count; i++) {
+        const struct cause_rule *r = &finding_rules[i].rule;
+        assert_ptr_equal(finding_rule_find(r->id), &finding_rules[i]); /* no id comes twice */
+        assert_true(r->title && r->fires && r->advice[0].text && r->advice[0].effort_days > 0);
+        assert_true(!strcmp(r->severity, "info") || !strcmp(r->severity, "warning"));
+        assert_true(!r->refuted_by == !r->test);
+        assert_non_null(finding_rules[i].evaluate);
+    }
+    assert_null(finding_rule_find("io.unheard_of"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -236,6 +251,7 @@ int main(void)
         cmocka_unit_test(transfers_and_launches),
         cmocka_unit_test(requests_count_by_how_many_are_in_flight),
         cmocka_unit_test(transfers_need_a_line),
+        cmocka_unit_test(every_row_is_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
