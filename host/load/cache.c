@@ -46,7 +46,7 @@ double load_cached_share(const struct store *s)
     return pages ? (double)resident / (double)pages : (double)NAN;
 }
 
-static void give_up(const char *path)
+static void cache_drop_pages(const char *path)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
@@ -75,7 +75,7 @@ int load_set_cache(const struct store *s, enum load_cache cache)
         return 1;
     for (int32_t i = 0; i < s->objects_count; i++)
         if (!s->objects[i].memory)
-            (cache == CACHE_COLD ? give_up : read_through)(s->objects[i].name);
+            (cache == CACHE_COLD ? cache_drop_pages : read_through)(s->objects[i].name);
     const double share = load_cached_share(s);
     return cache == CACHE_COLD ? share <= COLD_SHARE : share >= 1 - COLD_SHARE;
 }

@@ -169,8 +169,8 @@ static enum err run_plans(struct load_session *s, const struct plans *p, struct 
     return ERR_OK;
 }
 
-static enum err once(struct load_session *s, struct engine_options *o, struct plans *p,
-                     struct load_run *run, struct engine_time **times)
+static enum err way_run_once(struct load_session *s, struct engine_options *o, struct plans *p,
+                             struct load_run *run, struct engine_time **times)
 {
     struct engine_time *t = NULL;
     const size_t n = sizeof *t;
@@ -198,7 +198,7 @@ enum err load_once(struct load_session *s, const struct engine_options *o, enum 
         TRY(chunk_cache_create(s->request->keep_bytes, &options.kept));
     load_set_cache(s->store, cache);
     run->cached_share = load_cached_share(s->store);
-    enum err e = once(s, &options, &plans, run, times);
+    enum err e = way_run_once(s, &options, &plans, run, times);
     if (!e && options.kept) { /* what it held was not decoded again */
         run->kept = chunk_cache_facts(options.kept);
         const int64_t decoded = run->facts.bytes_decoded - run->kept.bytes_saved;

@@ -36,7 +36,7 @@ static enum err choose_box(struct load_session *s)
     return ERR_OK;
 }
 
-static enum err pin(struct load_session *s)
+static enum err session_pin(struct load_session *s)
 {
     const struct load_device *d = s->request->device;
     if (s->request->to == TO_MEMORY)
@@ -49,7 +49,7 @@ static enum err pin(struct load_session *s)
 }
 
 /* What of the sending is left when all is read; comparing is not timed. */
-static enum err send(struct load_session *s)
+static enum err session_send(struct load_session *s)
 {
     const struct load_device *d = s->request->device;
     if (s->request->to != TO_DEVICE)
@@ -80,7 +80,7 @@ enum err load_begin(const struct load_request *r, struct load_session *s)
     TRY(engine_shared(s->out_bytes, &s->out));
     memset(s->out, 0, s->out_bytes); /* its pages are there before the first run, for all ways */
     s->allocate_ns = clock_ns() - at;
-    return pin(s);
+    return session_pin(s);
 }
 
 void load_end(struct load_session *s)
@@ -142,7 +142,7 @@ static enum err fill_chunks(struct loading *l, const struct engine_time *t, int6
     return ERR_OK;
 }
 
-static double quantile(const double *x, int n, double q)
+static double quantile_of(const double *x, int n, double q)
 {
     const double at = q * (n - 1);
     const int i = (int)at;
@@ -178,11 +178,11 @@ static enum err fill_spread(struct loading *l, double *error)
     qsort(x, (size_t)n, sizeof *x, ascending_double);
     s->mean_s = sum / n;
     s->min_s = x[0];
-    s->p5_s = quantile(x, n, 0.05);
-    s->p25_s = quantile(x, n, 0.25);
-    s->p50_s = quantile(x, n, 0.5);
-    s->p75_s = quantile(x, n, 0.75);
-    s->p95_s = quantile(x, n, 0.95);
+    s->p5_s = quantile_of(x, n, 0.05);
+    s->p25_s = quantile_of(x, n, 0.25);
+    s->p50_s = quantile_of(x, n, 0.5);
+    s->p75_s = quantile_of(x, n, 0.75);
+    s->p95_s = quantile_of(x, n, 0.95);
     s->max_s = x[n - 1];
     const double low = log(fmax(x[0], 1e-9)), width = log(fmax(x[n - 1], 1e-9)) - low;
     for (int i = 0; i < n; i++) {
@@ -249,7 +249,7 @@ enum err load_profile(struct load_session *s, struct loading *l)
     TRY(load_once(s, &s->request->options, s->request->cache, &run, &t));
     s->sends = 0;
     TRY(load_boxes(s));
-    TRY(send(s));
+    TRY(session_send(s));
     const int64_t finish = clock_ns();
     l->file.cached_share = run.cached_share;
     enum err e = fill_chunks(l, t, run.facts.tasks);

@@ -7,8 +7,8 @@
 #include "host/load/load.h"
 #include "base/rootcause/rootcause.h"
 
-static enum err texts_of(struct rootcause *r, const struct load_cause *from,
-                         struct rootcause_cause *c)
+static enum err cause_evidence(struct rootcause *r, const struct load_cause *from,
+                               struct rootcause_cause *c)
 {
     char text[600] = "";
     size_t n = 0;
@@ -22,7 +22,7 @@ static enum err texts_of(struct rootcause *r, const struct load_cause *from,
     return ERR_OK;
 }
 
-static enum err causes_of(struct rootcause *r, const struct loading *l)
+static enum err rootcause_add_causes(struct rootcause *r, const struct loading *l)
 {
     for (int i = 0; i < l->causes_count; i++) {
         const struct load_cause *from = &l->causes[i];
@@ -36,14 +36,14 @@ static enum err causes_of(struct rootcause *r, const struct loading *l)
         c->test = from->test;
         c->gain_low_s = from->gain_low_s;
         c->gain_high_s = from->gain_high_s;
-        TRY(texts_of(r, from, c));
+        TRY(cause_evidence(r, from, c));
         for (int k = 0; rule && k < from->actions_count; k++)
             rootcause_action(r, c, from->actions[k], rule->advice[k].effort_days);
     }
     return ERR_OK;
 }
 
-static void evidence_of(struct rootcause *r, const struct loading *l)
+static void rootcause_add_evidence(struct rootcause *r, const struct loading *l)
 {
     const struct load_spread *s = &l->spread;
     for (int i = 0; i < l->phases_count; i++)
@@ -62,7 +62,7 @@ static void evidence_of(struct rootcause *r, const struct loading *l)
                      "not sampled here: tomoprof record -- COMMAND does");
 }
 
-static enum err checks_of(struct rootcause *r, const struct loading *l)
+static enum err rootcause_add_checks(struct rootcause *r, const struct loading *l)
 {
     char text[160];
     int whole = l->chunks_read == l->file.chunks;
@@ -84,14 +84,14 @@ static enum err checks_of(struct rootcause *r, const struct loading *l)
     return ERR_OK;
 }
 
-static enum err fill(struct rootcause *r, const struct loading *l, const char *details)
+static enum err rootcause_fill(struct rootcause *r, const struct loading *l, const char *details)
 {
     const struct load_phase *most = NULL;
     double all = 0;
     char text[300];
-    TRY(causes_of(r, l));
-    evidence_of(r, l);
-    TRY(checks_of(r, l));
+    TRY(rootcause_add_causes(r, l));
+    rootcause_add_evidence(r, l);
+    TRY(rootcause_add_checks(r, l));
     rootcause_rank(r);
     for (int i = 0; i < l->phases_count; i++) {
         all += l->phases[i].wall_s;
@@ -130,7 +130,7 @@ enum err load_rootcause(const struct loading *l, const char *folder)
     enum err e =
         fclose(memory) ? FAIL(ERR_MEMORY, "no memory for rootcause.md") : rootcause_create(&r);
     if (!e) {
-        e = fill(r, l, details);
+        e = rootcause_fill(r, l, details);
         if (!e)
             e = rootcause_write(r, folder);
         rootcause_free(r);

@@ -27,8 +27,8 @@ struct sweep {
     int count, threads_only; /* a GPU is open: no process may begin */
 };
 
-static void add(struct sweep *w, const struct fetch_way *way, int workers, int processes, int batch,
-                enum engine_order order, int64_t gap)
+static void sweep_add(struct sweep *w, const struct fetch_way *way, int workers, int processes,
+                      int batch, enum engine_order order, int64_t gap)
 {
     const struct engine_options o = {.way = way,
                                      .threads = processes ? 0 : workers,
@@ -51,31 +51,31 @@ static void plan_rows(struct sweep *w, enum load_size size)
     static const int threads[] = {2, 4, 8}, batches[] = {10, 25, 50, 100};
     static const enum engine_order orders[] = {ORDER_OFFSET, ORDER_YX, ORDER_XY, ORDER_RANDOM};
     const int n = engine_processors();
-    add(w, &fetch_pread, 1, 0, 1, ORDER_INDEX, 0);
-    add(w, &fetch_pread, 4, 0, 1, ORDER_INDEX, 0);
-    add(w, &fetch_pread, 8, 0, 1, ORDER_INDEX, 0);
-    add(w, &fetch_pread, n, 0, 1, ORDER_OFFSET, 0);
+    sweep_add(w, &fetch_pread, 1, 0, 1, ORDER_INDEX, 0);
+    sweep_add(w, &fetch_pread, 4, 0, 1, ORDER_INDEX, 0);
+    sweep_add(w, &fetch_pread, 8, 0, 1, ORDER_INDEX, 0);
+    sweep_add(w, &fetch_pread, n, 0, 1, ORDER_OFFSET, 0);
     if (size == SWEEP_QUICK)
         return;
     for (int i = 0; i < 3; i++)
-        add(w, &fetch_pread, threads[i], 0, 1, ORDER_INDEX, 0);
+        sweep_add(w, &fetch_pread, threads[i], 0, 1, ORDER_INDEX, 0);
     for (int i = 1; i < 3; i++)
-        add(w, &fetch_pread, threads[i], 1, 1, ORDER_INDEX, 0);
+        sweep_add(w, &fetch_pread, threads[i], 1, 1, ORDER_INDEX, 0);
     for (int i = 0; i < 4; i++)
-        add(w, &fetch_pread, 8, 0, batches[i], ORDER_OFFSET, 0);
+        sweep_add(w, &fetch_pread, 8, 0, batches[i], ORDER_OFFSET, 0);
     for (int i = 0; i < 4; i++)
-        add(w, &fetch_pread, n, 0, 1, orders[i], 0);
-    add(w, &fetch_pread, n, 0, 25, ORDER_OFFSET, -1);
-    add(w, &fetch_pread, n, 0, 25, ORDER_OFFSET, (int64_t)1 << 20);
+        sweep_add(w, &fetch_pread, n, 0, 1, orders[i], 0);
+    sweep_add(w, &fetch_pread, n, 0, 25, ORDER_OFFSET, -1);
+    sweep_add(w, &fetch_pread, n, 0, 25, ORDER_OFFSET, (int64_t)1 << 20);
     for (int i = 1; fetch_ways[i]; i++)
         for (int many = 0; many < 2; many++)
-            add(w, fetch_ways[i], many ? n : 1, 0, many ? 10 : 1, ORDER_OFFSET, 0);
+            sweep_add(w, fetch_ways[i], many ? n : 1, 0, many ? 10 : 1, ORDER_OFFSET, 0);
     for (int i = 0; size == SWEEP_FULL && fetch_ways[i]; i++)
         for (int t = -1; t < 3; t++)
             for (int b = -1; b < 4; b++)
                 for (int o = 0; o < 4; o += 3)
-                    add(w, fetch_ways[i], t < 0 ? 1 : threads[t], 0, b < 0 ? 1 : batches[b],
-                        orders[o], 0);
+                    sweep_add(w, fetch_ways[i], t < 0 ? 1 : threads[t], 0, b < 0 ? 1 : batches[b],
+                              orders[o], 0);
 }
 
 static int is_over(const struct load_session *s)
@@ -84,7 +84,7 @@ static int is_over(const struct load_session *s)
            (s->deadline_ns && clock_ns() >= s->deadline_ns);
 }
 
-static void measure(struct load_session *s, struct sweep_row *row, enum load_cache cache)
+static void row_measure(struct load_session *s, struct sweep_row *row, enum load_cache cache)
 {
     struct load_run run = {.seconds = 0};
     if (row->failure[0])
@@ -104,7 +104,7 @@ static void measure(struct load_session *s, struct sweep_row *row, enum load_cac
 }
 
 /* Rows of a round by their mixed numbers: another order each time, the same in each sweep. */
-static void shuffle(int *order, int n, int round)
+static void order_shuffle(int *order, int n, int round)
 {
     for (int i = 0; i < n; i++)
         order[i] = i;
@@ -117,7 +117,7 @@ static void shuffle(int *order, int n, int round)
 }
 
 /* Index of the median run. */
-static int median(const struct sweep_row *r)
+static int row_median(const struct sweep_row *r)
 {
     for (int i = 0; i < r->runs; i++) {
         int below = 0, same = 0;
@@ -135,7 +135,7 @@ static enum err fill_row(struct load_session *s, struct loading *l, const struct
                          const struct sweep_row *sequential, struct load_sweep *out)
 {
     const struct engine_options *o = &r->options;
-    const int m = median(r);
+    const int m = row_median(r);
     const double t = r->seconds[m];
     json_blank(&record_load_sweep, out);
     out->backend = r->runs ? r->result.way : o->way->name;
@@ -162,7 +162,7 @@ static enum err fill_row(struct load_session *s, struct loading *l, const struct
     out->cpu_s = r->cpu[m];
     out->requests = r->result.requests;
     if (sequential->runs)
-        out->speedup = sequential->seconds[median(sequential)] / t;
+        out->speedup = sequential->seconds[row_median(sequential)] / t;
     double wanted = 0;
     for (int i = 0; i < l->chunks_count; i++)
         wanted += (double)l->chunks[i].decoded;
@@ -185,19 +185,19 @@ static int by_speed(const void *x, const void *y)
 
 /* The cheapest of the rows that are as fast as the fastest, measured again beside the sequential
  * one. */
-static enum err recommend(struct load_session *s, struct loading *l, const struct sweep *w,
-                          enum load_cache cache)
+static enum err sweep_recommend(struct load_session *s, struct loading *l, const struct sweep *w,
+                                enum load_cache cache)
 {
     const struct sweep_row *best = NULL;
     double least = INFINITY;
     char text[200];
     for (int i = 0; i < w->count; i++)
         if (w->rows[i].runs && !w->rows[i].failure[0])
-            least = fmin(least, w->rows[i].seconds[median(&w->rows[i])]);
+            least = fmin(least, w->rows[i].seconds[row_median(&w->rows[i])]);
     for (int i = 0; i < w->count; i++) {
         const struct sweep_row *r = &w->rows[i];
         const int workers = r->options.threads + r->options.processes;
-        if (r->runs && !r->failure[0] && r->seconds[median(r)] <= NEAR_BEST * least &&
+        if (r->runs && !r->failure[0] && r->seconds[row_median(r)] <= NEAR_BEST * least &&
             (!best || workers < best->options.threads + best->options.processes))
             best = r;
     }
@@ -212,10 +212,10 @@ static enum err recommend(struct load_session *s, struct loading *l, const struc
     l->recommended = arena_text(l->arena, text);
     struct sweep_row pair[2] = {{.options = w->rows[0].options}, {.options = *o}};
     for (int i = 0; i < 2 * ROUNDS && !is_over(s); i++)
-        measure(s, &pair[i % 2], cache);
+        row_measure(s, &pair[i % 2], cache);
     if (pair[0].runs && pair[1].runs)
         l->recommended_speedup =
-            pair[0].seconds[median(&pair[0])] / pair[1].seconds[median(&pair[1])];
+            pair[0].seconds[row_median(&pair[0])] / pair[1].seconds[row_median(&pair[1])];
     return ERR_OK;
 }
 
@@ -242,18 +242,18 @@ enum err load_sweep(struct load_session *s, struct loading *l)
              budget);
     int order[ROWS_MOST], done = 0;
     for (int round = 0; round < ROUNDS; round++) {
-        shuffle(order, w->count, round);
+        order_shuffle(order, w->count, round);
         for (int i = 0; i < w->count && !is_over(s); i++) {
             /* the sequential row first: speed-ups are relative to it */
             const int k = round == 0 && i == 0 ? 0 : order[i];
             progress("sweep", done++, ROUNDS * w->count);
             if (w->rows[k].runs <= round)
-                measure(s, &w->rows[k], cache);
+                row_measure(s, &w->rows[k], cache);
         }
         if (round == 0)
             for (int i = 0; i < w->count && !is_over(s); i++)
                 if (!w->rows[i].runs)
-                    measure(s, &w->rows[i], cache);
+                    row_measure(s, &w->rows[i], cache);
     }
     progress_end();
     l->interrupted |= is_over(s);
@@ -263,7 +263,7 @@ enum err load_sweep(struct load_session *s, struct loading *l)
         e = fill_row(s, l, &w->rows[i], &w->rows[0], &l->sweep[i]);
     if (!e) {
         qsort(l->sweep, (size_t)l->sweep_count, sizeof *l->sweep, by_speed);
-        e = recommend(s, l, w, cache);
+        e = sweep_recommend(s, l, w, cache);
     }
     free(w);
     return e;

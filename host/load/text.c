@@ -5,24 +5,24 @@
 #include "base/memory.h"
 #include "host/load/load.h"
 
-static void say_shape(FILE *f, const int64_t *shape, int n)
+static void text_shape(FILE *f, const int64_t *shape, int n)
 {
     for (int i = 0; i < n; i++)
         fprintf(f, "%s%lld", i ? " x " : "", (long long)shape[i]);
 }
 
-static void say_head(const struct loading *l, FILE *f)
+static void text_file(const struct loading *l, FILE *f)
 {
     char bytes[16], stored[16];
     const struct load_file *x = &l->file;
     fprintf(f, "%s, array %s: ", x->format, x->array);
-    say_shape(f, x->shape, x->shape_count);
+    text_shape(f, x->shape, x->shape_count);
     fprintf(f, " %s, %s decoded, %s stored\n", x->dtype, mem_human((double)x->bytes, bytes),
             mem_human((double)x->bytes_stored, stored));
     fprintf(f, "%lld chunks", (long long)x->chunks);
     if (x->chunk_count) {
         fprintf(f, " of ");
-        say_shape(f, x->chunk, x->chunk_count);
+        text_shape(f, x->chunk, x->chunk_count);
     }
     fprintf(f, ", codec %s, on %s", x->codec,
             x->filesystem ? x->filesystem : "an unknown file system");
@@ -31,7 +31,7 @@ static void say_head(const struct loading *l, FILE *f)
     fprintf(f, "\n\n");
 }
 
-static void say_phases(const struct loading *l, FILE *f)
+static void text_phases(const struct loading *l, FILE *f)
 {
     double all = 0;
     for (int i = 0; i < l->phases_count; i++)
@@ -46,7 +46,7 @@ static void say_phases(const struct loading *l, FILE *f)
     char saved[16], peak[16], most[16];
     if (l->boxes != JSON_UNKNOWN) {
         fprintf(f, "\n%lld boxes of ", (long long)l->boxes);
-        say_shape(f, l->box, l->box_count);
+        text_shape(f, l->box, l->box_count);
         fprintf(f, ", %.2f bytes decoded or fetched for each wanted one\n", l->amplification);
     }
     if (l->kept.bytes_most != JSON_UNKNOWN)
@@ -67,7 +67,7 @@ static void say_phases(const struct loading *l, FILE *f)
             l->estimate_full_s.low, l->estimate_full_s.high);
 }
 
-static void say_number(FILE *f, const char *format, int width, double v)
+static void text_number(FILE *f, const char *format, int width, double v)
 {
     if (isfinite(v))
         fprintf(f, format, width, v);
@@ -75,7 +75,7 @@ static void say_number(FILE *f, const char *format, int width, double v)
         fprintf(f, "%*s", width, "-");
 }
 
-static void say_sweep(const struct loading *l, FILE *f)
+static void text_sweep(const struct loading *l, FILE *f)
 {
     fprintf(f, "\n%-7s %-11s %5s %-8s %10s %8s %9s %9s %9s %9s\n", "fetch", "workers", "batch",
             "order", "seconds", "speed-up", "Mpx/s", "MB/s", "stored", "peak");
@@ -89,11 +89,11 @@ static void say_sweep(const struct loading *l, FILE *f)
                  : r->workers == 1 ? "thread"
                                    : "threads");
         fprintf(f, "%-7s %-11s %5lld %-8s ", r->backend, workers, (long long)r->batch, r->order);
-        say_number(f, "%*.6f ", 10, r->seconds);
-        say_number(f, "%*.2f ", 8, r->speedup);
-        say_number(f, "%*.1f ", 9, r->mpx_per_s);
-        say_number(f, "%*.1f ", 9, r->mbytes_per_s);
-        say_number(f, "%*.1f ", 9, r->stored_mbytes_per_s);
+        text_number(f, "%*.6f ", 10, r->seconds);
+        text_number(f, "%*.2f ", 8, r->speedup);
+        text_number(f, "%*.1f ", 9, r->mpx_per_s);
+        text_number(f, "%*.1f ", 9, r->mbytes_per_s);
+        text_number(f, "%*.1f ", 9, r->stored_mbytes_per_s);
         fprintf(f, "%9s", peak);
         if (r->gap)
             fprintf(f, "  gap %lld", (long long)r->gap);
@@ -108,7 +108,7 @@ static void say_sweep(const struct loading *l, FILE *f)
             l->cache);
 }
 
-static void say_causes(const struct loading *l, FILE *f)
+static void text_causes(const struct loading *l, FILE *f)
 {
     for (int i = 0; i < l->causes_count; i++) {
         const struct load_cause *c = &l->causes[i];
@@ -127,12 +127,12 @@ static void say_causes(const struct loading *l, FILE *f)
 
 enum err load_text(const struct loading *l, FILE *out, int causes)
 {
-    say_head(l, out);
-    say_phases(l, out);
+    text_file(l, out);
+    text_phases(l, out);
     if (l->sweep_count)
-        say_sweep(l, out);
+        text_sweep(l, out);
     if (causes)
-        say_causes(l, out);
+        text_causes(l, out);
     if (l->recommended) {
         fprintf(out, "\nRecommended: %s", l->recommended);
         if (isfinite(l->recommended_speedup))
