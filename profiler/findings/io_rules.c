@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "profiler/findings/rules.h"
 
 static int64_t calls_of(const struct model_io_calls *c)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "profiler/findings/hotspots.h"
 #include "profiler/findings/quiet.h"
 

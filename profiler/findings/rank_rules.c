@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "profiler/findings/rules.h"
 
 static void rank_lines(const struct model_mpi *mpi, int late, struct finding *out)
@@ -19,10 +20,9 @@ static void rank_lines(const struct model_mpi *mpi, int late, struct finding *ou
 /* Adds ", most in CALL at LINE.", or the call alone. */
 static void rank_where(const struct model_mpi_line *l, struct finding *out)
 {
-    const char *slash = l->file ? strrchr(l->file, '/') : NULL;
     finding_evidence(out, ", most in %.40s", l->call ? l->call : "a call of MPI");
     if (l->file)
-        finding_evidence(out, " at %.80s:%lld", slash ? slash + 1 : l->file, (long long)l->line);
+        finding_evidence(out, " at %.80s:%lld", base_name(l->file), (long long)l->line);
     finding_evidence(out, ".");
 }
 

@@ -23,8 +23,7 @@ static void table_text(FILE *out, const char *text, int columns)
 
 static void table_place(FILE *out, const char *file, int64_t line, const char *function)
 {
-    const char *slash = file ? strrchr(file, '/') : NULL;
-    table_text(out, file ? slash ? slash + 1 : file : function ? function : "unknown", 40);
+    table_text(out, file ? base_name(file) : function ? function : "unknown", 40);
     if (file && line > 0)
         fprintf(out, ":%lld", (long long)line);
 }
@@ -259,8 +258,7 @@ void text_locks(const struct model *m, FILE *out, int colour, int top)
 
 static void rank_line(const struct model_mpi_line *l, FILE *out)
 {
-    const char *slash = l->file ? strrchr(l->file, '/') : NULL;
-    const char *name = l->file       ? slash ? slash + 1 : l->file
+    const char *name = l->file       ? base_name(l->file)
                        : l->function ? l->function
                        : l->spent_s < LEAST_S * (double)l->calls /* false of NAN */
                            ? "too short for a line"
