@@ -117,13 +117,13 @@ enum err range_cpu_attribute(struct image *im, const struct range_cpu *c, const 
             continue;
         uint32_t range = rows[c->pairs.items[i].counter];
         uint64_t key = table_mix((uint64_t)site, range);
-        uint32_t at = table_get(&r->in_range_by_key, key);
+        uint32_t at = table_get(&r->ranges.inside_by_key, key);
         if (at == TABLE_NONE) {
-            at = (uint32_t)r->in_ranges.count;
-            TRY(vector_add(&r->in_ranges, (struct in_range){(uint32_t)site, range, 0}));
-            TRY(table_put(&r->in_range_by_key, key, at));
+            at = (uint32_t)r->ranges.inside.count;
+            TRY(vector_add(&r->ranges.inside, (struct in_range){(uint32_t)site, range, 0}));
+            TRY(table_put(&r->ranges.inside_by_key, key, at));
         }
-        r->in_ranges.items[at].ns += c->pairs.items[i].ns;
+        r->ranges.inside.items[at].ns += c->pairs.items[i].ns;
     }
     return ERR_OK;
 }

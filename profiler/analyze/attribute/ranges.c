@@ -219,12 +219,12 @@ static enum err ranges_attribute(struct image *im, void *state)
     for (size_t i = 0; i < rs->counters.count && e == ERR_OK; i++) {
         struct range_counter *l = &rs->counters.items[i];
         struct counter *t =
-            counter_of(&r->ranges, run_text(r, image_string(im, l->domain)),
+            counter_of(&r->ranges.names, run_text(r, image_string(im, l->domain)),
                        run_text(r, image_string(im, l->message)), l->style, 0, 0, 0);
         e = t ? dist_merge(&t->time, &l->time) : FAIL(ERR_MEMORY, "no memory for the ranges");
         if (e != ERR_OK)
             break;
-        rows[i] = (uint32_t)(t - r->ranges.items);
+        rows[i] = (uint32_t)(t - r->ranges.names.items);
         t->value += (double)l->marks;
         t->open += l->opened - l->closed;
         t->operations += (uint64_t)l->operations;
@@ -233,7 +233,7 @@ static enum err ranges_attribute(struct image *im, void *state)
     }
     for (size_t i = 0; i < rs->instances.count && e == ERR_OK; i++)
         if (rs->instances.items[i].last)
-            r->ranges.items[rows[rs->instances.items[i].counter]].gpu_projected +=
+            r->ranges.names.items[rows[rs->instances.items[i].counter]].gpu_projected +=
                 (double)(rs->instances.items[i].last - rs->instances.items[i].first);
     for (size_t i = 0; i < rs->threads.count && e == ERR_OK; i++) {
         if (!rs->threads.items[i].track)

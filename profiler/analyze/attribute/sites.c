@@ -188,7 +188,7 @@ static enum err attribute_context(struct image *im, struct sample_context *conte
         if (main_chosen && main_chosen->python && (!chosen || chosen->owner > OWNER_PACKAGE)) {
             s->borrowed = s->user + s->sys;
             r->total.borrowed += s->borrowed;
-            r->borrowed_alloc += s->alloc;
+            r->heap.borrowed_alloc += s->alloc;
             memcpy(frames, main_frames, (size_t)main_count * sizeof *frames);
             count = main_count;
         }

@@ -208,40 +208,28 @@ enum err build_model(struct run *r)
 
 void build_free(struct run *r)
 {
-    for (size_t i = 0; i < r->kernels.count; i++) {
-        struct kernel *k = &r->kernels.items[i];
-        for (size_t n = 0; n < k->variants.count; n++)
-            dist_free(&k->variants.items[n].time);
-        vector_free(&k->variants);
-        vector_free(&k->launched_at);
-        table_free(&k->launched_at_by_site);
-    }
     for (size_t i = 0; i < r->timeline.count; i++)
         track_free(&r->timeline.items[i].track);
-    for (size_t i = 0; i < r->devices.count; i++)
-        vector_free(&r->devices.items[i].busy_intervals);
-    struct counters *lists[] = {&r->transfers, &r->sets,  &r->apis,    &r->ranges, &r->overheads,
-                                &r->faults,    &r->syncs, &r->modules, &r->cut_at};
+    struct counters *lists[] = {&r->ranges.names, &r->modules, &r->cut_at};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         counters_free(lists[i]);
-    struct table *tables[] = {&r->site_by_key,     &r->source_by_path,   &r->path_of,
-                              &r->node_by_key,     &r->frame_by_key,     &r->kernel_by_name,
-                              &r->in_range_by_key, &r->in_thread_by_key, &r->own_by_key,
-                              &r->note_by_path,    &r->cell_by_file,     &r->cell_by_name};
+    struct table *tables[] = {&r->site_by_key,  &r->source_by_path,   &r->path_of,
+                              &r->node_by_key,  &r->frame_by_key,     &r->ranges.inside_by_key,
+                              &r->own_by_key,   &r->in_thread_by_key, &r->note_by_path,
+                              &r->cell_by_file, &r->cell_by_name};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         table_free(tables[i]);
-    void *plain[] = {r->sites.items,    r->sources.items,     r->paths.items,
-                     r->nodes.items,    r->frames.items,      r->module_costs.items,
-                     r->kernels.items,  r->devices.items,     r->gaps.items,
-                     r->syncing.items,  r->all_busy.items,    r->processes.items,
-                     r->made.items,     r->facts.items,       r->threads.items,
-                     r->timeline.items, r->flows.list.items,  r->series.items,
-                     r->accounts.items, r->in_ranges.items,   r->q.notes.items,
-                     r->curves,         r->own_folders.items, r->own.items,
-                     r->moments.items,  r->in_threads.items,  r->notes.items,
-                     r->locks.items,    r->contention.items};
+    void *plain[] = {r->sites.items,       r->sources.items,    r->paths.items,
+                     r->nodes.items,       r->frames.items,     r->module_costs.items,
+                     r->processes.items,   r->made.items,       r->facts.items,
+                     r->threads.items,     r->timeline.items,   r->flows.list.items,
+                     r->heap.series.items, r->accounts.items,   r->ranges.inside.items,
+                     r->q.notes.items,     r->heap.curves,      r->own_folders.items,
+                     r->own.items,         r->moments.items,    r->in_threads.items,
+                     r->notes.items,       r->locks.rows.items, r->locks.contention.items};
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         free(plain[i]);
+    gpu_run_free(&r->gpu);
     cython_free(r);
     io_free(r);
     ranks_free(r);

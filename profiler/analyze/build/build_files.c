@@ -176,16 +176,16 @@ ARRAY_ORDER(by_site, struct kernel_at, COMPARE(x->site, y->site) ?: COMPARE(y->n
 static enum err kernels_at(const struct run *r, struct kernel_at **out, size_t *count)
 {
     size_t n = 0;
-    for (size_t k = 0; k < r->kernels.count; k++)
-        n += r->kernels.items[k].launched_at.count;
+    for (size_t k = 0; k < r->gpu.kernels.count; k++)
+        n += r->gpu.kernels.items[k].launched_at.count;
     struct kernel_at *list = calloc(n + 1, sizeof *list);
     FAIL_IF(!list, ERR_MEMORY, "no memory for the profile");
     *out = list;
     *count = n;
-    for (size_t k = 0; k < r->kernels.count; k++)
-        for (size_t i = 0; i < r->kernels.items[k].launched_at.count; i++) {
-            const struct launch_site *s = &r->kernels.items[k].launched_at.items[i];
-            *list++ = (struct kernel_at){s->site, r->kernels.items[k].rank, s->n, s->ns};
+    for (size_t k = 0; k < r->gpu.kernels.count; k++)
+        for (size_t i = 0; i < r->gpu.kernels.items[k].launched_at.count; i++) {
+            const struct launch_site *s = &r->gpu.kernels.items[k].launched_at.items[i];
+            *list++ = (struct kernel_at){s->site, r->gpu.kernels.items[k].rank, s->n, s->ns};
         }
     array_sort(*out, n, sizeof **out, by_site);
     return ERR_OK;
@@ -232,14 +232,16 @@ static enum err threads_of(struct run *r, struct model_line *row, uint32_t site)
 
 static enum err ranges_of(struct run *r, struct model_line *row, uint32_t site)
 {
-    size_t low = first_of(r->in_ranges.items, r->in_ranges.count, sizeof *r->in_ranges.items, site);
+    size_t low = first_of(r->ranges.inside.items, r->ranges.inside.count,
+                          sizeof *r->ranges.inside.items, site);
     size_t end = low;
-    while (end < r->in_ranges.count && r->in_ranges.items[end].site == site && end - low < 20)
+    while (end < r->ranges.inside.count && r->ranges.inside.items[end].site == site &&
+           end - low < 20)
         end++;
     TRY(model_list(r->m, model_in_range, row, ranges, end - low));
     for (size_t i = low; i < end; i++)
-        row->ranges[i - low] = (struct model_in_range){(int32_t)r->in_ranges.items[i].range,
-                                                       seconds(r->in_ranges.items[i].ns)};
+        row->ranges[i - low] = (struct model_in_range){(int32_t)r->ranges.inside.items[i].range,
+                                                       seconds(r->ranges.inside.items[i].ns)};
     return ERR_OK;
 }
 
@@ -339,7 +341,7 @@ enum err build_files(struct run *r)
     for (size_t i = 0; i < r->sites.count; i++)
         sites[i] = &r->sites.items[i];
     array_sort(sites, r->sites.count, sizeof *sites, by_place);
-    vector_sort(&r->in_ranges, by_line_and_time);
+    vector_sort(&r->ranges.inside, by_line_and_time);
     vector_sort(&r->in_threads, by_line_and_cpu);
     enum err e = kernels_at(r, &kernels, &kernels_count);
     if (e == ERR_OK)
@@ -364,11 +366,11 @@ enum err build_totals(struct run *r)
     t->kernel_s = known(gpu, seconds(s->gpu_kernel));
     t->copy_s = known(gpu, seconds(s->gpu_copy));
     t->set_s = known(gpu, seconds(s->gpu_set));
-    t->kernels = whole(gpu, r->kernels_n);
-    t->launches = whole(gpu, r->launches_n);
+    t->kernels = whole(gpu, r->gpu.kernels_n);
+    t->launches = whole(gpu, r->gpu.launches_n);
     t->launches_without_record = whole(gpu, (double)r->q.unmatched_launches);
-    t->no_origin_n = whole(gpu, r->no_origin_n);
-    t->no_origin_s = known(gpu, seconds(r->no_origin_ns));
+    t->no_origin_n = whole(gpu, r->gpu.no_origin_n);
+    t->no_origin_s = known(gpu, seconds(r->gpu.no_origin_ns));
     t->gpu_wait_s = known(gpu, seconds(s->gpu_wait));
     t->api_s = known(gpu, seconds(s->api));
     t->h2d_bytes = whole(gpu, s->copy[0].bytes);

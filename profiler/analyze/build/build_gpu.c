@@ -34,17 +34,17 @@ static void unite_device(struct run *r, struct run_device *d, int index)
     d->busy = d->idle = 0;
     d->busy_intervals.count = unite(d->busy_intervals.items, d->busy_intervals.count);
     size_t kept = 0;
-    for (size_t i = 0; i < r->gaps.count; i++)
-        if (r->gaps.items[i].device != index)
-            r->gaps.items[kept++] = r->gaps.items[i];
-    r->gaps.count = kept;
+    for (size_t i = 0; i < r->gpu.gaps.count; i++)
+        if (r->gpu.gaps.items[i].device != index)
+            r->gpu.gaps.items[kept++] = r->gpu.gaps.items[i];
+    r->gpu.gaps.count = kept;
     for (size_t i = 0; i < d->busy_intervals.count; i++) {
         d->busy += (double)(d->busy_intervals.items[i].end - d->busy_intervals.items[i].start);
         if (!i)
             continue;
         uint64_t from = d->busy_intervals.items[i - 1].end, to = d->busy_intervals.items[i].start;
         d->idle += (double)(to - from);
-        (void)vector_add(&r->gaps, (struct gap){from, to, index});
+        (void)vector_add(&r->gpu.gaps, (struct gap){from, to, index});
     }
 }
 
@@ -52,9 +52,9 @@ static enum err device_rows(struct run *r)
 {
     struct model *m = r->m;
     double wall = (double)(r->last - r->origin), busy = 0, idle = 0, peak = 0;
-    TRY(model_list(m, model_device, m, devices, r->devices.count));
-    for (size_t i = 0; i < r->devices.count; i++) {
-        struct run_device *d = &r->devices.items[i];
+    TRY(model_list(m, model_device, m, devices, r->gpu.devices.count));
+    for (size_t i = 0; i < r->gpu.devices.count; i++) {
+        struct run_device *d = &r->gpu.devices.items[i];
         struct model_device *row = &m->devices[i];
         char text[40] = "";
         if (d->images > 1)
@@ -98,16 +98,16 @@ static enum err device_rows(struct run *r)
 /* Time that the host was blocked while some device was busy. */
 static enum err waits(struct run *r)
 {
-    for (size_t i = 0; i < r->devices.count; i++)
-        for (size_t k = 0; k < r->devices.items[i].busy_intervals.count; k++)
-            TRY(vector_add(&r->all_busy, r->devices.items[i].busy_intervals.items[k]));
-    size_t n = r->all_busy.count = unite(r->all_busy.items, r->all_busy.count);
-    const struct interval *busy = r->all_busy.items;
-    vector_sort(&r->syncing, by_start);
+    for (size_t i = 0; i < r->gpu.devices.count; i++)
+        for (size_t k = 0; k < r->gpu.devices.items[i].busy_intervals.count; k++)
+            TRY(vector_add(&r->gpu.all_busy, r->gpu.devices.items[i].busy_intervals.items[k]));
+    size_t n = r->gpu.all_busy.count = unite(r->gpu.all_busy.items, r->gpu.all_busy.count);
+    const struct interval *busy = r->gpu.all_busy.items;
+    vector_sort(&r->gpu.syncing, by_start);
     double overlap = 0;
     size_t at = 0;
-    for (size_t i = 0; i < r->syncing.count; i++) {
-        const struct interval *s = &r->syncing.items[i];
+    for (size_t i = 0; i < r->gpu.syncing.count; i++) {
+        const struct interval *s = &r->gpu.syncing.items[i];
         while (at < n && busy[at].end <= s->start)
             at++;
         for (size_t k = at; k < n && busy[k].start < s->end; k++) {
@@ -129,9 +129,9 @@ static const char *memory_name(uint32_t kind)
 static enum err transfer_rows(struct run *r)
 {
     struct model *m = r->m;
-    TRY(model_list(m, model_transfer, m, transfers, r->transfers.count));
-    for (size_t i = 0; i < r->transfers.count; i++) {
-        struct counter *t = &r->transfers.items[i];
+    TRY(model_list(m, model_transfer, m, transfers, r->gpu.transfers.count));
+    for (size_t i = 0; i < r->gpu.transfers.count; i++) {
+        struct counter *t = &r->gpu.transfers.items[i];
         struct model_transfer *row = &m->transfers[i];
         row->direction = gpu_directions[t->key[0] < DIRECTIONS ? t->key[0] : DIR_OTHER];
         row->from = memory_name(t->key[1]);
@@ -141,12 +141,12 @@ static enum err transfer_rows(struct run *r)
         row->time = stat_of(&t->time);
         row->gb_s = t->time.sum > 0 ? t->value / t->time.sum : (double)NAN;
     }
-    TRY(model_list(m, model_set, m, memsets, r->sets.count));
-    for (size_t i = 0; i < r->sets.count; i++) {
-        m->memsets[i].memory = memory_name(r->sets.items[i].key[0]);
+    TRY(model_list(m, model_set, m, memsets, r->gpu.sets.count));
+    for (size_t i = 0; i < r->gpu.sets.count; i++) {
+        m->memsets[i].memory = memory_name(r->gpu.sets.items[i].key[0]);
         m->memsets[i].bytes =
-            r->sets.items[i].value < 9e15 ? (int64_t)r->sets.items[i].value : MODEL_UNKNOWN;
-        m->memsets[i].time = stat_of(&r->sets.items[i].time);
+            r->gpu.sets.items[i].value < 9e15 ? (int64_t)r->gpu.sets.items[i].value : MODEL_UNKNOWN;
+        m->memsets[i].time = stat_of(&r->gpu.sets.items[i].time);
     }
     return ERR_OK;
 }
@@ -158,10 +158,10 @@ static enum err call_rows(struct run *r)
     static const char *const classes[] = {"other",  "launch", "copy",  "set",
                                           "memory", "sync",   "graph", "module"};
     struct model *m = r->m;
-    TRY(model_list(m, model_api, m, apis, r->apis.count));
-    array_sort(r->apis.items, r->apis.count, sizeof *r->apis.items, by_sum);
-    for (size_t i = 0; i < r->apis.count; i++) {
-        struct counter *t = &r->apis.items[i];
+    TRY(model_list(m, model_api, m, apis, r->gpu.apis.count));
+    array_sort(r->gpu.apis.items, r->gpu.apis.count, sizeof *r->gpu.apis.items, by_sum);
+    for (size_t i = 0; i < r->gpu.apis.count; i++) {
+        struct counter *t = &r->gpu.apis.items[i];
         struct model_api *row = &m->apis[i];
         row->name = t->name;
         row->api_class = classes[t->key[0] < 8 ? t->key[0] : 0];
@@ -176,9 +176,9 @@ static enum err call_rows(struct run *r)
 static enum err range_rows(struct run *r)
 {
     struct model *m = r->m;
-    TRY(model_list(m, model_range, m, ranges, r->ranges.count));
-    for (size_t i = 0; i < r->ranges.count; i++) {
-        struct counter *t = &r->ranges.items[i];
+    TRY(model_list(m, model_range, m, ranges, r->ranges.names.count));
+    for (size_t i = 0; i < r->ranges.names.count; i++) {
+        struct counter *t = &r->ranges.names.items[i];
         struct model_range *row = &m->ranges[i];
         row->domain = t->domain;
         row->name = t->name;
@@ -283,17 +283,17 @@ static enum err host_lines(struct run *r, const struct gap *g, const char *kind,
 static enum err gap_rows(struct run *r)
 {
     struct model_gpu_total *g = &r->m->gpu;
-    vector_sort(&r->gaps, longest_first);
-    size_t n = r->gaps.count < GAPS_SHOWN ? r->gaps.count : GAPS_SHOWN;
+    vector_sort(&r->gpu.gaps, longest_first);
+    size_t n = r->gpu.gaps.count < GAPS_SHOWN ? r->gpu.gaps.count : GAPS_SHOWN;
     TRY(model_list(r->m, model_gap, g, gaps, n));
     for (size_t i = 0; i < n; i++) {
         struct model_gap *row = &g->gaps[i];
-        row->device = r->gaps.items[i].device;
-        row->start_s = seconds((double)r->gaps.items[i].start);
-        row->length_s = seconds((double)(r->gaps.items[i].end - r->gaps.items[i].start));
-        TRY(host_lines(r, &r->gaps.items[i], "cpu", row));
+        row->device = r->gpu.gaps.items[i].device;
+        row->start_s = seconds((double)r->gpu.gaps.items[i].start);
+        row->length_s = seconds((double)(r->gpu.gaps.items[i].end - r->gpu.gaps.items[i].start));
+        TRY(host_lines(r, &r->gpu.gaps.items[i], "cpu", row));
         if (!row->lines_count)
-            TRY(host_lines(r, &r->gaps.items[i], "wait", row));
+            TRY(host_lines(r, &r->gpu.gaps.items[i], "wait", row));
     }
     return ERR_OK;
 }
@@ -308,7 +308,7 @@ enum err build_gpu(struct run *r)
     TRY(call_rows(r));
     TRY(range_rows(r));
     TRY(gap_rows(r));
-    TRY(sum_rows(r, &r->overheads, &g->overhead, &g->overhead_count));
-    TRY(sum_rows(r, &r->faults, &g->unified_memory, &g->unified_memory_count));
-    return sum_rows(r, &r->syncs, &g->syncs, &g->syncs_count);
+    TRY(sum_rows(r, &r->gpu.overheads, &g->overhead, &g->overhead_count));
+    TRY(sum_rows(r, &r->gpu.faults, &g->unified_memory, &g->unified_memory_count));
+    return sum_rows(r, &r->gpu.syncs, &g->syncs, &g->syncs_count);
 }

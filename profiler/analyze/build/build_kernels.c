@@ -56,7 +56,7 @@ static enum err variant_row(struct run *r, struct variant *v, struct model_varia
     row->dynamic_shared = known(v->dynamic_shared);
     row->local_bytes = v->local_bytes < 1ull << 53 ? (int64_t)v->local_bytes : MODEL_UNKNOWN;
     row->time = stat_of(&v->time);
-    const struct trace_device *d = &r->devices.items[v->device].d;
+    const struct trace_device *d = &r->gpu.devices.items[v->device].d;
     uint64_t threads = (uint64_t)v->block[0] * v->block[1];
     threads = threads <= 4096 ? threads * v->block[2] : 0;
     struct occupancy o =
@@ -157,19 +157,19 @@ static enum err ranked(struct run *r, struct kernel **order, size_t used)
 
 enum err build_kernels(struct run *r)
 {
-    struct kernel **order = calloc(r->kernels.count + 1, sizeof *order);
+    struct kernel **order = calloc(r->gpu.kernels.count + 1, sizeof *order);
     FAIL_IF(!order, ERR_MEMORY, "no memory for the profile");
-    for (size_t i = 0; i < r->kernels.count; i++) {
-        order[i] = &r->kernels.items[i];
+    for (size_t i = 0; i < r->gpu.kernels.count; i++) {
+        order[i] = &r->gpu.kernels.items[i];
         for (size_t n = 0; n < order[i]->variants.count; n++)
             order[i]->total += order[i]->variants.items[n].time.sum;
     }
-    enum err e = ranked(r, order, r->kernels.count);
+    enum err e = ranked(r, order, r->gpu.kernels.count);
     free(order);
     for (size_t i = 0; i < r->timeline.count; i++) {
         struct timeline_track *l = &r->timeline.items[i];
         for (size_t n = 0; !strcmp(l->kind, "kernel") && n < l->track.count; n++)
-            l->track.events[n].what = (uint32_t)r->kernels.items[l->track.events[n].what].rank;
+            l->track.events[n].what = (uint32_t)r->gpu.kernels.items[l->track.events[n].what].rank;
     }
     return e;
 }

@@ -47,7 +47,7 @@ static double leak_score(const struct live_heap *h)
 static int suspect(const struct run *r, const struct site *s)
 {
     return s->line && s->heap.allocs > 0 && leak_score(&s->heap) >= LEAK_SCORE &&
-           s->heap.end >= 0.01 * r->largest_heap && s->heap.end > 0;
+           s->heap.end >= 0.01 * r->heap.largest && s->heap.end > 0;
 }
 
 ARRAY_ORDER(by_live, struct model_leak, COMPARE(y->live_mb, x->live_mb));
@@ -78,11 +78,11 @@ static enum err leaks(struct run *r)
 static double peak_together(const struct run *r)
 {
     double peak = 0;
-    for (size_t i = 0; i < r->series.count; i++)
-        for (int k = 0; k < r->series.items[i].t_s_count; k++) {
-            double now = 0, t = r->series.items[i].t_s[k];
-            for (size_t j = 0; j < r->series.count && r->series.count <= 200; j++) {
-                const struct model_series *s = &r->series.items[j];
+    for (size_t i = 0; i < r->heap.series.count; i++)
+        for (int k = 0; k < r->heap.series.items[i].t_s_count; k++) {
+            double now = 0, t = r->heap.series.items[i].t_s[k];
+            for (size_t j = 0; j < r->heap.series.count && r->heap.series.count <= 200; j++) {
+                const struct model_series *s = &r->heap.series.items[j];
                 const struct model_process *p = &r->processes.items[s->process];
                 if (t < p->start_s || t > p->end_s)
                     continue;
@@ -97,9 +97,10 @@ static double peak_together(const struct run *r)
 enum err build_memory(struct run *r)
 {
     struct model *m = r->m;
-    TRY(model_list(m, model_series, &m->memory, series, r->series.count));
-    if (r->series.count) {
-        memcpy(m->memory.series, r->series.items, r->series.count * sizeof *r->series.items);
+    TRY(model_list(m, model_series, &m->memory, series, r->heap.series.count));
+    if (r->heap.series.count) {
+        memcpy(m->memory.series, r->heap.series.items,
+               r->heap.series.count * sizeof *r->heap.series.items);
         m->totals.peak_rss_mb = peak_together(r);
     }
     TRY(lines_at_peak(r, DEVICE_PEAK, &m->memory.device_peak_lines,
@@ -112,7 +113,7 @@ enum err build_memory(struct run *r)
         return ERR_OK;
     }
     if (r->has_heap)
-        m->totals.peak_heap_mb = megabytes(r->largest_heap);
+        m->totals.peak_heap_mb = megabytes(r->heap.largest);
     m->memory.bin_s = seconds(curves_bin(r));
     TRY(lines_at_peak(r, HEAP_PEAK, &m->memory.peak_lines, &m->memory.peak_lines_count));
     return leaks(r);

@@ -17,9 +17,9 @@ enum err build_stacks(struct run *r)
         const struct tree_frame *f = &r->frames.items[i];
         uint32_t kernel = strcmp(f->kind, "kernel")
                               ? TABLE_NONE
-                              : table_get(&r->kernel_by_name, (uintptr_t)f->function);
+                              : table_get(&r->gpu.kernel_by_name, (uintptr_t)f->function);
         const char *name =
-            kernel == TABLE_NONE ? f->function : m->kernels[r->kernels.items[kernel].rank].name;
+            kernel == TABLE_NONE ? f->function : m->kernels[r->gpu.kernels.items[kernel].rank].name;
         m->frames[i] =
             (struct model_frame){name,      f->file, f->line > 0 ? f->line : MODEL_UNKNOWN,
                                  f->module, f->kind, f->thread - 1};

@@ -314,14 +314,16 @@ static enum err shares(struct run *r, struct item_list *l)
     if (q->borrowed_cpu_share > 0.005)
         TRY(say(r, l, &borrowed, (uint64_t)lround(100 * q->borrowed_cpu_share),
                 q->borrowed_cpu_share));
-    if (r->borrowed_alloc > 0.005 * r->total.alloc)
-        TRY(say(r, l, &borrowed_bytes, (uint64_t)lround(100 * r->borrowed_alloc / r->total.alloc),
-                r->borrowed_alloc / r->total.alloc));
+    if (r->heap.borrowed_alloc > 0.005 * r->total.alloc)
+        TRY(say(r, l, &borrowed_bytes,
+                (uint64_t)lround(100 * r->heap.borrowed_alloc / r->total.alloc),
+                r->heap.borrowed_alloc / r->total.alloc));
     if (q->unattributed_cpu_share > 0.005)
         TRY(say(r, l, &unattributed, (uint64_t)lround(100 * q->unattributed_cpu_share),
                 q->unattributed_cpu_share));
-    if (r->no_origin_n > 0)
-        TRY(say(r, l, &origin, (uint64_t)r->no_origin_n, r->no_origin_ns / costs_gpu(&r->total)));
+    if (r->gpu.no_origin_n > 0)
+        TRY(say(r, l, &origin, (uint64_t)r->gpu.no_origin_n,
+                r->gpu.no_origin_ns / costs_gpu(&r->total)));
     struct symbols_quality s = symbols_quality(r->symbols);
     if (s.no_lines)
         TRY(say(r, l, &symbols, (uint64_t)s.no_lines, (double)NAN));
@@ -387,8 +389,8 @@ static enum err checks(struct run *r)
     }
     for (int i = 0; i < m->kernels_count; i++)
         kernels += m->kernels[i].time.total_s;
-    for (size_t i = 0; i < r->transfers.count; i++)
-        bytes += r->transfers.items[i].key[0] < 4 ? r->transfers.items[i].value : 0;
+    for (size_t i = 0; i < r->gpu.transfers.count; i++)
+        bytes += r->gpu.transfers.items[i].key[0] < 4 ? r->gpu.transfers.items[i].value : 0;
     for (int i = 0; i < 4; i++)
         moved += r->total.copy[i].bytes;
     double threads = 0;
@@ -396,7 +398,7 @@ static enum err checks(struct run *r)
         threads += m->threads[i].user_s + m->threads[i].sys_s;
     TRY(model_list(m, model_check, q, checks, 10));
     struct model_check *c = q->checks;
-    double total = seconds(costs_gpu(&r->total)), origin = seconds(r->no_origin_ns);
+    double total = seconds(costs_gpu(&r->total)), origin = seconds(r->gpu.no_origin_ns);
     check(c++, "gpu.lines",
           "device time of lines, modules and operations without a call is the sum over operations",
           total, gpu + origin, same(total, gpu + origin));

@@ -23,9 +23,9 @@ static enum err pair(struct gpu *g, uint32_t context, uint32_t variant, double n
 
 enum err gpu_blocked(struct run *r, const struct cuda_call *call)
 {
-    if (r->syncing.count >= SYNCING_MAX)
+    if (r->gpu.syncing.count >= SYNCING_MAX)
         return ERR_OK;
-    TRY(vector_add(&r->syncing, (struct interval){call->start, call->end}));
+    TRY(vector_add(&r->gpu.syncing, (struct interval){call->start, call->end}));
     return ERR_OK;
 }
 

@@ -13,12 +13,12 @@ enum err gpu_kernel_of(struct run *r, const char *mangled, uint32_t *index)
 {
     const char *name = run_text(r, mangled ? mangled : "[unknown kernel]");
     FAIL_IF(!name, ERR_MEMORY, "no memory for the kernels");
-    *index = table_get(&r->kernel_by_name, (uintptr_t)name);
+    *index = table_get(&r->gpu.kernel_by_name, (uintptr_t)name);
     if (*index != TABLE_NONE)
         return ERR_OK;
-    *index = (uint32_t)r->kernels.count;
-    TRY(vector_add(&r->kernels, (struct kernel){.mangled = name}));
-    return table_put(&r->kernel_by_name, (uintptr_t)name, *index);
+    *index = (uint32_t)r->gpu.kernels.count;
+    TRY(vector_add(&r->gpu.kernels, (struct kernel){.mangled = name}));
+    return table_put(&r->gpu.kernel_by_name, (uintptr_t)name, *index);
 }
 
 static int same_variant(const struct variant *a, const struct variant *b)
@@ -37,7 +37,7 @@ static enum err merge_variants(struct image *im, struct gpu *g)
     for (size_t i = 0; i < g->variants.count; i++) {
         struct variant *v = &g->variants.items[i], *to = NULL;
         TRY(gpu_kernel_of(r, image_string(im, v->name), &v->kernel));
-        struct kernel *k = &r->kernels.items[v->kernel];
+        struct kernel *k = &r->gpu.kernels.items[v->kernel];
         for (size_t n = 0; n < k->variants.count && im->index && n < 64 && !to; n++)
             to = same_variant(&k->variants.items[n], v) ? &k->variants.items[n] : NULL;
         if (to) {
@@ -79,10 +79,10 @@ static enum err attribute_pairs(struct image *im, struct gpu *g)
         const struct pair *p = &g->pairs.items[i];
         uint32_t kernel = g->variants.items[p->variant].kernel;
         const struct sample_context *s = &im->contexts.items[p->context];
-        TRY(attribute_device_leaf(im, p->context, r->kernels.items[kernel].mangled, "kernel",
+        TRY(attribute_device_leaf(im, p->context, r->gpu.kernels.items[kernel].mangled, "kernel",
                                   p->ns));
         if (s->site >= 0)
-            TRY(gpu_launched_at(&r->kernels.items[kernel], (uint32_t)s->site, p->n, p->ns));
+            TRY(gpu_launched_at(&r->gpu.kernels.items[kernel], (uint32_t)s->site, p->n, p->ns));
     }
     static const char *const names[] = {"[copy h2d]", "[copy d2h]", "[copy d2d]", "[copy p2p]"};
     for (size_t i = 0; i < im->contexts.count; i++) {
@@ -102,8 +102,9 @@ static enum err attribute_calls(struct image *im, struct gpu *g)
     struct run *r = im->run;
     for (size_t i = 0; i < g->names.count; i++) {
         const char *name = image_string(im, g->names.items[i].name);
-        struct counter *t = counter_of(&r->apis, NULL, run_text(r, name ? name : "[unknown call]"),
-                                       g->names.items[i].api_class, 0, 0, 0);
+        struct counter *t =
+            counter_of(&r->gpu.apis, NULL, run_text(r, name ? name : "[unknown call]"),
+                       g->names.items[i].api_class, 0, 0, 0);
         FAIL_IF(!t, ERR_MEMORY, "no memory for the calls");
         t->errors += g->names.items[i].errors;
         TRY(dist_merge(&t->time, &g->names.items[i].time));
@@ -128,15 +129,16 @@ static enum err find_lines(struct image *im, struct gpu *g)
             continue;
         }
         free(bytes);
-        for (size_t k = 0; k < r->kernels.count; k++) {
+        for (size_t k = 0; k < r->gpu.kernels.count; k++) {
             struct cubin_kernel found;
-            if (r->kernels.items[k].file || !cubin_kernel(c, r->kernels.items[k].mangled, &found) ||
-                !found.begin.file || found.begin.line <= 0)
+            if (r->gpu.kernels.items[k].file ||
+                !cubin_kernel(c, r->gpu.kernels.items[k].mangled, &found) || !found.begin.file ||
+                found.begin.line <= 0)
                 continue;
             const char *recorded = run_text(r, found.begin.file);
-            r->kernels.items[k].recorded = recorded;
-            r->kernels.items[k].file = path_shown(r, recorded);
-            r->kernels.items[k].line = found.begin.line;
+            r->gpu.kernels.items[k].recorded = recorded;
+            r->gpu.kernels.items[k].file = path_shown(r, recorded);
+            r->gpu.kernels.items[k].line = found.begin.line;
         }
         cubin_free(c);
     }

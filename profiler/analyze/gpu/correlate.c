@@ -150,8 +150,8 @@ static enum err no_origin(struct image *im, const struct activity *a)
 {
     if (a->kind == ACTIVITY_MEMORY)
         return ERR_OK;
-    im->run->no_origin_n++;
-    im->run->no_origin_ns += (double)(a->end - a->start);
+    im->run->gpu.no_origin_n++;
+    im->run->gpu.no_origin_ns += (double)(a->end - a->start);
     return ERR_OK;
 }
 

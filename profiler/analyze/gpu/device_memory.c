@@ -45,7 +45,7 @@ static enum err replay(struct image *im, const struct gpu *g, struct device_repl
         change_site(r, s ? s->function : -1, (double)e->bytes);
         TRY(table_put(&p->live, key, (uint32_t)i));
         p->total[e->device] += (double)e->bytes;
-        struct run_device *d = &r->devices.items[e->device];
+        struct run_device *d = &r->gpu.devices.items[e->device];
         if (p->total[e->device] > d->peak) {
             d->peak = p->total[e->device];
             for (size_t k = 0; k < r->sites.count && r->sites.count * g->events.count < 20000000;
@@ -59,7 +59,7 @@ static enum err replay(struct image *im, const struct gpu *g, struct device_repl
 enum err gpu_attribute_memory(struct image *im, struct gpu *g)
 {
     struct run *r = im->run;
-    struct device_replay p = {.total = calloc(r->devices.count + 1, sizeof *p.total)};
+    struct device_replay p = {.total = calloc(r->gpu.devices.count + 1, sizeof *p.total)};
     FAIL_IF(!p.total, ERR_MEMORY, "no memory for the analysis");
     vector_sort(&g->events, by_time);
     enum err e = replay(im, g, &p);

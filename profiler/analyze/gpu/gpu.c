@@ -47,8 +47,8 @@ enum err gpu_device(struct image *im, struct gpu *g, uint32_t id, uint32_t *inde
     *index = table_get(&g->device_by_id, id);
     if (*index != TABLE_NONE)
         return ERR_OK;
-    *index = (uint32_t)r->devices.count;
-    TRY(vector_add(&r->devices, (struct run_device){.d.id = id}));
+    *index = (uint32_t)r->gpu.devices.count;
+    TRY(vector_add(&r->gpu.devices, (struct run_device){.d.id = id}));
     return table_put(&g->device_by_id, id, *index);
 }
 
@@ -59,14 +59,14 @@ static enum err gpu_device_record(struct image *im, void *state, const struct tr
     static const uint8_t none[16];
     struct run *r = im->run;
     uint32_t index = table_get(&g->device_by_id, d->id);
-    for (uint32_t i = 0; i < r->devices.count && index == TABLE_NONE; i++)
-        if (memcmp(d->uuid, none, 16) && !memcmp(r->devices.items[i].d.uuid, d->uuid, 16)) {
+    for (uint32_t i = 0; i < r->gpu.devices.count && index == TABLE_NONE; i++)
+        if (memcmp(d->uuid, none, 16) && !memcmp(r->gpu.devices.items[i].d.uuid, d->uuid, 16)) {
             index = i; /* as another process saw it */
             TRY(table_put(&g->device_by_id, d->id, i));
         }
     TRY(gpu_device(im, g, d->id, &index));
-    r->devices.items[index].d = *d;
-    r->devices.items[index].name = arena_text_n(r->m->arena, item->tail, d->name_bytes);
+    r->gpu.devices.items[index].d = *d;
+    r->gpu.devices.items[index].name = arena_text_n(r->m->arena, item->tail, d->name_bytes);
     return ERR_OK;
 }
 
@@ -86,7 +86,7 @@ static enum err node_of(struct gpu *g, uint64_t id, struct graph_node **out)
 static enum err operation(struct image *im, struct gpu *g, const struct activity *a, uint64_t node,
                           const struct device_operation *o)
 {
-    struct run_device *d = &im->run->devices.items[o->device];
+    struct run_device *d = &im->run->gpu.devices.items[o->device];
     double ns = (double)(a->end - a->start);
     d->first = d->sum > 0 && d->first < a->start ? d->first : a->start;
     d->last = d->last > a->end ? d->last : a->end;
@@ -137,7 +137,7 @@ static enum err gpu_kernel(struct image *im, void *state, const struct trace_ite
     struct activity a = {.kind = ACTIVITY_KERNEL, .correlation = k->correlation};
     struct device_operation o = {
         .cuda_context = k->context, .stream = k->stream, .graph = k->graph != 0};
-    im->run->kernels_n++;
+    im->run->gpu.kernels_n++;
     TRY(clock_need(im, g));
     if (!gpu_times(im, g, k->start, k->end, &a.start, &a.end))
         return ERR_OK;
@@ -182,12 +182,12 @@ static enum err gpu_copy(struct image *im, void *state, const struct trace_item 
     a.synchronous = !c->asynchronous;
     TRY(gpu_device(im, g, c->device, &o.device));
     struct counter *t =
-        counter_of(&r->transfers, NULL, NULL, a.direction, c->from < 8 ? c->from : 0,
+        counter_of(&r->gpu.transfers, NULL, NULL, a.direction, c->from < 8 ? c->from : 0,
                    c->to < 8 ? c->to : 0, c->asynchronous != 0);
     FAIL_IF(!t, ERR_MEMORY, "no memory for the transfers");
     t->value += (double)a.bytes;
     TRY(dist_add(&t->time, a.end - a.start));
-    a.what = o.what = (uint32_t)(t - r->transfers.items);
+    a.what = o.what = (uint32_t)(t - r->gpu.transfers.items);
     o.start = a.start;
     o.end = a.end;
     o.kind = ACTIVITY_COPY;
@@ -212,11 +212,11 @@ static enum err gpu_set(struct image *im, void *state, const struct trace_item *
         return ERR_OK;
     TRY(gpu_device(im, g, s->device, &o.device));
     struct counter *t =
-        counter_of(&r->sets, NULL, NULL, s->memory_kind < 8 ? s->memory_kind : 0, 0, 0, 0);
+        counter_of(&r->gpu.sets, NULL, NULL, s->memory_kind < 8 ? s->memory_kind : 0, 0, 0, 0);
     FAIL_IF(!t, ERR_MEMORY, "no memory for the memsets");
     t->value += (double)s->bytes;
     TRY(dist_add(&t->time, a.end - a.start));
-    o.what = (uint32_t)(t - r->sets.items);
+    o.what = (uint32_t)(t - r->gpu.sets.items);
     o.start = a.start;
     o.end = a.end;
     o.kind = ACTIVITY_SET;
@@ -325,7 +325,7 @@ static enum err gpu_api(struct image *im, void *state, const struct trace_item *
     run->total.api += ns;
     if (r->api_class == TRACE_API_LAUNCH && !captured && !r->result) {
         s->launches++;
-        run->launches_n++;
+        run->gpu.launches_n++;
         call.expected = 1;
     }
     if (r->api_class == TRACE_API_SYNC) {

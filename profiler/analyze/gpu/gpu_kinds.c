@@ -71,7 +71,7 @@ enum err gpu_overhead(struct image *im, void *state, const struct trace_item *it
     if (o->kind & TRACE_OVERHEAD_JIT)
         name = jit[(o->kind & 0xff) < 4 ? o->kind & 0xff : 0];
     TRY(clock_need(im, state));
-    return count_kind(im, state, &im->run->overheads, name, 0, o->start, o->end);
+    return count_kind(im, state, &im->run->gpu.overheads, name, 0, o->start, o->end);
 }
 
 enum err gpu_fault(struct image *im, void *state, const struct trace_item *item)
@@ -81,7 +81,7 @@ enum err gpu_fault(struct image *im, void *state, const struct trace_item *item)
         "unknown",         "bytes host to device", "bytes device to host",
         "CPU page faults", "GPU page faults",      "thrashing",
         "throttling",      "remote map",           "bytes device to device"};
-    return count_kind(im, state, &im->run->faults,
+    return count_kind(im, state, &im->run->gpu.faults,
                       numbered(im->run, names, sizeof names / sizeof *names, f->kind),
                       f->kind == 3 ? 1 : f->value, f->start, f->end);
 }
@@ -92,7 +92,7 @@ enum err gpu_sync(struct image *im, void *state, const struct trace_item *item)
     static const char *const names[] = {"unknown", "event", "stream waits for event", "stream",
                                         "context"};
     TRY(clock_need(im, state));
-    return count_kind(im, state, &im->run->syncs,
+    return count_kind(im, state, &im->run->gpu.syncs,
                       numbered(im->run, names, sizeof names / sizeof *names, s->type), 0, s->start,
                       s->end);
 }

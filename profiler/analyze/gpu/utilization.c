@@ -78,18 +78,18 @@ ARRAY_ORDER(by_length, struct gap, COMPARE(y->end - y->start, x->end - x->start)
 
 static enum err add_gap(struct run *r, uint64_t start, uint64_t end, int device)
 {
-    if (r->gaps.count >= GAPS_MAX) {
-        vector_sort(&r->gaps, by_length);
-        r->gaps.count = GAPS_MAX / 2;
+    if (r->gpu.gaps.count >= GAPS_MAX) {
+        vector_sort(&r->gpu.gaps, by_length);
+        r->gpu.gaps.count = GAPS_MAX / 2;
     }
-    TRY(vector_add(&r->gaps, (struct gap){start, end, device}));
+    TRY(vector_add(&r->gpu.gaps, (struct gap){start, end, device}));
     return ERR_OK;
 }
 
 /* Ends the interval that is growing on the device. */
 static enum err end_interval(struct run *r, const struct front *f, uint32_t index)
 {
-    struct run_device *d = &r->devices.items[index];
+    struct run_device *d = &r->gpu.devices.items[index];
     d->busy += (double)(f->to - f->from);
     if (d->busy_intervals.count >= BUSY_MAX)
         return ERR_OK;
@@ -103,14 +103,14 @@ static enum err advance(struct run *r, struct utilization *u, const struct devic
     u->fronts.count = u->fronts.room;
     struct front *f = &u->fronts.items[o->device];
     if (!f->any) {
-        r->devices.items[o->device].images++;
+        r->gpu.devices.items[o->device].images++;
         *f = (struct front){o->start, o->end, 1};
         return ERR_OK;
     }
     if (o->start > f->to) {
         TRY(end_interval(r, f, o->device));
         TRY(add_gap(r, f->to, o->start, (int)o->device));
-        r->devices.items[o->device].idle += (double)(o->start - f->to);
+        r->gpu.devices.items[o->device].idle += (double)(o->start - f->to);
         *f = (struct front){o->start, o->end, 1};
     }
     f->to = f->to > o->end ? f->to : o->end;
@@ -165,7 +165,7 @@ enum err utilization_settle(struct image *im, struct utilization *u)
 {
     while (u->heap.count)
         TRY(release(im, u));
-    for (uint32_t i = 0; i < u->fronts.count && i < im->run->devices.count; i++)
+    for (uint32_t i = 0; i < u->fronts.count && i < im->run->gpu.devices.count; i++)
         if (u->fronts.items[i].any)
             TRY(end_interval(im->run, &u->fronts.items[i], i));
     return ERR_OK;

@@ -33,19 +33,19 @@ static void fold(struct curves *c)
 
 enum err curves_reach(struct run *r, uint64_t end)
 {
-    if (!r->curves) {
-        r->curves = calloc(1, sizeof *r->curves);
-        FAIL_IF(!r->curves, ERR_MEMORY, "no memory for the analysis");
-        r->curves->shift = FIRST_SHIFT;
+    if (!r->heap.curves) {
+        r->heap.curves = calloc(1, sizeof *r->heap.curves);
+        FAIL_IF(!r->heap.curves, ERR_MEMORY, "no memory for the analysis");
+        r->heap.curves->shift = FIRST_SHIFT;
     }
-    while (end >> r->curves->shift >= CURVE_BINS)
-        fold(r->curves);
+    while (end >> r->heap.curves->shift >= CURVE_BINS)
+        fold(r->heap.curves);
     return ERR_OK;
 }
 
 void curve_raise(struct run *r, struct site *s, uint64_t from, uint64_t to, double bytes)
 {
-    struct curves *c = r->curves;
+    struct curves *c = r->heap.curves;
     if (bytes <= 0 || !s->line || (!s->curve && c->count == CURVES_MAX))
         return;
     if (!s->curve)
@@ -57,18 +57,19 @@ void curve_raise(struct run *r, struct site *s, uint64_t from, uint64_t to, doub
 
 enum err curve_row(struct run *r, const struct site *s, struct model_line *row)
 {
-    if (!s->curve || s->heap.peak < LEAST * r->largest_heap)
+    if (!s->curve || s->heap.peak < LEAST * r->heap.largest)
         return ERR_OK;
-    uint64_t bins = ((r->last - r->origin) >> r->curves->shift) + 1;
+    uint64_t bins = ((r->last - r->origin) >> r->heap.curves->shift) + 1;
     row->live_mb_count = bins < CURVE_BINS ? (int)bins : CURVE_BINS;
     row->live_mb = arena_take(r->m->arena, (size_t)row->live_mb_count * sizeof *row->live_mb);
     FAIL_IF(!row->live_mb, ERR_MEMORY, "no memory for the profile");
     for (int i = 0; i < row->live_mb_count; i++) /* to 1 KiB: a picture needs no more */
-        row->live_mb[i] = rint((double)r->curves->of[s->curve - 1].most[i] / 1024) / 1024;
+        row->live_mb[i] = rint((double)r->heap.curves->of[s->curve - 1].most[i] / 1024) / 1024;
     return ERR_OK;
 }
 
 double curves_bin(const struct run *r)
 {
-    return r->curves && r->curves->count ? (double)(1ull << r->curves->shift) : (double)NAN;
+    return r->heap.curves && r->heap.curves->count ? (double)(1ull << r->heap.curves->shift)
+                                                   : (double)NAN;
 }

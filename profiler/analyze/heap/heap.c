@@ -356,8 +356,8 @@ static enum err attribute_peak(struct image *im, const struct replay *whole)
     }
     free_replay(&p);
     free(saved);
-    if (whole->peak > r->largest_heap) {
-        r->largest_heap = whole->peak;
+    if (whole->peak > r->heap.largest) {
+        r->heap.largest = whole->peak;
         r->m->memory.peak_s = (double)whole->peak_time * 1e-9;
     }
     return e;
@@ -373,8 +373,8 @@ static enum err write_series(struct image *im, const struct heap *h, double peak
         row->peak_heap_mb = peak_heap / 1048576;
     if (!h->points.count)
         return ERR_OK;
-    TRY(vector_add(&r->series, (struct model_series){.process = im->index}));
-    struct model_series *s = &r->series.items[r->series.count - 1];
+    TRY(vector_add(&r->heap.series, (struct model_series){.process = im->index}));
+    struct model_series *s = &r->heap.series.items[r->heap.series.count - 1];
     size_t bytes = h->points.count * sizeof(double);
     s->t_s = arena_take(r->m->arena, bytes);
     s->rss_mb = arena_take(r->m->arena, bytes);
@@ -399,7 +399,7 @@ static enum err heap_attribute(struct image *im, void *state)
     vector_sort(&h->events, by_time);
     enum err e = replay(&p, h->events.count);
     see_peak(&p, live_heap_estimate(&p.all, end), end, h->events.count);
-    int largest = p.peak > r->largest_heap;
+    int largest = p.peak > r->heap.largest;
     for (size_t i = 0; i < r->sites.count; i++)
         finish_live_heap(r, &r->sites.items[i], end);
     free_replay(&p);

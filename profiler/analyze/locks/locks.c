@@ -132,7 +132,7 @@ static enum err put_contention(struct image *im, const struct locks *l)
     if (im->run->has_wait)
         c.unseen_s = fmax(0, l->asleep_in_futex - waits - work) * 1e-9;
     table_free(&threads);
-    return e == ERR_OK ? vector_add(&im->run->contention, c) : e;
+    return e == ERR_OK ? vector_add(&im->run->locks.contention, c) : e;
 }
 
 static enum err locks_attribute(struct image *im, void *state)

@@ -96,7 +96,7 @@ static enum err put_row(struct image *im, struct lock_row *r)
             .share = scale * h->ns / r->ns,
         };
     }
-    return run->locks.count < ROWS_MAX ? vector_add(&run->locks, row) : ERR_OK;
+    return run->locks.rows.count < ROWS_MAX ? vector_add(&run->locks.rows, row) : ERR_OK;
 }
 
 enum err lock_rows(struct image *im, const struct locks *l)

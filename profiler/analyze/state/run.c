@@ -31,3 +31,27 @@ struct timeline_track *run_track(struct run *r, const char *kind, int process, i
         (struct timeline_track){kind, process, thread, device, cuda_context, stream, {0}});
     return e == ERR_OK ? &r->timeline.items[r->timeline.count - 1] : NULL;
 }
+
+void gpu_run_free(struct gpu_run *g)
+{
+    for (size_t i = 0; i < g->kernels.count; i++) {
+        struct kernel *k = &g->kernels.items[i];
+        for (size_t n = 0; n < k->variants.count; n++)
+            dist_free(&k->variants.items[n].time);
+        vector_free(&k->variants);
+        vector_free(&k->launched_at);
+        table_free(&k->launched_at_by_site);
+    }
+    for (size_t i = 0; i < g->devices.count; i++)
+        vector_free(&g->devices.items[i].busy_intervals);
+    struct counters *lists[] = {&g->transfers, &g->sets,   &g->apis,
+                                &g->overheads, &g->faults, &g->syncs};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        counters_free(lists[i]);
+    table_free(&g->kernel_by_name);
+    vector_free(&g->kernels);
+    vector_free(&g->devices);
+    vector_free(&g->gaps);
+    vector_free(&g->syncing);
+    vector_free(&g->all_busy);
+}

@@ -13,6 +13,7 @@
 #include "profiler/analyze/common/live_heap.h"
 #include "profiler/analyze/common/track.h"
 #include "base/array.h"
+#include "profiler/analyze/state/gpu_run.h"
 #include "profiler/analyze/symbols/symbols.h"
 #include "profiler/trace/reader.h"
 
@@ -96,28 +97,6 @@ struct tree_frame {
     int line, thread;                            /* thread: row + 1 of a root, 0 none */
 };
 
-struct variant { /* launch configuration of a kernel, of one image */
-    uint64_t name;
-    uint32_t grid[3], block[3], cluster[3], registers, static_shared, dynamic_shared, device;
-    uint64_t local_bytes;
-    struct dist time;
-    double api_ns, queue_ns, queued_n, occupancy, waves; /* the last two: by another tool, or 0 */
-    uint32_t kernel;                                     /* in run.kernels, once known */
-};
-struct launch_site { /* where a kernel was launched */
-    uint32_t site;
-    double n, ns;
-};
-struct kernel {
-    const char *mangled, *readable;  /* readable: as another tool wrote it */
-    struct kernel_counters *counted; /* by another tool, gpu.h; NULL: nothing was counted */
-    VECTOR(struct variant) variants;
-    const char *recorded, *file; /* as recorded; as shown */
-    int line, rank;              /* rank: by total time */
-    double total;                /* ns */
-    VECTOR(struct launch_site) launched_at;
-    struct table launched_at_by_site;
-};
 struct in_range { /* CPU time of a site inside an outermost range */
     uint32_t site, range;
     double ns;
@@ -132,22 +111,6 @@ struct timeline_track { /* a track of the timeline, and what it belongs to */
     int64_t cuda_context, stream;
     struct track track;
 };
-struct interval {
-    uint64_t start, end;
-};
-struct gap {
-    uint64_t start, end;
-    int device;
-};
-struct run_device {
-    struct trace_device d;
-    const char *name;
-    double busy, sum, idle, peak;
-    uint64_t first, last;
-    VECTOR(struct interval) busy_intervals; /* at most BUSY_MAX of utilization.c */
-    int images;
-};
-
 struct cpu_moment { /* the process's CPU time until then, ns */
     double user, sys;
     int known, left_out; /* left_out: not in the part of the run that is asked for */
@@ -230,15 +193,6 @@ struct run {
 
     struct costs total;
     double waits[TRACE_STOPPED + 1];
-    VECTOR(struct kernel) kernels;
-    struct table kernel_by_name;
-    struct counters transfers, sets, apis, ranges, overheads, faults, syncs;
-    VECTOR(struct run_device) devices;
-    VECTOR(struct gap) gaps;
-    VECTOR(struct interval) syncing; /* host blocked in synchronising calls */
-    double no_origin_n, no_origin_ns, kernels_n, launches_n, borrowed_alloc;
-
-    VECTOR(struct interval) all_busy; /* of all devices, for waiting */
     VECTOR(struct account) accounts;
     double startup_ns, shutdown_ns;
     VECTOR(struct model_process) processes; /* built up; names in the model's arena */
@@ -247,17 +201,25 @@ struct run {
     VECTOR(struct model_thread) threads;
     VECTOR(struct timeline_track) timeline;
     struct flows flows;
-    VECTOR(struct model_series) series;
-    VECTOR(struct model_lock) locks; /* names in the model's arena */
-    VECTOR(struct model_contention) contention;
-    struct curves *curves;
+    struct gpu_run gpu;
+    struct {
+        struct counters names;
+        VECTOR(struct in_range) inside; /* CPU time of lines inside of them */
+        struct table inside_by_key;
+    } ranges;
+    struct {
+        VECTOR(struct model_series) series;
+        struct curves *curves;
+        double largest, borrowed_alloc; /* largest: live bytes of one image */
+    } heap;
+    struct { /* names in the model's arena */
+        VECTOR(struct model_lock) rows;
+        VECTOR(struct model_contention) contention;
+    } locks;
     struct io_run *io;       /* io/io.h */
     struct ranks_run *ranks; /* ranks/ranks_state.h; NULL: no rank was seen */
-    VECTOR(struct in_range) in_ranges;
-    struct table in_range_by_key;
     VECTOR(struct in_thread) in_threads;
     struct table in_thread_by_key;
-    double largest_heap; /* of one image */
     struct quality_count q;
 };
 

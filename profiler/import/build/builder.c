@@ -41,8 +41,8 @@ enum err builder_create(struct builder *b, const char *path)
 
 void builder_free(struct builder *b)
 {
-    for (size_t i = 0; b->run && i < b->run->kernels.count; i++)
-        free((void *)b->run->kernels.items[i].counted);
+    for (size_t i = 0; b->run && i < b->run->gpu.kernels.count; i++)
+        free((void *)b->run->gpu.kernels.items[i].counted);
     if (b->run)
         build_free(b->run);
     free(b->image);

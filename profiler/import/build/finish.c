@@ -55,7 +55,7 @@ static enum err launched(struct builder *b, const struct import_node *n,
 {
     if (n->kernel < 0 || a->site < 0)
         return ERR_OK;
-    return gpu_launched_at(&b->run->kernels.items[n->kernel], (uint32_t)a->site,
+    return gpu_launched_at(&b->run->gpu.kernels.items[n->kernel], (uint32_t)a->site,
                            (double)n->launches, (double)n->cost[IMPORT_GPU]);
 }
 
@@ -163,21 +163,21 @@ ARRAY_ORDER(by_ns, struct api_at, COMPARE(y->ns, x->ns) ?: COMPARE(x->row, y->ro
 static enum err order_calls(struct builder *b)
 {
     struct run *r = b->run;
-    const size_t n = r->apis.count;
+    const size_t n = r->gpu.apis.count;
     struct api_at *order = calloc(n + 1, sizeof *order);
     uint32_t *rank = calloc(n + 1, sizeof *rank);
     struct counter *rows = calloc(n + 1, sizeof *rows);
     enum err e = order && rank && rows ? ERR_OK : FAIL(ERR_MEMORY, "no memory for the import");
     for (size_t i = 0; i < n && !e; i++)
-        order[i] = (struct api_at){r->apis.items[i].time.sum, (uint32_t)i};
+        order[i] = (struct api_at){r->gpu.apis.items[i].time.sum, (uint32_t)i};
     if (!e)
         array_sort(order, n, sizeof *order, by_ns);
     for (size_t i = 0; i < n && !e; i++) {
         rank[order[i].row] = (uint32_t)i;
-        rows[i] = r->apis.items[order[i].row];
+        rows[i] = r->gpu.apis.items[order[i].row];
     }
     if (!e)
-        array_copy(r->apis.items, rows, n, sizeof *rows);
+        array_copy(r->gpu.apis.items, rows, n, sizeof *rows);
     for (size_t i = 0; i < r->timeline.count && !e; i++) {
         struct timeline_track *l = &r->timeline.items[i];
         for (size_t k = 0; !strcmp(l->kind, "api") && k < l->track.count; k++)
@@ -248,8 +248,8 @@ static void line_unknowns(const struct builder *b, struct model_file *f)
 static void totals_unknowns(const struct builder *b, struct model_totals *t)
 {
     int moments = 0;
-    for (size_t i = 0; i < b->run->devices.count; i++)
-        moments |= b->run->devices.items[i].busy_intervals.count > 0;
+    for (size_t i = 0; i < b->run->gpu.devices.count; i++)
+        moments |= b->run->gpu.devices.items[i].busy_intervals.count > 0;
     json_blank(&record_model_waits, &t->wait);
     t->cpu.borrowed = UNKNOWN;
     t->launches = t->launches_without_record = t->no_origin_n = MODEL_UNKNOWN;

@@ -62,14 +62,14 @@ enum err builder_range(struct builder *b, int32_t thread, const struct model_ran
                        int64_t start, int64_t end)
 {
     const char *const styles[] = {range_style(0), range_style(1), range_style(2)};
-    struct counter *c =
-        counter_of(&b->run->ranges, r->domain, r->name, index_of(styles, 3, r->style), 0, 0, 0);
+    struct counter *c = counter_of(&b->run->ranges.names, r->domain, r->name,
+                                   index_of(styles, 3, r->style), 0, 0, 0);
     FAIL_IF(!c, ERR_MEMORY, "no memory for the import");
     if (end < start) {
         c->open++;
         return ERR_OK;
     }
-    TRY(event_of_thread(b, "range", thread, start, end, c - b->run->ranges.items));
+    TRY(event_of_thread(b, "range", thread, start, end, c - b->run->ranges.names.items));
     return dist_add(&c->time, (uint64_t)(end - start));
 }
 
@@ -90,12 +90,12 @@ static uint32_t class_of(const char *name)
 enum err builder_api(struct builder *b, int32_t thread, const char *name, int64_t start,
                      int64_t end, int failed, int32_t *row)
 {
-    struct counter *c = counter_of(&b->run->apis, NULL, name, class_of(name), 0, 0, 0);
+    struct counter *c = counter_of(&b->run->gpu.apis, NULL, name, class_of(name), 0, 0, 0);
     FAIL_IF(!c, ERR_MEMORY, "no memory for the import");
     c->errors += failed != 0;
     b->has_api = 1;
     b->run->total.api += (double)(end - start);
-    *row = (int32_t)(c - b->run->apis.items);
+    *row = (int32_t)(c - b->run->gpu.apis.items);
     TRY(event_of_thread(b, "api", thread, start, end, *row));
     return dist_add(&c->time, (uint64_t)(end - start));
 }
@@ -104,9 +104,9 @@ enum err builder_device(struct builder *b, int32_t device, struct run_device **o
 {
     FAIL_IF(device < 0 || device > 255, ERR_INPUT, "%s: device %d: expected 0 to 255", b->base,
             device);
-    while (b->run->devices.count <= (size_t)device) /* of several: its intervals are united */
-        TRY(vector_add(&b->run->devices, (struct run_device){.images = 2}));
-    *out = &b->run->devices.items[device];
+    while (b->run->gpu.devices.count <= (size_t)device) /* of several: its intervals are united */
+        TRY(vector_add(&b->run->gpu.devices, (struct run_device){.images = 2}));
+    *out = &b->run->gpu.devices.items[device];
     return ERR_OK;
 }
 
@@ -172,7 +172,7 @@ static enum err kernel_row(struct builder *b, const struct import_operation *o, 
     struct variant *v;
     const char *name = run_text(r, o->name ? o->name : "unknown kernel");
     TRY(gpu_kernel_of(r, name, at));
-    struct kernel *k = &r->kernels.items[*at];
+    struct kernel *k = &r->gpu.kernels.items[*at];
     if (!k->readable)
         *k = (struct kernel){.mangled = o->mangled, .readable = name};
     TRY(variant_of(k, o, &v));
@@ -183,7 +183,7 @@ static enum err kernel_row(struct builder *b, const struct import_operation *o, 
         v->queue_ns += o->start > o->api_end ? (double)(o->start - o->api_end) : 0;
         v->queued_n++;
     }
-    r->kernels_n++;
+    r->gpu.kernels_n++;
     r->total.gpu_kernel += (double)(o->end - o->start);
     return dist_add(&v->time, (uint64_t)(o->end - o->start));
 }
@@ -201,10 +201,10 @@ static enum err copy_row(struct builder *b, const struct import_operation *o, ui
     struct costs *all = &b->run->total;
     const uint32_t direction = index_of(gpu_directions, DIRECTIONS, o->name);
     const double ns = (double)(o->end - o->start), bytes = o->bytes > 0 ? (double)o->bytes : 0;
-    struct counter *c = counter_of(&b->run->transfers, NULL, NULL, direction, memory_of(o->from),
-                                   memory_of(o->to), 0);
+    struct counter *c = counter_of(&b->run->gpu.transfers, NULL, NULL, direction,
+                                   memory_of(o->from), memory_of(o->to), 0);
     FAIL_IF(!c, ERR_MEMORY, "no memory for the import");
-    *at = (uint32_t)(c - b->run->transfers.items);
+    *at = (uint32_t)(c - b->run->gpu.transfers.items);
     c->value += bytes;
     all->gpu_copy += ns;
     if (direction < DIR_H2H) {
@@ -217,9 +217,9 @@ static enum err copy_row(struct builder *b, const struct import_operation *o, ui
 
 static enum err set_row(struct builder *b, const struct import_operation *o, uint32_t *at)
 {
-    struct counter *c = counter_of(&b->run->sets, NULL, NULL, memory_of(o->to), 0, 0, 0);
+    struct counter *c = counter_of(&b->run->gpu.sets, NULL, NULL, memory_of(o->to), 0, 0, 0);
     FAIL_IF(!c, ERR_MEMORY, "no memory for the import");
-    *at = (uint32_t)(c - b->run->sets.items);
+    *at = (uint32_t)(c - b->run->gpu.sets.items);
     c->value += o->bytes > 0 ? (double)o->bytes : 0;
     b->run->total.gpu_set += (double)(o->end - o->start);
     return dist_add(&c->time, (uint64_t)(o->end - o->start));
@@ -263,7 +263,8 @@ enum err builder_operation(struct builder *b, const struct import_operation *o)
             ((struct interval){(uint64_t)(o->start - b->origin), (uint64_t)(o->end - b->origin)})));
         TRY(flow(b, o));
     }
-    struct model_frame f = {.function = is_kernel ? b->run->kernels.items[row].readable : o->name,
+    struct model_frame f = {.function =
+                                is_kernel ? b->run->gpu.kernels.items[row].readable : o->name,
                             .line = MODEL_UNKNOWN,
                             .kind = o->kind,
                             .thread = -1};

@@ -249,9 +249,9 @@ static enum err devices(struct nsys *n)
     while (!e && database_next(n->d, &e)) {
         int64_t id = database_int(n->d, 0, -1);
         const char *name = database_text(n->d, 1);
-        if (id < 0 || (size_t)id >= n->b->run->devices.count)
+        if (id < 0 || (size_t)id >= n->b->run->gpu.devices.count)
             continue;
-        struct run_device *d = &n->b->run->devices.items[id];
+        struct run_device *d = &n->b->run->gpu.devices.items[id];
         const int64_t memory = database_int(n->d, 2, 0), processors = database_int(n->d, 3, 0);
         d->name = name ? builder_text(n->b, name, strlen(name))
                        : nsys_string(n, database_int(n->d, 1, -1));
