@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "profiler/analyze/attribute/cython.h"
 #include "profiler/analyze/attribute/frames.h"
 #include "profiler/analyze/attribute/paths.h"
@@ -48,14 +49,14 @@ static enum owner owner_of(struct image *im, const struct resolved *f)
 /* 1: the interpreter's loop. */
 static int is_eval(const char *function)
 {
-    return function && (!strncmp(function, "_PyEval_EvalFrameDefault", 24) ||
-                        !strncmp(function, "_TAIL_CALL_", 11));
+    return function && (text_begins(function, "_PyEval_EvalFrameDefault") ||
+                        text_begins(function, "_TAIL_CALL_"));
 }
 
 /* 1: code that Python makes to be seen in perf (-X perf): its frames are recorded already. */
 static int is_trampoline(const char *module, const char *function)
 {
-    return module && function && !strcmp(module, "[jit]") && !strncmp(function, "py::", 4);
+    return module && function && !strcmp(module, "[jit]") && text_begins(function, "py::");
 }
 
 static void emit(struct stack_resolver *sr, const struct resolved *f)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "profiler/analyze/attribute/frames.h"
 #include "profiler/analyze/attribute/own_tree.h"
 #include "profiler/analyze/attribute/paths.h"
@@ -154,9 +155,7 @@ static enum err count_losses(struct run *r, const struct stack *stack,
 
 static int is_recorder(const char *module)
 {
-    const char *slash = module ? strrchr(module, '/') : NULL;
-    const char *name = slash ? slash + 1 : module;
-    return name && !strncmp(name, "libtomoprof_capture", strlen("libtomoprof_capture"));
+    return module && text_begins(base_name(module), "libtomoprof_capture");
 }
 
 static enum err attribute_context(struct image *im, struct sample_context *context,

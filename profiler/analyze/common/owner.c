@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "profiler/analyze/common/owner.h"
 
 enum { PATH_ROOM = 4200 };
@@ -157,18 +158,6 @@ struct owner_texts { /* of a frame, as they are compared */
     char path[PATH_ROOM];
 };
 
-static const char *name_of(const char *path)
-{
-    const char *slash = path ? strrchr(path, '/') : NULL;
-    return slash ? slash + 1 : path;
-}
-
-static int has_end(const char *text, const char *end)
-{
-    size_t n = text ? strlen(text) : 0, k = strlen(end);
-    return n > k && !strcmp(text + n - k, end);
-}
-
 /* 1: `path` lies below `folder`. */
 static int is_below(const char *path, const char *folder)
 {
@@ -183,20 +172,19 @@ static int is_below(const char *path, const char *folder)
  * "_RNvXs0_NtNtCsgEmf_4core3ops" -> "_4core3ops". */
 static const char *function_root(const char *function)
 {
-    if (!strncmp(function, "_R", 2)) {
+    if (text_begins(function, "_R")) {
         const char *crate = strstr(function, "Cs");
         crate = crate ? strchr(crate, '_') : NULL;
         return crate ? crate : function;
     }
-    while (*function == '<' || *function == '&' || !strncmp(function, "_<", 2) ||
-           !strncmp(function, "_$", 2))
+    while (*function == '<' || *function == '&' || text_begins(function, "_<") ||
+           text_begins(function, "_$"))
         function++;
     size_t end = strcspn(function, "(<"), begin = end;
     while (begin && function[begin - 1] != ' ')
         begin--;
     function += begin;
-    return strncmp(function, "java.base/", strlen("java.base/")) ? function
-                                                                 : function + strlen("java.base/");
+    return text_begins(function, "java.base/") ? function + strlen("java.base/") : function;
 }
 
 static enum code code_of(const struct owner_frame *f)
@@ -205,16 +193,18 @@ static enum code code_of(const struct owner_frame *f)
         return PYTHON;
     if (f->module && !strcmp(f->module, "[jit]"))
         return JIT;
-    if (has_end(f->file, ".go"))
+    if (!f->file)
+        return NATIVE;
+    if (text_has_suffix(f->file, ".go"))
         return GO;
-    return has_end(f->file, ".pyx") || has_end(f->file, ".pxd") ? CYTHON : NATIVE;
+    return text_has_suffix(f->file, ".pyx") || text_has_suffix(f->file, ".pxd") ? CYTHON : NATIVE;
 }
 
 static void texts_of(const struct owner_frame *f, struct owner_texts *t)
 {
     static const char url[] = "file://";
     *t = (struct owner_texts){.file = f->file, .module = f->module, .code = code_of(f)};
-    if (f->file && !strncmp(f->file, url, strlen(url)))
+    if (f->file && text_begins(f->file, url))
         t->file += strlen(url);
     t->drive = t->file && *t->file && t->file[1] == ':' && strchr("/\\", t->file[2]);
     if (t->drive) {
@@ -223,8 +213,8 @@ static void texts_of(const struct owner_frame *f, struct owner_texts *t)
             *at = *at == '\\' ? '/' : *at;
         t->file = t->path;
     }
-    t->file_name = name_of(t->file);
-    t->module_name = name_of(t->module);
+    t->file_name = base_name(t->file);
+    t->module_name = base_name(t->module);
     t->function = f->function ? function_root(f->function) : NULL;
 }
 
@@ -336,7 +326,7 @@ static int row_matches(const struct owner_row *r, const struct owner_program *p,
         return p->script && !strcmp(p->script, "-c") && !strcmp(t->file, r->patterns);
     case FILE_STARTER:
         return !strchr(t->file_name, '.') && t->file_name - t->file >= 5 &&
-               !strncmp(t->file_name - 5, "/bin/", 5);
+               text_begins(t->file_name - 5, "/bin/");
     case FILE_DRIVE:
         return t->drive && any_of(r->patterns, t->file, is_within);
     case FILE_RELATIVE:
@@ -387,7 +377,7 @@ enum owner frame_owner(const struct owner_program *p, const struct owner_frame *
 
 int owner_is_interpreter(const char *module)
 {
-    return any_of(INTERPRETER, name_of(module), is_named);
+    return any_of(INTERPRETER, base_name(module), is_named);
 }
 
 /* The folder of the script, or of the package that it is a part of; NULL: no script, or one that a
@@ -429,8 +419,7 @@ enum err owner_command(struct owner_program *p, struct arena *arena, const char 
         at = strchr(at + 1, '\n');
         at = at && more ? strchr(at + 1, '\n') : at;
     }
-    if (!at ||
-        (!strncmp(at, command, strlen(command)) && is_of_multiprocessing(at + strlen(command))))
+    if (!at || (text_begins(at, command) && is_of_multiprocessing(at + strlen(command))))
         return ERR_OK;
     p->script = arena_text_n(arena, at + 1, strcspn(at + 1, "\n"));
     FAIL_IF(!p->script, ERR_MEMORY, "no memory for the texts of a trace");
