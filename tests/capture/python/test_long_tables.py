@@ -1,5 +1,5 @@
 """Lines of code objects with long line tables, under each Python of this machine: two lines behind the long part, whose shares the
-program's own clock tells."""
+program's own clock tells. On a crowded machine single samples stood for 20 ms of CPU time, two of them for more than 5 % of 0.6 s."""
 
 import json
 import pathlib
@@ -21,9 +21,9 @@ def work(end):
     while now() < end: sum(range(20000))
 def lines():
     begin = now()
-    work(begin + 0.2)  # one
+    work(begin + 0.4)  # one
     middle = now()
-    work(middle + 0.4)  # two
+    work(middle + 0.8)  # two
     return middle - begin, now() - middle
 import dis
 nop, n, code = bytes([dis.opmap["NOP"], 0]), int(sys.argv[1]), lines.__code__
