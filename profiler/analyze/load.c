@@ -53,7 +53,7 @@ static void add_damage(struct quality_count *q, const struct trace_reader *reade
 
 static enum err settle(struct image *im)
 {
-    TRY(collectors_settle(im));
+    TRY(collectors_finish(im));
     TRY(attribute_samples(im));
     TRY(collectors_attribute(im));
     return build_image(im);
@@ -112,7 +112,7 @@ static enum err survey(struct run *r, char **paths, size_t count, double *total,
     }
     FAIL_IF(!*readable, ERR_INPUT, "none of the %zu trace files can be read: %s", count,
             err_text());
-    clocks_settle(r);
+    clocks_finish(r);
     const struct analyze_options *o = r->options;
     r->until = o->until_s > 0 ? r->origin + (uint64_t)(1e9 * o->until_s) : UINT64_MAX;
     r->origin += (uint64_t)(1e9 * o->from_s);

@@ -16,7 +16,7 @@ static void announced(const uint8_t *data, size_t size)
     if (!bytes)
         return;
     memcpy(bytes, data, size);
-    if (!code_image_settle(bytes, size)) {
+    if (!code_image_place(bytes, size)) {
         free(bytes);
         return;
     }

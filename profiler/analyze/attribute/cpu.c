@@ -252,7 +252,7 @@ static enum err cpu_wait(struct image *im, void *state, const struct trace_item 
     return track_add(track, start, end, index, run_track_limit(r));
 }
 
-static enum err cpu_settle(struct image *im, void *state)
+static enum err cpu_finish(struct image *im, void *state)
 {
     return release(im, state, UINT64_MAX);
 }
@@ -262,4 +262,4 @@ static const struct collected kinds[] = {
     {TRACE_WAIT, cpu_wait, 0, COLLECTED_FLAG(has_wait)},
 };
 const struct collector collector_cpu = {
-    .state_bytes = sizeof(struct cpu), COLLECTED(kinds), .settle = cpu_settle, .free = cpu_free};
+    .state_bytes = sizeof(struct cpu), COLLECTED(kinds), .finish = cpu_finish, .free = cpu_free};

@@ -76,7 +76,7 @@ static enum err add(struct image *im, struct range_cpu *c, uint32_t context, uin
     return ERR_OK;
 }
 
-enum err range_cpu_settle(struct image *im, struct range_cpu *c, const struct instance *instances,
+enum err range_cpu_finish(struct image *im, struct range_cpu *c, const struct instance *instances,
                           size_t n, double *cpu_ns)
 {
     struct by_thread list = {0};

@@ -32,7 +32,7 @@ void range_cpu_free(struct range_cpu *c);
 enum err range_cpu_sample(struct image *im, struct range_cpu *c, uint64_t time, double weight,
                           uint32_t context);
 /* Makes the pairs, and adds each sample to cpu_ns[counter] of all ranges around it. */
-enum err range_cpu_settle(struct image *im, struct range_cpu *c, const struct instance *instances,
+enum err range_cpu_finish(struct image *im, struct range_cpu *c, const struct instance *instances,
                           size_t n, double *cpu_ns);
 /* The pairs become the run's: sites, and rows[counter]. */
 enum err range_cpu_attribute(struct image *im, const struct range_cpu *c, const uint32_t *rows);

@@ -31,7 +31,7 @@ struct ranges {
     uint32_t *rows; /* of each counter, in the run; after `attribute` */
 };
 
-static struct ranges *ranges_of(const struct image *im)
+static struct ranges *image_ranges(const struct image *im)
 {
     return collector_state(im, &collector_ranges);
 }
@@ -138,7 +138,7 @@ static enum err stop_range(struct image *im, struct ranges *rs, size_t thread, u
     return ERR_OK;
 }
 
-static enum err range_record(struct image *im, void *state, const struct trace_item *item)
+static enum err ranges_record(struct image *im, void *state, const struct trace_item *item)
 {
     const struct trace_range *r = (const void *)item->record;
     struct ranges *rs = state;
@@ -169,7 +169,7 @@ static enum err range_record(struct image *im, void *state, const struct trace_i
 
 uint32_t range_now(const struct image *im, const struct thread *t)
 {
-    const struct ranges *rs = ranges_of(im);
+    const struct ranges *rs = image_ranges(im);
     const size_t thread = (size_t)(t - im->threads.items);
     const struct range_thread *of = thread < rs->threads.count ? &rs->threads.items[thread] : NULL;
     return of && of->open.count ? of->open.items[of->open.count - 1].instance : 0;
@@ -178,7 +178,7 @@ uint32_t range_now(const struct image *im, const struct thread *t)
 void range_operation(struct image *im, uint32_t instance, uint64_t call, uint64_t start,
                      uint64_t end)
 {
-    struct ranges *rs = ranges_of(im);
+    struct ranges *rs = image_ranges(im);
     for (int depth = 0; instance && depth < 256; depth++) {
         struct instance *n = &rs->instances.items[instance - 1];
         instance = n->parent;
@@ -193,15 +193,15 @@ void range_operation(struct image *im, uint32_t instance, uint64_t call, uint64_
 
 enum err range_cpu(struct image *im, uint64_t time, double weight, uint32_t context)
 {
-    return range_cpu_sample(im, &ranges_of(im)->cpu, time, weight, context);
+    return range_cpu_sample(im, &image_ranges(im)->cpu, time, weight, context);
 }
 
-static enum err ranges_settle(struct image *im, void *state)
+static enum err ranges_finish(struct image *im, void *state)
 {
     struct ranges *rs = state;
     double *cpu_ns = calloc(rs->counters.count + 1, sizeof *cpu_ns);
     FAIL_IF(!cpu_ns, ERR_MEMORY, "no memory for the analysis");
-    enum err e = range_cpu_settle(im, &rs->cpu, rs->instances.items, rs->instances.count, cpu_ns);
+    enum err e = range_cpu_finish(im, &rs->cpu, rs->instances.items, rs->instances.count, cpu_ns);
     for (size_t i = 0; i < rs->counters.count; i++)
         rs->counters.items[i].cpu = cpu_ns[i];
     free(cpu_ns);
@@ -249,7 +249,7 @@ static enum err ranges_attribute(struct image *im, void *state)
 
 enum err ranges_each(const struct image *im, range_visit *visit, void *context)
 {
-    const struct ranges *rs = ranges_of(im);
+    const struct ranges *rs = image_ranges(im);
     for (size_t i = 0; rs->rows && i < rs->instances.count; i++) {
         const struct instance *n = &rs->instances.items[i];
         if (n->end > n->start)
@@ -263,9 +263,9 @@ const char *range_style(uint32_t style)
     return styles[style % 3];
 }
 
-static const struct collected kinds[] = {{TRACE_RANGE, range_record, 1, 0}};
+static const struct collected kinds[] = {{TRACE_RANGE, ranges_record, 1, 0}};
 const struct collector collector_ranges = {.state_bytes = sizeof(struct ranges),
                                            COLLECTED(kinds),
-                                           .settle = ranges_settle,
+                                           .finish = ranges_finish,
                                            .attribute = ranges_attribute,
                                            .free = ranges_free};

@@ -57,7 +57,7 @@ static int is_at(const struct resolved *f, const char *file, const char *functio
 
 /* Where an event loop of asyncio looks for events; below it are the coroutines that it waits for.
  * -1: it does not. */
-static int where_it_looks(const struct resolved *frames, int count)
+static int serving_frame(const struct resolved *frames, int count)
 {
     for (int i = 0; i + 1 < count; i++)
         if (is_at(&frames[i], "/selectors.py", "select"))
@@ -67,7 +67,7 @@ static int where_it_looks(const struct resolved *frames, int count)
 
 int serving_idle(const struct resolved *frames, int count, int accepts)
 {
-    int from = accepts ? where_it_looks(frames, count) : 0;
+    int from = accepts ? serving_frame(frames, count) : 0;
     for (int i = from > 0 ? from : 0; i < count && frames[i].owner != OWNER_OWN; i++)
         if (is_loop(&frames[i], accepts))
             return 1;
@@ -76,7 +76,7 @@ int serving_idle(const struct resolved *frames, int count, int accepts)
 
 enum waits_for serving_awaits(const struct resolved *frames, int count)
 {
-    int first = 0, looks = where_it_looks(frames, count), own;
+    int first = 0, looks = serving_frame(frames, count), own;
     while (first < looks && !frames[first].python)
         first++;
     for (own = first; own < looks && frames[own].owner != OWNER_OWN; own++)

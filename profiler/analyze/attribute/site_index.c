@@ -5,7 +5,7 @@
 #include "profiler/analyze/attribute/paths.h"
 #include "profiler/analyze/attribute/site_index.h"
 
-static enum err source_of(struct run *r, const char *recorded, uint32_t *index)
+static enum err site_source(struct run *r, const char *recorded, uint32_t *index)
 {
     const char *kept = run_text(r, recorded), *path = path_shown(r, recorded);
     FAIL_IF(!kept || !path, ERR_MEMORY, "no memory for the profile");
@@ -23,7 +23,7 @@ enum err site_of(struct run *r, const char *recorded, int line, const char *func
 {
     uint32_t file = 0, index;
     const char *name = run_text(r, function);
-    TRY(source_of(r, recorded, &file));
+    TRY(site_source(r, recorded, &file));
     uint64_t key = table_mix(((uint64_t)file << 32) | (uint32_t)line, line ? 0 : (uintptr_t)name);
     index = table_get(&r->site_by_key, key);
     if (index == TABLE_NONE) {

@@ -13,8 +13,8 @@
 #include "profiler/analyze/attribute/stack_tree.h"
 
 /* The tree from the thread down to the leaf. */
-static enum err path_of(struct image *im, const struct thread *t, const struct resolved *frames,
-                        int count, uint32_t *node)
+static enum err sites_path(struct image *im, const struct thread *t, const struct resolved *frames,
+                           int count, uint32_t *node)
 {
     struct run *r = im->run;
     const char *name = t->name && *t->name ? t->name : t->main ? "main" : "thread";
@@ -35,7 +35,7 @@ static enum err path_of(struct image *im, const struct thread *t, const struct r
 }
 
 /* Threads that wait for a CPU have no stack: they may be anywhere in what they compute. */
-static const char *module_of(const struct resolved *frames, int count, const struct costs *s)
+static const char *sites_module(const struct resolved *frames, int count, const struct costs *s)
 {
     const char *module = frames_module(frames, count);
     if (module)
@@ -123,7 +123,7 @@ enum err attribute_stack(struct image *im, const struct resolved *frames, int co
                                          .copied = s->copied});
     TRY(own_tree_add(im, frames, count, s, &to->own));
     if (!chosen)
-        return attribute_to_module(r, module_of(frames, count, s), s);
+        return attribute_to_module(r, sites_module(frames, count, s), s);
     for (int i = 0; i < count; i++)
         if (frames[i].file && frames[i].line > 0 &&
             (frames[i].owner != OWNER_RUNTIME || &frames[i] == chosen))
@@ -174,7 +174,7 @@ static enum err attribute_context(struct image *im, struct sample_context *conte
     for (int i = 0; i < count; i++)
         python_below |= frames[i].python;
     *(interpreter && python_below ? &s->python : &s->native) = s->user;
-    TRY(path_of(im, &im->threads.items[context->thread], frames, count, &context->node));
+    TRY(sites_path(im, &im->threads.items[context->thread], frames, count, &context->node));
     struct tree_node *n = &r->nodes.items[context->node];
     n->cpu += s->user + s->sys;
     n->wait += s->wait;

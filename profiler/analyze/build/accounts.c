@@ -103,8 +103,8 @@ const struct collector collector_accounts = {.state_bytes = sizeof(struct image_
                                              .free = account_free};
 
 /* The time from one moment to another; *ns grows by it. */
-static enum err row(struct run *r, const struct account *a, const char *name,
-                    struct cpu_moment from, struct cpu_moment to, double *ns)
+static enum err accounts_row(struct run *r, const struct account *a, const char *name,
+                             struct cpu_moment from, struct cpu_moment to, double *ns)
 {
     double user = to.user > from.user ? to.user - from.user : 0,
            sys = to.sys > from.sys ? to.sys - from.sys : 0,
@@ -115,17 +115,17 @@ static enum err row(struct run *r, const struct account *a, const char *name,
     sys = all - user;
     *ns += all;
     struct model_thread *t = &r->threads.items[a->thread];
-    t->user_s = (isnan(t->user_s) ? 0 : t->user_s) + seconds(user);
-    t->sys_s = (isnan(t->sys_s) ? 0 : t->sys_s) + seconds(sys);
+    t->user_s = (isnan(t->user_s) ? 0 : t->user_s) + ns_to_seconds(user);
+    t->sys_s = (isnan(t->sys_s) ? 0 : t->sys_s) + ns_to_seconds(sys);
     if (!isnan(t->kernel_cpu_s) && name != own) /* which is in the thread's own account */
-        t->kernel_cpu_s += seconds(all);
+        t->kernel_cpu_s += ns_to_seconds(all);
     if (t->kernel_cpu_s > 0)
         t->coverage = (t->user_s + t->sys_s) / t->kernel_cpu_s;
     return attribute_account(r, a->name, a->thread, name, user, sys);
 }
 
 /* What the process had used when the program before this one, in the same process, left it. */
-static struct cpu_moment before(const struct run *r, const struct account *a)
+static struct cpu_moment account_before(const struct run *r, const struct account *a)
 {
     struct cpu_moment at = {.known = 1};
     uint64_t latest = 0;
@@ -149,7 +149,7 @@ static enum err threads_row(struct run *r, const struct account *a)
     if (!start.known || !a->others || build_of_part(r) || rest < THREADS_LEAST * all)
         return ERR_OK;
     from.sys -= rest;
-    return row(r, a, threads, from, to, &unused);
+    return accounts_row(r, a, threads, from, to, &unused);
 }
 
 enum err build_accounts(struct run *r)
@@ -161,15 +161,16 @@ enum err build_accounts(struct run *r)
     for (size_t i = 0; i < r->accounts.count && r->has_cpu; i++) {
         const struct account *a = &r->accounts.items[i];
         if (a->at[TRACE_AT_LOAD].known) {
-            TRY(row(r, a, startup, before(r, a), a->at[TRACE_AT_LOAD], &r->startup_ns));
-            TRY(row(r, a, own, a->at[TRACE_AT_LOAD], a->at[TRACE_AT_START], &unused));
+            TRY(accounts_row(r, a, startup, account_before(r, a), a->at[TRACE_AT_LOAD],
+                             &r->startup_ns));
+            TRY(accounts_row(r, a, own, a->at[TRACE_AT_LOAD], a->at[TRACE_AT_START], &unused));
         }
         if (!a->at[TRACE_AT_LOAD].known) /* a fork */
-            TRY(row(r, a, startup, (struct cpu_moment){.known = 1}, a->at[TRACE_AT_START],
-                    &r->startup_ns));
+            TRY(accounts_row(r, a, startup, (struct cpu_moment){.known = 1}, a->at[TRACE_AT_START],
+                             &r->startup_ns));
         TRY(threads_row(r, a));
         if (a->pid == l->pid && a->ended && !a->execs && !a->at[TRACE_AT_END].left_out)
-            TRY(row(r, a, shutdown, a->at[TRACE_AT_END], end, &r->shutdown_ns));
+            TRY(accounts_row(r, a, shutdown, a->at[TRACE_AT_END], end, &r->shutdown_ns));
     }
     return ERR_OK;
 }
@@ -217,7 +218,7 @@ enum err build_overhead(struct run *r)
     TRY(model_list(r->m, model_cost, q, overhead, TRACE_PARTS));
     for (int i = 0; i < TRACE_PARTS; i++) {
         double ns = r->q.cost_ns[i] * (parts[i].called ? more : 1);
-        q->overhead[i] = (struct model_cost){parts[i].name, seconds(ns),
+        q->overhead[i] = (struct model_cost){parts[i].name, ns_to_seconds(ns),
                                              r->q.cost_calls[i] < 9e15 ? (int64_t)r->q.cost_calls[i]
                                                                        : MODEL_UNKNOWN};
         sum += ns;

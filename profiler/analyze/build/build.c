@@ -27,7 +27,7 @@ enum err build_process(struct run *r, struct image *im)
     json_blank(&record_model_process, p);
     p->pid = h->pid;
     p->parent = h->parent;
-    p->start_s = h->start_ns > r->origin ? seconds((double)(h->start_ns - r->origin)) : 0;
+    p->start_s = h->start_ns > r->origin ? ns_to_seconds((double)(h->start_ns - r->origin)) : 0;
     p->end = ends[h->end <= TRACE_FILTERED ? h->end : TRACE_RUNNING];
     if (h->end != TRACE_RUNNING && h->end != TRACE_EXEC && h->end != TRACE_LEFT &&
         h->end != TRACE_FILTERED)
@@ -56,13 +56,13 @@ static enum err write_threads(struct image *im)
         row->name = run_text(r, t->name);
         row->main = t->main;
         if (r->has_cpu) {
-            row->user_s = seconds(t->user);
-            row->sys_s = seconds(t->sys);
+            row->user_s = ns_to_seconds(t->user);
+            row->sys_s = ns_to_seconds(t->sys);
         }
         if (r->has_wait)
-            row->wait_s = seconds(t->wait);
+            row->wait_s = ns_to_seconds(t->wait);
         if (t->ended && !build_of_part(r)) { /* the kernel counts the whole run */
-            row->kernel_cpu_s = seconds(t->kernel_ns);
+            row->kernel_cpu_s = ns_to_seconds(t->kernel_ns);
             if (r->has_cpu && t->kernel_ns > 0 && !t->recorder)
                 row->coverage = (t->user + t->sys) / t->kernel_ns;
         }
@@ -105,14 +105,14 @@ enum err build_image(struct image *im)
     r->last = r->last > end ? r->last : end;
     uint64_t ended = im->header.start_realtime_ns + (end - im->header.start_ns);
     r->ended_realtime_ns = r->ended_realtime_ns > ended ? r->ended_realtime_ns : ended;
-    p->end_s = seconds((double)(end - r->origin));
+    p->end_s = ns_to_seconds((double)(end - r->origin));
     TRY(write_threads(im));
     TRY(contexts_to_nodes(im));
     double cpu = 0;
     for (size_t i = 0; i < im->threads.count; i++)
         cpu += im->threads.items[i].user + im->threads.items[i].sys;
     if (r->has_cpu)
-        p->cpu_s = seconds(cpu);
+        p->cpu_s = ns_to_seconds(cpu);
     for (int i = 0; i < TRACE_LOSSES; i++)
         r->q.lost[i] += im->header.lost[i];
     r->q.capture_bytes += im->header.capture_bytes;
@@ -160,7 +160,7 @@ static enum err build_meta(struct run *r)
     find_modes(r);
     TRY(build_accounts(r));
     m->meta.tool_version = run_text(r, o->tool_version);
-    m->meta.wall_s = seconds((double)(r->last - r->origin));
+    m->meta.wall_s = ns_to_seconds((double)(r->last - r->origin));
     m->meta.absolute_paths = o->absolute_paths;
     if (build_of_part(r)) {
         m->meta.from_s = o->from_s;

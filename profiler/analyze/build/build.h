@@ -44,11 +44,11 @@ static inline int build_of_part(const struct run *r)
 
 struct model_cpu cpu_of(const struct run *r, const struct costs *s);
 
-static inline double seconds(double ns)
+static inline double ns_to_seconds(double ns)
 {
     return ns * 1e-9;
 }
-static inline double megabytes(double bytes)
+static inline double bytes_to_megabytes(double bytes)
 {
     return bytes / 1048576;
 }

@@ -10,17 +10,17 @@
 
 #define UNKNOWN ((double)NAN)
 
-static double share(double part, double whole)
+static double share_or_unknown(double part, double whole)
 {
     return whole > 0 ? part / whole : UNKNOWN;
 }
 
-static double known(int recorded, double v)
+static double known_or_unknown(int recorded, double v)
 {
     return recorded ? v : UNKNOWN;
 }
 
-static int64_t whole(int recorded, double v)
+static int64_t integer_or_unknown(int recorded, double v)
 {
     return recorded && v < 9e15 ? (int64_t)v : MODEL_UNKNOWN;
 }
@@ -28,20 +28,22 @@ static int64_t whole(int recorded, double v)
 struct model_cpu cpu_of(const struct run *r, const struct costs *s)
 {
     int k = r->has_cpu;
-    return (struct model_cpu){.user = known(k, seconds(s->user)),
-                              .sys = known(k, seconds(s->sys)),
-                              .wait = known(r->has_wait, seconds(s->wait)),
-                              .python = known(k, seconds(s->python)),
-                              .native = known(k, seconds(s->native)),
-                              .borrowed = known(k, seconds(s->borrowed)),
-                              .error = known(k, seconds(sqrt(s->cpu_square))),
-                              .samples = whole(k, s->samples),
-                              .share = share(s->user + s->sys, r->total.user + r->total.sys)};
+    return (struct model_cpu){.user = known_or_unknown(k, ns_to_seconds(s->user)),
+                              .sys = known_or_unknown(k, ns_to_seconds(s->sys)),
+                              .wait = known_or_unknown(r->has_wait, ns_to_seconds(s->wait)),
+                              .python = known_or_unknown(k, ns_to_seconds(s->python)),
+                              .native = known_or_unknown(k, ns_to_seconds(s->native)),
+                              .borrowed = known_or_unknown(k, ns_to_seconds(s->borrowed)),
+                              .error = known_or_unknown(k, ns_to_seconds(sqrt(s->cpu_square))),
+                              .samples = integer_or_unknown(k, s->samples),
+                              .share =
+                                  share_or_unknown(s->user + s->sys, r->total.user + r->total.sys)};
 }
 
-static struct model_amount amount_of(const struct amount *a)
+static struct model_amount files_amount(const struct amount *a)
 {
-    return (struct model_amount){whole(1, a->n), whole(1, a->bytes), seconds(a->ns)};
+    return (struct model_amount){integer_or_unknown(1, a->n), integer_or_unknown(1, a->bytes),
+                                 ns_to_seconds(a->ns)};
 }
 
 /* What a line's and a function's rows have in common; `out` begins with model_cpu. */
@@ -68,25 +70,27 @@ static void fill_memory(const struct run *r, const struct site *site, const stru
     double wall = (double)(r->last - r->origin);
     if (r->has_heap)
         *c->mem = (struct model_mem){
-            .alloc_mb = megabytes(s->alloc),
-            .error_mb = megabytes(sqrt(s->alloc_variance)),
+            .alloc_mb = bytes_to_megabytes(s->alloc),
+            .error_mb = bytes_to_megabytes(sqrt(s->alloc_variance)),
             .n = s->allocs,
             .n_error = sqrt(s->allocs_variance),
-            .peak_mb = megabytes(h->peak),
-            .at_peak_mb = megabytes(h->at_peak),
-            .avg_mb = megabytes(share(h->integral, wall)),
-            .live_end_mb = megabytes(h->end),
-            .share = share(s->alloc, r->total.alloc),
+            .peak_mb = bytes_to_megabytes(h->peak),
+            .at_peak_mb = bytes_to_megabytes(h->at_peak),
+            .avg_mb = bytes_to_megabytes(share_or_unknown(h->integral, wall)),
+            .live_end_mb = bytes_to_megabytes(h->end),
+            .share = share_or_unknown(s->alloc, r->total.alloc),
             .leak_score = h->allocs > 0 ? 1 - (h->frees + 1) / (h->allocs + 2) : UNKNOWN};
     if (r->heap_cut) /* what was allocated until then is known */
         c->mem->error_mb = c->mem->n_error = c->mem->peak_mb = c->mem->at_peak_mb = c->mem->avg_mb =
             c->mem->live_end_mb = c->mem->leak_score = UNKNOWN;
     if (r->has_gpu)
-        *c->dev_mem = (struct model_dev_mem){megabytes(s->device_alloc), whole(1, s->device_allocs),
-                                             megabytes(d->peak), megabytes(d->end)};
-    c->copy->host_mb = known(r->has_copies, megabytes(s->copied));
+        *c->dev_mem = (struct model_dev_mem){
+            bytes_to_megabytes(s->device_alloc), integer_or_unknown(1, s->device_allocs),
+            bytes_to_megabytes(d->peak), bytes_to_megabytes(d->end)};
+    c->copy->host_mb = known_or_unknown(r->has_copies, bytes_to_megabytes(s->copied));
     c->copy->host_mb_s =
-        known(r->has_copies && !r->copies_cut, share(megabytes(s->copied), seconds(wall)));
+        known_or_unknown(r->has_copies && !r->copies_cut,
+                         share_or_unknown(bytes_to_megabytes(s->copied), ns_to_seconds(wall)));
 }
 
 static void fill_gpu(const struct run *r, const struct site *site, const struct row_costs *c)
@@ -94,40 +98,41 @@ static void fill_gpu(const struct run *r, const struct site *site, const struct 
     const struct costs *s = &site->self;
     if (!r->has_gpu)
         return;
-    *c->gpu_self = seconds(costs_gpu(s));
-    *c->gpu_incl = seconds(costs_gpu(&site->incl));
-    c->gpu->launches = whole(1, s->launches);
-    c->gpu->kernel_s = seconds(s->gpu_kernel);
-    c->gpu->copy_s = seconds(s->gpu_copy);
-    c->gpu->set_s = seconds(s->gpu_set);
-    c->gpu->built_s = seconds(s->built);
-    c->gpu->device_s = seconds(s->device);
-    c->gpu->wait_s = seconds(s->gpu_wait);
-    c->gpu->api_s = seconds(s->api);
-    c->gpu->share = share(costs_gpu(s), costs_gpu(&r->total));
-    c->copy->h2d = amount_of(&s->copy[0]);
-    c->copy->d2h = amount_of(&s->copy[1]);
-    c->copy->d2d = amount_of(&s->copy[2]);
-    c->copy->p2p = amount_of(&s->copy[3]);
-    c->copy->pageable_bytes = whole(1, s->pageable);
+    *c->gpu_self = ns_to_seconds(costs_gpu(s));
+    *c->gpu_incl = ns_to_seconds(costs_gpu(&site->incl));
+    c->gpu->launches = integer_or_unknown(1, s->launches);
+    c->gpu->kernel_s = ns_to_seconds(s->gpu_kernel);
+    c->gpu->copy_s = ns_to_seconds(s->gpu_copy);
+    c->gpu->set_s = ns_to_seconds(s->gpu_set);
+    c->gpu->built_s = ns_to_seconds(s->built);
+    c->gpu->device_s = ns_to_seconds(s->device);
+    c->gpu->wait_s = ns_to_seconds(s->gpu_wait);
+    c->gpu->api_s = ns_to_seconds(s->api);
+    c->gpu->share = share_or_unknown(costs_gpu(s), costs_gpu(&r->total));
+    c->copy->h2d = files_amount(&s->copy[0]);
+    c->copy->d2h = files_amount(&s->copy[1]);
+    c->copy->d2d = files_amount(&s->copy[2]);
+    c->copy->p2p = files_amount(&s->copy[3]);
+    c->copy->pageable_bytes = integer_or_unknown(1, s->pageable);
 }
 
-static void fill(const struct run *r, const struct site *site, const struct row_costs *c)
+static void files_fill_row(const struct run *r, const struct site *site, const struct row_costs *c)
 {
     const struct costs *s = &site->self, *i = &site->incl;
     double cpu = r->total.user + r->total.sys, wall = (double)(r->last - r->origin);
     *c->cpu = cpu_of(r, s);
-    *c->incl =
-        (struct model_incl){known(r->has_cpu, seconds(i->user)), known(r->has_cpu, seconds(i->sys)),
-                            known(r->has_wait, seconds(i->wait)), share(i->user + i->sys, cpu)};
+    *c->incl = (struct model_incl){known_or_unknown(r->has_cpu, ns_to_seconds(i->user)),
+                                   known_or_unknown(r->has_cpu, ns_to_seconds(i->sys)),
+                                   known_or_unknown(r->has_wait, ns_to_seconds(i->wait)),
+                                   share_or_unknown(i->user + i->sys, cpu)};
     fill_memory(r, site, c);
     fill_gpu(r, site, c);
     struct model_scalene *a = c->scalene;
-    a->n_cpu_percent_python = 100 * share(s->python, cpu);
-    a->n_cpu_percent_c = 100 * share(s->native, cpu);
-    a->n_sys_percent = 100 * share(s->sys, cpu);
+    a->n_cpu_percent_python = 100 * share_or_unknown(s->python, cpu);
+    a->n_cpu_percent_c = 100 * share_or_unknown(s->native, cpu);
+    a->n_sys_percent = 100 * share_or_unknown(s->sys, cpu);
     int cpus = r->options->cpus;
-    a->n_core_utilization = cpus > 0 ? share(s->user + s->sys, wall * cpus) : UNKNOWN;
+    a->n_core_utilization = cpus > 0 ? share_or_unknown(s->user + s->sys, wall * cpus) : UNKNOWN;
     a->n_gpu_percent = 100 * c->gpu->share;
     a->n_malloc_mb = c->mem->alloc_mb;
     a->n_mallocs = c->mem->n;
@@ -138,7 +143,7 @@ static void fill(const struct run *r, const struct site *site, const struct row_
 }
 
 /* Sites by file; lines by number before functions by where they begin. */
-static int by_place(const void *a, const void *b)
+static int site_by_place(const void *a, const void *b)
 {
     const struct site *x = *(struct site *const *)a, *y = *(struct site *const *)b;
     if (x->file != y->file)
@@ -151,7 +156,7 @@ static int by_place(const void *a, const void *b)
     return x->name && y->name ? strcmp(x->name, y->name) : 0;
 }
 
-static const char *language_of(const char *path, int python)
+static const char *source_language(const char *path, int python)
 {
     static const struct {
         const char *suffix, *language;
@@ -192,7 +197,7 @@ static enum err kernels_at(const struct run *r, struct kernel_at **out, size_t *
 }
 
 /* The first of sorted rows that is of `site`, with which each row begins. */
-static size_t first_of(const void *rows, size_t n, size_t size, uint32_t site)
+static size_t rows_first_of(const void *rows, size_t n, size_t size, uint32_t site)
 {
     return ARRAY_BOUND(0, n, i, *(const uint32_t *)((const char *)rows + i * size) < site);
 }
@@ -200,13 +205,13 @@ static size_t first_of(const void *rows, size_t n, size_t size, uint32_t site)
 static enum err top_kernels(struct run *r, struct model_gpu *gpu, uint32_t site,
                             const struct kernel_at *list, size_t n)
 {
-    size_t low = first_of(list, n, sizeof *list, site), end = low;
+    size_t low = rows_first_of(list, n, sizeof *list, site), end = low;
     while (end < n && list[end].site == site && end - low < 5)
         end++;
     TRY(model_list(r->m, model_top_kernel, gpu, kernels, end - low));
     for (size_t i = low; i < end; i++)
-        gpu->kernels[i - low] =
-            (struct model_top_kernel){list[i].rank, whole(1, list[i].n), seconds(list[i].ns)};
+        gpu->kernels[i - low] = (struct model_top_kernel){
+            list[i].rank, integer_or_unknown(1, list[i].n), ns_to_seconds(list[i].ns)};
     return ERR_OK;
 }
 
@@ -218,22 +223,23 @@ ARRAY_ORDER(by_line_and_cpu, struct in_thread,
 static enum err threads_of(struct run *r, struct model_line *row, uint32_t site)
 {
     const struct in_thread *all = r->in_threads.items;
-    size_t low = first_of(all, r->in_threads.count, sizeof *all, site), end = low;
+    size_t low = rows_first_of(all, r->in_threads.count, sizeof *all, site), end = low;
     while (end < r->in_threads.count && all[end].site == site)
         end++;
     TRY(model_list(r->m, model_in_thread, row, threads, end - low));
     for (size_t i = low; i < end; i++)
         row->threads[i - low] = (struct model_in_thread){
-            (int32_t)all[i].thread, known(r->has_cpu, seconds(all[i].cpu)),
-            known(r->has_cpu, seconds(all[i].incl)), known(r->has_wait, seconds(all[i].wait)),
-            known(r->has_gpu, seconds(all[i].gpu))};
+            (int32_t)all[i].thread, known_or_unknown(r->has_cpu, ns_to_seconds(all[i].cpu)),
+            known_or_unknown(r->has_cpu, ns_to_seconds(all[i].incl)),
+            known_or_unknown(r->has_wait, ns_to_seconds(all[i].wait)),
+            known_or_unknown(r->has_gpu, ns_to_seconds(all[i].gpu))};
     return ERR_OK;
 }
 
-static enum err ranges_of(struct run *r, struct model_line *row, uint32_t site)
+static enum err line_ranges(struct run *r, struct model_line *row, uint32_t site)
 {
-    size_t low = first_of(r->ranges.inside.items, r->ranges.inside.count,
-                          sizeof *r->ranges.inside.items, site);
+    size_t low = rows_first_of(r->ranges.inside.items, r->ranges.inside.count,
+                               sizeof *r->ranges.inside.items, site);
     size_t end = low;
     while (end < r->ranges.inside.count && r->ranges.inside.items[end].site == site &&
            end - low < 20)
@@ -241,7 +247,7 @@ static enum err ranges_of(struct run *r, struct model_line *row, uint32_t site)
     TRY(model_list(r->m, model_in_range, row, ranges, end - low));
     for (size_t i = low; i < end; i++)
         row->ranges[i - low] = (struct model_in_range){(int32_t)r->ranges.inside.items[i].range,
-                                                       seconds(r->ranges.inside.items[i].ns)};
+                                                       ns_to_seconds(r->ranges.inside.items[i].ns)};
     return ERR_OK;
 }
 
@@ -252,13 +258,14 @@ static enum err io_of(struct run *r, const struct site *site, struct model_line_
         return ERR_OK;
     *out = arena_take(r->m->arena, sizeof **out);
     FAIL_IF(!*out, ERR_MEMORY, "no memory for the profile");
-    **out = (struct model_line_io){s->io_calls, megabytes(s->io_read), megabytes(s->io_write),
-                                   seconds(s->io_ns), seconds(s->io_waited)};
+    **out = (struct model_line_io){s->io_calls, bytes_to_megabytes(s->io_read),
+                                   bytes_to_megabytes(s->io_write), ns_to_seconds(s->io_ns),
+                                   ns_to_seconds(s->io_waited)};
     return ERR_OK;
 }
 
-static enum err file_rows(struct run *r, struct model_file *f, struct site **sites, size_t n,
-                          const struct kernel_at *kernels, size_t kernels_count)
+static enum err files_rows(struct run *r, struct model_file *f, struct site **sites, size_t n,
+                           const struct kernel_at *kernels, size_t kernels_count)
 {
     size_t lines = 0;
     while (lines < n && sites[lines]->line)
@@ -268,7 +275,7 @@ static enum err file_rows(struct run *r, struct model_file *f, struct site **sit
     for (size_t i = lines; i < n; i++) {
         struct model_function *row = &f->functions[i - lines];
         const struct row_costs c = ROW_COSTS(row);
-        fill(r, sites[i], &c);
+        files_fill_row(r, sites[i], &c);
         TRY(io_of(r, sites[i], &row->io));
         row->name = sites[i]->name;
         row->line = sites[i]->begins > 0 ? sites[i]->begins : MODEL_UNKNOWN;
@@ -280,14 +287,14 @@ static enum err file_rows(struct run *r, struct model_file *f, struct site **sit
     for (size_t i = 0; i < lines; i++) {
         struct model_line *row = &f->lines[i];
         const struct row_costs c = ROW_COSTS(row);
-        fill(r, sites[i], &c);
+        files_fill_row(r, sites[i], &c);
         TRY(io_of(r, sites[i], &row->io));
         row->line = row->scalene.lineno = sites[i]->line;
         if (sites[i]->function >= 0)
             row->function = (int32_t)r->sites.items[sites[i]->function].mark;
         if (!r->heap_cut)
             TRY(curve_row(r, sites[i], row));
-        TRY(ranges_of(r, row, (uint32_t)(sites[i] - r->sites.items)));
+        TRY(line_ranges(r, row, (uint32_t)(sites[i] - r->sites.items)));
         TRY(threads_of(r, row, (uint32_t)(sites[i] - r->sites.items)));
         f->cpu_share += row->cpu.share;
         f->gpu_share += row->gpu.share;
@@ -310,14 +317,14 @@ static enum err all_files(struct run *r, struct site **sites, const struct kerne
         struct model_file *f = &m->files[i];
         f->path = r->sources.items[i].path;
         f->user = r->sources.items[i].user;
-        f->language = language_of(f->path, r->sources.items[i].python);
-        TRY(file_rows(r, f, sites + at, end - at, kernels, kernels_count));
+        f->language = source_language(f->path, r->sources.items[i].python);
+        TRY(files_rows(r, f, sites + at, end - at, kernels, kernels_count));
         at = end;
     }
     return ERR_OK;
 }
 
-static enum err modules(struct run *r)
+static enum err module_rows(struct run *r)
 {
     TRY(model_list(r->m, model_module, r->m, unattributed, r->modules.count));
     for (size_t i = 0; i < r->modules.count; i++) {
@@ -325,9 +332,9 @@ static enum err modules(struct run *r)
         const struct costs *s = &r->module_costs.items[i];
         row->module = r->modules.items[i].name;
         row->cpu = cpu_of(r, s);
-        row->gpu_s = known(r->has_gpu, seconds(costs_gpu(s)));
-        row->alloc_mb = known(r->has_heap, megabytes(s->alloc));
-        row->copy_mb = known(r->has_copies, megabytes(s->copied));
+        row->gpu_s = known_or_unknown(r->has_gpu, ns_to_seconds(costs_gpu(s)));
+        row->alloc_mb = known_or_unknown(r->has_heap, bytes_to_megabytes(s->alloc));
+        row->copy_mb = known_or_unknown(r->has_copies, bytes_to_megabytes(s->copied));
     }
     return ERR_OK;
 }
@@ -340,7 +347,7 @@ enum err build_files(struct run *r)
     FAIL_IF(!sites, ERR_MEMORY, "no memory for the profile");
     for (size_t i = 0; i < r->sites.count; i++)
         sites[i] = &r->sites.items[i];
-    array_sort(sites, r->sites.count, sizeof *sites, by_place);
+    array_sort(sites, r->sites.count, sizeof *sites, site_by_place);
     vector_sort(&r->ranges.inside, by_line_and_time);
     vector_sort(&r->in_threads, by_line_and_cpu);
     enum err e = kernels_at(r, &kernels, &kernels_count);
@@ -348,7 +355,7 @@ enum err build_files(struct run *r)
         e = all_files(r, sites, kernels, kernels_count);
     free(kernels);
     free(sites);
-    return e == ERR_OK ? modules(r) : e;
+    return e == ERR_OK ? module_rows(r) : e;
 }
 
 enum err build_totals(struct run *r)
@@ -358,25 +365,25 @@ enum err build_totals(struct run *r)
     int gpu = r->has_gpu;
     t->cpu = cpu_of(r, s);
     if (r->has_wait)
-        t->wait =
-            (struct model_waits){seconds(r->waits[TRACE_RUNNABLE]), seconds(r->waits[TRACE_SLEEP]),
-                                 seconds(r->waits[TRACE_DISK]), seconds(r->waits[TRACE_IN_CUDA]),
-                                 seconds(r->waits[TRACE_STOPPED])};
-    t->gpu_sum_s = known(gpu, seconds(costs_gpu(s)));
-    t->kernel_s = known(gpu, seconds(s->gpu_kernel));
-    t->copy_s = known(gpu, seconds(s->gpu_copy));
-    t->set_s = known(gpu, seconds(s->gpu_set));
-    t->kernels = whole(gpu, r->gpu.kernels_n);
-    t->launches = whole(gpu, r->gpu.launches_n);
-    t->launches_without_record = whole(gpu, (double)r->q.unmatched_launches);
-    t->no_origin_n = whole(gpu, r->gpu.no_origin_n);
-    t->no_origin_s = known(gpu, seconds(r->gpu.no_origin_ns));
-    t->gpu_wait_s = known(gpu, seconds(s->gpu_wait));
-    t->api_s = known(gpu, seconds(s->api));
-    t->h2d_bytes = whole(gpu, s->copy[0].bytes);
-    t->d2h_bytes = whole(gpu, s->copy[1].bytes);
-    t->alloc_mb = known(r->has_heap, megabytes(s->alloc));
-    t->allocs = known(r->has_heap, s->allocs);
-    t->copy_mb = known(r->has_copies, megabytes(s->copied));
+        t->wait = (struct model_waits){
+            ns_to_seconds(r->waits[TRACE_RUNNABLE]), ns_to_seconds(r->waits[TRACE_SLEEP]),
+            ns_to_seconds(r->waits[TRACE_DISK]), ns_to_seconds(r->waits[TRACE_IN_CUDA]),
+            ns_to_seconds(r->waits[TRACE_STOPPED])};
+    t->gpu_sum_s = known_or_unknown(gpu, ns_to_seconds(costs_gpu(s)));
+    t->kernel_s = known_or_unknown(gpu, ns_to_seconds(s->gpu_kernel));
+    t->copy_s = known_or_unknown(gpu, ns_to_seconds(s->gpu_copy));
+    t->set_s = known_or_unknown(gpu, ns_to_seconds(s->gpu_set));
+    t->kernels = integer_or_unknown(gpu, r->gpu.kernels_n);
+    t->launches = integer_or_unknown(gpu, r->gpu.launches_n);
+    t->launches_without_record = integer_or_unknown(gpu, (double)r->q.unmatched_launches);
+    t->no_origin_n = integer_or_unknown(gpu, r->gpu.no_origin_n);
+    t->no_origin_s = known_or_unknown(gpu, ns_to_seconds(r->gpu.no_origin_ns));
+    t->gpu_wait_s = known_or_unknown(gpu, ns_to_seconds(s->gpu_wait));
+    t->api_s = known_or_unknown(gpu, ns_to_seconds(s->api));
+    t->h2d_bytes = integer_or_unknown(gpu, s->copy[0].bytes);
+    t->d2h_bytes = integer_or_unknown(gpu, s->copy[1].bytes);
+    t->alloc_mb = known_or_unknown(r->has_heap, bytes_to_megabytes(s->alloc));
+    t->allocs = known_or_unknown(r->has_heap, s->allocs);
+    t->copy_mb = known_or_unknown(r->has_copies, bytes_to_megabytes(s->copied));
     return ERR_OK;
 }

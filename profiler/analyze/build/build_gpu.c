@@ -60,11 +60,11 @@ static enum err device_rows(struct run *r)
         if (d->images > 1)
             unite_device(r, d, (int)i);
         row->name = d->name;
-        row->busy_s = seconds(d->busy);
-        row->sum_s = seconds(d->sum);
-        row->idle_s = seconds(d->idle);
+        row->busy_s = ns_to_seconds(d->busy);
+        row->sum_s = ns_to_seconds(d->sum);
+        row->idle_s = ns_to_seconds(d->idle);
         row->share_of_wall = d->busy / wall;
-        row->peak_mb = megabytes(d->peak);
+        row->peak_mb = bytes_to_megabytes(d->peak);
         busy += d->busy;
         idle += d->idle;
         peak += d->peak;
@@ -88,9 +88,9 @@ static enum err device_rows(struct run *r)
         row->shared_per_sm = d->d.shared_per_sm;
     }
     if (r->has_gpu) {
-        m->totals.gpu_busy_s = seconds(busy);
-        m->totals.gpu_idle_s = seconds(idle);
-        m->totals.peak_device_mb = megabytes(peak);
+        m->totals.gpu_busy_s = ns_to_seconds(busy);
+        m->totals.gpu_idle_s = ns_to_seconds(idle);
+        m->totals.peak_device_mb = bytes_to_megabytes(peak);
     }
     return ERR_OK;
 }
@@ -117,7 +117,7 @@ static enum err waits(struct run *r)
         }
     }
     if (r->has_gpu)
-        r->m->totals.gpu_wait_busy_s = seconds(overlap);
+        r->m->totals.gpu_wait_busy_s = ns_to_seconds(overlap);
     return ERR_OK;
 }
 
@@ -188,12 +188,12 @@ static enum err range_rows(struct run *r)
         if (t->value > 0) /* marks take no time */
             row->time.n = (int64_t)t->value;
         if (r->has_cpu && t->key[0] != 2)
-            row->cpu_s = seconds(t->cpu);
+            row->cpu_s = ns_to_seconds(t->cpu);
         if (!r->has_gpu)
             continue;
         row->gpu_n = (int64_t)t->operations;
-        row->gpu_sum_s = seconds(t->gpu_sum);
-        row->gpu_projected_s = seconds(t->gpu_projected);
+        row->gpu_sum_s = ns_to_seconds(t->gpu_sum);
+        row->gpu_projected_s = ns_to_seconds(t->gpu_projected);
     }
     return ERR_OK;
 }
@@ -206,7 +206,7 @@ static enum err sum_rows(struct run *r, struct counters *list, struct model_sum 
         (*rows)[i] =
             (struct model_sum){t->name, (int64_t)t->time.n,
                                t->value > 0 && t->value < 9e15 ? (int64_t)t->value : MODEL_UNKNOWN,
-                               seconds(t->time.sum)};
+                               ns_to_seconds(t->time.sum)};
     }
     return ERR_OK;
 }
@@ -276,7 +276,7 @@ static enum err host_lines(struct run *r, const struct gap *g, const char *kind,
     TRY(model_list(r->m, model_place, row, lines, n));
     for (size_t i = 0; i < n; i++)
         row->lines[i] = (struct model_place){found[i].file, found[i].line, (int64_t)found[i].n,
-                                             seconds(found[i].ns)};
+                                             ns_to_seconds(found[i].ns)};
     return ERR_OK;
 }
 
@@ -289,8 +289,9 @@ static enum err gap_rows(struct run *r)
     for (size_t i = 0; i < n; i++) {
         struct model_gap *row = &g->gaps[i];
         row->device = r->gpu.gaps.items[i].device;
-        row->start_s = seconds((double)r->gpu.gaps.items[i].start);
-        row->length_s = seconds((double)(r->gpu.gaps.items[i].end - r->gpu.gaps.items[i].start));
+        row->start_s = ns_to_seconds((double)r->gpu.gaps.items[i].start);
+        row->length_s =
+            ns_to_seconds((double)(r->gpu.gaps.items[i].end - r->gpu.gaps.items[i].start));
         TRY(host_lines(r, &r->gpu.gaps.items[i], "cpu", row));
         if (!row->lines_count)
             TRY(host_lines(r, &r->gpu.gaps.items[i], "wait", row));

@@ -15,12 +15,12 @@ static const char *const kinds[] = {"file",   "pipe",   "terminal", "socket",
                                     "kernel", "memory", "other"};
 static const char *const ops[] = {"read", "write", "open", "seek", "sync", "connect", "map"};
 
-static int64_t count(double v)
+static int64_t io_count(double v)
 {
     return v < 9e15 ? (int64_t)v : MODEL_UNKNOWN;
 }
 
-static double percentile(const double *cell, double share)
+static double cells_percentile(const double *cell, double share)
 {
     double all = 0, so_far = 0;
     for (int i = 0; i < 128; i++)
@@ -34,7 +34,7 @@ static double percentile(const double *cell, double share)
 }
 
 /* The median of the distances, in the middle of its power of two. */
-static double jump(const double *part)
+static double cells_jump(const double *part)
 {
     const double *cell = part + TRACE_IO_JUMPS;
     double all = part[TRACE_IO_PLACED + TRACE_IO_FORWARD] + part[TRACE_IO_PLACED + TRACE_IO_BACK];
@@ -42,7 +42,7 @@ static double jump(const double *part)
     for (int i = 0; i < 40 && all > 0; i++) {
         so_far += cell[i];
         if (2 * so_far >= all)
-            return megabytes(ldexp(M_SQRT2, i));
+            return bytes_to_megabytes(ldexp(M_SQRT2, i));
     }
     return (double)NAN;
 }
@@ -58,11 +58,11 @@ static int has_places(const struct io_row *row)
 static void places_in_file(const double *cell, double bytes, struct model_io_calls *out)
 {
     const double *placed = cell + TRACE_IO_PLACED;
-    out->next = count(placed[TRACE_IO_NEXT] + placed[TRACE_IO_FIRST]);
-    out->near = count(placed[TRACE_IO_NEAR]);
-    out->forward = count(placed[TRACE_IO_FORWARD]);
-    out->back = count(placed[TRACE_IO_BACK]);
-    out->jump_mb = jump(cell);
+    out->next = io_count(placed[TRACE_IO_NEXT] + placed[TRACE_IO_FIRST]);
+    out->near = io_count(placed[TRACE_IO_NEAR]);
+    out->forward = io_count(placed[TRACE_IO_FORWARD]);
+    out->back = io_count(placed[TRACE_IO_BACK]);
+    out->jump_mb = cells_jump(cell);
     if (bytes > 0)
         out->sequential_share = fmin(1, cell[TRACE_IO_GOING_ON] / bytes);
 }
@@ -72,27 +72,27 @@ static enum err calls_of(struct run *r, const struct io_row *row, enum trace_io_
 {
     const double *cell = row->cell + trace_io_part(op, 0), *time = cell + TRACE_IO_TIMES;
     json_blank(&record_model_io_calls, out);
-    out->calls = count(row->op[op].calls);
-    out->mb = megabytes(row->op[op].bytes);
-    out->s = seconds(row->op[op].ns);
-    out->waited = count(row->op[op].waited);
-    out->waited_mb = megabytes(row->op[op].waited_bytes);
-    out->waited_s = seconds(row->op[op].waited_ns);
-    out->errors = count(row->op[op].errors);
-    out->p50_us = percentile(time, 0.5);
-    out->p95_us = percentile(time, 0.95);
-    out->p99_us = percentile(time, 0.99);
+    out->calls = io_count(row->op[op].calls);
+    out->mb = bytes_to_megabytes(row->op[op].bytes);
+    out->s = ns_to_seconds(row->op[op].ns);
+    out->waited = io_count(row->op[op].waited);
+    out->waited_mb = bytes_to_megabytes(row->op[op].waited_bytes);
+    out->waited_s = ns_to_seconds(row->op[op].waited_ns);
+    out->errors = io_count(row->op[op].errors);
+    out->p50_us = cells_percentile(time, 0.5);
+    out->p95_us = cells_percentile(time, 0.95);
+    out->p99_us = cells_percentile(time, 0.99);
     if (has_places(row))
         places_in_file(cell, row->op[op].bytes, out);
     out->sizes = arena_take(r->m->arena, 10 * sizeof *out->sizes);
     FAIL_IF(!out->sizes, ERR_MEMORY, "no memory for the profile");
     out->sizes_count = 10;
     for (int i = 0; i < 10; i++)
-        out->sizes[i] = count(cell[TRACE_IO_SIZES + i]);
+        out->sizes[i] = io_count(cell[TRACE_IO_SIZES + i]);
     return ERR_OK;
 }
 
-static double time_of(const struct io_row *row)
+static double io_row_time(const struct io_row *row)
 {
     double ns = 0;
     for (int i = 0; i < TRACE_IO_OPS; i++)
@@ -116,16 +116,16 @@ static double waited_of(const struct io_row *row)
     return ns;
 }
 
-static int by_time(const void *a, const void *b)
+static int io_row_by_time(const void *a, const void *b)
 {
     const struct io_row *x = *(struct io_row *const *)a, *y = *(struct io_row *const *)b;
-    double p = time_of(x), q = time_of(y);
+    double p = io_row_time(x), q = io_row_time(y);
     if (p < q || p > q)
         return p < q ? 1 : -1;
     return strcmp(x->path ? x->path : "", y->path ? y->path : "");
 }
 
-static int most_first(const void *a, const void *b)
+static int place_most_first(const void *a, const void *b)
 {
     const struct io_place *x = *(struct io_place *const *)a, *y = *(struct io_place *const *)b;
     return (x->ns < y->ns) - (x->ns > y->ns);
@@ -138,7 +138,7 @@ static enum err places_of(struct run *r, uint32_t row, struct model_io_file *out
     for (size_t i = 0; i < r->io->places.count && e == ERR_OK; i++)
         if (r->io->places.items[i].row == row)
             e = vector_add(&all, &r->io->places.items[i]);
-    vector_sort(&all, most_first);
+    vector_sort(&all, place_most_first);
     size_t n = all.count < LINES_SHOWN ? all.count : LINES_SHOWN;
     if (e == ERR_OK)
         e = model_list(r->m, model_io_place, out, lines, n);
@@ -152,9 +152,9 @@ static enum err places_of(struct run *r, uint32_t row, struct model_io_file *out
         to->module = p->module;
         to->op = ops[p->op];
         to->calls = p->calls;
-        to->mb = megabytes(p->bytes);
-        to->s = seconds(p->ns);
-        to->waited_s = seconds(p->waited_ns);
+        to->mb = bytes_to_megabytes(p->bytes);
+        to->s = ns_to_seconds(p->ns);
+        to->waited_s = ns_to_seconds(p->waited_ns);
     }
     vector_free(&all);
     return e;
@@ -168,10 +168,11 @@ static enum err moments_of(struct run *r, struct io_row *row, struct model_io_fi
     TRY(model_list(r->m, model_io_moment, out, moments, row->points.count));
     for (size_t i = 0; i < row->points.count; i++) {
         const struct io_point *p = &row->points.items[i];
-        out->moments[i] = (struct model_io_moment){
-            (int64_t)(p->time / 1000), count((double)p->offset), count((double)p->bytes), p->op};
+        out->moments[i] =
+            (struct model_io_moment){(int64_t)(p->time / 1000), io_count((double)p->offset),
+                                     io_count((double)p->bytes), p->op};
     }
-    out->moment_stride = count(row->stride);
+    out->moment_stride = io_count(row->stride);
     return ERR_OK;
 }
 
@@ -180,17 +181,17 @@ static void access_of(const struct io_row *row, struct model_io_file *out)
     double unique = fmin(row->unique, row->op[TRACE_IO_READ].bytes);
     if (!has_places(row))
         return;
-    out->size_mb = megabytes((double)row->size);
+    out->size_mb = bytes_to_megabytes((double)row->size);
     if (row->resident != UINT64_MAX && row->size > 0)
         out->cached_share = (double)row->resident / (double)row->size;
     if (unique > 0) {
-        out->unique_mb = megabytes(unique);
-        out->unique_error_mb = megabytes(sqrt(row->unique_variance));
+        out->unique_mb = bytes_to_megabytes(unique);
+        out->unique_error_mb = bytes_to_megabytes(sqrt(row->unique_variance));
         out->reread = row->op[TRACE_IO_READ].bytes / unique;
     }
     if (row->op[TRACE_IO_MAP].calls > 0) {
-        out->mapped_mb = megabytes(row->op[TRACE_IO_MAP].bytes);
-        out->touched_mb = megabytes(row->cell[TRACE_IO_TOUCHED]);
+        out->mapped_mb = bytes_to_megabytes(row->op[TRACE_IO_MAP].bytes);
+        out->touched_mb = bytes_to_megabytes(row->cell[TRACE_IO_TOUCHED]);
     }
 }
 
@@ -207,20 +208,20 @@ static enum err file_row(struct run *r, struct io_row *row, int pictured, struct
     out->processes = row->processes;
     TRY(calls_of(r, row, TRACE_IO_READ, &out->read));
     TRY(calls_of(r, row, TRACE_IO_WRITE, &out->write));
-    out->opens = count(row->op[TRACE_IO_OPEN].calls);
-    out->open_s = seconds(row->op[TRACE_IO_OPEN].ns);
-    out->seeks = count(row->op[TRACE_IO_SEEK].calls);
-    out->seek_s = seconds(row->op[TRACE_IO_SEEK].ns);
-    out->syncs = count(row->op[TRACE_IO_SYNC].calls);
-    out->sync_s = seconds(row->op[TRACE_IO_SYNC].ns);
-    out->connects = count(row->op[TRACE_IO_CONNECT].calls);
-    out->connect_s = seconds(row->op[TRACE_IO_CONNECT].ns);
-    out->s = seconds(time_of(row));
-    out->waited_s = seconds(waited_of(row));
+    out->opens = io_count(row->op[TRACE_IO_OPEN].calls);
+    out->open_s = ns_to_seconds(row->op[TRACE_IO_OPEN].ns);
+    out->seeks = io_count(row->op[TRACE_IO_SEEK].calls);
+    out->seek_s = ns_to_seconds(row->op[TRACE_IO_SEEK].ns);
+    out->syncs = io_count(row->op[TRACE_IO_SYNC].calls);
+    out->sync_s = ns_to_seconds(row->op[TRACE_IO_SYNC].ns);
+    out->connects = io_count(row->op[TRACE_IO_CONNECT].calls);
+    out->connect_s = ns_to_seconds(row->op[TRACE_IO_CONNECT].ns);
+    out->s = ns_to_seconds(io_row_time(row));
+    out->waited_s = ns_to_seconds(waited_of(row));
     access_of(row, out);
     if (row->kind == TRACE_TO_SOCKET) {
         double requests = row->cell[TRACE_IO_REQUESTS];
-        out->requests = count(requests);
+        out->requests = io_count(requests);
         if (requests > 0)
             out->first_byte_ms = 1e-6 * row->cell[TRACE_IO_FIRST_BYTE] / requests;
         if (row->cell[TRACE_IO_IN_FLIGHT] > 0) /* requests without an answer are left out */
@@ -245,12 +246,12 @@ static enum err add_up(struct run *r)
     struct model_io *io = &r->m->io;
     TRY(calls_of(r, &all, TRACE_IO_READ, &io->read));
     TRY(calls_of(r, &all, TRACE_IO_WRITE, &io->write));
-    io->open_s = seconds(all.op[TRACE_IO_OPEN].ns);
-    io->sync_s = seconds(all.op[TRACE_IO_SYNC].ns);
+    io->open_s = ns_to_seconds(all.op[TRACE_IO_OPEN].ns);
+    io->sync_s = ns_to_seconds(all.op[TRACE_IO_SYNC].ns);
     return ERR_OK;
 }
 
-static enum err lists(struct run *r, struct io_row **rows, size_t n)
+static enum err io_lists(struct run *r, struct io_row **rows, size_t n)
 {
     struct model_io *io = &r->m->io;
     size_t sockets = 0, files = 0, shown;
@@ -272,7 +273,7 @@ static enum err lists(struct run *r, struct io_row **rows, size_t n)
 }
 
 /* What was read and written by ways that have no hook, where it is much. */
-static enum err say_unseen(struct run *r)
+static enum err io_note_unseen(struct run *r)
 {
     const struct model_io *io = &r->m->io;
     double kernel = io->kernel_read_mb + io->kernel_write_mb;
@@ -348,20 +349,20 @@ enum err build_io(struct run *r)
     TRY(add_up(r));
     TRY(scale_places(r));
     if (!build_of_part(r)) {
-        io->kernel_read_mb = megabytes(run->kernel[0]);
-        io->kernel_write_mb = megabytes(run->kernel[1]);
-        io->seen_read_mb = megabytes(run->seen[0]);
-        io->seen_write_mb = megabytes(run->seen[1]);
-        io->unseen_read_mb = megabytes(run->kernel[0] - run->seen[0]);
-        io->unseen_write_mb = megabytes(run->kernel[1] - run->seen[1]);
-        io->storage_read_mb = megabytes(run->storage[0]);
-        io->storage_write_mb = megabytes(run->storage[1]);
-        io->major_faults = count(run->major_faults);
-        io->minor_faults = count(run->minor_faults);
-        io->unplaced = count(run->unplaced);
-        io->ring_calls = count(run->ring[0]);
-        io->ring_requests = count(run->ring[1]);
-        io->ring_lost = count(run->ring[2]);
+        io->kernel_read_mb = bytes_to_megabytes(run->kernel[0]);
+        io->kernel_write_mb = bytes_to_megabytes(run->kernel[1]);
+        io->seen_read_mb = bytes_to_megabytes(run->seen[0]);
+        io->seen_write_mb = bytes_to_megabytes(run->seen[1]);
+        io->unseen_read_mb = bytes_to_megabytes(run->kernel[0] - run->seen[0]);
+        io->unseen_write_mb = bytes_to_megabytes(run->kernel[1] - run->seen[1]);
+        io->storage_read_mb = bytes_to_megabytes(run->storage[0]);
+        io->storage_write_mb = bytes_to_megabytes(run->storage[1]);
+        io->major_faults = io_count(run->major_faults);
+        io->minor_faults = io_count(run->minor_faults);
+        io->unplaced = io_count(run->unplaced);
+        io->ring_calls = io_count(run->ring[0]);
+        io->ring_requests = io_count(run->ring[1]);
+        io->ring_lost = io_count(run->ring[2]);
     }
     struct io_row **rows = calloc(run->rows.count + 1, sizeof *rows);
     FAIL_IF(!rows, ERR_MEMORY, "no memory for the profile");
@@ -369,10 +370,10 @@ enum err build_io(struct run *r)
     for (size_t i = 0; i < run->rows.count; i++)
         if (is_used(&run->rows.items[i]))
             rows[n++] = &run->rows.items[i];
-    array_sort(rows, n, sizeof *rows, by_time);
-    enum err e = lists(r, rows, n);
+    array_sort(rows, n, sizeof *rows, io_row_by_time);
+    enum err e = io_lists(r, rows, n);
     free(rows);
     if (e == ERR_OK)
         e = build_reading(r);
-    return e == ERR_OK ? say_unseen(r) : e;
+    return e == ERR_OK ? io_note_unseen(r) : e;
 }

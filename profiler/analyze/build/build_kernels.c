@@ -15,7 +15,7 @@
 
 enum { VARIANTS_SHOWN = 16, PLACES_SHOWN = 16 };
 
-static int by_total(const void *a, const void *b)
+static int kernel_by_total(const void *a, const void *b)
 {
     const struct kernel *x = *(struct kernel *const *)a, *y = *(struct kernel *const *)b;
     if (x->total < y->total || x->total > y->total)
@@ -27,7 +27,7 @@ ARRAY_ORDER(by_time, struct variant, COMPARE(y->time.sum, x->time.sum));
 
 ARRAY_ORDER(by_ns, struct launch_site, COMPARE(y->ns, x->ns));
 
-static enum err triple(struct run *r, const uint32_t from[3], int64_t **to, int *count)
+static enum err kernel_triple(struct run *r, const uint32_t from[3], int64_t **to, int *count)
 {
     int64_t *v = arena_take(r->m->arena, 3 * sizeof *v);
     FAIL_IF(!v, ERR_MEMORY, "no memory for the profile");
@@ -38,7 +38,7 @@ static enum err triple(struct run *r, const uint32_t from[3], int64_t **to, int 
     return ERR_OK;
 }
 
-static int64_t known(uint32_t v)
+static int64_t number_or_unknown(uint32_t v)
 {
     return v == VARIANT_UNKNOWN ? MODEL_UNKNOWN : (int64_t)v;
 }
@@ -46,14 +46,14 @@ static int64_t known(uint32_t v)
 static enum err variant_row(struct run *r, struct variant *v, struct model_variant *row)
 {
     if (v->grid[0] != VARIANT_UNKNOWN)
-        TRY(triple(r, v->grid, &row->grid, &row->grid_count));
+        TRY(kernel_triple(r, v->grid, &row->grid, &row->grid_count));
     if (v->block[0] != VARIANT_UNKNOWN)
-        TRY(triple(r, v->block, &row->block, &row->block_count));
+        TRY(kernel_triple(r, v->block, &row->block, &row->block_count));
     if (v->cluster[0] != VARIANT_UNKNOWN)
-        TRY(triple(r, v->cluster, &row->cluster, &row->cluster_count));
-    row->registers = known(v->registers);
-    row->static_shared = known(v->static_shared);
-    row->dynamic_shared = known(v->dynamic_shared);
+        TRY(kernel_triple(r, v->cluster, &row->cluster, &row->cluster_count));
+    row->registers = number_or_unknown(v->registers);
+    row->static_shared = number_or_unknown(v->static_shared);
+    row->dynamic_shared = number_or_unknown(v->dynamic_shared);
     row->local_bytes = v->local_bytes < 1ull << 53 ? (int64_t)v->local_bytes : MODEL_UNKNOWN;
     row->time = stat_of(&v->time);
     const struct trace_device *d = &r->gpu.devices.items[v->device].d;
@@ -73,7 +73,7 @@ static enum err variant_row(struct run *r, struct variant *v, struct model_varia
     return ERR_OK;
 }
 
-static enum err kernel_row(struct run *r, struct kernel *k, struct model_kernel *row)
+static enum err build_kernel_row(struct run *r, struct kernel *k, struct model_kernel *row)
 {
     struct dist all = {0};
     enum err e = ERR_OK;
@@ -100,14 +100,14 @@ static enum err kernel_row(struct run *r, struct kernel *k, struct model_kernel 
     row->mangled = k->mangled;
     row->file = k->file;
     row->line = k->line > 0 ? k->line : MODEL_UNKNOWN;
-    row->api_s = seconds(api);
-    row->queue_s = seconds(queue);
+    row->api_s = ns_to_seconds(api);
+    row->queue_s = ns_to_seconds(queue);
     row->share_of_kernel_time = k->total / r->total.gpu_kernel;
     row->share_of_wall = k->total / (double)(r->last - r->origin);
     vector_sort(&k->variants, by_time);
     size_t configurations = k->variants.count;
-    if (configurations == 1 && known(k->variants.items[0].grid[0]) == MODEL_UNKNOWN &&
-        known(k->variants.items[0].registers) == MODEL_UNKNOWN)
+    if (configurations == 1 && number_or_unknown(k->variants.items[0].grid[0]) == MODEL_UNKNOWN &&
+        number_or_unknown(k->variants.items[0].registers) == MODEL_UNKNOWN)
         configurations = 0; /* a capture that does not tell them */
     size_t shown = configurations < VARIANTS_SHOWN ? configurations : VARIANTS_SHOWN;
     TRY(model_list(r->m, model_variant, row, variants, shown));
@@ -121,7 +121,7 @@ static enum err kernel_row(struct run *r, struct kernel *k, struct model_kernel 
         const struct launch_site *at = &k->launched_at.items[i];
         const struct site *s = &r->sites.items[at->site];
         row->launched_at[i] = (struct model_place){r->sources.items[s->file].path, s->line,
-                                                   (int64_t)at->n, seconds(at->ns)};
+                                                   (int64_t)at->n, ns_to_seconds(at->ns)};
     }
     return ERR_OK;
 }
@@ -142,14 +142,14 @@ static enum err attribute_to_kernel_line(struct run *r, const struct kernel *k, 
     return ERR_OK;
 }
 
-static enum err ranked(struct run *r, struct kernel **order, size_t used)
+static enum err kernels_ranked(struct run *r, struct kernel **order, size_t used)
 {
-    array_sort(order, used, sizeof *order, by_total);
+    array_sort(order, used, sizeof *order, kernel_by_total);
     for (size_t i = 0; i < used; i++)
         order[i]->rank = (int)i;
     TRY(model_list(r->m, model_kernel, r->m, kernels, used));
     for (size_t i = 0; i < used; i++) {
-        TRY(kernel_row(r, order[i], &r->m->kernels[i]));
+        TRY(build_kernel_row(r, order[i], &r->m->kernels[i]));
         TRY(attribute_to_kernel_line(r, order[i], r->m->kernels[i].name));
     }
     return ERR_OK;
@@ -164,7 +164,7 @@ enum err build_kernels(struct run *r)
         for (size_t n = 0; n < order[i]->variants.count; n++)
             order[i]->total += order[i]->variants.items[n].time.sum;
     }
-    enum err e = ranked(r, order, r->gpu.kernels.count);
+    enum err e = kernels_ranked(r, order, r->gpu.kernels.count);
     free(order);
     for (size_t i = 0; i < r->timeline.count; i++) {
         struct timeline_track *l = &r->timeline.items[i];

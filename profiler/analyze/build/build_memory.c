@@ -26,7 +26,7 @@ static enum err lines_at_peak(struct run *r, enum which which, struct model_plac
         double bytes = which == HEAP_PEAK ? s->heap.at_peak : s->device.at_peak;
         if (s->line && bytes > 0)
             all[n++] = (struct model_place){r->sources.items[s->file].path, s->line, MODEL_UNKNOWN,
-                                            megabytes(bytes)};
+                                            bytes_to_megabytes(bytes)};
     }
     array_sort(all, n, sizeof *all, most_first);
     n = n < PLACES_SHOWN ? n : PLACES_SHOWN;
@@ -44,7 +44,7 @@ static double leak_score(const struct live_heap *h)
 
 /* Sampled allocations of the line are hardly ever freed, and what stays is at least 1 % of the
  * largest heap. */
-static int suspect(const struct run *r, const struct site *s)
+static int site_is_suspect(const struct run *r, const struct site *s)
 {
     return s->line && s->heap.allocs > 0 && leak_score(&s->heap) >= LEAK_SCORE &&
            s->heap.end >= 0.01 * r->heap.largest && s->heap.end > 0;
@@ -52,20 +52,20 @@ static int suspect(const struct run *r, const struct site *s)
 
 ARRAY_ORDER(by_live, struct model_leak, COMPARE(y->live_mb, x->live_mb));
 
-static enum err leaks(struct run *r)
+static enum err memory_leaks(struct run *r)
 {
     struct model_memory *m = &r->m->memory;
     size_t n = 0;
     for (size_t i = 0; i < r->sites.count; i++)
-        n += (size_t)suspect(r, &r->sites.items[i]);
+        n += (size_t)site_is_suspect(r, &r->sites.items[i]);
     TRY(model_list(r->m, model_leak, m, leaks, n));
     n = 0;
     for (size_t i = 0; i < r->sites.count; i++) {
         const struct site *s = &r->sites.items[i];
-        if (!suspect(r, s))
+        if (!site_is_suspect(r, s))
             continue;
-        double since = seconds((double)(r->last - r->origin) - (double)s->heap.first);
-        double live = megabytes(s->heap.end);
+        double since = ns_to_seconds((double)(r->last - r->origin) - (double)s->heap.first);
+        double live = bytes_to_megabytes(s->heap.end);
         m->leaks[n++] =
             (struct model_leak){r->sources.items[s->file].path, s->line, leak_score(&s->heap), live,
                                 since > 0 ? live / since : (double)NAN};
@@ -113,8 +113,8 @@ enum err build_memory(struct run *r)
         return ERR_OK;
     }
     if (r->has_heap)
-        m->totals.peak_heap_mb = megabytes(r->heap.largest);
-    m->memory.bin_s = seconds(curves_bin(r));
+        m->totals.peak_heap_mb = bytes_to_megabytes(r->heap.largest);
+    m->memory.bin_s = ns_to_seconds(curves_bin(r));
     TRY(lines_at_peak(r, HEAP_PEAK, &m->memory.peak_lines, &m->memory.peak_lines_count));
-    return leaks(r);
+    return memory_leaks(r);
 }

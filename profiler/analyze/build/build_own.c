@@ -31,7 +31,7 @@ struct walk {
 ARRAY_ORDER(by_start, struct moment_of, COMPARE(x->start, y->start));
 
 /* Who does what at time t. */
-static enum err look(struct walk *w, uint64_t t)
+static enum err walk_moment(struct walk *w, uint64_t t)
 {
     struct run *r = w->r;
     for (; w->next < r->moments.count && r->moments.items[w->next].start <= t; w->next++)
@@ -62,16 +62,16 @@ static enum err look(struct walk *w, uint64_t t)
 }
 
 /* A thread that is ready for a CPU is where it computed last. */
-static int computes(const struct moment_of *m)
+static int moment_computes(const struct moment_of *m)
 {
     return !m->waiting || m->waits == WAITS_READY;
 }
 
-static void give(struct walk *w, const struct moment_of *m, double part)
+static void walk_attribute(struct walk *w, const struct moment_of *m, double part)
 {
     const struct moment_of *at = m->waiting && m->waits == WAITS_READY ? &w->last[m->thread] : m;
     struct own_node *own = &w->r->own.items[at->end ? at->own : 0];
-    if (computes(m)) {
+    if (moment_computes(m)) {
         own->path_cpu += part * w->step;
         return;
     }
@@ -79,24 +79,24 @@ static void give(struct walk *w, const struct moment_of *m, double part)
 }
 
 /* Of a thread that computes and waits shorter than it is looked at, both have the moment. */
-static void give_both(struct walk *w, const struct doing *d)
+static void walk_attribute_both(struct walk *w, const struct doing *d)
 {
     const int own_wait = d->other && d->other->waits <= WAITS_IO;
-    const int in_turns = d->other && computes(d->at) != computes(d->other) &&
-                         (computes(d->other) || own_wait) && d->part + d->other_part > 0;
+    const int in_turns = d->other && moment_computes(d->at) != moment_computes(d->other) &&
+                         (moment_computes(d->other) || own_wait) && d->part + d->other_part > 0;
     const double first = in_turns ? d->part / (d->part + d->other_part) : 1;
-    give(w, d->at, first);
+    walk_attribute(w, d->at, first);
     if (in_turns)
-        give(w, d->other, 1 - first);
+        walk_attribute(w, d->other, 1 - first);
 }
 
 /* 1: `m` is waited for by a thread that waits for others. */
-static int leads(const struct moment_of *m, const struct moment_of *root)
+static int moment_leads(const struct moment_of *m, const struct moment_of *root)
 {
     int elsewhere = !root || m->process != root->process;
     if (m == root)
         return 0;
-    if (computes(m))
+    if (moment_computes(m))
         return !root || root->waits >= WAITS_EVENTS || elsewhere;
     if (m->waits >= WAITS_LOCK || m->waits == WAITS_DEVICE || !root)
         return 0;
@@ -104,7 +104,7 @@ static int leads(const struct moment_of *m, const struct moment_of *root)
            (root->waits == WAITS_EVENTS && elsewhere && m->waits < WAITS_EVENTS);
 }
 
-static int works(const struct walk *w, int row)
+static int thread_works(const struct walk *w, int row)
 {
     const struct model_thread *t = &w->r->threads.items[row];
     double cpu = (t->user_s > 0 ? t->user_s : 0) + (t->sys_s > 0 ? t->sys_s : 0);
@@ -132,23 +132,23 @@ static int is_foreign_child(const struct walk *w, const struct moment_of *m,
 static int waits_unseen(const struct walk *w, const struct moment_of *m,
                         const struct moment_of *root)
 {
-    return root && !computes(m) && is_own_code(w, root) && !is_own_code(w, m);
+    return root && !moment_computes(m) && is_own_code(w, root) && !is_own_code(w, m);
 }
 
 /* Those that lead share the moment; threads that work go before those that only wait. */
-static int give_to_others(struct walk *w, const struct moment_of *root)
+static int walk_attribute_others(struct walk *w, const struct moment_of *root)
 {
     for (int strict = 1; strict >= 0; strict--) {
         int n = 0;
         for (int pass = 0; pass < 2; pass++)
             for (size_t i = 0; i < w->rows.count; i++) {
                 const struct moment_of *m = w->threads[w->rows.items[i]].at;
-                if (!leads(m, root) || is_foreign_child(w, m, root) || waits_unseen(w, m, root) ||
-                    (strict && !works(w, m->thread)))
+                if (!moment_leads(m, root) || is_foreign_child(w, m, root) ||
+                    waits_unseen(w, m, root) || (strict && !thread_works(w, m->thread)))
                     continue;
                 n += !pass;
                 if (pass)
-                    give(w, m, 1.0 / n);
+                    walk_attribute(w, m, 1.0 / n);
             }
         if (n)
             return 1;
@@ -165,15 +165,15 @@ static int main_thread(const struct run *r, double t, const int *mains)
     return NO_THREAD;
 }
 
-static enum err follow(struct walk *w, const int *mains)
+static enum err walk_follow(struct walk *w, const int *mains)
 {
     struct run *r = w->r;
     int starting = 0, working = 0; /* moments; of others, as before a CPU was free, none is known */
     double imported_s = 0;         /* what the interpreter imports as it ends is not of the start */
     for (int i = 0; i < MOMENTS; i++) {
         uint64_t t = (uint64_t)((i + 0.5) * w->step);
-        TRY(look(w, t));
-        int row = main_thread(r, seconds((double)t), mains);
+        TRY(walk_moment(w, t));
+        int row = main_thread(r, ns_to_seconds((double)t), mains);
         const struct moment_of *root = row >= 0 ? w->threads[row].at : NULL;
         const struct moment_of *last = row >= 0 ? &w->last[row] : NULL;
         if (!root && last && last->end && t >= last->end && t - last->end < GAP_NS)
@@ -182,15 +182,16 @@ static enum err follow(struct walk *w, const int *mains)
         starting += !strcmp(kind, "import") || !strcmp(kind, "run");
         working += !strcmp(kind, "code");
         if (!strcmp(kind, "import") && starting > working)
-            imported_s = seconds((double)t + w->step);
+            imported_s = ns_to_seconds((double)t + w->step);
         if (!strcmp(kind, "code"))
             r->imports_s = imported_s;
         const struct doing of_last = {.at = root, .part = 1};
         const struct doing *d = root && root != last ? &w->threads[row] : &of_last;
-        if (root && (computes(root) || root->waits == WAITS_SLEEP || root->waits == WAITS_DEVICE))
-            give_both(w, d);
-        else if (!give_to_others(w, root) && root)
-            give_both(w, d);
+        if (root &&
+            (moment_computes(root) || root->waits == WAITS_SLEEP || root->waits == WAITS_DEVICE))
+            walk_attribute_both(w, d);
+        else if (!walk_attribute_others(w, root) && root)
+            walk_attribute_both(w, d);
     }
     r->imports_s = r->imports_s > 0 ? r->imports_s : imported_s;
     return ERR_OK;
@@ -213,7 +214,7 @@ static enum err critical_path(struct run *r)
         if (r->threads.items[i].main)
             mains[r->threads.items[i].process] = (int)i;
     if (e == ERR_OK)
-        e = follow(&w, mains);
+        e = walk_follow(&w, mains);
     free(mains);
     free(w.threads);
     free(w.last);
@@ -222,7 +223,7 @@ static enum err critical_path(struct run *r)
     return e;
 }
 
-static int64_t integer(double v)
+static int64_t walk_integer(double v)
 {
     return v < 9e15 ? (int64_t)v : MODEL_UNKNOWN;
 }
@@ -251,12 +252,12 @@ enum err build_own(struct run *r)
             .line = site ? site->line : MODEL_UNKNOWN,
             .function = n->name,
             .module = n->module,
-            .cpu_ns = integer(n->cpu),
-            .samples = integer(n->samples),
-            .wait_ns = integer(n->wait),
-            .gpu_ns = integer(n->gpu),
-            .path_cpu_ns = integer(n->path_cpu),
-            .path_wait_ns = integer(wait),
+            .cpu_ns = walk_integer(n->cpu),
+            .samples = walk_integer(n->samples),
+            .wait_ns = walk_integer(n->wait),
+            .gpu_ns = walk_integer(n->gpu),
+            .path_cpu_ns = walk_integer(n->path_cpu),
+            .path_wait_ns = walk_integer(wait),
             .waits_for = wait > 0 ? names[most] : NULL,
         };
     }

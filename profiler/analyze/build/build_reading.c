@@ -41,7 +41,7 @@ static enum err reader_of(struct readers *t, const char *file, int64_t line,
     return ERR_OK;
 }
 
-static enum err add_calls(struct run *r, struct readers *t)
+static enum err readers_add_calls(struct run *r, struct readers *t)
 {
     for (size_t i = 0; i < r->io->owns.count; i++) {
         const struct io_own *p = &r->io->owns.items[i];
@@ -54,10 +54,10 @@ static enum err add_calls(struct run *r, struct readers *t)
             continue;
         const struct site *s = own && own->site >= 0 ? &r->sites.items[own->site] : NULL;
         TRY(reader_of(t, s ? r->sources.items[s->file].path : NULL, s ? s->line : 0, &to));
-        double waited = seconds(p->waited_ns);
+        double waited = ns_to_seconds(p->waited_ns);
         to->row.calls += p->calls;
-        to->row.mb += megabytes(p->bytes);
-        to->row.copy_s += fmax(0, seconds(p->ns) - waited);
+        to->row.mb += bytes_to_megabytes(p->bytes);
+        to->row.copy_s += fmax(0, ns_to_seconds(p->ns) - waited);
         *(row->kind == TRACE_TO_SOCKET ? &to->row.network_s : &to->row.storage_s) += waited;
     }
     return ERR_OK;
@@ -90,7 +90,7 @@ static enum err add_stack(struct run *r, struct readers *t, const struct model_s
     const char *codec = NULL;
     int unnamed = 0;
     struct reading_line *to;
-    double s = seconds((double)leaf->cpu_ns);
+    double s = ns_to_seconds((double)leaf->cpu_ns);
     for (const struct model_stack *at = leaf; !own;) {
         const struct model_frame *f =
             at->frame >= 0 && at->frame < m->frames_count ? &m->frames[at->frame] : NULL;
@@ -126,7 +126,7 @@ static void find_ready(const struct model *m, struct readers *t)
     if (!(m->io.storage_read_mb < 0.1 * m->io.read.waited_mb) || !m->own_count)
         return;
     for (int i = 0; i < m->own_count; i++)
-        asleep += fmax(0, seconds((double)m->own[i].path_wait_ns));
+        asleep += fmax(0, ns_to_seconds((double)m->own[i].path_wait_ns));
     for (size_t i = 0; i < t->all.count; i++)
         waited += t->all.items[i].row.storage_s;
     for (size_t i = 0; i < t->all.count && waited > asleep; i++) {
@@ -136,15 +136,15 @@ static void find_ready(const struct model *m, struct readers *t)
     }
 }
 
-static double time_of(const struct model_reading *x)
+static double reading_time(const struct model_reading *x)
 {
     return x->storage_s + x->network_s + x->copy_s + x->decode_s + x->convert_s + x->place_s;
 }
 
-static int by_time(const void *a, const void *b)
+static int reading_by_time(const void *a, const void *b)
 {
     const struct reading_line *x = a, *y = b;
-    double p = time_of(&x->row), q = time_of(&y->row);
+    double p = reading_time(&x->row), q = reading_time(&y->row);
     if (p < q || p > q)
         return p < q ? 1 : -1;
     int order = strcmp(x->row.file ? x->row.file : "", y->row.file ? y->row.file : "");
@@ -152,14 +152,14 @@ static int by_time(const void *a, const void *b)
 }
 
 /* Lines that read, and those that decode what another line read. */
-static enum err rows(struct run *r, struct readers *t)
+static enum err reading_rows(struct run *r, struct readers *t)
 {
     size_t n = 0;
     for (size_t i = 0; i < t->all.count; i++)
         if (t->all.items[i].row.calls > 0 || t->all.items[i].row.decode_s > 0)
             t->all.items[n++] = t->all.items[i];
     t->all.count = n;
-    vector_sort(&t->all, by_time);
+    vector_sort(&t->all, reading_by_time);
     n = n < SHOWN ? n : SHOWN;
     TRY(model_list(r->m, model_reading, &r->m->io, reading, n));
     for (size_t i = 0; i < n; i++) {
@@ -184,13 +184,13 @@ enum err build_reading(struct run *r)
     codec_modules(r->m, &t.codecs);
     enum err e = find_own(r, &t);
     if (e == ERR_OK)
-        e = add_calls(r, &t);
+        e = readers_add_calls(r, &t);
     find_ready(r->m, &t);
     for (int i = 0; i < r->m->stacks_count && e == ERR_OK; i++)
         if (r->m->stacks[i].cpu_ns > 0)
             e = add_stack(r, &t, &r->m->stacks[i]);
     if (e == ERR_OK)
-        e = rows(r, &t);
+        e = reading_rows(r, &t);
     vector_free(&t.all);
     table_free(&t.by_line);
     table_free(&t.own);

@@ -4,7 +4,7 @@
 #include "profiler/analyze/build/build.h"
 #include "profiler/analyze/build/flow_rows.h"
 
-static int64_t integer(double v)
+static int64_t timeline_integer(double v)
 {
     return v < 9e15 ? (int64_t)v : MODEL_UNKNOWN;
 }
@@ -29,10 +29,10 @@ enum err build_stacks(struct run *r)
         const struct tree_node *n = &r->nodes.items[i];
         m->stacks[i] = (struct model_stack){n->parent == TABLE_NONE ? -1 : (int32_t)n->parent,
                                             (int32_t)n->frame,
-                                            integer(n->cpu),
-                                            integer(n->wait),
-                                            integer(n->gpu),
-                                            integer(n->alloc)};
+                                            timeline_integer(n->cpu),
+                                            timeline_integer(n->wait),
+                                            timeline_integer(n->gpu),
+                                            timeline_integer(n->alloc)};
     }
     return ERR_OK;
 }
@@ -55,7 +55,7 @@ static enum err track_rows(struct run *r, const struct timeline_track *l, struct
         const struct track_event *e = &t->events[i];
         row->events[i] =
             (struct model_event){(int64_t)(e->start - before), (int64_t)(e->end - e->start),
-                                 integer((double)e->busy), e->count, (int32_t)e->what};
+                                 timeline_integer((double)e->busy), e->count, (int32_t)e->what};
         before = e->start;
     }
     return ERR_OK;

@@ -40,7 +40,7 @@ static enum err children_made(struct image *im, void *state, const struct trace_
     TRY(vector_add(&r->made, (struct made){
                                  .pid = p->child,
                                  .image = p->op == TRACE_EXECED ? im->index : -1,
-                                 .at_s = seconds((double)p->r.time_ns - (double)r->origin),
+                                 .at_s = ns_to_seconds((double)p->r.time_ns - (double)r->origin),
                                  .program = *path ? path_shown(r, path) : NULL,
                              }));
     return ERR_OK;
@@ -73,10 +73,10 @@ static int is_among(const char *const *names, int count, const char *name)
 ARRAY_ORDER(by_time, struct made, COMPARE(x->at_s, y->at_s));
 
 /* What the kernel counted of the whole run and no recording has: theirs for the most part. */
-static const char *effect(struct run *r)
+static const char *children_effect(struct run *r)
 {
     const struct analyze_launch *l = &r->options->launch;
-    double missing = l->all_s - seconds(r->total.user + r->total.sys + r->q.recorder_ns);
+    double missing = l->all_s - ns_to_seconds(r->total.user + r->total.sys + r->q.recorder_ns);
     char text[200];
     if (!r->has_cpu || l->left_running || build_of_part(r) || !(missing >= 0.01))
         return "Their time and memory are missing.";
@@ -114,7 +114,7 @@ enum err children_without_trace(struct run *r, struct model_item *item)
     item->id = "trace.children";
     item->severity = "warning";
     item->text = run_text(r, text);
-    item->effect = effect(r);
+    item->effect = children_effect(r);
     item->fix = "Statically linked programs, set-user-id ones and those started with a cleared "
                 "environment cannot be followed; start them without that.";
     return ERR_OK;

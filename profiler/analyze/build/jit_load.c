@@ -18,7 +18,7 @@ struct jit_state {
 
 #define CODE_BYTES_MAX (64u << 20) /* the recorder keeps less */
 
-static enum err doubted(struct run *r, const char *what, const char *path, const char *why)
+static enum err jit_doubted(struct run *r, const char *what, const char *path, const char *why)
 {
     char text[512];
     struct model_item row;
@@ -84,7 +84,7 @@ static enum err load_map(struct image *im, struct jit_state *jit)
     enum err e = text  ? symbols_jit_map(r->symbols, im->index, text, bytes,
                                         jit->marks.count ? jit->marks.items + first : NULL,
                                          jit->marks.count - first)
-                 : why ? doubted(r, "perf map", path, why)
+                 : why ? jit_doubted(r, "perf map", path, why)
                        : ERR_OK;
     free(text);
     return e;
@@ -114,7 +114,7 @@ static enum err load_codes(struct image *im, struct jit_state *jit)
     return ERR_OK;
 }
 
-static enum err jit_settle(struct image *im, void *state)
+static enum err jit_finish(struct image *im, void *state)
 {
     struct jit_state *jit = state;
     size_t bytes;
@@ -126,7 +126,7 @@ static enum err jit_settle(struct image *im, void *state)
     char *text = jit_file_read(jit->dump, im->header.start_realtime_ns, &bytes, &why);
     enum err e =
         text ? symbols_jit_dump(im->run->symbols, im->index, text, bytes, (uint32_t)im->header.pid)
-             : doubted(im->run, "jitdump", jit->dump, why ? why : "it is not there");
+             : jit_doubted(im->run, "jitdump", jit->dump, why ? why : "it is not there");
     free(text);
     return e;
 }
@@ -143,5 +143,5 @@ static const struct collected kinds[] = {{TRACE_META, jit_fact, 0, 0},
                                          {TRACE_JIT_CODE, jit_code, 0, 0}};
 const struct collector collector_jit = {.state_bytes = sizeof(struct jit_state),
                                         COLLECTED(kinds),
-                                        .settle = jit_settle,
+                                        .finish = jit_finish,
                                         .free = jit_state_free};

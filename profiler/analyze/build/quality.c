@@ -340,7 +340,7 @@ static enum err filtered(struct run *r, struct item_list *l)
                  (unsigned long long)r->q.filtered);
     snprintf(text, sizeof text,
              "The recording%s ends at %.3g s: the program filtered its system calls (seccomp).",
-             whose, seconds((double)r->q.filtered_ns));
+             whose, ns_to_seconds((double)r->q.filtered_ns));
     const struct rule rule = {"trace.filtered",
                               0,
                               "warning",
@@ -398,29 +398,32 @@ static enum err checks(struct run *r)
         threads += m->threads[i].user_s + m->threads[i].sys_s;
     TRY(model_list(m, model_check, q, checks, 10));
     struct model_check *c = q->checks;
-    double total = seconds(costs_gpu(&r->total)), origin = seconds(r->gpu.no_origin_ns);
+    double total = ns_to_seconds(costs_gpu(&r->total)), origin = ns_to_seconds(r->gpu.no_origin_ns);
     check(c++, "gpu.lines",
           "device time of lines, modules and operations without a call is the sum over operations",
           total, gpu + origin, same(total, gpu + origin));
     check(c++, "gpu.kernels", "kernels by name add up to the kernel time",
-          seconds(r->total.gpu_kernel), kernels, same(seconds(r->total.gpu_kernel), kernels));
+          ns_to_seconds(r->total.gpu_kernel), kernels,
+          same(ns_to_seconds(r->total.gpu_kernel), kernels));
     check(c++, "gpu.bytes", "bytes by direction add up to the transfers", moved, bytes,
           same(moved, bytes));
     double busy = r->has_gpu ? m->totals.gpu_busy_s : 0;
     check(c++, "gpu.union", "a device is not busy for longer than its operations take", total, busy,
           busy <= total * (1 + 1e-9) + 1e-12);
     check(c++, "cpu.lines", "CPU time of lines and modules is that of the samples",
-          seconds(r->total.user + r->total.sys), cpu,
-          same(seconds(r->total.user + r->total.sys), cpu));
+          ns_to_seconds(r->total.user + r->total.sys), cpu,
+          same(ns_to_seconds(r->total.user + r->total.sys), cpu));
     check(c++, "cpu.threads", "CPU time of threads is that of the samples",
-          seconds(r->total.user + r->total.sys), threads,
-          same(seconds(r->total.user + r->total.sys), threads));
+          ns_to_seconds(r->total.user + r->total.sys), threads,
+          same(ns_to_seconds(r->total.user + r->total.sys), threads));
     check(c++, "wait.lines", "waiting of lines and modules is that of all threads",
-          seconds(r->total.wait), wait, same(seconds(r->total.wait), wait));
+          ns_to_seconds(r->total.wait), wait, same(ns_to_seconds(r->total.wait), wait));
     check(c++, "mem.lines", "bytes of lines and modules are those allocated",
-          megabytes(r->total.alloc), alloc, same(megabytes(r->total.alloc), alloc));
+          bytes_to_megabytes(r->total.alloc), alloc,
+          same(bytes_to_megabytes(r->total.alloc), alloc));
     check(c++, "copy.lines", "bytes of lines and modules are those copied",
-          megabytes(r->total.copied), copied, same(megabytes(r->total.copied), copied));
+          bytes_to_megabytes(r->total.copied), copied,
+          same(bytes_to_megabytes(r->total.copied), copied));
     check(c++, "self.incl", "no line costs more by itself than with what it calls", 0, worst,
           worst <= 1e-9);
     return ERR_OK;
@@ -439,9 +442,9 @@ enum err build_quality(struct run *r)
         q->borrowed_cpu_share = r->total.borrowed / cpu;
     }
     const struct analyze_launch *launch = &r->options->launch;
-    const double program_s = launch->all_s - seconds(r->q.recorder_ns);
+    const double program_s = launch->all_s - ns_to_seconds(r->q.recorder_ns);
     if (program_s > 0 && !launch->left_running && r->has_cpu && !build_of_part(r))
-        q->cpu_sample_coverage = seconds(cpu) / program_s;
+        q->cpu_sample_coverage = ns_to_seconds(cpu) / program_s;
     else if (r->q.by_kernel > 0 && r->has_cpu)
         q->cpu_sample_coverage = r->q.sampled / r->q.by_kernel;
     q->clock_method = !r->has_gpu || r->q.no_clock ? "none"

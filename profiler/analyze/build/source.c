@@ -35,7 +35,7 @@ static int next_line(struct line_reader *reader)
     return *reader->text != 0;
 }
 
-static const char *kept(struct run *r, const struct line_reader *reader)
+static const char *line_text(struct run *r, const struct line_reader *reader)
 {
     size_t n = reader->bytes;
     if (n && reader->text[n - 1] == '\r')
@@ -51,7 +51,7 @@ static enum err line_texts(struct run *r, struct model_file *f, const char *text
         for (; i < f->lines_count && f->lines[i].line <= reader.number; i++) {
             if (f->lines[i].line < reader.number)
                 continue;
-            f->lines[i].text = f->lines[i].scalene.line = kept(r, &reader);
+            f->lines[i].text = f->lines[i].scalene.line = line_text(r, &reader);
             FAIL_IF(!f->lines[i].text, ERR_MEMORY, "no memory for the source texts");
         }
     f->length = reader.number - 1;
@@ -59,7 +59,7 @@ static enum err line_texts(struct run *r, struct model_file *f, const char *text
 }
 
 /* Whether the line cost nothing and is wanted beside those that did; *i goes along with it. */
-static int beside(const struct model_file *f, int64_t number, int *i)
+static int line_is_beside(const struct model_file *f, int64_t number, int *i)
 {
     while (*i < f->lines_count && f->lines[*i].line < number)
         ++*i;
@@ -69,13 +69,13 @@ static int beside(const struct model_file *f, int64_t number, int *i)
 }
 
 /* Takes what it keeps from *room. */
-static enum err context(struct run *r, struct model_file *f, const char *text, size_t *room)
+static enum err source_context(struct run *r, struct model_file *f, const char *text, size_t *room)
 {
     struct line_reader reader = {text, 0, 0};
     size_t n = 0, left = *room;
     int i = 0, full = 0;
     while (!full && next_line(&reader))
-        if (beside(f, reader.number, &i)) {
+        if (line_is_beside(f, reader.number, &i)) {
             size_t bytes = 1 + (reader.bytes < TEXT_MAX ? reader.bytes : TEXT_MAX);
             full = bytes > left;
             n += !full;
@@ -85,8 +85,8 @@ static enum err context(struct run *r, struct model_file *f, const char *text, s
     reader = (struct line_reader){text, 0, 0};
     i = 0;
     for (size_t k = 0; k < n && next_line(&reader);)
-        if (beside(f, reader.number, &i)) {
-            f->source[k++] = (struct model_source){reader.number, kept(r, &reader)};
+        if (line_is_beside(f, reader.number, &i)) {
+            f->source[k++] = (struct model_source){reader.number, line_text(r, &reader)};
             FAIL_IF(!f->source[k - 1].text, ERR_MEMORY, "no memory for the source texts");
         }
     *room = left;
@@ -109,7 +109,7 @@ static enum err take_text(struct run *r, struct model_file *f, const char *path,
     if (r->options->just_ended)
         TRY(source_note(r, path, text, bytes));
     TRY(line_texts(r, f, text));
-    return context(r, f, text, room);
+    return source_context(r, f, text, room);
 }
 
 /* Only plain files of the program: a name from a trace may be anything. */
@@ -121,7 +121,7 @@ static enum err one_file(struct run *r, struct model_file *f, const char *record
     const char *cell = cells_text(r, recorded);
     if (cell) {
         TRY(line_texts(r, f, cell));
-        return context(r, f, cell, room);
+        return source_context(r, f, cell, room);
     }
     if (!source_real_path(r->cwd, recorded, path) || stat(path, &st) || !S_ISREG(st.st_mode) ||
         st.st_size > FILE_MAX_BYTES || !st.st_size)

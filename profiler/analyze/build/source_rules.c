@@ -16,7 +16,7 @@ int source_real_path(const char *folder, const char *recorded, char path[PATH_MA
 
 /* What of `path` follows `folder`, NULL where it does not lie below it. "/" has nothing below it.
  */
-static const char *below(const char *path, const char *folder)
+static const char *source_below(const char *path, const char *folder)
 {
     size_t n = strlen(folder);
     while (n && folder[n - 1] == '/')
@@ -31,7 +31,7 @@ static int is_hidden(const char *rest)
 
 static int below_own(const char *path, const char *folder)
 {
-    const char *rest = below(path, folder);
+    const char *rest = source_below(path, folder);
     return rest && !is_hidden(rest);
 }
 
@@ -43,7 +43,7 @@ static int holds_project(const struct run *r, const char *folder)
     for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
         if (!strcmp(folder, shared[i]))
             return 0;
-    return !(below(folder, "/home") && !strchr(below(folder, "/home"), '/')) &&
+    return !(source_below(folder, "/home") && !strchr(source_below(folder, "/home"), '/')) &&
            !(r->home && !strcmp(folder, r->home));
 }
 
@@ -76,14 +76,14 @@ static int of_packages(const char *path)
     return 0;
 }
 
-static int of_system(const char *path)
+static int source_of_system(const char *path)
 {
     static const char *const roots[] = {"/usr/src",           "/usr/include",   "/usr/lib",
                                         "/usr/lib64",         "/usr/share",     "/usr/local/src",
                                         "/usr/local/include", "/usr/local/lib", "/usr/local/share",
                                         "/usr/local/cuda",    "/opt",           "/nix/store"};
     for (size_t i = 0; i < sizeof roots / sizeof *roots; i++)
-        if (below(path, roots[i]))
+        if (source_below(path, roots[i]))
             return 1;
     return 0;
 }
@@ -96,7 +96,7 @@ static int of_user(const char *path)
         char folder[PATH_MAX], real[PATH_MAX];
         size_t n = strcspn(at, ":");
         snprintf(folder, sizeof folder, "%.*s", n < PATH_MAX ? (int)n : 0, at);
-        if (*folder == '/' && source_real_path(NULL, folder, real) && below(path, real))
+        if (*folder == '/' && source_real_path(NULL, folder, real) && source_below(path, real))
             return 1;
         at += n;
     }
@@ -105,5 +105,5 @@ static int of_user(const char *path)
 
 int source_is_own(const struct run *r, const char *path)
 {
-    return of_packages(path) || of_system(path) || of_program(r, path) || of_user(path);
+    return of_packages(path) || source_of_system(path) || of_program(r, path) || of_user(path);
 }

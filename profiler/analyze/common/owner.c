@@ -200,7 +200,7 @@ static enum code code_of(const struct owner_frame *f)
     return text_has_suffix(f->file, ".pyx") || text_has_suffix(f->file, ".pxd") ? CYTHON : NATIVE;
 }
 
-static void texts_of(const struct owner_frame *f, struct owner_texts *t)
+static void owner_texts_of(const struct owner_frame *f, struct owner_texts *t)
 {
     static const char url[] = "file://";
     *t = (struct owner_texts){.file = f->file, .module = f->module, .code = code_of(f)};
@@ -230,7 +230,7 @@ static int is_within(const char *text, const char *pattern, size_t n)
 }
 
 /* At most one * in the pattern. */
-static int is_named(const char *text, const char *pattern, size_t n)
+static int pattern_matches(const char *text, const char *pattern, size_t n)
 {
     const char *star = memchr(pattern, '*', n);
     size_t before = star ? (size_t)(star - pattern) : n, after = n - before, k = strlen(text);
@@ -302,7 +302,7 @@ static int row_matches(const struct owner_row *r, const struct owner_program *p,
     const char *stripped = p->stripped && is_relative(t) ? t->file : NULL;
     switch (r->place) {
     case MODULE_NAME:
-        return any_of(r->patterns, t->module_name, is_named);
+        return any_of(r->patterns, t->module_name, pattern_matches);
     case MODULE_BEGINS:
         return t->module && !is_program(p, t) && !is_below(t->module, p->cwd) &&
                any_of(r->patterns, t->module, is_prefix);
@@ -317,7 +317,7 @@ static int row_matches(const struct owner_row *r, const struct owner_program *p,
     case FILE_WITHIN:
         return any_of(r->patterns, t->file, is_within);
     case FILE_NAME:
-        return any_of(r->patterns, t->file_name, is_named);
+        return any_of(r->patterns, t->file_name, pattern_matches);
     case FILE_PACKAGE:
         return any_of(r->patterns, package ? package : stripped, is_first);
     case FILE_STRIPPED:
@@ -360,7 +360,7 @@ enum owner frame_owner(const struct owner_program *p, const struct owner_frame *
 {
     enum owner owner = OWNER_OWN;
     struct owner_texts t;
-    texts_of(f, &t);
+    owner_texts_of(f, &t);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].code & t.code && row_matches(&rows[i], p, &t)) {
             owner = rows[i].owner;
@@ -377,7 +377,7 @@ enum owner frame_owner(const struct owner_program *p, const struct owner_frame *
 
 int owner_is_interpreter(const char *module)
 {
-    return any_of(INTERPRETER, base_name(module), is_named);
+    return any_of(INTERPRETER, base_name(module), pattern_matches);
 }
 
 /* The folder of the script, or of the package that it is a part of; NULL: no script, or one that a

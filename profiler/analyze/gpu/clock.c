@@ -24,7 +24,7 @@ void clock_free(struct gpu *g)
 
 ARRAY_ORDER(by_gpu, struct reading, COMPARE(x->gpu, y->gpu));
 
-static enum err read_all(struct image *im, struct clock_map *m, struct trace_reader *reader)
+static enum err clock_read_all(struct image *im, struct clock_map *m, struct trace_reader *reader)
 {
     struct quality_count *q = &im->run->q;
     for (;;) {
@@ -50,7 +50,7 @@ enum err clock_need(struct image *im, struct gpu *g)
     struct clock_map *m = g->clock = calloc(1, sizeof *m);
     FAIL_IF(!m, ERR_MEMORY, "no memory for the analysis");
     TRY(trace_open(im->path, &reader));
-    enum err e = read_all(im, m, reader);
+    enum err e = clock_read_all(im, m, reader);
     trace_reader_free(reader);
     TRY(e);
     vector_sort(&m->readings, by_gpu);

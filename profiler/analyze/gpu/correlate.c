@@ -177,7 +177,7 @@ enum err correlate_activity(struct image *im, struct gpu *g, const struct activi
     return table_put(&cr->waiting_by_id, a->correlation, at);
 }
 
-enum err correlate_settle(struct image *im, struct gpu *g)
+enum err correlate_finish(struct image *im, struct gpu *g)
 {
     const struct correlator *cr = g->correlator;
     for (size_t i = 0; i < cr->waiting.count; i++)

@@ -389,12 +389,12 @@ static enum err gpu_seen(struct image *im, void *state, const struct trace_item 
     return ERR_OK;
 }
 
-static enum err gpu_settle(struct image *im, void *state)
+static enum err gpu_finish(struct image *im, void *state)
 {
     struct gpu *g = state;
     im->run->q.no_clock += (uint64_t)clock_unknown(g);
-    TRY(correlate_settle(im, g));
-    TRY(utilization_settle(im, g->utilization));
+    TRY(correlate_finish(im, g));
+    TRY(utilization_finish(im, g->utilization));
     for (size_t i = 0; i < g->nodes.count; i++) { /* a clone was built where its original was */
         struct graph_node *n = &g->nodes.items[i], *from = n;
         for (int depth = 0; from->original && depth < 16; depth++) {
@@ -428,6 +428,6 @@ static const struct collected kinds[] = {
 const struct collector collector_gpu = {.state_bytes = sizeof(struct gpu),
                                         COLLECTED(kinds),
                                         .create = gpu_create,
-                                        .settle = gpu_settle,
+                                        .finish = gpu_finish,
                                         .attribute = gpu_attribute_image,
                                         .free = gpu_free};

@@ -41,7 +41,7 @@ void correlate_free(struct correlator *cr);
 enum err correlate_call(struct image *im, struct gpu *g, const struct cuda_call *call);
 enum err correlate_activity(struct image *im, struct gpu *g, const struct activity *a);
 /* What is left: activities without a call, calls without an activity. */
-enum err correlate_settle(struct image *im, struct gpu *g);
+enum err correlate_finish(struct image *im, struct gpu *g);
 /* attribute_activity.c: the activity is of this call. */
 enum err gpu_attribute_activity(struct image *im, struct gpu *g, struct cuda_call *call,
                                 const struct activity *a);
@@ -57,7 +57,7 @@ struct device_operation {
 enum err utilization_create(struct utilization **out);
 void utilization_free(struct utilization *u);
 enum err utilization_add(struct image *im, struct utilization *u, const struct device_operation *o);
-enum err utilization_settle(struct image *im, struct utilization *u);
+enum err utilization_finish(struct image *im, struct utilization *u);
 
 struct memory_event {
     uint64_t time, address, bytes;

@@ -161,7 +161,7 @@ enum err utilization_add(struct image *im, struct utilization *u, const struct d
     return u->heap.count > WINDOW ? release(im, u) : ERR_OK;
 }
 
-enum err utilization_settle(struct image *im, struct utilization *u)
+enum err utilization_finish(struct image *im, struct utilization *u)
 {
     while (u->heap.count)
         TRY(release(im, u));

@@ -89,7 +89,7 @@ static enum err heap_alloc(struct image *im, void *state, const struct trace_ite
 }
 
 /* Threads without Python of a process with an interpreter: as their CPU time in cpu.c. */
-static enum err heap_settle(struct image *im, void *state)
+static enum err heap_finish(struct image *im, void *state)
 {
     struct heap *h = state;
     for (size_t i = 0; i < h->events.count; i++) {
@@ -416,6 +416,6 @@ static const struct collected kinds[] = {
 };
 const struct collector collector_heap = {.state_bytes = sizeof(struct heap),
                                          COLLECTED(kinds),
-                                         .settle = heap_settle,
+                                         .finish = heap_finish,
                                          .attribute = heap_attribute,
                                          .free = heap_state_free};

@@ -242,7 +242,7 @@ static double grown(uint64_t begin, uint64_t end)
 }
 
 /* What the last record of each file says, and the kernel's account. */
-static enum err io_settle(struct image *im, void *state)
+static enum err io_finish(struct image *im, void *state)
 {
     struct io *mine = state;
     struct io_run *io = im->run->io;
@@ -347,6 +347,6 @@ static const struct collected kinds[] = {
 const struct collector collector_io = {.state_bytes = sizeof(struct io),
                                        COLLECTED(kinds),
                                        .create = io_create,
-                                       .settle = io_settle,
+                                       .finish = io_finish,
                                        .attribute = io_attribute,
                                        .free = io_state_free};

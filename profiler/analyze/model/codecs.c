@@ -42,7 +42,7 @@ static const char *const reads[] = {"read",
                                     "__libc_recv",
                                     "fread"};
 
-static int any(const char *name, const char *const *parts, size_t n)
+static int name_has_any(const char *name, const char *const *parts, size_t n)
 {
     for (size_t i = 0; name && i < n; i++)
         if (strstr(name, parts[i]))
@@ -63,7 +63,7 @@ static int is_python(const struct model_frame *f)
 }
 
 /* Functions that compress: what a program writes. */
-static int encodes(const char *name)
+static int name_encodes(const char *name)
 {
     int packs =
         name && strstr(name, "ompress") && !strstr(name, "ecompress") && !strstr(name, "ncompress");
@@ -84,7 +84,7 @@ void codec_modules(const struct model *m, struct codec_modules *out)
     for (int i = 0; i < m->frames_count && out->count < CODEC_MODULES; i++) {
         const char *module = base_of(&m->frames[i]), *codec = codec_of(m->frames[i].function);
         int k = 0;
-        if (is_python(&m->frames[i]) || !module || !codec || encodes(m->frames[i].function) ||
+        if (is_python(&m->frames[i]) || !module || !codec || name_encodes(m->frames[i].function) ||
             strstr(module, "python3") || !strncmp(module, "libc.", 5))
             continue;
         while (k < out->count && strcmp(out->module[k], module))
@@ -107,7 +107,7 @@ enum frame_work frame_work(const struct model_frame *f, const struct codec_modul
     for (size_t i = 0; i < COUNT(reads); i++)
         if (f->function && !strcmp(f->function, reads[i]))
             return WORK_CALL;
-    if (encodes(f->function))
+    if (name_encodes(f->function))
         return WORK_ENCODE;
     *codec = codec_of(f->function);
     *codec = *codec ? *codec : codec_of(module);
@@ -118,7 +118,7 @@ enum frame_work frame_work(const struct model_frame *f, const struct codec_modul
         }
     if (*codec)
         return WORK_DECODE;
-    if (any(f->function, copies, COUNT(copies)))
+    if (name_has_any(f->function, copies, COUNT(copies)))
         return WORK_PLACE;
-    return any(f->function, conversions, COUNT(conversions)) ? WORK_CONVERT : WORK_OTHER;
+    return name_has_any(f->function, conversions, COUNT(conversions)) ? WORK_CONVERT : WORK_OTHER;
 }

@@ -7,7 +7,7 @@
 
 #define PROFILE_LIMIT ((size_t)1 << 30)
 
-static int index_in(int32_t index, int count)
+static int index_is_valid(int32_t index, int count)
 {
     return index >= -1 && index < count;
 }
@@ -18,32 +18,34 @@ static enum err check_indices(const struct model *m)
 {
     int bad = 0;
     for (int i = 0; i < m->stacks_count; i++)
-        bad += !index_in(m->stacks[i].parent, i) || !index_in(m->stacks[i].frame, m->frames_count);
+        bad += !index_is_valid(m->stacks[i].parent, i) ||
+               !index_is_valid(m->stacks[i].frame, m->frames_count);
     for (int i = 0; i < m->own_count; i++)
-        bad += !index_in(m->own[i].parent, i);
+        bad += !index_is_valid(m->own[i].parent, i);
     for (int f = 0; f < m->files_count; f++)
         for (int i = 0; i < m->files[f].lines_count; i++) {
             const struct model_line *line = &m->files[f].lines[i];
-            bad += !index_in(line->function, m->files[f].functions_count);
+            bad += !index_is_valid(line->function, m->files[f].functions_count);
             for (int k = 0; k < line->gpu.kernels_count; k++)
-                bad += !index_in(line->gpu.kernels[k].kernel, m->kernels_count);
+                bad += !index_is_valid(line->gpu.kernels[k].kernel, m->kernels_count);
             for (int k = 0; k < line->ranges_count; k++)
-                bad += !index_in(line->ranges[k].range, m->ranges_count);
+                bad += !index_is_valid(line->ranges[k].range, m->ranges_count);
         }
     for (int i = 0; i < m->threads_count; i++)
-        bad += !index_in(m->threads[i].process, m->processes_count);
+        bad += !index_is_valid(m->threads[i].process, m->processes_count);
     for (int i = 0; i < m->timeline_count; i++) {
         const struct model_track *t = &m->timeline[i];
-        bad += !index_in(t->process, m->processes_count) ||
-               !index_in(t->thread, m->threads_count) || !index_in(t->device, m->devices_count);
+        bad += !index_is_valid(t->process, m->processes_count) ||
+               !index_is_valid(t->thread, m->threads_count) ||
+               !index_is_valid(t->device, m->devices_count);
     }
     for (int i = 0; i < m->memory.series_count; i++) {
         const struct model_series *s = &m->memory.series[i];
-        bad += !index_in(s->process, m->processes_count) || s->rss_mb_count != s->t_s_count ||
+        bad += !index_is_valid(s->process, m->processes_count) || s->rss_mb_count != s->t_s_count ||
                s->heap_mb_count != s->t_s_count;
     }
     for (int i = 0; i < m->gpu.gaps_count; i++)
-        bad += !index_in(m->gpu.gaps[i].device, m->devices_count);
+        bad += !index_is_valid(m->gpu.gaps[i].device, m->devices_count);
     FAIL_IF(bad, ERR_INPUT, "%d entries point outside of their tables", bad);
     return ERR_OK;
 }

@@ -75,7 +75,7 @@ static void apply(struct run_clocks *c, struct one_clock *k, const struct one_cl
     c->once += !b->at_ns;
 }
 
-void clocks_settle(struct run *r)
+void clocks_finish(struct run *r)
 {
     struct run_clocks *c = r->clocks;
     const struct one_clock *first = reference(c);

@@ -69,12 +69,12 @@ enum err collectors_record(struct image *im, const struct trace_item *item)
     return ERR_OK;
 }
 
-enum err collectors_settle(struct image *im)
+enum err collectors_finish(struct image *im)
 {
     const struct collectors *c = im->collectors;
     for (size_t i = 0; i < c->count; i++)
-        if (c->list[i]->settle)
-            TRY(c->list[i]->settle(im, c->states[i]));
+        if (c->list[i]->finish)
+            TRY(c->list[i]->finish(im, c->states[i]));
     return ERR_OK;
 }
 

@@ -21,7 +21,7 @@ struct collector {
     const struct collected *kinds;
     size_t kinds_count;
     enum err (*create)(struct image *im, void *state);
-    enum err (*settle)(struct image *im, void *state);    /* end of file; contexts are complete */
+    enum err (*finish)(struct image *im, void *state);    /* end of file; contexts are complete */
     enum err (*attribute)(struct image *im, void *state); /* contexts have their lines */
     void (*free)(struct image *im, void *state);
 };
@@ -32,7 +32,7 @@ extern const struct collector collector_definitions; /* texts, codes, stacks, th
 /* Makes the states of an image, and im->collectors. ERR_MEMORY. */
 enum err collectors_create(struct image *im, const struct collector *const *list, size_t count);
 enum err collectors_record(struct image *im, const struct trace_item *item);
-enum err collectors_settle(struct image *im);
+enum err collectors_finish(struct image *im);
 enum err collectors_attribute(struct image *im);
 void collectors_free(struct image *im);
 /* The state of one of them, for others. */

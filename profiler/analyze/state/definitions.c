@@ -40,8 +40,8 @@ int image_left_out(const struct image *im, uint64_t ns)
 }
 
 /* Index of `id`, new (and zero) at the end of the vector when first seen. */
-static enum err index_in(struct table *t, uint64_t id, void *items, size_t *count, size_t *room,
-                         size_t size, uint32_t *index)
+static enum err item_index(struct table *t, uint64_t id, void *items, size_t *count, size_t *room,
+                           size_t size, uint32_t *index)
 {
     *index = table_get(t, id);
     if (*index != TABLE_NONE)
@@ -51,7 +51,7 @@ static enum err index_in(struct table *t, uint64_t id, void *items, size_t *coun
     return table_put(t, id, *index);
 }
 #define index_of(table, id, v, index)                                                              \
-    index_in((table), (id), &(v)->items, &(v)->count, &(v)->room, sizeof *(v)->items, (index))
+    item_index((table), (id), &(v)->items, &(v)->count, &(v)->room, sizeof *(v)->items, (index))
 
 enum err image_stack(struct image *im, uint64_t id, uint32_t *index)
 {

@@ -102,7 +102,7 @@ static void settle_section(const struct view *v, const Elf64_Shdr *list)
     }
 }
 
-int code_image_settle(void *bytes, size_t n)
+int code_image_place(void *bytes, size_t n)
 {
     struct view v;
     Elf64_Shdr s;

@@ -176,7 +176,7 @@ static void *code_read(const struct module_file *image)
 {
     size_t n = (size_t)image->code_bytes;
     void *bytes = jit_file_part(image->code_file, image->code_offset, n);
-    if (bytes && !code_image_settle(bytes, n)) {
+    if (bytes && !code_image_place(bytes, n)) {
         free(bytes);
         return NULL;
     }

@@ -26,7 +26,7 @@ enum err symtab_add(struct symtab *t, uint64_t address, uint64_t bytes, int rank
     return ERR_OK;
 }
 
-static int by_address(const void *a, const void *b)
+static int symbol_by_address(const void *a, const void *b)
 {
     const struct symtab_entry *x = a, *y = b;
     if (x->start != y->start)
@@ -43,7 +43,7 @@ void symtab_sort(struct symtab *t)
 {
     size_t n = 0;
     if (t->count)
-        qsort(t->entries, t->count, sizeof *t->entries, by_address);
+        qsort(t->entries, t->count, sizeof *t->entries, symbol_by_address);
     for (size_t i = 0; i < t->count; i++)
         if (!n || t->entries[i].start != t->entries[n - 1].start)
             t->entries[n++] = t->entries[i];

@@ -130,11 +130,11 @@ static enum err sum_threads(struct builder *b)
         if (n->thread < 0)
             continue;
         struct model_thread *t = &r->threads.items[n->thread];
-        t->user_s += seconds((double)n->cost[IMPORT_CPU]);
-        t->sys_s += seconds((double)n->cost[IMPORT_SYS]);
-        t->wait_s += seconds((double)n->cost[IMPORT_WAIT]);
+        t->user_s += ns_to_seconds((double)n->cost[IMPORT_CPU]);
+        t->sys_s += ns_to_seconds((double)n->cost[IMPORT_SYS]);
+        t->wait_s += ns_to_seconds((double)n->cost[IMPORT_WAIT]);
         r->processes.items[t->process].cpu_s +=
-            seconds((double)(n->cost[IMPORT_CPU] + n->cost[IMPORT_SYS]));
+            ns_to_seconds((double)(n->cost[IMPORT_CPU] + n->cost[IMPORT_SYS]));
         struct tree_frame *f = &r->frames.items[r->nodes.items[i].frame];
         if (f->thread > 0)
             f->function = t->name;

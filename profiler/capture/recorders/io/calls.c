@@ -168,7 +168,7 @@ void io_add(struct capture_thread *t, struct io_descriptor *d, struct io_file *f
         return;
     }
     struct trace_io_count *c = &f->op[a->op];
-    io_run_settle(f, d);
+    io_run_flush(f, d);
     c->calls += !a->more;
     c->bytes += bytes;
     c->ns += weight * ns;

@@ -50,6 +50,6 @@ static inline void io_run_unlock(struct io_pending *r)
 /* Under the lock of `f`, and of the run. */
 void io_run_move(struct io_file *f, struct io_descriptor *d);
 /* Under the lock of `f`, by a call that is recorded at once. */
-void io_run_settle(struct io_file *f, struct io_descriptor *d);
+void io_run_flush(struct io_file *f, struct io_descriptor *d);
 
 #endif

@@ -143,7 +143,7 @@ void io_run_move(struct io_file *f, struct io_descriptor *d)
     r->bytes = 0;
 }
 
-void io_run_settle(struct io_file *f, struct io_descriptor *d)
+void io_run_flush(struct io_file *f, struct io_descriptor *d)
 {
     if (!io_run_waits(d) || !io_run_lock(&d->run))
         return;

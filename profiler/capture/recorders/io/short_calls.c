@@ -28,7 +28,7 @@ int io_short(enum trace_io_op op, int fd, int64_t result, int64_t offset, uint64
     if (!f->begun[op] || f->kind == TRACE_TO_SOCKET || (here && (!d->known || d->shared)) ||
         quick_has_stack(&q) || !quick_lock(&q, f))
         return 0;
-    io_run_settle(f, d);
+    io_run_flush(f, d);
     struct io_add a = {.op = op, .bytes = result, .offset = offset};
     a.begin = has_moment(f, d) ? trace_now() - q.ns : 0;
     a.end = a.begin + q.ns;
