@@ -12,7 +12,7 @@ const struct import_source *const import_sources[] = {
     &import_pprof, &import_perfetto,   &import_xplane,  &import_callgrind,
     &import_ncu,   &import_perf,       &import_folded,  NULL};
 
-static enum err unknown(const struct import_input *in)
+static enum err source_unknown(const struct import_input *in)
 {
     const unsigned char *p = (const unsigned char *)in->data;
     if (in->bytes > 7 && !memcmp(p, "PERFILE2", 8))
@@ -44,7 +44,7 @@ static enum err with_input(const struct import_input *in, const struct import_op
     while (import_sources[i] && !import_sources[i]->is_it(in))
         i++;
     if (!import_sources[i])
-        return unknown(in);
+        return source_unknown(in);
     struct builder b;
     TRY(builder_create(&b, in->path));
     enum err e = import_sources[i]->read(&b, in, o);

@@ -55,7 +55,7 @@ void builder_free(struct builder *b)
 }
 
 /* Bytes of a well-formed character of UTF-8 at `s`, 0: not one. */
-static size_t utf8(const unsigned char *s, size_t n)
+static size_t utf8_character(const unsigned char *s, size_t n)
 {
     size_t length = *s < 0x80                 ? 1
                     : *s >= 0xC2 && *s < 0xE0 ? 2
@@ -79,7 +79,7 @@ const char *builder_text(struct builder *b, const char *s, size_t n)
     char kept[TEXT_LIMIT];
     size_t used = 0;
     for (size_t i = 0; i < n && used + 4 < sizeof kept;) {
-        size_t length = utf8((const unsigned char *)s + i, n - i);
+        size_t length = utf8_character((const unsigned char *)s + i, n - i);
         if (length == 1 && (unsigned char)s[i] < ' ')
             kept[used++] = ' ';
         else if (length)

@@ -23,7 +23,7 @@ ARRAY_ORDER(by_thread, struct import_slice,
             COMPARE(x->thread, y->thread) ?: COMPARE(x->start, y->start)
                 ?: COMPARE(y->end, x->end) ?: COMPARE(x->order, y->order));
 
-static enum err give(struct slice_sweep *w, int64_t to)
+static enum err slice_attribute(struct slice_sweep *w, int64_t to)
 {
     const struct open_slice *top = &w->open.items[w->open.count - 1];
     if (to <= w->at)
@@ -38,10 +38,10 @@ static enum err give(struct slice_sweep *w, int64_t to)
 static enum err close_until(struct slice_sweep *w, int64_t now)
 {
     while (w->open.count && w->open.items[w->open.count - 1].end <= now) {
-        TRY(give(w, w->open.items[w->open.count - 1].end));
+        TRY(slice_attribute(w, w->open.items[w->open.count - 1].end));
         w->open.count--;
     }
-    return w->open.count ? give(w, now) : ERR_OK;
+    return w->open.count ? slice_attribute(w, now) : ERR_OK;
 }
 
 /* Events of one thread should nest. Where one reaches out of another, the one that loses less is
@@ -56,13 +56,14 @@ static enum err make_nest(struct slice_sweep *w, struct import_slices *s,
             slice->end = top->end;
             return ERR_OK;
         }
-        TRY(give(w, slice->start));
+        TRY(slice_attribute(w, slice->start));
         w->open.count--;
     }
     return ERR_OK;
 }
 
-static enum err enter(struct slice_sweep *w, struct import_slices *s, struct import_slice *slice)
+static enum err slice_enter(struct slice_sweep *w, struct import_slices *s,
+                            struct import_slice *slice)
 {
     int32_t parent;
     TRY(close_until(w, slice->start));
@@ -85,7 +86,7 @@ static enum err enter(struct slice_sweep *w, struct import_slices *s, struct imp
     return vector_add(&w->open, (struct open_slice){slice->end, slice->node});
 }
 
-static enum err sweep(struct slice_sweep *w, struct import_slices *s)
+static enum err slices_sweep(struct slice_sweep *w, struct import_slices *s)
 {
     for (size_t i = 0; i < s->list.count; i++) {
         struct import_slice *slice = &s->list.items[i];
@@ -95,7 +96,7 @@ static enum err sweep(struct slice_sweep *w, struct import_slices *s)
             w->track.thread = slice->thread;
             w->track.process = w->b->run->threads.items[slice->thread].process;
         }
-        TRY(enter(w, s, slice));
+        TRY(slice_enter(w, s, slice));
     }
     return close_until(w, INT64_MAX);
 }
@@ -109,7 +110,7 @@ enum err builder_slices(struct builder *b, struct import_slices *s, enum import_
     json_blank(&record_model_track, &w.track);
     w.track.kind = kind == IMPORT_WAIT ? "wait" : "cpu";
     vector_sort(&s->list, by_thread);
-    enum err e = sweep(&w, s);
+    enum err e = slices_sweep(&w, s);
     vector_free(&w.open);
     if (!e)
         e = builder_note(b, s->clipped, "import_clipped", "warning",

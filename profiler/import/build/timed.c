@@ -7,7 +7,7 @@
 #include "profiler/analyze/gpu/gpu.h"
 #include "profiler/import/build/builder.h"
 
-static enum err widen(struct builder *b, int64_t start, int64_t end)
+static enum err builder_widen(struct builder *b, int64_t start, int64_t end)
 {
     FAIL_IF(start < b->origin || end < start || end - b->origin > 1ll << 53, ERR_INPUT,
             "%s: a time is before the first event or more than 104 days after it: the file is "
@@ -26,7 +26,7 @@ enum err builder_event(struct builder *b, const struct model_track *at, int64_t 
                              table_mix((uint64_t)at->context, (uint64_t)at->stream));
     key = table_mix(key, table_hash(at->kind, strlen(at->kind)));
     uint32_t row = table_get(&b->tracks, key);
-    TRY(widen(b, start, end));
+    TRY(builder_widen(b, start, end));
     if (row == TABLE_NONE) {
         row = (uint32_t)r->timeline.count;
         FAIL_IF(
@@ -112,12 +112,12 @@ enum err builder_device(struct builder *b, int32_t device, struct run_device **o
 
 enum { VARIANTS = 64 }; /* of a kernel */
 
-static uint32_t known(int64_t v)
+static uint32_t variant_number(int64_t v)
 {
     return v < 0 || v >= VARIANT_UNKNOWN ? VARIANT_UNKNOWN : (uint32_t)v;
 }
 
-static int same_variant(const struct variant *a, const struct variant *b)
+static int timed_same_variant(const struct variant *a, const struct variant *b)
 {
     return !memcmp(a->grid, b->grid, sizeof a->grid) &&
            !memcmp(a->block, b->block, sizeof a->block) && a->registers == b->registers &&
@@ -125,20 +125,21 @@ static int same_variant(const struct variant *a, const struct variant *b)
            a->device == b->device;
 }
 
-static enum err variant_of(struct kernel *k, const struct import_operation *o, struct variant **out)
+static enum err timed_variant(struct kernel *k, const struct import_operation *o,
+                              struct variant **out)
 {
     struct variant v = {.cluster = {VARIANT_UNKNOWN},
-                        .registers = known(o->registers),
-                        .static_shared = known(o->static_shared),
-                        .dynamic_shared = known(o->dynamic_shared),
+                        .registers = variant_number(o->registers),
+                        .static_shared = variant_number(o->static_shared),
+                        .dynamic_shared = variant_number(o->dynamic_shared),
                         .device = (uint32_t)o->device,
                         .local_bytes = UINT64_MAX};
     for (int i = 0; i < 3; i++) {
-        v.grid[i] = known(o->grid[i]);
-        v.block[i] = known(o->block[i]);
+        v.grid[i] = variant_number(o->grid[i]);
+        v.block[i] = variant_number(o->block[i]);
     }
     size_t at = 0;
-    while (at < k->variants.count && !same_variant(&k->variants.items[at], &v))
+    while (at < k->variants.count && !timed_same_variant(&k->variants.items[at], &v))
         at++;
     if (at >= VARIANTS) /* the last one takes what finds no room */
         at = VARIANTS - 1;
@@ -166,7 +167,7 @@ static enum err count_launch(struct kernel *k, struct variant *v, const struct i
     return ERR_OK;
 }
 
-static enum err kernel_row(struct builder *b, const struct import_operation *o, uint32_t *at)
+static enum err timed_kernel_row(struct builder *b, const struct import_operation *o, uint32_t *at)
 {
     struct run *r = b->run;
     struct variant *v;
@@ -175,7 +176,7 @@ static enum err kernel_row(struct builder *b, const struct import_operation *o, 
     struct kernel *k = &r->gpu.kernels.items[*at];
     if (!k->readable)
         *k = (struct kernel){.mangled = o->mangled, .readable = name};
-    TRY(variant_of(k, o, &v));
+    TRY(timed_variant(k, o, &v));
     if (o->counters)
         TRY(count_launch(k, v, o));
     if (o->api_end > o->api_start) {
@@ -188,7 +189,7 @@ static enum err kernel_row(struct builder *b, const struct import_operation *o, 
     return dist_add(&v->time, (uint64_t)(o->end - o->start));
 }
 
-static uint32_t memory_of(const char *name)
+static uint32_t memory_kind_of(const char *name)
 {
     uint32_t i = 0;
     while (name && gpu_memories[i] && strcmp(gpu_memories[i], name))
@@ -196,13 +197,13 @@ static uint32_t memory_of(const char *name)
     return name && gpu_memories[i] ? i : 0;
 }
 
-static enum err copy_row(struct builder *b, const struct import_operation *o, uint32_t *at)
+static enum err timed_copy_row(struct builder *b, const struct import_operation *o, uint32_t *at)
 {
     struct costs *all = &b->run->total;
     const uint32_t direction = index_of(gpu_directions, DIRECTIONS, o->name);
     const double ns = (double)(o->end - o->start), bytes = o->bytes > 0 ? (double)o->bytes : 0;
     struct counter *c = counter_of(&b->run->gpu.transfers, NULL, NULL, direction,
-                                   memory_of(o->from), memory_of(o->to), 0);
+                                   memory_kind_of(o->from), memory_kind_of(o->to), 0);
     FAIL_IF(!c, ERR_MEMORY, "no memory for the import");
     *at = (uint32_t)(c - b->run->gpu.transfers.items);
     c->value += bytes;
@@ -215,9 +216,9 @@ static enum err copy_row(struct builder *b, const struct import_operation *o, ui
     return dist_add(&c->time, (uint64_t)(o->end - o->start));
 }
 
-static enum err set_row(struct builder *b, const struct import_operation *o, uint32_t *at)
+static enum err timed_set_row(struct builder *b, const struct import_operation *o, uint32_t *at)
 {
-    struct counter *c = counter_of(&b->run->gpu.sets, NULL, NULL, memory_of(o->to), 0, 0, 0);
+    struct counter *c = counter_of(&b->run->gpu.sets, NULL, NULL, memory_kind_of(o->to), 0, 0, 0);
     FAIL_IF(!c, ERR_MEMORY, "no memory for the import");
     *at = (uint32_t)(c - b->run->gpu.sets.items);
     c->value += o->bytes > 0 ? (double)o->bytes : 0;
@@ -225,7 +226,7 @@ static enum err set_row(struct builder *b, const struct import_operation *o, uin
     return dist_add(&c->time, (uint64_t)(o->end - o->start));
 }
 
-static enum err flow(struct builder *b, const struct import_operation *o)
+static enum err flow_add(struct builder *b, const struct import_operation *o)
 {
     if (o->api_end <= o->api_start || o->api_start < b->origin || o->node < 0)
         return ERR_OK;
@@ -246,10 +247,12 @@ enum err builder_operation(struct builder *b, const struct import_operation *o)
     uint32_t row;
     int is_kernel = !strcmp(o->kind, "kernel");
     if (!o->no_moment)
-        TRY(widen(b, o->start, o->end));
+        TRY(builder_widen(b, o->start, o->end));
     TRY(builder_device(b, o->device, &device));
     device->sum += (double)(o->end - o->start);
-    TRY((is_kernel ? kernel_row : !strcmp(o->kind, "copy") ? copy_row : set_row)(b, o, &row));
+    TRY((is_kernel                  ? timed_kernel_row
+         : !strcmp(o->kind, "copy") ? timed_copy_row
+                                    : timed_set_row)(b, o, &row));
     b->has_gpu = 1;
     json_blank(&record_model_track, &t);
     t.kind = o->kind;
@@ -261,7 +264,7 @@ enum err builder_operation(struct builder *b, const struct import_operation *o)
         TRY(vector_add(
             &device->busy_intervals,
             ((struct interval){(uint64_t)(o->start - b->origin), (uint64_t)(o->end - b->origin)})));
-        TRY(flow(b, o));
+        TRY(flow_add(b, o));
     }
     struct model_frame f = {.function =
                                 is_kernel ? b->run->gpu.kernels.items[row].readable : o->name,

@@ -4,7 +4,7 @@
 #include "profiler/import/read/csv.h"
 
 /* The field that begins at `s`, unquoted into `out`; what follows it. NULL: no room. */
-static const char *field(const char *s, const char *end, char **out, const char *room)
+static const char *csv_field(const char *s, const char *end, char **out, const char *room)
 {
     int quoted = s < end && *s == '"';
     for (s += quoted; s < end; s++) {
@@ -36,7 +36,7 @@ int csv_line(struct csv *c, const char *line, size_t n)
         if (c->count == CSV_FIELDS)
             return 0;
         c->field[c->count++] = at;
-        line = field(line, end, &at, c->text + sizeof c->text);
+        line = csv_field(line, end, &at, c->text + sizeof c->text);
         if (!line)
             return 0;
         if (line++ == end)

@@ -12,7 +12,7 @@
 #define LIMIT_RATIO 1000
 #define RATIO_FROM  ((size_t)64 << 20) /* smaller results are always taken */
 
-static enum err grow(struct import_input *out, size_t *room, const char *path)
+static enum err input_grow(struct import_input *out, size_t *room, const char *path)
 {
     size_t more = *room ? *room * 2 : 65536;
     FAIL_IF(more > LIMIT_BYTES, ERR_INPUT, "%s: inflates to more than 4 GiB, which is the limit",
@@ -29,7 +29,7 @@ static enum err inflate_all(z_stream *z, struct import_input *out, size_t bytes)
     size_t room = 0;
     for (int more = 1; more;) {
         if (out->bytes == room)
-            TRY(grow(out, &room, out->path));
+            TRY(input_grow(out, &room, out->path));
         z->next_out = (Bytef *)out->data + out->bytes;
         z->avail_out = room - out->bytes > 1 << 30 ? 1 << 30 : (uInt)(room - out->bytes);
         uInt before = z->avail_out;

@@ -29,7 +29,7 @@ int proto_packed(struct proto *p, uint64_t *value)
     return 0;
 }
 
-static int fixed(struct proto *p, size_t bytes, uint64_t *value)
+static int proto_fixed(struct proto *p, size_t bytes, uint64_t *value)
 {
     *value = 0;
     if ((size_t)(p->end - p->at) < bytes)
@@ -52,7 +52,7 @@ int proto_next(struct proto *p, struct proto_field *f)
     if (f->type == 0)
         good &= proto_packed(p, &f->value);
     else if (f->type == 1 || f->type == 5)
-        good &= fixed(p, f->type == 1 ? 8 : 4, &f->value);
+        good &= proto_fixed(p, f->type == 1 ? 8 : 4, &f->value);
     else if (f->type == 2) {
         good &= proto_packed(p, &tag) && tag <= (uint64_t)(p->end - p->at);
         if (good) {

@@ -24,23 +24,23 @@ int database_available(void)
     return 1;
 }
 
-static int look(void *context)
+static int database_progress(void *context)
 {
     struct database *d = context;
     return ++d->looks > LOOKS;
 }
 
-static enum err failed(const struct database *d, const char *what)
+static enum err database_failed(const struct database *d, const char *what)
 {
     return FAIL(ERR_INPUT, "%s: %s: SQLite says \"%s\". The file is damaged: export it again.",
                 d->path, what, sqlite3_errmsg(d->db));
 }
 
-static enum err check(struct database *d)
+static enum err database_check(struct database *d)
 {
     int code;
     if (sqlite3_prepare_v2(d->db, "PRAGMA quick_check(1)", -1, &d->rows, NULL) != SQLITE_OK)
-        return failed(d, "cannot be read");
+        return database_failed(d, "cannot be read");
     code = sqlite3_step(d->rows);
     const char *text = code == SQLITE_ROW ? (const char *)sqlite3_column_text(d->rows, 0) : NULL;
     FAIL_IF(!text || strcmp(text, "ok"), ERR_INPUT,
@@ -56,18 +56,18 @@ enum err database_open(const struct import_input *in, struct database **out)
     *out = d;
     d->path = in->path;
     if (sqlite3_open_v2(":memory:", &d->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
-        return failed(d, "cannot be opened");
+        return database_failed(d, "cannot be opened");
     /* Views, triggers and functions in the schema are not trusted. */
     sqlite3_db_config(d->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(d->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     sqlite3_limit(d->db, SQLITE_LIMIT_LENGTH, 16 << 20);
     sqlite3_limit(d->db, SQLITE_LIMIT_SQL_LENGTH, 100000);
-    sqlite3_progress_handler(d->db, STEPS_PER_LOOK, look, d);
+    sqlite3_progress_handler(d->db, STEPS_PER_LOOK, database_progress, d);
     if (sqlite3_deserialize(d->db, "main", (unsigned char *)in->data, (sqlite3_int64)in->bytes,
                             (sqlite3_int64)in->bytes, SQLITE_DESERIALIZE_READONLY) != SQLITE_OK)
-        return failed(d, "cannot be opened");
+        return database_failed(d, "cannot be opened");
     sqlite3_exec(d->db, "PRAGMA cell_size_check=ON", NULL, NULL, NULL);
-    return check(d);
+    return database_check(d);
 }
 
 void database_close(struct database *d)
@@ -79,7 +79,7 @@ void database_close(struct database *d)
     free(d);
 }
 
-static int prepare(struct database *d, const char *sql)
+static int database_prepare(struct database *d, const char *sql)
 {
     sqlite3_finalize(d->rows);
     d->rows = NULL;
@@ -88,7 +88,7 @@ static int prepare(struct database *d, const char *sql)
 
 int database_has(struct database *d, const char *table)
 {
-    if (!prepare(d, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"))
+    if (!database_prepare(d, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"))
         return 0;
     sqlite3_bind_text(d->rows, 1, table, -1, SQLITE_STATIC);
     return sqlite3_step(d->rows) == SQLITE_ROW;
@@ -113,7 +113,7 @@ enum err database_select(struct database *d, const char *table, const char *cons
     size_t used = strlen(sql);
     snprintf(sql + used, sizeof sql - used, " FROM main.\"%s\"%s%s", table,
              order ? " ORDER BY " : "", order ? order : "");
-    return prepare(d, sql) ? ERR_OK : failed(d, table);
+    return database_prepare(d, sql) ? ERR_OK : database_failed(d, table);
 }
 
 int database_next(struct database *d, enum err *e)
@@ -121,7 +121,7 @@ int database_next(struct database *d, enum err *e)
     int code = sqlite3_step(d->rows);
     if (code == SQLITE_ROW)
         return 1;
-    *e = code == SQLITE_DONE ? ERR_OK : failed(d, "cannot be read further");
+    *e = code == SQLITE_DONE ? ERR_OK : database_failed(d, "cannot be read further");
     return 0;
 }
 
@@ -147,8 +147,9 @@ int64_t database_least(struct database *d, const char *table, const char *column
     snprintf(sql, sizeof sql,
              "SELECT min(\"%s\") FROM main.\"%s\" WHERE typeof(\"%s\") = 'integer'", column, table,
              column);
-    return prepare(d, sql) && sqlite3_step(d->rows) == SQLITE_ROW ? database_int(d, 0, otherwise)
-                                                                  : otherwise;
+    return database_prepare(d, sql) && sqlite3_step(d->rows) == SQLITE_ROW
+               ? database_int(d, 0, otherwise)
+               : otherwise;
 }
 
 #else

@@ -70,7 +70,7 @@ struct firefox {
     const char *product;
 };
 
-static int64_t number(struct firefox *x, enum pull_kind kind, int shift)
+static int64_t firefox_number(struct firefox *x, enum pull_kind kind, int shift)
 {
     int64_t v;
     if (kind != PULL_NUMBER)
@@ -78,7 +78,7 @@ static int64_t number(struct firefox *x, enum pull_kind kind, int shift)
     return decimal(x->p->text, shift, &v) ? v : MODEL_UNKNOWN;
 }
 
-static const char *kept(struct firefox *x, enum pull_kind kind)
+static const char *firefox_text(struct firefox *x, enum pull_kind kind)
 {
     if (kind != PULL_TEXT)
         return pull_skip(x->p, kind), NULL;
@@ -86,7 +86,8 @@ static const char *kept(struct firefox *x, enum pull_kind kind)
 }
 
 /* What is beyond a column's end, or null, is unknown. */
-static int64_t at(const struct tables *t, const struct tables *all, int column, int64_t row)
+static int64_t column_value(const struct tables *t, const struct tables *all, int column,
+                            int64_t row)
 {
     const struct column *c = &t->column[column];
     if (!c->rows.count)
@@ -94,17 +95,17 @@ static int64_t at(const struct tables *t, const struct tables *all, int column, 
     return row >= 0 && (size_t)row < c->rows.count ? c->rows.items[row] : MODEL_UNKNOWN;
 }
 
-static const char *text(const struct tables *t, const struct tables *all, int64_t row)
+static const char *firefox_text_at(const struct tables *t, const struct tables *all, int64_t row)
 {
     const struct tables *from = t->texts.count ? t : all;
     return row >= 0 && (size_t)row < from->texts.count ? from->texts.items[row] : NULL;
 }
 
-static enum err texts(struct firefox *x, struct tables *t)
+static enum err firefox_texts(struct firefox *x, struct tables *t)
 {
     while (pull_more(x->p)) {
         enum pull_kind kind = pull_next(x->p);
-        TRY(vector_add(&t->texts, kept(x, kind)));
+        TRY(vector_add(&t->texts, firefox_text(x, kind)));
         if (kind == PULL_BAD || kind == PULL_END)
             return ERR_OK;
     }
@@ -112,7 +113,8 @@ static enum err texts(struct firefox *x, struct tables *t)
 }
 
 /* The columns of one table of a thread or of "shared". */
-static enum err table(struct firefox *x, struct tables *t, const char *name, int *weight_is_time)
+static enum err firefox_table(struct firefox *x, struct tables *t, const char *name,
+                              int *weight_is_time)
 {
     while (pull_key(x->p)) {
         char key[32];
@@ -124,7 +126,7 @@ static enum err table(struct firefox *x, struct tables *t, const char *name, int
         if (c < COLUMNS && kind == PULL_ARRAY)
             while (pull_more(x->p)) {
                 kind = pull_next(x->p);
-                TRY(vector_add(&t->column[c].rows, number(x, kind, wanted[c].shift)));
+                TRY(vector_add(&t->column[c].rows, firefox_number(x, kind, wanted[c].shift)));
                 if (kind == PULL_BAD || kind == PULL_END)
                     return ERR_OK;
             }
@@ -153,16 +155,18 @@ static void tables_free(struct tables *t)
     vector_free(&t->texts);
 }
 
-static enum err frame_of(struct firefox *x, const struct tables *t, int64_t row,
-                         struct model_frame *f)
+static enum err firefox_frame(struct firefox *x, const struct tables *t, int64_t row,
+                              struct model_frame *f)
 {
     const struct tables *all = &x->shared;
-    int64_t func = at(t, all, FRAME_FUNC, row), line = at(t, all, FRAME_LINE, row);
-    int64_t source = at(t, all, FUNC_SOURCE, func);
-    const char *file =
-        text(t, all, source >= 0 ? at(t, all, SOURCE_FILE, source) : at(t, all, FUNC_FILE, func));
+    int64_t func = column_value(t, all, FRAME_FUNC, row),
+            line = column_value(t, all, FRAME_LINE, row);
+    int64_t source = column_value(t, all, FUNC_SOURCE, func);
+    const char *file = firefox_text_at(t, all,
+                                       source >= 0 ? column_value(t, all, SOURCE_FILE, source)
+                                                   : column_value(t, all, FUNC_FILE, func));
     json_blank(&record_model_frame, f);
-    f->function = text(t, all, at(t, all, FUNC_NAME, func));
+    f->function = firefox_text_at(t, all, column_value(t, all, FUNC_NAME, func));
     file = file && *file ? builder_path(x->b, file, strlen(file)) : NULL;
     if (file && line > 0 && line < INT32_MAX) {
         f->file = file;
@@ -170,14 +174,16 @@ static enum err frame_of(struct firefox *x, const struct tables *t, int64_t row,
     } else
         f->module = file;
     f->kind = name_kind(f->file);
-    const char *module = text(t, all, at(t, all, RESOURCE_NAME, at(t, all, FUNC_RESOURCE, func)));
+    const char *module = firefox_text_at(
+        t, all, column_value(t, all, RESOURCE_NAME, column_value(t, all, FUNC_RESOURCE, func)));
     if (module && *module)
         f->module = builder_path(x->b, module, strlen(module));
     return ERR_OK;
 }
 
 /* Nodes of all stacks: a prefix comes before its stack, else it is left out. */
-static enum err nodes(struct firefox *x, const struct tables *t, int32_t root, int32_t **out)
+static enum err firefox_nodes(struct firefox *x, const struct tables *t, int32_t root,
+                              int32_t **out)
 {
     const struct tables *all = &x->shared;
     const struct tables *from = t->column[STACK_FRAME].rows.count ? t : all;
@@ -186,8 +192,9 @@ static enum err nodes(struct firefox *x, const struct tables *t, int32_t root, i
     FAIL_IF(!node, ERR_MEMORY, "no memory for the import");
     enum err e = ERR_OK;
     for (size_t i = 0; i < n && !e; i++) {
-        int64_t prefix = at(t, all, STACK_PREFIX, (int64_t)i);
-        int64_t back = at(t, all, STACK_OFFSET, (int64_t)i); /* format 66 and later; 0: no prefix */
+        int64_t prefix = column_value(t, all, STACK_PREFIX, (int64_t)i);
+        int64_t back =
+            column_value(t, all, STACK_OFFSET, (int64_t)i); /* format 66 and later; 0: no prefix */
         if (back > 0)
             prefix = (int64_t)i - back;
         struct model_frame f;
@@ -196,7 +203,7 @@ static enum err nodes(struct firefox *x, const struct tables *t, int32_t root, i
             x->damaged++;
             prefix = MODEL_UNKNOWN;
         }
-        e = frame_of(x, t, at(t, all, STACK_FRAME, (int64_t)i), &f);
+        e = firefox_frame(x, t, column_value(t, all, STACK_FRAME, (int64_t)i), &f);
         if (!e)
             e = builder_call(x->b, prefix >= 0 ? node[prefix] : root, &f, &node[i]);
     }
@@ -206,13 +213,14 @@ static enum err nodes(struct firefox *x, const struct tables *t, int32_t root, i
     return e;
 }
 
-static enum err samples(struct firefox *x, const struct tables *t, int32_t thread, int weight)
+static enum err firefox_samples(struct firefox *x, const struct tables *t, int32_t thread,
+                                int weight)
 {
     const struct tables none = {0};
     int32_t root, *node = NULL;
     struct model_track track;
     TRY(builder_root(x->b, thread, &root));
-    TRY(nodes(x, t, root, &node));
+    TRY(firefox_nodes(x, t, root, &node));
     json_blank(&record_model_track, &track);
     track.kind = "cpu";
     track.thread = thread;
@@ -224,14 +232,15 @@ static enum err samples(struct firefox *x, const struct tables *t, int32_t threa
     enum err e = ERR_OK;
     for (size_t i = 0; i < n && !e; i++) {
         int64_t row = (int64_t)i, stack = t->column[SAMPLE_STACK].rows.items[i];
-        int64_t w = at(t, &none, SAMPLE_WEIGHT, row), delta = at(t, &none, SAMPLE_DELTA, row);
+        int64_t w = column_value(t, &none, SAMPLE_WEIGHT, row),
+                delta = column_value(t, &none, SAMPLE_DELTA, row);
         double ns = weight == 1 ? (double)w
-                    : cpu       ? (double)at(t, &none, SAMPLE_CPU, row) * 1e-6 * x->cpu_unit
-                                : (w > 0 ? (double)w * 1e-6 : 1) * (double)x->interval;
-        if (cpu && at(t, &none, SAMPLE_CPU, row) == MODEL_UNKNOWN)
+                    : cpu ? (double)column_value(t, &none, SAMPLE_CPU, row) * 1e-6 * x->cpu_unit
+                          : (w > 0 ? (double)w * 1e-6 : 1) * (double)x->interval;
+        if (cpu && column_value(t, &none, SAMPLE_CPU, row) == MODEL_UNKNOWN)
             ns = 0; /* of the first sample */
         clock = delta > 0 && clock < 1ll << 53 ? clock + delta : clock;
-        int64_t time = delta != MODEL_UNKNOWN ? clock : at(t, &none, SAMPLE_TIME, row);
+        int64_t time = delta != MODEL_UNKNOWN ? clock : column_value(t, &none, SAMPLE_TIME, row);
         if (!(ns >= 0 && ns < 9e15) || stack >= (int64_t)stacks) {
             x->damaged++;
             continue;
@@ -248,14 +257,14 @@ static enum err samples(struct firefox *x, const struct tables *t, int32_t threa
     return e;
 }
 
-static enum err markers(struct firefox *x, const struct tables *t, int32_t thread)
+static enum err firefox_markers(struct firefox *x, const struct tables *t, int32_t thread)
 {
     for (size_t i = 0; i < t->column[MARKER_NAME].rows.count; i++) {
         struct model_range r;
         const struct tables none = {0};
-        int64_t start = at(t, &none, MARKER_START, (int64_t)i),
-                end = at(t, &none, MARKER_END, (int64_t)i);
-        const char *name = text(t, &x->shared, t->column[MARKER_NAME].rows.items[i]);
+        int64_t start = column_value(t, &none, MARKER_START, (int64_t)i),
+                end = column_value(t, &none, MARKER_END, (int64_t)i);
+        const char *name = firefox_text_at(t, &x->shared, t->column[MARKER_NAME].rows.items[i]);
         if (!name || start < x->b->origin || end < start || end > 1ll << 53)
             continue; /* a moment, or half of an interval */
         json_blank(&record_model_range, &r);
@@ -266,7 +275,7 @@ static enum err markers(struct firefox *x, const struct tables *t, int32_t threa
     return ERR_OK;
 }
 
-static enum err one_thread(struct firefox *x)
+static enum err firefox_thread(struct firefox *x)
 {
     struct tables t = {0};
     const char *name = NULL, *program = NULL;
@@ -278,13 +287,13 @@ static enum err one_thread(struct firefox *x)
         pull_copy(x->p, key, sizeof key);
         enum pull_kind kind = pull_next(x->p);
         if (kind == PULL_OBJECT && is_table(key))
-            e = table(x, &t, key, &weight);
+            e = firefox_table(x, &t, key, &weight);
         else if (kind == PULL_ARRAY && !strcmp(key, "stringArray"))
-            e = texts(x, &t);
+            e = firefox_texts(x, &t);
         else if (!strcmp(key, "name"))
-            name = kept(x, kind);
+            name = firefox_text(x, kind);
         else if (!strcmp(key, "processName"))
-            program = kept(x, kind);
+            program = firefox_text(x, kind);
         else if ((!strcmp(key, "pid") || !strcmp(key, "tid")) &&
                  (kind == PULL_TEXT || kind == PULL_NUMBER)) {
             int64_t v = strtoll(x->p->text, NULL, 10);
@@ -307,25 +316,25 @@ static enum err one_thread(struct firefox *x)
         if (!e)
             e = builder_thread(x->b, process, tid, name, &thread);
         if (!e && weight >= 0)
-            e = samples(x, &t, thread, weight);
+            e = firefox_samples(x, &t, thread, weight);
         if (!e)
-            e = markers(x, &t, thread);
+            e = firefox_markers(x, &t, thread);
         x->threads++;
     }
     tables_free(&t);
     return e;
 }
 
-static void meta(struct firefox *x)
+static void firefox_meta(struct firefox *x)
 {
     while (pull_key(x->p)) {
         char key[32];
         pull_copy(x->p, key, sizeof key);
         enum pull_kind kind = pull_next(x->p);
         if (!strcmp(key, "interval"))
-            x->interval = number(x, kind, 6);
+            x->interval = firefox_number(x, kind, 6);
         else if (!strcmp(key, "product"))
-            x->product = kept(x, kind);
+            x->product = firefox_text(x, kind);
         else if (!strcmp(key, "sampleUnits") && kind == PULL_OBJECT) {
             while (pull_key(x->p)) {
                 int cpu = !strcmp(x->p->text, "threadCPUDelta");
@@ -342,7 +351,7 @@ static void meta(struct firefox *x)
     }
 }
 
-static enum err shared(struct firefox *x)
+static enum err firefox_shared(struct firefox *x)
 {
     int unused = 0;
     while (pull_key(x->p)) {
@@ -350,9 +359,9 @@ static enum err shared(struct firefox *x)
         pull_copy(x->p, key, sizeof key);
         enum pull_kind kind = pull_next(x->p);
         if (kind == PULL_OBJECT && is_table(key))
-            TRY(table(x, &x->shared, key, &unused));
+            TRY(firefox_table(x, &x->shared, key, &unused));
         else if (kind == PULL_ARRAY && !strcmp(key, "stringArray"))
-            TRY(texts(x, &x->shared));
+            TRY(firefox_texts(x, &x->shared));
         else if (!pull_skip(x->p, kind))
             return ERR_OK;
     }
@@ -360,7 +369,7 @@ static enum err shared(struct firefox *x)
 }
 
 /* Units, shared tables and the first time come before samples, wherever they are in the file. */
-static enum err pass(struct firefox *x, const struct import_input *in)
+static enum err firefox_pass(struct firefox *x, const struct import_input *in)
 {
     pull_start(x->p, in->data, in->bytes);
     if (pull_next(x->p) != PULL_OBJECT)
@@ -370,14 +379,14 @@ static enum err pass(struct firefox *x, const struct import_input *in)
         pull_copy(x->p, key, sizeof key);
         enum pull_kind kind = pull_next(x->p);
         if (!x->second && !strcmp(key, "meta") && kind == PULL_OBJECT)
-            meta(x);
+            firefox_meta(x);
         else if (!x->second && !strcmp(key, "shared") && kind == PULL_OBJECT)
-            TRY(shared(x));
+            TRY(firefox_shared(x));
         else if (!strcmp(key, "threads") && kind == PULL_ARRAY)
             while (pull_more(x->p)) {
                 kind = pull_next(x->p);
                 if (kind == PULL_OBJECT)
-                    TRY(one_thread(x));
+                    TRY(firefox_thread(x));
                 else if (!pull_skip(x->p, kind))
                     return ERR_OK;
             }
@@ -387,7 +396,7 @@ static enum err pass(struct firefox *x, const struct import_input *in)
     return ERR_OK;
 }
 
-static enum err notes(struct firefox *x)
+static enum err firefox_notes(struct firefox *x)
 {
     TRY(builder_check(x->b, "firefox_kept", x->taken, (double)x->b->added[IMPORT_CPU], 0,
                       "times of all samples are in the stacks, ns"));
@@ -405,14 +414,14 @@ static enum err notes(struct firefox *x)
                      NULL);
 }
 
-static enum err read(struct builder *b, const struct import_input *in,
-                     const struct import_options *o)
+static enum err firefox_read(struct builder *b, const struct import_input *in,
+                             const struct import_options *o)
 {
     struct firefox x = {.b = b, .p = malloc(sizeof *x.p), .first = INT64_MAX, .interval = 1000000};
     enum err e = x.p ? ERR_OK : FAIL(ERR_MEMORY, "no memory for the import");
     (void)o;
     for (x.second = 0; x.second < 2 && !e; x.second++) {
-        e = pass(&x, in);
+        e = firefox_pass(&x, in);
         b->origin = x.first < INT64_MAX ? x.first : 0;
         x.interval = x.interval > 0 ? x.interval : 1000000;
     }
@@ -420,13 +429,13 @@ static enum err read(struct builder *b, const struct import_input *in,
         e = FAIL(ERR_INPUT, "%s: a profile of the Firefox Profiler without samples of time",
                  in->path);
     if (!e)
-        e = notes(&x);
+        e = firefox_notes(&x);
     tables_free(&x.shared);
     free(x.p);
     return e;
 }
 
-static int is_it(const struct import_input *in)
+static int firefox_is_it(const struct import_input *in)
 {
     size_t n = in->bytes < 65536 ? in->bytes : 65536;
     return n && memchr(in->data, '{', n < 64 ? n : 64) &&
@@ -434,4 +443,4 @@ static int is_it(const struct import_input *in)
 }
 
 const struct import_source import_firefox = {"firefox", "the Firefox Profiler's processed JSON",
-                                             is_it, read};
+                                             firefox_is_it, firefox_read};

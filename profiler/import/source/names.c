@@ -7,7 +7,7 @@
 #include "profiler/import/source/source.h"
 
 /* Digits at s that end at `until`; 0: not a line number. */
-static int64_t line_at(const char *s, char until)
+static int64_t name_line_at(const char *s, char until)
 {
     char *end;
     if (*s < '0' || *s > '9')
@@ -21,8 +21,8 @@ const char *name_kind(const char *file)
     return file && (text_has_suffix(file, ".py") || *file == '<') ? "python" : "native";
 }
 
-static void place(struct builder *b, struct model_frame *f, const char *file, size_t n,
-                  int64_t line, const char *function, size_t m)
+static void frame_set_place(struct builder *b, struct model_frame *f, const char *file, size_t n,
+                            int64_t line, const char *function, size_t m)
 {
     f->file = builder_path(b, file, n);
     f->line = line;
@@ -43,8 +43,8 @@ void name_frame(struct builder *b, const char *name, struct model_frame *f)
         const char *open = s;
         while (open > name && *open != '(')
             open--;
-        if (open > name && (line = line_at(open + 1, ')')) > 0) {
-            place(b, f, name, (size_t)(open - name), line, s + 3, strlen(s + 3));
+        if (open > name && (line = name_line_at(open + 1, ')')) > 0) {
+            frame_set_place(b, f, name, (size_t)(open - name), line, s + 3, strlen(s + 3));
             return;
         }
     }
@@ -52,15 +52,15 @@ void name_frame(struct builder *b, const char *name, struct model_frame *f)
         const char *colon = s;
         while (colon > name && *colon != ':')
             colon--;
-        if (colon > name && (line = line_at(colon + 1, ' ')) > 0) {
-            place(b, f, name + 1, (size_t)(colon - name - 1), line, s + 1, strlen(s + 1));
+        if (colon > name && (line = name_line_at(colon + 1, ' ')) > 0) {
+            frame_set_place(b, f, name + 1, (size_t)(colon - name - 1), line, s + 1, strlen(s + 1));
             return;
         }
     }
     size_t n = strlen(name);
     int bracket = n > 1 && name[n - 1] == ')'; /* func (file.py:12); func file.py:12 */
     const char *colon = strrchr(name, ':');
-    if (!colon || !(line = line_at(colon + 1, bracket ? ')' : 0)))
+    if (!colon || !(line = name_line_at(colon + 1, bracket ? ')' : 0)))
         return;
     s = colon;
     if (s > name && s[-1] == '>') /* <frozen importlib._bootstrap> */
@@ -69,8 +69,8 @@ void name_frame(struct builder *b, const char *name, struct model_frame *f)
     while (s > name && *s != (bracket ? '(' : ' '))
         s--;
     if (s > name + (bracket ? 1 : 0) && (!bracket || s[-1] == ' '))
-        place(b, f, s + 1, (size_t)(colon - s - 1), line, name,
-              (size_t)(s - name) - (size_t)bracket);
+        frame_set_place(b, f, s + 1, (size_t)(colon - s - 1), line, name,
+                        (size_t)(s - name) - (size_t)bracket);
 }
 
 void name_copy(const char *name, struct import_operation *o)

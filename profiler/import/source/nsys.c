@@ -9,8 +9,8 @@
 #include "profiler/import/source/source.h"
 
 /* key -> text of a table with a column of numbers and one of texts or their ids. */
-static enum err names(struct nsys *n, const char *table, const char *key, const char *value,
-                      struct table *to)
+static enum err nsys_names(struct nsys *n, const char *table, const char *key, const char *value,
+                           struct table *to)
 {
     const char *const columns[] = {key, value};
     enum err e = ERR_OK;
@@ -32,7 +32,7 @@ static enum err names(struct nsys *n, const char *table, const char *key, const 
 ARRAY_ORDER(by_thread, struct nsys_on_cpu,
             COMPARE(x->thread, y->thread) ?: COMPARE(x->start, y->start));
 
-static enum err on_cpu(struct nsys *n, uint64_t thread, int64_t from, int64_t to)
+static enum err nsys_add_on_cpu(struct nsys *n, uint64_t thread, int64_t from, int64_t to)
 {
     struct nsys_thread *t;
     if (to <= from)
@@ -44,7 +44,7 @@ static enum err on_cpu(struct nsys *n, uint64_t thread, int64_t from, int64_t to
 
 /* Stretches between "in" and "out" of each thread; one that is on a CPU at the end stays until
  * `stop`. */
-static enum err scheduling(struct nsys *n, int64_t begin, int64_t stop)
+static enum err nsys_scheduling(struct nsys *n, int64_t begin, int64_t stop)
 {
     static const char *const columns[] = {"start", "isSchedIn", "globalTid"};
     struct table since = {0}, seen = {0};
@@ -66,14 +66,14 @@ static enum err scheduling(struct nsys *n, int64_t begin, int64_t stop)
         } else if (!in) { /* out without in: it was on a CPU when the capture began */
             int first = open == TABLE_NONE && table_get(&seen, thread) == TABLE_NONE;
             if (open != TABLE_NONE || first)
-                e = on_cpu(n, thread, open == TABLE_NONE ? begin : starts.items[open], at);
+                e = nsys_add_on_cpu(n, thread, open == TABLE_NONE ? begin : starts.items[open], at);
             table_remove(&since, thread);
         }
         e = e ? e : table_put(&seen, thread, 1);
     }
     for (size_t i = 0; i < starts.count && !e; i++)
         if (table_get(&since, threads.items[i]) == i)
-            e = on_cpu(n, threads.items[i], starts.items[i], stop);
+            e = nsys_add_on_cpu(n, threads.items[i], starts.items[i], stop);
     table_free(&since);
     table_free(&seen);
     vector_free(&starts);
@@ -90,17 +90,17 @@ static enum err scheduling(struct nsys *n, int64_t begin, int64_t stop)
     return ERR_OK;
 }
 
-static enum err host(struct nsys *n)
+static enum err nsys_host(struct nsys *n)
 {
     int64_t begin = database_least(n->d, "ANALYSIS_DETAILS", "startTime", n->b->origin),
             stop = database_least(n->d, "ANALYSIS_DETAILS", "stopTime", begin);
     if (database_has(n->d, "SCHED_EVENTS"))
-        TRY(scheduling(n, begin, stop));
+        TRY(nsys_scheduling(n, begin, stop));
     TRY(nsys_samples(n));
     return nsys_waits(n);
 }
 
-static enum err origin(struct nsys *n)
+static enum err nsys_origin(struct nsys *n)
 {
     static const char *const tables[] = {"COMPOSITE_EVENTS",
                                          "OSRT_API",
@@ -124,7 +124,7 @@ static enum err origin(struct nsys *n)
     return ERR_OK;
 }
 
-static enum err meta(struct nsys *n)
+static enum err nsys_meta(struct nsys *n)
 {
     static const char *const columns[] = {"name", "value"};
     enum err e = ERR_OK;
@@ -143,18 +143,18 @@ static enum err meta(struct nsys *n)
     return ERR_OK;
 }
 
-static enum err everything(struct nsys *n)
+static enum err nsys_read_tables(struct nsys *n)
 {
     FAIL_IF(
         !database_has(n->d, "META_DATA_EXPORT") || !database_has(n->d, "StringIds"), ERR_INPUT,
         "%s: an SQLite database that Nsight Systems did not export (nvprof's files are not read)",
         n->b->base);
-    TRY(names(n, "StringIds", "id", "value", &n->strings));
-    TRY(names(n, "PROCESSES", "globalPid", "name", &n->process_names));
-    TRY(names(n, "ThreadNames", "globalTid", "nameId", &n->thread_names));
-    TRY(origin(n));
-    TRY(meta(n));
-    TRY(host(n));
+    TRY(nsys_names(n, "StringIds", "id", "value", &n->strings));
+    TRY(nsys_names(n, "PROCESSES", "globalPid", "name", &n->process_names));
+    TRY(nsys_names(n, "ThreadNames", "globalTid", "nameId", &n->thread_names));
+    TRY(nsys_origin(n));
+    TRY(nsys_meta(n));
+    TRY(nsys_host(n));
     TRY(nsys_ranges(n));
     TRY(nsys_cuda(n));
     TRY(builder_note(n->b, n->damaged, "import_damaged", "warning",
@@ -166,13 +166,13 @@ static enum err everything(struct nsys *n)
                         "Frames of call chains had no symbol.", NULL);
 }
 
-static enum err read(struct builder *b, const struct import_input *in,
-                     const struct import_options *o)
+static enum err nsys_read(struct builder *b, const struct import_input *in,
+                          const struct import_options *o)
 {
     struct nsys n = {.b = b, .rate_hz = o->rate_hz};
     enum err e = database_open(in, &n.d);
     if (!e)
-        e = everything(&n);
+        e = nsys_read_tables(&n);
     database_close(n.d);
     struct table *const tables[] = {&n.strings,      &n.threads, &n.process_names,
                                     &n.thread_names, &n.domains, &n.correlations};
@@ -185,9 +185,10 @@ static enum err read(struct builder *b, const struct import_input *in,
     return e;
 }
 
-static int is_it(const struct import_input *in)
+static int nsys_is_it(const struct import_input *in)
 {
     return in->bytes >= 16 && !memcmp(in->data, "SQLite format 3", 16);
 }
 
-const struct import_source import_nsys = {"nsys", "Nsight Systems' SQLite export", is_it, read};
+const struct import_source import_nsys = {"nsys", "Nsight Systems' SQLite export", nsys_is_it,
+                                          nsys_read};

@@ -14,7 +14,7 @@ const char *nsys_string(const struct nsys *n, int64_t id)
 #define TID(global)  ((int64_t)((global)&0xFFFFFF))
 #define PROCESS(tid) ((tid) & ~(uint64_t)0xFFFFFF)
 
-static const char *name_of(const struct nsys *n, const struct table *t, uint64_t key)
+static const char *nsys_name(const struct nsys *n, const struct table *t, uint64_t key)
 {
     uint32_t at = table_get(t, key);
     return at == TABLE_NONE ? NULL : n->texts.items[at];
@@ -23,11 +23,12 @@ static const char *name_of(const struct nsys *n, const struct table *t, uint64_t
 enum err nsys_place(struct nsys *n, uint64_t global, int32_t *thread)
 {
     int32_t process;
-    const char *program = name_of(n, &n->process_names, PROCESS(global));
+    const char *program = nsys_name(n, &n->process_names, PROCESS(global));
     if (program)
         program = builder_path(n->b, program, strlen(program));
     TRY(builder_process(n->b, PID(global), program, &process));
-    return builder_thread(n->b, process, TID(global), name_of(n, &n->thread_names, global), thread);
+    return builder_thread(n->b, process, TID(global), nsys_name(n, &n->thread_names, global),
+                          thread);
 }
 
 enum err nsys_thread_at(struct nsys *n, uint64_t global, struct nsys_thread **out)

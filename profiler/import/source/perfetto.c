@@ -40,13 +40,13 @@ struct perfetto {
     int64_t counters, instants, clocks;
 };
 
-static uint64_t key_of(uint64_t sequence, uint64_t id)
+static uint64_t sequence_key(uint64_t sequence, uint64_t id)
 {
     uint64_t key[] = {sequence, id};
     return table_hash(key, sizeof key);
 }
 
-static const char *text(struct perfetto *p, const struct proto_field *f)
+static const char *perfetto_text(struct perfetto *p, const struct proto_field *f)
 {
     return f->type == 2 ? builder_text(p->t.b, f->data, f->bytes) : NULL;
 }
@@ -69,7 +69,8 @@ static enum err stack_text(struct perfetto *p, const struct proto_field *f, uint
 }
 
 /* Ids of names hold within one sequence of packets. */
-static enum err interned(struct perfetto *p, const struct proto_field *data, uint64_t sequence)
+static enum err perfetto_interned(struct perfetto *p, const struct proto_field *data,
+                                  uint64_t sequence)
 {
     struct proto m = proto_in(data);
     struct proto_field f, g;
@@ -82,20 +83,20 @@ static enum err interned(struct perfetto *p, const struct proto_field *data, uin
             if (g.number == 1 && g.type == 0)
                 id = g.value;
             if (g.number == 2 && f.number == TEXT_IDS && g.type == 2)
-                TRY(stack_text(p, &g, key_of(sequence, id)));
+                TRY(stack_text(p, &g, sequence_key(sequence, id)));
             else if (g.number == 2)
-                name = text(p, &g);
+                name = perfetto_text(p, &g);
         }
         if (f.number == TEXT_IDS)
             continue;
-        TRY(table_put(f.number == 1 ? &p->categories : &p->names, key_of(sequence, id),
+        TRY(table_put(f.number == 1 ? &p->categories : &p->names, sequence_key(sequence, id),
                       (uint32_t)p->texts.count));
         TRY(vector_add(&p->texts, name));
     }
     return ERR_OK;
 }
 
-static enum err descriptor(struct perfetto *p, const struct proto_field *data)
+static enum err perfetto_descriptor(struct perfetto *p, const struct proto_field *data)
 {
     struct proto m = proto_in(data);
     struct proto_field f, g;
@@ -107,7 +108,7 @@ static enum err descriptor(struct perfetto *p, const struct proto_field *data)
         else if (f.number == PARENT)
             r.parent = f.value;
         else if (f.number == NAME)
-            r.name = text(p, &f);
+            r.name = perfetto_text(p, &f);
         else if (f.number == PROCESS || f.number == THREAD)
             for (struct proto part = proto_in(&f); proto_next(&part, &g);) {
                 if (g.number == 1 && g.type == 0)
@@ -115,7 +116,7 @@ static enum err descriptor(struct perfetto *p, const struct proto_field *data)
                 if (g.number == 2 && g.type == 0 && f.number == THREAD)
                     r.tid = (int64_t)(g.value & INT32_MAX);
                 if (g.number == (f.number == THREAD ? 5 : 6))
-                    inner = text(p, &g);
+                    inner = perfetto_text(p, &g);
             }
     }
     r.name = r.name ? r.name : inner;
@@ -131,8 +132,8 @@ static enum err descriptor(struct perfetto *p, const struct proto_field *data)
 }
 
 /* Debug annotations of our own export: the stack and the CPU time of a slice. */
-static void note(const struct perfetto *p, const struct proto_field *data, uint64_t sequence,
-                 struct trace_event *e)
+static void perfetto_note(const struct perfetto *p, const struct proto_field *data,
+                          uint64_t sequence, struct trace_event *e)
 {
     struct proto m = proto_in(data);
     struct proto_field f;
@@ -147,15 +148,15 @@ static void note(const struct perfetto *p, const struct proto_field *data, uint6
         else if (f.number == NOTE_TEXT_ID && f.type == 0)
             id = f.value;
     }
-    uint32_t at = is_stack ? table_get(&p->stacks, key_of(sequence, id)) : TABLE_NONE;
+    uint32_t at = is_stack ? table_get(&p->stacks, sequence_key(sequence, id)) : TABLE_NONE;
     if (at != TABLE_NONE)
         e->stack = at;
     if (is_cpu && value < 1ull << 53)
         e->busy = (int64_t)value;
 }
 
-static enum err slice(struct perfetto *p, const struct proto_field *data, int64_t at,
-                      uint64_t sequence)
+static enum err perfetto_slice(struct perfetto *p, const struct proto_field *data, int64_t at,
+                               uint64_t sequence)
 {
     struct proto m = proto_in(data);
     struct proto_field f;
@@ -168,13 +169,13 @@ static enum err slice(struct perfetto *p, const struct proto_field *data, int64_
         else if (f.number == TRACK)
             track = f.value;
         else if (f.number == EVENT_NAME)
-            e.name = text(p, &f);
+            e.name = perfetto_text(p, &f);
         else if (f.number == CATEGORY)
-            e.category = text(p, &f);
+            e.category = perfetto_text(p, &f);
         else if (f.number == NOTE && f.type == 2)
-            note(p, &f, sequence, &e);
+            perfetto_note(p, &f, sequence, &e);
         else if ((f.number == NAME_ID || f.number == CATEGORY_ID) && f.type == 0) {
-            uint32_t i = table_get(ids, key_of(sequence, f.value));
+            uint32_t i = table_get(ids, sequence_key(sequence, f.value));
             *(f.number == NAME_ID ? &e.name : &e.category) =
                 i == TABLE_NONE ? NULL : p->texts.items[i];
         }
@@ -188,7 +189,7 @@ static enum err slice(struct perfetto *p, const struct proto_field *data, int64_
     return trace_events_add(&p->t, &e);
 }
 
-static enum err packet(struct perfetto *p, const struct proto_field *data)
+static enum err perfetto_packet(struct perfetto *p, const struct proto_field *data)
 {
     struct proto m = proto_in(data);
     struct proto_field f, event = {0}, described = {0}, names = {0};
@@ -208,9 +209,9 @@ static enum err packet(struct perfetto *p, const struct proto_field *data)
             described = f;
     }
     if (names.bytes)
-        TRY(interned(p, &names, sequence));
+        TRY(perfetto_interned(p, &names, sequence));
     if (described.bytes)
-        TRY(descriptor(p, &described));
+        TRY(perfetto_descriptor(p, &described));
     p->t.damaged += m.bad;
     if (!event.bytes)
         return ERR_OK;
@@ -218,34 +219,34 @@ static enum err packet(struct perfetto *p, const struct proto_field *data)
         p->clocks++;
         return ERR_OK;
     }
-    return slice(p, &event, (int64_t)at, sequence);
+    return perfetto_slice(p, &event, (int64_t)at, sequence);
 }
 
-static const struct trace_row *row_of(const struct perfetto *p, uint64_t uuid)
+static const struct trace_row *perfetto_track_row(const struct perfetto *p, uint64_t uuid)
 {
     uint32_t at = table_get(&p->tracks, uuid);
     return at == TABLE_NONE ? NULL : &p->rows.items[at];
 }
 
 /* The process of a track; -1 where none of its parents has one. */
-static int64_t process_of(const struct perfetto *p, const struct trace_row *r)
+static int64_t perfetto_process(const struct perfetto *p, const struct trace_row *r)
 {
     for (int depth = 0; r && depth < DEPTH; depth++) {
         if (r->pid >= 0)
             return r->pid;
-        r = r->parent ? row_of(p, r->parent) : NULL;
+        r = r->parent ? perfetto_track_row(p, r->parent) : NULL;
     }
     return -1;
 }
 
 /* Tracks that are not of a thread have numbers below 0. */
-static int64_t thread_of(const struct perfetto *p, const struct trace_row *r)
+static int64_t perfetto_thread(const struct perfetto *p, const struct trace_row *r)
 {
     return !r ? 0 : r->tid >= 0 ? r->tid : -1 - (int64_t)(r - p->rows.items);
 }
 
-static enum err label(struct perfetto *p, const char *what, int64_t pid, int64_t tid,
-                      const char *name)
+static enum err perfetto_label(struct perfetto *p, const char *what, int64_t pid, int64_t tid,
+                               const char *name)
 {
     return name ? vector_add(&p->t.list,
                              (struct trace_event){
@@ -254,35 +255,36 @@ static enum err label(struct perfetto *p, const char *what, int64_t pid, int64_t
 }
 
 /* Tracks to processes and threads: each track is a thread, also where several are of one. */
-static enum err place(struct perfetto *p)
+static enum err perfetto_place_tracks(struct perfetto *p)
 {
     size_t events = p->t.list.count;
     for (size_t i = 0; i < events; i++) {
         struct trace_event *e = &p->t.list.items[i];
-        const struct trace_row *r = row_of(p, (uint64_t)e->tid);
-        e->pid = process_of(p, r);
+        const struct trace_row *r = perfetto_track_row(p, (uint64_t)e->tid);
+        e->pid = perfetto_process(p, r);
         e->pid = e->pid >= 0 ? e->pid : 0;
         e->device = r ? r->device : -1;
         e->stream = r ? r->stream : -1;
-        e->tid = thread_of(p, r);
+        e->tid = perfetto_thread(p, r);
     }
     for (size_t i = 0; i < p->rows.count; i++) {
         const struct trace_row *r = &p->rows.items[i];
-        int64_t pid = process_of(p, r);
-        TRY(label(p, r->pid >= 0 && r->tid < 0 ? "process_name" : "thread_name", pid >= 0 ? pid : 0,
-                  thread_of(p, r), r->device < 0 ? r->name : NULL));
+        int64_t pid = perfetto_process(p, r);
+        TRY(perfetto_label(p, r->pid >= 0 && r->tid < 0 ? "process_name" : "thread_name",
+                           pid >= 0 ? pid : 0, perfetto_thread(p, r),
+                           r->device < 0 ? r->name : NULL));
     }
     return ERR_OK;
 }
 
-static enum err read_all(struct perfetto *p, const struct import_input *in)
+static enum err perfetto_read_all(struct perfetto *p, const struct import_input *in)
 {
     struct proto m = proto_start(in->data, in->bytes);
     struct proto_field f;
     while (proto_next_bytes(&m, 1, &f))
-        TRY(packet(p, &f));
+        TRY(perfetto_packet(p, &f));
     p->t.repaired = m.bad;
-    TRY(place(p));
+    TRY(perfetto_place_tracks(p));
     TRY(trace_events_import(&p->t));
     TRY(builder_note(p->t.b, p->counters, "import_counters", "info",
                      "Counters have no place among lines and functions.", "They were left out."));
@@ -294,12 +296,12 @@ static enum err read_all(struct perfetto *p, const struct import_input *in)
                         "They were left out.");
 }
 
-static enum err read(struct builder *b, const struct import_input *in,
-                     const struct import_options *o)
+static enum err perfetto_read(struct builder *b, const struct import_input *in,
+                              const struct import_options *o)
 {
     struct perfetto p = {.t = {.b = b, .format = "Perfetto"}};
     (void)o;
-    enum err e = read_all(&p, in);
+    enum err e = perfetto_read_all(&p, in);
     trace_events_free(&p.t);
     vector_free(&p.rows);
     vector_free(&p.texts);
@@ -311,7 +313,7 @@ static enum err read(struct builder *b, const struct import_input *in,
 }
 
 /* A first packet with the sequence that every packet has, or a track. */
-static int is_it(const struct import_input *in)
+static int perfetto_is_it(const struct import_input *in)
 {
     struct proto m = proto_start(in->data, in->bytes);
     struct proto_field f, g;
@@ -324,4 +326,5 @@ static int is_it(const struct import_input *in)
     return found && !first.bad;
 }
 
-const struct import_source import_perfetto = {"perfetto", "Perfetto's trace format", is_it, read};
+const struct import_source import_perfetto = {"perfetto", "Perfetto's trace format", perfetto_is_it,
+                                              perfetto_read};

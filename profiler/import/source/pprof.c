@@ -17,13 +17,13 @@ struct pprof {
     int32_t root;
 };
 
-static const char *text(const struct pprof *p, uint64_t i)
+static const char *pprof_string(const struct pprof *p, uint64_t i)
 {
     return i && i < p->texts.count ? p->texts.items[i] : NULL;
 }
 
 /* The number of field `number` in a message, 0: not there. */
-static uint64_t value_in(const struct proto_field *message, uint32_t number)
+static uint64_t message_value(const struct proto_field *message, uint32_t number)
 {
     struct proto m = proto_in(message);
     struct proto_field f;
@@ -33,7 +33,7 @@ static uint64_t value_in(const struct proto_field *message, uint32_t number)
     return 0;
 }
 
-static enum err top(struct pprof *p, const struct import_input *in)
+static enum err pprof_top(struct pprof *p, const struct import_input *in)
 {
     struct proto m = proto_start(in->data, in->bytes);
     struct proto_field f;
@@ -60,16 +60,16 @@ static enum err top(struct pprof *p, const struct import_input *in)
     return ERR_OK;
 }
 
-static enum err one_line(struct pprof *p, const struct proto_field *line, const char *module)
+static enum err pprof_line(struct pprof *p, const struct proto_field *line, const char *module)
 {
-    uint32_t at = table_get(&p->functions, value_in(line, 1));
+    uint32_t at = table_get(&p->functions, message_value(line, 1));
     struct model_frame f = {
         .line = MODEL_UNKNOWN, .module = module, .kind = "native", .thread = -1};
     if (at != TABLE_NONE) {
         const struct proto_field *function = &p->function_list.items[at];
-        const char *file = text(p, value_in(function, 4));
-        int64_t number = (int64_t)value_in(line, 2);
-        f.function = text(p, value_in(function, 2));
+        const char *file = pprof_string(p, message_value(function, 4));
+        int64_t number = (int64_t)message_value(line, 2);
+        f.function = pprof_string(p, message_value(function, 2));
         f.file = file ? builder_path(p->b, file, strlen(file)) : NULL;
         f.line = number > 0 && number < INT32_MAX ? number : MODEL_UNKNOWN;
         f.kind = name_kind(f.file);
@@ -82,37 +82,39 @@ static enum err one_line(struct pprof *p, const struct proto_field *line, const 
     return vector_add(&p->frames, f);
 }
 
-static enum err location(struct pprof *p, const struct proto_field *l)
+static enum err pprof_location(struct pprof *p, const struct proto_field *l)
 {
-    uint32_t at = table_get(&p->mappings, value_in(l, 2));
-    const char *module = at != TABLE_NONE ? text(p, value_in(&p->mapping_list.items[at], 5)) : NULL;
+    uint32_t at = table_get(&p->mappings, message_value(l, 2));
+    const char *module =
+        at != TABLE_NONE ? pprof_string(p, message_value(&p->mapping_list.items[at], 5)) : NULL;
     struct proto m = proto_in(l);
     struct proto_field f;
     int lines = 0;
-    TRY(table_put(&p->locations, value_in(l, 1), (uint32_t)p->chain.count));
+    TRY(table_put(&p->locations, message_value(l, 1), (uint32_t)p->chain.count));
     for (; proto_next(&m, &f); lines += f.number == 4)
         if (f.number == 4 && f.type == 2)
-            TRY(one_line(p, &f, module));
+            TRY(pprof_line(p, &f, module));
     if (!lines)
-        TRY(one_line(p, &(struct proto_field){.type = 2}, module));
+        TRY(pprof_line(p, &(struct proto_field){.type = 2}, module));
     return vector_add(&p->chain, -1);
 }
 
-static enum err tables(struct pprof *p)
+static enum err pprof_tables(struct pprof *p)
 {
     for (size_t i = 0; i < p->function_list.count; i++)
-        TRY(table_put(&p->functions, value_in(&p->function_list.items[i], 1), (uint32_t)i));
+        TRY(table_put(&p->functions, message_value(&p->function_list.items[i], 1), (uint32_t)i));
     for (size_t i = 0; i < p->mapping_list.count; i++)
-        TRY(table_put(&p->mappings, value_in(&p->mapping_list.items[i], 1), (uint32_t)i));
+        TRY(table_put(&p->mappings, message_value(&p->mapping_list.items[i], 1), (uint32_t)i));
     for (size_t i = 0; i < p->location_list.count; i++)
-        TRY(location(p, &p->location_list.items[i]));
+        TRY(pprof_location(p, &p->location_list.items[i]));
     return ERR_OK;
 }
 
 #define NUMBERS 4096
 
 /* Numbers of a repeated field, packed or not. */
-static size_t numbers(const struct proto_field *message, uint32_t number, uint64_t out[NUMBERS])
+static size_t message_numbers(const struct proto_field *message, uint32_t number,
+                              uint64_t out[NUMBERS])
 {
     struct proto m = proto_in(message);
     struct proto_field f;
@@ -131,14 +133,16 @@ static size_t numbers(const struct proto_field *message, uint32_t number, uint64
 }
 
 /* What a column of values is: its cost, and one unit in ns or bytes; 0: not of use here. */
-static double unit_of(const struct pprof *p, const struct proto_field *type, enum import_cost *cost)
+static double pprof_unit(const struct pprof *p, const struct proto_field *type,
+                         enum import_cost *cost)
 {
     static const struct {
         const char *unit;
         double ns;
     } units[] = {
         {"nanoseconds", 1}, {"microseconds", 1e3}, {"milliseconds", 1e6}, {"seconds", 1e9}};
-    const char *name = text(p, value_in(type, 1)), *unit = text(p, value_in(type, 2));
+    const char *name = pprof_string(p, message_value(type, 1)),
+               *unit = pprof_string(p, message_value(type, 2));
     *cost = IMPORT_CPU;
     if (!name || !unit)
         return 0;
@@ -158,10 +162,10 @@ static double unit_of(const struct pprof *p, const struct proto_field *type, enu
     return 0;
 }
 
-static enum err sample(struct pprof *p, const struct proto_field *s, uint64_t *room,
-                       double sums[IMPORT_COSTS])
+static enum err pprof_sample(struct pprof *p, const struct proto_field *s, uint64_t *room,
+                             double sums[IMPORT_COSTS])
 {
-    size_t n = numbers(s, 1, room);
+    size_t n = message_numbers(s, 1, room);
     int32_t node = p->root;
     while (n-- > 0) { /* leaf first: from the root on */
         uint32_t at = table_get(&p->locations, room[n]);
@@ -175,10 +179,10 @@ static enum err sample(struct pprof *p, const struct proto_field *s, uint64_t *r
         while (end-- > at)
             TRY(builder_call(p->b, node, &p->frames.items[p->chain.items[end]], &node));
     }
-    n = numbers(s, 2, room);
+    n = message_numbers(s, 2, room);
     for (size_t i = 0; i < n && i < p->types.count; i++) {
         enum import_cost cost;
-        double unit = unit_of(p, &p->types.items[i], &cost),
+        double unit = pprof_unit(p, &p->types.items[i], &cost),
                amount = (double)(int64_t)room[i] * unit;
         if (unit == 0)
             continue;
@@ -192,12 +196,12 @@ static enum err sample(struct pprof *p, const struct proto_field *s, uint64_t *r
     return ERR_OK;
 }
 
-static enum err read_all(struct pprof *p, const struct import_input *in)
+static enum err pprof_read_all(struct pprof *p, const struct import_input *in)
 {
     double sums[IMPORT_COSTS] = {0};
     int32_t process, thread;
-    TRY(top(p, in));
-    TRY(tables(p));
+    TRY(pprof_top(p, in));
+    TRY(pprof_tables(p));
     TRY(builder_process(p->b, 0, NULL, &process));
     TRY(builder_thread(p->b, process, 0, "all threads", &thread));
     TRY(builder_root(p->b, thread, &p->root));
@@ -205,7 +209,7 @@ static enum err read_all(struct pprof *p, const struct import_input *in)
     FAIL_IF(!room, ERR_MEMORY, "no memory for the import");
     enum err e = ERR_OK;
     for (size_t i = 0; i < p->samples.count && !e; i++)
-        e = sample(p, &p->samples.items[i], room, sums);
+        e = pprof_sample(p, &p->samples.items[i], room, sums);
     free(room);
     TRY(e);
     int any = 0;
@@ -224,12 +228,12 @@ static enum err read_all(struct pprof *p, const struct import_input *in)
     return source_is(p->b, "pprof", NULL);
 }
 
-static enum err read(struct builder *b, const struct import_input *in,
-                     const struct import_options *o)
+static enum err pprof_read(struct builder *b, const struct import_input *in,
+                           const struct import_options *o)
 {
     struct pprof p = {.b = b};
     (void)o;
-    enum err e = read_all(&p, in);
+    enum err e = pprof_read_all(&p, in);
     vector_free(&p.texts);
     vector_free(&p.frames);
     vector_free(&p.chain);
@@ -245,7 +249,7 @@ static enum err read(struct builder *b, const struct import_input *in,
 }
 
 /* A text table whose first entry is empty, and a sample type of two numbers. */
-static int is_it(const struct import_input *in)
+static int pprof_is_it(const struct import_input *in)
 {
     struct proto m = proto_start(in->data, in->bytes);
     struct proto_field f, g;
@@ -263,4 +267,5 @@ static int is_it(const struct import_input *in)
     return 0;
 }
 
-const struct import_source import_pprof = {"pprof", "pprof's profile.proto", is_it, read};
+const struct import_source import_pprof = {"pprof", "pprof's profile.proto", pprof_is_it,
+                                           pprof_read};

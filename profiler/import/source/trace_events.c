@@ -30,14 +30,14 @@ static int is_cat(const struct trace_event *e, const char *category)
     return e->category && !strcmp(e->category, category);
 }
 
-static enum err thread_of(struct convert *c, const struct trace_event *e, int32_t *thread)
+static enum err event_thread(struct convert *c, const struct trace_event *e, int32_t *thread)
 {
     int32_t process;
     TRY(builder_process(c->b, e->pid, NULL, &process));
     return builder_thread(c->b, process, e->tid, NULL, thread);
 }
 
-static enum err metadata(struct convert *c, const struct trace_event *e)
+static enum err event_metadata(struct convert *c, const struct trace_event *e)
 {
     int32_t process, thread;
     if (!e->name || !e->label)
@@ -57,7 +57,7 @@ static enum err metadata(struct convert *c, const struct trace_event *e)
 }
 
 /* B and E of one thread become one X; b and e of one id too. */
-static enum err pair_up(struct convert *c)
+static enum err events_pair(struct convert *c)
 {
     for (size_t i = 0; i < c->t.list.count; i++) {
         struct trace_event *e = &c->t.list.items[i];
@@ -92,7 +92,7 @@ static enum err add_slice(struct convert *c, const struct trace_event *e)
 {
     struct model_frame f;
     struct import_slice s = {.start = e->ts, .end = e->ts + e->duration};
-    TRY(thread_of(c, e, &s.thread));
+    TRY(event_thread(c, e, &s.thread));
     name_frame(c->b, e->name, &f);
     if (is_cat(e, "python_function"))
         f.kind = "python";
@@ -101,8 +101,8 @@ static enum err add_slice(struct convert *c, const struct trace_event *e)
 }
 
 /* The node of an event's stack below the root of its thread; of its name, where it has no stack. */
-static enum err node_of(struct convert *c, const struct trace_event *e, int32_t thread,
-                        int32_t *node)
+static enum err event_node(struct convert *c, const struct trace_event *e, int32_t thread,
+                           int32_t *node)
 {
     enum { DEEPEST = 1024 };
     uint32_t chain[DEEPEST];
@@ -137,8 +137,8 @@ static enum err own_slice(struct convert *c, const struct trace_event *e)
     const int waits = is_cat(e, "wait");
     int32_t thread, node;
     struct model_track track;
-    TRY(thread_of(c, e, &thread));
-    TRY(node_of(c, e, thread, &node));
+    TRY(event_thread(c, e, &thread));
+    TRY(event_node(c, e, thread, &node));
     json_blank(&record_model_track, &track);
     track.kind = waits ? "wait" : "cpu";
     track.thread = thread;
@@ -148,10 +148,10 @@ static enum err own_slice(struct convert *c, const struct trace_event *e)
     return builder_event(c->b, &track, e->ts, e->ts + e->duration, node);
 }
 
-static enum err call(struct convert *c, const struct trace_event *e)
+static enum err event_call(struct convert *c, const struct trace_event *e)
 {
     int32_t thread, row;
-    TRY(thread_of(c, e, &thread));
+    TRY(event_thread(c, e, &thread));
     if (e->correlation >= 0) {
         TRY(table_put(&c->correlations, (uint64_t)e->correlation, (uint32_t)c->launches.count));
         TRY(vector_add(&c->launches, (struct launch){(uint32_t)c->slices.list.count, e->ts,
@@ -161,27 +161,27 @@ static enum err call(struct convert *c, const struct trace_event *e)
     return c->own ? ERR_OK : add_slice(c, e);
 }
 
-static enum err range(struct convert *c, const struct trace_event *e)
+static enum err event_range(struct convert *c, const struct trace_event *e)
 {
     struct model_range r;
     int32_t thread;
     json_blank(&record_model_range, &r);
     r.name = e->name;
     r.style = "push_pop";
-    TRY(thread_of(c, e, &thread));
+    TRY(event_thread(c, e, &thread));
     return builder_range(c->b, thread, &r, e->ts, e->ts + e->duration);
 }
 
-static enum err memory(struct convert *c, const struct trace_event *e)
+static enum err event_memory(struct convert *c, const struct trace_event *e)
 {
     struct import_slice s = {.start = e->ts, .end = e->ts, .bytes = e->bytes, .frame = -1};
     if (e->bytes <= 0 || e->device_type > 0) /* given back, or of a device */
         return ERR_OK;
-    TRY(thread_of(c, e, &s.thread));
+    TRY(event_thread(c, e, &s.thread));
     return vector_add(&c->slices.list, s);
 }
 
-static int on_device(const struct convert *c, const struct trace_event *e)
+static int event_is_on_device(const struct convert *c, const struct trace_event *e)
 {
     return is_cat(e, "kernel") || is_cat(e, "gpu_memcpy") || is_cat(e, "gpu_memset") ||
            (c->own && (is_cat(e, "copy") || is_cat(e, "set"))) ||
@@ -189,15 +189,15 @@ static int on_device(const struct convert *c, const struct trace_event *e)
 }
 
 /* Slices, calls, ranges and allocations of the host. */
-static enum err host(struct convert *c, const struct trace_event *e)
+static enum err event_host(struct convert *c, const struct trace_event *e)
 {
     static const char *const left_out[] = {"gpu_user_annotation", "cuda_sync", "Trace", "Spans",
                                            "overhead"};
     if (e->phase == 'M')
         return ERR_OK;
     if (e->name && !strcmp(e->name, "[memory]"))
-        return memory(c, e);
-    if (e->phase != 'X' || on_device(c, e) || !e->name)
+        return event_memory(c, e);
+    if (e->phase != 'X' || event_is_on_device(c, e) || !e->name)
         return ERR_OK;
     for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++)
         if (is_cat(e, left_out[i])) {
@@ -205,9 +205,9 @@ static enum err host(struct convert *c, const struct trace_event *e)
             return ERR_OK;
         }
     if (is_cat(e, "cuda_runtime") || is_cat(e, "cuda_driver") || (c->own && is_cat(e, "api")))
-        return call(c, e);
+        return event_call(c, e);
     if (is_cat(e, "user_annotation") || (c->own && is_cat(e, "range")))
-        TRY(range(c, e));
+        TRY(event_range(c, e));
     if (c->own && is_cat(e, "range"))
         return ERR_OK;
     if (c->own && (is_cat(e, "cpu") || is_cat(e, "wait")))
@@ -215,9 +215,9 @@ static enum err host(struct convert *c, const struct trace_event *e)
     return add_slice(c, e);
 }
 
-static enum err device(struct convert *c, const struct trace_event *e)
+static enum err event_device(struct convert *c, const struct trace_event *e)
 {
-    if (e->phase != 'X' || !on_device(c, e))
+    if (e->phase != 'X' || !event_is_on_device(c, e))
         return ERR_OK;
     struct import_operation o = {.name = e->name,
                                  .node = -1,
@@ -259,7 +259,7 @@ static enum err nodes_by_order(struct convert *c)
     return ERR_OK;
 }
 
-static enum err notes(struct convert *c)
+static enum err events_notes(struct convert *c)
 {
     TRY(builder_note(c->b, c->t.repaired, "import_cut", "warning",
                      "The file ends before its events do.", "What came after is missing."));
@@ -280,7 +280,7 @@ static enum err notes(struct convert *c)
                         "CPU columns hold the self time of events, waiting included.");
 }
 
-static enum err all(struct convert *c)
+static enum err events_all(struct convert *c)
 {
     int64_t first = INT64_MAX;
     for (size_t i = 0; i < c->t.list.count; i++) {
@@ -288,31 +288,31 @@ static enum err all(struct convert *c)
         first = e->phase != 'M' && e->ts < first ? e->ts : first;
         c->own |= strchr("XBb", e->phase) && (is_cat(e, "cpu") || is_cat(e, "range"));
         if (e->phase == 'M')
-            TRY(metadata(c, e));
+            TRY(event_metadata(c, e));
     }
     FAIL_IF(first == INT64_MAX, ERR_INPUT, "%s: holds no events with a time; expected %s",
             c->b->base, c->t.format ? "slices" : "\"traceEvents\" of a profiler");
     c->b->origin = first;
-    TRY(pair_up(c));
+    TRY(events_pair(c));
     for (size_t i = 0; i < c->t.list.count; i++)
-        TRY(host(c, &c->t.list.items[i]));
+        TRY(event_host(c, &c->t.list.items[i]));
     TRY(builder_slices(c->b, &c->slices, IMPORT_CPU));
     TRY(nodes_by_order(c));
     for (size_t i = 0; i < c->t.list.count; i++)
-        TRY(device(c, &c->t.list.items[i]));
+        TRY(event_device(c, &c->t.list.items[i]));
     TRY(source_is(c->b,
                   c->t.schema   ? "PyTorch profiler (Kineto)"
                   : c->own      ? (c->t.format ? "tomoprof (perfetto)" : "tomoprof (chrome)")
                   : c->t.format ? c->t.format
                                 : "Chrome trace events",
                   c->t.schema));
-    return notes(c);
+    return events_notes(c);
 }
 
 enum err trace_events_import(struct trace_events *t)
 {
     struct convert c = {.b = t->b, .t = *t};
-    enum err e = all(&c);
+    enum err e = events_all(&c);
     vector_free(&c.slices.list);
     vector_free(&c.launches);
     vector_free(&c.nodes);
@@ -322,8 +322,8 @@ enum err trace_events_import(struct trace_events *t)
     return e;
 }
 
-static enum err read(struct builder *b, const struct import_input *in,
-                     const struct import_options *o)
+static enum err trace_events_read_input(struct builder *b, const struct import_input *in,
+                                        const struct import_options *o)
 {
     struct trace_events t = {.b = b};
     (void)o;
@@ -334,7 +334,7 @@ static enum err read(struct builder *b, const struct import_input *in,
     return e;
 }
 
-static int is_it(const struct import_input *in)
+static int trace_events_is_it(const struct import_input *in)
 {
     size_t n = in->bytes < 65536 ? in->bytes : 65536;
     const char *at = in->data;
@@ -348,4 +348,5 @@ static int is_it(const struct import_input *in)
 }
 
 const struct import_source import_trace_events = {
-    "trace-events", "PyTorch's profiler, JAX's perfetto JSON, Chrome's trace events", is_it, read};
+    "trace-events", "PyTorch's profiler, JAX's perfetto JSON, Chrome's trace events",
+    trace_events_is_it, trace_events_read_input};

@@ -4,7 +4,7 @@
 #include "profiler/import/source/trace_events.h"
 
 /* A number, also where it stands in quotes, times 10^shift; `otherwise` where it is none. */
-static int64_t number(struct pull *p, enum pull_kind kind, int shift, int64_t otherwise)
+static int64_t events_number(struct pull *p, enum pull_kind kind, int shift, int64_t otherwise)
 {
     int64_t v;
     if (kind != PULL_NUMBER && kind != PULL_TEXT)
@@ -12,7 +12,7 @@ static int64_t number(struct pull *p, enum pull_kind kind, int shift, int64_t ot
     return decimal(p->text, shift, &v) ? v : otherwise;
 }
 
-static const char *kept(struct trace_events *t, struct pull *p, enum pull_kind kind)
+static const char *events_text(struct trace_events *t, struct pull *p, enum pull_kind kind)
 {
     if (kind != PULL_TEXT)
         return pull_skip(p, kind), NULL;
@@ -21,7 +21,7 @@ static const char *kept(struct trace_events *t, struct pull *p, enum pull_kind k
 
 static enum err pid_of(struct trace_events *t, struct pull *p, enum pull_kind kind, int64_t *pid)
 {
-    *pid = number(p, kind, 0, INT64_MIN);
+    *pid = events_number(p, kind, 0, INT64_MIN);
     if (*pid != INT64_MIN || kind != PULL_TEXT)
         return ERR_OK;
     const char *text = builder_text(t->b, p->text, p->length);
@@ -34,20 +34,20 @@ static enum err pid_of(struct trace_events *t, struct pull *p, enum pull_kind ki
     return ERR_OK;
 }
 
-static void triple(struct pull *p, enum pull_kind kind, int64_t out[3])
+static void events_triple(struct pull *p, enum pull_kind kind, int64_t out[3])
 {
     if (kind != PULL_ARRAY) {
         pull_skip(p, kind);
         return;
     }
     for (int i = 0; pull_more(p); i++) {
-        int64_t v = number(p, pull_next(p), 0, -1);
+        int64_t v = events_number(p, pull_next(p), 0, -1);
         if (i < 3)
             out[i] = v;
     }
 }
 
-static void args(struct trace_events *t, struct pull *p, struct trace_event *e)
+static void events_args(struct trace_events *t, struct pull *p, struct trace_event *e)
 {
     const struct {
         const char *key;
@@ -70,19 +70,19 @@ static void args(struct trace_events *t, struct pull *p, struct trace_event *e)
         while (i < sizeof numbers / sizeof *numbers && strcmp(key, numbers[i].key))
             i++;
         if (i < sizeof numbers / sizeof *numbers)
-            *numbers[i].to = number(p, kind, 0, -1);
+            *numbers[i].to = events_number(p, kind, 0, -1);
         else if (!strcmp(key, "grid"))
-            triple(p, kind, e->grid);
+            events_triple(p, kind, e->grid);
         else if (!strcmp(key, "block"))
-            triple(p, kind, e->block);
+            events_triple(p, kind, e->block);
         else if (!strcmp(key, "name"))
-            e->label = kept(t, p, kind);
+            e->label = events_text(t, p, kind);
         else if (!pull_skip(p, kind))
             return;
     }
 }
 
-static enum err field(struct trace_events *t, struct pull *p, struct trace_event *e)
+static enum err events_field(struct trace_events *t, struct pull *p, struct trace_event *e)
 {
     char key[16];
     pull_copy(p, key, sizeof key);
@@ -90,25 +90,25 @@ static enum err field(struct trace_events *t, struct pull *p, struct trace_event
     if (!strcmp(key, "ph") && kind == PULL_TEXT)
         e->phase = *p->text;
     else if (!strcmp(key, "name"))
-        e->name = kept(t, p, kind);
+        e->name = events_text(t, p, kind);
     else if (!strcmp(key, "cat"))
-        e->category = kept(t, p, kind);
+        e->category = events_text(t, p, kind);
     else if (!strcmp(key, "pid"))
         TRY(pid_of(t, p, kind, &e->pid));
     else if (!strcmp(key, "tid"))
         TRY(pid_of(t, p, kind, &e->tid));
     else if (!strcmp(key, "ts"))
-        e->ts = number(p, kind, 3, INT64_MIN);
+        e->ts = events_number(p, kind, 3, INT64_MIN);
     else if (!strcmp(key, "dur"))
-        e->duration = number(p, kind, 3, -1);
+        e->duration = events_number(p, kind, 3, -1);
     else if (!strcmp(key, "tdur"))
-        e->busy = number(p, kind, 3, -1);
+        e->busy = events_number(p, kind, 3, -1);
     else if (!strcmp(key, "sf"))
-        e->stack = number(p, kind, 0, -1);
+        e->stack = events_number(p, kind, 0, -1);
     else if (!strcmp(key, "id"))
-        e->id = number(p, kind, 0, -1);
+        e->id = events_number(p, kind, 0, -1);
     else if (!strcmp(key, "args") && kind == PULL_OBJECT)
-        args(t, p, e);
+        events_args(t, p, e);
     else
         pull_skip(p, kind);
     return ERR_OK;
@@ -168,11 +168,11 @@ static enum err stack_frames(struct trace_events *t, struct pull *p)
             pull_copy(p, key, sizeof key);
             kind = pull_next(p);
             if (!strcmp(key, "name"))
-                f.name = kept(t, p, kind);
+                f.name = events_text(t, p, kind);
             else if (!strcmp(key, "category"))
-                f.module = kept(t, p, kind);
+                f.module = events_text(t, p, kind);
             else if (!strcmp(key, "parent"))
-                f.parent = number(p, kind, 0, -1);
+                f.parent = events_number(p, kind, 0, -1);
             else if (!pull_skip(p, kind))
                 return ERR_OK;
         }
@@ -188,12 +188,12 @@ enum err trace_events_add(struct trace_events *t, const struct trace_event *e)
     return vector_add(&t->list, *e);
 }
 
-static enum err event(struct trace_events *t, struct pull *p)
+static enum err events_event(struct trace_events *t, struct pull *p)
 {
     struct trace_event e = trace_event_at(INT64_MIN);
     int depth = p->depth;
     while (pull_key(p))
-        TRY(field(t, p, &e));
+        TRY(events_field(t, p, &e));
     if (p->depth != depth - 1) { /* the file ends within it */
         t->repaired = 1;
         return ERR_OK;
@@ -207,13 +207,13 @@ static enum err event(struct trace_events *t, struct pull *p)
     return trace_events_add(t, &e);
 }
 
-static enum err events(struct trace_events *t, struct pull *p)
+static enum err events_list(struct trace_events *t, struct pull *p)
 {
     int depth = p->depth;
     while (pull_more(p)) {
         enum pull_kind kind = pull_next(p);
         if (kind == PULL_OBJECT)
-            TRY(event(t, p));
+            TRY(events_event(t, p));
         else if (!pull_skip(p, kind))
             break;
         if (t->repaired)
@@ -223,17 +223,17 @@ static enum err events(struct trace_events *t, struct pull *p)
     return ERR_OK;
 }
 
-static enum err whole(struct trace_events *t, struct pull *p)
+static enum err events_whole(struct trace_events *t, struct pull *p)
 {
     enum pull_kind kind = pull_next(p);
     if (kind == PULL_ARRAY)
-        return events(t, p);
+        return events_list(t, p);
     while (kind == PULL_OBJECT && pull_key(p)) {
         char key[32];
         pull_copy(p, key, sizeof key);
         enum pull_kind value = pull_next(p);
         if (!strcmp(key, "traceEvents") && value == PULL_ARRAY)
-            TRY(events(t, p));
+            TRY(events_list(t, p));
         else if (!strcmp(key, "stackFrames") && value == PULL_OBJECT)
             TRY(stack_frames(t, p));
         else if (!strcmp(key, "schemaVersion") && value == PULL_NUMBER)
@@ -249,7 +249,7 @@ enum err trace_events_read(struct trace_events *t, const struct import_input *in
     struct pull *p = malloc(sizeof *p);
     FAIL_IF(!p, ERR_MEMORY, "no memory for the import");
     pull_start(p, in->data, in->bytes);
-    enum err e = whole(t, p);
+    enum err e = events_whole(t, p);
     free(p);
     return e;
 }

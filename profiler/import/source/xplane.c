@@ -25,7 +25,7 @@ static const char *text_in(struct builder *b, const struct proto_field *message,
 }
 
 /* An entry of the map id -> metadata. */
-static enum err name_of(struct xplane *x, const struct proto_field *entry)
+static enum err xplane_name(struct xplane *x, const struct proto_field *entry)
 {
     struct proto m = proto_in(entry);
     struct proto_field f;
@@ -43,8 +43,8 @@ static enum err name_of(struct xplane *x, const struct proto_field *entry)
     return vector_add(&x->texts, name);
 }
 
-static enum err event(struct xplane *x, const struct proto_field *e, int64_t base_ns,
-                      int32_t thread, int64_t stream)
+static enum err xplane_event(struct xplane *x, const struct proto_field *e, int64_t base_ns,
+                             int32_t thread, int64_t stream)
 {
     struct proto m = proto_in(e);
     struct proto_field f;
@@ -92,7 +92,7 @@ static enum err event(struct xplane *x, const struct proto_field *e, int64_t bas
     return vector_add(&x->slices.list, s);
 }
 
-static enum err line(struct xplane *x, const struct proto_field *l, int32_t process)
+static enum err xplane_line(struct xplane *x, const struct proto_field *l, int32_t process)
 {
     struct proto m = proto_in(l);
     struct proto_field f;
@@ -119,11 +119,11 @@ static enum err line(struct xplane *x, const struct proto_field *l, int32_t proc
     if (x->device < 0)
         TRY(builder_thread(x->b, process, id, name, &thread));
     for (m = proto_in(l); proto_next_bytes(&m, 4, &f);)
-        TRY(event(x, &f, base, thread, id));
+        TRY(xplane_event(x, &f, base, thread, id));
     return ERR_OK;
 }
 
-static enum err plane(struct xplane *x, const struct proto_field *p)
+static enum err xplane_plane(struct xplane *x, const struct proto_field *p)
 {
     struct proto m = proto_in(p);
     struct proto_field f;
@@ -142,18 +142,18 @@ static enum err plane(struct xplane *x, const struct proto_field *p)
     if (host)
         TRY(builder_process(x->b, (int64_t)x->b->run->processes.count, name, &process));
     while (proto_next_bytes(&m, 4, &f))
-        TRY(name_of(x, &f));
+        TRY(xplane_name(x, &f));
     for (m = proto_in(p); proto_next_bytes(&m, 3, &f);)
-        TRY(line(x, &f, process));
+        TRY(xplane_line(x, &f, process));
     return ERR_OK;
 }
 
-static enum err read_all(struct xplane *x, const struct import_input *in)
+static enum err xplane_read_all(struct xplane *x, const struct import_input *in)
 {
     struct proto m = proto_start(in->data, in->bytes);
     struct proto_field f;
     while (proto_next_bytes(&m, 1, &f))
-        TRY(plane(x, &f));
+        TRY(xplane_plane(x, &f));
     FAIL_IF(m.bad, ERR_INPUT, "%s: not a whole xplane.pb: a field is damaged at byte %zu", in->path,
             (size_t)(m.at - (const unsigned char *)in->data));
     FAIL_IF(!x->events, ERR_INPUT, "%s: an xplane.pb without events of a host or a GPU", in->path);
@@ -178,12 +178,12 @@ static enum err read_all(struct xplane *x, const struct import_input *in)
     return source_is(x->b, "XLA profiler (xplane)", NULL);
 }
 
-static enum err read(struct builder *b, const struct import_input *in,
-                     const struct import_options *o)
+static enum err xplane_read(struct builder *b, const struct import_input *in,
+                            const struct import_options *o)
 {
     struct xplane x = {.b = b, .first = INT64_MAX};
     (void)o;
-    enum err e = read_all(&x, in);
+    enum err e = xplane_read_all(&x, in);
     table_free(&x.names);
     vector_free(&x.texts);
     vector_free(&x.slices.list);
@@ -192,7 +192,7 @@ static enum err read(struct builder *b, const struct import_input *in,
 }
 
 /* The first plane has a name that begins with / or a capital letter. */
-static int is_it(const struct import_input *in)
+static int xplane_is_it(const struct import_input *in)
 {
     struct proto m = proto_start(in->data, in->bytes);
     struct proto_field f, g;
@@ -207,4 +207,4 @@ static int is_it(const struct import_input *in)
 }
 
 const struct import_source import_xplane = {"xplane", "XLA's xplane.pb of JAX and TensorFlow",
-                                            is_it, read};
+                                            xplane_is_it, xplane_read};
