@@ -77,7 +77,7 @@ enum waits_for {
     WAITS_CHILD,    /* a process that it has started */
     WAITS
 };
-struct own_node { /* of the call tree of own code; attribute/own_tree.h */
+struct own_node { /* of the call tree of own code; attribute/sites.c */
     uint32_t parent;
     int site; /* of its line, -1 none */
     const char *name, *module, *kind;

@@ -1,12 +1,32 @@
+/* What a source says of one operation of a device. */
+#ifndef TP_IMPORT_BUILD_BUILDER_H
+#define TP_IMPORT_BUILD_BUILDER_H
+
+#include <stdint.h>
+
+#include "profiler/analyze/state/image.h"
+
+/* What was counted in one launch; NaN unknown. */
+struct import_counters {
+    double dram_read, dram_write, compute, memory, achieved; /* bytes, and shares 0..1 */
+    double occupancy, waves;                                 /* of its configuration */
+};
+/* A kernel, copy or memset of a device. `node`: the host's stack that launched it, -1 unknown. */
+struct import_operation {
+    const char *kind, *name, *mangled; /* kernel, copy, set; direction of a copy */
+    const char *from, *to;             /* kinds of memory */
+    int32_t device, node;
+    int64_t context, stream, start, end, bytes;
+    int64_t api_start, api_end; /* of the launching call; 0 unknown */
+    int64_t grid[3], block[3], registers, static_shared, dynamic_shared; /* -1 unknown */
+    int no_moment; /* 1: its length is known, not when it was: it is not in the timeline */
+    const struct import_counters *counters; /* NULL: not counted */
+};
+
 /* Fills a run (state/run.h) from what another tool recorded, in place of trace files: a source adds
  * processes, threads, stacks with their costs, ranges, calls and device operations in any order.
  * builder_finish attributes the costs and makes the model as it is made from a recording. What a
  * source never adds stays null. Times are ns of the source's clock. */
-#ifndef TP_IMPORT_BUILD_BUILDER_H
-#define TP_IMPORT_BUILD_BUILDER_H
-
-#include "profiler/analyze/state/image.h"
-#include "profiler/import/build/operation.h"
 
 enum import_cost { IMPORT_CPU, IMPORT_SYS, IMPORT_WAIT, IMPORT_GPU, IMPORT_ALLOC, IMPORT_COSTS };
 
