@@ -136,7 +136,7 @@ static void lines_split(struct child_lines *r, const struct child_program *p)
         r->used = 0;
 }
 
-static int is_over(const struct child_program *p, int64_t deadline)
+static int child_is_over(const struct child_program *p, int64_t deadline)
 {
     return (p->stop && *p->stop) || clock_ns() > deadline;
 }
@@ -150,7 +150,7 @@ static int lines_read(const struct child_program *p, int fd, int64_t deadline)
         int n = poll(&ready, 1, TICK_MS);
         if (p->on_tick)
             p->on_tick(p->context);
-        if (is_over(p, deadline))
+        if (child_is_over(p, deadline))
             return 0;
         if (n <= 0)
             continue;
@@ -172,7 +172,7 @@ static int wait_until(const struct child_program *p, pid_t pid, int64_t deadline
         return 1;
     }
     while (waitpid(pid, status, WNOHANG) == 0) {
-        if (is_over(p, deadline))
+        if (child_is_over(p, deadline))
             return 0;
         poll(NULL, 0, 1);
     }

@@ -245,7 +245,7 @@ void outfile_abort(struct outfile *f)
     outfile_clear(f);
 }
 
-static const char *kind_of(mode_t mode)
+static const char *mode_kind(mode_t mode)
 {
     return S_ISDIR(mode)    ? "a folder"
            : S_ISFIFO(mode) ? "a pipe"
@@ -259,7 +259,7 @@ enum err file_open(const char *path, FILE **f)
     *f = NULL;
     /* Before it is opened: that alone can have effects on a device. */
     FAIL_IF(stat(path, &st), ERR_INPUT, "%s: cannot read: %s", path, strerror(errno));
-    FAIL_IF(!S_ISREG(st.st_mode), ERR_INPUT, "%s: is %s, not a file", path, kind_of(st.st_mode));
+    FAIL_IF(!S_ISREG(st.st_mode), ERR_INPUT, "%s: is %s, not a file", path, mode_kind(st.st_mode));
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     FAIL_IF(fd < 0, ERR_INPUT, "%s: cannot read: %s", path, strerror(errno));
     if (!fstat(fd, &st) && S_ISREG(st.st_mode))

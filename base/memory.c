@@ -180,7 +180,7 @@ static size_t simulated_left(void)
     return now < limit ? limit - now : 0;
 }
 
-static size_t smaller(size_t a, size_t b)
+static size_t size_smaller(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
@@ -189,7 +189,8 @@ size_t mem_available(void)
 {
     size_t kib = number_in("/proc/meminfo", "MemAvailable:");
     size_t left = kib == SIZE_MAX ? SIZE_MAX : kib * 1024;
-    return smaller(smaller(left, cgroups_left()), smaller(address_space_left(), simulated_left()));
+    return size_smaller(size_smaller(left, cgroups_left()),
+                        size_smaller(address_space_left(), simulated_left()));
 }
 
 enum err mem_require(const char *what, size_t bytes, const char *hint)

@@ -39,14 +39,14 @@ void table_free(struct table *t)
     memset(t, 0, sizeof *t);
 }
 
-static size_t home(const struct table *t, uint64_t key)
+static size_t table_home(const struct table *t, uint64_t key)
 {
     return (size_t)table_mix(key, 0) & (t->room - 1);
 }
 
-static size_t find(const struct table *t, uint64_t key)
+static size_t table_find_slot(const struct table *t, uint64_t key)
 {
-    size_t i = home(t, key);
+    size_t i = table_home(t, key);
     while (t->slots[i].value != TABLE_NONE && t->slots[i].key != key)
         i = (i + 1) & (t->room - 1);
     return i;
@@ -54,10 +54,10 @@ static size_t find(const struct table *t, uint64_t key)
 
 uint32_t table_get(const struct table *t, uint64_t key)
 {
-    return t->room ? t->slots[find(t, key)].value : TABLE_NONE;
+    return t->room ? t->slots[table_find_slot(t, key)].value : TABLE_NONE;
 }
 
-static enum err grow(struct table *t)
+static enum err table_grow(struct table *t)
 {
     struct table larger = {.room = t->room ? t->room * 2 : 64, .count = t->count};
     larger.slots = malloc(larger.room * sizeof *larger.slots);
@@ -66,7 +66,7 @@ static enum err grow(struct table *t)
         larger.slots[i] = (struct table_slot){0, TABLE_NONE};
     for (size_t i = 0; i < t->room; i++)
         if (t->slots[i].value != TABLE_NONE)
-            larger.slots[find(&larger, t->slots[i].key)] = t->slots[i];
+            larger.slots[table_find_slot(&larger, t->slots[i].key)] = t->slots[i];
     free(t->slots);
     *t = larger;
     return ERR_OK;
@@ -75,8 +75,8 @@ static enum err grow(struct table *t)
 enum err table_put(struct table *t, uint64_t key, uint32_t value)
 {
     if ((t->count + 1) * 4 > t->room * 3)
-        TRY(grow(t));
-    size_t i = find(t, key);
+        TRY(table_grow(t));
+    size_t i = table_find_slot(t, key);
     t->count += t->slots[i].value == TABLE_NONE;
     t->slots[i] = (struct table_slot){key, value};
     return ERR_OK;
@@ -86,12 +86,12 @@ void table_remove(struct table *t, uint64_t key)
 {
     if (!t->room)
         return;
-    size_t hole = find(t, key), mask = t->room - 1;
+    size_t hole = table_find_slot(t, key), mask = t->room - 1;
     if (t->slots[hole].value == TABLE_NONE)
         return;
     t->count--;
     for (size_t i = (hole + 1) & mask; t->slots[i].value != TABLE_NONE; i = (i + 1) & mask) {
-        size_t from = home(t, t->slots[i].key);
+        size_t from = table_home(t, t->slots[i].key);
         if (((i - from) & mask) >= ((i - hole) & mask)) { /* it may move into the hole */
             t->slots[hole] = t->slots[i];
             hole = i;

@@ -84,7 +84,7 @@ static int is_obeyed(uint32_t c)
     return 0;
 }
 
-static int escape(uint32_t c, char out[ESCAPED])
+static int text_escape(uint32_t c, char out[ESCAPED])
 {
     if (c == '\n' || c == '\t' || c == '\r')
         return snprintf(out, ESCAPED, "\\%c", c == '\n' ? 'n' : c == '\t' ? 't' : 'r');
@@ -93,8 +93,8 @@ static int escape(uint32_t c, char out[ESCAPED])
 
 /* One character or style: bytes taken of `p`, its form in out[*bytes]. 0: more bytes are needed,
  * never where `last`. */
-static size_t step(const char *p, size_t n, enum plain_keep keep, int last, char out[ESCAPED],
-                   size_t *bytes)
+static size_t text_step(const char *p, size_t n, enum plain_keep keep, int last, char out[ESCAPED],
+                        size_t *bytes)
 {
     uint32_t code = 0;
     int more = 0;
@@ -111,8 +111,8 @@ static size_t step(const char *p, size_t n, enum plain_keep keep, int last, char
         *bytes = taken;
         return taken;
     }
-    *bytes =
-        (size_t)(taken ? escape(code, out) : snprintf(out, ESCAPED, "\\x%02x", (unsigned char)*p));
+    *bytes = (size_t)(taken ? text_escape(code, out)
+                            : snprintf(out, ESCAPED, "\\x%02x", (unsigned char)*p));
     return taken ? taken : 1;
 }
 
@@ -121,7 +121,7 @@ size_t plain_text(const char *in, enum plain_keep keep, char *out, size_t room)
     size_t used = 0, left = strlen(in), bytes;
     char form[ESCAPED];
     while (left) {
-        size_t taken = step(in, left, keep, 1, form, &bytes);
+        size_t taken = text_step(in, left, keep, 1, form, &bytes);
         if (used + bytes >= room)
             break;
         memcpy(out + used, form, bytes);
@@ -152,7 +152,7 @@ static ssize_t guarded_write(void *cookie, const char *data, size_t n)
         fresh = fresh < sizeof joined - had ? fresh : sizeof joined - had;
         memcpy(joined, guard.begun, had);
         memcpy(joined + had, data + done, fresh);
-        size_t taken = step(joined, had + fresh, PLAIN_LINES, 0, form, &bytes);
+        size_t taken = text_step(joined, had + fresh, PLAIN_LINES, 0, form, &bytes);
         if (!taken) {
             memcpy(guard.begun, joined, had + fresh);
             guard.bytes = had + fresh;

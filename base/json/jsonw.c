@@ -22,7 +22,7 @@ static void new_line(struct jsonw *w)
 }
 
 /* Comma and line break before an item. */
-static void item(struct jsonw *w)
+static void jsonw_item(struct jsonw *w)
 {
     if (w->after_key) {
         w->after_key = 0;
@@ -55,7 +55,7 @@ static int utf8_length(const unsigned char *s)
     return n;
 }
 
-static void quoted(FILE *out, const char *text)
+static void jsonw_quoted(FILE *out, const char *text)
 {
     static const char named[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
     const unsigned char *s = (const unsigned char *)text;
@@ -78,15 +78,15 @@ static void quoted(FILE *out, const char *text)
 
 void jsonw_key(struct jsonw *w, const char *key)
 {
-    item(w);
-    quoted(w->out, key);
+    jsonw_item(w);
+    jsonw_quoted(w->out, key);
     fputs(w->indent ? ": " : ":", w->out);
     w->after_key = 1;
 }
 
 static void open_level(struct jsonw *w, char bracket, unsigned char kind)
 {
-    item(w);
+    jsonw_item(w);
     if (w->depth + 1 >= DEPTH_MAX)
         abort(); /* a writer's loop that never ends a level: a defect, not an input */
     putc(bracket, w->out);
@@ -119,8 +119,8 @@ void jsonw_string(struct jsonw *w, const char *s)
         jsonw_null(w);
         return;
     }
-    item(w);
-    quoted(w->out, s);
+    jsonw_item(w);
+    jsonw_quoted(w->out, s);
 }
 
 void jsonw_number(struct jsonw *w, double v)
@@ -129,7 +129,7 @@ void jsonw_number(struct jsonw *w, double v)
         jsonw_null(w);
         return;
     }
-    item(w);
+    jsonw_item(w);
     char text[40];
     for (int digits = 15; digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, v);
@@ -141,19 +141,19 @@ void jsonw_number(struct jsonw *w, double v)
 
 void jsonw_int(struct jsonw *w, int64_t v)
 {
-    item(w);
+    jsonw_item(w);
     fprintf(w->out, "%" PRId64, v);
 }
 
 void jsonw_bool(struct jsonw *w, int v)
 {
-    item(w);
+    jsonw_item(w);
     fputs(v ? "true" : "false", w->out);
 }
 
 void jsonw_null(struct jsonw *w)
 {
-    item(w);
+    jsonw_item(w);
     fputs("null", w->out);
 }
 

@@ -19,8 +19,8 @@ struct json_reader {
             return r->rule == JSON_LENIENT ? ERR_OK : FAIL(ERR_INPUT, __VA_ARGS__);                \
     } while (0)
 
-static enum err read_object(const struct json_reader *r, const struct json_record *type,
-                            const cJSON *j, void *item, int first);
+static enum err json_read_object(const struct json_reader *r, const struct json_record *type,
+                                 const cJSON *j, void *item, int first);
 
 static enum err read_scalar(const struct json_reader *r, const struct json_field *f, const cJSON *j,
                             void *at)
@@ -60,8 +60,8 @@ static enum err read_word(const struct json_reader *r, const struct json_field *
     return read_scalar(r, &one, j, at);
 }
 
-static enum err read_array(const struct json_reader *r, const struct json_field *f, const cJSON *j,
-                           void *item)
+static enum err json_read_array(const struct json_reader *r, const struct json_field *f,
+                                const cJSON *j, void *item)
 {
     static const struct json_record plain = {"values", 8, NULL, 0};
     WRONG_IF(!cJSON_IsArray(j), "\"%s\" is not an array", f->key);
@@ -72,15 +72,15 @@ static enum err read_array(const struct json_reader *r, const struct json_field 
     int i = 0;
     for (const cJSON *v = j->child; v; v = v->next, i++) {
         if (f->kind == JSON_LIST)
-            TRY(read_object(r, f->type, v, items + (size_t)i * type->size, 0));
+            TRY(json_read_object(r, f->type, v, items + (size_t)i * type->size, 0));
         else
             TRY(read_word(r, f, v, items, i));
     }
     return ERR_OK;
 }
 
-static enum err read_table(const struct json_reader *r, const struct json_field *f, const cJSON *j,
-                           void *item)
+static enum err json_read_table(const struct json_reader *r, const struct json_field *f,
+                                const cJSON *j, void *item)
 {
     WRONG_IF(!cJSON_IsObject(j), "\"%s\" is not an object of columns", f->key);
     const struct json_record *type = f->type;
@@ -121,7 +121,7 @@ static enum err read_map(const struct json_reader *r, const struct json_field *f
         FAIL_IF(!key, ERR_MEMORY, "no memory for the texts of a JSON file");
         *(const char **)json_at(&fields[0], items) = key;
         enum err e = type->count == 2 ? read_scalar(r, &fields[1], v, json_at(&fields[1], items))
-                                      : read_object(r, type, v, items, 1);
+                                      : json_read_object(r, type, v, items, 1);
         if (e != ERR_OK)
             return err_prefix(e, "%s", key);
     }
@@ -138,7 +138,7 @@ static enum err read_maybe(const struct json_reader *r, const struct json_field 
     WRONG_IF(!cJSON_IsObject(j), "\"%s\" is neither an object nor null", f->key);
     TRY(json_items(r->arena, f->type, 1, &to, &one));
     *(char **)json_at(f, item) = to;
-    return read_object(r, f->type, j, to, 0);
+    return json_read_object(r, f->type, j, to, 0);
 }
 
 static enum err read_field(const struct json_reader *r, const struct json_field *f, const cJSON *j,
@@ -146,16 +146,16 @@ static enum err read_field(const struct json_reader *r, const struct json_field 
 {
     switch (f->kind) {
     case JSON_ONE:
-        return read_object(r, f->type, j, json_at(f, item), 0);
+        return json_read_object(r, f->type, j, json_at(f, item), 0);
     case JSON_MAYBE:
         return read_maybe(r, f, j, item);
     case JSON_LIST:
     case JSON_WORDS:
     case JSON_NUMBERS:
     case JSON_COUNTS:
-        return read_array(r, f, j, item);
+        return json_read_array(r, f, j, item);
     case JSON_TABLE:
-        return read_table(r, f, j, item);
+        return json_read_table(r, f, j, item);
     case JSON_MAP:
         return read_map(r, f, j, item);
     default:
@@ -163,8 +163,8 @@ static enum err read_field(const struct json_reader *r, const struct json_field 
     }
 }
 
-static enum err read_object(const struct json_reader *r, const struct json_record *type,
-                            const cJSON *j, void *item, int first)
+static enum err json_read_object(const struct json_reader *r, const struct json_record *type,
+                                 const cJSON *j, void *item, int first)
 {
     WRONG_IF(!cJSON_IsObject(j), "a value that should be an object (%s) is none", type->name);
     for (int i = first; i < type->count; i++) {
@@ -182,7 +182,7 @@ enum err json_read(struct arena *a, const struct json_record *type, const cJSON 
                    enum json_rule rule)
 {
     const struct json_reader r = {a, rule};
-    return read_object(&r, type, j, item, 0);
+    return json_read_object(&r, type, j, item, 0);
 }
 
 enum err json_parse_file(const char *path, size_t limit, cJSON **root)

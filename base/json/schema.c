@@ -2,7 +2,7 @@
 #include "base/file.h"
 #include "base/json/json.h"
 
-static void reference(struct jsonw *w, const char *name)
+static void schema_reference(struct jsonw *w, const char *name)
 {
     char path[80];
     snprintf(path, sizeof path, "#/$defs/%s", name);
@@ -10,7 +10,7 @@ static void reference(struct jsonw *w, const char *name)
 }
 
 /* "type": [type, "null"] */
-static void nullable(struct jsonw *w, const char *type)
+static void schema_nullable(struct jsonw *w, const char *type)
 {
     jsonw_karray(w, "type");
     jsonw_string(w, type);
@@ -18,7 +18,7 @@ static void nullable(struct jsonw *w, const char *type)
     jsonw_end(w);
 }
 
-static void scalar(struct jsonw *w, enum json_kind kind)
+static void schema_scalar(struct jsonw *w, enum json_kind kind)
 {
     static const char *const types[] = {
         [JSON_TEXT] = "string",    [JSON_EXTRA] = "number",  [JSON_REAL] = "number",
@@ -27,12 +27,12 @@ static void scalar(struct jsonw *w, enum json_kind kind)
     if (kind == JSON_FLAG)
         jsonw_kstring(w, "type", "boolean");
     else
-        nullable(w, types[kind]);
+        schema_nullable(w, types[kind]);
     if (kind == JSON_INDEX)
         jsonw_kint(w, "minimum", 0);
 }
 
-static void required(struct jsonw *w, const struct json_record *type, int first)
+static void schema_required(struct jsonw *w, const struct json_record *type, int first)
 {
     for (int i = first; i < type->count; i++)
         if (type->fields()[i].kind != JSON_EXTRA)
@@ -44,11 +44,11 @@ static void closed_object(struct jsonw *w, const struct json_record *type, int f
     jsonw_kstring(w, "type", "object");
     jsonw_kbool(w, "additionalProperties", 0);
     jsonw_karray(w, "required");
-    required(w, type, first);
+    schema_required(w, type, first);
     jsonw_end(w);
 }
 
-static void columns(struct jsonw *w, const struct json_record *type)
+static void schema_columns(struct jsonw *w, const struct json_record *type)
 {
     closed_object(w, type, 0);
     jsonw_kobject(w, "properties");
@@ -59,58 +59,58 @@ static void columns(struct jsonw *w, const struct json_record *type)
             jsonw_kstring(w, "description", f->meaning);
         jsonw_kstring(w, "type", "array");
         jsonw_kobject(w, "items");
-        scalar(w, f->kind);
+        schema_scalar(w, f->kind);
         jsonw_end(w);
         jsonw_end(w);
     }
     jsonw_end(w);
 }
 
-static void value(struct jsonw *w, const struct json_field *f)
+static void schema_value(struct jsonw *w, const struct json_field *f)
 {
     jsonw_object(w);
     if (*f->meaning)
         jsonw_kstring(w, "description", f->meaning);
     if (f->kind < JSON_ONE) {
-        scalar(w, f->kind);
+        schema_scalar(w, f->kind);
     } else if (f->kind == JSON_ONE) {
-        reference(w, f->type->name);
+        schema_reference(w, f->type->name);
     } else if (f->kind == JSON_MAYBE) {
         jsonw_karray(w, "anyOf");
         jsonw_object(w);
-        reference(w, f->type->name);
+        schema_reference(w, f->type->name);
         jsonw_end(w);
         jsonw_object(w);
         jsonw_kstring(w, "type", "null");
         jsonw_end(w);
         jsonw_end(w);
     } else if (f->kind == JSON_TABLE) {
-        columns(w, f->type);
+        schema_columns(w, f->type);
     } else if (f->kind == JSON_MAP) {
         jsonw_kstring(w, "type", "object");
         jsonw_kobject(w, "additionalProperties");
         if (f->type->count == 2)
-            scalar(w, f->type->fields()[1].kind);
+            schema_scalar(w, f->type->fields()[1].kind);
         else
-            reference(w, f->type->name);
+            schema_reference(w, f->type->name);
         jsonw_end(w);
     } else {
         jsonw_kstring(w, "type", "array");
         jsonw_kobject(w, "items");
         if (f->kind == JSON_LIST)
-            reference(w, f->type->name);
+            schema_reference(w, f->type->name);
         else
-            scalar(w, f->kind);
+            schema_scalar(w, f->kind);
         jsonw_end(w);
     }
     jsonw_end(w);
 }
 
-static void properties(struct jsonw *w, const struct json_record *type, int first)
+static void schema_properties(struct jsonw *w, const struct json_record *type, int first)
 {
     for (int i = first; i < type->count; i++) {
         jsonw_key(w, type->fields()[i].key);
-        value(w, &type->fields()[i]);
+        schema_value(w, &type->fields()[i]);
     }
 }
 
@@ -131,17 +131,17 @@ static int is_keyed(const struct json_schema *s, const struct json_record *type)
     return keyed;
 }
 
-static void definition(struct jsonw *w, const struct json_record *type, int first)
+static void schema_definition(struct jsonw *w, const struct json_record *type, int first)
 {
     jsonw_kobject(w, type->name);
     closed_object(w, type, first);
     jsonw_kobject(w, "properties");
-    properties(w, type, first);
+    schema_properties(w, type, first);
     jsonw_end(w);
     jsonw_end(w);
 }
 
-static void root(struct jsonw *w, const struct json_schema *s)
+static void schema_root(struct jsonw *w, const struct json_schema *s)
 {
     jsonw_kstring(w, "$schema", "https://json-schema.org/draft/2020-12/schema");
     jsonw_kstring(w, "title", s->title);
@@ -150,13 +150,13 @@ static void root(struct jsonw *w, const struct json_schema *s)
     jsonw_kbool(w, "additionalProperties", 0);
     jsonw_karray(w, "required");
     jsonw_string(w, "schema");
-    required(w, s->root, 0);
+    schema_required(w, s->root, 0);
     jsonw_end(w);
     jsonw_kobject(w, "properties");
     jsonw_kobject(w, "schema");
     jsonw_kstring(w, "const", s->version);
     jsonw_end(w);
-    properties(w, s->root, 0);
+    schema_properties(w, s->root, 0);
     jsonw_end(w);
 }
 
@@ -167,12 +167,12 @@ enum err json_schema_write(const struct json_schema *s, const char *path)
     struct jsonw w;
     jsonw_init(&w, out.stream, 1);
     jsonw_object(&w);
-    root(&w, s);
+    schema_root(&w, s);
     jsonw_kobject(&w, "$defs");
     for (int i = 0; i < s->count; i++) {
         int keyed = is_keyed(s, s->types[i]);
         if (!keyed || s->types[i]->count != 2) /* key and value need no definition */
-            definition(&w, s->types[i], keyed);
+            schema_definition(&w, s->types[i], keyed);
     }
     jsonw_end(&w);
     jsonw_end(&w);

@@ -8,7 +8,7 @@
 
 /* One domain for the whole program, made at the first mark. Two threads racing here get the same
  * handle from the tool, so a plain atomic store is enough. */
-static nvtxDomainHandle_t domain(void)
+static nvtxDomainHandle_t mark_domain(void)
 {
     static nvtxDomainHandle_t handle;
     nvtxDomainHandle_t seen = __atomic_load_n(&handle, __ATOMIC_ACQUIRE);
@@ -28,12 +28,12 @@ void mark_push(const char *name, uint64_t payload)
     a.message.ascii = name;
     a.payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64;
     a.payload.ullValue = payload;
-    nvtxDomainRangePushEx(domain(), &a);
+    nvtxDomainRangePushEx(mark_domain(), &a);
 }
 
 void mark_pop(void)
 {
-    nvtxDomainRangePop(domain());
+    nvtxDomainRangePop(mark_domain());
 }
 
 #else
