@@ -37,7 +37,7 @@ struct neighbours {
     int64_t m0, m1, n0, n1;
 };
 
-static struct neighbours around(const struct repair *r, int64_t i)
+static struct neighbours repair_neighbours(const struct repair *r, int64_t i)
 {
     int64_t m = i / r->channels, n = i % r->channels;
     return (struct neighbours){m ? m - 1 : 0, m + 1 < r->rows ? m + 1 : m, n ? n - 1 : 0,
@@ -50,7 +50,7 @@ static float neighbour_median(const struct repair *r, int64_t i, int *count)
 {
     float near[9];
     int c = 0;
-    struct neighbours w = around(r, i);
+    struct neighbours w = repair_neighbours(r, i);
     for (int64_t m = w.m0; m <= w.m1; m++)
         for (int64_t n = w.n0; n <= w.n1; n++) {
             if (r->state[m * r->channels + n] != VALID)
@@ -79,7 +79,7 @@ static int64_t fill_ring(struct repair *r, int64_t n)
         r->state[r->queue[q]] = VALID;
     }
     for (int64_t q = 0; q < n; q++) {
-        struct neighbours w = around(r, r->queue[q]);
+        struct neighbours w = repair_neighbours(r, r->queue[q]);
         for (int64_t m = w.m0; m <= w.m1; m++)
             for (int64_t c = w.n0; c <= w.n1; c++) {
                 int64_t i = m * r->channels + c;

@@ -8,7 +8,7 @@
 
 /* Rows get `low` and `high` channels of zeros more: a filtered view of half the object is not zero
  * beside the detector, and the other half of the volume lies there. */
-static enum err widen(struct scan_context *c, int64_t low, int64_t high)
+static enum err rays_widen(struct scan_context *c, int64_t low, int64_t high)
 {
     struct scan *scan = &c->model.scan;
     const int64_t from = scan->channels, to = low + from + high;
@@ -44,5 +44,5 @@ enum err scan_weigh_rays(struct scan_context *c)
         return ERR_OK;
     const int64_t missing = (int64_t)ceil(2 * fabs(scan->channel_offset) / scan->delta_channel);
     const int low = scan->channel_offset < 0;
-    return widen(c, low ? missing : 0, low ? 0 : missing);
+    return rays_widen(c, low ? missing : 0, low ? 0 : missing);
 }

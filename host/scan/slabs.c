@@ -21,7 +21,7 @@
 
 /* Detector rows that slices need. Helical scans: all, for a slice's weight is the number of views
  * that see it. */
-static struct index_range rows_under(const struct ct_model *m, struct index_range slices)
+static struct index_range slab_rows_under(const struct ct_model *m, struct index_range slices)
 {
     if (m->scan.z_shifts)
         return (struct index_range){0, m->scan.rows};
@@ -34,7 +34,7 @@ static int64_t most_rows(const struct ct_model *m, int64_t thickness)
     for (int64_t first = 0; first < m->volume.slices; first += thickness) {
         const int64_t left = m->volume.slices - first;
         const struct index_range slices = {first, thickness < left ? thickness : left};
-        const int64_t count = rows_under(m, slices).count;
+        const int64_t count = slab_rows_under(m, slices).count;
         most = most > count ? most : count;
     }
     return most;
@@ -91,8 +91,8 @@ enum err scan_slabs_keep(struct scan_context *c)
 }
 
 /* Divides each voxel by how much of the turns saw it. */
-static enum err helical(const struct scan_context *c, struct buffer *y, struct buffer *x,
-                        float *volume)
+static enum err slab_helical(const struct scan_context *c, struct buffer *y, struct buffer *x,
+                             float *volume)
 {
     float *factors;
     TRY(helical_back(c->be, &c->model, c->request->voxel_driven, y, y, x, &factors));
@@ -107,7 +107,7 @@ static enum err slab_direct(const struct scan_context *c, struct buffer *y, stru
                             float *volume)
 {
     if (c->request->redundancy == REDUNDANCY_HELICAL)
-        return helical(c, y, x, volume);
+        return slab_helical(c, y, x, volume);
     TRY((c->method == SCAN_FOURIER  ? fourier_recon
          : c->request->voxel_driven ? fdk_voxel_recon
                                     : direct_recon)(c->be, &c->model, y, y, x));
@@ -158,7 +158,7 @@ enum err scan_slab_volume(const struct scan_context *c, struct slab s, float **v
 {
     const struct index_range slices = {s.first, s.count};
     const struct index_range views = {0, c->model.scan.views};
-    const struct index_range rows = rows_under(&c->model, slices);
+    const struct index_range rows = slab_rows_under(&c->model, slices);
     struct scan_context part = *c; /* the slab as a scan; borrows the angles */
     void *x;
     enum err e;

@@ -9,27 +9,27 @@
 #include "host/suite/catalogue/volume.h"
 #include "host/suite/catalogue/catalogue.h"
 
-static enum err run_forward(struct run_state *s)
+static enum err suite_run_forward(struct run_state *s)
 {
     return forward_project(s->be, &s->model, &s->in.buffer, &s->out.buffer);
 }
 
-static enum err run_back(struct run_state *s)
+static enum err suite_run_back(struct run_state *s)
 {
     return back_project(s->be, &s->model, &s->in.buffer, &s->out.buffer);
 }
 
-static enum err run_hessian(struct run_state *s)
+static enum err suite_run_hessian(struct run_state *s)
 {
     return hessian_diagonal(s->be, &s->model, given_buffer(&s->weights), &s->out.buffer);
 }
 
-static enum err run_filter(struct run_state *s)
+static enum err suite_run_filter(struct run_state *s)
 {
     return direct_filter(s->be, &s->model, &s->in.buffer, &s->out.buffer);
 }
 
-static enum err run_recon(struct run_state *s)
+static enum err suite_run_recon(struct run_state *s)
 {
     struct buffer *scratch = s->scratch.buffer.ptr ? &s->scratch.buffer : &s->in.buffer;
     return direct_recon(s->be, &s->model, &s->in.buffer, scratch, &s->out.buffer);
@@ -55,12 +55,12 @@ static enum err run_mbir_recon(struct run_state *s)
     return mbir_recon(s->be, &s->model, &s->in.buffer, &o, &s->out.buffer, &s->report);
 }
 
-static enum err run_median(struct run_state *s)
+static enum err suite_run_median(struct run_state *s)
 {
     return median_filter(s->be, &s->model, &s->in.buffer, &s->out.buffer);
 }
 
-static enum err run_partition(struct run_state *s)
+static enum err suite_run_partition(struct run_state *s)
 {
     struct rng generator;
     partition_free(&s->partition);
@@ -114,19 +114,19 @@ static void set_up_rabbitct(struct ct_model *m, int64_t size)
     {.name = #beam "_forward_project", .geometry = #beam, .group = "projection", .apart = APART_##beam, .access_pattern = "scatter", \
      .help = "volume -> sinogram, A x", .input = ARRAY_VOLUME, .output = ARRAY_SINOGRAM, \
      .share = SHARE_FORWARD, \
-     .prepare = prepare_volume, .run = run_forward, .check = check_forward, .work = work_declared, \
+     .prepare = prepare_volume, .run = suite_run_forward, .check = check_forward, .work = work_declared, \
      .updates = updates_inside}
 #define BACK(beam) \
     {.name = #beam "_back_project", .geometry = #beam, .group = "projection", .apart = APART_##beam, .access_pattern = "gather", \
      .help = "sinogram -> volume, exact adjoint A' y", .input = ARRAY_SINOGRAM, .output = ARRAY_VOLUME, \
      .share = SHARE_SLICES, \
-     .prepare = prepare_sinogram, .run = run_back, .check = check_back, .work = work_declared, \
+     .prepare = prepare_sinogram, .run = suite_run_back, .check = check_back, .work = work_declared, \
      .updates = updates_inside}
 #define HESSIAN(beam) \
     {.name = #beam "_hessian_diagonal", .geometry = #beam, .group = "projection", .apart = APART_##beam, .access_pattern = "gather", \
      .help = "weights -> volume, sum of A^2 w over the rays", .output = ARRAY_VOLUME, .takes = TAKES_WEIGHTS, \
      .share = SHARE_SLICES, \
-     .run = run_hessian, .check = check_hessian, .work = work_declared, .updates = updates_all}
+     .run = suite_run_hessian, .check = check_hessian, .work = work_declared, .updates = updates_all}
 #define MBIR(beam) \
     {.name = #beam "_mbir_recon", .geometry = #beam, .group = "reconstruction", .apart = APART_##beam, .access_pattern = "mixed", \
      .help = "sinogram -> volume, VCD with the qGGMRF prior", .input = ARRAY_SINOGRAM, .output = ARRAY_VOLUME, \
@@ -136,12 +136,12 @@ static void set_up_rabbitct(struct ct_model *m, int64_t size)
 #define FILTER(beam, letters) \
     {.name = #beam "_" #letters "_filter", .geometry = #beam, .group = "filter", .access_pattern = "stream", \
      .help = "sinogram -> sinogram, ramp along channels", .input = ARRAY_SINOGRAM, .output = ARRAY_SINOGRAM, \
-     .share = SHARE_ROWS, .prepare = prepare_sinogram, .run = run_filter, .check = check_filter, \
+     .share = SHARE_ROWS, .prepare = prepare_sinogram, .run = suite_run_filter, .check = check_filter, \
      .work = work_declared}
 #define RECON(beam, letters, text) \
     {.name = #beam "_" #letters "_recon", .geometry = #beam, .group = "reconstruction", .apart = APART_##beam, \
      .access_pattern = "gather", .help = text, .input = ARRAY_SINOGRAM, .output = ARRAY_VOLUME, \
-     .scratch = SCRATCH_SINOGRAM, .share = SHARE_SLICES, .prepare = prepare_sinogram, .run = run_recon, \
+     .scratch = SCRATCH_SINOGRAM, .share = SHARE_SLICES, .prepare = prepare_sinogram, .run = suite_run_recon, \
      .check = CHECK_##beam, .work = work_declared}
 
 static const struct operation operations[] = {
@@ -162,10 +162,10 @@ static const struct operation operations[] = {
     {.name = "median_filter3d", .geometry = "any", .group = "utility", .access_pattern = "stencil",
      .help = "volume -> volume, 3x3x3, edges repeated", .input = ARRAY_VOLUME, .output = ARRAY_VOLUME,
      .share = SHARE_PLANES,
-     .prepare = prepare_noisy_volume, .run = run_median, .check = check_median, .work = work_declared},
+     .prepare = prepare_noisy_volume, .run = suite_run_median, .check = check_median, .work = work_declared},
     {.name = "gen_pixel_partition", .geometry = "any", .group = "utility", .access_pattern = "random",
      .help = "geometry -> random pixel subsets of MBIR", .output = ARRAY_PARTITION,
-     .takes = TAKES_SEED | TAKES_SUBSETS, .run = run_partition, .check = check_partition,
+     .takes = TAKES_SEED | TAKES_SUBSETS, .run = suite_run_partition, .check = check_partition,
      .work = work_partition},
     FORWARD(translation),
     BACK(translation),
@@ -195,11 +195,11 @@ static const struct operation benchmarks[] = {
     ITERATION(cone),
     {.name = "parallel_ramp_filter_2048", .geometry = "parallel", .group = "benchmark", .access_pattern = "stream",
      .help = "1024 channels: transforms of 2048 points", .input = ARRAY_SINOGRAM,
-     .output = ARRAY_SINOGRAM, .prepare = prepare_sinogram, .run = run_filter, .check = check_filter,
+     .output = ARRAY_SINOGRAM, .prepare = prepare_sinogram, .run = suite_run_filter, .check = check_filter,
      .work = work_declared, .set_up = set_up_ramp, .apart = 1},
     {.name = "cone_rabbitct_fdk_recon", .geometry = "cone", .group = "benchmark", .access_pattern = "gather",
      .help = "FDK as RabbitCT, at 512: 496 views", .input = ARRAY_SINOGRAM,
-     .output = ARRAY_VOLUME, .scratch = SCRATCH_SINOGRAM, .prepare = prepare_sinogram, .run = run_recon,
+     .output = ARRAY_VOLUME, .scratch = SCRATCH_SINOGRAM, .prepare = prepare_sinogram, .run = suite_run_recon,
      .check = check_recon, .work = work_declared, .set_up = set_up_rabbitct, .apart = 1},
     {.name = "cone_rabbitct_voxel_recon", .geometry = "cone", .group = "benchmark", .access_pattern = "gather",
      .help = "the same with voxel-driven back projection", .input = ARRAY_SINOGRAM, .output = ARRAY_VOLUME,
@@ -239,9 +239,9 @@ int operation_recon(const struct operation *op, enum recon_op *out)
     static const struct {
         enum err (*run)(struct run_state *s);
         enum recon_op op;
-    } rows[] = {{run_forward, RECON_FORWARD}, {run_back, RECON_BACK},
-                {run_hessian, RECON_HESSIAN}, {run_filter, RECON_FILTER},
-                {run_recon, RECON_DIRECT},    {run_median, RECON_MEDIAN},
+    } rows[] = {{suite_run_forward, RECON_FORWARD}, {suite_run_back, RECON_BACK},
+                {suite_run_hessian, RECON_HESSIAN}, {suite_run_filter, RECON_FILTER},
+                {suite_run_recon, RECON_DIRECT},    {suite_run_median, RECON_MEDIAN},
                 {run_mbir_recon, RECON_MBIR}};
     for (int i = 0; i < COUNT(rows); i++)
         if (rows[i].run == op->run) {

@@ -64,7 +64,7 @@ static enum err run_direct_filter(struct run_state *s)
     return direct_filter(s->be, &s->model, &s->in.buffer, &s->out.buffer);
 }
 
-static enum err run_fourier(struct run_state *s)
+static enum err published_run_fourier(struct run_state *s)
 {
     struct buffer *scratch = s->scratch.buffer.ptr ? &s->scratch.buffer : &s->in.buffer;
     return fourier_recon(s->be, &s->model, &s->in.buffer, scratch, &s->out.buffer);
@@ -214,7 +214,7 @@ static const struct operation rows[] = {
     {.name = "parallel_fourier_recon", .geometry = "parallel", .group = "reconstruction",
      .access_pattern = "mixed", .help = "sinogram -> volume, FBP by gridding and FFT",
      .input = ARRAY_SINOGRAM, .output = ARRAY_VOLUME, .scratch = SCRATCH_SINOGRAM, .share = SHARE_GROUPS,
-     .prepare = prepare_sinogram, .run = run_fourier, .check = check_recon, .work = work_declared},
+     .prepare = prepare_sinogram, .run = published_run_fourier, .check = check_recon, .work = work_declared},
     SPARSE(cone),
     FILTER(cone),
     PROX(cone),

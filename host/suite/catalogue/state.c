@@ -186,7 +186,7 @@ struct value_sums {
 
 /* Between two runs it must be over soon: threads fall asleep in it, and arrays leave the caches.
  * fmin and fmax take longer, and there is no NaN. */
-static void look_at(struct value_sums *k, const double *x, int64_t n)
+static void array_read_values(struct value_sums *k, const double *x, int64_t n)
 {
     for (int64_t i = 0; i < n; i += VALUE_LANES)
         for (int l = 0; l < VALUE_LANES; l++) {
@@ -198,7 +198,7 @@ static void look_at(struct value_sums *k, const double *x, int64_t n)
         }
 }
 
-static void look_at_one(struct value_sums *k, double v)
+static void array_read_value(struct value_sums *k, double v)
 {
     k->sum[0] += v;
     k->squares[0] += v * v;
@@ -218,9 +218,9 @@ static void host_fingerprint(values_of *values, int type, const void *array, int
     for (int64_t i = 0; i < n; i += VALUE_BLOCK) {
         const int64_t m = n - i < VALUE_BLOCK ? n - i : VALUE_BLOCK, whole = m - m % VALUE_LANES;
         values(type, array, i, m, x);
-        look_at(&k, x, whole);
+        array_read_values(&k, x, whole);
         for (int64_t rest = whole; rest < m; rest++)
-            look_at_one(&k, x[rest]);
+            array_read_value(&k, x[rest]);
     }
     *out = (struct fingerprint){0, 0, INFINITY, -INFINITY};
     for (int l = 0; l < VALUE_LANES; l++) {

@@ -78,7 +78,7 @@ static int64_t traced_runs(const struct suite_plan *options)
     return options->runs < 2 ? options->runs : 2;
 }
 
-static void draw_progress(void *context)
+static void suite_draw_progress(void *context)
 {
     const struct suite_session *s = context;
     double children = s->results.plan.op_count * s->results.plan.size_count;
@@ -125,8 +125,8 @@ static enum err run_cells(struct suite_session *s)
         for (int op = 0; op < p->op_count && !suite_stopped(s); op++) {
             struct cell *c = results_cell(&s->results, op, size);
             progress_cell(c);
-            draw_progress(s);
-            cell_run(&options, s->log, c, draw_progress, s);
+            suite_draw_progress(s);
+            cell_run(&options, s->log, c, suite_draw_progress, s);
             log_cell(s, c, s->options->runs);
             s->done += cell_weight(c->size);
             TRY(write_timing(s)); /* what there is survives even the loss of this process */
@@ -157,9 +157,9 @@ static enum err run_traced(struct suite_session *s)
         int op = i % p->op_count, size = i / p->op_count;
         struct cell *c = results_cell(&s->traced, op, size);
         progress_cell(c);
-        draw_progress(s);
+        suite_draw_progress(s);
         if (results_cell(&s->results, op, size)->statistics.n) {
-            cell_run(&options, s->log, c, draw_progress, s);
+            cell_run(&options, s->log, c, suite_draw_progress, s);
             log_cell(s, c, options.runs);
         } else {
             strcpy(c->reason, "not timed either");
@@ -221,7 +221,7 @@ static enum err suite_conclude(const struct suite_session *s)
 }
 
 /* Refuses a back end that cannot work before anything is written, and learns what it runs on. */
-static enum err read_environment(const struct suite_plan *plan, struct environment *out)
+static enum err suite_read_environment(const struct suite_plan *plan, struct environment *out)
 {
     struct backend_options options = {.threads = (int)plan->threads, .look = 1};
     struct backend *be;
@@ -243,7 +243,7 @@ enum err suite_run(const struct suite_plan *options)
     if (options->gate)
         TRY(targets_read(options->gate, &s.targets));
     TRY(results_create(&plan, options, &s.results));
-    enum err e = read_environment(options, &s.results.environment);
+    enum err e = suite_read_environment(options, &s.results.environment);
     if (options->team)
         s.results.environment.facts.ranks = options->team->size;
     for (int size = 0; size < plan.size_count; size++)
