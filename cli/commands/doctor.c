@@ -27,7 +27,7 @@ static enum err measure_ceilings(struct backend *be, struct ceiling out[CEILINGS
     return ERR_OK;
 }
 
-static void say_ceilings(struct facts *f, struct backend *be)
+static void doctor_print_ceilings(struct facts *f, struct backend *be)
 {
     struct ceiling found[CEILINGS_MOST];
     int count = 0;
@@ -42,7 +42,7 @@ static void say_ceilings(struct facts *f, struct backend *be)
 }
 
 /* Opens each back end as a command would. */
-static void say_backends(struct facts *f)
+static void doctor_print_backends(struct facts *f)
 {
     const char *name, *reason;
     facts_group(f, "back_ends");
@@ -56,7 +56,7 @@ static void say_backends(struct facts *f)
             facts_string(f, "device", be->device);
             facts_int(f, "threads", be->threads);
             if (ceilings)
-                say_ceilings(f, be);
+                doctor_print_ceilings(f, be);
         } else {
             facts_string(f, "reason", reason);
         }
@@ -76,7 +76,7 @@ static enum err run_doctor(int words, char **word)
     facts_string(&f, "compiler", TP_COMPILER);
     facts_int(&f, "processors_online", sysconf(_SC_NPROCESSORS_ONLN));
     if (json || ceilings) /* for people the rows say which there are */
-        say_backends(&f);
+        doctor_print_backends(&f);
     probes_say(&f);
     facts_end(&f);
     return ERR_OK;

@@ -167,7 +167,7 @@ static void reconstruct_scan(void)
 }
 
 /* Looks a name up below /data too, where containers have a folder of data mounted. */
-static void load_file(void)
+static void menu_load_file(void)
 {
     char file[LINE], mounted[LINE + 8], here[LINE] = ".";
     menu_ask("File, folder or URL to load (Enter for none): ", file);
@@ -217,7 +217,7 @@ static const struct {
 } choices[] = {
     {'p', "Profile a program", profile_program},
     {'s', "Reconstruct a scan", reconstruct_scan},
-    {'l', "Find the fastest way to load a file", load_file},
+    {'l', "Find the fastest way to load a file", menu_load_file},
     {'r', "Run the quick suite", run_suite},
     {'v', "View a past run", view_run},
     {'c', "Compare two runs", compare_two},
@@ -226,7 +226,7 @@ static const struct {
 };
 #define CHOICES (sizeof choices / sizeof *choices)
 
-static enum err run(int words, char **word)
+static enum err menu_command_run(int words, char **word)
 {
     (void)words;
     (void)word;
@@ -262,5 +262,5 @@ const struct command cmd_menu = {
             "past run, compares two. Runs are those below output/.\n\n"
             "Example: tomoprof menu\n",
     .options = options,
-    .run = run,
+    .run = menu_command_run,
 };

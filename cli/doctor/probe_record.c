@@ -66,7 +66,7 @@ enum state probe_library(struct found *f)
 
 static volatile sig_atomic_t ticks, overruns;
 
-static void on_tick(int number, siginfo_t *info, void *context)
+static void probe_on_tick(int number, siginfo_t *info, void *context)
 {
     (void)number;
     (void)context;
@@ -76,7 +76,8 @@ static void on_tick(int number, siginfo_t *info, void *context)
 
 enum state probe_timers(struct found *f)
 {
-    struct sigaction old, action = {.sa_sigaction = on_tick, .sa_flags = SA_SIGINFO | SA_RESTART};
+    struct sigaction old,
+        action = {.sa_sigaction = probe_on_tick, .sa_flags = SA_SIGINFO | SA_RESTART};
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMAX - 2};
     struct itimerspec every = {{0, 1000000}, {0, 1000000}};
     timer_t timer;

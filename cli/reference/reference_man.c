@@ -5,7 +5,7 @@
 #include "cli/reference/reference.h"
 
 /* Text as it is: roff reads backslashes, hyphens and a line's first dot or quote otherwise. */
-static void put_text(const char *s)
+static void man_put_text(const char *s)
 {
     int begins = 1;
     for (; *s; s++) {
@@ -25,7 +25,7 @@ static void put_text(const char *s)
 static void put_as_written(const char *s)
 {
     puts(".PP\n.nf");
-    put_text(s);
+    man_put_text(s);
     if (*s && s[strlen(s) - 1] != '\n')
         putchar('\n');
     puts(".fi");
@@ -37,15 +37,15 @@ static void put_option(const struct opt *r)
     if (r->letter)
         printf("\\-%c\\fR, \\fB", r->letter);
     fputs("\\-\\-", stdout);
-    put_text(r->name);
+    man_put_text(r->name);
     fputs("\\fR", stdout);
     if (r->meta) {
         fputs(" \\fI", stdout);
-        put_text(r->meta);
+        man_put_text(r->meta);
         fputs("\\fR", stdout);
     }
     putchar('\n');
-    put_text(r->help);
+    man_put_text(r->help);
     putchar('\n');
 }
 
@@ -54,10 +54,10 @@ static void put_command(const struct command *c)
     printf(".SS tomoprof %s", c->name);
     if (*c->words) {
         putchar(' ');
-        put_text(c->words);
+        man_put_text(c->words);
     }
     putchar('\n');
-    put_text(c->summary);
+    man_put_text(c->summary);
     putchar('\n');
     put_as_written(c->text);
     for (const struct opt *r = c->options; r->name; r++)
@@ -93,9 +93,9 @@ static const struct {
 static void put_item(const char *name, const char *help)
 {
     fputs(".TP\n\\fB", stdout);
-    put_text(name);
+    man_put_text(name);
     fputs("\\fR\n", stdout);
-    put_text(help);
+    man_put_text(help);
     putchar('\n');
 }
 

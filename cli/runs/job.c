@@ -29,7 +29,7 @@ enum {
     RECENT_S = 600
 };
 
-static void keep_name(const char *text, char *out, size_t size)
+static void job_copy_name(const char *text, char *out, size_t size)
 {
     size_t n = 0;
     for (; text && *text && n + 1 < size; text++)
@@ -68,7 +68,7 @@ static void machine_name(char out[40])
 static void name_note(const char *key, char note[RECORD_NOTE])
 {
     char kept[RECORD_NOTE - 8];
-    keep_name(key, kept, sizeof kept);
+    job_copy_name(key, kept, sizeof kept);
     snprintf(note, RECORD_NOTE, ".job-%s", kept);
 }
 
@@ -165,7 +165,7 @@ static void ranks_name(const char *folder, int rank, const char *end, char path[
 }
 
 /* For the others, who compare clocks when MPI starts. */
-static enum err tell_clock(const char *folder, int rank)
+static enum err job_write_clock(const char *folder, int rank)
 {
     char path[RUN_PATH + 64];
     struct outfile f = {0};
@@ -191,7 +191,7 @@ enum err job_folder(struct record_job *j, const char *out, char folder[RUN_PATH]
             "--out: the name is too long");
     if (!j->among.rank) {
         TRY(make_job_run(several ? world : here, out, folder));
-        return tell_clock(folder, 0);
+        return job_write_clock(folder, 0);
     }
     const char *const notes[2] = {several ? world : here, several && j->here.rank ? here : NULL};
     const int alone = several && !j->here.rank;
@@ -207,15 +207,15 @@ enum err job_folder(struct record_job *j, const char *out, char folder[RUN_PATH]
                      "ranks of this machine have a run of their own",
                      out);
             TRY(make_job_run(here, out, folder));
-            return tell_clock(folder, 0);
+            return job_write_clock(folder, 0);
         }
     }
     TRY(read_note(notes[found], out, folder));
-    return tell_clock(folder, j->among.rank);
+    return job_write_clock(folder, j->among.rank);
 }
 
 /* An empty file fits on a full disk: the first rank waits for it. */
-static void tell_end(const char *folder, int rank, const struct record_end *e)
+static void job_write_end(const char *folder, int rank, const struct record_end *e)
 {
     char path[RUN_PATH + 64];
     struct outfile f = {0};
@@ -277,7 +277,7 @@ int job_end(const struct record_job *j, const char *out, const char *folder, str
     char note[RUN_PATH];
     int missing = j->among.size - 1;
     if (j->among.rank) {
-        tell_end(folder, j->among.rank, end);
+        job_write_end(folder, j->among.rank, end);
         return 0;
     }
     snprintf(note, sizeof note, "%s/%s", out,

@@ -10,7 +10,7 @@
 
 static int as_json;
 
-static void say_axes(struct facts *f, const struct store_array *a)
+static void info_print_axes(struct facts *f, const struct store_array *a)
 {
     char text[200] = "", key[32];
     int n = 0, known = 0;
@@ -43,7 +43,7 @@ void info_affine(struct facts *f, const struct nifti_details *d)
     facts_string(f, "affine_from", text);
 }
 
-static void say_codec(struct facts *f, const struct store_array *a)
+static void info_print_codec(struct facts *f, const struct store_array *a)
 {
     char text[200] = "none";
     int n = 0;
@@ -57,7 +57,7 @@ static void say_codec(struct facts *f, const struct store_array *a)
 }
 
 /* "FALSE = 0, TRUE = 1". */
-static void say_members(struct facts *f, const struct store_array *a)
+static void info_print_members(struct facts *f, const struct store_array *a)
 {
     char text[400] = "";
     int n = 0;
@@ -69,7 +69,7 @@ static void say_members(struct facts *f, const struct store_array *a)
 }
 
 /* Prints where its data come from, and the links that lead to it. */
-static void say_links(struct facts *f, const struct store *s, const struct store_array *a)
+static void info_print_links(struct facts *f, const struct store *s, const struct store_array *a)
 {
     char text[1000] = "";
     int n = 0;
@@ -83,7 +83,7 @@ static void say_links(struct facts *f, const struct store *s, const struct store
         facts_string(f, "also", text);
 }
 
-static void say_array(struct facts *f, const struct store *s, const struct store_array *a)
+static void info_print_array(struct facts *f, const struct store *s, const struct store_array *a)
 {
     char dtype[16];
     store_dtype_name(a->dtype, dtype);
@@ -92,13 +92,13 @@ static void say_array(struct facts *f, const struct store *s, const struct store
     f->verbatim = 0;
     facts_shape(f, "shape", a->dims, a->shape);
     facts_string(f, "dtype", dtype);
-    say_links(f, s, a);
-    say_members(f, a);
-    say_axes(f, a);
+    info_print_links(f, s, a);
+    info_print_members(f, a);
+    info_print_axes(f, a);
     if (!a->tiles)
         facts_shape(f, "chunk", a->dims, a->chunk);
     facts_int(f, "chunks", a->chunks_count);
-    say_codec(f, a);
+    info_print_codec(f, a);
     facts_bytes(f, "bytes", (double)store_elements(a) * a->dtype.bytes);
     if (a->slope != 1 || a->intercept != 0) {
         facts_number(f, "slope", a->slope, "");
@@ -112,7 +112,7 @@ static void say_array(struct facts *f, const struct store *s, const struct store
 #define DEGREES(x) ((x)*180 / M_PI)
 
 /* What `recon` makes of the file, where it is a scan by its own metadata. */
-static void say_scan(struct facts *f, const char *path)
+static void info_print_scan(struct facts *f, const char *path)
 {
     struct exchange_info i;
     const struct exchange_source source = {.path = path};
@@ -147,13 +147,13 @@ static enum err print_store(char **word)
     facts_begin(&f, as_json);
     facts_string(&f, "file", path);
     facts_string(&f, "format", s->format);
-    say_scan(&f, path);
+    info_print_scan(&f, path);
     for (int i = 0; i < s->notes_count; i++)
         if (strcmp(s->notes[i].name, "unreadable") != 0)
             facts_string(&f, s->notes[i].name, s->notes[i].value);
     facts_group(&f, "arrays");
     for (int i = 0; i < s->arrays_count; i++)
-        say_array(&f, s, s->arrays[i]);
+        info_print_array(&f, s, s->arrays[i]);
     facts_group_end(&f);
     int unreadable = 0;
     for (int i = 0; i < s->notes_count; i++)
