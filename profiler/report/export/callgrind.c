@@ -6,7 +6,7 @@
 
 #include "profiler/report/export/export.h"
 
-static void put_name(FILE *out, const char *key, const char *name)
+static void callgrind_put_name(FILE *out, const char *key, const char *name)
 {
     fprintf(out, "%s=", key);
     for (; *name; name++)
@@ -14,12 +14,12 @@ static void put_name(FILE *out, const char *key, const char *name)
     fputc('\n', out);
 }
 
-static const char *file_of(const struct model_frame *f)
+static const char *callgrind_file(const struct model_frame *f)
 {
     return f->file ? f->file : f->module ? f->module : "???";
 }
 
-static long long line_of(const struct model_frame *f)
+static long long callgrind_line(const struct model_frame *f)
 {
     return f->file && f->line > 0 ? f->line : 0;
 }
@@ -38,23 +38,23 @@ struct functions {
     int *order; /* frames by function */
 };
 
-static int by_function(const void *x, const void *y, void *model)
+static int frame_by_function(const void *x, const void *y, void *model)
 {
     const struct model *m = model;
     const struct model_frame *a = &m->frames[*(const int *)x], *b = &m->frames[*(const int *)y];
-    int order = strcmp(file_of(a), file_of(b));
+    int order = strcmp(callgrind_file(a), callgrind_file(b));
     return order ? order : strcmp(export_frame_name(a), export_frame_name(b));
 }
 
-static void number_functions(const struct model *m, struct functions *f)
+static void callgrind_number_functions(const struct model *m, struct functions *f)
 {
     int n = m->frames_count;
     for (int i = 0; i < n; i++)
         f->order[i] = i;
     if (n)
-        qsort_r(f->order, (size_t)n, sizeof *f->order, by_function, (void *)m);
+        qsort_r(f->order, (size_t)n, sizeof *f->order, frame_by_function, (void *)m);
     for (int i = 0, id = 0; i < n; i++) {
-        id += i && by_function(&f->order[i - 1], &f->order[i], (void *)m);
+        id += i && frame_by_function(&f->order[i - 1], &f->order[i], (void *)m);
         f->of[f->order[i]] = id;
     }
 }
@@ -64,7 +64,8 @@ typedef int64_t cost[EXPORT_WEIGHTS];
 /* What each call took, by the node that was called. A reader adds all calls of a function to its
  * own cost: for a function that recurses, a node's cost goes to the call out of its innermost frame
  * alone, and so is counted once. seen[function]: the last node below which it was met. */
-static void add_calls(const struct model *m, const struct functions *f, int *seen, cost *calls)
+static void callgrind_add_calls(const struct model *m, const struct functions *f, int *seen,
+                                cost *calls)
 {
     for (int i = 0; i < m->stacks_count; i++) {
         if (m->stacks[i].frame < 0)
@@ -110,24 +111,24 @@ static void put_node(const struct model *m, int i, const cost call, FILE *out)
     cost self;
     for (int w = 0; w < EXPORT_WEIGHTS; w++)
         self[w] = export_weight(s, (enum export_weight)w);
-    put_name(out, "ob", f->module ? f->module : "");
-    put_name(out, "fl", file_of(f));
-    put_name(out, "fn", export_frame_name(f));
-    put_costs(out, line_of(f), self);
+    callgrind_put_name(out, "ob", f->module ? f->module : "");
+    callgrind_put_name(out, "fl", callgrind_file(f));
+    callgrind_put_name(out, "fn", export_frame_name(f));
+    put_costs(out, callgrind_line(f), self);
     int32_t parent = s->parent;
     while (parent >= 0 && m->stacks[parent].frame < 0)
         parent = m->stacks[parent].parent;
     if (parent < 0 || !any_cost(call))
         return;
     const struct model_frame *caller = &m->frames[m->stacks[parent].frame];
-    put_name(out, "ob", caller->module ? caller->module : "");
-    put_name(out, "fl", file_of(caller));
-    put_name(out, "fn", export_frame_name(caller));
-    put_name(out, "cob", f->module ? f->module : "");
-    put_name(out, "cfi", file_of(f));
-    put_name(out, "cfn", export_frame_name(f));
-    fprintf(out, "calls=1 %lld\n", line_of(f));
-    put_costs(out, line_of(caller), call);
+    callgrind_put_name(out, "ob", caller->module ? caller->module : "");
+    callgrind_put_name(out, "fl", callgrind_file(caller));
+    callgrind_put_name(out, "fn", export_frame_name(caller));
+    callgrind_put_name(out, "cob", f->module ? f->module : "");
+    callgrind_put_name(out, "cfi", callgrind_file(f));
+    callgrind_put_name(out, "cfn", export_frame_name(f));
+    fprintf(out, "calls=1 %lld\n", callgrind_line(f));
+    put_costs(out, callgrind_line(caller), call);
 }
 
 static void callgrind_write(const struct model *m, const struct export_options *o, FILE *out)
@@ -144,8 +145,8 @@ static void callgrind_write(const struct model *m, const struct export_options *
           out);
     if (calls && seen && f.of && f.order) {
         memset(seen, -1, frames * sizeof *seen);
-        number_functions(m, &f);
-        add_calls(m, &f, seen, calls);
+        callgrind_number_functions(m, &f);
+        callgrind_add_calls(m, &f, seen, calls);
         put_total(m, out);
         for (int i = 0; i < m->stacks_count; i++)
             if (m->stacks[i].frame >= 0)

@@ -97,8 +97,8 @@ static int track_nests(const struct model_track *t)
     return 1;
 }
 
-static void put_track(struct jsonw *w, const struct model *m, const struct export_options *o,
-                      int index)
+static void chrome_put_track(struct jsonw *w, const struct model *m, const struct export_options *o,
+                             int index)
 {
     const struct model_track *t = &m->timeline[index];
     int64_t pid =
@@ -166,7 +166,7 @@ static void chrome_write(const struct model *m, const struct export_options *o, 
         put_metadata(&w, "process_name", m->processes[i].pid, 0,
                      m->processes[i].program ? m->processes[i].program : "?");
     for (int i = 0; i < m->timeline_count; i++)
-        put_track(&w, m, o, i);
+        chrome_put_track(&w, m, o, i);
     put_memory(&w, m, o);
     jsonw_end(&w);
     put_stack_frames(&w, m);

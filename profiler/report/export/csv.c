@@ -11,7 +11,7 @@ static int begins_formula(const char *text)
     return text && *text && strchr("=+-@\t\r\n", *text);
 }
 
-static void put_text(FILE *out, const char *text)
+static void csv_put_text(FILE *out, const char *text)
 {
     fputs(begins_formula(text) ? "\"'" : "\"", out);
     for (; text && *text; text++) {
@@ -49,7 +49,7 @@ static void csv_write(const struct model *m, const struct export_options *o, FIL
         const struct model_file *f = &m->files[i];
         for (int j = 0; j < f->lines_count; j++) {
             const struct model_line *l = &f->lines[j];
-            put_text(out, f->path);
+            csv_put_text(out, f->path);
             fprintf(out, ",%lld,%d", (long long)l->line, f->user);
             const double times[] = {l->cpu.user,     l->cpu.sys,    l->cpu.wait,
                                     l->cpu.python,   l->cpu.native, l->cpu_incl.user,
@@ -66,7 +66,7 @@ static void csv_write(const struct model *m, const struct export_options *o, FIL
             for (size_t k = 0; k < sizeof memory / sizeof *memory; k++)
                 put_real(out, memory[k]);
             fputc(',', out);
-            put_text(out, l->text);
+            csv_put_text(out, l->text);
             fputs("\r\n", out);
         }
     }

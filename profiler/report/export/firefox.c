@@ -109,7 +109,7 @@ static void put_samples(struct jsonw *w, const struct firefox_rows *r)
     jsonw_end(w);
 }
 
-static void put_stacks(struct jsonw *w, const struct firefox_rows *r)
+static void firefox_put_stacks(struct jsonw *w, const struct firefox_rows *r)
 {
     const struct model *m = r->m;
     jsonw_kobject(w, "stackTable");
@@ -130,7 +130,7 @@ static void put_stacks(struct jsonw *w, const struct firefox_rows *r)
 }
 
 /* Text 3i is the name of row i, 3i + 1 its file, 3i + 2 its module, which is resource i. */
-static void put_frames(struct jsonw *w, const struct firefox_rows *r)
+static void firefox_put_frames(struct jsonw *w, const struct firefox_rows *r)
 {
     int n = r->frames_count;
     static const char *const nulls[] = {"nativeSymbol", "innerWindowID", "implementation",
@@ -196,7 +196,7 @@ static void put_resources(struct jsonw *w, const struct firefox_rows *r)
     jsonw_end(w);
 }
 
-static const struct model_track *ranges_of(const struct model *m, int thread)
+static const struct model_track *firefox_ranges(const struct model *m, int thread)
 {
     for (int i = 0; i < m->timeline_count; i++)
         if (of_thread(&m->timeline[i], "range", thread))
@@ -206,7 +206,7 @@ static const struct model_track *ranges_of(const struct model *m, int thread)
 
 static void put_markers(struct jsonw *w, const struct firefox_rows *r)
 {
-    const struct model_track *t = ranges_of(r->m, r->thread);
+    const struct model_track *t = firefox_ranges(r->m, r->thread);
     int n = t ? t->events_count : 0;
     int64_t at = 0;
     jsonw_kobject(w, "markers");
@@ -234,7 +234,7 @@ static void put_markers(struct jsonw *w, const struct firefox_rows *r)
 
 static void put_texts(struct jsonw *w, const struct firefox_rows *r)
 {
-    const struct model_track *t = ranges_of(r->m, r->thread);
+    const struct model_track *t = firefox_ranges(r->m, r->thread);
     put_column(w, "stringArray");
     for (int i = 0; i < r->frames_count; i++) {
         const struct model_frame *f = &r->m->frames[r->frames[i]];
@@ -284,8 +284,8 @@ static void put_thread(struct jsonw *w, struct firefox_rows *r)
     jsonw_kint(w, "tid", t->tid);
     put_samples(w, r);
     put_markers(w, r);
-    put_stacks(w, r);
-    put_frames(w, r);
+    firefox_put_stacks(w, r);
+    firefox_put_frames(w, r);
     put_resources(w, r);
     put_empty(w, "nativeSymbols", symbols);
     put_texts(w, r);

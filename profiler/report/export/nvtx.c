@@ -5,14 +5,14 @@
 
 #include "profiler/report/export/export.h"
 
-static int by_total(const void *x, const void *y)
+static int range_by_total(const void *x, const void *y)
 {
     const struct model_range *a = *(const struct model_range *const *)x,
                              *b = *(const struct model_range *const *)y;
     return (a->time.total_s < b->time.total_s) - (a->time.total_s > b->time.total_s);
 }
 
-static void put_name(FILE *out, const struct model_range *r)
+static void nvtx_put_name(FILE *out, const struct model_range *r)
 {
     int quoted = strpbrk(r->name ? r->name : "", ",\"\r\n") != NULL ||
                  (r->domain && strpbrk(r->domain, ",\"\r\n"));
@@ -52,7 +52,7 @@ static void nvtx_write(const struct model *m, const struct export_options *o, FI
         total += r->time.total_s;
     }
     if (n)
-        qsort(rows, n, sizeof *rows, by_total);
+        qsort(rows, n, sizeof *rows, range_by_total);
     for (size_t i = 0; i < n; i++) {
         const struct model_stat *t = &rows[i]->time;
         fprintf(out, "%.1f,%.0f,%lld,", total > 0 ? 100 * t->total_s / total : 0, t->total_s * 1e9,
@@ -62,7 +62,7 @@ static void nvtx_write(const struct model *m, const struct export_options *o, FI
         put_ns(out, 0, t->min_s);
         put_ns(out, 0, t->max_s);
         put_ns(out, 1, isfinite(t->sd_s) ? t->sd_s : 0);
-        put_name(out, rows[i]);
+        nvtx_put_name(out, rows[i]);
     }
     free(rows);
 }

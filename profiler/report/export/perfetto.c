@@ -209,8 +209,8 @@ static void put_unplaced(struct out *out, const struct model_track *t, uint64_t 
     put_track_event(out, uuid, TYPE_END, 0, NULL, NULL, NULL, NULL, &nothing);
 }
 
-static void put_track(struct out *out, const struct model *m, const struct export_options *o,
-                      int index)
+static void perfetto_put_track(struct out *out, const struct model *m,
+                               const struct export_options *o, int index)
 {
     const struct model_track *t = &m->timeline[index];
     int64_t ends[LANES], at = 0;
@@ -284,7 +284,7 @@ static void perfetto_write(const struct model *m, const struct export_options *o
     out.told = calloc((size_t)m->stacks_count + 1, 1);
     out.trace.failed = !out.flows || !out.attached || !out.told; /* no memory */
     for (int i = 0; i < m->timeline_count && !out.trace.failed; i++)
-        put_track(&out, m, o, i);
+        perfetto_put_track(&out, m, o, i);
     for (int i = 0; i < m->threads_count && !out.trace.failed; i++)
         put_calls(&out, m, i);
     for (int i = 0; i < m->memory.series_count; i++) {

@@ -63,8 +63,8 @@ static uint64_t put_mapping(struct proto_out *out, struct proto_out *inner, stru
 }
 
 /* Location and function i + 1 are frame i. */
-static void put_frames(const struct model *m, struct proto_out *out, struct proto_out *inner,
-                       struct texts *t)
+static void pprof_put_frames(const struct model *m, struct proto_out *out, struct proto_out *inner,
+                             struct texts *t)
 {
     struct proto_out line = {0};
     struct table mappings = {0};
@@ -92,7 +92,7 @@ static void put_frames(const struct model *m, struct proto_out *out, struct prot
     table_free(&mappings);
 }
 
-static void put_stacks(const struct model *m, struct proto_out *out, struct proto_out *inner)
+static void pprof_put_stacks(const struct model *m, struct proto_out *out, struct proto_out *inner)
 {
     struct proto_out packed = {0};
     for (int i = 0; i < m->stacks_count; i++) {
@@ -121,8 +121,8 @@ static void pprof_write(const struct model *m, const struct export_options *o, F
     proto_text(&t.table, STRING, "");
     for (int w = 0; w < EXPORT_WEIGHTS; w++)
         put_type(&out, &inner, &t, SAMPLE_TYPE, (enum export_weight)w);
-    put_stacks(m, &out, &inner);
-    put_frames(m, &out, &inner, &t);
+    pprof_put_stacks(m, &out, &inner);
+    pprof_put_frames(m, &out, &inner, &t);
     if (m->meta.wall_s > 0)
         proto_number(&out, DURATION, export_ns(m->meta.wall_s));
     put_type(&out, &inner, &t, PERIOD_TYPE, EXPORT_CPU);

@@ -27,7 +27,7 @@ struct flame_spans {
     int count;
 };
 
-static int is_named(const struct model *m, int32_t range, const char *name)
+static int range_is_named(const struct model *m, int32_t range, const char *name)
 {
     return range >= 0 && range < m->ranges_count && m->ranges[range].name &&
            !strcmp(m->ranges[range].name, name);
@@ -44,7 +44,7 @@ static int spans_of(const struct model *m, int p, const char *name, struct span 
             continue;
         for (int k = 0; k < t->events_count; k++) {
             at += t->events[k].start;
-            if (!is_named(m, t->events[k].what, name))
+            if (!range_is_named(m, t->events[k].what, name))
                 continue;
             if (items)
                 items[n] = (struct span){at, at + t->events[k].length};
