@@ -321,7 +321,7 @@ void file_limit_is_error(void)
     sigaction(SIGXFSZ, &(struct sigaction){.sa_handler = SIG_IGN}, &at_limit);
 }
 
-void file_limit_give_back(void)
+void file_limit_restore(void)
 {
     if (at_limit.sa_handler != SIG_IGN)
         signal(SIGXFSZ, SIG_DFL);

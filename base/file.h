@@ -47,7 +47,7 @@ enum err file_read_all(const char *path, size_t limit, char **data, size_t *byte
 /* A file that grows over the limit (ulimit -f) is an error of the write from now on, not the end of
  * this process by SIGXFSZ. The other gives the signal back: for a child, before its exec. */
 void file_limit_is_error(void);
-void file_limit_give_back(void);
+void file_limit_restore(void);
 
 /* Path of `name` beside this program, in the folder above (a build's, for its tests) or in
  * ../lib/tomoprof (installed); 0 and "" where it is in none of them. */

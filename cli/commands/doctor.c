@@ -77,7 +77,7 @@ static enum err run_doctor(int words, char **word)
     facts_int(&f, "processors_online", sysconf(_SC_NPROCESSORS_ONLN));
     if (json || ceilings) /* for people the rows say which there are */
         doctor_print_backends(&f);
-    probes_say(&f);
+    probes_print(&f);
     facts_end(&f);
     return ERR_OK;
 }

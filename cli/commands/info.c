@@ -167,7 +167,7 @@ static int info_is_timing(const struct timing_file *t)
     return t && t->schema && !strncmp(t->schema, "tomoprof-timing/", 16);
 }
 
-static void say_environment(struct facts *f, const struct timing_environment *e)
+static void info_print_environment(struct facts *f, const struct timing_environment *e)
 {
     const struct json_record *type = &record_timing_environment;
     facts_group(f, "environment");
@@ -184,7 +184,7 @@ static void say_environment(struct facts *f, const struct timing_environment *e)
     facts_group_end(f);
 }
 
-static void say_counts(struct facts *f, const struct timing_file *t)
+static void info_print_counts(struct facts *f, const struct timing_file *t)
 {
     static const char *const states[] = {"ok", "skipped", "failed"};
     int counts[3] = {0};
@@ -199,7 +199,7 @@ static void say_counts(struct facts *f, const struct timing_file *t)
     facts_group_end(f);
 }
 
-static void say_number(double v, int columns, const char *format)
+static void info_print_number(double v, int columns, const char *format)
 {
     if (isfinite(v))
         printf(format, v);
@@ -207,17 +207,17 @@ static void say_number(double v, int columns, const char *format)
         printf("%*s", columns, "-");
 }
 
-static void say_statistics(const struct timing_file *t)
+static void info_print_statistics(const struct timing_file *t)
 {
     printf("\n%-32s %6s %10s%10s%10s\n", "operation", "size", "median s", "spread %", "of peak %");
     for (int i = 0; i < t->statistics_count; i++) {
         const struct timing_statistics *s = &t->statistics[i];
         printf("%-32s ", s->operation ? s->operation : "?");
-        say_number(json_real(s->volume_size), 6, "%6.0f");
+        info_print_number(json_real(s->volume_size), 6, "%6.0f");
         putchar(' ');
-        say_number(s->median, 10, "%10.4g");
-        say_number(100 * s->cv, 10, "%10.1f");
-        say_number(100 * s->roof_share, 10, "%10.1f");
+        info_print_number(s->median, 10, "%10.4g");
+        info_print_number(100 * s->cv, 10, "%10.1f");
+        info_print_number(100 * s->roof_share, 10, "%10.1f");
         putchar('\n');
     }
 }
@@ -230,11 +230,11 @@ static void info_timing(const char *path, const struct timing_file *t)
     facts_string(&f, "file", path);
     facts_string(&f, "format", "timings of the profile suite");
     facts_string(&f, "schema", t->schema);
-    say_environment(&f, &t->environment);
-    say_counts(&f, t);
+    info_print_environment(&f, &t->environment);
+    info_print_counts(&f, t);
     facts_end(&f);
     if (!json)
-        say_statistics(t);
+        info_print_statistics(t);
 }
 
 static enum err info_json(const char *path)

@@ -207,7 +207,7 @@ static void conclude_record(struct record_session *s)
                  s->end.left_running);
     profile.just_ended = 1;
     if (!e && !no_analysis)
-        e = profile_make_apart(s->folder, &profile, top);
+        e = profile_make_in_child(s->folder, &profile, top);
     progress_end();
     if (e == ERR_INTERRUPTED)
         log_warn("the analysis was interrupted; the recording is whole: tomoprof report %s",

@@ -63,7 +63,7 @@ static struct opt options[] = {
 static void analyse_traces(const char *folder)
 {
     char top[256];
-    if (profile_make_apart(folder, &(struct profile_options){.just_ended = 1}, top))
+    if (profile_make_in_child(folder, &(struct profile_options){.just_ended = 1}, top))
         log_warn("no profile.json: %s; `tomoprof report %s` tries again", err_text(), folder);
 }
 

@@ -17,7 +17,7 @@
 #define CAP_SYS_ADMIN_BIT 21
 
 /* Which of the builds computes, and why. */
-static void say_build(struct found *f)
+static void gpu_print_build(struct found *f)
 {
     const struct cuda_build *b = cuda_chosen();
     int serves = cuda_driver_serves();
@@ -38,7 +38,7 @@ enum state probe_cuda(struct found *f)
     if (!*reason && backend_open("cuda", &(struct backend_options){0}, &be))
         reason = err_text();
     SAY(f, "%s", be ? be->device : reason);
-    say_build(f);
+    gpu_print_build(f);
     backend_close(be);
     return be ? OK : MISSING;
 }

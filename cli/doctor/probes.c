@@ -192,8 +192,8 @@ static const struct doctor_probe {
      .needs_driver = 1},
 };
 
-static void say_json(struct facts *f, const char *name, const char *state,
-                     const struct found *found)
+static void probe_print_json(struct facts *f, const char *name, const char *state,
+                             const struct found *found)
 {
     facts_group(f, name);
     facts_string(f, "state", state);
@@ -205,7 +205,7 @@ static void say_json(struct facts *f, const char *name, const char *state,
     facts_group_end(f);
 }
 
-static void say_row(const char *name, const char *state, const struct found *found)
+static void probe_print_row(const char *name, const char *state, const struct found *found)
 {
     char words[32];
     snprintf(words, sizeof words, "%s", name);
@@ -216,7 +216,7 @@ static void say_row(const char *name, const char *state, const struct found *fou
         printf("%25s so:  %s\n%25s fix: %s\n", "", found->consequence, "", found->fix);
 }
 
-void probes_say(struct facts *f)
+void probes_print(struct facts *f)
 {
     static const char *const states[] = {"ok", "limited", "missing"};
     enum state driver = OK;
@@ -233,9 +233,9 @@ void probes_say(struct facts *f)
         if (p->look == probe_driver)
             driver = s;
         if (f->json)
-            say_json(f, p->name, states[s], &found);
+            probe_print_json(f, p->name, states[s], &found);
         else if (!p->needs_driver || driver != MISSING) /* else the driver's row says it all */
-            say_row(p->name, states[s], &found);
+            probe_print_row(p->name, states[s], &found);
     }
     if (f->json)
         facts_group_end(f);

@@ -14,6 +14,6 @@ probe_fn probe_cuda, probe_driver, probe_cupti, probe_counters, probe_cufft;
 
 /* All rows: for people a table, as JSON a group "rows" with state (ok, limited, missing), what was
  * found, and where it is not ok the consequence and what to do. */
-void probes_say(struct facts *f);
+void probes_print(struct facts *f);
 
 #endif

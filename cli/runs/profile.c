@@ -178,7 +178,7 @@ static enum err profile_child_end(int status, const char *text)
     return e ? FAIL(e < ERR_COUNT ? (enum err)e : ERR_FAILED, "%s", text) : ERR_OK;
 }
 
-enum err profile_make_apart(const char *folder, const struct profile_options *o, char top[256])
+enum err profile_make_in_child(const char *folder, const struct profile_options *o, char top[256])
 {
     char text[1024];
     struct child child;

@@ -29,7 +29,7 @@ struct profile_options {
 /* Analyses folder/trace and writes folder/profile.json, in a process of its own so that nothing in
  * it changes how this one ends. `top`: see profile_top. ERR_INTERRUPTED after
  * Ctrl-C; the traces stay as they were. */
-enum err profile_make_apart(const char *folder, const struct profile_options *o, char top[256]);
+enum err profile_make_in_child(const char *folder, const struct profile_options *o, char top[256]);
 
 /* The same in this process, with the model in hand; folder/profile.json is written. */
 enum err profile_make(const char *folder, const struct profile_options *o, struct model **out);

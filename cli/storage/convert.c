@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/cli.h"
-#include "cli/storage/apart.h"
+#include "cli/storage/sandbox.h"
 #include "host/store/writer/writer.h"
 
 static const char *array, *chunk, *codec, *dtype, *order;
@@ -121,7 +121,7 @@ static enum err convert_words(char **word)
 static enum err run_convert(int words, char **word)
 {
     (void)words;
-    return storage_apart(convert_words, word, word[1]);
+    return storage_sandboxed(convert_words, word, word[1]);
 }
 
 const struct command cmd_convert = {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "cli/doctor/facts.h"
-#include "cli/storage/apart.h"
+#include "cli/storage/sandbox.h"
 #include "cli/storage/info_histogram.h"
 #include "host/store/engine/overview.h"
 
@@ -85,5 +85,5 @@ enum err info_histogram(const char *path, int number, int json)
     char *word[] = {(char *)path};
     bins = number;
     as_json = json;
-    return storage_apart(count_values, word, NULL);
+    return storage_sandboxed(count_values, word, NULL);
 }

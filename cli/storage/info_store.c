@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/storage/info_store.h"
-#include "cli/storage/apart.h"
+#include "cli/storage/sandbox.h"
 #include "host/store/exchange/exchange.h"
 #include "host/store/store.h"
 
@@ -181,7 +181,7 @@ enum err info_store(const char *path, int json)
 {
     char *word[] = {(char *)path};
     as_json = json;
-    return storage_apart(print_store, word, NULL);
+    return storage_sandboxed(print_store, word, NULL);
 }
 
 int info_is_store(const char *folder)

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/run_folder.h"
 #include "cli/cli.h"
-#include "cli/storage/apart.h"
+#include "cli/storage/sandbox.h"
 #include "cli/storage/device.h"
 #include "host/load/load.h"
 
@@ -177,7 +177,7 @@ static enum err load_words(char **word)
 static enum err run_load_command(int words, char **word)
 {
     (void)words;
-    return storage_apart(load_words, word, NULL);
+    return storage_sandboxed(load_words, word, NULL);
 }
 
 const struct command cmd_load = {

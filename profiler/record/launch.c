@@ -214,7 +214,7 @@ static void launch_exec(const char *path, char *const *argv, char *const *enviro
 {
     for (int i = 0; i < FORWARDED; i++)
         signal(forwarded[i], s->old[i].sa_handler == SIG_IGN ? SIG_IGN : SIG_DFL);
-    file_limit_give_back();
+    file_limit_restore();
     if (silent) {
         int null = open("/dev/null", O_RDWR | O_CLOEXEC);
         for (int fd = 0; null >= 0 && fd < 3; fd++)

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "cli/cli.h"
-#include "cli/storage/apart.h"
+#include "cli/storage/sandbox.h"
 
 struct answer { /* less than a pipe takes at once */
     enum err e;
@@ -18,14 +18,14 @@ struct answer { /* less than a pipe takes at once */
     char text[1024];
 };
 
-struct apart_work {
+struct sandbox_work {
     enum err (*work)(char **word);
     char **word;
 };
 
-static int apart_answer(void *context, int fd)
+static int sandbox_answer(void *context, int fd)
 {
-    const struct apart_work *w = context;
+    const struct sandbox_work *w = context;
     struct answer a = {0};
     sandbox_limit(mem_available());
     a.e = w->work(w->word);
@@ -61,12 +61,12 @@ static enum err read_answer(struct child *c, const char *path, const char *out)
     return FAIL(ERR_INPUT, "%s: reading it gave no answer: the file is damaged", path);
 }
 
-enum err storage_apart(enum err (*work)(char **word), char **word, const char *out)
+enum err storage_sandboxed(enum err (*work)(char **word), char **word, const char *out)
 {
     struct child child;
-    struct apart_work w = {work, word};
+    struct sandbox_work w = {work, word};
     if (file_is_own(word[0]))
         return work(word);
-    TRY(child_fork(&child, apart_answer, &w));
+    TRY(child_fork(&child, sandbox_answer, &w));
     return read_answer(&child, word[0], out);
 }
