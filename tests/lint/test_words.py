@@ -73,7 +73,7 @@ def sentences(page):
 
 
 def of_pages():
-    for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/howto").glob("*.md"))]:
+    for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/howto").glob("*.md"))]:
         page = path.read_text()
         yield from banned(path.relative_to(ROOT), page)
         for sentence in sentences(page):
