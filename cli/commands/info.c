@@ -312,17 +312,14 @@ const struct command cmd_info = {
     .name = "info",
     .summary = "Shows what is in a file or a run.",
     .words = "FILE",
-    .text =
-        "Reads NumPy arrays, Data Exchange and other HDF5 files, NIfTI, TIFF, Zarr, OME-Zarr, CZI, "
-        "TXRM,\n"
-        "kerchunk references, geometry files, timing.json and run folders. The content decides, "
-        "not\n"
-        "the name.\n\n"
-        "Examples:\n"
-        "  tomoprof info tests/data/tooth.h5\n"
-        "  tomoprof info output/latest\n"
-        "  tomoprof info --json volume.nii.gz\n"
-        "  tomoprof info --histogram --bins 100 volume.nii\n",
+    .text = "Reads every format that `tomoprof load` reads, geometry files, timing.json and run "
+            "folders. The\n"
+            "content decides, not the name.\n\n"
+            "Examples:\n"
+            "  tomoprof info tests/data/tooth.h5\n"
+            "  tomoprof info output/latest\n"
+            "  tomoprof info --json volume.nii.gz\n"
+            "  tomoprof info --histogram --bins 100 volume.nii\n",
     .options = options,
     .min_words = 1,
     .max_words = 1,
