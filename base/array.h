@@ -50,7 +50,7 @@ void array_sort(void *items, size_t n, size_t size, int (*compare)(const void *,
     }                                                                                              \
     static int function(const void *, const void *)
 
-/* Functions for qsort. */
+/* Compare two values, for qsort. */
 int ascending_double(const void *x, const void *y);
 int ascending_float(const void *x, const void *y);
 

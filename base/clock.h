@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* Nanoseconds of CLOCK_MONOTONIC. Cannot fail on Linux. */
+/* Returns nanoseconds of CLOCK_MONOTONIC. Cannot fail on Linux. */
 int64_t clock_ns(void);
 
 static inline double clock_seconds_since(int64_t start_ns)

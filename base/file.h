@@ -33,7 +33,7 @@ enum err outfile_write(struct outfile *f, const void *data, size_t bytes);
  * process. */
 void outfile_remove_temporaries(void);
 
-/* What another process, which has ended and could not do so, had begun to write in this folder:
+/* Removes what another process, which has ended, had begun to write in this folder:
  * NAME.PROCESS.tmp and NAME.PROCESS.N.tmp, files and trees; `name` NULL: of any name. */
 void outfile_remove_begun(const char *folder, const char *name, long process);
 

@@ -9,7 +9,7 @@ enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 void log_set_level(enum log_level level);
 enum log_level log_level_now(void);
 
-/* One line, newline added; a progress line on the terminal is cleared first. */
+/* Writes one line, newline added; a progress line on the terminal is cleared first. */
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #define log_error(...) log_line(LOG_ERROR, __VA_ARGS__)
@@ -28,7 +28,7 @@ int log_colour(void);
 /* Progress on a terminal: `done` of `total` steps, redrawn at most 10 times a second with rate and
  * time left; silent elsewhere. `progress_end` clears the line. */
 void progress(const char *label, double done, double total);
-/* What is worked on now, at the line's end, as "cone_mbir_recon 64"; until progress_end. */
+/* Shows the work at hand at the line's end, as "cone_mbir_recon 64"; until progress_end. */
 void progress_about(const char *what);
 void progress_end(void);
 

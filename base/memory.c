@@ -105,8 +105,8 @@ static size_t number_in(const char *path, const char *key)
     return value;
 }
 
-/* What one control group leaves: its limit less what it uses, file cache that can be dropped not
- * counted. */
+/* Returns the rest of one control group: its limit less what it uses, file cache that can be
+ * dropped not counted. */
 static size_t cgroup_left(const char *folder, int v2)
 {
     char path[4400];

@@ -387,7 +387,7 @@ static enum err output_check(struct opt *row)
     return ERR_OK;
 }
 
-/* Whether two names mean one file, there or not yet. */
+/* Returns 1 where two names mean the same file, there or not yet. */
 static int is_same_file(const char *a, const char *b)
 {
     struct stat x, y;

@@ -36,7 +36,7 @@ struct opt {
     int seen;         /* set by the parser when given */
 };
 
-/* Of a kind whose value names a file or folder. */
+/* Returns 1 for a kind whose value names a file or folder. */
 int opt_is_path(const struct opt *row);
 
 /* Rows of each kind write straight into `variable`, a static or a member of one: another type than

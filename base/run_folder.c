@@ -55,7 +55,7 @@ enum err run_latest(const char *folder)
     return outfile_commit(&f);
 }
 
-/* What `latest` holds: the target of the link, else the first line of the file. */
+/* Reads `latest`: the target of the link, else the first line of the file. */
 static enum err read_latest(const char *path, char name[256])
 {
     char *text;

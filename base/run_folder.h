@@ -12,8 +12,8 @@
 /* Makes out/<stamp>, or out/<stamp>-2 and so on when another run began in the same second. */
 enum err run_make(const char *out, char folder[RUN_PATH]);
 
-/* Mode of a run's folders: 0700. Those whom the umask lets write may enter too: 022 gives 0700,
- * 002 gives 0770. Not while threads make files. */
+/* Returns the mode of a run's folders: 0700. Those whom the umask lets write may enter too: 022
+ * gives 0700, 002 gives 0770. Not while threads make files. */
 mode_t run_mode(void);
 /* From here on this process makes all files with that rule: 0600, or 0660. */
 void run_private(void);

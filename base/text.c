@@ -91,8 +91,8 @@ static int text_escape(uint32_t c, char out[ESCAPED])
     return snprintf(out, ESCAPED, c < 0x80 ? "\\x%02x" : "\\u%04x", c);
 }
 
-/* One character or style: bytes taken of `p`, its form in out[*bytes]. 0: more bytes are needed,
- * never where `last`. */
+/* Takes one character or style: bytes taken of `p`, its form in out[*bytes]. 0: more bytes are
+ * needed, never where `last`. */
 static size_t text_step(const char *p, size_t n, enum plain_keep keep, int last, char out[ESCAPED],
                         size_t *bytes)
 {
@@ -161,7 +161,7 @@ static ssize_t guarded_write(void *cookie, const char *data, size_t n)
         }
         if (fwrite(form, 1, bytes, guard.terminal) != bytes)
             return 0;
-        /* What of the begun bytes is left comes first again. */
+        /* The rest of the begun bytes comes first again. */
         guard.bytes = had > taken ? had - taken : 0;
         memcpy(guard.begun, joined + taken, guard.bytes);
         done += taken > had ? taken - had : 0;

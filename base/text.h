@@ -36,7 +36,7 @@ void path_folder(const char *path, char *out, size_t room);
 /* Appends to the text in out[room]. Returns 0 when it did not fit; what fitted is there. */
 int text_append(char *out, size_t room, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* The same to an empty text. */
+/* Does the same to an empty text. */
 int text_print(char *out, size_t room, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

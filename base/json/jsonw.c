@@ -36,7 +36,8 @@ static void jsonw_item(struct jsonw *w)
     *has |= 1;
 }
 
-/* Length of the valid UTF-8 sequence at s (no surrogates, no overlong forms, up to U+10FFFF), or 0.
+/* Returns the length of the valid UTF-8 sequence at s (no surrogates, no overlong forms, up to
+ * U+10FFFF), or 0.
  */
 static int utf8_length(const unsigned char *s)
 {

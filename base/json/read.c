@@ -12,7 +12,7 @@ struct json_reader {
     enum json_rule rule;
 };
 
-/* What a lenient reader passes over; the item is blank already. */
+/* A lenient reader passes over these; the item is blank already. */
 #define WRONG_IF(condition, ...)                                                                   \
     do {                                                                                           \
         if (condition)                                                                             \

@@ -122,7 +122,7 @@ static int is_map_of(const struct json_record *owner, const struct json_record *
     return 0;
 }
 
-/* Whether the first field is the key of a map. */
+/* Returns 1 where the first field is the key of a map. */
 static int is_keyed(const struct json_schema *s, const struct json_record *type)
 {
     int keyed = is_map_of(s->root, type);

@@ -6,8 +6,8 @@
 
 #include <nvtx3/nvToolsExt.h>
 
-/* One domain for the whole program, made at the first mark. Two threads racing here get the same
- * handle from the tool, so a plain atomic store is enough. */
+/* Returns the one domain of the whole program, made at the first mark. Two threads racing here get
+ * the same handle from the tool, so a plain atomic store is enough. */
 static nvtxDomainHandle_t mark_domain(void)
 {
     static nvtxDomainHandle_t handle;

@@ -33,7 +33,7 @@
     X(TEXT, _, state, "holds, fails, unknown")                                                     \
     X(TEXT, _, text, "with its numbers; of an unknown one: how to find out")
 
-/* Of `tomoprof compare`. */
+/* Filled in by `tomoprof compare`. */
 #define ROOTCAUSE_LATER_FIELDS(X)                                                                  \
     X(TEXT, _, run, "name of its folder")                                                          \
     X(REAL, _, before_s, "wall time of this run")                                                  \

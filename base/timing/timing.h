@@ -28,7 +28,7 @@ void timing_file_free(struct timing_file *t);          /* NULL is allowed */
 #define timing_list(t, type, name, count)                                                          \
     json_items((t)->arena, &record_##type, (count), &(t)->name, &(t)->name##_count)
 
-/* Whole or not at all. */
+/* Writes the file whole or not at all. */
 enum err timing_file_write(const struct timing_file *t, const char *path);
 /* Also of older versions and of the format that this one extends: what is missing or of another
  * kind is unknown, a list that is missing is NULL. *out is NULL when the file is not a JSON object.

@@ -144,7 +144,7 @@ static const char *counterpart_for(const struct operation *op, int beam)
     return "another operation";
 }
 
-/* The row for the beam of the geometry file. */
+/* Finds the row for the beam of the geometry file. */
 static enum err match_beam(const char *name, int beam, const struct operation **op)
 {
     const struct operation *same = operation_of_beam(beam, name);

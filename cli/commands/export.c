@@ -69,7 +69,7 @@ static enum err find_profile(const char *word, const char *name, char path[RUN_P
     return ERR_OK;
 }
 
-/* Where the export goes; to be freed. NULL: no memory. */
+/* Returns the name of the export's file; to be freed. NULL: no memory. */
 static char *export_file_name(const char *path, const char *stem, const char *suffix,
                               int compressed)
 {

@@ -94,7 +94,7 @@ static enum err print_report(const struct model *m)
                           (enum text_sort)sort);
 }
 
-/* Of the suite, without a traced pass: its times alone make a page. */
+/* A suite without a traced pass: its times alone make a page. */
 static int has_times_only(const char *folder)
 {
     char path[RUN_PATH + 16];
@@ -129,7 +129,7 @@ static enum err bring_up(const char *folder, const char *path, const struct mode
     return profile_write(m, path);
 }
 
-/* The page and the headline. */
+/* Writes the page and the headline. */
 static enum err make_page(const char *folder, const struct model *m)
 {
     char page[RUN_PATH + 16], line[256] = "";

@@ -28,7 +28,7 @@ extern struct cli_end cli_end;
 /* --device-memory of the command at hand, for the back end and for child processes. */
 extern const char *cli_device_memory;
 
-/* Absolute path of this program. ERR_IO when the system does not tell. */
+/* Finds the absolute path of this program. ERR_IO when the system does not tell. */
 enum err cli_program(const char **path);
 
 #endif

@@ -1,5 +1,5 @@
-/* What `info` and `doctor` say, in one pass: aligned lines for people or one JSON object, on
- * stdout. */
+/* Prints the facts of `info` and `doctor` in one pass: aligned lines for people or one JSON object,
+ * on stdout. */
 #ifndef TP_CLI_DOCTOR_FACTS_H
 #define TP_CLI_DOCTOR_FACTS_H
 

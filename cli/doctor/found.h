@@ -1,4 +1,4 @@
-/* What a probe of `doctor` found, in words, and what several probes ask. */
+/* Findings of a probe of `doctor`, in words, and questions that several probes ask. */
 #ifndef TP_CLI_DOCTOR_FOUND_H
 #define TP_CLI_DOCTOR_FOUND_H
 

@@ -1,4 +1,4 @@
-/* What a GPU, its driver and NVIDIA's libraries offer here. */
+/* Probes a GPU, its driver and NVIDIA's libraries. */
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@
 
 #define CAP_SYS_ADMIN_BIT 21
 
-/* Which of the builds computes, and why. */
+/* Tells which of the builds computes, and why. */
 static void gpu_print_build(struct found *f)
 {
     const struct cuda_build *b = cuda_chosen();
@@ -153,7 +153,7 @@ static int has_sys_admin(void)
     return effective >> CAP_SYS_ADMIN_BIT & 1;
 }
 
-/* What the loaded module says: 1 for administrators alone, 0 for all, -1 unknown. */
+/* Reads the loaded module's setting: 1 for administrators alone, 0 for all, -1 unknown. */
 static int admin_only(void)
 {
     char line[256];
@@ -190,7 +190,7 @@ enum state probe_counters(struct found *f)
     return only && !has_sys_admin() ? LIMITED : OK;
 }
 
-/* Where the CUDA back end looks for it: cuda/filter/fft.cu. */
+/* Searches where the CUDA back end does: cuda/filter/fft.cu. */
 enum state probe_cufft(struct found *f)
 {
     char newest[RUN_PATH], older[RUN_PATH];

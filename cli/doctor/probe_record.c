@@ -1,4 +1,4 @@
-/* What recording needs of this machine. */
+/* Probes the machine's support for recording. */
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
@@ -182,7 +182,8 @@ enum state probe_ranks(struct found *f)
     return *why ? LIMITED : OK;
 }
 
-/* What import can read; .nsys-rep, .ncu-rep and perf.data go through their own tools. */
+/* Lists the captures that import can read; .nsys-rep, .ncu-rep and perf.data go through their own
+ * tools. */
 enum state probe_captures(struct found *f)
 {
     int sqlite = database_available();

@@ -1,4 +1,4 @@
-/* What the tables of commands and options say, in words and for shells: --help, the man page,
+/* Prints the tables of commands and options, in words and for shells: --help, the man page,
  * completion. All on stdout unless a stream is given. */
 #ifndef TP_CLI_REFERENCE_REFERENCE_H
 #define TP_CLI_REFERENCE_REFERENCE_H
@@ -16,8 +16,8 @@ void reference_bash(const struct command *const *commands);
 void reference_zsh(const struct command *const *commands);
 void reference_fish(const struct command *const *commands);
 
-/* What a value may be: its choices ("auto|cpu|cuda"), NULL where they are not
- * known or the value is a file's name. */
+/* Returns the choices of a value ("auto|cpu|cuda"), NULL where they are not known or the value is a
+ * file's name. */
 const char *reference_choices(const struct opt *row);
 
 #endif

@@ -1,4 +1,4 @@
-/* What `apply` prints: the JSON of --json, the line of a timed SIZE, warnings about the range of float32. */
+/* Prints the results of `apply`: the JSON of --json, the line of a timed SIZE, warnings about the range of float32. */
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>

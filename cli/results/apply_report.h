@@ -1,4 +1,4 @@
-/* What `tomoprof apply --json` prints. */
+/* Prints the report of `tomoprof apply --json`. */
 #ifndef TP_CLI_RESULTS_APPLY_REPORT_H
 #define TP_CLI_RESULTS_APPLY_REPORT_H
 
@@ -19,8 +19,9 @@ struct apply_report {
     int64_t shape[3];
 };
 
-/* One JSON object on stdout: parameters used (automatic ones filled), time of the computation
- * alone, work, fingerprint, and for MBIR the sigmas and one entry per iteration. Unknown is null.
+/* Prints one JSON object on stdout: parameters used (automatic ones filled), time of the
+ * computation alone, work, fingerprint, and for MBIR the sigmas and one entry per iteration.
+ * Unknown is null.
  */
 void apply_report_print(const struct apply_report *r);
 
@@ -32,7 +33,7 @@ enum err apply_range_input(struct run_state *s, const struct array_pair *a);
  * lost digits. */
 enum err apply_range_result(const struct run_state *s, const struct fingerprint *f);
 
-/* The model of edge `text`, or of a shape like 512x512x30. s->op is set. */
+/* Makes the model of edge `text`, or of a shape like 512x512x30. s->op is set. */
 enum err apply_size_model(struct run_state *s, const char *text);
 /* The line of times and rates on stderr; with `gate`, what the targets in that file say of it:
  * ERR_FAILED when one is missed. */

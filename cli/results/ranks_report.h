@@ -1,4 +1,4 @@
-/* Which process did what, where several share an operation. */
+/* Tells which process did which part, where several share an operation. */
 #ifndef TP_CLI_RESULTS_RANKS_REPORT_H
 #define TP_CLI_RESULTS_RANKS_REPORT_H
 
@@ -6,11 +6,11 @@
 #include "host/suite/run/suite.h"
 
 struct jsonw;
-/* Nothing for NULL. */
+/* Prints nothing for NULL. */
 void ranks_report_print(const struct crew *w);
 /* "shared": "slices" or null; "ranks": an object for each, inside an object that is open. */
 void ranks_report_write(struct jsonw *w, const struct crew *crew);
-/* The same in a line. */
+/* Writes the same in a line. */
 void ranks_report_line(const struct crew *w, char text[SUITE_SHARES]);
 
 #endif

@@ -5,7 +5,7 @@
 #include "base/err.h"
 #include "profiler/analyze/model/model.h"
 
-/* Whether a timing.json lies beside that profile.json. */
+/* Returns 1 where a timing.json lies beside that profile.json. */
 int flame_is_suite(const char *profile);
 /* Into `folder`, NULL: flamegraphs beside profile.json; m NULL: it is read. */
 enum err flame_files(const char *profile, const struct model *m, const char *folder);

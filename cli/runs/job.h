@@ -10,7 +10,8 @@
 struct record_ranks {
     int rank, size;
 };
-/* What a launcher's variables say. Notes: OUT/.job-KEY, where a first rank says which run it is. */
+/* Facts from a launcher's variables. Notes: OUT/.job-KEY, where a first rank says which run it
+ * is. */
 #define RECORD_NOTE 160
 struct record_job {
     struct record_ranks among; /* who shares the run; size 0: of no job, or the only rank */

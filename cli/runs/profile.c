@@ -156,7 +156,7 @@ static int profile_in_child(void *context, int fd)
     return n < 0 ? 1 : (int)e;
 }
 
-/* Which page there is: a new one is another file. 0: none. */
+/* Identifies the page: a new one is another file. 0: none. */
 static ino_t page_of(const char *folder)
 {
     char path[RUN_PATH + 16];

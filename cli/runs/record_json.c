@@ -386,7 +386,7 @@ static double for_each(uint64_t sum, uint64_t n)
     return n ? (double)sum / (double)n : UNKNOWN;
 }
 
-/* Of the whole machine, to the model's part about input and output. */
+/* Adds the whole machine's disks to the model's part about input and output. */
 static enum err record_disks(struct model *m, const struct record_disks *d)
 {
     struct model_io *io = &m->io;

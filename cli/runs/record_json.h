@@ -23,7 +23,7 @@ enum err record_facts_write(const char *folder, const struct record_facts *facts
 enum err record_facts_read(const char *folder, struct record_facts *out);
 void record_facts_free(struct record_facts *f);
 
-/* To environment and quality of the model. */
+/* Adds the facts to environment and quality of the model. */
 enum err record_facts_add(const struct record_facts *f, struct model *m);
 
 #endif

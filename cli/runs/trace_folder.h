@@ -1,4 +1,4 @@
-/* Where the traces of a run go. */
+/* Makes the folder for the traces of a run. */
 #ifndef TP_CLI_RUNS_TRACE_FOLDER_H
 #define TP_CLI_RUNS_TRACE_FOLDER_H
 

@@ -10,9 +10,9 @@ struct triage_paths { /* "": there is none */
 };
 
 int is_file(const char *path);
-/* What the run in p->folder left. ERR_INPUT when it has neither times nor a profile. */
+/* Finds the files of the run in p->folder. ERR_INPUT when it has neither times nor a profile. */
 enum err triage_find(struct triage_paths *p);
-/* The verdicts; `o` without version and sass. The result is freed with triage_destroy. */
+/* Makes the verdicts; `o` without version and sass. The result is freed with triage_destroy. */
 enum err triage_of(const struct triage_paths *p, struct triage_options o, struct triage **out);
 /* The three files, each written beside its place and renamed. */
 enum err triage_files(const struct triage *t, const char *folder);

@@ -53,7 +53,7 @@ enum err with_tool_check(const char *name)
     return ERR_OK;
 }
 
-/* Where nsys does not find its own importer, as Debian packages it, it leaves a .qdstrm. */
+/* An nsys that does not find its own importer, as Debian packages it, leaves a .qdstrm. */
 static enum err finish_nsys(const char *file, const char *log)
 {
     char raw[RUN_PATH + 64];

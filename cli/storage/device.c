@@ -48,7 +48,7 @@ static enum err device_sent(void *self)
     return d->be->ops->streams->finish(d->be);
 }
 
-/* What came is what was sent. */
+/* Compares the bytes that came with those that were sent. */
 static enum err device_check(void *self, const void *pinned, size_t bytes)
 {
     struct device *d = self;

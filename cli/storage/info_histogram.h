@@ -4,7 +4,7 @@
 
 #include "base/err.h"
 
-/* Of the first array of what store_open knows. */
+/* Prints the histogram of the first array that store_open finds. */
 enum err info_histogram(const char *path, int bins, int json);
 
 #endif

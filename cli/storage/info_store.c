@@ -111,7 +111,7 @@ static void info_print_array(struct facts *f, const struct store *s, const struc
 
 #define DEGREES(x) ((x)*180 / M_PI)
 
-/* What `recon` makes of the file, where it is a scan by its own metadata. */
+/* Describes the file as `recon` sees it, where it is a scan by its own metadata. */
 static void info_print_scan(struct facts *f, const char *path)
 {
     struct exchange_info i;

@@ -11,7 +11,7 @@ enum err info_store(const char *path, int json);
 void info_affine(struct facts *f, const struct nifti_details *d);
 /* A Zarr store or a folder of numbered TIFF files. */
 int info_is_store(const char *folder);
-/* The beginning of kerchunk references. */
+/* Recognises the beginning of kerchunk references. */
 int info_is_references(const char *head);
 
 #endif

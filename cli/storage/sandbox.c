@@ -35,7 +35,7 @@ static int sandbox_answer(void *context, int fd)
     return !child_write(fd, &a, sizeof a);
 }
 
-/* What a child that crashed had begun to write beside `out`. */
+/* Removes the files that a crashed child had begun to write beside `out`. */
 static void remove_begun(const char *out, pid_t child)
 {
     char folder[4096];

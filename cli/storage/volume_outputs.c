@@ -40,7 +40,7 @@ enum err volume_outputs_check(const struct volume_outputs *o)
     return check_one("ome-zarr", o->ome_zarr);
 }
 
-/* Slices, rows, columns. */
+/* Orders slices, rows, columns. */
 static struct writer_options options_of(const char *volume, const struct volume *v)
 {
     const int npy = text_has_suffix(volume, ".npy");

@@ -1,4 +1,4 @@
-/* What the page shows, read from the volume's file and the reference's. */
+/* Data of the page, read from the volume's file and the reference's. */
 #include <math.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #define THIN       8 /* fewer slices than this are not cut across */
 #define DIMENSIONS 3
 
-/* Dimensions of slices, rows and columns in a file. */
+/* Finds the dimensions of slices, rows and columns in a file. */
 static void dimensions_of(const char *path, int dimension[DIMENSIONS])
 {
     const int npy = text_has_suffix(path, ".npy");

@@ -42,7 +42,7 @@ struct load_request {
     const volatile int *stop;
 };
 
-/* What measuring shares: the open file and the memory that is read into. */
+/* Shared by all measurements: the open file and the memory that is read into. */
 struct load_session {
     const struct load_request *request;
     struct store *store;
@@ -66,7 +66,7 @@ extern size_t load_piece_bytes;
 enum err load_begin(const struct load_request *r, struct load_session *s);
 void load_end(struct load_session *s);
 
-/* One run of one way. */
+/* A run of one way. */
 struct load_run {
     double seconds, cpu_s, cached_share;
     struct engine_result result;
@@ -98,7 +98,8 @@ const char *load_filesystem(const char *path);
 const char *load_cache_name(enum load_cache cache);
 const char *load_order_name(enum engine_order order);
 
-/* For people: the profile and the table on `out`; rootcause.json and rootcause.md in `folder`. */
+/* Prints for people: the profile and the table on `out`; rootcause.json and rootcause.md in
+ * `folder`. */
 enum err load_text(const struct loading *l, FILE *out, int causes);
 enum err load_rootcause(const struct loading *l, const char *folder);
 /* loading.html in `folder`. */

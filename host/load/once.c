@@ -1,4 +1,4 @@
-/* One run of one way of loading: the whole array, or boxes of it one after the other. */
+/* Runs one way of loading once: the whole array, or boxes of it one after the other. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

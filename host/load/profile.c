@@ -48,7 +48,7 @@ static enum err session_pin(struct load_session *s)
     return s->request->to == TO_DEVICE ? d->reserve(d->self, s->out_bytes) : ERR_OK;
 }
 
-/* What of the sending is left when all is read; comparing is not timed. */
+/* Measures the sending that is left when all is read; comparing is not timed. */
 static enum err session_send(struct load_session *s)
 {
     const struct load_device *d = s->request->device;
@@ -149,7 +149,8 @@ static double quantile_of(const double *x, int n, double q)
     return i + 1 < n ? x[i] + (at - i) * (x[i + 1] - x[i]) : x[n - 1];
 }
 
-/* Of chunks, whose parts are summed; *error is the standard error of the mean over the mean. */
+/* Fills the spread of chunks, whose parts are summed; *error is the standard error of the mean over
+ * the mean. */
 static enum err fill_spread(struct loading *l, double *error)
 {
     struct load_spread *s = &l->spread;

@@ -1,4 +1,4 @@
-/* What people read: the profile and the table of the sweep. */
+/* Prints the profile and the table of the sweep for people. */
 #include <math.h>
 #include <string.h>
 

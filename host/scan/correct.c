@@ -22,7 +22,7 @@ void correct_transmission(float *y, int64_t views, int64_t pixels, const float *
 
 enum state { VALID, INVALID, QUEUED };
 
-/* One view under repair. `queue` holds the invalid samples that touch a valid one; their new values
+/* A view under repair. `queue` holds the invalid samples that touch a valid one; their new values
  * wait in `values` until the ring is complete, so that no sample depends on the order of the queue.
  */
 struct repair {

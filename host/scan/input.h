@@ -1,4 +1,5 @@
-/* What is reconstructed: a scan of any format, or a sinogram with its geometry file. */
+/* Opens the input of a reconstruction: a scan of any format, or a sinogram with its geometry
+ * file. */
 #ifndef TP_SCAN_INPUT_H
 #define TP_SCAN_INPUT_H
 

@@ -23,7 +23,7 @@ static double radians(float degrees)
     return (double)degrees * M_PI / 180;
 }
 
-/* A direction (channels, rows, away from the source) by pitch, then by yaw. */
+/* Leans a direction (channels, rows, away from the source) by pitch, then by yaw. */
 static void lean(const float *row, double *v)
 {
     const double pitch = radians(row[POSE_PITCH]), yaw = radians(row[POSE_YAW]);
@@ -62,8 +62,8 @@ static double dot(const double *a, const double *b)
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
-/* Where the ray through (u, v) of the ideal detector meets the real one, in its coordinates; 0
- * where they are parallel or the detector lies behind the source. */
+/* Finds where the ray through (u, v) of the ideal detector meets the real one, in its coordinates;
+ * 0 where they are parallel or the detector lies behind the source. */
 static int meet(const struct pose *p, double u, double v, double at[2])
 {
     double from[3] = {u, v, 0}, way[3] = {0, 0, 1};
@@ -88,7 +88,7 @@ static int meet(const struct pose *p, double u, double v, double at[2])
     return 1;
 }
 
-/* Bilinear; 0 beside the detector. */
+/* Interpolates bilinearly; 0 beside the detector. */
 static float sample(const struct scan *s, const float *view, double channel, double row)
 {
     const double c0 = floor(channel), r0 = floor(row);

@@ -90,8 +90,8 @@ static size_t weights_bytes(const struct scan_request *r, size_t sinogram, size_
                                              : 2 * sinogram + 2 * volume;
 }
 
-/* What is held at once at most: sinogram and volume, for MBIR its work arrays and the weights. The
- * direct methods go in slabs where that is too much. */
+/* Bounds the memory held at once: sinogram and volume, for MBIR its work arrays and the weights.
+ * The direct methods go in slabs where that is too much. */
 enum err scan_recon_plan(struct scan_context *c)
 {
     const struct scan_request *r = c->request;
@@ -211,7 +211,7 @@ static enum err run_mbir(struct scan_context *c, struct arrays *a)
     return e == ERR_INTERRUPTED ? ERR_OK : e;
 }
 
-/* Whether arrays of so many bytes stay in the host's memory, too large for the device's. */
+/* Decides if arrays of so many bytes stay in the host's memory, too large for the device's. */
 static enum err choose_place(const struct scan_context *c, size_t bytes, int *large)
 {
     const int mbir = c->method == SCAN_MBIR;

@@ -1,5 +1,5 @@
-/* What a scan's reconstruction is asked for, as plain data: options of the command line write
- * straight into it (cli/commands/recon.c). Nothing here changes while a scan is reconstructed. */
+/* Request of a scan's reconstruction as plain data: options of the command line write straight into
+ * it (cli/commands/recon.c). Nothing here changes while a scan is reconstructed. */
 #ifndef TP_SCAN_REQUEST_H
 #define TP_SCAN_REQUEST_H
 
@@ -16,7 +16,7 @@ enum scan_weights { SCAN_EQUAL, SCAN_TRANSMISSION, SCAN_METAL };
 enum scan_rings { RINGS_KEEP, RINGS_SORTING, RINGS_WAVELET };
 /* 0: as the file says, else by registration. */
 enum scan_center { CENTER_OF_FILE, CENTER_REGISTRATION, CENTER_ENTROPY, CENTER_SYMMETRY };
-/* Of scan_request.phase. */
+/* Indices of scan_request.phase. */
 enum { PHASE_DELTA_BETA, PHASE_ENERGY, PHASE_DISTANCE, PHASE_PIXEL, PHASE_NUMBERS };
 
 struct scan_request {

@@ -4,7 +4,7 @@
 
 #include "host/scan/steps.h"
 
-/* Where rings are to be removed, *y, (views, rows, channels) from mem_alloc, is replaced by one
+/* If rings are to be removed, *y, (views, rows, channels) from mem_alloc, is replaced by one
  * without stripes. */
 enum err scan_remove_rings(const struct scan_context *c, const struct ct_model *m, float **y);
 

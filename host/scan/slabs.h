@@ -6,11 +6,11 @@
 
 #include "host/scan/input.h"
 
-/* One slab where everything fits; else as thick ones as do, of a multiple of 64 slices where that
- * is possible: what the kernels take at a time. */
+/* Plans one slab where everything fits; else as thick ones as do, of a multiple of 64 slices where
+ * that is possible: what the kernels take at a time. */
 enum err scan_slabs_plan(struct scan_context *c);
 
-/* Where a scan's decoded chunks fit into half of the memory, keep_bytes is set aside for them, and
+/* If a scan's decoded chunks fit into half of the memory, keep_bytes is set aside for them, and
  * slabs get thinner: each chunk is then decoded once, and not for each slab again. */
 enum err scan_slabs_keep(struct scan_context *c);
 

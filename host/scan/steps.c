@@ -189,7 +189,7 @@ static enum err take_zingers(const struct scan_context *c, struct exchange_count
     return e;
 }
 
-/* Dark, flats before, flats after in one array. */
+/* Puts dark, flats before and flats after in one array. */
 static enum err make_frames(const struct exchange_counts *x, float **out)
 {
     const size_t frame = (size_t)(x->rows * x->channels) * sizeof(float);

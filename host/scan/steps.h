@@ -1,6 +1,6 @@
-/* What is done to the views of a scan before its reconstruction, in this order: zingers and dead
- * pixels, flat fields, air, phase, -log, beam hardening, tilt, halves of a turn joined, rings. Each
- * step is one of host/backend/prepare.h, timed and marked. */
+/* Steps on the views of a scan before its reconstruction, in this order: zingers and dead pixels,
+ * flat fields, air, phase, -log, beam hardening, tilt, halves of a turn joined, rings. Each step is
+ * one of host/backend/prepare.h, timed and marked. */
 #ifndef TP_SCAN_STEPS_H
 #define TP_SCAN_STEPS_H
 

@@ -164,7 +164,7 @@ static enum err with_folder(struct run *r, const char *folder)
     return e;
 }
 
-/* One pass over the traces; *imports_s: when the start-up's imports ended (optional). */
+/* Passes once over the traces; *imports_s: when the start-up's imports ended (optional). */
 static enum err analyze(const char *run_folder, const struct analyze_options *options,
                         struct model **out, double *imports_s)
 {

@@ -7,7 +7,7 @@ taken told took was went were will would
 """.split()
 
 REGULAR = """
-abort accept access add admit advance advise agree align allocate allow answer append apply approximate arrive ask assume attach attribute
+null lean abort accept access add admit advance advise agree align allocate allow answer append apply approximate arrive ask assume attach attribute
 balance base bear beat become begin believe belong bend bind blame blend block blur bound break bring build call cancel carry cast cause
 change charge check choose clamp clear clip close collect combine come compare compile compute concatenate consume contain continue convert
 copy correct cost count cover create crop cross cut decide declare decode decompress deliver demand demangle depend describe detect die

@@ -10,7 +10,7 @@
 
 #define SAMPLES 400 /* compared */
 
-/* A view of the input and its neighbourhood. */
+/* Reads a view of the input and its neighbourhood. */
 static double view_at(const struct run_state *s, int64_t v, int64_t r, int64_t c)
 {
     const int64_t *n = s->prepare.in;

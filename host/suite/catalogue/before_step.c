@@ -246,7 +246,7 @@ enum err step_wavelet(struct run_state *s)
     return ERR_OK;
 }
 
-/* Lengths in mm, energy in keV. */
+/* Takes lengths in mm, energy in keV. */
 enum err step_phase(struct run_state *s)
 {
     double distance = 10, energy = 20, pixel = 0.001, delta_beta = 100;

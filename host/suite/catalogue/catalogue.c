@@ -69,7 +69,7 @@ static enum err suite_run_partition(struct run_state *s)
     return partition_create_inside(&s->model.volume, s->subsets, &generator, &s->partition);
 }
 
-/* Cylinders inside the region of reconstruction x slices x views. */
+/* Counts cylinders inside the region of reconstruction x slices x views. */
 static enum err updates_inside(const struct run_state *s, double *out)
 {
     int32_t *pixels;

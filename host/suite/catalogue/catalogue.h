@@ -33,7 +33,7 @@ enum scratch { SCRATCH_NONE, SCRATCH_SINOGRAM, SCRATCH_MBIR };
 #define CHECK_translation check_explains
 #define CHECK_multiaxis   check_explains
 
-/* What one of several processes makes of a result (host/cluster/crew.h). */
+/* Shares of a result that several processes make (host/cluster/crew.h). */
 enum share {
     SHARE_NONE,    /* nothing: the first makes all of it */
     SHARE_ROWS,    /* some detector rows */
@@ -71,7 +71,8 @@ struct operation {
     /* Timed by the iteration: the first run is this iteration (from 1) of one call of run. 0: each
      * run is a call. */
     int first_iteration;
-    /* Of group volume: from the model's volume and the settings to s->step; which settings. */
+    /* Group volume: makes s->step from the model's volume and the settings; names those
+     * settings. */
     enum err (*step)(struct run_state *s);
     const char *settings;
     void (*finish)(struct run_state *s); /* gives back what prepare made; NULL: nothing */
@@ -90,7 +91,7 @@ const struct operation *operation_at(int index);
 /* The row of exactly that name, NULL when there is none. */
 const struct operation *operation_named(const char *name);
 
-/* What an operation is for host/recon; 0: nothing that has arrays on a device. */
+/* Maps an operation to that of host/recon; 0: nothing that has arrays on a device. */
 int operation_recon(const struct operation *op, enum recon_op *out);
 
 /* Bytes of the arrays and of the scratch that `apply` holds on this model: what its memory is

@@ -29,7 +29,7 @@ static double inner_product(const float *a, const float *b, int64_t n)
     return sum;
 }
 
-/* The phantom as a volume or a sinogram. Free with mem_free. */
+/* Makes the phantom as a volume or a sinogram. Free with mem_free. */
 static enum err reference_array(const struct run_state *s, enum array array, struct array_pair *a)
 {
     int64_t shape[3];
@@ -261,7 +261,7 @@ static double cosine_of_ray(const struct scan *s, int64_t row, int64_t channel)
     return s->source_detector / sqrt(s->source_detector * s->source_detector + u * u + v * v);
 }
 
-/* Ram-Lak taps: 1/4 at 0, -1/(pi n)^2 at odd n, 0 else. */
+/* Returns Ram-Lak taps: 1/4 at 0, -1/(pi n)^2 at odd n, 0 else. */
 static double ramp_tap(int64_t n)
 {
     return n == 0 ? 0.25 : n % 2 ? -1 / (M_PI * M_PI * (double)n * (double)n) : 0;

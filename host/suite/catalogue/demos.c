@@ -117,7 +117,7 @@ static enum err run_cropped(struct run_state *s)
     return demo_reconstruct(s, "reconstruction of the centre", &m, &s->out.buffer);
 }
 
-/* The right angles into s->initial, then the same backwards. */
+/* Reconstructs with the right angles into s->initial, then with the same backwards. */
 static enum err run_rotation(struct run_state *s)
 {
     struct ct_model m = s->model;
@@ -161,8 +161,8 @@ struct likeness {
     double error, correlation;
 };
 
-/* In a circle of `share` of the volume's width: RMS difference from the phantom over its RMS, and
- * the correlation with it. */
+/* Compares in a circle of `share` of the volume's width: RMS difference from the phantom over its
+ * RMS, and the correlation with it. */
 static enum err compare_with(struct run_state *s, const struct volume *v, const float *x,
                              double share, struct likeness *out)
 {

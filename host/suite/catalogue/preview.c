@@ -24,7 +24,7 @@ struct preview {
     struct quality quality;
 };
 
-/* The phantom in one slice of the volume. */
+/* Makes the phantom in one slice of the volume. */
 static enum err true_slice(const struct run_state *s, int64_t slice, float **out)
 {
     const struct volume *v = &s->model.volume;

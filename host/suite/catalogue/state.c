@@ -83,7 +83,7 @@ static enum err state_allocate(struct run_state *s, const char *what, enum array
     return s->be->ops->alloc(s->be, what, bytes, &a->buffer);
 }
 
-/* Whole floats, for fingerprints and the host's arrays. */
+/* Allocates whole floats, for fingerprints and the host's arrays. */
 static enum err allocate_step(struct run_state *s)
 {
     const int64_t *n = s->step.out;
@@ -163,7 +163,7 @@ enum err state_result(struct run_state *s, const float **data, float **copy)
     return e;
 }
 
-/* Numbers from..from + n of an array, as float64. */
+/* Reads numbers from..from + n of an array, as float64. */
 typedef void values_of(int type, const void *array, int64_t from, int64_t n, double *out);
 
 static void values_of_indices(int type, const void *array, int64_t from, int64_t n, double *out)
@@ -232,7 +232,7 @@ static void host_fingerprint(values_of *values, int type, const void *array, int
     out->l2 = sqrt(squares);
 }
 
-/* Of a step's result of any type. */
+/* Computes the fingerprint of a step's result of any type. */
 static enum err step_fingerprint(struct run_state *s, struct fingerprint *out)
 {
     const float *data;
@@ -246,7 +246,7 @@ static enum err step_fingerprint(struct run_state *s, struct fingerprint *out)
 
 enum err state_fingerprint(struct run_state *s, struct fingerprint *out)
 {
-    /* Of a file that was written: what it holds. */
+    /* A file that was written is compared by its contents. */
     const struct buffer *b = s->op->output == ARRAY_FILE ? &s->in.buffer : &s->out.buffer;
     const struct partition *p = &s->partition;
     if (s->op->output == ARRAY_PARTITION)

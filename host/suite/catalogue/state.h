@@ -1,4 +1,4 @@
-/* What one operation works on: model, arrays, options, results. */
+/* An operation works on this: model, arrays, options, results. */
 #ifndef TP_SUITE_CATALOGUE_STATE_H
 #define TP_SUITE_CATALOGUE_STATE_H
 
@@ -31,7 +31,7 @@ struct array_pair {
     struct buffer buffer;
 };
 
-/* What operations on files hold between prepare and finish. */
+/* Operations on files hold this between prepare and finish. */
 #define VOLUME_PATH 4200
 struct volume_file {
     char folder[VOLUME_PATH - 32];
@@ -70,18 +70,18 @@ struct run_state {
  * one. */
 enum err model_for_size(const struct operation *op, int64_t size, struct ct_model *m);
 
-/* Shape of an array of this model; all 0 for ARRAY_NONE, ARRAY_PARTITION and ARRAY_FILE. Of
- * ARRAY_STEP the volume's, before s->step says more. */
+/* Sets the shape of an array of this model; all 0 for ARRAY_NONE, ARRAY_PARTITION and ARRAY_FILE.
+ * Of ARRAY_STEP the volume's, before s->step says more. */
 void ct_model_shape(const struct ct_model *m, enum array array, int64_t shape[3]);
 
 /* Bytes of the latest result, and of what it was made from. */
 double state_bytes_out(const struct run_state *s);
 double state_bytes_in(const struct run_state *s);
-/* Of gen_pixel_partition and the sparse operations in the published set-up. */
+/* gen_pixel_partition and the sparse operations use this many in the published set-up. */
 #define SUITE_SUBSETS 4
 
-/* Input, scratch and output of the suite: two-ellipsoid phantom, 1 % noise, one MBIR iteration at
- * threshold 0, 4 subsets. */
+/* Prepares input, scratch and output of the suite: two-ellipsoid phantom, 1 % noise, one MBIR
+ * iteration at threshold 0, 4 subsets. */
 enum err state_prepare(struct run_state *s);
 
 /* Decides where the arrays will be (recon_place), `extra` bytes more or less than those of
@@ -110,7 +110,7 @@ void fingerprint_write(struct jsonw *w, const struct fingerprint *f);
  * back end works in host memory. */
 enum err state_result(struct run_state *s, const float **data, float **copy);
 
-/* What launchers declared since the last call; of a partition, every index written once, and a
+/* Returns the work that launchers declared since the last call; of a partition, every index written once, and a
  * shuffle that reads and writes two of them in the nearest cache. */
 struct work work_declared(struct run_state *s);
 struct work work_partition(struct run_state *s);

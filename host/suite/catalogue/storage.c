@@ -200,7 +200,7 @@ static enum err run_ingest(struct run_state *s)
     return write_store(s, g, path);
 }
 
-/* Every element against the phantom. */
+/* Compares every element with the phantom. */
 static enum err check_read(struct run_state *s)
 {
     const struct storage *g = s->storage;

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "host/suite/catalogue/volume.h"
 
-/* What the values of a box are measured by. */
+/* Statistics of a box's values. */
 struct measure {
     double mean, std, low, high;
 };
@@ -113,7 +113,8 @@ static double expected_voxel(const struct run_state *s, const struct measure *m,
     }
 }
 
-/* What a stored number may be off by: half a step of its type, and a rounding of the arithmetic. */
+/* Returns the allowed error of a stored number: half a step of its type, and a rounding of the
+ * arithmetic. */
 static double rounding_slack(enum volume_dtype t, double v)
 {
     const double rounding = 4e-6 * fmax(1, fabs(v));

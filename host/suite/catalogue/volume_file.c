@@ -232,7 +232,7 @@ enum err check_loaded(struct run_state *s)
     return compare_voxels(s, s->out.buffer.ptr);
 }
 
-/* What was saved is loaded by the other way, and compared. */
+/* Loads the saved file by the other way, and compares. */
 enum err check_saved(struct run_state *s)
 {
     struct volume_file *f = &s->file;

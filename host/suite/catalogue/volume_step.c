@@ -215,7 +215,7 @@ enum err step_flip_all(struct run_state *s)
     return ERR_OK;
 }
 
-/* As numpy.rot90: from the first axis towards the second. */
+/* Rotates as numpy.rot90: from the first axis towards the second. */
 enum err step_rot90(struct run_state *s)
 {
     struct volume_step *p = &s->step;

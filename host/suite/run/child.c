@@ -2,8 +2,7 @@
  *   {"gflops", "gbytes_per_s", "cached_gbytes_per_s", "like_runs_gbytes_per_s", "updates"}
  *                                                  before the first run
  *   {"run", "time", "flops", "bytes", ..., "max"}  after each run
- *   {"like_runs_gbytes_per_s"}                     after the last of short ones: copies between
- * them
+ *   {"like_runs_gbytes_per_s"}                     after the last of short ones: copies between them
  *   {"pairs", "median", "low", "high", "bytes"}    after the last: of calls and copies
  *   {"shares"}                                     after the last, of several processes
  *   {"error"}                                      instead of what cannot be done
@@ -311,7 +310,7 @@ static void take_iteration(void *context, int64_t done, int64_t total)
     i->start = clock_ns();
 }
 
-/* One call, timed by the iteration; nothing is reported before its result is checked. */
+/* Times one call by the iteration; nothing is reported before its result is checked. */
 static enum err run_iterations(struct child_run *c)
 {
     const int64_t runs = c->plan->runs;

@@ -14,8 +14,8 @@
 #define COMPILER "gcc " __VERSION__
 #endif
 
-/* What follows `key` on the first line of the file that begins with it, quotes dropped; "" when
- * there is none. */
+/* Copies the text after `key` on the first line of the file that begins with it, quotes dropped; ""
+ * when there is none. */
 static void value_in_file(const char *path, const char *key, char *out, size_t size)
 {
     char line[512];

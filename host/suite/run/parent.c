@@ -113,7 +113,7 @@ static void child_tick(void *context)
         c->on_tick(c->context);
 }
 
-/* What became of the rows that the child did not deliver, where it did not say so itself. */
+/* Explains the rows that the child did not deliver, where it did not say so itself. */
 static void explain_rows(struct child_rows *c, enum child_end end, int number_of_end,
                          double timeout_s)
 {
@@ -267,7 +267,7 @@ static void run_child(struct child_rows *c, const struct suite_plan *o, FILE *lo
         explain_rows(c, end, end_number, o->timeout_s);
 }
 
-/* Where the pages of arrays lie differs from process to process, and with it the share of the copy
+/* The places of arrays' pages differ from process to process, and with them the share of the copy
  * rate: a crop of 128^3 had 0.77 to 0.93 in ten of them. Long calls need no more than one. */
 static void run_more_pairs(struct child_rows *c, const struct suite_plan *o, FILE *log)
 {

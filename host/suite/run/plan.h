@@ -1,4 +1,4 @@
-/* What a run of the suite covers: operations x sizes. */
+/* Plans a run of the suite: operations x sizes. */
 #ifndef TP_SUITE_RUN_PLAN_H
 #define TP_SUITE_RUN_PLAN_H
 

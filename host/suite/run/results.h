@@ -1,4 +1,4 @@
-/* What a run of the suite found: one cell per operation and size, one row per run in it. */
+/* Results of a run of the suite: a cell for each operation and size, in it a row for each run. */
 #ifndef TP_SUITE_RUN_RESULTS_H
 #define TP_SUITE_RUN_RESULTS_H
 
@@ -15,8 +15,8 @@
 
 enum row_status { ROW_SKIPPED, ROW_OK, ROW_FAILED };
 
-/* One run. Everything but the status is meaningful for ROW_OK alone. Bytes moved count since the
- * row before. */
+/* A run. Everything but the status is meaningful for ROW_OK alone. Bytes moved count since the row
+ * before. */
 struct run_row {
     enum row_status status;
     double seconds;
@@ -89,7 +89,7 @@ int results_count(const struct results *r, enum row_status status);
 /* timing.json (base/timing), whole or not at all. `traced`: rows of the traced pass, may be NULL.
  */
 enum err results_write(const char *path, const struct results *r, const struct results *traced);
-/* The closing table on stderr, at most 100 columns; colours on a terminal. */
+/* Prints the closing table on stderr, at most 100 columns; colours on a terminal. */
 void results_print(const struct results *r);
 
 /* Starts the child for c->op at c->size and fills c: every row becomes ok, failed (crash, timeout,

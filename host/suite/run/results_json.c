@@ -107,7 +107,7 @@ static void add_fit(const struct operation *op, const struct fit *f, double larg
         .p = f->p,
         .r2 = f->r2,
         .sizes = f->sizes,
-        /* What of the time at the largest size does not depend on the size. */
+        /* Share of the time at the largest size that does not depend on the size. */
         .overhead_share = f->a / (f->a + f->b * pow(largest, f->p)),
         .reason = f->reason,
     };

@@ -68,7 +68,7 @@ static void print_cell(const struct cell *c, const struct fit *fit, int first)
     log_info(LINE, first ? c->op->name : "", size, median, spread, rate, peak, growth);
 }
 
-/* Below the table, of several processes. */
+/* Prints the shares of several processes, below the table. */
 static void print_shares(const struct results *r)
 {
     if (!(r->environment.facts.ranks > 0))

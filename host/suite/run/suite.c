@@ -135,7 +135,7 @@ static enum err run_cells(struct suite_session *s)
     return write_timing(s);
 }
 
-/* What was timed once more, with the capture library in it. That a trace cannot be had is not a
+/* Runs once more with the capture library what was timed. That a trace cannot be had is not a
  * failure of the run. */
 static enum err run_traced(struct suite_session *s)
 {

@@ -29,7 +29,7 @@ struct suite_team {
     enum err (*send)(struct crew *crew, struct run_state *s);
     enum err (*run)(struct crew *crew, struct run_state *s, double *seconds, struct work *work);
     enum err (*release)(struct crew *crew);
-    /* Who did what in which time, as a line of text. */
+    /* Writes the share and time of each process, as a line of text. */
     void (*shares)(const struct crew *crew, char text[SUITE_SHARES]);
 };
 
@@ -75,7 +75,7 @@ struct child_plan {
     FILE *out;                     /* instead of fd, left open; NULL: fd */
 };
 
-/* One child, started by the suite as
+/* Runs as a child, started by the suite as
  *   PROGRAM child-run --op NAME --size N --runs N --backend NAME --threads N --seed N --fd N
  * [--shape RxCxS] [--previews DIR] [--gate FILE] (cli/commands/child.c):
  * prepares operation `op` at `size`, runs it `runs` times, writes JSON lines to `fd`. */

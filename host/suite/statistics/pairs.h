@@ -15,7 +15,7 @@ struct pair_share {
     int n;
     double median, low, high;
 };
-/* Of fewer than PAIRS_LEAST nothing is said: the interval is 0 to infinity. Sorts the ratios. */
+/* Judges nothing with fewer than PAIRS_LEAST: the interval is 0 to infinity. Sorts the ratios. */
 struct pair_share pair_share_of(double *ratios, int n);
 
 /* Pairs until `enough` says so or PAIRS_MOST are there. It is asked from PAIRS_LEAST on, each time
@@ -27,8 +27,8 @@ struct pair_source {
 };
 enum err pairs_gather(const struct pair_source *source, struct pair_share *out);
 
-/* Of several processes: the middle one of their medians, and an interval that holds all of theirs.
- * All zero at first; more than PAIR_PROCESSES are passed over. */
+/* Joins several processes: the middle one of their medians, and an interval that holds all of
+ * theirs. All zero at first; more than PAIR_PROCESSES are passed over. */
 #define PAIR_PROCESSES 3
 struct pairs_joined {
     int count;

@@ -40,7 +40,7 @@ struct targets {
 enum err targets_read(const char *name, struct targets *out);
 void targets_free(struct targets *t); /* all zero is fine */
 
-/* One operation at one size; unknown numbers are NaN. */
+/* Results of one operation at one size; unknown numbers are NaN. */
 struct target_row {
     const char *operation, *shape; /* "256", "512x512x30" */
     double size;
@@ -59,7 +59,7 @@ enum target_verdict {
     TARGET_UNDECIDED,
     TARGET_UNKNOWN
 };
-/* What is held against the limit; without pairs low = high = value. */
+/* Compared with the limit; without pairs low = high = value. */
 struct target_value {
     double value, low, high;
 };
@@ -68,10 +68,10 @@ struct target_value {
 enum target_verdict target_judge(const struct speed_target *t, const struct target_row *row,
                                  struct target_value *value);
 
-/* Whether more pairs could still decide a target of this row: one is about a share, and its
+/* Returns 1 while more pairs could still decide a target of this row: one is about a share, and its
  * interval holds the limit. */
 int targets_open(const struct targets *t, const struct target_row *row);
-/* Whether a target of this row is about a share of the copy rate. */
+/* Returns 1 where a target of this row is about a share of the copy rate. */
 int targets_ask_pairs(const struct targets *t, const struct target_row *row);
 
 /* A table on stderr with a line for each target and row; how many were met, missed, undecided and
@@ -80,8 +80,8 @@ struct targets_count {
     int passed, missed, undecided, unknown;
 };
 struct targets_count targets_print(const struct targets *t, const struct target_row *rows, int n);
-/* What a gate says to them: ERR_FAILED where one was missed or none was about what was run
- * (`what`). Undecided ones are a warning. */
+/* Concludes for a gate: ERR_FAILED where one was missed or none was about what was run (`what`).
+ * Undecided ones are a warning. */
 enum err targets_conclude(const struct targets *t, const struct targets_count *count,
                           const char *gate, const char *what);
 

@@ -56,7 +56,8 @@ static void order_main(struct cpu *c)
     c->main_sorted = 1;
 }
 
-/* Of the wait that covers the time, else of its latest sample, when that is near. */
+/* Returns the stack of the wait that covers the time, else of its latest sample, when that is
+ * near. */
 static uint32_t main_stack(struct cpu *c, uint64_t time)
 {
     if (!c->main_sorted)
@@ -198,8 +199,8 @@ static int clip(const struct image *im, struct trace_wait *w)
     return end > start;
 }
 
-/* What one place waits for: that which has more of its time than all else together, where there is
- * such. A loop that waits for events waits for the GIL afterwards, at the same place. */
+/* Votes for the wait of one place: that which has more of its time than all else together, if there
+ * is such. A loop that waits for events waits for the GIL afterwards, at the same place. */
 static void vote(struct sample_context *c, const struct trace_wait *w)
 {
     const enum waits_for waits = waits_for(w);

@@ -21,7 +21,7 @@ struct stack_resolver {
     int python_at;
     struct resolved *out;
     int count, max;
-    /* Where frames are left out, loops and entries are matched from the root's end. */
+    /* Loops and entries are matched from the root's end where frames are left out. */
     int gap_ahead, gap_shown, loops_left, entries_left;
     int no_line;      /* a Python frame's could not be read */
     int core;         /* of the innermost code: 0 nothing yet, 1 interpreter, 2 other */
@@ -238,7 +238,7 @@ static void native(struct stack_resolver *sr, uint64_t address, int exact)
         sr->core = 1;
 }
 
-/* Of a stack that has a gap: how many loops are in it, and entries behind Python's gap. */
+/* Counts, in a stack that has a gap, the loops in it, and entries behind Python's gap. */
 static void count_ends(struct stack_resolver *sr, const uint64_t *words)
 {
     for (int i = 0; i < sr->stack->native; i++) {

@@ -5,7 +5,7 @@
 
 #include "profiler/analyze/attribute/paths.h"
 
-/* Where the rest of `path` begins below `folder`; NULL: it is not below it. */
+/* Returns the rest of `path` below `folder`; NULL: it is not below it. */
 static const char *below(const char *path, const char *folder)
 {
     size_t n = folder ? strlen(folder) : 0;
@@ -100,7 +100,7 @@ const char *path_shown(struct run *r, const char *recorded)
     return shown;
 }
 
-/* Where the path ends that begins at `text`: lists are divided by these. */
+/* Returns the length of the path that begins at `text`: lists are divided by these. */
 static size_t path_length(const char *text)
 {
     return strcspn(text, " :;,'\"\n\t");

@@ -4,9 +4,9 @@
 
 #include "profiler/analyze/state/run.h"
 
-/* A path as shown. The text must live as long as the run. */
+/* Returns a path as shown. The text must live as long as the run. */
 const char *path_shown(struct run *r, const char *recorded);
-/* Any text with the paths in it shown likewise. */
+/* Returns any text with the paths in it shown likewise. */
 const char *path_shown_in(struct run *r, const char *text);
 
 #endif

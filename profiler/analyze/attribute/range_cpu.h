@@ -5,7 +5,7 @@
 
 #include "profiler/analyze/state/image.h"
 
-/* One time that a range was open, with the device operations launched inside on its thread. */
+/* A time that a range was open, with the device operations launched inside on its thread. */
 struct instance {
     uint64_t start, end; /* of the range on the host; end 0: open */
     uint64_t first, last;

@@ -55,8 +55,8 @@ static int is_at(const struct resolved *f, const char *file, const char *functio
            is_called(f->function, function);
 }
 
-/* Where an event loop of asyncio looks for events; below it are the coroutines that it waits for.
- * -1: it does not. */
+/* Finds where an event loop of asyncio looks for events; below it are the coroutines that it waits
+ * for. -1: it does not. */
 static int serving_frame(const struct resolved *frames, int count)
 {
     for (int i = 0; i + 1 < count; i++)

@@ -17,7 +17,7 @@ static enum err site_source(struct run *r, const char *recorded, uint32_t *index
     return table_put(&r->source_by_path, (uintptr_t)path, *index);
 }
 
-/* The site of a line, or (line 0) of a function. */
+/* Finds the site of a line, or (line 0) of a function. */
 enum err site_of(struct run *r, const char *recorded, int line, const char *function, int begins,
                  int *out)
 {

@@ -12,7 +12,7 @@
 #include "profiler/analyze/attribute/sites.h"
 #include "profiler/analyze/attribute/stack_tree.h"
 
-/* The tree from the thread down to the leaf. */
+/* Makes the tree from the thread down to the leaf. */
 static enum err sites_path(struct image *im, const struct thread *t, const struct resolved *frames,
                            int count, uint32_t *node)
 {
@@ -131,7 +131,7 @@ enum err attribute_stack(struct image *im, const struct resolved *frames, int co
     return ERR_OK;
 }
 
-/* What of the stack is missing. */
+/* Counts the missing parts of the stack. */
 static enum err count_losses(struct run *r, const struct stack *stack,
                              const struct resolved *frames, int count, double cpu)
 {

@@ -4,10 +4,10 @@
 
 #include "profiler/analyze/state/run.h"
 
-/* The node of a thread. thread: its row in run.threads. */
+/* Returns the node of a thread. thread: its row in run.threads. */
 enum err stack_tree_root(struct run *r, const char *name, int thread, uint32_t *node);
-/* The node of a frame below `parent` (TABLE_NONE: none). Texts of `f` are compared by address:
- * run_text() gives each text one. */
+/* Returns the node of a frame below `parent` (TABLE_NONE: none). Texts of `f` are compared by
+ * address: run_text() gives each text one. */
 enum err stack_tree_child(struct run *r, uint32_t parent, const struct tree_frame *f,
                           uint32_t *node);
 

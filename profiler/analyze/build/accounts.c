@@ -124,7 +124,7 @@ static enum err accounts_row(struct run *r, const struct account *a, const char 
     return attribute_account(r, a->name, a->thread, name, user, sys);
 }
 
-/* What the process had used when the program before this one, in the same process, left it. */
+/* Returns the process's use when the program before this one, in the same process, left it. */
 static struct cpu_moment account_before(const struct run *r, const struct account *a)
 {
     struct cpu_moment at = {.known = 1};
@@ -140,8 +140,8 @@ static struct cpu_moment account_before(const struct run *r, const struct accoun
     return at;
 }
 
-/* Of threads: what the kernel, the C library and the recorder did before they could be sampled and
- * after their last record; and all of those that came and went unseen. */
+/* Makes the row of threads: the time that the kernel, the C library and the recorder took before
+ * they could be sampled and after their last record; and all of those that came and went unseen. */
 static enum err threads_row(struct run *r, const struct account *a)
 {
     struct cpu_moment to = a->at[TRACE_AT_END], from = to, start = a->at[TRACE_AT_START];

@@ -126,7 +126,7 @@ enum err build_image(struct image *im)
 
 ARRAY_ORDER(by_key, struct model_fact, strcmp(x->key, y->key));
 
-/* What was switched on, and has not failed, is known: nothing seen is 0 then. */
+/* A mode that was switched on, and has not failed, is known: nothing seen is 0 then. */
 static void find_modes(struct run *r)
 {
     const struct {

@@ -7,7 +7,7 @@
 extern const struct collector collector_facts;    /* META and NOTE records: facts.c */
 extern const struct collector collector_children; /* processes that were made: children.c */
 extern const struct collector collector_jit; /* names of code that the process made: jit_load.c */
-/* What an image says of its process; rows [start-up], [tomoprof], [threads] and [shutdown]. */
+/* Takes what an image says of its process; rows [start-up], [tomoprof], [threads] and [shutdown]. */
 extern const struct collector collector_accounts;
 
 enum err build_process(struct run *r, struct image *im); /* its row, sets im->index */
@@ -18,7 +18,7 @@ void build_free(struct run *r);                          /* the run; its model u
 enum err build_accounts(struct run *r); /* of build_meta */
 int account_is_row(const char *module);
 enum err build_overhead(struct run *r); /* of build_quality: what the recorder itself took */
-/* Of build_quality: what to say of processes without a trace; item.count 0: none. */
+/* For build_quality: describes processes without a trace; item.count 0: none. */
 enum err children_without_trace(struct run *r, struct model_item *item);
 
 /* Parts of build_model, in this order. */

@@ -46,7 +46,7 @@ static struct model_amount files_amount(const struct amount *a)
                                  ns_to_seconds(a->ns)};
 }
 
-/* What a line's and a function's rows have in common; `out` begins with model_cpu. */
+/* Shared by a line's and a function's rows; `out` begins with model_cpu. */
 struct row_costs {
     struct model_cpu *cpu;
     struct model_incl *incl;

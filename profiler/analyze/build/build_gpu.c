@@ -218,7 +218,7 @@ static int longest_first(const void *a, const void *b)
     return p != q ? (p < q ? 1 : -1) : (x->start > y->start) - (x->start < y->start);
 }
 
-/* The line of a node of the tree: the nearest user line towards the root. */
+/* Returns the line of a node of the tree: the nearest user line towards the root. */
 static const struct tree_frame *line_of(const struct run *r, uint32_t node)
 {
     const struct tree_frame *any = NULL;
@@ -242,7 +242,8 @@ struct meanwhile {
 
 ARRAY_ORDER(most_first, struct meanwhile, COMPARE(y->ns, x->ns));
 
-/* What the host's threads did during a gap: running ones, or waiting ones where none ran. */
+/* Finds the work of the host's threads during a gap: running ones, or waiting ones where none
+ * ran. */
 static enum err host_lines(struct run *r, const struct gap *g, const char *kind,
                            struct model_gap *row)
 {

@@ -33,7 +33,7 @@ static double cells_percentile(const double *cell, double share)
     return (double)NAN;
 }
 
-/* The median of the distances, in the middle of its power of two. */
+/* Returns the median of the distances, in the middle of its power of two. */
 static double cells_jump(const double *part)
 {
     const double *cell = part + TRACE_IO_JUMPS;
@@ -47,7 +47,7 @@ static double cells_jump(const double *part)
     return (double)NAN;
 }
 
-/* Whether the calls of a kind of row have places in a file. */
+/* Tells if the calls of a kind of row have places in a file. */
 /* A row of many files has none: an offset is a byte of each of them. */
 static int has_places(const struct io_row *row)
 {
@@ -272,7 +272,7 @@ static enum err io_lists(struct run *r, struct io_row **rows, size_t n)
     return ERR_OK;
 }
 
-/* What was read and written by ways that have no hook, where it is much. */
+/* Reports reads and writes by ways that have no hook, where they are much. */
 static enum err io_note_unseen(struct run *r)
 {
     const struct model_io *io = &r->m->io;

@@ -30,7 +30,7 @@ struct walk {
 
 ARRAY_ORDER(by_start, struct moment_of, COMPARE(x->start, y->start));
 
-/* Who does what at time t. */
+/* Finds the work of each thread at time t. */
 static enum err walk_moment(struct walk *w, uint64_t t)
 {
     struct run *r = w->r;
@@ -78,7 +78,8 @@ static void walk_attribute(struct walk *w, const struct moment_of *m, double par
     own->path_wait[m->idle ? WAITS_REQUESTS : m->waits] += part * w->step;
 }
 
-/* Of a thread that computes and waits shorter than it is looked at, both have the moment. */
+/* Both states share the moment of a thread that computes and waits for shorter than it is looked
+ * at. */
 static void walk_attribute_both(struct walk *w, const struct doing *d)
 {
     const int own_wait = d->other && d->other->waits <= WAITS_IO;
@@ -127,7 +128,7 @@ static int is_foreign_child(const struct walk *w, const struct moment_of *m,
     return waits && m->process != root->process && is_own_code(w, root) && !is_own_code(w, m);
 }
 
-/* What a thread without own code waits for tells nobody anything; the own line that waits for it
+/* A wait of a thread without own code tells nobody anything; the own line that waits for it
  * does. */
 static int waits_unseen(const struct walk *w, const struct moment_of *m,
                         const struct moment_of *root)

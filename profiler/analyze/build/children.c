@@ -72,7 +72,8 @@ static int is_among(const char *const *names, int count, const char *name)
 
 ARRAY_ORDER(by_time, struct made, COMPARE(x->at_s, y->at_s));
 
-/* What the kernel counted of the whole run and no recording has: theirs for the most part. */
+/* Explains time that the kernel counted of the whole run and no recording has: theirs for the most
+ * part. */
 static const char *children_effect(struct run *r)
 {
     const struct analyze_launch *l = &r->options->launch;

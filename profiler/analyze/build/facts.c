@@ -80,7 +80,7 @@ static enum err fact_folder(struct run *r, const char *file, size_t bytes, int b
     return vector_add(&r->own_folders, ((struct own_folder){folder, built}));
 }
 
-/* Of the words, one in each line, those that name a script. */
+/* Adds the words, one in each line, that name a script. */
 static enum err fact_scripts(struct run *r, const char *words)
 {
     for (const char *at = words; *at; at += *at == '\n') {

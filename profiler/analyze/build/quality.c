@@ -1,5 +1,5 @@
-/* What a reader must know about the data: losses, doubtful shares, the recorder's overhead, and
- * laws that a right profile obeys. */
+/* Lists what a reader must know about the data: losses, doubtful shares, the recorder's overhead,
+ * and laws that a right profile obeys. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "profiler/analyze/build/build.h"
 
-/* What can be missing or wrong, as counted; %llu is the count. */
+/* Losses and faults that can be counted; %llu is the count. */
 static const struct rule {
     const char *id;
     size_t count; /* uint64_t in struct quality_count */

@@ -23,7 +23,8 @@ static int source_real_path(const char *folder, const char *recorded, char path[
     return n < (int)sizeof joined && realpath(joined, path);
 }
 
-/* What of `path` follows `folder`, NULL where it does not lie below it. "/" has nothing below it.
+/* Returns the part of `path` after `folder`, NULL where it does not lie below it. "/" has nothing
+ * below it.
  */
 static const char *source_below(const char *path, const char *folder)
 {
@@ -112,9 +113,9 @@ static int of_user(const char *path)
     return 0;
 }
 
-/* Whether the file (a real path) lies below the recorded working folder, a folder of the program or
- * of its packages, the sources of the system, or TOMOPROF_SOURCE_DIRS; not in a hidden folder of
- * the first two. */
+/* Returns 1 where the file (a real path) lies below the recorded working folder, a folder of the
+ * program or of its packages, the sources of the system, or TOMOPROF_SOURCE_DIRS; not in a hidden
+ * folder of the first two. */
 static int source_is_own(const struct run *r, const char *path)
 {
     return of_packages(path) || source_of_system(path) || of_program(r, path) || of_user(path);
@@ -168,7 +169,8 @@ static enum err line_texts(struct run *r, struct model_file *f, const char *text
     return ERR_OK;
 }
 
-/* Whether the line cost nothing and is wanted beside those that did; *i goes along with it. */
+/* Returns 1 where the line cost nothing and is wanted beside those that did; *i goes along with
+ * it. */
 static int line_is_beside(const struct model_file *f, int64_t number, int *i)
 {
     while (*i < f->lines_count && f->lines[*i].line < number)

@@ -5,7 +5,7 @@
 #include "profiler/analyze/common/dist.h"
 #include "profiler/analyze/model/model.h"
 
-/* Seconds; unknown without a duration, the deviation also with only one. */
+/* Returns seconds; unknown without a duration, the deviation also with only one. */
 struct model_stat stat_of(struct dist *d);
 
 #endif

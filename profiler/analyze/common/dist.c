@@ -14,7 +14,7 @@ void dist_free(struct dist *d)
     free(d->histogram);
 }
 
-/* Bin 32 * octave + the next 5 bits below the highest. */
+/* Returns bin 32 * octave + the next 5 bits below the highest. */
 static int bin_of(uint64_t ns)
 {
     if (ns < STEPS)

@@ -16,7 +16,7 @@ struct flows { /* all zero = empty */
     VECTOR(struct flow) list;
     uint64_t seen, every; /* of so many, one is kept; 0 counts as 1 */
 };
-/* Where there are too many, every second one stays, then every fourth, and so on. */
+/* If there are too many, every second one stays, then every fourth, and so on. */
 enum err flows_add(struct flows *f, const struct flow *one);
 
 #endif

@@ -229,7 +229,7 @@ static int is_within(const char *text, const char *pattern, size_t n)
            (*pattern == '/' && is_prefix(text, pattern + 1, n - 1));
 }
 
-/* At most one * in the pattern. */
+/* Allows at most one * in the pattern. */
 static int pattern_matches(const char *text, const char *pattern, size_t n)
 {
     const char *star = memchr(pattern, '*', n);

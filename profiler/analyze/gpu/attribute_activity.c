@@ -1,5 +1,5 @@
-/* What a device operation, or an allocation of device memory, adds to the sample context of the
- * call that made it. */
+/* Adds a device operation, or an allocation of device memory, to the sample context of the call
+ * that made it. */
 #include "profiler/analyze/attribute/ranges.h"
 #include "profiler/analyze/gpu/gpu.h"
 

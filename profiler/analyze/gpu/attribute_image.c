@@ -112,7 +112,7 @@ static enum err attribute_calls(struct image *im, struct gpu *g)
     return ERR_OK;
 }
 
-/* Where kernels begin, by the device code that the capture saved. */
+/* Finds the lines where kernels begin, by the device code that the capture saved. */
 static enum err find_lines(struct image *im, struct gpu *g)
 {
     struct run *r = im->run;

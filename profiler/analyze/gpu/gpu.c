@@ -82,7 +82,7 @@ static enum err node_of(struct gpu *g, uint64_t id, struct graph_node **out)
     return ERR_OK;
 }
 
-/* What kernels, copies and memsets have in common. */
+/* Adds the common part of kernels, copies and memsets. */
 static enum err operation(struct image *im, struct gpu *g, const struct activity *a, uint64_t node,
                           const struct device_operation *o)
 {

@@ -37,10 +37,10 @@ struct correlator;
 struct gpu;
 enum err correlate_create(struct correlator **out);
 void correlate_free(struct correlator *cr);
-/* What waited for the call is attributed; the call stays until its activities have come. */
+/* Attributes activities that waited for the call; the call stays until its activities have come. */
 enum err correlate_call(struct image *im, struct gpu *g, const struct cuda_call *call);
 enum err correlate_activity(struct image *im, struct gpu *g, const struct activity *a);
-/* What is left: activities without a call, calls without an activity. */
+/* Settles the rest: activities without a call, calls without an activity. */
 enum err correlate_finish(struct image *im, struct gpu *g);
 /* attribute_activity.c: the activity is of this call. */
 enum err gpu_attribute_activity(struct image *im, struct gpu *g, struct cuda_call *call,
@@ -102,7 +102,7 @@ int gpu_times(struct image *im, const struct gpu *g, uint64_t start, uint64_t en
 enum err gpu_overhead(struct image *im, void *state, const struct trace_item *item);
 enum err gpu_fault(struct image *im, void *state, const struct trace_item *item);
 enum err gpu_sync(struct image *im, void *state, const struct trace_item *item);
-/* The run's device behind an image's device number. */
+/* Finds the run's device behind an image's device number. */
 enum err gpu_device(struct image *im, struct gpu *g, uint32_t id, uint32_t *index);
 /* The kernel of a name, made when new. */
 enum err gpu_kernel_of(struct run *r, const char *name, uint32_t *index);

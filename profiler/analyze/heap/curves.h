@@ -1,6 +1,6 @@
-/* What each line held over the time of the run: the most of each bin. Bins are a power of two of ns
- * long and the same for all lines; they become longer as the run does, so that CURVE_BINS of them
- * always reach to its end. */
+/* Keeps each line's live bytes over the time of the run: the most of each bin. Bins are a power of
+ * two of ns long and the same for all lines; they become longer as the run does, so that CURVE_BINS
+ * of them always reach to its end. */
 #ifndef TP_ANALYZE_HEAP_CURVES_H
 #define TP_ANALYZE_HEAP_CURVES_H
 

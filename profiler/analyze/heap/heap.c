@@ -170,7 +170,7 @@ static enum err heap_footprint(struct image *im, void *state, const struct trace
 
 ARRAY_ORDER(by_time, struct heap_event, COMPARE(x->time, y->time) ?: COMPARE(x->order, y->order));
 
-/* What a replay holds. */
+/* State of a replay. */
 struct replay {
     struct image *im;
     const struct heap *heap;
@@ -315,7 +315,7 @@ static void finish_live_heap(struct run *r, struct site *s, uint64_t end)
                             .frees = h->frees};
 }
 
-/* The first `count` events. */
+/* Replays the first `count` events. */
 static enum err replay(struct replay *p, size_t count)
 {
     const struct heap_event *events = p->heap->events.items;

@@ -241,7 +241,7 @@ static double grown(uint64_t begin, uint64_t end)
     return end > begin ? (double)(end - begin) : 0;
 }
 
-/* What the last record of each file says, and the kernel's account. */
+/* Settles the last record of each file, and the kernel's account. */
 static enum err io_finish(struct image *im, void *state)
 {
     struct io *mine = state;
@@ -279,7 +279,7 @@ static enum err io_finish(struct image *im, void *state)
     return ERR_OK;
 }
 
-/* The module of a stack without lines. */
+/* Returns the module of a stack without lines. */
 static const char *module_of(struct image *im, uint32_t stack, struct resolved *frames)
 {
     int interpreter, n = frames_of(im, stack, frames, RESOLVED_MAX, &interpreter);

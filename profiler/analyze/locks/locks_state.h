@@ -1,4 +1,4 @@
-/* What the files of this folder share: the waits of one image, and what its threads did. */
+/* Shared by the files of this folder: the waits of one image, and what its threads did. */
 #ifndef TP_ANALYZE_LOCKS_LOCKS_STATE_H
 #define TP_ANALYZE_LOCKS_LOCKS_STATE_H
 

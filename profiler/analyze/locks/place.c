@@ -1,5 +1,5 @@
-/* Where a thread stands that waits for a lock or holds one: the innermost line of the program's own
- * code, and the compiled function below it. */
+/* Finds the place of a thread that waits for a lock or holds one: the innermost line of the
+ * program's own code, and the compiled function below it. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -144,8 +144,8 @@ static enum err pieces_of(struct lock_sweeper *s, uint64_t from, uint64_t to, si
     return ERR_OK;
 }
 
-/* What a thread slept between two looks at it is told as one, at the place of the second. Of that
- * the waits for locks are known; the rest belongs to the place where it slept otherwise. */
+/* A thread's sleep between two looks at it counts as one, at the place of the second. Of that the
+ * waits for locks are known; the rest belongs to the place where it slept otherwise. */
 static enum err sleeps(struct lock_sweeper *s)
 {
     struct locks *l = s->l;

@@ -1,4 +1,5 @@
-/* What a frame of machine code does with data that is loaded, by its function and its library. */
+/* Classifies a frame of machine code by its work on data that is loaded, from its function and its
+ * library. */
 #ifndef TP_ANALYZE_MODEL_CODECS_H
 #define TP_ANALYZE_MODEL_CODECS_H
 

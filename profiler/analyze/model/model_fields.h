@@ -171,7 +171,7 @@
     X(REAL, _, n_usage_fraction, "mem.share")                                                      \
     X(REAL, _, n_copy_mb_s, "copy.host_mb_s")
 
-/* What a line and a function have in common. */
+/* Shared by a line and a function. */
 #define MODEL_COSTS(X)                                                                             \
     X(ONE, model_cpu, cpu, "self")                                                  \
     X(ONE, model_incl, cpu_incl, "inclusive")                                         \
@@ -352,7 +352,7 @@
     X(TEXT, _, confidence, "high, medium, low")                                                    \
     X(LIST, model_place, lines, "value in s or MB; at most 50")
 
-/* What to change first: a card of the first screen. */
+/* Names the first change: a card of the first screen. */
 #define MODEL_ANSWER_FIELDS(X)                                                                     \
     X(TEXT, _, kind, "cpu, gpu, wait, idle, lock, ranks, imports, finding, none")                                   \
     X(TEXT, _, text, "a sentence")                                                                 \

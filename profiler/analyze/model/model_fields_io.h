@@ -98,7 +98,7 @@
     X(TEXT, _, disks_reason, "why disks are not known; null where they are")                       \
     X(MAYBE, model_group_io, group, "of the control group's io.stat")                              \
     X(TEXT, _, group_reason, "why that is null")
-/* Of a line or a function, self. */
+/* Calls and bytes of a line or a function, self. */
 #define MODEL_LINE_IO_FIELDS(X)                                                                    \
     X(REAL, _, calls, "estimated where stacks were not taken for each call")                       \
     X(REAL, _, read_mb, "likewise")                                                                \

@@ -22,7 +22,7 @@
     X(REAL, _, convert_s, "CPU time in changes of type")                                           \
     X(REAL, _, place_s, "CPU time in copies within memory")                                        \
     X(REAL, _, other_s, "its other CPU time")
-/* Of the whole machine, while the program ran: all programs together. */
+/* Counts the whole machine, while the program ran: all programs together. */
 #define MODEL_DISK_FIELDS(X)                                                                       \
     X(TEXT, _, name, "as the kernel calls it")                                                     \
     X(INT, _, reads, "requests that ended")                                                        \

@@ -111,7 +111,7 @@ static enum err check_amounts(const struct model *m)
     return ERR_OK;
 }
 
-/* Keys that every version wrote. */
+/* Checks the keys that every version wrote. */
 static enum err check_core(const cJSON *root)
 {
     static const char *const core[] = {"meta",   "environment", "quality", "totals",

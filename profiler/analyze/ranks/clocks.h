@@ -8,7 +8,7 @@
 /* Each image's header, before any is read; then the shifts, and r->origin. */
 enum err clocks_add(struct run *r, const struct trace_header *h);
 void clocks_finish(struct run *r);
-/* What this image's times are ahead of the run's. */
+/* Returns how far this image's times are ahead of the run's. */
 int64_t clocks_shift(const struct run *r, const struct trace_header *h);
 /* How the times of ranks were compared, for mpi.clock. */
 const char *clocks_text(struct run *r);

@@ -36,8 +36,8 @@ static int by_meeting(const void *a, const void *b)
     return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
-/* One collective call of all its ranks, by begin. The root waits for the last of the others, or the
- * others for the root. */
+/* Matches one collective call of all its ranks, by begin. The root waits for the last of the
+ * others, or the others for the root. */
 static void meet(struct rank_event **e, size_t n)
 {
     const struct rank_event *last = e[n - 1];
@@ -74,7 +74,7 @@ static enum err match_collective(struct ranks_run *all)
     return e;
 }
 
-/* One side of a message. */
+/* A side of a message. */
 struct side {
     uint64_t group, begin;
     int from, to, tag;

@@ -6,7 +6,7 @@
 #include "profiler/analyze/state/collector.h"
 
 extern const struct collector collector_ranks;
-/* After all images: rows of the model. */
+/* Makes rows of the model after all images. */
 enum err ranks_build(struct run *r);
 void ranks_free(struct run *r);
 

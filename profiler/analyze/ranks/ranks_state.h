@@ -1,4 +1,4 @@
-/* What the files of this folder share: the calls of all ranks. */
+/* Shared by the files of this folder: the calls of all ranks. */
 #ifndef TP_ANALYZE_RANKS_RANKS_STATE_H
 #define TP_ANALYZE_RANKS_RANKS_STATE_H
 

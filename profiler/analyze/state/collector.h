@@ -35,7 +35,7 @@ enum err collectors_record(struct image *im, const struct trace_item *item);
 enum err collectors_finish(struct image *im);
 enum err collectors_attribute(struct image *im);
 void collectors_free(struct image *im);
-/* The state of one of them, for others. */
+/* Returns the state of one of them, for others. */
 void *collector_state(const struct image *im, const struct collector *c);
 
 /* The value of a META record whose key is `key`, in the image's arena; NULL: it has another key. */

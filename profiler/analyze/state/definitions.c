@@ -1,5 +1,5 @@
-/* What other records of an image refer to by number: texts, code objects, stacks, threads,
- * sample contexts. */
+/* Definitions that other records of an image refer to by number: texts, code objects, stacks,
+ * threads, sample contexts. */
 #include <stdlib.h>
 #include <string.h>
 

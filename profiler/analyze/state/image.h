@@ -1,4 +1,4 @@
-/* One trace file (one process image) while it is read: its threads, stacks and sample contexts.
+/* A trace file (one process image) while it is read: its threads, stacks and sample contexts.
  * What only one collector needs is that collector's state. */
 #ifndef TP_ANALYZE_STATE_IMAGE_H
 #define TP_ANALYZE_STATE_IMAGE_H

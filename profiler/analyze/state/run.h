@@ -63,8 +63,7 @@ struct tree_node { /* of the tree of stacks */
     uint32_t parent, frame;
     double cpu, wait, gpu, alloc;
 };
-/* What a wait is for, by its system call; the last ones end when somebody else has done something.
- */
+/* Kinds of waits, by system call; the last ones end when somebody else has done something. */
 enum waits_for {
     WAITS_READY, /* a CPU */
     WAITS_DEVICE,

@@ -41,7 +41,7 @@ static char *content(const struct view *v, const Elf64_Shdr *s)
     return v->bytes + s->sh_offset;
 }
 
-/* The table of symbols, NULL: none. */
+/* Returns the table of symbols, NULL: none. */
 static char *symbols_of(const struct view *v, Elf64_Shdr *table)
 {
     for (uint64_t i = 0; section(v, i, table); i++)
@@ -75,7 +75,7 @@ static unsigned width_of(unsigned machine, uint64_t type)
     return 0;
 }
 
-/* What runs was relocated where it runs; its debug information was not. */
+/* Code that runs was relocated where it runs; its debug information was not. */
 static void settle_section(const struct view *v, const Elf64_Shdr *list)
 {
     Elf64_Shdr to, table;

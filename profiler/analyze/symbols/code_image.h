@@ -15,7 +15,7 @@ struct code_range {
 /* In place: symbols and debug information get the addresses of the process. 0: it is not a 64-bit
  * little-endian ELF image whose section table lies within `n` bytes. Once per copy of the bytes. */
 int code_image_place(void *bytes, size_t n);
-/* Where its code lies; how many, at most `max`. Of a settled image, as all below. */
+/* Finds the ranges of its code; how many, at most `max`. Of a settled image, as all below. */
 size_t code_image_ranges(const void *bytes, size_t n, struct code_range *out, size_t max);
 /* Adds its functions; their names are borrowed from `bytes`. */
 enum err code_image_symbols(const void *bytes, size_t n, struct symtab *t);

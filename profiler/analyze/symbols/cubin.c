@@ -85,7 +85,7 @@ static void place_sequence(struct line_table *t, uint64_t place, const Elf64_Sym
         t->rows[row].address += by;
 }
 
-/* Which code a sequence describes: its address operand is relocated by a symbol. */
+/* Finds the code that a sequence describes: its address operand is relocated by a symbol. */
 static void place_sequences(struct cubin *c)
 {
     struct line_table *t = &c->lines;

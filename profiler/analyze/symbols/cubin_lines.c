@@ -150,7 +150,7 @@ static void old_names(struct program *p)
     }
 }
 
-/* One value of a form of DWARF 5's tables. */
+/* Reads one value of a form of DWARF 5's tables. */
 static uint64_t form_value(struct program *p, uint64_t form, const char **name)
 {
     switch (form) {

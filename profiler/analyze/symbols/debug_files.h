@@ -1,5 +1,5 @@
-/* Where separate debug information lies: on this machine, and only where DEBUGINFOD_URLS is set, on
- * the servers that it names. */
+/* Finds separate debug information: on this machine, and only where DEBUGINFOD_URLS is set, on the
+ * servers that it names. */
 #ifndef TP_ANALYZE_SYMBOLS_DEBUG_FILES_H
 #define TP_ANALYZE_SYMBOLS_DEBUG_FILES_H
 

@@ -24,7 +24,7 @@ int debug_server_client(void)
     return library() != NULL;
 }
 
-/* One for the process: it keeps its connections. */
+/* Returns the one client of the process: it keeps its connections. */
 static struct client *client(void)
 {
     static struct client c;

@@ -27,8 +27,8 @@ static void cut_hash(char *name)
         name[n - hash] = 0;
 }
 
-/* Where the name of a clone ends as the source has it: of a function that LLVM moved, or that GCC
- * split or made again for some arguments. */
+/* Returns the end of a clone's name in the source: of a function that LLVM moved, or that GCC split
+ * or made again for some arguments. */
 static size_t without_clone(const char *name)
 {
     static const char *const parts[] = {".llvm.", ".constprop.", ".isra.",

@@ -11,7 +11,7 @@
 char *jit_file_read(const char *path, uint64_t since_ns, size_t *bytes, const char **why);
 /* `n` bytes at `offset` of a file of this user; NULL: they are not there. */
 void *jit_file_part(const char *path, uint64_t offset, size_t n);
-/* Where perf maps lie: /tmp/perf-PID.map. */
+/* Makes the path of a perf map: /tmp/perf-PID.map. */
 void jit_map_path(int pid, char path[64]);
 
 #endif

@@ -1,4 +1,4 @@
-/* Which image lay where in a process, and from when to when. */
+/* Tracks where each image lay in a process, and from when to when. */
 #ifndef TP_ANALYZE_SYMBOLS_SPANS_H
 #define TP_ANALYZE_SYMBOLS_SPANS_H
 

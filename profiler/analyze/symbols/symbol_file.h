@@ -1,5 +1,5 @@
-/* One ELF file with its debug information, as symbols.c asks for it: symbols_dw.c with elfutils,
- * symbols_elf.c without. The bytes are not trusted. */
+/* Opens one ELF file with its debug information, as symbols.c asks for it: symbols_dw.c with
+ * elfutils, symbols_elf.c without. The bytes are not trusted. */
 #ifndef TP_ANALYZE_SYMBOLS_SYMBOL_FILE_H
 #define TP_ANALYZE_SYMBOLS_SYMBOL_FILE_H
 
@@ -24,7 +24,7 @@ struct file_frame {            /* texts live until the file is closed; NULL and 
 /* *out is NULL unless FOUND. No build id (0 bytes): the file is taken as it is. */
 enum err symbol_file_open(const char *path, const void *build_id, int build_id_bytes,
                           struct symbol_file **out, struct symbol_facts *facts);
-/* Of an image in memory, settled (code_image.h); takes over `bytes`, malloc'ed. */
+/* Opens an image in memory, settled (code_image.h); takes over `bytes`, malloc'ed. */
 enum err symbol_file_open_code(void *bytes, size_t n, struct symbol_file **out);
 void symbol_file_close(struct symbol_file *f);
 /* Memory that it holds by now, estimated: it grows as parts are read. */

@@ -1,5 +1,5 @@
-/* Which module an address of a process lies in, and the frames there. Names each address once,
- * and closes files when memory runs short. */
+/* Finds the module of an address of a process, and the frames there. Names each address once, and
+ * closes files when memory runs short. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -51,7 +51,8 @@ enum err symbols_jit_code(struct symbols *s, int32_t pid, uint64_t from_ns, uint
 int symbols_at(struct symbols *s, int32_t pid, uint64_t time_ns, uint64_t address, int exact,
                struct symbol_frame *out, int max);
 
-/* What could not be had, for data quality. Counts modules that symbols_at was asked about. */
+/* Counts for data quality what was not available. Counts modules that symbols_at was asked
+ * about. */
 struct symbols_quality {
     int modules;
     int no_symbols, no_lines;         /* of those whose file was found */

@@ -1,4 +1,5 @@
-/* What a source adds, each thing once: processes, threads, frames, stacks, and their costs. */
+/* Adds what a source reads, each thing once: processes, threads, frames, stacks, and their
+ * costs. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +55,7 @@ void builder_free(struct builder *b)
     memset(b, 0, sizeof *b);
 }
 
-/* Bytes of a well-formed character of UTF-8 at `s`, 0: not one. */
+/* Returns the bytes of a well-formed character of UTF-8 at `s`, 0: not one. */
 static size_t utf8_character(const unsigned char *s, size_t n)
 {
     size_t length = *s < 0x80                 ? 1
@@ -91,7 +92,7 @@ const char *builder_text(struct builder *b, const char *s, size_t n)
     return used ? arena_text_n(b->run->m->arena, kept, used) : NULL;
 }
 
-/* Of Windows' paths the last three names stay: path_shown knows no home folders there. */
+/* Windows' paths keep their last three names: path_shown knows no home folders there. */
 const char *builder_path(struct builder *b, const char *s, size_t n)
 {
     size_t at = n;

@@ -1,4 +1,4 @@
-/* What a source says of one operation of a device. */
+/* A source's facts about one operation of a device. */
 #ifndef TP_IMPORT_BUILD_BUILDER_H
 #define TP_IMPORT_BUILD_BUILDER_H
 
@@ -6,7 +6,7 @@
 
 #include "profiler/analyze/state/image.h"
 
-/* What was counted in one launch; NaN unknown. */
+/* Counts of one launch; NaN unknown. */
 struct import_counters {
     double dram_read, dram_write, compute, memory, achieved; /* bytes, and shares 0..1 */
     double occupancy, waves;                                 /* of its configuration */
@@ -63,7 +63,7 @@ const char *builder_path(struct builder *b, const char *s, size_t n);
 enum err builder_process(struct builder *b, int64_t pid, const char *program, int32_t *out);
 enum err builder_thread(struct builder *b, int32_t process, int64_t tid, const char *name,
                         int32_t *out);
-/* The node at the root of a thread's stacks. */
+/* Returns the node at the root of a thread's stacks. */
 enum err builder_root(struct builder *b, int32_t thread, int32_t *out);
 enum err builder_frame(struct builder *b, const struct model_frame *f, int32_t *out);
 enum err builder_node(struct builder *b, int32_t parent, int32_t frame, int32_t *out);

@@ -189,7 +189,7 @@ static enum err order_calls(struct builder *b)
     return e;
 }
 
-/* What this source does not measure: its columns are null. */
+/* Makes null the columns that this source does not measure. */
 static enum err unknown_items(struct builder *b)
 {
     static const struct {

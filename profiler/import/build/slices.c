@@ -1,4 +1,4 @@
-/* One sweep over the slices of each thread: what is innermost has the time. */
+/* Sweeps once over the slices of each thread: what is innermost has the time. */
 #include <math.h>
 #include <string.h>
 

@@ -149,7 +149,7 @@ static enum err timed_variant(struct kernel *k, const struct import_operation *o
     return ERR_OK;
 }
 
-/* One launch without a count leaves its sum unknown. */
+/* A launch without a count leaves its sum unknown. */
 static enum err count_launch(struct kernel *k, struct variant *v, const struct import_operation *o)
 {
     const struct import_counters *c = o->counters;

@@ -1,4 +1,4 @@
-/* One line of comma-separated values, its fields unquoted. */
+/* Splits a line of comma-separated values, its fields unquoted. */
 #ifndef TP_IMPORT_READ_CSV_H
 #define TP_IMPORT_READ_CSV_H
 

@@ -76,7 +76,7 @@ static void keep_code(struct pull *p, unsigned c)
     }
 }
 
-/* After a backslash and u. */
+/* Reads the code after a backslash and u. */
 static int escape_code(struct pull *p)
 {
     unsigned c, low;
@@ -221,7 +221,7 @@ int pull_skip(struct pull *p, enum pull_kind kind)
     return 1;
 }
 
-/* Of writers that shorten large or small numbers: 1.5e+06. */
+/* Reads numbers of writers that shorten large or small ones: 1.5e+06. */
 static int exponential(const char *text, int shift, int64_t *out)
 {
     char *end;

@@ -15,7 +15,8 @@ enum err database_open(const struct import_input *in, struct database **out);
 void database_close(struct database *d);
 int database_has(struct database *d, const char *table); /* a table, not a view in its place */
 
-/* Rows in `order` (columns of the table). A column that the table lacks reads as missing. */
+/* Selects rows in `order` (columns of the table). A column that the table lacks reads as
+ * missing. */
 enum err database_select(struct database *d, const char *table, const char *const *columns,
                          int count, const char *order);
 int database_next(struct database *d, enum err *e); /* 0: no further row, or *e */

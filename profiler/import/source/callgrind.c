@@ -231,7 +231,7 @@ static const char *after(const char *s, size_t n, const char *word)
     return s + m;
 }
 
-/* One for each part of the file. */
+/* Adds one for each part of the file. */
 static void sums(const struct callgrind *c, const char *at, const char *end, double to[EVENTS])
 {
     double v;
@@ -327,7 +327,7 @@ static enum err node_of(struct callgrind *c, const struct function *f, const str
     return builder_call(c->b, parent, &frame, node);
 }
 
-/* One visit of a function: `share` of all that it cost. */
+/* Visits a function once: `share` of all that it cost. */
 static enum err visit(struct callgrind *c, int32_t index, int32_t parent,
                       const double share[IMPORT_COSTS], int depth)
 {
@@ -367,8 +367,8 @@ static enum err visit(struct callgrind *c, int32_t index, int32_t parent,
     return ERR_OK;
 }
 
-/* What no visit gave away: to the last line that got of it where only rounding is left, else to the
- * function itself, without callers. */
+/* The rest that no visit gave away goes to the last line that got of it where only rounding is
+ * left, else to the function itself, without callers. */
 static enum err rests(struct callgrind *c, int32_t root)
 {
     for (size_t i = 0; i < c->functions.count; i++) {

@@ -85,7 +85,7 @@ static const char *firefox_text(struct firefox *x, enum pull_kind kind)
     return builder_text(x->b, x->p->text, x->p->length);
 }
 
-/* What is beyond a column's end, or null, is unknown. */
+/* An index beyond a column's end, or null, is unknown. */
 static int64_t column_value(const struct tables *t, const struct tables *all, int column,
                             int64_t row)
 {

@@ -7,7 +7,7 @@
 #include "profiler/import/source/names.h"
 #include "profiler/import/source/source.h"
 
-/* One line: its stack [n], and its number; 0: not one. */
+/* Splits a line into its stack [n], and its number; 0: not one. */
 static int split(const char *line, size_t n, size_t *stack, int64_t *weight)
 {
     size_t digits = n;

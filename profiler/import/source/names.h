@@ -1,4 +1,4 @@
-/* What the names of events say: functions with their file and line, directions of copies. */
+/* Parses the names of events: functions with their file and line, directions of copies. */
 #ifndef TP_IMPORT_SOURCE_NAMES_H
 #define TP_IMPORT_SOURCE_NAMES_H
 
@@ -8,7 +8,7 @@
  * file.py:12" (tomoprof); else a function without a source line. */
 void name_frame(struct builder *b, const char *name, struct model_frame *f);
 
-/* Of a frame by its file: "python" or "native"; NULL: no file. */
+/* Returns the kind of a frame by its file: "python" or "native"; NULL: no file. */
 const char *name_kind(const char *file);
 
 /* "Memcpy HtoD (Pageable -> Device)", "MemcpyD2H", "h2d" */

@@ -265,7 +265,7 @@ static enum err long_row(struct ncu_reader *r)
     return ERR_OK;
 }
 
-/* What is not a row is the program's output, or ncu's own words (==PROF==). */
+/* A line that is not a row is the program's output, or ncu's own words (==PROF==). */
 static enum err line(struct ncu_reader *r, const char *at, size_t n)
 {
     if (!n || *at != '"')

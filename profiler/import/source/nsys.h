@@ -1,4 +1,4 @@
-/* What the files of Nsight Systems' importer share. */
+/* Shared by the files of Nsight Systems' importer. */
 #ifndef TP_IMPORT_SOURCE_NSYS_H
 #define TP_IMPORT_SOURCE_NSYS_H
 

@@ -135,7 +135,7 @@ static const char *direction(int64_t kind)
 enum { START, END, DEVICE, CONTEXT, STREAM, CORRELATION, PROCESS_ID, SHARED_COLUMNS };
 #define COLUMNS "start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid"
 
-/* What kernels, copies, memsets and graphs have in common; 0: damaged. */
+/* Reads the common part of kernels, copies, memsets and graphs; 0: damaged. */
 static int common(struct nsys *n, struct import_operation *o)
 {
     *o = (struct import_operation){.start = database_int(n->d, START, -1),

@@ -22,7 +22,7 @@ static const char *pprof_string(const struct pprof *p, uint64_t i)
     return i && i < p->texts.count ? p->texts.items[i] : NULL;
 }
 
-/* The number of field `number` in a message, 0: not there. */
+/* Returns the number of field `number` in a message, 0: not there. */
 static uint64_t message_value(const struct proto_field *message, uint32_t number)
 {
     struct proto m = proto_in(message);
@@ -132,7 +132,8 @@ static size_t message_numbers(const struct proto_field *message, uint32_t number
     return n;
 }
 
-/* What a column of values is: its cost, and one unit in ns or bytes; 0: not of use here. */
+/* Returns the unit of a column of values: its cost, and one unit in ns or bytes; 0: not of use
+ * here. */
 static double pprof_unit(const struct pprof *p, const struct proto_field *type,
                          enum import_cost *cost)
 {

@@ -11,7 +11,7 @@ struct import_options {
 
 struct import_source {
     const char *name, *summary;
-    /* Whether the bytes look like it; they are not damaged for that. */
+    /* Returns 1 where the bytes look like it; they are not damaged for that. */
     int (*is_it)(const struct import_input *in);
     enum err (*read)(struct builder *b, const struct import_input *in,
                      const struct import_options *o);
@@ -21,7 +21,7 @@ extern const struct import_source import_nsys, import_trace_events, import_xplan
     import_speedscope, import_folded, import_pprof, import_ncu, import_callgrind, import_firefox,
     import_perfetto;
 
-/* What the report says first: which tool, and which version of it (NULL unknown). */
+/* Names the source first in the report: which tool, and which version of it (NULL unknown). */
 enum err source_is(struct builder *b, const char *tool, const char *version);
 
 #endif

@@ -173,7 +173,7 @@ static enum err field(struct speedscope *s, struct profile *p)
     return ERR_OK;
 }
 
-/* What one unit is in ns or bytes; 0: samples without a unit. */
+/* Returns one unit in ns or bytes; 0: samples without a unit. */
 static double unit_of(const struct profile *p, double rate, enum import_cost *cost)
 {
     static const struct {

@@ -34,7 +34,7 @@ struct trace_events {
     int64_t repaired;   /* 1: the file ends early */
 };
 
-/* One of which nothing but the time is known. */
+/* Makes an event of which nothing but the time is known. */
 struct trace_event trace_event_at(int64_t ts);
 enum err trace_events_frame(struct trace_events *t, int64_t id, const struct trace_frame *f);
 void trace_events_free(struct trace_events *t);

@@ -40,8 +40,9 @@ static void align_pair(struct align *x, int a, int b)
     x->to_a[b] = a;
 }
 
-/* Lines (from, from + n] of A against (from, from + m] of B. reached[k]: how far down A the best
- * path with so many edits came on diagonal k (A's line less B's); a copy of each round leads back.
+/* Aligns lines (from, from + n] of A with (from, from + m] of B. reached[k]: how far down A the
+ * best path with so many edits came on diagonal k (A's line less B's); a copy of each round leads
+ * back.
  */
 static enum err align_search(struct align *x, int from, int n, int m)
 {

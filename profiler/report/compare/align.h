@@ -1,4 +1,4 @@
-/* Which line of a file became which when the file was edited. */
+/* Finds the line that each line of a file became when the file was edited. */
 #ifndef TP_REPORT_COMPARE_ALIGN_H
 #define TP_REPORT_COMPARE_ALIGN_H
 

@@ -56,13 +56,13 @@ struct compare_edit {
     char *diff; /* "-old\n+new\n", cut after 20 lines */
 };
 
-/* Of runs that other tools captured: shares 0..1 of the CPU time, callees included. */
+/* Runs that other tools captured have shares 0..1 of the CPU time, callees included. */
 struct compare_function {
     char *name;
     double a, b;
 };
 
-/* Of runs that other tools captured: a number that both may know. */
+/* Runs that other tools captured have numbers that both may know. */
 struct compare_quantity {
     const char *group; /* total, range, kernel */
     char *name;

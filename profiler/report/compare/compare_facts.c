@@ -1,4 +1,4 @@
-/* What makes two runs an unfair pair, and the sentence that sums them up. */
+/* Lists facts that make two runs an unfair pair, and writes the sentence that sums them up. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>

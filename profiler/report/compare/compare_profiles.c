@@ -53,7 +53,7 @@ static enum compare_verdict judge_line(double a, double b, double error)
     return d == 0 || fabs(d) + 3 * error <= COMPARE_CLOSE * most ? COMPARE_SAME : COMPARE_UNDECIDED;
 }
 
-/* What the comparison of one file needs. */
+/* Data for the comparison of one file. */
 struct pairing {
     struct comparison *c;
     const char *file;
@@ -154,7 +154,7 @@ static const struct model_file *file_at_path(const struct model *m, const char *
     return NULL;
 }
 
-/* A line or an edit more for each line of the file, at most. */
+/* Makes room for a line or an edit more for each line of the file, at most. */
 static enum err room_for_lines(struct comparison *c, int lines)
 {
     struct compare_line *more =

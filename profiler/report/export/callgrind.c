@@ -61,9 +61,9 @@ static void callgrind_number_functions(const struct model *m, struct functions *
 
 typedef int64_t cost[EXPORT_WEIGHTS];
 
-/* What each call took, by the node that was called. A reader adds all calls of a function to its
- * own cost: for a function that recurses, a node's cost goes to the call out of its innermost frame
- * alone, and so is counted once. seen[function]: the last node below which it was met. */
+/* Adds the cost of each call, by the node that was called. A reader adds all calls of a function to
+ * its own cost: for a function that recurses, a node's cost goes to the call out of its innermost
+ * frame alone, and so is counted once. seen[function]: the last node below which it was met. */
 static void callgrind_add_calls(const struct model *m, const struct functions *f, int *seen,
                                 cost *calls)
 {

@@ -55,7 +55,7 @@ static int has_stacks(const struct model_track *t)
     return !strcmp(t->kind, "cpu") || !strcmp(t->kind, "wait");
 }
 
-/* Stacks of slices by number of their node: each frame and the number of its caller. */
+/* Writes stacks of slices by number of their node: each frame and the number of its caller. */
 static void put_stack_frames(struct jsonw *w, const struct model *m)
 {
     char text[2048];
@@ -80,7 +80,7 @@ static void put_stack_frames(struct jsonw *w, const struct model *m)
     jsonw_end(w);
 }
 
-/* Whether no event of the track reaches out of one that it began in. */
+/* Returns 1 where no event of the track reaches out of one that it began in. */
 static int track_nests(const struct model_track *t)
 {
     int64_t open[256], at = 0;

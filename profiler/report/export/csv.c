@@ -1,4 +1,5 @@
-/* One row per source line (RFC 4180; unknown is empty). Times in s, memory in MB of 2^20 bytes. */
+/* Writes one row per source line (RFC 4180; unknown is empty). Times in s, memory in MB of 2^20
+ * bytes. */
 #include <math.h>
 #include <string.h>
 

@@ -37,7 +37,7 @@ int exporter_compresses(const struct exporter *x); /* 1: the format is gzipped b
 enum err export_file(const struct model *m, const struct exporter *x,
                      const struct export_options *o, int gzip, const char *path);
 
-/* What a track, and an event of it (`what` of model_event), are called. */
+/* Returns the name of a track, and of an event of it (`what` of model_event). */
 void export_track_name(const struct model *m, const struct model_track *t, char name[256]);
 const char *export_event_name(const struct model *m, const struct model_track *t, int32_t what);
 

@@ -63,7 +63,7 @@ static void put_column(struct jsonw *w, const char *key)
     jsonw_karray(w, key);
 }
 
-/* A column of one value. */
+/* Writes a column of one value. */
 static void put_constant_column(struct jsonw *w, const char *key, int n, int value, int null)
 {
     put_column(w, key);
@@ -72,7 +72,7 @@ static void put_constant_column(struct jsonw *w, const char *key, int n, int val
     jsonw_end(w);
 }
 
-/* What has no moment comes first, at time 0. */
+/* Samples without a moment come first, at time 0. */
 static void put_samples(struct jsonw *w, const struct firefox_rows *r)
 {
     const struct model_track *t = r->cpu;

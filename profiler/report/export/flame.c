@@ -60,7 +60,7 @@ static int flame_build(const struct model *m, const int64_t *weights, struct fla
     return 1;
 }
 
-/* Warm colours, the same for a module in every graph. */
+/* Writes warm colours, the same for a module in every graph. */
 static void put_colour(FILE *out, const struct flame_box *b)
 {
     const uint64_t h = b->module ? table_hash(b->module, strlen(b->module)) : 1;

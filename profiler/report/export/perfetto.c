@@ -102,7 +102,7 @@ static void put_stack(struct out *o, int32_t node)
     o->told[node] = 1;
 }
 
-/* What an event of a thread tells beside its name: its stack and its CPU time. */
+/* An event of a thread has this beside its name: its stack and its CPU time. */
 struct perfetto_cpu {
     int32_t node; /* -1: nothing */
     int64_t busy_ns;

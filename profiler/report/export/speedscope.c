@@ -21,7 +21,7 @@ static void write_frames(struct jsonw *w, const struct model *m)
     jsonw_end(w);
 }
 
-/* Frames from the root to node `s`. A parent comes before its child, so this ends. */
+/* Writes frames from the root to node `s`. A parent comes before its child, so this ends. */
 static void write_chain(struct jsonw *w, const struct model *m, int32_t s)
 {
     int32_t chain[1024];

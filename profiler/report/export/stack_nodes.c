@@ -1,4 +1,4 @@
-/* What exporters share: what a node of the stacks weighs, and readable names. */
+/* Shared by exporters: the weight of a node of the stacks, and readable names. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -33,7 +33,7 @@ static int range_is_named(const struct model *m, int32_t range, const char *name
            !strcmp(m->ranges[range].name, name);
 }
 
-/* Of process p; items NULL: only counted. */
+/* Draws spans of process p; items NULL: only counted. */
 static int spans_of(const struct model *m, int p, const char *name, struct span *items)
 {
     int n = 0;

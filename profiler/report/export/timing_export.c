@@ -116,8 +116,8 @@ struct outcome {
     double time;
 };
 
-/* Of a case that was timed, rows of the traced pass add no time, and none that was left out skips
- * it. What failed there has failed. */
+/* The traced pass adds no time to a case that was timed, and none that was left out skips it. What
+ * failed there has failed. */
 static struct outcome outcome_of(const struct timing_file *t, int i)
 {
     struct outcome o = {"ok", NULL, 0};

@@ -14,8 +14,8 @@
 
 #define DATA_LIMIT (1ull << 30) /* of one part: more than that no browser unpacks */
 
-/* What a page is made of besides its assets: element id, file of the run, what its "schema" begins
- * with. */
+/* A page consists of these besides its assets: element id, file of the run, what its "schema"
+ * begins with. */
 static const struct page_part {
     const char *id, *file, *schema;
 } parts[] = {

@@ -76,7 +76,8 @@ static void sheet_number(const struct sheet *s, int columns, int digits, double 
         fprintf(s->out, "%*.*f", columns, digits, v);
 }
 
-/* Of the program's time on average; nothing where only one is there or the number is unknown. */
+/* Prints the program's average use of CPUs; nothing where only one is there or the number is
+ * unknown. */
 static void cpus_used(const struct sheet *s, double cpu)
 {
     for (int i = 0; i < s->m->environment_count; i++) {
