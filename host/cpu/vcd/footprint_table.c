@@ -43,11 +43,6 @@ struct unsorted {
     float *share;
 };
 
-size_t footprint_scratch_floats(const struct projector *p, int64_t pixels)
-{
-    return (size_t)(2 * round_up(pixels, 16) + round_up(p->scan.channels + 2, 16));
-}
-
 static struct unsorted unsorted_of(int64_t pixels, float *scratch)
 {
     const int64_t stride = round_up(pixels, 16);

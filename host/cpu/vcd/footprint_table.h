@@ -10,8 +10,8 @@ struct footprint_table {
     struct sparse_entry *entries; /* [views][stride] */
 };
 
-/* Threads that find footprints: scratch of `each` >= footprint_scratch_floats() floats per thread,
- * and batches of the subset's pixels. */
+/* Threads that find footprints: scratch of `each` floats per thread, at least 2 x pixels and
+ * channels + 2, each rounded up to 16, and batches of the subset's pixels. */
 struct footprint_team {
     int threads;
     size_t each;
@@ -25,7 +25,6 @@ double footprint_whole(const struct projector *p);
 /* Returns the table without its entries. */
 struct footprint_table footprint_table_of(const struct projector *p, int64_t pixels);
 size_t footprint_table_floats(const struct projector *p, int64_t pixels);
-size_t footprint_scratch_floats(const struct projector *p, int64_t pixels);
 void footprint_table_fill(const struct projector *p, const int32_t *indices,
                           const struct footprint_team *team, struct footprint_table *t);
 struct sparse_view footprint_table_at(const struct footprint_table *t, int64_t view);

@@ -7,17 +7,12 @@
 
 void pull_start(struct pull *p, const char *data, size_t bytes)
 {
-    p->data = p->at = data;
+    p->at = data;
     p->end = data + bytes;
     p->depth = 0;
     p->length = 0;
     if (bytes > 2 && !memcmp(data, "\xEF\xBB\xBF", 3))
         p->at += 3;
-}
-
-size_t pull_position(const struct pull *p)
-{
-    return (size_t)(p->at - p->data);
 }
 
 void pull_copy(const struct pull *p, char *to, size_t room)

@@ -20,7 +20,7 @@ enum pull_kind {
 #define PULL_TEXT_BYTES 65536 /* longer texts are truncated */
 
 struct pull {
-    const char *data, *at, *end;
+    const char *at, *end;
     int depth;
     char text[PULL_TEXT_BYTES]; /* of a text, unescaped; of a number or word, as it stands */
     size_t length;
@@ -38,7 +38,6 @@ int pull_more(struct pull *p);
 int pull_skip(struct pull *p, enum pull_kind kind);
 /* The start of `text`, as much as there is room for. */
 void pull_copy(const struct pull *p, char *to, size_t room);
-size_t pull_position(const struct pull *p);
 
 /* A decimal number times 10^shift, rounded to nearest; 0: not one, or beyond 2^62. */
 int decimal(const char *text, int shift, int64_t *out);

@@ -26,7 +26,7 @@ struct nsys {
     VECTOR(struct nsys_thread) thread_list;
     VECTOR(struct nsys_on_cpu) on_cpu;
     VECTOR(struct nsys_call) calls;
-    int64_t damaged, broken, unresolved, open_ranges;
+    int64_t damaged, broken, unresolved;
     double rate_hz;
 };
 

@@ -21,8 +21,6 @@ struct speedscope {
     const char *exporter, *version;
     int64_t damaged, unbalanced, skipped, profiles;
     double rate;
-    int have_totals; /* tomoprof's own: profiles of threads repeat what those over all threads hold
-                      */
 };
 
 static const char *kept(struct speedscope *s, enum pull_kind kind)
