@@ -11,6 +11,14 @@
 static _Thread_local char text[TEXT_MAX];
 static _Thread_local char where[160];
 
+void (*err_speller)(char *sentence);
+
+void err_spell(char *sentence)
+{
+    if (err_speller)
+        err_speller(sentence);
+}
+
 enum err err_set(enum err code, const char *file, int line, const char *format, ...)
 {
     char raw[TEXT_MAX];
@@ -19,6 +27,7 @@ enum err err_set(enum err code, const char *file, int line, const char *format, 
     vsnprintf(raw, sizeof raw, format, args);
     va_end(args);
     plain_text(raw, PLAIN_LINE, text, sizeof text);
+    err_spell(text);
     snprintf(where, sizeof where, "%s:%d", file, line);
     return code;
 }
@@ -39,6 +48,7 @@ enum err err_prefix(enum err code, const char *format, ...)
         memcpy(text + length + 2, old, rest);
         text[length + 2 + rest] = 0;
     }
+    err_spell(text);
     return code;
 }
 

@@ -26,6 +26,12 @@ enum err {
 enum err err_set(enum err code, const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* A sentence names parameters, `bin` or `bin=4`, so that it makes sense to any caller. A program that
+ * takes them as options sets this, which spells them so in place (opt_spell); NULL: they stay. */
+extern void (*err_speller)(char *sentence);
+/* The same for texts that are kept elsewhere. */
+void err_spell(char *sentence);
+
 /* Puts "prefix: " before the recorded sentence, e.g. the file or key that a caller knows. */
 enum err err_prefix(enum err code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -86,6 +87,7 @@ void log_line(enum log_level level, const char *format, ...)
     vsnprintf(raw, sizeof raw, format, args);
     va_end(args);
     plain_text(raw, PLAIN_LINES, text, sizeof text);
+    err_spell(text);
     int colour = *levels[level].colour && log_colour();
 
     pthread_mutex_lock(&lock);

@@ -282,6 +282,35 @@ enum err opt_parse_leading(struct opt *rows, int argc, char **argv, int *positio
     return parse(rows, argc, argv, 1, positional);
 }
 
+/* Returns the row that `word` names, with _ for -, up to a = or a back quote; NULL when none. */
+static const struct opt *row_of_parameter(const struct opt *rows, const char *word)
+{
+    for (const struct opt *r = rows; r->name; r++) {
+        size_t n = 0;
+        while (r->name[n] && (r->name[n] == '-' ? '_' : r->name[n]) == word[n])
+            n++;
+        if (!r->name[n] && (word[n] == '`' || word[n] == '='))
+            return r;
+    }
+    return NULL;
+}
+
+void opt_spell(const struct opt *rows, char *text)
+{
+    for (char *at = strchr(text, '`'); at; at = strchr(at + 1, '`')) {
+        const struct opt *row = row_of_parameter(rows, at + 1);
+        const char *end = row ? strchr(at + 1, '`') : NULL;
+        if (!end)
+            continue;
+        const size_t name = strlen(row->name), value = (size_t)(end - at) - 1 - name;
+        memmove(at + 2 + name, at + 1 + name, value); /* = too, which a blank replaces */
+        memcpy(at, "--", 2);
+        memcpy(at + 2, row->name, name);
+        if (value)
+            at[2 + name] = ' ';
+    }
+}
+
 void opt_help(const struct opt *rows)
 {
     for (const struct opt *r = rows; r->name; r++) {

@@ -100,6 +100,10 @@ enum err opt_parse_leading(struct opt *rows, int argc, char **argv, int *positio
  * meant. */
 const char *opt_nearest(const char *word, const char *const *names, int n);
 
+/* Spells the parameters of a sentence, `bin` and `center_png=FILE`, as options, --bin and
+ * --center-png FILE, of the same length, where one of `rows` (ended by name NULL) has that name. */
+void opt_spell(const struct opt *rows, char *text);
+
 /* The option part of --help, on `stdout`. */
 void opt_help(const struct opt *rows);
 

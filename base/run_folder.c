@@ -33,7 +33,7 @@ enum err run_make(const char *out, char folder[RUN_PATH])
             snprintf(suffix, sizeof suffix, "-%d", n);
         /* Room for the names of files in it. */
         int length = snprintf(folder, RUN_PATH, "%s/%s%s", out, stamp, suffix);
-        FAIL_IF(length >= RUN_PATH - 64, ERR_USAGE, "--out: the name is too long");
+        FAIL_IF(length >= RUN_PATH - 64, ERR_USAGE, "`out`: the name is too long");
         if (!mkdir(folder, run_mode()))
             return ERR_OK;
         FAIL_IF(errno != EEXIST, ERR_IO, "%s: cannot make the folder: %s", folder, strerror(errno));

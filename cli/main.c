@@ -176,10 +176,18 @@ static void die_of(int number)
     cli_end.exit_code = 128 + number; /* a signal whose default is not to kill */
 }
 
+/* In what libraries say, parameters become options: of any command, for advice names those of others. */
+static void spell_options(char *text)
+{
+    for (int i = 0; i < COMMANDS; i++)
+        opt_spell(commands[i]->options, text);
+}
+
 static int whole_program(int argc, char **argv)
 {
     plain_stdout();
     cli_commands = commands;
+    err_speller = spell_options;
     file_limit_is_error();
     backend_register_loader("cuda", cuda_load);
     backend_register(&cpu_backend);

@@ -26,11 +26,11 @@ static enum err check_driver(void)
     cudaRuntimeGetVersion(&runtime);
     FAIL_IF(driver == 0, ERR_UNSUPPORTED,
             "no NVIDIA driver is installed, or none reaches this container: install one and "
-            "nvidia-container-toolkit, or use --backend cpu");
+            "nvidia-container-toolkit, or use `backend=cpu`");
     FAIL_IF(
         driver / 1000 < runtime / 1000, ERR_UNSUPPORTED,
         "the NVIDIA driver is too old: it serves CUDA %d.%d, this build needs %d.0 (driver %s or "
-        "later)%s; or use --backend cpu",
+        "later)%s; or use `backend=cpu`",
         driver / 1000, driver % 1000 / 10, runtime / 1000, runtime < 13000 ? "525" : "580",
         runtime < 13000 || driver < 12000
             ? ": update it"
@@ -38,7 +38,7 @@ static enum err check_driver(void)
     int devices = 0;
     const cudaError_t code = cudaGetDeviceCount(&devices);
     FAIL_IF(code == cudaErrorNoDevice || (code == cudaSuccess && devices == 0), ERR_UNSUPPORTED,
-            "the NVIDIA driver finds no GPU (is CUDA_VISIBLE_DEVICES empty?): use --backend cpu");
+            "the NVIDIA driver finds no GPU (is CUDA_VISIBLE_DEVICES empty?): use `backend=cpu`");
     TRY_CUDA(code, "being looked for");
     return ERR_OK;
 }
@@ -50,7 +50,7 @@ static enum err take_device(struct cuda_backend *be)
     TRY_CUDA(cudaSetDevice(0), "being opened");
     TRY_CUDA(cudaGetDeviceProperties(&properties, 0), "being opened");
     FAIL_IF(properties.major * 10 + properties.minor < OLDEST, ERR_UNSUPPORTED,
-            "the %.60s has compute capability %d.%d, this build needs %d.%d: use --backend cpu",
+            "the %.60s has compute capability %d.%d, this build needs %d.%d: use `backend=cpu`",
             properties.name, properties.major, properties.minor, OLDEST / 10, OLDEST % 10);
     TRY_CUDA(cudaStreamCreateWithFlags(&be->stream, cudaStreamNonBlocking), "being opened");
     TRY_CUDA(cudaMallocHost((void **)&be->result, MAX_SUMS * sizeof(double) + TABLE_ROOM),

@@ -60,7 +60,7 @@ enum err cuda_failed(cudaError_t code, const char *doing)
             ERR_FAILED,
             "the GPU was stopped while %s: it also drives a display, and the system ends "
             "work that takes seconds. Set TOMOPROF_CUDA_LAUNCH=0.1 for shorter launches, use "
-            "another GPU (CUDA_VISIBLE_DEVICES) or --backend cpu, or raise the limit (Windows: "
+            "another GPU (CUDA_VISIBLE_DEVICES) or `backend=cpu`, or raise the limit (Windows: "
             "TdrDelay; X: Option "
             "\"Interactive\" \"0\")",
             doing);

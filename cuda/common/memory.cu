@@ -24,9 +24,9 @@ static enum err memory_refuse(const struct cuda_backend *be, const char *what, s
     char need[16], have[16];
     return FAIL(ERR_MEMORY,
                 "%s needs %s of GPU memory, %s available%s: use a smaller size or "
-                "--backend cpu",
+                "`backend=cpu`",
                 what, services->human((double)bytes, need), services->human((double)left, have),
-                be->limit ? " (limited by --device-memory)" : "");
+                be->limit ? " (limited by `device_memory`)" : "");
 }
 
 enum err device_refuse(struct backend *base, const char *what, size_t need, const char *advice)
@@ -37,7 +37,7 @@ enum err device_refuse(struct backend *base, const char *what, size_t need, cons
     TRY(device_available(be, &left));
     return FAIL(ERR_MEMORY, "%s needs %s of GPU memory, %s available%s: %s", what,
                 services->human((double)need, needs), services->human((double)left, have),
-                be->limit ? " (limited by --device-memory)" : "", advice);
+                be->limit ? " (limited by `device_memory`)" : "", advice);
 }
 
 /* The driver's own tables grow while kernels are loaded: a part of its free memory is left to it.

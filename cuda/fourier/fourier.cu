@@ -232,7 +232,7 @@ static enum err fourier_sizes_of(const struct scan *s, const struct volume *v,
     FAIL_IF(period > largest || fmax((double)v->rows, (double)v->cols) > largest / FINER,
             ERR_UNSUPPORTED,
             "Fourier reconstruction of %lld x %lld pixels from %lld channels: the CUDA back end "
-            "takes %d at most: use --backend cpu",
+            "takes %d at most: use `backend=cpu`",
             (long long)v->rows, (long long)v->cols, (long long)s->channels, (int)(largest / FINER));
     n->views = (int)s->views;
     n->period = (int)smooth_length((int64_t)ceil(period));

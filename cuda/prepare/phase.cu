@@ -134,8 +134,8 @@ enum err prepare_phase_views(struct cuda_backend *be, const struct prepare_step 
     const size_t plane = (size_t)(p.height * p.width) * sizeof(float2);
     p.count = size_max(1, size_min(ceil_div(p.views, 2), (int64_t)(ROOM_LEAST / (2 * plane))));
     FAIL_IF(p.count * p.height > INT32_MAX || p.count * p.width > INT32_MAX, ERR_UNSUPPORTED,
-            "views of %lld x %lld pixels are too large for phase retrieval on a GPU: use --backend "
-            "cpu",
+            "views of %lld x %lld pixels are too large for phase retrieval on a GPU: use "
+            "`backend=cpu`",
             (long long)p.rows, (long long)p.channels);
     TRY(workspace_hold(be, "phase retrieval", 2 * plane * (size_t)p.count, &be->scratch));
     p.z = static_cast<float2 *>(be->scratch.ptr);

@@ -129,7 +129,7 @@ enum err prepare_symmetry_trials(struct cuda_backend *be, const struct prepare_s
     p.count = size_max(1, size_min(s->out[2], (int64_t)(left / one)));
     FAIL_IF((1 + p.count) * p.views > INT32_MAX || p.count * p.bands > INT32_MAX, ERR_UNSUPPORTED,
             "sinograms of %lld x %lld samples are too large to compare trial centres on a GPU: use "
-            "--backend cpu",
+            "`backend=cpu`",
             (long long)p.views, (long long)p.channels);
     TRY(workspace_hold(be, DOING, half + one * (size_t)p.count, &be->scratch));
     p.sums = static_cast<double *>(be->scratch.ptr);

@@ -208,7 +208,7 @@ enum err cuda_projector_create(struct backend *be, const struct scan *s, const s
 {
     FAIL_IF(geometry_places(s, v) < LEAST_PLACES, ERR_INPUT,
             "pixels lie up to %.3g channels from the middle of the detector; the GPU computes up "
-            "to 2^30: use smaller voxels, or --backend cpu",
+            "to 2^30: use smaller voxels, or `backend=cpu`",
             reach_of(s, v));
     struct projector *p = static_cast<struct projector *>(calloc(1, sizeof *p));
     FAIL_IF(!p, ERR_MEMORY, "no memory for a projector");

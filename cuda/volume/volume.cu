@@ -7,7 +7,7 @@ static enum err step_check(const struct volume_step *s)
         const int64_t *n = i ? s->out : s->in;
         FAIL_IF(n[0] * n[1] > UINT32_MAX - SUM_CHUNK || n[2] > INT32_MAX / 2, ERR_UNSUPPORTED,
                 "a volume of %lld x %lld x %lld voxels: on a GPU, rows x columns and slices are "
-                "limited to 2^32 and 2^30: use --backend cpu",
+                "limited to 2^32 and 2^30: use `backend=cpu`",
                 (long long)n[0], (long long)n[1], (long long)n[2]);
     }
     return ERR_OK;

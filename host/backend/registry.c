@@ -122,9 +122,9 @@ enum err backend_open(const char *name, const struct backend_options *wish, stru
     }
     for (int i = 0; i < KNOWN; i++)
         if (!strcmp(name, known[i].name))
-            return FAIL(ERR_UNSUPPORTED, "--backend %s: %s: use one of %s", name,
+            return FAIL(ERR_UNSUPPORTED, "`backend=%s`: %s: use one of %s", name,
                         registry_reason(i), names);
-    return FAIL(ERR_USAGE, "--backend %s: unknown: must be one of %s", name, names);
+    return FAIL(ERR_USAGE, "`backend=%s`: unknown: must be one of %s", name, names);
 }
 
 void backend_close(struct backend *be)

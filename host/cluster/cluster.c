@@ -94,7 +94,8 @@ static enum err check_tasks(void)
 {
     const int tasks = environment_number("SLURM_STEP_NUM_TASKS", 1);
     FAIL_IF(tasks > 1 && getenv("SLURM_PROCID"), ERR_UNSUPPORTED,
-            "srun started %d tasks without MPI, and each would do all of the work: add --mpi=pmix",
+            "srun started %d tasks without MPI, and each would do all of the work: use `srun "
+            "--mpi=pmix`",
             tasks);
     return ERR_OK;
 }

@@ -20,7 +20,7 @@ enum err parts_of(struct scan_context *c, struct parts *out)
     const char *const volume = c->request->out;
     *out = (struct parts){.scan = c};
     const int n = snprintf(out->folder, sizeof out->folder, "%s.parts", volume);
-    FAIL_IF(n >= (int)sizeof out->folder, ERR_USAGE, "--out %.60s...: the name is too long",
+    FAIL_IF(n >= (int)sizeof out->folder, ERR_USAGE, "`out=%.60s`...: the name is too long",
             volume);
     snprintf(out->file, sizeof out->file, "%s/volume", out->folder);
     return volume_parts_of(out->file, volume, &c->model.volume, &out->volume);
@@ -125,7 +125,7 @@ static enum err parts_compare_call(const struct parts *p, const char *left, cons
     if (n && n == strlen(now) && !memcmp(left, now, n))
         thickness = strtoll(last + 8, NULL, 10);
     FAIL_IF(thickness < 1 || thickness > plan->length, ERR_INPUT,
-            "--resume: %s is of another call (it says which): take --resume away to begin again",
+            "`resume`: %s is of another call (it says which): take `resume` away to begin again",
             p->folder);
     plan->thickness = thickness;
     plan->count = (plan->length + thickness - 1) / thickness;
@@ -215,7 +215,7 @@ static enum err parts_compare_reference(const struct parts *p)
 {
     const struct volume *v = &p->scan->model.volume;
     void *x;
-    TRY(mem_alloc("the volume, for --reference", (size_t)volume_voxels(v) * sizeof(float), &x));
+    TRY(mem_alloc("the volume, for `reference`", (size_t)volume_voxels(v) * sizeof(float), &x));
     enum err e = read_back(p, v, x);
     if (!e)
         e = scan_recon_compare(p->scan, x);

@@ -48,7 +48,7 @@ enum err cluster_recon_plan(struct cluster *c, struct scan_context *s)
 {
     struct parts p;
     FAIL_IF(s->request->resume && s->method == SCAN_MBIR, ERR_USAGE,
-            "--resume is for fbp, fdk and fourier: the slices of mbir depend on each other");
+            "`resume` is for fbp, fdk and fourier: the slices of mbir depend on each other");
     TRY(parts_of(s, &p));
     return s->method == SCAN_MBIR ? cluster_mbir_check(c, s) : plan_slabs(c, s);
 }
@@ -75,7 +75,7 @@ static enum err own_slabs(struct cluster *c, const struct scan_context *s, const
         progress("slabs", (double)i, (double)s->slabs.count);
         TRY(add_slab(s, p, i));
         FAIL_IF(stop && *stop, ERR_INTERRUPTED,
-                "interrupted: the same call with --resume goes on with the slabs that are left");
+                "interrupted: the same call with `resume` goes on with the slabs that are left");
     }
     return ERR_OK;
 }

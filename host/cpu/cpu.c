@@ -27,7 +27,7 @@
 static enum err cpu_open(const struct backend_options *options, struct backend **out)
 {
     FAIL_IF(options->threads < 0 || options->threads > MAX_THREADS, ERR_USAGE,
-            "--threads %d is outside 0 (all) to %d", options->threads, MAX_THREADS);
+            "`threads=%d` is outside 0 (all) to %d", options->threads, MAX_THREADS);
     struct backend *be = calloc(1, sizeof *be);
     FAIL_IF(!be, ERR_MEMORY, "no memory left to open the CPU back end");
     be->ops = &cpu_backend;

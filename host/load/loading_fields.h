@@ -35,7 +35,7 @@
     X(INDEX, _, worker, "")
 
 #define LOAD_KEPT_FIELDS(X)                                                                        \
-    X(INT, _, bytes_most, "limit of --keep; null: nothing was kept")                               \
+    X(INT, _, bytes_most, "limit of `keep`; null: nothing was kept")                               \
     X(INT, _, bytes_peak, "")                                                                      \
     X(INT, _, hits, "decoded chunks that were still there")                                        \
     X(INT, _, misses, "chunks that were decoded")                                                  \

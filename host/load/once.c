@@ -31,13 +31,13 @@ enum err load_boxes(struct load_session *s)
     s->boxes = 1;
     if (!r->box_dims)
         return ERR_OK;
-    FAIL_IF(r->box_dims != a->dims, ERR_USAGE, "--boxes has %d sizes; %s has %d dimensions",
+    FAIL_IF(r->box_dims != a->dims, ERR_USAGE, "`boxes` has %d sizes; %s has %d dimensions",
             r->box_dims, a->name, a->dims);
-    FAIL_IF(r->chunks, ERR_USAGE, "--boxes reads whole boxes: leave --tiles out");
+    FAIL_IF(r->chunks, ERR_USAGE, "`boxes` reads whole boxes: leave `tiles` out");
     for (int d = 0; d < a->dims; d++)
         boxes *= (double)((s->box.count[d] + r->box[d] - 1) / r->box[d]);
     FAIL_IF(boxes > BOXES_MOST, ERR_USAGE,
-            "--boxes: this array has %.0f boxes of that size, %d are the most; choose larger ones",
+            "`boxes`: this array has %.0f boxes of that size, %d are the most; choose larger ones",
             boxes, BOXES_MOST);
     s->boxes = (int64_t)boxes;
     s->part_dims = r->box_dims;

@@ -204,11 +204,12 @@ static enum err sweep_recommend(struct load_session *s, struct loading *l, const
     if (!best)
         return ERR_OK;
     const struct engine_options *o = &best->options;
-    int n = snprintf(text, sizeof text, "--fetch %s --%s %d --batch %d --order %s", o->way->name,
+    int n = snprintf(text, sizeof text, "`fetch=%s` `%s=%d` `batch=%d` `order=%s`", o->way->name,
                      o->processes ? "processes" : "threads",
                      o->processes ? o->processes : o->threads, o->batch, load_order_name(o->order));
     if (o->gap)
-        snprintf(text + n, sizeof text - (size_t)n, " --gap %lld", (long long)o->gap);
+        snprintf(text + n, sizeof text - (size_t)n, " `gap=%lld`", (long long)o->gap);
+    err_spell(text);
     l->recommended = arena_text(l->arena, text);
     struct sweep_row pair[2] = {{.options = w->rows[0].options}, {.options = *o}};
     for (int i = 0; i < 2 * ROUNDS && !is_over(s); i++)

@@ -52,7 +52,7 @@ enum err remove_stripes(struct backend *be, const struct ct_model *m, int64_t si
                         const struct buffer *y, struct buffer *out)
 {
     FAIL_IF(!be->ops->remove_stripes, ERR_UNSUPPORTED,
-            "the %s back end has no removal of stripes: use --backend cpu", be->ops->name);
+            "the %s back end has no removal of stripes: use `backend=cpu`", be->ops->name);
     return be->ops->remove_stripes(be, &m->scan, size, y, out);
 }
 
@@ -68,7 +68,7 @@ enum err fourier_recon(struct backend *be, const struct ct_model *m, const struc
     FAIL_IF(m->scan.beam != BEAM_PARALLEL, ERR_USAGE,
             "Fourier reconstruction is for parallel beams: use fdk");
     FAIL_IF(!be->ops->fourier_back, ERR_UNSUPPORTED,
-            "the %s back end has no Fourier reconstruction: use --backend cpu", be->ops->name);
+            "the %s back end has no Fourier reconstruction: use `backend=cpu`", be->ops->name);
     return recon_with(fourier_back, be, m, y, scratch, x);
 }
 

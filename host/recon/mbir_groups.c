@@ -61,7 +61,7 @@ static enum err groups_plan(const struct sizes *s, size_t room, struct slabs *ou
     const size_t least = group_bytes(s, 1);
     if (least > room)
         return s->be->ops->streams->refuse(s->be, "mbir_recon of one slice at a time", least,
-                                           "use --backend cpu");
+                                           "use `backend=cpu`");
     return slabs_plan("mbir_recon", "on the device", s->m->volume.slices, group_bytes, s, room,
                       out);
 }

@@ -76,7 +76,7 @@ static enum err blocks_plan(const struct block_sizes *s, size_t room, struct sla
     const size_t least = view_block_bytes(s, 1);
     if (least > room)
         return s->be->ops->streams->refuse(s->be, "mbir_recon of one view at a time", least,
-                                           "use a smaller size or --backend cpu");
+                                           "use a smaller size or `backend=cpu`");
     return slabs_plan("mbir_recon", "on the device", s->m->scan.views, view_block_bytes, s, room,
                       out);
 }

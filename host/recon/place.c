@@ -39,7 +39,7 @@ static enum err place_cone_mbir(struct backend *be, const struct ct_model *m, in
     snprintf(
         advice, sizeof advice,
         "every subset of cone beams needs all of its arrays; sent for each of them an iteration "
-        "takes %.3g s by the model, and %.3g s on the CPU: use a smaller size or --backend cpu",
+        "takes %.3g s by the model, and %.3g s on the CPU: use a smaller size or `backend=cpu`",
         p.seconds, p.seconds_on_cpu);
     if (p.seconds >= p.seconds_on_cpu)
         return be->ops->streams->refuse(be, recon_op_names[RECON_MBIR], needed, advice);

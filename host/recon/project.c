@@ -98,7 +98,7 @@ static enum err voxel_check(struct backend *be, const struct ct_model *m)
             "voxel-driven back projection is for cone beams: other geometries have the matched "
             "one");
     FAIL_IF(!be->ops->back_voxel, ERR_UNSUPPORTED,
-            "the %s back end has no voxel-driven back projection: use --backend cpu",
+            "the %s back end has no voxel-driven back projection: use `backend=cpu`",
             be->ops->name);
     return ERR_OK;
 }

@@ -29,7 +29,7 @@ static enum err parse_rows(const char *text, int64_t rows, int64_t *first, int64
     if (good && *end)
         b = strtoll(end, &end, 10);
     FAIL_IF(!good || *end || errno || a < 0 || a >= b || b > rows, ERR_USAGE,
-            "--rows %s: must be A:B with 0 <= A < B <= %" PRId64 " (row B is left out)", text,
+            "`rows=%s`: must be A:B with 0 <= A < B <= %" PRId64 " (row B is left out)", text,
             rows);
     *first = a;
     *count = b - a;
@@ -45,7 +45,7 @@ static int is_sinogram(const struct scan_request *r)
 static enum err check_center(const struct scan_request *r, int64_t channels)
 {
     FAIL_IF(!isnan(r->center) && !(r->center >= 0 && r->center <= (double)(channels - 1)),
-            ERR_USAGE, "--center %g: the detector has channels 0 to %" PRId64, r->center,
+            ERR_USAGE, "`center=%g`: the detector has channels 0 to %" PRId64, r->center,
             channels - 1);
     return ERR_OK;
 }
@@ -68,13 +68,13 @@ static enum err plan_steps(const struct exchange_info *info, struct scan_context
     struct ct_model *m = &c->model;
     const int joined = !isnan(r->overlap);
     FAIL_IF((joined || !isnan(r->tilt)) && info->cone, ERR_USAGE,
-            "--overlap and --tilt are for parallel beams");
+            "`overlap` and `tilt` are for parallel beams");
     FAIL_IF(joined && !isnan(r->center), ERR_USAGE,
-            "--center: the overlap tells it; leave it out, or give --overlap CHANNELS");
+            "`center`: the overlap tells it; leave it out, or give `overlap=CHANNELS`");
     FAIL_IF((r->center_png || r->center_method) && info->cone, ERR_USAGE,
-            "--center-method and --center-png are for parallel beams: give --center");
+            "`center_method` and `center_png` are for parallel beams: give `center`");
     FAIL_IF(joined && r->center_method, ERR_USAGE,
-            "--center-method: the overlap tells the axis; leave it out");
+            "`center_method`: the overlap tells the axis; leave it out");
     if (!(c->pixel > 0))
         c->pixel = info->pixel;
     if (joined) {
@@ -127,7 +127,7 @@ static enum err plan_scan(struct scan_context *c)
     TRY(parse_rows(r->rows, info.rows, &c->row_first, &rows));
     TRY(check_center(r, info.channels));
     FAIL_IF(rows < r->bin || info.channels < r->bin, ERR_USAGE,
-            "--bin %" PRId64 ": there are %" PRId64 " rows of %" PRId64 " channels", r->bin, rows,
+            "`bin=%" PRId64 "`: there are %" PRId64 " rows of %" PRId64 " channels", r->bin, rows,
             info.channels);
     ct_model_init(m);
     m->scan.views = info.views;
@@ -155,19 +155,19 @@ static enum err plan_scan(struct scan_context *c)
 static enum err plan_geometry(struct scan_context *c)
 {
     const struct scan_request *r = c->request;
-    FAIL_IF(r->rows, ERR_USAGE, "--rows is for scans; the geometry file says which rows there are");
+    FAIL_IF(r->rows, ERR_USAGE, "`rows` is for scans; the geometry file says which rows there are");
     FAIL_IF(!isnan(r->overlap) || !isnan(r->tilt), ERR_USAGE,
-            "--overlap and --tilt are for scans without --geometry");
+            "`overlap` and `tilt` are for scans without `geometry`");
     FAIL_IF(r->center_png || r->center_method, ERR_USAGE,
-            "--center-method and --center-png are for scans; the geometry file says the axis as "
+            "`center_method` and `center_png` are for scans; the geometry file says the axis as "
             "det_channel_offset");
     FAIL_IF(is_sinogram(r) && scan_steps_used(r), ERR_USAGE,
             "%s holds line integrals: the steps on counts are for scans", r->source.path);
     FAIL_IF(r->bin > 1, ERR_USAGE,
-            "--bin is for scans without --geometry; the geometry file says the detector's size");
-    FAIL_IF(r->source.angles, ERR_USAGE, "--angles: the geometry file says them");
+            "`bin` is for scans without `geometry`; the geometry file says the detector's size");
+    FAIL_IF(r->source.angles, ERR_USAGE, "`angles`: the geometry file says them");
     FAIL_IF(!isnan(r->center), ERR_USAGE,
-            "--center is for scans; the geometry file says it as det_channel_offset");
+            "`center` is for scans; the geometry file says it as det_channel_offset");
     return ct_model_read(r->geometry, &c->model);
 }
 
@@ -177,8 +177,8 @@ enum err scan_input_plan(struct scan_context *c)
     if (r->geometry)
         return plan_geometry(c);
     FAIL_IF(text_has_suffix(r->source.path, ".npy") && !r->source.flats, ERR_USAGE,
-            "--in %s: a sinogram needs --geometry FILE, which tells its angles and distances; "
-            "counts need --flats FILE",
+            "`in=%s`: a sinogram needs `geometry=FILE`, which tells its angles and distances; "
+            "counts need `flats=FILE`",
             r->source.path);
     return plan_scan(c);
 }

@@ -152,10 +152,10 @@ static enum err read_table(const char *path, int64_t views, float **out)
     void *table = NULL;
     enum err e = ERR_OK;
     if (npy_read(path, 2, shape, names, 1, &given))
-        return err_prefix(ERR_INPUT, "--poses");
+        return err_prefix(ERR_INPUT, "`poses`");
     if (shape[1] != POSE_PITCH && shape[1] != POSE_COLUMNS)
         e = FAIL(ERR_INPUT,
-                 "--poses %s: has %lld columns; %d are accepted, or %d with tilts: see "
+                 "`poses=%s`: has %lld columns; %d are accepted, or %d with tilts: see "
                  "docs/howto/scans.md",
                  path, (long long)shape[1], POSE_PITCH, POSE_COLUMNS);
     if (!e)
@@ -174,23 +174,23 @@ static enum err check_table(const char *path, const struct scan *s, const float 
     const int moves = s->beam == BEAM_CONE && isfinite(s->source_detector);
     FAIL_IF(
         s->moves, ERR_USAGE,
-        "--poses is for parallel and cone beams: a translation or multi-axis scan has its moves "
+        "`poses` is for parallel and cone beams: a translation or multi-axis scan has its moves "
         "in the geometry file");
-    FAIL_IF(s->curved, ERR_USAGE, "--poses is for flat detectors, and this one is curved");
+    FAIL_IF(s->curved, ERR_USAGE, "`poses` is for flat detectors, and this one is curved");
     for (int64_t i = 0; i < s->views; i++) {
         const float *row = table + i * POSE_COLUMNS;
         const double x = (double)row[POSE_SOURCE_CHANNEL], z = (double)row[POSE_SOURCE_ROW];
         FAIL_IF(!moves && (x != 0 || z != 0), ERR_INPUT,
-                "--poses %s: view %lld moves the source by (%g, %g); parallel rays have none: "
+                "`poses=%s`: view %lld moves the source by (%g, %g); parallel rays have none: "
                 "write 0 there",
                 path, (long long)i, x, z);
         FAIL_IF(moves && fabs(x) > 0.1 * s->source_iso, ERR_INPUT,
-                "--poses %s: view %lld moves the source by %g along the channels; a tenth of "
+                "`poses=%s`: view %lld moves the source by %g along the channels; a tenth of "
                 "source_iso_dist, %g, is accepted: give the rest as its angle",
                 path, (long long)i, x, 0.1 * s->source_iso);
         const double pitch = (double)row[POSE_PITCH], yaw = (double)row[POSE_YAW];
         FAIL_IF(fmax(fabs(pitch), fabs(yaw)) > TILT_MOST, ERR_INPUT,
-                "--poses %s: view %lld tilts the detector by (%g, %g) degrees; at most %d are "
+                "`poses=%s`: view %lld tilts the detector by (%g, %g) degrees; at most %d are "
                 "accepted: check the columns and their unit",
                 path, (long long)i, pitch, yaw, TILT_MOST);
     }

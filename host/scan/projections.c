@@ -50,7 +50,7 @@ static enum err read_part(const struct scan_context *c, const struct exchange_so
     if (x->rows < bin || x->channels < bin) {
         const long long rows = (long long)x->rows, channels = (long long)x->channels;
         exchange_counts_free(x);
-        return FAIL(ERR_USAGE, "--bin %lld: the views have %lld x %lld pixels", (long long)bin,
+        return FAIL(ERR_USAGE, "`bin=%lld`: the views have %lld x %lld pixels", (long long)bin,
                     rows, channels);
     }
     bin_pixels(x->counts, x->views, x->rows, x->channels, bin);

@@ -30,7 +30,7 @@ static enum err check_request(const struct scan_request *r)
     const double *phase = r->phase;
     FAIL_IF(!isnan(phase[0]) && !(phase[0] > 0 && phase[1] > 0 && phase[2] > 0 && phase[3] >= 0),
             ERR_USAGE,
-            "--paganin %g,%g,%g,%g: delta/beta, energy (keV), distance and pixel (mm) are positive",
+            "`paganin=%g,%g,%g,%g`: delta/beta, energy (keV), distance and pixel (mm) are positive",
             phase[0], phase[1], phase[2], phase[3]);
     return ERR_OK;
 }
@@ -45,18 +45,18 @@ static enum err choose_method(struct scan_context *c)
     const char *name = scan_method_name(c->method);
     FAIL_IF(
         s->moves && c->method != SCAN_MBIR, ERR_USAGE,
-        "--method %s is for parallel and cone beams: translation and multi-axis scans take mbir",
+        "`method=%s` is for parallel and cone beams: translation and multi-axis scans take mbir",
         name);
     FAIL_IF(c->method == SCAN_FDK && !cone, ERR_USAGE,
-            "--method fdk is for cone beams: give --geometry FILE with \"geometry\": \"cone\", or "
+            "`method=fdk` is for cone beams: give `geometry=FILE` with \"geometry\": \"cone\", or "
             "take fbp");
     FAIL_IF((c->method == SCAN_FBP || c->method == SCAN_FOURIER) && cone, ERR_USAGE,
-            "--method %s is for parallel beams, and %s has a cone beam: take fdk or mbir", name,
+            "`method=%s` is for parallel beams, and %s has a cone beam: take fdk or mbir", name,
             r->geometry ? r->geometry : r->source.path);
     FAIL_IF(r->voxel_driven && c->method != SCAN_FDK, ERR_USAGE,
-            "--backproject is for --method fdk of cone beams");
+            "`backproject` is for `method=fdk` of cone beams");
     FAIL_IF(r->redundancy && c->method != SCAN_FDK, ERR_USAGE,
-            "--redundancy is for --method fdk of cone beams");
+            "`redundancy` is for `method=fdk` of cone beams");
     return ERR_OK;
 }
 
@@ -118,7 +118,7 @@ enum err scan_recon_plan(struct scan_context *c)
     if (r->reference)
         c->bytes += volume;
     return mem_require("this reconstruction", c->bytes,
-                       r->geometry ? NULL : "take fewer rows with --rows A:B");
+                       r->geometry ? NULL : "take fewer rows with `rows=A:B`");
 }
 
 static enum err read_whole(struct scan_context *c)
@@ -184,7 +184,7 @@ static enum err metal_weights(struct arrays *a, int large, const struct ct_model
     const struct mar_options o = {.beta = 1, .gamma = 3, .initial = &a->x};
     FAIL_IF(large, ERR_MEMORY,
             "weights for metal need all arrays on the device, which has too little memory: add "
-            "--backend cpu");
+            "`backend=cpu`");
     TRY(a->be->ops->alloc(a->be, "weights", bytes, &a->w));
     TRY(direct_recon(a->be, m, &a->y, &a->w, &a->x));
     return gen_weights_mar(a->be, m, &a->y, &o, &a->w);
@@ -307,7 +307,7 @@ enum err scan_recon_compare(struct scan_context *c, const float *x)
     int64_t shape[3] = {v->rows, v->cols, v->slices};
     float *reference;
     if (npy_read(c->request->reference, 3, shape, names, 1, &reference))
-        return err_prefix(ERR_INPUT, "--reference");
+        return err_prefix(ERR_INPUT, "`reference`");
     c->result->quality = quality_of(v, x, reference);
     const enum err e = quality_picture(c->request->picture, v, x, reference);
     mem_free(reference);

@@ -82,7 +82,7 @@ static enum err by_wavelets(const struct scan_context *c, const struct ct_model 
                              .margin = prepare_wavelet_margin(s->views, s->channels)};
     const int most = prepare_levels_most(&p);
     p.levels = most < 5 ? most : 5;
-    FAIL_IF(p.levels < 1, ERR_USAGE, "--rings fw needs 32 views and channels: take sorting");
+    FAIL_IF(p.levels < 1, ERR_USAGE, "`rings=fw` needs 32 views and channels: take sorting");
     return scan_step_run(c, "rings", &p, NULL, y);
 }
 

@@ -218,7 +218,7 @@ enum err scan_steps_counts(const struct scan_context *c, struct exchange_counts 
     if (e || !r->air)
         return e;
     FAIL_IF(2 * r->air > x->channels, ERR_USAGE,
-            "--air %" PRId64 ": twice that must fit into the %" PRId64 " channels", r->air,
+            "`air=%" PRId64 "`: twice that must fit into the %" PRId64 " channels", r->air,
             x->channels);
     p.kind = PREPARE_AIR;
     p.left = p.right = r->air;
@@ -233,7 +233,7 @@ enum err scan_steps_transmission(const struct scan_context *c, struct projection
     if (!isnan(r->phase[PHASE_DELTA_BETA])) {
         const double pixel = c->pixel * (double)r->bin;
         FAIL_IF(!(pixel > 0), ERR_USAGE,
-                "--paganin: the scan does not say how large its pixels are: give it as the fourth "
+                "`paganin`: the scan does not say how large its pixels are: give it as the fourth "
                 "number, in mm");
         phase.ratio = prepare_phase_ratio(r->phase[PHASE_DISTANCE], r->phase[PHASE_ENERGY], pixel,
                                           r->phase[PHASE_DELTA_BETA]);
@@ -274,7 +274,7 @@ static enum err join_halves(const struct scan_context *c, struct projections *p)
     if (isinf(c->request->overlap))
         result->overlap = found;
     FAIL_IF(!(result->overlap >= 1 && result->overlap <= (double)p->channels), ERR_USAGE,
-            "--overlap %g: must be from 1 to %" PRId64 " channels", result->overlap, p->channels);
+            "`overlap=%g`: must be from 1 to %" PRId64 " channels", result->overlap, p->channels);
     struct prepare_step step = step_of(PREPARE_JOIN, views.views, p->rows, p->channels);
     step.overlap = result->overlap;
     step.end = result->end;

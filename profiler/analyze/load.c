@@ -143,7 +143,7 @@ static enum err read_all(struct run *r, char **paths, size_t count)
     if (r->options->progress)
         r->options->progress(r->options->context, total, total);
     FAIL_IF(r->options->from_s > 0 && r->end <= r->origin, ERR_INPUT,
-            "--from %g: the run took only %.3g s", r->options->from_s,
+            "`from=%g`: the run took only %.3g s", r->options->from_s,
             r->options->from_s - 1e-9 * (double)(r->origin - r->end));
     return build_model(r);
 }
@@ -203,13 +203,13 @@ enum err analyze_run(const char *run_folder, const struct analyze_options *optio
     model_destroy(*out);
     *out = NULL;
     FAIL_IF(imports_s <= 0, ERR_INPUT,
-            "--after imports: this recording begins with no imports of Python modules");
+            "`after=imports`: this recording begins with no imports of Python modules");
     FAIL_IF(imports_s >= whole_s, ERR_INPUT,
-            "--after imports: nothing is left, the run ended with its imports after %.3g s",
+            "`after=imports`: nothing is left, the run ended with its imports after %.3g s",
             whole_s);
     after.from_s = imports_s;
     after.after_imports = 0;
     FAIL_IF(after.until_s > 0 && after.until_s <= after.from_s, ERR_INPUT,
-            "--until %g: the imports ended only at %.3g s", after.until_s, after.from_s);
+            "`until=%g`: the imports ended only at %.3g s", after.until_s, after.from_s);
     return analyze(run_folder, &after, out, &imports_s);
 }

@@ -101,7 +101,7 @@ enum err quiet_too_few(const struct model *m, struct model_answer *out)
         snprintf(text, sizeof text, "No own line took a large part of the time.");
     out->text = arena_text(m->arena, text);
     out->advice = n != MODEL_UNKNOWN && n < QUIET_ENOUGH
-                      ? "Record more work, or sample more often: tomoprof record --rate 1000."
+                      ? "Record more work, or sample more often: `tomoprof record --rate 1000`."
                       : "Look at all lines with `tomoprof report --libraries`.";
     FAIL_IF(!out->text, ERR_MEMORY, "no memory for the profile");
     return ERR_OK;

@@ -100,7 +100,7 @@ enum err fpga_widths_measure(const struct fpga_data *data, const struct fpga_wid
 {
     struct width_case cases[2];
     FAIL_IF(widths->only && !width_primitive_named(widths->only), ERR_USAGE,
-            "--only %s: no such primitive; docs/internals/triage-width.md lists them",
+            "`only=%s`: no such primitive; docs/internals/triage-width.md lists them",
             widths->only);
     enum err e = make_cases(data, cases);
     if (!e)

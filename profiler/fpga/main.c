@@ -180,9 +180,16 @@ static enum err fpga_dispatch(int argc, char **argv)
     return FAIL(ERR_USAGE, "unknown command \"%s\": `tomoprof-fpga --help` lists them", argv[1]);
 }
 
+static void spell_options(char *text)
+{
+    for (int i = 0; i < COMMANDS; i++)
+        opt_spell(commands[i].options, text);
+}
+
 int main(int argc, char **argv)
 {
     plain_stdout();
+    err_speller = spell_options;
     enum err e = fpga_dispatch(argc, argv);
     errno = 0;
     if ((fflush(stdout) || ferror(stdout)) && e == ERR_OK)

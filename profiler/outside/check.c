@@ -47,8 +47,8 @@ static enum err check_refused(pid_t pid, int why)
                     (int)pid, tracer);
     if (why == EPERM && geteuid() == 0 && !allowed)
         return FAIL(ERR_UNSUPPORTED,
-                    "process %d: this container has no permission to trace: start it with "
-                    "--cap-add=SYS_PTRACE, or run tomoprof on the host",
+                    "process %d: this container has no permission to trace: start it by "
+                    "`docker run --cap-add=SYS_PTRACE`, or run tomoprof on the host",
                     (int)pid);
     if (why == EPERM && user >= 0 && (uid_t)user != geteuid() && !allowed)
         return FAIL(ERR_UNSUPPORTED,
@@ -77,23 +77,23 @@ enum err outside_check(pid_t pid)
     struct process_stat st;
     char text[64];
 #ifndef __x86_64__
-    return FAIL(ERR_UNSUPPORTED, "--pid: running processes can be recorded on x86-64 only; use "
+    return FAIL(ERR_UNSUPPORTED, "`pid`: running processes can be recorded on x86-64 only; use "
                                  "`tomoprof record PROGRAM`");
 #endif
     FAIL_IF(!process_stat(pid, 0, &st), ERR_INPUT,
-            "--pid %d: no process has this number; `ps -e` lists those that run", (int)pid);
-    FAIL_IF(pid == getpid(), ERR_INPUT, "--pid %d: this is tomoprof itself", (int)pid);
-    FAIL_IF(st.state == 'Z' || st.state == 'X', ERR_INPUT, "--pid %d: this process has ended",
+            "`pid=%d`: no process has this number; `ps -e` lists those that run", (int)pid);
+    FAIL_IF(pid == getpid(), ERR_INPUT, "`pid=%d`: this is tomoprof itself", (int)pid);
+    FAIL_IF(st.state == 'Z' || st.state == 'X', ERR_INPUT, "`pid=%d`: this process has ended",
             (int)pid);
     FAIL_IF(status_of(pid, "\nTgid:", 10) != pid, ERR_INPUT,
-            "--pid %d: this is a thread of process %ld; give that number", (int)pid,
+            "`pid=%d`: this is a thread of process %ld; give that number", (int)pid,
             status_of(pid, "\nTgid:", 10));
     int why = stop_errno(pid);
     if (why == ESRCH)
-        return FAIL(ERR_INPUT, "--pid %d: this process has ended", (int)pid);
+        return FAIL(ERR_INPUT, "`pid=%d`: this process has ended", (int)pid);
     if (why)
         return check_refused(pid, why);
     FAIL_IF(!process_read(pid, 0, "maps", text, sizeof text), ERR_INPUT,
-            "--pid %d: this is a part of the kernel, not a program", (int)pid);
+            "`pid=%d`: this is a part of the kernel, not a program", (int)pid);
     return ERR_OK;
 }

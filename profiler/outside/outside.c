@@ -27,7 +27,7 @@
 #define NAMES_BYTES 4096
 
 const char outside_limits[] =
-    "recorded from outside (--pid): allocations, copies, GPU work, NVTX ranges and child processes "
+    "recorded from outside: allocations, copies, GPU work, NVTX ranges and child processes "
     "are not seen";
 
 struct recording {

@@ -23,7 +23,7 @@ static enum err triage_load(const char *timing, const char *profile, const struc
     if (o->sass)
         TRY(sass_read(o->sass, &t->sass));
     FAIL_IF(!timing && o->size <= 0, ERR_USAGE,
-            "a profile does not say how large the volume was: add --size N (its edge), or give a "
+            "a profile does not say how large the volume was: add `size=N` (its edge), or give a "
             "run with timing.json");
     return ERR_OK;
 }
@@ -34,7 +34,7 @@ static enum err choose_size(const struct triage_options *o, struct triage *t)
     int rows = 0;
     for (int i = 0; i < t->timing.rows_count; i++)
         rows += t->timing.rows[i].size == size;
-    FAIL_IF(t->timing.rows_count && !rows, ERR_USAGE, "--size %g: no operation was measured at it",
+    FAIL_IF(t->timing.rows_count && !rows, ERR_USAGE, "`size=%g`: no operation was measured at it",
             size);
     t->inputs.size = size;
     return ERR_OK;

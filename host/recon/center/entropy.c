@@ -187,7 +187,7 @@ enum err center_entropy(struct backend *be, const struct center_views *p, double
 {
     int64_t bin = 1;
     FAIL_IF(p->channels < 16, ERR_INPUT,
-            "the rotation centre cannot be found with fewer than 16 channels; give --center");
+            "the rotation centre cannot be found with fewer than 16 channels; give `center`");
     while (p->channels / bin > COARSE)
         bin *= 2;
     *center = 0.5 * (double)(p->channels - 1);

@@ -293,7 +293,7 @@ static enum err search_pairs(const struct center_search *s, double *center, doub
     FAIL_IF(quality == NO_PARTNER, ERR_INPUT,
             "the rotation centre cannot be found: no two views are 180 degrees apart (within one "
             "step); give "
-            "--center");
+            "`center`");
     if (quality == BRACKETED) {
         for (int64_t i = 0; i < n; i++) {
             find_partners(p, chosen[i], step, partner, error);
@@ -307,14 +307,14 @@ static enum err search_pairs(const struct center_search *s, double *center, doub
     *score = n ? fmax(0, fmin(1, double_median(scores, n))) : 0;
     FAIL_IF(!(*score > 0), ERR_INPUT,
             "the rotation centre cannot be found: views 180 degrees apart are not alike; give "
-            "--center");
+            "`center`");
     return ERR_OK;
 }
 
 enum err center_registration(const struct center_views *p, double *center, double *score)
 {
     FAIL_IF(p->channels < CHANNELS_MIN, ERR_INPUT,
-            "the rotation centre cannot be found with fewer than %d channels; give --center",
+            "the rotation centre cannot be found with fewer than %d channels; give `center`",
             CHANNELS_MIN);
     struct center_search s = {.p = p, .row_step = p->rows / ROWS_MAX + (p->rows % ROWS_MAX != 0)};
     void *profiles;

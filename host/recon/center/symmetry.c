@@ -116,11 +116,11 @@ static enum err symmetry_check_turn(const struct center_views *p)
     const double covered = fabs((double)p->angles[p->views - 1] - (double)p->angles[0]);
     const double step = covered / (double)(p->views - 1);
     FAIL_IF(p->views < 16 || p->channels < 32, ERR_INPUT,
-            "the symmetry of a sinogram needs at least 16 views and 32 channels; give --center");
+            "the symmetry of a sinogram needs at least 16 views and 32 channels; give `center`");
     FAIL_IF(
         fabs(covered + 0.5 * step - M_PI) > 1.6 * step, ERR_INPUT,
         "the symmetry of a sinogram needs views over half a turn, these cover %.1f degrees; use "
-        "another method or give --center",
+        "another method or give `center`",
         covered * 180 / M_PI);
     return ERR_OK;
 }

@@ -149,7 +149,7 @@ enum err slab_job_plan(struct slab_job *j, size_t room)
         j->views = (struct slabs){j->views.length, 1, j->views.length};
     char what[80];
     snprintf(what, sizeof what, "the thinnest slab of %s", recon_op_names[j->op]);
-    return j->be->ops->streams->refuse(j->be, what, slab_job_bytes(j, 1), "use --backend cpu");
+    return j->be->ops->streams->refuse(j->be, what, slab_job_bytes(j, 1), "use `backend=cpu`");
 }
 
 enum err out_of_core_plan(struct backend *be, enum recon_op op, const struct ct_model *m,

@@ -83,7 +83,7 @@ static enum err references_read(const struct scan_file *s, int64_t row_first, in
     if (!found)
         log_warn("%s: has no dark frames: they are taken as 0", s->path);
     TRY(reference_read(s, &s->flats, row_first, row_count, white, &found));
-    FAIL_IF(!found, ERR_INPUT, "%s: has no flat fields: give them with --flats FILE", s->path);
+    FAIL_IF(!found, ERR_INPUT, "%s: has no flat fields: give them with `flats=FILE`", s->path);
     for (size_t i = 0; i < n; i++)
         same += !(fabsf(white[i] - dark[i]) > 0);
     FAIL_IF(same == n, ERR_INPUT,
@@ -130,7 +130,7 @@ static enum err drift_read(const struct exchange_source *source, const struct sc
                                known ? flats_at(s, 1) : s->flats};
     FAIL_IF(!known || !f[0].count || !f[1].count, ERR_INPUT,
             "%s: does not say which flat fields were taken before and after the views: give those "
-            "after them with --flats-after FILE",
+            "after them with `flats_after=FILE`",
             s->path);
     TRY(frames_mean(s, &f[0], row_first, row_count, white));
     return frames_mean(s, &f[1], row_first, row_count, after);

@@ -59,7 +59,7 @@ enum err nexus_rotation(struct store *store, const char *data, struct store_arra
         FAIL_IF(!strcmp(n->name, "unreadable") &&
                     (n->hides || (bytes >= k && !strncmp(n->value + bytes - k, wanted, k))),
                 ERR_INPUT,
-                "%s: has no angles that can be read (give them with --angles); cannot "
+                "%s: has no angles that can be read (give them with `angles`); cannot "
                 "read %s",
                 store->name, n->value);
     }

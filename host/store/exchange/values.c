@@ -117,7 +117,7 @@ static enum err angles_from_text(const char *path, const char *text, int64_t vie
             break;
         const double value = strtod(at, &end);
         FAIL_IF(end == at || !isfinite(value), ERR_INPUT,
-                "--angles %s: \"%.20s\" is not an angle: give one number per view, in degrees",
+                "`angles=%s`: \"%.20s\" is not an angle: give one number per view, in degrees",
                 path, at);
         if (n < views)
             out[n] = value;
@@ -125,7 +125,7 @@ static enum err angles_from_text(const char *path, const char *text, int64_t vie
         at = end;
     }
     FAIL_IF(n != views, ERR_INPUT,
-            "--angles %s: has %" PRId64 " angles; the scan has %" PRId64 " views", path, n, views);
+            "`angles=%s`: has %" PRId64 " angles; the scan has %" PRId64 " views", path, n, views);
     return ERR_OK;
 }
 
@@ -138,12 +138,12 @@ static enum err angles_from_array(const char *path, int64_t views, double *out)
     enum err e =
         n == views
             ? values_read(s, s->arrays[0], &all)
-            : FAIL(ERR_INPUT, "--angles %s: has %" PRId64 " angles; the scan has %" PRId64 " views",
+            : FAIL(ERR_INPUT, "`angles=%s`: has %" PRId64 " angles; the scan has %" PRId64 " views",
                    path, n, views);
     for (int64_t i = 0; i < views && !e; i++) {
         out[i] = all[i];
         if (!isfinite(all[i]))
-            e = FAIL(ERR_INPUT, "--angles %s: angle %" PRId64 " is not a finite number", path, i);
+            e = FAIL(ERR_INPUT, "`angles=%s`: angle %" PRId64 " is not a finite number", path, i);
     }
     free(all);
     store_close(s);

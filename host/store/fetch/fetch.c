@@ -33,7 +33,7 @@ enum err fetch_find(const char *name, const struct fetch_way **out)
             *out = fetch_ways[i];
             return ERR_OK;
         }
-    return FAIL(ERR_USAGE, "--fetch %s: must be one of pread, mmap, direct, uring", name);
+    return FAIL(ERR_USAGE, "`fetch=%s`: must be one of pread, mmap, direct, uring", name);
 }
 
 enum err fetch_start(struct fetch_worker *w, const struct fetch_way *way, int depth,

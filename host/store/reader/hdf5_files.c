@@ -143,7 +143,7 @@ static enum err check_place(struct store *s, const char *folder, const char *pat
     free(real);
     FAIL_IF(!there, ERR_INPUT, "%s: cannot read: %s", path, strerror(reason));
     FAIL_IF(!inside && !store_follow_links, ERR_INPUT,
-            "%s: leads to %s, outside of its folder; add --follow-links if you trust the file",
+            "%s: leads to %s, outside of its folder; add `follow_links` if you trust the file",
             s->name, path);
     return ERR_OK;
 }
@@ -162,7 +162,7 @@ enum err hdf5_file_named(struct store *s, int from, const char *name, int *file)
         FAIL_IF(!*name || *name == '/' || strstr(name, ".."), ERR_INPUT,
                 "%s: leads to the file \"%.200s\", which lies outside of its folder: refused%s",
                 hdf5_file(s, from)->name, name,
-                s->remote ? "" : "; add --follow-links if you trust the file");
+                s->remote ? "" : "; add `follow_links` if you trust the file");
         TRY(store_object_add(s, folder, name, &object));
     } else {
         snprintf(path, sizeof path, "%s%s%.4000s", *name == '/' ? "" : folder,

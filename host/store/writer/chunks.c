@@ -31,7 +31,7 @@ enum err chunks_choose(const struct writer *w, int64_t chunk[STORE_DIMS])
         return ERR_OK;
     }
     FAIL_IF(o->chunk_dims != w->dims, ERR_USAGE,
-            "--chunk has %d sizes; the array has %d dimensions", o->chunk_dims, w->dims);
+            "`chunk` has %d sizes; the array has %d dimensions", o->chunk_dims, w->dims);
     for (int i = 0; i < w->dims; i++)
         chunk[i] = o->chunk[i] < w->shape[i] ? o->chunk[i] : w->shape[i];
     return ERR_OK;

@@ -143,7 +143,7 @@ static enum err convert_set_scale(struct writer *w, const char *in)
     if (!w->options->scale || (a->slope == 1 && a->intercept == 0))
         return ERR_OK;
     FAIL_IF(a->dtype.kind == 'c', ERR_UNSUPPORTED,
-            "%s: --apply-scale: %s holds complex numbers; integers and floats can be scaled", in,
+            "%s: `apply_scale`: %s holds complex numbers; integers and floats can be scaled", in,
             a->name);
     w->scale = 1;
     const int narrow = a->dtype.bytes <= 2 || (a->dtype.kind == 'f' && a->dtype.bytes == 4);

@@ -122,11 +122,11 @@ static enum err hdf5_begin(struct writer *w)
     int64_t bytes = w->type.bytes;
     for (int i = 0; i < w->dims; i++)
         FAIL_IF(s->chunk[i] > UINT32_MAX / bytes || !(bytes *= s->chunk[i]), ERR_USAGE,
-                "--chunk: chunks of HDF5 hold less than 4 GiB");
+                "`chunk`: chunks of HDF5 hold less than 4 GiB");
     TRY(hdf5_writer_set_pipeline(w, s));
     const hid_t type =
         w->type.kind == 'b' || writer_keeps_members(w) ? enum_of(w) : type_of(w->type);
-    FAIL_IF(type < 0, ERR_UNSUPPORTED, "%s: HDF5 has no type for it; add --dtype float32", w->path);
+    FAIL_IF(type < 0, ERR_UNSUPPORTED, "%s: HDF5 has no type for it; add `dtype=float32`", w->path);
     enum err e = outfile_open(&w->file, w->path);
     if (!e && !w->file.temporary)
         e = FAIL(ERR_USAGE, "%s: HDF5 needs a regular file to write to", w->path);

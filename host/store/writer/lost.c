@@ -108,7 +108,7 @@ void writer_lost(const struct store *s, const struct writer *w, const struct wri
         return;
     lost_axes(&l, w, f);
     if (!(f->keeps & KEEPS_SCALE) && !w->scale && (a->slope != 1 || a->intercept != 0))
-        lost_add(&l, "slope and intercept (--apply-scale applies them)");
+        lost_add(&l, "slope and intercept (`apply_scale` applies them)");
     if (a->nifti && !(f->keeps & KEEPS_HEADER))
         lost_header(&l, &a->nifti->details);
     else if (a->nifti)

@@ -107,7 +107,7 @@ static enum err nifti_begin(struct writer *w)
     FAIL_IF(w->dims < 1 || w->dims - w->colours > 7, ERR_UNSUPPORTED,
             "%s: the array has %d dimensions; NIfTI has 1 to 7", w->path, w->dims);
     FAIL_IF(!nifti_code(w->type), ERR_UNSUPPORTED,
-            "%s: NIfTI has no type for it; add --dtype float32", w->path);
+            "%s: NIfTI has no type for it; add `dtype=float32`", w->path);
     const struct nifti_details d = nifti_details_of(w);
     const int64_t bytes = version == 2 ? 544 : 352, gap = -d.extensions_bytes & 15;
     nifti_details_write(&d, version, head);
@@ -127,7 +127,7 @@ static enum err begin_gz(struct writer *w)
     w->state = kept;
     FAIL_IF(!kept, ERR_MEMORY, "%s: no memory left to write", w->path);
     TRY(writer_deflate_level(w, 1, &level)); /* as nibabel; 3 takes 1.4 times as long for 3 % */
-    FAIL_IF(!level, ERR_USAGE, "--codec raw: %s is compressed; take a name that ends in .nii",
+    FAIL_IF(!level, ERR_USAGE, "`codec=raw`: %s is compressed; take a name that ends in .nii",
             w->path);
     *kept = level;
     return nifti_begin(w);

@@ -349,7 +349,7 @@ static enum err pyramid_set_type(struct pyramid *p, const struct store_array *a)
     FAIL_IF(!(t->kind == 'f' && (t->bytes == 4 || t->bytes == 8)) &&
                 !((t->kind == 'u' || t->kind == 'i') && t->bytes <= 4),
             ERR_UNSUPPORTED,
-            "%s: means of this type are not made; give --dtype float32, or --dtype float64",
+            "%s: means of this type are not made; give `dtype=float32`, or `dtype=float64`",
             p->out);
     FAIL_IF(!engine_converts(a->dtype, p->type), ERR_UNSUPPORTED,
             "%s: %s cannot be converted to that type", p->out, a->name);
@@ -377,9 +377,9 @@ enum err store_pyramid(const char *in, const char *out, const struct writer_opti
     *result = (struct writer_result){.bytes = 0};
     FAIL_IF(
         o->scale, ERR_USAGE,
-        "--apply-scale: is not available for .ome.zarr. Convert to .nii or .zarr with it first, "
+        "`apply_scale`: is not available for .ome.zarr. Convert to .nii or .zarr with it first, "
         "then to .ome.zarr");
-    FAIL_IF(o->zarr == 2, ERR_USAGE, "%s: OME-Zarr 0.5 is Zarr 3: leave out --zarr 2", out);
+    FAIL_IF(o->zarr == 2, ERR_USAGE, "%s: OME-Zarr 0.5 is Zarr 3: leave out `zarr=2`", out);
     FAIL_IF(!stat(out, &st), ERR_INPUT, "%s: exists already: remove it, or choose another name",
             out);
     const int n = snprintf(p.made, sizeof p.made, "%s.%ld.tmp", out, (long)getpid());

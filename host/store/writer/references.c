@@ -268,7 +268,7 @@ enum err store_references(const char *in, const char *out, const struct writer_o
     struct store *s;
     path_folder(out, path, sizeof path);
     FAIL_IF(o->scale, ERR_USAGE,
-            "--apply-scale: references copy no values; choose .zarr, .nii or another format");
+            "`apply_scale`: references copy no values; choose .zarr, .nii or another format");
     FAIL_IF(!realpath(path, folder), ERR_INPUT, "%s: %s", path, strerror(errno));
     TRY(store_open(in, &s));
     result->references = 1;

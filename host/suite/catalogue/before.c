@@ -13,7 +13,7 @@
 static enum err run_prepare_step(struct run_state *s)
 {
     const struct backend_ops *ops = s->be->ops;
-    FAIL_IF(!ops->prepare_step, ERR_UNSUPPORTED, "%s has no steps on views: use --backend cpu",
+    FAIL_IF(!ops->prepare_step, ERR_UNSUPPORTED, "%s has no steps on views: use `backend=cpu`",
             ops->name);
     const struct buffer *frames = s->frames.buffer.ptr ? &s->frames.buffer : NULL;
     return ops->prepare_step(s->be, &s->prepare, frames, &s->in.buffer, &s->out.buffer);

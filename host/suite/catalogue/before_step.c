@@ -37,7 +37,7 @@ static enum err setting_bounded(const struct run_state *s, const char *key, doub
                                 double most, double *out)
 {
     TRY(setting_number(s, key, out));
-    FAIL_IF(!(*out >= least && *out <= most), ERR_USAGE, "--set %s=%g: must be from %g to %g", key,
+    FAIL_IF(!(*out >= least && *out <= most), ERR_USAGE, "`set=%s=%g`: must be from %g to %g", key,
             *out, least, most);
     return ERR_OK;
 }
@@ -47,7 +47,7 @@ static enum err setting_whole(const struct run_state *s, const char *key, int64_
 {
     double value = (double)*out;
     TRY(setting_bounded(s, key, (double)least, (double)most, &value));
-    FAIL_IF(value != floor(value), ERR_USAGE, "--set %s=%g: must be a whole number", key, value);
+    FAIL_IF(value != floor(value), ERR_USAGE, "`set=%s=%g`: must be a whole number", key, value);
     *out = (int64_t)value;
     return ERR_OK;
 }
@@ -62,7 +62,7 @@ static enum err setting_word(const struct run_state *s, const char *key, const c
             *out = i;
             return ERR_OK;
         }
-    FAIL_IF(text, ERR_USAGE, "--set %s=%s: known are %s, %s%s%s", key, text, words[0], words[1],
+    FAIL_IF(text, ERR_USAGE, "`set=%s=%s`: known are %s, %s%s%s", key, text, words[0], words[1],
             count > 2 ? ", " : "", count > 2 ? words[2] : "");
     return ERR_OK;
 }
@@ -75,7 +75,7 @@ enum err step_outliers(struct run_state *s)
     TRY(begin_prepare(s, PREPARE_OUTLIERS));
     s->prepare.threshold = 0.2;
     TRY(setting_whole(s, "size", 3, PREPARE_WINDOW, &size));
-    FAIL_IF(size % 2 == 0, ERR_USAGE, "--set size=%" PRId64 ": must be 3, 5 or 7", size);
+    FAIL_IF(size % 2 == 0, ERR_USAGE, "`set=size=%" PRId64 "`: must be 3, 5 or 7", size);
     TRY(setting_bounded(s, "threshold", 0, 1e6, &s->prepare.threshold));
     TRY(setting_word(s, "sides", sides, 3, &side));
     s->prepare.size = (int)size;
@@ -113,7 +113,7 @@ enum err step_flat_field(struct run_state *s)
         return ERR_OK;
     FAIL_IF(
         !setting(s, "flats"), ERR_USAGE,
-        "correct_flat_field needs --set flats=FILE, an array (frames, detector rows, channels)");
+        "correct_flat_field needs `set=flats=FILE`, an array (frames, detector rows, channels)");
     TRY(state_host_array(&s->frames, "flat fields", shape));
     memset(s->frames.host, 0, (size_t)pixels * sizeof(float));
     TRY(read_frames(s, "flats", 1));
@@ -135,7 +135,7 @@ enum err step_air(struct run_state *s)
     TRY(setting_whole(s, "right", 0, channels, &s->prepare.right));
     FAIL_IF(s->prepare.left + s->prepare.right < 1 || s->prepare.left + s->prepare.right > channels,
             ERR_USAGE,
-            "--set left=%" PRId64 " right=%" PRId64 ": together 1 to %" PRId64
+            "`set=left=%" PRId64 " right=%" PRId64 "`: together 1 to %" PRId64
             " channels are needed",
             s->prepare.left, s->prepare.right, channels);
     return setting_word(s, "per", per, 2, &s->prepare.whole_view);
@@ -148,7 +148,7 @@ enum err step_log(struct run_state *s)
     s->prepare.high = 1e6;
     TRY(setting_bounded(s, "low", 0, 1e30, &s->prepare.low));
     TRY(setting_bounded(s, "high", 0, 1e30, &s->prepare.high));
-    FAIL_IF(s->prepare.low > s->prepare.high, ERR_USAGE, "--set low=%g high=%g: low is above high",
+    FAIL_IF(s->prepare.low > s->prepare.high, ERR_USAGE, "`set=low=%g high=%g`: low is above high",
             s->prepare.low, s->prepare.high);
     return ERR_OK;
 }

@@ -30,16 +30,16 @@ static enum err setting_integers(const char *key, const char *text, int64_t leas
         errno = 0;
         const long long v = strtoll(at, &end, 10);
         FAIL_IF(end == at || errno || v < least || v > most, ERR_USAGE,
-                "--set %s=%s: whole numbers of %" PRId64 " to %" PRId64
+                "`set=%s=%s`: whole numbers of %" PRId64 " to %" PRId64
                 " are accepted, with commas between them",
                 key, text, least, most);
         out[(*count)++] = v;
         if (!*end)
             return ERR_OK;
-        FAIL_IF(*end != ',', ERR_USAGE, "--set %s=%s: \"%s\" is left over", key, text, end);
+        FAIL_IF(*end != ',', ERR_USAGE, "`set=%s=%s`: \"%s\" is left over", key, text, end);
         at = end + 1;
     }
-    return FAIL(ERR_USAGE, "--set %s=%s: more than three numbers", key, text);
+    return FAIL(ERR_USAGE, "`set=%s=%s`: more than three numbers", key, text);
 }
 
 static enum err setting_three(const struct run_state *s, const char *key, int64_t least,
@@ -50,7 +50,7 @@ static enum err setting_three(const struct run_state *s, const char *key, int64_
     if (!text)
         return ERR_OK;
     TRY(setting_integers(key, text, least, LARGEST, out, &count));
-    FAIL_IF(count != 3, ERR_USAGE, "--set %s=%s: three numbers are needed: rows,columns,slices",
+    FAIL_IF(count != 3, ERR_USAGE, "`set=%s=%s`: three numbers are needed: rows,columns,slices",
             key, text);
     return ERR_OK;
 }
@@ -63,7 +63,7 @@ enum err setting_number(const struct run_state *s, const char *key, double *out)
         return ERR_OK;
     *out = strtod(text, &end);
     FAIL_IF(end == text || *end || !isfinite(*out), ERR_USAGE,
-            "--set %s=%s: a finite number is needed", key, text);
+            "`set=%s=%s`: a finite number is needed", key, text);
     return ERR_OK;
 }
 
@@ -73,17 +73,17 @@ enum err settings_check(const struct run_state *s)
     for (int i = 0; i < s->settings_count; i++) {
         const char *given = s->settings[i];
         const size_t n = strcspn(given, "=");
-        FAIL_IF(!n || given[n] != '=', ERR_USAGE, "--set %s: KEY=VALUE is needed", given);
+        FAIL_IF(!n || given[n] != '=', ERR_USAGE, "`set=%s`: KEY=VALUE is needed", given);
         int known = 0;
         for (const char *at = s->op->settings; *at; at += strspn(at, " ")) {
             const size_t length = strcspn(at, " ");
             known |= length == n && !strncmp(at, given, n);
             at += length;
         }
-        FAIL_IF(!known, ERR_USAGE, "%s takes no --set %.*s%s%s", s->op->name, (int)n, given,
+        FAIL_IF(!known, ERR_USAGE, "%s takes no `set=%.*s`%s%s", s->op->name, (int)n, given,
                 *s->op->settings ? "; it takes " : "", s->op->settings);
         for (int k = 0; k < i; k++)
-            FAIL_IF(!strncmp(s->settings[k], given, n + 1), ERR_USAGE, "--set %.*s is given twice",
+            FAIL_IF(!strncmp(s->settings[k], given, n + 1), ERR_USAGE, "`set=%.*s` is given twice",
                     (int)n, given);
     }
     return ERR_OK;
@@ -113,7 +113,7 @@ static enum err setting_dtype(struct run_state *s)
             s->step.dtype = (enum volume_dtype)t;
             return ERR_OK;
         }
-    FAIL_IF(text, ERR_USAGE, "--set dtype=%s: known are f16, bf16, i16, u8", text);
+    FAIL_IF(text, ERR_USAGE, "`set=dtype=%s`: known are f16, bf16, i16, u8", text);
     return ERR_OK;
 }
 
@@ -130,7 +130,7 @@ static enum err setting_box(struct run_state *s)
     TRY(setting_three(s, "start", 0, p->start));
     for (int a = 0; a < 3; a++)
         FAIL_IF(p->out[a] > p->in[a] || p->start[a] + p->out[a] > p->in[a], ERR_USAGE,
-                "--set %s: voxels %" PRId64 " to %" PRId64 " of axis %d, which has %" PRId64
+                "`set=%s`: voxels %" PRId64 " to %" PRId64 " of axis %d, which has %" PRId64
                 ": volume_crop_or_pad pads",
                 has_start ? "start" : "shape", p->start[a], p->start[a] + p->out[a] - 1, a,
                 p->in[a]);
@@ -192,7 +192,7 @@ static enum err axes_of(const struct run_state *s, int64_t axes[3], int *count)
     TRY(setting_integers("axes", text, 0, 2, axes, count));
     for (int i = 0; i < *count; i++)
         for (int k = 0; k < i; k++)
-            FAIL_IF(axes[i] == axes[k], ERR_USAGE, "--set axes=%s: an axis is there twice", text);
+            FAIL_IF(axes[i] == axes[k], ERR_USAGE, "`set=axes=%s`: an axis is there twice", text);
     return ERR_OK;
 }
 
@@ -223,10 +223,10 @@ enum err step_rot90(struct run_state *s)
     int count = 2, one = 1;
     TRY(begin_volume(s, VOLUME_PLACE));
     TRY(axes_of(s, axes, &count));
-    FAIL_IF(count != 2, ERR_USAGE, "--set axes=%s: a turn needs two axes", setting(s, "axes"));
+    FAIL_IF(count != 2, ERR_USAGE, "`set=axes=%s`: a turn needs two axes", setting(s, "axes"));
     if (setting(s, "k"))
         TRY(setting_integers("k", setting(s, "k"), -1000, 1000, turns, &one));
-    FAIL_IF(one != 1, ERR_USAGE, "--set k=%s: one number is needed", setting(s, "k"));
+    FAIL_IF(one != 1, ERR_USAGE, "`set=k=%s`: one number is needed", setting(s, "k"));
     const int k = (int)((turns[0] % 4 + 4) % 4), a = (int)axes[0], b = (int)axes[1];
     if (k == 2) {
         turn_over(p, a);

@@ -380,7 +380,7 @@ static void report_error(FILE *out, enum err e)
 static enum err take_shape(const char *text, struct volume *v)
 {
     int64_t n[3];
-    FAIL_IF(!shape_parse(text, n), ERR_USAGE, "--shape %s: ROWSxCOLUMNSxSLICES is needed", text);
+    FAIL_IF(!shape_parse(text, n), ERR_USAGE, "`shape=%s`: ROWSxCOLUMNSxSLICES is needed", text);
     v->rows = n[0];
     v->cols = n[1];
     v->slices = n[2];
@@ -396,7 +396,7 @@ enum err suite_child(const struct child_plan *p)
     c.s.seed = p->seed;
     FAIL_IF(!c.s.op, ERR_USAGE, "no operation is called \"%s\"", p->op);
     c.out = p->out ? p->out : fdopen(p->fd, "w");
-    FAIL_IF(!c.out, ERR_USAGE, "--fd %d: %s", p->fd, strerror(errno));
+    FAIL_IF(!c.out, ERR_USAGE, "`fd=%d`: %s", p->fd, strerror(errno));
     if (!p->team)
         tie_to_parent();
     enum err e = backend_open(p->backend, &options, &be);
@@ -415,6 +415,6 @@ enum err suite_child(const struct child_plan *p)
         state_free(&c.s);
     backend_close(be);
     if (!p->out && fclose(c.out) && !e)
-        e = FAIL(ERR_IO, "--fd %d: %s", p->fd, strerror(errno));
+        e = FAIL(ERR_IO, "`fd=%d`: %s", p->fd, strerror(errno));
     return e;
 }

@@ -33,6 +33,7 @@ static void end_rows(struct child_rows *c, enum row_status status, const char *f
     va_start(args, format);
     vsnprintf(c->cell->reason, sizeof c->cell->reason, format, args);
     va_end(args);
+    err_spell(c->cell->reason);
     for (int64_t i = c->done; i < c->runs; i++)
         c->cell->rows[i].status = status;
 }
@@ -124,7 +125,7 @@ static void explain_rows(struct child_rows *c, enum child_end end, int number_of
         end_rows(c, ROW_SKIPPED, "interrupted");
         break;
     case CHILD_TIMED_OUT:
-        end_rows(c, ROW_FAILED, "not done after %g s (--timeout)", timeout_s);
+        end_rows(c, ROW_FAILED, "not done after %g s (`timeout`)", timeout_s);
         break;
     case CHILD_SIGNALLED:
         end_rows(c, ROW_FAILED, "killed by signal %d (%s)%s", number_of_end,
@@ -169,7 +170,7 @@ static int cell_fits(struct child_rows *c)
     mem_human(need, need_text);
     mem_human(have, have_text);
     if (size >= SIZE_MIN)
-        end_rows(c, ROW_SKIPPED, "needs %s, %s available: try --sizes up to %" PRId64, need_text,
+        end_rows(c, ROW_SKIPPED, "needs %s, %s available: try `sizes` up to %" PRId64, need_text,
                  have_text, size);
     else
         end_rows(c, ROW_SKIPPED, "needs %s, %s available", need_text, have_text);

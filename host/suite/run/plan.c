@@ -29,14 +29,14 @@ static enum err unknown_operation_name(const char *name)
         names[n] = op->name;
     char inside[200];
     if (operations_with(name, names, n, inside))
-        return FAIL(ERR_USAGE, "--ops: no operation is called \"%s\", its name is in: %s", name,
+        return FAIL(ERR_USAGE, "`ops`: no operation is called \"%s\", its name is in: %s", name,
                     inside);
     const char *near = opt_nearest(name, names, n);
     if (near)
-        return FAIL(ERR_USAGE, "--ops: no operation is called \"%s\": did you mean %s?", name,
+        return FAIL(ERR_USAGE, "`ops`: no operation is called \"%s\": did you mean %s?", name,
                     near);
     return FAIL(ERR_USAGE,
-                "--ops: no operation is called \"%s\": `tomoprof run --list` shows them all", name);
+                "`ops`: no operation is called \"%s\": `tomoprof run --list` shows them all", name);
 }
 
 /* Marks in wanted[] what one item of the list names; NULL: what belongs to every run. */
@@ -56,15 +56,15 @@ static enum err add_size(const char *item, struct run_plan *out)
     char *end;
     errno = 0;
     const long long n = strtoll(item, &end, 10);
-    FAIL_IF(!*item || *end, ERR_USAGE, "--sizes: \"%s\" is not a whole number", item);
-    FAIL_IF(errno || n < SIZE_MIN || n > SIZE_MAX_EDGE, ERR_USAGE, "--sizes: %s is outside %d..%d",
+    FAIL_IF(!*item || *end, ERR_USAGE, "`sizes`: \"%s\" is not a whole number", item);
+    FAIL_IF(errno || n < SIZE_MIN || n > SIZE_MAX_EDGE, ERR_USAGE, "`sizes`: %s is outside %d..%d",
             item, SIZE_MIN, SIZE_MAX_EDGE);
     int at = 0, count = out->size_count;
     while (at < count && out->sizes[at] < n)
         at++;
     if (at < count && out->sizes[at] == n)
         return ERR_OK;
-    FAIL_IF(count == PLAN_SIZES, ERR_USAGE, "--sizes: more than %d sizes", PLAN_SIZES);
+    FAIL_IF(count == PLAN_SIZES, ERR_USAGE, "`sizes`: more than %d sizes", PLAN_SIZES);
     memmove(out->sizes + at + 1, out->sizes + at, (size_t)(count - at) * sizeof *out->sizes);
     out->sizes[at] = n;
     out->size_count = count + 1;
@@ -116,7 +116,7 @@ struct shapes {
 /* The edge of a cube of as many voxels stands for the size of a shape. */
 static enum err add_shapes(const struct shapes *shapes, struct run_plan *out)
 {
-    FAIL_IF(out->size_count + shapes->count > PLAN_SIZES, ERR_USAGE, "--sizes: more than %d sizes",
+    FAIL_IF(out->size_count + shapes->count > PLAN_SIZES, ERR_USAGE, "`sizes`: more than %d sizes",
             PLAN_SIZES);
     for (int i = 0; i < shapes->count; i++) {
         const int64_t *n = shapes->items[i];
@@ -125,8 +125,8 @@ static enum err add_shapes(const struct shapes *shapes, struct run_plan *out)
     }
     for (int i = 0; i < out->op_count && shapes->count; i++)
         FAIL_IF(!out->ops[i]->step, ERR_USAGE,
-                "--sizes: shapes like %" PRId64 "x%" PRId64 "x%" PRId64
-                " are for the operations of --group volume, %s takes edges",
+                "`sizes`: shapes like %" PRId64 "x%" PRId64 "x%" PRId64
+                " are for the operations of `group=volume`, %s takes edges",
                 shapes->items[0][0], shapes->items[0][1], shapes->items[0][2], out->ops[i]->name);
     return ERR_OK;
 }
@@ -141,7 +141,7 @@ static enum err plan_operations(const char *text, struct run_plan *out)
         e = choose_operations(NULL, wanted);
     while (!e && (item = next_item(&rest)))
         e = *item ? choose_operations(item, wanted)
-                  : FAIL(ERR_USAGE, "--ops \"%s\": an item of the list is empty", text);
+                  : FAIL(ERR_USAGE, "`ops` \"%s\": an item of the list is empty", text);
     for (int i = 0; !e && i < PLAN_OPS && operation_at(i); i++)
         if (wanted[i])
             out->ops[out->op_count++] = operation_at(i);
@@ -172,7 +172,7 @@ enum err plan_parse(const char *group, const char *ops, const char *sizes, int l
                         : group && !strcmp(group, "demos") ? "64"
                                                            : "32,64,128,256";
     char all[256];
-    FAIL_IF(sizes && strlen(sizes) > sizeof all - 16, ERR_USAGE, "--sizes: the list is too long");
+    FAIL_IF(sizes && strlen(sizes) > sizeof all - 16, ERR_USAGE, "`sizes`: the list is too long");
     snprintf(all, sizeof all, "%s%s", sizes ? sizes : usual, large ? ",512,1024" : "");
     memset(out, 0, sizeof *out);
     TRY(plan_operations(group && !ops ? "*" : ops, out));
@@ -181,8 +181,8 @@ enum err plan_parse(const char *group, const char *ops, const char *sizes, int l
         if (!group || !strcmp(out->ops[i]->group, group))
             out->ops[n++] = out->ops[i];
     FAIL_IF(!n, ERR_USAGE,
-            "--group %s: %s; the groups are in the second column of `tomoprof run --list`", group,
-            ops ? "--ops names none of it" : "the group is not known");
+            "`group=%s`: %s; the groups are in the second column of `tomoprof run --list`", group,
+            ops ? "`ops` names none of it" : "the group is not known");
     out->op_count = n;
     return add_sizes(all, out);
 }

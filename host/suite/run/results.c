@@ -34,7 +34,7 @@ enum err results_create(const struct run_plan *plan, const struct suite_plan *op
         c->rows = calloc((size_t)out->runs, sizeof *c->rows);
         if (!c->rows) {
             results_free(out);
-            return FAIL(ERR_MEMORY, "no memory left for %lld runs: try a smaller --runs",
+            return FAIL(ERR_MEMORY, "no memory left for %lld runs: try a smaller `runs`",
                         (long long)options->runs);
         }
     }

@@ -221,12 +221,12 @@ enum err targets_conclude(const struct targets *t, const struct targets_count *c
                           const char *gate, const char *what)
 {
     const int all = count->passed + count->missed + count->undecided + count->unknown;
-    FAIL_IF(!all, ERR_FAILED, "--gate: none of the %d targets of %s is about %s", t->targets_count,
+    FAIL_IF(!all, ERR_FAILED, "`gate`: none of the %d targets of %s is about %s", t->targets_count,
             gate, what);
     if (count->undecided)
-        log_warn("--gate: %d of %d targets undecided: their intervals hold the limit. Other load "
+        log_warn("`gate`: %d of %d targets undecided: their intervals hold the limit. Other load "
                  "widens them",
                  count->undecided, all);
-    FAIL_IF(count->missed, ERR_FAILED, "--gate: %d of %d targets missed", count->missed, all);
+    FAIL_IF(count->missed, ERR_FAILED, "`gate`: %d of %d targets missed", count->missed, all);
     return ERR_OK;
 }

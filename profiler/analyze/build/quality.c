@@ -236,7 +236,7 @@ static enum err accounts(struct run *r, struct item_list *l)
         "Samples stand for %llu %% of the CPU time that the kernel counted: the first one of each "
         "thread stands for a whole interval, however short the thread.",
         "CPU times are too large by that; shares of lines are rough.",
-        "Record more work, or sample more often: record --rate 1000."};
+        "Record more work, or sample more often: `tomoprof record --rate 1000`."};
     double cpu = r->total.user + r->total.sys, coverage = r->m->quality.cpu_sample_coverage;
     if (cpu <= 0)
         return ERR_OK;
@@ -292,12 +292,13 @@ static enum err shares(struct run *r, struct item_list *l)
                                         "Modules that have changed since the recording: %llu.",
                                         "Their lines are unknown.",
                                         "Analyse before rebuilding."};
-    static const struct rule few = {"cpu.few",
-                                    0,
-                                    "info",
-                                    "Only %llu CPU samples were taken.",
-                                    "Shares of CPU time are rough.",
-                                    "Record more work, or sample more often: record --rate 1000."};
+    static const struct rule few = {
+        "cpu.few",
+        0,
+        "info",
+        "Only %llu CPU samples were taken.",
+        "Shares of CPU time are rough.",
+        "Record more work, or sample more often: `tomoprof record --rate 1000`."};
     const struct model_meta *meta = &r->m->meta;
     if (isfinite(meta->from_s)) {
         char text[120];

@@ -73,7 +73,7 @@ enum err width_case_scan(const char *path, double axis, int n, struct width_case
         e = find_center(&p, &axis, &score);
     if (!e && (p.channels < n || p.views < n))
         e = FAIL(ERR_INPUT,
-                 "%s: %" PRId64 " views of %" PRId64 " channels: --size %d needs as many of both",
+                 "%s: %" PRId64 " views of %" PRId64 " channels: `size=%d` needs as many of both",
                  path, p.views, p.channels, n);
     if (!e)
         e = bin_scan(&p, axis, n, c);

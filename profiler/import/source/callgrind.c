@@ -442,7 +442,7 @@ static enum err read_all(struct callgrind *c, const struct import_input *in, dou
     c->own_format =
         creator && after(creator, (size_t)(in->data + in->bytes - creator), "creator: tomoprof");
     FAIL_IF(!c->own_format && rate <= 0, ERR_INPUT,
-            "%s: callgrind counts instructions, not time. Give --rate HZ, the instructions per "
+            "%s: callgrind counts instructions, not time. Give `rate=HZ`, the instructions per "
             "second (1e9: each counts as 1 ns).",
             in->path);
     c->unit = c->own_format ? 1 : 1e9 / rate;
@@ -458,7 +458,7 @@ static enum err read_all(struct callgrind *c, const struct import_input *in, dou
     TRY(checks(c));
     if (!c->own_format)
         TRY(builder_note(c->b, 1, "import_unit", "info",
-                         "Callgrind counts instructions; the time of one is that of --rate.",
+                         "Callgrind counts instructions; the rate that was given makes them times.",
                          "Waiting and slow memory do not show."));
     return source_is(c->b, c->own_format ? "tomoprof (callgrind)" : "callgrind", NULL);
 }

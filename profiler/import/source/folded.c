@@ -97,11 +97,12 @@ static enum err read(struct builder *b, const struct import_input *in,
     int known = o->rate_hz > 0;
     TRY(lines(b, in, known ? 1e9 / o->rate_hz : 1, &bad));
     TRY(source_is(b, "folded stacks", NULL));
-    TRY(builder_note(b, 1, "import_unit", known ? "info" : "warning",
-                     known ? "Folded stacks hold counts; the time of one sample is that of --rate."
-                           : "Folded stacks do not say their unit: the counts were taken for "
-                             "nanoseconds of CPU time.",
-                     known ? NULL : "Give --rate HZ where they count samples."));
+    TRY(builder_note(
+        b, 1, "import_unit", known ? "info" : "warning",
+        known ? "Folded stacks hold counts; the rate that was given makes them times."
+              : "Folded stacks do not say their unit: the counts were taken for "
+                "nanoseconds of CPU time.",
+        known ? NULL : "Where they count samples, give their rate: `tomoprof import --rate HZ`."));
     b->run->m->meta.cpu_hz = known ? o->rate_hz : (double)NAN;
     return builder_note(b, bad, "import_damaged", "warning", "Lines did not end in a count.",
                         "They were left out.");

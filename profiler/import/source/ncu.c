@@ -299,7 +299,7 @@ static enum err read_rows(struct ncu_reader *r, const struct import_input *in)
     TRY(finish(r));
     FAIL_IF(r->launches == r->no_time, ERR_INPUT,
             "%s: %lld launches, none with gpu__time_duration.sum (Duration); expected the output "
-            "of `ncu --csv --page raw` with that metric, which every --set has",
+            "of `ncu --csv --page raw` with that metric, which every set has",
             in->path, (long long)r->launches);
     TRY(source_is(r->b, "Nsight Compute", NULL));
     TRY(builder_note(r->b, r->damaged, "import_damaged", "warning",

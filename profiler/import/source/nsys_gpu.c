@@ -231,8 +231,8 @@ static enum err operations(struct nsys *n, const char *table, const char *const 
             n->b, rows, "import_graphs", "warning",
             "CUDA graphs were traced whole: their kernels, copies and memsets are not in "
             "the capture.",
-            "Each launch of a graph is one row. Capture with --cuda-graph-trace=node for "
-            "its kernels."));
+            "Each launch of a graph is one row. Capture their kernels with "
+            "`nsys profile --cuda-graph-trace=node`."));
     return rows ? builder_check(n->b, "gpu_rows_kept", ns, (double)n->b->added[IMPORT_GPU] - before,
                                 1e-12, "durations of a table's rows are in the stacks, ns")
                 : ERR_OK;

@@ -153,7 +153,7 @@ static enum err samples(struct nsys *n, struct events_by_id *s)
     TRY(builder_note(
         n->b, !(cpu > 0) && !(n->rate_hz > 0), "import_no_weight", "warning",
         "The capture holds samples, and no scheduling events that say how much time they are.",
-        "Give --rate HZ, the sampling rate of the capture."));
+        "Give the sampling rate of the capture: `tomoprof import --rate HZ`."));
     return cpu > 0 && !(n->rate_hz > 0)
                ? builder_check(n->b, "cpu_of_scheduler", cpu,
                                (double)(n->b->added[IMPORT_CPU] + n->b->added[IMPORT_SYS]), 1e-9,

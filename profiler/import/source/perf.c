@@ -244,7 +244,7 @@ static enum err both_passes(struct perf_reader *r, const struct import_input *in
             "%s: no samples; expected the output of `perf script --ns -F +pid`", in->path);
     int counts = !r->event || !is_time(r->event);
     FAIL_IF(counts && !(o->rate_hz > 0), ERR_INPUT,
-            "%s: samples of the event \"%.40s\", whose periods are not times. Give --rate HZ, the "
+            "%s: samples of the event \"%.40s\", whose periods are not times. Give `rate=HZ`, the "
             "rate of perf record -F.",
             in->path, r->event ? r->event : "unknown");
     r->each = counts ? 1e9 / o->rate_hz : 0;

@@ -267,7 +267,7 @@ static enum err add_profile(struct speedscope *s, const struct profile *p)
         return ERR_OK; /* the profile over all threads holds it */
     FAIL_IF(
         unit == 0, ERR_INPUT,
-        "%s: profile \"%.60s\" counts \"%.20s\", not time. Give --rate HZ, the samples per second.",
+        "%s: profile \"%.60s\" counts \"%.20s\", not time. Give `rate=HZ`, the samples per second.",
         s->b->base, p->name ? p->name : "", p->unit ? p->unit : "none");
     TRY(builder_process(s->b, 0, NULL, &process));
     TRY(builder_thread(s->b, process, own ? 0 : s->profiles, own ? "all threads" : p->name,

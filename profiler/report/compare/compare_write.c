@@ -50,7 +50,8 @@ static void operations_text(const struct comparison *c, FILE *out)
     }
     if (needed)
         fprintf(out,
-                "undecided: --runs %d on both sides should decide (the first run is cold and does "
+                "undecided: `tomoprof run --runs %d` on both sides should decide (the first run is "
+                "cold and does "
                 "not count)\n",
                 needed + 1);
 }

@@ -48,7 +48,7 @@ static enum err card_unknown(const char *name, size_t n)
         strncat(known, i ? ", " : "", sizeof known - strlen(known) - 1);
         strncat(known, cards[i].id, sizeof known - strlen(known) - 1);
     }
-    return FAIL(ERR_USAGE, "--device %.*s: not in the table; it has %s", (int)n, name, known);
+    return FAIL(ERR_USAGE, "`device=%.*s`: not in the table; it has %s", (int)n, name, known);
 }
 
 enum err cards_choose(const char *names, const struct card *out[CARDS_MOST], int *count)

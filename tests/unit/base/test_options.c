@@ -33,6 +33,7 @@ static struct opt rows[] = {
     OPTION_NUMBERS("hardening", 0, coefficients, "A,B,..", "polynomial", 2),
     OPTION_AUTO("tilt", 0, tilt, "DEGREES|auto", "upright", -45, 45),
     OPTION_CHOICE("by", 0, method_from_one, "fbp|fdk", "how", .min = FBP),
+    OPTION_TWIN("dark-field", OPT_INPUT, in, "FILE"),
     {0},
 };
 
@@ -80,6 +81,44 @@ static void numbers_reach_their_array(void **state)
         assert_int_equal(parse(wrong[i][0], words), ERR_USAGE);
         assert_non_null(strstr(err_text(), wrong[i][1]));
     }
+}
+
+static void parameters_are_spelled_as_options(void **state)
+{
+    (void)state;
+    static const char *const pairs[][2] = {
+        {"`runs=4`: too many", "--runs 4: too many"},
+        {"give `in`, or `in=FILE` and `by`", "give --in, or --in FILE and --by"},
+        {"`dark_field` and `dark_field=a b`", "--dark-field and --dark-field a b"},
+        {"`run`, `runs` and `tomoprof run --runs`", "`run`, --runs and `tomoprof run --runs`"},
+        {"`dark-field` `runs", "`dark-field` `runs"},
+        {"odd`name: `runs=`", "odd`name: --runs "},
+        {"`set=size=4`", "--set size=4"},
+        {"", ""},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        char text[100];
+        strcpy(text, pairs[i][0]);
+        opt_spell(rows, text);
+        assert_string_equal(text, pairs[i][1]);
+    }
+}
+
+static void spell_rows(char *text)
+{
+    opt_spell(rows, text);
+}
+
+static void errors_are_spelled(void **state)
+{
+    (void)state;
+    assert_int_equal(FAIL(ERR_USAGE, "`runs=%d`: too many", 4), ERR_USAGE);
+    assert_string_equal(err_text(), "`runs=4`: too many");
+    err_speller = spell_rows;
+    (void)FAIL(ERR_USAGE, "%d: too many", 4);
+    (void)err_prefix(ERR_USAGE, "`runs`");
+    assert_string_equal(err_text(), "--runs: 4: too many");
+    err_speller = NULL;
 }
 
 static void values_reach_their_variables(void **state)
@@ -247,6 +286,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_reach_their_variables),
         cmocka_unit_test(numbers_reach_their_array),
+        cmocka_unit_test(parameters_are_spelled_as_options),
+        cmocka_unit_test(errors_are_spelled),
         cmocka_unit_test(a_list_keeps_all_values),
         cmocka_unit_test(a_wrapped_command_keeps_its_own_options),
         cmocka_unit_test(wrong_calls_say_what_is_wrong),
