@@ -39,15 +39,14 @@ struct opt {
 /* Returns 1 for a kind whose value names a file or folder. */
 int opt_is_path(const struct opt *row);
 
-/* Rows of each kind write straight into `variable`, a static or a member of one: another type than
- * the kind's does not compile. `short_name` is the letter, 0 for none; `text` is the help. */
+/* Rows write straight into `variable`, a static or a member of one; another type than the kind's
+ * does not compile. `short_name` is the letter, 0 for none; `text` is the help. */
 /* clang-format off */
 #define OPTION_ROW(option, short_name, row_kind, address, shown, text, ...)                        \
     {.name = option, .letter = short_name, .kind = row_kind, .value = address, .meta = shown,      \
      .help = text, ##__VA_ARGS__}
 #define OPTION_OF(variable, type) _Generic((variable), type: &(variable))
 #define OPTION_NAME_OF(variable) OPTION_OF(variable, const char *)
-
 #define OPTION_FLAG(option, short_name, variable, text)                                            \
     OPTION_ROW(option, short_name, OPT_FLAG, OPTION_OF(variable, int), NULL, text)
 #define OPTION_INT(option, short_name, variable, shown, text, least, most)                         \
@@ -76,7 +75,6 @@ int opt_is_path(const struct opt *row);
     OPTION_ROW(option, short_name, OPT_CHOICE,                                                     \
                _Generic((variable), int: &(variable), unsigned: &(variable)), shown, text,         \
                ##__VA_ARGS__)
-/* May be given several times; `variable`: char [OPTIONS_LIST]. */
 #define OPTION_LIST(option, short_name, variable, shown, text)                                     \
     OPTION_ROW(option, short_name, OPT_LIST, OPTION_OF((variable)[0], char), shown, text)
 /* Another name for the row of `variable`, which is taken and not listed. */

@@ -76,7 +76,7 @@ static void opening_says_what_is_missing(void **state)
     shim_faults = (struct shim_faults){0};
     shim_capability = 61;
     assert_error(open_device(0, &be), ERR_UNSUPPORTED,
-                 "has compute capability 6.1, this build needs 7.5: use --backend cpu");
+                 "has compute capability 6.1, this build needs 7.5: use `backend=cpu`");
     shim_capability = 90;
     /* Other programs have the memory that a context takes. */
     shim_faults = (struct shim_faults){.call = 2, .code = 2};
@@ -104,7 +104,7 @@ static void too_large_an_array_is_refused_with_both_numbers(void **state)
     backend_close(be);
     assert_ok(open_device((size_t)1 << 20, &be));
     assert_error(be->ops->alloc(be, "a volume", (size_t)2 << 20, &b), ERR_MEMORY,
-                 "2.0 MiB of GPU memory, 1.0 MiB available (limited by --device-memory)");
+                 "2.0 MiB of GPU memory, 1.0 MiB available (limited by `device_memory`)");
     assert_ok(be->ops->alloc(be, "half", (size_t)1 << 19, &b));
     struct buffer second;
     assert_error(be->ops->alloc(be, "a volume", (size_t)1 << 20, &second), ERR_MEMORY,

@@ -87,7 +87,7 @@ static void mbir_fits_or_it_is_known_before_it_begins(void **state)
         backend_close(be);
         if (p.model.scan.beam == BEAM_CONE) {
             assert_error(place(&p, RECON_MBIR, 1, arrays, card - 1, &large), ERR_MEMORY,
-                         "available (limited by --device-memory): every subset of cone beams");
+                         "available (limited by `device_memory`): every subset of cone beams");
         } else {
             assert_ok(place(&p, RECON_MBIR, 1, arrays, card - 1, &large));
             assert_int_equal(large, 1);
@@ -108,7 +108,7 @@ static void too_small_a_card_is_refused_with_both_numbers(void **state)
     assert_error(place(&p, RECON_BACK, 1, (size_t)1 << 20, 2048, &large), ERR_MEMORY,
                  "the thinnest slab of back projection needs");
     assert_non_null(strstr(err_text(), "of GPU memory, 2.0 KiB available (limited by "
-                                       "--device-memory): use --backend cpu"));
+                                       "`device_memory`): use `backend=cpu`"));
     assert_int_equal(shim_counts().allocations, before);
     problem_close(&p);
 }

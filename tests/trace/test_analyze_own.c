@@ -354,7 +354,7 @@ static void a_run_that_only_imports_says_so(void **state)
     (void)state;
     imports_and_works(10000, 0, 0, 50);
     assert_int_equal(analyze_run(stage_folder, &after_imports, &m), ERR_INPUT);
-    assert_non_null(strstr(err_text(), "--after imports: nothing is left"));
+    assert_non_null(strstr(err_text(), "`after=imports`: nothing is left"));
 }
 
 static void recursion_is_once_on_a_path_of_own_lines(void **state)

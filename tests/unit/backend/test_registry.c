@@ -65,9 +65,9 @@ static void names_open_what_was_registered(void **state)
     assert_string_equal(backend_passed_over(), ""); /* of a back end that is not in the build */
     assert_int_equal(try_open("cuda"), ERR_UNSUPPORTED);
     assert_string_equal(err_text(),
-                        "--backend cuda: this build has no CUDA back end: use one of auto, cpu");
+                        "`backend=cuda`: this build has no CUDA back end: use one of auto, cpu");
     assert_int_equal(try_open("opencl"), ERR_USAGE);
-    assert_string_equal(err_text(), "--backend opencl: unknown: must be one of auto, cpu");
+    assert_string_equal(err_text(), "`backend=opencl`: unknown: must be one of auto, cpu");
     assert_string_equal(reason_of("cpu"), "");
     assert_true(strlen(reason_of("cuda")) > 0);
     assert_null(reason_of("opencl"));

@@ -36,9 +36,9 @@ static void test_open(void **state)
 
     struct backend *none;
     struct backend_options options = {.threads = -1};
-    assert_error(cpu_backend.open(&options, &none), ERR_USAGE, "--threads -1");
+    assert_error(cpu_backend.open(&options, &none), ERR_USAGE, "`threads=-1`");
     options.threads = 1000000;
-    assert_error(cpu_backend.open(&options, &none), ERR_USAGE, "--threads 1000000");
+    assert_error(cpu_backend.open(&options, &none), ERR_USAGE, "`threads=1000000`");
 }
 
 static void test_table_is_full(void **state)

@@ -285,7 +285,7 @@ static void test_wrong_files(void **state)
     f = create();
     add_data(f, &good);
     H5Fclose(f.id);
-    wrong_read("--flats FILE");
+    wrong_read("`flats=FILE`");
 
     f = create();
     add_data(f, &good);

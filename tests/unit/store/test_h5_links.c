@@ -215,7 +215,7 @@ static void test_nowhere(void **state)
     link_to(file, "../side.h5", "/theta", "exchange/theta");
     link_to(file, "away.h5", "/group/dark", "exchange/data_dark");
     H5Fclose(file);
-    check_refused("away_link.h5", "exchange/data_dark", "--follow-links");
+    check_refused("away_link.h5", "exchange/data_dark", "`follow_links`");
     store_follow_links = 1;
     check_scan("away_link.h5");
     store_follow_links = 0;

@@ -90,9 +90,9 @@ static void a_group_has_its_operations_and_sizes(void **state)
     assert_ok(plan_parse(NULL, NULL, NULL, 0, &p));
     assert_int_equal(p.size_count, 4);
     assert_error(plan_parse("volumes", NULL, NULL, 0, &p), ERR_USAGE, "the group is not known");
-    assert_error(plan_parse("volume", "cone_*", NULL, 0, &p), ERR_USAGE, "--ops names none of it");
+    assert_error(plan_parse("volume", "cone_*", NULL, 0, &p), ERR_USAGE, "`ops` names none of it");
     assert_error(plan_parse("filter", NULL, "8x9x10", 0, &p), ERR_USAGE,
-                 "8x9x10 are for the operations of --group volume");
+                 "8x9x10 are for the operations of `group=volume`");
     assert_error(plan_parse("volume", NULL, "8x9", 0, &p), ERR_USAGE,
                  "\"8x9\" is not a whole number");
 }
