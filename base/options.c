@@ -97,7 +97,10 @@ static enum err set_int(struct opt *row, const char *text)
             text);
     if (!in_range(row, (double)v))
         return out_of_range(row, text);
-    *(int64_t *)row->value = v;
+    if (row->kind == OPT_INT32)
+        *(int *)row->value = (int)v;
+    else
+        *(int64_t *)row->value = v;
     return ERR_OK;
 }
 
@@ -184,6 +187,7 @@ static enum err set_value(struct opt *row, const char *text)
         *(int *)row->value = 1;
         return ERR_OK;
     case OPT_INT:
+    case OPT_INT32:
         return set_int(row, text);
     case OPT_NUMBER:
         return set_number(row, text);

@@ -10,7 +10,8 @@
 
 enum opt_kind {
     OPT_FLAG,    /* int *, set to 1 */
-    OPT_INT,     /* int64_t * with [min, max] */
+    OPT_INT,     /* int64_t * or uint64_t * with [min, max] */
+    OPT_INT32,   /* int *, the same */
     OPT_NUMBER,  /* double * with [min, max]; finite */
     OPT_AUTO,    /* double *, the same, or "auto": INFINITY */
     OPT_NUMBERS, /* double [max], finite numbers with commas between them, `min` at least */
@@ -19,7 +20,7 @@ enum opt_kind {
     OPT_INPUT,   /* const char **, a file that is read */
     OPT_OUTPUT,  /* const char **, a file that is written; inputs_check compares the two */
     OPT_PLACE,   /* const char **, folder or beginning of names where files go */
-    OPT_CHOICE,  /* int * or enum *, `min` + index into "a|b|c" given as `meta` */
+    OPT_CHOICE,  /* int * or enum *, `min` (if given) + index into "a|b|c" given as `meta` */
     OPT_BYTES,   /* uint64_t *, "12GiB" */
 };
 
@@ -50,15 +51,15 @@ int opt_is_path(const struct opt *row);
 #define OPTION_FLAG(option, short_name, variable, text)                                            \
     OPTION_ROW(option, short_name, OPT_FLAG, OPTION_OF(variable, int), NULL, text)
 #define OPTION_INT(option, short_name, variable, shown, text, least, most)                         \
-    OPTION_ROW(option, short_name, OPT_INT, OPTION_OF(variable, int64_t), shown, text,             \
-               .min = least, .max = most)
+    OPTION_ROW(option, short_name, _Generic((variable), int: OPT_INT32, default: OPT_INT),         \
+               _Generic((variable), int: &(variable), int64_t: &(variable), uint64_t: &(variable)), \
+               shown, text, .min = least, .max = most)
 #define OPTION_NUMBER(option, short_name, variable, shown, text, least, most)                      \
     OPTION_ROW(option, short_name, OPT_NUMBER, OPTION_OF(variable, double), shown, text,           \
                .min = least, .max = most)
 #define OPTION_AUTO(option, short_name, variable, shown, text, least, most)                        \
     OPTION_ROW(option, short_name, OPT_AUTO, OPTION_OF(variable, double), shown, text,             \
                .min = least, .max = most)
-/* All of the array `variable` can be given, and `least` of it must be. */
 #define OPTION_NUMBERS(option, short_name, variable, shown, text, least)                           \
     OPTION_ROW(option, short_name, OPT_NUMBERS, OPTION_OF((variable)[0], double), shown, text,     \
                .min = least, .max = sizeof(variable) / sizeof(double))
@@ -70,7 +71,6 @@ int opt_is_path(const struct opt *row);
     OPTION_ROW(option, short_name, OPT_OUTPUT, OPTION_NAME_OF(variable), shown, text)
 #define OPTION_PLACE(option, short_name, variable, shown, text)                                    \
     OPTION_ROW(option, short_name, OPT_PLACE, OPTION_NAME_OF(variable), shown, text)
-/* The number of the first choice may follow: .min = 1 leaves 0 for "not given". */
 #define OPTION_CHOICE(option, short_name, variable, shown, text, ...)                              \
     OPTION_ROW(option, short_name, OPT_CHOICE,                                                     \
                _Generic((variable), int: &(variable), unsigned: &(variable)), shown, text,         \

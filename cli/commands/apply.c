@@ -23,7 +23,7 @@
 
 static const char *size_text, *gate, *geometry, *in, *out, *weights, *initial, *prox, *compat,
     *backend = "auto";
-static int64_t seed, iterations = 15, subsets, threads, repeat;
+static int64_t seed, iterations = 15, subsets, repeat;
 static double threshold = 0.2;
 static int json;
 static struct crew *crew;           /* NULL: this process alone */
@@ -43,6 +43,8 @@ enum {
     ROW_SEED,
     ROW_SUBSETS
 };
+
+static struct backend_options backend_options;
 
 static struct opt options[] = {
     [ROW_GEOMETRY] = OPTION_INPUT("geometry", 'g', geometry, "FILE",
@@ -80,7 +82,7 @@ static struct opt options[] = {
     OPTION_INT("repeat", 0, repeat, "N",
                "run it once, then N times more, which are timed; --out may be\nleft out", 1, 1e6),
     CLI_OPT_BACKEND(backend),
-    CLI_OPT_THREADS(threads),
+    CLI_OPT_THREADS(backend_options.threads),
     CLI_OPT_LINKS,
     CLI_OPT_JSON(json),
     {0},
@@ -436,16 +438,15 @@ static enum err apply_operation(const char *name, struct run_state *s)
 static enum err run_apply(int words, char **word)
 {
     struct run_state s = {0};
-    struct backend_options o = {.threads = (int)threads};
     struct backend *be = NULL;
     struct cluster *c;
     enum err e;
     TRY(cluster_join(&c, &cli_end.silent));
     TRY(cluster_agree(c, check_apply(words, word, &s), &cli_end.silent));
     cluster_choose_gpu(c);
-    if (!threads)
-        o.threads = cluster_threads(c, cpu_threads_usable());
-    TRY_OUT(cluster_agree(c, backend_open(backend, &o, &be), &cli_end.silent));
+    if (!backend_options.threads)
+        backend_options.threads = cluster_threads(c, cpu_threads_usable());
+    TRY_OUT(cluster_agree(c, backend_open(backend, &backend_options, &be), &cli_end.silent));
     s.be = be;
     if (c->calls)
         TRY_OUT(cluster_agree(c, crew_create(c, &crew), &cli_end.silent));

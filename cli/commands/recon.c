@@ -19,7 +19,7 @@
 static struct scan_request request = {SCAN_REQUEST_DEFAULTS, .stop = &cli_stop};
 static struct volume_outputs outputs;
 static const char *memory, *backend = "auto";
-static int64_t threads;
+static struct backend_options backend_options;
 
 enum {
     ROW_IN,
@@ -141,7 +141,7 @@ static struct opt options[] = {
         "resume", 0, request.resume,
         "keeps finished slabs in OUT.parts, and goes on with\nthose of the same call; not of mbir"),
     CLI_OPT_BACKEND(backend),
-    CLI_OPT_THREADS(threads),
+    CLI_OPT_THREADS(backend_options.threads),
     {0},
 };
 
@@ -285,7 +285,6 @@ static enum err run_recon(int words, char **word)
 {
     (void)words;
     (void)word;
-    struct backend_options o = {.threads = (int)threads};
     struct cluster *c;
     struct scan_result result = {0};
     struct scan_context s = {0};
@@ -295,11 +294,11 @@ static enum err run_recon(int words, char **word)
     if (memory)
         setenv("TOMOPROF_MEMORY", memory, 1);
     cluster_choose_gpu(c);
-    if (!threads)
-        o.threads = cluster_threads(c, cpu_threads_usable());
-    cpu_threads_default(o.threads);
+    if (!backend_options.threads)
+        backend_options.threads = cluster_threads(c, cpu_threads_usable());
+    cpu_threads_default(backend_options.threads);
     TRY_OUT(cluster_agree(c, prepare_recon(c, &s, &result, &picture), &cli_end.silent));
-    TRY_OUT(backend_open(backend, &o, &s.be));
+    TRY_OUT(backend_open(backend, &backend_options, &s.be));
     if (c->calls || request.resume) {
         log_input(&s, c);
         TRY_OUT(cluster_recon_run(c, &s, &cli_end.silent));

@@ -13,42 +13,48 @@
 #include "host/cpu/common/threads.h"
 #include "host/suite/run/suite.h"
 
-static const char *ops, *group, *gate, *sizes, *backend = "auto", *out = "output";
-static int64_t runs = 3, threads, seed = 42;
-static double timeout = 600;
-static int quick, demos, large, flamegraph, list, no_trace, no_triage;
+static struct suite_plan plan = {.runs = 3,
+                                 .backend = "auto",
+                                 .timeout_s = 600,
+                                 .out = "output",
+                                 .version = TP_VERSION,
+                                 .seed = 42,
+                                 .stop = &cli_stop};
+static int quick, demos, flamegraph, list, no_trace, no_triage;
 
 /* Operations of a millisecond need samples that lie as close. */
 #define FLAME_HZ 2000
 
 static struct opt options[] = {
-    OPTION_TEXT("ops", 0, ops, "A,B,...", "operations, by name (default: all; --list shows them)"),
-    OPTION_TEXT("group", 0, group, "NAME",
+    OPTION_TEXT("ops", 0, plan.ops, "A,B,...",
+                "operations, by name (default: all; --list shows them)"),
+    OPTION_TEXT("group", 0, plan.group, "NAME",
                 "operations of one group: projection, filter, reconstruction,\nutility, prepare, "
                 "volume, storage, demos, benchmark"),
     OPTION_FLAG("demos", 0, demos,
                 "the six demos that MBIRJAX publishes, at half their sizes: under\na minute on two "
                 "cores; --sizes 128: as published"),
     OPTION_TEXT(
-        "sizes", 0, sizes, "N,M,...",
+        "sizes", 0, plan.sizes, "N,M,...",
         "edges N of the N^3 volume (default 32,64,128,256);\n--group volume: 512x512x30 too"),
-    OPTION_INT("runs", 0, runs, "N",
+    OPTION_INT("runs", 0, plan.runs, "N",
                "runs of each; the first is a warm-up and not counted (default 3)", 1, 1e6),
     OPTION_FLAG("quick", 'q', quick, "sizes 32,64: under half a minute on two cores"),
-    OPTION_FLAG("large", 0, large, "512 and, where there is memory, 1024 too"),
+    OPTION_FLAG("large", 0, plan.large, "512 and, where there is memory, 1024 too"),
     OPTION_TEXT(
-        "gate", 0, gate, "FILE",
+        "gate", 0, plan.gate, "FILE",
         "targets (JSON; `shipped`: tomoprof's): a table of passed and\nmissed ones, exit code "
         "1 when one is missed"),
-    CLI_OPT_BACKEND(backend),
-    CLI_OPT_THREADS(threads),
+    CLI_OPT_BACKEND(plan.backend),
+    CLI_OPT_THREADS(plan.threads),
     OPTION_NUMBER(
-        "timeout", 0, timeout, "SECONDS",
+        "timeout", 0, plan.timeout_s, "SECONDS",
         "for all runs of one operation at one size, after which\nit counts as failed (default 600)",
         0.001, 1e6),
-    OPTION_INT("seed", 0, seed, "N", "seed of the noise and of the pixel partitions (default 42)",
-               0, 4294967295.0),
-    OPTION_PLACE("out", 'o', out, "DIR", "the run is written to DIR/<UTC stamp>/ (default output)"),
+    OPTION_INT("seed", 0, plan.seed, "N",
+               "seed of the noise and of the pixel partitions (default 42)", 0, 4294967295.0),
+    OPTION_PLACE("out", 'o', plan.out, "DIR",
+                 "the run is written to DIR/<UTC stamp>/ (default output)"),
     OPTION_FLAG("no-trace", 0, no_trace, "measure times only: no second, profiled pass"),
     OPTION_FLAG(
         "flamegraph", 0, flamegraph,
@@ -73,7 +79,7 @@ static void finish_run(int whole)
     char folder[RUN_PATH], page[RUN_PATH + 16], top[256], timed[1024];
     snprintf(timed, sizeof timed, "%s", err_text());
     snprintf(folder, sizeof folder, "%s", tracing_run());
-    enum err e = *folder ? ERR_OK : run_find(out, folder);
+    enum err e = *folder ? ERR_OK : run_find(plan.out, folder);
     if (*tracing_run())
         analyse_traces(folder);
     if (flamegraph && e == ERR_OK && !cli_stop) {
@@ -98,32 +104,22 @@ static enum err check_run(void)
 {
     FAIL_IF(flamegraph && no_trace, ERR_USAGE,
             "--flamegraph needs the profiled pass: leave out --no-trace");
-    FAIL_IF(demos && group, ERR_USAGE, "--demos means --group demos: give one of the two");
-    FAIL_IF(quick && sizes, ERR_USAGE, "--quick means --sizes 32,64: give one of the two");
+    FAIL_IF(demos && plan.group, ERR_USAGE, "--demos means --group demos: give one of the two");
+    FAIL_IF(quick && plan.sizes, ERR_USAGE, "--quick means --sizes 32,64: give one of the two");
     return ERR_OK;
 }
 
 static enum err run_as_leader(const struct suite_team *team)
 {
     run_private();
-    struct suite_plan plan = {
-        .ops = ops,
-        .group = demos ? "demos" : group,
-        .large = large,
-        .gate = gate,
-        .traced_runs = flamegraph ? runs : 0,
-        .sizes = quick ? "32,64" : sizes,
-        .runs = runs,
-        .backend = backend,
-        .threads = threads,
-        .timeout_s = timeout,
-        .out = out,
-        .version = TP_VERSION,
-        .seed = (uint64_t)seed,
-        .stop = &cli_stop,
-        .tracer = no_trace || team ? NULL : &tracing_suite,
-        .team = team,
-    };
+    if (demos)
+        plan.group = "demos";
+    if (quick)
+        plan.sizes = "32,64";
+    if (flamegraph)
+        plan.traced_runs = plan.runs;
+    plan.tracer = no_trace || team ? NULL : &tracing_suite;
+    plan.team = team;
     TRY(cli_program(&plan.program));
     if (flamegraph)
         tracing_set_rate(FLAME_HZ);
@@ -136,16 +132,16 @@ static enum err run_as_leader(const struct suite_team *team)
 /* By all processes that mpirun or srun started: the first one's suite. */
 static enum err run_together(struct cluster *c)
 {
-    struct backend_options o = {.threads = (int)threads};
+    struct backend_options o = {.threads = (int)plan.threads};
     struct backend *be = NULL;
     struct crew *crew = NULL;
     enum err e;
     cluster_choose_gpu(c);
-    if (!threads)
+    if (!plan.threads)
         o.threads = cluster_threads(c, cpu_threads_usable());
-    threads = o.threads;
+    plan.threads = o.threads;
     no_triage = 1; /* it judges what one process does */
-    TRY_OUT(cluster_agree(c, backend_open(backend, &o, &be), &cli_end.silent));
+    TRY_OUT(cluster_agree(c, backend_open(plan.backend, &o, &be), &cli_end.silent));
     TRY_OUT(cluster_agree(c, crew_create(c, &crew), &cli_end.silent));
     const struct suite_team team = {.size = c->place.size,
                                     .crew = crew,

@@ -23,9 +23,11 @@
 #define WHITE_COUNTS 50000.0 /* flat field of the .h5: what a 16-bit camera is exposed to */
 
 static const char *geometry = "parallel", *out = "scan", *backend = "auto";
-static int64_t size = 64, views, rows, channels, threads, seed = 42;
+static int64_t size = 64, views, rows, channels, seed = 42;
 static double noise = 0.01, range;
 static int phantom, exact;
+
+static struct backend_options backend_options;
 
 static struct opt options[] = {
     OPTION_INPUT(
@@ -47,7 +49,7 @@ static struct opt options[] = {
     OPTION_FLAG("exact", 'x', exact, "line integrals by formula, not by the forward projector"),
     OPTION_PLACE("out", 'o', out, "PREFIX", "where the files go (default scan)"),
     CLI_OPT_BACKEND(backend),
-    CLI_OPT_THREADS(threads),
+    CLI_OPT_THREADS(backend_options.threads),
     {0},
 };
 
@@ -114,9 +116,8 @@ static enum err project_volume(const struct ct_model *m, float *x, size_t x_byte
 {
     struct backend *be = NULL;
     struct buffer in = {0}, sinogram = {0};
-    struct backend_options o = {.threads = (int)threads};
     enum err e;
-    TRY_OUT(backend_open(backend, &o, &be));
+    TRY_OUT(backend_open(backend, &backend_options, &be));
     TRY_OUT(be->ops->upload(be, x, x_bytes, &in));
     TRY_OUT(be->ops->upload(be, y, y_bytes, &sinogram));
     TRY_OUT(forward_project(be, m, &in, &sinogram));

@@ -10,14 +10,18 @@
 #include "cli/storage/sandbox.h"
 #include "host/store/writer/writer.h"
 
-static const char *array, *chunk, *codec, *dtype, *order;
-static int64_t zarr = 3;
-static int apply_scale;
+static void print_lost(const char *names)
+{
+    log_info("Not kept: %s.", names);
+}
+
+static struct writer_options request = {.zarr = 3, .lost = print_lost};
+static const char *chunk, *codec, *dtype, *order;
 
 static struct opt options[] = {
-    OPTION_FLAG("apply-scale", 0, apply_scale,
+    OPTION_FLAG("apply-scale", 0, request.scale,
                 "apply slope and intercept to the values (default: keep both)"),
-    OPTION_TEXT("array", 0, array, "NAME", "the array to convert (default: the largest)"),
+    OPTION_TEXT("array", 0, request.array, "NAME", "the array to convert (default: the largest)"),
     OPTION_TEXT("chunk", 0, chunk, "A,B,C",
                 "elements of a chunk of Zarr and HDF5 (default: about 1 MiB)"),
     OPTION_TEXT("codec", 0, codec, "raw|zstd[:L]|gzip[:L]|zlib[:L]",
@@ -27,7 +31,7 @@ static struct opt options[] = {
     OPTION_TEXT("order", 0, order, "2,0,1",
                 "dimensions of the array, from 0, in the order of OUT\n(default: its own)"),
     CLI_OPT_LINKS,
-    OPTION_INT("zarr", 0, zarr, "2|3", "version of Zarr (default 3)", 2, 3),
+    OPTION_INT("zarr", 0, request.zarr, "2|3", "version of Zarr (default 3)", 2, 3),
     {0},
 };
 
@@ -89,27 +93,20 @@ static enum err parse_codec(struct writer_options *o)
     return FAIL(ERR_USAGE, "--codec %s: must be raw, zstd, gzip or zlib, as zstd:3", codec);
 }
 
-static void print_lost(const char *names)
-{
-    log_info("Not kept: %s.", names);
-}
-
 static enum err convert_words(char **word)
 {
-    struct writer_options o = {
-        .array = array, .zarr = (int)zarr, .scale = apply_scale, .lost = print_lost};
     struct writer_result r;
     const int64_t begin = clock_ns();
-    TRY(parse_chunk(&o));
-    TRY(parse_order(&o));
-    TRY(parse_codec(&o));
+    TRY(parse_chunk(&request));
+    TRY(parse_order(&request));
+    TRY(parse_codec(&request));
     if (dtype) {
         FAIL_IF(strcmp(dtype, "float32") && strcmp(dtype, "float64"), ERR_USAGE,
                 "--dtype %s: must be float32 or float64", dtype);
-        o.type = (struct store_dtype){'f', dtype[5] == '3' ? 4 : 8, 0};
+        request.type = (struct store_dtype){'f', dtype[5] == '3' ? 4 : 8, 0};
     }
     TRY((text_has_suffix(word[1], ".ome.zarr") ? store_pyramid : store_convert)(word[0], word[1],
-                                                                                &o, &r));
+                                                                                &request, &r));
     const double s = clock_seconds_since(begin);
     log_info("%s: %.1f MB in %.2f s, %s", word[1], (double)r.bytes / 1e6, s,
              r.references ? "as references" : "read back and equal");

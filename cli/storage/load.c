@@ -10,35 +10,40 @@
 #include "cli/storage/device.h"
 #include "host/load/load.h"
 
-static const char *array, *fetch = "pread", *out = "output";
-static const char *boxes;
-static int64_t tiles, threads, processes, batch, gap, largest, keep;
-static int order, cache, to, sweep, as_float, explain, tune, json;
-static double budget;
+static struct load_request request = {.stop = &cli_stop};
+static const char *fetch = "pread", *boxes, *out = "output";
+static int64_t keep;
+static int explain, tune, json;
 
 static struct opt options[] = {
-    OPTION_TEXT("array", 0, array, "NAME", "the array to load (default: the largest)"),
-    OPTION_INT("tiles", 'n', tiles, "N", "load N chunks, evenly chosen (default: all)", 1, 1e9),
+    OPTION_TEXT("array", 0, request.array, "NAME", "the array to load (default: the largest)"),
+    OPTION_INT("tiles", 'n', request.chunks, "N", "load N chunks, evenly chosen (default: all)", 1,
+               1e9),
     OPTION_TEXT("fetch", 0, fetch, "pread|mmap|direct|uring", "way to get the bytes"),
-    OPTION_INT("threads", 't', threads, "N", "workers; 0: all that this process may use", 0, 256),
-    OPTION_INT("processes", 0, processes, "N", "processes instead of threads", 0, 256),
-    OPTION_INT("batch", 0, batch, "N", "chunks that are fetched together; 0: by their size", 0,
-               10000),
-    OPTION_INT("gap", 0, gap, "BYTES", "join requests this close; 0: 4096, HTTP 65536; -1: never",
-               -1, 1 << 30),
-    OPTION_INT("largest", 0, largest, "BYTES", "of a joined request (default: 16 MiB)", 0, 1 << 30),
+    OPTION_INT("threads", 't', request.options.threads, "N",
+               "workers; 0: all that this process may use", 0, 256),
+    OPTION_INT("processes", 0, request.options.processes, "N", "processes instead of threads", 0,
+               256),
+    OPTION_INT("batch", 0, request.options.batch, "N",
+               "chunks that are fetched together; 0: by their size", 0, 10000),
+    OPTION_INT("gap", 0, request.options.gap, "BYTES",
+               "join requests this close; 0: 4096, HTTP 65536; -1: never", -1, 1 << 30),
+    OPTION_INT("largest", 0, request.options.largest, "BYTES",
+               "of a joined request (default: 16 MiB)", 0, 1 << 30),
     OPTION_TEXT("boxes", 0, boxes, "A,B,C", "read boxes of this size, one after the other"),
     OPTION_INT("keep", 0, keep, "MIB", "decoded chunks that stay in memory between boxes", 0,
                1 << 20),
-    OPTION_CHOICE("order", 0, order, ENGINE_ORDERS, "order of the chunks"),
-    OPTION_CHOICE("cache", 0, cache, "as-is|warm|cold", "state of the page cache before each run"),
-    OPTION_CHOICE("to", 0, to, "memory|pinned|device",
+    OPTION_CHOICE("order", 0, request.options.order, ENGINE_ORDERS, "order of the chunks"),
+    OPTION_CHOICE("cache", 0, request.cache, "as-is|warm|cold",
+                  "state of the page cache before each run"),
+    OPTION_CHOICE("to", 0, request.to, "memory|pinned|device",
                   "place into memory that a GPU reads, or on it"),
-    OPTION_FLAG("float32", 0, as_float, "convert to float32, as a reconstruction does"),
-    OPTION_CHOICE("sweep", 0, sweep, "none|quick|medium|full", "measure other ways and rank them"),
+    OPTION_FLAG("float32", 0, request.as_float, "convert to float32, as a reconstruction does"),
+    OPTION_CHOICE("sweep", 0, request.sweep, "none|quick|medium|full",
+                  "measure other ways and rank them"),
     OPTION_FLAG("explain", 0, explain, "compare a few cached chunks with the real load"),
     OPTION_FLAG("tune", 0, tune, "--sweep medium, then print the options to use"),
-    OPTION_NUMBER("budget", 0, budget, "SECONDS",
+    OPTION_NUMBER("budget", 0, request.budget_s, "SECONDS",
                   "end the sweep after this time (quick 60, medium 600, full none)", 0.1, 1e7),
     OPTION_PLACE("out", 'o', out, "DIR", "folder for the results (default output)"),
     CLI_OPT_LINKS,
@@ -112,8 +117,9 @@ static enum err measure_load(const struct load_request *r, struct load_session *
     return write_results(l);
 }
 
-static enum err parse_boxes(struct load_request *r)
+static enum err parse_boxes(void)
 {
+    struct load_request *r = &request;
     const char *at = boxes;
     for (char *end; at && *at; at = *end ? end + 1 : end) {
         const long long n = strtoll(at, &end, 10);
@@ -123,49 +129,38 @@ static enum err parse_boxes(struct load_request *r)
         r->box[r->box_dims++] = n;
     }
     FAIL_IF(keep && !boxes, ERR_USAGE, "--keep: nothing is read twice without --boxes");
-    FAIL_IF(keep && processes, ERR_USAGE, "--keep: processes share no memory; use --threads");
+    FAIL_IF(keep && r->options.processes, ERR_USAGE,
+            "--keep: processes share no memory; use --threads");
     r->keep_bytes = keep << 20;
     return ERR_OK;
 }
 
 static enum err load_words(char **word)
 {
-    struct load_request r = {.path = word[0],
-                             .array = array,
-                             .as_float = as_float,
-                             .chunks = tiles,
-                             .cache = (enum load_cache)cache,
-                             .sweep = (enum load_size)(tune && !sweep ? SWEEP_MEDIUM : sweep),
-                             .budget_s = budget,
-                             .stop = &cli_stop};
+    struct load_request *r = &request;
     struct load_session s = {0};
-    struct loading *l;
-    TRY(fetch_find(fetch, &r.options.way));
-    FAIL_IF(threads && processes, ERR_USAGE, "--threads and --processes: give one of them");
-    r.options.threads = (int)threads;
-    r.options.processes = (int)processes;
-    r.options.batch = (int)batch;
-    r.options.order = (enum engine_order)order;
-    r.options.gap = gap;
-    r.options.largest = largest;
-    TRY(parse_boxes(&r));
-    if (!tiles && !boxes && r.sweep == SWEEP_QUICK)
-        r.chunks = 100;
-    if (!tiles && !boxes && r.sweep == SWEEP_MEDIUM)
-        r.chunks = 500;
-    FAIL_IF(to && processes, ERR_USAGE,
-            "--to and --processes: workers start before the GPU is opened; use --threads");
     struct load_device device = {0};
-    if (to)
+    struct loading *l;
+    r->path = word[0];
+    r->device = &device;
+    if (tune && !r->sweep)
+        r->sweep = SWEEP_MEDIUM;
+    TRY(fetch_find(fetch, &r->options.way));
+    FAIL_IF(r->options.threads && r->options.processes, ERR_USAGE,
+            "--threads and --processes: give one of them");
+    TRY(parse_boxes());
+    if (!r->chunks && !boxes)
+        r->chunks = r->sweep == SWEEP_QUICK ? 100 : r->sweep == SWEEP_MEDIUM ? 500 : 0;
+    FAIL_IF(r->to && r->options.processes, ERR_USAGE,
+            "--to and --processes: workers start before the GPU is opened; use --threads");
+    if (r->to)
         TRY(device_open(&device));
-    r.to = (enum load_to)to;
-    r.device = &device;
     enum err e = loading_create(&l);
     if (e) {
         device_close(&device);
         return e;
     }
-    e = measure_load(&r, &s, l);
+    e = measure_load(r, &s, l);
     if (!e && l->interrupted && cli_stop)
         cli_end.exit_code = 130;
     load_end(&s);
