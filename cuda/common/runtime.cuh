@@ -9,6 +9,7 @@
 
 extern "C" {
 #include "host/backend/backend.h"
+#include "host/backend/checks.h"
 #include "base/mark/mark.h"
 }
 

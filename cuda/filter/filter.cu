@@ -194,8 +194,7 @@ enum err cuda_ramp_filter(struct backend *base, const struct scan *s, double sca
                           const struct buffer *y, struct buffer *out)
 {
     const size_t bytes = (size_t)scan_samples(s) * sizeof(float);
-    FAIL_IF(y->bytes < bytes || out->bytes < bytes, ERR_INTERNAL,
-            "ramp filter of %zu bytes with buffers of %zu and %zu", bytes, y->bytes, out->bytes);
+    TRY(backend_check_sizes("a ramp filter", bytes, bytes, y, out));
     if (!bytes)
         return ERR_OK;
     mark_push("ramp_filter", bytes);

@@ -206,19 +206,6 @@ static double volume_extent(const struct scan *s, const struct volume *v)
     return (v->ror == ROR_NONE ? hypot(a, b) : fmax(a, b)) / s->delta_channel;
 }
 
-/* The smallest 2^a 3^b 5^c >= n: the CPU's lengths, so that both back ends round alike. */
-static int64_t smooth_length(int64_t n)
-{
-    for (;; n++) {
-        int64_t rest = n;
-        for (int p = 2; p <= 5; p++)
-            while (rest % p == 0)
-                rest /= p;
-        if (rest == 1)
-            return n;
-    }
-}
-
 /* As host/cpu/fourier/fourier.c has them. */
 static enum err fourier_sizes_of(const struct scan *s, const struct volume *v,
                                  struct fourier_sizes *n)
@@ -235,10 +222,10 @@ static enum err fourier_sizes_of(const struct scan *s, const struct volume *v,
             "takes %d at most: use `backend=cpu`",
             (long long)v->rows, (long long)v->cols, (long long)s->channels, (int)(largest / FINER));
     n->views = (int)s->views;
-    n->period = (int)smooth_length((int64_t)ceil(period));
+    n->period = (int)fft_good_size((int64_t)ceil(period));
     n->reach = (int)(fmin(cut, 6) * n->period);
-    n->rows = (int)smooth_length((int64_t)ceil(FINER * (double)v->rows) + 16);
-    n->cols = (int)smooth_length((int64_t)ceil(FINER * (double)v->cols) + 16);
+    n->rows = (int)fft_good_size((int64_t)ceil(FINER * (double)v->rows) + 16);
+    n->cols = (int)fft_good_size((int64_t)ceil(FINER * (double)v->cols) + 16);
     n->pairs = (int)size_min(PAIRS, ceil_div(v->slices, 2));
     n->scale = (float)(v->delta * volume_delta_row(v) / s->delta_channel / n->period);
     return ERR_OK;

@@ -193,9 +193,7 @@ enum err cuda_median3(struct backend *base, int64_t rows, int64_t cols, int64_t 
                       const struct buffer *in, struct buffer *out)
 {
     const size_t bytes = (size_t)(rows * cols * slices) * sizeof(float);
-    FAIL_IF(in->bytes < bytes || out->bytes < bytes, ERR_INTERNAL,
-            "median of %zu bytes with buffers of %zu and %zu", bytes, in->bytes, out->bytes);
-    FAIL_IF(in->ptr == out->ptr, ERR_INTERNAL, "the median filter cannot work in place");
+    TRY(backend_check_buffers("a median filter", bytes, bytes, in, out));
     if (bytes == 0)
         return ERR_OK;
     struct median_job j = {floats_of(in), floats_of(out), (int)rows, (int)cols, (int)slices, 0, 0};

@@ -99,13 +99,8 @@ enum err cuda_prepare_step(struct backend *base, const struct prepare_step *step
 {
     const size_t read = (size_t)prepare_samples(step->in) * sizeof(float);
     const size_t written = (size_t)prepare_samples(step->out) * sizeof(float);
-    const size_t frame =
-        step->kind == PREPARE_FLAT ? 3 * (size_t)(step->in[1] * step->in[2]) * sizeof(float) : 0;
-    FAIL_IF(in->bytes < read || out->bytes < written ||
-                (frame && (!frames || frames->bytes < frame)),
-            ERR_INTERNAL, "a step of %zu and %zu bytes with buffers of %zu and %zu", read, written,
-            in->bytes, out->bytes);
-    FAIL_IF(in->ptr == out->ptr, ERR_INTERNAL, "a step on views cannot work in place");
+    TRY(backend_check_buffers("a step on views", read, written, in, out));
+    TRY(prepare_check_frames(step, frames));
     if (!written)
         return ERR_OK;
     mark_push("prepare_step", written);

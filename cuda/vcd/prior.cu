@@ -1,23 +1,13 @@
 /* Priors of VCD: qGGMRF over the six face neighbours, or proximal. Every voxel is read as it was
- * before the subset's update. A thread owns a voxel; host/cpu/vcd/prior_kernel.h has the formula.
+ * before the subset's update. A thread owns a voxel; host/backend/qggmrf.h has the formula.
  */
 #include "cuda/vcd/vcd.cuh"
 
+extern "C" {
+#include "host/backend/qggmrf.h"
+}
+
 #define THREADS 128
-
-/* An exponent as high (at most 12 significant bits) + low: high times a float's exponent is exact,
- * which keeps t^exponent to a few 1e-7. */
-struct exponent_parts {
-    float high, low;
-};
-
-struct qggmrf_args {
-    float scale, ratio;
-    float inverse, largest; /* 1 / (T sigma_x); t is kept below `largest` */
-    struct exponent_parts tail, middle;
-    int quadratic; /* p == 2 */
-    float b[3];
-};
 
 struct prior_args {
     struct pixel_list pixels;
@@ -25,37 +15,6 @@ struct prior_args {
     float *g, *h;
     int rows, cols, slices, chunks;
 };
-
-static struct exponent_parts exponent_parts_of(double value)
-{
-    int exponent;
-    const double fraction = frexp(value, &exponent);
-    const double high = ldexp(nearbyint(ldexp(fraction, 12)), exponent - 12);
-    return exponent_parts{(float)high, (float)(value - high)};
-}
-
-static enum err qggmrf_args_init(const struct regularisation *r, struct qggmrf_args *q)
-{
-    const double tail = r->q - r->p, middle = r->p - 2;
-    FAIL_IF(!(fabs(tail) <= 5 && fabs(middle) <= 5), ERR_INPUT,
-            "p %g, q %g: the prior needs p - q and p - 2 within -5 to 5 (0 < q < p <= 2 is usual)",
-            r->p, r->q);
-    FAIL_IF(!(r->sigma_x > 0 && r->T > 0), ERR_INPUT,
-            "sigma_x %g, T %g: both must be greater than 0", r->sigma_x, r->T);
-    const double *w = r->neighbour_weights, sum = w[0] + w[1] + w[2];
-    FAIL_IF(!(sum > 0), ERR_INPUT, "qggmrf_nbr_wts: their sum %g must be greater than 0", sum);
-    const double steepest = fmax(fmax(fabs(tail), fabs(middle)), 1);
-    q->scale = (float)(pow(r->T, middle) / (r->sigma_x * r->sigma_x));
-    q->ratio = (float)(r->q / r->p);
-    q->inverse = (float)(1 / (r->T * r->sigma_x));
-    q->largest = (float)exp2(120 / steepest);
-    q->tail = exponent_parts_of(tail);
-    q->middle = exponent_parts_of(middle);
-    q->quadratic = middle == 0;
-    for (int axis = 0; axis < 3; axis++)
-        q->b[axis] = (float)(w[axis] / (2 * sum));
-    return ERR_OK;
-}
 
 /* t = 2^whole (1 + u), 1 + u in [sqrt(1/2), sqrt(2)): log2(1 + u) within 4.8e-8. */
 static __device__ inline void log2_parts(float t, float *whole, float *rest)
@@ -74,7 +33,7 @@ static __device__ inline void log2_parts(float t, float *whole, float *rest)
 }
 
 /* 2^(c (whole + rest)) for results within 2^-126 .. 2^126, off by 7.5e-8. */
-static __device__ inline float exp2_times(struct exponent_parts c, float whole, float rest)
+static __device__ inline float exp2_times(struct split_exponent c, float whole, float rest)
 {
     const float high = c.high * whole, low = c.low * whole + (c.high + c.low) * rest;
     const float n = rintf(high + low), r = (high - n) + low;
@@ -87,17 +46,17 @@ static __device__ inline float exp2_times(struct exponent_parts c, float whole, 
 }
 
 /* w(D) of one neighbour. */
-static __device__ inline float qggmrf_surrogate(const struct qggmrf_args &q, float difference)
+static __device__ inline float qggmrf_surrogate(const struct qggmrf &q, float difference)
 {
     float whole, rest;
     const float t = fmaxf(fabsf(difference) * q.inverse, 0x1p-23f);
-    log2_parts(fminf(t, q.largest), &whole, &rest);
+    log2_parts(fminf(t, q.most), &whole, &rest);
     const float e = exp2_times(q.tail, whole, rest), inverse = 1 / (1 + e);
     const float w = (q.scale * (e * inverse)) * ((q.ratio + e) * inverse);
     return q.quadratic ? w : w * exp2_times(q.middle, whole, rest);
 }
 
-static __device__ inline void add_neighbour(const struct qggmrf_args &q, int axis, float difference,
+static __device__ inline void add_neighbour(const struct qggmrf &q, int axis, float difference,
                                             float *g, float *h)
 {
     const float w = q.b[axis] * qggmrf_surrogate(q, difference);
@@ -115,7 +74,7 @@ static __device__ inline int prior_place(const struct prior_args &s, int64_t *n,
 }
 
 static __global__ void __launch_bounds__(THREADS)
-    qggmrf_kernel(const struct prior_args s, const struct qggmrf_args q)
+    qggmrf_kernel(const struct prior_args s, const struct qggmrf q)
 {
     int64_t n;
     int pixel, k;
@@ -174,12 +133,10 @@ enum err prior_launch(struct cuda_backend *be, const struct volume *v,
     if (target)
         return proximal_launch(be, &s, r->sigma_prox, target);
     const double voxels = (double)pixels->count * (double)v->slices;
-    struct qggmrf_args q;
-    TRY(qggmrf_args_init(r, &q));
+    struct qggmrf q;
+    TRY(qggmrf_init(r, &q));
     LAUNCH(be, qggmrf_kernel, pixels->count * s.chunks, THREADS, 0, s, q);
-    /* As the CPU counts: per neighbour difference 24 of the logarithm, 19 per power, 10 around
-     * them. */
-    backend_declare(&be->base, 5 * (q.quadratic ? 53 : 72) * voxels, 12 * voxels, 28 * voxels);
+    backend_declare(&be->base, qggmrf_flops(&q) * voxels, 12 * voxels, 28 * voxels);
     return ERR_OK;
 }
 

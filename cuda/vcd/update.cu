@@ -239,14 +239,6 @@ enum err cuda_clip_positive(struct backend *base, const struct volume *v,
     return ERR_OK;
 }
 
-static int subset_ascends(const struct pixel_set *pixels)
-{
-    for (int64_t q = 1; pixels->indices && q < pixels->count; q++)
-        if (pixels->indices[q] <= pixels->indices[q - 1])
-            return 0;
-    return 1;
-}
-
 /* `alone`: the blocks of one chunk of slices take all pixels, one after the other. `clip`: d is
  * what clip_kernel leaves. */
 static __global__ void __launch_bounds__(SUM_THREADS)
@@ -303,7 +295,7 @@ enum err cuda_add_cylinders(struct backend *base, const struct volume *v,
     struct subset s;
     double *partial;
     /* A list that is not ascending may name a pixel twice, in two groups. */
-    const int alone = !subset_ascends(pixels);
+    const int alone = !pixels_ascend(pixels);
     TRY(put_subset(be, v, pixels, &s));
     const int64_t blocks = add_blocks(&s, alone);
     TRY(reduce_hold(be, blocks, 1, &partial));

@@ -37,10 +37,7 @@ enum err cuda_volume_step(struct backend *base, const struct volume_step *step,
     const int64_t to = volume_step_voxels(step->out);
     const size_t read = (size_t)volume_step_voxels(step->in) * sizeof(float);
     const size_t written = (size_t)to * (size_t)volume_dtype_bytes(step->dtype);
-    FAIL_IF(in->bytes < read || out->bytes < written, ERR_INTERNAL,
-            "a volume step of %zu and %zu bytes with buffers of %zu and %zu", read, written,
-            in->bytes, out->bytes);
-    FAIL_IF(in->ptr == out->ptr, ERR_INTERNAL, "a volume step cannot work in place");
+    TRY(backend_check_buffers("a volume step", read, written, in, out));
     TRY(step_check(step));
     if (to > 0)
         TRY(volume_launch(device_of(base), step, floats_of(in), out->ptr));

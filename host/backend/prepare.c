@@ -148,12 +148,27 @@ int64_t prepare_wavelet_margin(int64_t views, int64_t channels)
 
 int64_t prepare_phase_length(const struct prepare_step *s, int64_t n)
 {
-    for (n += 2 * prepare_phase_margin(s);; n++) {
-        int64_t rest = n;
-        for (int p = 2; p <= 5; p++)
-            while (rest % p == 0)
-                rest /= p;
-        if (rest == 1)
-            return n;
-    }
+    return fft_good_size(n + 2 * prepare_phase_margin(s));
+}
+
+int64_t fft_good_size(int64_t n)
+{
+    int64_t best = INT64_MAX;
+    for (int64_t five = 1; five < 5 * n; five *= 5)
+        for (int64_t three = five; three < 3 * n; three *= 3) {
+            int64_t size = three;
+            while (size < n)
+                size *= 2;
+            best = size < best ? size : best;
+        }
+    return best;
+}
+
+enum err prepare_check_frames(const struct prepare_step *s, const struct buffer *frames)
+{
+    const size_t bytes = 3 * (size_t)(s->in[1] * s->in[2]) * sizeof(float);
+    FAIL_IF(s->kind == PREPARE_FLAT && bytes && (!frames || frames->bytes < bytes), ERR_INTERNAL,
+            "flat and dark fields of %zu bytes in a buffer of %zu", bytes,
+            frames ? frames->bytes : 0);
+    return ERR_OK;
 }

@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include "base/err.h"
+
 enum prepare_kind {
     PREPARE_OUTLIERS, /* samples far from the median of their neighbours become that median */
     PREPARE_FLAT,     /* |I - D| / |F - D|, F between the flat fields before and after; else NaN */
@@ -86,5 +88,13 @@ int64_t prepare_wavelet_margin(int64_t views, int64_t channels);
 int64_t prepare_phase_margin(const struct prepare_step *s);
 /* The continued length of `n` samples: 2^a 3^b 5^c, the same on every back end. */
 int64_t prepare_phase_length(const struct prepare_step *s, int64_t n);
+
+/* The smallest 2^a 3^b 5^c >= n: lengths of Fourier transforms, the same on all back ends, so that
+ * they round alike. */
+int64_t fft_good_size(int64_t n);
+
+struct buffer;
+/* ERR_INTERNAL where a step that reads flat and dark fields has fewer in `frames` (may be NULL). */
+enum err prepare_check_frames(const struct prepare_step *s, const struct buffer *frames);
 
 #endif

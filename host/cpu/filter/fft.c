@@ -13,19 +13,6 @@
 
 #define LENGTH_MAX ((int64_t)1 << 28) /* both libraries count in int */
 
-int64_t fft_good_size(int64_t n)
-{
-    int64_t best = INT64_MAX;
-    for (int64_t five = 1; five < 5 * n; five *= 5)
-        for (int64_t three = five; three < 3 * n; three *= 3) {
-            int64_t size = three;
-            while (size < n)
-                size *= 2;
-            best = size < best ? size : best;
-        }
-    return best;
-}
-
 #ifdef TP_FFTW
 
 struct fft {

@@ -6,12 +6,10 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "host/backend/prepare.h"
 
 struct fft; /* a length prepared in both directions; any number of threads may use one at the same
                time */
-
-/* The smallest 2^a 3^b 5^c >= n: lengths that every FFT library does well. n <= 2^40. */
-int64_t fft_good_size(int64_t n);
 
 /* Accepts any length from 1 to 2^28. May be called by several threads. The same length gives the
  * same bits on every run. ERR_MEMORY, or ERR_INTERNAL for a length outside. */

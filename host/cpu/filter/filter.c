@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "host/backend/checks.h"
 #include "host/cpu/filter/filter.h"
 #include "host/cpu/filter/ramp.h"
 #include "base/mark/mark.h"
@@ -134,8 +135,7 @@ enum err cpu_ramp_filter(struct backend *be, const struct scan *s, double scale,
                          const struct buffer *y, struct buffer *out)
 {
     const size_t bytes = (size_t)scan_samples(s) * sizeof(float);
-    FAIL_IF(y->bytes < bytes || out->bytes < bytes, ERR_INTERNAL,
-            "ramp filter of %zu bytes with buffers of %zu and %zu", bytes, y->bytes, out->bytes);
+    TRY(backend_check_sizes("a ramp filter", bytes, bytes, y, out));
     if (!bytes)
         return ERR_OK;
     struct filter_job job = {.scan = s, .y = y->ptr, .out = out->ptr};

@@ -1,4 +1,5 @@
 /* 3x3x3 median of a volume: tiles for all threads, by the kernel that is fastest on this CPU. */
+#include "host/backend/checks.h"
 #include "host/cpu/median/median.h"
 #include "base/mark/mark.h"
 
@@ -40,9 +41,7 @@ enum err cpu_median3(struct backend *be, int64_t rows, int64_t cols, int64_t sli
 {
     const int64_t voxels = rows * cols * slices;
     const size_t bytes = (size_t)voxels * sizeof(float);
-    FAIL_IF(in->bytes < bytes || out->bytes < bytes, ERR_INTERNAL,
-            "median of %zu bytes with buffers of %zu and %zu", bytes, in->bytes, out->bytes);
-    FAIL_IF(in->ptr == out->ptr, ERR_INTERNAL, "the median filter cannot work in place");
+    TRY(backend_check_buffers("a median filter", bytes, bytes, in, out));
     if (voxels == 0)
         return ERR_OK;
     const int stream = bytes >= STREAM_BYTES && slices % 16 == 0 && (uintptr_t)out->ptr % 64 == 0;

@@ -1,4 +1,5 @@
 /* Steps on views: sizes are checked and work is declared here; those of one pass are computed. */
+#include "host/backend/checks.h"
 #include "host/backend/prepare_math.h"
 #include "base/memory.h"
 #include "host/cpu/common/team.h"
@@ -94,13 +95,8 @@ enum err cpu_prepare_step(struct backend *be, const struct prepare_step *step,
 {
     const int64_t from = prepare_samples(step->in), to = prepare_samples(step->out);
     const size_t read = (size_t)from * sizeof(float), written = (size_t)to * sizeof(float);
-    const size_t frame =
-        step->kind == PREPARE_FLAT ? 3 * (size_t)(step->in[1] * step->in[2]) * sizeof(float) : 0;
-    FAIL_IF(in->bytes < read || out->bytes < written ||
-                (frame && (!frames || frames->bytes < frame)),
-            ERR_INTERNAL, "a step of %zu and %zu bytes with buffers of %zu and %zu", read, written,
-            in->bytes, out->bytes);
-    FAIL_IF(in->ptr == out->ptr, ERR_INTERNAL, "a step on views cannot work in place");
+    TRY(backend_check_buffers("a step on views", read, written, in, out));
+    TRY(prepare_check_frames(step, frames));
     if (to == 0)
         return ERR_OK;
     mark_push("prepare_step", written);

@@ -8,40 +8,6 @@
 #include "host/cpu/vcd/prior_kernel.h"
 #include "host/cpu/vcd/vcd.h"
 
-/* 12 leading bits and the rest. */
-static struct split_exponent exponent_split(double value)
-{
-    int exponent;
-    double fraction = frexp(value, &exponent);
-    double high = ldexp(nearbyint(ldexp(fraction, 12)), exponent - 12);
-    return (struct split_exponent){(float)high, (float)(value - high)};
-}
-
-static enum err prior_qggmrf_init(const struct regularisation *r, struct qggmrf *q)
-{
-    const double tail = r->q - r->p, middle = r->p - 2;
-    FAIL_IF(!(fabs(tail) <= 5 && fabs(middle) <= 5), ERR_INPUT,
-            "p %g, q %g: the prior needs p - q and p - 2 within -5 to 5 (0 < q < p <= 2 is usual)",
-            r->p, r->q);
-    FAIL_IF(!(r->sigma_x > 0 && r->T > 0), ERR_INPUT,
-            "sigma_x %g, T %g: both must be greater than 0", r->sigma_x, r->T);
-    const double *w = r->neighbour_weights, sum = w[0] + w[1] + w[2];
-    FAIL_IF(!(sum > 0), ERR_INPUT, "qggmrf_nbr_wts: their sum %g must be greater than 0", sum);
-    double steepest = fmax(fmax(fabs(tail), fabs(middle)), 1);
-    *q = (struct qggmrf){
-        .scale = (float)(pow(r->T, middle) / (r->sigma_x * r->sigma_x)),
-        .ratio = (float)(r->q / r->p),
-        .inverse = (float)(1 / (r->T * r->sigma_x)),
-        .most = (float)exp2(120 / steepest),
-        .tail = exponent_split(tail),
-        .middle = exponent_split(middle),
-        .quadratic = middle == 0,
-    };
-    for (int axis = 0; axis < 3; axis++)
-        q->b[axis] = (float)(w[axis] / (2 * sum));
-    return ERR_OK;
-}
-
 static void prior_neighbours(const struct volume *v, const float *x, int64_t pixel,
                              const float *out[4])
 {
@@ -66,7 +32,7 @@ static enum err qggmrf_terms(struct backend *be, const struct volume *v,
     const struct prior_kernels *kernels = ISA_PICK(prior_kernels);
     const int64_t slices = v->slices, row = 3 * (slices + PRIOR_PAD);
     struct qggmrf q;
-    TRY(prior_qggmrf_init(r, &q));
+    TRY(qggmrf_init(r, &q));
     /* a voxel costs 5 powers: some 16 times what the others' elements cost */
     const int threads = cpu_team(be, 16 * pixels->count * slices);
     void *scratch;
@@ -84,9 +50,8 @@ static enum err qggmrf_terms(struct backend *be, const struct volume *v,
         }
     }
     mem_free(scratch);
-    /* Per neighbour difference: 24 of the logarithm, 19 per power, 10 around them; 5 per voxel. */
     double voxels = (double)pixels->count * (double)slices;
-    backend_declare(be, 5 * (q.quadratic ? 53 : 72) * voxels, 12 * voxels, 28 * voxels);
+    backend_declare(be, qggmrf_flops(&q) * voxels, 12 * voxels, 28 * voxels);
     return ERR_OK;
 }
 

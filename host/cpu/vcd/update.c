@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "host/backend/checks.h"
 #include "host/cpu/common/reduce.h"
 #include "host/cpu/common/team.h"
 #include "host/cpu/vcd/error_sinogram_kernel.h"
@@ -206,14 +207,6 @@ enum err cpu_clip_positive(struct backend *be, const struct volume *v,
     double n = (double)pixels->count * (double)slices;
     backend_declare(be, 2 * n, 12 * n, 12 * n);
     return ERR_OK;
-}
-
-static int pixels_ascend(const struct pixel_set *pixels)
-{
-    for (int64_t q = 1; pixels->indices && q < pixels->count; q++)
-        if (pixels->indices[q] <= pixels->indices[q - 1])
-            return 0;
-    return 1;
 }
 
 enum err cpu_add_cylinders(struct backend *be, const struct volume *v,

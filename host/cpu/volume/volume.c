@@ -1,5 +1,6 @@
 /* Steps on volumes: sizes are checked and work is declared here, the loops are in the other files.
  */
+#include "host/backend/checks.h"
 #include "host/cpu/volume/volume.h"
 #include "host/cpu/common/team.h"
 #include "base/mark/mark.h"
@@ -32,10 +33,7 @@ enum err cpu_volume_step(struct backend *be, const struct volume_step *step,
     const int64_t from = volume_step_voxels(step->in), to = volume_step_voxels(step->out);
     const size_t read = (size_t)from * sizeof(float);
     const size_t written = (size_t)to * (size_t)volume_dtype_bytes(step->dtype);
-    FAIL_IF(in->bytes < read || out->bytes < written, ERR_INTERNAL,
-            "a volume step of %zu and %zu bytes with buffers of %zu and %zu", read, written,
-            in->bytes, out->bytes);
-    FAIL_IF(in->ptr == out->ptr, ERR_INTERNAL, "a volume step cannot work in place");
+    TRY(backend_check_buffers("a volume step", read, written, in, out));
     if (to == 0)
         return ERR_OK;
     const struct volume_job job = {step,
