@@ -11,6 +11,7 @@
 #include "base/json/tables.h"
 #include "base/rootcause/markdown.h"
 #include "base/rootcause/rootcause.h"
+#include "base/text.h"
 
 #define FILE_LIMIT ((size_t)16 << 20)
 
@@ -150,7 +151,7 @@ enum err rootcause_write(const struct rootcause *r, const char *folder)
 {
     char path[4096];
     struct outfile f;
-    FAIL_IF(snprintf(path, sizeof path, "%s/rootcause.json", folder) >= (int)sizeof path, ERR_INPUT,
+    FAIL_IF(!text_print(path, sizeof path, "%s/rootcause.json", folder), ERR_INPUT,
             "the path of the run is longer than %zu bytes: %s", sizeof path, folder);
     TRY(write_json(r, path));
     snprintf(path, sizeof path, "%s/rootcause.md", folder);
@@ -192,8 +193,7 @@ enum err rootcause_read(const char *folder, struct rootcause **out)
     char path[4096];
     cJSON *root;
     *out = NULL;
-    if (snprintf(path, sizeof path, "%s/rootcause.json", folder) >= (int)sizeof path ||
-        access(path, R_OK))
+    if (!text_print(path, sizeof path, "%s/rootcause.json", folder) || access(path, R_OK))
         return ERR_OK;
     TRY(json_parse_file(path, FILE_LIMIT, &root));
     enum err e = rootcause_blank(out);

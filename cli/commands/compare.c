@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/run_folder.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "profiler/report/compare/compare.h"
 
@@ -43,8 +44,7 @@ static enum err find_compared(const char *word, char path[RUN_PATH])
 {
     if (!run_is_file(word))
         return run_find(word, path);
-    FAIL_IF(snprintf(path, RUN_PATH, "%s", word) >= RUN_PATH, ERR_INPUT, "the path %s is too long",
-            word);
+    FAIL_IF(!text_print(path, RUN_PATH, "%s", word), ERR_INPUT, "the path %s is too long", word);
     return ERR_OK;
 }
 

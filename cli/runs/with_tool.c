@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "cli/common/in_path.h"
 #include "cli/runs/captured.h"
 #include "cli/runs/with_tool.h"
@@ -107,7 +108,7 @@ static enum err compare_beside(const char *run, const char *folder, char page[RU
 {
     struct comparison *c;
     struct outfile f = {0};
-    FAIL_IF(snprintf(page, RUN_PATH, "%s/compare.json", run) >= RUN_PATH, ERR_INPUT,
+    FAIL_IF(!text_print(page, RUN_PATH, "%s/compare.json", run), ERR_INPUT,
             "the path %.100s... is too long", run);
     TRY(compare_runs(run, folder, &c));
     enum err e = outfile_open(&f, page);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/rootcause/rootcause.h"
+#include "base/text.h"
 #include "profiler/findings/rules.h"
 #include "profiler/findings/causes.h"
 
@@ -17,12 +18,10 @@ static const char *causes_text(struct rootcause *r, const char *format, ...)
 
 static const char *causes_text(struct rootcause *r, const char *format, ...)
 {
-    char text[900];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    const char *kept = arena_print_list(r->arena, format, args);
     va_end(args);
-    const char *kept = arena_text(r->arena, text);
     return kept ? kept : "";
 }
 
@@ -252,7 +251,7 @@ static enum err causes_make(const struct model *m, struct rootcause **out)
 static enum err file_drop(const char *folder, const char *name)
 {
     char path[4096];
-    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
+    if (!text_print(path, sizeof path, "%s/%s", folder, name))
         return ERR_OK;
     FAIL_IF(unlink(path) && errno != ENOENT, ERR_IO, "%s: cannot be removed: %s", path,
             strerror(errno));

@@ -67,7 +67,7 @@ static enum err target_find(const char *name, char out[RUN_PATH])
         FAIL_IF(access(name, F_OK), ERR_INPUT, "%s: %s", name, strerror(errno));
         FAIL_IF(!target_is_executable(name), ERR_INPUT, "%s: is not an executable file%s", name,
                 target_hint(name, text));
-        FAIL_IF(snprintf(out, RUN_PATH, "%s", name) >= RUN_PATH, ERR_INPUT, "the name is too long");
+        FAIL_IF(!text_print(out, RUN_PATH, "%s", name), ERR_INPUT, "the name is too long");
         return ERR_OK;
     }
     const char *path = getenv("PATH");
@@ -91,7 +91,7 @@ static int target_interpreter(const struct target_file *f, char out[RUN_PATH])
     memcpy(line, f->data + 2, n - 2);
     line[strcspn(line, "\n")] = 0;
     char *word = strtok_r(line, " \t\r", &rest);
-    if (!word || snprintf(name, sizeof name, "%s", word) >= (int)sizeof name)
+    if (!word || !text_print(name, sizeof name, "%s", word))
         return 0;
     if (!strcmp(base_name(name), "env"))
         while ((word = strtok_r(NULL, " \t\r", &rest)) && (*word == '-' || strchr(word, '=')))

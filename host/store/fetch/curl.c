@@ -5,6 +5,7 @@
 #include <string.h>
 
 #ifdef TP_CURL
+#include "base/text.h"
 #include "host/store/fetch/curl.h"
 
 static void *curl_open_first(const char *name, char *why, size_t bytes)
@@ -29,7 +30,7 @@ static void *curl_find_library(char *why, size_t bytes)
         if (object)
             return object;
     }
-    if (!conda || snprintf(path, sizeof path, "%s/lib/libcurl.so.4", conda) >= (int)sizeof path)
+    if (!conda || !text_print(path, sizeof path, "%s/lib/libcurl.so.4", conda))
         return NULL;
     return curl_open_first(path, why, bytes);
 }

@@ -62,13 +62,12 @@ const char *store_text(struct store *s, const char *text)
 
 enum err store_note_add(struct store *s, const char *name, const char *format, ...)
 {
-    char text[4096];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    const char *text = arena_print_list(s->arena, format, args);
     va_end(args);
     TRY(array_room(&s->notes, &s->notes_room, (size_t)s->notes_count + 1, sizeof *s->notes));
-    s->notes[s->notes_count++] = (struct store_note){store_text(s, name), store_text(s, text), 0};
+    s->notes[s->notes_count++] = (struct store_note){store_text(s, name), text, 0};
     return ERR_OK;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/text.h"
 #include "host/store/reader/hdf5_parts.h"
 
 #define ARRAYS_MOST 4096
@@ -225,10 +226,8 @@ static enum err link_found(const struct hdf5_level *l, hid_t group, const char *
     struct hdf5_walk *w = l->w;
     struct hdf5_place place = {.file = l->file};
     char path[PATH_BYTES];
-    if (snprintf(path, sizeof path, "%s%s%s", l->path, *l->path ? "/" : "", name) >=
-            (int)sizeof path ||
-        snprintf(place.path, sizeof place.path, "%s%s%s", l->real, *l->real ? "/" : "", name) >=
-            (int)sizeof place.path)
+    if (!text_print(path, sizeof path, "%s%s%s", l->path, *l->path ? "/" : "", name) ||
+        !text_print(place.path, sizeof place.path, "%s%s%s", l->real, *l->real ? "/" : "", name))
         return hdf5_unreadable(w->s, 1, l->path, "holds names of more than %d bytes", PATH_BYTES);
     if (link->type == H5L_TYPE_HARD) {
         const enum err e = hdf5_object_open(w->s, l->file, group, name, link, &place.id);

@@ -8,6 +8,7 @@
 #include <zlib.h>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "profiler/report/page/assets.h"
 #include "profiler/report/page/html.h"
 #include "profiler/report/page/pictures.h"
@@ -55,7 +56,7 @@ static enum err load_part(const char *folder, const struct page_part *part, stru
     char path[4096];
     if (!part->file)
         return ERR_OK;
-    FAIL_IF(snprintf(path, sizeof path, "%s/%s", folder, part->file) >= (int)sizeof path, ERR_INPUT,
+    FAIL_IF(!text_print(path, sizeof path, "%s/%s", folder, part->file), ERR_INPUT,
             "the path of the run is longer than %zu bytes: %s", sizeof path, folder);
     if (access(path, R_OK))
         return ERR_OK;

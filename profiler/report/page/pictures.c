@@ -62,7 +62,7 @@ static void put_picture(struct jsonw *w, const char *stem, const char *what, con
                         const cJSON *facts, const char *note)
 {
     char path[PATH];
-    if (snprintf(path, sizeof path, "%s-%s.png", stem, what) >= (int)sizeof path)
+    if (!text_print(path, sizeof path, "%s-%s.png", stem, what))
         return;
     char *image = data_address(path);
     if (image) {
@@ -84,7 +84,7 @@ static void put_pictures(struct jsonw *w, const char *previews, const char *name
     char *text = NULL;
     size_t bytes, n = strlen(name);
     if (!text_has_suffix(name, ".json") ||
-        snprintf(stem, sizeof stem, "%s/%.*s", previews, (int)n - 5, name) >= (int)sizeof stem)
+        !text_print(stem, sizeof stem, "%s/%.*s", previews, (int)n - 5, name))
         return;
     snprintf(path, sizeof path, "%s.json", stem);
     if (file_read_all(path, FACTS_LIMIT, &text, &bytes) != ERR_OK)
@@ -114,7 +114,7 @@ enum err report_pictures(const char *folder, char **json, size_t *bytes)
     struct dirent **names;
     *json = NULL;
     *bytes = 0;
-    if (snprintf(previews, sizeof previews, "%s/previews", folder) >= (int)sizeof previews)
+    if (!text_print(previews, sizeof previews, "%s/previews", folder))
         return ERR_OK;
     int n = scandir(previews, &names, NULL, alphasort);
     if (n < 0)
