@@ -23,7 +23,8 @@ static const struct collector *const collectors[] = {
     &collector_cpu,         &collector_heap,  &collector_gpu,   &collector_ranges,
     &collector_io,          &collector_locks, &collector_ranks, &collector_accounts};
 
-static enum err stream(struct image *im, struct trace_reader *reader, double before, double total)
+static enum err load_stream(struct image *im, struct trace_reader *reader, double before,
+                            double total)
 {
     const struct analyze_options *o = im->run->options;
     for (uint64_t n = 0;; n++) {
@@ -51,7 +52,7 @@ static void add_damage(struct quality_count *q, const struct trace_reader *reade
     q->damage.truncated_bytes += d->truncated_bytes;
 }
 
-static enum err settle(struct image *im)
+static enum err load_finish(struct image *im)
 {
     TRY(collectors_finish(im));
     TRY(attribute_samples(im));
@@ -86,17 +87,18 @@ static enum err read_image(struct run *r, const char *path, struct trace_reader 
     if (e == ERR_OK)
         e = image_context(&im, (uint32_t)im.header.pid, 0, 0, &other);
     if (e == ERR_OK)
-        e = stream(&im, reader, before, total);
+        e = load_stream(&im, reader, before, total);
     add_damage(&r->q, reader);
     if (e == ERR_OK)
-        e = settle(&im);
+        e = load_finish(&im);
     collectors_free(&im);
     arena_free(im.arena);
     return e;
 }
 
 /* Read ahead: when the run began, how large the files are. */
-static enum err survey(struct run *r, char **paths, size_t count, double *total, size_t *readable)
+static enum err load_survey(struct run *r, char **paths, size_t count, double *total,
+                            size_t *readable)
 {
     for (size_t i = 0; i < count; i++) {
         struct trace_reader *reader;
@@ -119,11 +121,11 @@ static enum err survey(struct run *r, char **paths, size_t count, double *total,
     return ERR_OK;
 }
 
-static enum err read_all(struct run *r, char **paths, size_t count)
+static enum err load_read_all(struct run *r, char **paths, size_t count)
 {
     double total = 0, before = 0;
     size_t readable = 0;
-    TRY(survey(r, paths, count, &total, &readable));
+    TRY(load_survey(r, paths, count, &total, &readable));
     r->q.unreadable = count - readable;
     r->m->meta.trace_bytes = (int64_t)total;
     for (size_t i = 0; i < count; i++) {
@@ -159,14 +161,14 @@ static enum err with_folder(struct run *r, const char *folder)
     if (e == ERR_OK)
         e = cells_read(r);
     if (e == ERR_OK)
-        e = read_all(r, paths, count);
+        e = load_read_all(r, paths, count);
     trace_list_free(paths, count);
     return e;
 }
 
 /* Passes once over the traces; *imports_s: when the start-up's imports ended (optional). */
-static enum err analyze(const char *run_folder, const struct analyze_options *options,
-                        struct model **out, double *imports_s)
+static enum err load_analyze(const char *run_folder, const struct analyze_options *options,
+                             struct model **out, double *imports_s)
 {
     static const struct analyze_options none;
     struct stat st;
@@ -195,7 +197,7 @@ enum err analyze_run(const char *run_folder, const struct analyze_options *optio
                      struct model **out)
 {
     double imports_s = 0;
-    TRY(analyze(run_folder, options, out, &imports_s));
+    TRY(load_analyze(run_folder, options, out, &imports_s));
     if (!options || !options->after_imports)
         return ERR_OK;
     struct analyze_options after = *options;
@@ -211,5 +213,5 @@ enum err analyze_run(const char *run_folder, const struct analyze_options *optio
     after.after_imports = 0;
     FAIL_IF(after.until_s > 0 && after.until_s <= after.from_s, ERR_INPUT,
             "`until=%g`: the imports ended only at %.3g s", after.until_s, after.from_s);
-    return analyze(run_folder, &after, out, &imports_s);
+    return load_analyze(run_folder, &after, out, &imports_s);
 }

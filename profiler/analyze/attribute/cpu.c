@@ -76,7 +76,7 @@ uint32_t cpu_main_stack(struct image *im, uint64_t time)
     return main_stack(collector_state(im, &collector_cpu), time);
 }
 
-static enum err settle_sample(struct image *im, const struct held *h, uint32_t borrow)
+static enum err cpu_attribute_sample(struct image *im, const struct held *h, uint32_t borrow)
 {
     uint32_t index;
     TRY(image_context_at(im, h->thread, h->stack, borrow, &index));
@@ -105,12 +105,12 @@ static enum err settle_sample(struct image *im, const struct held *h, uint32_t b
 }
 
 /* Attributes the held samples up to `until`. */
-static enum err release(struct image *im, struct cpu *c, uint64_t until)
+static enum err cpu_attribute_until(struct image *im, struct cpu *c, uint64_t until)
 {
     vector_sort(&c->held, by_time);
     size_t n = 0;
     for (; n < c->held.count && c->held.items[n].time <= until; n++)
-        TRY(settle_sample(im, &c->held.items[n], main_stack(c, c->held.items[n].time)));
+        TRY(cpu_attribute_sample(im, &c->held.items[n], main_stack(c, c->held.items[n].time)));
     for (size_t i = n; i < c->held.count; i++)
         c->held.items[i - n] = c->held.items[i];
     c->held.count -= n;
@@ -138,12 +138,12 @@ static enum err cpu_sample(struct image *im, void *state, const struct trace_ite
         TRY(see_main(c, h.time, h.time, stack));
     if (t->main || !im->program.python ||
         (im->stacks.items[stack].known && im->stacks.items[stack].python)) /* has Python itself */
-        return settle_sample(im, &h, 0);
+        return cpu_attribute_sample(im, &h, 0);
     TRY(vector_add(&c->held, h));
     if (c->held.count < HELD_MAX)
         return ERR_OK;
     vector_sort(&c->held, by_time);
-    return release(im, c, c->held.items[c->held.count / 2].time);
+    return cpu_attribute_until(im, c, c->held.items[c->held.count / 2].time);
 }
 
 static enum waits_for waits_for(const struct trace_wait *w)
@@ -186,7 +186,7 @@ static enum waits_for waits_for(const struct trace_wait *w)
 }
 
 /* The part of a wait that was asked for. 0: none of it. */
-static int clip(const struct image *im, struct trace_wait *w)
+static int wait_clip(const struct image *im, struct trace_wait *w)
 {
     uint64_t end = w->r.time_ns, start = end > w->weight_ns ? end - w->weight_ns : 0;
     int whole = !image_left_out(im, start) && !image_left_out(im, end);
@@ -201,7 +201,7 @@ static int clip(const struct image *im, struct trace_wait *w)
 
 /* Votes for the wait of one place: that which has more of its time than all else together, if there
  * is such. A loop that waits for events waits for the GIL afterwards, at the same place. */
-static void vote(struct sample_context *c, const struct trace_wait *w)
+static void wait_vote(struct sample_context *c, const struct trace_wait *w)
 {
     const enum waits_for waits = waits_for(w);
     const double ns = (double)w->weight_ns;
@@ -222,7 +222,7 @@ static enum err cpu_wait(struct image *im, void *state, const struct trace_item 
     struct thread *t;
     uint32_t stack, index;
     r->q.stacks++;
-    if (!clip(im, &part))
+    if (!wait_clip(im, &part))
         return ERR_OK;
     if (w->weight_ns > 1ull << 53 || w->state < 0 || w->state > TRACE_STOPPED) {
         r->q.bad_values++;
@@ -237,7 +237,7 @@ static enum err cpu_wait(struct image *im, void *state, const struct trace_item 
     uint64_t start = end > w->weight_ns ? end - w->weight_ns : 0;
     im->contexts.items[index].costs.wait += (double)w->weight_ns;
     if (w->state != TRACE_RUNNABLE || !w->stack) /* else it is ready after the wait there */
-        vote(&im->contexts.items[index], w);
+        wait_vote(&im->contexts.items[index], w);
     t->wait += (double)w->weight_ns;
     r->waits[w->state] += (double)w->weight_ns;
     if (t->main)
@@ -255,7 +255,7 @@ static enum err cpu_wait(struct image *im, void *state, const struct trace_item 
 
 static enum err cpu_finish(struct image *im, void *state)
 {
-    return release(im, state, UINT64_MAX);
+    return cpu_attribute_until(im, state, UINT64_MAX);
 }
 
 static const struct collected kinds[] = {

@@ -59,7 +59,7 @@ static int is_trampoline(const char *module, const char *function)
     return module && function && !strcmp(module, "[jit]") && text_begins(function, "py::");
 }
 
-static void emit(struct stack_resolver *sr, const struct resolved *f)
+static void frames_emit(struct stack_resolver *sr, const struct resolved *f)
 {
     if (sr->count >= sr->max)
         return;
@@ -85,7 +85,7 @@ static void emit_python(struct stack_resolver *sr)
         sr->no_line = 1;
     }
     f.owner = owner_of(im, &f);
-    emit(sr, &f);
+    frames_emit(sr, &f);
     sr->core = sr->core ? sr->core : 1;
 }
 
@@ -93,7 +93,7 @@ static void emit_gap(struct stack_resolver *sr)
 {
     static const char text[] = "[frames left out]";
     if (!sr->count || sr->out[sr->count - 1].function != text)
-        emit(sr, &(struct resolved){.function = text, .owner = OWNER_RUNTIME});
+        frames_emit(sr, &(struct resolved){.function = text, .owner = OWNER_RUNTIME});
 }
 
 static int at_gap(const struct stack_resolver *sr)
@@ -192,7 +192,7 @@ static int stub_frames(struct stack_resolver *sr, const struct symbol_frame *at,
     return count;
 }
 
-static void native(struct stack_resolver *sr, uint64_t address, int exact)
+static void frames_native(struct stack_resolver *sr, uint64_t address, int exact)
 {
     struct image *im = sr->im;
     struct symbol_frame at[INLINED_MAX];
@@ -232,7 +232,7 @@ static void native(struct stack_resolver *sr, uint64_t address, int exact)
         f.owner = i < stubs ? OWNER_RUNTIME : owner_of(im, &f);
         if (f.owner != OWNER_RUNTIME && !sr->core)
             sr->core = 2;
-        emit(sr, &f);
+        frames_emit(sr, &f);
     }
     if (interpreter && !sr->core)
         sr->core = 1;
@@ -272,7 +272,7 @@ int frames_of(struct image *im, uint32_t stack, struct resolved *out, int max, i
         if (words[i] & TRACE_LEFT_OUT)
             native_gap(&sr);
         else
-            native(&sr, words[i], i == 0 && (s->flags & TRACE_STACK_EXACT));
+            frames_native(&sr, words[i], i == 0 && (s->flags & TRACE_STACK_EXACT));
     while (sr.python_at < s->python) { /* the native part did not reach them */
         if (at_gap(&sr)) {
             emit_gap(&sr);

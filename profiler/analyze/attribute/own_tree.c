@@ -21,8 +21,8 @@ static int is_import(const struct resolved *f)
     return f->python && f->file && !strncmp(f->file, machinery, strlen(machinery));
 }
 
-static enum err child(struct run *r, uint32_t parent, uint64_t place, struct own_node like,
-                      uint32_t *node)
+static enum err own_child(struct run *r, uint32_t parent, uint64_t place, struct own_node like,
+                          uint32_t *node)
 {
     uint64_t key = table_mix(((uint64_t)parent << 1) + 1, place);
     *node = table_get(&r->own_by_key, key);
@@ -47,7 +47,7 @@ static enum err child_of_frame(struct run *r, uint32_t parent, const struct reso
                                   .site = site,
                                   .name = run_text(r, f->function),
                                   .module = f->module ? path_shown(r, f->module) : NULL};
-    return child(r, parent, place, like, node);
+    return own_child(r, parent, place, like, node);
 }
 
 enum err own_tree_add(struct image *im, const struct resolved *frames, int count,
@@ -69,7 +69,7 @@ enum err own_tree_add(struct image *im, const struct resolved *frames, int count
     for (int i = n - 1; i >= 0; i--)
         TRY(child_of_frame(r, *node, &frames[chain[i]], node));
     if (importing)
-        TRY(child(r, *node, 0, (struct own_node){.site = -1, .kind = "import"}, node));
+        TRY(own_child(r, *node, 0, (struct own_node){.site = -1, .kind = "import"}, node));
     struct own_node *own = &r->own.items[*node];
     own->cpu += s->user + s->sys;
     own->samples += s->samples;

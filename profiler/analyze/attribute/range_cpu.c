@@ -58,8 +58,8 @@ static uint32_t last_before(const struct by_thread *list, const struct instance 
     return end > begin ? list->of[end - 1] + 1 : 0;
 }
 
-static enum err add(struct image *im, struct range_cpu *c, uint32_t context, uint32_t counter,
-                    double ns)
+static enum err range_cpu_add(struct image *im, struct range_cpu *c, uint32_t context,
+                              uint32_t counter, double ns)
 {
     uint64_t key = table_mix(context, counter);
     uint32_t at = table_get(&c->by_pair, key);
@@ -101,7 +101,7 @@ enum err range_cpu_finish(struct image *im, struct range_cpu *c, const struct in
             outermost = at;
         }
         if (outermost)
-            e = add(im, c, m->context, instances[outermost - 1].counter, m->weight);
+            e = range_cpu_add(im, c, m->context, instances[outermost - 1].counter, m->weight);
     }
     free(list.of);
     free(list.first);

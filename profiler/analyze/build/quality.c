@@ -115,8 +115,8 @@ struct item_list {
     VECTOR(struct model_item) all;
 };
 
-static enum err say(struct run *r, struct item_list *l, const struct rule *rule, uint64_t count,
-                    double share)
+static enum err quality_add_item(struct run *r, struct item_list *l, const struct rule *rule,
+                                 uint64_t count, double share)
 {
     char text[256];
     struct model_item item;
@@ -132,7 +132,7 @@ static enum err say(struct run *r, struct item_list *l, const struct rule *rule,
     return vector_add(&l->all, item);
 }
 
-static enum err counted(struct run *r, struct item_list *l)
+static enum err quality_counted(struct run *r, struct item_list *l)
 {
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         uint64_t count;
@@ -146,7 +146,7 @@ static enum err counted(struct run *r, struct item_list *l)
                 rule.severity = "info";                               /* of sampling itself */
         }
         if (count)
-            TRY(say(r, l, &rule, count, share));
+            TRY(quality_add_item(r, l, &rule, count, share));
     }
     return ERR_OK;
 }
@@ -169,7 +169,7 @@ static const struct rule in_stacks[] = {
 };
 
 /* CPU time whose callers are not known as a whole, and what can be done about it. */
-static enum err stacks(struct run *r, struct item_list *l)
+static enum err quality_stacks(struct run *r, struct item_list *l)
 {
     const double cpu = r->total.user + r->total.sys;
     struct rule cut = {"stack.cut",
@@ -184,7 +184,7 @@ static enum err stacks(struct run *r, struct item_list *l)
         double ns;
         memcpy(&ns, (char *)&r->q + rule->count, sizeof ns);
         if (ns >= 0.01 * cpu)
-            TRY(say(r, l, rule, (uint64_t)lround(100 * ns / cpu), ns / cpu));
+            TRY(quality_add_item(r, l, rule, (uint64_t)lround(100 * ns / cpu), ns / cpu));
     }
     if (r->q.cut_ns < 0.01 * cpu)
         return ERR_OK;
@@ -198,12 +198,13 @@ static enum err stacks(struct run *r, struct item_list *l)
                    "-XX:+PreserveFramePointer, node --interpreted-frames-native-stack)."
                  : ": build it with -fasynchronous-unwind-tables or -fno-omit-frame-pointer.");
     cut.fix = run_text(r, fix);
-    return say(r, l, &cut, (uint64_t)lround(100 * r->q.cut_ns / cpu), r->q.cut_ns / cpu);
+    return quality_add_item(r, l, &cut, (uint64_t)lround(100 * r->q.cut_ns / cpu),
+                            r->q.cut_ns / cpu);
 }
 
 /* How the recorded CPU time compares with the launcher's account of the run (without one: with the
  * accounts of its threads), and what no sample can stand for. */
-static enum err accounts(struct run *r, struct item_list *l)
+static enum err quality_accounts(struct run *r, struct item_list *l)
 {
     static const struct rule startup = {"cpu.startup",
                                         0,
@@ -241,20 +242,21 @@ static enum err accounts(struct run *r, struct item_list *l)
     if (cpu <= 0)
         return ERR_OK;
     if (r->startup_ns > 0.01 * cpu)
-        TRY(say(r, l, &startup, (uint64_t)lround(100 * r->startup_ns / cpu), r->startup_ns / cpu));
+        TRY(quality_add_item(r, l, &startup, (uint64_t)lround(100 * r->startup_ns / cpu),
+                             r->startup_ns / cpu));
     if (r->shutdown_ns > 0.01 * cpu)
-        TRY(say(r, l, &shutdown, (uint64_t)lround(100 * r->shutdown_ns / cpu),
-                r->shutdown_ns / cpu));
+        TRY(quality_add_item(r, l, &shutdown, (uint64_t)lround(100 * r->shutdown_ns / cpu),
+                             r->shutdown_ns / cpu));
     if (!(fabs(coverage - 1) > 0.1))
         return ERR_OK;
     struct rule rule = coverage > 1 ? more : less;
     if (fabs(cpu - cpu / coverage) < 0.1e9)
         rule.severity = "info";
-    return say(r, l, &rule, (uint64_t)lround(100 * coverage), coverage);
+    return quality_add_item(r, l, &rule, (uint64_t)lround(100 * coverage), coverage);
 }
 
 /* Shares that a reader of the numbers has to know. */
-static enum err shares(struct run *r, struct item_list *l)
+static enum err quality_shares(struct run *r, struct item_list *l)
 {
     struct model_quality *q = &r->m->quality;
     static const struct rule borrowed = {
@@ -307,31 +309,33 @@ static enum err shares(struct run *r, struct item_list *l)
         const struct rule part = {
             "part", 0, "info", run_text(r, text), "What was allocated before is not counted.",
             NULL};
-        TRY(say(r, l, &part, 1, (double)NAN));
+        TRY(quality_add_item(r, l, &part, 1, (double)NAN));
     }
     double cpu = r->total.user + r->total.sys;
     if (cpu > 0 && r->total.samples < 100) /* the error of a share of a half is then 5 % */
-        TRY(say(r, l, &few, (uint64_t)r->total.samples, (double)NAN));
+        TRY(quality_add_item(r, l, &few, (uint64_t)r->total.samples, (double)NAN));
     if (q->borrowed_cpu_share > 0.005)
-        TRY(say(r, l, &borrowed, (uint64_t)lround(100 * q->borrowed_cpu_share),
-                q->borrowed_cpu_share));
+        TRY(quality_add_item(r, l, &borrowed, (uint64_t)lround(100 * q->borrowed_cpu_share),
+                             q->borrowed_cpu_share));
     if (r->heap.borrowed_alloc > 0.005 * r->total.alloc)
-        TRY(say(r, l, &borrowed_bytes,
-                (uint64_t)lround(100 * r->heap.borrowed_alloc / r->total.alloc),
-                r->heap.borrowed_alloc / r->total.alloc));
+        TRY(quality_add_item(r, l, &borrowed_bytes,
+                             (uint64_t)lround(100 * r->heap.borrowed_alloc / r->total.alloc),
+                             r->heap.borrowed_alloc / r->total.alloc));
     if (q->unattributed_cpu_share > 0.005)
-        TRY(say(r, l, &unattributed, (uint64_t)lround(100 * q->unattributed_cpu_share),
-                q->unattributed_cpu_share));
+        TRY(quality_add_item(r, l, &unattributed, (uint64_t)lround(100 * q->unattributed_cpu_share),
+                             q->unattributed_cpu_share));
     if (r->gpu.no_origin_n > 0)
-        TRY(say(r, l, &origin, (uint64_t)r->gpu.no_origin_n,
-                r->gpu.no_origin_ns / costs_gpu(&r->total)));
+        TRY(quality_add_item(r, l, &origin, (uint64_t)r->gpu.no_origin_n,
+                             r->gpu.no_origin_ns / costs_gpu(&r->total)));
     struct symbols_quality s = symbols_quality(r->symbols);
     if (s.no_lines)
-        TRY(say(r, l, &symbols, (uint64_t)s.no_lines, (double)NAN));
-    return s.changed_files ? say(r, l, &changed, (uint64_t)s.changed_files, (double)NAN) : ERR_OK;
+        TRY(quality_add_item(r, l, &symbols, (uint64_t)s.no_lines, (double)NAN));
+    return s.changed_files
+               ? quality_add_item(r, l, &changed, (uint64_t)s.changed_files, (double)NAN)
+               : ERR_OK;
 }
 
-static enum err filtered(struct run *r, struct item_list *l)
+static enum err quality_filtered(struct run *r, struct item_list *l)
 {
     char text[160], whose[64] = "";
     if (!r->q.filtered)
@@ -348,23 +352,23 @@ static enum err filtered(struct run *r, struct item_list *l)
                               text,
                               "What ran later is missing.",
                               "Switch the program's sandbox off for the recording."};
-    return say(r, l, &rule, r->q.filtered, (double)NAN);
+    return quality_add_item(r, l, &rule, r->q.filtered, (double)NAN);
 }
 
-static void check(struct model_check *c, const char *id, const char *text, double expected,
-                  double found, int ok)
+static void quality_check(struct model_check *c, const char *id, const char *text, double expected,
+                          double found, int ok)
 {
     *c = (struct model_check){
         .id = id, .ok = ok, .expected = expected, .found = found, .text = text};
 }
 
-static int same(double a, double b)
+static int nearly_equal(double a, double b)
 {
     return fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b)) + 1e-12;
 }
 
 /* Laws that hold in any right profile; their numbers come from different sums. */
-static enum err checks(struct run *r)
+static enum err quality_checks(struct run *r)
 {
     struct model *m = r->m;
     struct model_quality *q = &m->quality;
@@ -400,33 +404,35 @@ static enum err checks(struct run *r)
     TRY(model_list(m, model_check, q, checks, 10));
     struct model_check *c = q->checks;
     double total = ns_to_seconds(costs_gpu(&r->total)), origin = ns_to_seconds(r->gpu.no_origin_ns);
-    check(c++, "gpu.lines",
-          "device time of lines, modules and operations without a call is the sum over operations",
-          total, gpu + origin, same(total, gpu + origin));
-    check(c++, "gpu.kernels", "kernels by name add up to the kernel time",
-          ns_to_seconds(r->total.gpu_kernel), kernels,
-          same(ns_to_seconds(r->total.gpu_kernel), kernels));
-    check(c++, "gpu.bytes", "bytes by direction add up to the transfers", moved, bytes,
-          same(moved, bytes));
+    quality_check(
+        c++, "gpu.lines",
+        "device time of lines, modules and operations without a call is the sum over operations",
+        total, gpu + origin, nearly_equal(total, gpu + origin));
+    quality_check(c++, "gpu.kernels", "kernels by name add up to the kernel time",
+                  ns_to_seconds(r->total.gpu_kernel), kernels,
+                  nearly_equal(ns_to_seconds(r->total.gpu_kernel), kernels));
+    quality_check(c++, "gpu.bytes", "bytes by direction add up to the transfers", moved, bytes,
+                  nearly_equal(moved, bytes));
     double busy = r->has_gpu ? m->totals.gpu_busy_s : 0;
-    check(c++, "gpu.union", "a device is not busy for longer than its operations take", total, busy,
-          busy <= total * (1 + 1e-9) + 1e-12);
-    check(c++, "cpu.lines", "CPU time of lines and modules is that of the samples",
-          ns_to_seconds(r->total.user + r->total.sys), cpu,
-          same(ns_to_seconds(r->total.user + r->total.sys), cpu));
-    check(c++, "cpu.threads", "CPU time of threads is that of the samples",
-          ns_to_seconds(r->total.user + r->total.sys), threads,
-          same(ns_to_seconds(r->total.user + r->total.sys), threads));
-    check(c++, "wait.lines", "waiting of lines and modules is that of all threads",
-          ns_to_seconds(r->total.wait), wait, same(ns_to_seconds(r->total.wait), wait));
-    check(c++, "mem.lines", "bytes of lines and modules are those allocated",
-          bytes_to_megabytes(r->total.alloc), alloc,
-          same(bytes_to_megabytes(r->total.alloc), alloc));
-    check(c++, "copy.lines", "bytes of lines and modules are those copied",
-          bytes_to_megabytes(r->total.copied), copied,
-          same(bytes_to_megabytes(r->total.copied), copied));
-    check(c++, "self.incl", "no line costs more by itself than with what it calls", 0, worst,
-          worst <= 1e-9);
+    quality_check(c++, "gpu.union", "a device is not busy for longer than its operations take",
+                  total, busy, busy <= total * (1 + 1e-9) + 1e-12);
+    quality_check(c++, "cpu.lines", "CPU time of lines and modules is that of the samples",
+                  ns_to_seconds(r->total.user + r->total.sys), cpu,
+                  nearly_equal(ns_to_seconds(r->total.user + r->total.sys), cpu));
+    quality_check(c++, "cpu.threads", "CPU time of threads is that of the samples",
+                  ns_to_seconds(r->total.user + r->total.sys), threads,
+                  nearly_equal(ns_to_seconds(r->total.user + r->total.sys), threads));
+    quality_check(c++, "wait.lines", "waiting of lines and modules is that of all threads",
+                  ns_to_seconds(r->total.wait), wait,
+                  nearly_equal(ns_to_seconds(r->total.wait), wait));
+    quality_check(c++, "mem.lines", "bytes of lines and modules are those allocated",
+                  bytes_to_megabytes(r->total.alloc), alloc,
+                  nearly_equal(bytes_to_megabytes(r->total.alloc), alloc));
+    quality_check(c++, "copy.lines", "bytes of lines and modules are those copied",
+                  bytes_to_megabytes(r->total.copied), copied,
+                  nearly_equal(bytes_to_megabytes(r->total.copied), copied));
+    quality_check(c++, "self.incl", "no line costs more by itself than with what it calls", 0,
+                  worst, worst <= 1e-9);
     return ERR_OK;
 }
 
@@ -456,16 +462,16 @@ enum err build_quality(struct run *r)
     if (r->q.frames_all)
         q->unresolved_frame_share = (double)r->q.frames_unknown / (double)r->q.frames_all;
     TRY(build_overhead(r));
-    TRY(checks(r));
-    enum err e = counted(r, &l);
+    TRY(quality_checks(r));
+    enum err e = quality_counted(r, &l);
     if (e == ERR_OK)
-        e = stacks(r, &l);
+        e = quality_stacks(r, &l);
     if (e == ERR_OK)
-        e = accounts(r, &l);
+        e = quality_accounts(r, &l);
     if (e == ERR_OK)
-        e = filtered(r, &l);
+        e = quality_filtered(r, &l);
     if (e == ERR_OK)
-        e = shares(r, &l);
+        e = quality_shares(r, &l);
     struct model_item children;
     if (e == ERR_OK)
         e = children_without_trace(r, &children);

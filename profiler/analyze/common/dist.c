@@ -15,7 +15,7 @@ void dist_free(struct dist *d)
 }
 
 /* Returns bin 32 * octave + the next 5 bits below the highest. */
-static int bin_of(uint64_t ns)
+static int dist_bin(uint64_t ns)
 {
     if (ns < STEPS)
         return (int)ns;
@@ -31,25 +31,25 @@ static double middle_of(int bin)
     return ldexp(STEPS + bin % STEPS + 0.5, octave - 5);
 }
 
-static enum err bins(struct dist *d)
+static enum err dist_make_bins(struct dist *d)
 {
     if (d->histogram)
         return ERR_OK;
     d->histogram = calloc(BINS, sizeof *d->histogram);
     FAIL_IF(!d->histogram, ERR_MEMORY, "no memory for a histogram");
     for (uint64_t i = 0; i < d->n; i++)
-        d->histogram[bin_of(d->values[i])]++;
+        d->histogram[dist_bin(d->values[i])]++;
     free(d->values);
     d->values = NULL;
     return ERR_OK;
 }
 
-static enum err keep(struct dist *d, uint64_t ns)
+static enum err dist_store(struct dist *d, uint64_t ns)
 {
     if (d->n >= DIST_EXACT)
-        TRY(bins(d));
+        TRY(dist_make_bins(d));
     if (d->histogram) {
-        d->histogram[bin_of(ns)]++;
+        d->histogram[dist_bin(ns)]++;
         return ERR_OK;
     }
     size_t room = d->room;
@@ -61,7 +61,7 @@ static enum err keep(struct dist *d, uint64_t ns)
 
 enum err dist_add(struct dist *d, uint64_t ns)
 {
-    TRY(keep(d, ns));
+    TRY(dist_store(d, ns));
     double v = (double)ns, delta = v - d->mean;
     d->min = d->n && d->min < ns ? d->min : ns;
     d->max = d->max > ns ? d->max : ns;
@@ -81,7 +81,7 @@ enum err dist_merge(struct dist *to, const struct dist *from)
             TRY(dist_add(to, from->values[i]));
         return ERR_OK;
     }
-    TRY(bins(to));
+    TRY(dist_make_bins(to));
     for (int i = 0; i < BINS; i++)
         to->histogram[i] += from->histogram[i];
     double a = (double)to->n, b = (double)from->n, delta = from->mean - to->mean;
@@ -94,7 +94,7 @@ enum err dist_merge(struct dist *to, const struct dist *from)
     return ERR_OK;
 }
 
-static int ascending(const void *a, const void *b)
+static int ns_ascending(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return (x > y) - (x < y);
@@ -107,7 +107,7 @@ double dist_quantile(struct dist *d, double q)
         return (double)NAN;
     double rank = q * (double)(d->n - 1);
     if (d->values) {
-        array_sort(d->values, d->n, sizeof *d->values, ascending);
+        array_sort(d->values, d->n, sizeof *d->values, ns_ascending);
         uint64_t low = (uint64_t)rank, high = low + 1 < d->n ? low + 1 : low;
         double a = (double)d->values[low], b = (double)d->values[high];
         return a + (b - a) * (rank - (double)low);

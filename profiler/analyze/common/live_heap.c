@@ -14,7 +14,7 @@ struct live_heap_change live_heap_block(double weight, double bytes, double sign
 /* A sampled block stands for those since the one before it: what was allocated until the first of
  * the window took as long as between the others, or since the run's start where it is the only one.
  */
-static double mean(const struct live_heap *h, uint64_t time)
+static double live_heap_mean(const struct live_heap *h, uint64_t time)
 {
     uint64_t from = h->window[0].since, blocks = h->window_blocks[0] + h->window_blocks[1];
     double integral = h->integral + h->live * (double)(time - h->since) - h->window[0].integral;
@@ -26,7 +26,7 @@ double live_heap_estimate(const struct live_heap *h, uint64_t time)
 {
     if (h->squared <= h->live * h->live / WINDOW)
         return h->live;
-    return fmin(h->live, fmax(mean(h, time), h->bytes));
+    return fmin(h->live, fmax(live_heap_mean(h, time), h->bytes));
 }
 
 static void count_block(struct live_heap *h, uint64_t time)

@@ -11,7 +11,7 @@ void track_free(struct track *t)
     memset(t, 0, sizeof *t);
 }
 
-static void merge(struct track_event *to, const struct track_event *e)
+static void event_merge(struct track_event *to, const struct track_event *e)
 {
     to->start = to->start < e->start ? to->start : e->start;
     to->end = to->end > e->end ? to->end : e->end;
@@ -23,7 +23,8 @@ static void merge(struct track_event *to, const struct track_event *e)
     }
 }
 
-static int near(const struct track *t, const struct track_event *last, const struct track_event *e)
+static int event_is_near(const struct track *t, const struct track_event *last,
+                         const struct track_event *e)
 {
     return t->resolution && e->start - last->start < t->resolution;
 }
@@ -36,8 +37,8 @@ void track_reduce(struct track *t, size_t limit)
         t->resolution = t->resolution * 2 > least ? t->resolution * 2 : least;
         size_t kept = 0;
         for (size_t i = 1; i < t->count; i++)
-            if (near(t, &t->events[kept], &t->events[i]))
-                merge(&t->events[kept], &t->events[i]);
+            if (event_is_near(t, &t->events[kept], &t->events[i]))
+                event_merge(&t->events[kept], &t->events[i]);
             else
                 t->events[++kept] = t->events[i];
         t->count = kept + 1;
@@ -63,8 +64,8 @@ enum err track_add(struct track *t, uint64_t start, uint64_t end, uint32_t what,
     size_t at = t->count; /* ranges come when they end: an outer one goes before what was in it */
     while (at > 0 && t->events[at - 1].start > start)
         at--;
-    if (at > 0 && near(t, &t->events[at - 1], &e)) {
-        merge(&t->events[at - 1], &e);
+    if (at > 0 && event_is_near(t, &t->events[at - 1], &e)) {
+        event_merge(&t->events[at - 1], &e);
         return ERR_OK;
     }
     TRY(array_room(&t->events, &t->room, t->count + 1, sizeof *t->events));

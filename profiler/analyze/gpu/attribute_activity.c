@@ -5,7 +5,7 @@
 
 enum { PAIRS_MAX = 500000, SYNCING_MAX = 200000 };
 
-static enum err pair(struct gpu *g, uint32_t context, uint32_t variant, double ns)
+static enum err activity_pair(struct gpu *g, uint32_t context, uint32_t variant, double ns)
 {
     uint64_t key = table_mix(((uint64_t)context << 32) | variant, 7);
     uint32_t index = table_get(&g->pair_by_key, key);
@@ -29,7 +29,8 @@ enum err gpu_blocked(struct run *r, const struct cuda_call *call)
     return ERR_OK;
 }
 
-static enum err flow(struct image *im, const struct cuda_call *call, const struct activity *a)
+static enum err activity_flow(struct image *im, const struct cuda_call *call,
+                              const struct activity *a)
 {
     const struct flow f = {a->kind == ACTIVITY_KERNEL ? "kernel"
                            : a->kind == ACTIVITY_COPY ? "copy"
@@ -55,7 +56,7 @@ enum err gpu_attribute_activity(struct image *im, struct gpu *g, struct cuda_cal
         return ERR_OK;
     }
     im->run->q.before_call += a->start < call->start;
-    TRY(flow(im, call, a));
+    TRY(activity_flow(im, call, a));
     range_operation(im, call->instance, call->start, a->start, a->end);
     if (a->kind == ACTIVITY_KERNEL) {
         struct variant *v = &g->variants.items[a->what];
@@ -63,7 +64,7 @@ enum err gpu_attribute_activity(struct image *im, struct gpu *g, struct cuda_cal
         v->queue_ns += a->start > call->end ? (double)(a->start - call->end) : 0;
         v->queued_n++;
         s->gpu_kernel += ns;
-        return pair(g, call->context, a->what, ns);
+        return activity_pair(g, call->context, a->what, ns);
     }
     if (a->kind == ACTIVITY_SET) {
         s->gpu_set += ns;

@@ -49,7 +49,7 @@ void correlate_free(struct correlator *cr)
     free(cr);
 }
 
-static enum err let_go(struct image *im, struct correlator *cr, uint32_t index)
+static enum err correlator_release(struct image *im, struct correlator *cr, uint32_t index)
 {
     struct cuda_call *c = &cr->calls.items[index];
     if (!c->used)
@@ -68,7 +68,7 @@ static enum err new_call(struct image *im, struct correlator *cr, uint32_t *inde
     if (!cr->free_calls.count &&
         cr->calls.count >= LAUNCHES_MAX) { /* the one that was there for longest */
         im->run->q.launches_full++;
-        TRY(let_go(im, cr, (uint32_t)cr->hand));
+        TRY(correlator_release(im, cr, (uint32_t)cr->hand));
         cr->hand = (cr->hand + 1) % cr->calls.count;
     }
     if (cr->free_calls.count) {
@@ -80,7 +80,8 @@ static enum err new_call(struct image *im, struct correlator *cr, uint32_t *inde
 }
 
 /* After its activity a call goes when the ring comes round; a graph launch has many and stays. */
-static enum err match(struct image *im, struct gpu *g, uint32_t index, const struct activity *a)
+static enum err correlator_match(struct image *im, struct gpu *g, uint32_t index,
+                                 const struct activity *a)
 {
     struct correlator *cr = g->correlator;
     struct cuda_call *c = &cr->calls.items[index];
@@ -92,10 +93,11 @@ static enum err match(struct image *im, struct gpu *g, uint32_t index, const str
     uint32_t out = cr->ring[cr->ring_at];
     cr->ring[cr->ring_at] = index;
     cr->ring_at = (cr->ring_at + 1) % RING;
-    return out == TABLE_NONE || !cr->calls.items[out].matched ? ERR_OK : let_go(im, cr, out);
+    return out == TABLE_NONE || !cr->calls.items[out].matched ? ERR_OK
+                                                              : correlator_release(im, cr, out);
 }
 
-static int belongs(const struct cuda_call *c, const struct activity *a)
+static int call_belongs(const struct cuda_call *c, const struct activity *a)
 {
     return a->start + OTHER_EPOCH_NS >= c->start;
 }
@@ -110,8 +112,8 @@ static enum err take_waiting(struct image *im, struct gpu *g, uint32_t index, ui
     while (at) {
         struct waiting *w = &cr->waiting.items[at - 1];
         uint32_t next = w->next;
-        if (belongs(&cr->calls.items[index], &w->a)) {
-            TRY(match(im, g, index, &w->a));
+        if (call_belongs(&cr->calls.items[index], &w->a)) {
+            TRY(correlator_match(im, g, index, &w->a));
             TRY(vector_add(&cr->free_waiting, at - 1));
             w->a.correlation = 0;
             w->a.end = 0;
@@ -138,7 +140,7 @@ enum err correlate_call(struct image *im, struct gpu *g, const struct cuda_call 
     for (int i = 0; i < call->correlations; i++) {
         uint32_t id = call->correlation[i], old = table_get(&cr->call_by_id, id);
         if (old != TABLE_NONE && old != index && cr->calls.items[old].correlation[0] == id)
-            TRY(let_go(im, cr, old)); /* the id is used again */
+            TRY(correlator_release(im, cr, old)); /* the id is used again */
         TRY(table_put(&cr->call_by_id, id, index));
     }
     for (int i = 0; i < call->correlations; i++)
@@ -159,8 +161,8 @@ enum err correlate_activity(struct image *im, struct gpu *g, const struct activi
 {
     struct correlator *cr = g->correlator;
     uint32_t index = table_get(&cr->call_by_id, a->correlation);
-    if (index != TABLE_NONE && belongs(&cr->calls.items[index], a))
-        return match(im, g, index, a);
+    if (index != TABLE_NONE && call_belongs(&cr->calls.items[index], a))
+        return correlator_match(im, g, index, a);
     if (!a->correlation)
         return no_origin(im, a);
     uint32_t at, before = table_get(&cr->waiting_by_id, a->correlation);

@@ -5,7 +5,7 @@
 #include "base/array.h"
 #include "profiler/analyze/gpu/gpu.h"
 
-static void change_site(struct run *r, int site, double bytes)
+static void device_change_site(struct run *r, int site, double bytes)
 {
     if (site < 0)
         return;
@@ -21,7 +21,7 @@ struct device_replay {
     double *total;     /* by device */
 };
 
-static enum err replay(struct image *im, const struct gpu *g, struct device_replay *p)
+static enum err device_memory_replay(struct image *im, const struct gpu *g, struct device_replay *p)
 {
     struct run *r = im->run;
     for (size_t i = 0; i < g->events.count; i++) {
@@ -32,8 +32,8 @@ static enum err replay(struct image *im, const struct gpu *g, struct device_repl
             const struct memory_event *old = &g->events.items[at];
             const struct sample_context *s =
                 old->context == TABLE_NONE ? NULL : &im->contexts.items[old->context];
-            change_site(r, s ? s->site : -1, -(double)old->bytes);
-            change_site(r, s ? s->function : -1, -(double)old->bytes);
+            device_change_site(r, s ? s->site : -1, -(double)old->bytes);
+            device_change_site(r, s ? s->function : -1, -(double)old->bytes);
             p->total[e->device] -= (double)old->bytes;
             table_remove(&p->live, key);
         }
@@ -41,8 +41,8 @@ static enum err replay(struct image *im, const struct gpu *g, struct device_repl
             continue;
         const struct sample_context *s =
             e->context == TABLE_NONE ? NULL : &im->contexts.items[e->context];
-        change_site(r, s ? s->site : -1, (double)e->bytes);
-        change_site(r, s ? s->function : -1, (double)e->bytes);
+        device_change_site(r, s ? s->site : -1, (double)e->bytes);
+        device_change_site(r, s ? s->function : -1, (double)e->bytes);
         TRY(table_put(&p->live, key, (uint32_t)i));
         p->total[e->device] += (double)e->bytes;
         struct run_device *d = &r->gpu.devices.items[e->device];
@@ -62,7 +62,7 @@ enum err gpu_attribute_memory(struct image *im, struct gpu *g)
     struct device_replay p = {.total = calloc(r->gpu.devices.count + 1, sizeof *p.total)};
     FAIL_IF(!p.total, ERR_MEMORY, "no memory for the analysis");
     vector_sort(&g->events, by_time);
-    enum err e = replay(im, g, &p);
+    enum err e = device_memory_replay(im, g, &p);
     for (size_t i = 0; i < r->sites.count; i++) {
         r->sites.items[i].device.end += r->sites.items[i].device.live;
         r->sites.items[i].device.live = 0;

@@ -70,7 +70,7 @@ static enum err gpu_device_record(struct image *im, void *state, const struct tr
     return ERR_OK;
 }
 
-static enum err node_of(struct gpu *g, uint64_t id, struct graph_node **out)
+static enum err gpu_find_node(struct gpu *g, uint64_t id, struct graph_node **out)
 {
     uint32_t index = table_get(&g->node_by_id, id);
     if (index == TABLE_NONE) {
@@ -83,8 +83,8 @@ static enum err node_of(struct gpu *g, uint64_t id, struct graph_node **out)
 }
 
 /* Adds the common part of kernels, copies and memsets. */
-static enum err operation(struct image *im, struct gpu *g, const struct activity *a, uint64_t node,
-                          const struct device_operation *o)
+static enum err gpu_operation(struct image *im, struct gpu *g, const struct activity *a,
+                              uint64_t node, const struct device_operation *o)
 {
     struct run_device *d = &im->run->gpu.devices.items[o->device];
     double ns = (double)(a->end - a->start);
@@ -93,7 +93,7 @@ static enum err operation(struct image *im, struct gpu *g, const struct activity
     d->sum += ns;
     if (node) {
         struct graph_node *n;
-        TRY(node_of(g, node, &n));
+        TRY(gpu_find_node(g, node, &n));
         n->ns += ns;
     }
     struct activity placed = *a;
@@ -149,7 +149,7 @@ static enum err gpu_kernel(struct image *im, void *state, const struct trace_ite
     o.what = a.what;
     o.kind = ACTIVITY_KERNEL;
     im->run->total.gpu_kernel += (double)(a.end - a.start);
-    return operation(im, g, &a, k->graph_node, &o);
+    return gpu_operation(im, g, &a, k->graph_node, &o);
 }
 
 static enum direction direction_of(uint32_t kind)
@@ -196,7 +196,7 @@ static enum err gpu_copy(struct image *im, void *state, const struct trace_item 
         r->total.copy[a.direction].n++;
         r->total.copy[a.direction].bytes += (double)a.bytes;
     }
-    return operation(im, g, &a, c->graph_node, &o);
+    return gpu_operation(im, g, &a, c->graph_node, &o);
 }
 
 static enum err gpu_set(struct image *im, void *state, const struct trace_item *item)
@@ -221,7 +221,7 @@ static enum err gpu_set(struct image *im, void *state, const struct trace_item *
     o.end = a.end;
     o.kind = ACTIVITY_SET;
     r->total.gpu_set += (double)(a.end - a.start);
-    return operation(im, g, &a, s->graph_node, &o);
+    return gpu_operation(im, g, &a, s->graph_node, &o);
 }
 
 static enum err gpu_memory(struct image *im, void *state, const struct trace_item *item)
@@ -254,7 +254,7 @@ static enum err gpu_memory(struct image *im, void *state, const struct trace_ite
     return e.allocate ? correlate_activity(im, g, &a) : ERR_OK;
 }
 
-static enum err name_of(struct gpu *g, const struct trace_api *r, struct call_name **out)
+static enum err gpu_call_name(struct gpu *g, const struct trace_api *r, struct call_name **out)
 {
     uint32_t index = table_get(&g->name_by_id, r->name);
     if (index == TABLE_NONE && g->names.count >= 4096)
@@ -276,8 +276,8 @@ static void more_ids(struct call_ids *more, const struct trace_api *r)
         more->id[more->count++] = r->correlation[i];
 }
 
-static enum err calls(struct image *im, struct gpu *g, struct call_ids *more,
-                      const struct trace_api *r, struct cuda_call call)
+static enum err gpu_calls(struct image *im, struct gpu *g, struct call_ids *more,
+                          const struct trace_api *r, struct cuda_call call)
 {
     more_ids(more, r);
     for (int i = 0; i < more->count; i += 4) {
@@ -334,14 +334,14 @@ static enum err gpu_api(struct image *im, void *state, const struct trace_item *
         TRY(gpu_blocked(run, &call));
     }
     struct call_name *name;
-    TRY(name_of(g, r, &name));
+    TRY(gpu_call_name(g, r, &name));
     name->errors += r->result != 0;
     TRY(dist_add(&name->time, call.end - call.start));
     if (captured || r->result) {
         more->count = 0;
         return ERR_OK;
     }
-    return calls(im, g, more, r, call);
+    return gpu_calls(im, g, more, r, call);
 }
 
 static enum err gpu_graph_node(struct image *im, void *state, const struct trace_item *item)
@@ -349,7 +349,7 @@ static enum err gpu_graph_node(struct image *im, void *state, const struct trace
     const struct trace_graph_node *n = (const void *)item->record;
     struct graph_node *node;
     (void)im;
-    TRY(node_of(state, n->node, &node));
+    TRY(gpu_find_node(state, n->node, &node));
     /* Instantiation reports a node twice, as a clone and as a new one, in any order. */
     if (n->original)
         node->original = n->original;

@@ -30,7 +30,7 @@ int gpu_times(struct image *im, const struct gpu *g, uint64_t start, uint64_t en
     return 1;
 }
 
-static const char *numbered(struct run *r, const char *const *names, size_t n, uint32_t i)
+static const char *kind_name(struct run *r, const char *const *names, size_t n, uint32_t i)
 {
     char text[32];
     if (i < n && names[i])
@@ -67,7 +67,7 @@ enum err gpu_overhead(struct image *im, void *state, const struct trace_item *it
     static const char *const jit[] = {"JIT", "JIT cache load", "JIT cache store", "JIT compile"};
     const char *name = o->kind == 1
                            ? "driver compiler"
-                           : numbered(im->run, names, sizeof names / sizeof *names, o->kind >> 16);
+                           : kind_name(im->run, names, sizeof names / sizeof *names, o->kind >> 16);
     if (o->kind & TRACE_OVERHEAD_JIT)
         name = jit[(o->kind & 0xff) < 4 ? o->kind & 0xff : 0];
     TRY(clock_need(im, state));
@@ -82,7 +82,7 @@ enum err gpu_fault(struct image *im, void *state, const struct trace_item *item)
         "CPU page faults", "GPU page faults",      "thrashing",
         "throttling",      "remote map",           "bytes device to device"};
     return count_kind(im, state, &im->run->gpu.faults,
-                      numbered(im->run, names, sizeof names / sizeof *names, f->kind),
+                      kind_name(im->run, names, sizeof names / sizeof *names, f->kind),
                       f->kind == 3 ? 1 : f->value, f->start, f->end);
 }
 
@@ -93,6 +93,6 @@ enum err gpu_sync(struct image *im, void *state, const struct trace_item *item)
                                         "context"};
     TRY(clock_need(im, state));
     return count_kind(im, state, &im->run->gpu.syncs,
-                      numbered(im->run, names, sizeof names / sizeof *names, s->type), 0, s->start,
+                      kind_name(im->run, names, sizeof names / sizeof *names, s->type), 0, s->start,
                       s->end);
 }

@@ -54,7 +54,7 @@ static void sift_up(struct device_operation *heap, size_t i)
     }
 }
 
-static struct device_operation pop(struct utilization *u)
+static struct device_operation utilization_pop(struct utilization *u)
 {
     struct device_operation top = u->heap.items[0], last = vector_pop(&u->heap);
     size_t i = 0;
@@ -97,7 +97,8 @@ static enum err end_interval(struct run *r, const struct front *f, uint32_t inde
     return ERR_OK;
 }
 
-static enum err advance(struct run *r, struct utilization *u, const struct device_operation *o)
+static enum err utilization_advance(struct run *r, struct utilization *u,
+                                    const struct device_operation *o)
 {
     TRY(vector_room(&u->fronts, o->device + 1));
     u->fronts.count = u->fronts.room;
@@ -132,13 +133,13 @@ static enum err stream_of(struct utilization *u, const struct device_operation *
     return ERR_OK;
 }
 
-static enum err release(struct image *im, struct utilization *u)
+static enum err utilization_release(struct image *im, struct utilization *u)
 {
     static const char *const kinds[] = {"kernel", "copy", "set"};
-    struct device_operation o = pop(u);
+    struct device_operation o = utilization_pop(u);
     struct run *r = im->run;
     struct device_stream *s;
-    TRY(advance(r, u, &o));
+    TRY(utilization_advance(r, u, &o));
     TRY(stream_of(u, &o, &s));
     if (!o.graph) { /* branches of a graph run side by side under one stream */
         r->q.overlaps += o.start < s->end;
@@ -158,13 +159,13 @@ enum err utilization_add(struct image *im, struct utilization *u, const struct d
 {
     TRY(vector_add(&u->heap, *o));
     sift_up(u->heap.items, u->heap.count - 1);
-    return u->heap.count > WINDOW ? release(im, u) : ERR_OK;
+    return u->heap.count > WINDOW ? utilization_release(im, u) : ERR_OK;
 }
 
 enum err utilization_finish(struct image *im, struct utilization *u)
 {
     while (u->heap.count)
-        TRY(release(im, u));
+        TRY(utilization_release(im, u));
     for (uint32_t i = 0; i < u->fronts.count && i < im->run->gpu.devices.count; i++)
         if (u->fronts.items[i].any)
             TRY(end_interval(im->run, &u->fronts.items[i], i));

@@ -19,7 +19,7 @@ struct curves {
     } of[CURVES_MAX];
 };
 
-static void fold(struct curves *c)
+static void curves_fold(struct curves *c)
 {
     c->shift++;
     for (uint32_t k = 0; k < c->count; k++) {
@@ -39,7 +39,7 @@ enum err curves_reach(struct run *r, uint64_t end)
         r->heap.curves->shift = FIRST_SHIFT;
     }
     while (end >> r->heap.curves->shift >= CURVE_BINS)
-        fold(r->heap.curves);
+        curves_fold(r->heap.curves);
     return ERR_OK;
 }
 

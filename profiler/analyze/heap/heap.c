@@ -43,7 +43,7 @@ static void heap_state_free(struct image *im, void *state)
     vector_free(&h->points);
 }
 
-static void count(struct image *im, const struct heap_event *e)
+static void heap_count_event(struct image *im, const struct heap_event *e)
 {
     struct costs *s = &im->contexts.items[e->context].costs;
     double bytes = (double)e->bytes, n = bytes > 0 ? e->weight / bytes : 1;
@@ -53,12 +53,12 @@ static void count(struct image *im, const struct heap_event *e)
     s->allocs_variance += fmax(0, n * (n - 1));
 }
 
-static enum err keep(struct image *im, struct heap *h, struct heap_event e)
+static enum err heap_add_event(struct image *im, struct heap *h, struct heap_event e)
 {
     if (h->events.count >= HEAP_EVENTS_MAX) {
         im->run->q.heap_full++;
         if (e.later)
-            count(im, &e);
+            heap_count_event(im, &e);
         return ERR_OK;
     }
     e.order = (uint32_t)h->events.count;
@@ -84,8 +84,8 @@ static enum err heap_alloc(struct image *im, void *state, const struct trace_ite
                            .kind = a->heap == TRACE_MMAP ? EVENT_MAP : EVENT_ALLOC,
                            .later = im->program.python && !t->main};
     if (!e.later)
-        count(im, &e);
-    return keep(im, state, e);
+        heap_count_event(im, &e);
+    return heap_add_event(im, state, e);
 }
 
 /* Threads without Python of a process with an interpreter: as their CPU time in cpu.c. */
@@ -101,7 +101,7 @@ static enum err heap_finish(struct image *im, void *state)
             borrow = im->stacks.items[s->stack].python ? 0 : cpu_main_stack(im, e->time);
         TRY(image_context_at(im, s->thread, s->stack, borrow, &context));
         e->context = context;
-        count(im, e);
+        heap_count_event(im, e);
     }
     return ERR_OK;
 }
@@ -110,9 +110,9 @@ static enum err heap_free(struct image *im, void *state, const struct trace_item
 {
     const struct trace_free *f = (const void *)item->record;
     int map = f->heap == TRACE_MMAP;
-    return keep(im, state,
-                (struct heap_event){image_time(im, f->r.time_ns), f->address, f->bytes, 0, 0,
-                                    map ? EVENT_UNMAP : EVENT_FREE, 0, 0});
+    return heap_add_event(im, state,
+                          (struct heap_event){image_time(im, f->r.time_ns), f->address, f->bytes, 0,
+                                              0, map ? EVENT_UNMAP : EVENT_FREE, 0, 0});
 }
 
 static enum err heap_copy(struct image *im, void *state, const struct trace_item *item)
@@ -129,7 +129,7 @@ static enum err heap_copy(struct image *im, void *state, const struct trace_item
     return ERR_OK;
 }
 
-static void thin(struct heap *h)
+static void heap_thin_points(struct heap *h)
 {
     uint64_t span = h->points.items[h->points.count - 1].time - h->points.items[0].time;
     h->spacing = span / (SERIES_POINTS / 2) + 1;
@@ -146,7 +146,7 @@ static void thin(struct heap *h)
     h->points.count = kept + 1;
 }
 
-static enum err heap_footprint(struct image *im, void *state, const struct trace_item *item)
+static enum err heap_record_footprint(struct image *im, void *state, const struct trace_item *item)
 {
     const struct trace_footprint *f = (const void *)item->record;
     struct heap *h = state;
@@ -164,7 +164,7 @@ static enum err heap_footprint(struct image *im, void *state, const struct trace
     }
     TRY(vector_add(&h->points, (struct point){time, (double)f->rss, (double)f->heap_live}));
     if (h->points.count > SERIES_POINTS)
-        thin(h);
+        heap_thin_points(h);
     return ERR_OK;
 }
 
@@ -184,7 +184,7 @@ struct replay {
     size_t peak_events; /* that were played until then */
 };
 
-static void change_site(struct run *r, int site, struct live_heap_change c, uint64_t time)
+static void heap_change_site(struct run *r, int site, struct live_heap_change c, uint64_t time)
 {
     if (site < 0)
         return;
@@ -194,16 +194,17 @@ static void change_site(struct run *r, int site, struct live_heap_change c, uint
     curve_raise(r, &r->sites.items[site], time, time, live_heap_estimate(h, time));
 }
 
-static void change(struct replay *p, uint32_t context, struct live_heap_change c, uint64_t time)
+static void replay_change(struct replay *p, uint32_t context, struct live_heap_change c,
+                          uint64_t time)
 {
-    change_site(p->im->run, p->im->contexts.items[context].site, c, time);
-    change_site(p->im->run, p->im->contexts.items[context].function, c, time);
+    heap_change_site(p->im->run, p->im->contexts.items[context].site, c, time);
+    heap_change_site(p->im->run, p->im->contexts.items[context].function, c, time);
     live_heap_apply(&p->all, c, time);
 }
 
-static void leave(struct replay *p, const struct live *l, uint64_t time)
+static void replay_leave(struct replay *p, const struct live *l, uint64_t time)
 {
-    change(p, l->context, live_heap_block(l->weight, (double)l->bytes, -1), time);
+    replay_change(p, l->context, live_heap_block(l->weight, (double)l->bytes, -1), time);
 }
 
 static void see_peak(struct replay *p, double estimate, uint64_t time, size_t events)
@@ -221,7 +222,7 @@ static enum err replay_alloc(struct replay *p, const struct heap_event *e)
     if (at != TABLE_NONE) { /* its free was lost */
         p->im->run->q.no_free++;
         p->maps -= p->live.items[at].map;
-        leave(p, &p->live.items[at], e->time);
+        replay_leave(p, &p->live.items[at], e->time);
     } else {
         if (p->free.count) {
             at = vector_pop(&p->free);
@@ -234,15 +235,15 @@ static enum err replay_alloc(struct replay *p, const struct heap_event *e)
     p->live.items[at] =
         (struct live){e->address, e->bytes, e->weight, e->context, e->kind == EVENT_MAP};
     p->maps += e->kind == EVENT_MAP;
-    change(p, e->context, live_heap_block(e->weight, (double)e->bytes, 1), e->time);
+    replay_change(p, e->context, live_heap_block(e->weight, (double)e->bytes, 1), e->time);
     return ERR_OK;
 }
 
-static enum err forget(struct replay *p, uint32_t at, uint64_t time)
+static enum err replay_forget(struct replay *p, uint32_t at, uint64_t time)
 {
     struct live *l = &p->live.items[at];
     p->maps -= l->map;
-    leave(p, l, time);
+    replay_leave(p, l, time);
     table_remove(&p->by_address, l->address);
     *l = (struct live){0};
     TRY(vector_add(&p->free, at));
@@ -250,7 +251,7 @@ static enum err forget(struct replay *p, uint32_t at, uint64_t time)
 }
 
 /* Takes [address, address + bytes) out of all mappings, where there are not too many. */
-static enum err unmap(struct replay *p, const struct heap_event *e)
+static enum err replay_unmap(struct replay *p, const struct heap_event *e)
 {
     if (!p->maps || p->live.count > 100000)
         return ERR_OK;
@@ -262,17 +263,18 @@ static enum err unmap(struct replay *p, const struct heap_event *e)
         if (!l->map || !l->bytes || from >= to)
             continue;
         if (to - from == l->bytes) {
-            TRY(forget(p, i, e->time));
+            TRY(replay_forget(p, i, e->time));
             continue;
         }
         struct live_heap_change whole = live_heap_block(l->weight, (double)l->bytes, 1);
         l->weight -= l->weight * (double)(to - from) / (double)l->bytes;
         l->bytes -= to - from;
         struct live_heap_change rest = live_heap_block(l->weight, (double)l->bytes, 1);
-        change(p, l->context,
-               (struct live_heap_change){rest.weight - whole.weight, rest.bytes - whole.bytes,
-                                         rest.squared - whole.squared, 0},
-               e->time);
+        replay_change(p, l->context,
+                      (struct live_heap_change){rest.weight - whole.weight,
+                                                rest.bytes - whole.bytes,
+                                                rest.squared - whole.squared, 0},
+                      e->time);
         if (from == l->address) { /* its begin goes: it lives on at `to` */
             table_remove(&p->by_address, l->address);
             l->address = to;
@@ -282,14 +284,14 @@ static enum err unmap(struct replay *p, const struct heap_event *e)
     return ERR_OK;
 }
 
-static enum err play(struct replay *p, const struct heap_event *e)
+static enum err replay_event(struct replay *p, const struct heap_event *e)
 {
     if (e->kind == EVENT_ALLOC || e->kind == EVENT_MAP)
         return replay_alloc(p, e);
     uint32_t at = table_get(&p->by_address, e->address);
     if (at != TABLE_NONE && (e->kind == EVENT_FREE || e->bytes == p->live.items[at].bytes))
-        return forget(p, at, e->time);
-    return e->kind == EVENT_UNMAP && e->bytes ? unmap(p, e) : ERR_OK;
+        return replay_forget(p, at, e->time);
+    return e->kind == EVENT_UNMAP && e->bytes ? replay_unmap(p, e) : ERR_OK;
 }
 
 static void finish_live_heap(struct run *r, struct site *s, uint64_t end)
@@ -316,13 +318,13 @@ static void finish_live_heap(struct run *r, struct site *s, uint64_t end)
 }
 
 /* Replays the first `count` events. */
-static enum err replay(struct replay *p, size_t count)
+static enum err heap_replay(struct replay *p, size_t count)
 {
     const struct heap_event *events = p->heap->events.items;
     for (size_t i = 0; i < count; i++) {
         uint64_t time = events[i].time;
         see_peak(p, live_heap_estimate(&p->all, time), time, i);
-        TRY(play(p, &events[i]));
+        TRY(replay_event(p, &events[i]));
         see_peak(p, live_heap_estimate(&p->all, time), time, i + 1);
     }
     return ERR_OK;
@@ -347,7 +349,7 @@ static enum err attribute_peak(struct image *im, const struct replay *whole)
     }
     struct replay p = {.im = im, .heap = whole->heap};
     uint64_t no_free = r->q.no_free;
-    enum err e = replay(&p, whole->peak_events);
+    enum err e = heap_replay(&p, whole->peak_events);
     r->q.no_free = no_free;
     for (size_t i = 0; i < r->sites.count; i++) {
         double live = live_heap_estimate(&r->sites.items[i].heap, whole->peak_time);
@@ -397,7 +399,7 @@ static enum err heap_attribute(struct image *im, void *state)
     uint64_t end = image_end(im) - r->origin;
     TRY(curves_reach(r, end));
     vector_sort(&h->events, by_time);
-    enum err e = replay(&p, h->events.count);
+    enum err e = heap_replay(&p, h->events.count);
     see_peak(&p, live_heap_estimate(&p.all, end), end, h->events.count);
     int largest = p.peak > r->heap.largest;
     for (size_t i = 0; i < r->sites.count; i++)
@@ -412,7 +414,7 @@ static const struct collected kinds[] = {
     {TRACE_ALLOC, heap_alloc, 1, COLLECTED_FLAG(has_heap)},
     {TRACE_FREE, heap_free, 1, 0},
     {TRACE_COPY, heap_copy, 1, COLLECTED_FLAG(has_copies)},
-    {TRACE_FOOTPRINT, heap_footprint, 1, 0},
+    {TRACE_FOOTPRINT, heap_record_footprint, 1, 0},
 };
 const struct collector collector_heap = {.state_bytes = sizeof(struct heap),
                                          COLLECTED(kinds),

@@ -66,7 +66,7 @@ void io_free(struct run *r)
     free(r->io);
 }
 
-static enum err row_of(struct image *im, uint64_t key, uint32_t *row)
+static enum err io_row_of(struct image *im, uint64_t key, uint32_t *row)
 {
     struct io_run *io = im->run->io;
     *row = table_get(&io->row_by_key, key);
@@ -83,7 +83,7 @@ static enum err row_by_id(struct image *im, struct io *io, uint64_t id, struct i
 {
     uint32_t row = table_get(&io->row_by_id, id);
     if (row == TABLE_NONE) {
-        TRY(row_of(im, table_mix(table_mix(id, (uint64_t)im->index), 7), &row));
+        TRY(io_row_of(im, table_mix(table_mix(id, (uint64_t)im->index), 7), &row));
         TRY(table_put(&io->row_by_id, id, row));
     }
     *out = &im->run->io->rows.items[row];
@@ -106,7 +106,7 @@ static enum err io_file(struct image *im, void *state, const struct trace_item *
     uint64_t key = table_hash(path, strlen(path));
     key = table_mix(table_mix(key, f->kind), f->kind == TRACE_TO_FILE ? f->inode : 0);
     if (table_get(&io->row_by_id, f->id) == TABLE_NONE) {
-        TRY(row_of(im, key, &row));
+        TRY(io_row_of(im, key, &row));
         TRY(table_put(&io->row_by_id, f->id, row));
     }
     TRY(row_by_id(im, io, f->id, &r));
@@ -236,7 +236,7 @@ static enum err io_kernel(struct image *im, void *state, const struct trace_item
     return ERR_OK;
 }
 
-static double grown(uint64_t begin, uint64_t end)
+static double io_growth(uint64_t begin, uint64_t end)
 {
     return end > begin ? (double)(end - begin) : 0;
 }
@@ -263,24 +263,25 @@ static enum err io_finish(struct image *im, void *state)
         return ERR_OK;
     im->run->has_io = 1;
     /* Two counters, read one after the other: the recorder may have written in between. */
-    io->kernel[0] += fmax(0, grown(a->read_chars, b->read_chars) - grown(a->own_read, b->own_read));
+    io->kernel[0] +=
+        fmax(0, io_growth(a->read_chars, b->read_chars) - io_growth(a->own_read, b->own_read));
     io->kernel[1] +=
-        fmax(0, grown(a->write_chars, b->write_chars) - grown(a->own_write, b->own_write));
+        fmax(0, io_growth(a->write_chars, b->write_chars) - io_growth(a->own_write, b->own_write));
     io->seen[0] -= (double)b->no_chars_read;
     io->seen[1] -= (double)b->no_chars_write;
-    io->storage[0] += grown(a->read_bytes, b->read_bytes);
-    io->storage[1] += grown(a->write_bytes, b->write_bytes);
-    io->major_faults += grown(a->major_faults, b->major_faults);
-    io->minor_faults += grown(a->minor_faults, b->minor_faults);
-    io->unplaced += grown(a->unplaced, b->unplaced);
-    io->ring[0] += grown(a->ring_calls, b->ring_calls);
+    io->storage[0] += io_growth(a->read_bytes, b->read_bytes);
+    io->storage[1] += io_growth(a->write_bytes, b->write_bytes);
+    io->major_faults += io_growth(a->major_faults, b->major_faults);
+    io->minor_faults += io_growth(a->minor_faults, b->minor_faults);
+    io->unplaced += io_growth(a->unplaced, b->unplaced);
+    io->ring[0] += io_growth(a->ring_calls, b->ring_calls);
     io->ring[1] += (double)mine->ring.requests;
     io->ring[2] += (double)mine->ring.lost;
     return ERR_OK;
 }
 
 /* Returns the module of a stack without lines. */
-static const char *module_of(struct image *im, uint32_t stack, struct resolved *frames)
+static const char *stack_module(struct image *im, uint32_t stack, struct resolved *frames)
 {
     int interpreter, n = frames_of(im, stack, frames, RESOLVED_MAX, &interpreter);
     return path_shown(im->run, frames_module(frames, n));
@@ -313,7 +314,7 @@ static enum err io_attribute(struct image *im, void *state)
     for (size_t i = 0; i < mine->sites.count && e == ERR_OK; i++) {
         const struct site_calls *s = &mine->sites.items[i];
         const struct sample_context *c = &im->contexts.items[s->context];
-        const char *module = c->site < 0 ? module_of(im, c->stack, frames) : NULL;
+        const char *module = c->site < 0 ? stack_module(im, c->stack, frames) : NULL;
         uint64_t key = table_mix((uint64_t)s->file << 8 | s->op, (uint64_t)(uint32_t)c->site);
         key = table_mix(key, (uintptr_t)module);
         uint32_t at = table_get(&io->place_by_key, key);

@@ -22,7 +22,7 @@ static void locks_free(struct image *im, void *state)
 }
 
 /* [time - ns, time] as far as it is asked for, from the run's origin; 0: none of it. */
-static int clip(struct image *im, uint64_t time, uint64_t ns, uint64_t *start, uint64_t *end)
+static int locks_clip(struct image *im, uint64_t time, uint64_t ns, uint64_t *start, uint64_t *end)
 {
     struct run *r = im->run;
     uint64_t from = time > ns ? time - ns : 0, to = time < r->until ? time : r->until;
@@ -54,7 +54,7 @@ static enum err locks_wait(struct image *im, void *state, const struct trace_ite
         im->run->q.bad_values++;
         return ERR_OK;
     }
-    if (l->waits.count >= WAITS_MAX || !clip(im, r->r.time_ns, r->wait_ns, &w.start, &w.end))
+    if (l->waits.count >= WAITS_MAX || !locks_clip(im, r->r.time_ns, r->wait_ns, &w.start, &w.end))
         return ERR_OK;
     TRY(image_thread(im, r->tid, &t));
     w.thread = (int)(t - im->threads.items);
@@ -63,12 +63,12 @@ static enum err locks_wait(struct image *im, void *state, const struct trace_ite
     return vector_add(&l->waits, w);
 }
 
-static enum err add_sample(struct image *im, struct locks *l, uint32_t tid, uint64_t stack_id,
-                           uint64_t time, uint64_t ns, enum lock_doing doing)
+static enum err locks_add_sample(struct image *im, struct locks *l, uint32_t tid, uint64_t stack_id,
+                                 uint64_t time, uint64_t ns, enum lock_doing doing)
 {
     struct thread *t;
     struct lock_sample s = {.weight = ns, .doing = doing};
-    if (l->samples.count >= SAMPLES_MAX || !clip(im, time, ns, &s.start, &s.end))
+    if (l->samples.count >= SAMPLES_MAX || !locks_clip(im, time, ns, &s.start, &s.end))
         return ERR_OK;
     TRY(image_thread(im, tid, &t));
     s.thread = (int)(t - im->threads.items);
@@ -81,7 +81,7 @@ static enum err add_sample(struct image *im, struct locks *l, uint32_t tid, uint
 static enum err locks_sample(struct image *im, void *state, const struct trace_item *item)
 {
     const struct trace_sample *s = (const void *)item->record;
-    return add_sample(im, state, s->tid, s->stack, s->r.time_ns, s->weight_ns, DOES_RUN);
+    return locks_add_sample(im, state, s->tid, s->stack, s->r.time_ns, s->weight_ns, DOES_RUN);
 }
 
 static enum err locks_sleep(struct image *im, void *state, const struct trace_item *item)
@@ -92,11 +92,11 @@ static enum err locks_sleep(struct image *im, void *state, const struct trace_it
     if (futex && w->weight_ns < 1ull << 53)
         l->asleep_in_futex += (double)w->weight_ns;
     if (w->state == TRACE_RUNNABLE)
-        return add_sample(im, l, w->tid, 0, w->r.time_ns, w->weight_ns, DOES_QUEUE);
+        return locks_add_sample(im, l, w->tid, 0, w->r.time_ns, w->weight_ns, DOES_QUEUE);
     if (w->state != TRACE_SLEEP && w->state != TRACE_DISK)
         return ERR_OK;
-    return add_sample(im, l, w->tid, w->stack, w->r.time_ns, w->weight_ns,
-                      futex ? DOES_FUTEX : DOES_SLEEP);
+    return locks_add_sample(im, l, w->tid, w->stack, w->r.time_ns, w->weight_ns,
+                            futex ? DOES_FUTEX : DOES_SLEEP);
 }
 
 static enum err put_contention(struct image *im, const struct locks *l)

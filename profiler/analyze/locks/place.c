@@ -20,12 +20,13 @@ static int is_locking(const char *function)
     return 0;
 }
 
-static const char *text(struct image *im, const char *s)
+static const char *place_text(struct image *im, const char *s)
 {
     return s ? run_text(im->run, s) : NULL;
 }
 
-static void resolve(struct image *im, uint32_t stack, struct resolved *f, struct lock_place *p)
+static void place_resolve(struct image *im, uint32_t stack, struct resolved *f,
+                          struct lock_place *p)
 {
     int interpreter, n = frames_of(im, stack, f, RESOLVED_MAX, &interpreter), python = 0;
     const struct resolved *own = frames_line(f, n, OWNER_OWN);
@@ -35,20 +36,20 @@ static void resolve(struct image *im, uint32_t stack, struct resolved *f, struct
     for (int i = 0; i < python; i++) {
         p->locking |= is_locking(f[i].function);
         if (!interpreter && !p->native && f[i].owner != OWNER_RUNTIME && f[i].function)
-            p->native = text(im, f[i].function);
+            p->native = place_text(im, f[i].function);
     }
     if (!interpreter && !p->native && python && python < n) /* in the C library alone */
-        p->native = text(im, f[0].function);
+        p->native = place_text(im, f[0].function);
     p->signalling = python < n && f[python].file && text_ends(f[python].file, "/threading.py");
     if (!own) {
         for (int i = 0; i < n && !p->function; i++)
             if (f[i].owner != OWNER_RUNTIME)
-                p->function = text(im, f[i].function);
+                p->function = place_text(im, f[i].function);
         return;
     }
     p->file = path_shown(im->run, own->file);
     p->line = own->line;
-    p->function = text(im, own->function);
+    p->function = place_text(im, own->function);
 }
 
 enum err lock_places(struct image *im, struct locks *l)
@@ -60,12 +61,12 @@ enum err lock_places(struct image *im, struct locks *l)
     for (size_t i = 0; i < l->waits.count && e == ERR_OK; i++) {
         struct lock_place *p = &l->places.items[l->waits.items[i].stack];
         if (!p->known)
-            resolve(im, l->waits.items[i].stack, room, p);
+            place_resolve(im, l->waits.items[i].stack, room, p);
     }
     for (size_t i = 0; i < l->samples.count && e == ERR_OK; i++) {
         struct lock_place *p = &l->places.items[l->samples.items[i].stack];
         if (!p->known)
-            resolve(im, l->samples.items[i].stack, room, p);
+            place_resolve(im, l->samples.items[i].stack, room, p);
     }
     free(room);
     return e;

@@ -53,8 +53,8 @@ ARRAY_ORDER(wait_order, struct lock_wait,
 ARRAY_ORDER(sample_order, struct lock_sample,
             COMPARE(x->thread, y->thread) ?: COMPARE(x->end, y->end));
 
-static enum err add(struct lock_sweeper *s, enum event_type type, uint64_t time, size_t index,
-                    double value)
+static enum err sweep_add_event(struct lock_sweeper *s, enum event_type type, uint64_t time,
+                                size_t index, double value)
 {
     return vector_add(&s->events, (struct event){time, value, 0, (uint32_t)index, (uint8_t)type});
 }
@@ -94,7 +94,7 @@ static enum err run_pieces(struct lock_sweeper *s, const struct lock_wait *w,
 
 /* When a thread ran: from its sample before on, at most twice as long as it ran and was ready for a
  * CPU, besides its waits. */
-static enum err runs(struct lock_sweeper *s)
+static enum err sweep_runs(struct lock_sweeper *s)
 {
     struct locks *l = s->l;
     const struct lock_wait *w = l->waits.items, *last = w + l->waits.count;
@@ -138,7 +138,7 @@ static enum err pieces_of(struct lock_sweeper *s, uint64_t from, uint64_t to, si
                 continue;
             kept += !pass;
             if (pass)
-                TRY(add(s, SAMPLED, at, sample, ns / (double)kept));
+                TRY(sweep_add_event(s, SAMPLED, at, sample, ns / (double)kept));
         }
     }
     return ERR_OK;
@@ -146,7 +146,7 @@ static enum err pieces_of(struct lock_sweeper *s, uint64_t from, uint64_t to, si
 
 /* A thread's sleep between two looks at it counts as one, at the place of the second. Of that the
  * waits for locks are known; the rest belongs to the place where it slept otherwise. */
-static enum err sleeps(struct lock_sweeper *s)
+static enum err sweep_sleeps(struct lock_sweeper *s)
 {
     struct locks *l = s->l;
     const struct lock_wait *w = l->waits.items, *last = w + l->waits.count;
@@ -185,26 +185,26 @@ static enum err make_events(struct lock_sweeper *s)
             w->holder ? table_get(&s->im->thread_by_tid, (uint64_t)w->holder) : TABLE_NONE;
         w->holder = holder == TABLE_NONE ? NO_THREAD : (int)holder;
         if (w->flags & TRACE_LOCK_SEEN) { /* no wait */
-            TRY(add(s, SEEN, w->start, i, 0));
+            TRY(sweep_add_event(s, SEEN, w->start, i, 0));
             continue;
         }
         if (w->end <= w->start)
             continue;
-        TRY(add(s, BEGINS, w->start, i, 0));
-        TRY(add(s, ENDS, w->end, i, 0));
+        TRY(sweep_add_event(s, BEGINS, w->start, i, 0));
+        TRY(sweep_add_event(s, ENDS, w->end, i, 0));
     }
-    TRY(sleeps(s));
+    TRY(sweep_sleeps(s));
     for (size_t i = 0; i < l->samples.count; i++) {
         const struct lock_sample *p = &l->samples.items[i];
         if (p->doing == DOES_RUN)
-            TRY(add(s, SAMPLED, p->end, i, (double)p->weight));
+            TRY(sweep_add_event(s, SAMPLED, p->end, i, (double)p->weight));
         else if (p->doing == DOES_QUEUE)
             TRY(pieces_of(s, p->start, p->end, i, (double)p->weight, NULL, NULL));
     }
-    return runs(s);
+    return sweep_runs(s);
 }
 
-static enum err blame(struct lock_row *r, const struct lock_place *at, int asleep, double ns)
+static enum err row_blame(struct lock_row *r, const struct lock_place *at, int asleep, double ns)
 {
     r->known += ns;
     for (size_t i = 0; i < r->holders.count; i++) {
@@ -218,17 +218,17 @@ static enum err blame(struct lock_row *r, const struct lock_place *at, int aslee
     return vector_add(&r->holders, ((struct lock_holder){at, ns, asleep}));
 }
 
-static struct lock_wait *waiting(struct lock_sweeper *s, size_t i)
+static struct lock_wait *sweep_waiting(struct lock_sweeper *s, size_t i)
 {
     return &s->l->waits.items[s->active.items[i]];
 }
 
 /* All that wait for this lock know now who has it. */
-static void held_by(struct lock_sweeper *s, uint64_t address, int holder)
+static void sweep_held_by(struct lock_sweeper *s, uint64_t address, int holder)
 {
     for (size_t i = 0; i < s->active.count; i++)
-        if (waiting(s, i)->address == address && waiting(s, i)->thread != holder)
-            waiting(s, i)->holder = holder;
+        if (sweep_waiting(s, i)->address == address && sweep_waiting(s, i)->thread != holder)
+            sweep_waiting(s, i)->holder = holder;
 }
 
 static int waits_for_it(struct lock_sweeper *s, uint64_t address, int thread)
@@ -239,7 +239,7 @@ static int waits_for_it(struct lock_sweeper *s, uint64_t address, int thread)
 
 /* Does another thread hold what is waited for? A semaphore that the waiting thread took itself, or
  * one whose taker waits for it too, is a signal. */
-static int is_contention(struct lock_sweeper *s, const struct lock_wait *w)
+static int wait_is_contention(struct lock_sweeper *s, const struct lock_wait *w)
 {
     const struct lock_place *p = &s->l->places.items[w->stack];
     switch (w->kind) {
@@ -257,18 +257,18 @@ static int is_contention(struct lock_sweeper *s, const struct lock_wait *w)
     }
 }
 
-static enum err begins(struct lock_sweeper *s, uint32_t index)
+static enum err sweep_wait_begins(struct lock_sweeper *s, uint32_t index)
 {
     struct lock_wait *w = &s->l->waits.items[index];
-    w->contention = is_contention(s, w);
+    w->contention = wait_is_contention(s, w);
     TRY(lock_row_of(s->l, w, &w->row));
     if (w->contention && w->holder != NO_THREAD)
-        held_by(s, w->address, w->holder);
+        sweep_held_by(s, w->address, w->holder);
     s->threads[w->thread].wait = index + 1;
     return w->contention ? vector_add(&s->active, index) : ERR_OK;
 }
 
-static void ends(struct lock_sweeper *s, uint32_t index)
+static void sweep_wait_ends(struct lock_sweeper *s, uint32_t index)
 {
     struct lock_wait *w = &s->l->waits.items[index];
     struct lock_row *r = &s->l->rows.items[w->row];
@@ -288,17 +288,17 @@ static void ends(struct lock_sweeper *s, uint32_t index)
     r->readers += w->readers > 0;
     r->no_owner += w->holder == NO_THREAD;
     if (w->contention && w->flags & TRACE_LOCK_TAKEN)
-        held_by(s, w->address, w->thread);
+        sweep_held_by(s, w->address, w->thread);
 }
 
 /* A part of what a thread caused goes to the line where it was. */
-static enum err settle(struct lock_sweeper *s, struct lock_thread *t, const struct lock_place *at,
-                       int asleep, double part)
+static enum err sweep_attribute_part(struct lock_sweeper *s, struct lock_thread *t,
+                                     const struct lock_place *at, int asleep, double part)
 {
     for (size_t i = 0; i < t->owed.count; i++) {
         struct lock_row *r = &s->l->rows.items[t->owed.items[i].row];
         double ns = part * t->owed.items[i].ns;
-        TRY(blame(r, at, asleep, ns));
+        TRY(row_blame(r, at, asleep, ns));
         t->owed.items[i].ns -= ns;
         if (r->kind == TRACE_LOCK_GIL)
             *(at->native ? &s->l->gil_native : &s->l->gil_python) += ns;
@@ -308,7 +308,7 @@ static enum err settle(struct lock_sweeper *s, struct lock_thread *t, const stru
     return ERR_OK;
 }
 
-static enum err owes(struct lock_thread *t, int row, double ns)
+static enum err thread_owes(struct lock_thread *t, int row, double ns)
 {
     for (size_t i = 0; i < t->owed.count; i++)
         if (t->owed.items[i].row == row) {
@@ -318,31 +318,32 @@ static enum err owes(struct lock_thread *t, int row, double ns)
     return vector_add(&t->owed, ((struct owed){row, ns}));
 }
 
-static int holds(struct lock_sweeper *s, int thread)
+static int thread_holds(struct lock_sweeper *s, int thread)
 {
     for (size_t i = 0; i < s->active.count; i++)
-        if (waiting(s, i)->holder == thread)
+        if (sweep_waiting(s, i)->holder == thread)
             return 1;
     return 0;
 }
 
-static enum err sampled(struct lock_sweeper *s, uint32_t index, double ns)
+static enum err sweep_sampled(struct lock_sweeper *s, uint32_t index, double ns)
 {
     const struct lock_sample *p = &s->l->samples.items[index];
     struct lock_thread *t = &s->threads[p->thread];
     const struct lock_place *at = &s->l->places.items[p->stack];
-    if (p->doing == DOES_RUN && !holds(s, p->thread))
+    if (p->doing == DOES_RUN && !thread_holds(s, p->thread))
         return ERR_OK; /* it has let go since: this is another line */
     if (p->doing == DOES_RUN) {
         t->last = at;
-        return settle(s, t, at, 0, 1);
+        return sweep_attribute_part(s, t, at, 0, 1);
     }
     if (p->doing == DOES_SLEEP) /* what it waits for is told by records of its own */
-        return t->wait || !(t->held > 0) ? ERR_OK
-                                         : settle(s, t, at, 1, ns < t->held ? ns / t->held : 1);
+        return t->wait || !(t->held > 0)
+                   ? ERR_OK
+                   : sweep_attribute_part(s, t, at, 1, ns < t->held ? ns / t->held : 1);
     for (size_t i = 0; i < s->active.count; i++)
-        if (waiting(s, i)->holder == p->thread)
-            s->l->rows.items[waiting(s, i)->row].queued += ns;
+        if (sweep_waiting(s, i)->holder == p->thread)
+            s->l->rows.items[sweep_waiting(s, i)->row].queued += ns;
     return ERR_OK;
 }
 
@@ -355,19 +356,19 @@ static int is_new(const struct lock_sweeper *s, struct lock_thread *t)
 }
 
 /* From the last event to this one. A holder that waits for a lock itself is where it waits. */
-static enum err count(struct lock_sweeper *s, double ns)
+static enum err sweep_count(struct lock_sweeper *s, double ns)
 {
     size_t waits = s->active.count, threads = 0;
     s->steps++;
     for (size_t i = 0; i < waits; i++) {
-        const struct lock_wait *w = waiting(s, i);
+        const struct lock_wait *w = sweep_waiting(s, i);
         struct lock_thread *holder = w->holder != NO_THREAD ? &s->threads[w->holder] : NULL;
         threads += is_new(s, &s->threads[w->thread]) + (holder && is_new(s, holder));
         if (holder && holder->wait)
-            TRY(blame(&s->l->rows.items[w->row],
-                      &s->l->places.items[s->l->waits.items[holder->wait - 1].stack], 1, ns));
+            TRY(row_blame(&s->l->rows.items[w->row],
+                          &s->l->places.items[s->l->waits.items[holder->wait - 1].stack], 1, ns));
         else if (holder)
-            TRY(owes(holder, w->row, ns));
+            TRY(thread_owes(holder, w->row, ns));
         if (holder && holder->step != s->steps) { /* once, however many wait for it */
             holder->step = s->steps;
             holder->held += ns;
@@ -391,16 +392,17 @@ static enum err go_through(struct lock_sweeper *s)
     for (size_t i = 0; i < s->events.count; i++) {
         const struct event *e = &s->events.items[i];
         if (e->time > last)
-            TRY(count(s, (double)(e->time - last)));
+            TRY(sweep_count(s, (double)(e->time - last)));
         last = e->time;
         if (e->type == BEGINS)
-            TRY(begins(s, e->index));
+            TRY(sweep_wait_begins(s, e->index));
         else if (e->type == ENDS)
-            ends(s, e->index);
+            sweep_wait_ends(s, e->index);
         else if (e->type == SEEN)
-            held_by(s, s->l->waits.items[e->index].address, s->l->waits.items[e->index].holder);
+            sweep_held_by(s, s->l->waits.items[e->index].address,
+                          s->l->waits.items[e->index].holder);
         else if (e->type == SAMPLED)
-            TRY(sampled(s, e->index, e->value));
+            TRY(sweep_sampled(s, e->index, e->value));
         else {
             s->running += e->type == RUNS ? e->value : -e->value;
             s->on_cpu += e->type == RUNS ? e->on_cpu : -e->on_cpu;
@@ -410,7 +412,7 @@ static enum err go_through(struct lock_sweeper *s)
      * apart. */
     for (size_t i = 0; i < s->im->threads.count; i++)
         if (s->threads[i].last && s->threads[i].held < LAST)
-            TRY(settle(s, &s->threads[i], s->threads[i].last, 0, 1));
+            TRY(sweep_attribute_part(s, &s->threads[i], s->threads[i].last, 0, 1));
     return ERR_OK;
 }
 

@@ -21,7 +21,7 @@ struct run_clocks {
     int turned, once, by_day;  /* clocks; of these compared at the start alone; not at all */
 };
 
-static struct one_clock *find(const struct run_clocks *c, uint64_t id)
+static struct one_clock *clocks_find(const struct run_clocks *c, uint64_t id)
 {
     for (size_t i = 0; i < c->all.count; i++)
         if (c->all.items[i].id == id)
@@ -35,7 +35,7 @@ enum err clocks_add(struct run *r, const struct trace_header *h)
         r->clocks = calloc(1, sizeof *r->clocks);
     struct run_clocks *c = r->clocks;
     FAIL_IF(!c, ERR_MEMORY, "no memory for the analysis");
-    struct one_clock *k = find(c, h->clock.id);
+    struct one_clock *k = clocks_find(c, h->clock.id);
     if (!k) {
         TRY(vector_add(&c->all, (struct one_clock){.id = h->clock.id, .earliest = UINT64_MAX}));
         k = &c->all.items[c->all.count - 1];
@@ -49,7 +49,7 @@ enum err clocks_add(struct run *r, const struct trace_header *h)
 }
 
 /* The one that others were compared with; where none was, the first. */
-static const struct one_clock *reference(const struct run_clocks *c)
+static const struct one_clock *clocks_reference(const struct run_clocks *c)
 {
     for (size_t i = 0; i < c->all.count; i++)
         if (!c->all.items[i].shift[0].at_ns)
@@ -57,7 +57,7 @@ static const struct one_clock *reference(const struct run_clocks *c)
     return c->all.items;
 }
 
-static void apply(struct run_clocks *c, struct one_clock *k, const struct one_clock *first)
+static void clocks_apply(struct run_clocks *c, struct one_clock *k, const struct one_clock *first)
 {
     const struct trace_clock_shift *a = &k->shift[0], *b = &k->shift[1];
     c->turned++;
@@ -78,12 +78,12 @@ static void apply(struct run_clocks *c, struct one_clock *k, const struct one_cl
 void clocks_finish(struct run *r)
 {
     struct run_clocks *c = r->clocks;
-    const struct one_clock *first = reference(c);
+    const struct one_clock *first = clocks_reference(c);
     r->origin = UINT64_MAX;
     for (size_t i = 0; i < c->all.count; i++) {
         struct one_clock *k = &c->all.items[i];
         if (k != first && k->id && first->id)
-            apply(c, k, first);
+            clocks_apply(c, k, first);
         const uint64_t start = k->earliest - (uint64_t)k->applied;
         r->origin = start < r->origin ? start : r->origin;
     }
@@ -91,7 +91,7 @@ void clocks_finish(struct run *r)
 
 int64_t clocks_shift(const struct run *r, const struct trace_header *h)
 {
-    const struct one_clock *k = find(r->clocks, h->clock.id);
+    const struct one_clock *k = clocks_find(r->clocks, h->clock.id);
     return k ? k->applied : 0;
 }
 

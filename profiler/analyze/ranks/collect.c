@@ -104,7 +104,7 @@ static enum err ranks_call(struct image *im, void *state, const struct trace_ite
 }
 
 /* Its place among those of the run; few lines call MPI. */
-static enum err place_of(struct run *r, const struct rank_place *p, uint32_t *out)
+static enum err ranks_place(struct run *r, const struct rank_place *p, uint32_t *out)
 {
     struct ranks_run *all = r->ranks;
     for (size_t i = 0; i < all->places.count; i++) {
@@ -118,7 +118,7 @@ static enum err place_of(struct run *r, const struct rank_place *p, uint32_t *ou
     return vector_add(&all->places, *p);
 }
 
-static enum err resolve(struct image *im, uint32_t stack, struct resolved *f, uint32_t *out)
+static enum err ranks_resolve(struct image *im, uint32_t stack, struct resolved *f, uint32_t *out)
 {
     int interpreter;
     const int n = frames_of(im, stack, f, RESOLVED_MAX, &interpreter);
@@ -133,11 +133,12 @@ static enum err resolve(struct image *im, uint32_t stack, struct resolved *f, ui
             if (f[i].owner != OWNER_RUNTIME && f[i].function)
                 p.function = run_text(im->run, f[i].function);
     }
-    return place_of(im->run, &p, out);
+    return ranks_place(im->run, &p, out);
 }
 
 /* Stacks are few beside calls: each is resolved once. */
-static enum err places(struct image *im, const struct image_ranks *mine, struct resolved *room)
+static enum err ranks_places(struct image *im, const struct image_ranks *mine,
+                             struct resolved *room)
 {
     struct rank_event *events = im->run->ranks->events.items + mine->first;
     uint32_t *known = calloc(im->stacks.count + 1, sizeof *known); /* place + 1 */
@@ -149,7 +150,7 @@ static enum err places(struct image *im, const struct image_ranks *mine, struct 
         events[i].rank = mine->rank;
         events[i].name = name ? run_text(im->run, name) : NULL;
         if (!known[stack]) {
-            e = resolve(im, stack, room, &known[stack]);
+            e = ranks_resolve(im, stack, room, &known[stack]);
             known[stack]++;
         }
         events[i].place = known[stack] - 1;
@@ -173,7 +174,7 @@ static enum err ranks_attribute(struct image *im, void *state)
                    (struct rank_sum){.rank = mine->rank, .process = im->index}));
     room = malloc(RESOLVED_MAX * sizeof *room);
     FAIL_IF(!room, ERR_MEMORY, "no memory for the stacks of MPI");
-    enum err e = places(im, mine, room);
+    enum err e = ranks_places(im, mine, room);
     free(room);
     TRY(e);
     return ranks_ranges(im, mine->rank, mine->first);

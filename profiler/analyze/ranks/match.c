@@ -8,7 +8,7 @@
 #include "profiler/analyze/ranks/ranks_state.h"
 
 /* A call waits from its begin until `since`, at most to its end. */
-static void waits(struct rank_event *e, uint64_t since, int rank)
+static void event_waits(struct rank_event *e, uint64_t since, int rank)
 {
     const uint64_t until = since < e->end ? since : e->end;
     if (until <= e->begin || rank == e->rank)
@@ -38,16 +38,16 @@ static int by_meeting(const void *a, const void *b)
 
 /* Matches one collective call of all its ranks, by begin. The root waits for the last of the
  * others, or the others for the root. */
-static void meet(struct rank_event **e, size_t n)
+static void collective_meet(struct rank_event **e, size_t n)
 {
     const struct rank_event *last = e[n - 1];
     for (size_t i = 0; i < n; i++) {
         if (e[i]->op == TRACE_MPI_OF_ROOT) {
             for (size_t k = 0; k < n; k++)
                 if (e[k]->rank == e[i]->peer)
-                    waits(e[i], e[k]->begin, e[k]->rank);
+                    event_waits(e[i], e[k]->begin, e[k]->rank);
         } else if (e[i]->op != TRACE_MPI_TO_ROOT || e[i]->rank == e[i]->peer) {
-            waits(e[i], last->begin, last->rank);
+            event_waits(e[i], last->begin, last->rank);
         }
     }
 }
@@ -68,7 +68,7 @@ static enum err match_collective(struct ranks_run *all)
                 list.items[i + n]->sequence != first->sequence)
                 break;
         if (first->flags & TRACE_MPI_GROUP || first->op == TRACE_MPI_END)
-            meet(list.items + i, n);
+            collective_meet(list.items + i, n);
     }
     vector_free(&list);
     return e;
@@ -92,18 +92,18 @@ static int same_channel(const struct side *a, const struct side *b)
     return a->from == b->from && a->to == b->to && a->tag == b->tag && a->group == b->group;
 }
 
-static int sends(const struct rank_event *e)
+static int event_sends(const struct rank_event *e)
 {
     return e->op == TRACE_MPI_SEND || e->op == TRACE_MPI_SEND_POST || e->op == TRACE_MPI_EXCHANGE;
 }
 
-static int receives(const struct rank_event *e)
+static int event_receives(const struct rank_event *e)
 {
     return e->op == TRACE_MPI_RECEIVE || e->op == TRACE_MPI_RECEIVE_POST ||
            e->op == TRACE_MPI_EXCHANGE;
 }
 
-static int source_of(const struct rank_event *e)
+static int event_source(const struct rank_event *e)
 {
     return e->op == TRACE_MPI_EXCHANGE ? (int)e->sequence - 1 : e->peer;
 }
@@ -118,16 +118,16 @@ struct posted_list {
     size_t count, room;
 };
 
-static void message(struct side *send, struct side *receive, struct posted_list *posted,
-                    enum err *e)
+static void match_message(struct side *send, struct side *receive, struct posted_list *posted,
+                          enum err *e)
 {
     struct rank_event *s = send->of, *r = receive->of;
     if (r->op == TRACE_MPI_RECEIVE_POST)
         *e = vector_add(posted, (struct posted){r->begin, s->begin, r->rank, s->rank});
     else
-        waits(r, s->begin, s->rank);
+        event_waits(r, s->begin, s->rank);
     if (s->op == TRACE_MPI_SEND && r->begin < s->end) /* it held the message until then */
-        waits(s, r->begin, r->rank);
+        event_waits(s, r->begin, r->rank);
 }
 
 ARRAY_ORDER(by_rank_and_post, struct posted,
@@ -147,14 +147,14 @@ static void match_waits(struct ranks_run *all, struct posted_list *posted)
              low++) {
             const struct posted *p = &posted->items[low];
             if (p->sent > w->begin && p->sent < w->end)
-                waits(w, p->sent, p->from);
+                event_waits(w, p->sent, p->from);
         }
     }
 }
 
 /* Pairs the sides of one channel in their order. */
-static enum err pair_up(struct ranks_run *all, struct side *side, size_t n,
-                        struct posted_list *posted)
+static enum err match_channel(struct ranks_run *all, struct side *side, size_t n,
+                              struct posted_list *posted)
 {
     enum err e = ERR_OK;
     size_t sent = 0;
@@ -162,7 +162,7 @@ static enum err pair_up(struct ranks_run *all, struct side *side, size_t n,
         sent++;
     for (size_t i = sent; i < n && !e; i++) {
         if (i - sent < sent)
-            message(&side[i - sent], &side[i], posted, &e);
+            match_message(&side[i - sent], &side[i], posted, &e);
         else
             all->unmatched++;
     }
@@ -176,22 +176,22 @@ static enum err match_messages(struct ranks_run *all)
     enum err e = ERR_OK;
     for (size_t i = 0; i < all->events.count && !e; i++) {
         struct rank_event *v = &all->events.items[i];
-        const int any =
-            receives(v) && (source_of(v) < 0 || (v->op == TRACE_MPI_RECEIVE && v->tag < 0));
+        const int any = event_receives(v) &&
+                        (event_source(v) < 0 || (v->op == TRACE_MPI_RECEIVE && v->tag < 0));
         all->unmatched += (uint64_t)any;
-        if (sends(v) && v->peer >= 0)
+        if (event_sends(v) && v->peer >= 0)
             e = vector_add(&sides,
                            (struct side){v->group, v->begin, v->rank, v->peer, v->tag, 0, v});
-        if (!e && receives(v) && !any)
-            e = vector_add(&sides,
-                           (struct side){v->group, v->begin, source_of(v), v->rank, v->tag, 1, v});
+        if (!e && event_receives(v) && !any)
+            e = vector_add(
+                &sides, (struct side){v->group, v->begin, event_source(v), v->rank, v->tag, 1, v});
     }
     if (!e)
         vector_sort(&sides, by_channel);
     for (size_t i = 0, n; i < sides.count && !e; i += n) {
         for (n = 1; i + n < sides.count && same_channel(&sides.items[i], &sides.items[i + n]); n++)
             ;
-        e = pair_up(all, sides.items + i, n, &posted);
+        e = match_channel(all, sides.items + i, n, &posted);
     }
     if (!e)
         match_waits(all, &posted);

@@ -21,7 +21,7 @@ struct in_mpi {
 ARRAY_ORDER(by_begin, struct span, COMPARE(x->begin, y->begin));
 
 /* ns in MPI until `time`. */
-static uint64_t until(const struct in_mpi *m, uint64_t time)
+static uint64_t mpi_time_until(const struct in_mpi *m, uint64_t time)
 {
     size_t low = ARRAY_BOUND(0, m->n, i, m->spans[i].begin < time);
     if (!low)
@@ -31,7 +31,7 @@ static uint64_t until(const struct in_mpi *m, uint64_t time)
     return s->before + (inside < s->length ? inside : s->length);
 }
 
-static enum err add(void *context, uint32_t row, uint64_t start, uint64_t end)
+static enum err rank_range_add(void *context, uint32_t row, uint64_t start, uint64_t end)
 {
     struct in_mpi *m = context;
     const uint64_t key = table_mix(row, (uint64_t)m->rank);
@@ -42,7 +42,8 @@ static enum err add(void *context, uint32_t row, uint64_t start, uint64_t end)
         TRY(table_put(&m->all->range_by_key, key, at));
     }
     struct rank_range *k = &m->all->ranges.items[at];
-    const double in = (double)(until(m, end) - until(m, start)), spent = (double)(end - start);
+    const double in = (double)(mpi_time_until(m, end) - mpi_time_until(m, start)),
+                 spent = (double)(end - start);
     k->n++;
     k->spent += spent;
     k->in_mpi += fmin(in, spent);
@@ -62,7 +63,7 @@ enum err ranks_ranges(struct image *im, int rank, size_t first)
     array_sort(m.spans, m.n, sizeof *m.spans, by_begin);
     for (size_t i = 1; i < m.n; i++)
         m.spans[i].before = m.spans[i - 1].before + m.spans[i - 1].length;
-    const enum err e = ranges_each(im, add, &m);
+    const enum err e = ranges_each(im, rank_range_add, &m);
     free(m.spans);
     return e;
 }
@@ -76,7 +77,8 @@ static int by_loss(const void *a, const void *b)
     return p != q ? (p < q ? 1 : -1) : 0;
 }
 
-static void put(const struct rank_range *k, size_t n, double ranks, struct model_mpi_range *row)
+static void rank_range_put(const struct rank_range *k, size_t n, double ranks,
+                           struct model_mpi_range *row)
 {
     double sum = 0, in_mpi = 0, most = -1;
     row->range = (int64_t)k->row;
@@ -112,7 +114,7 @@ enum err ranks_range_rows(struct run *r)
         const struct rank_range *k = &all->ranges.items[i];
         for (n = 1; i + n < all->ranges.count && k[n].row == k->row; n++)
             ;
-        put(k, n, (double)all->ranks.count, &m->ranges[rows++]);
+        rank_range_put(k, n, (double)all->ranks.count, &m->ranges[rows++]);
     }
     array_sort(m->ranges, rows, sizeof *m->ranges, by_loss);
     if (m->ranges_count > ROWS_MAX)

@@ -47,7 +47,7 @@ static struct rank_sum *rank_of(struct ranks_run *all, int rank)
     return NULL;
 }
 
-static enum err add_line(struct ranks_run *all, struct mpi_rows *t, const struct rank_event *e)
+static enum err mpi_add_line(struct ranks_run *all, struct mpi_rows *t, const struct rank_event *e)
 {
     const uint64_t key = table_mix(e->place, (uintptr_t)e->name);
     uint32_t at = table_get(&t->line_by_key, key);
@@ -204,13 +204,13 @@ static enum err put_pairs(struct run *r, struct mpi_rows *t)
     return ERR_OK;
 }
 
-static enum err rows(struct run *r, struct mpi_rows *t)
+static enum err mpi_make_rows(struct run *r, struct mpi_rows *t)
 {
     struct ranks_run *all = r->ranks;
     for (size_t i = 0; i < all->events.count; i++) {
         const struct rank_event *e = &all->events.items[i];
         add_rank(all, e);
-        TRY(add_line(all, t, e));
+        TRY(mpi_add_line(all, t, e));
         TRY(add_pair(t, e));
     }
     r->m->mpi.size = all->size;
@@ -230,7 +230,7 @@ enum err ranks_build(struct run *r)
     if (!r->ranks || !r->ranks->events.count || r->ranks->size < 1)
         return ERR_OK;
     TRY(ranks_match(r->ranks));
-    enum err e = rows(r, &t);
+    enum err e = mpi_make_rows(r, &t);
     rows_free(&t);
     return e;
 }

@@ -26,12 +26,12 @@ JSON_RECORD(cell, CELL_FIELDS)
 JSON_RECORD(cells, CELLS_FIELDS)
 /* clang-format on */
 
-static uint64_t key_of(const char *text)
+static uint64_t cell_key(const char *text)
 {
     return table_hash(text, strlen(text));
 }
 
-static enum err keep(struct run *r, const cJSON *root)
+static enum err cells_add(struct run *r, const cJSON *root)
 {
     struct cells all;
     TRY(json_read(r->m->arena, &record_cells, root, &all, JSON_STRICT));
@@ -44,13 +44,13 @@ static enum err keep(struct run *r, const cJSON *root)
     }
     r->cells = all.cells;
     for (int i = 0; i < all.cells_count; i++) {
-        TRY(table_put(&r->cell_by_file, key_of(all.cells[i].file), (uint32_t)i));
-        TRY(table_put(&r->cell_by_name, key_of(all.cells[i].name), (uint32_t)i));
+        TRY(table_put(&r->cell_by_file, cell_key(all.cells[i].file), (uint32_t)i));
+        TRY(table_put(&r->cell_by_name, cell_key(all.cells[i].name), (uint32_t)i));
     }
     return ERR_OK;
 }
 
-static enum err refused(struct run *r)
+static enum err cells_refused(struct run *r)
 {
     struct model_item row;
     json_blank(&record_model_item, &row);
@@ -73,27 +73,27 @@ enum err cells_read(struct run *r)
         return ERR_OK;
     enum err e = json_parse_file(path, BYTES_MOST, &root);
     if (!e) {
-        e = cJSON_IsObject(root) ? keep(r, root) : FAIL(ERR_INPUT, "not a JSON object");
+        e = cJSON_IsObject(root) ? cells_add(r, root) : FAIL(ERR_INPUT, "not a JSON object");
         e = e ? err_prefix(e, "cells.json") : ERR_OK;
         cJSON_Delete(root);
     }
-    return e == ERR_OK || e == ERR_MEMORY ? e : refused(r);
+    return e == ERR_OK || e == ERR_MEMORY ? e : cells_refused(r);
 }
 
-static const struct cell *find(const struct run *r, const struct table *t, const char *key)
+static const struct cell *cell_find(const struct run *r, const struct table *t, const char *key)
 {
-    uint32_t i = t->count ? table_get(t, key_of(key)) : TABLE_NONE;
+    uint32_t i = t->count ? table_get(t, cell_key(key)) : TABLE_NONE;
     return i == TABLE_NONE ? NULL : &r->cells[i];
 }
 
 const char *cells_name(const struct run *r, const char *file)
 {
-    const struct cell *c = find(r, &r->cell_by_file, file);
+    const struct cell *c = cell_find(r, &r->cell_by_file, file);
     return c && !strcmp(c->file, file) ? c->name : NULL;
 }
 
 const char *cells_text(const struct run *r, const char *name)
 {
-    const struct cell *c = find(r, &r->cell_by_name, name);
+    const struct cell *c = cell_find(r, &r->cell_by_name, name);
     return c && !strcmp(c->name, name) ? c->text : NULL;
 }

@@ -25,7 +25,7 @@ static int view_of(const void *bytes, size_t n, struct view *v)
 }
 
 /* By copies: nothing in the image need be aligned. */
-static int section(const struct view *v, uint64_t index, Elf64_Shdr *s)
+static int view_section(const struct view *v, uint64_t index, Elf64_Shdr *s)
 {
     if (index >= v->header.e_shnum)
         return 0;
@@ -34,7 +34,7 @@ static int section(const struct view *v, uint64_t index, Elf64_Shdr *s)
 }
 
 /* Its bytes in the image; NULL: they are not all there. */
-static char *content(const struct view *v, const Elf64_Shdr *s)
+static char *view_content(const struct view *v, const Elf64_Shdr *s)
 {
     if (s->sh_type == SHT_NOBITS || s->sh_offset > v->n || s->sh_size > v->n - s->sh_offset)
         return NULL;
@@ -44,20 +44,20 @@ static char *content(const struct view *v, const Elf64_Shdr *s)
 /* Returns the table of symbols, NULL: none. */
 static char *symbols_of(const struct view *v, Elf64_Shdr *table)
 {
-    for (uint64_t i = 0; section(v, i, table); i++)
+    for (uint64_t i = 0; view_section(v, i, table); i++)
         if (table->sh_type == SHT_SYMTAB)
-            return content(v, table);
+            return view_content(v, table);
     return NULL;
 }
 
-static void settle_symbols(const struct view *v)
+static void code_place_symbols(const struct view *v)
 {
     Elf64_Shdr table, of;
     char *at = symbols_of(v, &table);
     for (uint64_t i = 0; at && i < table.sh_size / sizeof(Elf64_Sym); i++) {
         Elf64_Sym symbol;
         memcpy(&symbol, at + i * sizeof symbol, sizeof symbol);
-        if (symbol.st_shndx == SHN_UNDEF || !section(v, symbol.st_shndx, &of))
+        if (symbol.st_shndx == SHN_UNDEF || !view_section(v, symbol.st_shndx, &of))
             continue;
         symbol.st_value += of.sh_addr;
         memcpy(at + i * sizeof symbol, &symbol, sizeof symbol);
@@ -76,15 +76,15 @@ static unsigned width_of(unsigned machine, uint64_t type)
 }
 
 /* Code that runs was relocated where it runs; its debug information was not. */
-static void settle_section(const struct view *v, const Elf64_Shdr *list)
+static void code_place_section(const struct view *v, const Elf64_Shdr *list)
 {
     Elf64_Shdr to, table;
-    const char *at = content(v, list), *symbols;
+    const char *at = view_content(v, list), *symbols;
     char *bytes;
-    if (!at || !section(v, list->sh_info, &to) || to.sh_flags & (SHF_ALLOC | SHF_COMPRESSED) ||
-        to.sh_type != SHT_PROGBITS || !(bytes = content(v, &to)) ||
-        !section(v, list->sh_link, &table) || table.sh_type != SHT_SYMTAB ||
-        !(symbols = content(v, &table)))
+    if (!at || !view_section(v, list->sh_info, &to) || to.sh_flags & (SHF_ALLOC | SHF_COMPRESSED) ||
+        to.sh_type != SHT_PROGBITS || !(bytes = view_content(v, &to)) ||
+        !view_section(v, list->sh_link, &table) || table.sh_type != SHT_SYMTAB ||
+        !(symbols = view_content(v, &table)))
         return;
     for (uint64_t i = 0; i < list->sh_size / sizeof(Elf64_Rela); i++) {
         Elf64_Rela r;
@@ -110,10 +110,10 @@ int code_image_place(void *bytes, size_t n)
         return 0;
     if (v.header.e_type != ET_REL)
         return 1;
-    settle_symbols(&v);
-    for (uint64_t i = 0; section(&v, i, &s); i++)
+    code_place_symbols(&v);
+    for (uint64_t i = 0; view_section(&v, i, &s); i++)
         if (s.sh_type == SHT_RELA)
-            settle_section(&v, &s);
+            code_place_section(&v, &s);
     Elf64_Half settled = ET_EXEC;
     memcpy(v.bytes + offsetof(Elf64_Ehdr, e_type), &settled, sizeof settled);
     return 1;
@@ -126,7 +126,7 @@ size_t code_image_ranges(const void *bytes, size_t n, struct code_range *out, si
     size_t count = 0;
     if (!view_of(bytes, n, &v))
         return 0;
-    for (uint64_t i = 0; count < max && section(&v, i, &s); i++)
+    for (uint64_t i = 0; count < max && view_section(&v, i, &s); i++)
         if (s.sh_flags & SHF_ALLOC && s.sh_flags & SHF_EXECINSTR && s.sh_addr && s.sh_size &&
             s.sh_size < SECTION_BYTES_MAX && s.sh_addr < UINT64_MAX - s.sh_size)
             out[count++] = (struct code_range){s.sh_addr, s.sh_addr + s.sh_size};
@@ -138,7 +138,8 @@ enum err code_image_symbols(const void *bytes, size_t n, struct symtab *t)
     struct view v;
     Elf64_Shdr table, names;
     const char *at = view_of(bytes, n, &v) ? symbols_of(&v, &table) : NULL;
-    const char *texts = at && section(&v, table.sh_link, &names) ? content(&v, &names) : NULL;
+    const char *texts =
+        at && view_section(&v, table.sh_link, &names) ? view_content(&v, &names) : NULL;
     if (!texts || !names.sh_size || texts[names.sh_size - 1])
         return ERR_OK;
     for (uint64_t i = 0; i < table.sh_size / sizeof(Elf64_Sym); i++) {

@@ -25,7 +25,7 @@ struct cubin {
     struct line_table lines; /* sequences by place */
 };
 
-static Elf64_Shdr section(const struct cubin *c, size_t i)
+static Elf64_Shdr cubin_section(const struct cubin *c, size_t i)
 {
     Elf64_Shdr s = {0};
     if (i < c->header.e_shnum)
@@ -34,7 +34,7 @@ static Elf64_Shdr section(const struct cubin *c, size_t i)
 }
 
 /* Empty when it does not lie in the file. */
-static struct bytes content(const struct cubin *c, const Elf64_Shdr *s)
+static struct bytes cubin_content(const struct cubin *c, const Elf64_Shdr *s)
 {
     if (s->sh_type == SHT_NOBITS || s->sh_offset > c->n || s->sh_size > c->n - s->sh_offset)
         return (struct bytes){c->data, 0};
@@ -46,7 +46,7 @@ static size_t find_section(const struct cubin *c, const char *prefix, const char
 {
     size_t n = strlen(prefix);
     for (size_t i = 1; i < c->header.e_shnum; i++) {
-        Elf64_Shdr s = section(c, i);
+        Elf64_Shdr s = cubin_section(c, i);
         const char *name = bytes_text(c->section_names, s.sh_name);
         if (!strncmp(name, prefix, n) && !strcmp(name + n, kernel))
             return i;
@@ -54,10 +54,10 @@ static size_t find_section(const struct cubin *c, const char *prefix, const char
     return 0;
 }
 
-static struct bytes named(const struct cubin *c, const char *name)
+static struct bytes cubin_section_named(const struct cubin *c, const char *name)
 {
-    Elf64_Shdr s = section(c, find_section(c, name, ""));
-    return content(c, &s);
+    Elf64_Shdr s = cubin_section(c, find_section(c, name, ""));
+    return cubin_content(c, &s);
 }
 
 static int read_symbol(const struct cubin *c, uint64_t i, Elf64_Sym *out)
@@ -93,7 +93,8 @@ static void place_sequences(struct cubin *c)
         qsort(t->sequences, t->sequence_count, sizeof *t->sequences, by_place);
     for (int with_addend = 0; with_addend < 2; with_addend++) {
         size_t entry = with_addend ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel);
-        struct bytes b = named(c, with_addend ? ".rela.debug_line" : ".rel.debug_line");
+        struct bytes b =
+            cubin_section_named(c, with_addend ? ".rela.debug_line" : ".rel.debug_line");
         for (size_t i = 0; i < b.n / entry; i++) {
             Elf64_Rela r = {0};
             Elf64_Sym symbol;
@@ -148,14 +149,14 @@ enum err cubin_open(const void *bytes, size_t n, const char *name, struct cubin 
     }
     memcpy(copy, bytes, n);
     *c = (struct cubin){.data = copy, .n = n, .header = h};
-    Elf64_Shdr names = section(c, h.e_shstrndx);
-    c->section_names = content(c, &names);
-    c->symbols = named(c, ".symtab");
-    c->names = named(c, ".strtab");
-    c->inlined_names = named(c, ".debug_str");
-    c->info = named(c, ".nv.info");
-    enum err e = line_table_read(named(c, ".debug_line"), c->inlined_names,
-                                 named(c, ".debug_line_str"), &c->lines);
+    Elf64_Shdr names = cubin_section(c, h.e_shstrndx);
+    c->section_names = cubin_content(c, &names);
+    c->symbols = cubin_section_named(c, ".symtab");
+    c->names = cubin_section_named(c, ".strtab");
+    c->inlined_names = cubin_section_named(c, ".debug_str");
+    c->info = cubin_section_named(c, ".nv.info");
+    enum err e = line_table_read(cubin_section_named(c, ".debug_line"), c->inlined_names,
+                                 cubin_section_named(c, ".debug_line_str"), &c->lines);
     if (!e)
         e = list_codes(c);
     if (e) {
@@ -191,7 +192,7 @@ static struct cubin_code find_kernel(const struct cubin *c, const char *kernel)
     if (found)
         return *found;
     size_t i = find_section(c, ".text.", kernel);
-    Elf64_Shdr whole = section(c, i);
+    Elf64_Shdr whole = cubin_section(c, i);
     return (struct cubin_code){kernel, 0, whole.sh_size, (uint32_t)i};
 }
 
@@ -222,8 +223,8 @@ static size_t find_row(const struct cubin *c, uint32_t code, uint64_t address,
     return SIZE_MAX;
 }
 
-static int chain(const struct cubin *c, const struct line_sequence *q, size_t row,
-                 struct cubin_frame *out, int max)
+static int cubin_chain(const struct cubin *c, const struct line_sequence *q, size_t row,
+                       struct cubin_frame *out, int max)
 {
     int n = 0;
     for (; n < max; n++) {
@@ -250,11 +251,11 @@ int cubin_at(const struct cubin *c, const char *kernel_mangled, uint64_t offset,
     if (!k.section || offset >= k.bytes || max <= 0)
         return 0;
     size_t row = find_row(c, k.section, k.low + offset, &q);
-    return row == SIZE_MAX ? 0 : chain(c, q, row, out, max);
+    return row == SIZE_MAX ? 0 : cubin_chain(c, q, row, out, max);
 }
 
 /* Attribute of a symbol in .nv.info: {format, attribute, length of what follows, symbol, value}. */
-static int info(const struct cubin *c, unsigned attribute, const char *kernel)
+static int cubin_info(const struct cubin *c, unsigned attribute, const char *kernel)
 {
     struct bytes b = c->info;
     for (size_t at = 0; at + 4 <= b.n;) {
@@ -284,13 +285,13 @@ int cubin_kernel(const struct cubin *c, const char *kernel_mangled, struct cubin
     if (!k.section)
         return 0;
     size_t row = find_row(c, k.section, k.low, &q);
-    int depth = row == SIZE_MAX ? 0 : chain(c, q, row, frames, 32);
+    int depth = row == SIZE_MAX ? 0 : cubin_chain(c, q, row, frames, 32);
     if (depth)
         out->begin = frames[depth - 1];
-    out->registers = info(c, INFO_REGISTERS, kernel_mangled);
-    out->local_bytes = info(c, INFO_STACK, kernel_mangled);
+    out->registers = cubin_info(c, INFO_REGISTERS, kernel_mangled);
+    out->local_bytes = cubin_info(c, INFO_STACK, kernel_mangled);
     size_t shared = find_section(c, ".nv.shared.", kernel_mangled);
-    Elf64_Shdr s = section(c, shared);
+    Elf64_Shdr s = cubin_section(c, shared);
     if (!shared || s.sh_size <= INT32_MAX)
         out->shared_bytes = (int)s.sh_size;
     return 1;

@@ -15,7 +15,7 @@ struct byte_reader {
     int bad;
 };
 
-static uint64_t fixed(struct byte_reader *r, size_t n)
+static uint64_t dwarf_fixed(struct byte_reader *r, size_t n)
 {
     uint64_t v = 0;
     if (r->bad || (size_t)(r->end - r->at) < n) {
@@ -27,11 +27,11 @@ static uint64_t fixed(struct byte_reader *r, size_t n)
     return v;
 }
 
-static uint64_t uleb(struct byte_reader *r)
+static uint64_t dwarf_uleb(struct byte_reader *r)
 {
     uint64_t v = 0;
     for (unsigned shift = 0;; shift += 7) {
-        uint64_t byte = fixed(r, 1);
+        uint64_t byte = dwarf_fixed(r, 1);
         if (shift < 64)
             v |= (byte & 127) << shift;
         if (!(byte & 128) || r->bad)
@@ -39,12 +39,12 @@ static uint64_t uleb(struct byte_reader *r)
     }
 }
 
-static int64_t sleb(struct byte_reader *r)
+static int64_t dwarf_sleb(struct byte_reader *r)
 {
     uint64_t v = 0, byte;
     unsigned shift = 0;
     do {
-        byte = fixed(r, 1);
+        byte = dwarf_fixed(r, 1);
         if (shift < 64)
             v |= (byte & 127) << shift;
         shift += 7;
@@ -54,7 +54,7 @@ static int64_t sleb(struct byte_reader *r)
     return (int64_t)v;
 }
 
-static const char *text(struct byte_reader *r)
+static const char *dwarf_text(struct byte_reader *r)
 {
     const void *zero = r->bad ? NULL : memchr(r->at, 0, (size_t)(r->end - r->at));
     const char *start = (const char *)r->at;
@@ -66,7 +66,7 @@ static const char *text(struct byte_reader *r)
     return start;
 }
 
-static void skip(struct byte_reader *r, uint64_t n)
+static void dwarf_skip(struct byte_reader *r, uint64_t n)
 {
     if (r->bad || (uint64_t)(r->end - r->at) < n)
         r->bad = 1;
@@ -82,7 +82,7 @@ const char *bytes_text(struct bytes b, uint64_t offset)
 }
 
 /* 0: no memory, or more than the limit. */
-static int grow(void **list, size_t *room, size_t used, size_t element, size_t limit)
+static int lines_grow(void **list, size_t *room, size_t used, size_t element, size_t limit)
 {
     if (used < *room)
         return 1;
@@ -110,20 +110,21 @@ struct program {
 
 static void add_folder(struct program *p, const char *name)
 {
-    if (grow((void **)&p->folders, &p->folder_room, p->folder_count, sizeof *p->folders, FILES_MAX))
+    if (lines_grow((void **)&p->folders, &p->folder_room, p->folder_count, sizeof *p->folders,
+                   FILES_MAX))
         p->folders[p->folder_count++] = name;
     else
         p->no_memory = 1;
 }
 
-static void add_file(struct program *p, const char *name, uint64_t folder)
+static void lines_add_file(struct program *p, const char *name, uint64_t folder)
 {
     struct line_table *t = p->table;
     const char *in = folder < p->folder_count && name[0] != '/' ? p->folders[folder] : "";
     size_t n = strlen(in), bytes = n + strlen(name) + 2;
     char *path = malloc(bytes);
-    if (!path ||
-        !grow((void **)&t->files, &t->file_room, t->file_count, sizeof *t->files, FILES_MAX)) {
+    if (!path || !lines_grow((void **)&t->files, &t->file_room, t->file_count, sizeof *t->files,
+                             FILES_MAX)) {
         free(path);
         p->no_memory = 1;
         return;
@@ -140,13 +141,13 @@ static void add_file(struct program *p, const char *name, uint64_t folder)
 static void old_names(struct program *p)
 {
     add_folder(p, "");
-    for (const char *name; !p->no_memory && *(name = text(&p->r));)
+    for (const char *name; !p->no_memory && *(name = dwarf_text(&p->r));)
         add_folder(p, name);
-    for (const char *name; !p->no_memory && *(name = text(&p->r));) {
-        uint64_t folder = uleb(&p->r);
-        uleb(&p->r); /* time */
-        uleb(&p->r); /* size */
-        add_file(p, name, folder);
+    for (const char *name; !p->no_memory && *(name = dwarf_text(&p->r));) {
+        uint64_t folder = dwarf_uleb(&p->r);
+        dwarf_uleb(&p->r); /* time */
+        dwarf_uleb(&p->r); /* size */
+        lines_add_file(p, name, folder);
     }
 }
 
@@ -155,29 +156,29 @@ static uint64_t form_value(struct program *p, uint64_t form, const char **name)
 {
     switch (form) {
     case 0x08: /* string */
-        *name = text(&p->r);
+        *name = dwarf_text(&p->r);
         return 0;
     case 0x0e: /* strp */
-        *name = bytes_text(p->str, fixed(&p->r, p->wide ? 8 : 4));
+        *name = bytes_text(p->str, dwarf_fixed(&p->r, p->wide ? 8 : 4));
         return 0;
     case 0x1f: /* line_strp */
-        *name = bytes_text(p->line_str, fixed(&p->r, p->wide ? 8 : 4));
+        *name = bytes_text(p->line_str, dwarf_fixed(&p->r, p->wide ? 8 : 4));
         return 0;
     case 0x0b: /* data1 */
-        return fixed(&p->r, 1);
+        return dwarf_fixed(&p->r, 1);
     case 0x05: /* data2 */
-        return fixed(&p->r, 2);
+        return dwarf_fixed(&p->r, 2);
     case 0x06: /* data4 */
-        return fixed(&p->r, 4);
+        return dwarf_fixed(&p->r, 4);
     case 0x07: /* data8 */
-        return fixed(&p->r, 8);
+        return dwarf_fixed(&p->r, 8);
     case 0x0f: /* udata */
-        return uleb(&p->r);
+        return dwarf_uleb(&p->r);
     case 0x1e: /* data16: a checksum */
-        skip(&p->r, 16);
+        dwarf_skip(&p->r, 16);
         return 0;
     case 0x09: /* block */
-        skip(&p->r, uleb(&p->r));
+        dwarf_skip(&p->r, dwarf_uleb(&p->r));
         return 0;
     default:
         p->r.bad = 1;
@@ -187,9 +188,9 @@ static uint64_t form_value(struct program *p, uint64_t form, const char **name)
 
 static void new_names(struct program *p, int files)
 {
-    uint64_t format[32][2], columns = fixed(&p->r, 1);
+    uint64_t format[32][2], columns = dwarf_fixed(&p->r, 1);
     for (uint64_t i = 0; i < columns; i++) {
-        uint64_t content = uleb(&p->r), form = uleb(&p->r);
+        uint64_t content = dwarf_uleb(&p->r), form = dwarf_uleb(&p->r);
         if (i < 32) {
             format[i][0] = content;
             format[i][1] = form;
@@ -197,7 +198,7 @@ static void new_names(struct program *p, int files)
     }
     if (columns > 32)
         p->r.bad = 1;
-    for (uint64_t count = uleb(&p->r); count && !p->r.bad && !p->no_memory; count--) {
+    for (uint64_t count = dwarf_uleb(&p->r); count && !p->r.bad && !p->no_memory; count--) {
         const char *name = "", *given;
         uint64_t folder = 0;
         for (uint64_t i = 0; i < columns; i++) {
@@ -211,34 +212,34 @@ static void new_names(struct program *p, int files)
         if (!columns)
             p->r.bad = 1; /* any count of nothing */
         else if (files)
-            add_file(p, name, folder);
+            lines_add_file(p, name, folder);
         else
             add_folder(p, name);
     }
 }
 
 /* Reads up to the opcodes; `end` is where the header says that they begin. */
-static void header(struct program *p)
+static void lines_header(struct program *p)
 {
     struct byte_reader *r = &p->r;
-    p->version = (unsigned)fixed(r, 2);
+    p->version = (unsigned)dwarf_fixed(r, 2);
     if (p->version < 2 || p->version > 5)
         r->bad = 1;
     if (p->version == 5)
-        skip(r, 2); /* sizes of addresses and segment selectors */
-    uint64_t length = fixed(r, p->wide ? 8 : 4);
+        dwarf_skip(r, 2); /* sizes of addresses and segment selectors */
+    uint64_t length = dwarf_fixed(r, p->wide ? 8 : 4);
     const unsigned char *start = r->at;
     if (length > (uint64_t)(r->end - r->at))
         r->bad = 1;
-    p->minimum = (unsigned)fixed(r, 1);
+    p->minimum = (unsigned)dwarf_fixed(r, 1);
     if (p->version >= 4)
-        skip(r, 1); /* operations per instruction */
-    skip(r, 1);     /* default of is_stmt */
-    p->base = (int)(signed char)fixed(r, 1);
-    p->range = (unsigned)fixed(r, 1);
-    p->base_opcode = (unsigned)fixed(r, 1);
+        dwarf_skip(r, 1); /* operations per instruction */
+    dwarf_skip(r, 1);     /* default of is_stmt */
+    p->base = (int)(signed char)dwarf_fixed(r, 1);
+    p->range = (unsigned)dwarf_fixed(r, 1);
+    p->base_opcode = (unsigned)dwarf_fixed(r, 1);
     for (unsigned i = 1; i < p->base_opcode; i++)
-        p->lengths[i] = (unsigned char)fixed(r, 1);
+        p->lengths[i] = (unsigned char)dwarf_fixed(r, 1);
     if (!p->range || !p->base_opcode)
         r->bad = 1;
     p->first_file = p->table->file_count;
@@ -257,10 +258,10 @@ struct state {
     uint32_t line, call, function;
 };
 
-static void add_row(struct program *p, const struct state *s)
+static void lines_add_row(struct program *p, const struct state *s)
 {
     struct line_table *t = p->table;
-    if (!grow((void **)&t->rows, &t->row_room, t->row_count, sizeof *t->rows, ROWS_MAX)) {
+    if (!lines_grow((void **)&t->rows, &t->row_room, t->row_count, sizeof *t->rows, ROWS_MAX)) {
         p->no_memory = 1;
         return;
     }
@@ -284,80 +285,80 @@ static void end_sequence(struct program *p, const struct state *s, size_t first,
     q.low = t->rows[first].address;
     for (size_t i = first + 1; i < t->row_count; i++)
         q.sorted &= t->rows[i].address >= t->rows[i - 1].address;
-    if (grow((void **)&t->sequences, &t->sequence_room, t->sequence_count, sizeof *t->sequences,
-             ROWS_MAX))
+    if (lines_grow((void **)&t->sequences, &t->sequence_room, t->sequence_count,
+                   sizeof *t->sequences, ROWS_MAX))
         t->sequences[t->sequence_count++] = q;
     else
         p->no_memory = 1;
 }
 
-static void standard(struct program *p, struct state *s, unsigned opcode)
+static void lines_standard(struct program *p, struct state *s, unsigned opcode)
 {
     switch (opcode) {
     case STANDARD_COPY:
-        add_row(p, s);
+        lines_add_row(p, s);
         break;
     case ADVANCE_PC:
-        s->address += uleb(&p->r) * p->minimum;
+        s->address += dwarf_uleb(&p->r) * p->minimum;
         break;
     case ADVANCE_LINE:
-        s->line += (uint32_t)sleb(&p->r);
+        s->line += (uint32_t)dwarf_sleb(&p->r);
         break;
     case SET_FILE:
-        s->file = uleb(&p->r);
+        s->file = dwarf_uleb(&p->r);
         break;
     case CONST_ADD_PC:
         s->address += (uint64_t)((255 - p->base_opcode) / p->range) * p->minimum;
         break;
     case FIXED_ADVANCE_PC:
-        s->address += fixed(&p->r, 2);
+        s->address += dwarf_fixed(&p->r, 2);
         break;
     default:
         for (unsigned n = p->lengths[opcode]; n; n--)
-            uleb(&p->r);
+            dwarf_uleb(&p->r);
     }
 }
 
 /* 1 at the end of a sequence. */
-static int extended(struct program *p, struct state *s, const unsigned char *section,
-                    uint64_t *place)
+static int lines_extended(struct program *p, struct state *s, const unsigned char *section,
+                          uint64_t *place)
 {
     struct byte_reader *r = &p->r;
-    uint64_t length = uleb(r);
+    uint64_t length = dwarf_uleb(r);
     const unsigned char *start = r->at;
     if (r->bad || !length || length > (uint64_t)(r->end - start)) {
         r->bad = 1;
         return 0;
     }
-    unsigned opcode = (unsigned)fixed(r, 1);
+    unsigned opcode = (unsigned)dwarf_fixed(r, 1);
     struct byte_reader operand = {r->at, start + length, 0};
     if (opcode == SET_ADDRESS && length <= 9) {
         *place = (uint64_t)(r->at - section);
-        s->address = fixed(&operand, (size_t)length - 1);
+        s->address = dwarf_fixed(&operand, (size_t)length - 1);
     } else if (opcode == NVIDIA_INLINED) {
-        s->call = (uint32_t)uleb(&operand);
-        s->function = (uint32_t)uleb(&operand);
+        s->call = (uint32_t)dwarf_uleb(&operand);
+        s->function = (uint32_t)dwarf_uleb(&operand);
     }
     r->at = start + length;
     return opcode == END_SEQUENCE;
 }
 
-static void run(struct program *p, const unsigned char *section)
+static void lines_run(struct program *p, const unsigned char *section)
 {
     static const struct state begin = {.file = 1, .line = 1};
     struct state s = begin;
     uint64_t place = UINT64_MAX;
     size_t first = p->table->row_count;
     while (p->r.at < p->r.end && !p->r.bad && !p->no_memory) {
-        unsigned opcode = (unsigned)fixed(&p->r, 1);
+        unsigned opcode = (unsigned)dwarf_fixed(&p->r, 1);
         if (opcode >= p->base_opcode) {
             unsigned by = opcode - p->base_opcode;
             s.address += (uint64_t)(by / p->range) * p->minimum;
             s.line += (uint32_t)(p->base + (int)(by % p->range));
-            add_row(p, &s);
+            lines_add_row(p, &s);
         } else if (opcode) {
-            standard(p, &s, opcode);
-        } else if (extended(p, &s, section, &place)) {
+            lines_standard(p, &s, opcode);
+        } else if (lines_extended(p, &s, section, &place)) {
             end_sequence(p, &s, first, place);
             s = begin;
             place = UINT64_MAX;
@@ -374,18 +375,18 @@ enum err line_table_read(struct bytes line, struct bytes str, struct bytes line_
     *out = (struct line_table){0};
     while (r.at < r.end) {
         struct program p = {.str = str, .line_str = line_str, .table = out};
-        uint64_t length = fixed(&r, 4);
+        uint64_t length = dwarf_fixed(&r, 4);
         if (length == 0xffffffff) {
             p.wide = 1;
-            length = fixed(&r, 8);
+            length = dwarf_fixed(&r, 8);
         }
         if (r.bad || length > (uint64_t)(r.end - r.at))
             break;
         p.r = (struct byte_reader){r.at, r.at + length, 0};
         r.at += length;
-        header(&p);
+        lines_header(&p);
         if (!p.r.bad && !p.no_memory)
-            run(&p, line.at);
+            lines_run(&p, line.at);
         free(p.folders);
         if (p.no_memory) {
             line_table_free(out);

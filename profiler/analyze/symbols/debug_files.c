@@ -11,7 +11,7 @@
 
 #include "profiler/analyze/symbols/debug_files.h"
 
-static const char *root(int i)
+static const char *debug_root(int i)
 {
     return i ? getenv("TOMOPROF_DEBUG_DIR") : "/usr/lib/debug";
 }
@@ -28,7 +28,7 @@ int debug_file_open(const char *path)
 }
 
 /* `name` opened and copied to *path when it is there. */
-static int take(const char *name, char **path)
+static int debug_take(const char *name, char **path)
 {
     int fd = debug_file_open(name);
     if (fd >= 0)
@@ -45,10 +45,10 @@ int debug_file_by_id(const void *build_id, int bytes, const char *suffix, char *
     for (int i = 0; i < bytes; i++)
         snprintf(hex + 2 * i, 3, "%02x", id[i]);
     for (int i = 0; i < 2; i++) {
-        if (!root(i))
+        if (!debug_root(i))
             continue;
-        snprintf(name, sizeof name, "%s/.build-id/%.2s/%s%s", root(i), hex, hex + 2, suffix);
-        int fd = take(name, path);
+        snprintf(name, sizeof name, "%s/.build-id/%.2s/%s%s", debug_root(i), hex, hex + 2, suffix);
+        int fd = debug_take(name, path);
         if (fd >= 0)
             return fd;
     }
@@ -79,14 +79,14 @@ int debug_file_by_link(const char *main, const char *link, uint32_t crc, char **
         return -1;
     for (int i = 0; i < 4; i++) {
         char name[2 * PATH_MAX];
-        const char *folder = i < 2 ? "" : root(i - 2);
+        const char *folder = i < 2 ? "" : debug_root(i - 2);
         if (!folder)
             continue;
         snprintf(name, sizeof name, "%s%.*s%s/%s", folder, length, main, i == 1 ? "/.debug" : "",
                  link);
         if (!strcmp(name, main))
             continue;
-        int fd = take(name, path);
+        int fd = debug_take(name, path);
         if (fd >= 0 && has_crc(fd, crc))
             return fd;
         if (fd >= 0) {

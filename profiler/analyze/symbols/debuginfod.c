@@ -11,7 +11,7 @@ struct client {
     int (*find)(void *session, const unsigned char *id, int bytes, char **path);
 };
 
-static void *library(void)
+static void *debuginfod_library(void)
 {
     static void *opened;
     if (!opened)
@@ -21,19 +21,19 @@ static void *library(void)
 
 int debug_server_client(void)
 {
-    return library() != NULL;
+    return debuginfod_library() != NULL;
 }
 
 /* Returns the one client of the process: it keeps its connections. */
-static struct client *client(void)
+static struct client *debuginfod_client(void)
 {
     static struct client c;
     const char *urls = getenv("DEBUGINFOD_URLS");
     void *(*begin)(void);
-    if (c.session || !urls || !*urls || !library())
+    if (c.session || !urls || !*urls || !debuginfod_library())
         return c.session ? &c : NULL;
-    *(void **)&begin = dlsym(library(), "debuginfod_begin");
-    *(void **)&c.find = dlsym(library(), "debuginfod_find_debuginfo");
+    *(void **)&begin = dlsym(debuginfod_library(), "debuginfod_begin");
+    *(void **)&c.find = dlsym(debuginfod_library(), "debuginfod_find_debuginfo");
     c.session = begin && c.find ? begin() : NULL;
     return c.session ? &c : NULL;
 }
@@ -41,7 +41,7 @@ static struct client *client(void)
 int debug_file_by_server(const void *build_id, int bytes, char **path)
 {
     static int unreachable; /* each module would wait for it anew, 90 s at most */
-    struct client *c = unreachable || bytes < 2 || bytes > 64 ? NULL : client();
+    struct client *c = unreachable || bytes < 2 || bytes > 64 ? NULL : debuginfod_client();
     int fd = c ? c->find(c->session, build_id, bytes, path) : -1;
     unreachable |= c && fd < 0 && fd != -ENOENT && fd != -ENOSYS;
     return fd < 0 ? -1 : fd;

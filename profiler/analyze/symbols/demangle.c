@@ -11,7 +11,7 @@
 typedef char *demangler(const char *mangled, char *buffer, size_t *length, int *status);
 static demangler *cxa_demangle;
 
-static void find(void)
+static void demangler_find(void)
 {
     void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
     void *symbol = library ? dlsym(library, "__cxa_demangle") : NULL;
@@ -47,7 +47,7 @@ static size_t without_clone(const char *name)
 char *demangle(const char *mangled)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, find);
+    pthread_once(&once, demangler_find);
     int status = -1;
     char *readable = NULL;
     char *whole = strndup(mangled, without_clone(mangled));

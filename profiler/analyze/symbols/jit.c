@@ -57,7 +57,7 @@ static int number_off(const char *text, size_t *n)
     return (int)value;
 }
 
-static enum err add(struct jit *j, struct jit_code c, const char *name, size_t n)
+static enum err jit_add(struct jit *j, struct jit_code c, const char *name, size_t n)
 {
     if (c.end <= c.start || j->codes.count >= CODES_MAX)
         return ERR_OK;
@@ -80,7 +80,7 @@ static enum err add(struct jit *j, struct jit_code c, const char *name, size_t n
     return vector_add(&j->codes, c);
 }
 
-static int hex(const char **at, const char *end, uint64_t *value)
+static int jit_hex(const char **at, const char *end, uint64_t *value)
 {
     const char *p = *at;
     p += end - p > 2 && p[0] == '0' && (p[1] | 32) == 'x' ? 2 : 0;
@@ -108,13 +108,13 @@ enum err jit_read_map(struct jit *j, const char *text, size_t n, const struct ji
         stop = stop ? stop : end;
         while (mark + 1 < count && marks[mark].bytes < (uint64_t)(stop - text))
             mark++;
-        if (hex(&name, stop, &start) && hex(&name, stop, &bytes) && name < stop &&
+        if (jit_hex(&name, stop, &start) && jit_hex(&name, stop, &bytes) && name < stop &&
             bytes <= UINT64_MAX - start)
-            TRY(add(j,
-                    (struct jit_code){.start = start,
-                                      .end = start + bytes,
-                                      .from = count ? marks[mark].time_ns : 0},
-                    name, (size_t)(stop - name)));
+            TRY(jit_add(j,
+                        (struct jit_code){.start = start,
+                                          .end = start + bytes,
+                                          .from = count ? marks[mark].time_ns : 0},
+                        name, (size_t)(stop - name)));
         at = stop + 1;
     }
     return ERR_OK;
@@ -250,7 +250,7 @@ enum err jit_read_dump(struct jit *j, const void *bytes, size_t n, uint32_t pid)
                 array_sort(j->lines.items + first, c.count, sizeof *j->lines.items, by_address);
             }
             lines_of = 0;
-            TRY(add(j, c, body, strnlen(body, (size_t)(stop - body))));
+            TRY(jit_add(j, c, body, strnlen(body, (size_t)(stop - body))));
         }
     }
     return ERR_OK;
@@ -258,7 +258,7 @@ enum err jit_read_dump(struct jit *j, const void *bytes, size_t n, uint32_t pid)
 
 ARRAY_ORDER(by_start, struct jit_code, COMPARE(x->start, y->start) ?: COMPARE(x->order, y->order));
 
-static void sort(struct jit *j)
+static void jit_sort(struct jit *j)
 {
     uint64_t reach = 0;
     vector_sort(&j->codes, by_start);
@@ -292,7 +292,7 @@ static const struct jit_code *code_at(struct jit *j, uint64_t time, uint64_t add
 int jit_find(struct jit *j, uint64_t time_ns, uint64_t address, struct jit_place *out)
 {
     if (!j->sorted)
-        sort(j);
+        jit_sort(j);
     const struct jit_code *c = code_at(j, time_ns, address);
     if (!c)
         return 0;

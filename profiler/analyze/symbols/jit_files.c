@@ -15,7 +15,7 @@ void jit_map_path(int pid, char path[64])
     snprintf(path, 64, "/tmp/perf-%d.map", pid);
 }
 
-static const char *doubt(int fd, uint64_t since_ns, struct stat *st)
+static const char *jit_file_doubt(int fd, uint64_t since_ns, struct stat *st)
 {
     if (fstat(fd, st))
         return "it cannot be read";
@@ -42,7 +42,7 @@ char *jit_file_read(const char *path, uint64_t since_ns, size_t *bytes, const ch
         *why = errno == ELOOP ? "it is a symbolic link" : NULL;
         return NULL;
     }
-    *why = doubt(fd, since_ns, &st);
+    *why = jit_file_doubt(fd, since_ns, &st);
     if (!*why)
         text = malloc((size_t)st.st_size + 1);
     ssize_t got = 1;
@@ -58,7 +58,7 @@ void *jit_file_part(const char *path, uint64_t offset, size_t n)
 {
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    int fits = fd >= 0 && !doubt(fd, 0, &st) && n && n <= (uint64_t)st.st_size &&
+    int fits = fd >= 0 && !jit_file_doubt(fd, 0, &st) && n && n <= (uint64_t)st.st_size &&
                offset <= (uint64_t)st.st_size - n;
     char *bytes = fits ? malloc(n) : NULL;
     if (bytes && pread(fd, bytes, n, (off_t)offset) != (ssize_t)n) {

@@ -23,7 +23,7 @@ void spans_free(struct spans *s)
 }
 
 /* Index of the first span that starts above `address`. */
-static size_t above(const struct spans *p, uint64_t address)
+static size_t spans_above(const struct spans *p, uint64_t address)
 {
     return ARRAY_BOUND(0, p->spans.count, i, p->spans.items[i].start <= address);
 }
@@ -46,7 +46,7 @@ static uint64_t end_of(const struct spans *p, const struct module_span *span)
 
 /* Records come in any order of threads. A module that comes back with no other in between (programs
  * that open and close one plugin all the time) was there all along. */
-static void settle(struct spans *p)
+static void spans_sort(struct spans *p)
 {
     size_t kept = 0;
     uint64_t reach = 0;
@@ -70,10 +70,10 @@ static void settle(struct spans *p)
 const struct module_span *spans_at(struct spans *p, uint64_t time_ns, uint64_t address)
 {
     if (!p->settled)
-        settle(p);
+        spans_sort(p);
     const struct module_span *best = NULL;
     int best_rank = -1;
-    for (size_t i = above(p, address); i-- && p->spans.items[i].reach > address;) {
+    for (size_t i = spans_above(p, address); i-- && p->spans.items[i].reach > address;) {
         const struct module_span *span = &p->spans.items[i];
         if (address >= span->end)
             continue;

@@ -48,7 +48,7 @@ struct symbols {
     VECTOR(struct module_file) images;
     VECTOR(struct chain) chains;
     VECTOR(struct symbol_frame) frames;
-    VECTOR(const char *) names;           /* readable, by name_of the linked one */
+    VECTOR(const char *) names;           /* readable, by symbols_name the linked one */
     uint64_t clock, memory, memory_limit; /* of the open files */
     int open;
 };
@@ -229,7 +229,7 @@ static void close_oldest(struct symbols *s)
 }
 
 /* Its file, opened, or opened again; NULL when it cannot be had. */
-static struct symbol_file *file_of(struct symbols *s, struct module_file *image)
+static struct symbol_file *symbols_file(struct symbols *s, struct module_file *image)
 {
     if (!image->file && (!image->asked || image->facts.state == SYMBOL_FILE_FOUND)) {
         if (s->open >= OPEN_FILES)
@@ -250,7 +250,7 @@ static struct symbol_file *file_of(struct symbols *s, struct module_file *image)
     return image->file;
 }
 
-static const char *readable(struct symbols *s, const char *linked)
+static const char *symbols_readable(struct symbols *s, const char *linked)
 {
     if (!linked || !*linked)
         return NULL;
@@ -317,20 +317,20 @@ static const char *without_tags(struct symbols *s, const char *name)
     return arena_text_n(s->texts, text, n);
 }
 
-static const char *name_of(struct symbols *s, uint32_t image, const char *linked)
+static const char *symbols_name(struct symbols *s, uint32_t image, const char *linked)
 {
-    const char *name = readable(s, linked);
+    const char *name = symbols_readable(s, linked);
     return s->images.items[image].code_file ? without_tags(s, name) : name;
 }
 
-static const struct chain *look_up(struct symbols *s, uint32_t image, uint64_t address)
+static const struct chain *symbols_find(struct symbols *s, uint32_t image, uint64_t address)
 {
     uint64_t key = table_mix(image, address);
     uint32_t at = table_get(&s->chain_of, key);
     if (at != TABLE_NONE)
         return &s->chains.items[at];
     struct file_frame found[FRAMES];
-    struct symbol_file *file = file_of(s, &s->images.items[image]);
+    struct symbol_file *file = symbols_file(s, &s->images.items[image]);
     int n = file ? symbol_file_at(file, address, found, FRAMES) : 0;
     if (file) {
         s->memory += symbol_file_memory(file) - s->images.items[image].memory;
@@ -347,7 +347,7 @@ static const struct chain *look_up(struct symbols *s, uint32_t image, uint64_t a
     struct symbol_frame *frame = &s->frames.items[s->frames.count];
     *frame = (struct symbol_frame){.module = s->images.items[image].path};
     for (int i = 0; i < n; i++)
-        frame[i] = (struct symbol_frame){.function = name_of(s, image, found[i].function),
+        frame[i] = (struct symbol_frame){.function = symbols_name(s, image, found[i].function),
                                          .file = clean_path(s, found[i].folder, found[i].file),
                                          .module = s->images.items[image].path,
                                          .line = found[i].line > 0 ? found[i].line : 0,
@@ -367,12 +367,13 @@ int symbols_at(struct symbols *s, int32_t pid, uint64_t time_ns, uint64_t addres
     const char *module = span ? s->images.items[span->image].path : NULL;
     if (p && !span) /* code outside of all modules was made at run time */
         span = spans_at(&p->codes, time_ns, address);
-    const struct chain *chain = span ? look_up(s, span->image, address - span->bias) : NULL;
+    const struct chain *chain = span ? symbols_find(s, span->image, address - span->bias) : NULL;
     if (!module && !(chain && s->frames.items[chain->first].function)) {
         struct jit_place at;
         *out = (struct symbol_frame){.module = p && address >> 12 ? "[jit]" : "[unknown]"};
         if (p && p->jit && jit_find(p->jit, time_ns, address, &at)) {
-            out->function = strncmp(at.function, "_Z", 2) ? at.function : readable(s, at.function);
+            out->function =
+                strncmp(at.function, "_Z", 2) ? at.function : symbols_readable(s, at.function);
             out->file = at.file;
             out->line = at.line;
             out->function_line = at.function_line;

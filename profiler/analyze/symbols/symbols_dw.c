@@ -95,7 +95,7 @@ static int open_vdso(void)
     return fd;
 }
 
-static int same_id(Dwfl_Module *module, const void *build_id, int bytes)
+static int dwarf_same_id(Dwfl_Module *module, const void *build_id, int bytes)
 {
     const unsigned char *id;
     GElf_Addr at;
@@ -112,7 +112,7 @@ static int open_elf(struct symbol_file *f, int fd, const char *path, const void 
     if (!f->module)
         close(fd);
     if (f->module && !dwfl_report_end(f->dwfl, NULL, NULL) &&
-        dwfl_module_getelf(f->module, &f->bias) && same_id(f->module, id, bytes))
+        dwfl_module_getelf(f->module, &f->bias) && dwarf_same_id(f->module, id, bytes))
         return 1;
     dwfl_end(f->dwfl);
     f->dwfl = NULL;
@@ -120,8 +120,8 @@ static int open_elf(struct symbol_file *f, int fd, const char *path, const void 
 }
 
 /* The file at its path; where that is gone or another by now, what carries its build id. */
-static enum symbol_file_state find_file(struct symbol_file *f, const char *path, const void *id,
-                                        int bytes)
+static enum symbol_file_state dwarf_find_file(struct symbol_file *f, const char *path,
+                                              const void *id, int bytes)
 {
     static const char *const suffixes[] = {"", ".debug"};
     int vdso = !strcmp(path, "[vdso]");
@@ -140,7 +140,7 @@ static enum symbol_file_state find_file(struct symbol_file *f, const char *path,
     return state;
 }
 
-static enum err read_symbols(struct symbol_file *f)
+static enum err dwarf_read_symbols(struct symbol_file *f)
 {
     int n = dwfl_module_getsymtab(f->module);
     for (int i = 1; i < n; i++) {
@@ -211,11 +211,11 @@ enum err symbol_file_open(const char *path, const void *build_id, int build_id_b
     *facts = (struct symbol_facts){.state = SYMBOL_FILE_MISSING};
     struct symbol_file *f = calloc(1, sizeof *f);
     FAIL_IF(!f, ERR_MEMORY, "%s: no memory for its symbols", path);
-    facts->state = find_file(f, path, build_id, build_id_bytes);
+    facts->state = dwarf_find_file(f, path, build_id, build_id_bytes);
     enum err e = ERR_OK;
     if (facts->state == SYMBOL_FILE_FOUND) {
         f->dwarf = dwfl_module_getdwarf(f->module, &f->dwarf_bias);
-        e = read_symbols(f);
+        e = dwarf_read_symbols(f);
         if (!e)
             e = read_units(f);
         facts->symbols = f->symbols.count > 0;
@@ -286,7 +286,7 @@ static int is_scope(int tag, int deep)
             tag == DW_TAG_structure_type || tag == DW_TAG_union_type);
 }
 
-static enum err collect(struct symbol_file *f, struct unit *u, Dwarf_Die *parent, int depth)
+static enum err ranges_collect(struct symbol_file *f, struct unit *u, Dwarf_Die *parent, int depth)
 {
     Dwarf_Die die;
     if (depth > DEPTH || dwarf_child(parent, &die))
@@ -296,7 +296,7 @@ static enum err collect(struct symbol_file *f, struct unit *u, Dwarf_Die *parent
         if (tag == DW_TAG_subprogram)
             TRY(add_ranges(&u->ranges, &die, (struct address_range){.die = dwarf_dieoffset(&die)}));
         if (is_scope(tag, u->deep))
-            TRY(collect(f, u, &die, depth + 1));
+            TRY(ranges_collect(f, u, &die, depth + 1));
     } while (f->budget-- > 0 && !dwarf_siblingof(&die, &die));
     return ERR_OK;
 }
@@ -321,7 +321,7 @@ static const struct address_range *function_at(struct symbol_file *f, struct uni
             u->ranges.all.count = 0;
             f->budget = unit_bytes(u);
             f->memory += deep ? 0 : (uint64_t)f->budget * MEMORY_FACTOR;
-            if (collect(f, u, &u->functions, 0))
+            if (ranges_collect(f, u, &u->functions, 0))
                 u->ranges.all.count = 0;
             vector_sort(&u->ranges.all, by_start);
         }
@@ -332,13 +332,13 @@ static const struct address_range *function_at(struct symbol_file *f, struct uni
     return NULL;
 }
 
-static const char *text(Dwarf_Die *die, unsigned name)
+static const char *die_text(Dwarf_Die *die, unsigned name)
 {
     Dwarf_Attribute a;
     return dwarf_attr_integrate(die, name, &a) ? dwarf_formstring(&a) : NULL;
 }
 
-static int number(Dwarf_Die *die, unsigned name)
+static int die_number(Dwarf_Die *die, unsigned name)
 {
     Dwarf_Attribute a;
     Dwarf_Word value;
@@ -355,7 +355,7 @@ static Dwarf_Addr line_address(const struct unit *u, size_t row)
 }
 
 /* For a compiler's own code (line 0) the line before it in the same file counts. */
-static void line_at(struct unit *u, uint64_t address, uint64_t function, struct file_frame *frame)
+static void unit_line(struct unit *u, uint64_t address, uint64_t function, struct file_frame *frame)
 {
     if (!u->lines && dwarf_getsrclines(&u->die, &u->lines, &u->line_count))
         u->line_count = 0;
@@ -375,7 +375,7 @@ static void line_at(struct unit *u, uint64_t address, uint64_t function, struct 
     }
 }
 
-static const char *file_name(struct unit *u, int index)
+static const char *unit_file_name(struct unit *u, int index)
 {
     size_t count;
     if (!u->files && dwarf_getsrcfiles(&u->die, &u->files, &count))
@@ -384,7 +384,7 @@ static const char *file_name(struct unit *u, int index)
 }
 
 /* The child that holds `address`: an inlined call, or a block that may hold one. */
-static int descend(struct symbol_file *f, Dwarf_Die *die, uint64_t address)
+static int die_descend(struct symbol_file *f, Dwarf_Die *die, uint64_t address)
 {
     Dwarf_Die child;
     if (dwarf_child(die, &child))
@@ -411,7 +411,7 @@ static int scopes_at(struct symbol_file *f, struct unit *u, const struct address
         return 0;
     f->budget = unit_bytes(u);
     scopes[n++] = die;
-    for (int depth = 0; depth < DEPTH - 1 && descend(f, &die, address); depth++)
+    for (int depth = 0; depth < DEPTH - 1 && die_descend(f, &die, address); depth++)
         if (dwarf_tag(&die) == DW_TAG_inlined_subroutine)
             scopes[n++] = die;
     return n;
@@ -426,10 +426,10 @@ int symbol_file_at(struct symbol_file *f, uint64_t address, struct file_frame *o
     struct unit *u = unit ? &f->units.items[unit->unit] : NULL;
     const struct address_range *function = u ? function_at(f, u, at) : NULL;
     int n = function ? scopes_at(f, u, function, at, scopes) : 0;
-    *out =
-        (struct file_frame){.function = symbol, .folder = u ? text(&u->die, DW_AT_comp_dir) : NULL};
+    *out = (struct file_frame){.function = symbol,
+                               .folder = u ? die_text(&u->die, DW_AT_comp_dir) : NULL};
     if (u)
-        line_at(u, at, function ? function->start : unit->start, out);
+        unit_line(u, at, function ? function->start : unit->start, out);
     if (!n)
         return symbol || out->file;
     int count = n < max ? n : max;
@@ -438,19 +438,20 @@ int symbol_file_at(struct symbol_file *f, uint64_t address, struct file_frame *o
         struct file_frame *frame = &out[i];
         if (i) {
             Dwarf_Die *call = die + 1;
-            *frame = (struct file_frame){.file = file_name(u, number(call, DW_AT_call_file)),
-                                         .folder = out->folder,
-                                         .line = number(call, DW_AT_call_line)};
+            *frame =
+                (struct file_frame){.file = unit_file_name(u, die_number(call, DW_AT_call_file)),
+                                    .folder = out->folder,
+                                    .line = die_number(call, DW_AT_call_line)};
         }
         /* without a linkage name C++ has only "operator()"; the symbol has more */
-        const char *name = text(die, DW_AT_linkage_name), *plain = text(die, DW_AT_name);
+        const char *name = die_text(die, DW_AT_linkage_name), *plain = die_text(die, DW_AT_name);
         if (!name)
-            name = text(die, DW_AT_MIPS_linkage_name);
+            name = die_text(die, DW_AT_MIPS_linkage_name);
         int outermost = i == n - 1;
         if (!name && outermost && symbol && !strncmp(symbol, "_Z", 2))
             name = symbol;
         frame->function = name ? name : plain ? plain : outermost ? symbol : NULL;
-        frame->function_line = number(die, DW_AT_decl_line);
+        frame->function_line = die_number(die, DW_AT_decl_line);
     }
     return count;
 }

@@ -28,7 +28,7 @@ struct symbol_file {
 };
 
 /* `bytes` at `offset`, with a NUL behind; NULL when they are not there. */
-static void *load(int fd, uint64_t offset, uint64_t bytes)
+static void *elf_load(int fd, uint64_t offset, uint64_t bytes)
 {
     if (!bytes || bytes > TABLE_LIMIT || offset > INT64_MAX)
         return NULL;
@@ -53,13 +53,13 @@ static const Elf64_Shdr *section_of_type(const struct symbol_file *f, uint32_t t
     return NULL;
 }
 
-static int same_id(const struct symbol_file *f, const void *build_id, int bytes)
+static int elf_same_id(const struct symbol_file *f, const void *build_id, int bytes)
 {
     for (int i = 0; bytes && i < f->header.e_shnum; i++) {
         const Elf64_Shdr *s = &f->sections[i];
         if (s->sh_type != SHT_NOTE || s->sh_size != 16 + (uint64_t)bytes)
             continue;
-        char *note = load(f->fd, s->sh_offset, s->sh_size);
+        char *note = elf_load(f->fd, s->sh_offset, s->sh_size);
         Elf64_Nhdr n = {0};
         if (note)
             memcpy(&n, note, sizeof n);
@@ -84,13 +84,13 @@ static enum symbol_file_state read_header(struct symbol_file *f, const char *pat
         h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_ident[EI_DATA] != ELFDATA2LSB ||
         h->e_shentsize != sizeof(Elf64_Shdr))
         return SYMBOL_FILE_CHANGED;
-    f->sections = load(f->fd, h->e_shoff, (uint64_t)h->e_shnum * sizeof(Elf64_Shdr));
+    f->sections = elf_load(f->fd, h->e_shoff, (uint64_t)h->e_shnum * sizeof(Elf64_Shdr));
     if (!f->sections)
         h->e_shnum = 0;
-    return same_id(f, id, bytes) ? SYMBOL_FILE_FOUND : SYMBOL_FILE_CHANGED;
+    return elf_same_id(f, id, bytes) ? SYMBOL_FILE_FOUND : SYMBOL_FILE_CHANGED;
 }
 
-static enum err read_symbols(struct symbol_file *f)
+static enum err elf_read_symbols(struct symbol_file *f)
 {
     const Elf64_Shdr *s = section_of_type(f, SHT_SYMTAB);
     if (!s)
@@ -98,8 +98,8 @@ static enum err read_symbols(struct symbol_file *f)
     if (!s || s->sh_link >= f->header.e_shnum)
         return ERR_OK;
     const Elf64_Shdr *names = &f->sections[s->sh_link];
-    f->symbols = load(f->fd, s->sh_offset, s->sh_size);
-    f->strings = load(f->fd, names->sh_offset, names->sh_size);
+    f->symbols = elf_load(f->fd, s->sh_offset, s->sh_size);
+    f->strings = elf_load(f->fd, names->sh_offset, names->sh_size);
     for (size_t i = 0; f->symbols && f->strings && i < s->sh_size / sizeof *f->symbols; i++) {
         const Elf64_Sym *symbol = &f->symbols[i];
         int type = ELF64_ST_TYPE(symbol->st_info), binding = ELF64_ST_BIND(symbol->st_info);
@@ -124,7 +124,7 @@ enum err symbol_file_open(const char *path, const void *build_id, int build_id_b
     struct symbol_file *f = calloc(1, sizeof *f);
     FAIL_IF(!f, ERR_MEMORY, "%s: no memory for its symbols", path);
     facts->state = read_header(f, path, build_id, build_id_bytes);
-    enum err e = facts->state == SYMBOL_FILE_FOUND ? read_symbols(f) : ERR_OK;
+    enum err e = facts->state == SYMBOL_FILE_FOUND ? elf_read_symbols(f) : ERR_OK;
     facts->symbols = f->table.count > 0;
     if (e || facts->state != SYMBOL_FILE_FOUND) {
         symbol_file_close(f);
