@@ -22,19 +22,19 @@ void pull_copy(const struct pull *p, char *to, size_t room)
     to[n] = 0;
 }
 
-static void space(struct pull *p)
+static void pull_space(struct pull *p)
 {
     while (p->at < p->end && (*p->at == ' ' || *p->at == '\n' || *p->at == '\t' || *p->at == '\r'))
         p->at++;
 }
 
-static void keep(struct pull *p, char c)
+static void pull_keep(struct pull *p, char c)
 {
     if (p->length + 1 < PULL_TEXT_BYTES)
         p->text[p->length++] = c;
 }
 
-static int hex4(const char *s, const char *end, unsigned *out)
+static int pull_hex4(const char *s, const char *end, unsigned *out)
 {
     *out = 0;
     if (end - s < 4)
@@ -55,19 +55,19 @@ static int hex4(const char *s, const char *end, unsigned *out)
 static void keep_code(struct pull *p, unsigned c)
 {
     if (c < 0x80) {
-        keep(p, (char)c);
+        pull_keep(p, (char)c);
     } else if (c < 0x800) {
-        keep(p, (char)(0xC0 | c >> 6));
-        keep(p, (char)(0x80 | (c & 63)));
+        pull_keep(p, (char)(0xC0 | c >> 6));
+        pull_keep(p, (char)(0x80 | (c & 63)));
     } else if (c < 0x10000) {
-        keep(p, (char)(0xE0 | c >> 12));
-        keep(p, (char)(0x80 | (c >> 6 & 63)));
-        keep(p, (char)(0x80 | (c & 63)));
+        pull_keep(p, (char)(0xE0 | c >> 12));
+        pull_keep(p, (char)(0x80 | (c >> 6 & 63)));
+        pull_keep(p, (char)(0x80 | (c & 63)));
     } else {
-        keep(p, (char)(0xF0 | c >> 18));
-        keep(p, (char)(0x80 | (c >> 12 & 63)));
-        keep(p, (char)(0x80 | (c >> 6 & 63)));
-        keep(p, (char)(0x80 | (c & 63)));
+        pull_keep(p, (char)(0xF0 | c >> 18));
+        pull_keep(p, (char)(0x80 | (c >> 12 & 63)));
+        pull_keep(p, (char)(0x80 | (c >> 6 & 63)));
+        pull_keep(p, (char)(0x80 | (c & 63)));
     }
 }
 
@@ -75,11 +75,11 @@ static void keep_code(struct pull *p, unsigned c)
 static int escape_code(struct pull *p)
 {
     unsigned c, low;
-    if (!hex4(p->at, p->end, &c))
+    if (!pull_hex4(p->at, p->end, &c))
         return 0;
     p->at += 4;
     if (c >= 0xD800 && c < 0xDC00 && p->end - p->at >= 6 && p->at[0] == '\\' && p->at[1] == 'u' &&
-        hex4(p->at + 2, p->end, &low) && low >= 0xDC00 && low < 0xE000) {
+        pull_hex4(p->at + 2, p->end, &low) && low >= 0xDC00 && low < 0xE000) {
         p->at += 6;
         c = 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00);
     }
@@ -87,7 +87,7 @@ static int escape_code(struct pull *p)
     return 1;
 }
 
-static int text(struct pull *p)
+static int pull_text(struct pull *p)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
     p->length = 0;
@@ -98,33 +98,33 @@ static int text(struct pull *p)
             return 1;
         }
         if (*p->at != '\\') {
-            keep(p, *p->at);
+            pull_keep(p, *p->at);
             continue;
         }
         if (++p->at == p->end)
             return 0;
         const char *known = *p->at ? strchr(from, *p->at) : NULL;
         if (known) {
-            keep(p, to[known - from]);
+            pull_keep(p, to[known - from]);
         } else if (*p->at == 'u') {
             p->at++;
             if (!escape_code(p))
                 return 0;
             p->at--;
         } else {
-            keep(p, '\\'); /* as some writers leave paths of Windows */
-            keep(p, *p->at);
+            pull_keep(p, '\\'); /* as some writers leave paths of Windows */
+            pull_keep(p, *p->at);
         }
     }
     return 0;
 }
 
-static enum pull_kind word(struct pull *p)
+static enum pull_kind pull_word(struct pull *p)
 {
     p->length = 0;
     while (p->at < p->end && *p->at &&
            strchr("+-.0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", *p->at))
-        keep(p, *p->at++);
+        pull_keep(p, *p->at++);
     p->text[p->length] = 0;
     if (!p->length)
         return PULL_BAD;
@@ -132,7 +132,7 @@ static enum pull_kind word(struct pull *p)
 }
 
 /* Nothing is read after damage: every loop over keys or values ends. */
-static enum pull_kind bad(struct pull *p)
+static enum pull_kind pull_bad(struct pull *p)
 {
     p->at = p->end;
     return PULL_BAD;
@@ -140,32 +140,32 @@ static enum pull_kind bad(struct pull *p)
 
 enum pull_kind pull_next(struct pull *p)
 {
-    space(p);
+    pull_space(p);
     if (p->at == p->end)
         return PULL_END;
     switch (*p->at) {
     case '{':
     case '[':
         if (p->depth == PULL_DEPTH)
-            return bad(p);
+            return pull_bad(p);
         p->nesting[p->depth++] = *p->at;
         return *p->at++ == '{' ? PULL_OBJECT : PULL_ARRAY;
     case '"':
-        return text(p) ? PULL_TEXT : bad(p);
+        return pull_text(p) ? PULL_TEXT : pull_bad(p);
     default: {
-        enum pull_kind kind = word(p);
-        return kind == PULL_BAD ? bad(p) : kind;
+        enum pull_kind kind = pull_word(p);
+        return kind == PULL_BAD ? pull_bad(p) : kind;
     }
     }
 }
 
 /* Past a comma; 0 at the end of the object or array, which is left then. */
-static int another(struct pull *p, char close)
+static int pull_another(struct pull *p, char close)
 {
-    space(p);
+    pull_space(p);
     if (p->at < p->end && *p->at == ',') {
         p->at++;
-        space(p);
+        pull_space(p);
     }
     if (p->at == p->end || !p->depth)
         return 0;
@@ -179,19 +179,19 @@ static int another(struct pull *p, char close)
 
 int pull_key(struct pull *p)
 {
-    if (!another(p, '}'))
+    if (!pull_another(p, '}'))
         return 0;
-    int good = *p->at == '"' && text(p);
-    space(p);
+    int good = *p->at == '"' && pull_text(p);
+    pull_space(p);
     if (!good || p->at == p->end || *p->at != ':')
-        return bad(p), 0;
+        return pull_bad(p), 0;
     p->at++;
     return 1;
 }
 
 int pull_more(struct pull *p)
 {
-    return another(p, ']');
+    return pull_another(p, ']');
 }
 
 int pull_skip(struct pull *p, enum pull_kind kind)
@@ -217,7 +217,7 @@ int pull_skip(struct pull *p, enum pull_kind kind)
 }
 
 /* Reads numbers of writers that shorten large or small ones: 1.5e+06. */
-static int exponential(const char *text, int shift, int64_t *out)
+static int number_exponential(const char *text, int shift, int64_t *out)
 {
     char *end;
     double v = strtod(text, &end);
@@ -251,7 +251,7 @@ int decimal(const char *text, int shift, int64_t *out)
         v = v * 10 + (*s - '0');
     }
     if (seen && (*s == 'e' || *s == 'E'))
-        return exponential(text, shift, out);
+        return number_exponential(text, shift, out);
     for (; left > 0; left--) {
         if (v > (INT64_MAX >> 2) / 10)
             return 0;

@@ -50,7 +50,8 @@ struct callgrind {
 };
 
 /* "(12) name" gives 12 a name, "(12)" says it again; else the text itself. */
-static enum err name_of(struct callgrind *c, int what, const char *s, size_t n, const char **out)
+static enum err callgrind_name(struct callgrind *c, int what, const char *s, size_t n,
+                               const char **out)
 {
     char *end;
     *out = NULL;
@@ -79,7 +80,7 @@ static enum err name_of(struct callgrind *c, int what, const char *s, size_t n, 
     return ERR_OK;
 }
 
-static enum err function_of(struct callgrind *c, const struct call_place *p, int32_t *out)
+static enum err callgrind_function(struct callgrind *c, const struct call_place *p, int32_t *out)
 {
     uint64_t key[] = {(uintptr_t)p->name[0], (uintptr_t)p->name[1], (uintptr_t)p->name[2]};
     uint64_t hash = table_hash((const char *)key, sizeof key);
@@ -93,13 +94,13 @@ static enum err function_of(struct callgrind *c, const struct call_place *p, int
     return ERR_OK;
 }
 
-static int unknown(const char *file)
+static int file_is_unknown(const char *file)
 {
     return !file || !strcmp(file, "???");
 }
 
 /* The next number of the line; 0: none is left. */
-static int number(const char **s, const char *end, double *v)
+static int callgrind_number(const char **s, const char *end, double *v)
 {
     char *stop;
     while (*s < end && **s == ' ')
@@ -113,7 +114,7 @@ static int number(const char **s, const char *end, double *v)
 }
 
 /* Costs of the current function at the current line: its own, or of the call. */
-static enum err costs(struct callgrind *c, const char *s, const char *end)
+static enum err callgrind_costs(struct callgrind *c, const char *s, const char *end)
 {
     struct call_part p = {.file = c->now.name[NAME_FILE],
                           .line = c->line,
@@ -123,7 +124,7 @@ static enum err costs(struct callgrind *c, const char *s, const char *end)
     int any = 0;
     for (int i = 0; i < c->events; i++) {
         double v;
-        if (!number(&s, end, &v))
+        if (!callgrind_number(&s, end, &v))
             break;
         if (c->kind[i] < 0)
             continue;
@@ -163,7 +164,7 @@ static enum err costs(struct callgrind *c, const char *s, const char *end)
 }
 
 /* "12", "0x1f", "+3", "-2", "*": as many positions as the file says, the line one of them. */
-static enum err position(struct callgrind *c, const char *s, const char *end)
+static enum err callgrind_position(struct callgrind *c, const char *s, const char *end)
 {
     for (int i = 0; i < c->positions; i++) {
         char *stop;
@@ -189,10 +190,10 @@ static enum err position(struct callgrind *c, const char *s, const char *end)
     }
     if (c->line < 0 || c->line >= INT32_MAX)
         c->line = 0;
-    return c->current >= 0 ? costs(c, s, end) : (c->damaged++, ERR_OK);
+    return c->current >= 0 ? callgrind_costs(c, s, end) : (c->damaged++, ERR_OK);
 }
 
-static void columns(struct callgrind *c, const char *s, const char *end)
+static void callgrind_columns(struct callgrind *c, const char *s, const char *end)
 {
     static const struct {
         const char *name;
@@ -221,7 +222,7 @@ static void columns(struct callgrind *c, const char *s, const char *end)
 }
 
 /* The rest of a line that begins with `word`; NULL: another line. */
-static const char *after(const char *s, size_t n, const char *word)
+static const char *rest_after_word(const char *s, size_t n, const char *word)
 {
     size_t m = strlen(word);
     if (n < m || memcmp(s, word, m))
@@ -232,33 +233,34 @@ static const char *after(const char *s, size_t n, const char *word)
 }
 
 /* Adds one for each part of the file. */
-static void sums(const struct callgrind *c, const char *at, const char *end, double to[EVENTS])
+static void callgrind_sums(const struct callgrind *c, const char *at, const char *end,
+                           double to[EVENTS])
 {
     double v;
-    for (int i = 0; i < c->events && number(&at, end, &v); i++)
+    for (int i = 0; i < c->events && callgrind_number(&at, end, &v); i++)
         to[i] += v;
 }
 
-static enum err header(struct callgrind *c, const char *s, size_t n)
+static enum err callgrind_header(struct callgrind *c, const char *s, size_t n)
 {
     const char *at, *end = s + n;
-    if ((at = after(s, n, "creator:")))
+    if ((at = rest_after_word(s, n, "creator:")))
         c->own_format = end - at >= 8 && !memcmp(at, "tomoprof", 8);
-    else if ((at = after(s, n, "positions:"))) {
+    else if ((at = rest_after_word(s, n, "positions:"))) {
         c->positions = memmem(at, (size_t)(end - at), "instr", 5) ? 2 : 1;
         c->of_line = c->positions - 1;
-    } else if ((at = after(s, n, "events:")))
-        columns(c, at, end);
-    else if ((at = after(s, n, "summary:")))
-        sums(c, at, end, c->summary);
-    else if ((at = after(s, n, "totals:"))) {
-        sums(c, at, end, c->totals);
+    } else if ((at = rest_after_word(s, n, "events:")))
+        callgrind_columns(c, at, end);
+    else if ((at = rest_after_word(s, n, "summary:")))
+        callgrind_sums(c, at, end, c->summary);
+    else if ((at = rest_after_word(s, n, "totals:"))) {
+        callgrind_sums(c, at, end, c->totals);
         c->has_totals = 1;
     }
     return ERR_OK;
 }
 
-static enum err one_line(struct callgrind *c, const char *s, size_t n)
+static enum err callgrind_read_line(struct callgrind *c, const char *s, size_t n)
 {
     static const struct {
         const char *word;
@@ -270,56 +272,59 @@ static enum err one_line(struct callgrind *c, const char *s, size_t n)
     if (!n || *s == '#')
         return ERR_OK;
     if ((*s >= '0' && *s <= '9') || *s == '+' || *s == '-' || *s == '*')
-        return position(c, s, s + n);
+        return callgrind_position(c, s, s + n);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (!(at = after(s, n, names[i].word)))
+        if (!(at = rest_after_word(s, n, names[i].word)))
             continue;
         c->said |= names[i].call << names[i].what;
-        return name_of(c, names[i].what, at, (size_t)(s + n - at),
-                       &(names[i].call ? &c->called : &c->now)->name[names[i].what]);
+        return callgrind_name(c, names[i].what, at, (size_t)(s + n - at),
+                              &(names[i].call ? &c->called : &c->now)->name[names[i].what]);
     }
-    if ((at = after(s, n, "fn="))) {
-        TRY(name_of(c, NAME_FUNCTION, at, (size_t)(s + n - at), &c->now.name[NAME_FUNCTION]));
-        return function_of(c, &c->now, &c->current);
+    if ((at = rest_after_word(s, n, "fn="))) {
+        TRY(callgrind_name(c, NAME_FUNCTION, at, (size_t)(s + n - at),
+                           &c->now.name[NAME_FUNCTION]));
+        return callgrind_function(c, &c->now, &c->current);
     }
-    if ((at = after(s, n, "cfn="))) {
+    if ((at = rest_after_word(s, n, "cfn="))) {
         c->said |= 1 << NAME_FUNCTION;
-        TRY(name_of(c, NAME_FUNCTION, at, (size_t)(s + n - at), &c->called.name[NAME_FUNCTION]));
+        TRY(callgrind_name(c, NAME_FUNCTION, at, (size_t)(s + n - at),
+                           &c->called.name[NAME_FUNCTION]));
         for (int i = 0; i < NAMES; i++)
             c->called.name[i] = c->said & 1 << i ? c->called.name[i] : c->now.name[i];
         c->said = 0;
-        TRY(function_of(c, &c->called, &c->callee));
+        TRY(callgrind_function(c, &c->called, &c->callee));
         c->called = (struct call_place){0};
         return ERR_OK;
     }
-    if (after(s, n, "calls=") || after(s, n, "jump=") || after(s, n, "jcnd="))
+    if (rest_after_word(s, n, "calls=") || rest_after_word(s, n, "jump=") ||
+        rest_after_word(s, n, "jcnd="))
         return ERR_OK;
-    return header(c, s, n);
+    return callgrind_header(c, s, n);
 }
 
-static enum err lines(struct callgrind *c, const struct import_input *in)
+static enum err callgrind_lines(struct callgrind *c, const struct import_input *in)
 {
     const char *at = in->data, *end = at + in->bytes;
     while (at < end) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
         size_t n = (size_t)((stop ? stop : end) - at);
-        TRY(one_line(c, at, n && at[n - 1] == '\r' ? n - 1 : n));
+        TRY(callgrind_read_line(c, at, n && at[n - 1] == '\r' ? n - 1 : n));
         at = stop ? stop + 1 : end;
     }
     return ERR_OK;
 }
 
-static enum err node_of(struct callgrind *c, const struct function *f, const struct call_part *p,
-                        int32_t parent, int32_t *node)
+static enum err callgrind_node(struct callgrind *c, const struct function *f,
+                               const struct call_part *p, int32_t parent, int32_t *node)
 {
     const char *object = f->at.name[NAME_OBJECT];
-    int has_line = p->line > 0 && !unknown(p->file);
+    int has_line = p->line > 0 && !file_is_unknown(p->file);
     struct model_frame frame = {.function = f->at.name[NAME_FUNCTION],
                                 .file = has_line ? p->file : NULL,
                                 .line = has_line ? p->line : MODEL_UNKNOWN,
-                                .module = object             ? object
-                                          : unknown(p->file) ? NULL
-                                                             : p->file,
+                                .module = object                     ? object
+                                          : file_is_unknown(p->file) ? NULL
+                                                                     : p->file,
                                 .kind = name_kind(has_line ? p->file : NULL),
                                 .thread = -1};
     if (has_line && !object)
@@ -328,8 +333,8 @@ static enum err node_of(struct callgrind *c, const struct function *f, const str
 }
 
 /* Visits a function once: `share` of all that it cost. */
-static enum err visit(struct callgrind *c, int32_t index, int32_t parent,
-                      const double share[IMPORT_COSTS], int depth)
+static enum err callgrind_visit(struct callgrind *c, int32_t index, int32_t parent,
+                                const double share[IMPORT_COSTS], int depth)
 {
     struct function *f = &c->functions.items[index];
     f->open = 1;
@@ -338,7 +343,7 @@ static enum err visit(struct callgrind *c, int32_t index, int32_t parent,
         int32_t node;
         c->steps++;
         if (p->callee < 0) {
-            TRY(node_of(c, f, p, parent, &node));
+            TRY(callgrind_node(c, f, p, parent, &node));
             for (int k = 0; k < IMPORT_COSTS; k++) {
                 int64_t left = p->cost[k] - p->given[k],
                         part = llround((double)p->cost[k] * share[k]);
@@ -360,8 +365,8 @@ static enum err visit(struct callgrind *c, int32_t index, int32_t parent,
         }
         if (g->open || depth >= DEEPEST || !worth)
             continue;
-        TRY(node_of(c, f, p, parent, &node));
-        TRY(visit(c, p->callee, node, next, depth + 1));
+        TRY(callgrind_node(c, f, p, parent, &node));
+        TRY(callgrind_visit(c, p->callee, node, next, depth + 1));
     }
     c->functions.items[index].open = 0;
     return ERR_OK;
@@ -369,7 +374,7 @@ static enum err visit(struct callgrind *c, int32_t index, int32_t parent,
 
 /* The rest that no visit gave away goes to the last line that got of it where only rounding is
  * left, else to the function itself, without callers. */
-static enum err rests(struct callgrind *c, int32_t root)
+static enum err callgrind_rests(struct callgrind *c, int32_t root)
 {
     for (size_t i = 0; i < c->functions.count; i++) {
         const struct function *f = &c->functions.items[i];
@@ -382,7 +387,7 @@ static enum err rests(struct callgrind *c, int32_t root)
                 if (!left)
                     continue;
                 if (!rounding)
-                    TRY(node_of(c, f, p, root, &node));
+                    TRY(callgrind_node(c, f, p, root, &node));
                 c->hidden += !rounding;
                 TRY(builder_cost(c->b, node, (enum import_cost)k, left, 0));
             }
@@ -391,7 +396,7 @@ static enum err rests(struct callgrind *c, int32_t root)
     return ERR_OK;
 }
 
-static enum err stacks(struct callgrind *c)
+static enum err callgrind_stacks(struct callgrind *c)
 {
     int32_t process, thread, root;
     TRY(builder_process(c->b, 0, NULL, &process));
@@ -407,12 +412,12 @@ static enum err stacks(struct callgrind *c)
             worth |= share[k] * all > LEAST * c->total[k];
         }
         if (worth)
-            TRY(visit(c, (int32_t)i, root, share, 0));
+            TRY(callgrind_visit(c, (int32_t)i, root, share, 0));
     }
-    return rests(c, root);
+    return callgrind_rests(c, root);
 }
 
-static enum err checks(struct callgrind *c)
+static enum err callgrind_checks(struct callgrind *c)
 {
     const double *said = c->has_totals ? c->totals : c->summary;
     for (int i = 0; i < c->events; i++)
@@ -435,18 +440,18 @@ static enum err checks(struct callgrind *c)
                         "They were left out.");
 }
 
-static enum err read_all(struct callgrind *c, const struct import_input *in, double rate)
+static enum err callgrind_read_all(struct callgrind *c, const struct import_input *in, double rate)
 {
     c->unit = 1;
     const char *creator = memmem(in->data, in->bytes < 4096 ? in->bytes : 4096, "creator:", 8);
-    c->own_format =
-        creator && after(creator, (size_t)(in->data + in->bytes - creator), "creator: tomoprof");
+    c->own_format = creator && rest_after_word(creator, (size_t)(in->data + in->bytes - creator),
+                                               "creator: tomoprof");
     FAIL_IF(!c->own_format && rate <= 0, ERR_INPUT,
             "%s: callgrind counts instructions, not time. Give `rate=HZ`, the instructions per "
             "second (1e9: each counts as 1 ns).",
             in->path);
     c->unit = c->own_format ? 1 : 1e9 / rate;
-    TRY(lines(c, in));
+    TRY(callgrind_lines(c, in));
     int any = 0;
     for (int k = 0; k < IMPORT_COSTS; k++)
         any |= c->total[k] > 0;
@@ -454,8 +459,8 @@ static enum err read_all(struct callgrind *c, const struct import_input *in, dou
             "%s: callgrind's format without a cost that is known (Ir; of tomoprof: cpu, gpu, wait, "
             "alloc)",
             in->path);
-    TRY(stacks(c));
-    TRY(checks(c));
+    TRY(callgrind_stacks(c));
+    TRY(callgrind_checks(c));
     if (!c->own_format)
         TRY(builder_note(c->b, 1, "import_unit", "info",
                          "Callgrind counts instructions; the rate that was given makes them times.",
@@ -463,11 +468,11 @@ static enum err read_all(struct callgrind *c, const struct import_input *in, dou
     return source_is(c->b, c->own_format ? "tomoprof (callgrind)" : "callgrind", NULL);
 }
 
-static enum err read(struct builder *b, const struct import_input *in,
-                     const struct import_options *o)
+static enum err callgrind_read(struct builder *b, const struct import_input *in,
+                               const struct import_options *o)
 {
     struct callgrind c = {.b = b, .positions = 1, .current = -1, .callee = -1};
-    enum err e = read_all(&c, in, o->rate_hz);
+    enum err e = callgrind_read_all(&c, in, o->rate_hz);
     vector_free(&c.functions);
     vector_free(&c.parts);
     vector_free(&c.texts);
@@ -479,7 +484,7 @@ static enum err read(struct builder *b, const struct import_input *in,
 }
 
 /* "events:" at the start of a line, after callgrind's first lines. */
-static int is_it(const struct import_input *in)
+static int callgrind_is_it(const struct import_input *in)
 {
     size_t n = in->bytes < 65536 ? in->bytes : 65536;
     if (n < 8 || (memcmp(in->data, "# callgr", 8) && memcmp(in->data, "version:", 8) &&
@@ -489,4 +494,5 @@ static int is_it(const struct import_input *in)
 }
 
 const struct import_source import_callgrind = {
-    "callgrind", "callgrind's profiles, as valgrind and tomoprof write them", is_it, read};
+    "callgrind", "callgrind's profiles, as valgrind and tomoprof write them", callgrind_is_it,
+    callgrind_read};

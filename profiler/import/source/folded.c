@@ -8,7 +8,7 @@
 #include "profiler/import/source/source.h"
 
 /* Splits a line into its stack [n], and its number; 0: not one. */
-static int split(const char *line, size_t n, size_t *stack, int64_t *weight)
+static int folded_split(const char *line, size_t n, size_t *stack, int64_t *weight)
 {
     size_t digits = n;
     while (digits && line[digits - 1] >= '0' && line[digits - 1] <= '9')
@@ -20,7 +20,7 @@ static int split(const char *line, size_t n, size_t *stack, int64_t *weight)
     return 1;
 }
 
-static int is_it(const struct import_input *in)
+static int folded_is_it(const struct import_input *in)
 {
     const char *at = in->data, *end = at + in->bytes;
     int lines = 0, looked = 0;
@@ -28,7 +28,7 @@ static int is_it(const struct import_input *in)
         const char *stop = memchr(at, '\n', (size_t)(end - at));
         size_t n = (size_t)((stop ? stop : end) - at), stack = 0;
         int64_t weight;
-        if (memchr(at, 0, n) || (n && !split(at, n, &stack, &weight)))
+        if (memchr(at, 0, n) || (n && !folded_split(at, n, &stack, &weight)))
             return 0;
         looked += n > 0;
         lines += stack > 0;
@@ -44,7 +44,8 @@ static int is_thread(const char *name)
     return !strncmp(name, "thread (", 8) || !strncmp(name, "process ", 8);
 }
 
-static enum err stack(struct builder *b, const char *line, size_t n, int32_t root, int32_t *node)
+static enum err folded_stack(struct builder *b, const char *line, size_t n, int32_t root,
+                             int32_t *node)
 {
     *node = root;
     for (size_t at = 0, end; at < n; at = end + 1) {
@@ -62,8 +63,8 @@ static enum err stack(struct builder *b, const char *line, size_t n, int32_t roo
     return ERR_OK;
 }
 
-static enum err lines(struct builder *b, const struct import_input *in, double ns_each,
-                      int64_t *bad)
+static enum err folded_lines(struct builder *b, const struct import_input *in, double ns_each,
+                             int64_t *bad)
 {
     const char *at = in->data, *end = at + in->bytes;
     int32_t process, thread, root, node;
@@ -76,8 +77,8 @@ static enum err lines(struct builder *b, const struct import_input *in, double n
         int64_t weight;
         if (n && at[n - 1] == '\r')
             n--;
-        if (split(at, n, &length, &weight)) {
-            TRY(stack(b, at, length, root, &node));
+        if (folded_split(at, n, &length, &weight)) {
+            TRY(folded_stack(b, at, length, root, &node));
             if ((double)weight * ns_each > 9e15)
                 return FAIL(ERR_INPUT, "%s: weight %lld is more than 104 days", b->base,
                             (long long)weight);
@@ -90,12 +91,12 @@ static enum err lines(struct builder *b, const struct import_input *in, double n
     return ERR_OK;
 }
 
-static enum err read(struct builder *b, const struct import_input *in,
-                     const struct import_options *o)
+static enum err folded_read(struct builder *b, const struct import_input *in,
+                            const struct import_options *o)
 {
     int64_t bad = 0;
     int known = o->rate_hz > 0;
-    TRY(lines(b, in, known ? 1e9 / o->rate_hz : 1, &bad));
+    TRY(folded_lines(b, in, known ? 1e9 / o->rate_hz : 1, &bad));
     TRY(source_is(b, "folded stacks", NULL));
     TRY(builder_note(
         b, 1, "import_unit", known ? "info" : "warning",
@@ -109,4 +110,4 @@ static enum err read(struct builder *b, const struct import_input *in,
 }
 
 const struct import_source import_folded = {
-    "folded", "folded stacks of py-spy, flamegraph.pl and tomoprof", is_it, read};
+    "folded", "folded stacks of py-spy, flamegraph.pl and tomoprof", folded_is_it, folded_read};

@@ -100,7 +100,7 @@ static double factor_of(const char *unit)
 }
 
 /* "1,605.5": NaN where it is not a number ("n/a"). */
-static double number(const char *text)
+static double ncu_number(const char *text)
 {
     char plain[64];
     size_t n = 0;
@@ -113,14 +113,14 @@ static double number(const char *text)
     return n && !*end && !*text && isfinite(v) && v >= 0 ? v : (double)NAN;
 }
 
-static int64_t whole(const char *text, int64_t otherwise)
+static int64_t ncu_integer(const char *text, int64_t otherwise)
 {
-    double v = text ? number(text) : (double)NAN;
+    double v = text ? ncu_number(text) : (double)NAN;
     return v < 9e15 ? (int64_t)v : otherwise; /* false for NaN */
 }
 
 /* "(8, 4, 1)" */
-static void triple(const char *text, int64_t out[3])
+static void ncu_triple(const char *text, int64_t out[3])
 {
     long long v[3];
     out[0] = out[1] = out[2] = -1;
@@ -130,29 +130,29 @@ static void triple(const char *text, int64_t out[3])
             out[i] = v[i];
 }
 
-static const char *cell(const struct ncu_reader *r, enum column c)
+static const char *ncu_cell(const struct ncu_reader *r, enum column c)
 {
     return r->column[c] >= 0 && r->column[c] < r->row.count ? r->row.field[r->column[c]] : NULL;
 }
 
-static void copy(char *to, size_t room, const char *from)
+static void text_copy(char *to, size_t room, const char *from)
 {
     snprintf(to, room, "%s", from ? from : "");
 }
 
-static void begin(struct ncu_reader *r)
+static void ncu_begin_launch(struct ncu_reader *r)
 {
     struct ncu_launch *l = &r->now;
     l->open = 1;
-    copy(l->id, sizeof l->id, cell(r, ID));
-    copy(l->process_id, sizeof l->process_id, cell(r, PROCESS_ID));
-    copy(l->kernel, sizeof l->kernel, cell(r, KERNEL));
-    copy(l->process, sizeof l->process, cell(r, PROCESS_NAME));
-    l->context = whole(cell(r, CONTEXT), MODEL_UNKNOWN);
-    l->stream = whole(cell(r, STREAM), 0);
-    l->device = whole(cell(r, DEVICE), 0);
-    triple(cell(r, GRID), l->grid);
-    triple(cell(r, BLOCK), l->block);
+    text_copy(l->id, sizeof l->id, ncu_cell(r, ID));
+    text_copy(l->process_id, sizeof l->process_id, ncu_cell(r, PROCESS_ID));
+    text_copy(l->kernel, sizeof l->kernel, ncu_cell(r, KERNEL));
+    text_copy(l->process, sizeof l->process, ncu_cell(r, PROCESS_NAME));
+    l->context = ncu_integer(ncu_cell(r, CONTEXT), MODEL_UNKNOWN);
+    l->stream = ncu_integer(ncu_cell(r, STREAM), 0);
+    l->device = ncu_integer(ncu_cell(r, DEVICE), 0);
+    ncu_triple(ncu_cell(r, GRID), l->grid);
+    ncu_triple(ncu_cell(r, BLOCK), l->block);
     for (size_t i = 0; i < METRICS; i++)
         *(double *)((char *)l + metrics[i].at) = NAN;
 }
@@ -162,7 +162,7 @@ static int64_t or_unknown(double v)
     return v < 1e15 ? llround(v) : -1; /* false for NaN */
 }
 
-static enum err finish(struct ncu_reader *r)
+static enum err ncu_finish_launch(struct ncu_reader *r)
 {
     struct ncu_launch *l = &r->now;
     int32_t process, thread, root;
@@ -175,8 +175,8 @@ static enum err finish(struct ncu_reader *r)
         return ERR_OK;
     }
     const char *program = base_name(l->process);
-    TRY(builder_process(r->b, whole(l->process_id, 0), builder_text(r->b, program, strlen(program)),
-                        &process));
+    TRY(builder_process(r->b, ncu_integer(l->process_id, 0),
+                        builder_text(r->b, program, strlen(program)), &process));
     TRY(builder_thread(r->b, process, 0, "launches", &thread));
     TRY(builder_root(r->b, thread, &root));
     struct import_operation o = {
@@ -199,16 +199,16 @@ static enum err finish(struct ncu_reader *r)
     return builder_operation(r->b, &o);
 }
 
-static void measured(struct ncu_reader *r, size_t metric, const char *unit, const char *value)
+static void ncu_metric(struct ncu_reader *r, size_t metric, const char *unit, const char *value)
 {
-    double v = number(value), factor = factor_of(unit);
+    double v = ncu_number(value), factor = factor_of(unit);
     r->unknown_unit += isfinite(v) && isnan(factor);
     if (isfinite(v * factor))
         *(double *)((char *)&r->now + metrics[metric].at) = v * factor * metrics[metric].scale;
 }
 
 /* The names of the columns; a table of another process has a head of its own. */
-static void head(struct ncu_reader *r)
+static void ncu_head(struct ncu_reader *r)
 {
     r->has_units = 0;
     for (int c = 0; c < COLUMNS; c++)
@@ -229,19 +229,19 @@ static void head(struct ncu_reader *r)
 /* A row of launch and metrics; of the wide table's first row, whose cells are units. */
 static enum err wide_row(struct ncu_reader *r)
 {
-    int unit_row = !r->has_units && !*cell(r, ID);
+    int unit_row = !r->has_units && !*ncu_cell(r, ID);
     if (!unit_row) {
-        TRY(finish(r));
-        begin(r);
+        TRY(ncu_finish_launch(r));
+        ncu_begin_launch(r);
     }
     for (size_t k = 0; k < METRICS; k++) {
         int at = r->metric_at[k];
         if (at < 0 || at >= r->row.count)
             continue;
         if (unit_row)
-            copy(r->units[k], sizeof r->units[k], r->row.field[at]);
+            text_copy(r->units[k], sizeof r->units[k], r->row.field[at]);
         else
-            measured(r, k, r->has_units ? r->units[k] : NO_UNIT, r->row.field[at]);
+            ncu_metric(r, k, r->has_units ? r->units[k] : NO_UNIT, r->row.field[at]);
     }
     r->has_units |= unit_row;
     return ERR_OK;
@@ -249,24 +249,24 @@ static enum err wide_row(struct ncu_reader *r)
 
 static enum err long_row(struct ncu_reader *r)
 {
-    const char *name = cell(r, METRIC), *unit = cell(r, UNIT), *value = cell(r, VALUE);
+    const char *name = ncu_cell(r, METRIC), *unit = ncu_cell(r, UNIT), *value = ncu_cell(r, VALUE);
     if (!value || !unit) {
         r->damaged++;
         return ERR_OK;
     }
-    if (!r->now.open || strcmp(r->now.id, cell(r, ID)) ||
-        strcmp(r->now.process_id, cell(r, PROCESS_ID))) {
-        TRY(finish(r));
-        begin(r);
+    if (!r->now.open || strcmp(r->now.id, ncu_cell(r, ID)) ||
+        strcmp(r->now.process_id, ncu_cell(r, PROCESS_ID))) {
+        TRY(ncu_finish_launch(r));
+        ncu_begin_launch(r);
     }
     for (size_t k = 0; k < METRICS; k++)
         if (!strcmp(name, metrics[k].name) || (metrics[k].label && !strcmp(name, metrics[k].label)))
-            measured(r, k, unit, value);
+            ncu_metric(r, k, unit, value);
     return ERR_OK;
 }
 
 /* A line that is not a row is the program's output, or ncu's own words (==PROF==). */
-static enum err line(struct ncu_reader *r, const char *at, size_t n)
+static enum err ncu_line(struct ncu_reader *r, const char *at, size_t n)
 {
     if (!n || *at != '"')
         return ERR_OK;
@@ -275,28 +275,28 @@ static enum err line(struct ncu_reader *r, const char *at, size_t n)
         return ERR_OK;
     }
     if (n >= sizeof HEAD - 1 && !memcmp(at, HEAD, sizeof HEAD - 1)) {
-        TRY(finish(r));
-        head(r);
+        TRY(ncu_finish_launch(r));
+        ncu_head(r);
         return ERR_OK;
     }
-    if (r->column[ID] < 0 || !cell(r, KERNEL) || (!r->wide && !*cell(r, ID))) {
+    if (r->column[ID] < 0 || !ncu_cell(r, KERNEL) || (!r->wide && !*ncu_cell(r, ID))) {
         r->damaged += r->column[ID] >= 0;
         return ERR_OK;
     }
     return r->wide ? wide_row(r) : long_row(r);
 }
 
-static enum err read_rows(struct ncu_reader *r, const struct import_input *in)
+static enum err ncu_read_rows(struct ncu_reader *r, const struct import_input *in)
 {
     const char *at = in->data, *end = at + in->bytes;
     for (int c = 0; c < COLUMNS; c++)
         r->column[c] = -1;
     while (at < end) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
-        TRY(line(r, at, (size_t)((stop ? stop : end) - at)));
+        TRY(ncu_line(r, at, (size_t)((stop ? stop : end) - at)));
         at = stop ? stop + 1 : end;
     }
-    TRY(finish(r));
+    TRY(ncu_finish_launch(r));
     FAIL_IF(r->launches == r->no_time, ERR_INPUT,
             "%s: %lld launches, none with gpu__time_duration.sum (Duration); expected the output "
             "of `ncu --csv --page raw` with that metric, which every set has",
@@ -316,20 +316,20 @@ static enum err read_rows(struct ncu_reader *r, const struct import_input *in)
                         "not in the capture.");
 }
 
-static enum err read(struct builder *b, const struct import_input *in,
-                     const struct import_options *o)
+static enum err ncu_read(struct builder *b, const struct import_input *in,
+                         const struct import_options *o)
 {
     (void)o;
     struct ncu_reader *r = calloc(1, sizeof *r);
     FAIL_IF(!r, ERR_MEMORY, "no memory for the import");
     r->b = b;
     b->kernels_only = 1;
-    enum err e = read_rows(r, in);
+    enum err e = ncu_read_rows(r, in);
     free(r);
     return e;
 }
 
-static int is_it(const struct import_input *in)
+static int ncu_is_it(const struct import_input *in)
 {
     const char *at = in->data, *end = at + in->bytes;
     while (at && end - at >= (ptrdiff_t)sizeof HEAD - 1 && at - in->data < HEAD_AT) {
@@ -342,5 +342,5 @@ static int is_it(const struct import_input *in)
     return 0;
 }
 
-const struct import_source import_ncu = {"ncu", "tables of Nsight Compute (ncu --csv)", is_it,
-                                         read};
+const struct import_source import_ncu = {"ncu", "tables of Nsight Compute (ncu --csv)", ncu_is_it,
+                                         ncu_read};

@@ -11,7 +11,7 @@ enum {
     NVTX_DOMAIN = 75
 };
 
-static enum err domains(struct nsys *n)
+static enum err nsys_domains(struct nsys *n)
 {
     static const char *const columns[] = {"eventType", "domainId", "text", "textId", "globalTid"};
     enum err e = database_select(n->d, "NVTX_EVENTS", columns, 5, NULL);
@@ -36,7 +36,7 @@ enum err nsys_ranges(struct nsys *n)
     enum err e = ERR_OK;
     if (!database_has(n->d, "NVTX_EVENTS"))
         return ERR_OK;
-    TRY(domains(n));
+    TRY(nsys_domains(n));
     TRY(database_select(n->d, "NVTX_EVENTS", columns, 7, "start, \"end\" DESC"));
     while (!e && database_next(n->d, &e)) {
         int64_t start = database_int(n->d, 0, -1), type = database_int(n->d, 2, -1),
@@ -67,7 +67,7 @@ enum err nsys_ranges(struct nsys *n)
     return e;
 }
 
-static enum err calls(struct nsys *n)
+static enum err nsys_calls(struct nsys *n)
 {
     static const char *const columns[] = {"start",         "end",    "globalTid",
                                           "correlationId", "nameId", "returnValue"};
@@ -114,7 +114,7 @@ static const char *memory_kind(int64_t kind)
     return kind >= 0 && kind < (int64_t)(sizeof names / sizeof *names) ? names[kind] : "unknown";
 }
 
-static const char *direction(int64_t kind)
+static const char *copy_direction(int64_t kind)
 {
     switch (kind) {
     case 1:
@@ -136,7 +136,7 @@ enum { START, END, DEVICE, CONTEXT, STREAM, CORRELATION, PROCESS_ID, SHARED_COLU
 #define COLUMNS "start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid"
 
 /* Reads the common part of kernels, copies, memsets and graphs; 0: damaged. */
-static int common(struct nsys *n, struct import_operation *o)
+static int nsys_operation(struct nsys *n, struct import_operation *o)
 {
     *o = (struct import_operation){.start = database_int(n->d, START, -1),
                                    .end = database_int(n->d, END, -1),
@@ -166,7 +166,7 @@ static int common(struct nsys *n, struct import_operation *o)
     return 1;
 }
 
-static void kernel(struct nsys *n, struct import_operation *o)
+static void nsys_kernel(struct nsys *n, struct import_operation *o)
 {
     o->kind = "kernel";
     o->name = nsys_string(n, database_int(n->d, SHARED_COLUMNS, -1));
@@ -181,16 +181,16 @@ static void kernel(struct nsys *n, struct import_operation *o)
     }
 }
 
-static void copy(struct nsys *n, struct import_operation *o)
+static void nsys_copy(struct nsys *n, struct import_operation *o)
 {
     o->kind = "copy";
     o->bytes = database_int(n->d, SHARED_COLUMNS, -1);
-    o->name = direction(database_int(n->d, SHARED_COLUMNS + 1, -1));
+    o->name = copy_direction(database_int(n->d, SHARED_COLUMNS + 1, -1));
     o->from = memory_kind(database_int(n->d, SHARED_COLUMNS + 2, -1));
     o->to = memory_kind(database_int(n->d, SHARED_COLUMNS + 3, -1));
 }
 
-static void set(struct nsys *n, struct import_operation *o)
+static void nsys_set(struct nsys *n, struct import_operation *o)
 {
     o->kind = "set";
     o->name = "memset";
@@ -198,7 +198,7 @@ static void set(struct nsys *n, struct import_operation *o)
     o->to = memory_kind(database_int(n->d, SHARED_COLUMNS + 1, -1));
 }
 
-static void graph(struct nsys *n, struct import_operation *o)
+static void nsys_graph(struct nsys *n, struct import_operation *o)
 {
     char name[64];
     snprintf(name, sizeof name, "CUDA graph %lld",
@@ -207,8 +207,8 @@ static void graph(struct nsys *n, struct import_operation *o)
     o->name = builder_text(n->b, name, strlen(name));
 }
 
-static enum err operations(struct nsys *n, const char *table, const char *const *columns, int count,
-                           void (*fill)(struct nsys *, struct import_operation *))
+static enum err nsys_operations(struct nsys *n, const char *table, const char *const *columns,
+                                int count, void (*fill)(struct nsys *, struct import_operation *))
 {
     enum err e = ERR_OK;
     int64_t rows = 0;
@@ -218,7 +218,7 @@ static enum err operations(struct nsys *n, const char *table, const char *const 
     TRY(database_select(n->d, table, columns, count, "start, \"end\""));
     while (!e && database_next(n->d, &e)) {
         struct import_operation o;
-        if (!common(n, &o))
+        if (!nsys_operation(n, &o))
             continue;
         fill(n, &o);
         rows++;
@@ -226,7 +226,7 @@ static enum err operations(struct nsys *n, const char *table, const char *const 
         e = builder_operation(n->b, &o);
     }
     TRY(e);
-    if (fill == graph)
+    if (fill == nsys_graph)
         TRY(builder_note(
             n->b, rows, "import_graphs", "warning",
             "CUDA graphs were traced whole: their kernels, copies and memsets are not in "
@@ -238,7 +238,7 @@ static enum err operations(struct nsys *n, const char *table, const char *const 
                 : ERR_OK;
 }
 
-static enum err devices(struct nsys *n)
+static enum err nsys_devices(struct nsys *n)
 {
     static const char *const columns[] = {"id",      "name",         "totalMemory",
                                           "smCount", "computeMajor", "computeMinor"};
@@ -262,7 +262,7 @@ static enum err devices(struct nsys *n)
 }
 
 /* How often the capture itself reported a loss; its texts may hold paths. */
-static enum err diagnostics(struct nsys *n)
+static enum err nsys_diagnostics(struct nsys *n)
 {
     static const char *const columns[] = {"severity"};
     enum err e = ERR_OK;
@@ -296,11 +296,13 @@ enum err nsys_cuda(struct nsys *n)
     static const char *const copies[] = {COLUMNS, "bytes", "copyKind", "srcKind", "dstKind"};
     static const char *const sets[] = {COLUMNS, "bytes", "memKind"};
     static const char *const graphs[] = {COLUMNS, "graphId"};
-    TRY(calls(n));
-    TRY(operations(n, "CUPTI_ACTIVITY_KIND_KERNEL", kernels, SHARED_COLUMNS + 12, kernel));
-    TRY(operations(n, "CUPTI_ACTIVITY_KIND_MEMCPY", copies, SHARED_COLUMNS + 4, copy));
-    TRY(operations(n, "CUPTI_ACTIVITY_KIND_MEMSET", sets, SHARED_COLUMNS + 2, set));
-    TRY(operations(n, "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", graphs, SHARED_COLUMNS + 1, graph));
-    TRY(devices(n));
-    return diagnostics(n);
+    TRY(nsys_calls(n));
+    TRY(nsys_operations(n, "CUPTI_ACTIVITY_KIND_KERNEL", kernels, SHARED_COLUMNS + 12,
+                        nsys_kernel));
+    TRY(nsys_operations(n, "CUPTI_ACTIVITY_KIND_MEMCPY", copies, SHARED_COLUMNS + 4, nsys_copy));
+    TRY(nsys_operations(n, "CUPTI_ACTIVITY_KIND_MEMSET", sets, SHARED_COLUMNS + 2, nsys_set));
+    TRY(nsys_operations(n, "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", graphs, SHARED_COLUMNS + 1,
+                        nsys_graph));
+    TRY(nsys_devices(n));
+    return nsys_diagnostics(n);
 }

@@ -14,8 +14,9 @@ struct nsys_chain {
     int kernel;            /* the leaf ran in the kernel */
 };
 /* Call chains of a table, in order of id: give(context, chain). */
-static enum err chains(struct nsys *n, const char *table,
-                       enum err (*give)(struct nsys *, struct nsys_chain *, void *), void *context)
+static enum err nsys_chains(struct nsys *n, const char *table,
+                            enum err (*give)(struct nsys *, struct nsys_chain *, void *),
+                            void *context)
 {
     static const char *const columns[] = {"id",         "symbol",     "module",
                                           "kernelMode", "unresolved", "stackDepth"};
@@ -56,7 +57,8 @@ static enum err chains(struct nsys *n, const char *table,
     return e;
 }
 
-static enum err stack_of(struct nsys *n, int32_t thread, const struct nsys_chain *c, int32_t *node)
+static enum err chain_stack(struct nsys *n, int32_t thread, const struct nsys_chain *c,
+                            int32_t *node)
 {
     TRY(builder_root(n->b, thread, node));
     for (int i = c->count - 1; i >= 0; i--)
@@ -76,12 +78,12 @@ struct events_by_id {
     int64_t kept;
 };
 
-static enum err add_sample(struct nsys *n, struct event_of *e, const struct nsys_chain *c)
+static enum err nsys_add_sample(struct nsys *n, struct event_of *e, const struct nsys_chain *c)
 {
     int32_t thread, node;
     struct model_track track;
     TRY(nsys_place(n, e->thread, &thread));
-    TRY(stack_of(n, thread, c, &node));
+    TRY(chain_stack(n, thread, c, &node));
     json_blank(&record_model_track, &track);
     track.kind = "cpu";
     track.thread = thread;
@@ -100,12 +102,12 @@ static enum err sample_chain(struct nsys *n, struct nsys_chain *c, void *context
         return ERR_OK;
     }
     s->kept++;
-    return add_sample(n, &s->list.items[at], c);
+    return nsys_add_sample(n, &s->list.items[at], c);
 }
 
 /* A sample's time: the thread's CPU time over its samples; the last one has what is left by
  * rounding. */
-static enum err weigh(struct nsys *n, struct events_by_id *s)
+static enum err nsys_weigh(struct nsys *n, struct events_by_id *s)
 {
     for (size_t i = 0; i < s->list.count; i++) {
         struct nsys_thread *t;
@@ -117,7 +119,7 @@ static enum err weigh(struct nsys *n, struct events_by_id *s)
     return ERR_OK;
 }
 
-static enum err samples(struct nsys *n, struct events_by_id *s)
+static enum err nsys_read_samples(struct nsys *n, struct events_by_id *s)
 {
     static const char *const columns[] = {"id", "start", "globalTid"};
     enum err e = ERR_OK;
@@ -141,12 +143,12 @@ static enum err samples(struct nsys *n, struct events_by_id *s)
     double cpu = 0;
     for (size_t i = 0; i < n->thread_list.count; i++)
         cpu += n->thread_list.items[i].samples ? (double)n->thread_list.items[i].cpu : 0;
-    TRY(weigh(n, s));
-    TRY(chains(n, "SAMPLING_CALLCHAINS", sample_chain, s));
+    TRY(nsys_weigh(n, s));
+    TRY(nsys_chains(n, "SAMPLING_CALLCHAINS", sample_chain, s));
     static struct nsys_chain none; /* without a chain: the thread itself */
     for (size_t i = 0; i < s->list.count; i++)
         if (!s->list.items[i].taken)
-            TRY(add_sample(n, &s->list.items[i], &none));
+            TRY(nsys_add_sample(n, &s->list.items[i], &none));
     if (!s->list.count)
         return ERR_OK;
     n->b->known[IMPORT_CPU] = n->b->known[IMPORT_SYS] = cpu > 0 || n->rate_hz > 0;
@@ -173,7 +175,7 @@ static enum err add_wait(struct nsys *n, struct event_of *e, const struct nsys_c
                             .thread = -1};
     struct model_track track;
     TRY(nsys_place(n, e->thread, &thread));
-    TRY(stack_of(n, thread, c, &node));
+    TRY(chain_stack(n, thread, c, &node));
     TRY(builder_call(n->b, node, &f, &node));
     e->taken = 1;
     json_blank(&record_model_track, &track);
@@ -192,7 +194,7 @@ static enum err wait_chain(struct nsys *n, struct nsys_chain *c, void *context)
 }
 
 /* Calls of the OS runtime: the part of each that its thread was not on a CPU. */
-static enum err waits(struct nsys *n, struct events_by_id *w)
+static enum err nsys_read_waits(struct nsys *n, struct events_by_id *w)
 {
     static const char *const columns[] = {"start",  "end",          "globalTid",
                                           "nameId", "nestingLevel", "callchainId"};
@@ -217,7 +219,7 @@ static enum err waits(struct nsys *n, struct events_by_id *w)
         TRY(vector_add(&w->list, row));
     }
     TRY(e);
-    TRY(chains(n, "OSRT_CALLCHAINS", wait_chain, w));
+    TRY(nsys_chains(n, "OSRT_CALLCHAINS", wait_chain, w));
     static struct nsys_chain none;
     for (size_t i = 0; i < w->list.count; i++)
         if (!w->list.items[i].taken)
@@ -229,7 +231,7 @@ static enum err waits(struct nsys *n, struct events_by_id *w)
 enum err nsys_samples(struct nsys *n)
 {
     struct events_by_id s = {0};
-    enum err e = samples(n, &s);
+    enum err e = nsys_read_samples(n, &s);
     table_free(&s.at);
     vector_free(&s.list);
     return e;
@@ -238,7 +240,7 @@ enum err nsys_samples(struct nsys *n)
 enum err nsys_waits(struct nsys *n)
 {
     struct events_by_id w = {0};
-    enum err e = waits(n, &w);
+    enum err e = nsys_read_waits(n, &w);
     table_free(&w.at);
     vector_free(&w.list);
     return e;

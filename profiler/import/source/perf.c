@@ -30,7 +30,7 @@ struct perf_reader {
 };
 
 /* "comm  pid/tid [cpu]  sec.nsec:  period event:" read from its end, for comm may hold spaces. */
-static int head(const char *line, size_t n, struct sample *s, char comm[64], char event[64])
+static int perf_head(const char *line, size_t n, struct sample *s, char comm[64], char event[64])
 {
     char text[512], *at;
     if (n < 4 || n >= sizeof text)
@@ -92,7 +92,7 @@ static int head(const char *line, size_t n, struct sample *s, char comm[64], cha
 }
 
 /* "  addr symbol+0xoff (dso)" */
-static int frame(const char *line, size_t n, struct frame_text *f)
+static int perf_frame(const char *line, size_t n, struct frame_text *f)
 {
     size_t at = 0, end = n;
     while (at < n && (line[at] == ' ' || line[at] == '\t'))
@@ -148,7 +148,7 @@ static int is_time(const char *event)
     return strstr(event, "cpu-clock") || strstr(event, "task-clock");
 }
 
-static enum err finish(struct perf_reader *r)
+static enum err perf_finish_sample(struct perf_reader *r)
 {
     struct builder *b = r->b;
     int32_t process, thread, node;
@@ -188,14 +188,14 @@ static enum err finish(struct perf_reader *r)
     return builder_event(b, &track, r->now.at, r->now.at + (ns > 0 ? ns : 0), node);
 }
 
-static enum err line(struct perf_reader *r, const char *at, size_t n)
+static enum err perf_line(struct perf_reader *r, const char *at, size_t n)
 {
     char comm[64], event[64];
     struct sample s = {0};
     struct frame_text f;
     if (!n || (*at == '#' && !r->open))
-        return r->pass ? finish(r) : ERR_OK;
-    if (r->open && (*at == '\t' || *at == ' ') && frame(at, n, &f) && f.module) {
+        return r->pass ? perf_finish_sample(r) : ERR_OK;
+    if (r->open && (*at == '\t' || *at == ' ') && perf_frame(at, n, &f) && f.module) {
         if (r->count < FRAMES)
             r->frames[r->count++] = f;
         else
@@ -204,12 +204,12 @@ static enum err line(struct perf_reader *r, const char *at, size_t n)
     }
     if (r->open && r->count && source_line(at, n, &r->frames[r->count - 1]))
         return ERR_OK;
-    if (!head(at, n, &s, comm, event)) {
+    if (!perf_head(at, n, &s, comm, event)) {
         r->damaged += r->pass;
         return ERR_OK;
     }
     if (r->pass)
-        TRY(finish(r));
+        TRY(perf_finish_sample(r));
     r->count = 0;
     if (!r->pass) {
         r->b->origin = r->samples++ && r->b->origin < s.at ? r->b->origin : s.at;
@@ -230,10 +230,10 @@ static enum err all_lines(struct perf_reader *r, const struct import_input *in)
     while (at < end) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
         size_t n = (size_t)((stop ? stop : end) - at);
-        TRY(line(r, at, n));
+        TRY(perf_line(r, at, n));
         at += n + 1;
     }
-    return r->pass ? finish(r) : ERR_OK;
+    return r->pass ? perf_finish_sample(r) : ERR_OK;
 }
 
 static enum err both_passes(struct perf_reader *r, const struct import_input *in,
@@ -270,8 +270,8 @@ static enum err both_passes(struct perf_reader *r, const struct import_input *in
                         NULL);
 }
 
-static enum err read(struct builder *b, const struct import_input *in,
-                     const struct import_options *o)
+static enum err perf_read(struct builder *b, const struct import_input *in,
+                          const struct import_options *o)
 {
     struct perf_reader *r = calloc(1, sizeof *r);
     FAIL_IF(!r, ERR_MEMORY, "no memory for the import");
@@ -281,7 +281,7 @@ static enum err read(struct builder *b, const struct import_input *in,
     return e;
 }
 
-static int is_it(const struct import_input *in)
+static int perf_is_it(const struct import_input *in)
 {
     const char *at = in->data, *end = at + (in->bytes < 65536 ? in->bytes : 65536);
     while (at < end) {
@@ -290,10 +290,11 @@ static int is_it(const struct import_input *in)
         char comm[64], event[64];
         struct sample s;
         if (n && *at != '#')
-            return head(at, n, &s, comm, event);
+            return perf_head(at, n, &s, comm, event);
         at += n + 1;
     }
     return 0;
 }
 
-const struct import_source import_perf = {"perf", "the output of perf script", is_it, read};
+const struct import_source import_perf = {"perf", "the output of perf script", perf_is_it,
+                                          perf_read};

@@ -23,14 +23,15 @@ struct speedscope {
     double rate;
 };
 
-static const char *kept(struct speedscope *s, enum pull_kind kind)
+static const char *speedscope_text(struct speedscope *s, enum pull_kind kind)
 {
     if (kind != PULL_TEXT)
         return pull_skip(s->p, kind), NULL;
     return builder_text(s->b, s->p->text, s->p->length);
 }
 
-static int64_t number(struct speedscope *s, enum pull_kind kind, int shift, int64_t otherwise)
+static int64_t speedscope_number(struct speedscope *s, enum pull_kind kind, int shift,
+                                 int64_t otherwise)
 {
     int64_t v;
     if (kind != PULL_NUMBER)
@@ -39,7 +40,8 @@ static int64_t number(struct speedscope *s, enum pull_kind kind, int shift, int6
 }
 
 /* To 10^-9 of a unit; what is too large for that has few digits behind the point. */
-static long double amount_of(struct speedscope *s, enum pull_kind kind, long double otherwise)
+static long double speedscope_amount(struct speedscope *s, enum pull_kind kind,
+                                     long double otherwise)
 {
     int64_t v;
     if (kind != PULL_NUMBER)
@@ -49,7 +51,7 @@ static long double amount_of(struct speedscope *s, enum pull_kind kind, long dou
     return decimal(s->p->text, 0, &v) ? (long double)v : otherwise;
 }
 
-static enum err frame(struct speedscope *s)
+static enum err speedscope_frame(struct speedscope *s)
 {
     const char *name = NULL, *file = NULL;
     int64_t line = 0;
@@ -59,11 +61,11 @@ static enum err frame(struct speedscope *s)
         pull_copy(s->p, key, sizeof key);
         enum pull_kind kind = pull_next(s->p);
         if (!strcmp(key, "name"))
-            name = kept(s, kind);
+            name = speedscope_text(s, kind);
         else if (!strcmp(key, "file") && kind == PULL_TEXT)
             file = builder_path(s->b, s->p->text, s->p->length);
         else if (!strcmp(key, "line"))
-            line = number(s, kind, 0, 0);
+            line = speedscope_number(s, kind, 0, 0);
         else
             pull_skip(s->p, kind);
     }
@@ -76,7 +78,7 @@ static enum err frame(struct speedscope *s)
     return vector_add(&s->frames, f);
 }
 
-static enum err shared(struct speedscope *s)
+static enum err speedscope_shared(struct speedscope *s)
 {
     while (pull_key(s->p)) {
         int frames = !strcmp(s->p->text, "frames");
@@ -88,7 +90,7 @@ static enum err shared(struct speedscope *s)
         while (pull_more(s->p)) {
             kind = pull_next(s->p);
             if (kind == PULL_OBJECT)
-                TRY(frame(s));
+                TRY(speedscope_frame(s));
             else if (!pull_skip(s->p, kind))
                 break;
         }
@@ -96,13 +98,13 @@ static enum err shared(struct speedscope *s)
     return ERR_OK;
 }
 
-static enum err samples(struct speedscope *s, struct profile *p)
+static enum err speedscope_samples(struct speedscope *s, struct profile *p)
 {
     while (pull_more(s->p)) {
         if (pull_next(s->p) != PULL_ARRAY)
             return ERR_OK;
         while (pull_more(s->p)) {
-            int64_t f = number(s, pull_next(s->p), 0, -1);
+            int64_t f = speedscope_number(s, pull_next(s->p), 0, -1);
             if (f >= 0 && f < INT32_MAX)
                 TRY(vector_add(&p->sample_frames, (int32_t)f));
             else
@@ -113,7 +115,7 @@ static enum err samples(struct speedscope *s, struct profile *p)
     return ERR_OK;
 }
 
-static enum err events(struct speedscope *s, struct profile *p)
+static enum err speedscope_events(struct speedscope *s, struct profile *p)
 {
     while (pull_more(s->p)) {
         int64_t frame_ = -1;
@@ -126,9 +128,9 @@ static enum err events(struct speedscope *s, struct profile *p)
             pull_copy(s->p, key, sizeof key);
             enum pull_kind kind = pull_next(s->p);
             if (!strcmp(key, "frame"))
-                frame_ = number(s, kind, 0, -1);
+                frame_ = speedscope_number(s, kind, 0, -1);
             else if (!strcmp(key, "at"))
-                at = amount_of(s, kind, NAN);
+                at = speedscope_amount(s, kind, NAN);
             else if (!strcmp(key, "type") && kind == PULL_TEXT)
                 type = *s->p->text;
             else
@@ -144,35 +146,35 @@ static enum err events(struct speedscope *s, struct profile *p)
     return ERR_OK;
 }
 
-static enum err field(struct speedscope *s, struct profile *p)
+static enum err speedscope_field(struct speedscope *s, struct profile *p)
 {
     char key[16];
     pull_copy(s->p, key, sizeof key);
     enum pull_kind kind = pull_next(s->p);
     if (!strcmp(key, "name"))
-        p->name = kept(s, kind);
+        p->name = speedscope_text(s, kind);
     else if (!strcmp(key, "type"))
-        p->type = kept(s, kind);
+        p->type = speedscope_text(s, kind);
     else if (!strcmp(key, "unit"))
-        p->unit = kept(s, kind);
+        p->unit = speedscope_text(s, kind);
     else if (!strcmp(key, "startValue"))
-        p->start = amount_of(s, kind, 0);
+        p->start = speedscope_amount(s, kind, 0);
     else if (!strcmp(key, "endValue"))
-        p->end = amount_of(s, kind, 0);
+        p->end = speedscope_amount(s, kind, 0);
     else if (!strcmp(key, "samples") && kind == PULL_ARRAY)
-        return samples(s, p);
+        return speedscope_samples(s, p);
     else if (!strcmp(key, "events") && kind == PULL_ARRAY)
-        return events(s, p);
+        return speedscope_events(s, p);
     else if (!strcmp(key, "weights") && kind == PULL_ARRAY)
         while (pull_more(s->p))
-            TRY(vector_add(&p->weights, amount_of(s, pull_next(s->p), -1)));
+            TRY(vector_add(&p->weights, speedscope_amount(s, pull_next(s->p), -1)));
     else
         pull_skip(s->p, kind);
     return ERR_OK;
 }
 
 /* Returns one unit in ns or bytes; 0: samples without a unit. */
-static double unit_of(const struct profile *p, double rate, enum import_cost *cost)
+static double speedscope_unit(const struct profile *p, double rate, enum import_cost *cost)
 {
     static const struct {
         const char *name;
@@ -194,8 +196,8 @@ static double unit_of(const struct profile *p, double rate, enum import_cost *co
     return rate > 0 ? 1e9 / rate : 0;
 }
 
-static enum err add(struct speedscope *s, int32_t node, enum import_cost cost, double amount,
-                    int64_t n)
+static enum err speedscope_add(struct speedscope *s, int32_t node, enum import_cost cost,
+                               double amount, int64_t n)
 {
     if (!(amount >= 0 && amount < 9e15)) {
         s->damaged++;
@@ -218,10 +220,10 @@ static enum err add_samples(struct speedscope *s, const struct profile *p, int32
         }
         double amount = (double)(p->weights.items[i] * unit);
         *sum += amount > 0 ? amount : 0;
-        TRY(add(s, node, cost, amount,
-                s->exporter && !strcmp(s->exporter, "tomoprof")
-                    ? 0
-                    : 1)); /* stacks of our own are sums */
+        TRY(speedscope_add(s, node, cost, amount,
+                           s->exporter && !strcmp(s->exporter, "tomoprof")
+                               ? 0
+                               : 1)); /* stacks of our own are sums */
     }
     return ERR_OK;
 }
@@ -237,7 +239,7 @@ static enum err add_events(struct speedscope *s, const struct profile *p, int32_
                             ? (double)((p->event_at.items[i] - p->event_at.items[i - 1]) * unit)
                             : 0;
         *sum += amount > 0 ? amount : 0;
-        e = amount > 0 ? add(s, node, cost, amount, 0) : ERR_OK;
+        e = amount > 0 ? speedscope_add(s, node, cost, amount, 0) : ERR_OK;
         s->damaged += amount < 0;
         int32_t frame_ = (what > 0 ? what : -what) - 1;
         if (e || (size_t)frame_ >= s->frames.count)
@@ -260,7 +262,7 @@ static enum err add_profile(struct speedscope *s, const struct profile *p)
 {
     enum import_cost cost;
     int32_t process, thread, root;
-    double sum = 0, unit = unit_of(p, s->rate, &cost);
+    double sum = 0, unit = speedscope_unit(p, s->rate, &cost);
     int own = s->exporter && !strcmp(s->exporter, "tomoprof"),
         total = p->name && strncmp(p->name, "CPU time of thread", 18);
     if (own && !total)
@@ -286,7 +288,7 @@ static enum err add_profile(struct speedscope *s, const struct profile *p)
                : ERR_OK;
 }
 
-static enum err profiles(struct speedscope *s)
+static enum err speedscope_profiles(struct speedscope *s)
 {
     while (pull_more(s->p)) {
         struct profile p = {0};
@@ -294,7 +296,7 @@ static enum err profiles(struct speedscope *s)
         if (pull_next(s->p) != PULL_OBJECT)
             return ERR_OK;
         while (!e && pull_key(s->p))
-            e = field(s, &p);
+            e = speedscope_field(s, &p);
         if (!e)
             e = add_profile(s, &p);
         vector_free(&p.sample_frames);
@@ -307,7 +309,7 @@ static enum err profiles(struct speedscope *s)
 }
 
 /* Frames come before profiles in the first pass, wherever they stand. */
-static enum err pass(struct speedscope *s, const struct import_input *in, int second)
+static enum err speedscope_pass(struct speedscope *s, const struct import_input *in, int second)
 {
     pull_start(s->p, in->data, in->bytes);
     if (pull_next(s->p) != PULL_OBJECT)
@@ -317,24 +319,24 @@ static enum err pass(struct speedscope *s, const struct import_input *in, int se
         pull_copy(s->p, key, sizeof key);
         enum pull_kind kind = pull_next(s->p);
         if (!second && !strcmp(key, "shared") && kind == PULL_OBJECT)
-            TRY(shared(s));
+            TRY(speedscope_shared(s));
         else if (!second && !strcmp(key, "exporter"))
-            s->exporter = kept(s, kind);
+            s->exporter = speedscope_text(s, kind);
         else if (second && !strcmp(key, "profiles") && kind == PULL_ARRAY)
-            TRY(profiles(s));
+            TRY(speedscope_profiles(s));
         else if (!pull_skip(s->p, kind))
             return ERR_OK;
     }
     return ERR_OK;
 }
 
-static enum err read(struct builder *b, const struct import_input *in,
-                     const struct import_options *o)
+static enum err speedscope_read(struct builder *b, const struct import_input *in,
+                                const struct import_options *o)
 {
     struct speedscope s = {.b = b, .p = malloc(sizeof *s.p), .rate = o->rate_hz};
     enum err e = s.p ? ERR_OK : FAIL(ERR_MEMORY, "no memory for the import");
     for (int second = 0; second < 2 && !e; second++)
-        e = pass(&s, in, second);
+        e = speedscope_pass(&s, in, second);
     if (!e && !s.profiles)
         e = FAIL(ERR_INPUT, "%s: holds no profile of speedscope's format", in->path);
     if (!e)
@@ -351,7 +353,7 @@ static enum err read(struct builder *b, const struct import_input *in,
     return e;
 }
 
-static int is_it(const struct import_input *in)
+static int speedscope_is_it(const struct import_input *in)
 {
     size_t n = in->bytes < 65536 ? in->bytes : 65536;
     return n && memchr(in->data, '{', n < 64 ? n : 64) &&
@@ -359,4 +361,5 @@ static int is_it(const struct import_input *in)
 }
 
 const struct import_source import_speedscope = {
-    "speedscope", "speedscope's JSON, as py-spy and tomoprof write it", is_it, read};
+    "speedscope", "speedscope's JSON, as py-spy and tomoprof write it", speedscope_is_it,
+    speedscope_read};
