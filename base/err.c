@@ -72,22 +72,22 @@ static const struct {
 #undef X
 };
 
-static unsigned row_of(enum err code)
+static unsigned err_row(enum err code)
 {
     return (unsigned)code < ERR_COUNT ? (unsigned)code : (unsigned)ERR_INTERNAL;
 }
 
 const char *err_name(enum err code)
 {
-    return rows[row_of(code)].name;
+    return rows[err_row(code)].name;
 }
 
 const char *err_meaning(enum err code)
 {
-    return rows[row_of(code)].meaning;
+    return rows[err_row(code)].meaning;
 }
 
 int err_exit_code(enum err code)
 {
-    return rows[row_of(code)].exit_code;
+    return rows[err_row(code)].exit_code;
 }

@@ -110,7 +110,7 @@ static void human_seconds(double seconds, char *out, size_t size)
         snprintf(out, size, "%ld s", s);
 }
 
-static int columns(void)
+static int log_columns(void)
 {
     struct winsize w;
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 1 ? w.ws_col : 80;
@@ -140,7 +140,8 @@ void progress(const char *label, double done, double total)
         snprintf(line, sizeof line, "%s [%s] %3.0f%%  %.3g/s%s%s%s%s", bar.label, cells,
                  share * 100, rate, *left ? "  left " : "", left, *bar.about ? "  " : "",
                  bar.about);
-        fprintf(stderr, "\r\033[K%.*s", columns() - 1, line); /* a wrapped line is not cleared */
+        fprintf(stderr, "\r\033[K%.*s", log_columns() - 1,
+                line); /* a wrapped line is not cleared */
         fflush(stderr);
         bar.drawn = now;
         bar.visible = 1;

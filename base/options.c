@@ -17,7 +17,7 @@
 
 #define WORD_MAX 64 /* longer words are nobody's typing error */
 
-static int smaller(int a, int b)
+static int int_smaller(int a, int b)
 {
     return a < b ? a : b;
 }
@@ -36,16 +36,16 @@ static int edit_distance(const char *a, const char *b)
                 continue;
             }
             int replace = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
-            d[i][j] = smaller(replace, 1 + smaller(d[i - 1][j], d[i][j - 1]));
+            d[i][j] = int_smaller(replace, 1 + int_smaller(d[i - 1][j], d[i][j - 1]));
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                d[i][j] = smaller(d[i][j], 1 + d[i - 2][j - 2]);
+                d[i][j] = int_smaller(d[i][j], 1 + d[i - 2][j - 2]);
         }
     return d[m][n];
 }
 
 const char *opt_nearest(const char *word, const char *const *names, int n)
 {
-    int length = (int)strlen(word), best = 1 + smaller(length / 3 + 1, 4);
+    int length = (int)strlen(word), best = 1 + int_smaller(length / 3 + 1, 4);
     const char *near = NULL;
     for (int i = 0; i < n; i++) {
         int prefix = length >= 2 && !strncmp(word, names[i], (size_t)length);
@@ -58,7 +58,7 @@ const char *opt_nearest(const char *word, const char *const *names, int n)
     return near;
 }
 
-static enum err unknown(const struct opt *rows, const char *word)
+static enum err option_unknown(const struct opt *rows, const char *word)
 {
     const char *names[64];
     int n = 0;
@@ -239,7 +239,8 @@ static struct opt *row_for(struct opt *rows, char *word, char **inline_value)
     return NULL;
 }
 
-static enum err parse(struct opt *rows, int argc, char **argv, int leading, int *positional)
+static enum err options_parse_rows(struct opt *rows, int argc, char **argv, int leading,
+                                   int *positional)
 {
     int words = 0;
     for (int i = 0; i < argc; i++) {
@@ -257,7 +258,7 @@ static enum err parse(struct opt *rows, int argc, char **argv, int leading, int 
         char *value;
         struct opt *row = row_for(rows, word, &value);
         if (!row)
-            return unknown(rows, word);
+            return option_unknown(rows, word);
         if (row->kind == OPT_FLAG) {
             FAIL_IF(value, ERR_USAGE, "--%s takes no value", row->name);
         } else if (!value) {
@@ -278,12 +279,12 @@ int opt_is_path(const struct opt *row)
 
 enum err opt_parse(struct opt *rows, int argc, char **argv, int *positional)
 {
-    return parse(rows, argc, argv, 0, positional);
+    return options_parse_rows(rows, argc, argv, 0, positional);
 }
 
 enum err opt_parse_leading(struct opt *rows, int argc, char **argv, int *positional)
 {
-    return parse(rows, argc, argv, 1, positional);
+    return options_parse_rows(rows, argc, argv, 1, positional);
 }
 
 /* Returns the row that `word` names, with _ for -, up to a = or a back quote; NULL when none. */

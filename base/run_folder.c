@@ -72,7 +72,7 @@ static enum err read_latest(const char *path, char name[256])
 }
 
 /* The run that `latest` in the folder `out` leads to, which lies beside it. */
-static enum err newest(const char *out, char folder[RUN_PATH])
+static enum err run_newest(const char *out, char folder[RUN_PATH])
 {
     char path[RUN_PATH + 16], name[256];
     snprintf(path, sizeof path, "%s/latest", out);
@@ -126,13 +126,13 @@ enum err run_find(const char *name, char folder[RUN_PATH])
         word[--n] = 0;
     if (is_latest(word)) {
         path_folder(word, path, sizeof path);
-        return newest(path, folder);
+        return run_newest(path, folder);
     }
     if (!strcmp(word, "latest") && stat(word, &st))
-        return newest("output", folder);
+        return run_newest("output", folder);
     snprintf(path, sizeof path, "%s/latest", word);
     if (is_folder(word) && is_latest(path))
-        return newest(word, folder);
+        return run_newest(word, folder);
     if (is_folder(word)) { /* a copy that followed the link has a folder in its place */
         int copied = !holds_run(word) && is_folder(path) && holds_run(path);
         int length = snprintf(folder, RUN_PATH, "%s%s", word, copied ? "/latest" : "");
