@@ -51,7 +51,7 @@ static enum err check_center(const struct scan_request *r, int64_t channels)
 }
 
 /* Distances in pixels at the rotation axis: the volume's voxels have that size. */
-static void set_cone(const struct exchange_info *info, struct scan *s)
+static void input_set_cone(const struct exchange_info *info, struct scan *s)
 {
     const double magnification = (info->source_iso + info->iso_detector) / info->source_iso;
     s->beam = BEAM_CONE;
@@ -136,7 +136,7 @@ static enum err plan_scan(struct scan_context *c)
     m->scan.delta_row = m->scan.delta_channel = m->volume.delta = (double)r->bin;
     TRY(plan_steps(&info, c));
     if (info.cone) {
-        set_cone(&info, &m->scan);
+        input_set_cone(&info, &m->scan);
         set_cone_rows(info.rows, c);
     }
     if (!isnan(r->center)) {
@@ -208,8 +208,8 @@ static enum err set_center(struct scan_context *c, const struct projections *p)
 }
 
 /* `rows`: how many of the scan's were read. */
-static enum err check_shape(const struct scan_request *r, const struct projections *p,
-                            const struct scan *s, int64_t rows)
+static enum err input_check_shape(const struct scan_request *r, const struct projections *p,
+                                  const struct scan *s, int64_t rows)
 {
     FAIL_IF(p->views != s->views || p->rows != rows || p->channels != s->channels, ERR_INPUT,
             "%s: holds %" PRId64 " views of %" PRId64 " x %" PRId64
@@ -231,7 +231,7 @@ static enum err read_scan(struct scan_context *c, int64_t first, int64_t count)
         m->scan.views = p.views;
         m->scan.channels = m->volume.rows = m->volume.cols = p.channels;
     }
-    enum err e = r->geometry ? check_shape(r, &p, &m->scan, count) : set_center(c, &p);
+    enum err e = r->geometry ? input_check_shape(r, &p, &m->scan, count) : set_center(c, &p);
     if (!e && !r->geometry) {
         m->scan.angles = p.angles;
         p.angles = NULL;

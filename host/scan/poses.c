@@ -18,15 +18,15 @@ struct pose {
     double detector; /* distance from the source's side to the detector; 0: parallel */
 };
 
-static double radians(float degrees)
+static double radians_of(float degrees)
 {
     return (double)degrees * M_PI / 180;
 }
 
 /* Leans a direction (channels, rows, away from the source) by pitch, then by yaw. */
-static void lean(const float *row, double *v)
+static void pose_lean(const float *row, double *v)
 {
-    const double pitch = radians(row[POSE_PITCH]), yaw = radians(row[POSE_YAW]);
+    const double pitch = radians_of(row[POSE_PITCH]), yaw = radians_of(row[POSE_YAW]);
     const double up = cos(pitch) * v[1] - sin(pitch) * v[2];
     const double away = sin(pitch) * v[1] + cos(pitch) * v[2];
     const double along = cos(yaw) * v[0] - sin(yaw) * away;
@@ -37,11 +37,11 @@ static void lean(const float *row, double *v)
 
 static struct pose pose_of(const struct scan *s, const float *row)
 {
-    const double c = cos(radians(row[POSE_ROTATION])), t = sin(radians(row[POSE_ROTATION]));
+    const double c = cos(radians_of(row[POSE_ROTATION])), t = sin(radians_of(row[POSE_ROTATION]));
     struct pose p = {.channel = {c, t}, .row = {-t, c}, .normal = {0, 0, 1}, .turn_cos = 1};
-    lean(row, p.channel);
-    lean(row, p.row);
-    lean(row, p.normal);
+    pose_lean(row, p.channel);
+    pose_lean(row, p.row);
+    pose_lean(row, p.normal);
     p.shift[0] = (double)row[POSE_CHANNEL_SHIFT];
     p.shift[1] = (double)row[POSE_ROW_SHIFT];
     if (s->beam == BEAM_CONE && isfinite(s->source_detector)) {
@@ -57,14 +57,14 @@ static struct pose pose_of(const struct scan *s, const float *row)
     return p;
 }
 
-static double dot(const double *a, const double *b)
+static double vector_dot(const double *a, const double *b)
 {
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
 /* Finds where the ray through (u, v) of the ideal detector meets the real one, in its coordinates;
  * 0 where they are parallel or the detector lies behind the source. */
-static int meet(const struct pose *p, double u, double v, double at[2])
+static int ray_meet(const struct pose *p, double u, double v, double at[2])
 {
     double from[3] = {u, v, 0}, way[3] = {0, 0, 1};
     if (p->detector > 0) {
@@ -78,18 +78,18 @@ static int meet(const struct pose *p, double u, double v, double at[2])
     }
     from[0] -= p->shift[0];
     from[1] -= p->shift[1];
-    const double towards = dot(p->normal, way), before = -dot(p->normal, from);
+    const double towards = vector_dot(p->normal, way), before = -vector_dot(p->normal, from);
     if (towards <= 0 || (p->detector > 0 && before <= 0))
         return 0;
     for (int i = 0; i < 3; i++)
         from[i] += before / towards * way[i];
-    at[0] = dot(p->channel, from);
-    at[1] = dot(p->row, from);
+    at[0] = vector_dot(p->channel, from);
+    at[1] = vector_dot(p->row, from);
     return 1;
 }
 
 /* Interpolates bilinearly; 0 beside the detector. */
-static float sample(const struct scan *s, const float *view, double channel, double row)
+static float view_sample(const struct scan *s, const float *view, double channel, double row)
 {
     const double c0 = floor(channel), r0 = floor(row);
     double sum = 0;
@@ -113,11 +113,11 @@ static void sample_view(const struct scan *s, const struct pose *p, const float 
             const double v = ((double)r - middle_row) * s->delta_row - s->row_offset;
             double at[2];
             out[r * s->channels + c] =
-                !meet(p, u, v, at)
+                !ray_meet(p, u, v, at)
                     ? 0
-                    : sample(s, view,
-                             (at[0] + s->channel_offset) / s->delta_channel + middle_channel,
-                             (at[1] + s->row_offset) / s->delta_row + middle_row);
+                    : view_sample(s, view,
+                                  (at[0] + s->channel_offset) / s->delta_channel + middle_channel,
+                                  (at[1] + s->row_offset) / s->delta_row + middle_row);
         }
 }
 
@@ -144,7 +144,7 @@ static enum err move_source(const float *table, struct scan *s)
 }
 
 /* (views, POSE_COLUMNS), mem_alloc; a table without tilts gets zeros there. */
-static enum err read_table(const char *path, int64_t views, float **out)
+static enum err poses_read_table(const char *path, int64_t views, float **out)
 {
     static const char *const names[] = {"views", "columns"};
     int64_t shape[2] = {views, -1};
@@ -203,7 +203,7 @@ enum err scan_apply_poses(const char *path, struct ct_model *model, float **sino
     float *table;
     void *ideal = NULL;
     enum err e = ERR_OK;
-    TRY(read_table(path, s->views, &table));
+    TRY(poses_read_table(path, s->views, &table));
     TRY_OUT(check_table(path, s, table));
     TRY_OUT(
         mem_alloc("views of an ideal scanner", (size_t)scan_samples(s) * sizeof(float), &ideal));

@@ -42,8 +42,9 @@ static void bin_pixels(float *x, int64_t views, int64_t rows, int64_t channels, 
 
 /* Rows of pixels to line integrals, or with steps to transmissions; they are filled later, where
  * all are there. */
-static enum err read_part(const struct scan_context *c, const struct exchange_source *source,
-                          int64_t row_first, int64_t row_count, struct exchange_counts *x)
+static enum err projections_read_part(const struct scan_context *c,
+                                      const struct exchange_source *source, int64_t row_first,
+                                      int64_t row_count, struct exchange_counts *x)
 {
     const int64_t bin = c->request->bin;
     TRY(exchange_read(source, row_first, row_count < 0 ? -1 : row_count * bin, x));
@@ -70,8 +71,9 @@ static enum err read_part(const struct scan_context *c, const struct exchange_so
 }
 
 /* Rows at a time: pixels before they are binned take at most half of what is free. */
-static enum err read_parts(const struct scan_context *c, const struct exchange_source *source,
-                           int64_t row_first, int64_t row_count, struct projections *out)
+static enum err projections_read_parts(const struct scan_context *c,
+                                       const struct exchange_source *source, int64_t row_first,
+                                       int64_t row_count, struct projections *out)
 {
     const int64_t bin = c->request->bin;
     struct exchange_info info;
@@ -89,7 +91,7 @@ static enum err read_parts(const struct scan_context *c, const struct exchange_s
     out->sinogram = y;
     for (int64_t r = 0, n; r < row_count; r += n) {
         n = row_count - r < most ? row_count - r : most;
-        TRY(read_part(c, source, row_first + r * bin, n, &x));
+        TRY(projections_read_part(c, source, row_first + r * bin, n, &x));
         const size_t run = (size_t)(x.rows * x.channels) * sizeof(float);
         for (int64_t v = 0; v < x.views; v++)
             memcpy(out->sinogram + (v * out->rows + r) * out->channels,
@@ -102,23 +104,23 @@ static enum err read_parts(const struct scan_context *c, const struct exchange_s
     return ERR_OK;
 }
 
-static enum err read_all(const struct scan_context *c, int64_t row_first, int64_t row_count,
-                         struct projections *out)
+static enum err projections_read_rows(const struct scan_context *c, int64_t row_first,
+                                      int64_t row_count, struct projections *out)
 {
     struct exchange_source source = c->request->source;
     struct exchange_counts x;
     source.kept = c->kept;
     row_first = c->row_first + row_first * c->request->bin;
     if (c->request->bin > 1)
-        return read_parts(c, &source, row_first, row_count, out);
-    TRY(read_part(c, &source, row_first, row_count, &x));
+        return projections_read_parts(c, &source, row_first, row_count, out);
+    TRY(projections_read_part(c, &source, row_first, row_count, &x));
     *out = (struct projections){x.views, x.rows, x.channels, x.counts, x.angles, 0};
     x.counts = x.angles = NULL;
     exchange_counts_free(&x);
     return ERR_OK;
 }
 
-static enum err repair(const char *path, struct projections *p)
+static enum err projections_repair(const char *path, struct projections *p)
 {
     int64_t n;
     enum err e = correct_repair(p->sinogram, p->views, p->rows, p->channels, &n);
@@ -127,15 +129,15 @@ static enum err repair(const char *path, struct projections *p)
 }
 
 /* Transmissions to line integrals, and what is done to these. */
-static enum err finish(const struct scan_context *c, struct projections *p)
+static enum err projections_finish(const struct scan_context *c, struct projections *p)
 {
     const char *path = c->request->source.path;
     if (!scan_steps_used(c->request))
-        return repair(path, p);
+        return projections_repair(path, p);
     if (!isnan(c->request->phase[PHASE_DELTA_BETA])) /* spreads a defect over its view */
-        TRY(repair(path, p));
+        TRY(projections_repair(path, p));
     TRY(scan_steps_transmission(c, p));
-    TRY(repair(path, p));
+    TRY(projections_repair(path, p));
     return scan_steps_integrals(c, p);
 }
 
@@ -143,9 +145,9 @@ enum err projections_prepare(const struct scan_context *c, int64_t row_first, in
                              struct projections *out)
 {
     *out = (struct projections){0};
-    enum err e = read_all(c, row_first, row_count, out);
+    enum err e = projections_read_rows(c, row_first, row_count, out);
     if (!e)
-        e = finish(c, out);
+        e = projections_finish(c, out);
     if (e)
         projections_free(out);
     return e;

@@ -156,8 +156,8 @@ static void arrays_free(struct arrays *a)
 }
 
 /* `large`: the array stays where it is. */
-static enum err hand_over(struct backend *be, int large, float *host, size_t bytes,
-                          struct buffer *b)
+static enum err arrays_hand_over(struct backend *be, int large, float *host, size_t bytes,
+                                 struct buffer *b)
 {
     if (!large)
         return be->ops->upload(be, host, bytes, b);
@@ -175,7 +175,7 @@ static enum err transmission_weights(struct arrays *a, int large, const float *s
 #pragma omp parallel for schedule(static) if (samples >= 1 << 16)
     for (int64_t i = 0; i < samples; i++)
         a->weights[i] = expf(-sinogram[i]);
-    return hand_over(a->be, large, w, bytes, &a->w);
+    return arrays_hand_over(a->be, large, w, bytes, &a->w);
 }
 
 /* Metal is found in a direct reconstruction, which also shows where its streaks come from. */
@@ -190,20 +190,20 @@ static enum err metal_weights(struct arrays *a, int large, const struct ct_model
     return gen_weights_mar(a->be, m, &a->y, &o, &a->w);
 }
 
-static void on_iteration(void *context, int64_t done, int64_t total)
+static void recon_on_iteration(void *context, int64_t done, int64_t total)
 {
     (void)context;
     progress("mbir", (double)done, (double)total);
 }
 
-static enum err run_mbir(struct scan_context *c, struct arrays *a)
+static enum err recon_run_mbir(struct scan_context *c, struct arrays *a)
 {
     const struct scan_request *r = c->request;
     struct mbir_options o = {.max_iterations = r->iterations,
                              .stop_threshold_percent = r->threshold_percent,
                              .seed = (uint32_t)r->seed,
                              .weights = r->weights ? &a->w : NULL,
-                             .on_iteration = on_iteration,
+                             .on_iteration = recon_on_iteration,
                              .stop = r->stop};
     enum err e = mbir_recon(a->be, &c->model, &a->y, &o, &a->x, &c->result->report);
     progress_end();
@@ -249,7 +249,7 @@ out:
 }
 
 /* The volume on the host: where the back end computes there, in its own memory. */
-static enum err compute(struct scan_context *c, struct arrays *a)
+static enum err recon_compute(struct scan_context *c, struct arrays *a)
 {
     const struct scan_request *r = c->request;
     const struct ct_model *m = &c->model;
@@ -263,19 +263,19 @@ static enum err compute(struct scan_context *c, struct arrays *a)
     TRY(choose_place(c, x_bytes + y_bytes + weights_bytes(r, y_bytes, x_bytes), &large));
     TRY(mem_alloc("volume", x_bytes, &x));
     a->volume = x;
-    TRY(hand_over(a->be, large, c->sinogram, y_bytes, &a->y));
-    TRY(hand_over(a->be, large, x, x_bytes, &a->x));
+    TRY(arrays_hand_over(a->be, large, c->sinogram, y_bytes, &a->y));
+    TRY(arrays_hand_over(a->be, large, x, x_bytes, &a->x));
     if (weights == SCAN_TRANSMISSION)
         TRY(transmission_weights(a, large, c->sinogram, y_bytes));
     if (weights == SCAN_METAL)
         TRY(metal_weights(a, large, m, y_bytes));
     if (c->method != SCAN_MBIR)
         return scan_slab_direct(c, &a->y, &a->x, x);
-    TRY(run_mbir(c, a));
+    TRY(recon_run_mbir(c, a));
     return large ? ERR_OK : a->be->ops->download(a->be, &a->x, x, x_bytes);
 }
 
-static enum err write_volume(const char *path, const struct volume *v, const float *x)
+static enum err recon_write_volume(const char *path, const struct volume *v, const float *x)
 {
     struct volume_writer *w;
     TRY(volume_writer_open(path, v, &w));
@@ -341,11 +341,11 @@ static enum err run_whole(struct scan_context *c)
     enum err e;
     c->start = clock_ns();
     TRY_OUT(check_stop(r));
-    TRY_OUT(compute(c, &a));
+    TRY_OUT(recon_compute(c, &a));
     if (c->method != SCAN_MBIR) /* mbir ends by itself with what it has */
         TRY_OUT(check_stop(r));
     c->result->seconds = clock_seconds_since(c->start);
-    TRY_OUT(write_volume(r->out, v, a.volume));
+    TRY_OUT(recon_write_volume(r->out, v, a.volume));
     e = r->reference ? scan_recon_compare(c, a.volume)
                      : scan_recon_picture(c, a.volume + v->slices / 2, v->slices);
 out:

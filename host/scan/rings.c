@@ -36,8 +36,8 @@ static enum err rows_on_device(struct backend *be, const struct ct_model *m, int
     return e;
 }
 
-static enum err on_device(struct backend *be, const struct ct_model *m, const float *y,
-                          float *clean)
+static enum err stripes_on_device(struct backend *be, const struct ct_model *m, const float *y,
+                                  float *clean)
 {
     const struct scan *s = &m->scan;
     const int64_t row = s->views * s->channels, fit = CHUNK_FLOATS / row;
@@ -60,7 +60,7 @@ static enum err by_sorting(struct backend *be, const struct ct_model *m, float *
     TRY(mem_alloc("sinogram without rings", bytes, &clean));
     struct buffer to = {PLACE_HOST, 0, bytes, clean};
     mark_push("rings", bytes);
-    enum err e = be->ops->streams ? on_device(be, m, *y, clean)
+    enum err e = be->ops->streams ? stripes_on_device(be, m, *y, clean)
                                   : remove_stripes(be, m, STRIPES_MEDIAN, &from, &to);
     mark_pop();
     mem_free(e ? clean : *y);

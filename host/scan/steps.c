@@ -130,14 +130,14 @@ enum err scan_step_run(const struct scan_context *c, const char *name,
     return e;
 }
 
-static struct prepare_step step_of(enum prepare_kind kind, int64_t views, int64_t rows,
-                                   int64_t channels)
+static struct prepare_step steps_step_of(enum prepare_kind kind, int64_t views, int64_t rows,
+                                         int64_t channels)
 {
     return (struct prepare_step){
         .kind = kind, .in = {views, rows, channels}, .out = {views, rows, channels}};
 }
 
-static int64_t differences(const float *a, const float *b, int64_t n)
+static int64_t count_differences(const float *a, const float *b, int64_t n)
 {
     int64_t count = 0;
     for (int64_t i = 0; i < n; i++)
@@ -150,7 +150,7 @@ static enum err drop_dead_pixels(const struct scan_context *c, const float *fram
                                  struct exchange_counts *x)
 {
     const int64_t pixels = x->rows * x->channels;
-    struct prepare_step p = step_of(PREPARE_OUTLIERS, 1, x->rows, x->channels);
+    struct prepare_step p = steps_step_of(PREPARE_OUTLIERS, 1, x->rows, x->channels);
     void *block;
     p.size = 5;
     p.sides = SIDE_BRIGHT | SIDE_DARK;
@@ -174,7 +174,7 @@ static enum err drop_dead_pixels(const struct scan_context *c, const float *fram
 static enum err take_zingers(const struct scan_context *c, struct exchange_counts *x)
 {
     const int64_t n = x->views * x->rows * x->channels;
-    struct prepare_step p = step_of(PREPARE_OUTLIERS, x->views, x->rows, x->channels);
+    struct prepare_step p = steps_step_of(PREPARE_OUTLIERS, x->views, x->rows, x->channels);
     const float *before = x->counts;
     void *copy;
     p.size = 3;
@@ -184,7 +184,7 @@ static enum err take_zingers(const struct scan_context *c, struct exchange_count
     memcpy(copy, before, (size_t)n * sizeof(float));
     enum err e = scan_step_run(c, "zingers", &p, NULL, &x->counts);
     if (!e)
-        c->result->zapped += differences(copy, x->counts, n);
+        c->result->zapped += count_differences(copy, x->counts, n);
     mem_free(copy);
     return e;
 }
@@ -205,7 +205,7 @@ static enum err make_frames(const struct exchange_counts *x, float **out)
 enum err scan_steps_counts(const struct scan_context *c, struct exchange_counts *x)
 {
     const struct scan_request *r = c->request;
-    struct prepare_step p = step_of(PREPARE_FLAT, x->views, x->rows, x->channels);
+    struct prepare_step p = steps_step_of(PREPARE_FLAT, x->views, x->rows, x->channels);
     float *frames;
     TRY(make_frames(x, &frames));
     enum err e = r->zingers > 0 ? take_zingers(c, x) : ERR_OK;
@@ -228,8 +228,8 @@ enum err scan_steps_counts(const struct scan_context *c, struct exchange_counts 
 enum err scan_steps_transmission(const struct scan_context *c, struct projections *p)
 {
     const struct scan_request *r = c->request;
-    struct prepare_step phase = step_of(PREPARE_PHASE, p->views, p->rows, p->channels);
-    struct prepare_step logarithm = step_of(PREPARE_LOG, p->views, p->rows, p->channels);
+    struct prepare_step phase = steps_step_of(PREPARE_PHASE, p->views, p->rows, p->channels);
+    struct prepare_step logarithm = steps_step_of(PREPARE_LOG, p->views, p->rows, p->channels);
     if (!isnan(r->phase[PHASE_DELTA_BETA])) {
         const double pixel = c->pixel * (double)r->bin;
         FAIL_IF(!(pixel > 0), ERR_USAGE,
@@ -244,10 +244,10 @@ enum err scan_steps_transmission(const struct scan_context *c, struct projection
     return scan_step_run(c, "-log", &logarithm, NULL, &p->sinogram);
 }
 
-static enum err straighten(const struct scan_context *c, struct projections *p)
+static enum err steps_straighten(const struct scan_context *c, struct projections *p)
 {
     struct scan_result *result = c->result;
-    struct prepare_step tilt = step_of(PREPARE_TILT, p->views, p->rows, p->channels);
+    struct prepare_step tilt = steps_step_of(PREPARE_TILT, p->views, p->rows, p->channels);
     const struct center_views views = {p->views, p->rows, p->channels, p->sinogram, p->angles};
     double angle = result->tilt * M_PI / 180;
     if (isinf(c->request->tilt)) {
@@ -262,7 +262,7 @@ static enum err straighten(const struct scan_context *c, struct projections *p)
 }
 
 /* The first half keeps its angles. */
-static enum err join_halves(const struct scan_context *c, struct projections *p)
+static enum err steps_join_halves(const struct scan_context *c, struct projections *p)
 {
     struct scan_result *result = c->result;
     const struct center_views views = {p->views - p->views % 2, p->rows, p->channels, p->sinogram,
@@ -275,7 +275,7 @@ static enum err join_halves(const struct scan_context *c, struct projections *p)
         result->overlap = found;
     FAIL_IF(!(result->overlap >= 1 && result->overlap <= (double)p->channels), ERR_USAGE,
             "`overlap=%g`: must be from 1 to %" PRId64 " channels", result->overlap, p->channels);
-    struct prepare_step step = step_of(PREPARE_JOIN, views.views, p->rows, p->channels);
+    struct prepare_step step = steps_step_of(PREPARE_JOIN, views.views, p->rows, p->channels);
     step.overlap = result->overlap;
     step.end = result->end;
     step.out[0] /= 2;
@@ -290,11 +290,12 @@ enum err scan_steps_integrals(const struct scan_context *c, struct projections *
 {
     const struct scan_request *r = c->request;
     if (has_hardening(r)) {
-        struct prepare_step step = step_of(PREPARE_POLYNOMIAL, p->views, p->rows, p->channels);
+        struct prepare_step step =
+            steps_step_of(PREPARE_POLYNOMIAL, p->views, p->rows, p->channels);
         memcpy(step.coefficient, r->hardening, sizeof r->hardening);
         TRY(scan_step_run(c, "beam hardening", &step, NULL, &p->sinogram));
     }
     if (!isnan(r->tilt))
-        TRY(straighten(c, p));
-    return isnan(r->overlap) ? ERR_OK : join_halves(c, p);
+        TRY(steps_straighten(c, p));
+    return isnan(r->overlap) ? ERR_OK : steps_join_halves(c, p);
 }

@@ -108,7 +108,7 @@ static enum err take_measured(struct child_run *c, int64_t start, struct measure
 }
 
 /* The same by several processes: the time is until the last of them is done. */
-static enum err run_team(struct child_run *c, struct measured *m)
+static enum err child_run_team(struct child_run *c, struct measured *m)
 {
     const struct suite_team *team = c->plan->team;
     double seconds;
@@ -131,7 +131,7 @@ static enum err measure_once(struct child_run *c, struct measured *m)
     backend_take_work(s->be);
     TRY(s->be->ops->sync(s->be));
     if (c->plan->team)
-        return run_team(c, m);
+        return child_run_team(c, m);
     int64_t start = clock_ns();
     mark_push(s->op->name, (uint64_t)c->plan->size);
     enum err e = s->op->run(s);
@@ -202,8 +202,8 @@ ARRAY_ORDER(by_seconds, struct measured, COMPARE(x->seconds, y->seconds));
 
 /* A short call's time is mostly chance: the run is then the median of several calls, each with its
  * own look at the result, as copies are. */
-static enum err run_short(struct child_run *c, const struct measured *first, int64_t run,
-                          struct measured *m)
+static enum err child_run_short(struct child_run *c, const struct measured *first, int64_t run,
+                                struct measured *m)
 {
     struct measured calls[SHORT_CALLS] = {*m};
     double sum = m->seconds;
@@ -230,7 +230,7 @@ static void report_copies(FILE *out, double *rates, int n)
     fputc('\n', out);
 }
 
-static enum err run_rows(struct child_run *c)
+static enum err child_run_rows(struct child_run *c)
 {
     struct measured first = {0}, now;
     double rates[SHORT_COPIES];
@@ -242,7 +242,7 @@ static enum err run_rows(struct child_run *c)
         if (run == 1) {
             first = now;
         } else if (repeats && now.seconds < SHORT_SECONDS) {
-            TRY(run_short(c, &first, run, &now));
+            TRY(child_run_short(c, &first, run, &now));
             const double rate =
                 copies_done < SHORT_COPIES ? suite_copy_rate(c->s.be, c->s.op, &c->s.model, 1) : 0;
             if (rate > 0)
@@ -255,16 +255,16 @@ static enum err run_rows(struct child_run *c)
     return ERR_OK;
 }
 
-static enum err run_each(struct child_run *c)
+static enum err child_run_each(struct child_run *c)
 {
     mark_measured(c, 1);
-    enum err e = run_rows(c);
+    enum err e = child_run_rows(c);
     mark_measured(c, 0);
     return e;
 }
 
 /* For the gate's shares of the copy rate. */
-static enum err run_pairs(struct child_run *c)
+static enum err child_run_pairs(struct child_run *c)
 {
     struct targets targets;
     struct pair_share share = {.n = 0};
@@ -311,7 +311,7 @@ static void take_iteration(void *context, int64_t done, int64_t total)
 }
 
 /* Times one call by the iteration; nothing is reported before its result is checked. */
-static enum err run_iterations(struct child_run *c)
+static enum err child_run_iterations(struct child_run *c)
 {
     const int64_t runs = c->plan->runs;
     struct iterations i = {.child = c, .rows = calloc((size_t)runs, sizeof *i.rows)};
@@ -334,7 +334,7 @@ static enum err run_iterations(struct child_run *c)
     return e;
 }
 
-static enum err run_all(struct child_run *c)
+static enum err child_run_all(struct child_run *c)
 {
     if (!c->plan->traced)
         TRY(child_calibrate(c));
@@ -344,9 +344,9 @@ static enum err run_all(struct child_run *c)
     TRY(e);
     if (c->plan->team)
         TRY(c->plan->team->send(c->plan->team->crew, &c->s));
-    TRY(c->s.op->first_iteration ? run_iterations(c) : run_each(c));
+    TRY(c->s.op->first_iteration ? child_run_iterations(c) : child_run_each(c));
     if (c->plan->gate && !c->plan->team && !c->plan->traced)
-        TRY(run_pairs(c));
+        TRY(child_run_pairs(c));
     if (c->plan->team)
         report_shares(c);
     if (c->plan->previews && preview_write(&c->s, c->plan->size, c->plan->previews))
@@ -406,7 +406,7 @@ enum err suite_child(const struct child_plan *p)
     if (!e && p->shape)
         e = take_shape(p->shape, &c.s.model.volume);
     if (!e)
-        e = run_all(&c);
+        e = child_run_all(&c);
     if (e)
         report_error(c.out, e);
     if (p->team && p->team->release(p->team->crew))

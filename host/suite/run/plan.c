@@ -114,7 +114,7 @@ struct shapes {
 };
 
 /* The edge of a cube of as many voxels stands for the size of a shape. */
-static enum err add_shapes(const struct shapes *shapes, struct run_plan *out)
+static enum err plan_add_shapes(const struct shapes *shapes, struct run_plan *out)
 {
     FAIL_IF(out->size_count + shapes->count > PLAN_SIZES, ERR_USAGE, "`sizes`: more than %d sizes",
             PLAN_SIZES);
@@ -149,7 +149,7 @@ static enum err plan_operations(const char *text, struct run_plan *out)
     return e;
 }
 
-static enum err add_sizes(const char *sizes, struct run_plan *out)
+static enum err plan_add_sizes(const char *sizes, struct run_plan *out)
 {
     struct shapes shapes = {.count = 0};
     enum err e = ERR_OK;
@@ -161,7 +161,7 @@ static enum err add_sizes(const char *sizes, struct run_plan *out)
         else
             e = add_size(item, out);
     free(copy);
-    return e ? e : add_shapes(&shapes, out);
+    return e ? e : plan_add_shapes(&shapes, out);
 }
 
 enum err plan_parse(const char *group, const char *ops, const char *sizes, int large,
@@ -184,5 +184,5 @@ enum err plan_parse(const char *group, const char *ops, const char *sizes, int l
             "`group=%s`: %s; the groups are in the second column of `tomoprof run --list`", group,
             ops ? "`ops` names none of it" : "the group is not known");
     out->op_count = n;
-    return add_sizes(all, out);
+    return plan_add_sizes(all, out);
 }

@@ -127,7 +127,7 @@ static struct target_value value_of(const struct speed_target *t, const struct t
     return (struct target_value){value, value, value};
 }
 
-static int is_about(const struct speed_target *t, const struct target_row *row)
+static int target_is_about(const struct speed_target *t, const struct target_row *row)
 {
     return !fnmatch(t->operation, row->operation, 0) && !(row->size < t->from_size);
 }
@@ -136,7 +136,7 @@ enum target_verdict target_judge(const struct speed_target *t, const struct targ
                                  struct target_value *value)
 {
     *value = (struct target_value){NAN, NAN, NAN};
-    if (!is_about(t, row))
+    if (!target_is_about(t, row))
         return TARGET_ELSEWHERE;
     if (row->reason)
         return TARGET_UNKNOWN;
@@ -165,7 +165,7 @@ int targets_open(const struct targets *t, const struct target_row *row)
 int targets_ask_pairs(const struct targets *t, const struct target_row *row)
 {
     for (int i = 0; i < t->targets_count; i++)
-        if (is_share(&t->targets[i]) && is_about(&t->targets[i], row))
+        if (is_share(&t->targets[i]) && target_is_about(&t->targets[i], row))
             return 1;
     return 0;
 }
