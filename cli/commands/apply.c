@@ -209,7 +209,7 @@ static enum err check_options(const char *name, const struct operation *op)
 }
 
 /* Before hours of work, not after them: the output can be written. */
-static enum err check_output(void)
+static enum err apply_check_output(void)
 {
     struct outfile f = {0};
     if (!out)
@@ -431,7 +431,7 @@ static enum err apply_operation(const char *name, struct run_state *s)
         TRY(ct_model_read(geometry, &s->model));
         TRY(match_beam(name, beam_of(&s->model.scan), &s->op));
     }
-    TRY(check_output());
+    TRY(apply_check_output());
     return compute_operation(s);
 }
 

@@ -144,7 +144,7 @@ static enum err write_exchange(const char *path, const struct ct_model *m, const
     return exchange_write(path, s->views, s->rows, s->channels, y, s->angles, WHITE_COUNTS);
 }
 
-static enum err write_files(const struct ct_model *m, const float *x, const float *y)
+static enum err simulate_write_files(const struct ct_model *m, const float *x, const float *y)
 {
     enum { GEOMETRY, SINOGRAM, VOLUME, EXCHANGE, FILES };
     static const char *const suffixes[FILES] = {".json", "_sinogram.npy", "_volume.npy", ".h5"};
@@ -216,7 +216,7 @@ static enum err run_simulate(int words, char **word)
         TRY_OUT(project_volume(&m, x, x_bytes, y, y_bytes));
     if (noise > 0)
         noise_add(y, scan_samples(&m.scan), noise, (uint64_t)seed);
-    e = write_files(&m, x, y);
+    e = simulate_write_files(&m, x, y);
 out:
     mem_free(x);
     mem_free(y);

@@ -52,7 +52,7 @@ static struct opt options[] = {
 };
 
 /* A test that loads a few chunks from the page cache says little of the real load. */
-static enum err say_small(const struct load_request *r, const struct loading *whole)
+static enum err load_print_small(const struct load_request *r, const struct loading *whole)
 {
     struct load_request small = *r;
     struct load_session s;
@@ -110,7 +110,7 @@ static enum err measure_load(const struct load_request *r, struct load_session *
     } else {
         load_text(l, stdout, explain || tune);
         if (explain)
-            TRY(say_small(r, l));
+            TRY(load_print_small(r, l));
         if (tune && l->recommended)
             printf("\ntomoprof load %s %s\n", r->path, l->recommended);
     }
