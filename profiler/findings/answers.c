@@ -60,10 +60,11 @@ static const char *cpu_advice(const struct model *m, const struct model_own *at)
     const struct model_line *line = own_line_of(m, at->file, at->line);
     if (!f && !own_made_at_run_time(at))
         return "Build with -g (it changes no optimisation): then lines are named.";
-    double self = line ? known(line->cpu.user) + known(line->cpu.sys) : 0;
-    double whole = line ? known(line->cpu_incl.user) + known(line->cpu_incl.sys) : 0;
+    double self = line ? positive_or_0(line->cpu.user) + positive_or_0(line->cpu.sys) : 0;
+    double whole =
+        line ? positive_or_0(line->cpu_incl.user) + positive_or_0(line->cpu_incl.sys) : 0;
     if (f && f->language && !strcmp(f->language, "python"))
-        return line && self > 0.5 * whole && known(line->cpu.python) > 0.5 * self
+        return line && self > 0.5 * whole && positive_or_0(line->cpu.python) > 0.5 * self
                    ? "Move this loop into NumPy or compiled code, or run it less often."
                    : "The time is in the code that this line calls. Call it less often, or with "
                      "less data.";
@@ -243,7 +244,7 @@ static enum err answers_add_gpu(struct answer_list *t)
         a.cost_s = 1e-9 * hot.found[i].ns;
         a.share = a.cost_s / g->gpu_sum_s;
         a.of = "GPU time";
-        a.gain_s = fmin(t->wall, a.share * known(g->gpu_busy_s));
+        a.gain_s = fmin(t->wall, a.share * positive_or_0(g->gpu_busy_s));
         a.text = answer_text(t, "%s launches %.0f %% of the GPU's work (%.3g of %.3g s).", name,
                              100 * a.share, a.cost_s, g->gpu_sum_s);
         a.advice = "Give the device less work here, or faster kernels: the Kernels tab shows what "
@@ -346,7 +347,7 @@ static enum err answers_add_library_line(struct answer_list *t)
     for (int f = 0; f < m->files_count; f++)
         for (int i = 0; i < m->files[f].lines_count; i++) {
             const struct model_line *l = &m->files[f].lines[i];
-            double cost = known(l->cpu.user) + known(l->cpu.sys);
+            double cost = positive_or_0(l->cpu.user) + positive_or_0(l->cpu.sys);
             if (cost <= most)
                 continue;
             most = cost;
@@ -376,7 +377,7 @@ static int answer_most_first(const void *a, const void *b)
     double p = isfinite(x->gain_s) ? x->gain_s : -1, q = isfinite(y->gain_s) ? y->gain_s : -1;
     if (p < q || p > q)
         return p < q ? 1 : -1;
-    return known(x->share) < known(y->share) ? 1 : -1;
+    return positive_or_0(x->share) < positive_or_0(y->share) ? 1 : -1;
 }
 
 /* The GPU's line leads where the GPU worked for most of the run, and no finding goes first. */
@@ -429,7 +430,8 @@ static double gain_wall(const struct run_facts *f)
 {
     double path = 0;
     for (int i = 0; i < f->m->own_count; i++)
-        path += known((double)f->m->own[i].path_cpu_ns) + known((double)f->m->own[i].path_wait_ns);
+        path += positive_or_0((double)f->m->own[i].path_cpu_ns) +
+                positive_or_0((double)f->m->own[i].path_wait_ns);
     if (!isfinite(f->wall))
         return f->cpu;
     return path > 0 || !(f->cpu > 0) ? f->wall : fmin(f->cpu, f->wall);

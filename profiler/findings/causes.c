@@ -62,7 +62,7 @@ static void lead_with_lock(struct rootcause *r, const struct model *m, const cha
         i++;
     if (!m->contention_count || !(m->contention[0].any_s >= m->meta.wall_s / 2) ||
         i == r->causes_count ||
-        known(r->causes[i].gain_high_s) < SERIAL * known(m->contention[0].both_s))
+        positive_or_0(r->causes[i].gain_high_s) < SERIAL * positive_or_0(m->contention[0].both_s))
         return;
     const struct rootcause_cause lock = r->causes[i];
     memmove(r->causes + 1, r->causes, (size_t)i * sizeof *r->causes);
@@ -116,12 +116,12 @@ static void causes_add_evidence(struct rootcause *r, const struct model *m)
     const struct model_io *io = &m->io;
     double lock_s = 0, work_s = 0;
     for (int i = 0; i < m->contention_count; i++) {
-        lock_s += known(m->contention[i].wait_s);
-        work_s += known(m->contention[i].both_s);
+        lock_s += positive_or_0(m->contention[i].wait_s);
+        work_s += positive_or_0(m->contention[i].both_s);
     }
     rootcause_number(r, "run", m->meta.wall_s, "s", "wall time");
     rootcause_number(
-        r, "CPU time", known(m->totals.cpu.user) + known(m->totals.cpu.sys), "s",
+        r, "CPU time", positive_or_0(m->totals.cpu.user) + positive_or_0(m->totals.cpu.sys), "s",
         causes_text(r, "%d threads, %d processes", m->threads_count, m->processes_count));
     if (isfinite(io->read.s)) {
         rootcause_number(r, "reads waited", io->read.waited_s, "s",
@@ -159,7 +159,7 @@ static void causes_add_checks(struct rootcause *r, const struct model *m)
 {
     const struct model_io *io = &m->io;
     const struct model_io_file *f = largest_read(m);
-    double kernel = known(io->kernel_read_mb), unseen = io->unseen_read_mb;
+    double kernel = positive_or_0(io->kernel_read_mb), unseen = io->unseen_read_mb;
     rootcause_check(r, "dimensions and values", "unknown",
                     "a recording does not look at data: compare shape and checksum of the output "
                     "before and after");

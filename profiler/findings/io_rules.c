@@ -23,7 +23,8 @@ static void disk_evidence(const struct model_io *io, struct finding *out)
         finding_evidence(
             out,
             "the busiest disk %.30s: %.3g ms a read, %.3g reads/s, busy %.0f %% of the time%s.",
-            d->name, known(d->read_wait_ms), known(d->reads_per_s), 100 * known(d->busy),
+            d->name, positive_or_0(d->read_wait_ms), positive_or_0(d->reads_per_s),
+            100 * positive_or_0(d->busy),
             d->read_wait_ms > DISK_SLOW_MS ? " (slow: above " AS_TEXT(DISK_SLOW_MS) " ms)"
             : d->busy > SHARE(DISK_FULL)   ? " (full: above " AS_TEXT(DISK_FULL) " %)"
                                            : "");
@@ -83,13 +84,13 @@ static double decoding_of(const struct run_facts *f, const struct model_io_file 
 {
     double named = 0, all = 0;
     for (int i = 0; i < f->m->io.files_count; i++) {
-        double mb = known(f->m->io.files[i].read.mb);
+        double mb = positive_or_0(f->m->io.files[i].read.mb);
         named += is_compressed(f->m->io.files[i].path) ? mb : 0;
         all += mb;
     }
     if (named > 0)
-        return is_compressed(file->path) ? f->decode_s * known(file->read.mb) / named : 0;
-    return all > 0 ? f->decode_s * known(file->read.mb) / all : 0;
+        return is_compressed(file->path) ? f->decode_s * positive_or_0(file->read.mb) / named : 0;
+    return all > 0 ? f->decode_s * positive_or_0(file->read.mb) / all : 0;
 }
 
 /* Files of which the same bytes are read again, added up: a series or the shards of an array are
@@ -106,7 +107,8 @@ static struct reread_sum reread_sum(const struct run_facts *f)
     for (int i = 0; i < f->m->io.files_count; i++) {
         const struct model_io_file *file = &f->m->io.files[i];
         double decoded = decoding_of(f, file);
-        double read_s = known(file->read.s) - (1 - f->real) * known(file->read.waited_s);
+        double read_s =
+            positive_or_0(file->read.s) - (1 - f->real) * positive_or_0(file->read.waited_s);
         double s = (read_s + decoded) * (1 - 1 / file->reread);
         if (!(file->reread > REREAD_TIMES) || !(s > 0))
             continue;
@@ -114,10 +116,10 @@ static struct reread_sum reread_sum(const struct run_facts *f)
         a.most = fmax(a.most, s);
         a.s += s;
         a.decoded += decoded;
-        a.mb += known(file->read.mb);
-        a.unique_mb += known(file->unique_mb);
+        a.mb += positive_or_0(file->read.mb);
+        a.unique_mb += positive_or_0(file->unique_mb);
         a.read_s += read_s;
-        a.waited_s += known(file->read.waited_s);
+        a.waited_s += positive_or_0(file->read.waited_s);
         a.files++;
     }
     return a;
@@ -168,9 +170,10 @@ int rule_io_small(const struct run_facts *f, struct finding *out)
 {
     for (int i = 0; i < f->m->io.files_count; i++) {
         const struct model_io_file *file = &f->m->io.files[i];
-        double s = known(file->read.s) + known(file->write.s) + known(file->seek_s);
-        double slow = known(file->read.waited_s) + known(file->write.waited_s);
-        double mb = known(file->read.mb) + known(file->write.mb);
+        double s = positive_or_0(file->read.s) + positive_or_0(file->write.s) +
+                   positive_or_0(file->seek_s);
+        double slow = positive_or_0(file->read.waited_s) + positive_or_0(file->write.waited_s);
+        double mb = positive_or_0(file->read.mb) + positive_or_0(file->write.mb);
         int64_t n = calls_of(&file->read) + calls_of(&file->write);
         const struct model_io_calls *c =
             calls_of(&file->read) > calls_of(&file->write) ? &file->read : &file->write;
@@ -245,7 +248,7 @@ int rule_io_sync(const struct run_facts *f, struct finding *out)
         finding_evidence(out, ", most of it %.300s: %lld calls, %.3g ms each, for %.4g MiB written",
                          most->path, (long long)most->syncs,
                          1e3 * most->sync_s / (double)(most->syncs > 0 ? most->syncs : 1),
-                         known(most->write.mb));
+                         positive_or_0(most->write.mb));
     finding_evidence(out, ".");
     finding_file(out, most);
     return 1;
@@ -256,7 +259,7 @@ int rule_io_faults(const struct run_facts *f, struct finding *out)
 {
     const struct model_io_file *most = NULL;
     const int64_t faults = f->m->io.major_faults;
-    double s = fmin(known(f->m->totals.wait.disk), f->wall);
+    double s = fmin(positive_or_0(f->m->totals.wait.disk), f->wall);
     for (int i = 0; i < f->m->io.files_count; i++)
         if (f->m->io.files[i].touched_mb > (most ? most->touched_mb : FAULTS_MIB))
             most = &f->m->io.files[i];
@@ -267,7 +270,7 @@ int rule_io_faults(const struct run_facts *f, struct finding *out)
                      "%lld page faults waited for storage, about %.3g ms each: %.3g s (%.0f %%) of "
                      "the run. %.300s: %.4g MiB mapped, at most %.4g MiB of it touched.",
                      (long long)faults, 1e3 * s / (double)faults, s, 100 * s / f->wall, most->path,
-                     known(most->mapped_mb), most->touched_mb);
+                     positive_or_0(most->mapped_mb), most->touched_mb);
     finding_file(out, most);
     return 1;
 }
@@ -277,8 +280,8 @@ int rule_io_uneven(const struct run_facts *f, struct finding *out)
     for (int i = 0; i < f->m->io.files_count; i++) {
         const struct model_io_file *file = &f->m->io.files[i];
         const struct model_io_calls *c = &file->read;
-        double n = known((double)c->calls), waited = known((double)c->waited);
-        double fast = known(c->s) - known(c->waited_s);
+        double n = positive_or_0((double)c->calls), waited = positive_or_0((double)c->waited);
+        double fast = positive_or_0(c->s) - positive_or_0(c->waited_s);
         if (!file->kind || strcmp(file->kind, "file") || n < UNEVEN_READS ||
             !(c->p95_us > UNEVEN_TIMES * c->p50_us) || !(waited > SHARE(UNEVEN_WAITED) * n) ||
             !(waited < SHARE(100 - UNEVEN_WAITED) * n) ||

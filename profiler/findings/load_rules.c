@@ -19,8 +19,9 @@ int rule_io_network(const struct run_facts *f, struct finding *out)
                      "Connections waited %.3g s of %.3g s (%.0f %%), most of it %.200s: %.4g MiB "
                      "read, %lld requests, %.3g ms to the first byte; the CPU worked %.3g s.",
                      f->network, f->wall, 100 * f->network / f->wall, worst->path,
-                     known(worst->read.mb), (long long)(worst->requests > 0 ? worst->requests : 0),
-                     known(worst->first_byte_ms), f->cpu);
+                     positive_or_0(worst->read.mb),
+                     (long long)(worst->requests > 0 ? worst->requests : 0),
+                     positive_or_0(worst->first_byte_ms), f->cpu);
     finding_file(out, worst);
     return 1;
 }
@@ -39,7 +40,7 @@ int rule_io_requests(const struct run_facts *f, struct finding *out)
     for (int i = 0; i < f->m->io.endpoints_count; i++) {
         const struct model_io_file *e = &f->m->io.endpoints[i];
         double depth = e->in_flight > 1 ? e->in_flight : 1;
-        double s = 1e-3 * known(e->first_byte_ms) * (double)e->requests / depth;
+        double s = 1e-3 * positive_or_0(e->first_byte_ms) * (double)e->requests / depth;
         if (waits_for_clients(f->m, e) || e->requests < REQUESTS ||
             !(e->first_byte_ms > REQUEST_MS) || !(s > SHARE(LEAST) * f->wall) ||
             !(e->read.mb < REQUEST_MIB * (double)e->requests))
@@ -64,7 +65,8 @@ int rule_io_requests(const struct run_facts *f, struct finding *out)
 
 static double line_taken(const struct model_line *l)
 {
-    return known(l->cpu_incl.user) + known(l->cpu_incl.sys) + known(l->cpu_incl.wait);
+    return positive_or_0(l->cpu_incl.user) + positive_or_0(l->cpu_incl.sys) +
+           positive_or_0(l->cpu_incl.wait);
 }
 
 /* A line that reads, and what it reads with all that it calls. */
@@ -80,14 +82,14 @@ static struct line_reads line_reads_of(const struct run_facts *f, const char *pa
 {
     struct line_reads reads = {path, l, 0, 0};
     if (l->io && !f->m->io.reading_count) {
-        reads.mb = known(l->io->read_mb);
-        reads.waited = f->real * known(l->io->waited_s);
+        reads.mb = positive_or_0(l->io->read_mb);
+        reads.waited = f->real * positive_or_0(l->io->waited_s);
     }
     for (int n = 0; n < f->m->io.reading_count; n++) {
         const struct model_reading *r = &f->m->io.reading[n];
         if (r->line == l->line && r->file && !strcmp(r->file, path)) {
-            reads.mb = known(r->mb);
-            reads.waited = known(r->storage_s) + known(r->network_s);
+            reads.mb = positive_or_0(r->mb);
+            reads.waited = positive_or_0(r->storage_s) + positive_or_0(r->network_s);
         }
     }
     return reads;
@@ -115,15 +117,15 @@ int rule_io_not_storage(const struct run_facts *f, struct finding *out)
     const struct line_reads r = line_reads_most(f);
     if (!r.line)
         return 0;
-    double cpu = known(r.line->cpu_incl.user) + known(r.line->cpu_incl.sys);
+    double cpu = positive_or_0(r.line->cpu_incl.user) + positive_or_0(r.line->cpu_incl.sys);
     double s = line_taken(r.line), jumped = 0;
     if (!(s > SHARE(LINE_OF_RUN) * f->wall) || !(r.waited < SHARE(LINE_WAITED) * s))
         return 0;
     const struct model_io_file *file = NULL;
     for (int i = 0; i < f->m->io.files_count; i++) {
         const struct model_io_file *g = &f->m->io.files[i];
-        jumped += known((double)g->read.forward) + known((double)g->read.back);
-        if (!file || known(g->read.mb) > known(file->read.mb))
+        jumped += positive_or_0((double)g->read.forward) + positive_or_0((double)g->read.back);
+        if (!file || positive_or_0(g->read.mb) > positive_or_0(file->read.mb))
             file = g;
     }
     finding_gain(out, 0, fmin(s - r.waited, f->wall),
@@ -147,9 +149,10 @@ int rule_io_placing(const struct run_facts *f, struct finding *out)
     double place = 0, convert = 0, read = 0;
     for (int i = 0; i < f->m->io.reading_count; i++) {
         const struct model_reading *r = &f->m->io.reading[i];
-        place += known(r->place_s);
-        convert += known(r->convert_s);
-        read += known(r->storage_s) + known(r->network_s) + known(r->copy_s) + known(r->decode_s);
+        place += positive_or_0(r->place_s);
+        convert += positive_or_0(r->convert_s);
+        read += positive_or_0(r->storage_s) + positive_or_0(r->network_s) +
+                positive_or_0(r->copy_s) + positive_or_0(r->decode_s);
     }
     double s = place + convert;
     if (!(s > read) || !(s > SHARE(PLACING_LEAST) * f->wall))
@@ -170,10 +173,11 @@ static double start_s(const struct model *m)
     double start = 0;
     for (int i = 0; i < m->own_count; i++)
         if (m->own[i].kind && !strcmp(m->own[i].kind, "import"))
-            start += 1e-9 * known((double)m->own[i].cpu_ns);
+            start += 1e-9 * positive_or_0((double)m->own[i].cpu_ns);
     for (int i = 0; i < m->unattributed_count; i++)
         if (m->unattributed[i].module && !strcmp(m->unattributed[i].module, "[start-up]"))
-            start += known(m->unattributed[i].cpu.user) + known(m->unattributed[i].cpu.sys);
+            start += positive_or_0(m->unattributed[i].cpu.user) +
+                     positive_or_0(m->unattributed[i].cpu.sys);
     return start;
 }
 
@@ -187,10 +191,10 @@ int rule_io_processes(const struct run_facts *f, struct finding *out)
         n += m->processes[i].parent > 0 && m->processes[i].python != NULL;
     for (int i = 0; i < m->io.files_count; i++)
         if (m->io.files[i].kind && !strcmp(m->io.files[i].kind, "pipe"))
-            pipes += known(m->io.files[i].read.mb);
+            pipes += positive_or_0(m->io.files[i].read.mb);
     for (int i = 0; i < m->io.endpoints_count; i++)
         if (m->io.endpoints[i].path && !strchr(m->io.endpoints[i].path, ':'))
-            pipes += known(m->io.endpoints[i].read.mb); /* sockets of this machine */
+            pipes += positive_or_0(m->io.endpoints[i].read.mb); /* sockets of this machine */
     if (n < PROCESSES || !(start > SHARE(PROCESSES_OF_CPU) * f->cpu) ||
         !(start > SHARE(LEAST) * f->wall))
         return 0;
@@ -215,7 +219,8 @@ int rule_io_slow_part(const struct run_facts *f, struct finding *out)
     if (!worst || !(f->m->io.read.mb > PART_READ_MIB))
         return 0;
     const struct model_stat *t = &worst->time;
-    finding_gain(out, 0, fmin(known(t->total_s - PART_SLOW_S * (double)t->n), f->wall), "low");
+    finding_gain(out, 0, fmin(positive_or_0(t->total_s - PART_SLOW_S * (double)t->n), f->wall),
+                 "low");
     finding_evidence(out,
                      "%.100s ran %lld times, median %.3g s, longest %.3g s; CPU time %.3g s "
                      "of %.3g s. More than " AS_TEXT(PART_SLOW_S) " s for a tile is slow.",
@@ -227,12 +232,12 @@ int rule_io_slow_part(const struct run_facts *f, struct finding *out)
 int rule_io_memory(const struct run_facts *f, struct finding *out)
 {
     const struct model *m = f->m;
-    double first = 0, most = known(m->totals.peak_rss_mb), read = 0;
+    double first = 0, most = positive_or_0(m->totals.peak_rss_mb), read = 0;
     for (int i = 0; i < m->memory.series_count; i++)
         if (m->memory.series[i].rss_mb_count)
-            first += known(m->memory.series[i].rss_mb[0]);
+            first += positive_or_0(m->memory.series[i].rss_mb[0]);
     for (int i = 0; i < m->io.files_count; i++)
-        read += known(m->io.files[i].unique_mb) + known(m->io.files[i].touched_mb);
+        read += positive_or_0(m->io.files[i].unique_mb) + positive_or_0(m->io.files[i].touched_mb);
     double grown = most - first;
     if (!(grown > MEMORY_MIB) || !(grown > MEMORY_TIMES * read) || !(read > MEMORY_READ_MIB))
         return 0;

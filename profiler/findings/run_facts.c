@@ -37,18 +37,18 @@ static double real_share(const struct model *m, double waited, double mb)
     if (!(waited > 0) || !m->own_count || !(m->io.storage_read_mb < 0.1 * mb))
         return 1;
     for (int i = 0; i < m->own_count; i++)
-        asleep += 1e-9 * known((double)m->own[i].path_wait_ns);
+        asleep += 1e-9 * positive_or_0((double)m->own[i].path_wait_ns);
     return fmin(1, asleep / waited);
 }
 
 static double file_waited_s(const struct model_io_file *f)
 {
-    return known(f->read.waited_s) + known(f->write.waited_s);
+    return positive_or_0(f->read.waited_s) + positive_or_0(f->write.waited_s);
 }
 
 static double file_waited_mb(const struct model_io_file *f)
 {
-    return known(f->read.waited_mb) + known(f->write.waited_mb);
+    return positive_or_0(f->read.waited_mb) + positive_or_0(f->write.waited_mb);
 }
 
 /* HOST:PORT; a Unix socket leads to another program of this machine. */
@@ -63,8 +63,8 @@ static int is_network(const struct model_io_file *e)
 static void facts_add_waits(struct run_facts *f)
 {
     const struct model_io *io = &f->m->io;
-    double s = known(io->read.waited_s) + known(io->write.waited_s);
-    double mb = known(io->read.waited_mb) + known(io->write.waited_mb);
+    double s = positive_or_0(io->read.waited_s) + positive_or_0(io->write.waited_s);
+    double mb = positive_or_0(io->read.waited_mb) + positive_or_0(io->write.waited_mb);
     for (int i = 0; i < io->files_count; i++)
         if (io->files[i].kind && strcmp(io->files[i].kind, "file")) {
             s -= file_waited_s(&io->files[i]);
@@ -80,7 +80,7 @@ static void facts_add_waits(struct run_facts *f)
     f->waited_mb = fmax(0, mb);
     f->real = real_share(f->m, s, f->waited_mb);
     f->waited = s * f->real;
-    f->quiet = fmax(fmin(f->wall, f->cpu), f->wall - known(f->m->totals.wait.runnable));
+    f->quiet = fmax(fmin(f->wall, f->cpu), f->wall - positive_or_0(f->m->totals.wait.runnable));
 }
 
 enum { GIL, MUTEX, RWLOCK, SEMAPHORE, PYTHON, FUTEX, LOCK_KINDS };
@@ -220,7 +220,7 @@ static void facts_add_ranks(struct run_facts *f)
 void run_facts_of(const struct model *m, struct run_facts *out)
 {
     *out = (struct run_facts){.m = m, .wall = m->meta.wall_s};
-    out->cpu = known(m->totals.cpu.user) + known(m->totals.cpu.sys);
+    out->cpu = positive_or_0(m->totals.cpu.user) + positive_or_0(m->totals.cpu.sys);
     out->has_io = isfinite(m->io.read.s) && m->meta.wall_s > 0;
     facts_add_waits(out);
     facts_add_lock(out);

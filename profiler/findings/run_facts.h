@@ -50,7 +50,7 @@ void run_facts_of(const struct model *m, struct run_facts *out);
 int lock_is_of(const struct lock_facts *k, const struct model_lock *l); /* one of its rows */
 
 /* 0 where a number is unknown or below it. */
-static inline double known(double v)
+static inline double positive_or_0(double v)
 {
     return isfinite(v) && v > 0 ? v : 0;
 }

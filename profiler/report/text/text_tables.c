@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "profiler/report/text/text_tables.h"
 
-static double known(double v)
+static double known_or_zero(double v)
 {
     return isfinite(v) && v > 0 ? v : 0;
 }
@@ -54,8 +54,9 @@ enum { PLACES = 2 };
 
 static int file_matters(const struct model *m, const struct model_io_file *f)
 {
-    return known(f->s) >= 0.01 * m->meta.wall_s ||
-           known(f->read.mb) + known(f->write.mb) + known(f->touched_mb) >= 1;
+    return known_or_zero(f->s) >= 0.01 * m->meta.wall_s ||
+           known_or_zero(f->read.mb) + known_or_zero(f->write.mb) + known_or_zero(f->touched_mb) >=
+               1;
 }
 
 /* "-" for what is unknown. */
@@ -73,9 +74,9 @@ static void io_calls(FILE *out, const char *what, const struct model_io_calls *c
     char mb[32], n[32];
     fprintf(out, "  %-8s %10s MiB in %s calls, %.3g s of them", what, amount_text(mb, 2, c->mb),
             amount_text(n, 0, c->calls == MODEL_UNKNOWN ? (double)NAN : (double)c->calls),
-            known(c->s));
+            known_or_zero(c->s));
     if (c->waited > 0)
-        fprintf(out, ", %.3g s in %lld calls that waited", known(c->waited_s),
+        fprintf(out, ", %.3g s in %lld calls that waited", known_or_zero(c->waited_s),
                 (long long)c->waited);
     if (isfinite(storage))
         fprintf(out, "; %.2f MiB %s storage", storage, *what == 'r' ? "from" : "to");
@@ -87,15 +88,16 @@ static void io_sums(const struct model *m, FILE *out)
     const struct model_io *io = &m->io;
     io_calls(out, "read", &io->read, io->storage_read_mb);
     io_calls(out, "written", &io->write, io->storage_write_mb);
-    if (known(io->open_s) + known(io->sync_s) > 0.01 * m->meta.wall_s)
-        fprintf(out, "  open and close %.3g s, sync %.3g s\n", known(io->open_s),
-                known(io->sync_s));
+    if (known_or_zero(io->open_s) + known_or_zero(io->sync_s) > 0.01 * m->meta.wall_s)
+        fprintf(out, "  open and close %.3g s, sync %.3g s\n", known_or_zero(io->open_s),
+                known_or_zero(io->sync_s));
     if (isfinite(io->kernel_read_mb))
         fprintf(out,
                 "  The kernel counted %.2f MiB read and %.2f written; %.2f and %.2f of that were "
                 "not seen.\n",
-                io->kernel_read_mb, known(io->kernel_write_mb), fmax(0, known(io->unseen_read_mb)),
-                fmax(0, known(io->unseen_write_mb)));
+                io->kernel_read_mb, known_or_zero(io->kernel_write_mb),
+                fmax(0, known_or_zero(io->unseen_read_mb)),
+                fmax(0, known_or_zero(io->unseen_write_mb)));
     if (io->major_faults > 0)
         fprintf(out, "  %lld page faults waited for storage\n", (long long)io->major_faults);
 }
@@ -140,7 +142,8 @@ static void io_files(const struct model *m, FILE *out, int colour, int top)
             fprintf(out, " (%s%s)", f->file_system ? f->file_system : "",
                     f->direct ? ", direct" : "");
         if (isfinite(f->touched_mb))
-            fprintf(out, ", mapped %.2f MiB, touched %.2f", known(f->mapped_mb), f->touched_mb);
+            fprintf(out, ", mapped %.2f MiB, touched %.2f", known_or_zero(f->mapped_mb),
+                    f->touched_mb);
         fputs("\n", out);
         io_places(out, f);
     }
@@ -188,7 +191,7 @@ void text_io(const struct model *m, FILE *out, int colour, int top)
 
 /* Locks: lines that wait for one, and the line that held it most of that time. Waits for work stand
  * below, for they are not contention. */
-static int is_contention(const struct model_lock *l)
+static int lock_is_contention(const struct model_lock *l)
 {
     return l->role && !strcmp(l->role, "contention");
 }
@@ -231,16 +234,17 @@ void text_locks(const struct model *m, FILE *out, int colour, int top)
     int shown = 0, n = 0;
     const struct model_lock *most = NULL;
     for (int i = 0; i < m->locks_count; i++) {
-        n += is_contention(&m->locks[i]);
-        work +=
-            is_contention(&m->locks[i]) || !isfinite(m->locks[i].wait_s) ? 0 : m->locks[i].wait_s;
-        most = !is_contention(&m->locks[i]) && !most ? &m->locks[i] : most;
+        n += lock_is_contention(&m->locks[i]);
+        work += lock_is_contention(&m->locks[i]) || !isfinite(m->locks[i].wait_s)
+                    ? 0
+                    : m->locks[i].wait_s;
+        most = !lock_is_contention(&m->locks[i]) && !most ? &m->locks[i] : most;
     }
     if (n)
         fprintf(out, "\n%s   wait s    waits longest ms  threads  lock        waits at%s\n",
                 colour ? PLAIN_BOLD : "", colour ? PLAIN_END : "");
     for (int i = 0; i < m->locks_count && shown < top; i++)
-        if (is_contention(&m->locks[i])) {
+        if (lock_is_contention(&m->locks[i])) {
             lock_row(&m->locks[i], out);
             shown++;
         }
