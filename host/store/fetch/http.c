@@ -7,8 +7,7 @@
 
 #include "base/table.h"
 #include "host/store/fetch/http.h"
-#include "host/store/fetch/origin.h"
-#include "host/store/fetch/seen.h"
+#include "host/store/fetch/servers.h"
 
 int http_is_url(const char *name)
 {
