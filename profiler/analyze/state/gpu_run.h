@@ -1,4 +1,4 @@
-/* What the GPU collector gathers from all images of a run: kernels, devices, and calls by name. */
+/* Gathered by the GPU collector from all images of a run: kernels, devices, and calls by name. */
 #ifndef TP_ANALYZE_STATE_GPU_RUN_H
 #define TP_ANALYZE_STATE_GPU_RUN_H
 
