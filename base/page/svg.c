@@ -7,18 +7,18 @@
 const char *const svg_colours[8] = {"#999999", "#56b4e9", "#e69f00", "#009e73",
                                     "#0072b2", "#cc79a7", "#d55e00", "#f0e442"};
 
-void svg_begin(FILE *out, int width, int height, const char *title, int paper)
+void svg_begin(FILE *out, int width, int height, const char *title, int file)
 {
     fprintf(out,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d "
-            "%d\" font-family=\"sans-serif\" font-size=\"11\">\n<title>",
-            width, height, width, height);
+            "<svg%s width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" "
+            "font-size=\"11\">\n<title>",
+            file ? " xmlns=\"http://www.w3.org/2000/svg\"" : "", width, height, width, height);
     markup_text(out, title, MARKUP_ALL);
     fprintf(out,
             "</title>\n<style>.g{stroke:#ddd}.k{stroke:#222;stroke-width:1.5}"
             ".l{stroke:#444;stroke-dasharray:4 3}path,polyline{fill:none}.r{text-anchor:end}"
             ".m{text-anchor:middle}.t{font-size:13px;font-weight:bold}</style>\n%s",
-            paper ? "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n" : "");
+            file ? "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n" : "");
 }
 
 void svg_end(FILE *out)

@@ -5,8 +5,9 @@
 #include <stdio.h>
 
 /* Begins a picture. Classes of its style: g (grid), k (bold line), l (dashed line), r and m (text
- * that ends or is centred at its place), t (heading). `paper`: on white, for a file of its own. */
-void svg_begin(FILE *out, int width, int height, const char *title, int paper);
+ * that ends or is centred at its place), t (heading). `file`: a file by itself, on white; 0: a part
+ * of a page, which holds no address. */
+void svg_begin(FILE *out, int width, int height, const char *title, int file);
 void svg_end(FILE *out);
 
 /* Values from low to high lie at first to first + length pixels; of a logarithmic axis low and high
