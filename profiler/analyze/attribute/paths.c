@@ -43,12 +43,10 @@ static int of_system(const char *path)
     return 0;
 }
 
-static int is_taken(const struct run *r, const char *shown)
+/* A shown path is a path too: path_shown puts both into the table. */
+static int is_taken(struct run *r, const char *shown)
 {
-    for (size_t i = 0; i < r->paths.count; i++)
-        if (r->paths.items[i] && !strcmp(r->paths.items[i], shown))
-            return 1;
-    return 0;
+    return table_get(&r->path_of, (uintptr_t)run_text(r, shown)) != TABLE_NONE;
 }
 
 /* The last three parts of a path behind "...", numbered where another file has the same name. */
@@ -95,8 +93,11 @@ const char *path_shown(struct run *r, const char *recorded)
     if (!recorded || at != TABLE_NONE)
         return recorded ? r->paths.items[at] : NULL;
     const char *shown = shown_path(r, recorded);
-    if (vector_add(&r->paths, shown) == ERR_OK)
+    if (vector_add(&r->paths, shown) == ERR_OK) {
         (void)table_put(&r->path_of, (uintptr_t)recorded, (uint32_t)r->paths.count - 1);
+        if (shown && table_get(&r->path_of, (uintptr_t)shown) == TABLE_NONE)
+            (void)table_put(&r->path_of, (uintptr_t)shown, (uint32_t)r->paths.count - 1);
+    }
     return shown;
 }
 

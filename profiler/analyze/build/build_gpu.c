@@ -151,7 +151,29 @@ static enum err transfer_rows(struct run *r)
     return ERR_OK;
 }
 
-ARRAY_ORDER(by_sum, struct counter, COMPARE(y->time.sum, x->time.sum));
+enum { ROW_BEFORE = 3 }; /* in the keys of a call's counter: its row before calls are in order */
+
+ARRAY_ORDER(by_sum, struct counter,
+            COMPARE(y->time.sum, x->time.sum) ?: COMPARE(x->key[ROW_BEFORE], y->key[ROW_BEFORE]));
+
+/* Orders calls by total time; events of the timeline follow their rows. */
+static enum err order_calls(struct run *r)
+{
+    uint32_t *rank = calloc(r->gpu.apis.count + 1, sizeof *rank);
+    FAIL_IF(!rank, ERR_MEMORY, "no memory for the profile");
+    for (size_t i = 0; i < r->gpu.apis.count; i++)
+        r->gpu.apis.items[i].key[ROW_BEFORE] = (uint32_t)i;
+    array_sort(r->gpu.apis.items, r->gpu.apis.count, sizeof *r->gpu.apis.items, by_sum);
+    for (size_t i = 0; i < r->gpu.apis.count; i++)
+        rank[r->gpu.apis.items[i].key[ROW_BEFORE]] = (uint32_t)i;
+    for (size_t i = 0; i < r->timeline.count; i++) {
+        struct timeline_track *l = &r->timeline.items[i];
+        for (size_t k = 0; !strcmp(l->kind, "api") && k < l->track.count; k++)
+            l->track.events[k].what = rank[l->track.events[k].what];
+    }
+    free(rank);
+    return ERR_OK;
+}
 
 static enum err call_rows(struct run *r)
 {
@@ -159,7 +181,7 @@ static enum err call_rows(struct run *r)
                                           "memory", "sync",   "graph", "module"};
     struct model *m = r->m;
     TRY(model_list(m, model_api, m, apis, r->gpu.apis.count));
-    array_sort(r->gpu.apis.items, r->gpu.apis.count, sizeof *r->gpu.apis.items, by_sum);
+    TRY(order_calls(r));
     for (size_t i = 0; i < r->gpu.apis.count; i++) {
         struct counter *t = &r->gpu.apis.items[i];
         struct model_api *row = &m->apis[i];

@@ -152,43 +152,6 @@ static enum err sum_threads(struct builder *b)
     return ERR_OK;
 }
 
-struct api_at {
-    double ns;
-    uint32_t row;
-};
-
-ARRAY_ORDER(by_ns, struct api_at, COMPARE(y->ns, x->ns) ?: COMPARE(x->row, y->row));
-
-/* Calls are rows by total time: events of the timeline follow them. */
-static enum err order_calls(struct builder *b)
-{
-    struct run *r = b->run;
-    const size_t n = r->gpu.apis.count;
-    struct api_at *order = calloc(n + 1, sizeof *order);
-    uint32_t *rank = calloc(n + 1, sizeof *rank);
-    struct counter *rows = calloc(n + 1, sizeof *rows);
-    enum err e = order && rank && rows ? ERR_OK : FAIL(ERR_MEMORY, "no memory for the import");
-    for (size_t i = 0; i < n && !e; i++)
-        order[i] = (struct api_at){r->gpu.apis.items[i].time.sum, (uint32_t)i};
-    if (!e)
-        array_sort(order, n, sizeof *order, by_ns);
-    for (size_t i = 0; i < n && !e; i++) {
-        rank[order[i].row] = (uint32_t)i;
-        rows[i] = r->gpu.apis.items[order[i].row];
-    }
-    if (!e)
-        array_copy(r->gpu.apis.items, rows, n, sizeof *rows);
-    for (size_t i = 0; i < r->timeline.count && !e; i++) {
-        struct timeline_track *l = &r->timeline.items[i];
-        for (size_t k = 0; !strcmp(l->kind, "api") && k < l->track.count; k++)
-            l->track.events[k].what = rank[l->track.events[k].what];
-    }
-    free(order);
-    free(rank);
-    free(rows);
-    return e;
-}
-
 /* Makes null the columns that this source does not measure. */
 static enum err unknown_items(struct builder *b)
 {
@@ -365,7 +328,6 @@ enum err builder_finish(struct builder *b, struct model **out)
         r->total.gpu_set = (double)b->added[IMPORT_GPU]; /* of any kind */
     TRY(attribute_nodes(b));
     TRY(sum_threads(b));
-    TRY(order_calls(b));
     TRY(unknown_items(b));
     TRY(build_model(r));
     r->m->meta.wall_s = known ? wall : r->m->meta.wall_s;
