@@ -12,7 +12,7 @@ const char *reference_choices(const struct opt *row)
     return row->meta;
 }
 
-static int is_listed(const struct command *c)
+static int command_is_listed(const struct command *c)
 {
     return !(c->flags & CMD_HIDDEN);
 }
@@ -117,18 +117,18 @@ void reference_bash(const struct command *const *commands)
     fputs(bash_head, stdout);
     fputs("    if ((COMP_CWORD == 1)); then\n        COMPREPLY=($(compgen -W '", stdout);
     for (const struct command *const *c = commands; *c; c++)
-        if (is_listed(*c))
+        if (command_is_listed(*c))
             printf("%s ", (*c)->name);
     fputs("help --help --version' -- \"$cur\"))\n        return\n    fi\n    case $command in\n",
           stdout);
     for (const struct command *const *c = commands; *c; c++)
-        if (is_listed(*c))
+        if (command_is_listed(*c))
             bash_options(*c);
     fputs("    esac\n    case \"$command $prev\" in\n    'apply apply') values='", stdout);
     put_operations();
     fputs("' kind=value ;;\n", stdout);
     for (const struct command *const *c = commands; *c; c++)
-        for (const struct opt *r = is_listed(*c) ? (*c)->options : NULL; r && r->name; r++)
+        for (const struct opt *r = command_is_listed(*c) ? (*c)->options : NULL; r && r->name; r++)
             bash_value(*c, r);
     fputs(bash_tail, stdout);
 }
@@ -163,7 +163,7 @@ void reference_zsh(const struct command *const *commands)
     puts("#compdef tomoprof\n# Completion of tomoprof for zsh, made from its tables of options.\n"
          "local -a commands\ncommands=(");
     for (const struct command *const *c = commands; *c; c++) {
-        if (!is_listed(*c))
+        if (!command_is_listed(*c))
             continue;
         printf("    '%s:", (*c)->name);
         put_quoted((*c)->summary, "'\\''", ":\\");
@@ -172,7 +172,7 @@ void reference_zsh(const struct command *const *commands)
     puts(")\nif ((CURRENT == 2)); then\n    _describe command commands\n    return\nfi\n"
          "shift words\n((CURRENT--))\ncase $words[1] in");
     for (const struct command *const *c = commands; *c; c++) {
-        if (!is_listed(*c))
+        if (!command_is_listed(*c))
             continue;
         printf("%s)\n    _arguments \\\n", (*c)->name);
         for (const struct opt *r = (*c)->options; r->name; r++)
@@ -217,7 +217,7 @@ void reference_fish(const struct command *const *commands)
 {
     puts("# Completion of tomoprof for fish, made from its tables of options.");
     for (const struct command *const *c = commands; *c; c++) {
-        if (!is_listed(*c))
+        if (!command_is_listed(*c))
             continue;
         printf("complete -c tomoprof -f -n __fish_use_subcommand -a %s -d '", (*c)->name);
         put_quoted((*c)->summary, "\\'", "\\");

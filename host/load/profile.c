@@ -142,7 +142,7 @@ static enum err fill_chunks(struct loading *l, const struct engine_time *t, int6
     return ERR_OK;
 }
 
-static double quantile_of(const double *x, int n, double q)
+static double seconds_quantile(const double *x, int n, double q)
 {
     const double at = q * (n - 1);
     const int i = (int)at;
@@ -179,11 +179,11 @@ static enum err fill_spread(struct loading *l, double *error)
     qsort(x, (size_t)n, sizeof *x, ascending_double);
     s->mean_s = sum / n;
     s->min_s = x[0];
-    s->p5_s = quantile_of(x, n, 0.05);
-    s->p25_s = quantile_of(x, n, 0.25);
-    s->p50_s = quantile_of(x, n, 0.5);
-    s->p75_s = quantile_of(x, n, 0.75);
-    s->p95_s = quantile_of(x, n, 0.95);
+    s->p5_s = seconds_quantile(x, n, 0.05);
+    s->p25_s = seconds_quantile(x, n, 0.25);
+    s->p50_s = seconds_quantile(x, n, 0.5);
+    s->p75_s = seconds_quantile(x, n, 0.75);
+    s->p95_s = seconds_quantile(x, n, 0.95);
     s->max_s = x[n - 1];
     const double low = log(fmax(x[0], 1e-9)), width = log(fmax(x[n - 1], 1e-9)) - low;
     for (int i = 0; i < n; i++) {

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "profiler/findings/rules.h"
 
-static int64_t calls_of(const struct model_io_calls *c)
+static int64_t io_call_count(const struct model_io_calls *c)
 {
     return c->calls > 0 ? c->calls : 0;
 }
@@ -174,9 +174,9 @@ int rule_io_small(const struct run_facts *f, struct finding *out)
                    positive_or_0(file->seek_s);
         double slow = positive_or_0(file->read.waited_s) + positive_or_0(file->write.waited_s);
         double mb = positive_or_0(file->read.mb) + positive_or_0(file->write.mb);
-        int64_t n = calls_of(&file->read) + calls_of(&file->write);
+        int64_t n = io_call_count(&file->read) + io_call_count(&file->write);
         const struct model_io_calls *c =
-            calls_of(&file->read) > calls_of(&file->write) ? &file->read : &file->write;
+            io_call_count(&file->read) > io_call_count(&file->write) ? &file->read : &file->write;
         if (n < SMALL_CALLS || !(s > SHARE(LEAST) * f->wall) || slow > SHARE(SMALL_WAITED) * s ||
             small_share(c) < SHARE(SMALL_OF_CALLS))
             continue;
@@ -199,7 +199,7 @@ int rule_io_jumps(const struct run_facts *f, struct finding *out)
         const struct model_io_file *file = &f->m->io.files[i];
         double s = file->read.waited_s;
         if (!(file->read.sequential_share < SHARE(JUMPS_IN_ORDER)) ||
-            calls_of(&file->read) < JUMPS_CALLS || !(s > SHARE(LEAST) * f->wall))
+            io_call_count(&file->read) < JUMPS_CALLS || !(s > SHARE(LEAST) * f->wall))
             continue;
         finding_gain(out, 0.2 * s, 0.6 * s, "medium");
         finding_evidence(

@@ -17,7 +17,6 @@ MAY_PRINT = {
 }
 MAY_EXIT = {
     "base/child.c": "ends the child that it forked",
-    "profiler/record/job_stop.c": "a child that watches two processes ends",
     "profiler/capture/hooks/process.c": "stands before _exit and quick_exit, which end the process as asked",
     "profiler/record/launch.c": "the child of its fork, when it cannot become the program",
     "profiler/record/witness.c": "the child of its fork, which becomes no other program",

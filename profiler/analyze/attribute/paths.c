@@ -6,7 +6,7 @@
 #include "profiler/analyze/attribute/paths.h"
 
 /* Returns the rest of `path` below `folder`; NULL: it is not below it. */
-static const char *below(const char *path, const char *folder)
+static const char *rest_below(const char *path, const char *folder)
 {
     size_t n = folder ? strlen(folder) : 0;
     while (n && folder[n - 1] == '/')
@@ -50,7 +50,7 @@ static int is_taken(struct run *r, const char *shown)
 }
 
 /* The last three parts of a path behind "...", numbered where another file has the same name. */
-static const char *shortened(struct run *r, const char *recorded)
+static const char *path_shortened(struct run *r, const char *recorded)
 {
     char text[4200];
     const char *at = recorded + strlen(recorded);
@@ -74,15 +74,15 @@ static const char *shown_path(struct run *r, const char *recorded)
     const char *rest, *packages;
     if (r->options->absolute_paths || recorded[0] != '/')
         return run_text(r, recorded);
-    if ((rest = below(recorded, r->cwd)))
+    if ((rest = rest_below(recorded, r->cwd)))
         return run_text(r, rest);
     if ((packages = strstr(recorded, "/site-packages/")) ||
         (packages = strstr(recorded, "/dist-packages/")))
         return run_text(r, packages + 1);
-    if (!(rest = below(recorded, r->home)))
+    if (!(rest = rest_below(recorded, r->home)))
         rest = below_any_home(recorded);
     if (!rest)
-        return of_system(recorded) ? run_text(r, recorded) : shortened(r, recorded);
+        return of_system(recorded) ? run_text(r, recorded) : path_shortened(r, recorded);
     snprintf(text, sizeof text, "~/%s", rest);
     return run_text(r, text);
 }

@@ -14,7 +14,7 @@ enum { GAPS_SHOWN = 50 };
 
 ARRAY_ORDER(by_start, struct interval, COMPARE(x->start, y->start));
 
-static size_t unite(struct interval *v, size_t n)
+static size_t intervals_unite(struct interval *v, size_t n)
 {
     size_t kept = 0;
     if (!n)
@@ -32,7 +32,7 @@ static size_t unite(struct interval *v, size_t n)
 static void unite_device(struct run *r, struct run_device *d, int index)
 {
     d->busy = d->idle = 0;
-    d->busy_intervals.count = unite(d->busy_intervals.items, d->busy_intervals.count);
+    d->busy_intervals.count = intervals_unite(d->busy_intervals.items, d->busy_intervals.count);
     size_t kept = 0;
     for (size_t i = 0; i < r->gpu.gaps.count; i++)
         if (r->gpu.gaps.items[i].device != index)
@@ -48,7 +48,7 @@ static void unite_device(struct run *r, struct run_device *d, int index)
     }
 }
 
-static enum err device_rows(struct run *r)
+static enum err gpu_device_rows(struct run *r)
 {
     struct model *m = r->m;
     double wall = (double)(r->last - r->origin), busy = 0, idle = 0, peak = 0;
@@ -96,12 +96,13 @@ static enum err device_rows(struct run *r)
 }
 
 /* Time that the host was blocked while some device was busy. */
-static enum err waits(struct run *r)
+static enum err gpu_waits(struct run *r)
 {
     for (size_t i = 0; i < r->gpu.devices.count; i++)
         for (size_t k = 0; k < r->gpu.devices.items[i].busy_intervals.count; k++)
             TRY(vector_add(&r->gpu.all_busy, r->gpu.devices.items[i].busy_intervals.items[k]));
-    size_t n = r->gpu.all_busy.count = unite(r->gpu.all_busy.items, r->gpu.all_busy.count);
+    size_t n = r->gpu.all_busy.count =
+        intervals_unite(r->gpu.all_busy.items, r->gpu.all_busy.count);
     const struct interval *busy = r->gpu.all_busy.items;
     vector_sort(&r->gpu.syncing, by_start);
     double overlap = 0;
@@ -175,7 +176,7 @@ static enum err order_calls(struct run *r)
     return ERR_OK;
 }
 
-static enum err call_rows(struct run *r)
+static enum err gpu_call_rows(struct run *r)
 {
     static const char *const classes[] = {"other",  "launch", "copy",  "set",
                                           "memory", "sync",   "graph", "module"};
@@ -233,7 +234,7 @@ static enum err sum_rows(struct run *r, struct counters *list, struct model_sum 
     return ERR_OK;
 }
 
-static int longest_first(const void *a, const void *b)
+static int gap_longest_first(const void *a, const void *b)
 {
     const struct gap *x = a, *y = b;
     uint64_t p = x->end - x->start, q = y->end - y->start;
@@ -241,7 +242,7 @@ static int longest_first(const void *a, const void *b)
 }
 
 /* Returns the line of a node of the tree: the nearest user line towards the root. */
-static const struct tree_frame *line_of(const struct run *r, uint32_t node)
+static const struct tree_frame *node_line(const struct run *r, uint32_t node)
 {
     const struct tree_frame *any = NULL;
     for (; node != TABLE_NONE; node = r->nodes.items[node].parent) {
@@ -279,7 +280,7 @@ static enum err host_lines(struct run *r, const struct gap *g, const char *kind,
             const struct track_event *e = &t->events[k];
             if (e->end <= g->start || e->start >= g->end)
                 continue;
-            const struct tree_frame *f = line_of(r, e->what);
+            const struct tree_frame *f = node_line(r, e->what);
             uint64_t from = e->start > g->start ? e->start : g->start;
             uint64_t to = e->end < g->end ? e->end : g->end;
             size_t at = 0;
@@ -306,7 +307,7 @@ static enum err host_lines(struct run *r, const struct gap *g, const char *kind,
 static enum err gap_rows(struct run *r)
 {
     struct model_gpu_total *g = &r->m->gpu;
-    vector_sort(&r->gpu.gaps, longest_first);
+    vector_sort(&r->gpu.gaps, gap_longest_first);
     size_t n = r->gpu.gaps.count < GAPS_SHOWN ? r->gpu.gaps.count : GAPS_SHOWN;
     TRY(model_list(r->m, model_gap, g, gaps, n));
     for (size_t i = 0; i < n; i++) {
@@ -325,11 +326,11 @@ static enum err gap_rows(struct run *r)
 enum err build_gpu(struct run *r)
 {
     struct model_gpu_total *g = &r->m->gpu;
-    TRY(device_rows(r));
-    TRY(waits(r));
+    TRY(gpu_device_rows(r));
+    TRY(gpu_waits(r));
     TRY(build_kernels(r));
     TRY(transfer_rows(r));
-    TRY(call_rows(r));
+    TRY(gpu_call_rows(r));
     TRY(range_rows(r));
     TRY(gap_rows(r));
     TRY(sum_rows(r, &r->gpu.overheads, &g->overhead, &g->overhead_count));

@@ -50,8 +50,8 @@ static struct costs costs_of(const struct builder *b, const struct import_node *
 }
 
 /* The kernels of a node to the line that launched them. */
-static enum err launched(struct builder *b, const struct import_node *n,
-                         const struct attribution *a)
+static enum err finish_launched(struct builder *b, const struct import_node *n,
+                                const struct attribution *a)
 {
     if (n->kernel < 0 || a->site < 0)
         return ERR_OK;
@@ -95,7 +95,7 @@ static enum err attribute_node(struct builder *b, uint32_t node, const struct re
     t->wait += s.wait;
     t->gpu += s.gpu_kernel;
     t->alloc += s.alloc;
-    return launched(b, n, &a);
+    return finish_launched(b, n, &a);
 }
 
 static enum err attribute_nodes(struct builder *b)
@@ -112,7 +112,7 @@ static enum err attribute_nodes(struct builder *b)
 
 /* Threads and processes have the costs of their nodes; nodes of the timeline are moments of the
  * critical path. */
-static enum err sum_threads(struct builder *b)
+static enum err finish_sum_threads(struct builder *b)
 {
     struct run *r = b->run;
     for (size_t i = 0; i < r->threads.count; i++) {
@@ -260,7 +260,7 @@ static void wall_unknowns(struct model *m)
         m->apis[i].share_of_wall = UNKNOWN;
 }
 
-static void unknowns(const struct builder *b, struct model *m)
+static void finish_unknowns(const struct builder *b, struct model *m)
 {
     if (!b->run->last)
         wall_unknowns(m);
@@ -327,11 +327,11 @@ enum err builder_finish(struct builder *b, struct model **out)
     if (!b->has_gpu)
         r->total.gpu_set = (double)b->added[IMPORT_GPU]; /* of any kind */
     TRY(attribute_nodes(b));
-    TRY(sum_threads(b));
+    TRY(finish_sum_threads(b));
     TRY(unknown_items(b));
     TRY(build_model(r));
     r->m->meta.wall_s = known ? wall : r->m->meta.wall_s;
-    unknowns(b, r->m);
+    finish_unknowns(b, r->m);
     TRY(more_checks(b, r->m));
     *out = r->m;
     r->m = NULL;

@@ -71,7 +71,7 @@ static void pages_grow(struct io_pages *s, void *(*take)(size_t))
         pages_move(s, s->spare, s->room, s->level + 1);
 }
 
-static uint64_t bits(uint64_t from, uint64_t to) /* bytes of a page, to > from */
+static uint64_t pages_bits(uint64_t from, uint64_t to) /* bytes of a page, to > from */
 {
     unsigned first = (unsigned)(from >> 6), last = (unsigned)((to - 1) >> 6);
     return (last == 63 ? ~0ull : (1ull << (last + 1)) - 1) & ~0ull << first;
@@ -100,7 +100,7 @@ void io_pages_add(struct io_pages *s, uint64_t offset, uint64_t bytes, void *(*t
             uint64_t to = end < begin + size ? end - begin : size;
             s->used += !p->number;
             p->number = n + 1;
-            p->bits |= bits(from, to);
+            p->bits |= pages_bits(from, to);
         }
         at = (block + 1) << level;
         if (s->used >= s->room / 4 * 3)

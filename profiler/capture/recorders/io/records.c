@@ -287,7 +287,7 @@ static void sum_folder(uint64_t sum[NUMBERS], uint32_t ours)
 /* Sums the target's threads. A file in the folder of the library's own is never opened: where that
  * is done while the process ends, the kernel's two processors drop the folder at once
  * (release_task, d_walk), which costs who waits for the process 2 ms on a busy machine. */
-static void sum_threads(uint64_t sum[NUMBERS])
+static void account_sum_threads(uint64_t sum[NUMBERS])
 {
     uint32_t ours;
     if (poll_thread_tid(&ours) && !all_are_known()) {
@@ -328,7 +328,7 @@ static void sum_process(uint64_t sum[NUMBERS])
                 read_numbers(0, all) > 0;
         __atomic_store_n(&has_children, !whole, __ATOMIC_RELAXED);
     }
-    sum_threads(sum);
+    account_sum_threads(sum);
     if (whole)
         account_add_own(of_own);
     for (int i = 0; i < NUMBERS; i++) {
