@@ -236,6 +236,10 @@ async function answers() {
   await waiting.click("#summary .finding a >> nth=0");
   that(await waiting.locator("#lines").isVisible(), "a finding does not lead to its lines");
   await waiting.context().close();
+  const untimed = await open("untimed"), unknown = await untimed.locator("#summary").innerText();
+  that(/At most \S+ m?s of CPU time can be saved/.test(unknown), `a gain of a run of unknown length: ${unknown.slice(0, 500)}`);
+  that(!/[–]|nan|null|undefined/i.test(unknown.split("Findings")[0]), `unknown numbers in sentences: ${unknown.slice(0, 900)}`);
+  await untimed.context().close();
   const blind = await open("blind"), profile = JSON.parse(readFileSync(job.pages.blind.replace("report.html", "profile.json"), "utf8"));
   const { stacks, frames } = profile, own = new Map();
   stacks.cpu_ns.forEach((ns, i) => { const name = frames.function[stacks.frame[i]]; own.set(name, (own.get(name) || 0) + ns); });

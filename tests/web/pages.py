@@ -111,6 +111,16 @@ def waiting():
     return profile
 
 
+def untimed():
+    """A capture that holds costs of stacks alone: no times, no samples."""
+    profile = example()
+    profile["meta"]["wall_s"] = None
+    profile["totals"].update(gpu_sum_s=0, gpu_busy_s=0)
+    profile["totals"]["cpu"]["samples"] = None
+    profile["totals"]["wait"] = {kind: None for kind in profile["totals"]["wait"]}
+    return profile
+
+
 def blind():
     """A program without line tables."""
     profile = example()
@@ -222,7 +232,7 @@ def make(folder):
     timing = json.loads((suite / "timing.json").read_text())
     runs = {"both": (example(), timing), "profile": (example(), None), "timing": (None, timing), "hostile": (hostile(example()), None), "million": (million(), None),
             "old": (old(), None), "lossy": (lossy(), interrupted(timing)),
-            "parts": (parts(), timing), "waiting": (waiting(), None), "blind": (blind(), None), "threads": (threads(), None), "long": (long(), None)}
+            "parts": (parts(), timing), "waiting": (waiting(), None), "untimed": (untimed(), None), "blind": (blind(), None), "threads": (threads(), None), "long": (long(), None)}
     pages = {"suite": suite}
     for name, (profile, times) in runs.items():
         pages[name] = folder / name

@@ -430,6 +430,26 @@ static void findings_become_cards_by_what_they_save(void **state)
     model_destroy(m);
 }
 
+/* Captures of other tools hold costs of stacks, and some no times. */
+static void a_gain_of_a_run_of_unknown_length_is_cpu_time(void **state)
+{
+    (void)state;
+    static const struct node nodes[] = {ROOT, LINE(0, 9, "work", 1000, 1000)};
+    struct model *m = RUN(3, nodes);
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    assert_non_null(out);
+    m->meta.wall_s = NAN;
+    assert_ok(answer(m));
+    assert_ok(report_text(m, out, 100, 0, 5));
+    assert_int_equal(fclose(out), 0);
+    assert_non_null(strstr(text, "\n  At most 1 s of CPU time can be saved."));
+    assert_null(strstr(text, "nan"));
+    free(text);
+    model_destroy(m);
+}
+
 static void the_terminal_begins_with_the_answers(void **state)
 {
     (void)state;
@@ -470,6 +490,7 @@ int main(void)
         cmocka_unit_test(without_lines_a_function_is_named),
         cmocka_unit_test(code_of_others_is_named_as_such),
         cmocka_unit_test(findings_become_cards_by_what_they_save),
+        cmocka_unit_test(a_gain_of_a_run_of_unknown_length_is_cpu_time),
         cmocka_unit_test(the_terminal_begins_with_the_answers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

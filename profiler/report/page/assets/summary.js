@@ -95,9 +95,9 @@ function headline(profile, timing) {
     const shares = top.map((r) => `${r.name} ${percent(r.value / of)}`);
     if (inside && top.length) parts.push(`Lines inside of the operations: ${shares.join(", ")} of ${seconds(of)} CPU time.`);
     else if (top.length) {
-      parts.push(`By function: ${shares.join(", ")} of the CPU time (${seconds(cpu)}, in a run of ${seconds(profile.meta.wall_s)}).`,
+      parts.push(`By function: ${shares.join(", ")} of the CPU time (${seconds(cpu)}${known(profile.meta.wall_s) ? `, in a run of ${seconds(profile.meta.wall_s)}` : ""}).`,
         blind ? `${percent(profile.quality.unattributed_cpu_share)} of the CPU time has no source line: build with -g (it changes no optimisation), or install debug symbols.` : byLine(profile, cpu, parts[0] ?? ""), !blind && elsewhere(profile, cpu), cpusUsed(profile, cpu));
-      if (t.cpu.samples < FEW && answer?.kind !== "none") parts.push(`Only ${count(t.cpu.samples)} CPU samples were taken, so that shares are rough: record more work, or with --rate 1000.`);
+      if (known(t.cpu.samples) && t.cpu.samples < FEW && answer?.kind !== "none") parts.push(`Only ${count(t.cpu.samples)} CPU samples were taken, so that shares are rough: record more work, or with --rate 1000.`);
     }
     if (inside) parts.push(`Set-up and checks took ${percent(1 - inside.cpu / cpu)} of the traced pass; the measured times leave them out.`);
   }
@@ -153,7 +153,7 @@ function whereTheTimeWent(profile) {
   nodes.push(el("h2", {}, "Time of all threads, sleep left out"), stackedBar("Time of all threads, sleep left out", [
     { name: "Python", value: t.cpu?.python, k: COLOUR.python }, { name: "native code", value: t.cpu?.native ?? t.cpu?.user, k: COLOUR.native }, { name: "system", value: t.cpu?.sys, k: COLOUR.system },
     { name: "waiting for a CPU", value: t.wait?.runnable, k: COLOUR.wait }, { name: "waiting for a disk", value: t.wait?.disk, k: COLOUR.waitDisk }, { name: "in CUDA calls", value: t.wait?.cuda, k: COLOUR.waitCuda }]),
-  el("p", { class: "note" }, `The program ran for ${seconds(wall)}; ${threadsSlept(list(profile.threads).filter((x) => !ofRecorder(x)).length, t.wait?.sleep)}`));
+  known(wall) && el("p", { class: "note" }, `The program ran for ${seconds(wall)}${known(t.wait?.sleep) ? `; ${threadsSlept(list(profile.threads).filter((x) => !ofRecorder(x)).length, t.wait.sleep)}` : "."}`));
   return nodes;
 }
 
@@ -229,7 +229,7 @@ function cards(rows) {
   return el("ol", { class: "cards", "aria-label": "What to change first" }, rows.map((c) => el("li", {},
     el("p", { class: "card-title" }, c.href ? el("a", { href: c.href, onclick: (e) => { e.preventDefault(); c.go(); } }, code(c.title, 80)) : code(c.title, 80)),
     c.source && el("p", {}, code(c.source.trim(), 80)), el("p", {}, el("bdi", {}, plain(c.text))),
-    known(c.gain) && el("p", {}, el("strong", {}, `At most ${seconds(c.gain)}${c.wall ? ` of ${seconds(c.wall)}` : ""} can be saved.`)), el("p", { class: "note" }, plain(c.advice)))));
+    known(c.gain) && el("p", {}, el("strong", {}, `At most ${seconds(c.gain)}${c.wall ? ` of ${seconds(c.wall)}` : c.wall === null ? " of CPU time" : ""} can be saved.`)), el("p", { class: "note" }, plain(c.advice)))));
 }
 
 function summaryPanel(profile, timing, triage) {
