@@ -93,7 +93,7 @@ END
     exit 1
 }
 
-# Where the build folder $1 or its sources were when CMake last ran; nothing where they still are there.
+# Prints where the build folder $1 or its sources were when CMake last ran; nothing where they still are there.
 moved_from() {
     local key place
     for key in CMAKE_HOME_DIRECTORY:. "CMAKE_CACHEFILE_DIR:$1"; do

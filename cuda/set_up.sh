@@ -27,7 +27,7 @@ cuda_of_driver() {
     fi
 }
 
-# Whether a toolkit of CUDA $1 is on this machine, ours or another.
+# Finds out whether a toolkit of CUDA $1 is on this machine, ours or another.
 has_toolkit() {
     local root
     for root in build-toolkit/nvidia/cu"$1" "${CUDA_PATH:-/usr/local/cuda}" /usr/local/cuda-"$1".* /usr; do
@@ -38,7 +38,7 @@ has_toolkit() {
     return 1
 }
 
-# What the driver here needs to compute; without it the CPU does, and a sentence says so.
+# Sets up the toolkit that the driver here needs to compute; without it the CPU computes, and a sentence says so.
 set_up_gpu() {
     local version
     [ "${TOMOPROF_CUDA_TOOLKIT-}" != none ] || return 0

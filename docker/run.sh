@@ -3,7 +3,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-# What compose gets when it is called by itself: .env beside compose.yaml, unless that is somebody's own.
+# Writes what compose gets when it is called by itself: .env beside compose.yaml, unless that is somebody's own.
 remember() {
     local mark="# Written by ./start.sh docker, each time anew; without this line it is yours and stays."
     if [ ! -e .env ] || [ "$(head -n 1 .env)" = "$mark" ]; then

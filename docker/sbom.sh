@@ -1,5 +1,5 @@
 #!/bin/sh
-# What is in the image, as a table: kind, name, version, licences. sbom.sh wheels FOLDER: what pip installed there.
+# Lists the contents of the image as a table: kind, name, version, licences. sbom.sh wheels FOLDER: what pip installed there.
 # sbom.sh spdx < TABLE: the same as an SPDX 2.3 document. Debian's names of licences are not SPDX's: they stand in comments.
 set -eu
 tab=$(printf '\t')
