@@ -26,6 +26,8 @@ struct walk {
     VECTOR(int) rows;       /* those that were seen */
     struct moment_of *last; /* by row, on a CPU */
     double step;            /* ns */
+    uint64_t until;         /* before it nobody begins or ends anything */
+    int steps;              /* moments alike, which are attributed together */
 };
 
 ARRAY_ORDER(by_start, struct moment_of, COMPARE(x->start, y->start));
@@ -36,6 +38,7 @@ static enum err walk_moment(struct walk *w, uint64_t t)
     struct run *r = w->r;
     for (; w->next < r->moments.count && r->moments.items[w->next].start <= t; w->next++)
         TRY(vector_add(&w->active, w->next));
+    w->until = w->next < r->moments.count ? r->moments.items[w->next].start : UINT64_MAX;
     for (size_t i = 0; i < w->rows.count; i++)
         w->threads[w->rows.items[i]] = (struct doing){0};
     w->rows.count = 0;
@@ -47,6 +50,7 @@ static enum err walk_moment(struct walk *w, uint64_t t)
         if (m->end <= t)
             continue;
         w->active.items[kept++] = w->active.items[i];
+        w->until = m->end < w->until ? m->end : w->until;
         struct doing *s = &w->threads[m->thread];
         double part = m->end > m->start ? (double)m->busy / (double)(m->end - m->start) : 0;
         if (!s->at)
@@ -67,15 +71,17 @@ static int moment_computes(const struct moment_of *m)
     return !m->waiting || m->waits == WAITS_READY;
 }
 
+/* Adds once for each moment: a product would be rounded differently. */
 static void walk_attribute(struct walk *w, const struct moment_of *m, double part)
 {
     const struct moment_of *at = m->waiting && m->waits == WAITS_READY ? &w->last[m->thread] : m;
     struct own_node *own = &w->r->own.items[at->end ? at->own : 0];
-    if (moment_computes(m)) {
-        own->path_cpu += part * w->step;
-        return;
-    }
-    own->path_wait[m->idle ? WAITS_REQUESTS : m->waits] += part * w->step;
+    double *to =
+        moment_computes(m) ? &own->path_cpu : &own->path_wait[m->idle ? WAITS_REQUESTS : m->waits];
+    double sum = *to;
+    for (int i = 0; i < w->steps; i++)
+        sum += part * w->step;
+    *to = sum;
 }
 
 /* Both states share the moment of a thread that computes and waits for shorter than it is looked
@@ -166,24 +172,44 @@ static int main_thread(const struct run *r, double t, const int *mains)
     return NO_THREAD;
 }
 
+static uint64_t walk_time(const struct walk *w, int i)
+{
+    return (uint64_t)((i + 0.5) * w->step);
+}
+
+/* Counts the moments from `i` on in which all threads do the same. */
+static int walk_alike(const struct walk *w, int i, int row, const int *mains)
+{
+    int n = 1;
+    for (; i + n < MOMENTS; n++) {
+        const uint64_t t = walk_time(w, i + n);
+        if (t >= w->until || main_thread(w->r, ns_to_seconds((double)t), mains) != row)
+            break;
+    }
+    return n;
+}
+
 static enum err walk_follow(struct walk *w, const int *mains)
 {
     struct run *r = w->r;
     int starting = 0, working = 0; /* moments; of others, as before a CPU was free, none is known */
     double imported_s = 0;         /* what the interpreter imports as it ends is not of the start */
-    for (int i = 0; i < MOMENTS; i++) {
-        uint64_t t = (uint64_t)((i + 0.5) * w->step);
+    for (int i = 0; i < MOMENTS; i += w->steps) {
+        uint64_t t = walk_time(w, i);
         TRY(walk_moment(w, t));
         int row = main_thread(r, ns_to_seconds((double)t), mains);
         const struct moment_of *root = row >= 0 ? w->threads[row].at : NULL;
         const struct moment_of *last = row >= 0 ? &w->last[row] : NULL;
-        if (!root && last && last->end && t >= last->end && t - last->end < GAP_NS)
+        if (!root && last && last->end && t >= last->end && t - last->end < GAP_NS) {
             root = last;
+            w->until = last->end + GAP_NS < w->until ? last->end + GAP_NS : w->until;
+        }
+        w->steps = walk_alike(w, i, row, mains);
         const char *kind = root ? r->own.items[root->own].kind : "none";
-        starting += !strcmp(kind, "import") || !strcmp(kind, "run");
-        working += !strcmp(kind, "code");
+        starting += !strcmp(kind, "import") || !strcmp(kind, "run") ? w->steps : 0;
+        working += !strcmp(kind, "code") ? w->steps : 0;
         if (!strcmp(kind, "import") && starting > working)
-            imported_s = ns_to_seconds((double)t + w->step);
+            imported_s = ns_to_seconds((double)walk_time(w, i + w->steps - 1) + w->step);
         if (!strcmp(kind, "code"))
             r->imports_s = imported_s;
         const struct doing of_last = {.at = root, .part = 1};
@@ -200,7 +226,7 @@ static enum err walk_follow(struct walk *w, const int *mains)
 
 static enum err critical_path(struct run *r)
 {
-    if (r->last <= r->origin || !r->own.count)
+    if (r->last <= r->origin || !r->own.count || !r->moments.count)
         return ERR_OK;
     vector_sort(&r->moments, by_start);
     struct walk w = {.r = r, .step = (double)(r->last - r->origin) / MOMENTS};
