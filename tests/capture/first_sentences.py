@@ -1,86 +1,60 @@
-"""The first sentence of a recording beside the program's own clocks, for the programs of answers/:
+"""The first sentence of recordings beside the programs' own clocks, for the programs of answers/catalogue.py:
 
     TOMOPROF=build/tomoprof python3 tests/capture/first_sentences.py --venv FOLDER [NAME...]
 
 FOLDER is a virtual environment with what the programs need; it is made and filled where it is not there. A program whose tools are
-absent is skipped with the reason. The clocks tell how long each marked phase took in the recorded run itself; the sentence is right
-where it names a line of the longest phase, or of one that lasted nine tenths as long. `--before OTHER` records with another tomoprof
-as well, `--docs FILE` puts the table between that file's marks."""
+absent is skipped with the reason. `--times N` recordings are made of each program, and with `--busy N` as many again beside N busy
+processes. The clocks tell how long each marked phase took in the recorded run itself. The sentence is right where it names a line or
+the function of the longest phase, or of one that lasted nine tenths as long, and the cause that the catalogue asks for.
+
+`--before OTHER` records with another tomoprof as well. `--docs FILE` puts the table between that file's marks; with names, the rows of
+those programs alone. `--wrong FILE` writes the wrong sentences. Exit code 1: less than 95 % are right."""
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-ANSWERS, NATIVE, SCRIPTS = HERE / "answers", HERE / "truth" / "native", HERE / "truth" / "scripts"
-CLOSE = 0.9
+ANSWERS, SCRIPTS = HERE / "answers", HERE / "truth" / "scripts"
+CLOSE, GOAL = 0.9, 0.95
+UNITS = {"wall": "s", "own": "s without waiting for a CPU", "thread": "s of CPU time", "process": "s of CPU time"}
+BUSY = "import ctypes, os; ctypes.CDLL(None).prctl(1, 9)\nwhile os.getppid() == {}: sum(range(1000000))"  # 1: PR_SET_PDEATHSIG
 
 
 def options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*")
+    parser.add_argument("names", nargs="*", help="a program's name in the table, or its file's name")
     parser.add_argument("--venv", type=pathlib.Path)
+    parser.add_argument("--times", type=int, default=1, help="recordings of each program in each state")
+    parser.add_argument("--busy", type=int, default=0, help="record beside this many busy processes too")
+    parser.add_argument("--only", choices=("idle", "busy"))
     parser.add_argument("--before", type=pathlib.Path)
     parser.add_argument("--docs", type=pathlib.Path)
+    parser.add_argument("--wrong", type=pathlib.Path)
     parser.add_argument("--keep", type=pathlib.Path, help="run in this folder and leave it")
-    return parser.parse_args()
+    asked = parser.parse_args()
+    if asked.only == "busy" and not asked.busy:
+        parser.error("--only busy: how many processes? Add --busy N")
+    return asked
 
 
-class Answer:
-    """A program, the clock that weighs its phases (wall where they follow each other, thread where threads are idle between them), what
-    runs beside it unrecorded, and the phases that may lead (None: all)."""
-
-    def __init__(self, program, clock="wall", beside=None, lead=None):
-        self.program, self.clock, self.beside, self.lead = program, clock, beside, lead
-
-
-def catalogue(python):
-    from programs import Program
-    from truth_programs import built
-
-    def script(name, file, *, words=(), modules=(), pip=(), commands=(), needs=(), **options):
-        made = Program(name, "", [python, *words, file], needs=needs, modules=modules, pip=pip, sources=[ANSWERS / file],
-                       prepare=built(["cp", ANSWERS / file, "."], *commands))
-        return Answer(made, **options)
-
-    def native(name, file, compiler, *words, clock="thread", **options):
-        """Its own clocks are an object without lines."""
-        clocks = ["cc", "-O2", "-g0", "-c", NATIVE / "truth.c", "-o", "truth.o"]
-        make = built(["cp", ANSWERS / file, "."], clocks, [compiler, file, *words, "-o", "a.out"])
-        return Answer(Program(name, "", ["{a.out}"], needs=(compiler, "cc"), prepare=make, sources=[ANSWERS / file]), clock=clock, **options)
-
-    c = ["-O2", f"-I{NATIVE}", "truth.o", "-pthread"]
-    cython = ["sh", "-c", f"cp {ANSWERS}/fast.pyx . && {python} -m cython fast.pyx && cc -O2 -g -shared -fPIC fast.c -o fast.so "
-              f"-I$({python} -c \"print(__import__('sysconfig').get_path('include'))\")"]
-    return [
-        script("RTK, FDK script", "rtkfdk.py", modules=["itk"], pip=["itk-rtk"]),
-        script("scikit-image, `iradon`", "skradon.py", modules=["skimage"], pip=["scikit-image"]),
-        script("script that sleeps, then works", "sleeps.py"),
-        script("two workers that sleep", "two_sleep.py"),
-        script("imports and work", "imports.py", modules=["numba", "skimage"], pip=["numba", "scikit-image"]),
-        script("Flask server, a client beside it", "flask_app.py", modules=["flask"], pip=["flask"], clock="thread", beside="flask_client.py"),
-        script("Cython module", "cython_run.py", commands=[cython], clock="thread", needs=["cc"], modules=["Cython"], pip=["cython"]),
-        script("pytest", "test_slow.py", words=["-m", "pytest", "-q", "-p", "no:cacheprovider"], clock="thread", modules=["pytest"], pip=["pytest"]),
-        native("C without -g", "plain.c", "cc", "-g0", *c, "-lm"),
-        native("Rust with -g", "words.rs", "rustc", "-O", "-g", "-C", "link-arg=truth.o"),
-        script("joblib, two processes", "joblib_cells.py", modules=["joblib"], pip=["joblib"], clock="thread"),
-        script("dask graph on threads", "dask_graph.py", modules=["dask", "numpy"], pip=["dask", "numpy"], clock="thread"),
-        script("shared memory, one waits", "shared_blocks.py", lead=["make"]),
-        native("pthread barrier, one is slow", "barrier.c", "cc", "-g", *c, clock="wall", lead=["work", "barrier"]),
-        native("OpenMP tasks", "omp_tasks.c", "cc", "-g", *c, "-fopenmp"),
-        native("C++, 16 threads, one queue", "pool.cpp", "g++", "-g", *c),
-        script("sqlite3 WAL, readers and a writer", "wal.py"),
-        script("tarfile as a stream", "tar_stream.py"),
-        script("hashlib of a large file", "big_hash.py"),
-        script("requests, slow server", "slow_get.py", modules=["requests"], pip=["requests"], beside="slow_server.py"),
-        script("numba, first call", "numba_first.py", modules=["numba"], pip=["numba"]),
-        script("numexpr and NumPy", "numexpr_eval.py", modules=["numexpr"], pip=["numexpr"]),
-    ]
+@contextlib.contextmanager
+def busy(count):
+    """That many processes that compute; they end with this one too."""
+    started = [subprocess.Popen([sys.executable, "-c", BUSY.format(os.getpid())], stdin=subprocess.DEVNULL) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
 
 
 def clocks(folder, clock):
@@ -93,40 +67,64 @@ def clocks(folder, clock):
 
 
 def places(sources):
-    """Phase -> {(file, line)}, by the marks in the sources."""
-    found = {}
+    """Phase -> {(file, line)} and phase -> {function}, by the marks in the sources. A function in which another phase is marked too
+    names none of them."""
+    lines, functions = {}, {}
     for path in sources:
+        function = None
         for number, line in enumerate(path.read_text().splitlines(), 1):
-            for names in re.findall(r"(?:#|//) truth: ([a-z]+)", line):
-                found.setdefault(names, set()).add((path.name, number))
-    return found
+            begins = re.match(r" *(?:async )?def (\w+)|(?:[\w:<>*&]+[ *]+)+(\w+)\([^;]*$", line)
+            function = next(filter(None, begins.groups())) if begins else function
+            for name in re.findall(r"(?:#|//|/\*) truth: ([a-z]+)", line):
+                lines.setdefault(name, set()).add((path.name, number))
+                if function not in (None, "main"):
+                    functions.setdefault(name, set()).add(function)
+    shared = {f for name in functions for f in functions[name] if any(f in functions[n] for n in functions if n != name)}
+    return lines, {name: functions[name] - shared for name in functions}
 
 
-def names_phase(sentence, phase, lines):
-    """Whether the sentence names a line of the phase, the imports, or the function of that name."""
+def names_phase(sentence, phase, lines, functions):
+    """Whether the sentence names a line or a function of the phase, or imports where it is these."""
     named = {(file, int(line)) for file, line in re.findall(r"([\w.]+):(\d+)", sentence)}
-    return bool(named & lines) or sentence.startswith((f"{phase} (", f"{phase}.")) or (phase == "import" and sentence.startswith("Start-up"))
+    called = any(re.search(rf"(?<![\w.]){re.escape(f)}(\(| \()", sentence) for f in functions | {phase})
+    return bool(named & lines) or called or (phase == "import" and re.match("Start-up|Import", sentence) is not None)
 
 
-def is_right(answer, sums, sentence):
-    at = places(answer.program.sources)
-    most = max(sums.values())
-    lead = answer.lead or [name for name, seconds in sums.items() if seconds >= CLOSE * most]
-    return any(names_phase(sentence, name, at.get(name, set())) for name in lead)
+class Recording:
+    """One recording: the program's own clocks, the first sentence without source text, and the first answer with its advice."""
+
+    def __init__(self, sums=None, sentence="", answer="", failed=None):
+        self.sums, self.sentence, self.answer, self.failed = sums, sentence, answer, failed
+
+    def wrong(self, row):
+        """Why the sentence is wrong, or None."""
+        if self.failed:
+            return self.failed
+        at, inside = places(row.program.sources)
+        most = max(self.sums.values(), default=0)
+        lead = row.lead or [name for name, seconds in self.sums.items() if seconds >= CLOSE * most]
+        if not any(names_phase(self.sentence, name, at.get(name, set()), inside.get(name, set())) for name in lead):
+            return f"names no line of {', '.join(lead)}"
+        if row.says and not re.search(row.says, self.sentence):
+            return f"does not say {row.says}"
+        if row.advises and not re.search(row.advises, f"{self.sentence} {self.answer}"):
+            return f"neither it nor the advice says {row.advises}"
+        if row.never and re.search(row.never, self.sentence):
+            return f"says {row.never}"
+        return None
 
 
-def recorded(answer, folder, tomoprof):
-    """Clocks and headline's first sentence of one recording, without the line's source; a text where it failed."""
+def recorded(row, folder, tomoprof):
     from programs import absolute, ready
 
-    program = answer.program
+    program = row.program
     folder.mkdir(parents=True)
     place, truth = ready(program, folder / "x"), folder / "truth"
     truth.mkdir()
     words = [w.strip("{}") for w in program.words]
-    env = {**os.environ, **program.env, "TRUTH": str(truth), "PYTHONDONTWRITEBYTECODE": "1",
+    env = {**os.environ, **program.env, "TRUTH": str(truth), "TRUTH_DELAY": "1", "PYTHONDONTWRITEBYTECODE": "1",
            "PYTHONPATH": os.pathsep.join([*filter(None, [program.env.get("PYTHONPATH")]), str(SCRIPTS)])}
-    beside = answer.beside and subprocess.Popen([program.words[0], ANSWERS / answer.beside], cwd=place, env={**env, "TRUTH": ""})
+    beside = row.beside and subprocess.Popen([program.words[0], row.beside], cwd=place, env={**env, "TRUTH": ""})
     try:
         done = subprocess.run([tomoprof, "record", "--out", folder / "runs", "--", *absolute(program, place, words)], cwd=place, env=env,
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=1800)
@@ -134,39 +132,94 @@ def recorded(answer, folder, tomoprof):
         if beside:
             beside.kill()
             beside.wait()
-    if done.returncode:
-        return None, f"ended with {done.returncode}: {done.stderr[-300:]}"
+    if done.returncode != program.end:
+        return Recording(failed=f"ended with {done.returncode}, expected {program.end}: {done.stderr[-300:]}")
     profile = json.loads(max((folder / "runs").glob("*Z/profile.json")).read_text())  # an older one's `latest` is a text
     headline = profile.get("headline") or re.sub(r"^tomoprof: .*?: ", "", done.stderr.splitlines()[-1])  # once the terminal alone had it
     first = re.split(r"(?<=\.) (?=[A-Z])", headline)[0]
-    return clocks(truth, answer.clock), re.sub(r"(:\d+) `[^`]*`", r"\1", first)
+    answer = (profile.get("answers") or [{}])[0]
+    return Recording(clocks(truth, row.clock), re.sub(r"(:\d+) `[^`]*`", r"\1", first), f"{answer.get('text')} {answer.get('advice')}")
 
 
-def told(answer, sums):
+def told(row, sums):
     """The truth in words: the three longest phases, with their lines."""
-    at, unit = places(answer.program.sources), {"wall": "s", "thread": "s of CPU time"}[answer.clock]
+    at, _ = places(row.program.sources)
 
     def where(name):
         lines = sorted(at.get(name, ()))
         return name + (f", {lines[0][0]}:{lines[0][1]}" + (f" to {lines[-1][1]}" if lines[-1] != lines[0] else "") if lines else "")
 
     longest = sorted(sums.items(), key=lambda x: -x[1])[:3]
-    return "; ".join(f"{where(name)}: {seconds:.1f}" for name, seconds in longest) + f" {unit}"
+    return "; ".join(f"{where(name)}: {seconds:.1f}" for name, seconds in longest) + f" {UNITS[row.clock]}"
 
 
-def row_of(answer, folder, asked):
-    absent = answer.program.absent()
-    if absent:
-        return f"| {answer.program.name} | skipped: {absent} | | |", True
-    sums, now = recorded(answer, folder / "now", os.environ["TOMOPROF"])
-    if not sums:
-        return f"| {answer.program.name} | failed | {now} | no |", False
-    right, before = is_right(answer, sums, now), ""
-    if asked.before:
-        then, said = recorded(answer, folder / "before", asked.before.resolve())
-        before = f" {said} ({'right' if then and is_right(answer, then, said) else 'wrong'}) |"
-    text = f"| {answer.program.name} | {told(answer, sums)} |{before} {now} | {'yes' if right else 'no'} |"
-    return text, right
+class Bench:
+    """The recordings of all programs, by one tomoprof after the other."""
+
+    def __init__(self, asked, folder):
+        self.folder, self.times, self.busy = folder, asked.times, asked.busy
+        self.keep, self.mistakes = bool(asked.keep), []
+        self.states = [s for s in ("idle", "busy") if (s == "idle" or asked.busy) and asked.only in (None, s)]
+        self.tools = [*([("before", asked.before.resolve())] if asked.before else []), ("", pathlib.Path(os.environ["TOMOPROF"]))]
+
+    def head(self):
+        cells = [f"{title}{' before' * bool(when)}" for when, _ in self.tools for title in ("first sentence", *self.states)]
+        return ["program", "truth by its own clocks", *cells]
+
+    def recordings(self, row, number, when, tool, state):
+        made = []
+        for k in range(self.times):
+            folder = self.folder / f"{number}{when}-{state}-{k}"
+            with busy(self.busy if state == "busy" else 0):
+                made.append(recorded(row, folder, tool))
+            if not self.keep:
+                shutil.rmtree(folder, ignore_errors=True)
+        return made
+
+    def row(self, row, number):
+        """Its cells."""
+        name, absent, truth = row.program.name, row.program.absent(), None
+        if absent:
+            return [name, f"skipped: {absent}"] + [""] * (len(self.head()) - 2)
+        cells = []
+        for when, tool in self.tools:
+            made = {state: self.recordings(row, number, when, tool, state) for state in self.states}
+            first = made[self.states[0]][0]
+            truth = truth or (first.sums and told(row, first.sums))
+            cells.append(first.failed or first.sentence)
+            for state in self.states:
+                wrong = [(r.sentence, r.wrong(row)) for r in made[state] if r.wrong(row)]
+                self.mistakes += [f"{name}, {state}{' before' * bool(when)}: {sentence} ({why})" for sentence, why in wrong]
+                cells.append(f"{self.times - len(wrong)} of {self.times}")
+        return [name, truth or "none", *cells]
+
+
+def table_line(cells):
+    return "| " + " | ".join(cell.replace("\n", " ").replace("|", "\\|") for cell in cells) + " |"
+
+
+def with_rows(text, head, rows, some):
+    """The page with this table, or with `some` of its rows replaced or added, told by their first cell; the last row is their sum."""
+
+    def put(found):
+        new, old = {row[0]: row for row in rows}, found[2].splitlines()
+        if some and old and old[0] == table_line(head):
+            kept = [[cell.replace("\\|", "|") for cell in line[2:-2].split(" | ")] for line in old[2:] if not line.startswith("| all |")]
+            merged = [new.pop(cells[0], cells) for cells in kept] + list(new.values())
+        else:
+            merged = rows
+        return found[1] + "\n".join([table_line(head), "|---" * len(head) + "|", *map(table_line, merged), table_line(totals(head, merged))]) + "\n" + found[3]
+
+    return re.sub(r"(<!-- answers -->\n)(.*?)(<!-- answers end -->)", put, text, flags=re.S)
+
+
+def totals(head, rows):
+    """The last row: right sentences of all."""
+    cells = ["all"]
+    for column in range(1, len(head)):
+        pairs = [tuple(map(int, m.groups())) for row in rows if (m := re.fullmatch(r"(\d+) of (\d+)", row[column]))]
+        cells.append(f"{sum(a for a, _ in pairs)} of {sum(b for _, b in pairs)}" if pairs else "")
+    return cells
 
 
 def main():
@@ -174,27 +227,34 @@ def main():
     os.environ["TOMOPROF"] = str(pathlib.Path(os.environ["TOMOPROF"]).resolve())  # runs start in folders of their own
     if asked.venv:
         os.environ["TP_MATRIX_PYTHON"] = str(asked.venv.resolve() / "bin/python")
-    sys.path.insert(0, str(HERE / "truth"))
+    sys.path[:0] = [str(HERE / "truth"), str(ANSWERS)]
+    from catalogue import catalogue  # these go by the environment
     from matrix import virtual_environment
 
     answers = catalogue(os.environ.get("TP_MATRIX_PYTHON", sys.executable))
-    answers = [a for a in answers if not asked.names or a.program.name in asked.names or a.program.sources[0].name in asked.names]
+    unknown = set(asked.names) - {n for row in answers for n in (row.program.name, row.program.sources[0].name)}
+    if unknown:
+        sys.exit(f"not in the catalogue: {', '.join(sorted(unknown))}")
+    answers = [row for row in answers if not asked.names or {row.program.name, row.program.sources[0].name} & set(asked.names)]
     if asked.venv:
-        virtual_environment(asked.venv.resolve(), [a.program for a in answers])
-    head = ["program", "truth by its own clocks", *(["first sentence before"] if asked.before else []), "first sentence", "right"]
-    lines, wrong = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"], 0
-    print(*lines, sep="\n", flush=True)
+        virtual_environment(asked.venv.resolve(), [row.program for row in answers])
+    rows = []
     with tempfile.TemporaryDirectory(prefix="tomoprof-") as temporary:
-        for i, answer in enumerate(answers):
-            line, right = row_of(answer, (asked.keep or pathlib.Path(temporary)).resolve() / str(i), asked)
-            print(line, flush=True)
-            lines.append(line)
-            wrong += not right
+        bench = Bench(asked, (asked.keep or pathlib.Path(temporary)).resolve())
+        head = bench.head()
+        print(table_line(head), "|---" * len(head) + "|", sep="\n", flush=True)
+        for number, row in enumerate(answers):
+            rows.append(bench.row(row, number))
+            print(table_line(rows[-1]), flush=True)
+            if asked.wrong:
+                asked.wrong.write_text("".join(line + "\n" for line in bench.mistakes))
+    sums = totals(head, rows)
+    right = {title: cell.split(" of ") for title, cell in zip(head, sums) if " of " in cell}
+    print("\n" + "\n".join(f"right {title}: {a} of {b}" for title, (a, b) in right.items()), *bench.mistakes, sep="\n")
     if asked.docs:
-        text = asked.docs.read_text()
-        table = "\n".join(lines)
-        asked.docs.write_text(re.sub(r"(<!-- answers -->\n).*?(<!-- answers end -->)", lambda m: m[1] + table + "\n" + m[2], text, flags=re.S))
-    return 1 if wrong else 0
+        asked.docs.write_text(with_rows(asked.docs.read_text(), head, rows, bool(asked.names)))
+    now = [(int(a), int(b)) for title, (a, b) in right.items() if "before" not in title]
+    return 0 if sum(a for a, _ in now) >= GOAL * sum(b for _, b in now) else 1
 
 
 if __name__ == "__main__":

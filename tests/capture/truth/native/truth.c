@@ -8,9 +8,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { NAMES = 32, DEPTH = 8, CLOCKS = 3 };
-static const clockid_t clocks[CLOCKS] = {CLOCK_THREAD_CPUTIME_ID, CLOCK_PROCESS_CPUTIME_ID,
-                                         CLOCK_MONOTONIC};
+enum { NAMES = 32, DEPTH = 8, WALL = 2, OWN = 3, CLOCKS = 4 };
+static const clockid_t clocks[] = {CLOCK_THREAD_CPUTIME_ID, CLOCK_PROCESS_CPUTIME_ID,
+                                   CLOCK_MONOTONIC};
+static const char *const keys[CLOCKS] = {"thread_s", "process_s", "wall_s", "own_s"};
 
 static struct {
     char name[40];
@@ -22,13 +23,27 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static __thread double begun[DEPTH][CLOCKS];
 static __thread int depth;
 
+static int with_delay; /* TRUTH_DELAY is set: own_s is written */
+
+/* Returns the seconds that this thread has waited for a CPU. */
+static double delay_now(void)
+{
+    unsigned long long run, delay = 0;
+    FILE *f = fopen("/proc/thread-self/schedstat", "r");
+    if (!f || fscanf(f, "%llu %llu", &run, &delay) != 2)
+        abort();
+    fclose(f);
+    return (double)delay * 1e-9;
+}
+
 static void now(double s[CLOCKS])
 {
-    for (int i = 0; i < CLOCKS; i++) {
+    for (int i = 0; i < OWN; i++) {
         struct timespec t;
         clock_gettime(clocks[i], &t);
         s[i] = (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
     }
+    s[OWN] = with_delay ? s[WALL] - delay_now() : 0;
 }
 
 void truth_begin(const char *phase)
@@ -80,18 +95,19 @@ void truth_write(void)
     if (!f)
         return;
     fprintf(f, "{\"pid\": %ld, \"process_s\": %.6f, \"phases\": {", (long)getpid(), end[1]);
-    for (int i = 0; i < n_phases; i++)
-        fprintf(
-            f,
-            "%s\"%s\": {\"thread_s\": %.6f, \"process_s\": %.6f, \"wall_s\": %.6f, \"calls\": %ld}",
-            i ? ", " : "", phases[i].name, phases[i].sum[0], phases[i].sum[1], phases[i].sum[2],
-            phases[i].calls);
+    for (int i = 0; i < n_phases; i++) {
+        fprintf(f, "%s\"%s\": {\"calls\": %ld", i ? ", " : "", phases[i].name, phases[i].calls);
+        for (int k = 0; k < (with_delay ? CLOCKS : OWN); k++)
+            fprintf(f, ", \"%s\": %.6f", keys[k], phases[i].sum[k]);
+        fprintf(f, "}");
+    }
     fprintf(f, "}}\n");
     fclose(f);
 }
 
 __attribute__((constructor)) static void prepare(void)
 {
+    with_delay = getenv("TRUTH_DELAY") != NULL;
     pthread_atfork(NULL, NULL, reset);
     atexit(truth_write);
 }

@@ -1,5 +1,6 @@
 /* A program's own clocks: phases by thread CPU time, process CPU time and wall time, written as
- * JSON into the folder that TRUTH names when the program ends. C, C++ and whatever can call C. */
+ * JSON into the folder that TRUTH names when the program ends. With TRUTH_DELAY, own_s is wall time
+ * without the thread's waiting for a CPU. C, C++ and whatever can call C. */
 #ifndef TP_TESTS_TRUTH_H
 #define TP_TESTS_TRUTH_H
 #ifdef __cplusplus

@@ -1,5 +1,6 @@
 """A program's own clocks: phases by thread CPU time, process CPU time and wall time, written as JSON into the folder that
-TRUTH names when the process ends, or by write() where it ends by os._exit or exec."""
+TRUTH names when the process ends, or by write() where it ends by os._exit or exec. With TRUTH_DELAY, own_s is wall time
+without the thread's waiting for a CPU."""
 
 import atexit
 import json
@@ -9,10 +10,15 @@ import time
 
 _lock = threading.Lock()
 _phases = {}
+_CLOCKS = ["thread_s", "process_s", "wall_s", *(["own_s"] if os.environ.get("TRUTH_DELAY") else [])]
 
 
 def _now():
-    return time.thread_time(), time.process_time(), time.monotonic()
+    clocks = time.thread_time(), time.process_time(), time.monotonic()
+    if len(_CLOCKS) == len(clocks):
+        return clocks
+    with open("/proc/thread-self/schedstat") as f:
+        return *clocks, clocks[-1] - int(f.read().split()[1]) * 1e-9
 
 
 class phase:
@@ -27,8 +33,8 @@ class phase:
     def __exit__(self, *_):
         end = _now()
         with _lock:
-            sums = _phases.setdefault(self.name, {"thread_s": 0.0, "process_s": 0.0, "wall_s": 0.0, "calls": 0})
-            for key, a, b in zip(sums, self.begin, end):
+            sums = _phases.setdefault(self.name, {**dict.fromkeys(_CLOCKS, 0.0), "calls": 0})
+            for key, a, b in zip(_CLOCKS, self.begin, end):
                 sums[key] += b - a
             sums["calls"] += 1
 
