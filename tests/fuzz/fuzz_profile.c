@@ -44,7 +44,7 @@ static void check_exports(const struct model *m, FILE *null)
 {
     const struct export_options o = {0};
     for (int i = 0; exporters[i]; i++)
-        exporters[i]->write(m, &o, null);
+        FUZZ_CHECK(export_write(m, exporters[i], &o, null) == ERR_OK);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

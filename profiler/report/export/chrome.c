@@ -1,7 +1,6 @@
 /* Trace events for Perfetto and chrome://tracing: microseconds since the start of the run, one
  * track per thread or stream. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/json/jsonw.h"
@@ -109,12 +108,6 @@ static void chrome_put_track(struct jsonw *w, const struct model *m, const struc
     char name[256];
     export_track_name(m, t, name);
     put_metadata(w, "thread_name", pid, index + 1, name);
-    int64_t *rest = from <= 0 && o->min_s <= 0 ? export_unplaced(m, t) : NULL;
-    for (int i = 0; i < m->stacks_count && rest; i++)
-        if (rest[i] > 0)
-            put_event(w, "X", t, export_frame_name(&m->frames[m->stacks[i].frame]), pid, index + 1,
-                      0, 0, 0, &(struct chrome_cpu){i, rest[i]});
-    free(rest);
     for (int i = 0; i < t->events_count; i++) {
         const struct model_event *e = &t->events[i];
         at += e->start;

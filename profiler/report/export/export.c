@@ -72,16 +72,33 @@ static int gzip_close(void *cookie)
     return p->failed ? -1 : 0;
 }
 
+enum err export_write(const struct model *m, const struct exporter *x,
+                      const struct export_options *o, FILE *out)
+{
+    const int of_events = x == &export_chrome || x == &export_perfetto || x == &export_firefox;
+    struct arena *a = NULL;
+    struct model with = *m;
+    enum err e = of_events ? arena_create(&a) : ERR_OK;
+    if (!e && of_events)
+        e = export_place_accounts(&with, a);
+    if (!e)
+        x->write(&with, o, out);
+    arena_free(a);
+    return e;
+}
+
 enum err export_file(const struct model *m, const struct exporter *x,
                      const struct export_options *o, int gzip, const char *path)
 {
     struct outfile f = {0};
+    enum err e = ERR_OK;
     TRY(outfile_open(&f, path));
     if (!gzip && !exporter_compresses(x)) {
-        x->write(m, o, f.stream);
-        return outfile_commit(&f);
+        e = export_write(m, x, o, f.stream);
+        if (!e)
+            return outfile_commit(&f);
+        goto out;
     }
-    enum err e = ERR_OK;
     struct gzip_stream p = {.to = &f};
     FILE *stream = NULL;
     if (deflateInit2(&p.z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK)
@@ -91,11 +108,11 @@ enum err export_file(const struct model *m, const struct exporter *x,
         e = FAIL(ERR_MEMORY, "no memory left to compress %s", path);
         goto out;
     }
-    x->write(m, o, stream);
+    e = export_write(m, x, o, stream);
     int bad = ferror(stream);
-    if (fclose(stream) || bad || p.failed)
+    if ((fclose(stream) || bad || p.failed) && !e)
         e = FAIL(ERR_IO, "%s could not be written completely", path);
-    else
+    else if (!e)
         e = outfile_commit(&f);
 out:
     outfile_abort(&f);

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "base/arena.h"
 #include "profiler/analyze/model/model.h"
 
 enum export_weight { EXPORT_CPU, EXPORT_GPU, EXPORT_WAIT, EXPORT_ALLOC, EXPORT_WEIGHTS };
@@ -32,6 +33,9 @@ extern const struct exporter *const exporters[]; /* ends with NULL */
 const struct exporter *exporter_find(const char *name);
 int exporter_compresses(const struct exporter *x); /* 1: the format is gzipped by itself */
 
+/* Writes into a stream. */
+enum err export_write(const struct model *m, const struct exporter *x,
+                      const struct export_options *o, FILE *out);
 /* Writes `path`, whole or not at all; gzip 1: compressed. ERR_UNSUPPORTED-free: every model has an
  * export, maybe an empty one. */
 enum err export_file(const struct model *m, const struct exporter *x,
@@ -47,9 +51,9 @@ uint64_t export_ns(double seconds);
 /* "function file.c:12", by which timelines name frames with a line; else the readable name. */
 void export_frame_label(const struct model_frame *f, char *out, size_t size);
 
-/* By node, the CPU time of the thread of `t` that is known by accounts alone and has no moment, as
- * [start-up]. The caller frees it. NULL: a track of something else, or no memory. */
-int64_t *export_unplaced(const struct model *m, const struct model_track *t);
+/* Puts CPU time without a moment, as [start-up], before the events of its thread: each is an event
+ * without a length at 0. `m` is a copy; what it gets lives in `a`. */
+enum err export_place_accounts(struct model *m, struct arena *a);
 
 /* Readable name of a frame: function, else module, else "[unknown]". */
 const char *export_frame_name(const struct model_frame *f);

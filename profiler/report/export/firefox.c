@@ -17,7 +17,6 @@ struct firefox_rows {
     int *stacks, *frames; /* by row: node and frame */
     int stacks_count, frames_count;
     const struct model_track *cpu;
-    int64_t *rest; /* by node: CPU time without a moment; NULL none */
     int thread;
 };
 
@@ -39,9 +38,6 @@ static void number_rows(struct firefox_rows *r)
     for (int i = 0; i < r->cpu->events_count; i++)
         for (int32_t s = r->cpu->events[i].what; s >= 0 && s < m->stacks_count && r->stack[s] < 0;
              s = m->stacks[s].parent)
-            r->stack[s] = 0;
-    for (int32_t i = 0; i < m->stacks_count && r->rest; i++)
-        for (int32_t s = r->rest[i] > 0 ? i : -1; s >= 0; s = m->stacks[s].parent)
             r->stack[s] = 0;
     for (int i = 0; i < m->stacks_count; i++) {
         int32_t frame = m->stacks[i].frame;
@@ -72,21 +68,14 @@ static void put_constant_column(struct jsonw *w, const char *key, int n, int val
     jsonw_end(w);
 }
 
-/* Samples without a moment come first, at time 0. */
 static void put_samples(struct jsonw *w, const struct firefox_rows *r)
 {
     const struct model_track *t = r->cpu;
     int64_t at = 0;
-    int unplaced = 0, stacks = r->rest ? r->m->stacks_count : 0;
-    for (int i = 0; i < stacks; i++)
-        unplaced += r->rest[i] > 0;
     jsonw_kobject(w, "samples");
-    jsonw_kint(w, "length", unplaced + t->events_count);
+    jsonw_kint(w, "length", t->events_count);
     jsonw_kstring(w, "weightType", "tracing-ms");
     put_column(w, "stack");
-    for (int i = 0; i < stacks; i++)
-        if (r->rest[i] > 0)
-            jsonw_int(w, r->stack[i]);
     for (int i = 0; i < t->events_count; i++) {
         int32_t s = t->events[i].what;
         s >= 0 && s < r->m->stacks_count && r->stack[s] >= 0 ? jsonw_int(w, r->stack[s])
@@ -94,15 +83,10 @@ static void put_samples(struct jsonw *w, const struct firefox_rows *r)
     }
     jsonw_end(w);
     put_column(w, "time");
-    for (int i = 0; i < unplaced; i++)
-        jsonw_number(w, 0);
     for (int i = 0; i < t->events_count; i++)
         jsonw_number(w, 1e-6 * (double)(at += t->events[i].start));
     jsonw_end(w);
     put_column(w, "weight");
-    for (int i = 0; i < stacks; i++)
-        if (r->rest[i] > 0)
-            jsonw_number(w, 1e-6 * (double)r->rest[i]);
     for (int i = 0; i < t->events_count; i++)
         jsonw_number(w, 1e-6 * (double)t->events[i].busy);
     jsonw_end(w);
@@ -345,11 +329,8 @@ static void firefox_write(const struct model *m, const struct export_options *o,
     for (int i = 0; i < m->timeline_count && r.stack && r.stacks && r.frame && r.frames; i++) {
         r.cpu = &m->timeline[i];
         r.thread = r.cpu->thread;
-        if (r.thread >= 0 && r.thread < m->threads_count && of_thread(r.cpu, "cpu", r.thread)) {
-            r.rest = export_unplaced(m, r.cpu);
+        if (r.thread >= 0 && r.thread < m->threads_count && of_thread(r.cpu, "cpu", r.thread))
             put_thread(&w, &r);
-            free(r.rest);
-        }
     }
     jsonw_end(&w);
     jsonw_end(&w);

@@ -198,17 +198,6 @@ static void put_calls(struct out *out, const struct model *m, int thread)
                         out->flows + i + 1, &nothing);
 }
 
-/* CPU time without a moment: a slice without a length where the run begins. */
-static void put_unplaced(struct out *out, const struct model_track *t, uint64_t uuid,
-                         const struct perfetto_cpu *cpu)
-{
-    const struct model *m = out->m;
-    put_track_event(out, uuid, TYPE_BEGIN, 0,
-                    export_frame_name(&m->frames[m->stacks[cpu->node].frame]), t->kind, NULL, NULL,
-                    cpu);
-    put_track_event(out, uuid, TYPE_END, 0, NULL, NULL, NULL, NULL, &nothing);
-}
-
 static void perfetto_put_track(struct out *out, const struct model *m,
                                const struct export_options *o, int index)
 {
@@ -221,14 +210,6 @@ static void perfetto_put_track(struct out *out, const struct model *m,
     export_track_name(m, t, name);
     const uint64_t first = TRACK_UUID + (uint64_t)index * LANES,
                    parent = t->process >= 0 ? (uint64_t)t->process + 1 : 0;
-    int64_t *rest = event_selected(o, 0, 0) ? export_unplaced(m, t) : NULL;
-    for (int i = 0; i < m->stacks_count && rest; i++)
-        if (rest[i] > 0) {
-            if (!made[0]++)
-                describe_track(out, first, parent, name, -1, 0);
-            put_unplaced(out, t, first, &(struct perfetto_cpu){i, rest[i]});
-        }
-    free(rest);
     int flows = flows_of(out, m, t), flow = 0;
     for (int i = 0; i < t->events_count; i++) {
         const struct model_event *e = &t->events[i];

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "profiler/report/export/export.h"
 
 const struct export_unit export_units[EXPORT_WEIGHTS] = {
@@ -33,25 +34,74 @@ void export_frame_label(const struct model_frame *f, char *out, size_t size)
         *out = *out == ';' || (unsigned char)*out < ' ' ? '_' : *out;
 }
 
-static int is_account(const struct model_frame *f)
+/* CPU time that is known by accounts alone, as [start-up]. */
+static int is_account(const struct model *m, const struct model_stack *s)
 {
-    return f->function && f->module && *f->function == '[' && !strcmp(f->function, f->module);
+    const struct model_frame *f = s->frame >= 0 ? &m->frames[s->frame] : NULL;
+    return s->cpu_ns > 0 && f && f->function && f->module && *f->function == '[' &&
+           !strcmp(f->function, f->module);
 }
 
-int64_t *export_unplaced(const struct model *m, const struct model_track *t)
+/* The thread of each node, and how many accounts each thread has. */
+static void count_accounts(const struct model *m, int32_t *thread, int *count)
 {
-    const int is_cpu = t->kind && !strcmp(t->kind, "cpu");
-    int32_t *thread = is_cpu ? malloc(((size_t)m->stacks_count + 1) * sizeof *thread) : NULL;
-    int64_t *rest = thread ? calloc((size_t)m->stacks_count + 1, sizeof *rest) : NULL;
-    for (int i = 0; i < m->stacks_count && rest; i++) {
+    for (int i = 0; i < m->stacks_count; i++) {
         const struct model_stack *s = &m->stacks[i];
-        const struct model_frame *f = s->frame >= 0 ? &m->frames[s->frame] : NULL;
-        thread[i] = s->parent >= 0 ? thread[s->parent] : f ? f->thread : -1;
-        if (thread[i] == t->thread && s->cpu_ns > 0 && f && is_account(f))
-            rest[i] = s->cpu_ns;
+        thread[i] = s->parent >= 0  ? thread[s->parent]
+                    : s->frame >= 0 ? m->frames[s->frame].thread
+                                    : -1;
+        if (thread[i] >= m->threads_count)
+            thread[i] = -1;
+        if (thread[i] >= 0)
+            count[thread[i]] += is_account(m, s);
     }
-    free(thread);
-    return rest;
+}
+
+static enum err put_accounts(const struct model *m, struct arena *a, const int32_t *thread,
+                             int count, struct model_track *t)
+{
+    struct model_event *all = arena_take(a, (size_t)(count + t->events_count) * sizeof *all);
+    FAIL_IF(!all, ERR_MEMORY, "no memory for the export");
+    int n = 0;
+    for (int i = 0; i < m->stacks_count; i++)
+        if (thread[i] == t->thread && is_account(m, &m->stacks[i]))
+            all[n++] = (struct model_event){.busy = m->stacks[i].cpu_ns, .what = i};
+    array_copy(all + n, t->events, (size_t)t->events_count, sizeof *all);
+    t->events = all;
+    t->events_count += n;
+    return ERR_OK;
+}
+
+enum err export_place_accounts(struct model *m, struct arena *a)
+{
+    const int tracks = m->timeline_count;
+    int32_t *thread = arena_take(a, ((size_t)m->stacks_count + 1) * sizeof *thread);
+    int *count = arena_take(a, ((size_t)m->threads_count + 1) * sizeof *count);
+    struct model_track *t = arena_take(a, (size_t)(tracks + m->threads_count + 1) * sizeof *t);
+    FAIL_IF(!thread || !count || !t, ERR_MEMORY, "no memory for the export");
+    count_accounts(m, thread, count);
+    array_copy(t, m->timeline, (size_t)tracks, sizeof *t);
+    m->timeline = t;
+    for (int i = 0; i < tracks; i++, t++) {
+        const int of =
+            t->kind && !strcmp(t->kind, "cpu") && t->thread >= 0 && t->thread < m->threads_count
+                ? t->thread
+                : -1;
+        if (of >= 0 && count[of])
+            TRY(put_accounts(m, a, thread, count[of], t));
+        if (of >= 0)
+            count[of] = 0;
+    }
+    for (int i = 0; i < m->threads_count; i++) /* those that ended before their first sample */
+        if (count[i]) {
+            json_blank(&record_model_track, t);
+            t->kind = "cpu";
+            t->thread = i;
+            t->process = m->threads[i].process;
+            TRY(put_accounts(m, a, thread, count[i], t++));
+            m->timeline_count++;
+        }
+    return ERR_OK;
 }
 
 const char *export_event_name(const struct model *m, const struct model_track *t, int32_t what)

@@ -19,7 +19,8 @@ ONE_WAY = {"csv": "a table of lines without stacks", "nvtx": "statistics of rang
 NO_MODULES = "frames have a name, a file and a line, and no module"
 FORMATS = {"speedscope": NO_MODULES, "pprof": "", "callgrind": "", "folded": NO_MODULES, "firefox": "", "perfetto": NO_MODULES, "chrome": ""}
 
-PYTHON = """import sys
+PYTHON = """import subprocess
+import sys
 
 
 def hot(n):
@@ -33,6 +34,7 @@ def warm(n):
 for _ in range(10):
     hot(int(sys.argv[1]))
     warm(int(sys.argv[1]) // 8)
+    subprocess.run(["true"])
 """
 C = """static volatile double sink;
 static double warm(long n)
@@ -73,6 +75,11 @@ def own_lines(profile):
     return +lines
 
 
+def cpu(profile):
+    """CPU time in ns, with that of threads that ended before their first sample."""
+    return sum(ns or 0 for ns in profile["stacks"]["cpu_ns"])
+
+
 def comes_back(check, folder, command, hot):
     done = tomoprof("record", "--out", folder / "out", "--", *command, cwd=folder)
     run = newest(folder / "out")
@@ -94,11 +101,12 @@ def comes_back(check, folder, command, hot):
         slack = 0.001 * sum(expected.values()) if name == "callgrind" else 0  # it holds calls, no stacks: callers are estimates
         apart = max(abs(found[place] - expected[place]) for place in found | expected)
         check.that(apart <= slack, f"{name}: {found - expected} more, {expected - found} less than the run's own lines")
+        check.that(abs(cpu(back) - cpu(first)) <= slack, f"{name}: {cpu(back)} of {cpu(first)} ns of CPU time")
 
 
 def python_comes_back(check, folder):
     (folder / "hot.py").write_text(PYTHON)
-    comes_back(check, folder, [sys.executable, "hot.py", "800000"], "hot.py:5")
+    comes_back(check, folder, [sys.executable, "hot.py", "800000"], "hot.py:6")
 
 
 def c_comes_back(check, folder):
