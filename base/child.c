@@ -6,6 +6,7 @@
 #include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/run_folder.h"
 
 #define STOP_MS        10
 #define TICK_MS        100
@@ -215,4 +217,19 @@ enum err child_run(const struct child_program *p, enum child_end *end, int *numb
     *number = why ? 127 : *number;
     FAIL_IF(why && why != ENOENT, ERR_FAILED, "cannot start %s: %s", p->argv[0], strerror(why));
     return ERR_OK;
+}
+
+/* Looks as a shell does. */
+int in_path(const char *name)
+{
+    const char *path = getenv("PATH");
+    for (const char *at = path ? path : ""; *at;) {
+        char file[RUN_PATH];
+        size_t n = strcspn(at, ":");
+        snprintf(file, sizeof file, "%.*s/%s", (int)n, at, name);
+        if (n && !access(file, X_OK))
+            return 1;
+        at += n + (at[n] == ':');
+    }
+    return 0;
 }

@@ -49,4 +49,7 @@ enum child_end { CHILD_EXITED, CHILD_SIGNALLED, CHILD_TIMED_OUT, CHILD_STOPPED }
  * removed. */
 enum err child_run(const struct child_program *p, enum child_end *end, int *number);
 
+/* Returns 1 where the user's PATH has a program of that name. */
+int in_path(const char *name);
+
 #endif

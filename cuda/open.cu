@@ -5,6 +5,7 @@
 
 #include "cuda/common/elementwise.cuh"
 #include "cuda/common/peak.cuh"
+#include "cuda/common/services.cuh"
 #include "cuda/filter/filter.cuh"
 #include "cuda/fourier/fourier.cuh"
 #include "cuda/median/median.cuh"
@@ -12,7 +13,6 @@
 #include "cuda/prepare/prepare.cuh"
 #include "cuda/projection/project.cuh"
 #include "cuda/streams.cuh"
-#include "cuda/vcd/sorted_pixels.cuh"
 #include "cuda/vcd/vcd.cuh"
 #include "cuda/volume/volume.cuh"
 
@@ -175,3 +175,14 @@ const struct backend_ops cuda_backend_ops = {
     profiler_switch,
     &cuda_streams,
 };
+
+/* The entry of the shared object: the only symbol that it shows. */
+
+extern "C" __attribute__((visibility("default"))) const struct backend_ops *
+tomoprof_cuda(const struct cuda_services *lent)
+{
+    if (lent->seam != sizeof(struct backend_ops))
+        return NULL;
+    services = lent;
+    return &cuda_backend_ops;
+}

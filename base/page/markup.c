@@ -1,4 +1,5 @@
 /* Writes HTML and Markdown. */
+#include <math.h>
 #include <string.h>
 
 #include "base/page/markup.h"
@@ -58,4 +59,73 @@ void page_begin(FILE *out, const char *title, const char *style)
 void page_end(FILE *out)
 {
     fputs("</main></html>\n", out);
+}
+
+/* Writes charts as SVG. */
+
+const char *const svg_colours[8] = {"#999999", "#56b4e9", "#e69f00", "#009e73",
+                                    "#0072b2", "#cc79a7", "#d55e00", "#f0e442"};
+
+void svg_begin(FILE *out, int width, int height, const char *title, int file)
+{
+    fprintf(out,
+            "<svg%s width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" "
+            "font-size=\"11\">\n<title>",
+            file ? " xmlns=\"http://www.w3.org/2000/svg\"" : "", width, height, width, height);
+    markup_text(out, title, MARKUP_ALL);
+    fprintf(out,
+            "</title>\n<style>.g{stroke:#ddd}.k{stroke:#222;stroke-width:1.5}"
+            ".l{stroke:#444;stroke-dasharray:4 3}path,polyline{fill:none}.r{text-anchor:end}"
+            ".m{text-anchor:middle}.t{font-size:13px;font-weight:bold}</style>\n%s",
+            file ? "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n" : "");
+}
+
+void svg_end(FILE *out)
+{
+    fputs("</svg>\n", out);
+}
+
+double svg_at(const struct svg_axis *a, double value)
+{
+    const double v = a->logarithmic ? log10(value) : value;
+    return a->first + a->length * (v - a->low) / (a->high - a->low);
+}
+
+void svg_widen(struct svg_axis *a, double value)
+{
+    if (!(value > 0) || !isfinite(value))
+        return;
+    a->low = fmin(a->low, floor(log10(value)));
+    a->high = fmax(a->high, ceil(log10(value)));
+}
+
+/* Writes 0.001 to 10000 as they are, other powers of 10 as 1e-8. */
+static void put_power(FILE *out, int p)
+{
+    if (p >= -3 && p < 5)
+        fprintf(out, "%g</text>\n", pow(10, p));
+    else
+        fprintf(out, "1e%d</text>\n", p);
+}
+
+void svg_grid_x(FILE *out, const struct svg_axis *x, int step, double from, double to)
+{
+    for (int p = (int)x->low; p <= (int)x->high; p += step) {
+        const double at = svg_at(x, pow(10, p));
+        fprintf(out,
+                "<path d=\"M%.1f %.1fV%.1f\" class=\"g\"/><text x=\"%.1f\" y=\"%.1f\" class=\"m\">",
+                at, from, to, at, to + 14);
+        put_power(out, p);
+    }
+}
+
+void svg_grid_y(FILE *out, const struct svg_axis *y, int step, double from, double to)
+{
+    for (int p = (int)y->low; p <= (int)y->high; p += step) {
+        const double at = svg_at(y, pow(10, p));
+        fprintf(out,
+                "<path d=\"M%.1f %.1fH%.1f\" class=\"g\"/><text x=\"%.1f\" y=\"%.1f\" class=\"r\">",
+                from, at, to, from - 5, at + 4);
+        put_power(out, p);
+    }
 }

@@ -20,4 +20,29 @@ void markdown_table(FILE *out, const char *columns);
 void page_begin(FILE *out, const char *title, const char *style);
 void page_end(FILE *out);
 
+/* Charts as SVG: the frame of a picture, and axes that are linear or logarithmic. */
+
+/* Begins a picture. Classes of its style: g (grid), k (bold line), l (dashed line), r and m (text
+ * that ends or is centred at its place), t (heading). `file`: a file by itself, on white; 0: a part
+ * of a page, which holds no address. */
+void svg_begin(FILE *out, int width, int height, const char *title, int file);
+void svg_end(FILE *out);
+
+/* Values from low to high lie at first to first + length pixels; of a logarithmic axis low and high
+ * are powers of 10. */
+struct svg_axis {
+    double low, high, first, length;
+    int logarithmic;
+};
+double svg_at(const struct svg_axis *a, double value);
+/* Makes a logarithmic axis hold a value, by whole decades. */
+void svg_widen(struct svg_axis *a, double value);
+/* Draws a grid line at every `step` decades of a logarithmic axis, each with its value: of x lines
+ * from y `from` to `to`, the values below; of y from x `from` to `to`, the values on the left. */
+void svg_grid_x(FILE *out, const struct svg_axis *x, int step, double from, double to);
+void svg_grid_y(FILE *out, const struct svg_axis *y, int step, double from, double to);
+
+/* Okabe and Ito 2008: eight colours that are told apart without red and green; 0 is grey. */
+extern const char *const svg_colours[8];
+
 #endif

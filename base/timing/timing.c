@@ -1,5 +1,7 @@
 /* The tables of timing.json's structs, and the file as a whole. */
 #include <cjson/cJSON.h>
+#include <math.h>
+#include <stdio.h>
 
 #include "base/file.h"
 #include "base/json/tables.h"
@@ -59,4 +61,59 @@ enum err timing_file_read(const char *path, struct timing_file **out)
         *out = NULL;
     }
     return e;
+}
+
+/* The sentence that sums up a run of the suite. The page's is made by the same rule
+ * (profiler/report/page/assets/summary.js). */
+
+/* Seconds above what the peak allows; operations of which no peak is known come after all others.
+ */
+static double seconds_lost(const struct timing_statistics *s)
+{
+    return isfinite(s->roof_share) ? s->median * fmax(0, 1 - s->roof_share) : -1;
+}
+
+static int farther_from_peak(const struct timing_statistics *a, const struct timing_statistics *b)
+{
+    return seconds_lost(a) != seconds_lost(b) ? seconds_lost(a) > seconds_lost(b)
+                                              : a->median > b->median;
+}
+
+static void write_seconds(double s, char out[16])
+{
+    static const char *const units[] = {"s", "ms", "us", "ns"};
+    int u = 0;
+    for (; u < 3 && s < 1; u++)
+        s *= 1000;
+    snprintf(out, 16, "%.3g %s", s, units[u]);
+}
+
+void timing_headline(const struct timing_file *t, char out[TIMING_HEADLINE])
+{
+    const struct timing_statistics *top = NULL;
+    char took[16], at_peak[16];
+    int64_t size = 0;
+    *out = 0;
+    for (int i = 0; i < t->statistics_count; i++) {
+        const struct timing_statistics *s = &t->statistics[i];
+        if (!s->operation || !(s->median > 0) || s->volume_size == JSON_UNKNOWN ||
+            s->volume_size < size)
+            continue;
+        if (s->volume_size > size || farther_from_peak(s, top))
+            top = s;
+        size = s->volume_size;
+    }
+    if (!top)
+        return;
+    write_seconds(top->median, took);
+    if (seconds_lost(top) < 0) {
+        snprintf(out, TIMING_HEADLINE, "At %lld^3, %.60s takes %s.", (long long)size,
+                 top->operation, took);
+        return;
+    }
+    write_seconds(top->median - seconds_lost(top), at_peak);
+    snprintf(out, TIMING_HEADLINE,
+             "At %lld^3, %.60s is farthest from this machine's peak: it takes %s, at the peak it "
+             "would take %s.",
+             (long long)size, top->operation, took, at_peak);
 }

@@ -8,7 +8,7 @@
 #include "base/run_folder.h"
 #include "base/text.h"
 #include "cli/cli.h"
-#include "cli/runs/flame_files.h"
+#include "cli/runs/run_files.h"
 #include "profiler/report/export/export.h"
 #include "profiler/report/export/timing_export.h"
 

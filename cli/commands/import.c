@@ -10,7 +10,7 @@
 #include "cli/cli.h"
 #include "cli/runs/captured.h"
 #include "cli/runs/profile.h"
-#include "cli/runs/triage_files.h"
+#include "cli/runs/run_files.h"
 
 static const char *out = "output";
 static double rate;

@@ -11,12 +11,11 @@
 #include "base/timing/timing.h"
 #include "cli/cli.h"
 #include "cli/doctor/facts.h"
-#include "cli/storage/info_histogram.h"
 #include "cli/storage/info_store.h"
 #include "host/geom/ct_model.h"
 #include "host/store/format/nifti.h"
 #include "host/store/format/geometry_json.h"
-#include "host/store/engine/histogram.h"
+#include "host/store/engine/overview.h"
 #include "host/store/fetch/http.h"
 #include "host/store/format/npy.h"
 

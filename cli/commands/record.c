@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "base/run_folder.h"
-#include "profiler/analyze/symbols/jit_files.h"
+#include "profiler/analyze/symbols/jit.h"
 #include "profiler/trace/reader.h"
 #include "base/err.h"
 #include "host/backend/cpu_name.h"
@@ -17,7 +17,7 @@
 #include "cli/runs/job.h"
 #include "cli/runs/profile.h"
 #include "cli/runs/record_json.h"
-#include "cli/runs/trace_folder.h"
+#include "cli/runs/run_files.h"
 #include "cli/runs/with_tool.h"
 #include "profiler/outside/outside.h"
 #include "profiler/record/record.h"

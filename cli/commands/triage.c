@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/cli.h"
-#include "cli/runs/triage_files.h"
+#include "cli/runs/run_files.h"
 
 static const char *cards, *weights, *out;
 static int64_t size;

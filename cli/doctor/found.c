@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "cli/doctor/found.h"
+#include "cli/doctor/probes.h"
 
 void found_add(struct found *f, const char *format, ...)
 {

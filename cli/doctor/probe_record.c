@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/cli.h"
-#include "cli/common/in_path.h"
+#include "base/child.h"
 #include "cli/doctor/probes.h"
 #include "host/cluster/cluster.h"
 #include "profiler/import/read/sqlite.h"

@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "cli/common/in_path.h"
+#include "base/child.h"
 #include "cli/runs/captured.h"
 #include "cli/runs/with_tool.h"
 #include "profiler/report/compare/compare.h"

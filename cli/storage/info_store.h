@@ -2,6 +2,7 @@
 #ifndef TP_CLI_STORAGE_INFO_STORE_H
 #define TP_CLI_STORAGE_INFO_STORE_H
 
+#include "base/err.h"
 #include "cli/doctor/facts.h"
 #include "host/store/format/nifti.h"
 
@@ -13,5 +14,10 @@ void info_affine(struct facts *f, const struct nifti_details *d);
 int info_is_store(const char *folder);
 /* Recognises the beginning of kerchunk references. */
 int info_is_references(const char *head);
+
+/* `info --histogram`. */
+
+/* Prints the histogram of the first array that store_open finds. */
+enum err info_histogram(const char *path, int bins, int json);
 
 #endif

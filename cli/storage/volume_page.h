@@ -4,7 +4,7 @@
 #define TP_CLI_STORAGE_VOLUME_PAGE_H
 
 #include "host/geom/scan.h"
-#include "host/scan/quality.h"
+#include "host/scan/reconstruct.h"
 #include "host/store/engine/overview.h"
 
 #define PAGE_SECTIONS 15

@@ -9,10 +9,9 @@
 #include "base/json/jsonw.h"
 #include "base/memory.h"
 #include "base/page/markup.h"
-#include "base/page/svg.h"
 #include "cli/storage/volume_page.h"
 #include "host/store/format/png.h"
-#include "profiler/report/page/pictures.h"
+#include "profiler/report/page/html.h"
 
 #define WIDEST 512 /* pixels of a picture: a larger one is thinned by means */
 #define SHOWN  200 /* pixels on the screen of the longest side */

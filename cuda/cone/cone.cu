@@ -6,7 +6,6 @@
 #include "cuda/common/gather.cuh"
 #include "cuda/common/spread.cuh"
 #include "cuda/cone/cone.cuh"
-#include "cuda/cone/vertical.cuh"
 
 /* Cells are put into a piece in strips of DEEP[groups of the warp] per lane, without a remainder: n
  * groups of width 1 lie on n + 1 times 32 cells. These are the fewest instructions up to a width of

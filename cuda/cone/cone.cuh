@@ -3,6 +3,7 @@
 #ifndef TP_CUDA_CONE_CONE_CUH
 #define TP_CUDA_CONE_CONE_CUH
 
+#include "cuda/common/footprint.cuh"
 #include "cuda/common/projection.cuh"
 
 enum err cone_gather(struct cuda_backend *be, const struct projector *p,
@@ -11,5 +12,74 @@ enum err cone_gather(struct cuda_backend *be, const struct projector *p,
 enum err cone_spread(struct cuda_backend *be, const struct projector *p,
                      const struct pixel_list *pixels, struct batch b, const float *y, int power,
                      int set, float *x);
+
+/* The vertical fan of cones and multi-axis scans: the rows that slices of a pixel cover, and how
+ * much longer rays are there. */
+
+/* Vertical fan: slice k of a pixel covers rows [edge + width k, edge + width (k + 1)), cells
+ * centred at integers. */
+struct vertical {
+    double edge, width;
+    double slices; /* 1 / width */
+    float slope;   /* tangent of the cone angle / z */
+};
+
+static __device__ inline struct vertical vertical_fan(const struct geometry &g, int view,
+                                                      const struct fan_gain &fan, int pixel)
+{
+    const struct cone_pose &v = g.view[view].cone;
+    struct vertical f;
+    f.width = fan.gain * g.rows_per_slice;
+    f.slices = fan.inverse * g.slices_per_row;
+    f.slope = (float)fan.gain * g.inverse_d;
+    if (g.tilted) {
+        f.width = v.rows;
+        f.slices = v.slices;
+    }
+    f.edge = fma(-f.width, v.bottom, g.row_centre);
+    if (g.tilted) {
+        const struct pixel_ij at = pixel_ij_of(g, pixel);
+        f.edge += fma(v.rise_j, (double)at.j, fma(v.rise_i, (double)at.i, v.rise));
+    }
+    return f;
+}
+
+/* Rows under a voxel, and whether they are more than those of its slice: neighbouring voxels then
+ * share rows, which the overlap of two grids does not know. */
+static __device__ inline double vertical_rows_under(const struct geometry &g, int view,
+                                                    const struct vertical &f)
+{
+    return g.tilted ? g.view[view].cone.under : f.width;
+}
+
+static __device__ inline bool vertical_is_shared(const struct geometry &g, int view)
+{
+    return g.tilted && g.view[view].cone.under > g.view[view].cone.rows;
+}
+
+/* 1/cos(psi) at its tangent, within 2e-7: two multiplications and one operation of the
+ * special-function unit. */
+static __device__ inline float inverse_cosine(float tangent)
+{
+    const float s = 1 + tangent * tangent;
+    return s * rsqrt_approx(s);
+}
+
+/* Tangents of the cone angle: that of slice `first` + i is zero + i * step. */
+struct tilt {
+    float zero, step;
+};
+
+static __device__ inline struct tilt tilt_at(const struct geometry &g, int view,
+                                             const struct vertical &v, int first)
+{
+    const float z = (float)first * g.dz + g.view[view].cone.z;
+    return tilt{v.slope * z, v.slope * g.dz};
+}
+
+static __device__ inline float tangent_of(const struct tilt &t, float i)
+{
+    return i * t.step + t.zero;
+}
 
 #endif

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "cuda/common/graph.cuh"
-#include "cuda/vcd/sorted_pixels.cuh"
 #include "cuda/common/reduce.cuh"
 #include "cuda/vcd/vcd.cuh"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda/vcd/sorted_pixels.cuh"
+#include "cuda/vcd/vcd.cuh"
 
 #define KEPT 4 /* as many partitions follow each other in turn (host/recon/mbir_schedule.c) */
 

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "host/cluster/ranks_backend.h"
-#include "host/cluster/wire.h"
 
 /* The slices of one border, as a volume of three: the other rank's, and the two of this rank next
  * to it, in their order in space. */

@@ -6,11 +6,11 @@
 
 #include "base/log.h"
 #include "base/memory.h"
-#include "host/cluster/mbir.h"
+#include "host/cluster/recon.h"
 #include "host/cluster/ranks_backend.h"
 #include "host/recon/recon.h"
 #include "host/scan/input.h"
-#include "host/scan/rings.h"
+#include "host/scan/steps.h"
 
 #define VIEWS 20 /* about so many are looked at for automatic values */
 

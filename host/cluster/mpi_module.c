@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/cluster/transport.h"
+#include "host/cluster/cluster.h"
 
 #define PIECE ((size_t)1 << 30) /* counts of MPI are int */
 enum { IMAGES_MOST = 1024 };

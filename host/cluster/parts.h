@@ -5,7 +5,7 @@
 
 #include "host/recon/slabs/slab.h"
 #include "host/scan/reconstruct.h"
-#include "host/store/format/volume_parts.h"
+#include "host/store/format/volume.h"
 
 struct parts {
     struct scan_context *scan; /* borrowed */

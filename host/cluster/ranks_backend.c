@@ -6,7 +6,6 @@
 
 #include "base/memory.h"
 #include "host/cluster/ranks_backend.h"
-#include "host/cluster/wire.h"
 
 struct ranks_backend {
     struct backend_ops ops;          /* first: be->ops leads here */

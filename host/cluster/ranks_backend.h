@@ -5,8 +5,27 @@
 
 #include "host/backend/backend.h"
 #include "host/cluster/cluster.h"
-#include "host/recon/slabs/tile.h"
 #include "host/geom/ct_model.h"
+#include "host/recon/slabs/slab.h"
+
+/* Numbers of a back end on their way between two ranks. MPI is given the memory that they lie in:
+ * the host's, or a GPU's where the MPI library says that it reads it; else they are staged. */
+
+struct wire {
+    struct backend *be;
+    struct cluster *c;
+    struct buffer out, in;     /* where the numbers are: fill out before, read in after */
+    float *host_out, *host_in; /* copies of both, where they are staged; mem_alloc */
+};
+
+/* Makes room for this many numbers each way. Close it also where open failed. */
+enum err wire_open(struct backend *be, struct cluster *c, const char *what, int64_t numbers,
+                   struct wire *w);
+void wire_close(struct wire *w);
+
+/* The first `sent` numbers of `out` to rank `to`, and `received` into `in` from rank `from`; 0:
+ * nothing that way. */
+enum err wire_exchange(struct wire *w, int to, int64_t sent, int from, int64_t received);
 
 /* Rank r holds slices[r] and, of the error sinogram, rows[r], which overlap for cone beams;
  * owned[r] is the part of rows[r] that counts in sums, each row once. */

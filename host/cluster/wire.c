@@ -1,6 +1,6 @@
 /* Exchanges one message out and one in, straight from where the back end computes or through host
  * memory. */
-#include "host/cluster/wire.h"
+#include "host/cluster/ranks_backend.h"
 #include "base/memory.h"
 
 static int wire_is_staged(const struct wire *w)

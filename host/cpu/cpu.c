@@ -12,7 +12,7 @@
 #include "host/cpu/common/peak.h"
 #include "host/cpu/common/threads.h"
 #include "host/cpu/cone/cone.h"
-#include "host/cpu/filter/filter.h"
+#include "host/cpu/filter/ramp.h"
 #include "host/cpu/fourier/fourier.h"
 #include "host/cpu/median/median.h"
 #include "host/cpu/prepare/prepare.h"

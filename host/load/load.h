@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "base/rootcause/rule.h"
+#include "base/rootcause/rootcause.h"
 #include "host/load/loading.h"
 #include "host/store/engine/engine.h"
 #include "host/store/engine/chunk_cache.h"

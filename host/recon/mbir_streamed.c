@@ -10,7 +10,7 @@
 #include "host/recon/mbir.h"
 #include "host/recon/mbir_large.h"
 #include "host/recon/slabs/out_of_core.h"
-#include "host/recon/slabs/tile.h"
+#include "host/recon/slabs/slab.h"
 
 #define SLOTS 2
 

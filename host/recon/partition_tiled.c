@@ -8,7 +8,6 @@
 #include "base/memory.h"
 #include "host/geom/ct_model.h"
 #include "host/recon/partition.h"
-#include "host/recon/rng.h"
 
 /* Void and cluster (R. Ulichney, 1993) on a torus: places are ranked by taking the tightest cluster
  * of a start pattern away, then by filling the largest void. Energies are integers, so that every

@@ -10,11 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/err.h"
 #include "host/backend/backend.h"
 #include "host/geom/scan.h"
+#include "host/recon/common/similarity.h"
 #include "host/recon/recon.h"
 #include "host/recon/slabs/slab.h"
-#include "host/scan/quality.h"
 #include "host/scan/request.h"
 
 #define SCAN_STEPS_MOST 12
@@ -80,5 +81,9 @@ enum err scan_metal_weights(struct backend *be, const struct ct_model *m, const 
                             float **weights);
 /* The result too, but for its numbers. */
 void scan_recon_free(struct scan_context *c);
+
+/* A volume beside a reference, as grey PNG: the middle slice, that of the reference, and their difference, grey where it is 0. */
+enum err quality_picture(const char *path, const struct volume *v, const float *x,
+                         const float *reference);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "host/backend/prepare.h"
-#include "host/recon/common/redundancy.h"
+#include "host/recon/common/direct_weights.h"
 #include "host/store/exchange/exchange.h"
 
 /* 0: fbp for parallel and fdk for cone beams, mbir where no direct method is exact. */

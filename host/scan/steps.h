@@ -20,4 +20,16 @@ enum err scan_step_run(const struct scan_context *c, const char *name,
 /* Adds a time to those of this name. */
 void scan_step_time(struct scan_result *r, const char *name, double seconds);
 
+/* Rays that were measured twice, in a scan that is to be reconstructed. */
+
+/* Before the sinogram goes anywhere: it times the weights, and wider by zeros where half of the
+ * object lies beside the detector (the model's channels and their offset follow). */
+enum err scan_weigh_rays(struct scan_context *c);
+
+/* Removal of rings, on the sinogram. */
+
+/* If rings are to be removed, *y, (views, rows, channels) from mem_alloc, is replaced by one
+ * without stripes. */
+enum err scan_remove_rings(const struct scan_context *c, const struct ct_model *m, float **y);
+
 #endif

@@ -13,7 +13,6 @@
 #include "profiler/analyze/heap/heap.h"
 #include "profiler/analyze/io/io.h"
 #include "profiler/analyze/locks/locks.h"
-#include "profiler/analyze/ranks/clocks.h"
 #include "profiler/analyze/ranks/ranks.h"
 #include "profiler/analyze/state/cells.h"
 

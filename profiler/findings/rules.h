@@ -4,7 +4,7 @@
 #define TP_FINDINGS_RULES_H
 
 #include "base/array.h"
-#include "base/rootcause/rule.h"
+#include "base/rootcause/rootcause.h"
 #include "profiler/findings/run_facts.h"
 #include "profiler/findings/thresholds.h"
 

@@ -3,7 +3,7 @@
 #ifndef TP_FINDINGS_THRESHOLDS_H
 #define TP_FINDINGS_THRESHOLDS_H
 
-#include "base/rootcause/rule.h"
+#include "base/rootcause/rootcause.h"
 
 #define LEAST 5 /* less is not worth a finding, unless its rule has a number of its own */
 

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "profiler/fpga/fpga.h"
 #include "profiler/fpga/hls/hls_export.h"
-#include "profiler/fpga/width/width_data.h"
+#include "profiler/fpga/width/width_case.h"
 #include "profiler/fpga/width/width_sweep.h"
 
 /* A sweep as a line of text. */

@@ -6,7 +6,7 @@ import sys
 from sources import ROOT, TOPS, c_files, report
 
 C_MEDIAN, C_CAP = 220, 500
-H_MEDIAN, H_CAP = 40, 120
+H_MEDIAN, H_CAP = 50, 120
 FUNCTION_P90, FUNCTION_CAP = 50, 100
 
 # Above the cap of their kind, with the reason.

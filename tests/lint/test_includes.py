@@ -149,7 +149,7 @@ def self_test():
         check_includes("host/new/x.c", ""),
         check_includes("host/cpu/new/x.c", ""),
         check_includes("host/cpu/common/x.c", '#include "host/cpu/filter/fft.h"\n'),
-        check_includes("host/cpu/cone/x.c", '#include "host/cpu/vcd/prior_kernel.h"\n'),
+        check_includes("host/cpu/cone/x.c", '#include "host/cpu/vcd/vcd.h"\n'),
         check_output("host/geom/x.c", 'void f(void) { printf("x"); }'),
         check_output("host/geom/x.c", 'void f(void) { fprintf(stderr, "x"); }'),
         check_output("host/geom/x.c", "void f(void) { exit(1); }"),

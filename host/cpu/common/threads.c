@@ -120,3 +120,7 @@ void cpu_threads_default(int threads)
 {
     omp_set_num_threads(threads ? threads : cpu_threads_usable());
 }
+
+/* The least work that is worth waking the other threads for. */
+
+int64_t cpu_team_least = 1 << 18;

@@ -1,5 +1,5 @@
 /* A thread uses this to project lists of pixels against tiles. The loops over pixels and views are
- * here; what happens to a batch of pixels is the beam's (cone_worker.h, parallel_worker.h). */
+ * here; what happens to a batch of pixels is the beam's (cone_worker.h, parallel.h). */
 #ifndef TP_CPU_COMMON_WORKER_H
 #define TP_CPU_COMMON_WORKER_H
 

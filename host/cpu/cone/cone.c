@@ -7,7 +7,7 @@
 
 #include "base/memory.h"
 #include "host/cpu/common/arithmetic.h"
-#include "host/cpu/common/team.h"
+#include "host/cpu/common/threads.h"
 #include "host/cpu/cone/cone.h"
 #include "host/cpu/cone/cone_worker.h"
 

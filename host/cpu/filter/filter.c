@@ -6,7 +6,6 @@
 
 #include "base/memory.h"
 #include "host/backend/checks.h"
-#include "host/cpu/filter/filter.h"
 #include "host/cpu/filter/ramp.h"
 #include "base/mark/mark.h"
 

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "host/backend/backend.h"
 #include "host/cpu/common/isa.h"
 #include "host/cpu/filter/fft.h"
 
@@ -51,5 +52,10 @@ struct ramp {
  * that its mean is right). */
 enum err ramp_create(int64_t channels, int64_t views, double scale, int threads, struct ramp *out);
 void ramp_free(struct ramp *r); /* also after a failed ramp_create */
+
+/* The ramp filter: an entry of the back end's table (host/backend/backend.h). */
+
+enum err cpu_ramp_filter(struct backend *be, const struct scan *s, double scale,
+                         const struct buffer *y, struct buffer *out);
 
 #endif

@@ -12,7 +12,6 @@
 #include "host/cpu/filter/fft.h"
 #include "host/cpu/fourier/fourier.h"
 #include "host/cpu/fourier/grid_kernel.h"
-#include "host/cpu/fourier/grid_plan.h"
 
 /* Exponential of semicircle: exp(beta (sqrt(1 - u^2) - 1)), beta as FINUFFT has it. */
 

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "host/cpu/fourier/grid_kernel.h"
-#include "host/cpu/fourier/lanes.h"
+#include "host/cpu/fourier/lanes_fft.h"
 
 typedef float taps8 __attribute__((vector_size(4 * GRID_ROW), may_alias));
 

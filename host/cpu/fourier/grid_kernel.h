@@ -7,6 +7,27 @@
 #include "host/cpu/common/isa.h"
 #include "host/cpu/fourier/lanes_fft.h"
 
+/* Lists the samples of each view that fall into each part of the grid: worked out once for all
+ * slices. */
+
+/* Samples -reach .. reach of lines through the origin of a grid of rows x cols cells, which
+ * repeats. lines: row and col are used. */
+struct grid_shape {
+    int64_t rows, cols, reach, views;
+    const struct grid_line *lines;
+};
+
+/* Runs of band b: runs[first[b]] .. runs[first[b + 1] - 1], those of neighbouring columns together,
+ * so that the cells stay in a cache. */
+struct grid_plan {
+    int64_t bands;
+    int64_t *first;
+    struct grid_run *runs;
+};
+
+enum err grid_plan_create(const struct grid_shape *s, int threads, struct grid_plan *out);
+void grid_plan_free(struct grid_plan *p);
+
 #define GRID_TAPS  5   /* cells in each direction that a sample adds to */
 #define GRID_ROW   8   /* floats of a row of the table: the taps and zeros */
 #define GRID_STEPS 256 /* rows of the table per cell */

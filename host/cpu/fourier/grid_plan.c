@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "base/memory.h"
-#include "host/cpu/fourier/grid_plan.h"
+#include "host/cpu/fourier/grid_kernel.h"
 
 #define BLOCK 64 /* columns: with the band's rows 140 KB of cells */
 

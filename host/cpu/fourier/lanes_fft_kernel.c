@@ -1,6 +1,5 @@
 /* Passes of Stockham's FFT: x[q + s (p + m/r k)] -> y[q + s (r p + j)], m points in s interleaved
  * transforms. No element moves twice, and no order needs to be undone. */
-#include "host/cpu/fourier/lanes.h"
 #include "host/cpu/fourier/lanes_fft.h"
 
 /* z (cos + sign i sin); turn = sign LANES_I */

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "host/cpu/parallel/block_kernel.h"
+#include "host/cpu/parallel/pixel_blocks.h"
 #include "host/cpu/common/vec.h"
 
 #define COLUMN_REGISTERS                                                                           \

@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 #include "host/cpu/common/arithmetic.h"
-#include "host/cpu/common/team.h"
+#include "host/cpu/common/threads.h"
 #include "host/cpu/parallel/pixel_blocks.h"
 
 #define COLUMN_FLOATS 8192

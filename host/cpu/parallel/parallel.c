@@ -9,9 +9,8 @@
 
 #include "base/memory.h"
 #include "host/cpu/common/arithmetic.h"
-#include "host/cpu/common/team.h"
+#include "host/cpu/common/threads.h"
 #include "host/cpu/parallel/parallel.h"
-#include "host/cpu/parallel/parallel_worker.h"
 #include "host/cpu/parallel/pixel_blocks.h"
 
 #define PIXEL_ROWS 32

@@ -1,7 +1,7 @@
 /* Forward scatters a voxel column into detector columns, back gathers it; one multiply-add per tap
  * and slice. The column stays in registers over the views of the block, the detector columns come
  * from L1/L2. */
-#include "host/cpu/parallel/parallel_worker.h"
+#include "host/cpu/parallel/parallel.h"
 #include "host/cpu/common/vec.h"
 
 #define FULL (SLICES / VEC)
@@ -77,7 +77,7 @@ VEC_INLINE void prefetch(const struct parallel_block *b, int q, const float *x)
             __builtin_prefetch(x + b->pixels->cylinder[q + AHEAD] + b->slice + i);
 }
 
-static void parallel_forward(const struct parallel_block *b, const float *x, float *tile)
+static void kernel_parallel_forward(const struct parallel_block *b, const float *x, float *tile)
 {
     if (b->count < SLICES) {
         forward_partial(b, x, tile);
@@ -93,7 +93,8 @@ static void parallel_forward(const struct parallel_block *b, const float *x, flo
     }
 }
 
-static void parallel_back(const struct parallel_block *b, const float *tile, int set, float *x)
+static void kernel_parallel_back(const struct parallel_block *b, const float *tile, int set,
+                                 float *x)
 {
     if (b->count < SLICES) {
         back_partial(b, tile, set, x);
@@ -109,4 +110,5 @@ static void parallel_back(const struct parallel_block *b, const float *tile, int
     }
 }
 
-const struct parallel_kernels ISA_NAME(parallel_kernels) = {parallel_forward, parallel_back};
+const struct parallel_kernels ISA_NAME(parallel_kernels) = {kernel_parallel_forward,
+                                                            kernel_parallel_back};

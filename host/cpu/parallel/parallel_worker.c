@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "host/cpu/common/arithmetic.h"
-#include "host/cpu/parallel/parallel_worker.h"
+#include "host/cpu/parallel/parallel.h"
 
 /* Block number i of the region's slices; returns 0 past the end. */
 static int take_slices(struct parallel_block *b, struct tile_region at, int64_t i)

@@ -2,7 +2,7 @@
 #include "host/backend/checks.h"
 #include "host/backend/prepare_math.h"
 #include "base/memory.h"
-#include "host/cpu/common/team.h"
+#include "host/cpu/common/threads.h"
 #include "host/cpu/prepare/prepare.h"
 #include "base/mark/mark.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 #include "base/memory.h"
-#include "host/cpu/common/team.h"
+#include "host/cpu/common/threads.h"
 #include "host/cpu/prepare/prepare.h"
 
 struct ranked {

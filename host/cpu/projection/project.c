@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "host/cpu/common/projection.h"
-#include "host/cpu/common/team.h"
+#include "host/cpu/common/threads.h"
 #include "host/cpu/cone/cone.h"
 #include "host/cpu/parallel/parallel.h"
 #include "host/cpu/projection/project.h"

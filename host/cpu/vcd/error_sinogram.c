@@ -7,11 +7,10 @@
 #include <string.h>
 
 #include "host/cpu/cone/cone_worker.h"
-#include "host/cpu/parallel/parallel_worker.h"
+#include "host/cpu/parallel/parallel.h"
 #include "base/memory.h"
 #include "host/cpu/common/arithmetic.h"
-#include "host/cpu/common/team.h"
-#include "host/cpu/vcd/error_sinogram_kernel.h"
+#include "host/cpu/common/threads.h"
 #include "host/cpu/vcd/vcd.h"
 #include "base/mark/mark.h"
 

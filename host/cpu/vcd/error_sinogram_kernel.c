@@ -1,5 +1,5 @@
 /* Element loops of VCD: sums in float32 over short runs, float64 across them. */
-#include "host/cpu/vcd/error_sinogram_kernel.h"
+#include "host/cpu/vcd/vcd.h"
 #include "host/cpu/common/vec.h"
 
 static double error_lane_sum(vf v)

@@ -12,7 +12,7 @@
 
 #include "base/memory.h"
 #include "host/cpu/common/arithmetic.h"
-#include "host/cpu/common/team.h"
+#include "host/cpu/common/threads.h"
 #include "host/cpu/vcd/footprint_table.h"
 #include "host/cpu/vcd/vcd.h"
 #include "base/mark/mark.h"

@@ -4,8 +4,7 @@
 #include <omp.h>
 
 #include "base/memory.h"
-#include "host/cpu/common/team.h"
-#include "host/cpu/vcd/prior_kernel.h"
+#include "host/cpu/common/threads.h"
 #include "host/cpu/vcd/vcd.h"
 
 static void prior_neighbours(const struct volume *v, const float *x, int64_t pixel,

@@ -1,6 +1,6 @@
 /* qGGMRF on vectors of slices: logarithm and powers by minimax polynomials, ends of a cylinder
  * mirrored. */
-#include "host/cpu/vcd/prior_kernel.h"
+#include "host/cpu/vcd/vcd.h"
 #include "host/cpu/common/vec.h"
 
 /* t = 2^whole * (1 + u) with 1 + u in [sqrt(1/2), sqrt(2)): whole and log2(1 + u). The minimax

@@ -2,7 +2,7 @@
  * channel in five (at 1/128 of 256 x 256, 1.6 entries on average, 2 fixed ones), and no entry has
  * to ask whether it is its channel's first. An update takes a column of e through registers once:
  * moved, stored and back projected. What it reads next comes from main memory meanwhile. */
-#include "host/cpu/vcd/subset_kernel.h"
+#include "host/cpu/vcd/footprint_table.h"
 #include "host/cpu/common/vec.h"
 
 #if VEC == 16

@@ -6,9 +6,8 @@
 
 #include "base/memory.h"
 #include "host/backend/checks.h"
-#include "host/cpu/common/reduce.h"
-#include "host/cpu/common/team.h"
-#include "host/cpu/vcd/error_sinogram_kernel.h"
+#include "host/cpu/common/elementwise.h"
+#include "host/cpu/common/threads.h"
 #include "host/cpu/vcd/vcd.h"
 
 #define GROUPS                                                                                     \

@@ -2,7 +2,11 @@
 #ifndef TP_CPU_VCD_VCD_H
 #define TP_CPU_VCD_VCD_H
 
+#include <stdint.h>
+
 #include "host/backend/backend.h"
+#include "host/backend/qggmrf.h"
+#include "host/cpu/common/isa.h"
 
 /* error_sinogram.c */
 enum err cpu_forward_dots(struct backend *be, struct projector *p, const struct pixel_set *pixels,
@@ -42,5 +46,39 @@ enum err cpu_vcd_iteration(struct backend *be, struct projector *p, const struct
                            struct vcd_totals *totals);
 int cpu_vcd_iteration_fits(const struct backend *be, const struct projector *p,
                            const struct vcd_iteration *s);
+
+/* Element loops of VCD: a pass over the error sinogram, one detector column at a time, and what
+ * happens to one cylinder of a subset. */
+
+/* A cylinder's curvature of the data and prior terms; pull optional. */
+struct direction_terms {
+    const float *hessian, *g, *h, *pull;
+    float inverse; /* 1 / sigma_y^2 */
+};
+
+struct vcd_kernels {
+    /* Adds <w e, d> and <w d, d> of n elements to sums[0] and sums[1]; w NULL = ones. */
+    void (*dots)(const float *w, const float *e, const float *d, int64_t n, double sums[2]);
+    /* e -= alpha d, then out = w e. */
+    void (*update)(const float *w, const float *d, float alpha, int64_t n, float *e, float *out);
+    /* d = (pull + d / sigma_y^2 - g) / (h + hessian / sigma_y^2); adds <g, d>, <h d, d> and <d on
+     * entry, d> to sums. */
+    void (*direction)(const struct direction_terms *t, int64_t n, float *d, double sums[3]);
+    /* x += alpha d; returns sum |alpha d|. */
+    double (*add)(float alpha, const float *d, int64_t n, float *x);
+};
+ISA_TABLES(vcd_kernels);
+
+/* qGGMRF terms of one cylinder; host/backend/qggmrf.h has the formula. */
+
+#define PRIOR_PAD 32 /* floats that a scratch row is longer than the cylinder */
+
+struct prior_kernels {
+    /* x: the cylinder; neighbour: those at row+1, row-1, col+1, col-1 (x itself beyond the grid);
+     * scratch: 3 rows of slices + PRIOR_PAD floats; g, h: [slices], overwritten. */
+    void (*cylinder)(const struct qggmrf *q, const float *x, const float *const neighbour[4],
+                     int64_t slices, float *scratch, float *g, float *h);
+};
+ISA_TABLES(prior_kernels);
 
 #endif

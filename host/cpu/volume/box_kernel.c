@@ -1,6 +1,6 @@
 /* Copies short rows without a call for each: a call and the C library's choice among its ways took
  * as long as a third of a row of 96. */
-#include "host/cpu/volume/box_kernel.h"
+#include "host/cpu/volume/volume_kernel.h"
 #include "host/cpu/common/vec.h"
 
 /* The last vector ends with the row and may begin in the one before it. */

@@ -1,7 +1,6 @@
 /* Crop, pad, flip and exchange of axes: rows are copied where they stay rows, else tiles are
  * transposed. */
 #include "host/cpu/common/arithmetic.h"
-#include "host/cpu/volume/box_kernel.h"
 #include "host/cpu/volume/volume.h"
 #include "host/cpu/volume/volume_kernel.h"
 

@@ -2,7 +2,7 @@
  */
 #include "host/backend/checks.h"
 #include "host/cpu/volume/volume.h"
-#include "host/cpu/common/team.h"
+#include "host/cpu/common/threads.h"
 #include "base/mark/mark.h"
 
 /* A larger result would not be in a cache when it is read next: writing past the caches saves

@@ -4,7 +4,6 @@
 #define TP_RECON_SLABS_SLAB_JOB_H
 
 #include "host/backend/streams.h"
-#include "host/recon/slabs/tile.h"
 #include "host/recon/slabs/out_of_core.h"
 #include "host/recon/slabs/slab.h"
 

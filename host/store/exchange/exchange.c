@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "host/store/engine/chunk_cache.h"
-#include "host/store/exchange/exchange_here.h"
+#include "host/store/exchange/sandbox.h"
 #include "host/store/exchange/roles.h"
 
 #define BLOCK_BYTES ((int64_t)64 << 20) /* of frames that are averaged at a time */

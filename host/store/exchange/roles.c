@@ -11,9 +11,7 @@
 #include "base/log.h"
 #include "host/store/engine/engine.h"
 #include "host/store/engine/chunk_cache.h"
-#include "host/store/exchange/nexus.h"
 #include "host/store/exchange/roles.h"
-#include "host/store/exchange/values.h"
 
 #define DATA     "exchange/data"
 #define THETA    "exchange/theta"

@@ -45,4 +45,33 @@ enum err scan_file_keep_all(struct scan_file *s, int64_t bytes_most, int64_t sha
 enum err frames_read(const struct scan_file *s, const struct frames *f, int64_t first,
                      int64_t count, int64_t row, int64_t rows, float *out, int64_t stride);
 
+/* Single numbers, lists of angles and notes of a store. */
+
+/* All names of arrays: their own, and those of links. */
+int values_names(const struct store *s);
+struct store_alias values_name(const struct store *s, int i);
+struct store_array *values_find(struct store *s, const char *name); /* NULL: none */
+/* The same for what a scan needs where it is there: ERR_INPUT where it cannot be read. */
+enum err values_want(struct store *s, const char *name, struct store_array **out);
+/* Reads all elements as float64, malloc'ed. */
+enum err values_read(struct store *s, struct store_array *a, double **out);
+/* Its only element; NAN: it is not there, or has several. `array` (if not NULL): it, or NULL. */
+enum err values_scalar(struct store *s, const char *name, double *out, struct store_array **array);
+double values_note(const struct store *s, const char *name); /* a note's number, or NAN */
+double values_millimetres(const char *units);                /* NAN: another unit */
+/* "FIRST:LAST" in degrees, or a file of one angle per view: .npy, or numbers in text. In radians,
+ * malloc. */
+enum err values_angles(const char *source, int64_t views, double **out);
+
+/* Arrays of an NXtomo scan. */
+
+/* Puts the path of another array of the group of `name` into `path`, and returns it. */
+const char *nexus_sibling(const char *name, const char *other, char path[1024]);
+/* Finds the views by the name that lies in an NXdetector, and their image_key. *key is NULL: none;
+ * ERR_INPUT: it cannot be read. */
+enum err nexus_detector(struct store *s, struct store_alias *out, struct store_array **key);
+/* Finds the rotation_angle of an NXsample that shares most of its path with the detector; NULL:
+ * none. ERR_INPUT: what may be it cannot be read. */
+enum err nexus_rotation(struct store *store, const char *data, struct store_array **out);
+
 #endif

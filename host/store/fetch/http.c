@@ -7,7 +7,6 @@
 
 #include "base/table.h"
 #include "host/store/fetch/http.h"
-#include "host/store/fetch/servers.h"
 
 int http_is_url(const char *name)
 {

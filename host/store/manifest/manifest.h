@@ -54,4 +54,33 @@ const char *store_text(struct store *s, const char *text); /* kept; NULL stays N
 /* "<u2", "|u1", ">f4"; 0: of another kind. */
 int store_dtype_parse(const char *text, struct store_dtype *out);
 
+/* Small reads of objects behind URLs: headers and indices lie in few places, and each request costs
+ * a round trip, so that blocks are read and kept. For one thread, while a store is opened. */
+
+/* Exactly n bytes; the caller knows that the object has them. */
+enum err remote_read(struct store *s, int32_t object, int64_t offset, void *to, size_t n);
+void remote_free(struct store *s);
+
+/* All of an object, malloc'ed and ended by a NUL; *out is NULL where it is not there. ERR_INPUT
+ * above `most` bytes. */
+enum err remote_text(const char *url, size_t most, char **out);
+
+/* From mappings of a virtual dataset to tiles. */
+
+struct tiles_axis { /* blocks of elements, `stride` apart */
+    int64_t start, stride, count, block;
+    int unlimited;
+};
+
+struct tiles_mapping {          /* element for element, dimensions of one element aside */
+    struct store_array *source; /* indexed */
+    int source_dims, source_all;
+    struct tiles_axis to[STORE_DIMS], from[STORE_DIMS];
+};
+
+/* Fills the chunks of `a`: a grid where those of all sources form one, else tiles. Later mappings
+ * hide earlier ones. */
+enum err tiles_make(struct store *s, struct store_array *a, const struct tiles_mapping *m,
+                    size_t count);
+
 #endif

@@ -12,7 +12,6 @@
 #include "base/array.h"
 #include "host/store/fetch/http.h"
 #include "host/store/manifest/manifest.h"
-#include "host/store/manifest/remote.h"
 
 #define OPEN_MOST    64   /* files of a store that stay open */
 #define WINDOW_BYTES 4096 /* read at once for a field of a header or an index */

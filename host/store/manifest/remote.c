@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "host/store/fetch/http.h"
-#include "host/store/manifest/remote.h"
+#include "host/store/manifest/manifest.h"
 
 #define BLOCK       ((int64_t)256 << 10)
 #define BLOCKS_MOST 128 /* 32 MiB */

@@ -7,7 +7,6 @@
 #include "base/array.h"
 #include "base/memory.h"
 #include "host/store/manifest/manifest.h"
-#include "host/store/manifest/tiles.h"
 
 #define TILES_MOST ((size_t)1 << 19)
 #define RUNS_MOST  ((int64_t)1 << 22)

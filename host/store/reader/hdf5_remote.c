@@ -67,8 +67,8 @@ static haddr_t remote_eof(const H5FD_t *file, H5FD_mem_t type)
     return (haddr_t)((const struct remote *)file)->bytes;
 }
 
-static herr_t remote_read(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t address,
-                          size_t size, void *to)
+static herr_t h5_remote_read(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t address,
+                             size_t size, void *to)
 {
     struct remote *r = (struct remote *)file;
     (void)type, (void)transfer;
@@ -103,7 +103,7 @@ static const H5FD_class_t driver = {.name = "tomoprof_remote",
                                     .get_eoa = remote_eoa,
                                     .set_eoa = remote_set_eoa,
                                     .get_eof = remote_eof,
-                                    .read = remote_read,
+                                    .read = h5_remote_read,
                                     .write = remote_write,
                                     .fl_map = H5FD_FLMAP_DICHOTOMY};
 

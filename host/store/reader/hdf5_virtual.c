@@ -9,7 +9,7 @@
 
 #include "base/array.h"
 #include "host/store/reader/hdf5_parts.h"
-#include "host/store/manifest/tiles.h"
+#include "host/store/manifest/manifest.h"
 
 #define MAPPINGS_MOST 16384
 #define NESTED_MOST   4 /* virtual datasets of virtual datasets */

@@ -10,7 +10,6 @@
 #include "base/table.h"
 #include "base/text.h"
 #include "host/store/manifest/manifest.h"
-#include "host/store/manifest/remote.h"
 #include "host/store/reader/reader.h"
 #include "host/store/reader/zarr.h"
 

@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "host/store/fetch/http.h"
 #include "host/store/manifest/manifest.h"
-#include "host/store/manifest/remote.h"
 #include "host/store/reader/reader.h"
 #include "host/store/reader/zarr.h"
 

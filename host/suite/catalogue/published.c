@@ -7,7 +7,7 @@
 #include "host/geom/ct_model.h"
 #include "host/geom/phantom.h"
 #include "host/recon/denoise.h"
-#include "host/recon/common/redundancy.h"
+#include "host/recon/common/direct_weights.h"
 #include "host/recon/weights.h"
 #include "host/suite/catalogue/catalogue.h"
 #include "host/suite/catalogue/check.h"

@@ -7,7 +7,7 @@
 #define TP_SUITE_STATISTICS_TARGETS_H
 
 #include "base/json/json.h"
-#include "host/suite/statistics/pairs.h"
+#include "host/suite/statistics/stats.h"
 
 #define TARGETS_SCHEMA  "tomoprof-targets/1"
 #define TARGETS_SHIPPED "shipped" /* the name of the file that is part of the program */

@@ -3,6 +3,7 @@
 #define TP_ANALYZE_ATTRIBUTE_FRAMES_H
 
 #include "profiler/analyze/state/image.h"
+#include "profiler/analyze/state/run.h"
 
 struct resolved {
     const char *function, *file, *module; /* file: as recorded, NULL unknown */
@@ -20,5 +21,12 @@ int frames_of(struct image *im, uint32_t stack, struct resolved *out, int max, i
 const struct resolved *frames_line(const struct resolved *f, int n, enum owner first);
 /* The innermost module that is not a runtime, else the innermost. NULL: none is known. */
 const char *frames_module(const struct resolved *f, int n);
+
+/* Lines of C that Cython has generated, and the lines of .pyx that they come from. */
+
+/* Replaces file and line where the file is generated and tells the source of its line; *file lives
+ * as long as the run. The file as recorded is read once. */
+enum err cython_source(struct run *r, const char **file, int *line);
+void cython_free(struct run *r);
 
 #endif

@@ -11,4 +11,10 @@ enum err stack_tree_root(struct run *r, const char *name, int thread, uint32_t *
 enum err stack_tree_child(struct run *r, uint32_t parent, const struct tree_frame *f,
                           uint32_t *node);
 
+/* Sites by file and line: made when first asked for. */
+
+/* The site of a line, or (line 0) of a function that begins at line `begins`. */
+enum err site_of(struct run *r, const char *recorded, int line, const char *function, int begins,
+                 int *out);
+
 #endif

@@ -6,11 +6,10 @@
 #include <time.h>
 
 #include "base/array.h"
-#include "profiler/analyze/attribute/cython.h"
+#include "profiler/analyze/attribute/frames.h"
 #include "profiler/analyze/attribute/paths.h"
 #include "profiler/analyze/build/build.h"
 #include "profiler/analyze/io/io.h"
-#include "profiler/analyze/ranks/clocks.h"
 #include "profiler/analyze/ranks/ranks.h"
 
 static const char *const ends[] = {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "profiler/analyze/attribute/site_index.h"
+#include "profiler/analyze/attribute/stack_tree.h"
 #include "profiler/analyze/attribute/sites.h"
 #include "profiler/analyze/build/build.h"
 #include "profiler/analyze/build/stat.h"

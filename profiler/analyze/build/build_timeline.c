@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "profiler/analyze/build/build.h"
-#include "profiler/analyze/common/flow.h"
+#include "profiler/analyze/common/track.h"
 #include "profiler/analyze/model/model.h"
 
 /* Flows as rows of the model. */

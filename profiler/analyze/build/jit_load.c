@@ -8,7 +8,6 @@
 #include "profiler/analyze/attribute/paths.h"
 #include "profiler/analyze/build/build.h"
 #include "profiler/analyze/symbols/jit.h"
-#include "profiler/analyze/symbols/jit_files.h"
 
 struct jit_state {
     const char *dump;                    /* path of the jitdump, NULL none */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "profiler/analyze/ranks/clocks.h"
+#include "profiler/analyze/ranks/ranks.h"
 #include "profiler/analyze/state/image.h"
 
 struct one_clock {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "profiler/analyze/ranks/clocks.h"
+#include "profiler/analyze/ranks/ranks.h"
 #include "profiler/analyze/ranks/ranks_state.h"
 
 enum { LINES_MAX = 2000, PAIRS_MAX = 10000 };

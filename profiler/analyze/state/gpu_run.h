@@ -4,7 +4,6 @@
 
 #include "base/array.h"
 #include "base/table.h"
-#include "profiler/analyze/common/counters.h"
 #include "profiler/analyze/common/dist.h"
 #include "profiler/trace/reader.h"
 

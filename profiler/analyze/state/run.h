@@ -7,9 +7,7 @@
 
 #include "base/table.h"
 #include "profiler/analyze/analyze.h"
-#include "profiler/analyze/common/counters.h"
 #include "profiler/analyze/common/dist.h"
-#include "profiler/analyze/common/flow.h"
 #include "profiler/analyze/common/live_heap.h"
 #include "profiler/analyze/common/track.h"
 #include "base/array.h"
@@ -72,7 +70,7 @@ enum waits_for {
     WAITS_EVENTS,
     WAITS_LOCK,
     WAITS_POLL,     /* a library that sleeps in turns: for others, where others work */
-    WAITS_REQUESTS, /* own lines alone: an idle server, see attribute/serving.h */
+    WAITS_REQUESTS, /* own lines alone: an idle server, see attribute/sites.c */
     WAITS_CHILD,    /* a process that it has started */
     WAITS
 };
@@ -175,7 +173,7 @@ struct run {
     VECTOR(struct source_note) notes;
     struct table note_by_path;
     struct table path_of;        /* cache of paths.c, by address of the text */
-    struct table cython_by_file; /* cython.c, by address of the text */
+    struct table cython_by_file; /* frames.c, by address of the text */
     VECTOR(struct cython_file) cython;
     VECTOR(const char *) paths;
     VECTOR(struct tree_node) nodes;

@@ -31,4 +31,15 @@ enum err jit_read_dump(struct jit *j, const void *bytes, size_t n, uint32_t pid)
 /* The code at an address at a time (ns of CLOCK_MONOTONIC). 0: none is known. */
 int jit_find(struct jit *j, uint64_t time_ns, uint64_t address, struct jit_place *out);
 
+/* Files in which a process described the code that it made. They lie where others may write (/tmp):
+ * only a regular file of this user, no link, of at most 256 MiB, is read. */
+
+/* Reads `path`, *bytes is malloc'ed. NULL: there is none, or (*why says it) it is not believed.
+ * since_ns: written to since then, CLOCK_REALTIME; 0: whenever. */
+char *jit_file_read(const char *path, uint64_t since_ns, size_t *bytes, const char **why);
+/* `n` bytes at `offset` of a file of this user; NULL: they are not there. */
+void *jit_file_part(const char *path, uint64_t offset, size_t n);
+/* Makes the path of a perf map: /tmp/perf-PID.map. */
+void jit_map_path(int pid, char path[64]);
+
 #endif

@@ -11,7 +11,6 @@
 #include "profiler/analyze/symbols/code_image.h"
 #include "profiler/analyze/symbols/demangle.h"
 #include "profiler/analyze/symbols/jit.h"
-#include "profiler/analyze/symbols/jit_files.h"
 #include "profiler/analyze/symbols/spans.h"
 #include "profiler/analyze/symbols/symbol_file.h"
 #include "profiler/analyze/symbols/symbols.h"

@@ -13,7 +13,6 @@
 #include "profiler/analyze/symbols/code_image.h"
 #include "profiler/analyze/symbols/debug_files.h"
 #include "profiler/analyze/symbols/symbol_file.h"
-#include "profiler/analyze/symbols/symtab.h"
 
 /* libdw finds compile units by .debug_aranges, which clang and others do not write, symbols by
  * searching all of them, and inlined calls by reading a whole unit: three sorted tables here do

@@ -10,7 +10,6 @@
 #include "profiler/analyze/symbols/code_image.h"
 #include "profiler/analyze/symbols/debug_files.h"
 #include "profiler/analyze/symbols/symbol_file.h"
-#include "profiler/analyze/symbols/symtab.h"
 
 /* Function names alone, for a build without elfutils: .symtab, else .dynsym, of 64-bit
  * little-endian files. No lines. */

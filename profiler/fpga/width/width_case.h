@@ -44,4 +44,14 @@ struct formats width_formats(const struct width_primitive *p, const struct forma
 enum err width_run(const struct width_case *c, const struct width_primitive *p, struct formats *f,
                    struct width_result *out);
 
+/* The slices that primitives are simulated on: the phantom's, and a row of a scan. */
+
+/* Makes the two-ellipsoid phantom's central slice by its exact line integrals, with 1 % of noise: n
+ * channels and views. */
+enum err width_case_phantom(int n, struct width_case *c);
+
+/* Row 0 of a Data Exchange scan with its channels averaged in n bins, and n of its views. `axis`:
+ * channel of the rotation axis, below 0: found. ERR_INPUT when it has fewer channels or views. */
+enum err width_case_scan(const char *path, double axis, int n, struct width_case *c);
+
 #endif

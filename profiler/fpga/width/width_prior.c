@@ -4,7 +4,7 @@
 
 #include "profiler/fpga/width/width_twin.h"
 
-/* Surrogate weight of the qGGMRF prior at p = 2 (host/cpu/vcd/prior_kernel.h), without 1/sigma_x^2:
+/* Surrogate weight of the qGGMRF prior at p = 2 (host/cpu/vcd/prior_kernel.c), without 1/sigma_x^2:
  * a table in hardware. */
 static double twin_surrogate(const struct twin_prior *p, double difference)
 {

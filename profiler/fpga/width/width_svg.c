@@ -1,7 +1,7 @@
 /* Draws sweeps as PREFIX.svg: for each primitive the error against the bits of each stage. */
 #include <math.h>
 
-#include "base/page/svg.h"
+#include "base/page/markup.h"
 #include "profiler/fpga/width/width_sweep.h"
 
 /* Panels, one for each primitive, three in a row: log10 of the error against bits. */

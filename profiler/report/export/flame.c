@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/page/markup.h"
-#include "base/page/svg.h"
 #include "base/table.h"
 #include "profiler/report/export/export.h"
 #include "profiler/report/export/flame.h"

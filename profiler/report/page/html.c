@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "profiler/report/page/assets.h"
 #include "profiler/report/page/html.h"
-#include "profiler/report/page/pictures.h"
 
 #define DATA_LIMIT (1ull << 30) /* of one part: more than that no browser unpacks */
 

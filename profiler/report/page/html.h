@@ -17,4 +17,15 @@ enum err report_html(const char *folder, const char *path, long long *bytes);
 /* The page of a comparison from the JSON of compare_json(). */
 enum err report_html_compare(const char *json, size_t bytes, const char *path);
 
+/* The pictures of a run as data of its page. */
+
+/* The files of folder/previews with their -slice.png, -row.png, -column.png and -difference.png as
+ * one JSON list of
+ * {"operation", "size", "what", "image" (data: address), "note"}, malloc'ed; NULL where the run has
+ * none. Other files are left out. */
+enum err report_pictures(const char *folder, char **json, size_t *bytes);
+
+/* Base64 of n bytes into out, which holds 4 * ((n + 2) / 3) characters; returns that number. */
+size_t base64(const unsigned char *in, size_t n, char *out);
+
 #endif

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/json/jsonw.h"
 #include "base/text.h"
-#include "profiler/report/page/pictures.h"
+#include "profiler/report/page/html.h"
 
 #define FACTS_LIMIT   4096
 #define PICTURE_LIMIT (512u << 10) /* 256 x 256 grey pixels are 64 KiB */

@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "profiler/findings/functions.h"
 #include "profiler/report/text/text.h"
-#include "profiler/report/text/text_tables.h"
 
 enum { FUNCTIONS = 10 }; /* rows of functions beside rows of lines */
 

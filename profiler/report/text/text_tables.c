@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 #include "base/text.h"
-#include "profiler/report/text/text_tables.h"
+#include "profiler/report/text/text.h"
 
 static double known_or_zero(double v)
 {

@@ -2,7 +2,7 @@
  * the operators' own references have it. */
 #include <math.h>
 
-#include "profiler/triage/access/access_loops.h"
+#include "profiler/triage/access/access_trace.h"
 
 static void access_read(struct access_sink *s, int array, int64_t i)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "profiler/triage/access/access_loops.h"
+#include "profiler/triage/access/access_trace.h"
 
 #define STRIDES 8192 /* a power of 2; the rest of the strides is counted together */
 

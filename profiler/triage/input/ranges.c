@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "profiler/triage/input/workload.h"
+#include "profiler/triage/input/timing.h"
 
 enum phase_kind { FORWARD, BACK, HESSIAN, FILTER, PRIOR, PARTITION, KINDS };
 

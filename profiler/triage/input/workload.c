@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/triage/input/workload.h"
+#include "profiler/triage/input/timing.h"
 
 /* Calls of one reconstruction with 1 iteration, the published set-up. VCD: the first image is
  * filtered and back projected, its error projected, one Hessian; an iteration projects forward for

@@ -2,7 +2,7 @@
  * peaks of this machine and of the card that suits the first one best. */
 #include <math.h>
 
-#include "base/page/svg.h"
+#include "base/page/markup.h"
 #include "profiler/triage/triage.h"
 
 #define WIDTH  860

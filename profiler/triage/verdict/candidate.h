@@ -4,7 +4,7 @@
 
 #include "profiler/triage/model/fpga.h"
 #include "profiler/triage/input/sass.h"
-#include "profiler/triage/input/workload.h"
+#include "profiler/triage/input/timing.h"
 
 enum verdict { VERDICT_NO, VERDICT_LOW, VERDICT_MEDIUM, VERDICT_HIGH };
 enum confidence { CONFIDENCE_LOW, CONFIDENCE_MEDIUM, CONFIDENCE_HIGH };

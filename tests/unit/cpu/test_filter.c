@@ -1,7 +1,6 @@
 /* links: tp_cpu */
 /* The ramp filter per instruction set, against a direct convolution in float64. */
 #include "base/memory.h"
-#include "host/cpu/filter/filter.h"
 #include "host/cpu/filter/ramp.h"
 #include "tests/unit/check.h"
 #include "tests/unit/each_isa.h"

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/memory.h"
-#include "host/cpu/fourier/grid_plan.h"
+#include "host/cpu/fourier/grid_kernel.h"
 #include "tests/unit/check.h"
 
 #define ROWS  75

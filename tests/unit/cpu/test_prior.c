@@ -2,7 +2,7 @@
 /* The priors of VCD on the CPU, once per instruction set (TOMOPROF_ISA counts at its first use, so
  * each set has a process): MBIRJAX's numbers, a float64 twin of operators' formula, edges. */
 
-#include "host/cpu/common/team.h"
+#include "host/cpu/common/threads.h"
 #include "host/cpu/vcd/vcd.h"
 #include "tests/unit/check.h"
 #include "tests/unit/each_isa.h"

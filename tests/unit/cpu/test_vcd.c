@@ -5,7 +5,7 @@
 #include <float.h>
 
 #include "host/cpu/common/elementwise.h"
-#include "host/cpu/common/team.h"
+#include "host/cpu/common/threads.h"
 #include "host/cpu/projection/project.h"
 #include "host/cpu/vcd/vcd.h"
 #include "tests/unit/check.h"

@@ -1,7 +1,7 @@
 /* links: tp_fpga */
 /* Number formats, their simulation in every primitive, and the table of bits. */
 #include "profiler/fpga/hls/hls_export.h"
-#include "profiler/fpga/width/width_data.h"
+#include "profiler/fpga/width/width_case.h"
 #include "profiler/fpga/width/width_sweep.h"
 #include "profiler/triage/model/primitive.h"
 #include "tests/unit/check.h"

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "host/recon/rng.h"
+#include "host/recon/partition.h"
 
 static void test_seed(void **state)
 {

@@ -1,5 +1,5 @@
 /* links: tp_scan */
-#include "host/scan/correct.h"
+#include "host/scan/projections.h"
 #include "tests/unit/check.h"
 
 static void test_transmission(void **state)

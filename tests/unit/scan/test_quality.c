@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "host/scan/quality.h"
+#include "host/scan/reconstruct.h"
 #include "host/store/format/npy.h"
 #include "tests/unit/check.h"
 

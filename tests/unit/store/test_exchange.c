@@ -4,7 +4,6 @@
 
 #include "base/log.h"
 #include "base/memory.h"
-#include "host/scan/correct.h"
 #include "host/scan/projections.h"
 #include "host/store/engine/chunk_cache.h"
 #include "host/store/exchange/exchange.h"
