@@ -37,6 +37,43 @@ static enum err source_unknown(const struct import_input *in)
         in->path, p[0], p[1], p[2], p[3]);
 }
 
+/* Notes the columns that a source does not measure. */
+static enum err import_unknowns(struct builder *b)
+{
+    static const struct {
+        enum import_cost kind;
+        const char *id, *text;
+    } rows[] = {
+        {IMPORT_CPU, "import_no_cpu", "This capture holds no CPU time by stack."},
+        {IMPORT_SYS, "import_no_system",
+         "This capture does not tell user from system time: all of it is in user."},
+        {IMPORT_WAIT, "import_no_wait", "This capture holds no waiting by stack."},
+        {IMPORT_GPU, "import_no_gpu", "This capture holds no operations of a GPU."},
+        {IMPORT_ALLOC, "import_no_memory", "This capture holds no allocations by stack."},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (b->known[rows[i].kind] || (rows[i].kind == IMPORT_SYS && !b->known[IMPORT_CPU]))
+            continue;
+        TRY(import_note(b, MODEL_UNKNOWN, rows[i].id, "info", rows[i].text,
+                        "The columns are empty, which means unknown, not zero."));
+    }
+    return ERR_OK;
+}
+
+struct import_from {
+    const struct import_input *in;
+    const struct import_options *options;
+    const struct import_source *source;
+};
+
+static enum err import_fill(struct builder *b, const void *context)
+{
+    const struct import_from *from = context;
+    TRY(from->source->read(b, from->in, from->options));
+    TRY(import_fact(b, "import.format", from->source->name));
+    return import_unknowns(b);
+}
+
 static enum err with_input(const struct import_input *in, const struct import_options *o,
                            struct model **out)
 {
@@ -45,14 +82,8 @@ static enum err with_input(const struct import_input *in, const struct import_op
         i++;
     if (!import_sources[i])
         return source_unknown(in);
-    struct builder b;
-    TRY(builder_create(&b, in->path));
-    enum err e = import_sources[i]->read(&b, in, o);
-    if (!e)
-        e = builder_fact(&b, "import.format", import_sources[i]->name);
-    if (!e)
-        e = builder_finish(&b, out);
-    builder_free(&b);
+    enum err e =
+        builder_model(in->path, import_fill, &(struct import_from){in, o, import_sources[i]}, out);
     if (!e && (e = findings_add(*out))) {
         model_destroy(*out);
         *out = NULL;

@@ -77,7 +77,7 @@ static enum err attribute_node(struct builder *b, uint32_t node, const struct re
     chain->frames.count = 0;
     for (uint32_t at = node; at != TABLE_NONE && chain->frames.count < RESOLVED_MAX;
          at = r->nodes.items[at].parent) {
-        const int32_t frame = b->nodes.items[at].frame;
+        const uint32_t frame = r->nodes.items[at].frame;
         if (b->frames.items[frame].thread < 0)
             TRY(vector_add(&chain->frames, resolved[frame]));
     }
@@ -148,29 +148,6 @@ static enum err finish_sum_threads(struct builder *b)
                                                             b->nodes.items[e->what].own, l->process,
                                                             l->thread, waiting, WAITS_EVENTS, 0})));
         }
-    }
-    return ERR_OK;
-}
-
-/* Makes null the columns that this source does not measure. */
-static enum err unknown_items(struct builder *b)
-{
-    static const struct {
-        enum import_cost kind;
-        const char *id, *text;
-    } rows[] = {
-        {IMPORT_CPU, "import_no_cpu", "This capture holds no CPU time by stack."},
-        {IMPORT_SYS, "import_no_system",
-         "This capture does not tell user from system time: all of it is in user."},
-        {IMPORT_WAIT, "import_no_wait", "This capture holds no waiting by stack."},
-        {IMPORT_GPU, "import_no_gpu", "This capture holds no operations of a GPU."},
-        {IMPORT_ALLOC, "import_no_memory", "This capture holds no allocations by stack."},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (b->known[rows[i].kind] || (rows[i].kind == IMPORT_SYS && !b->known[IMPORT_CPU]))
-            continue;
-        TRY(builder_note(b, MODEL_UNKNOWN, rows[i].id, "info", rows[i].text,
-                         "The columns are empty, which means unknown, not zero."));
     }
     return ERR_OK;
 }
@@ -312,7 +289,7 @@ static enum err more_checks(struct builder *b, struct model *m)
     return ERR_OK;
 }
 
-enum err builder_finish(struct builder *b, struct model **out)
+static enum err builder_finish(struct builder *b, struct model **out)
 {
     struct run *r = b->run;
     const double wall = r->m->meta.wall_s;
@@ -328,7 +305,6 @@ enum err builder_finish(struct builder *b, struct model **out)
         r->total.gpu_set = (double)b->added[IMPORT_GPU]; /* of any kind */
     TRY(attribute_nodes(b));
     TRY(finish_sum_threads(b));
-    TRY(unknown_items(b));
     TRY(build_model(r));
     r->m->meta.wall_s = known ? wall : r->m->meta.wall_s;
     finish_unknowns(b, r->m);
@@ -336,4 +312,54 @@ enum err builder_finish(struct builder *b, struct model **out)
     *out = r->m;
     r->m = NULL;
     return ERR_OK;
+}
+
+static void builder_free(struct builder *b)
+{
+    for (size_t i = 0; b->run && i < b->run->gpu.kernels.count; i++)
+        free((void *)b->run->gpu.kernels.items[i].counted);
+    if (b->run)
+        build_free(b->run);
+    free(b->image);
+    vector_free(&b->frames);
+    vector_free(&b->nodes);
+    vector_free(&b->checks);
+    table_free(&b->index);
+    table_free(&b->tracks);
+    memset(b, 0, sizeof *b);
+}
+
+static enum err builder_create(struct builder *b, const char *path)
+{
+    static const struct analyze_options options = {.no_source =
+                                                       1}; /* a capture may name any file */
+    const char *slash = strrchr(path, '/');
+    *b = (struct builder){
+        .run = calloc(1, sizeof *b->run), .image = calloc(1, sizeof *b->image), .end = INT64_MIN};
+    enum err e = b->run && b->image ? model_create(&b->run->m)
+                                    : FAIL(ERR_MEMORY, "no memory for the import");
+    if (e == ERR_OK) {
+        b->run->options = &options;
+        b->run->home = getenv("HOME");
+        b->run->heap_cut = 1; /* what was released is not known */
+        b->image->run = b->run;
+        b->image->program.stripped = 1;
+        b->base = run_text(b->run, slash ? slash + 1 : path);
+        e = b->base ? ERR_OK : FAIL(ERR_MEMORY, "no memory for the import");
+    }
+    if (e)
+        builder_free(b);
+    return e;
+}
+
+enum err builder_model(const char *path, enum err (*fill)(struct builder *b, const void *context),
+                       const void *context, struct model **out)
+{
+    struct builder b;
+    TRY(builder_create(&b, path));
+    enum err e = fill(&b, context);
+    if (!e)
+        e = builder_finish(&b, out);
+    builder_free(&b);
+    return e;
 }

@@ -17,36 +17,42 @@ static enum err builder_widen(struct builder *b, int64_t start, int64_t end)
     return ERR_OK;
 }
 
-enum err builder_event(struct builder *b, const struct model_track *at, int64_t start, int64_t end,
-                       int32_t what)
+static enum err timed_event(struct builder *b, const struct timeline_track *at, int64_t start,
+                            int64_t end, uint32_t what)
 {
     struct run *r = b->run;
     uint64_t place = (uint64_t)(at->process + 1) << 32 | (uint32_t)(at->thread + 1);
     uint64_t key = table_mix(table_mix(place, (uint64_t)(at->device + 1)),
-                             table_mix((uint64_t)at->context, (uint64_t)at->stream));
+                             table_mix((uint64_t)at->cuda_context, (uint64_t)at->stream));
     key = table_mix(key, table_hash(at->kind, strlen(at->kind)));
     uint32_t row = table_get(&b->tracks, key);
     TRY(builder_widen(b, start, end));
     if (row == TABLE_NONE) {
         row = (uint32_t)r->timeline.count;
-        FAIL_IF(
-            !run_track(r, at->kind, at->process, at->thread, at->device, at->context, at->stream),
-            ERR_MEMORY, "no memory for the timeline");
+        TRY(vector_add(&r->timeline, *at));
         TRY(table_put(&b->tracks, key, row));
     }
     return track_add(&r->timeline.items[row].track, (uint64_t)(start - b->origin),
-                     (uint64_t)(end - b->origin), (uint32_t)what, run_track_limit(r));
+                     (uint64_t)(end - b->origin), what, run_track_limit(r));
 }
 
 static enum err event_of_thread(struct builder *b, const char *kind, int32_t thread, int64_t start,
                                 int64_t end, ptrdiff_t what)
 {
-    struct model_track t;
-    json_blank(&record_model_track, &t);
-    t.kind = kind;
-    t.thread = thread;
-    t.process = b->run->threads.items[thread].process;
-    return builder_event(b, &t, start, end, (int32_t)what);
+    const struct timeline_track t = {.kind = kind,
+                                     .process = b->run->threads.items[thread].process,
+                                     .thread = thread,
+                                     .device = -1,
+                                     .cuda_context = MODEL_UNKNOWN,
+                                     .stream = MODEL_UNKNOWN};
+    return timed_event(b, &t, start, end, (uint32_t)what);
+}
+
+enum err builder_event(struct builder *b, int32_t node, enum import_cost kind, int64_t start,
+                       int64_t end)
+{
+    return event_of_thread(b, kind == IMPORT_WAIT ? "wait" : "cpu", b->nodes.items[node].thread,
+                           start, end, node);
 }
 
 /* Returns the place of a text in a list of `n`, the last one where it is not there. */
@@ -56,21 +62,6 @@ static uint32_t index_of(const char *const *list, uint32_t n, const char *text)
     while (i + 1 < n && (!text || strcmp(list[i], text)))
         i++;
     return i;
-}
-
-enum err builder_range(struct builder *b, int32_t thread, const struct model_range *r,
-                       int64_t start, int64_t end)
-{
-    const char *const styles[] = {range_style(0), range_style(1), range_style(2)};
-    struct counter *c = counter_of(&b->run->ranges.names, r->domain, r->name,
-                                   index_of(styles, 3, r->style), 0, 0, 0);
-    FAIL_IF(!c, ERR_MEMORY, "no memory for the import");
-    if (end < start) {
-        c->open++;
-        return ERR_OK;
-    }
-    TRY(event_of_thread(b, "range", thread, start, end, c - b->run->ranges.names.items));
-    return dist_add(&c->time, (uint64_t)(end - start));
 }
 
 /* The class of a call by the words in its name; numbers as call_rows() has them. */
@@ -87,27 +78,26 @@ static uint32_t class_of(const char *name)
     return 0;
 }
 
-enum err builder_api(struct builder *b, int32_t thread, const char *name, int64_t start,
-                     int64_t end, int failed, int32_t *row)
+enum err builder_range(struct builder *b, int32_t thread, const struct import_range *r,
+                       int64_t start, int64_t end)
 {
-    struct counter *c = counter_of(&b->run->gpu.apis, NULL, name, class_of(name), 0, 0, 0);
+    const char *const styles[] = {range_style(0), range_style(1), range_style(2)};
+    struct counters *all = r->is_call ? &b->run->gpu.apis : &b->run->ranges.names;
+    struct counter *c =
+        counter_of(all, r->domain, r->name,
+                   r->is_call ? class_of(r->name) : index_of(styles, 3, r->style), 0, 0, 0);
     FAIL_IF(!c, ERR_MEMORY, "no memory for the import");
-    c->errors += failed != 0;
-    b->has_api = 1;
-    b->run->total.api += (double)(end - start);
-    *row = (int32_t)(c - b->run->gpu.apis.items);
-    TRY(event_of_thread(b, "api", thread, start, end, *row));
+    if (!r->is_call && end < start) {
+        c->open++;
+        return ERR_OK;
+    }
+    if (r->is_call) {
+        c->errors += r->failed != 0;
+        b->has_api = 1;
+        b->run->total.api += (double)(end - start);
+    }
+    TRY(event_of_thread(b, r->is_call ? "api" : "range", thread, start, end, c - all->items));
     return dist_add(&c->time, (uint64_t)(end - start));
-}
-
-enum err builder_device(struct builder *b, int32_t device, struct run_device **out)
-{
-    FAIL_IF(device < 0 || device > 255, ERR_INPUT, "%s: device %d: expected 0 to 255", b->base,
-            device);
-    while (b->run->gpu.devices.count <= (size_t)device) /* of several: its intervals are united */
-        TRY(vector_add(&b->run->gpu.devices, (struct run_device){.images = 2}));
-    *out = &b->run->gpu.devices.items[device];
-    return ERR_OK;
 }
 
 enum { VARIANTS = 64 }; /* of a kernel */
@@ -242,25 +232,28 @@ static enum err flow_add(struct builder *b, const struct import_operation *o)
 
 enum err builder_operation(struct builder *b, const struct import_operation *o)
 {
-    struct run_device *device;
-    struct model_track t;
+    const struct timeline_track t = {.kind = o->kind,
+                                     .process = -1,
+                                     .thread = -1,
+                                     .device = o->device,
+                                     .cuda_context = o->context,
+                                     .stream = o->stream};
     uint32_t row;
     int is_kernel = !strcmp(o->kind, "kernel");
     if (!o->no_moment)
         TRY(builder_widen(b, o->start, o->end));
-    TRY(builder_device(b, o->device, &device));
+    FAIL_IF(o->device < 0 || o->device > 255, ERR_INPUT, "%s: device %d: expected 0 to 255",
+            b->base, o->device);
+    while (b->run->gpu.devices.count <= (size_t)o->device) /* several: intervals are united */
+        TRY(vector_add(&b->run->gpu.devices, (struct run_device){.images = 2}));
+    struct run_device *device = &b->run->gpu.devices.items[o->device];
     device->sum += (double)(o->end - o->start);
     TRY((is_kernel                  ? timed_kernel_row
          : !strcmp(o->kind, "copy") ? timed_copy_row
                                     : timed_set_row)(b, o, &row));
     b->has_gpu = 1;
-    json_blank(&record_model_track, &t);
-    t.kind = o->kind;
-    t.device = o->device;
-    t.context = o->context;
-    t.stream = o->stream;
     if (!o->no_moment) {
-        TRY(builder_event(b, &t, o->start, o->end, (int32_t)row));
+        TRY(timed_event(b, &t, o->start, o->end, row));
         TRY(vector_add(
             &device->busy_intervals,
             ((struct interval){(uint64_t)(o->start - b->origin), (uint64_t)(o->end - b->origin)})));

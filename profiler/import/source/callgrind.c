@@ -59,7 +59,7 @@ static enum err callgrind_name(struct callgrind *c, int what, const char *s, siz
         return ERR_OK;
     unsigned long long id = *s == '(' && s[1] >= '0' && s[1] <= '9' ? strtoull(s + 1, &end, 10) : 0;
     if (*s != '(' || s[1] < '0' || s[1] > '9' || end >= s + n || *end != ')') {
-        *out = what == NAME_FUNCTION ? builder_text(c->b, s, n) : builder_path(c->b, s, n);
+        *out = what == NAME_FUNCTION ? import_text(c->b, s, n) : import_path(c->b, s, n);
         return ERR_OK;
     }
     const char *rest = end + 1;
@@ -68,7 +68,7 @@ static enum err callgrind_name(struct callgrind *c, int what, const char *s, siz
     if (rest < s + n) {
         size_t m = (size_t)(s + n - rest);
         const char *name =
-            what == NAME_FUNCTION ? builder_text(c->b, rest, m) : builder_path(c->b, rest, m);
+            what == NAME_FUNCTION ? import_text(c->b, rest, m) : import_path(c->b, rest, m);
         TRY(table_put(&c->names[what], id, (uint32_t)c->texts.count));
         TRY(vector_add(&c->texts, name));
     }
@@ -401,7 +401,7 @@ static enum err callgrind_stacks(struct callgrind *c)
     int32_t process, thread, root;
     TRY(builder_process(c->b, 0, NULL, &process));
     TRY(builder_thread(c->b, process, 0, "all threads", &thread));
-    TRY(builder_root(c->b, thread, &root));
+    TRY(builder_call(c->b, IMPORT_ROOT(thread), NULL, &root));
     for (size_t i = 0; i < c->functions.count; i++) {
         const struct function *f = &c->functions.items[i];
         double share[IMPORT_COSTS];
@@ -422,22 +422,22 @@ static enum err callgrind_checks(struct callgrind *c)
     const double *said = c->has_totals ? c->totals : c->summary;
     for (int i = 0; i < c->events; i++)
         if (c->kind[i] == IMPORT_CPU && said[i] > 0)
-            TRY(builder_check(c->b, "totals_are_sums", said[i] * c->unit, c->total[IMPORT_CPU],
-                              1e-6, "costs of all lines add up to the total of the file, ns"));
-    TRY(builder_check(c->b, "callgrind_kept", c->total[IMPORT_CPU], (double)c->b->added[IMPORT_CPU],
-                      1e-9, "costs of all lines are in the stacks, ns"));
-    TRY(builder_note(c->b, 1, "import_no_stacks", "info",
-                     "Callgrind holds calls between functions, not stacks. They were put together "
-                     "from the calls.",
-                     "Times of functions and of their calls hold; who called the caller is an "
-                     "estimate where a function has several."));
-    TRY(builder_note(c->b, c->hidden, "import_callers", "info",
-                     "Costs of functions that call themselves, or of very small calls, have no "
-                     "caller in the stacks.",
-                     "Self times are whole; inclusive times of their callers are lower limits."));
-    return builder_note(c->b, c->damaged, "import_damaged", "warning",
-                        "Lines had no position, no function, or numbers out of range.",
-                        "They were left out.");
+            TRY(import_check(c->b, "totals_are_sums", said[i] * c->unit, c->total[IMPORT_CPU], 1e-6,
+                             "costs of all lines add up to the total of the file, ns"));
+    TRY(import_check(c->b, "callgrind_kept", c->total[IMPORT_CPU], (double)c->b->added[IMPORT_CPU],
+                     1e-9, "costs of all lines are in the stacks, ns"));
+    TRY(import_note(c->b, 1, "import_no_stacks", "info",
+                    "Callgrind holds calls between functions, not stacks. They were put together "
+                    "from the calls.",
+                    "Times of functions and of their calls hold; who called the caller is an "
+                    "estimate where a function has several."));
+    TRY(import_note(c->b, c->hidden, "import_callers", "info",
+                    "Costs of functions that call themselves, or of very small calls, have no "
+                    "caller in the stacks.",
+                    "Self times are whole; inclusive times of their callers are lower limits."));
+    return import_note(c->b, c->damaged, "import_damaged", "warning",
+                       "Lines had no position, no function, or numbers out of range.",
+                       "They were left out.");
 }
 
 static enum err callgrind_read_all(struct callgrind *c, const struct import_input *in, double rate)
@@ -462,9 +462,9 @@ static enum err callgrind_read_all(struct callgrind *c, const struct import_inpu
     TRY(callgrind_stacks(c));
     TRY(callgrind_checks(c));
     if (!c->own_format)
-        TRY(builder_note(c->b, 1, "import_unit", "info",
-                         "Callgrind counts instructions; the rate that was given makes them times.",
-                         "Waiting and slow memory do not show."));
+        TRY(import_note(c->b, 1, "import_unit", "info",
+                        "Callgrind counts instructions; the rate that was given makes them times.",
+                        "Waiting and slow memory do not show."));
     return source_is(c->b, c->own_format ? "tomoprof (callgrind)" : "callgrind", NULL);
 }
 

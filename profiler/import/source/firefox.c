@@ -82,7 +82,7 @@ static const char *firefox_text(struct firefox *x, enum pull_kind kind)
 {
     if (kind != PULL_TEXT)
         return pull_skip(x->p, kind), NULL;
-    return builder_text(x->b, x->p->text, x->p->length);
+    return import_text(x->b, x->p->text, x->p->length);
 }
 
 /* An index beyond a column's end, or null, is unknown. */
@@ -167,7 +167,7 @@ static enum err firefox_frame(struct firefox *x, const struct tables *t, int64_t
                                                    : column_value(t, all, FUNC_FILE, func));
     json_blank(&record_model_frame, f);
     f->function = firefox_text_at(t, all, column_value(t, all, FUNC_NAME, func));
-    file = file && *file ? builder_path(x->b, file, strlen(file)) : NULL;
+    file = file && *file ? import_path(x->b, file, strlen(file)) : NULL;
     if (file && line > 0 && line < INT32_MAX) {
         f->file = file;
         f->line = line;
@@ -177,7 +177,7 @@ static enum err firefox_frame(struct firefox *x, const struct tables *t, int64_t
     const char *module = firefox_text_at(
         t, all, column_value(t, all, RESOURCE_NAME, column_value(t, all, FUNC_RESOURCE, func)));
     if (module && *module)
-        f->module = builder_path(x->b, module, strlen(module));
+        f->module = import_path(x->b, module, strlen(module));
     return ERR_OK;
 }
 
@@ -218,13 +218,8 @@ static enum err firefox_samples(struct firefox *x, const struct tables *t, int32
 {
     const struct tables none = {0};
     int32_t root, *node = NULL;
-    struct model_track track;
-    TRY(builder_root(x->b, thread, &root));
+    TRY(builder_call(x->b, IMPORT_ROOT(thread), NULL, &root));
     TRY(firefox_nodes(x, t, root, &node));
-    json_blank(&record_model_track, &track);
-    track.kind = "cpu";
-    track.thread = thread;
-    track.process = x->b->run->threads.items[thread].process;
     const struct tables *from = t->column[STACK_FRAME].rows.count ? t : &x->shared;
     size_t n = t->column[SAMPLE_STACK].rows.count, stacks = from->column[STACK_FRAME].rows.count;
     int cpu = x->cpu_unit > 0 && t->column[SAMPLE_CPU].rows.count > 0 && weight != 1;
@@ -250,7 +245,7 @@ static enum err firefox_samples(struct firefox *x, const struct tables *t, int32
         x->taken += (double)llround(ns);
         e = builder_cost(x->b, to, IMPORT_CPU, llround(ns), 1);
         if (!e && time >= x->b->origin && time < 1ll << 53 && ns >= 1)
-            e = builder_event(x->b, &track, time, time + llround(ns), to);
+            e = builder_event(x->b, to, IMPORT_CPU, time, time + llround(ns));
     }
     x->wall |= !cpu && weight != 1;
     free(node);
@@ -260,16 +255,13 @@ static enum err firefox_samples(struct firefox *x, const struct tables *t, int32
 static enum err firefox_markers(struct firefox *x, const struct tables *t, int32_t thread)
 {
     for (size_t i = 0; i < t->column[MARKER_NAME].rows.count; i++) {
-        struct model_range r;
         const struct tables none = {0};
         int64_t start = column_value(t, &none, MARKER_START, (int64_t)i),
                 end = column_value(t, &none, MARKER_END, (int64_t)i);
         const char *name = firefox_text_at(t, &x->shared, t->column[MARKER_NAME].rows.items[i]);
         if (!name || start < x->b->origin || end < start || end > 1ll << 53)
             continue; /* a moment, or half of an interval */
-        json_blank(&record_model_range, &r);
-        r.name = name;
-        r.style = "push_pop";
+        const struct import_range r = {.name = name, .style = "push_pop"};
         TRY(builder_range(x->b, thread, &r, start, end));
     }
     return ERR_OK;
@@ -398,16 +390,16 @@ static enum err firefox_pass(struct firefox *x, const struct import_input *in)
 
 static enum err firefox_notes(struct firefox *x)
 {
-    TRY(builder_check(x->b, "firefox_kept", x->taken, (double)x->b->added[IMPORT_CPU], 0,
-                      "times of all samples are in the stacks, ns"));
-    TRY(builder_note(x->b, x->damaged, "import_damaged", "warning",
-                     "Samples had no such stack or a time out of range, or stacks came before "
-                     "their prefix.",
-                     "They were left out."));
-    TRY(builder_note(x->b, x->wall, "import_wall_as_cpu", "info",
-                     "Samples have no CPU time: each counts as one sampling interval on its "
-                     "thread, waiting included.",
-                     "CPU columns hold wall time."));
+    TRY(import_check(x->b, "firefox_kept", x->taken, (double)x->b->added[IMPORT_CPU], 0,
+                     "times of all samples are in the stacks, ns"));
+    TRY(import_note(x->b, x->damaged, "import_damaged", "warning",
+                    "Samples had no such stack or a time out of range, or stacks came before "
+                    "their prefix.",
+                    "They were left out."));
+    TRY(import_note(x->b, x->wall, "import_wall_as_cpu", "info",
+                    "Samples have no CPU time: each counts as one sampling interval on its "
+                    "thread, waiting included.",
+                    "CPU columns hold wall time."));
     return source_is(x->b,
                      x->product && !strcmp(x->product, "tomoprof") ? "tomoprof (firefox)"
                                                                    : "Firefox Profiler",

@@ -54,7 +54,7 @@ static enum err folded_stack(struct builder *b, const char *line, size_t n, int3
         end = stop ? (size_t)(stop - line) : n;
         if (end == at)
             continue;
-        const char *name = builder_text(b, line + at, end - at);
+        const char *name = import_text(b, line + at, end - at);
         if (name && is_thread(name))
             continue;
         name_frame(b, name, &f);
@@ -70,7 +70,7 @@ static enum err folded_lines(struct builder *b, const struct import_input *in, d
     int32_t process, thread, root, node;
     TRY(builder_process(b, 0, NULL, &process));
     TRY(builder_thread(b, process, 0, "all threads", &thread));
-    TRY(builder_root(b, thread, &root));
+    TRY(builder_call(b, IMPORT_ROOT(thread), NULL, &root));
     while (at < end) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
         size_t n = (size_t)((stop ? stop : end) - at), length;
@@ -98,15 +98,15 @@ static enum err folded_read(struct builder *b, const struct import_input *in,
     int known = o->rate_hz > 0;
     TRY(folded_lines(b, in, known ? 1e9 / o->rate_hz : 1, &bad));
     TRY(source_is(b, "folded stacks", NULL));
-    TRY(builder_note(
+    TRY(import_note(
         b, 1, "import_unit", known ? "info" : "warning",
         known ? "Folded stacks hold counts; the rate that was given makes them times."
               : "Folded stacks do not say their unit: the counts were taken for "
                 "nanoseconds of CPU time.",
         known ? NULL : "Where they count samples, give their rate: `tomoprof import --rate HZ`."));
     b->run->m->meta.cpu_hz = known ? o->rate_hz : (double)NAN;
-    return builder_note(b, bad, "import_damaged", "warning", "Lines did not end in a count.",
-                        "They were left out.");
+    return import_note(b, bad, "import_damaged", "warning", "Lines did not end in a count.",
+                       "They were left out.");
 }
 
 const struct import_source import_folded = {

@@ -24,9 +24,9 @@ const char *name_kind(const char *file)
 static void frame_set_place(struct builder *b, struct model_frame *f, const char *file, size_t n,
                             int64_t line, const char *function, size_t m)
 {
-    f->file = builder_path(b, file, n);
+    f->file = import_path(b, file, n);
     f->line = line;
-    f->function = builder_text(b, function, m);
+    f->function = import_text(b, function, m);
     f->kind = name_kind(f->file);
 }
 
@@ -98,10 +98,4 @@ void name_copy(const char *name, struct import_operation *o)
         if (strstr(arrow, kinds[i][0]))
             o->to = kinds[i][1];
     }
-}
-
-enum err source_is(struct builder *b, const char *tool, const char *version)
-{
-    TRY(builder_fact(b, "import.tool", tool));
-    return builder_fact(b, "import.version", version);
 }

@@ -176,12 +176,12 @@ static enum err ncu_finish_launch(struct ncu_reader *r)
     }
     const char *program = base_name(l->process);
     TRY(builder_process(r->b, ncu_integer(l->process_id, 0),
-                        builder_text(r->b, program, strlen(program)), &process));
+                        import_text(r->b, program, strlen(program)), &process));
     TRY(builder_thread(r->b, process, 0, "launches", &thread));
-    TRY(builder_root(r->b, thread, &root));
+    TRY(builder_call(r->b, IMPORT_ROOT(thread), NULL, &root));
     struct import_operation o = {
         .kind = "kernel",
-        .name = builder_text(r->b, l->kernel, strlen(l->kernel)),
+        .name = import_text(r->b, l->kernel, strlen(l->kernel)),
         .device = (int32_t)(l->device < 256 ? l->device : 0),
         .node = root,
         .context = l->context,
@@ -302,18 +302,18 @@ static enum err ncu_read_rows(struct ncu_reader *r, const struct import_input *i
             "of `ncu --csv --page raw` with that metric, which every set has",
             in->path, (long long)r->launches);
     TRY(source_is(r->b, "Nsight Compute", NULL));
-    TRY(builder_note(r->b, r->damaged, "import_damaged", "warning",
-                     "Rows had fewer columns than the table, or longer ones than 256 KiB.",
-                     "They were left out."));
-    TRY(builder_note(r->b, r->no_time, "import_no_time", "warning",
-                     "Launches had no gpu__time_duration.sum.", "They were left out."));
-    TRY(builder_note(r->b, r->unknown_unit, "import_unit", "warning",
-                     "Values had a unit that this version does not know.", "They are null."));
-    return builder_note(r->b, MODEL_UNKNOWN, "import_no_moments", "info",
-                        "Nsight Compute runs each kernel alone, several times where it needs "
-                        "passes: it says how long a launch took, not when.",
-                        "The timeline is empty, and the device's busy time is unknown. Copies are "
-                        "not in the capture.");
+    TRY(import_note(r->b, r->damaged, "import_damaged", "warning",
+                    "Rows had fewer columns than the table, or longer ones than 256 KiB.",
+                    "They were left out."));
+    TRY(import_note(r->b, r->no_time, "import_no_time", "warning",
+                    "Launches had no gpu__time_duration.sum.", "They were left out."));
+    TRY(import_note(r->b, r->unknown_unit, "import_unit", "warning",
+                    "Values had a unit that this version does not know.", "They are null."));
+    return import_note(r->b, MODEL_UNKNOWN, "import_no_moments", "info",
+                       "Nsight Compute runs each kernel alone, several times where it needs "
+                       "passes: it says how long a launch took, not when.",
+                       "The timeline is empty, and the device's busy time is unknown. Copies are "
+                       "not in the capture.");
 }
 
 static enum err ncu_read(struct builder *b, const struct import_input *in,

@@ -19,7 +19,7 @@ static enum err nsys_names(struct nsys *n, const char *table, const char *key, c
     TRY(database_select(n->d, table, columns, 2, NULL));
     while (!e && database_next(n->d, &e)) {
         const char *text = database_text(n->d, 1);
-        text = text ? builder_text(n->b, text, strlen(text))
+        text = text ? import_text(n->b, text, strlen(text))
                     : nsys_string(n, database_int(n->d, 1, -1));
         if (!text)
             continue;
@@ -133,7 +133,7 @@ static enum err nsys_meta(struct nsys *n)
     while (!e && database_next(n->d, &e)) {
         const char *name = database_text(n->d, 0), *value = database_text(n->d, 1);
         if (name && value && !strcmp(name, "EXPORT_PRODUCT_VERSION"))
-            version = builder_text(n->b, value, strlen(value));
+            version = import_text(n->b, value, strlen(value));
     }
     TRY(e);
     TRY(source_is(n->b, "NVIDIA Nsight Systems", version));
@@ -157,13 +157,13 @@ static enum err nsys_read_tables(struct nsys *n)
     TRY(nsys_host(n));
     TRY(nsys_ranges(n));
     TRY(nsys_cuda(n));
-    TRY(builder_note(n->b, n->damaged, "import_damaged", "warning",
-                     "Rows had no time, no thread or no counterpart.", "They were left out."));
-    TRY(builder_note(n->b, n->broken, "import_broken", "info",
-                     "Call chains end in [Broken backtraces].",
-                     "Their callers are unknown; the time is at the leaf."));
-    return builder_note(n->b, n->unresolved, "import_unresolved", "info",
-                        "Frames of call chains had no symbol.", NULL);
+    TRY(import_note(n->b, n->damaged, "import_damaged", "warning",
+                    "Rows had no time, no thread or no counterpart.", "They were left out."));
+    TRY(import_note(n->b, n->broken, "import_broken", "info",
+                    "Call chains end in [Broken backtraces].",
+                    "Their callers are unknown; the time is at the leaf."));
+    return import_note(n->b, n->unresolved, "import_unresolved", "info",
+                       "Frames of call chains had no symbol.", NULL);
 }
 
 static enum err nsys_read(struct builder *b, const struct import_input *in,

@@ -2,8 +2,8 @@
 #ifndef TP_IMPORT_SOURCE_NSYS_H
 #define TP_IMPORT_SOURCE_NSYS_H
 
-#include "profiler/import/build/builder.h"
 #include "profiler/import/read/sqlite.h"
+#include "profiler/import/source/source.h"
 
 struct nsys_on_cpu { /* a stretch of a thread on a CPU */
     int64_t start, end;

@@ -19,7 +19,7 @@ static enum err nsys_domains(struct nsys *n)
         const char *text = database_text(n->d, 2);
         if (database_int(n->d, 0, -1) != NVTX_DOMAIN)
             continue;
-        text = text ? builder_text(n->b, text, strlen(text))
+        text = text ? import_text(n->b, text, strlen(text))
                     : nsys_string(n, database_int(n->d, 3, -1));
         uint64_t key =
             table_mix((uint64_t)database_int(n->d, 4, 0) >> 24, (uint64_t)database_int(n->d, 1, 0));
@@ -43,16 +43,15 @@ enum err nsys_ranges(struct nsys *n)
                 end = database_int(n->d, 1, -1);
         uint64_t thread = (uint64_t)database_int(n->d, 5, 0);
         const char *text = database_text(n->d, 3);
-        struct model_range r;
+        struct import_range r = {0};
         int32_t row;
-        json_blank(&record_model_range, &r);
         r.style = type == NVTX_MARK                                      ? "mark"
                   : type == NVTX_START_END                               ? "start_stop"
                   : type == NVTX_PUSH_POP || type == NVTX_PUSH_POP_OTHER ? "push_pop"
                                                                          : NULL;
         if (!r.style)
             continue;
-        r.name = text ? builder_text(n->b, text, strlen(text))
+        r.name = text ? import_text(n->b, text, strlen(text))
                       : nsys_string(n, database_int(n->d, 4, -1));
         uint32_t domain =
             table_get(&n->domains, table_mix(thread >> 24, (uint64_t)database_int(n->d, 6, 0)));
@@ -79,7 +78,7 @@ static enum err nsys_calls(struct nsys *n)
         struct nsys_call c = {database_int(n->d, 0, -1), database_int(n->d, 1, -1), -1};
         uint64_t thread = (uint64_t)database_int(n->d, 2, 0);
         int64_t correlation = database_int(n->d, 3, -1);
-        int32_t row, api, root;
+        int32_t row;
         if (c.start < n->b->origin || c.end < c.start || !thread) {
             n->damaged++;
             continue;
@@ -90,16 +89,17 @@ static enum err nsys_calls(struct nsys *n)
         char *version = strstr(plain, "_v");
         if (version && strspn(version + 2, "0123456789") == strlen(version + 2))
             *version = 0;
-        name = builder_text(n->b, plain, strlen(plain));
+        name = import_text(n->b, plain, strlen(plain));
         struct model_frame f = {.function = name,
                                 .line = MODEL_UNKNOWN,
                                 .module = "[CUDA]",
                                 .kind = "native",
                                 .thread = -1};
         TRY(nsys_place(n, thread, &row));
-        TRY(builder_api(n->b, row, name, c.start, c.end, database_int(n->d, 5, 0) != 0, &api));
-        TRY(builder_root(n->b, row, &root));
-        TRY(builder_call(n->b, root, &f, &c.node));
+        const struct import_range call = {
+            .name = name, .is_call = 1, .failed = database_int(n->d, 5, 0) != 0};
+        TRY(builder_range(n->b, row, &call, c.start, c.end));
+        TRY(builder_call(n->b, IMPORT_ROOT(row), &f, &c.node));
         if (correlation >= 0) /* ids are those of a process */
             TRY(table_put(&n->correlations, table_mix(thread >> 24, (uint64_t)correlation),
                           (uint32_t)n->calls.count));
@@ -204,7 +204,7 @@ static void nsys_graph(struct nsys *n, struct import_operation *o)
     snprintf(name, sizeof name, "CUDA graph %lld",
              (long long)database_int(n->d, SHARED_COLUMNS, -1));
     o->kind = "kernel";
-    o->name = builder_text(n->b, name, strlen(name));
+    o->name = import_text(n->b, name, strlen(name));
 }
 
 static enum err nsys_operations(struct nsys *n, const char *table, const char *const *columns,
@@ -227,14 +227,14 @@ static enum err nsys_operations(struct nsys *n, const char *table, const char *c
     }
     TRY(e);
     if (fill == nsys_graph)
-        TRY(builder_note(
+        TRY(import_note(
             n->b, rows, "import_graphs", "warning",
             "CUDA graphs were traced whole: their kernels, copies and memsets are not in "
             "the capture.",
             "Each launch of a graph is one row. Capture their kernels with "
             "`nsys profile --cuda-graph-trace=node`."));
-    return rows ? builder_check(n->b, "gpu_rows_kept", ns, (double)n->b->added[IMPORT_GPU] - before,
-                                1e-12, "durations of a table's rows are in the stacks, ns")
+    return rows ? import_check(n->b, "gpu_rows_kept", ns, (double)n->b->added[IMPORT_GPU] - before,
+                               1e-12, "durations of a table's rows are in the stacks, ns")
                 : ERR_OK;
 }
 
@@ -253,7 +253,7 @@ static enum err nsys_devices(struct nsys *n)
             continue;
         struct run_device *d = &n->b->run->gpu.devices.items[id];
         const int64_t memory = database_int(n->d, 2, 0), processors = database_int(n->d, 3, 0);
-        d->name = name ? builder_text(n->b, name, strlen(name))
+        d->name = name ? import_text(n->b, name, strlen(name))
                        : nsys_string(n, database_int(n->d, 1, -1));
         d->d.memory_bytes = memory > 0 ? (uint64_t)memory : 0;
         d->d.multiprocessors = processors > 0 && processors < UINT16_MAX ? (uint32_t)processors : 0;
@@ -273,9 +273,9 @@ static enum err nsys_diagnostics(struct nsys *n)
     while (!e && database_next(n->d, &e))
         count += database_int(n->d, 0, 0) >= 2; /* warnings and errors */
     TRY(e);
-    return builder_note(n->b, count, "import_diagnostics", "warning",
-                        "Nsight Systems reported warnings or errors of its own.",
-                        "Open the report in nsys-ui for their texts.");
+    return import_note(n->b, count, "import_diagnostics", "warning",
+                       "Nsight Systems reported warnings or errors of its own.",
+                       "Open the report in nsys-ui for their texts.");
 }
 
 enum err nsys_cuda(struct nsys *n)

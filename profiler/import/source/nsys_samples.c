@@ -10,8 +10,8 @@
 struct nsys_chain {
     int64_t id;
     int count;
-    int32_t frames[CHAIN]; /* leaf first */
-    int kernel;            /* the leaf ran in the kernel */
+    struct model_frame frames[CHAIN]; /* leaf first */
+    int kernel;                       /* the leaf ran in the kernel */
 };
 /* Call chains of a table, in order of id: give(context, chain). */
 static enum err nsys_chains(struct nsys *n, const char *table,
@@ -48,8 +48,8 @@ static enum err nsys_chains(struct nsys *n, const char *table,
             c->kernel =
                 database_int(n->d, 3, 0) != 0 || (f.module && !strncmp(f.module, "[kernel", 7));
         c->id = id;
-        if (!e && c->count < CHAIN)
-            e = builder_frame(n->b, &f, &c->frames[c->count++]);
+        if (c->count < CHAIN)
+            c->frames[c->count++] = f;
     }
     if (!e && c->count)
         e = give(n, c, context);
@@ -60,9 +60,9 @@ static enum err nsys_chains(struct nsys *n, const char *table,
 static enum err chain_stack(struct nsys *n, int32_t thread, const struct nsys_chain *c,
                             int32_t *node)
 {
-    TRY(builder_root(n->b, thread, node));
+    TRY(builder_call(n->b, IMPORT_ROOT(thread), NULL, node));
     for (int i = c->count - 1; i >= 0; i--)
-        TRY(builder_node(n->b, *node, c->frames[i], node));
+        TRY(builder_call(n->b, *node, &c->frames[i], node));
     return ERR_OK;
 }
 
@@ -81,16 +81,11 @@ struct events_by_id {
 static enum err nsys_add_sample(struct nsys *n, struct event_of *e, const struct nsys_chain *c)
 {
     int32_t thread, node;
-    struct model_track track;
     TRY(nsys_place(n, e->thread, &thread));
     TRY(chain_stack(n, thread, c, &node));
-    json_blank(&record_model_track, &track);
-    track.kind = "cpu";
-    track.thread = thread;
-    track.process = n->b->run->threads.items[thread].process;
     e->taken = 1;
     TRY(builder_cost(n->b, node, c->kernel ? IMPORT_SYS : IMPORT_CPU, e->weight, 1));
-    return builder_event(n->b, &track, e->start, e->start + e->weight, node);
+    return builder_event(n->b, node, IMPORT_CPU, e->start, e->start + e->weight);
 }
 
 static enum err sample_chain(struct nsys *n, struct nsys_chain *c, void *context)
@@ -152,15 +147,15 @@ static enum err nsys_read_samples(struct nsys *n, struct events_by_id *s)
     if (!s->list.count)
         return ERR_OK;
     n->b->known[IMPORT_CPU] = n->b->known[IMPORT_SYS] = cpu > 0 || n->rate_hz > 0;
-    TRY(builder_note(
+    TRY(import_note(
         n->b, !(cpu > 0) && !(n->rate_hz > 0), "import_no_weight", "warning",
         "The capture holds samples, and no scheduling events that say how much time they are.",
         "Give the sampling rate of the capture: `tomoprof import --rate HZ`."));
     return cpu > 0 && !(n->rate_hz > 0)
-               ? builder_check(n->b, "cpu_of_scheduler", cpu,
-                               (double)(n->b->added[IMPORT_CPU] + n->b->added[IMPORT_SYS]), 1e-9,
-                               "weights of samples add up to the time that the scheduler gave "
-                               "their threads, ns")
+               ? import_check(n->b, "cpu_of_scheduler", cpu,
+                              (double)(n->b->added[IMPORT_CPU] + n->b->added[IMPORT_SYS]), 1e-9,
+                              "weights of samples add up to the time that the scheduler gave "
+                              "their threads, ns")
                : ERR_OK;
 }
 
@@ -173,16 +168,11 @@ static enum err add_wait(struct nsys *n, struct event_of *e, const struct nsys_c
                             .module = "[OS runtime]",
                             .kind = "native",
                             .thread = -1};
-    struct model_track track;
     TRY(nsys_place(n, e->thread, &thread));
     TRY(chain_stack(n, thread, c, &node));
     TRY(builder_call(n->b, node, &f, &node));
     e->taken = 1;
-    json_blank(&record_model_track, &track);
-    track.kind = "wait";
-    track.thread = thread;
-    track.process = n->b->run->threads.items[thread].process;
-    TRY(builder_event(n->b, &track, e->start, e->end, node));
+    TRY(builder_event(n->b, node, IMPORT_WAIT, e->start, e->end));
     return builder_cost(n->b, node, IMPORT_WAIT, waited > 0 ? waited : 0, 0);
 }
 

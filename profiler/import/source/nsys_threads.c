@@ -25,7 +25,7 @@ enum err nsys_place(struct nsys *n, uint64_t global, int32_t *thread)
     int32_t process;
     const char *program = nsys_name(n, &n->process_names, PROCESS(global));
     if (program)
-        program = builder_path(n->b, program, strlen(program));
+        program = import_path(n->b, program, strlen(program));
     TRY(builder_process(n->b, PID(global), program, &process));
     return builder_thread(n->b, process, TID(global), nsys_name(n, &n->thread_names, global),
                           thread);

@@ -158,15 +158,15 @@ static enum err perf_finish_sample(struct perf_reader *r)
     r->open = 0;
     TRY(builder_process(b, r->now.pid, r->now.pid == r->now.tid ? r->now.name : NULL, &process));
     TRY(builder_thread(b, process, r->now.tid, r->now.name, &thread));
-    TRY(builder_root(b, thread, &node));
+    TRY(builder_call(b, IMPORT_ROOT(thread), NULL, &node));
     for (int i = r->count - 1; i >= 0; i--) {
         const struct frame_text *t = &r->frames[i];
         struct model_frame f = {.line = MODEL_UNKNOWN, .kind = "native", .thread = -1};
         int unknown = t->symbol_bytes == 9 && !memcmp(t->symbol, "[unknown]", 9);
-        f.function = unknown ? NULL : builder_text(b, t->symbol, t->symbol_bytes);
-        f.module = builder_path(b, t->module ? t->module : "", t->module_bytes);
+        f.function = unknown ? NULL : import_text(b, t->symbol, t->symbol_bytes);
+        f.module = import_path(b, t->module ? t->module : "", t->module_bytes);
         if (t->file) {
-            f.file = builder_path(b, t->file, t->file_bytes);
+            f.file = import_path(b, t->file, t->file_bytes);
             f.line = t->line;
         }
         r->unresolved += unknown;
@@ -175,17 +175,12 @@ static enum err perf_finish_sample(struct perf_reader *r)
         TRY(builder_call(b, node, &f, &node));
     }
     int64_t ns = r->each > 0 ? llround(r->each) : r->now.period;
-    struct model_track track;
-    json_blank(&record_model_track, &track);
-    track.kind = "cpu";
-    track.process = process;
-    track.thread = thread;
     if (ns < 0)
         r->no_period++;
     TRY(builder_cost(b, node, in_kernel ? IMPORT_SYS : IMPORT_CPU, ns > 0 ? ns : 0, 1));
     b->known[IMPORT_CPU] = b->known[IMPORT_SYS] = 1;
     r->samples++;
-    return builder_event(b, &track, r->now.at, r->now.at + (ns > 0 ? ns : 0), node);
+    return builder_event(b, node, IMPORT_CPU, r->now.at, r->now.at + (ns > 0 ? ns : 0));
 }
 
 static enum err perf_line(struct perf_reader *r, const char *at, size_t n)
@@ -214,11 +209,11 @@ static enum err perf_line(struct perf_reader *r, const char *at, size_t n)
     if (!r->pass) {
         r->b->origin = r->samples++ && r->b->origin < s.at ? r->b->origin : s.at;
         if (!r->event)
-            r->event = builder_text(r->b, event, strlen(event));
+            r->event = import_text(r->b, event, strlen(event));
         r->open = 1;
         return ERR_OK;
     }
-    s.name = builder_text(r->b, comm, strlen(comm));
+    s.name = import_text(r->b, comm, strlen(comm));
     r->now = s;
     r->open = 1;
     return ERR_OK;
@@ -253,21 +248,21 @@ static enum err both_passes(struct perf_reader *r, const struct import_input *in
     r->pass = 1;
     TRY(all_lines(r, in));
     TRY(source_is(r->b, "perf", NULL));
-    TRY(builder_fact(r->b, "import.event", r->event));
+    TRY(import_fact(r->b, "import.event", r->event));
     int64_t kept = 0;
     for (size_t i = 0; i < r->b->nodes.count; i++)
         kept += r->b->nodes.items[i].samples;
-    TRY(builder_check(r->b, "samples_kept", (double)seen, (double)kept, 0,
-                      "every sample of the text is in a stack"));
-    TRY(builder_note(r->b, r->damaged, "import_damaged", "warning",
-                     "Lines were neither a sample nor a frame.", NULL));
-    TRY(builder_note(r->b, r->truncated, "import_truncated", "warning",
-                     "Frames beyond 1,024 of a stack were left out.", NULL));
-    TRY(builder_note(r->b, r->no_period, "import_no_period", "warning",
-                     "Samples had no period and count as no time.",
-                     "Keep `period` among the fields of perf script."));
-    return builder_note(r->b, r->unresolved, "import_unresolved", "info", "Frames had no symbol.",
-                        NULL);
+    TRY(import_check(r->b, "samples_kept", (double)seen, (double)kept, 0,
+                     "every sample of the text is in a stack"));
+    TRY(import_note(r->b, r->damaged, "import_damaged", "warning",
+                    "Lines were neither a sample nor a frame.", NULL));
+    TRY(import_note(r->b, r->truncated, "import_truncated", "warning",
+                    "Frames beyond 1,024 of a stack were left out.", NULL));
+    TRY(import_note(r->b, r->no_period, "import_no_period", "warning",
+                    "Samples had no period and count as no time.",
+                    "Keep `period` among the fields of perf script."));
+    return import_note(r->b, r->unresolved, "import_unresolved", "info", "Frames had no symbol.",
+                       NULL);
 }
 
 static enum err perf_read(struct builder *b, const struct import_input *in,

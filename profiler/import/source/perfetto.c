@@ -48,7 +48,7 @@ static uint64_t sequence_key(uint64_t sequence, uint64_t id)
 
 static const char *perfetto_text(struct perfetto *p, const struct proto_field *f)
 {
-    return f->type == 2 ? builder_text(p->t.b, f->data, f->bytes) : NULL;
+    return f->type == 2 ? import_text(p->t.b, f->data, f->bytes) : NULL;
 }
 
 /* "caller;function file.c:12" to frames, each the parent of the next. */
@@ -60,7 +60,7 @@ static enum err stack_text(struct perfetto *p, const struct proto_field *f, uint
         const char *stop = memchr(at, ';', (size_t)(end - at));
         stop = stop ? stop : end;
         const struct trace_frame frame = {.parent = parent,
-                                          .name = builder_text(p->t.b, at, (size_t)(stop - at))};
+                                          .name = import_text(p->t.b, at, (size_t)(stop - at))};
         parent = (int64_t)p->t.frames.count;
         TRY(trace_events_frame(&p->t, parent, &frame));
         at = stop + 1;
@@ -286,14 +286,14 @@ static enum err perfetto_read_all(struct perfetto *p, const struct import_input 
     p->t.repaired = m.bad;
     TRY(perfetto_place_tracks(p));
     TRY(trace_events_import(&p->t));
-    TRY(builder_note(p->t.b, p->counters, "import_counters", "info",
-                     "Counters have no place among lines and functions.", "They were left out."));
-    TRY(builder_note(p->t.b, p->instants, "import_instants", "info",
-                     "Events without a length, and the flows that begin at them, have no time.",
-                     "They were left out."));
-    return builder_note(p->t.b, p->clocks, "import_clocks", "warning",
-                        "Events have a clock of their own sequence, which is not read.",
-                        "They were left out.");
+    TRY(import_note(p->t.b, p->counters, "import_counters", "info",
+                    "Counters have no place among lines and functions.", "They were left out."));
+    TRY(import_note(p->t.b, p->instants, "import_instants", "info",
+                    "Events without a length, and the flows that begin at them, have no time.",
+                    "They were left out."));
+    return import_note(p->t.b, p->clocks, "import_clocks", "warning",
+                       "Events have a clock of their own sequence, which is not read.",
+                       "They were left out.");
 }
 
 static enum err perfetto_read(struct builder *b, const struct import_input *in,

@@ -39,7 +39,7 @@ static enum err pprof_top(struct pprof *p, const struct import_input *in)
     struct proto_field f;
     while (proto_next(&m, &f)) {
         if (f.number == 6 && f.type == 2)
-            TRY(vector_add(&p->texts, f.bytes ? builder_text(p->b, f.data, f.bytes) : NULL));
+            TRY(vector_add(&p->texts, f.bytes ? import_text(p->b, f.data, f.bytes) : NULL));
         else if (f.number == 1 && f.type == 2)
             TRY(vector_add(&p->types, f));
         else if (f.number == 2 && f.type == 2)
@@ -70,7 +70,7 @@ static enum err pprof_line(struct pprof *p, const struct proto_field *line, cons
         const char *file = pprof_string(p, message_value(function, 4));
         int64_t number = (int64_t)message_value(line, 2);
         f.function = pprof_string(p, message_value(function, 2));
-        f.file = file ? builder_path(p->b, file, strlen(file)) : NULL;
+        f.file = file ? import_path(p->b, file, strlen(file)) : NULL;
         f.line = number > 0 && number < INT32_MAX ? number : MODEL_UNKNOWN;
         f.kind = name_kind(f.file);
         if (f.line == MODEL_UNKNOWN && f.file) {
@@ -205,7 +205,7 @@ static enum err pprof_read_all(struct pprof *p, const struct import_input *in)
     TRY(pprof_tables(p));
     TRY(builder_process(p->b, 0, NULL, &process));
     TRY(builder_thread(p->b, process, 0, "all threads", &thread));
-    TRY(builder_root(p->b, thread, &p->root));
+    TRY(builder_call(p->b, IMPORT_ROOT(thread), NULL, &p->root));
     uint64_t *room = malloc(NUMBERS * sizeof *room);
     FAIL_IF(!room, ERR_MEMORY, "no memory for the import");
     enum err e = ERR_OK;
@@ -220,12 +220,12 @@ static enum err pprof_read_all(struct pprof *p, const struct import_input *in)
             "%s: pprof data without a column of time or memory that is known (cpu, wall, wait, "
             "delay, gpu, alloc_space)",
             in->path);
-    TRY(builder_check(p->b, "pprof_kept", sums[IMPORT_CPU], (double)p->b->added[IMPORT_CPU], 1e-9,
-                      "CPU values of all samples are in the stacks, ns"));
+    TRY(import_check(p->b, "pprof_kept", sums[IMPORT_CPU], (double)p->b->added[IMPORT_CPU], 1e-9,
+                     "CPU values of all samples are in the stacks, ns"));
     if (p->duration > 0 && p->duration < 1ll << 53)
         p->b->run->m->meta.wall_s = (double)p->duration * 1e-9;
-    TRY(builder_note(p->b, p->damaged, "import_damaged", "warning",
-                     "Locations were missing, or values out of range.", "They were left out."));
+    TRY(import_note(p->b, p->damaged, "import_damaged", "warning",
+                    "Locations were missing, or values out of range.", "They were left out."));
     return source_is(p->b, "pprof", NULL);
 }
 

@@ -27,7 +27,7 @@ static const char *speedscope_text(struct speedscope *s, enum pull_kind kind)
 {
     if (kind != PULL_TEXT)
         return pull_skip(s->p, kind), NULL;
-    return builder_text(s->b, s->p->text, s->p->length);
+    return import_text(s->b, s->p->text, s->p->length);
 }
 
 static int64_t speedscope_number(struct speedscope *s, enum pull_kind kind, int shift,
@@ -63,7 +63,7 @@ static enum err speedscope_frame(struct speedscope *s)
         if (!strcmp(key, "name"))
             name = speedscope_text(s, kind);
         else if (!strcmp(key, "file") && kind == PULL_TEXT)
-            file = builder_path(s->b, s->p->text, s->p->length);
+            file = import_path(s->b, s->p->text, s->p->length);
         else if (!strcmp(key, "line"))
             line = speedscope_number(s, kind, 0, 0);
         else
@@ -274,7 +274,7 @@ static enum err add_profile(struct speedscope *s, const struct profile *p)
     TRY(builder_process(s->b, 0, NULL, &process));
     TRY(builder_thread(s->b, process, own ? 0 : s->profiles, own ? "all threads" : p->name,
                        &thread));
-    TRY(builder_root(s->b, thread, &root));
+    TRY(builder_call(s->b, IMPORT_ROOT(thread), NULL, &root));
     s->profiles++;
     if (p->type && !strcmp(p->type, "evented"))
         TRY(add_events(s, p, root, unit, cost, &sum));
@@ -282,9 +282,8 @@ static enum err add_profile(struct speedscope *s, const struct profile *p)
         TRY(add_samples(s, p, root, unit, cost, &sum));
     double span = (double)((p->end - p->start) * unit);
     return span > 0 && p->type && !strcmp(p->type, "sampled")
-               ? builder_check(
-                     s->b, "span_kept", span, sum, 0.001,
-                     "weights of samples fill the span that the profile says, ns or bytes")
+               ? import_check(s->b, "span_kept", span, sum, 0.001,
+                              "weights of samples fill the span that the profile says, ns or bytes")
                : ERR_OK;
 }
 
@@ -342,12 +341,12 @@ static enum err speedscope_read(struct builder *b, const struct import_input *in
     if (!e)
         e = source_is(b, s.exporter ? s.exporter : "speedscope", NULL);
     if (!e)
-        e = builder_note(
-            b, s.damaged, "import_damaged", "warning",
-            "Numbers were missing, out of range or went backwards; they were left out.", NULL);
+        e = import_note(b, s.damaged, "import_damaged", "warning",
+                        "Numbers were missing, out of range or went backwards; they were left out.",
+                        NULL);
     if (!e)
-        e = builder_note(b, s.unbalanced, "import_unpaired", "warning",
-                         "Frames were opened and not closed, or the other way round.", NULL);
+        e = import_note(b, s.unbalanced, "import_unpaired", "warning",
+                        "Frames were opened and not closed, or the other way round.", NULL);
     free(s.p);
     vector_free(&s.frames);
     return e;

@@ -48,7 +48,7 @@ static enum err event_metadata(struct convert *c, const struct trace_event *e)
         TRY(builder_process(c->b, e->pid, NULL, &process));
         if (!c->b->run->processes.items[process].program)
             c->b->run->processes.items[process].program =
-                builder_path(c->b, e->label, strlen(e->label));
+                import_path(c->b, e->label, strlen(e->label));
     } else if (!strcmp(e->name, "thread_name")) {
         TRY(builder_process(c->b, e->pid, NULL, &process));
         TRY(builder_thread(c->b, process, e->tid, e->label, &thread));
@@ -90,13 +90,11 @@ static enum err events_pair(struct convert *c)
 
 static enum err add_slice(struct convert *c, const struct trace_event *e)
 {
-    struct model_frame f;
     struct import_slice s = {.start = e->ts, .end = e->ts + e->duration};
     TRY(event_thread(c, e, &s.thread));
-    name_frame(c->b, e->name, &f);
+    name_frame(c->b, e->name, &s.frame);
     if (is_cat(e, "python_function"))
-        f.kind = "python";
-    TRY(builder_frame(c->b, &f, &s.frame));
+        s.frame.kind = "python";
     return vector_add(&c->slices.list, s);
 }
 
@@ -108,7 +106,7 @@ static enum err event_node(struct convert *c, const struct trace_event *e, int32
     uint32_t chain[DEEPEST];
     int n = 0;
     struct model_frame f;
-    TRY(builder_root(c->b, thread, node));
+    TRY(builder_call(c->b, IMPORT_ROOT(thread), NULL, node));
     for (int64_t id = e->stack; id >= 0 && n < DEEPEST;) {
         uint32_t at = table_get(&c->t.frame_by_id, (uint64_t)id);
         if (at == TABLE_NONE)
@@ -134,47 +132,40 @@ static enum err event_node(struct convert *c, const struct trace_event *e, int32
 /* A slice of our own export: not a call, but a stack for some time. */
 static enum err own_slice(struct convert *c, const struct trace_event *e)
 {
-    const int waits = is_cat(e, "wait");
+    const enum import_cost kind = is_cat(e, "wait") ? IMPORT_WAIT : IMPORT_CPU;
     int32_t thread, node;
-    struct model_track track;
     TRY(event_thread(c, e, &thread));
     TRY(event_node(c, e, thread, &node));
-    json_blank(&record_model_track, &track);
-    track.kind = waits ? "wait" : "cpu";
-    track.thread = thread;
-    track.process = c->b->run->threads.items[thread].process;
-    TRY(builder_cost(c->b, node, waits ? IMPORT_WAIT : IMPORT_CPU,
-                     !waits && e->busy >= 0 ? e->busy : e->duration, 0));
-    return builder_event(c->b, &track, e->ts, e->ts + e->duration, node);
+    TRY(builder_cost(c->b, node, kind, kind == IMPORT_CPU && e->busy >= 0 ? e->busy : e->duration,
+                     0));
+    return builder_event(c->b, node, kind, e->ts, e->ts + e->duration);
 }
 
 static enum err event_call(struct convert *c, const struct trace_event *e)
 {
-    int32_t thread, row;
+    const struct import_range call = {.name = e->name, .is_call = 1};
+    int32_t thread;
     TRY(event_thread(c, e, &thread));
     if (e->correlation >= 0) {
         TRY(table_put(&c->correlations, (uint64_t)e->correlation, (uint32_t)c->launches.count));
         TRY(vector_add(&c->launches, (struct launch){(uint32_t)c->slices.list.count, e->ts,
                                                      e->ts + e->duration}));
     }
-    TRY(builder_api(c->b, thread, e->name, e->ts, e->ts + e->duration, 0, &row));
+    TRY(builder_range(c->b, thread, &call, e->ts, e->ts + e->duration));
     return c->own ? ERR_OK : add_slice(c, e);
 }
 
 static enum err event_range(struct convert *c, const struct trace_event *e)
 {
-    struct model_range r;
+    const struct import_range r = {.name = e->name, .style = "push_pop"};
     int32_t thread;
-    json_blank(&record_model_range, &r);
-    r.name = e->name;
-    r.style = "push_pop";
     TRY(event_thread(c, e, &thread));
     return builder_range(c->b, thread, &r, e->ts, e->ts + e->duration);
 }
 
 static enum err event_memory(struct convert *c, const struct trace_event *e)
 {
-    struct import_slice s = {.start = e->ts, .end = e->ts, .bytes = e->bytes, .frame = -1};
+    struct import_slice s = {.start = e->ts, .end = e->ts, .bytes = e->bytes};
     if (e->bytes <= 0 || e->device_type > 0) /* given back, or of a device */
         return ERR_OK;
     TRY(event_thread(c, e, &s.thread));
@@ -261,23 +252,23 @@ static enum err nodes_by_order(struct convert *c)
 
 static enum err events_notes(struct convert *c)
 {
-    TRY(builder_note(c->b, c->t.repaired, "import_cut", "warning",
-                     "The file ends before its events do.", "What came after is missing."));
-    TRY(builder_note(c->b, c->t.damaged, "import_damaged", "warning",
-                     "Events had no time, no duration or no phase.", "They were left out."));
-    TRY(builder_note(c->b, c->unpaired, "import_unpaired", "warning",
-                     "Begin or end events had no counterpart.", "They were left out."));
-    TRY(builder_note(
+    TRY(import_note(c->b, c->t.repaired, "import_cut", "warning",
+                    "The file ends before its events do.", "What came after is missing."));
+    TRY(import_note(c->b, c->t.damaged, "import_damaged", "warning",
+                    "Events had no time, no duration or no phase.", "They were left out."));
+    TRY(import_note(c->b, c->unpaired, "import_unpaired", "warning",
+                    "Begin or end events had no counterpart.", "They were left out."));
+    TRY(import_note(
         c->b, c->other, "import_left_out", "info",
         "Events of overhead, synchronisation and GPU annotations repeat what other events say.",
         "They were left out."));
-    TRY(builder_note(c->b, c->unplaced, "import_timeline", "info",
-                     "A timeline holds the names of the innermost functions.",
-                     "Their callers and source lines are unknown."));
-    return builder_note(c->b, !c->own && c->slices.list.count > 0, "import_wall_as_cpu", "info",
-                        "Times of events are wall time on their thread: the capture does not tell "
-                        "computing from waiting.",
-                        "CPU columns hold the self time of events, waiting included.");
+    TRY(import_note(c->b, c->unplaced, "import_timeline", "info",
+                    "A timeline holds the names of the innermost functions.",
+                    "Their callers and source lines are unknown."));
+    return import_note(c->b, !c->own && c->slices.list.count > 0, "import_wall_as_cpu", "info",
+                       "Times of events are wall time on their thread: the capture does not tell "
+                       "computing from waiting.",
+                       "CPU columns hold the self time of events, waiting included.");
 }
 
 static enum err events_all(struct convert *c)
@@ -296,7 +287,7 @@ static enum err events_all(struct convert *c)
     TRY(events_pair(c));
     for (size_t i = 0; i < c->t.list.count; i++)
         TRY(event_host(c, &c->t.list.items[i]));
-    TRY(builder_slices(c->b, &c->slices, IMPORT_CPU));
+    TRY(source_slices(c->b, &c->slices, IMPORT_CPU));
     TRY(nodes_by_order(c));
     for (size_t i = 0; i < c->t.list.count; i++)
         TRY(event_device(c, &c->t.list.items[i]));

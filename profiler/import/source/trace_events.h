@@ -2,7 +2,7 @@
 #ifndef TP_IMPORT_SOURCE_TRACE_EVENTS_H
 #define TP_IMPORT_SOURCE_TRACE_EVENTS_H
 
-#include "profiler/import/build/slices.h"
+#include "profiler/import/source/slices.h"
 #include "profiler/import/read/input.h"
 #include "profiler/import/read/json_pull.h"
 

@@ -16,7 +16,7 @@ static const char *events_text(struct trace_events *t, struct pull *p, enum pull
 {
     if (kind != PULL_TEXT)
         return pull_skip(p, kind), NULL;
-    return builder_text(t->b, p->text, p->length);
+    return import_text(t->b, p->text, p->length);
 }
 
 static enum err pid_of(struct trace_events *t, struct pull *p, enum pull_kind kind, int64_t *pid)
@@ -24,7 +24,7 @@ static enum err pid_of(struct trace_events *t, struct pull *p, enum pull_kind ki
     *pid = events_number(p, kind, 0, INT64_MIN);
     if (*pid != INT64_MIN || kind != PULL_TEXT)
         return ERR_OK;
-    const char *text = builder_text(t->b, p->text, p->length);
+    const char *text = import_text(t->b, p->text, p->length);
     size_t at = 0;
     while (at < t->pid_texts.count && t->pid_texts.items[at] != text)
         at++;
@@ -237,7 +237,7 @@ static enum err events_whole(struct trace_events *t, struct pull *p)
         else if (!strcmp(key, "stackFrames") && value == PULL_OBJECT)
             TRY(stack_frames(t, p));
         else if (!strcmp(key, "schemaVersion") && value == PULL_NUMBER)
-            t->schema = builder_text(t->b, p->text, p->length);
+            t->schema = import_text(t->b, p->text, p->length);
         else if (!pull_skip(p, value))
             break;
     }

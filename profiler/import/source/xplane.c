@@ -2,7 +2,7 @@
  * streams, nested events. */
 #include <string.h>
 
-#include "profiler/import/build/slices.h"
+#include "profiler/import/source/slices.h"
 #include "profiler/import/read/protobuf.h"
 #include "profiler/import/source/names.h"
 #include "profiler/import/source/source.h"
@@ -21,7 +21,7 @@ static const char *text_in(struct builder *b, const struct proto_field *message,
 {
     struct proto m = proto_in(message);
     struct proto_field f;
-    return proto_next_bytes(&m, number, &f) ? builder_text(b, f.data, f.bytes) : NULL;
+    return proto_next_bytes(&m, number, &f) ? import_text(b, f.data, f.bytes) : NULL;
 }
 
 /* An entry of the map id -> metadata. */
@@ -86,9 +86,7 @@ static enum err xplane_event(struct xplane *x, const struct proto_field *e, int6
         return vector_add(&x->operations, o);
     }
     struct import_slice s = {.start = start, .end = end, .thread = thread};
-    struct model_frame frame;
-    name_frame(x->b, name, &frame);
-    TRY(builder_frame(x->b, &frame, &s.frame));
+    name_frame(x->b, name, &s.frame);
     return vector_add(&x->slices.list, s);
 }
 
@@ -159,18 +157,18 @@ static enum err xplane_read_all(struct xplane *x, const struct import_input *in)
     FAIL_IF(!x->events, ERR_INPUT, "%s: an xplane.pb without events of a host or a GPU", in->path);
     x->b->origin = x->first;
     int64_t listed = (int64_t)(x->slices.list.count + x->operations.count);
-    TRY(builder_slices(x->b, &x->slices, IMPORT_CPU));
+    TRY(source_slices(x->b, &x->slices, IMPORT_CPU));
     for (size_t i = 0; i < x->operations.count; i++)
         TRY(builder_operation(x->b, &x->operations.items[i]));
-    TRY(builder_check(x->b, "events_kept", (double)x->events, (double)listed, 0,
-                      "every event of host and GPU planes was taken"));
-    TRY(builder_note(x->b, x->damaged, "import_damaged", "warning",
-                     "Events or lines had impossible times.", "They were left out."));
-    TRY(builder_note(
+    TRY(import_check(x->b, "events_kept", (double)x->events, (double)listed, 0,
+                     "every event of host and GPU planes was taken"));
+    TRY(import_note(x->b, x->damaged, "import_damaged", "warning",
+                    "Events or lines had impossible times.", "They were left out."));
+    TRY(import_note(
         x->b, x->left_out, "import_left_out", "info",
         "Planes or lines repeat what others hold, or belong to neither a host nor a GPU.",
         "They were left out."));
-    TRY(builder_note(
+    TRY(import_note(
         x->b, x->slices.list.count > 0, "import_wall_as_cpu", "info",
         "Times of events are wall time on their thread: the capture does not tell computing "
         "from waiting.",

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "profiler/import/build/slices.h"
+#include "profiler/import/source/slices.h"
 
 struct open_slice {
     int64_t end;
@@ -12,7 +12,6 @@ struct open_slice {
 struct slice_sweep {
     struct builder *b;
     enum import_cost kind;
-    struct model_track track;
     VECTOR(struct open_slice) open;
     int64_t at;     /* time before this was given away */
     double covered; /* by any slice, for the check */
@@ -29,7 +28,7 @@ static enum err slice_attribute(struct slice_sweep *w, int64_t to)
     if (to <= w->at)
         return ERR_OK;
     TRY(builder_cost(w->b, top->node, w->kind, to - w->at, 0));
-    TRY(builder_event(w->b, &w->track, w->at, to, top->node));
+    TRY(builder_event(w->b, top->node, w->kind, w->at, to));
     w->at = to;
     return ERR_OK;
 }
@@ -69,10 +68,9 @@ static enum err slice_enter(struct slice_sweep *w, struct import_slices *s,
     TRY(close_until(w, slice->start));
     if (!slice->bytes)
         TRY(make_nest(w, s, slice));
-    if (w->open.count)
-        parent = w->open.items[w->open.count - 1].node;
-    else
-        TRY(builder_root(w->b, slice->thread, &parent));
+    TRY(builder_call(
+        w->b, w->open.count ? w->open.items[w->open.count - 1].node : IMPORT_ROOT(slice->thread),
+        NULL, &parent));
     if (slice->bytes > 0) {
         slice->node = parent;
         return builder_cost(w->b, parent, IMPORT_ALLOC, slice->bytes, 0);
@@ -80,7 +78,7 @@ static enum err slice_enter(struct slice_sweep *w, struct import_slices *s,
     int64_t from = slice->start > w->until ? slice->start : w->until;
     w->covered += slice->end > from ? (double)(slice->end - from) : 0;
     w->until = slice->end > w->until ? slice->end : w->until;
-    TRY(builder_node(w->b, parent, slice->frame, &slice->node));
+    TRY(builder_call(w->b, parent, &slice->frame, &slice->node));
     w->at = slice->start;
     FAIL_IF(w->open.count >= 100000, ERR_INPUT, "%s: more than 100,000 nested events", w->b->base);
     return vector_add(&w->open, (struct open_slice){slice->end, slice->node});
@@ -93,32 +91,27 @@ static enum err slices_sweep(struct slice_sweep *w, struct import_slices *s)
         if (!i || slice->thread != s->list.items[i - 1].thread) {
             TRY(close_until(w, INT64_MAX));
             w->at = w->until = INT64_MIN;
-            w->track.thread = slice->thread;
-            w->track.process = w->b->run->threads.items[slice->thread].process;
         }
         TRY(slice_enter(w, s, slice));
     }
     return close_until(w, INT64_MAX);
 }
 
-enum err builder_slices(struct builder *b, struct import_slices *s, enum import_cost kind)
+enum err source_slices(struct builder *b, struct import_slices *s, enum import_cost kind)
 {
     struct slice_sweep w = {.b = b, .kind = kind};
     int64_t before = b->added[kind];
     for (size_t i = 0; i < s->list.count; i++)
         s->list.items[i].order = (uint32_t)i;
-    json_blank(&record_model_track, &w.track);
-    w.track.kind = kind == IMPORT_WAIT ? "wait" : "cpu";
     vector_sort(&s->list, by_thread);
     enum err e = slices_sweep(&w, s);
     vector_free(&w.open);
     if (!e)
-        e = builder_note(b, s->clipped, "import_clipped", "warning",
-                         "Events of one thread overlapped without nesting.",
-                         "The one that lost less by it was shortened.");
+        e = import_note(b, s->clipped, "import_clipped", "warning",
+                        "Events of one thread overlapped without nesting.",
+                        "The one that lost less by it was shortened.");
     if (!e && s->list.count)
-        e = builder_check(
-            b, "slices_kept", w.covered, (double)(b->added[kind] - before), 0,
-            "self times of events add up to the time that outermost events cover, ns");
+        e = import_check(b, "slices_kept", w.covered, (double)(b->added[kind] - before), 0,
+                         "self times of events add up to the time that outermost events cover, ns");
     return e;
 }
