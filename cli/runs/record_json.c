@@ -188,16 +188,17 @@ static void end_from_file(const struct launch_end *from, struct record_end *e)
 {
     if (!from)
         return;
-    *e = (struct record_end){.exit_code = int_or_zero(from->exit_code),
-                             .signal = int_or_zero(from->signal),
-                             .wall_s = real_or_zero(from->wall_s),
-                             .user_s = real_or_zero(from->user_s),
-                             .system_s = real_or_zero(from->system_s),
-                             .own_user_s = real_or_zero(from->own_user_s),
-                             .own_system_s = real_or_zero(from->own_system_s),
-                             .peak_rss_bytes =
-                                 from->peak_rss_bytes == JSON_UNKNOWN ? 0 : from->peak_rss_bytes,
-                             .left_running = int_or_zero(from->left_running)};
+    *e = (struct record_end){
+        .exit_code = int_or_zero(from->exit_code),
+        .signal = int_or_zero(from->signal),
+        .wall_s = real_or_zero(from->wall_s),
+        .user_s = real_or_zero(from->user_s),
+        .system_s = real_or_zero(from->system_s),
+        .own_user_s = real_or_zero(from->own_user_s),
+        .own_system_s = real_or_zero(from->own_system_s),
+        .peak_rss_bytes = from->peak_rss_bytes == JSON_UNKNOWN ? 0 : from->peak_rss_bytes,
+        .left_running = int_or_zero(from->left_running),
+        .exit_unknown = from->exit_code == JSON_UNKNOWN && from->signal == JSON_UNKNOWN};
 }
 
 /* The words that are known, ended by NULL. NULL: out of memory. */
@@ -449,6 +450,10 @@ enum err record_facts_add(const struct record_facts *f, struct model *m)
     int n = 0;
     if (!f->command)
         return ERR_OK;
+    if (f->end.signal)
+        m->meta.signal = f->end.signal;
+    else if (f->end.wall_s > 0 && !f->end.exit_unknown)
+        m->meta.exit_code = f->end.exit_code;
     TRY(add_end(m, "launcher", &f->end, f));
     TRY(record_disks(m, f->disks));
     add_clocks(m, f->clocks);

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "profiler/analyze/attribute/cpu.h"
+#include "profiler/analyze/attribute/failure.h"
 #include "profiler/analyze/attribute/ranges.h"
 #include "profiler/analyze/attribute/sites.h"
 #include "profiler/analyze/build/build.h"
@@ -20,7 +21,8 @@
 static const struct collector *const collectors[] = {
     &collector_definitions, &collector_facts, &collector_jit,   &collector_children,
     &collector_cpu,         &collector_heap,  &collector_gpu,   &collector_ranges,
-    &collector_io,          &collector_locks, &collector_ranks, &collector_accounts};
+    &collector_io,          &collector_locks, &collector_ranks, &collector_accounts,
+    &collector_failure};
 
 static enum err load_stream(struct image *im, struct trace_reader *reader, double before,
                             double total)

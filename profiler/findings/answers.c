@@ -461,5 +461,5 @@ enum err answers_add(struct model *m, const struct run_facts *facts)
     if (e == ERR_OK)
         m->headline = divided && !strcmp(m->answers[0].kind, "cpu") ? divided : m->answers[0].text;
     vector_free(&t.all);
-    return e;
+    return e ? e : failed_lead(m);
 }

@@ -1,5 +1,5 @@
-/* Answers where nothing can be said of lines: idle programs, those without own lines, few samples.
- */
+/* Answers that are about no costly line: programs that failed, idle ones, those without own lines,
+ * few samples. */
 #ifndef TP_FINDINGS_QUIET_H
 #define TP_FINDINGS_QUIET_H
 
@@ -21,5 +21,9 @@ enum err quiet_too_few(const struct model *m, struct model_answer *out);
 /* "cc1plus used 14 of the 15 s of CPU time", of the program whose processes used most; 0 where none
  * used half. others: of programs other than the first process's. */
 int quiet_busiest(const struct model *m, int others, char *out, size_t size);
+
+/* failed.c: puts how the program failed before headline and answers, which are there; nothing where
+ * it did not. ERR_MEMORY. */
+enum err failed_lead(struct model *m);
 
 #endif

@@ -138,7 +138,8 @@ struct trace_record {
     X(GPU_STREAM, 41, trace_gpu_stream)                                                            \
     X(GRAPH_NODE, 42, trace_graph_node)                                                            \
     X(CUBIN, 43, trace_cubin)                                                                      \
-    X(GPU_FAULT, 44, trace_gpu_fault)
+    X(GPU_FAULT, 44, trace_gpu_fault)                                                              \
+    X(FAILURE, 45, trace_failure)
 
 enum trace_kind {
 #define X(name, number, type) TRACE_##name = (number),

@@ -300,6 +300,7 @@ static const struct tail_field {
     LENGTH(TRACE_THREAD, trace_thread, name_bytes, 1),
     LENGTH(TRACE_PROCESS, trace_process, path_bytes, 1),
     LENGTH(TRACE_NOTE, trace_note, bytes, 1),
+    LENGTH(TRACE_FAILURE, trace_failure, bytes, 1),
     LENGTH(TRACE_IO_FILE, trace_io_file, bytes, 1),
     LENGTH(TRACE_IO_MOUNT, trace_io_mount, bytes, 1),
     LENGTH(TRACE_IO_USE, trace_io_use, cells, 8),

@@ -139,6 +139,11 @@ struct trace_process { /* `child` was made by tid; tail = path of the new progra
     int32_t child;
     uint32_t op, tid, path_bytes;
 };
+struct trace_failure { /* it ends by a signal, or (0) an uncaught exception: tail = its type */
+    struct trace_record r;
+    uint64_t stack;
+    uint32_t signal, bytes;
+};
 struct trace_note { /* tail = key '\0' sentence; severity 0 info, 1 warning, 2 error */
     struct trace_record r;
     uint32_t severity, bytes;

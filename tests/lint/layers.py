@@ -44,7 +44,7 @@ INSIDE = {
     "host/store": ["codec", "fetch", "format", "h5", "manifest", "reader", "engine", "writer", "exchange"],
     "host/suite": ["statistics", "catalogue", "run"],
     "cli": ["common", "reference", "doctor", "runs", "storage", "results", "commands"],
-    "profiler/capture": ["raw", "core/unwind", "core", "recorders/python", "recorders/locks", "recorders/heap", "recorders/wait", "recorders/cpu",
+    "profiler/capture": ["raw", "core/unwind", "core", "recorders/python", "recorders/failure", "recorders/locks", "recorders/heap", "recorders/wait", "recorders/cpu",
                          "recorders/cuda", "recorders/nvtx", "recorders/jit", "recorders/io", "recorders/mpi", "hooks"],
     "profiler/analyze": ["common", "model", "symbols", "state", "attribute", "heap", "io", "locks", "ranks", "gpu", "build"],
     "profiler/import": ["read", "build", "source"],

@@ -22,6 +22,8 @@
     X(REAL, _, wall_s, "from the first to the last moment of any traced process")                  \
     X(TEXT, _, end, "how the first process ended: exit, quick_exit, exec, signal, running, filtered")\
     X(INT, _, end_detail, "its exit code or signal number")                                        \
+    X(INT, _, exit_code, "of the program; null: a signal killed it, or unknown")                   \
+    X(INT, _, signal, "that killed the program; null: none, or unknown")                           \
     X(WORDS, _, modes, "what was recorded")                                                        \
     X(REAL, _, cpu_hz, "samples per second of CPU time of each thread")                            \
     X(REAL, _, wait_hz, "polls per second of waiting threads")                                   \
@@ -31,6 +33,15 @@
     X(FLAG, _, absolute_paths, "paths were kept as recorded")                                      \
     X(REAL, _, from_s, "only the run from this second on is in the profile; null: all")            \
     X(REAL, _, until_s, "only the run up to this second; null: all")
+
+/* The place is the innermost own line of its stack. */
+#define MODEL_FAILURE_FIELDS(X)                                                                    \
+    X(TEXT, _, exception, "type of the exception that nothing caught; null: a signal")             \
+    X(INT, _, signal, "fatal signal; null: an exception")                                          \
+    X(TEXT, _, outermost, "function that called all others; null unknown")                         \
+    X(TEXT, _, file, "key of files")                                                               \
+    X(INT, _, line, "")                                                                            \
+    X(TEXT, _, function, "")
 
 #define MODEL_PROCESS_FIELDS(X)                                                                    \
     X(INT, _, pid, "")                                                                             \
@@ -42,6 +53,7 @@
     X(REAL, _, end_s, "its end, or the last moment that was recorded")                             \
     X(TEXT, _, end, "exit, quick_exit, exec, signal, running, filtered")                           \
     X(INT, _, end_detail, "exit code or signal number")                                            \
+    X(MAYBE, model_failure, failure, "what ended it; null: nothing that is known")                 \
     X(REAL, _, cpu_s, "user and system time that was sampled")                                     \
     X(REAL, _, peak_rss_mb, "most resident memory")                                                \
     X(REAL, _, peak_heap_mb, "most live heap, estimated")
@@ -354,7 +366,7 @@
 
 /* Names the first change: a card of the first screen. */
 #define MODEL_ANSWER_FIELDS(X)                                                                     \
-    X(TEXT, _, kind, "cpu, gpu, wait, idle, lock, ranks, imports, finding, none")                                   \
+    X(TEXT, _, kind, "failed, cpu, gpu, wait, idle, lock, ranks, imports, finding, none")                                   \
     X(TEXT, _, text, "a sentence")                                                                 \
     X(TEXT, _, file, "key of files; null where it is about no line")                               \
     X(INT, _, line, "")                                                                            \
@@ -400,6 +412,7 @@
     X(model_fact, MODEL_FACT_FIELDS)                                                               \
     X(model_meta, MODEL_META_FIELDS)                                                               \
     X(model_device, MODEL_DEVICE_FIELDS)                                                           \
+    X(model_failure, MODEL_FAILURE_FIELDS)                                                         \
     X(model_process, MODEL_PROCESS_FIELDS)                                                         \
     X(model_thread, MODEL_THREAD_FIELDS)                                                           \
     X(model_item, MODEL_ITEM_FIELDS)                                                               \

@@ -13,6 +13,7 @@
 
 #include "profiler/capture/hooks/hooks.h"
 #include "profiler/capture/recorders/cpu/phase.h"
+#include "profiler/capture/recorders/failure/exception.h"
 
 #define CALLER      __builtin_return_address(0)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -200,6 +201,7 @@ static struct capture_thread *semaphore_begins(const sem_t *s)
 CAPTURE_API int sem_wait(sem_t *s)
 {
     struct capture_thread *me = semaphore_begins(s);
+    exception_may_end();
     int r = next.sem_wait(s);
     if (r == 0)
         locks_took(s);

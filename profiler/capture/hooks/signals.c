@@ -11,6 +11,7 @@
 #include "profiler/capture/hooks/hooks.h"
 #include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders/cpu/phase.h"
+#include "profiler/capture/recorders/failure/exception.h"
 
 typedef int (*mask_fn)(int, const sigset_t *, sigset_t *);
 
@@ -19,6 +20,7 @@ int hook_sigaction(int number, const struct sigaction *act, struct sigaction *ol
     static void *next;
     typedef int (*fn)(int, const struct sigaction *, struct sigaction *);
     fn real = (fn)raw_next(&next, "sigaction");
+    exception_may_end();
     if (number == SIGSYS)
         return filter_set_action(real, act, old);
     if (!signals_is_ours(number))

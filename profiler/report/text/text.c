@@ -123,8 +123,8 @@ static void sheet_answers(const struct sheet *s)
     for (int i = 0; i < s->m->answers_count && i < 3; i++) {
         const struct model_answer *a = &s->m->answers[i];
         fputs("  ", s->out);
-        if (strcmp(a->text ? a->text : "", s->m->headline)) {
-            sheet_clean(s, a->text ? a->text : "", 400);
+        if (a->text && !text_begins(s->m->headline, a->text)) {
+            sheet_clean(s, a->text, 400);
             fputs(" ", s->out);
         }
         if (isfinite(a->gain_s) && isfinite(s->m->meta.wall_s))

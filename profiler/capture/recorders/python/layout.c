@@ -11,24 +11,24 @@ struct python_runtime python_runtime;
 /* clang-format off */
 static const struct python_layout layouts[] = {
     {.minor = 9, .lines = PYTHON_LNOTAB, .frame_object = 1, .gil = 352,
-     .finalizing = 16, .interpreters = 32, .threads = 8, .thread_next = 8,
+     .sys = 872, .finalizing = 16, .interpreters = 32, .threads = 8, .thread_next = 8,
      .thread_id = 176, .frame = 24,
      .previous = 24, .code = 32, .instruction = 104,
      .file = 104, .name = 112, .line = 40, .table = 120, .ascii = 48, .compact = 72},
     {.minor = 10, .lines = PYTHON_LINES, .frame_object = 1, .gil = 352,
-     .finalizing = 16, .interpreters = 32, .threads = 8, .thread_next = 8,
+     .sys = 872, .finalizing = 16, .interpreters = 32, .threads = 8, .thread_next = 8,
      .thread_id = 176, .frame = 24,
      .previous = 24, .code = 32, .instruction = 96,
      .file = 104, .name = 112, .line = 40, .table = 120, .ascii = 48, .compact = 72},
     {.minor = 11, .lines = PYTHON_LOCATIONS, .gil = 360,
-     .finalizing = 24, .interpreters = 40, .threads = 16, .thread_next = 8,
+     .sys = 904, .finalizing = 24, .interpreters = 40, .threads = 16, .thread_next = 8,
      .thread_id = 152, .native_id = 160, .chunk = 296, .frame = 56,
      .cframe = 1, .cframe_frame = 8, .cframe_previous = 16,
      .previous = 48, .code = 32, .instruction = 56, .entry = 68, .owner = 69,
      .file = 112, .name = 128, .line = 72, .table = 136, .instructions = 184,
      .ascii = 48, .compact = 72},
     {.minor = 12, .lines = PYTHON_LOCATIONS, .shim_owner = 3, .gil = 384,
-     .finalizing = 24, .interpreters = 40, .threads = 72, .thread_next = 8,
+     .sys = 352, .finalizing = 24, .interpreters = 40, .threads = 72, .thread_next = 8,
      .thread_id = 136, .native_id = 144, .chunk = 232, .frame = 56,
      .cframe = 1, .cframe_frame = 0, .cframe_previous = 8,
      .previous = 8, .code = 0, .instruction = 56, .owner = 70,
@@ -77,6 +77,7 @@ static const char *read_published(struct python_runtime *r)
     }
     const uint64_t *thread = w + p->thread, *frame = w + p->frame, *code = w + p->code;
     l->gil = (uint32_t)w[p->gil];
+    l->sys = (uint32_t)w[p->gil - 2];
     l->finalizing = (uint32_t)w[FINALIZING];
     l->interpreters = (uint32_t)w[INTERPRETERS];
     l->interpreter_next = (uint32_t)w[INTERPRETER_NEXT];

@@ -17,6 +17,7 @@ struct python_layout {
     uint8_t free_threaded;
     /* runtime -> interpreters -> threads */
     uint32_t finalizing, interpreters, interpreter_next, threads, thread_next;
+    uint32_t sys;                                /* of an interpreter: the dict of its module sys */
     uint16_t thread_id, native_id, frame, chunk; /* native_id, chunk: 0 = there is none */
     uint32_t gil;   /* up to 3.11: in the runtime; later: of a pointer to it in an interpreter */
     uint8_t cframe; /* 1: `frame` leads to a C structure whose `cframe_frame` is the frame */
