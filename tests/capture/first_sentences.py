@@ -101,15 +101,22 @@ class Recording:
         if self.failed:
             return self.failed
         at, inside = places(row.program.sources)
+
+        def names(phase):
+            return names_phase(self.sentence, phase, at.get(phase, set()), inside.get(phase, set()))
+
         most = max(self.sums.values(), default=0)
-        lead = row.lead or [name for name, seconds in self.sums.items() if seconds >= CLOSE * most]
-        if not any(names_phase(self.sentence, name, at.get(name, set()), inside.get(name, set())) for name in lead):
+        lead = row.lead if row.lead is not None else [name for name, seconds in self.sums.items() if seconds >= CLOSE * most]
+        if lead and not any(map(names, lead)):
             return f"names no line of {', '.join(lead)}"
-        if row.says and not re.search(row.says, self.sentence):
+        if not all(map(names, row.every)):
+            return f"does not name all of {', '.join(row.every)}"
+        sentence, both = (re.sub(r"[\w./-]+:\d+", "", text) for text in (self.sentence, f"{self.sentence} {self.answer}"))
+        if row.says and not re.search(row.says, sentence):
             return f"does not say {row.says}"
-        if row.advises and not re.search(row.advises, f"{self.sentence} {self.answer}"):
+        if row.advises and not re.search(row.advises, both):
             return f"neither it nor the advice says {row.advises}"
-        if row.never and re.search(row.never, self.sentence):
+        if row.never and re.search(row.never, both):
             return f"says {row.never}"
         return None
 
@@ -138,7 +145,11 @@ def recorded(row, folder, tomoprof):
     headline = profile.get("headline") or re.sub(r"^tomoprof: .*?: ", "", done.stderr.splitlines()[-1])  # once the terminal alone had it
     first = re.split(r"(?<=\.) (?=[A-Z])", headline)[0]
     answer = (profile.get("answers") or [{}])[0]
-    return Recording(clocks(truth, row.clock), re.sub(r"(:\d+) `[^`]*`", r"\1", first), f"{answer.get('text')} {answer.get('advice')}")
+    return Recording(clocks(truth, row.clock), without_source(first), f"{without_source(answer.get('text', ''))} {answer.get('advice', '')}")
+
+
+def without_source(text):
+    return re.sub(r"(:\d+) `[^`]*`", r"\1", text)
 
 
 def told(row, sums):
@@ -146,8 +157,9 @@ def told(row, sums):
     at, _ = places(row.program.sources)
 
     def where(name):
-        lines = sorted(at.get(name, ()))
-        return name + (f", {lines[0][0]}:{lines[0][1]}" + (f" to {lines[-1][1]}" if lines[-1] != lines[0] else "") if lines else "")
+        file, first = min(at.get(name, {(None, 0)}), key=lambda place: (place[0] != row.program.sources[0].name, place))
+        last = max(line for other, line in at.get(name, {(file, 0)}) if other == file)
+        return name + (f", {file}:{first}" + f" to {last}" * (last > first) if file else "")
 
     longest = sorted(sums.items(), key=lambda x: -x[1])[:3]
     return "; ".join(f"{where(name)}: {seconds:.1f}" for name, seconds in longest) + f" {UNITS[row.clock]}"

@@ -2,31 +2,44 @@
 
     clock     weighs its phases: own (wall time without waiting for a CPU) where a thread computes and waits itself, thread or process
               (CPU time) where others work for it, wall where nothing else is possible
-    lead      the phases that may lead, where it is not the longest
-    says      regular expression that the first sentence must match; `advises`: that, the first answer and its advice together
-    never     regular expression that the first sentence may not match
+    lead      the phases that may lead, where it is not the longest; []: the sentence need not name a line
+    every     the phases that must all be named
+    says      regular expression that the first sentence must match, without places and source text
+    advises   one that the first sentence, the first answer and its advice must match together
+    never     one that these may not match
     beside    a program that runs beside it, unrecorded"""
 
 import pathlib
+import re
+import signal
 
 ANSWERS = pathlib.Path(__file__).resolve().parent
 NATIVE = ANSWERS.parent / "truth" / "native"
 MODULES = {"scikit-image": "skimage", "scikit-learn": "sklearn", "itk-rtk": "itk", "cython": "Cython"}  # a package's module, where it has another name
 
+IMPORTS, LOCK, WAITS = "^(Start-up|Import)", "lock|mutex", "wait|sleep"
+
 
 class Row:
-    def __init__(self, program, clock, lead, says, advises, never, beside):
-        self.program, self.clock, self.lead, self.says = program, clock, lead, says
-        self.advises, self.never, self.beside = advises, never, beside
+    def __init__(self, program, clock, lead, every, says, advises, never, beside):
+        self.program, self.clock, self.lead, self.every = program, clock, lead, every
+        self.says, self.advises, self.never, self.beside = says, advises, never, beside
 
 
-def made(name, files, words, commands, *, clock="own", lead=None, says=None, advises=None, never=None, beside=None, **options):
+def made(name, files, words, commands, *, clock="own", lead=None, every=(), says=None, advises=None, never=None, beside=None, **options):
     from programs import Program
     from truth_programs import built
 
     sources = [ANSWERS / file for file in files.split()]
-    program = Program(name, "", words, sources=sources, prepare=built(["cp", *sources, "."], *commands), **options)
-    return Row(program, clock, lead, says, advises, never, beside and sources[0].with_name(beside))
+
+    def prepare(folder):
+        """Copies the sources without their marks, so that the analysis cannot read these."""
+        for path in sources:
+            (folder / path.name).write_text(re.sub(r"(#|//|/\*) truth: \w+( \*/)?", "", path.read_text()))
+        built(*commands)(folder)
+
+    program = Program(name, "", words, sources=sources, prepare=prepare, **options)
+    return Row(program, clock, lead, every, says, advises, never, beside and sources[0].with_name(beside))
 
 
 def catalogue(python):
@@ -48,6 +61,17 @@ def catalogue(python):
         script("hashlib of a large file", "python/big_hash.py"),
         script("sqlite3 WAL, readers and a writer", "python/wal.py"),
         script("pytest", "python/test_slow.py", "pytest", words=["-m", "pytest", "-q", "-p", "no:cacheprovider"]),
+        script("own loop between imports and NumPy", "python/own_loop.py", "numpy scipy", lead=["weigh"], never=IMPORTS),
+        script("two equal calls in main()", "python/equal_calls.py", every=["rows", "columns"]),
+        script("one function, called twice", "python/called_twice.py"),
+        script("flat: twelve lines, imports of a tenth", "python/flat_lines.py", lead=["own"], never=IMPORTS),
+        script("exceptions in a loop", "python/exceptions.py"),
+        script("regular expression that backtracks", "python/regex.py"),
+        script("text that grows at its front", "python/strings.py"),
+        script("nested Python loops over an array", "python/nested_loops.py", "numpy", advises="NumPy|numba|compiled"),
+        script("logging in a loop", "python/log_lines.py"),
+        script("fails after its work", "python/fails.py", end=1, lead=["store"], says="exited with 1|AttributeError"),
+        script("killed after its work", "python/killed.py", end=-signal.SIGKILL, lead=[], says="SIGKILL"),
 
         native("C without -g", "native/plain.c", "cc", "-g0", *c, "-lm"),
         native("Rust with -g", "native/words.rs", "rustc", "-O", "-g", "-C", "link-arg=truth.o"),
@@ -55,19 +79,50 @@ def catalogue(python):
         native("OpenMP tasks", "native/omp_tasks.c", "cc", "-g", *c, "-fopenmp", clock="thread"),
         native("C++, 16 threads, one queue", "native/pool.cpp", "g++", "-g", *c, clock="thread"),
         script("Cython module", "native/cython_run.py native/fast.pyx", "cython", commands=[cython], needs=["cc"]),
+        native("segmentation fault after its work", "native/segfault.c", "cc", "-g", *c, end=-signal.SIGSEGV, lead=[], says="SIGSEGV|[Ss]egmentation"),
+        native("C, four threads behind a mutex, a helper locks", "native/lock_helper.c", "cc", "-g", *c, lead=["critical"], says=LOCK, never="more threads"),
+        native("OpenMP, 32 threads", "native/oversubscribed.c", "cc", "-g", *c, "-fopenmp", clock="process", advises=r"\b32 threads|oversubscri|than (cores|CPUs)"),
 
         script("script that sleeps, then works", "waits/sleeps.py"),
         script("two workers that sleep", "waits/two_sleep.py"),
         script("requests, slow server", "waits/slow_get.py", "requests", beside="slow_server.py"),
+        script("server that is far away", "waits/far_blocks.py", beside="far_server.py", says=WAITS),
+        script("command that sleeps", "waits/child_sleeps.py", says=WAITS),
+        script("command that computes", "waits/child_works.py", says="gzip|wait"),
+        script("flag that is polled without sleep", "waits/poll_flag.py"),
+        script("file that is polled", "waits/poll_file.py", says=WAITS),
+        script("nap after each piece of work", "waits/sleep_loop.py", says=WAITS),
+        script("signal.pause", "waits/pause.py", says=WAITS),
+        script("gevent, greenlets that sleep", "waits/greenlets.py", "gevent", says=WAITS),
+        script("four threads of Python", "waits/gil.py", clock="thread", advises="GIL"),
+        script("queue, slow consumer", "waits/slow_consumer.py", lead=["compress"], clock="thread"),
+        script("queue, slow producer", "waits/slow_producer.py", lead=["decode"], clock="thread"),
+        script("lock around decoding", "waits/read_under_lock.py", lead=["decode"], says=LOCK, never="more threads"),
 
         script("joblib, two processes", "processes/joblib_cells.py", "joblib", clock="thread"),
         script("shared memory, one waits", "processes/shared_blocks.py", lead=["make"]),
+        script("pool, one long task", "processes/pool_skew.py", clock="thread"),
+        script("loader process, slower than training", "processes/loader.py", clock="thread", lead=["load"]),
+        script("pool that returns long lists", "processes/pool_return.py", lead=["map"], advises="pickl"),
+        script("joblib, a library's function", "processes/joblib_svd.py", never="sleep"),
+        script("fork of a large process", "processes/fork_large.py"),
+        script("400 short commands", "processes/many_commands.py"),
 
         script("RTK, FDK script", "libraries/rtkfdk.py", "itk-rtk", clock="process"),
         script("scikit-image, `iradon`", "libraries/skradon.py", "scikit-image"),
         script("imports and work", "libraries/imports.py", "numba scikit-image"),
         script("Flask server, a client beside it", "libraries/flask_app.py", "flask", clock="thread", beside="flask_client.py"),
         script("dask graph on threads", "libraries/dask_graph.py", "dask numpy", clock="thread"),
-        script("numba, first call", "libraries/numba_first.py", "numba"),
+        script("numba, first call", "libraries/numba_first.py", "numba", advises="ompil"),
         script("numexpr and NumPy", "libraries/numexpr_eval.py", "numexpr", clock="process"),
+        script("lazy import in a function", "libraries/lazy_import.py", "pandas scipy", says="import", never="Start-up"),
+        script("JAX, compiles for each shape", "libraries/jax_jit.py", "jax", clock="process", advises="ompil"),
+        script("torch.compile, first call", "libraries/torch_first.py", "torch", clock="process", advises="ompil"),
+        script("MBIRJAX, small reconstruction", "libraries/mbirjax_recon.py", "mbirjax", clock="process", lead=["project", "recon"], advises="ompil"),
+        script("fresh arrays", "libraries/fresh_arrays.py", "numpy", advises="page fault"),
+        script("casts to float64", "libraries/casts.py", "numpy", advises="astype|float64|conver"),
+        script("reads of 4 KiB", "libraries/small_reads.py", advises="small|4096|4 KiB|reads"),
+        script("file that is read again", "libraries/reread.py", "numpy", advises="again|times|once"),
+        script("gzip blocks", "libraries/inflate.py", "numpy", advises="inflat|compress"),
+        script("h5py across chunks", "libraries/h5_columns.py", "h5py numpy", advises="chunk"),
     ]

@@ -24,9 +24,9 @@ def main():
 
 
 class Row:
-    def __init__(self, source, lead=None, says=None, advises=None, never=None):
+    def __init__(self, source, lead=None, every=(), says=None, advises=None, never=None):
         self.program = type("", (), {"sources": [source]})
-        self.lead, self.says, self.advises, self.never = lead, says, advises, never
+        self.lead, self.every, self.says, self.advises, self.never = lead, every, says, advises, never
 
 
 def sentences_are_judged(check, folder):
@@ -43,6 +43,10 @@ def sentences_are_judged(check, folder):
         check.that(wrong(sentence), f"wrong: {sentence}")
     check.that(wrong("p.py:2 takes 50 %.", quick=1.9) is None, "nine tenths as long")
     check.that(wrong("p.py:6 takes 50 %.", lead=["quick"]), "another phase is to lead")
+    check.that(wrong("p.py:6 takes 50 %.", lead=[], says="take") is None and wrong("It takes 50 %.", lead=[], says="wait"), "no line is needed")
+    check.that(wrong("p.py:6 takes 50 %.", every=["quick", "slow"]), "one of two that must be named")
+    check.that(wrong("p.py:6 and p.py:2 divide.", every=["quick", "slow"]) is None, "both are named")
+    check.that(wrong("p.py:6 takes 50 %.", says="p.py"), "a place is no cause")
     check.that(wrong("p.py:6 takes 50 %.", says="lock"), "the cause is missing")
     check.that(wrong("p.py:6 waits for a lock.", says="lock") is None, "the cause is there")
     check.that(wrong("p.py:6 waits.", answer="A lock.", advises="(?i)lock") is None and wrong("p.py:6 waits.", advises="lock"), "advice")
@@ -83,7 +87,7 @@ def the_catalogue_is_whole(check, folder):
         name, marked = row.program.name, places(row.program.sources)[0]
         used |= {*row.program.sources, *([row.beside] if row.beside else [])}
         check.that(all(path.is_file() for path in row.program.sources), f"{name}: {row.program.sources}")
-        check.that(all(lead in marked for lead in row.lead or []), f"{name}: of {row.lead} marked are {list(marked)}")
+        check.that(all(lead in marked for lead in (*(row.lead or []), *row.every)), f"{name}: of {row.lead} marked are {list(marked)}")
         check.that(row.clock in ("own", "thread", "process", "wall"), f"{name}: {row.clock}")
     for room in (p for p in ANSWERS.iterdir() if p.is_dir() and p.name != "__pycache__"):
         files = {p for p in room.iterdir() if p.is_file()}
