@@ -7,8 +7,10 @@
     says      regular expression that the first sentence must match, without places and source text
     advises   one that the first sentence, the first answer and its advice must match together
     never     one that these may not match
-    beside    a program that runs beside it, unrecorded"""
+    beside    a program that runs beside it, unrecorded
+    root      only root may run it"""
 
+import os
 import pathlib
 import re
 import signal
@@ -26,7 +28,8 @@ class Row:
         self.says, self.advises, self.never, self.beside = says, advises, never, beside
 
 
-def made(name, files, words, commands, *, clock="own", lead=None, every=(), says=None, advises=None, never=None, beside=None, **options):
+def made(name, files, words, commands, *, clock="own", lead=None, every=(), says=None, advises=None, never=None, beside=None, root=False,
+         **options):
     from programs import Program
     from truth_programs import built
 
@@ -39,6 +42,8 @@ def made(name, files, words, commands, *, clock="own", lead=None, every=(), says
         built(*commands)(folder)
 
     program = Program(name, "", words, sources=sources, prepare=prepare, **options)
+    if root and os.geteuid():
+        program.absent = lambda: "only root may run it"
     return Row(program, clock, lead, every, says, advises, never, beside and sources[0].with_name(beside))
 
 
@@ -125,4 +130,45 @@ def catalogue(python):
         script("file that is read again", "libraries/reread.py", "numpy", advises="again|times|once"),
         script("gzip blocks", "libraries/inflate.py", "numpy", advises="inflat|compress"),
         script("h5py across chunks", "libraries/h5_columns.py", "h5py numpy", advises="chunk"),
+
+        script("pandas apply, row by row", "arrays/pandas_apply.py", "pandas"),
+        script("pandas concat in a loop", "arrays/frame_concat.py", "pandas"),
+        script("np.append in a loop", "arrays/np_append.py", "numpy"),
+        script("list to array in a loop", "arrays/list_array.py", "numpy"),
+        script("copies between layouts", "arrays/layouts.py", "numpy"),
+        script("scipy.ndimage, median filter", "arrays/median_filter.py", "scipy"),
+        script("FFT of rows", "arrays/fft_rows.py", "scipy"),
+        script("matrix product in a wheel's BLAS", "arrays/product.py", "numpy", clock="process"),
+        script("list that keeps all frames", "arrays/growing_list.py", "numpy"),
+        script("garbage collector, cyclic objects", "arrays/cycles.py", lead=["collect", "build"]),
+
+        script("zarr, small chunks", "storage/zarr_chunks.py", "zarr"),
+        script("nibabel, compressed volume", "storage/nifti_gz.py", "nibabel"),
+        script("CSV in Python", "storage/csv_floats.py"),
+        script("JSON lines", "storage/json_lines.py"),
+        script("sqlite3, a commit for each row", "storage/commits.py"),
+        native("fsync after each write", "storage/fsyncs.c", "cc", "-g", *c),
+        script("memory-mapped file, cold", "storage/mapped.py", "numpy"),
+        script("Zstandard frames", "storage/unpack.py", "numcodecs"),
+
+        script("pool with a task for each item", "processes/pool_items.py"),
+        script("scikit-learn folds in joblib", "processes/sklearn_folds.py", "scikit-learn joblib", clock="thread"),
+        script("DataLoader, slow `__getitem__`", "processes/dataset.py", "torch", clock="thread", lead=["item"]),
+
+        script("main sleeps, a worker computes", "waits/one_worker.py"),
+        script("asyncio, one slow await", "waits/slow_await.py"),
+        script("asyncio, a call that blocks", "waits/blocking_call.py"),
+        script("DNS, slow name server", "waits/names.py", beside="slow_names.py", root=True),
+
+        native("false sharing", "native/sharing.c", "cc", "-g", *c, clock="thread"),
+        native("C++ std::async", "native/futures.cpp", "g++", "-g", *c, clock="thread"),
+        native("Rust, inner loop", "native/steps.rs", "rustc", "-O", "-g", "-C", "link-arg=truth.o"),
+        made("Node, regular expression", "native/words.js", ["node", "words.js"], [], clock="process"),
+        made("shell, many short processes", "native/recipes.sh", ["bash", "recipes.sh"], [], needs=["mawk"], clock="process", lead=[], says="mawk"),
+
+        script("forty functions of 2 %", "python/flat.py", never=IMPORTS + r"|main\(\)"),
+        script("a third of a second", "python/brief.py"),
+        script("imports alone", "python/only_imports.py", "scikit-learn"),
+
+        script("JAX, block_until_ready", "libraries/jax_wait.py", "jax"),
     ]
