@@ -7,8 +7,8 @@ absent is skipped with the reason. `--times N` recordings are made of each progr
 processes. The clocks tell how long each marked phase took in the recorded run itself. The sentence is right where it names a line or
 the function of the longest phase, or of one that lasted nine tenths as long, and the cause that the catalogue asks for.
 
-`--before OTHER` records with another tomoprof as well. `--docs FILE` puts the table between that file's marks; with names, the rows of
-those programs alone. `--wrong FILE` writes the wrong sentences. Exit code 1: less than 95 % are right."""
+`--before OTHER` records with another tomoprof as well. `--docs FILE` puts what was recorded into the table between that file's marks;
+its other cells stay. `--wrong FILE` writes the wrong sentences. Exit code 1: less than 95 % are right."""
 
 import argparse
 import contextlib
@@ -24,6 +24,8 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 ANSWERS, SCRIPTS = HERE / "answers", HERE / "truth" / "scripts"
 CLOSE, GOAL = 0.9, 0.95
+STATES = ("idle", "busy")
+COLUMNS = ["program", "truth by its own clocks", *(title + when for when in (" before", "") for title in ("first sentence", *STATES))]
 UNITS = {"wall": "s", "own": "s without waiting for a CPU", "thread": "s of CPU time", "process": "s of CPU time"}
 BUSY = "import ctypes, os; ctypes.CDLL(None).prctl(1, 9)\nwhile os.getppid() == {}: sum(range(1000000))"  # 1: PR_SET_PDEATHSIG
 
@@ -34,7 +36,7 @@ def options():
     parser.add_argument("--venv", type=pathlib.Path)
     parser.add_argument("--times", type=int, default=1, help="recordings of each program in each state")
     parser.add_argument("--busy", type=int, default=0, help="record beside this many busy processes too")
-    parser.add_argument("--only", choices=("idle", "busy"))
+    parser.add_argument("--only", choices=STATES)
     parser.add_argument("--before", type=pathlib.Path)
     parser.add_argument("--docs", type=pathlib.Path)
     parser.add_argument("--wrong", type=pathlib.Path)
@@ -171,7 +173,7 @@ class Bench:
     def __init__(self, asked, folder):
         self.folder, self.times, self.busy = folder, asked.times, asked.busy
         self.keep, self.mistakes = bool(asked.keep), []
-        self.states = [s for s in ("idle", "busy") if (s == "idle" or asked.busy) and asked.only in (None, s)]
+        self.states = [s for s in STATES if (s == "idle" or asked.busy) and asked.only in (None, s)]
         self.tools = [*([("before", asked.before.resolve())] if asked.before else []), ("", pathlib.Path(os.environ["TOMOPROF"]))]
 
     def head(self):
@@ -210,17 +212,21 @@ def table_line(cells):
     return "| " + " | ".join(cell.replace("\n", " ").replace("|", "\\|") for cell in cells) + " |"
 
 
-def with_rows(text, head, rows, some):
-    """The page with this table, or with `some` of its rows replaced or added, told by their first cell; the last row is their sum."""
+def with_rows(text, head, rows, names):
+    """The page whose table has the cells of these rows; other cells of the programs `names` stay, and the last row adds up. Where the
+    idle state was not recorded, truth and sentence stay too."""
 
     def put(found):
-        new, old = {row[0]: row for row in rows}, found[2].splitlines()
-        if some and old and old[0] == table_line(head):
-            kept = [[cell.replace("\\|", "|") for cell in line[2:-2].split(" | ")] for line in old[2:] if not line.startswith("| all |")]
-            merged = [new.pop(cells[0], cells) for cells in kept] + list(new.values())
-        else:
-            merged = rows
-        return found[1] + "\n".join([table_line(head), "|---" * len(head) + "|", *map(table_line, merged), table_line(totals(head, merged))]) + "\n" + found[3]
+        old = [[cell.replace("\\|", "|") for cell in line[2:-2].split(" | ")] for line in found[2].splitlines() if not line.startswith("|---")]
+        table = {row[0]: dict(zip(old[0], row)) for row in old[1:] if row[0] in names}
+        for row in rows:
+            before = table.get(row[0], {})
+            stay = {} if "idle" in head else {title: cell for title, cell in before.items() if title not in STATES and not cell.startswith("skipped")}
+            table[row[0]] = {**before, **dict(zip(head, row)), **stay}
+        columns = [title for title in COLUMNS if any(title in row for row in table.values())]
+        lines = [[table[name].get(title, "") for title in columns] for name in names if name in table]
+        lines = [table_line(columns), "|---" * len(columns) + "|", *map(table_line, lines), table_line(totals(columns, lines))]
+        return found[1] + "\n".join(lines) + "\n" + found[3]
 
     return re.sub(r"(<!-- answers -->\n)(.*?)(<!-- answers end -->)", put, text, flags=re.S)
 
@@ -244,6 +250,7 @@ def main():
     from matrix import virtual_environment
 
     answers = catalogue(os.environ.get("TP_MATRIX_PYTHON", sys.executable))
+    names = [row.program.name for row in answers]
     unknown = set(asked.names) - {n for row in answers for n in (row.program.name, row.program.sources[0].name)}
     if unknown:
         sys.exit(f"not in the catalogue: {', '.join(sorted(unknown))}")
@@ -264,7 +271,7 @@ def main():
     right = {title: cell.split(" of ") for title, cell in zip(head, sums) if " of " in cell}
     print("\n" + "\n".join(f"right {title}: {a} of {b}" for title, (a, b) in right.items()), *bench.mistakes, sep="\n")
     if asked.docs:
-        asked.docs.write_text(with_rows(asked.docs.read_text(), head, rows, bool(asked.names)))
+        asked.docs.write_text(with_rows(asked.docs.read_text(), head, rows, names))
     now = [(int(a), int(b)) for title, (a, b) in right.items() if "before" not in title]
     return 0 if sum(a for a, _ in now) >= GOAL * sum(b for _, b in now) else 1
 
