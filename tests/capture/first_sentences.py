@@ -221,7 +221,7 @@ def with_rows(text, head, rows, names):
         table = {row[0]: dict(zip(old[0], row)) for row in old[1:] if row[0] in names}
         for row in rows:
             before = table.get(row[0], {})
-            stay = {} if "idle" in head else {title: cell for title, cell in before.items() if title not in STATES and not cell.startswith("skipped")}
+            stay = {title: cell for title, cell in before.items() if title not in STATES} if before.get("idle") and "idle" not in head else {}
             table[row[0]] = {**before, **dict(zip(head, row)), **stay}
         columns = [title for title in COLUMNS if any(title in row for row in table.values())]
         lines = [[table[name].get(title, "") for title in columns] for name in names if name in table]
