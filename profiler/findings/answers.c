@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/findings/advice/recipes.h"
 #include "profiler/findings/answers.h"
 #include "profiler/findings/hotspots.h"
 #include "profiler/findings/quiet.h"
@@ -54,23 +55,6 @@ static struct model_answer answer_blank(const char *kind, const struct model_own
     return a;
 }
 
-static const char *cpu_advice(const struct model *m, const struct model_own *at)
-{
-    const struct model_file *f = hotspots_file(m, at->file);
-    const struct model_line *line = own_line_of(m, at->file, at->line);
-    if (!f && !own_made_at_run_time(at))
-        return "Build with -g (it changes no optimisation): then lines are named.";
-    double self = line ? positive_or_0(line->cpu.user) + positive_or_0(line->cpu.sys) : 0;
-    double whole =
-        line ? positive_or_0(line->cpu_incl.user) + positive_or_0(line->cpu_incl.sys) : 0;
-    if (f && f->language && !strcmp(f->language, "python"))
-        return line && self > 0.5 * whole && positive_or_0(line->cpu.python) > 0.5 * self
-                   ? "Move this loop into NumPy or compiled code, or run it less often."
-                   : "The time is in the code that this line calls. Call it less often, or with "
-                     "less data.";
-    return "Reduce the operations of this code, or use vector instructions and more threads.";
-}
-
 static enum err answers_add_cpu(struct answer_list *t)
 {
     struct hotspots hot;
@@ -94,7 +78,9 @@ static enum err answers_add_cpu(struct answer_list *t)
         a.share = share;
         a.of = "CPU time";
         a.gain_s = path > 0 ? 1e-9 * s->path_ns : fmin(cost, t->wall);
-        a.advice = cpu_advice(t->m, s->at);
+        const struct recipe_line line = {s, hotspots_file(t->m, s->at->file),
+                                         own_line_of(t->m, s->at->file, s->at->line)};
+        TRY(recipes_apply(t->m, t->facts, &line, &a));
         TRY(vector_add(&t->all, a));
     }
     return ERR_OK;

@@ -269,11 +269,6 @@ const struct model_line *own_line_of(const struct model *m, const char *path, in
     return NULL;
 }
 
-int own_made_at_run_time(const struct model_own *at)
-{
-    return at->module && *at->module == '[';
-}
-
 void own_place(const struct model_own *at, char out[300])
 {
     const char *slash = at->module ? strrchr(at->module, '/') : NULL;

@@ -27,7 +27,10 @@ const struct model_file *hotspots_file(const struct model *m, const char *path);
 
 /* NULL: the model has no such line. */
 const struct model_line *own_line_of(const struct model *m, const char *path, int64_t line);
-int own_made_at_run_time(const struct model_own *at);
+static inline int own_made_at_run_time(const struct model_own *at)
+{
+    return at->module && *at->module == '[';
+}
 /* "recon.py:12", or "waves (prog)" of a program without line tables. */
 void own_place(const struct model_own *at, char out[300]);
 /* The same with the text of the line, cut to some 50 bytes. */

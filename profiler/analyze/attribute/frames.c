@@ -288,6 +288,30 @@ int frames_of(struct image *im, uint32_t stack, struct resolved *out, int max, i
     return sr.count;
 }
 
+int frames_inner(struct image *im, uint32_t stack, struct resolved *out, int max)
+{
+    const struct stack *s = &im->stacks.items[stack];
+    const uint64_t *words = im->words.items + s->at;
+    int count = 0;
+    for (int i = 0; s->known && s->python && i < s->native && !(words[i] & TRACE_LEFT_OUT); i++) {
+        struct symbol_frame at[INLINED_MAX];
+        int n = symbols_at(im->run->symbols, im->index, s->time, words[i],
+                           i == 0 && (s->flags & TRACE_STACK_EXACT), at, INLINED_MAX);
+        if (n > 0 && is_eval(at[n - 1].function))
+            break;
+        for (int k = 0; k < n && count < max; k++) {
+            struct resolved f = {.function = at[k].function,
+                                 .file = at[k].line > 0 ? at[k].file : NULL,
+                                 .module = at[n - 1].module,
+                                 .line = at[k].line,
+                                 .inlined = at[k].inlined};
+            f.owner = owner_of(im, &f);
+            out[count++] = f;
+        }
+    }
+    return count;
+}
+
 const struct resolved *frames_line(const struct resolved *f, int n, enum owner first)
 {
     for (enum owner most = first; most < OWNER_RUNTIME; most++)

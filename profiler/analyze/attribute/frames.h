@@ -16,6 +16,10 @@ enum { RESOLVED_MAX = 8192 }; /* 1,537 as recorded, and what was inlined */
  * interpreter. */
 int frames_of(struct image *im, uint32_t stack, struct resolved *out, int max, int *interpreter);
 
+/* Machine code that the innermost Python frame called, leaf first, with what frames_of() leaves out:
+ * the interpreter's functions. 0: the stack has no Python frames. */
+int frames_inner(struct image *im, uint32_t stack, struct resolved *out, int max);
+
 /* The innermost frame with a line whose owner is `first` or one before it; else that of the next
  * owner that has one, down to libraries. NULL: none. */
 const struct resolved *frames_line(const struct resolved *f, int n, enum owner first);

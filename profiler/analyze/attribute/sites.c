@@ -8,6 +8,7 @@
 #include "profiler/analyze/attribute/paths.h"
 #include "profiler/analyze/attribute/sites.h"
 #include "profiler/analyze/attribute/stack_tree.h"
+#include "profiler/analyze/attribute/work.h"
 
 /* The loops in which servers, consumers of jobs and programs with windows wait for what comes, and
  * libraries that sleep until others are done. */
@@ -363,6 +364,12 @@ static enum err attribute_context(struct image *im, struct sample_context *conte
         python_below |= frames[i].python;
     *(interpreter && python_below ? &s->python : &s->native) = s->user;
     TRY(sites_path(im, &im->threads.items[context->thread], frames, count, &context->node));
+    struct stack_work works[WORK_MODES];
+    if (s->user + s->sys > 0) {
+        struct resolved *inner = frames + RESOLVED_MAX;
+        int inner_count = frames_inner(im, context->stack, inner, RESOLVED_MAX);
+        TRY(work_find(im, inner, inner_count, frames, count, works));
+    }
     struct tree_node *n = &r->nodes.items[context->node];
     n->cpu += s->user + s->sys;
     n->wait += s->wait;
@@ -382,6 +389,7 @@ static enum err attribute_context(struct image *im, struct sample_context *conte
     }
     struct attribution to;
     TRY(attribute_stack(im, frames, count, im->threads.items[context->thread].row, s, &to));
+    TRY(work_add(r, to.own, works, s));
     context->own = to.own;
     context->site = to.site;
     context->function = to.function;

@@ -215,7 +215,7 @@ void build_free(struct run *r)
     struct table *tables[] = {&r->site_by_key,  &r->source_by_path,   &r->path_of,
                               &r->node_by_key,  &r->frame_by_key,     &r->ranges.inside_by_key,
                               &r->own_by_key,   &r->in_thread_by_key, &r->note_by_path,
-                              &r->cell_by_file, &r->cell_by_name};
+                              &r->cell_by_file, &r->cell_by_name,     &r->work_by_key};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         table_free(tables[i]);
     void *plain[] = {r->sites.items,       r->sources.items,    r->paths.items,
@@ -225,7 +225,8 @@ void build_free(struct run *r)
                      r->heap.series.items, r->accounts.items,   r->ranges.inside.items,
                      r->q.notes.items,     r->heap.curves,      r->own_folders.items,
                      r->own.items,         r->moments.items,    r->in_threads.items,
-                     r->notes.items,       r->locks.rows.items, r->locks.contention.items};
+                     r->notes.items,       r->locks.rows.items, r->locks.contention.items,
+                     r->works.items};
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         free(plain[i]);
     gpu_run_free(&r->gpu);

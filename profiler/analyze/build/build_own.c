@@ -11,8 +11,9 @@
 enum { MOMENTS = 16384 };
 #define GAP_NS                                                                                     \
     100000000 /* a thread of which nothing is known for less is where it was: sleeps are told */
-#define WORKING   0.05 /* of its time on a CPU: more than a thread that beats the time */
-#define NO_THREAD (-1)
+#define WORKING    0.05 /* of its time on a CPU: more than a thread that beats the time */
+#define NO_THREAD  (-1)
+#define WORK_LEAST 0.0005 /* of the CPU time */
 
 struct doing {                          /* of a thread at one moment */
     const struct moment_of *at, *other; /* other: where it computes and waits in turns */
@@ -255,6 +256,26 @@ static int64_t walk_integer(double v)
     return v < 9e15 ? (int64_t)v : MODEL_UNKNOWN;
 }
 
+ARRAY_ORDER(by_time, struct own_work, COMPARE(y->ns, x->ns) ?: strcmp(x->what, y->what) ?: COMPARE(x->own, y->own));
+
+static enum err build_works(struct run *r)
+{
+    double all = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < r->works.count; i++)
+        all += r->works.items[i].ns;
+    vector_sort(&r->works, by_time);
+    while (n < r->works.count && r->works.items[n].ns >= WORK_LEAST * all)
+        n++;
+    TRY(model_list(r->m, model_work, r->m, works, n));
+    for (size_t i = 0; i < n; i++) {
+        const struct own_work *w = &r->works.items[i];
+        r->m->works[i] =
+            (struct model_work){(int32_t)w->own, w->kind, w->what, walk_integer(w->ns)};
+    }
+    return ERR_OK;
+}
+
 enum err build_own(struct run *r)
 {
     static const char *const names[WAITS] = {
@@ -262,6 +283,7 @@ enum err build_own(struct run *r)
         [WAITS_LOCK] = "lock",   [WAITS_POLL] = "sleep", [WAITS_REQUESTS] = "requests",
         [WAITS_CHILD] = "child"};
     TRY(critical_path(r));
+    TRY(build_works(r));
     TRY(model_list(r->m, model_own, r->m, own, r->own.count));
     for (size_t i = 0; i < r->own.count; i++) {
         const struct own_node *n = &r->own.items[i];

@@ -63,14 +63,14 @@ static int is_python(const struct model_frame *f)
 }
 
 /* Functions that compress: what a program writes. */
-static int name_encodes(const char *name)
+int codec_encodes(const char *name)
 {
     int packs =
         name && strstr(name, "ompress") && !strstr(name, "ecompress") && !strstr(name, "ncompress");
     return packs || (name && (!strncmp(name, "deflate", 7) || strstr(name, "longest_match")));
 }
 
-static const char *codec_of(const char *name)
+const char *codec_of(const char *name)
 {
     for (size_t i = 0; name && i < COUNT(codecs); i++)
         if (strstr(name, codecs[i][0]))
@@ -84,7 +84,7 @@ void codec_modules(const struct model *m, struct codec_modules *out)
     for (int i = 0; i < m->frames_count && out->count < CODEC_MODULES; i++) {
         const char *module = base_of(&m->frames[i]), *codec = codec_of(m->frames[i].function);
         int k = 0;
-        if (is_python(&m->frames[i]) || !module || !codec || name_encodes(m->frames[i].function) ||
+        if (is_python(&m->frames[i]) || !module || !codec || codec_encodes(m->frames[i].function) ||
             strstr(module, "python3") || !strncmp(module, "libc.", 5))
             continue;
         while (k < out->count && strcmp(out->module[k], module))
@@ -107,7 +107,7 @@ enum frame_work frame_work(const struct model_frame *f, const struct codec_modul
     for (size_t i = 0; i < COUNT(reads); i++)
         if (f->function && !strcmp(f->function, reads[i]))
             return WORK_CALL;
-    if (name_encodes(f->function))
+    if (codec_encodes(f->function))
         return WORK_ENCODE;
     *codec = codec_of(f->function);
     *codec = *codec ? *codec : codec_of(module);

@@ -7,6 +7,10 @@
 
 enum frame_work { WORK_OTHER, WORK_CALL, WORK_DECODE, WORK_ENCODE, WORK_CONVERT, WORK_PLACE };
 
+/* Returns the codec that a function or a library is named after; NULL: none, or no name. */
+const char *codec_of(const char *name);
+int codec_encodes(const char *function); /* 1: it compresses */
+
 enum { CODEC_MODULES = 16 };
 /* Libraries in which a function of a codec was seen that is named after none: their functions
  * without a name count as decoding too. */

@@ -8,6 +8,7 @@
 #include "profiler/analyze/model/model_fields_io.h"
 #include "profiler/analyze/model/model_fields_lock.h"
 #include "profiler/analyze/model/model_fields_mpi.h"
+#include "profiler/analyze/model/model_fields_own.h"
 
 /* clang-format off */
 
@@ -284,23 +285,6 @@
     X(INT, _, gpu_ns, "")                                                                          \
     X(INT, _, alloc_bytes, "")
 
-/* The call tree of own code alone. What libraries take belongs to the own line that called them; a
- * line is once on a path, at its innermost place. Values are those of samples that end there. */
-#define MODEL_OWN_FIELDS(X)                                                                        \
-    X(INDEX, _, parent, "node towards the root, always before this one")                           \
-    X(TEXT, _, kind, "run (no own code), code, import (Python's import machinery)")                \
-    X(TEXT, _, file, "key of files; null where the program has no line table")                     \
-    X(INT, _, line, "")                                                                            \
-    X(TEXT, _, function, "")                                                                       \
-    X(TEXT, _, module, "of native code")                                                           \
-    X(INT, _, cpu_ns, "CPU time, threads added")                                                   \
-    X(INT, _, samples, "CPU samples")                                                              \
-    X(INT, _, wait_ns, "waiting, threads added")                                                   \
-    X(INT, _, gpu_ns, "of what was launched there")                                                \
-    X(INT, _, path_cpu_ns, "part of the run's wall time that was computing, see docs/profile.md")  \
-    X(INT, _, path_wait_ns, "part of the run's wall time that was waiting, likewise")              \
-    X(TEXT, _, waits_for, "what most of path_wait_ns was: sleep, io, events, lock, requests (idle), child; null none")
-
 #define MODEL_STAT_FIELDS(X)                                                                       \
     X(INT, _, n, "")                                                                               \
     X(REAL, _, total_s, "")                                                                        \
@@ -404,6 +388,7 @@
     X(TABLE, model_flow, flows, "calls and the device operations that they started, at most 4,096") \
     X(LIST, model_finding, findings, "by gain")                                                    \
     X(TABLE, model_own, own, "")                                                                   \
+    X(TABLE, model_work, works, "largest first")                                                   \
     X(TEXT, _, headline, "the first screen's sentence")                                            \
     X(LIST, model_answer, answers, "what the headline is about first, then by gain")
 
@@ -471,6 +456,7 @@
     X(model_flow, MODEL_FLOW_FIELDS)                                                               \
     X(model_finding, MODEL_FINDING_FIELDS)                                                         \
     X(model_own, MODEL_OWN_FIELDS)                                                                 \
+    X(model_work, MODEL_WORK_FIELDS)                                                               \
     X(model_answer, MODEL_ANSWER_FIELDS)
 
 /* clang-format on */

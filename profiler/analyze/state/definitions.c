@@ -217,6 +217,7 @@ static void definitions_free(struct image *im, void *state)
     table_free(&im->thread_by_tid);
     table_free(&im->context_by_key);
     table_free(&im->owner_of);
+    table_free(&im->work_of);
     vector_free(&im->strings);
     vector_free(&im->codes);
     vector_free(&im->stacks);

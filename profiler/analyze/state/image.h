@@ -52,6 +52,7 @@ struct image {
     VECTOR(struct sample_context) contexts;
     struct owner_program program;
     struct table owner_of; /* cache of frames.c */
+    struct table work_of;  /* cache of work.c */
     int accepts;           /* connections of others: it is a server */
     int python_minor;      /* 3.minor, 0 unknown */
     struct collectors *collectors;

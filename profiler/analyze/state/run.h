@@ -81,6 +81,11 @@ struct own_node { /* of the call tree of own code; attribute/sites.c */
     double cpu, samples, wait, gpu;
     double path_cpu, path_wait[WAITS]; /* of the wall time: build_own.c */
 };
+struct own_work { /* what a node of own code did; attribute/work.c */
+    uint32_t own;
+    const char *kind, *what;
+    double ns;
+};
 struct moment_of { /* an interval that a thread spent on a CPU or waiting, for the critical path */
     uint64_t start, end, busy;
     uint32_t own;
@@ -180,6 +185,8 @@ struct run {
     struct table node_by_key;
     VECTOR(struct own_node) own;
     struct table own_by_key;
+    VECTOR(struct own_work) works;
+    struct table work_by_key;
     VECTOR(struct moment_of) moments;
     VECTOR(struct tree_frame) frames;
     struct table frame_by_key;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "profiler/analyze/attribute/sites.h"
+#include "profiler/analyze/attribute/work.h"
 #include "profiler/analyze/build/build.h"
 #include "profiler/analyze/gpu/gpu.h"
 #include "profiler/import/build/builder.h"
@@ -89,6 +90,11 @@ static enum err attribute_node(struct builder *b, uint32_t node, const struct re
     const struct costs s = costs_of(b, n, count ? frames : NULL);
     TRY(attribute_stack(b->image, frames, count, n->thread, &s, &a));
     n->own = a.own;
+    if (s.user + s.sys > 0) {
+        struct stack_work works[WORK_MODES];
+        TRY(work_find(b->image, NULL, 0, frames, count, works));
+        TRY(work_add(r, a.own, works, &s));
+    }
     r->own.items[a.own].gpu += s.gpu_kernel;
     struct tree_node *t = &r->nodes.items[node];
     t->cpu += s.user + s.sys;

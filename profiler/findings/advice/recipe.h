@@ -1,0 +1,34 @@
+/* A row of the table of recipes, recipe_rows.c. */
+#ifndef TP_FINDINGS_ADVICE_RECIPE_H
+#define TP_FINDINGS_ADVICE_RECIPE_H
+
+#include <stddef.h>
+
+#include "profiler/findings/advice/parts.h"
+
+enum recipe_fact {
+    FACT_PYTHON = 1,
+    FACT_COMPILED = 2,
+    FACT_NO_LINES = 4,    /* the code has no line table */
+    FACT_HOLDS_LOCK = 8,  /* other threads wait for a lock that the line holds */
+    FACT_ONE_THREAD = 16, /* the line runs on one thread, and there are more CPUs */
+    FACT_CROWDED = 32,    /* more threads compute than there are CPUs */
+    FACT_PROCESSES = 64,  /* the run has several */
+    FACT_HDF5 = 128,
+    FACT_REREAD = 256,  /* bytes of a file are read several times */
+    FACT_DATASET = 512, /* the line is in a __getitem__ */
+};
+struct recipe_facts {
+    const char *text; /* of the line, "" unknown */
+    int has;          /* enum recipe_fact */
+};
+struct advice_recipe {
+    const char *kind; /* of the part, or how it begins; NULL: whatever the parts are */
+    const char *text; /* parts of the line's text, divided by |; NULL: any */
+    int needs, unless;
+    const char *advice; /* %s: the part in words */
+};
+extern const struct advice_recipe recipes[]; /* of rows that fit, the first */
+extern const size_t recipes_count;
+
+#endif

@@ -1,0 +1,180 @@
+/* Takes the largest part of a line for which the table has a recipe that fits. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "profiler/findings/advice/recipe.h"
+#include "profiler/findings/advice/recipes.h"
+#include "profiler/findings/thresholds.h"
+
+#define HELD      0.1 /* of the wall time: threads waited for a lock that the line held */
+#define ONE       1.3 /* threads at a time */
+#define MOST      0.5
+#define MAIN_PART 0.2 /* of the line's time */
+
+static int text_has_any(const char *text, const char *parts)
+{
+    char part[80];
+    for (const char *at = parts; at && *at;) {
+        size_t n = strcspn(at, "|");
+        snprintf(part, sizeof part, "%.*s", (int)n, at);
+        if (strstr(text, part))
+            return 1;
+        at += n + (at[n] != 0);
+    }
+    return !parts;
+}
+
+static int place_is(const char *file, int64_t line, const struct model_own *at)
+{
+    return file && at->file && !strcmp(file, at->file) && line == at->line;
+}
+
+/* Threads waited for a lock that this line held. */
+static int line_holds_lock(const struct run_facts *f, const struct model_own *at)
+{
+    double s = 0;
+    for (int i = 0; i < f->m->locks_count; i++) {
+        const struct model_lock *l = &f->m->locks[i];
+        for (int k = 0; k < l->holders_count && l->role && !strcmp(l->role, "contention"); k++)
+            s += place_is(l->holders[k].file, l->holders[k].line, at)
+                     ? positive_or_0(l->holders[k].held_s)
+                     : 0;
+    }
+    return s > HELD * f->wall;
+}
+
+static int environment_cpus(const struct model *m)
+{
+    for (int i = 0; i < m->environment_count; i++)
+        if (m->environment[i].key && m->environment[i].value &&
+            !strcmp(m->environment[i].key, "launcher.cpus"))
+            return atoi(m->environment[i].value);
+    return 0;
+}
+
+static int threads_busy(const struct model *m)
+{
+    double most = 0;
+    int n = 0;
+    for (int i = 0; i < m->threads_count; i++)
+        most = fmax(most, positive_or_0(m->threads[i].user_s));
+    for (int i = 0; i < m->threads_count; i++)
+        n += most > 0 && positive_or_0(m->threads[i].user_s) > MAIN_PART * most;
+    return n;
+}
+
+static int run_uses_hdf5(const struct model *m)
+{
+    for (int i = 0; i < m->frames_count; i++)
+        if (m->frames[i].module && strstr(m->frames[i].module, "libhdf5"))
+            return 1;
+    return 0;
+}
+
+/* A file of which more was read than it has. */
+static int run_reads_again(const struct model *m)
+{
+    for (int i = 0; i < m->io.files_count; i++) {
+        const struct model_io_file *f = &m->io.files[i];
+        if (f->read.mb > REREAD_MIB && f->unique_mb > 0 && f->read.mb > REREAD_TIMES * f->unique_mb)
+            return 1;
+    }
+    return 0;
+}
+
+static void recipe_facts_of(const struct run_facts *f, const struct recipe_line *line,
+                            struct recipe_facts *out)
+{
+    const struct model_file *file = line->file;
+    const struct model_line *row = line->row;
+    const struct model_own *at = line->hot->at;
+    int cpus = environment_cpus(f->m), known = file || own_made_at_run_time(at);
+    const double at_once = line->hot->path_ns > 0 ? line->hot->ns / line->hot->path_ns : 1;
+    out->text = row && row->text ? row->text : "";
+    out->has = (file && file->language && !strcmp(file->language, "python") ? FACT_PYTHON
+                                                                            : FACT_COMPILED) |
+               (known ? 0 : FACT_NO_LINES) | (line_holds_lock(f, at) ? FACT_HOLDS_LOCK : 0) |
+               (at_once < ONE && cpus > 1 ? FACT_ONE_THREAD : 0) |
+               (cpus > 0 && threads_busy(f->m) > cpus ? FACT_CROWDED : 0) |
+               (f->m->processes_count > 1 ? FACT_PROCESSES : 0) |
+               (run_uses_hdf5(f->m) ? FACT_HDF5 : 0) | (run_reads_again(f->m) ? FACT_REREAD : 0) |
+               (at->function && text_ends(at->function, "__getitem__") ? FACT_DATASET : 0);
+}
+
+/* A profile that holds no works still tells what the interpreter itself took. */
+static void parts_guess(const struct run_facts *f, const struct recipe_line *line,
+                        struct line_parts *p)
+{
+    const struct model_line *row = line->row;
+    double self = row ? positive_or_0(row->cpu.user) + positive_or_0(row->cpu.sys) : 0;
+    if (p->count || f->m->works_count || !(self > MOST * 1e-9 * line->hot->ns))
+        return;
+    if (positive_or_0(row->cpu.python) > MOST * self)
+        p->list[p->count++] = (struct line_part){"python", "Python's interpreter", NAN};
+}
+
+static int recipe_fits(const struct advice_recipe *r, const struct recipe_facts *f)
+{
+    return (r->needs & f->has) == r->needs && !(r->unless & f->has) &&
+           text_has_any(f->text, r->text);
+}
+
+/* The recipe of the largest part that has one; those of kind NULL go by text and facts alone, those
+ * of "*" come last. `part`: what the recipe is about. */
+static const struct advice_recipe *recipe_choose(const struct line_parts *p,
+                                                 const struct recipe_facts *f,
+                                                 const struct line_part **part)
+{
+    *part = NULL;
+    for (size_t i = 0; i < recipes_count; i++)
+        if (!recipes[i].kind && recipe_fits(&recipes[i], f))
+            return &recipes[i];
+    for (int k = 0; k < p->count && !(p->list[k].share < PART_LEAST); k++)
+        for (size_t i = 0; i < recipes_count; i++)
+            if (recipes[i].kind && text_begins(p->list[k].kind, recipes[i].kind) &&
+                recipe_fits(&recipes[i], f)) {
+                *part = &p->list[k];
+                return &recipes[i];
+            }
+    for (size_t i = 0; i < recipes_count && p->count; i++)
+        if (recipes[i].kind && *recipes[i].kind == '*' && recipe_fits(&recipes[i], f))
+            return &recipes[i];
+    return NULL;
+}
+
+/* The advice with the part's name in the place of %s. */
+static const char *recipe_text(struct model *m, const struct advice_recipe *r,
+                               const struct line_part *part)
+{
+    char text[600];
+    const char *at = r ? strstr(r->advice, "%s") : NULL;
+    if (!at || !part)
+        return r ? r->advice : NULL;
+    snprintf(text, sizeof text, "%.*s%.120s%.300s", (int)(at - r->advice), r->advice, part->what,
+             at + 2);
+    return arena_text(m->arena, text);
+}
+
+enum err recipes_apply(struct model *m, const struct run_facts *facts,
+                       const struct recipe_line *line, struct model_answer *a)
+{
+    struct line_parts parts;
+    struct recipe_facts f;
+    const struct line_part *part;
+    char of[500], text[1200];
+    TRY(line_parts(m, line->hot->at, line->hot->ns, &parts));
+    parts_guess(facts, line, &parts);
+    recipe_facts_of(facts, line, &f);
+    const struct advice_recipe *r = recipe_choose(&parts, &f, &part);
+    a->advice = recipe_text(m, r, part);
+    line_parts_text(&parts, of, sizeof of);
+    size_t n = a->text ? strlen(a->text) : 0;
+    if (*of && n && a->text[n - 1] == '.') {
+        snprintf(text, sizeof text, "%.*s: %s.", (int)(n - 1 < 600 ? n - 1 : 600), a->text, of);
+        a->text = arena_text(m->arena, text);
+    }
+    FAIL_IF(!a->text || (r && !a->advice), ERR_MEMORY, "no memory for the profile");
+    return ERR_OK;
+}

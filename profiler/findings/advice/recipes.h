@@ -1,0 +1,18 @@
+/* Advice for a line that takes much CPU time: a table of recipes, by what the line's time went to,
+ * its text and facts of the run. */
+#ifndef TP_FINDINGS_ADVICE_RECIPES_H
+#define TP_FINDINGS_ADVICE_RECIPES_H
+
+#include "profiler/findings/hotspots.h"
+#include "profiler/findings/run_facts.h"
+
+struct recipe_line {
+    const struct hotspot *hot;
+    const struct model_file *file; /* NULL: the code has no lines */
+    const struct model_line *row;  /* NULL: the model has none of this line */
+};
+/* Adds to the answer's text what the line's time went to, and fills its advice. ERR_MEMORY. */
+enum err recipes_apply(struct model *m, const struct run_facts *facts,
+                       const struct recipe_line *line, struct model_answer *a);
+
+#endif

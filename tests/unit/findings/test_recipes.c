@@ -1,0 +1,163 @@
+/* links: tp_report */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/unit/check.h"
+#include "profiler/findings/advice/recipe.h"
+#include "profiler/findings/answers.h"
+
+#define MS 1000000
+enum { PARTS = 4 };
+
+/* A line of 1 s of CPU time in its text and its parts, in percent, and the run around it. */
+struct recipe_case {
+    const char *text, *function;
+    struct {
+        const char *kind, *what;
+        int percent;
+    } parts[PARTS];
+    int facts;
+    const char *told, *advice; /* end of the sentence; beginning of the advice */
+};
+
+/* clang-format off */
+#define APPEND "Each round copies all that was collected so far"
+static const struct recipe_case cases[] = {
+    {"x = decode(f).astype(float)", NULL, {{"decode", "inflating", 35}, {"fault", "page faults", 32}, {"cast", "converting to float64", 20}, {"copy", "copying memory", 8}}, FACT_PYTHON,
+     " (1 of 1 s): 35 % inflating, 32 % page faults, 20 % converting to float64.", "Take a faster codec"},
+    {"s += a[i] * a[i]", NULL, {{"scalar", "NumPy scalars, one element at a time", 70}, {"python", "Python's interpreter", 30}}, FACT_PYTHON, "70 % NumPy scalars, one element at a time, 30 % in Python's interpreter.", "This loop handles one array element at a time"},
+    {"b = a.astype(np.float64)", NULL, {{"cast", "converting to float64", 90}}, FACT_PYTHON, "90 % converting to float64.", "astype copies the whole array"},
+    {"c = a * b", NULL, {{"cast", "converting to float64", 90}}, FACT_PYTHON, NULL, "NumPy converts operands of different types"},
+    {"c[i] = a[i]", NULL, {{"cast", "converting to another type", 90}}, FACT_COMPILED, NULL, "Store the data in the type that you compute in"},
+    {"a = np.append(a, x)", NULL, {{"concat", "copying arrays into a new one", 80}}, FACT_PYTHON, NULL, APPEND},
+    {"df = pd.concat([df, row])", NULL, {{"concat", "joining tables (pandas)", 60}, {"table", "pandas", 40}}, FACT_PYTHON, NULL, APPEND},
+    {"df = df.append(row)", NULL, {{"concat", "joining tables (pandas)", 60}}, FACT_PYTHON, NULL, APPEND},
+    {"a = np.stack(parts)", NULL, {{"concat", "copying arrays into a new one", 80}}, FACT_PYTHON, NULL, "Joining copies every array."},
+    {"df.apply(f, axis=1)", NULL, {{"apply", "calling a function for each row (pandas)", 80}}, FACT_PYTHON, NULL, "apply calls Python for each row"},
+    {"x = df.loc[i]", NULL, {{"loc", "finding single cells (pandas)", 80}}, FACT_PYTHON, NULL, "Each .loc, .iloc or .at"},
+    {"x = d[:, :, i]", NULL, {{"decode", "inflating", 80}}, FACT_PYTHON | FACT_HDF5, NULL, "HDF5 decompresses whole chunks"},
+    {"x = read(f)", NULL, {{"decode", "inflating", 80}}, FACT_PYTHON | FACT_REREAD, NULL, "The same bytes are read and decompressed several times"},
+    {"x = read(f)", NULL, {{"decode", "inflating", 80}}, FACT_PYTHON | FACT_ONE_THREAD, NULL, "Decompression runs on one thread."},
+    {"x = read(f)", NULL, {{"read", "reading files", 80}}, FACT_PYTHON | FACT_REREAD, NULL, "The same bytes are read several times."},
+    {"x = f.read(10)", NULL, {{"read", "reading files", 80}}, FACT_PYTHON, NULL, "Read larger blocks at a time"},
+    {"x = self.load(i)", "Images.__getitem__", {{"python", "Python's interpreter", 80}}, FACT_PYTHON, NULL, "This __getitem__ runs in Python for each sample."},
+    /* The holder of a contended lock is never told to use more threads. */
+    {"x = zlib.decompress(b)", NULL, {{"decode", "inflating", 80}}, FACT_PYTHON | FACT_HOLDS_LOCK | FACT_ONE_THREAD, NULL, "Other threads wait for the lock that this line holds."},
+    {"s += a[i];", NULL, {{"self", "the line itself", 100}}, FACT_COMPILED | FACT_HOLDS_LOCK | FACT_ONE_THREAD, " (1 of 1 s).", "Other threads wait for the lock that this line holds."},
+    {"s += a[i];", NULL, {{"self", "the line itself", 100}}, FACT_COMPILED | FACT_ONE_THREAD, " (1 of 1 s).", "This loop is compute-bound and runs on one thread."},
+    {"s += a[i];", NULL, {{"self", "the line itself", 100}}, FACT_COMPILED, NULL, "This loop is compute-bound and already runs on all threads"},
+    {"s += a[i];", NULL, {{"self", "the line itself", 100}}, FACT_COMPILED | FACT_CROWDED, NULL, "More threads compute than there are CPUs: use as many threads as CPUs."},
+    {"y = a @ b", NULL, {{"blas", "matrix products (BLAS)", 60}, {"spin", "threads of a pool that wait for work", 40}}, FACT_PYTHON | FACT_CROWDED, NULL, "More threads compute than there are CPUs. Limit those of BLAS"},
+    {"y = a @ b", NULL, {{"spin", "threads of a pool that wait for work", 90}}, FACT_PYTHON, NULL, "Threads of the pool spin while they wait"},
+    {"x.block_until_ready()", NULL, {{"blas.xla", "matrix products (XLA)", 92}}, FACT_PYTHON, "92 % matrix products (XLA).", "JAX works in the background"},
+    {"y = f(x)", NULL, {{"compile.xla", "compiling (XLA)", 92}}, FACT_PYTHON, NULL, "XLA compiles here. Set JAX_COMPILATION_CACHE_DIR"},
+    {"y = f(x)", NULL, {{"compile.numba", "compiling (numba)", 92}}, FACT_PYTHON, NULL, "numba compiles at the first call of each type. Write @njit(cache=True)"},
+    {"y = f(x)", NULL, {{"compile.torch", "compiling (torch.compile)", 92}}, FACT_PYTHON, NULL, "torch.compile compiles here. Set TORCHINDUCTOR_CACHE_DIR"},
+    {"y = f(x)", NULL, {{"compile.nvrtc", "compiling (NVRTC)", 92}}, FACT_PYTHON, NULL, "GPU code is compiled at run time."},
+    {"int(x)", NULL, {{"throw", "raising exceptions", 50}, {"parse", "parsing numbers", 20}}, FACT_PYTHON, NULL, "An exception is raised in each round."},
+    {"log.debug(x)", NULL, {{"log", "logging", 90}}, FACT_PYTHON, NULL, "Log less in the loop"},
+    {"re.findall(p, x)", NULL, {{"regex", "regular expressions", 90}}, FACT_PYTHON, NULL, "Test with `in`"},
+    {"re.findall(p, x)", NULL, {{"recompile", "compiling regular expressions", 90}}, FACT_PYTHON, NULL, "Regular expressions are compiled again and again."},
+    {"s = s + x", NULL, {{"string", "building strings", 90}}, FACT_PYTHON, NULL, "Collect the pieces in a list and join them once"},
+    {"p.map(f, x)", NULL, {{"pickle", "pickling", 90}}, FACT_PYTHON | FACT_PROCESSES, NULL, "Data is pickled for other processes."},
+    {"a = np.zeros(n)", NULL, {{"fault", "page faults", 90}}, FACT_PYTHON, NULL, "Each new large array gets new pages"},
+    {"x.append(y)", NULL, {{"gc", "garbage collection", 90}}, FACT_PYTHON, NULL, "The garbage collector looks at all objects again and again"},
+    {"y = correlate(x)", NULL, {{"call", "scipy.ndimage.correlate1d", 62}, {"python", "Python's interpreter", 38}}, FACT_PYTHON, "62 % in scipy.ndimage.correlate1d, 38 % in Python's interpreter.", "Look at scipy.ndimage.correlate1d: "},
+    /* Small functions of one package are one part. */
+    {"y = solve(x)", NULL, {{"call", "sympy.a.f", 9}, {"call", "sympy.b.g", 9}, {"call", "sympy.c.h", 8}, {"call", "mpmath.x", 4}}, FACT_PYTHON, "26 % in sympy.", "Look at sympy: "},
+    {"for x in y:", NULL, {{"python", "Python's interpreter", 95}}, FACT_PYTHON, "95 % in Python's interpreter.", "This loop runs in Python's interpreter."},
+};
+/* clang-format on */
+
+static struct model *case_model(const struct recipe_case *c)
+{
+    struct model *m;
+    int n = 0;
+    assert_ok(model_create(&m));
+    assert_ok(model_list(m, model_own, m, own, 2));
+    m->own[0] = (struct model_own){.parent = -1, .kind = "run"};
+    m->own[1] = (struct model_own){.kind = "code",
+                                   .file = "app",
+                                   .line = 7,
+                                   .function = c->function,
+                                   .cpu_ns = 1000 * MS,
+                                   .path_cpu_ns = (c->facts & FACT_ONE_THREAD ? 1000 : 500) * MS};
+    assert_ok(model_list(m, model_file, m, files, 1));
+    m->files[0].path = "app";
+    m->files[0].language = c->facts & FACT_PYTHON ? "python" : "c";
+    assert_ok(model_list(m, model_line, &m->files[0], lines, 1));
+    m->files[0].lines[0].line = 7;
+    m->files[0].lines[0].text = c->text;
+    assert_ok(model_list(m, model_work, m, works, PARTS));
+    for (int i = 0; i < PARTS && c->parts[i].kind; i++, n++)
+        m->works[i] = (struct model_work){1, c->parts[i].kind, c->parts[i].what,
+                                          (int64_t)c->parts[i].percent * 10 * MS};
+    m->works_count = n;
+    assert_ok(model_list(m, model_fact, m, environment, 1));
+    m->environment[0] = (struct model_fact){"launcher.cpus", "2"};
+    assert_ok(model_list(m, model_thread, m, threads, c->facts & FACT_CROWDED ? 3 : 2));
+    for (int i = 0; i < m->threads_count; i++)
+        m->threads[i].user_s = c->facts & FACT_ONE_THREAD && i ? 0 : 0.5;
+    if (c->facts & FACT_PROCESSES)
+        assert_ok(model_list(m, model_process, m, processes, 2));
+    if (c->facts & FACT_HDF5) {
+        assert_ok(model_list(m, model_frame, m, frames, 1));
+        m->frames[0].module = "/usr/lib/libhdf5.so.200";
+    }
+    if (c->facts & FACT_REREAD) {
+        assert_ok(model_list(m, model_io_file, &m->io, files, 1));
+        m->io.files[0].read.mb = 40;
+        m->io.files[0].unique_mb = 10;
+    }
+    if (c->facts & FACT_HOLDS_LOCK) {
+        assert_ok(model_list(m, model_lock, m, locks, 1));
+        m->locks[0].role = "contention";
+        assert_ok(model_list(m, model_holder, &m->locks[0], holders, 1));
+        m->locks[0].holders[0].file = "app";
+        m->locks[0].holders[0].line = 7;
+        m->locks[0].holders[0].held_s = 0.8;
+    }
+    m->meta.wall_s = 1;
+    m->totals.cpu.user = 1;
+    m->totals.cpu.sys = 0;
+    m->totals.cpu.samples = 100;
+    return m;
+}
+
+static void each_pattern_has_its_advice(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct model *m = case_model(&cases[i]);
+        struct run_facts facts;
+        run_facts_of(m, &facts);
+        assert_ok(answers_add(m, &facts));
+        const struct model_answer *a = &m->answers[0];
+        const char *told = cases[i].told ? cases[i].told : "";
+        if (!a->advice || strncmp(a->advice, cases[i].advice, strlen(cases[i].advice)))
+            fail_msg("row %zu: \"%s\" does not begin with \"%s\"", i, a->advice, cases[i].advice);
+        if (strlen(a->text) < strlen(told) ||
+            strcmp(a->text + strlen(a->text) - strlen(told), told))
+            fail_msg("row %zu: \"%s\" does not end with \"%s\"", i, a->text, told);
+        if (cases[i].facts & FACT_HOLDS_LOCK)
+            assert_null(strstr(a->advice, "threads, "));
+        model_destroy(m);
+    }
+}
+
+/* A sentence that fits each line helps at none: only rows without a condition could give one. */
+static void no_recipe_fits_every_line(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < recipes_count; i++)
+        if (!recipes[i].kind && !recipes[i].text && !recipes[i].needs)
+            fail_msg("row %zu fits every line: %s", i, recipes[i].advice);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(each_pattern_has_its_advice),
+                                       cmocka_unit_test(no_recipe_fits_every_line)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
