@@ -21,13 +21,16 @@
 #include "host/suite/run/plan.h"
 #include "host/suite/statistics/stats.h"
 
-static const char *size_text, *gate, *geometry, *in, *out, *weights, *initial, *prox, *compat,
-    *backend = "auto";
-static int64_t seed, iterations = 15, subsets, repeat;
-static double threshold = 0.2;
-static int json;
-static struct crew *crew;           /* NULL: this process alone */
-static char settings[OPTIONS_LIST]; /* KEY=VALUE KEY=VALUE */
+static struct apply_request {
+    const char *size_text, *gate, *geometry, *in, *out, *weights, *initial, *prox, *compat,
+        *backend;
+    int64_t seed, iterations, subsets, repeat;
+    double threshold;
+    int json;
+    char settings[OPTIONS_LIST]; /* KEY=VALUE KEY=VALUE */
+    struct backend_options backend_options;
+} request = {.backend = "auto", .iterations = 15, .threshold = 0.2};
+static struct crew *crew; /* NULL: this process alone */
 
 /* Rows that not every operation takes, by place in options[]. */
 enum {
@@ -44,47 +47,45 @@ enum {
     ROW_SUBSETS
 };
 
-static struct backend_options backend_options;
-
 static struct opt options[] = {
-    [ROW_GEOMETRY] = OPTION_INPUT("geometry", 'g', geometry, "FILE",
+    [ROW_GEOMETRY] = OPTION_INPUT("geometry", 'g', request.geometry, "FILE",
                                   "geometry file (JSON, MBIRJAX's parameter names)"),
-    [ROW_IN] = OPTION_INPUT("in", 'i', in, "FILE", "input array (.npy, float32, C order)"),
-    [ROW_OUT] = OPTION_OUTPUT("out", 'o', out, "FILE", "output array (.npy)"),
-    [ROW_WEIGHTS] = OPTION_INPUT("weights", 'w', weights, "FILE",
+    [ROW_IN] = OPTION_INPUT("in", 'i', request.in, "FILE", "input array (.npy, float32, C order)"),
+    [ROW_OUT] = OPTION_OUTPUT("out", 'o', request.out, "FILE", "output array (.npy)"),
+    [ROW_WEIGHTS] = OPTION_INPUT("weights", 'w', request.weights, "FILE",
                                  "weights of the sinogram's shape: mbir_recon,\nhessian_diagonal"),
-    [ROW_INIT] = OPTION_INPUT("init", 0, initial, "FILE",
+    [ROW_INIT] = OPTION_INPUT("init", 0, request.initial, "FILE",
                               "volume that mbir_recon and prox_map start from (default:\n"
                               "direct_recon), or in which gen_weights_mar looks for metal"),
-    [ROW_PROX] = OPTION_INPUT("prox", 0, prox, "FILE", "volume that prox_map stays near"),
-    [ROW_COMPAT] = OPTION_TEXT("compat", 0, compat, "0.6|0.7",
+    [ROW_PROX] = OPTION_INPUT("prox", 0, request.prox, "FILE", "volume that prox_map stays near"),
+    [ROW_COMPAT] = OPTION_TEXT("compat", 0, request.compat, "0.6|0.7",
                                "MBIRJAX whose subsets mbir_recon and prox_map use\n(default 0.7)"),
-    [ROW_ITERATIONS] =
-        OPTION_INT("iterations", 'n', iterations, "N", "at most (default 15, prox_map 3)", 1, 1e6),
+    [ROW_ITERATIONS] = OPTION_INT("iterations", 'n', request.iterations, "N",
+                                  "at most (default 15, prox_map 3)", 1, 1e6),
     [ROW_THRESHOLD] = OPTION_NUMBER(
-        "stop-threshold", 0, threshold, "PERCENT",
+        "stop-threshold", 0, request.threshold, "PERCENT",
         "iterations end when the volume changes less\n(default 0.2; 0: all iterations)", 0, 1e6),
-    [ROW_SEED] = OPTION_INT("seed", 0, seed, "N", "numpy.random.seed of pixel subsets (default 0)",
-                            0, 4294967295.0),
+    [ROW_SEED] = OPTION_INT("seed", 0, request.seed, "N",
+                            "numpy.random.seed of pixel subsets (default 0)", 0, 4294967295.0),
     [ROW_SUBSETS] =
-        OPTION_INT("subsets", 0, subsets, "N",
+        OPTION_INT("subsets", 0, request.subsets, "N",
                    "of gen_pixel_partition; sparse_: of which the first is used", 1, 2147483647),
     OPTION_LIST(
-        "set", 0, settings, "KEY=VALUE",
+        "set", 0, request.settings, "KEY=VALUE",
         "parameters of a volume_ or prepare operation, with blanks\nbetween them, or --set again "
         "(docs/operations.md, docs/volume.md)"),
-    OPTION_TEXT("size", 0, size_text, "N",
+    OPTION_TEXT("size", 0, request.size_text, "N",
                 "time it on a synthetic input of edge N, or 512x512x30: as\n`apply NAME SIZE "
                 "ITERATIONS`"),
     OPTION_TEXT(
-        "gate", 0, gate, "FILE",
+        "gate", 0, request.gate, "FILE",
         "with --size: targets (JSON; `shipped`: tomoprof's), exit code\n1 when one is missed"),
-    OPTION_INT("repeat", 0, repeat, "N",
+    OPTION_INT("repeat", 0, request.repeat, "N",
                "run it once, then N times more, which are timed; --out may be\nleft out", 1, 1e6),
-    CLI_OPT_BACKEND(backend),
-    CLI_OPT_THREADS(backend_options.threads),
+    CLI_OPT_BACKEND(request.backend),
+    CLI_OPT_THREADS(request.backend_options.threads),
     CLI_OPT_LINKS,
-    CLI_OPT_JSON(json),
+    CLI_OPT_JSON(request.json),
     {0},
 };
 
@@ -155,7 +156,7 @@ static enum err match_beam(const char *name, int beam, const struct operation **
     if (!strcmp((*op)->geometry, "any") || !strcmp((*op)->geometry, beams[beam]))
         return ERR_OK;
     return FAIL(ERR_USAGE, "%s is for %s beams, but %s says \"geometry\": \"%s\": use %s", name,
-                (*op)->geometry, geometry, beams[beam], counterpart_for(*op, beam));
+                (*op)->geometry, request.geometry, beams[beam], counterpart_for(*op, beam));
 }
 
 /* Needs no geometry file: a volume, or views, of any size. */
@@ -186,7 +187,7 @@ static enum err check_options(const char *name, const struct operation *op)
                 name, row->name);
         log_warn("%s does not use --%s", name, row->name);
     }
-    FAIL_IF(gate, ERR_USAGE, "--gate needs a SIZE: targets are about synthetic inputs");
+    FAIL_IF(request.gate, ERR_USAGE, "--gate needs a SIZE: targets are about synthetic inputs");
     FAIL_IF(!strcmp(op->group, "storage"), ERR_USAGE,
             "%s works on stores that it makes itself: tomoprof run --ops %s", op->name, op->name);
     FAIL_IF(op->phantom, ERR_USAGE, "%s makes its own phantom: tomoprof run --ops %s", op->name,
@@ -194,17 +195,18 @@ static enum err check_options(const char *name, const struct operation *op)
     FAIL_IF(op->finish, ERR_USAGE,
             "%s times a file of its own: give it a SIZE; `tomoprof convert` reads and writes yours",
             name);
-    if (any_shape(op) && geometry)
+    if (any_shape(op) && request.geometry)
         log_warn("%s does not use --geometry", name);
-    FAIL_IF(!any_shape(op) && !geometry, ERR_USAGE, "%s needs --geometry FILE", name);
-    FAIL_IF(op->input == ARRAY_NONE && in, ERR_USAGE, "%s takes no --in", name);
-    FAIL_IF(op->input != ARRAY_NONE && !in, ERR_USAGE, "%s needs --in FILE, a %s", name,
+    FAIL_IF(!any_shape(op) && !request.geometry, ERR_USAGE, "%s needs --geometry FILE", name);
+    FAIL_IF(op->input == ARRAY_NONE && request.in, ERR_USAGE, "%s takes no --in", name);
+    FAIL_IF(op->input != ARRAY_NONE && !request.in, ERR_USAGE, "%s needs --in FILE, a %s", name,
             op->input == ARRAY_VOLUME ? "volume" : "sinogram");
-    FAIL_IF(!out && !repeat, ERR_USAGE, "%s needs --out FILE", name);
-    FAIL_IF(op->takes & TAKES_SUBSETS && !subsets, ERR_USAGE, "%s needs --subsets N", name);
-    FAIL_IF(op->takes & TAKES_PROX && !prox, ERR_USAGE, "%s needs --prox FILE, a volume", name);
-    FAIL_IF(compat && strcmp(compat, "0.6") && strcmp(compat, "0.7"), ERR_USAGE,
-            "--compat %s: must be 0.6 or 0.7", compat);
+    FAIL_IF(!request.out && !request.repeat, ERR_USAGE, "%s needs --out FILE", name);
+    FAIL_IF(op->takes & TAKES_SUBSETS && !request.subsets, ERR_USAGE, "%s needs --subsets N", name);
+    FAIL_IF(op->takes & TAKES_PROX && !request.prox, ERR_USAGE, "%s needs --prox FILE, a volume",
+            name);
+    FAIL_IF(request.compat && strcmp(request.compat, "0.6") && strcmp(request.compat, "0.7"),
+            ERR_USAGE, "--compat %s: must be 0.6 or 0.7", request.compat);
     return ERR_OK;
 }
 
@@ -212,9 +214,8 @@ static enum err check_options(const char *name, const struct operation *op)
 static enum err apply_check_output(void)
 {
     struct outfile f = {0};
-    if (!out)
-        return ERR_OK;
-    TRY(outfile_open(&f, out));
+    if (request.out)
+        TRY(outfile_open(&f, request.out));
     outfile_abort(&f);
     return ERR_OK;
 }
@@ -244,30 +245,29 @@ static enum err read_npy_array(struct run_state *s, const char *path, enum array
 /* The filter works in place, unless its input is needed again. */
 static int in_place(const struct run_state *s)
 {
-    return s->op->scratch == SCRATCH_SINOGRAM && !repeat;
+    return s->op->scratch == SCRATCH_SINOGRAM && !request.repeat;
 }
 
 static double extra_bytes(const struct run_state *s)
 {
     const double sinogram = 4.0 * (double)scan_samples(&s->model.scan);
-    return (weights ? sinogram : 0) +
-           (initial ? 4.0 * (double)volume_voxels(&s->model.volume) : 0) +
-           (prox ? 4.0 * (double)volume_voxels(&s->model.volume) : 0) -
-           (in_place(s) ? sinogram : 0);
+    const double volume = 4.0 * (double)volume_voxels(&s->model.volume);
+    return (request.weights ? sinogram : 0) + (request.initial ? volume : 0) +
+           (request.prox ? volume : 0) - (in_place(s) ? sinogram : 0);
 }
 
 static enum err load_arrays(struct run_state *s)
 {
     if (s->model.scan.angles)
-        TRY(state_place(s, weights != NULL, extra_bytes(s)));
-    if (in)
-        TRY(read_npy_array(s, in, s->op->input, &s->in));
-    if (weights)
-        TRY(read_npy_array(s, weights, ARRAY_SINOGRAM, &s->weights));
-    if (initial)
-        TRY(read_npy_array(s, initial, ARRAY_VOLUME, &s->initial));
-    if (prox)
-        TRY(read_npy_array(s, prox, ARRAY_VOLUME, &s->prox));
+        TRY(state_place(s, request.weights != NULL, extra_bytes(s)));
+    if (request.in)
+        TRY(read_npy_array(s, request.in, s->op->input, &s->in));
+    if (request.weights)
+        TRY(read_npy_array(s, request.weights, ARRAY_SINOGRAM, &s->weights));
+    if (request.initial)
+        TRY(read_npy_array(s, request.initial, ARRAY_VOLUME, &s->initial));
+    if (request.prox)
+        TRY(read_npy_array(s, request.prox, ARRAY_VOLUME, &s->prox));
     if (s->op->scratch == SCRATCH_SINOGRAM && !in_place(s))
         TRY(state_allocate_scratch(s));
     return state_allocate_output(s);
@@ -287,14 +287,14 @@ static enum err write_result(struct run_state *s, struct apply_report *r)
         r->shape[0] = s->partition.subsets;
         r->shape[1] = s->partition.length;
     }
-    if (!out)
+    if (!request.out)
         return ERR_OK;
     if (partition)
-        return npy_write_int32(out, 2, r->shape, s->partition.indices);
+        return npy_write_int32(request.out, 2, r->shape, s->partition.indices);
     TRY(state_result(s, &data, &copy));
-    enum err e = s->op->step ? npy_write_type(out, descr[s->step.dtype],
+    enum err e = s->op->step ? npy_write_type(request.out, descr[s->step.dtype],
                                               volume_dtype_bytes(s->step.dtype), 3, r->shape, data)
-                             : npy_write(out, 3, r->shape, data);
+                             : npy_write(request.out, 3, r->shape, data);
     mem_free(copy);
     return e;
 }
@@ -325,16 +325,16 @@ static enum err run_operation(struct run_state *s, struct apply_report *r, doubl
 static enum err run_again(struct run_state *s, struct apply_report *r)
 {
     const struct fingerprint first = r->fingerprint;
-    r->times = calloc((size_t)repeat, sizeof *r->times);
-    FAIL_IF(!r->times, ERR_MEMORY, "no memory left for %" PRId64 " times", repeat);
-    r->repeats = repeat;
-    for (int64_t i = 0; i < repeat; i++) {
+    r->times = calloc((size_t)request.repeat, sizeof *r->times);
+    FAIL_IF(!r->times, ERR_MEMORY, "no memory left for %" PRId64 " times", request.repeat);
+    r->repeats = request.repeat;
+    for (int64_t i = 0; i < request.repeat; i++) {
         TRY(run_operation(s, r, &r->times[i]));
         FAIL_IF(memcmp(&first, &r->fingerprint, sizeof first) != 0, ERR_FAILED,
                 "%s: run %" PRId64 " gave another result than run 1 (l2 %.17g and %.17g)",
                 s->op->name, i + 2, r->fingerprint.l2, first.l2);
     }
-    r->seconds = statistics_of(r->times, (int)repeat).median;
+    r->seconds = statistics_of(r->times, (int)request.repeat).median;
     return ERR_OK;
 }
 
@@ -343,21 +343,21 @@ static enum err measure_operation(struct run_state *s, struct apply_report *r)
     backend_reset_peak(s->be);
     TRY(run_operation(s, r, &r->first));
     r->seconds = r->first;
-    if (repeat)
+    if (request.repeat)
         TRY(run_again(s, r));
     progress_end();
-    if (in || weights)
+    if (request.in || request.weights)
         TRY(apply_range_result(s, &r->fingerprint));
     r->peak_host_bytes = mem_peak();
     TRY(write_result(s, r));
-    if (json)
+    if (request.json)
         apply_report_print(r);
     enum err e = ERR_OK;
-    if (size_text)
-        e = apply_size_report(r, size_text, gate);
-    else if (!json)
-        log_info("%s: %.4g s on %s%s%s", s->op->name, r->seconds, s->be->device, out ? ": " : "",
-                 out ? out : "");
+    if (request.size_text)
+        e = apply_size_report(r, request.size_text, request.gate);
+    else if (!request.json)
+        log_info("%s: %.4g s on %s%s%s", s->op->name, r->seconds, s->be->device,
+                 request.out ? ": " : "", request.out ? request.out : "");
     ranks_report_print(crew);
     return e;
 }
@@ -366,15 +366,15 @@ static enum err compute_operation(struct run_state *s)
 {
     struct apply_report r = {.state = s, .crew = crew};
     const int few = s->op->takes & TAKES_PROX && !options[ROW_ITERATIONS].seen;
-    s->seed = (uint64_t)seed;
-    if (*settings)
-        TRY(apply_settings(s, settings));
-    TRY(size_text ? state_prepare(s) : load_arrays(s));
-    s->subsets = size_text ? s->subsets : subsets;
-    s->mbir = (struct mbir_options){.max_iterations = few ? 3 : iterations,
-                                    .compat_06 = compat && !strcmp(compat, "0.6"),
-                                    .stop_threshold_percent = threshold,
-                                    .seed = (uint32_t)seed,
+    s->seed = (uint64_t)request.seed;
+    if (*request.settings)
+        TRY(apply_settings(s, request.settings));
+    TRY(request.size_text ? state_prepare(s) : load_arrays(s));
+    s->subsets = request.size_text ? s->subsets : request.subsets;
+    s->mbir = (struct mbir_options){.max_iterations = few ? 3 : request.iterations,
+                                    .compat_06 = request.compat && !strcmp(request.compat, "0.6"),
+                                    .stop_threshold_percent = request.threshold,
+                                    .seed = (uint32_t)request.seed,
                                     .on_iteration = log_iteration};
     if (s->op->ready)
         TRY(s->op->ready(s));
@@ -390,25 +390,25 @@ static enum err take_size(int words, char **word, const struct operation *op)
 {
     struct opt *row = &options[ROW_ITERATIONS];
     char *end = NULL;
-    const int files = in || geometry || weights || initial;
+    const int files = request.in || request.geometry || request.weights || request.initial;
     FAIL_IF(files && words > 1, ERR_USAGE,
             "unexpected word \"%s\": a SIZE is for an input that is made here, not for files",
             word[1]);
-    FAIL_IF(files && size_text, ERR_USAGE,
+    FAIL_IF(files && request.size_text, ERR_USAGE,
             "--size: the input is made here: leave out --in, --geometry, --weights and --init");
-    FAIL_IF(words > 1 && size_text, ERR_USAGE, "the size is there twice: %s and --size %s", word[1],
-            size_text);
-    size_text = words > 1 ? word[1] : size_text;
-    if (!size_text)
+    FAIL_IF(words > 1 && request.size_text, ERR_USAGE, "the size is there twice: %s and --size %s",
+            word[1], request.size_text);
+    request.size_text = words > 1 ? word[1] : request.size_text;
+    if (!request.size_text)
         return ERR_OK;
     if (words > 2) {
-        repeat = strtoll(word[2], &end, 10);
-        FAIL_IF(end == word[2] || *end || repeat < 1 || repeat > 1000000, ERR_USAGE,
+        request.repeat = strtoll(word[2], &end, 10);
+        FAIL_IF(end == word[2] || *end || request.repeat < 1 || request.repeat > 1000000, ERR_USAGE,
                 "%s iterations are not accepted: 1 to 1000000", word[2]);
-    } else if (!repeat) {
-        repeat = row->seen && !(op->takes & TAKES_ITERATIONS) ? iterations : 10;
+    } else if (!request.repeat) {
+        request.repeat = row->seen && !(op->takes & TAKES_ITERATIONS) ? request.iterations : 10;
     }
-    FAIL_IF(out && op->finish, ERR_USAGE, "%s writes no --out", op->name);
+    FAIL_IF(request.out && op->finish, ERR_USAGE, "%s writes no --out", op->name);
     return ERR_OK;
 }
 
@@ -419,16 +419,16 @@ static enum err check_apply(int words, char **word, struct run_state *s)
     FAIL_IF(!strcmp(s->op->group, "benchmark"), ERR_USAGE,
             "%s is a benchmark: tomoprof run --ops %s", word[0], s->op->name);
     TRY(take_size(words, word, s->op));
-    FAIL_IF(*settings && !s->op->step, ERR_USAGE, "%s takes no --set", word[0]);
-    return size_text ? ERR_OK : check_options(word[0], s->op);
+    FAIL_IF(*request.settings && !s->op->step, ERR_USAGE, "%s takes no --set", word[0]);
+    return request.size_text ? ERR_OK : check_options(word[0], s->op);
 }
 
 static enum err apply_operation(const char *name, struct run_state *s)
 {
-    if (size_text) {
-        TRY(apply_size_model(s, size_text));
+    if (request.size_text) {
+        TRY(apply_size_model(s, request.size_text));
     } else if (!any_shape(s->op)) {
-        TRY(ct_model_read(geometry, &s->model));
+        TRY(ct_model_read(request.geometry, &s->model));
         TRY(match_beam(name, beam_of(&s->model.scan), &s->op));
     }
     TRY(apply_check_output());
@@ -444,9 +444,10 @@ static enum err run_apply(int words, char **word)
     TRY(cluster_join(&c, &cli_end.silent));
     TRY(cluster_agree(c, check_apply(words, word, &s), &cli_end.silent));
     cluster_choose_gpu(c);
-    if (!backend_options.threads)
-        backend_options.threads = cluster_threads(c, cpu_threads_usable());
-    TRY_OUT(cluster_agree(c, backend_open(backend, &backend_options, &be), &cli_end.silent));
+    if (!request.backend_options.threads)
+        request.backend_options.threads = cluster_threads(c, cpu_threads_usable());
+    TRY_OUT(cluster_agree(c, backend_open(request.backend, &request.backend_options, &be),
+                          &cli_end.silent));
     s.be = be;
     if (c->calls)
         TRY_OUT(cluster_agree(c, crew_create(c, &crew), &cli_end.silent));

@@ -11,18 +11,20 @@
 #include "cli/cli.h"
 #include "profiler/report/compare/compare.h"
 
-static const char *limit_text, *out;
-static int json, force;
-static int64_t top = 20;
+static struct compare_request {
+    const char *limit_text, *out;
+    int json, force;
+    int64_t top;
+} request = {.top = 20};
 
 static struct opt options[] = {
-    OPTION_TEXT("fail-over", 0, limit_text, "PERCENT",
+    OPTION_TEXT("fail-over", 0, request.limit_text, "PERCENT",
                 "exit with 1 when an operation takes that much longer in B (10%)"),
-    OPTION_TWIN("fail-above", OPT_TEXT, limit_text, "PERCENT"),
-    OPTION_OUTPUT("out", 'o', out, "FILE", "also write the comparison as HTML"),
-    OPTION_INT("top", 0, top, "N", "lines to print (default 20)", 1, 1e6),
-    OPTION_FLAG("force", 0, force, "judge --fail-over although the machines differ"),
-    CLI_OPT_JSON(json),
+    OPTION_TWIN("fail-above", OPT_TEXT, request.limit_text, "PERCENT"),
+    OPTION_OUTPUT("out", 'o', request.out, "FILE", "also write the comparison as HTML"),
+    OPTION_INT("top", 0, request.top, "N", "lines to print (default 20)", 1, 1e6),
+    OPTION_FLAG("force", 0, request.force, "judge --fail-over although the machines differ"),
+    CLI_OPT_JSON(request.json),
     {0},
 };
 
@@ -30,11 +32,11 @@ static struct opt options[] = {
 static enum err read_limit(double *limit)
 {
     char *end;
-    double percent = strtod(limit_text, &end);
-    int number = end != limit_text;
+    double percent = strtod(request.limit_text, &end);
+    int number = end != request.limit_text;
     end += *end == '%';
     FAIL_IF(!number || *end || !(percent >= 0) || percent > 1e6, ERR_USAGE,
-            "--fail-over %s: give a percentage of at least 0, as 10%%", limit_text);
+            "--fail-over %s: give a percentage of at least 0, as 10%%", request.limit_text);
     *limit = percent / 100;
     return ERR_OK;
 }
@@ -50,7 +52,7 @@ static enum err find_compared(const char *word, char path[RUN_PATH])
 
 static enum err judge_limit(const struct comparison *c, double limit)
 {
-    FAIL_IF(c->machines_differ && !force, ERR_INPUT,
+    FAIL_IF(c->machines_differ && !request.force, ERR_INPUT,
             "the two runs come from different machines (%s): their times must not be judged by "
             "--fail-over; --force does it all the same",
             c->warnings[0]);
@@ -69,17 +71,17 @@ static enum err run_compare(int words, char **word)
     double limit = 0;
     char a[RUN_PATH], b[RUN_PATH];
     struct comparison *c;
-    if (limit_text)
+    if (request.limit_text)
         TRY(read_limit(&limit));
     TRY(find_compared(word[0], a));
     TRY(find_compared(word[1], b));
     TRY(compare_runs(a, b, &c));
-    if (json)
+    if (request.json)
         compare_json(c, stdout);
     else
-        compare_text(c, stdout, (int)top);
-    enum err e = out ? compare_html(c, out) : ERR_OK;
-    if (e == ERR_OK && limit_text)
+        compare_text(c, stdout, (int)request.top);
+    enum err e = request.out ? compare_html(c, request.out) : ERR_OK;
+    if (e == ERR_OK && request.limit_text)
         e = judge_limit(c, limit);
     compare_free(c);
     return e;

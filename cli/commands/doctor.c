@@ -6,12 +6,14 @@
 #include "cli/doctor/facts.h"
 #include "cli/doctor/probes.h"
 
-static int json, ceilings;
+static struct doctor_request {
+    int json, ceilings;
+} request;
 
 static struct opt options[] = {
-    OPTION_FLAG("ceilings", 0, ceilings,
+    OPTION_FLAG("ceilings", 0, request.ceilings,
                 "also measure what each back end can do at most, a second each"),
-    CLI_OPT_JSON(json),
+    CLI_OPT_JSON(request.json),
     {0},
 };
 
@@ -55,7 +57,7 @@ static void doctor_print_backends(struct facts *f)
         if (be) {
             facts_string(f, "device", be->device);
             facts_int(f, "threads", be->threads);
-            if (ceilings)
+            if (request.ceilings)
                 doctor_print_ceilings(f, be);
         } else {
             facts_string(f, "reason", reason);
@@ -71,11 +73,11 @@ static enum err run_doctor(int words, char **word)
     (void)words;
     (void)word;
     struct facts f;
-    facts_begin(&f, json);
+    facts_begin(&f, request.json);
     facts_string(&f, "tomoprof", TP_VERSION);
     facts_string(&f, "compiler", TP_COMPILER);
     facts_int(&f, "processors_online", sysconf(_SC_NPROCESSORS_ONLN));
-    if (json || ceilings) /* for people the rows say which there are */
+    if (request.json || request.ceilings) /* for people the rows say which there are */
         doctor_print_backends(&f);
     probes_print(&f);
     facts_end(&f);

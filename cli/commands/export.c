@@ -12,26 +12,29 @@
 #include "profiler/report/export/export.h"
 #include "profiler/report/export/timing_export.h"
 
-static const char *to, *out;
-static int weight, gzip;
-static double from, until, least;
+static struct export_request {
+    const char *to, *out;
+    int weight, gzip;
+    double from, until, least;
+} request;
 
 enum { ROW_WEIGHT, ROW_FROM, ROW_UNTIL, ROW_LEAST };
 
 static struct opt options[] = {
-    [ROW_WEIGHT] = OPTION_CHOICE("weight", 'w', weight, "cpu|gpu|wait|alloc",
+    [ROW_WEIGHT] = OPTION_CHOICE("weight", 'w', request.weight, "cpu|gpu|wait|alloc",
                                  "what folded stacks count (default cpu)"),
     [ROW_FROM] = OPTION_NUMBER(
-        "from", 0, from, "SECONDS",
+        "from", 0, request.from, "SECONDS",
         "timelines: leave out what ended before, counted from the run's start", 0, 1e9),
-    [ROW_UNTIL] = OPTION_NUMBER("until", 0, until, "SECONDS",
+    [ROW_UNTIL] = OPTION_NUMBER("until", 0, request.until, "SECONDS",
                                 "timelines: leave out what began after", 0, 1e9),
-    [ROW_LEAST] = OPTION_NUMBER("min-duration", 0, least, "SECONDS",
+    [ROW_LEAST] = OPTION_NUMBER("min-duration", 0, request.least, "SECONDS",
                                 "timelines: leave out shorter events", 0, 1e9),
-    OPTION_TEXT("to", 't', to, "FORMAT", "one of those above"),
-    OPTION_OUTPUT("out", 'o', out, "FILE",
+    OPTION_TEXT("to", 't', request.to, "FORMAT", "one of those above"),
+    OPTION_OUTPUT("out", 'o', request.out, "FILE",
                   "where to write (default: beside profile.json, named after the format)"),
-    OPTION_FLAG("gzip", 'z', gzip, "compress; all viewers of chrome and speedscope take it"),
+    OPTION_FLAG("gzip", 'z', request.gzip,
+                "compress; all viewers of chrome and speedscope take it"),
     {0},
 };
 
@@ -46,8 +49,8 @@ static enum err unknown_format(void)
         strncat(names, ", ", sizeof names - strlen(names) - 1);
         strncat(names, timing_exporters[i]->name, sizeof names - strlen(names) - 1);
     }
-    return to ? FAIL(ERR_USAGE, "--to %s: the formats are %s", to, names)
-              : FAIL(ERR_USAGE, "export needs --to FORMAT, one of %s", names);
+    return request.to ? FAIL(ERR_USAGE, "--to %s: the formats are %s", request.to, names)
+                      : FAIL(ERR_USAGE, "export needs --to FORMAT, one of %s", names);
 }
 
 /* profile.json or timing.json of a run, or the file itself. */
@@ -74,9 +77,9 @@ static char *export_file_name(const char *path, const char *stem, const char *su
                               int compressed)
 {
     char *file = NULL;
-    int made = out ? asprintf(&file, "%s", out)
-                   : asprintf(&file, "%.*s%s%s%s", (int)(base_name(path) - path), path, stem,
-                              suffix, compressed ? ".gz" : "");
+    int made = request.out ? asprintf(&file, "%s", request.out)
+                           : asprintf(&file, "%.*s%s%s%s", (int)(base_name(path) - path), path,
+                                      stem, suffix, compressed ? ".gz" : "");
     return made < 0 ? NULL : file;
 }
 
@@ -88,12 +91,13 @@ static enum err export_times(const struct timing_exporter *x, const char *word)
     for (int i = 0; i <= ROW_LEAST; i++)
         FAIL_IF(options[i].seen, ERR_USAGE, "--%s: --to %s holds times of operations alone",
                 options[i].name, x->name);
-    FAIL_IF(gzip, ERR_USAGE, "--gzip: readers of --to %s do not take compressed files", x->name);
+    FAIL_IF(request.gzip, ERR_USAGE, "--gzip: readers of --to %s do not take compressed files",
+            x->name);
     TRY(find_profile(word, "timing.json", path));
     TRY(timing_file_read(path, &t));
     FAIL_IF(!t, ERR_INPUT, "%s: not a timing.json", path);
     char *file = export_file_name(path, "timing", x->suffix, 0);
-    if (!out)
+    if (!request.out)
         run_private();
     enum err e =
         file ? timing_export_file(t, x, file) : FAIL(ERR_MEMORY, "no memory left for a file name");
@@ -113,8 +117,8 @@ static enum err run_export(int words, char **word)
 {
     (void)words;
     char path[RUN_PATH + 20];
-    const struct exporter *x = to ? exporter_find(to) : NULL;
-    const struct timing_exporter *times = to ? timing_exporter_find(to) : NULL;
+    const struct exporter *x = request.to ? exporter_find(request.to) : NULL;
+    const struct timing_exporter *times = request.to ? timing_exporter_find(request.to) : NULL;
     if (times)
         return export_times(times, word[0]);
     if (!x)
@@ -124,23 +128,26 @@ static enum err run_export(int words, char **word)
                 "--%s is for --to chrome and --to perfetto", options[i].name);
     FAIL_IF(options[ROW_WEIGHT].seen && strcmp(x->name, "folded") != 0, ERR_USAGE,
             "--weight is for --to folded; the others hold all weights");
-    FAIL_IF(options[ROW_UNTIL].seen && until <= from, ERR_USAGE,
-            "--until %g is not after --from %g", until, from);
+    FAIL_IF(options[ROW_UNTIL].seen && request.until <= request.from, ERR_USAGE,
+            "--until %g is not after --from %g", request.until, request.from);
     TRY(find_profile(word[0], "profile.json", path));
     struct model *m;
     TRY(profile_read(path, &m));
     if (!strcmp(x->name, "svg") && flame_is_suite(path)) {
-        enum err e = gzip ? FAIL(ERR_USAGE, "--gzip is not for the flame graphs of a suite")
-                          : flame_files(path, m, out);
+        enum err e = request.gzip ? FAIL(ERR_USAGE, "--gzip is not for the flame graphs of a suite")
+                                  : flame_files(path, m, request.out);
         model_destroy(m);
         return e;
     }
-    char *file = export_file_name(path, "profile", x->suffix, gzip && !exporter_compresses(x));
-    if (!out)
+    char *file =
+        export_file_name(path, "profile", x->suffix, request.gzip && !exporter_compresses(x));
+    if (!request.out)
         run_private();
-    struct export_options o = {
-        .from_s = from, .to_s = until, .min_s = least, .weight = (enum export_weight)weight};
-    enum err e = file ? export_file(m, x, &o, gzip, file)
+    struct export_options o = {.from_s = request.from,
+                               .to_s = request.until,
+                               .min_s = request.least,
+                               .weight = (enum export_weight)request.weight};
+    enum err e = file ? export_file(m, x, &o, request.gzip, file)
                       : FAIL(ERR_MEMORY, "no memory left for a file name");
     if (e == ERR_OK)
         log_info("%s: %s", file, x->summary);

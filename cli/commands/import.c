@@ -12,18 +12,21 @@
 #include "cli/runs/profile.h"
 #include "cli/runs/run_files.h"
 
-static const char *out = "output";
-static double rate;
-static int64_t size;
+static struct import_request {
+    const char *out;
+    double rate;
+    int64_t size;
+} request = {.out = "output"};
 
 static struct opt options[] = {
-    OPTION_PLACE("out", 'o', out, "DIR", "the run is written to DIR/<UTC stamp>/ (default output)"),
-    OPTION_NUMBER("rate", 'r', rate, "HZ",
+    OPTION_PLACE("out", 'o', request.out, "DIR",
+                 "the run is written to DIR/<UTC stamp>/ (default output)"),
+    OPTION_NUMBER("rate", 'r', request.rate, "HZ",
                   "samples per second, for captures that count samples without a time", 0.001, 1e9),
     {.name = "size",
      .letter = 'n',
      .kind = OPT_INT,
-     .value = &size,
+     .value = &request.size,
      .meta = "N",
      .help = "edge of the volume: verdicts on FPGAs where the capture has our operations",
      .min = 4,
@@ -45,14 +48,14 @@ static enum err run_import(int words, char **word)
     struct model *m = NULL;
     long long bytes;
     (void)words;
-    const struct import_options o = {.rate_hz = rate};
+    const struct import_options o = {.rate_hz = request.rate};
     TRY(captured_read(word[0], &o, &m));
-    enum err e = run_make(out, folder);
+    enum err e = run_make(request.out, folder);
     run_private();
     if (!e)
         e = captured_write(m, folder);
-    if (!e && size && has_operations(m))
-        triage_folder(folder, (struct triage_options){.size = (double)size});
+    if (!e && request.size && has_operations(m))
+        triage_folder(folder, (struct triage_options){.size = (double)request.size});
     if (!e)
         e = profile_page(folder, page, &bytes);
     if (!e)
@@ -62,11 +65,11 @@ static enum err run_import(int words, char **word)
     TRY(e);
     if (run_latest(folder)) /* the run itself is whole */
         log_warn("%s", err_text());
-    if (operations && !size)
+    if (operations && !request.size)
         log_info("the capture has operations of tomoprof; `tomoprof triage %s --size N` estimates "
                  "which of them would benefit from an FPGA",
                  folder);
-    else if (size && !operations)
+    else if (request.size && !operations)
         log_warn("--size: the capture has no operations of tomoprof, so nothing was judged");
     log_info("tomoprof: %s%s%s", page, *top ? ": " : "", top);
     return ERR_OK;

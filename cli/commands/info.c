@@ -23,15 +23,17 @@
 #define UNKNOWN    ((double)NAN)
 #define JSON_LIMIT ((size_t)256 << 20)
 
-static int json, histogram;
-static int64_t bins;
+static struct info_request {
+    int json, histogram;
+    int64_t bins;
+} request;
 
 static struct opt options[] = {
-    OPTION_FLAG("histogram", 0, histogram,
+    OPTION_FLAG("histogram", 0, request.histogram,
                 "counts the values of the file's first array in bins\nof one width"),
-    OPTION_INT("bins", 0, bins, "N", "of --histogram (default 64)", 1, HISTOGRAM_BINS_MOST),
+    OPTION_INT("bins", 0, request.bins, "N", "of --histogram (default 64)", 1, HISTOGRAM_BINS_MOST),
     CLI_OPT_LINKS,
-    CLI_OPT_JSON(json),
+    CLI_OPT_JSON(request.json),
     {0},
 };
 
@@ -82,7 +84,7 @@ static enum err info_npy(const char *path, const unsigned char *head, size_t byt
     if (floats)
         TRY(summarise_values(path, h.data_offset, &s));
     struct facts f;
-    facts_begin(&f, json);
+    facts_begin(&f, request.json);
     facts_string(&f, "file", path);
     facts_string(&f, "format", "NumPy array");
     facts_shape(&f, "shape", h.dims, h.shape);
@@ -106,7 +108,7 @@ static enum err info_nifti(const char *path)
     struct nifti_header h;
     TRY(nifti_read_header(path, &h));
     struct facts f;
-    facts_begin(&f, json);
+    facts_begin(&f, request.json);
     facts_string(&f, "file", path);
     facts_string(&f, "format", h.version == 2 ? "NIfTI-2 volume" : "NIfTI-1 volume");
     facts_shape(&f, "shape", h.dims, h.shape);
@@ -133,7 +135,7 @@ static enum err info_model(const char *path, const char *text, size_t bytes)
     const int64_t sinogram[] = {s->views, s->rows, s->channels},
                   volume[] = {v->rows, v->cols, v->slices};
     struct facts f;
-    facts_begin(&f, json);
+    facts_begin(&f, request.json);
     facts_string(&f, "file", path);
     facts_string(&f, "format", "geometry");
     facts_string(&f, "beam",
@@ -225,14 +227,14 @@ static void info_print_statistics(const struct timing_file *t)
 static void info_timing(const char *path, const struct timing_file *t)
 {
     struct facts f;
-    facts_begin(&f, json);
+    facts_begin(&f, request.json);
     facts_string(&f, "file", path);
     facts_string(&f, "format", "timings of the profile suite");
     facts_string(&f, "schema", t->schema);
     info_print_environment(&f, &t->environment);
     info_print_counts(&f, t);
     facts_end(&f);
-    if (!json)
+    if (!request.json)
         info_print_statistics(t);
 }
 
@@ -277,13 +279,13 @@ static enum err run_info(int words, char **word)
     const char *path = word[0];
     static unsigned char head[HEAD_BYTES + 1];
     struct stat st;
-    FAIL_IF(bins && !histogram, ERR_USAGE, "--bins is for --histogram: add it");
-    if (histogram)
-        return info_histogram(path, bins ? (int)bins : 64, json);
+    FAIL_IF(request.bins && !request.histogram, ERR_USAGE, "--bins is for --histogram: add it");
+    if (request.histogram)
+        return info_histogram(path, request.bins ? (int)request.bins : 64, request.json);
     if (http_is_url(path))
-        return info_store(path, json);
+        return info_store(path, request.json);
     if (!stat(path, &st) && S_ISDIR(st.st_mode) && info_is_store(path))
-        return info_store(path, json);
+        return info_store(path, request.json);
     FILE *f;
     if (!run_is_file(path))
         return info_folder(path);
@@ -304,7 +306,7 @@ static enum err run_info(int words, char **word)
         return info_nifti(path);
     if (blank < bytes && head[blank] == '{' && !info_is_references((const char *)head))
         return info_json(path);
-    return info_store(path, json);
+    return info_store(path, request.json);
 }
 
 const struct command cmd_info = {

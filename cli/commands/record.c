@@ -65,33 +65,36 @@ static enum err perf_maps_keep(const char *trace)
 
 extern char **environ;
 
-static const char *modes, *with, *out = "output";
-static double rate;
-static int64_t pid;
-static double seconds;
-static int overhead, no_analysis;
-static struct profile_options profile;
+static struct record_request {
+    const char *modes, *with, *out;
+    double rate, seconds;
+    int64_t pid;
+    int overhead, no_analysis;
+    struct profile_options profile;
+} request = {.out = "output"};
 
 static struct opt options[] = {
-    OPTION_TEXT("modes", 'm', modes, "A,B,...",
+    OPTION_TEXT("modes", 'm', request.modes, "A,B,...",
                 "record only these of cpu, wait, memory, copies, io, locks, python,\nnvtx, cuda "
                 "(default: all these), objects (small Python objects by\nline; slower)"),
-    OPTION_NUMBER("rate", 'r', rate, "HZ",
+    OPTION_NUMBER("rate", 'r', request.rate, "HZ",
                   "samples per second of CPU time of each thread (default 100)", 1, 10000),
-    OPTION_PLACE("out", 'o', out, "DIR", "the run is written to DIR/<UTC stamp>/ (default output)"),
+    OPTION_PLACE("out", 'o', request.out, "DIR",
+                 "the run is written to DIR/<UTC stamp>/ (default output)"),
     OPTION_INT(
-        "pid", 'p', pid, "PID",
+        "pid", 'p', request.pid, "PID",
         "sample this running process from outside: CPU time and waiting only;\nthe process goes on",
         1, INT32_MAX),
-    OPTION_NUMBER("seconds", 's', seconds, "N",
+    OPTION_NUMBER("seconds", 's', request.seconds, "N",
                   "end the recording after N seconds, not the program", 0.1, 1e7),
-    OPTION_FLAG("measure-overhead", 0, overhead,
+    OPTION_FLAG("measure-overhead", 0, request.overhead,
                 "first run CMD once without the recorder and silent, to\nmeasure the slow-down"),
-    OPTION_FLAG("baseline", 'b', overhead, NULL),
-    OPTION_TEXT("with", 0, with, "perf|nsys|ncu",
+    OPTION_FLAG("baseline", 'b', request.overhead, NULL),
+    OPTION_TEXT("with", 0, request.with, "perf|nsys|ncu",
                 "afterwards run CMD once more, silent, under that tool;\nboth in one report"),
-    OPTION_FLAG("no-analysis", 0, no_analysis, "record only; `tomoprof report RUN` analyses later"),
-    PROFILE_OPTIONS(profile),
+    OPTION_FLAG("no-analysis", 0, request.no_analysis,
+                "record only; `tomoprof report RUN` analyses later"),
+    PROFILE_OPTIONS(request.profile),
     {0},
 };
 
@@ -165,8 +168,8 @@ static enum err write_record_facts(struct record_session *s, const struct record
                                        .notes = notes,
                                        .end = *end,
                                        .bare = s->bare,
-                                       .rate_hz = rate,
-                                       .modes = modes,
+                                       .rate_hz = request.rate,
+                                       .modes = request.modes,
                                        .cpu = *cpu ? cpu : NULL,
                                        .cpus = record_cpus(),
                                        .disks = s->looked ? &s->disks : NULL,
@@ -186,8 +189,8 @@ static void recording_ended(void *context, const struct record_end *then)
     if (write_record_facts(s, &end))
         log_error("%s", err_text());
     else
-        log_info("the recording ended after %g s, the program goes on: tomoprof report %s", seconds,
-                 s->folder);
+        log_info("the recording ended after %g s, the program goes on: tomoprof report %s",
+                 request.seconds, s->folder);
 }
 
 static enum err run_program(struct record_session *s, char **word)
@@ -198,28 +201,29 @@ static enum err run_program(struct record_session *s, char **word)
     TRY(record_library(program, library));
     record_mpi_library(library, word[0], mpi);
     job_of_environment(&s->job);
-    TRY(s->job.among.size ? job_folder(&s->job, out, s->folder) : run_make(out, s->folder));
+    TRY(s->job.among.size ? job_folder(&s->job, request.out, s->folder)
+                          : run_make(request.out, s->folder));
     TRY(tracing_folder(s->folder, s->trace));
     const struct record_settings settings = {.library = library,
                                              .mpi_library = mpi,
                                              .folder = s->trace,
-                                             .modes = modes,
-                                             .rate_hz = rate,
-                                             .seconds = seconds,
+                                             .modes = request.modes,
+                                             .rate_hz = request.rate,
+                                             .seconds = request.seconds,
                                              .preload = s->target.preload};
     TRY(record_environment(&settings, environ, &environment, s->note));
     if (*s->note)
         log_warn("%s", s->note);
     enum err e = ERR_OK;
     const struct record_until bare = {.stop = &cli_stop};
-    if (overhead)
+    if (request.overhead)
         e = record_launch(s->target.path, word, environ, 1, &bare, &s->bare);
     if (e == ERR_FAILED) { /* a limit of processes: the recording may go without */
         log_warn("the run without the recorder failed: %s", err_text());
         e = ERR_OK;
     }
     s->word = word;
-    const struct record_until until = {seconds, recording_ended, s, &cli_stop};
+    const struct record_until until = {request.seconds, recording_ended, s, &cli_stop};
     record_disks_begin();
     record_clocks_begin();
     if (!e)
@@ -236,7 +240,7 @@ static void conclude_record(struct record_session *s)
 {
     char top[256] = "";
     run_private(); /* not before: the program's umask is the user's */
-    const int missing = s->job.among.size ? job_end(&s->job, out, s->folder, &s->end) : 0;
+    const int missing = s->job.among.size ? job_end(&s->job, request.out, s->folder, &s->end) : 0;
     if (s->job.among.rank) /* the first one goes on */
         return;
     if (missing)
@@ -250,9 +254,9 @@ static void conclude_record(struct record_session *s)
         log_warn("%d of the program's processes still run: what they do from now on is not in the "
                  "profile",
                  s->end.left_running);
-    profile.just_ended = 1;
-    if (!e && !no_analysis)
-        e = profile_make_in_child(s->folder, &profile, top);
+    request.profile.just_ended = 1;
+    if (!e && !request.no_analysis)
+        e = profile_make_in_child(s->folder, &request.profile, top);
     progress_end();
     if (e == ERR_INTERRUPTED)
         log_warn("the analysis was interrupted; the recording is whole: tomoprof report %s",
@@ -263,18 +267,18 @@ static void conclude_record(struct record_session *s)
     char more[40] = "";
     if (bare > 0) /* of some programs the system counts no time */
         snprintf(more, sizeof more, ", %+.1f %% CPU", 100 * (cpu / bare - 1));
-    if (overhead && s->bare.wall_s > 0)
+    if (request.overhead && s->bare.wall_s > 0)
         log_info("%.3g s recorded, %.3g s without the recorder: %+.1f %% wall%s", s->end.wall_s,
                  s->bare.wall_s, 100 * (s->end.wall_s / s->bare.wall_s - 1), more);
-    log_info("tomoprof: %s%s%s%s", s->folder, !e && !no_analysis ? "/report.html" : "",
+    log_info("tomoprof: %s%s%s%s", s->folder, !e && !request.no_analysis ? "/report.html" : "",
              *top ? ": " : "", top);
     char page[RUN_PATH];
-    if (!with || e || cli_stop)
+    if (!request.with || e || cli_stop)
         return;
-    if (with_tool(with, s->folder, s->word, page))
+    if (with_tool(request.with, s->folder, s->word, page))
         log_error("%s", err_text());
     else
-        log_info("tomoprof: %s#compare has %s beside it", page, with);
+        log_info("tomoprof: %s#compare has %s beside it", page, request.with);
 }
 
 static void recording_begun(const struct outside_settings *s)
@@ -289,15 +293,15 @@ static void recording_begun(const struct outside_settings *s)
 static enum err run_outside(struct record_session *s)
 {
     struct outside_end end;
-    TRY(outside_check((pid_t)pid));
-    char **word = outside_command((pid_t)pid);
-    FAIL_IF(!word, ERR_MEMORY, "no memory for the command line of process %d", (int)pid);
-    enum err e = run_make(out, s->folder);
+    TRY(outside_check((pid_t)request.pid));
+    char **word = outside_command((pid_t)request.pid);
+    FAIL_IF(!word, ERR_MEMORY, "no memory for the command line of process %d", (int)request.pid);
+    enum err e = run_make(request.out, s->folder);
     if (!e)
         e = tracing_folder(s->folder, s->trace);
-    const struct outside_settings settings = {.pid = (pid_t)pid,
-                                              .seconds = seconds,
-                                              .rate_hz = rate,
+    const struct outside_settings settings = {.pid = (pid_t)request.pid,
+                                              .seconds = request.seconds,
+                                              .rate_hz = request.rate,
                                               .folder = s->trace,
                                               .stop = &cli_stop,
                                               .begun = recording_begun};
@@ -311,7 +315,7 @@ static enum err run_outside(struct record_session *s)
                                      .user_s = end.user_s,
                                      .system_s = end.system_s,
                                      .peak_rss_bytes = end.peak_rss_bytes,
-                                     .pid = (int)pid,
+                                     .pid = (int)request.pid,
                                      .exit_unknown = 1};
         s->word = word;
         conclude_record(s);
@@ -322,29 +326,29 @@ static enum err run_outside(struct record_session *s)
 
 static enum err check_record(int words)
 {
-    FAIL_IF(pid && words, ERR_USAGE, "--pid %d: a program is named too; give one of them",
-            (int)pid);
-    FAIL_IF(!pid && !words, ERR_USAGE,
+    FAIL_IF(request.pid && words, ERR_USAGE, "--pid %d: a program is named too; give one of them",
+            (int)request.pid);
+    FAIL_IF(!request.pid && !words, ERR_USAGE,
             "record needs [--] CMD ARGS, or --pid PID: `tomoprof record --help` has examples");
-    FAIL_IF(seconds > 0 && overhead, ERR_USAGE,
+    FAIL_IF(request.seconds > 0 && request.overhead, ERR_USAGE,
             "--measure-overhead runs the program to its end: it cannot be used with --seconds");
-    FAIL_IF(pid && (modes || overhead), ERR_USAGE,
+    FAIL_IF(request.pid && (request.modes || request.overhead), ERR_USAGE,
             "--%s cannot be used with --pid: from outside, CPU time, waiting and Python lines are "
             "recorded",
-            modes ? "modes" : "measure-overhead");
-    FAIL_IF(with && (pid || no_analysis), ERR_USAGE,
+            request.modes ? "modes" : "measure-overhead");
+    FAIL_IF(request.with && (request.pid || request.no_analysis), ERR_USAGE,
             "--with runs the program again and compares: it cannot be used with --%s",
-            pid ? "pid" : "no-analysis");
-    if (with)
-        TRY(with_tool_check(with));
-    return check_modes(modes);
+            request.pid ? "pid" : "no-analysis");
+    if (request.with)
+        TRY(with_tool_check(request.with));
+    return check_modes(request.modes);
 }
 
 static enum err run_record(int words, char **word)
 {
     static struct record_session s;
     TRY(check_record(words));
-    if (pid)
+    if (request.pid)
         return run_outside(&s);
     TRY(record_target(word[0], &s.target));
     if (*s.target.limits)

@@ -13,23 +13,25 @@
 #include "cli/runs/profile.h"
 #include "profiler/report/text/text.h"
 
-static int text, sort, reanalyze;
-static int64_t top = 20;
-static struct profile_options profile;
-static const char *after;
+static struct report_request {
+    int text, sort, reanalyze;
+    int64_t top;
+    struct profile_options profile;
+    const char *after;
+} request = {.top = 20};
 
 static struct opt options[] = {
-    OPTION_FLAG("text", 0, text, "print lines, functions, kernels and findings on stdout"),
-    OPTION_CHOICE("sort", 0, sort, "self|inclusive|calls",
+    OPTION_FLAG("text", 0, request.text, "print lines, functions, kernels and findings on stdout"),
+    OPTION_CHOICE("sort", 0, request.sort, "self|inclusive|calls",
                   "order of the tables of --text (default self)"),
-    OPTION_INT("top", 'n', top, "N", "rows of each table (default 20)", 1, 1e6),
-    OPTION_FLAG("reanalyze", 0, reanalyze, "analyse although there is a profile.json"),
-    OPTION_TWIN("again", OPT_FLAG, reanalyze, NULL),
-    OPTION_TEXT("after", 0, after, "imports",
+    OPTION_INT("top", 'n', request.top, "N", "rows of each table (default 20)", 1, 1e6),
+    OPTION_FLAG("reanalyze", 0, request.reanalyze, "analyse although there is a profile.json"),
+    OPTION_TWIN("again", OPT_FLAG, request.reanalyze, NULL),
+    OPTION_TEXT("after", 0, request.after, "imports",
                 "leave out the start-up, up to the end of the imports"),
-    OPTION_NUMBER("from", 0, profile.from, "SECONDS", "leave out the time before", 0, 1e9),
-    OPTION_NUMBER("until", 0, profile.until, "SECONDS", "leave out the time after", 0, 1e9),
-    PROFILE_OPTIONS(profile),
+    OPTION_NUMBER("from", 0, request.profile.from, "SECONDS", "leave out the time before", 0, 1e9),
+    OPTION_NUMBER("until", 0, request.profile.until, "SECONDS", "leave out the time after", 0, 1e9),
+    PROFILE_OPTIONS(request.profile),
     {0},
 };
 
@@ -48,18 +50,20 @@ static int has_traces(const char *folder)
 
 static int is_part(void)
 {
-    return profile.from > 0 || profile.until > 0 || profile.after_imports;
+    return request.profile.from > 0 || request.profile.until > 0 || request.profile.after_imports;
 }
 
 static enum err check_report_part(void)
 {
-    FAIL_IF(after && strcmp(after, "imports"), ERR_USAGE,
-            "--after %.40s: only \"imports\" is known; for a time use --from SECONDS", after);
-    profile.after_imports = after != NULL;
-    FAIL_IF(after && profile.from > 0, ERR_USAGE,
+    FAIL_IF(request.after && strcmp(request.after, "imports"), ERR_USAGE,
+            "--after %.40s: only \"imports\" is known; for a time use --from SECONDS",
+            request.after);
+    request.profile.after_imports = request.after != NULL;
+    FAIL_IF(request.after && request.profile.from > 0, ERR_USAGE,
             "--after imports and --from SECONDS both say where to begin: give one of the two");
-    FAIL_IF(profile.until > 0 && profile.until <= profile.from, ERR_USAGE,
-            "--until %g: must be later than --from %g", profile.until, profile.from);
+    FAIL_IF(request.profile.until > 0 && request.profile.until <= request.profile.from, ERR_USAGE,
+            "--until %g: must be later than --from %g", request.profile.until,
+            request.profile.from);
     return ERR_OK;
 }
 
@@ -80,8 +84,9 @@ static int up_to_date(const char *folder, const char *path)
     char trace[RUN_PATH + 16];
     struct stat profiled, traced;
     snprintf(trace, sizeof trace, "%s/trace", folder);
-    if (!is_file(path, &profiled) || reanalyze || profile.include || profile.exclude ||
-        profile.libraries || profile.paths || profile.no_source || is_part())
+    if (!is_file(path, &profiled) || request.reanalyze || request.profile.include ||
+        request.profile.exclude || request.profile.libraries || request.profile.paths ||
+        request.profile.no_source || is_part())
         return 0;
     return stat(trace, &traced) || traced.st_mtime <= profiled.st_mtime;
 }
@@ -90,8 +95,8 @@ static enum err print_report(const struct model *m)
 {
     struct winsize size = {0};
     int terminal = isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
-    return report_text_by(m, stdout, terminal ? size.ws_col : 0, terminal && log_colour(), (int)top,
-                          (enum text_sort)sort);
+    return report_text_by(m, stdout, terminal ? size.ws_col : 0, terminal && log_colour(),
+                          (int)request.top, (enum text_sort)request.sort);
 }
 
 /* A suite without a traced pass: its times alone make a page. */
@@ -153,7 +158,7 @@ static enum err run_report(int words, char **word)
     int named = is_file(word[0], &st) && text_has_suffix(word[0], ".json");
     TRY(check_traces(named ? word[0] : folder, named));
     if (!named && has_times_only(folder)) {
-        FAIL_IF(text, ERR_INPUT,
+        FAIL_IF(request.text, ERR_INPUT,
                 "%s was not traced, so it has no lines to print: `tomoprof info %s` "
                 "prints its times",
                 folder, folder);
@@ -163,22 +168,22 @@ static enum err run_report(int words, char **word)
     if (named)
         snprintf(path, sizeof path, "%s", word[0]);
     int done = named || up_to_date(folder, path);
-    enum err e = done ? profile_read(path, &m) : profile_make(folder, &profile, &m);
+    enum err e = done ? profile_read(path, &m) : profile_make(folder, &request.profile, &m);
     int part = !e && done && isfinite(m->meta.from_s);
     if ((e || part) && done && !named && has_traces(folder)) { /* damaged, or a part */
         done = 0;
         model_destroy(m);
         m = NULL;
-        e = profile_make(folder, &profile, &m);
+        e = profile_make(folder, &request.profile, &m);
     }
     if (!e && done && !named && m->earlier)
         e = bring_up(folder, path, m);
     if (e && done && !named &&
-        !text) { /* of another version: the page copes, numbers are not read here */
+        !request.text) { /* of another version: the page copes, numbers are not read here */
         log_warn("%s", err_text());
         e = ERR_OK;
     }
-    if (!e && text)
+    if (!e && request.text)
         e = print_report(m);
     if (!e && !named)
         e = make_page(folder, m);

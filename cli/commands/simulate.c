@@ -22,34 +22,41 @@
 
 #define WHITE_COUNTS 50000.0 /* flat field of the .h5: what a 16-bit camera is exposed to */
 
-static const char *geometry = "parallel", *out = "scan", *backend = "auto";
-static int64_t size = 64, views, rows, channels, seed = 42;
-static double noise = 0.01, range;
-static int phantom, exact;
-
-static struct backend_options backend_options;
+static struct simulate_request {
+    const char *geometry, *out, *backend;
+    int64_t size, views, rows, channels, seed;
+    double noise, range;
+    int phantom, exact;
+    struct backend_options backend_options;
+} request = {.geometry = "parallel",
+             .out = "scan",
+             .backend = "auto",
+             .size = 64,
+             .seed = 42,
+             .noise = 0.01};
 
 static struct opt options[] = {
     OPTION_INPUT(
-        "geometry", 'g', geometry, "KIND|FILE",
+        "geometry", 'g', request.geometry, "KIND|FILE",
         "parallel (default), cone (source to detector 4 N, to axis 2 N),\ntranslation (that cone, "
         "the object moves), multiaxis (parallel\nrays, 20 degrees up), or a file that gives all"),
-    OPTION_INT("size", 'n', size, "N", "N/2 views of N x N cells, volume N^3 (default 64)", 1,
-               65536),
-    OPTION_INT("views", 0, views, "N", "number of views, instead of N/2", 1, 1e7),
-    OPTION_INT("rows", 0, rows, "N", "detector rows, instead of N", 1, 1e6),
-    OPTION_INT("channels", 0, channels, "N", "detector channels, instead of N", 1, 1e6),
-    OPTION_NUMBER("range", 0, range, "DEGREES", "angle covered (default: parallel 180, cone 360)",
-                  -36000, 36000),
-    OPTION_CHOICE("phantom", 'p', phantom, "two-ellipsoids|shepp-logan",
+    OPTION_INT("size", 'n', request.size, "N", "N/2 views of N x N cells, volume N^3 (default 64)",
+               1, 65536),
+    OPTION_INT("views", 0, request.views, "N", "number of views, instead of N/2", 1, 1e7),
+    OPTION_INT("rows", 0, request.rows, "N", "detector rows, instead of N", 1, 1e6),
+    OPTION_INT("channels", 0, request.channels, "N", "detector channels, instead of N", 1, 1e6),
+    OPTION_NUMBER("range", 0, request.range, "DEGREES",
+                  "angle covered (default: parallel 180, cone 360)", -36000, 36000),
+    OPTION_CHOICE("phantom", 'p', request.phantom, "two-ellipsoids|shepp-logan",
                   "the object (default two-ellipsoids)"),
-    OPTION_NUMBER("noise", 0, noise, "X",
+    OPTION_NUMBER("noise", 0, request.noise, "X",
                   "standard deviation as a share of the largest value (default 0.01)", 0, 1e6),
-    OPTION_INT("seed", 0, seed, "N", "seed of the noise (default 42)", 0, 4294967295.0),
-    OPTION_FLAG("exact", 'x', exact, "line integrals by formula, not by the forward projector"),
-    OPTION_PLACE("out", 'o', out, "PREFIX", "where the files go (default scan)"),
-    CLI_OPT_BACKEND(backend),
-    CLI_OPT_THREADS(backend_options.threads),
+    OPTION_INT("seed", 0, request.seed, "N", "seed of the noise (default 42)", 0, 4294967295.0),
+    OPTION_FLAG("exact", 'x', request.exact,
+                "line integrals by formula, not by the forward projector"),
+    OPTION_PLACE("out", 'o', request.out, "PREFIX", "where the files go (default scan)"),
+    CLI_OPT_BACKEND(request.backend),
+    CLI_OPT_THREADS(request.backend_options.threads),
     {0},
 };
 
@@ -64,37 +71,38 @@ static int option_given(const char *name)
 static enum err build_model(struct ct_model *m)
 {
     static const char *const sizes[] = {"size", "views", "rows", "channels", "range"};
-    const int translation = !strcmp(geometry, "translation");
-    const int multiaxis = !strcmp(geometry, "multiaxis");
-    const int cone = !strcmp(geometry, "cone") || translation;
-    if (!cone && !multiaxis && strcmp(geometry, "parallel")) {
-        FAIL_IF(!strcmp(geometry, "fan"), ERR_USAGE,
+    const int translation = !strcmp(request.geometry, "translation");
+    const int multiaxis = !strcmp(request.geometry, "multiaxis");
+    const int cone = !strcmp(request.geometry, "cone") || translation;
+    if (!cone && !multiaxis && strcmp(request.geometry, "parallel")) {
+        FAIL_IF(!strcmp(request.geometry, "fan"), ERR_USAGE,
                 "--geometry fan: a fan beam is a cone beam with one detector row: --geometry cone "
                 "--rows 1");
-        FAIL_IF(!strchr(geometry, '.') && !strchr(geometry, '/') && access(geometry, F_OK),
+        FAIL_IF(!strchr(request.geometry, '.') && !strchr(request.geometry, '/') &&
+                    access(request.geometry, F_OK),
                 ERR_USAGE,
                 "--geometry %s: give parallel, cone, translation, multiaxis or a geometry file (no "
                 "file has that name)",
-                geometry);
+                request.geometry);
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
             FAIL_IF(option_given(sizes[i]), ERR_USAGE,
                     "--%s: the geometry file %s sets it already; leave --%s out", sizes[i],
-                    geometry, sizes[i]);
-        return ct_model_read(geometry, m);
+                    request.geometry, sizes[i]);
+        return ct_model_read(request.geometry, m);
     }
     ct_model_init(m);
     struct scan *s = &m->scan;
     s->beam = cone || multiaxis ? BEAM_CONE : BEAM_PARALLEL;
-    s->views = views ? views : size > 1 ? size / 2 : 1;
-    s->rows = rows ? rows : size;
-    s->channels = channels ? channels : size;
+    s->views = request.views ? request.views : request.size > 1 ? request.size / 2 : 1;
+    s->rows = request.rows ? request.rows : request.size;
+    s->channels = request.channels ? request.channels : request.size;
     if (cone) {
         s->source_detector = 4.0 * (double)s->channels;
         s->source_iso = 2.0 * (double)s->channels;
     }
     FAIL_IF(translation && option_given("range"), ERR_USAGE,
             "--range: a translation scan does not turn; leave --range out");
-    double degrees = option_given("range") ? range : translation ? 0 : cone ? 360 : 180;
+    double degrees = option_given("range") ? request.range : translation ? 0 : cone ? 360 : 180;
     s->angles = angles_even(0, degrees * M_PI / 180, s->views);
     FAIL_IF(!s->angles, ERR_MEMORY, "no memory left for %" PRId64 " angles", s->views);
     if (translation || multiaxis)
@@ -117,7 +125,7 @@ static enum err project_volume(const struct ct_model *m, float *x, size_t x_byte
     struct backend *be = NULL;
     struct buffer in = {0}, sinogram = {0};
     enum err e;
-    TRY_OUT(backend_open(backend, &backend_options, &be));
+    TRY_OUT(backend_open(request.backend, &request.backend_options, &be));
     TRY_OUT(be->ops->upload(be, x, x_bytes, &in));
     TRY_OUT(be->ops->upload(be, y, y_bytes, &sinogram));
     TRY_OUT(forward_project(be, m, &in, &sinogram));
@@ -135,7 +143,7 @@ out:
 static char *simulated_name(const char *suffix)
 {
     char *name = NULL;
-    return asprintf(&name, "%s%s", out, suffix) < 0 ? NULL : name;
+    return asprintf(&name, "%s%s", request.out, suffix) < 0 ? NULL : name;
 }
 
 static enum err write_exchange(const char *path, const struct ct_model *m, const float *y)
@@ -182,7 +190,7 @@ out:
 
 static enum err make_parent(void)
 {
-    char *copy = strdup(out);
+    char *copy = strdup(request.out);
     FAIL_IF(!copy, ERR_MEMORY, "no memory left for the name of the output");
     enum err e = dir_make(dirname(copy));
     free(copy);
@@ -208,14 +216,14 @@ static enum err run_simulate(int words, char **word)
     TRY_OUT(mem_alloc("sinogram", y_bytes, &y));
 
     struct ellipsoid ellipsoids[PHANTOM_MAX];
-    int n = phantom_ellipsoids((enum phantom)phantom, &m.volume, ellipsoids);
+    int n = phantom_ellipsoids((enum phantom)request.phantom, &m.volume, ellipsoids);
     phantom_fill(ellipsoids, n, &m.volume, x);
-    if (exact)
+    if (request.exact)
         phantom_project(ellipsoids, n, &m.scan, y);
     else
         TRY_OUT(project_volume(&m, x, x_bytes, y, y_bytes));
-    if (noise > 0)
-        noise_add(y, scan_samples(&m.scan), noise, (uint64_t)seed);
+    if (request.noise > 0)
+        noise_add(y, scan_samples(&m.scan), request.noise, (uint64_t)request.seed);
     e = simulate_write_files(&m, x, y);
 out:
     mem_free(x);

@@ -9,27 +9,29 @@
 #include "cli/cli.h"
 #include "cli/runs/run_files.h"
 
-static const char *cards, *weights, *out;
-static int64_t size;
-static int json;
+static struct triage_request {
+    const char *cards, *weights, *out;
+    int64_t size;
+    int json;
+} request;
 
 static struct opt options[] = {
     {.name = "device",
      .letter = 'd',
      .kind = OPT_TEXT,
-     .value = &cards,
+     .value = &request.cards,
      .meta = "A,B",
      .help = "cards to consider (default: all of the table)"},
     {.name = "weights",
      .letter = 'w',
      .kind = OPT_INPUT,
-     .value = &weights,
+     .value = &request.weights,
      .meta = "FILE",
      .help = "JSON object of weights that differ from the defaults"},
     {.name = "size",
      .letter = 'n',
      .kind = OPT_INT,
-     .value = &size,
+     .value = &request.size,
      .meta = "N",
      .help = "edge of the volume (default: the largest measured)",
      .min = 4,
@@ -37,10 +39,10 @@ static struct opt options[] = {
     {.name = "out",
      .letter = 'o',
      .kind = OPT_PLACE,
-     .value = &out,
+     .value = &request.out,
      .meta = "DIR",
      .help = "where triage.json, .md and .svg go (default: beside the input)"},
-    CLI_OPT_JSON(json),
+    CLI_OPT_JSON(request.json),
     {0},
 };
 
@@ -98,15 +100,18 @@ static enum err run_triage(int words, char **word)
     struct triage *t;
     (void)words;
     TRY(find_input(word[0], &p));
-    TRY(triage_of(
-        &p, (struct triage_options){.cards = cards, .weights = weights, .size = (double)size}, &t));
-    const char *folder = out ? out : p.folder;
-    if (!out)
+    TRY(triage_of(&p,
+                  (struct triage_options){.cards = request.cards,
+                                          .weights = request.weights,
+                                          .size = (double)request.size},
+                  &t));
+    const char *folder = request.out ? request.out : p.folder;
+    if (!request.out)
         run_private();
-    enum err e = out ? dir_make(out) : ERR_OK;
+    enum err e = request.out ? dir_make(request.out) : ERR_OK;
     if (e == ERR_OK)
         e = triage_files(t, folder);
-    if (e == ERR_OK && json)
+    if (e == ERR_OK && request.json)
         e = triage_write_json(t, stdout);
     else if (e == ERR_OK)
         print_candidates(t, folder);
