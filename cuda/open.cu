@@ -4,17 +4,17 @@
 #include <stdlib.h>
 
 #include "cuda/common/elementwise.cuh"
-#include "cuda/common/peak.cuh"
 #include "cuda/common/services.cuh"
 #include "cuda/filter/filter.cuh"
 #include "cuda/fourier/fourier.cuh"
 #include "cuda/median/median.cuh"
-#include "cuda/open.cuh"
 #include "cuda/prepare/prepare.cuh"
 #include "cuda/projection/project.cuh"
 #include "cuda/streams.cuh"
 #include "cuda/vcd/vcd.cuh"
 #include "cuda/volume/volume.cuh"
+
+extern const struct backend_ops cuda_backend_ops;
 
 #define OLDEST 75 /* compute capability */
 

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/run_folder.h"
 #include "cli/cli.h"
-#include "cli/runs/captured.h"
+#include "cli/runs/with_tool.h"
 #include "cli/runs/profile.h"
 #include "cli/runs/run_files.h"
 

@@ -5,6 +5,20 @@
 
 #include "base/err.h"
 #include "base/run_folder.h"
+#include "profiler/import/import.h"
+
+/* Captures of other tools to a run's profile.json; .nsys-rep and perf.data through their own tools.
+ */
+
+/* ERR_UNSUPPORTED where the tool that reads the file is not installed. */
+enum err captured_read(const char *path, const struct import_options *o, struct model **out);
+
+/* Runs another tool to its end, what it prints to the file `to`; status 127: it is not installed.
+ */
+enum err captured_run(char *const words[], const char *to, int *status);
+
+/* Writes folder/profile.json of an imported model. */
+enum err captured_write(struct model *m, const char *folder);
 
 /* ERR_UNSUPPORTED, with what to install, where the tool is not in PATH. */
 enum err with_tool_check(const char *name);

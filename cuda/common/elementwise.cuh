@@ -17,4 +17,10 @@ enum err cuda_weigh_rays(struct backend *be, const struct scan *s, const float *
 enum err cuda_fingerprint(struct backend *be, const struct buffer *b, double *sum, double *l2,
                           double *min, double *max);
 
+/* Measured peak and ceilings of this GPU: entries of the back end's table (host/backend/backend.h).
+ */
+
+enum err cuda_measure_peak(struct backend *be, struct peak *out);
+enum err cuda_measure_ceilings(struct backend *be, struct ceiling out[CEILINGS_MOST], int *count);
+
 #endif

@@ -2,7 +2,7 @@
  * units have none: no kernel uses them. */
 #include <time.h>
 
-#include "cuda/common/peak.cuh"
+#include "cuda/common/elementwise.cuh"
 
 #define THREADS 256
 #define CHAINS  8  /* independent results of a thread, which hide the latency of one */

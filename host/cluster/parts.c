@@ -11,7 +11,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "host/cluster/parts.h"
+#include "host/cluster/recon.h"
 
 #define CALL_BYTES (PARTS_TEXT + 6 * 1024)
 

@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/table.h"
-#include "host/cluster/parts.h"
 #include "host/cluster/recon.h"
 #include "host/scan/input.h"
 #include "host/scan/slabs.h"

@@ -11,9 +11,8 @@
 #include "profiler/analyze/attribute/sites.h"
 #include "profiler/analyze/build/build.h"
 #include "profiler/analyze/gpu/gpu.h"
-#include "profiler/analyze/heap/heap.h"
 #include "profiler/analyze/io/io.h"
-#include "profiler/analyze/locks/locks.h"
+#include "profiler/analyze/state/collector.h"
 #include "profiler/analyze/ranks/ranks.h"
 #include "profiler/analyze/state/cells.h"
 

@@ -9,7 +9,7 @@
 #include "base/options.h"
 #include "base/text.h"
 #include "profiler/fpga/fpga.h"
-#include "profiler/fpga/verilog/verilog_export.h"
+#include "profiler/fpga/embed/embedded.h"
 
 static struct fpga_data data = FPGA_DATA;
 static struct fpga_widths widths = FPGA_WIDTHS;

@@ -42,7 +42,7 @@ enum err correlate_call(struct image *im, struct gpu *g, const struct cuda_call 
 enum err correlate_activity(struct image *im, struct gpu *g, const struct activity *a);
 /* Settles the rest: activities without a call, calls without an activity. */
 enum err correlate_finish(struct image *im, struct gpu *g);
-/* attribute_activity.c: the activity is of this call. */
+/* attribute_device.c: the activity is of this call. */
 enum err gpu_attribute_activity(struct image *im, struct gpu *g, struct cuda_call *call,
                                 const struct activity *a);
 /* The host was blocked during the call; how busy the devices were then is looked up at the end. */

@@ -6,7 +6,7 @@
 #include "base/array.h"
 #include "profiler/analyze/attribute/cpu.h"
 #include "profiler/analyze/heap/curves.h"
-#include "profiler/analyze/heap/heap.h"
+#include "profiler/analyze/state/collector.h"
 
 enum { SERIES_POINTS = 1000 };
 enum event_kind { EVENT_ALLOC, EVENT_FREE, EVENT_MAP, EVENT_UNMAP };

@@ -2,7 +2,7 @@
 #ifndef TP_ANALYZE_LOCKS_LOCKS_STATE_H
 #define TP_ANALYZE_LOCKS_LOCKS_STATE_H
 
-#include "profiler/analyze/locks/locks.h"
+#include "profiler/analyze/state/collector.h"
 
 enum { NO_THREAD = -1, NO_ROW = -1 };
 

@@ -28,6 +28,11 @@ struct collector {
 #define COLLECTED(list) .kinds = (list), .kinds_count = sizeof(list) / sizeof *(list)
 
 extern const struct collector collector_definitions; /* texts, codes, stacks, threads, modules */
+/* Host memory: allocations, releases, copies and the footprint of the process. */
+extern const struct collector collector_heap;
+/* Waits for locks: which line waits, which one held the lock meanwhile, and how many threads ran at
+ * a time. Rows of run.locks and run.contention. */
+extern const struct collector collector_locks;
 
 /* Makes the states of an image, and im->collectors. ERR_MEMORY. */
 enum err collectors_create(struct image *im, const struct collector *const *list, size_t count);

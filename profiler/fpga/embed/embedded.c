@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "profiler/fpga/embed/embedded.h"
 
 enum err embedded_write(const char *folder, const char *name, const char *text)
@@ -19,4 +20,16 @@ enum err embedded_write(const char *folder, const char *name, const char *text)
     outfile_abort(&f);
     free(path);
     return e;
+}
+
+/* Writes the embedded Verilog cores and tells their paths. */
+
+enum err verilog_export_write(const char *folder)
+{
+    TRY(dir_make(folder));
+    for (const struct embedded_file *f = verilog_cores; f->name; f++) {
+        TRY(embedded_write(folder, f->name, f->text));
+        log_info("%s/%s", folder, f->name);
+    }
+    return ERR_OK;
 }

@@ -15,4 +15,10 @@ extern const struct embedded_file verilog_cores[]; /* profiler/fpga/verilog/core
 /* Writes `text` as `folder`/`name`; the folder exists. */
 enum err embedded_write(const char *folder, const char *name, const char *text);
 
+/* The Verilog cores, for an FPGA engineer to start from: streaming median of 3 x 3 x 3, flat field
+ * and logarithm. Their first lines say what they take and give. */
+
+/* Writes them into `folder`, which is made where it is missing. */
+enum err verilog_export_write(const char *folder);
+
 #endif

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/report/compare/align.h"
+#include "profiler/report/compare/compare_parts.h"
 
 #define MOST_EDITS 2000     /* the record of a search takes its square times 8 bytes: 32 MB */
 #define MOST_LINES 10000000 /* of a file; a larger number is damage */

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/report/compare/align.h"
 #include "profiler/report/compare/compare_parts.h"
 
 #define DIFF_LINES 20

@@ -5,7 +5,7 @@
 
 #include "base/page/markup.h"
 #include "profiler/triage/model/primitive.h"
-#include "profiler/triage/verdict/quantity.h"
+#include "profiler/triage/verdict/candidate.h"
 #include "profiler/triage/triage.h"
 
 static void put_list(FILE *out, const char *title, char *const *text, int count)

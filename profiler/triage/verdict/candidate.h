@@ -2,9 +2,10 @@
 #ifndef TP_TRIAGE_VERDICT_CANDIDATE_H
 #define TP_TRIAGE_VERDICT_CANDIDATE_H
 
-#include "profiler/triage/model/fpga.h"
 #include "profiler/triage/input/sass.h"
 #include "profiler/triage/input/timing.h"
+#include "profiler/triage/model/card.h"
+#include "profiler/triage/model/fpga.h"
 
 enum verdict { VERDICT_NO, VERDICT_LOW, VERDICT_MEDIUM, VERDICT_HIGH };
 enum confidence { CONFIDENCE_LOW, CONFIDENCE_MEDIUM, CONFIDENCE_HIGH };
@@ -97,5 +98,15 @@ void candidate_explain(const struct inputs *in, struct candidate *c);
 
 const char *verdict_name(enum verdict v);
 const char *confidence_name(enum confidence c);
+
+/* Numbers as people say them. The text lasts until 64 more were asked for. */
+
+/* 3 digits; "-": unknown. */
+const char *quantity_number(double v);
+/* Formats with the prefix of the SI: "8.9 us", "35 G". `unit` may be empty. */
+const char *quantity(double v, const char *unit);
+/* 2 digits, as ranges deserve: "0.89 to 1.9 us", "0.26 to 1.1". */
+const char *quantity_bounds(struct bounds r, const char *unit);
+const char *quantity_plain_bounds(struct bounds r);
 
 #endif

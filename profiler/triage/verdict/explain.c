@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "profiler/triage/verdict/candidate.h"
-#include "profiler/triage/verdict/quantity.h"
 #include "profiler/triage/model/width_needed.h"
 
 static void list_add_sentence(char **list, int *count, const char *format, ...)

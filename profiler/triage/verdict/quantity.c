@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "profiler/triage/verdict/quantity.h"
+#include "profiler/triage/verdict/candidate.h"
 
 #define TEXTS 64
 #define TEXT  64

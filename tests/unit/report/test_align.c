@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "tests/unit/check.h"
-#include "profiler/report/compare/align.h"
+#include "profiler/report/compare/compare_parts.h"
 
 #define MOST 40
 

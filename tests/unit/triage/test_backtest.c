@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "profiler/triage/model/fpga.h"
-#include "profiler/triage/verdict/quantity.h"
+#include "profiler/triage/verdict/candidate.h"
 #include "tests/unit/check.h"
 
 static const struct bounds none = {(double)NAN, (double)NAN};

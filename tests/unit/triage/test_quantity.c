@@ -2,7 +2,7 @@
 /* Numbers as people say them. */
 #include <math.h>
 
-#include "profiler/triage/verdict/quantity.h"
+#include "profiler/triage/verdict/candidate.h"
 #include "tests/unit/check.h"
 
 static void numbers_take_the_prefix_of_their_size(void **state)
