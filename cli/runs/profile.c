@@ -17,6 +17,7 @@
 #include "base/timing/timing.h"
 #include "profiler/findings/causes.h"
 #include "profiler/findings/findings.h"
+#include "profiler/findings/quiet.h"
 #include "profiler/report/page/html.h"
 
 #define GLOBS 64
@@ -148,6 +149,9 @@ static int profile_in_child(void *context, int fd)
     enum err e = profile_make(folder, r->options, &m);
     if (!e)
         profile_top(folder, m, text);
+    const struct model_item *busy = m ? quiet_busy(m) : NULL;
+    if (busy)
+        log_info("%s", busy->text);
     int n = dprintf(fd, "%s\n", text);
     if (!e)
         e = profile_page(folder, page, NULL);

@@ -1,5 +1,6 @@
-/* The headline and the cards: compares what computes, what waits, imports and findings by the wall
- * time that each could save at most, and makes a sentence of each. */
+/* The headline and the cards: compares what computes, what waits, imports and findings by the part
+ * of the run's own time that each could save at most, and makes a sentence of each. Own time is wall
+ * time without waiting for a CPU, which depends on the neighbours. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,19 +14,19 @@
 #include "profiler/findings/rules.h"
 
 enum { ENOUGH = QUIET_ENOUGH, ANSWERS_MAX = 6 };
-#define SMALL 0.05 /* of the wall time: no card */
-#define BLIND 0.1  /* of the CPU time in own code: below it own lines do not explain the run */
-#define SOME  0.2
-#define ALONE 0.5 /* of the time: a line that needs no other beside it */
-#define NOBODYS                                                                                    \
-    0.2 /* of the wall time: imports that no own line asks for, the interpreter's own  \
-                     */
+#define SMALL   0.05 /* of the own time: no card */
+#define BLIND   0.1  /* of the CPU time in own code: below it own lines do not explain the run */
+#define SOME    0.2
+#define ALONE   0.5 /* of the time: a line that needs no other beside it */
+#define EQUAL   0.7 /* of the largest: it does not lead alone */
 #define UNKNOWN ((double)NAN)
 
 struct answer_list {
     struct model *m;
     const struct run_facts *facts;
-    double wall, cpu, idle; /* idle: of the wall time, waiting for requests */
+    double wall, own, cpu; /* own: the wall time without waiting for a CPU */
+    double idle;           /* of the own time, waiting for requests */
+    const char *divided;   /* a sentence of the lines that share the CPU time; NULL: one leads */
     VECTOR(struct model_answer) all;
 };
 
@@ -55,6 +56,75 @@ static struct model_answer answer_blank(const char *kind, const struct model_own
     return a;
 }
 
+/* "recon() (app.py:10 to 13)": a function without a line that dominates it. */
+static void hotspot_name(const struct hotspot *s, char out[400])
+{
+    char place[300];
+    const char *f = s->at->function;
+    own_place(s->at, place);
+    if (!s->of_function || !f || *f == '<' || !s->at->file) {
+        snprintf(out, 400, "%s", place);
+        return;
+    }
+    const char *inner = strstr(f, ".<");
+    int n = snprintf(out, 400, "%.*s%s (", inner ? (int)(inner - f) : 80, f,
+                     strchr(f, '(') ? "" : "()");
+    if (s->last > s->first)
+        snprintf(out + n, 400 - (size_t)n, "%.200s:%lld to %lld)", s->at->file, (long long)s->first,
+                 (long long)s->last);
+    else
+        snprintf(out + n, 400 - (size_t)n, "%s)", place);
+}
+
+/* Joins branches into one sentence where none holds half of the time. */
+static const char *branches_text(struct answer_list *t, const struct hotspots *hot)
+{
+    static const char *const counts[] = {"", "", "Two", "Three", "Four"};
+    char text[600], name[400];
+    const double first = hot->count ? 1e-9 * hot->found[0].ns : 0;
+    double all = 0;
+    int n = 0, k = 0, functions = 0;
+    while (k < hot->count && k < 4 && 4e-9 * hot->found[k].ns >= first) {
+        all += 1e-9 * hot->found[k].ns;
+        functions += hot->found[k++].of_function;
+    }
+    if (k < 2 || (first >= ALONE * t->cpu && 1e-9 * hot->found[1].ns < EQUAL * first))
+        return NULL;
+    const char *what = !functions ? "lines" : functions == k ? "functions" : "places";
+    n = all >= ALONE * t->cpu
+            ? snprintf(text, sizeof text, "%s %s use most of the CPU time:", counts[k], what)
+            : snprintf(text, sizeof text, "The %s with most CPU time are", what);
+    for (int i = 0; i < k; i++) {
+        hotspot_name(&hot->found[i], name);
+        n += snprintf(text + n, sizeof text - (size_t)n, "%s %.100s (%.0f %%)",
+                      !i           ? ""
+                      : i + 1 == k ? " and"
+                                   : ",",
+                      name, 100 * 1e-9 * hot->found[i].ns / t->cpu);
+    }
+    return answer_text(t, "%.550s of %.3g s.", text, t->cpu);
+}
+
+/* A profile in which many lines take a little each. */
+static enum err answers_add_flat(struct answer_list *t, const struct hotspots *hot)
+{
+    struct model_answer a = answer_blank("cpu", hot->largest.at);
+    char name[300];
+    own_place(hot->largest.at, name);
+    a.cost_s = 1e-9 * hot->shared_ns;
+    a.share = a.cost_s / t->cpu;
+    a.of = "CPU time";
+    a.gain_s = fmin(a.cost_s, t->own);
+    a.text = answer_text(t,
+                         "No line dominates: the largest is %s with %.0f %%; %d lines share "
+                         "%.0f %% of %.3g s of CPU time.",
+                         name, 1e-7 * hot->largest.ns / t->cpu, hot->lines, 100 * a.share, t->cpu);
+    a.advice = "Look for what these lines have in common: who calls them, how often, and on how "
+               "much data. The Calls tab lists the callers.";
+    t->divided = a.text;
+    return vector_add(&t->all, a);
+}
+
 static enum err answers_add_cpu(struct answer_list *t)
 {
     struct hotspots hot;
@@ -62,50 +132,37 @@ static enum err answers_add_cpu(struct answer_list *t)
     if (quiet_few(t->m))
         return ERR_OK;
     TRY(hotspots_find(t->m, HOTSPOTS_CPU, &hot));
-    double own = 0, path = 0;
+    double path = 0, own = hot.flat ? hot.shared_ns : 0;
     for (int i = 0; i < hot.count; i++) {
-        own += 1e-9 * hot.found[i].ns;
+        own += hot.flat ? 0 : hot.found[i].ns;
         path += hot.found[i].path_ns;
     }
-    for (int i = 0; i < hot.count && own >= BLIND * t->cpu; i++) {
+    if (!(own > 0) || !(1e-9 * own >= BLIND * t->cpu))
+        return ERR_OK;
+    if (hot.flat)
+        TRY(answers_add_flat(t, &hot));
+    else
+        t->divided = branches_text(t, &hot);
+    for (int i = 0; i < hot.count; i++) {
         const struct hotspot *s = &hot.found[i];
         double cost = 1e-9 * s->ns, share = cost / t->cpu;
         struct model_answer a = answer_blank("cpu", s->at);
-        own_place_and_text(t->m, s->at, name);
+        if (s->of_function)
+            hotspot_name(s, name);
+        else
+            own_place_and_text(t->m, s->at, name);
         a.text = answer_text(t, "%s takes %.0f %% of the CPU time (%.3g of %.3g s).", name,
                              100 * share, cost, t->cpu);
         a.cost_s = cost;
         a.share = share;
         a.of = "CPU time";
-        a.gain_s = path > 0 ? 1e-9 * s->path_ns : fmin(cost, t->wall);
+        a.gain_s = path > 0 ? 1e-9 * s->path_ns : fmin(cost, t->own);
         const struct recipe_line line = {s, hotspots_file(t->m, s->at->file),
                                          own_line_of(t->m, s->at->file, s->at->line)};
         TRY(recipes_apply(t->m, t->facts, &line, &a));
         TRY(vector_add(&t->all, a));
     }
     return ERR_OK;
-}
-
-/* Joins branches into one sentence where none holds half of the time; NULL: one holds more. */
-static const char *branches_text(struct answer_list *t)
-{
-    char text[600], name[300];
-    int n = 0, joined = 0;
-    const struct model_answer *first = NULL;
-    for (size_t i = 0; i < t->all.count; i++) {
-        const struct model_answer *a = &t->all.items[i];
-        if (strcmp(a->kind, "cpu") || !a->text || joined == 3)
-            continue;
-        first = first ? first : a;
-        if (first->share >= ALONE || a->share < first->share / 4)
-            break;
-        own_place(&(struct model_own){.file = a->file, .line = a->line, .function = a->function},
-                  name);
-        n += snprintf(text + n, sizeof text - (size_t)n, "%s%.120s takes %.0f %%",
-                      joined ? ", " : "The CPU time divides: ", name, 100 * a->share);
-        joined++;
-    }
-    return joined > 1 ? answer_text(t, "%.500s of %.3g s.", text, t->cpu) : NULL;
 }
 
 /* A line at which threads wait for others to finish or to give them work: those are to be told,
@@ -126,6 +183,12 @@ static int is_event_loop(const char *kind, const char *line)
 {
     return !strcmp(kind, "events") &&
            (strstr(line, "asyncio.run(") || strstr(line, ".run_until_complete("));
+}
+
+/* Names what the total of a sentence leaves out, where it is much. */
+static const char *without_queue(const struct answer_list *t)
+{
+    return quiet_busy(t->m) ? ", waiting for a CPU left out" : "";
 }
 
 static enum err answers_add_waits(struct answer_list *t)
@@ -162,58 +225,30 @@ static enum err answers_add_waits(struct answer_list *t)
         struct model_answer a = answer_blank("wait", s->at);
         own_place_and_text(t->m, s->at, name);
         a.cost_s = a.gain_s = 1e-9 * s->ns;
-        a.share = a.cost_s / t->wall;
+        a.share = a.cost_s / t->own;
         a.of = "wall time";
-        a.text = answer_text(t, "%s %s %.3g of the %.3g s that the program ran.", name,
-                             ways[way].how, a.cost_s, t->wall);
-        if (!strcmp(ways[way].kind, "child") && quiet_busiest(t->m, 1, program, sizeof program))
-            a.text = answer_text(t, "%.400s %s.", a.text, program);
+        if (!strcmp(ways[way].kind, "child") && quiet_busiest(t->m, program, sizeof program))
+            a.text = answer_text(
+                t,
+                "%s waits for a child process (%s) for %.3g of the %.3g s that the program ran%s.",
+                name, program, a.cost_s, t->own, without_queue(t));
+        else
+            a.text = answer_text(t, "%s %s %.3g of the %.3g s that the program ran%s.", name,
+                                 ways[way].how, a.cost_s, t->own, without_queue(t));
         a.advice = is_event_loop(ways[way].kind, name) ? of_coroutines : ways[way].advice;
         TRY(vector_add(&t->all, a));
     }
     return ERR_OK;
 }
 
-/* Own line above node i; NULL: none. */
-static const struct model_own *import_line(const struct model *m, int i)
-{
-    int up = m->own[i].parent;
-    return up >= 0 && m->own[up].file ? &m->own[up] : NULL;
-}
-
 static enum err answers_add_imports(struct answer_list *t)
 {
-    const struct model *m = t->m;
-    double all = 0, most = 0;
-    const struct model_own *first = NULL;
-    for (int i = 0; i < m->own_count; i++) {
-        const struct model_own *o = &m->own[i];
-        if (!o->kind || strcmp(o->kind, "import"))
-            continue;
-        double ns = (double)(o->path_cpu_ns > 0 ? o->path_cpu_ns : 0) +
-                    (double)(o->path_wait_ns > 0 ? o->path_wait_ns : 0);
-        all += ns;
-        if (ns > most && import_line(m, i)) {
-            most = ns;
-            first = import_line(m, i);
-        }
-    }
-    if (quiet_few(m) || !(all > 0))
-        return ERR_OK;
-    if (!first && 1e-9 * all < NOBODYS * t->wall)
-        return ERR_OK;
-    struct model_answer a = answer_blank("imports", first);
-    char name[300] = "";
-    if (first)
-        own_place(first, name);
-    a.cost_s = a.gain_s = 1e-9 * all;
-    a.share = a.cost_s / t->wall;
-    a.of = "wall time";
-    a.text = answer_text(t, "Start-up takes %.3g of the %.3g s: Python imports modules%s%s%s.",
-                         a.cost_s, t->wall, first ? ", most of them at " : "", name, "");
-    a.advice = "Import inside of the functions that need it. `python -X importtime` lists every "
-               "module; `tomoprof report --after imports` leaves this part out.";
-    return vector_add(&t->all, a);
+    struct model_answer found[2];
+    int n = 0;
+    TRY(quiet_imports(t->m, t->own, without_queue(t), found, &n));
+    for (int i = 0; i < n; i++)
+        TRY(vector_add(&t->all, found[i]));
+    return ERR_OK;
 }
 
 static enum err answers_add_gpu(struct answer_list *t)
@@ -230,7 +265,7 @@ static enum err answers_add_gpu(struct answer_list *t)
         a.cost_s = 1e-9 * hot.found[i].ns;
         a.share = a.cost_s / g->gpu_sum_s;
         a.of = "GPU time";
-        a.gain_s = fmin(t->wall, a.share * positive_or_0(g->gpu_busy_s));
+        a.gain_s = fmin(t->own, a.share * positive_or_0(g->gpu_busy_s));
         a.text = answer_text(t, "%s launches %.0f %% of the GPU's work (%.3g of %.3g s).", name,
                              100 * a.share, a.cost_s, g->gpu_sum_s);
         a.advice = "Give the device less work here, or faster kernels: the Kernels tab shows what "
@@ -264,7 +299,8 @@ static enum err answers_add_leading(struct answer_list *t, const char *kind, dou
         a.share = share;
         a.text = f->evidence;
         a.of = "wall time";
-        a.gain_s = f->gain_s > 0 ? fmin(f->gain_s, t->wall) : f->gain_s;
+        a.gain_s =
+            f->gain_s * (t->wall > 0 ? t->own / t->wall : 1); /* the queue lengthens it too */
         a.advice = f->advice;
         TRY(vector_add(&t->all, a));
     }
@@ -316,45 +352,19 @@ static enum err answers_add_findings(struct answer_list *t)
         }
         a.text = answer_text(t, "%s: %.400s", f->title, f->evidence);
         a.cost_s = UNKNOWN;
-        a.gain_s = fmin(f->gain_s, t->wall);
+        a.gain_s = fmin(f->gain_s, t->own);
         a.advice = f->advice;
         TRY(vector_add(&t->all, a));
     }
     return ERR_OK;
 }
 
-/* Adds the line that took most itself, of a run that own code explains little. */
 static enum err answers_add_library_line(struct answer_list *t)
 {
-    const struct model *m = t->m;
-    const struct model_line *line = NULL;
-    const struct model_file *file = NULL;
-    double most = 0;
-    for (int f = 0; f < m->files_count; f++)
-        for (int i = 0; i < m->files[f].lines_count; i++) {
-            const struct model_line *l = &m->files[f].lines[i];
-            double cost = positive_or_0(l->cpu.user) + positive_or_0(l->cpu.sys);
-            if (cost <= most)
-                continue;
-            most = cost;
-            line = l;
-            file = &m->files[f];
-        }
-    if (quiet_few(m) || !(most > SMALL * t->cpu))
-        return ERR_OK;
-    struct model_answer a = answer_blank("cpu", NULL);
-    a.file = file->path;
-    a.line = line->line;
-    a.cost_s = most;
-    a.share = most / t->cpu;
-    a.of = "CPU time";
-    a.gain_s = fmin(most, t->wall);
-    a.text = answer_text(t,
-                         "%.200s:%lld takes %.0f %% of the CPU time (%.3g of %.3g s). It is "
-                         "a library's line: the program's own lines took little time.",
-                         file->path, (long long)line->line, 100 * a.share, most, t->cpu);
-    a.advice = "Call it less often, or with less data.";
-    return vector_add(&t->all, a);
+    struct model_answer a;
+    int found = 0;
+    TRY(quiet_library_line(t->m, t->cpu, t->own, &a, &found));
+    return found ? vector_add(&t->all, a) : ERR_OK;
 }
 
 static int answer_most_first(const void *a, const void *b)
@@ -366,37 +376,62 @@ static int answer_most_first(const void *a, const void *b)
     return positive_or_0(x->share) < positive_or_0(y->share) ? 1 : -1;
 }
 
+/* The start-up leads where it is most of a long run, or nothing else is a good part of it. */
+static int imports_lead(const struct answer_list *t, const struct model_answer *a)
+{
+    double other = 0;
+    for (size_t i = 0; i < t->all.count; i++)
+        if (!quiet_is_start(&t->all.items[i]) && strcmp(t->all.items[i].kind, "finding"))
+            other = fmax(other, positive_or_0(t->all.items[i].gain_s));
+    return (a->gain_s > ALONE * t->own && t->own > QUIET_LONG) || other < SOME * t->own;
+}
+
 /* The GPU's line leads where the GPU worked for most of the run, and no finding goes first. */
 static int answer_leads(const struct answer_list *t, const struct model_answer *a)
 {
-    int busy = t->m->totals.gpu_busy_s >= ALONE * t->wall;
-    return strcmp(a->kind, "finding") && (!busy || !strcmp(a->kind, "gpu"));
+    int busy = t->m->totals.gpu_busy_s >= ALONE * t->own;
+    return strcmp(a->kind, "finding") && (!busy || !strcmp(a->kind, "gpu")) &&
+           (!quiet_is_start(a) || imports_lead(t, a));
 }
 
 /* Threads that wait for each other for most of the run, ranks for a good part of it: their lines
- * cannot be understood alone. */
+ * cannot be understood alone. The GIL in threads of libraries does not belong to a line of the program. */
 static int answer_serialises(const struct answer_list *t, const struct model_answer *a)
 {
     const double least = !strcmp(a->kind, "lock") ? ALONE : !strcmp(a->kind, "ranks") ? SOME : 2;
-    return a->share >= least && a->gain_s > SMALL * t->wall;
+    const struct model_file *file = hotspots_file(t->m, a->file);
+    const int foreign = !strcmp(a->kind, "lock") && a->file && !(file && file->user);
+    return a->share >= least && a->gain_s > SMALL * t->own && !foreign;
+}
+
+/* Finds the answer that becomes the headline; the number of answers: there is none. */
+static size_t answers_first(const struct answer_list *t, double least)
+{
+    const size_t count = t->all.count;
+    size_t n = 0, finding = 0;
+    while (n < count && !answer_serialises(t, &t->all.items[n]))
+        n++;
+    for (n = n < count ? n : 0; n < count && !answer_leads(t, &t->all.items[n]);)
+        n++;
+    if (n < count && t->all.items[n].gain_s > least &&
+        !(t->idle >= ALONE * t->own && quiet_is_start(&t->all.items[n]))) /* a server's start */
+        return n;
+    while (finding < count && strcmp(t->all.items[finding].kind, "finding"))
+        finding++;
+    return finding < count && t->idle < ALONE * t->own &&
+                   t->all.items[finding].gain_s > SOME * t->own
+               ? finding
+               : count;
 }
 
 static enum err answers_arrange(struct answer_list *t)
 {
-    size_t n = 0;
+    const double least = SMALL * (t->own - t->idle);
     vector_sort(&t->all, answer_most_first);
-    while (n < t->all.count && !answer_serialises(t, &t->all.items[n]))
-        n++;
-    for (n = n < t->all.count ? n : 0; n < t->all.count && !answer_leads(t, &t->all.items[n]);)
-        n++;
-    const double least = SMALL * (t->wall - t->idle);
-    int found = n < t->all.count && t->all.items[n].gain_s > least;
-    if (found && t->idle >= ALONE * t->wall && !strcmp(t->all.items[n].kind, "imports"))
-        found = 0; /* its start-up is not what a server is about */
-    if (!found) {
+    size_t n = answers_first(t, least);
+    if (n == t->all.count) {
         struct model_answer quiet;
         TRY(t->idle > 0 ? quiet_idle(t->m, &quiet) : quiet_too_few(t->m, &quiet));
-        n = t->all.count;
         TRY(vector_add(&t->all, quiet));
     }
     struct model_answer first = t->all.items[n];
@@ -410,19 +445,6 @@ static enum err answers_arrange(struct answer_list *t)
     return ERR_OK;
 }
 
-/* Wall time against which gains are held. Without a critical path, as in captures without moments
- * or without a main thread, gains are CPU time, and so is what they are compared with. */
-static double gain_wall(const struct run_facts *f)
-{
-    double path = 0;
-    for (int i = 0; i < f->m->own_count; i++)
-        path += positive_or_0((double)f->m->own[i].path_cpu_ns) +
-                positive_or_0((double)f->m->own[i].path_wait_ns);
-    if (!isfinite(f->wall))
-        return f->cpu;
-    return path > 0 || !(f->cpu > 0) ? f->wall : fmin(f->cpu, f->wall);
-}
-
 enum err answers_add(struct model *m, const struct run_facts *facts)
 {
     static enum err (*const parts[])(struct answer_list *) = {
@@ -430,7 +452,8 @@ enum err answers_add(struct model *m, const struct run_facts *facts)
         answers_add_imports,          answers_add_findings};
     struct answer_list t = {.m = m,
                             .facts = facts,
-                            .wall = gain_wall(facts),
+                            .wall = facts->wall,
+                            .own = facts->own,
                             .cpu = facts->cpu,
                             .idle = quiet_idle_s(m)};
     enum err e = ERR_OK;
@@ -439,13 +462,13 @@ enum err answers_add(struct model *m, const struct run_facts *facts)
     size_t lines = 0;
     for (size_t i = 0; i < t.all.count; i++)
         lines += strcmp(t.all.items[i].kind, "finding") != 0;
-    if (e == ERR_OK && !lines && t.idle < ALONE * t.wall)
+    if (e == ERR_OK && !lines && t.idle < ALONE * t.own)
         e = answers_add_library_line(&t);
-    const char *divided = branches_text(&t);
     if (e == ERR_OK)
         e = answers_arrange(&t);
     if (e == ERR_OK)
-        m->headline = divided && !strcmp(m->answers[0].kind, "cpu") ? divided : m->answers[0].text;
+        m->headline =
+            t.divided && !strcmp(m->answers[0].kind, "cpu") ? t.divided : m->answers[0].text;
     vector_free(&t.all);
     return e ? e : failed_lead(m);
 }

@@ -10,16 +10,22 @@ enum { HOTSPOTS_MAX = 8 };
 struct hotspot {
     const struct model_own *at; /* its line, or its function where lines are unknown */
     double ns;                  /* of what was asked for, with everything that it calls */
-    double path_ns;             /* part of the run's wall time, computing or waiting */
+    double path_ns;             /* part of the run's own time, computing or waiting */
+    int of_function;            /* 1: no line dominates the function; `at` is its largest */
+    int64_t first, last;        /* of a function: between these lines is most of its time */
 };
 struct hotspots {
     struct hotspot found[HOTSPOTS_MAX]; /* no time is in two of them; most first */
     int count;
     double total_ns; /* of all code, imports left out */
+    int flat;        /* 1: no line and no function dominates; found has large lines alone */
+    struct hotspot largest;
+    int lines; /* of a flat profile: so many lines have shared_ns */
+    double shared_ns;
 };
 
-/* The deepest lines that still hold most of what their callers hold. Where the calls branch, a line
- * for each large branch. ERR_MEMORY. */
+/* The deepest functions that still hold most of what their callers hold, by their lines. Where the
+ * calls branch, each large branch. ERR_MEMORY. */
 enum err hotspots_find(const struct model *m, enum hotspots_of what, struct hotspots *out);
 
 /* NULL: the model has none of that path. */

@@ -217,10 +217,28 @@ static void facts_add_ranks(struct run_facts *f)
                                                         : "mpi.turns";
 }
 
+/* The time against which gains are held: wall time without waiting for a CPU; what the critical path
+ * has, where nothing tells how long that was. Without a path, as in captures without moments or
+ * without a main thread, gains are CPU time, and so is what they are compared with. */
+static double own_time(const struct run_facts *f)
+{
+    const double ready = f->m->totals.path_ready_s;
+    double path = 0;
+    for (int i = 0; i < f->m->own_count; i++)
+        path += 1e-9 * (positive_or_0((double)f->m->own[i].path_cpu_ns) +
+                        positive_or_0((double)f->m->own[i].path_wait_ns));
+    if (!isfinite(f->wall))
+        return f->cpu;
+    if (!(path > 0) && f->cpu > 0)
+        return fmin(f->cpu, f->wall);
+    return isfinite(ready) ? fmax(f->wall - ready, path) : path > 0 ? fmin(path, f->wall) : f->wall;
+}
+
 void run_facts_of(const struct model *m, struct run_facts *out)
 {
     *out = (struct run_facts){.m = m, .wall = m->meta.wall_s};
     out->cpu = positive_or_0(m->totals.cpu.user) + positive_or_0(m->totals.cpu.sys);
+    out->own = own_time(out);
     out->has_io = isfinite(m->io.read.s) && m->meta.wall_s > 0;
     facts_add_waits(out);
     facts_add_lock(out);

@@ -95,7 +95,28 @@ static void who_joins_hands_its_time_to_the_workers(void **state)
     assert_near(ms(own_line(APP_C, 150).path_wait_ns), 0, WITHIN);
 }
 
-static void ready_for_a_cpu_is_where_it_computed(void **state)
+/* A worker is ready for a CPU for 600 of the 1000 ms for which the main thread joins it: no line
+ * has these. Part of them come after a sleep, at the sleep's place. */
+static void ready_for_a_cpu_is_nobodys(void **state)
+{
+    (void)state;
+    int a = stage_thread(&st, 101, "a", 0);
+    LOCKED(100, 1000, 110, 1000);
+    works(a, 0, 200, 120);
+    stage_wait(&st, 101, 700, 0, 500, TRACE_RUNNABLE);
+    SLEEPS(101, 800, 130, 100);
+    stage_wait(&st, 101, 900, stage_at(&st, AT(APP, 130)), 100, TRACE_RUNNABLE);
+    works(a, 900, 1000, 120);
+    SLEEPS(100, 10000, 190, 9000);
+    analyse();
+    assert_near(ms(own_line(APP_C, 110).path_wait_ns), 0, WITHIN);
+    assert_near(ms(own_line(APP_C, 120).path_cpu_ns), 300, WITHIN);
+    assert_near(ms(own_line(APP_C, 130).path_wait_ns), 100, WITHIN);
+    assert_near(1e3 * m->totals.path_ready_s, 600, WITHIN);
+    assert_null(stage_item(m, "cpu.busy"));
+}
+
+static void a_computing_thread_that_is_ready_does_not_compute(void **state)
 {
     (void)state;
     works(0, 0, 200, 120);
@@ -103,8 +124,9 @@ static void ready_for_a_cpu_is_where_it_computed(void **state)
     works(0, 900, 1000, 130);
     SLEEPS(100, 10000, 190, 9000);
     analyse();
-    assert_near(ms(own_line(APP_C, 120).path_cpu_ns), 900, WITHIN);
+    assert_near(ms(own_line(APP_C, 120).path_cpu_ns), 200, WITHIN);
     assert_near(ms(own_line(APP_C, 130).path_cpu_ns), 100, WITHIN);
+    assert_near(1e3 * m->totals.path_ready_s, 700, WITHIN);
 }
 
 /* 10 ms of each 20 on a CPU, the waits in between told as 25 ms of each 50: half of the time is
@@ -257,6 +279,20 @@ static void a_place_waits_for_what_it_waited_for_longest(void **state)
     assert_string_equal(own_line(APP_C, 110).waits_for, "events");
 }
 
+/* 7 of 10 s: above a quarter. */
+static void a_busy_machine_is_noted(void **state)
+{
+    (void)state;
+    works(0, 0, 3000, 120);
+    stage_wait(&st, 100, 10000, 0, 7000, TRACE_RUNNABLE);
+    analyse();
+    const struct model_item *busy = stage_item(m, "cpu.busy");
+    assert_non_null(busy);
+    assert_string_equal(busy->text,
+                        "The machine was busy: the program waited 7 of 10 s for a CPU.");
+    assert_string_equal(busy->severity, "info");
+}
+
 static const struct analyze_options part = {
     .from_s = 0.4, .until_s = 0.8, .launch = {.pid = 1, .own_user_s = 1.5, .all_s = 1.5}};
 
@@ -376,7 +412,9 @@ int main(void)
         TEST(a_sleep_of_the_main_thread_is_its_own_whoever_works_meanwhile),
         TEST(who_waits_for_a_child_waits_for_that),
         TEST(who_joins_hands_its_time_to_the_workers),
-        TEST(ready_for_a_cpu_is_where_it_computed),
+        TEST(a_busy_machine_is_noted),
+        TEST(ready_for_a_cpu_is_nobodys),
+        TEST(a_computing_thread_that_is_ready_does_not_compute),
         TEST(who_computes_and_waits_in_turns_does_both),
         TEST(own_is_what_lies_beside_the_program),
         TEST(an_event_loop_waits_for_what_its_coroutine_awaits),

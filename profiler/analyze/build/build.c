@@ -86,9 +86,11 @@ static enum err contexts_to_nodes(struct image *im)
             for (size_t n = 0; t && n < t->count; n++) {
                 struct track_event *e = &t->events[n];
                 const struct sample_context *s = &im->contexts.items[e->what];
-                TRY(vector_add(&r->moments,
-                               (struct moment_of){e->start, e->end, e->busy, s->own, im->index,
-                                                  im->threads.items[i].row, k, s->waits, s->idle}));
+                TRY(vector_add(
+                    &r->moments,
+                    (struct moment_of){e->start, e->end, e->busy, s->own, im->index,
+                                       im->threads.items[i].row, k, s->waits, s->idle,
+                                       k && s->costs.wait > 0 ? s->ready_ns / s->costs.wait : 0}));
                 e->what = s->node;
             }
         }

@@ -246,6 +246,7 @@
 #define MODEL_TOTALS_FIELDS(X)                                                                     \
     X(ONE, model_cpu, cpu, "of all processes")                                                     \
     X(ONE, model_waits, wait, "wall time of threads by state; threads add up")                     \
+    X(REAL, _, path_ready_s, "part of the run's wall time that waited for a CPU, see docs/profile.md") \
     X(REAL, _, gpu_busy_s, "union over each device, devices added")                                \
     X(REAL, _, gpu_sum_s, "sum of kernels, copies and memsets")                                    \
     X(REAL, _, gpu_idle_s, "gaps between first and last operation")                                \

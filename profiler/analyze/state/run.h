@@ -92,7 +92,8 @@ struct moment_of { /* an interval that a thread spent on a CPU or waiting, for t
     int process, thread; /* rows */
     int waiting;         /* 0: on a CPU */
     enum waits_for waits;
-    int idle; /* waits for the next request, job or event */
+    int idle;     /* waits for the next request, job or event */
+    double ready; /* part of a wait in which it was ready for a CPU */
 };
 struct tree_frame {
     const char *function, *file, *module, *kind; /* file: as shown */
@@ -188,6 +189,7 @@ struct run {
     VECTOR(struct own_work) works;
     struct table work_by_key;
     VECTOR(struct moment_of) moments;
+    double path_ready; /* of the wall time: ready for a CPU; build_own.c */
     VECTOR(struct tree_frame) frames;
     struct table frame_by_key;
     struct counters cut_at;  /* modules in which unwinding ended, value in ns */

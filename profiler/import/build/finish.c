@@ -150,9 +150,9 @@ static enum err finish_sum_threads(struct builder *b)
         const int waiting = !strcmp(l->kind, "wait");
         for (size_t n = 0; (waiting || !strcmp(l->kind, "cpu")) && n < l->track.count; n++) {
             const struct track_event *e = &l->track.events[n];
-            TRY(vector_add(&r->moments, ((struct moment_of){e->start, e->end, e->busy,
-                                                            b->nodes.items[e->what].own, l->process,
-                                                            l->thread, waiting, WAITS_EVENTS, 0})));
+            TRY(vector_add(&r->moments, ((struct moment_of){
+                                            e->start, e->end, e->busy, b->nodes.items[e->what].own,
+                                            l->process, l->thread, waiting, WAITS_EVENTS, 0, 0})));
         }
     }
     return ERR_OK;
@@ -273,6 +273,7 @@ static void finish_unknowns(const struct builder *b, struct model *m)
         s->gpu_ns = b->run->has_gpu ? s->gpu_ns : MODEL_UNKNOWN;
         s->alloc_bytes = b->run->has_heap ? s->alloc_bytes : MODEL_UNKNOWN;
     }
+    m->totals.path_ready_s = UNKNOWN;
     m->quality.overhead_count = 0;
     m->quality.overhead_share = m->quality.borrowed_cpu_share = UNKNOWN;
     m->quality.capture_bytes = m->quality.clock_steps = MODEL_UNKNOWN;

@@ -127,11 +127,9 @@ static void sheet_answers(const struct sheet *s)
             sheet_clean(s, a->text, 400);
             fputs(" ", s->out);
         }
-        if (isfinite(a->gain_s) && isfinite(s->m->meta.wall_s))
-            fprintf(s->out, "At most %.2g s of %.3g s can be saved. ", a->gain_s,
-                    s->m->meta.wall_s);
-        else if (isfinite(a->gain_s)) /* of a capture without times */
-            fprintf(s->out, "At most %.2g s of CPU time can be saved. ", a->gain_s);
+        if (isfinite(a->gain_s)) /* without wall time it is a capture without times */
+            fprintf(s->out, "Fixing this saves up to %.2g s%s. ", a->gain_s,
+                    isfinite(s->m->meta.wall_s) ? "" : " of CPU time");
         sheet_clean(s, a->advice ? a->advice : "", 400);
         fputs("\n", s->out);
     }

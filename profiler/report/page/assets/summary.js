@@ -101,7 +101,7 @@ function headline(profile, timing) {
     }
     if (inside) parts.push(`Set-up and checks took ${percent(1 - inside.cpu / cpu)} of the traced pass; the measured times leave them out.`);
   }
-  if (t?.wait?.runnable > 0.3 * cpu && cpu > 0) parts.push(`Threads waited ${seconds(t.wait.runnable)} for a CPU: the machine was busy, or there are more threads than cores.`);
+  if (t?.wait?.runnable > 0.3 * cpu && cpu > 0 && !list(profile.quality?.items).some((i) => i.id === "cpu.busy")) parts.push(`Threads waited ${seconds(t.wait.runnable)} for a CPU: the machine was busy, or there are more threads than cores.`);
   if (t?.peak_rss_mb > 0 && !timing) {
     const holder = most(list(profile.memory?.peak_lines), (l) => l.value);
     parts.push(`Memory peaked at ${megabytes(t.peak_rss_mb)}` + (holder ? `; ${placeText(holder)} held most of what was allocated: ${megabytes(holder.value)}${holder.value > t.peak_rss_mb ? ", touched or not" : ""}.` : "."));
@@ -128,9 +128,10 @@ function qualityBadge(profile, timing) {
   const items = qualityItems(profile, timing);
   const bad = items.filter((i) => i.severity !== "info");
   const complete = bad.length === 0 && profile?.quality?.complete !== false;
-  const title = complete ? "Data complete" : `Data incomplete: ${bad.length || 1} ${bad.length === 1 ? "thing" : "things"} to know`;
+  const busy = complete && items.find((i) => i.id === "cpu.busy");
+  const title = busy ? "Data complete, but waited for a CPU" : complete ? "Data complete" : `Data incomplete: ${bad.length || 1} ${bad.length === 1 ? "thing" : "things"} to know`;
   return el("details", { class: "quality", id: "quality" },
-    el("summary", {}, el("span", { class: "badge " + (complete ? "good" : "bad") }, (complete ? "✓ " : "! ") + title), bad.length > 0 && el("bdi", {}, " " + plain(bad[0].text).slice(0, 160))),
+    el("summary", {}, el("span", { class: "badge " + (complete && !busy ? "good" : "bad") }, (complete && !busy ? "✓ " : "! ") + title), (busy || bad.length > 0) && el("bdi", {}, " " + plain((busy || bad[0]).text).slice(0, 160))),
     items.length === 0 ? el("p", {}, "No loss, drop or clock trouble was seen.")
       : table([
         { title: "Severity", kind: "name", key: "severity" }, { title: "What", key: "text" }, { title: "Count", key: "count", number: true, format: count },
@@ -220,7 +221,7 @@ function suiteCards(timing) {
 function profileCards(profile) {
   return list(profile?.answers).filter((a) => a.kind !== "none").slice(0, 3).map((a) => {
     const line = a.file && list(profile.files?.[a.file]?.lines).find((l) => l.line === a.line);
-    return { title: a.file ? `${shortPath(a.file)}:${a.line}` : a.function ? shortName(a.function) : { imports: "Start-up", finding: plain(a.text).split(":")[0] }[a.kind] ?? "The run", href: a.file ? address("lines", `${a.file}:${a.line}`) : null,
+    return { title: a.file ? `${shortPath(a.file)}:${a.line}` : a.function ? shortName(a.function) : { imports: "Imports", finding: plain(a.text).split(":")[0] }[a.kind] ?? "The run", href: a.file ? address("lines", `${a.file}:${a.line}`) : null,
       go: () => goTo("lines", `${a.file}:${a.line}`), source: line?.text, text: plain(a.text).replace(/ `.*` (takes|sleeps|waits|launches) /, " $1 "), gain: a.gain_s, wall: profile.meta.wall_s, advice: a.advice };
   });
 }
@@ -229,7 +230,7 @@ function cards(rows) {
   return el("ol", { class: "cards", "aria-label": "What to change first" }, rows.map((c) => el("li", {},
     el("p", { class: "card-title" }, c.href ? el("a", { href: c.href, onclick: (e) => { e.preventDefault(); c.go(); } }, code(c.title, 80)) : code(c.title, 80)),
     c.source && el("p", {}, code(c.source.trim(), 80)), el("p", {}, el("bdi", {}, plain(c.text))),
-    known(c.gain) && el("p", {}, el("strong", {}, `At most ${seconds(c.gain)}${c.wall ? ` of ${seconds(c.wall)}` : c.wall === null ? " of CPU time" : ""} can be saved.`)), el("p", { class: "note" }, plain(c.advice)))));
+    known(c.gain) && el("p", {}, el("strong", {}, `Fixing this saves up to ${seconds(c.gain)}${c.wall === null ? " of CPU time" : ""}.`)), el("p", { class: "note" }, plain(c.advice)))));
 }
 
 function summaryPanel(profile, timing, triage) {
