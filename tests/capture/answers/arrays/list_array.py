@@ -5,7 +5,7 @@ from truth import phase
 
 
 def smoothed(n):
-    values, means = [0.5] * 6000, []
+    values, means = [0.5] * 40000, []
     for k in range(n):
         values.append((k * 7919 % 1009) / 7)
         with phase("array"):
@@ -15,4 +15,4 @@ def smoothed(n):
     return means
 
 
-print(sum(smoothed(3500)))
+print(sum(smoothed(700)))

@@ -13,7 +13,7 @@ function phase(name, work) {
 
 const lines = Array.from({ length: 20000 }, (_, k) => `view=${k} angle=${k / 7} exposure ${"0123456789".repeat(12)} end`);
 
-function matches() {
+function matches() { // truth: match
   let n = 0;
   for (const line of lines) // truth: match
     n += /(\w+\s?)+=(\d+(\.\d+)?)\s.*?(\d+)\s+end$/.test(line) ? 1 : 0; // truth: match
