@@ -16,7 +16,7 @@
 static const struct recorder *const recorders[] = {
     &stack_recorder, &python_recorder, &heap_recorder, &nvtx_recorder,
     &cuda_recorder,  &jit_recorder,    &io_recorder,   &locks_recorder,
-    &mpi_recorder,   &wait_recorder,   &cpu_recorder,
+    &mpi_recorder,   &fatal_recorder,  &wait_recorder, &cpu_recorder,
 };
 
 static int library_start(int early)

@@ -64,14 +64,17 @@ static const struct model_failure *failed_by(const struct model *m)
 
 static void failed_place(const struct model_failure *f, char out[400])
 {
-    char place[300];
-    own_place(&(struct model_own){.file = f->file, .line = f->line, .function = f->function},
-              place);
+    const struct model_own at = {.file = f->file, .line = f->line, .function = f->function};
+    const char *name = f->function && *f->function != '<' ? f->function : NULL;
+    const char *call = name && !strchr(name, '(') ? "()" : "";
+    char place[300] = "";
+    if (f->file)
+        own_place(&at, place);
     if (f->exception)
-        snprintf(out, 400, ": %.80s%s%s", f->exception, f->file ? " at " : "",
-                 f->file ? place : "");
-    else
-        snprintf(out, 400, " (in %.80s(), %s)", f->function ? f->function : "unknown code", place);
+        snprintf(out, 400, ": %.80s%s%s", f->exception, f->file ? " at " : "", place);
+    else if (name || f->file)
+        snprintf(out, 400, " (%s%.80s%s%s%s)", name ? "in " : "", name ? name : "",
+                 name ? call : "", name && f->file ? ", " : "", place);
 }
 
 static enum err failed_answer(struct model *m, struct model_answer *a)
@@ -84,7 +87,7 @@ static enum err failed_answer(struct model *m, struct model_answer *a)
         signal_name(m->meta.signal, end, sizeof end);
     else
         snprintf(end, sizeof end, "%lld", (long long)m->meta.exit_code);
-    if (f && (f->exception || f->file))
+    if (f)
         failed_place(f, place);
     snprintf(text, sizeof text, "%.80s %s %s%s.", *program ? program : "The program",
              m->meta.signal != MODEL_UNKNOWN ? "was killed by" : "exited with", end, place);

@@ -30,6 +30,9 @@ static void failure_place(struct run *r, const struct resolved *frames, int coun
     const struct resolved *at = frames_line(frames, count, OWNER_OWN);
     if (count)
         out->outermost = run_text(r, frames[count - 1].function);
+    for (int i = 0; i < count && !at && !out->function; i++)
+        if (frames[i].function && frames[i].owner < OWNER_RUNTIME)
+            out->function = run_text(r, frames[i].function);
     if (!at)
         return;
     out->file = path_shown(r, at->file);

@@ -12,6 +12,7 @@
 #include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders/cpu/phase.h"
 #include "profiler/capture/recorders/failure/exception.h"
+#include "profiler/capture/recorders/failure/fatal.h"
 
 typedef int (*mask_fn)(int, const sigset_t *, sigset_t *);
 
@@ -24,7 +25,7 @@ int hook_sigaction(int number, const struct sigaction *act, struct sigaction *ol
     if (number == SIGSYS)
         return filter_set_action(real, act, old);
     if (!signals_is_ours(number))
-        return signals_set_other(real, number, act, old);
+        return signals_set_other(fatal_covers(number) ? fatal_set_action : real, number, act, old);
     signals_set_action(act, old);
     return 0;
 }
@@ -38,8 +39,11 @@ static sighandler_t set_handler(void **next, const char *name, int number, sigha
                                 int flags)
 {
     struct sigaction act = {.sa_handler = handler, .sa_flags = flags}, was;
-    if (number == SIGSYS && sigaddset(&act.sa_mask, number) == 0)
+    if (number == SIGSYS || fatal_covers(number)) {
+        if (!(flags & (int)SA_NODEFER))
+            sigaddset(&act.sa_mask, number);
         return hook_sigaction(number, &act, &was) ? SIG_ERR : was.sa_handler;
+    }
     if (!signals_is_ours(number))
         return ((sighandler_t(*)(int, sighandler_t))raw_next(next, name))(number, handler);
     signals_set_action(&act, &was);

@@ -19,6 +19,7 @@
 #include "profiler/capture/hooks/hooks.h"
 #include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders/cpu/phase.h"
+#include "profiler/capture/recorders/failure/fatal.h"
 
 call_fn filter_hook_rare;
 
@@ -48,7 +49,7 @@ struct kernel_action {
     uint64_t mask;
 };
 
-/* rt_sigaction for the sampler's number or SIGSYS, of which the program sees its own actions. */
+/* rt_sigaction for the sampler's number, SIGSYS or a fatal one, of which the program sees its own actions. */
 static long set_action(int number, const struct kernel_action *act, struct kernel_action *old)
 {
     struct sigaction set = {0}, was;
@@ -73,7 +74,8 @@ long filter_hook_rare(long number, long a, long b, long c, long d, long e, long 
         errno = ENOSYS;
         return -1;
     }
-    if (number == SYS_rt_sigaction && d == 8 && (a == SIGSYS || signals_is_ours((int)a)))
+    if (number == SYS_rt_sigaction && d == 8 &&
+        (a == SIGSYS || signals_is_ours((int)a) || fatal_covers((int)a)))
         return set_action((int)a, (const struct kernel_action *)b, (struct kernel_action *)c);
     int traced = number == SYS_ptrace && a == PTRACE_TRACEME && process_traced_begin();
     int alone = (number == SYS_unshare || number == SYS_setns) && process_alone();

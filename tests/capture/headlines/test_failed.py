@@ -1,6 +1,7 @@
 """Programs that fail: how they ended comes first, then their costs. They end as bare, with the same output."""
 
 import pathlib
+import re
 import signal
 import sys
 
@@ -111,7 +112,81 @@ def work():
 work()
 raise ValueError("after the work")
 """
-KILLED = {"abort": ("os.abort()", "SIGABRT"), "kill": ("os.kill(os.getpid(), 9)", "SIGKILL"), "term": ("os.kill(os.getpid(), 15)", "SIGTERM")}
+KILLED = {"kill": ("os.kill(os.getpid(), 9)", "SIGKILL"), "term": ("os.kill(os.getpid(), 15)", "SIGTERM")}
+
+
+CRASHES = r"""#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+__attribute__((noinline)) static void smooth(double *p, long n)
+{
+    for (long i = 0; i < n; i++)
+        p[i << 20] = 1; /* smooth */
+}
+__attribute__((noinline)) static int divide(int a, int b)
+{
+    return a / b; /* divide */
+}
+__attribute__((noinline)) static void check(int ok)
+{
+    if (!ok)
+        abort(); /* check */
+    puts("checked");
+}
+__attribute__((noinline)) static void sends(int number)
+{
+    raise(number); /* sends */
+    puts("sent");
+}
+static volatile int zero;
+static void handler(int number)
+{
+    puts("handled");
+    fflush(stdout);
+    _Exit(number == SIGSEGV ? 3 : 4);
+}
+static int down(int n)
+{
+    volatile char room[4096];
+    room[n % 4096] = 1;
+    return n < 0 ? 0 : down(n + 1) + room[0];
+}
+int main(int n, char **word)
+{
+    char stack[65536];
+    struct sigaction old;
+    memset(stack, n, sizeof stack);
+    if (n > 2 && !strcmp(word[2], "asks"))
+        for (int i = 1; i < 32; i++)
+            if (i != SIGKILL && i != SIGSTOP && !sigaction(i, NULL, &old) && old.sa_handler != SIG_DFL)
+                printf("%d is not default: %d\n", i, old.sa_flags);
+    if (n > 2 && !strcmp(word[2], "own"))
+        printf("%d\n", signal(SIGSEGV, handler) == SIG_DFL);
+    if (n > 2 && !strcmp(word[2], "back")) {
+        printf("%d", signal(SIGSEGV, handler) == SIG_DFL);
+        printf("%d\n", signal(SIGSEGV, SIG_DFL) == handler);
+    }
+    fflush(stdout);
+    switch (*word[1]) {
+    case 's': smooth((double *)stack, 1 << 30); break;
+    case 'd': return divide(n, zero);
+    case 'a': check(n < 0); break;
+    case 'r': sends(SIGSEGV); break;
+    case 'b': sends(SIGBUS); break;
+    case 'o': return down(1);
+    }
+    puts("went on");
+    return 0;
+}
+"""
+# Word: signal, function; the line is the one of that comment.
+PLACES = {"s": ("SIGSEGV", "smooth"), "d": ("SIGFPE", "divide"), "a": ("SIGABRT", "check"), "r": ("SIGSEGV", "sends"), "b": ("SIGBUS", "sends")}
+IN_LIBRARY_OF_C = """import ctypes
+def poke():
+    ctypes.string_at(8)  # raises
+poke()
+"""
 
 
 def line_of(source):
@@ -123,7 +198,8 @@ def both(check, folder, name, words):
     bare, done = run(words, cwd=folder), run(command(folder / f"out_{name}", "--", *words), cwd=folder)
     check.that(done.returncode == bare.returncode, f"{name}: {done.returncode} where bare {bare.returncode}: {done.stderr.decode()[-500:]}")
     check.that(done.stdout == bare.stdout, f"{name}: {done.stdout} where bare {bare.stdout}")
-    check.that(done.stderr.startswith(bare.stderr), f"{name}: {done.stderr.decode()} where bare {bare.stderr.decode()}")
+    text = [re.sub(b"0x[0-9a-f]+", b"ADDRESS", run.stderr) for run in (done, bare)]
+    check.that(text[0].startswith(text[1]), f"{name}: {done.stderr.decode()} where bare {bare.stderr.decode()}")
     made = profile(folder / f"out_{name}")
     print(f"  {name}: {made['headline']}")
     check.that(made["meta"]["exit_code"] == (bare.returncode if bare.returncode >= 0 else None), f"{name}: {made['meta']}")
@@ -198,6 +274,29 @@ def signals(check, folder):
           f"{pathlib.Path(sys.executable).name} was killed by SIGINT: KeyboardInterrupt at interrupted.py:{line_of(INTERRUPTED)}.", line_of(INTERRUPTED))
 
 
+def places_of_signals(check, folder):
+    program = compiled(folder, "crash", CRASHES, "-O1")
+    if not program:
+        print("  skipped: no C compiler")
+        return
+    lines = CRASHES.splitlines()
+    for word, (number, function) in PLACES.items():
+        line = next(i for i, text in enumerate(lines, 1) if f"/* {function} */" in text)
+        for more in ([], ["asks"], ["back"]) if word in "sa" else ([],):
+            bare, _ = fails(check, folder, word + "".join(more), ["./crash", word, *more], f"crash was killed by {number} (in {function}(), crash.c:{line}).", line)
+            check.must(bare.returncode == -signal.Signals[number], f"{bare}")
+    bare, _ = fails(check, folder, "own", ["./crash", "s", "own"], "crash exited with 3.")
+    check.must(bare.returncode == 3 and b"handled" in bare.stdout, f"{bare}")
+    both(check, folder, "overflow", ["./crash", "o"])
+    (folder / "pokes.py").write_text(IN_LIBRARY_OF_C)
+    line = line_of(IN_LIBRARY_OF_C)
+    fails(check, folder, "pokes", [sys.executable, "pokes.py"], f"{pathlib.Path(sys.executable).name} was killed by SIGSEGV (in poke(), pokes.py:{line}).", line)
+    fails(check, folder, "handled", [sys.executable, "-X", "faulthandler", "pokes.py"],
+          f"{pathlib.Path(sys.executable).name} was killed by SIGSEGV (in poke(), pokes.py:{line}).", line)
+    (folder / "aborts.py").write_text("import os\nos.abort()\n")
+    fails(check, folder, "aborts", [sys.executable, "aborts.py"], f"{pathlib.Path(sys.executable).name} was killed by SIGABRT (aborts.py:2).", 2)
+
+
 def what_others_fail(check, folder):
     """The program itself ends well."""
     for name, source in FINE.items():
@@ -219,4 +318,4 @@ def costs_follow(check, folder):
 
 
 need_library()
-main(uncaught_exceptions, each_python, the_exception_may_be_unknown, statuses, signals, what_others_fail, costs_follow)
+main(uncaught_exceptions, each_python, the_exception_may_be_unknown, statuses, signals, places_of_signals, what_others_fail, costs_follow)

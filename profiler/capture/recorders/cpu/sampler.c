@@ -17,6 +17,7 @@
 #include "profiler/capture/core/signals.h"
 #include "profiler/capture/core/stack.h"
 #include "profiler/capture/core/thread_poll.h"
+#include "profiler/capture/raw/own_stack.h"
 #include "profiler/capture/raw/safe_read.h"
 #include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders.h"
@@ -335,44 +336,14 @@ static void sampler_take(struct thread_slot *s, void *context, enum trace_mode m
 /* Pending signals are read last: one that arrives after it, within the microsecond to the
  * return from here, is the one case in which a call goes on that the target's signal should have
  * ended. */
-static void sampler_sample(struct thread_slot *s, void *context)
+static void sampler_sample(void *slot, void *context)
 {
+    struct thread_slot *s = slot;
     enum trace_mode mode = mode_of(context);
     if (!is_early(s, mode))
         sampler_take(s, context, mode);
     if (mode == TRACE_SYSTEM && sampler_interrupted_call(context))
         s->interrupts++;
-}
-
-/* The target's stack may be small (fibers, sigaltstack): unwinding happens on the slot's. */
-static void sample_on_own_stack(struct thread_slot *s, void *context)
-{
-    char *top = s->stack + sizeof s->stack;
-#ifdef __x86_64__
-    __asm__ volatile("movq %%rsp, %%rbx\n\t"
-                     "movq %[top], %%rsp\n\t"
-                     "call *%[f]\n\t"
-                     "movq %%rbx, %%rsp"
-                     : [s] "+D"(s), [context] "+S"(context), [top] "+a"(top)
-                     : [f] "r"(sampler_sample)
-                     : "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "memory", "cc", "xmm0",
-                       "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
-                       "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
-#else
-    register struct thread_slot *x0 __asm__("x0") = s;
-    register void *x1 __asm__("x1") = context;
-    __asm__ volatile("mov x19, sp\n\t"
-                     "mov sp, %[top]\n\t"
-                     "blr %[f]\n\t"
-                     "mov sp, x19"
-                     : "+r"(x0), "+r"(x1)
-                     : [top] "r"(top), [f] "r"(sampler_sample)
-                     : "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13",
-                       "x14", "x15", "x16", "x17", "x18", "x19", "x30", "memory", "cc", "v0", "v1",
-                       "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13",
-                       "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24",
-                       "v25", "v26", "v27", "v28", "v29", "v30", "v31");
-#endif
 }
 
 /* Identifies a timer: ours carry their slot. */
@@ -399,7 +370,7 @@ static void sampler_handler(int number, siginfo_t *info, void *context)
     else if (s == self || (!self && thread_adopt(s))) {
         s->handling = 1;
         s->phase.fired = s->phase.timer_on && info->si_timerid == s->phase.timer;
-        sample_on_own_stack(s, context);
+        own_stack_call(sampler_sample, s, context, s->stack + sizeof s->stack);
         s->handling = 0;
     }
     errno = saved;
