@@ -22,12 +22,11 @@
 #include "host/cluster/cluster.h"
 #include "host/cpu/cpu.h"
 
-/* --help of the program and of a command. */
-
 static const char exit_codes[] =
     "Exit codes: 0 done, 1 the work failed, 2 the call or its input is wrong, 130 interrupted.\n";
 
-void help_program(FILE *out, const struct command *const *commands)
+/* `commands`: ended by NULL. */
+static void help_program(FILE *out, const struct command *const *commands)
 {
     fprintf(out,
             "tomoprof %s: profiles programs line by line, and reconstructs scans.\n\n"
@@ -44,7 +43,7 @@ void help_program(FILE *out, const struct command *const *commands)
             exit_codes);
 }
 
-void help_command(const struct command *c)
+static void help_command(const struct command *c)
 {
     printf("%s\n\nUsage: tomoprof %s%s%s [OPTIONS]\n\n%s\nOptions:\n", c->summary, c->name,
            *c->words ? " " : "", c->words, c->text);

@@ -5,7 +5,9 @@
 #include "cli/reference/reference.h"
 #include "host/suite/catalogue/catalogue.h"
 
-const char *reference_choices(const struct opt *row)
+/* Returns the choices of a value ("auto|cpu|cuda"), NULL where they are not known or the value is a
+ * file's name. */
+static const char *reference_choices(const struct opt *row)
 {
     if (!row->meta || !strchr(row->meta, '|'))
         return NULL;

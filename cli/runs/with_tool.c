@@ -16,7 +16,9 @@
 
 /* Closed formats are converted by the tool that wrote them, in a folder that is removed again. */
 
-enum err captured_run(char *const words[], const char *to, int *status)
+/* Runs another tool to its end, what it prints to the file `to`; status 127: it is not installed.
+ */
+static enum err captured_run(char *const words[], const char *to, int *status)
 {
     const int fd = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     const struct child_program p = {.argv = (const char *const *)words,

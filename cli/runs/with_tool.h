@@ -13,10 +13,6 @@
 /* ERR_UNSUPPORTED where the tool that reads the file is not installed. */
 enum err captured_read(const char *path, const struct import_options *o, struct model **out);
 
-/* Runs another tool to its end, what it prints to the file `to`; status 127: it is not installed.
- */
-enum err captured_run(char *const words[], const char *to, int *status);
-
 /* Writes folder/profile.json of an imported model. */
 enum err captured_write(struct model *m, const char *folder);
 

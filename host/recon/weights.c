@@ -90,7 +90,9 @@ static void best_cuts(const struct bin_moments *m, int *first, int *second)
     }
 }
 
-enum err otsu_three(const float *x, int64_t n, double thresholds[2])
+/* The two thresholds that cut n values into three classes of least variance within (Otsu), at the
+ * left edges of 1024 bins between the extremes. ERR_INPUT when a value is not finite. */
+static enum err otsu_three(const float *x, int64_t n, double thresholds[2])
 {
     double edges[BINS + 1], bins[BINS];
     struct bin_moments m;

@@ -19,8 +19,4 @@ struct mar_options {
 enum err gen_weights_mar(struct backend *be, const struct ct_model *m, const struct buffer *y,
                          const struct mar_options *o, struct buffer *w);
 
-/* The two thresholds that cut n values into three classes of least variance within (Otsu), at the
- * left edges of 1024 bins between the extremes. ERR_INPUT when a value is not finite. */
-enum err otsu_three(const float *x, int64_t n, double thresholds[2]);
-
 #endif

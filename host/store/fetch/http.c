@@ -42,7 +42,6 @@ static struct {
     CURL *free[POOL_MOST];
     int count;
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
-static int64_t requests, repeated;
 static const struct curl_library *curl;
 static const char *no_curl;
 
@@ -271,7 +270,6 @@ static CURLcode http_perform(CURL *h, struct call *c, long *status)
         snprintf(range, sizeof range, "%" PRId64 "-%" PRId64, c->offset, c->offset + c->n - 1);
         curl->easy_setopt(h, CURLOPT_RANGE, range);
     }
-    __atomic_fetch_add(&requests, 1, __ATOMIC_RELAXED);
     const CURLcode done = curl->easy_perform(h);
     *status = 0;
     curl->easy_getinfo(h, CURLINFO_RESPONSE_CODE, status);
@@ -343,7 +341,6 @@ static enum err http_answer(CURL *h, struct call *c, long *status)
             return FAIL(ERR_IO, "%s: the server answers %ld, in each of %d tries", c->name, *status,
                         TRIES);
         }
-        __atomic_fetch_add(&repeated, 1, __ATOMIC_RELAXED);
         wait_before(c, try - 1);
     }
 }
@@ -446,12 +443,6 @@ const char *http_library(const char **why)
     *why = no_curl;
     return there ? curl->name : NULL;
 }
-
-void http_counts(int64_t *all, int64_t *again)
-{
-    *all = __atomic_load_n(&requests, __ATOMIC_RELAXED);
-    *again = __atomic_load_n(&repeated, __ATOMIC_RELAXED);
-}
 #else
 static enum err http_missing(const char *url)
 {
@@ -482,10 +473,5 @@ const char *http_library(const char **why)
 {
     *why = NULL;
     return NULL;
-}
-
-void http_counts(int64_t *all, int64_t *again)
-{
-    *all = *again = 0;
 }
 #endif

@@ -25,7 +25,4 @@ enum err http_read_all(const char *url, void *to, size_t room, int64_t *got);
  * this build cannot (*why is NULL). */
 const char *http_library(const char **why);
 
-/* Requests and repeated ones of this process so far. */
-void http_counts(int64_t *requests, int64_t *repeated);
-
 #endif

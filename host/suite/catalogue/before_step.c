@@ -153,7 +153,8 @@ enum err step_log(struct run_state *s)
     return ERR_OK;
 }
 
-enum err prepare_coefficients(const char *text, double out[PREPARE_COEFFICIENTS])
+/* "1,0.1": the coefficients of y, y^2, .. */
+static enum err prepare_coefficients(const char *text, double out[PREPARE_COEFFICIENTS])
 {
     const char *at = text;
     for (int i = 0; i < PREPARE_COEFFICIENTS; i++) {

@@ -258,7 +258,9 @@ static double array_bytes(const struct ct_model *m, enum array array)
     return 4.0 * (double)shape[0] * (double)shape[1] * (double)shape[2];
 }
 
-double operation_run_bytes(const struct operation *op, const struct ct_model *m)
+/* Bytes of the arrays and of the scratch that `apply` holds on this model: what its memory is
+ * planned with. */
+static double operation_run_bytes(const struct operation *op, const struct ct_model *m)
 {
     /* Volumes made larger: by 5/4 along each axis where no setting says more. */
     const double larger = op->output == ARRAY_STEP ? 1.96 : 1;

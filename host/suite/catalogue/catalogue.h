@@ -94,10 +94,7 @@ const struct operation *operation_named(const char *name);
 /* Maps an operation to that of host/recon; 0: nothing that has arrays on a device. */
 int operation_recon(const struct operation *op, enum recon_op *out);
 
-/* Bytes of the arrays and of the scratch that `apply` holds on this model: what its memory is
- * planned with. */
-double operation_run_bytes(const struct operation *op, const struct ct_model *m);
-/* Bytes that one process of the suite needs: the above, the program, the reference of the check. */
+/* Bytes that one process of the suite needs: arrays and scratch, the program, the reference of the check. */
 double operation_bytes(const struct operation *op, const struct ct_model *m);
 
 /* Writes folder/OPERATION.json {"operation", "size", "slice", "rmse", "low", "high", "difference",

@@ -64,9 +64,6 @@ enum err step_wavelet(struct run_state *s);
 enum err step_phase(struct run_state *s);
 enum err step_center(struct run_state *s);
 
-/* "1,0.1": the coefficients of y, y^2, .. */
-enum err prepare_coefficients(const char *text, double out[PREPARE_COEFFICIENTS]);
-
 /* Some hundred samples of the result, each computed anew in float64 (before_check.c). */
 enum err check_prepared(struct run_state *s);
 enum err check_phase(struct run_state *s);  /* keeps the mean, makes the views smoother */

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "host/suite/run/results.h"
 
-void timestamp_now(char out[TIMESTAMP])
+static void timestamp_now(char out[TIMESTAMP])
 {
     time_t now = time(NULL);
     struct tm utc;

@@ -65,7 +65,6 @@ void environment_read(const struct backend *be, const char *version, struct envi
 
 /* UTC now as 2026-01-31T12:00:00Z: a label, never a measurement. */
 #define TIMESTAMP 24
-void timestamp_now(char out[TIMESTAMP]);
 
 struct results {
     struct run_plan plan;

@@ -41,7 +41,8 @@ static void gpu_free(struct image *im, void *state)
     clock_free(g);
 }
 
-enum err gpu_device(struct image *im, struct gpu *g, uint32_t id, uint32_t *index)
+/* Finds the run's device behind an image's device number. */
+static enum err gpu_device(struct image *im, struct gpu *g, uint32_t id, uint32_t *index)
 {
     struct run *r = im->run;
     *index = table_get(&g->device_by_id, id);

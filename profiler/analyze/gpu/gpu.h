@@ -102,8 +102,6 @@ int gpu_times(struct image *im, const struct gpu *g, uint64_t start, uint64_t en
 enum err gpu_overhead(struct image *im, void *state, const struct trace_item *item);
 enum err gpu_fault(struct image *im, void *state, const struct trace_item *item);
 enum err gpu_sync(struct image *im, void *state, const struct trace_item *item);
-/* Finds the run's device behind an image's device number. */
-enum err gpu_device(struct image *im, struct gpu *g, uint32_t id, uint32_t *index);
 /* The kernel of a name, made when new. */
 enum err gpu_kernel_of(struct run *r, const char *name, uint32_t *index);
 enum err gpu_launched_at(struct kernel *k, uint32_t site, double n, double ns);

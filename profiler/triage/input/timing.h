@@ -76,7 +76,6 @@ struct workloads {
 /* The reconstructions measured at `size`. profile may be NULL. */
 void workloads_find(const struct timing *t, const struct model *profile, double size,
                     struct workloads *out, struct notes *notes);
-int workload_is_composite(const char *operation);
 /* Row i of the operations at this size that have neither a model nor parts; NULL past the end. */
 const struct timing_row *not_judged(const struct timing *t, double size, int i);
 

@@ -137,7 +137,7 @@ static const struct recipe recipes[] = {
 /* clang-format on */
 #define RECIPES (int)(sizeof recipes / sizeof *recipes)
 
-int workload_is_composite(const char *operation)
+static int workload_is_composite(const char *operation)
 {
     for (int i = 0; i < RECIPES; i++)
         if (!strcmp(recipes[i].operation, operation))

@@ -29,7 +29,7 @@ const struct weight_row *weights_row(int i)
     return i >= 0 && i < ROWS ? &rows[i] : NULL;
 }
 
-double *weights_at(struct weights *w, int i)
+static double *weights_at(struct weights *w, int i)
 {
     return (double *)w + i;
 }

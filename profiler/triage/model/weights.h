@@ -75,6 +75,5 @@ struct weights weights_default(void);
 enum err weights_read(const char *path, struct weights *w);
 int weights_count(void);
 const struct weight_row *weights_row(int i);
-double *weights_at(struct weights *w, int i);
 
 #endif
