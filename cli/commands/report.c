@@ -95,8 +95,8 @@ static enum err print_report(const struct model *m)
 {
     struct winsize size = {0};
     int terminal = isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
-    return report_text_by(m, stdout, terminal ? size.ws_col : 0, terminal && log_colour(),
-                          (int)request.top, (enum text_sort)request.sort);
+    return report_text(m, stdout, terminal ? size.ws_col : 0, terminal && log_colour(),
+                       (int)request.top, (enum text_sort)request.sort);
 }
 
 /* A suite without a traced pass: its times alone make a page. */

@@ -99,13 +99,3 @@ enum err import_file(const char *path, const struct import_options *o, struct mo
     input_close(&in);
     return e;
 }
-
-enum err import_bytes(const char *path, const void *data, size_t bytes,
-                      const struct import_options *o, struct model **out)
-{
-    struct import_input in;
-    TRY(input_bytes(&in, path, data, bytes));
-    enum err e = with_input(&in, o, out);
-    input_close(&in);
-    return e;
-}

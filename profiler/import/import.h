@@ -8,9 +8,6 @@
 /* Reads a capture into a model, with findings and headline. ERR_INPUT where no source knows the
  * bytes. */
 enum err import_file(const char *path, const struct import_options *o, struct model **out);
-/* Reads the same from bytes in memory. */
-enum err import_bytes(const char *path, const void *data, size_t bytes,
-                      const struct import_options *o, struct model **out);
 
 extern const struct import_source *const import_sources[]; /* ends with NULL */
 

@@ -368,18 +368,3 @@ enum err trace_next(struct trace_reader *r, struct trace_item *item, int *more)
         }
     }
 }
-
-/* Names of record kinds, as the list in format.h has them. */
-
-const char *trace_kind_name(uint16_t kind)
-{
-    switch (kind) {
-#define X(name, number, type)                                                                      \
-    case number:                                                                                   \
-        return #name;
-        TRACE_KIND_LIST(X)
-#undef X
-    default:
-        return "?";
-    }
-}

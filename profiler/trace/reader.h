@@ -52,8 +52,6 @@ enum err trace_next(struct trace_reader *r, struct trace_item *item, int *more);
 const struct trace_damage *trace_reader_damage(const struct trace_reader *r);
 uint64_t trace_reader_position(const struct trace_reader *r); /* bytes read, for progress */
 
-const char *trace_kind_name(uint16_t kind); /* "?" unknown */
-
 /* The .tpt files of a folder sorted by start time; paths malloc'ed. An empty folder is ERR_INPUT.
  */
 enum err trace_list(const char *folder, char ***paths, size_t *count);

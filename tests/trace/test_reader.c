@@ -49,6 +49,16 @@ static void a_good_trace_reads_whole(void **state)
     reading_free(&r);
 }
 
+static int is_kind(uint16_t kind)
+{
+#define X(name, number, type)                                                                      \
+    if (kind == (number))                                                                          \
+        return 1;
+    TRACE_KIND_LIST(X)
+#undef X
+    return 0;
+}
+
 static void tails_have_the_length_that_their_record_names(void **state)
 {
     (void)state;
@@ -61,11 +71,10 @@ static void tails_have_the_length_that_their_record_names(void **state)
         assert_ok(trace_next(reader, &item, &more));
         assert_int_equal(more, 1);
         assert_int_equal(item.tail_bytes, expected[i]);
-        assert_string_not_equal(trace_kind_name(item.record->kind), "?");
+        assert_true(is_kind(item.record->kind));
     }
     trace_reader_free(reader);
-    assert_string_equal(trace_kind_name(TRACE_SAMPLE), "SAMPLE");
-    assert_string_equal(trace_kind_name(999), "?");
+    assert_false(is_kind(999));
 }
 
 static void what_is_no_trace_is_refused_with_its_reason(void **state)

@@ -178,11 +178,6 @@ void cubin_free(struct cubin *c)
     free(c);
 }
 
-int cubin_has_lines(const struct cubin *c)
-{
-    return c->lines.row_count > 0;
-}
-
 /* section 0: the kernel is not in the file. */
 static struct cubin_code find_kernel(const struct cubin *c, const char *kernel)
 {
@@ -278,14 +273,12 @@ static int cubin_info(const struct cubin *c, unsigned attribute, const char *ker
 
 int cubin_kernel(const struct cubin *c, const char *kernel_mangled, struct cubin_kernel *out)
 {
-    const struct line_sequence *q;
     struct cubin_frame frames[32];
     struct cubin_code k = find_kernel(c, kernel_mangled);
     *out = (struct cubin_kernel){.registers = -1, .shared_bytes = -1, .local_bytes = -1};
     if (!k.section)
         return 0;
-    size_t row = find_row(c, k.section, k.low, &q);
-    int depth = row == SIZE_MAX ? 0 : cubin_chain(c, q, row, frames, 32);
+    int depth = cubin_at(c, kernel_mangled, 0, frames, 32);
     if (depth)
         out->begin = frames[depth - 1];
     out->registers = cubin_info(c, INFO_REGISTERS, kernel_mangled);

@@ -18,7 +18,6 @@ struct cubin_frame {             /* texts live as long as the cubin */
 enum err cubin_open(const void *bytes, size_t n, const char *name,
                     struct cubin **out); /* bytes are copied */
 void cubin_free(struct cubin *c);
-int cubin_has_lines(const struct cubin *c);
 /* Returns the inline chain at `offset` in the kernel's code, innermost first; 0 when unknown. */
 int cubin_at(const struct cubin *c, const char *kernel_mangled, uint64_t offset,
              struct cubin_frame *out, int max);

@@ -212,11 +212,6 @@ static const struct template *template_find(const char *primitive)
     return NULL;
 }
 
-int hls_export_known(const char *primitive)
-{
-    return template_find(primitive) != NULL;
-}
-
 static void hls_write_widths(const struct hls_export *h, const struct template *t, FILE *out)
 {
     const struct width_result *x = &h->exact, *r = &h->rounded;

@@ -6,9 +6,6 @@
 
 #include "profiler/fpga/width/width_case.h"
 
-/* 1 when there is a template for the primitive. */
-int hls_export_known(const char *primitive);
-
 /* Writes `folder`/kernel.cpp, kernel.h, bench.cpp, Makefile, widths.h, golden.txt and fallback/,
  * with the bits of width_needed and vectors from `c`. ERR_USAGE for a primitive without template.
  * `make check` in the folder compiles it and compares. */

@@ -34,17 +34,6 @@ static enum err sweep_measure(const struct reference *r, struct formats *f, stru
     return ERR_OK;
 }
 
-enum err width_try(const struct width_primitive *p, const struct width_case *c,
-                   const int bits[WIDTH_STAGES], struct width_quality *out)
-{
-    struct reference r;
-    TRY(reference_make(&r, p, c));
-    struct formats f = width_formats(p, &r.peaks, bits);
-    enum err e = sweep_measure(&r, &f, out);
-    width_result_destroy(&r.result);
-    return e;
-}
-
 /* Sweeps each stage alone. Its share of the error budget: independent errors add in squares. */
 static enum err sweep_alone(struct width_sweep *s, const struct reference *r)
 {

@@ -46,9 +46,6 @@ struct width_sweep {
 
 enum err width_sweep(const struct width_primitive *p, const struct width_case *cases, int n,
                      struct width_limits limits, struct width_sweep *out);
-/* Measures the quality with these bits in the stages (0: float64), one of the cases. */
-enum err width_try(const struct width_primitive *p, const struct width_case *c,
-                   const int bits[WIDTH_STAGES], struct width_quality *out);
 int width_keeps(const struct width_quality *q, struct width_limits limits);
 
 /* Root mean square of a - b over the range of b; SSIM of Wang et al. 2004 with uniform 7 x 7

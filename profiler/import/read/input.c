@@ -51,28 +51,17 @@ static enum err inflate_all(z_stream *z, struct import_input *out, size_t bytes)
     return ERR_OK;
 }
 
-enum err input_bytes(struct import_input *in, const char *path, const void *data, size_t bytes)
+static enum err input_inflate(struct import_input *in, char *data, size_t bytes)
 {
-    const unsigned char *p = data;
-    *in = (struct import_input){.path = path};
-    if (bytes > 2 && p[0] == 0x1f && p[1] == 0x8b) {
-        z_stream z = {.next_in = (Bytef *)data, .avail_in = (uInt)bytes};
-        FAIL_IF(bytes > UINT32_MAX, ERR_INPUT, "%s: %zu bytes of gzip; the limit is 4 GiB", path,
-                bytes);
-        FAIL_IF(inflateInit2(&z, 15 + 16) != Z_OK, ERR_MEMORY, "%s: no memory to inflate", path);
-        enum err e = inflate_all(&z, in, bytes);
-        inflateEnd(&z);
-        if (e)
-            input_close(in);
-        return e;
-    }
-    in->data = malloc(bytes + 1);
-    FAIL_IF(!in->data, ERR_MEMORY, "%s: no memory for %zu bytes", path, bytes);
-    if (bytes)
-        memcpy(in->data, data, bytes);
-    in->data[bytes] = 0;
-    in->bytes = bytes;
-    return ERR_OK;
+    z_stream z = {.next_in = (Bytef *)data, .avail_in = (uInt)bytes};
+    FAIL_IF(bytes > UINT32_MAX, ERR_INPUT, "%s: %zu bytes of gzip; the limit is 4 GiB", in->path,
+            bytes);
+    FAIL_IF(inflateInit2(&z, 15 + 16) != Z_OK, ERR_MEMORY, "%s: no memory to inflate", in->path);
+    enum err e = inflate_all(&z, in, bytes);
+    inflateEnd(&z);
+    if (e)
+        input_close(in);
+    return e;
 }
 
 enum err input_open(struct import_input *in, const char *path)
@@ -82,7 +71,7 @@ enum err input_open(struct import_input *in, const char *path)
     *in = (struct import_input){.path = path};
     TRY(file_read_all(path, LIMIT_BYTES, &data, &bytes));
     if (bytes > 2 && !memcmp(data, "\x1f\x8b", 2)) {
-        enum err e = input_bytes(in, path, data, bytes);
+        enum err e = input_inflate(in, data, bytes);
         free(data);
         return e;
     }

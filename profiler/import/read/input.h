@@ -14,8 +14,6 @@ struct import_input {
 
 /* Refuses more than 4 GiB, and what inflates to more than that or to 1,000 times its size. */
 enum err input_open(struct import_input *in, const char *path);
-/* The same of bytes in memory, which stay the caller's. */
-enum err input_bytes(struct import_input *in, const char *path, const void *data, size_t bytes);
 void input_close(struct import_input *in);
 
 #endif

@@ -377,13 +377,8 @@ static void sheet_notes(const struct sheet *s)
                     m->quality.checks[i].expected, m->quality.checks[i].found);
 }
 
-enum err report_text(const struct model *m, FILE *out, int width, int colour, int top)
-{
-    return report_text_by(m, out, width, colour, top, TEXT_SELF);
-}
-
-enum err report_text_by(const struct model *m, FILE *out, int width, int colour, int top,
-                        enum text_sort sort)
+enum err report_text(const struct model *m, FILE *out, int width, int colour, int top,
+                     enum text_sort sort)
 {
     const struct sheet s = {out, width > 40 ? width : 100, colour, top > 0 ? top : 20, m, sort};
     struct text_row *rows;

@@ -7,13 +7,11 @@
 #include "profiler/analyze/model/model.h"
 
 enum text_sort { TEXT_SELF, TEXT_INCLUSIVE, TEXT_CALLS };
-/* The most expensive lines as a table for a terminal of `width` columns (0: 100), `top` rows per
- * block; colour 0: plain text. */
-enum err report_text(const struct model *m, FILE *out, int width, int colour, int top);
-/* The same by inclusive time, or by how often: samples count no calls of functions, so that
- * TEXT_CALLS orders kernels and adds ranges, whose calls are counted. */
-enum err report_text_by(const struct model *m, FILE *out, int width, int colour, int top,
-                        enum text_sort sort);
+/* Prints the most expensive lines as a table for a terminal of `width` columns (0: 100), `top` rows
+ * per block; colour 0: plain text. Samples count no calls of functions, so that TEXT_CALLS orders
+ * kernels and adds ranges, whose calls are counted. */
+enum err report_text(const struct model *m, FILE *out, int width, int colour, int top,
+                     enum text_sort sort);
 
 /* Tables of the text report beside those of lines and functions. */
 

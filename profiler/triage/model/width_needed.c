@@ -30,11 +30,6 @@ const char *width_stage_name(enum width_stage stage)
     return names[stage];
 }
 
-const struct width_needed *width_needed_at(int i)
-{
-    return i >= 0 && i < ROWS ? &rows[i] : NULL;
-}
-
 const struct width_needed *width_needed(const char *primitive)
 {
     for (int i = 0; primitive && i < ROWS; i++)

@@ -31,7 +31,6 @@ struct width_needed {
 
 /* NULL: not analysed. At WIDTH_SIZE; see width_bits_at for others. */
 const struct width_needed *width_needed(const char *primitive);
-const struct width_needed *width_needed_at(int i); /* NULL past the end */
 /* Bits of a stage for slices of size^2; 0 where it lacks the stage. */
 int width_bits_at(const struct width_needed *w, enum width_stage stage, double size);
 
