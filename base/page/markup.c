@@ -66,18 +66,19 @@ void page_end(FILE *out)
 const char *const svg_colours[8] = {"#999999", "#56b4e9", "#e69f00", "#009e73",
                                     "#0072b2", "#cc79a7", "#d55e00", "#f0e442"};
 
-void svg_begin(FILE *out, int width, int height, const char *title, int file)
+void svg_begin(FILE *out, int width, int height, const char *title, enum svg_place place)
 {
     fprintf(out,
             "<svg%s width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" "
             "font-size=\"11\">\n<title>",
-            file ? " xmlns=\"http://www.w3.org/2000/svg\"" : "", width, height, width, height);
+            place == SVG_FILE ? " xmlns=\"http://www.w3.org/2000/svg\"" : "", width, height, width,
+            height);
     markup_text(out, title, MARKUP_ALL);
     fprintf(out,
             "</title>\n<style>.g{stroke:#ddd}.k{stroke:#222;stroke-width:1.5}"
             ".l{stroke:#444;stroke-dasharray:4 3}path,polyline{fill:none}.r{text-anchor:end}"
             ".m{text-anchor:middle}.t{font-size:13px;font-weight:bold}</style>\n%s",
-            file ? "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n" : "");
+            place == SVG_FILE ? "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n" : "");
 }
 
 void svg_end(FILE *out)

@@ -23,9 +23,12 @@ void page_end(FILE *out);
 /* Charts as SVG: the frame of a picture, and axes that are linear or logarithmic. */
 
 /* Begins a picture. Classes of its style: g (grid), k (bold line), l (dashed line), r and m (text
- * that ends or is centred at its place), t (heading). `file`: a file by itself, on white; 0: a part
- * of a page, which holds no address. */
-void svg_begin(FILE *out, int width, int height, const char *title, int file);
+ * that ends or is centred at its place), t (heading). */
+enum svg_place {
+    SVG_IN_PAGE, /* on the page's paper, without an address */
+    SVG_FILE     /* a file by itself: names its format by an address, on white paper */
+};
+void svg_begin(FILE *out, int width, int height, const char *title, enum svg_place place);
 void svg_end(FILE *out);
 
 /* Values from low to high lie at first to first + length pixels; of a logarithmic axis low and high

@@ -316,10 +316,9 @@ static void log_input(const struct scan_context *s, const struct cluster *c)
 static void log_steps(const struct scan_result *r)
 {
     char line[512] = "";
-    size_t used = 0;
-    for (int i = 0; i < r->step_count && used + 64 < sizeof line; i++)
-        used += (size_t)snprintf(line + used, sizeof line - used, "%s%s %.3g s", i ? ", " : "",
-                                 r->steps[i].name, r->steps[i].seconds);
+    for (int i = 0; i < r->step_count && strlen(line) + 64 < sizeof line; i++)
+        text_append(line, sizeof line, "%s%s %.3g s", i ? ", " : "", r->steps[i].name,
+                    r->steps[i].seconds);
     if (r->step_count)
         log_info("steps: %s", line);
     if (request.zingers > 0)

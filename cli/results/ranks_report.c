@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/json/jsonw.h"
 #include "base/log.h"
 #include "cli/results/ranks_report.h"
@@ -42,9 +43,8 @@ void ranks_report_line(const struct crew *w, char text[SUITE_SHARES])
 {
     const char *why, *axis = crew_shared(w, &why);
     struct crew_rank k;
-    size_t at = (size_t)(axis ? snprintf(text, SUITE_SHARES, "%s:", axis)
-                              : snprintf(text, SUITE_SHARES, "by the first alone: %s", why));
-    for (int r = 0; at < SUITE_SHARES && crew_rank_at(w, r, &k); r++)
-        at += (size_t)snprintf(text + at, SUITE_SHARES - at, "%s %" PRId64 " in %.3g s",
-                               r ? "," : "", k.count, k.seconds);
+    snprintf(text, SUITE_SHARES, axis ? "%s:" : "by the first alone: %s", axis ? axis : why);
+    for (int r = 0; crew_rank_at(w, r, &k); r++)
+        text_append(text, SUITE_SHARES, "%s %" PRId64 " in %.3g s", r ? "," : "", k.count,
+                    k.seconds);
 }

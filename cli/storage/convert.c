@@ -35,29 +35,13 @@ static struct opt options[] = {
     {0},
 };
 
-static enum err parse_chunk(struct writer_options *o)
-{
-    const char *at = chunk;
-    for (char *end; at && *at; at = *end ? end + 1 : end) {
-        const long long n = strtoll(at, &end, 10);
-        FAIL_IF(end == at || (*end && *end != ',') || n < 1 || n > INT32_MAX ||
-                    o->chunk_dims == STORE_DIMS,
-                ERR_USAGE, "--chunk %s: give sizes of at least 1, as 64,64,64", chunk);
-        o->chunk[o->chunk_dims++] = n;
-    }
-    return ERR_OK;
-}
-
 static enum err parse_order(struct writer_options *o)
 {
-    const char *at = order;
-    for (char *end; at && *at; at = *end ? end + 1 : end) {
-        const long n = strtol(at, &end, 10);
-        FAIL_IF(end == at || (*end && *end != ',') || n < 0 || n >= STORE_DIMS ||
-                    o->order_dims == STORE_DIMS,
-                ERR_USAGE, "--order %s: give the dimensions from 0 on, as 2,0,1", order);
-        o->order[o->order_dims++] = (int)n;
-    }
+    int64_t dims[STORE_DIMS];
+    FAIL_IF(!storage_numbers(order, 0, STORE_DIMS - 1, dims, &o->order_dims), ERR_USAGE,
+            "--order %s: give the dimensions from 0 on, as 2,0,1", order);
+    for (int i = 0; i < o->order_dims; i++)
+        o->order[i] = (int)dims[i];
     return ERR_OK;
 }
 
@@ -97,7 +81,8 @@ static enum err convert_words(char **word)
 {
     struct writer_result r;
     const int64_t begin = clock_ns();
-    TRY(parse_chunk(&request));
+    FAIL_IF(!storage_numbers(chunk, 1, INT32_MAX, request.chunk, &request.chunk_dims), ERR_USAGE,
+            "--chunk %s: give sizes of at least 1, as 64,64,64", chunk);
     TRY(parse_order(&request));
     TRY(parse_codec(&request));
     if (dtype) {

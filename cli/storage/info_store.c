@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/doctor/facts.h"
 #include "cli/storage/info_store.h"
 #include "cli/storage/sandbox.h"
@@ -16,11 +17,10 @@ static int as_json;
 static void info_print_axes(struct facts *f, const struct store_array *a)
 {
     char text[200] = "", key[32];
-    int n = 0, known = 0;
+    int known = 0;
     for (int i = 0; i < a->dims; i++) {
         known += a->axis[i] != NULL;
-        n += snprintf(text + n, sizeof text - (size_t)n, "%s%.15s", i ? ", " : "",
-                      a->axis[i] ? a->axis[i] : "?");
+        text_append(text, sizeof text, "%s%.15s", i ? ", " : "", a->axis[i] ? a->axis[i] : "?");
     }
     if (known)
         facts_string(f, "axes", text);
@@ -48,25 +48,22 @@ void info_affine(struct facts *f, const struct nifti_details *d)
 
 static void info_print_codec(struct facts *f, const struct store_array *a)
 {
-    char text[200] = "none";
-    int n = 0;
+    char text[200] = "";
     const struct codec_pipeline *p = &a->pipelines[0];
     for (int i = 1; i < a->pipelines_count && !p->count; i++)
         p = &a->pipelines[i];
     for (int i = 0; i < p->count; i++)
-        n += snprintf(text + n, sizeof text - (size_t)n, "%s%s", i ? ", " : "",
-                      codec_name(p->step[i].codec));
-    facts_string(f, "codec", text);
+        text_append(text, sizeof text, "%s%s", i ? ", " : "", codec_name(p->step[i].codec));
+    facts_string(f, "codec", *text ? text : "none");
 }
 
 /* "FALSE = 0, TRUE = 1". */
 static void info_print_members(struct facts *f, const struct store_array *a)
 {
     char text[400] = "";
-    int n = 0;
-    for (int i = 0; i < a->members_count && n < (int)sizeof text - 80; i++)
-        n += snprintf(text + n, sizeof text - (size_t)n, "%s%.40s = %lld", i ? ", " : "",
-                      a->members[i].name, (long long)a->members[i].value);
+    for (int i = 0; i < a->members_count && strlen(text) < sizeof text - 80; i++)
+        text_append(text, sizeof text, "%s%.40s = %lld", i ? ", " : "", a->members[i].name,
+                    (long long)a->members[i].value);
     if (a->members_count)
         facts_string(f, "names_of_values", text);
 }
@@ -75,14 +72,12 @@ static void info_print_members(struct facts *f, const struct store_array *a)
 static void info_print_links(struct facts *f, const struct store *s, const struct store_array *a)
 {
     char text[1000] = "";
-    int n = 0;
-    for (int i = 0; i < s->aliases_count && n < (int)sizeof text - 260; i++)
+    for (int i = 0; i < s->aliases_count && strlen(text) < sizeof text - 260; i++)
         if (s->aliases[i].array == a)
-            n += snprintf(text + n, sizeof text - (size_t)n, "%s%.250s", n ? ", " : "",
-                          s->aliases[i].name);
+            text_append(text, sizeof text, "%s%.250s", *text ? ", " : "", s->aliases[i].name);
     if (a->from)
         facts_string(f, "from", a->from);
-    if (n)
+    if (*text)
         facts_string(f, "also", text);
 }
 

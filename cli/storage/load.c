@@ -212,14 +212,8 @@ static enum err measure_load(const struct load_request *r, struct load_session *
 static enum err parse_boxes(void)
 {
     struct load_request *r = &request;
-    const char *at = boxes;
-    for (char *end; at && *at; at = *end ? end + 1 : end) {
-        const long long n = strtoll(at, &end, 10);
-        FAIL_IF(end == at || (*end && *end != ',') || n < 1 || n > INT32_MAX ||
-                    r->box_dims == STORE_DIMS,
-                ERR_USAGE, "--boxes %s: give sizes of at least 1, as 64,64,64", boxes);
-        r->box[r->box_dims++] = n;
-    }
+    FAIL_IF(!storage_numbers(boxes, 1, INT32_MAX, r->box, &r->box_dims), ERR_USAGE,
+            "--boxes %s: give sizes of at least 1, as 64,64,64", boxes);
     FAIL_IF(keep && !boxes, ERR_USAGE, "--keep: nothing is read twice without --boxes");
     FAIL_IF(keep && r->options.processes, ERR_USAGE,
             "--keep: processes share no memory; use --threads");

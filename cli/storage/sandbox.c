@@ -1,4 +1,5 @@
 /* The work of a command in a child process, and its answer through a pipe. */
+#include <stdlib.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,4 +70,17 @@ enum err storage_sandboxed(enum err (*work)(char **word), char **word, const cha
         return work(word);
     TRY(child_fork(&child, sandbox_answer, &w));
     return read_answer(&child, word[0], out);
+}
+
+int storage_numbers(const char *text, long long least, long long most, int64_t out[STORE_DIMS],
+                    int *count)
+{
+    *count = 0;
+    for (char *end; text && *text; text = *end ? end + 1 : end) {
+        const long long n = strtoll(text, &end, 10);
+        if (end == text || (*end && *end != ',') || n < least || n > most || *count == STORE_DIMS)
+            return 0;
+        out[(*count)++] = n;
+    }
+    return 1;
 }

@@ -153,7 +153,7 @@ static void put_histogram(FILE *f, const struct volume_page *p)
     for (int i = 0; i < h->bins; i++)
         most = fmax(most, (double)h->count[i]);
     fputs("<h2>Histogram</h2>", f);
-    svg_begin(f, CHART, TALL, "Histogram of the volume, logarithmic", 0);
+    svg_begin(f, CHART, TALL, "Histogram of the volume, logarithmic", SVG_IN_PAGE);
     for (int i = 0; i < h->bins; i++) {
         const double tall = TALL * log1p((double)h->count[i]) / log1p(most);
         fprintf(f,

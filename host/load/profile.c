@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/memory.h"
@@ -99,7 +100,6 @@ static enum err fill_file(struct load_session *s, struct loading *l)
     struct load_file *f = &l->file;
     const struct store_array *a = s->array;
     char text[200], dtype[16];
-    int n = 0;
     store_dtype_name(a->dtype, dtype);
     f->format = arena_text(l->arena, s->store->format);
     f->array = arena_text(l->arena, a->name);
@@ -119,11 +119,10 @@ static enum err fill_file(struct load_session *s, struct loading *l)
     const struct codec_pipeline *p = &a->pipelines[0];
     for (int i = 1; i < a->pipelines_count && !p->count; i++)
         p = &a->pipelines[i];
-    snprintf(text, sizeof text, "none");
-    for (int i = 0; i < p->count && n < 150; i++)
-        n += snprintf(text + n, sizeof text - (size_t)n, "%s%s", i ? ", " : "",
-                      codec_name(p->step[i].codec));
-    f->codec = arena_text(l->arena, text);
+    *text = 0;
+    for (int i = 0; i < p->count && strlen(text) < 150; i++)
+        text_append(text, sizeof text, "%s%s", i ? ", " : "", codec_name(p->step[i].codec));
+    f->codec = arena_text(l->arena, *text ? text : "none");
     f->filesystem = load_filesystem(s->request->path);
     return ERR_OK;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "host/load/load.h"
 #include "base/rootcause/rootcause.h"
 
@@ -11,11 +12,10 @@ static enum err cause_evidence(struct rootcause *r, const struct load_cause *fro
                                struct rootcause_cause *c)
 {
     char text[600] = "";
-    size_t n = 0;
-    for (int i = 0; i < from->evidence_count && n < sizeof text; i++) {
+    for (int i = 0; i < from->evidence_count; i++) {
         const struct load_evidence *e = &from->evidence[i];
-        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s %.4g%s%s", i ? ", " : "", e->name,
-                              e->value, *e->unit ? " " : "", e->unit);
+        text_append(text, sizeof text, "%s%s %.4g%s%s", i ? ", " : "", e->name, e->value,
+                    *e->unit ? " " : "", e->unit);
     }
     c->evidence = arena_text(r->arena, text);
     FAIL_IF(!c->evidence, ERR_MEMORY, "no memory for the causes");
@@ -69,12 +69,10 @@ static enum err rootcause_add_checks(struct rootcause *r, const struct loading *
     snprintf(text, sizeof text, "%lld of %lld chunks were read", (long long)l->chunks_read,
              (long long)l->file.chunks);
     const char *coverage = arena_text(r->arena, text);
-    size_t n = 0;
-    for (int i = 0; i < l->file.shape_count && n < sizeof text; i++)
-        n += (size_t)snprintf(text + n, sizeof text - n, "%s%lld", i ? " x " : "",
-                              (long long)l->file.shape[i]);
-    snprintf(text + (n < sizeof text ? n : sizeof text - 1), n < sizeof text ? sizeof text - n : 1,
-             " of %s", l->file.dtype ? l->file.dtype : "?");
+    *text = 0;
+    for (int i = 0; i < l->file.shape_count; i++)
+        text_append(text, sizeof text, "%s%lld", i ? " x " : "", (long long)l->file.shape[i]);
+    text_append(text, sizeof text, " of %s", l->file.dtype ? l->file.dtype : "?");
     const char *shape = arena_text(r->arena, text);
     FAIL_IF(!coverage || !shape, ERR_MEMORY, "no memory for the causes");
     rootcause_check(r, "dimensions", "holds", shape);

@@ -226,10 +226,9 @@ static enum err causes_make(const struct model *m, struct rootcause **out)
     lead_with_lock(r, m, lock);
     const struct rootcause_cause *first = &r->causes[0];
     char command[400] = "";
-    size_t n = 0;
-    for (int i = 0; i < m->meta.command_count && n < sizeof command; i++)
-        n += (size_t)snprintf(command + n, sizeof command - n, "%s%s", i ? " " : "",
-                              m->meta.command[i] ? m->meta.command[i] : "");
+    for (int i = 0; i < m->meta.command_count; i++)
+        text_append(command, sizeof command, "%s%s", i ? " " : "",
+                    m->meta.command[i] ? m->meta.command[i] : "");
     r->subject = *command ? causes_text(r, "%s", command) : "a program";
     r->date = m->meta.started;
     r->summary = causes_text(r, "%.300s %.500s", first->statement, first->evidence);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "profiler/findings/answers.h"
 #include "profiler/findings/findings.h"
 #include "profiler/findings/rules.h"
@@ -10,20 +11,20 @@
 /* Writes the command that records the run again, as a shell takes it. */
 static void command_write(const struct model *m, char *out, size_t room)
 {
-    size_t n = (size_t)snprintf(out, room, "tomoprof record --");
-    for (int i = 0; i < m->meta.command_count && n < room; i++) {
+    int fits = text_print(out, room, "tomoprof record --");
+    for (int i = 0; i < m->meta.command_count && fits; i++) {
         const char *word = m->meta.command[i] ? m->meta.command[i] : "";
         int plain = *word != 0;
         for (const char *c = word; *c; c++)
             plain &= isalnum((unsigned char)*c) || strchr("-_./=:,+%@", *c);
         if (plain || strchr(word, '\''))
-            n += (size_t)snprintf(out + n, room - n, plain ? " %s" : " \"%s\"", word);
+            fits = text_append(out, room, plain ? " %s" : " \"%s\"", word);
         else
-            n += (size_t)snprintf(out + n, room - n, " '%s'", word);
+            fits = text_append(out, room, " '%s'", word);
     }
-    if (!m->meta.command_count && n < room)
-        snprintf(out + n, room - n, " COMMAND");
-    else if (n >= room)
+    if (!m->meta.command_count)
+        text_append(out, room, " COMMAND");
+    else if (!fits)
         snprintf(out, room, "tomoprof record -- COMMAND");
 }
 

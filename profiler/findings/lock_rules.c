@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "profiler/findings/rules.h"
 
 /* Writes "decode() at load.py:12", with the compiled function where the line is Python's. */
@@ -13,13 +14,12 @@ static void holder_name(const struct model_holder *h, char out[300])
     const char *native = h->native && (!f || strcmp(h->native, f)) ? h->native : NULL;
     const char *inner = f ? strstr(f, ".<") : NULL; /* a generator of it */
     int length = f ? inner ? (int)(inner - f) : (int)strlen(f) : 0;
-    int n = snprintf(out, 300, "%.*s%s", length < 80 ? length : 80, f ? f : "",
-                     f && !strchr(f, '(') ? "()" : "");
+    snprintf(out, 300, "%.*s%s", length < 80 ? length : 80, f ? f : "",
+             f && !strchr(f, '(') ? "()" : "");
     if (h->file)
-        n += snprintf(out + n, 300 - (size_t)n, "%s%.80s:%lld", f ? " at " : "", h->file,
-                      (long long)h->line);
+        text_append(out, 300, "%s%.80s:%lld", f ? " at " : "", h->file, (long long)h->line);
     if (native)
-        snprintf(out + n, 300 - (size_t)n, "%sin %.80s", n ? " " : "", native);
+        text_append(out, 300, "%sin %.80s", *out ? " " : "", native);
 }
 
 static int cpus_usable(const struct model *m)

@@ -22,18 +22,17 @@ static const struct reader *const readers[] = {READER_LIST(READER_ROW)};
 static enum err reader_unknown(const struct reader_file *f)
 {
     char bytes[16] = "", known[200] = "";
-    int n = 0;
     for (size_t i = 0; i < 4 && i < f->head_bytes; i++)
-        n += snprintf(bytes + n, sizeof bytes - (size_t)n, "%s%02x", i ? " " : "", f->head[i]);
+        text_append(bytes, sizeof bytes, "%s%02x", i ? " " : "", f->head[i]);
     if (f->is_folder && http_is_url(f->path))
         return FAIL(ERR_INPUT, "%s: is neither a file nor a Zarr store on this server", f->path);
     if (f->is_folder)
         return FAIL(ERR_INPUT,
                     "%s: a folder without .zarray, .zgroup, zarr.json or numbered .tif files",
                     f->path);
-    for (size_t i = 0, at = 0; i < READERS && at < sizeof known; i++) {
+    for (size_t i = 0; i < READERS; i++) {
         const char *between = !i ? "" : i + 1 < READERS ? ", " : " and ";
-        at += (size_t)snprintf(known + at, sizeof known - at, "%s%s", between, readers[i]->name);
+        text_append(known, sizeof known, "%s%s", between, readers[i]->name);
     }
     return FAIL(ERR_INPUT, "%s: of no known format (it begins with the bytes %s); known are %s",
                 f->path, f->head_bytes ? bytes : "of an empty file", known);
@@ -99,8 +98,7 @@ enum err store_open(const char *name, struct store **out)
 
 enum err store_find(struct store *s, const char *name, struct store_array **out)
 {
-    char names[400];
-    int n = 0;
+    char names[400] = "";
     for (int i = 0; i < s->arrays_count; i++)
         if (!name || !strcmp(s->arrays[i]->name, name)) {
             *out = s->arrays[i];
@@ -118,8 +116,7 @@ enum err store_find(struct store *s, const char *name, struct store_array **out)
                     note->value[k] == ':',
                 ERR_INPUT, "%s: cannot read %s", s->name, note->value);
     }
-    for (int i = 0; i < s->arrays_count && n < (int)sizeof names - 100; i++)
-        n += snprintf(names + n, sizeof names - (size_t)n, "%s%.80s", i ? ", " : "",
-                      s->arrays[i]->name);
+    for (int i = 0; i < s->arrays_count && strlen(names) < sizeof names - 100; i++)
+        text_append(names, sizeof names, "%s%.80s", i ? ", " : "", s->arrays[i]->name);
     return FAIL(ERR_INPUT, "%s: has no array %s; it has %s", s->name, name, names);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "host/store/codec/codecs.h"
 #include "host/store/fetch/http.h"
 #include "host/store/manifest/manifest.h"
@@ -13,12 +14,11 @@
 static void zarr_chunk_key(const struct store_array *a, const struct zarr_array *z,
                            const int64_t at[STORE_DIMS], char *out, size_t room)
 {
-    int n = snprintf(out, room, "%s%s", z->prefix, z->v3_keys ? "c" : "");
+    snprintf(out, room, "%s%s", z->prefix, z->v3_keys ? "c" : "");
     for (int i = 0; i < a->dims; i++)
-        n += snprintf(out + n, room - (size_t)n, "%.*s%lld", z->v3_keys || i, &z->separator,
-                      (long long)at[i]);
+        text_append(out, room, "%.*s%lld", z->v3_keys || i, &z->separator, (long long)at[i]);
     if (a->dims == 0 && !z->v3_keys)
-        snprintf(out + n, room - (size_t)n, "0");
+        text_append(out, room, "0");
 }
 
 static enum err shard_read_table(struct store *s, const struct store_array *a,

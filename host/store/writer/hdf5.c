@@ -1,5 +1,6 @@
 /* Arrays as HDF5: one dataset, `data`, in chunks that all threads shuffle and compress, and that
  * libhdf5 stores as they are. */
+#include "base/text.h"
 #include "host/store/writer/chunks.h"
 
 #ifdef TP_HDF5
@@ -56,15 +57,14 @@ static hid_t enum_of(const struct writer *w)
 /* "theta:y:x", as in Data Exchange; an axis without a name is dim_0. */
 static int write_axes(const struct writer *w, hid_t data)
 {
-    char text[STORE_DIMS * 64];
-    int n = 0, known = 0;
+    char text[STORE_DIMS * 64] = "";
+    int known = 0;
     for (int i = 0; i < w->dims; i++) {
         const char *axis = w->source->axis[w->from[i]];
         char name[16];
         snprintf(name, sizeof name, "dim_%d", i);
         known |= axis != NULL;
-        n += snprintf(text + n, sizeof text - (size_t)n, "%s%.50s", i ? ":" : "",
-                      axis ? axis : name);
+        text_append(text, sizeof text, "%s%.50s", i ? ":" : "", axis ? axis : name);
     }
     return !known || h5_write_text(data, "axes", text);
 }

@@ -166,15 +166,15 @@ static const char *path_relative(const char *folder, const char *object, char pa
 static void references_chunk_key(const struct store_array *a, int64_t chunk, char *out, size_t room)
 {
     int64_t at[STORE_DIMS];
-    int n = snprintf(out, room, "%.500s/", a->name);
+    snprintf(out, room, "%.500s/", a->name);
     for (int i = a->dims - 1; i >= 0; i--) {
         at[i] = chunk % a->grid[i];
         chunk /= a->grid[i];
     }
     for (int i = 0; i < a->dims; i++)
-        n += snprintf(out + n, room - (size_t)n, "%s%lld", i ? "." : "", (long long)at[i]);
+        text_append(out, room, "%s%lld", i ? "." : "", (long long)at[i]);
     if (!a->dims)
-        snprintf(out + n, room - (size_t)n, "0");
+        text_append(out, room, "0");
 }
 
 static void references_write_place(struct jsonw *j, const char *key, const char *name,

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "base/json/jsonw.h"
 #include "host/store/writer/chunks.h"
 
@@ -183,13 +184,9 @@ static enum err zarr_begin(struct writer *w)
 static void chunk_name(const struct writer *w, const int64_t at[STORE_DIMS], char *out, size_t room)
 {
     const struct zarr_state *z = w->state;
-    int n = snprintf(out, room, "%s/%s", w->made, z->version == 3 ? "c" : "");
+    snprintf(out, room, "%s/%s", w->made, z->version == 3 ? "c" : "");
     for (int i = 0; i < w->dims; i++)
-        n += snprintf(out + n, room - (size_t)n, "%s%lld",
-                      z->version == 3 ? "/"
-                      : i             ? "."
-                                      : "",
-                      (long long)at[i]);
+        text_append(out, room, "%s%lld", z->version == 3 ? "/" : i ? "." : "", (long long)at[i]);
 }
 
 static enum err write_whole(const char *path, const void *bytes, size_t n)

@@ -7,18 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/options.h"
 #include "host/suite/run/plan.h"
 
 int operations_with(const char *part, const char *const *names, int n, char out[200])
 {
-    int found = 0, used = 0;
+    *out = 0;
     for (int i = 0; i < n && *part; i++)
-        if (strstr(names[i], part) && used < 200) {
-            used += snprintf(out + used, (size_t)(200 - used), "%s%s", found ? ", " : "", names[i]);
-            found = 1;
-        }
-    return found;
+        if (strstr(names[i], part))
+            text_append(out, 200, "%s%s", *out ? ", " : "", names[i]);
+    return *out != 0;
 }
 
 static enum err unknown_operation_name(const char *name)

@@ -107,11 +107,11 @@ enum err children_without_trace(struct run *r, struct model_item *item)
     if (!count)
         return ERR_OK;
     char text[512];
-    int n = snprintf(text, sizeof text, "%d process%s of the program left no data", count,
-                     count == 1 ? "" : "es");
+    snprintf(text, sizeof text, "%d process%s of the program left no data", count,
+             count == 1 ? "" : "es");
     for (int i = 0; i < named; i++)
-        n += snprintf(text + n, sizeof text - (size_t)n, "%s%.100s", i ? ", " : ": ", names[i]);
-    snprintf(text + n, sizeof text - (size_t)n, ".");
+        text_append(text, sizeof text, "%s%.100s", i ? ", " : ": ", names[i]);
+    text_append(text, sizeof text, ".");
     item->id = "trace.children";
     item->severity = "warning";
     item->text = run_text(r, text);

@@ -67,7 +67,7 @@ enum err width_write_svg(const struct width_sweep *s, int n, FILE *out)
 {
     const int height = 24 + (n + COLUMNS - 1) / COLUMNS * PANEL_H;
     svg_begin(out, COLUMNS * PANEL_W, height,
-              "Error of the picture against bits of each stage alone", 1);
+              "Error of the picture against bits of each stage alone", SVG_FILE);
     for (int k = 0; k < WIDTH_STAGES; k++)
         fprintf(out,
                 "<rect x=\"%d\" y=\"8\" width=\"10\" height=\"10\" fill=\"%s\"/><text x=\"%d\" "

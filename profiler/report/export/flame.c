@@ -123,7 +123,7 @@ static void put_graph(FILE *out, const struct flame *f, const char *title, struc
 {
     const int empty = !f->boxes[0].total;
     const int rows = empty ? 1 : put_boxes(NULL, f, stack);
-    svg_begin(out, WIDTH, TOP + rows * HEIGHT, "Flame graph", 1);
+    svg_begin(out, WIDTH, TOP + rows * HEIGHT, "Flame graph", SVG_FILE);
     fputs("<g font-family=\"monospace\"><text x=\"3\" y=\"16\" font-size=\"13\">", out);
     markup_text(out, title, 200);
     if (empty)

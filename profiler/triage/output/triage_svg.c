@@ -140,7 +140,7 @@ enum err triage_write_svg(const struct triage *t, FILE *out)
     const struct candidate *first = t->candidates[0];
     const struct card *card = first && first->best ? first->best->card : t->cards[0];
     const int below = TOP + STEP * t->candidates_count + 40;
-    svg_begin(out, WIDTH, below + PLOT_H + 24, "FPGA triage: speedups and rooflines", 1);
+    svg_begin(out, WIDTH, below + PLOT_H + 24, "FPGA triage: speedups and rooflines", SVG_FILE);
     write_bars(t, out);
     write_roofline(t, card, below, out);
     svg_end(out);
