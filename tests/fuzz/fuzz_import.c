@@ -6,7 +6,7 @@
 #include "profiler/import/import.h"
 #include "tests/fuzz/fuzz.h"
 
-/* One file in memory, written anew for each input. */
+/* Writes an input into one file in memory, anew each time. */
 static const char *file_of(const uint8_t *data, size_t size)
 {
     static char path[64];
