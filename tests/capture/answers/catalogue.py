@@ -122,7 +122,7 @@ def catalogue(python):
         script("numexpr and NumPy", "libraries/numexpr_eval.py", "numexpr", clock="process"),
         script("lazy import in a function", "libraries/lazy_import.py", "pandas scipy", says="import", never="Start-up"),
         script("JAX, compiles for each shape", "libraries/jax_jit.py", "jax", clock="process", advises="ompil"),
-        script("torch.compile, first call", "libraries/torch_first.py", "torch", clock="process", advises="ompil"),
+        script("torch.compile, first call", "libraries/torch_first.py", "torch", clock="process", lead=["compile"], advises="ompil"),
         script("MBIRJAX, small reconstruction", "libraries/mbirjax_recon.py", "mbirjax", clock="process", lead=["project", "recon"], advises="ompil"),
         script("fresh arrays", "libraries/fresh_arrays.py", "numpy", advises="page fault"),
         script("casts to float64", "libraries/casts.py", "numpy", advises="astype|float64|conver"),

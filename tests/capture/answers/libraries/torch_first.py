@@ -7,7 +7,7 @@ with phase("import"):
 
 
 def blend(x, y):
-    for k in range(16):
+    for k in range(90):
         x = torch.sin(x) * y + torch.cos(y) * k
     return x
 
