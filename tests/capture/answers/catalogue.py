@@ -126,7 +126,7 @@ def catalogue(python):
         script("MBIRJAX, small reconstruction", "libraries/mbirjax_recon.py", "mbirjax", clock="process", lead=["project", "recon"], advises="ompil"),
         script("fresh arrays", "libraries/fresh_arrays.py", "numpy", advises="page fault"),
         script("casts to float64", "libraries/casts.py", "numpy", advises="astype|float64|conver"),
-        script("reads of 4 KiB", "libraries/small_reads.py", advises="small|4096|4 KiB|reads"),
+        script("reads of 4 KiB", "libraries/small_reads.py", advises="small|4096|4 KiB|larger"),
         script("file that is read again", "libraries/reread.py", "numpy", advises="again|times|once"),
         script("gzip blocks", "libraries/inflate.py", "numpy", advises="inflat|compress"),
         script("h5py across chunks", "libraries/h5_columns.py", "h5py numpy", advises="chunk"),
