@@ -86,7 +86,7 @@ def catalogue(python):
         script("Cython module", "native/cython_run.py native/fast.pyx", "cython", commands=[cython], needs=["cc"]),
         native("segmentation fault after its work", "native/segfault.c", "cc", "-g", *c, end=-signal.SIGSEGV, lead=[], says="SIGSEGV|[Ss]egmentation"),
         native("C, four threads behind a mutex, a helper locks", "native/lock_helper.c", "cc", "-g", *c, lead=["critical"], says=LOCK, never="more threads"),
-        native("OpenMP, 32 threads", "native/oversubscribed.c", "cc", "-g", *c, "-fopenmp", clock="process", advises=r"\b32 threads|oversubscri|than (cores|CPUs)"),
+        native("OpenMP, 32 threads", "native/oversubscribed.c", "cc", "-g", *c, "-fopenmp", clock="process", advises=r"\b32 threads|many threads|oversubscri|than (cores|CPUs)"),
 
         script("script that sleeps, then works", "waits/sleeps.py"),
         script("two workers that sleep", "waits/two_sleep.py"),
