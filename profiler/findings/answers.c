@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/findings/advice/compile.h"
 #include "profiler/findings/advice/recipes.h"
 #include "profiler/findings/answers.h"
 #include "profiler/findings/hotspots.h"
@@ -18,6 +19,7 @@ enum { ENOUGH = QUIET_ENOUGH, ANSWERS_MAX = 6 };
 #define BLIND   0.1  /* of the CPU time in own code: below it own lines do not explain the run */
 #define SOME    0.2
 #define ALONE   0.5 /* of the time: a line that needs no other beside it */
+#define MOSTLY  0.8 /* of the compilation: its line tells it */
 #define EQUAL   0.7 /* of the largest: it does not lead alone */
 #define UNKNOWN ((double)NAN)
 
@@ -338,6 +340,17 @@ static const struct model_place *finding_own_line(const struct model *m,
     return f->lines_count ? &f->lines[0] : NULL;
 }
 
+/* Adds compilation, unless one line has most of it and tells so itself. */
+static enum err answers_add_compilation(struct answer_list *t)
+{
+    struct model_answer a;
+    double line_s;
+    TRY(compile_answer(t->m, t->facts, &a, &line_s));
+    if (!a.kind || (line_s >= MOSTLY * a.cost_s && has_line(t, a.file, a.line)))
+        return ERR_OK;
+    return vector_add(&t->all, a);
+}
+
 static enum err answers_add_findings(struct answer_list *t)
 {
     for (int i = 0; i < t->m->findings_count; i++) {
@@ -404,12 +417,20 @@ static int answer_serialises(const struct answer_list *t, const struct model_ans
     return a->share >= least && a->gain_s > SMALL * t->own && !foreign;
 }
 
+/* Compilation that is most of the CPU time names the cause, which its many lines do not. */
+static int answer_compiles(const struct answer_list *t, const struct model_answer *a)
+{
+    return !strcmp(a->kind, "compile") && a->share >= ALONE &&
+           a->gain_s >= ALONE * t->all.items[0].gain_s;
+}
+
 /* Finds the answer that becomes the headline; the number of answers: there is none. */
 static size_t answers_first(const struct answer_list *t, double least)
 {
     const size_t count = t->all.count;
     size_t n = 0, finding = 0;
-    while (n < count && !answer_serialises(t, &t->all.items[n]))
+    while (n < count && !answer_serialises(t, &t->all.items[n]) &&
+           !answer_compiles(t, &t->all.items[n]))
         n++;
     for (n = n < count ? n : 0; n < count && !answer_leads(t, &t->all.items[n]);)
         n++;
@@ -447,9 +468,13 @@ static enum err answers_arrange(struct answer_list *t)
 
 enum err answers_add(struct model *m, const struct run_facts *facts)
 {
-    static enum err (*const parts[])(struct answer_list *) = {
-        answers_add_waits_for_others, answers_add_cpu,     answers_add_gpu, answers_add_waits,
-        answers_add_imports,          answers_add_findings};
+    static enum err (*const parts[])(struct answer_list *) = {answers_add_waits_for_others,
+                                                              answers_add_cpu,
+                                                              answers_add_gpu,
+                                                              answers_add_waits,
+                                                              answers_add_imports,
+                                                              answers_add_compilation,
+                                                              answers_add_findings};
     struct answer_list t = {.m = m,
                             .facts = facts,
                             .wall = facts->wall,

@@ -24,21 +24,24 @@ static int part_is_of(const char *a, const char *b)
     return a == b || (a && b && !strcmp(a, b));
 }
 
-static int node_is_at(const struct model_own *a, const struct model_own *b)
+static int node_is_at(const struct model_own *a, const struct hotspot *line)
 {
-    return part_is_of(a->file, b->file) && a->line == b->line &&
-           (a->file || (part_is_of(a->function, b->function) && part_is_of(a->module, b->module)));
+    const struct model_own *b = line->at;
+    if (!a->file || line->of_function)
+        return part_is_of(a->function, b->function) && part_is_of(a->module, b->module) &&
+               part_is_of(a->file, b->file);
+    return part_is_of(a->file, b->file) && a->line == b->line;
 }
 
 /* Marks nodes at the line with 2, those below it with 1; their CPU time. */
-static void nodes_mark(const struct model *m, const struct model_own *at, char *mark,
+static void nodes_mark(const struct model *m, const struct hotspot *line, char *mark,
                        double *direct, double *all)
 {
     *direct = *all = 0;
     for (int i = 0; i < m->own_count; i++) {
         const struct model_own *o = &m->own[i];
         int up = o->parent < i ? o->parent : -1, import = part_is_of(o->kind, "import");
-        mark[i] = import ? 0 : node_is_at(o, at) ? 2 : up >= 0 && mark[up] ? 1 : 0;
+        mark[i] = import ? 0 : node_is_at(o, line) ? 2 : up >= 0 && mark[up] ? 1 : 0;
         double ns = mark[i] && o->cpu_ns > 0 ? (double)o->cpu_ns : 0;
         *all += ns;
         *direct += mark[i] == 2 ? ns : 0;
@@ -97,16 +100,15 @@ static enum err sums_join(struct model *m, struct part_sums *s, double all)
     return ERR_OK;
 }
 
-enum err line_parts(const struct model *m, const struct model_own *at, double ns,
-                    struct line_parts *out)
+enum err line_parts(const struct model *m, const struct hotspot *line, struct line_parts *out)
 {
     struct part_sums sums = {0};
     double direct, all;
     char *mark = calloc((size_t)m->own_count + 1, 1);
     *out = (struct line_parts){.count = 0};
     FAIL_IF(!mark, ERR_MEMORY, "no memory for the parts of a line");
-    nodes_mark(m, at, mark, &direct, &all);
-    int below = ns >= WHOLE * all;
+    nodes_mark(m, line, mark, &direct, &all);
+    int below = line->ns >= WHOLE * all;
     double whole = below ? all : direct;
     enum err e = ERR_OK;
     for (int i = 0; i < m->works_count && e == ERR_OK; i++) {

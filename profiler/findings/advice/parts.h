@@ -15,10 +15,9 @@ struct line_parts {
     int count;
 };
 
-/* ns: time of the line as its answer has it; it decides whether lines below are part of it.
- * ERR_MEMORY. */
-enum err line_parts(const struct model *m, const struct model_own *at, double ns,
-                    struct line_parts *out);
+/* Divides a line or, as the hotspot has it, a function. Its time decides whether lines below are part
+ * of it. ERR_MEMORY. */
+enum err line_parts(const struct model *m, const struct hotspot *line, struct line_parts *out);
 
 /* Share of the kinds that begin with `kind`. */
 double line_parts_share(const struct line_parts *p, const char *kind);

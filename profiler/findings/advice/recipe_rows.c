@@ -24,6 +24,8 @@ const struct advice_recipe recipes[] = {
      "Triton compiles kernels. Set TRITON_CACHE_DIR to a folder that stays between runs."},
     {"compile.nvrtc", NULL, 0, 0,
      "GPU code is compiled at run time. Keep it between runs (CUPY_CACHE_DIR, CUDA_CACHE_PATH with a larger CUDA_CACHE_MAXSIZE), or ship compiled kernels for this GPU."},
+    {"compile.c", NULL, 0, 0,
+     "A C++ compiler runs. Keep what it builds between runs (TORCHINDUCTOR_CACHE_DIR, TORCH_EXTENSIONS_DIR), or build extensions before."},
     {"compile.java", NULL, 0, 0,
      "The JVM still compiles hot methods: measure after a warm-up, or keep the process running."},
     {"compile", NULL, 0, 0,

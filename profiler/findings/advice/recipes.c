@@ -157,6 +157,15 @@ static const char *recipe_text(struct model *m, const struct advice_recipe *r,
     return arena_text(m->arena, text);
 }
 
+const char *recipe_of_kind(const char *kind)
+{
+    for (size_t i = 0; i < recipes_count; i++)
+        if (recipes[i].kind && text_begins(kind, recipes[i].kind) && !recipes[i].needs &&
+            !recipes[i].text)
+            return recipes[i].advice;
+    return NULL;
+}
+
 enum err recipes_apply(struct model *m, const struct run_facts *facts,
                        const struct recipe_line *line, struct model_answer *a)
 {
@@ -164,7 +173,7 @@ enum err recipes_apply(struct model *m, const struct run_facts *facts,
     struct recipe_facts f;
     const struct line_part *part;
     char of[500], text[1200];
-    TRY(line_parts(m, line->hot->at, line->hot->ns, &parts));
+    TRY(line_parts(m, line->hot, &parts));
     parts_guess(facts, line, &parts);
     recipe_facts_of(facts, line, &f);
     const struct advice_recipe *r = recipe_choose(&parts, &f, &part);

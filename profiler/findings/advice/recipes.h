@@ -15,4 +15,7 @@ struct recipe_line {
 enum err recipes_apply(struct model *m, const struct run_facts *facts,
                        const struct recipe_line *line, struct model_answer *a);
 
+/* Returns the advice for work of a kind, whatever its line is. NULL: none. */
+const char *recipe_of_kind(const char *kind);
+
 #endif

@@ -146,6 +146,71 @@ static void each_pattern_has_its_advice(void **state)
     }
 }
 
+enum { LINES = 6 };
+
+/* A run in which `lines` lines share 80 % of the CPU time, each with `percent` of compilation. */
+static struct model *compiling_model(int lines, int percent)
+{
+    struct model *m;
+    static const char *const kinds[] = {"compile.xla", "compile.numba"};
+    static const char *const words[] = {"compiling (XLA)", "compiling (numba)"};
+    assert_ok(model_create(&m));
+    assert_ok(model_list(m, model_own, m, own, LINES + 2));
+    assert_ok(model_list(m, model_work, m, works, (size_t)lines * 2));
+    m->own[0] = (struct model_own){.parent = -1, .kind = "run"};
+    for (int i = 1; i <= LINES + 1; i++)
+        m->own[i] = (struct model_own){.kind = "code", .file = "app", .line = i};
+    for (int i = 0; i < lines; i++) {
+        int ms = 800 / lines;
+        m->own[i + 1].cpu_ns = m->own[i + 1].path_cpu_ns = ms * MS;
+        m->works[2 * i] = (struct model_work){i + 1, kinds[i > 2], words[i > 2],
+                                              (int64_t)ms * percent * MS / 100};
+        m->works[2 * i + 1] = (struct model_work){i + 1, "python", "Python's interpreter",
+                                                  (int64_t)ms * (100 - percent) * MS / 100};
+    }
+    m->own[LINES + 1].cpu_ns = m->own[LINES + 1].path_cpu_ns = 200 * MS;
+    assert_ok(model_list(m, model_file, m, files, 1));
+    m->files[0].path = "app";
+    m->files[0].language = "python";
+    m->meta.wall_s = 1;
+    m->totals.cpu.user = 1;
+    m->totals.cpu.sys = 0;
+    m->totals.cpu.samples = 100;
+    return m;
+}
+
+static void check_compilation(int lines, int percent, const char *text)
+{
+    struct model *m = compiling_model(lines, percent);
+    struct run_facts facts;
+    const struct model_answer *found = NULL;
+    run_facts_of(m, &facts);
+    assert_ok(answers_add(m, &facts));
+    for (int i = 0; i < m->answers_count; i++)
+        found = !strcmp(m->answers[i].kind, "compile") ? &m->answers[i] : found;
+    if (!text) {
+        assert_null(found);
+    } else {
+        assert_ptr_equal(found, &m->answers[0]);
+        assert_string_equal(found->text, text);
+        assert_true(!strncmp(found->advice, "XLA compiles here. Set JAX_COMP", 30));
+        assert_near(found->gain_s, found->cost_s, 1e-6);
+    }
+    model_destroy(m);
+}
+
+/* Lines that each compile a little are one answer together; one line tells it itself. */
+static void compilation_of_several_lines_is_an_answer(void **state)
+{
+    (void)state;
+    check_compilation(5, 90,
+                      "Compiling (XLA, numba) took 0.72 of 1 s of CPU time, most of it at app:1.");
+    check_compilation(2, 90, "Compiling (XLA) took 0.72 of 1 s of CPU time, most of it at app:1.");
+    check_compilation(1, 90, NULL);
+    check_compilation(5, 10, NULL);
+    check_compilation(5, 0, NULL);
+}
+
 /* A sentence that fits each line helps at none: only rows without a condition could give one. */
 static void no_recipe_fits_every_line(void **state)
 {
@@ -158,6 +223,7 @@ static void no_recipe_fits_every_line(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(each_pattern_has_its_advice),
+                                       cmocka_unit_test(compilation_of_several_lines_is_an_answer),
                                        cmocka_unit_test(no_recipe_fits_every_line)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
