@@ -71,7 +71,7 @@ FOREIGN = {
 
 
 def folder_of(name):
-    """base/err.h -> base, cuda/common/graph.cu -> cuda; None: not in the table"""
+    """base/err.h -> base, cuda/common/memory.cu -> cuda; None: not in the table"""
     parts = name.split("/")[:-1]
     for length in (2, 1):
         if "/".join(parts[:length]) in MAY_INCLUDE:
