@@ -1,5 +1,6 @@
-/* How a program failed: by its exit status, the signal that killed it, the exception that it did
- * not catch, and the line. */
+/* Makes the sentences that come before the costs: how a program failed, by its exit status, the
+ * signal that killed it, the exception that it did not catch, and the line; and what of the run
+ * could not be recorded. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +9,10 @@
 #include "base/text.h"
 #include "profiler/findings/hotspots.h"
 #include "profiler/findings/quiet.h"
+#include "profiler/findings/run_facts.h"
+
+#define MOST      0.5 /* of the CPU time */
+#define MISSING_S 0.5 /* of CPU time: short programs are quick to start, not to record */
 
 /* CPython's, after an exception; and where what it had to print could not be written besides. */
 enum { UNCAUGHT = 1, UNCAUGHT_UNWRITTEN = 120 };
@@ -103,22 +108,79 @@ static enum err failed_answer(struct model *m, struct model_answer *a)
     return ERR_OK;
 }
 
+/* Puts an answer before the others, and its text before the headline, `between` them; alone where
+ * the headline says nothing of costs. */
+static enum err failed_put_first(struct model *m, const struct model_answer *first,
+                                 const char *between)
+{
+    const struct model_answer *others = m->answers;
+    const int count = m->answers_count;
+    char text[1400];
+    snprintf(text, sizeof text, "%.600s %s%.700s", first->text, between, m->headline);
+    TRY(model_list(m, model_answer, m, answers, (size_t)count + 1));
+    m->answers[0] = *first;
+    array_copy(m->answers + 1, others, (size_t)count, sizeof *first);
+    m->headline =
+        count && strcmp(others[0].kind, "none") ? arena_text(m->arena, text) : first->text;
+    FAIL_IF(!m->headline, ERR_MEMORY, "no memory for the profile");
+    return ERR_OK;
+}
+
+/* Most of the CPU time was spent where the recorder was not. */
+static enum err failed_to_record(struct model *m)
+{
+    const double recorded = positive_or_0(m->totals.cpu.user) + positive_or_0(m->totals.cpu.sys),
+                 coverage = m->quality.cpu_sample_coverage,
+                 missing = recorded / coverage - recorded;
+    const char *names = m->quality.unrecorded_names;
+    char text[600];
+    struct model_answer a;
+    if (m->quality.unrecorded < 1 || !(coverage < MOST) || !(missing > MISSING_S))
+        return ERR_OK;
+    json_blank(&record_model_answer, &a);
+    a.kind = "unseen";
+    a.cost_s = missing;
+    a.share = 1 - coverage;
+    a.of = "CPU time";
+    snprintf(
+        text, sizeof text,
+        "%.0f %% of the CPU time (%.3g of %.3g s) was in processes that were not recorded%s%s.",
+        100 * a.share, missing, recorded + missing, names ? ": " : "", names ? names : "");
+    a.text = arena_text(m->arena, text);
+    a.advice =
+        "The recorder is not loaded into programs that are statically linked, set-user-id, of "
+        "another user, or started with a cleared environment. Put `tomoprof record` behind "
+        "what changes user or environment, or sample one while it runs: `tomoprof record "
+        "--pid PID`.";
+    FAIL_IF(!a.text, ERR_MEMORY, "no memory for the profile");
+    return failed_put_first(m, &a, "In the rest: ");
+}
+
+/* An interpreter's lines cannot be read, and the headline names no other. */
+static enum err failed_to_read(struct model *m)
+{
+    char text[1400];
+    for (int i = 0; i < m->quality.items_count && m->answers_count; i++) {
+        const struct model_item *item = &m->quality.items[i];
+        if (!item->id || strcmp(item->id, "python") || !item->text || m->answers[0].file)
+            continue;
+        snprintf(text, sizeof text, "%.700s %.600s", m->headline, item->text);
+        m->headline = arena_text(m->arena, text);
+        FAIL_IF(!m->headline, ERR_MEMORY, "no memory for the profile");
+        return ERR_OK;
+    }
+    return ERR_OK;
+}
+
 enum err failed_lead(struct model *m)
 {
     const int killed = m->meta.signal != MODEL_UNKNOWN;
     const int failed = m->meta.exit_code != MODEL_UNKNOWN && m->meta.exit_code != 0;
-    const struct model_answer *costs = m->answers;
-    const int count = m->answers_count;
+    struct model_answer first;
+    TRY(failed_to_read(m));
+    TRY(failed_to_record(m));
     if (!killed && !failed)
         return ERR_OK;
-    struct model_answer first;
     TRY(failed_answer(m, &first));
-    char text[1400];
-    snprintf(text, sizeof text, "%s Its costs until then: %.700s", first.text, m->headline);
-    TRY(model_list(m, model_answer, m, answers, (size_t)count + 1));
-    m->answers[0] = first;
-    array_copy(m->answers + 1, costs, (size_t)count, sizeof first);
-    m->headline = count && strcmp(costs[0].kind, "none") ? arena_text(m->arena, text) : first.text;
-    FAIL_IF(!m->headline, ERR_MEMORY, "no memory for the profile");
-    return ERR_OK;
+    return failed_put_first(m, &first, "Its costs until then: ");
 }

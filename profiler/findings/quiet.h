@@ -34,8 +34,8 @@ enum err quiet_library_line(const struct model *m, double cpu_s, double own_s,
 /* 1: an answer about imports as the program begins. */
 int quiet_is_start(const struct model_answer *a);
 
-/* failed.c: puts how the program failed before headline and answers, which are there; nothing where
- * it did not. ERR_MEMORY. */
+/* failed.c: puts how the program failed, and what could not be recorded, before headline and
+ * answers, which are there. ERR_MEMORY. */
 enum err failed_lead(struct model *m);
 
 #endif

@@ -106,17 +106,18 @@ enum err children_without_trace(struct run *r, struct model_item *item)
     item->count = count;
     if (!count)
         return ERR_OK;
-    char text[512];
-    snprintf(text, sizeof text, "%d process%s of the program left no data", count,
-             count == 1 ? "" : "es");
+    char text[512], list[400] = "";
     for (int i = 0; i < named; i++)
-        text_append(text, sizeof text, "%s%.100s", i ? ", " : ": ", names[i]);
-    text_append(text, sizeof text, ".");
+        text_append(list, sizeof list, "%s%.100s", i ? ", " : "", names[i]);
+    snprintf(text, sizeof text, "%d process%s of the program left no data%s%s.", count,
+             count == 1 ? "" : "es", named ? ": " : "", list);
+    r->m->quality.unrecorded = count;
+    r->m->quality.unrecorded_names = named ? run_text(r, list) : NULL;
     item->id = "trace.children";
     item->severity = "warning";
     item->text = run_text(r, text);
     item->effect = children_effect(r);
-    item->fix = "Statically linked programs, set-user-id ones and those started with a cleared "
-                "environment cannot be followed; start them without that.";
+    item->fix = "Statically linked programs, set-user-id ones, those of another user and those "
+                "started with a cleared environment cannot be followed; start them without that.";
     return ERR_OK;
 }

@@ -119,7 +119,8 @@ static enum err fact_of_program(struct image *im, const char *key, const char *v
 /* 1: the fact has its place elsewhere, or tells only this recording. */
 static int fact_has_place(const char *key)
 {
-    static const char *const keys[] = {"cmdline", "cwd", "exe", "mpi.rank", "perfmap", "jitdump"};
+    static const char *const keys[] = {"cmdline", "cwd",     "exe",   "mpi.rank",
+                                       "perfmap", "jitdump", "ending"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (!strcmp(key, keys[i]))
             return 1;

@@ -31,6 +31,7 @@ struct point {
 struct heap {
     VECTOR(struct heap_event) events;
     VECTOR(struct point) points;
+    uint64_t ending;  /* of the interpreter, which frees all from then on; 0 unknown */
     uint64_t spacing; /* points closer than this are merged, keeping the larger */
     double peak_rss;
 };
@@ -126,6 +127,16 @@ static enum err heap_copy(struct image *im, void *state, const struct trace_item
     }
     TRY(image_context(im, c->tid, c->stack, 0, &context));
     im->contexts.items[context].costs.copied += c->weight;
+    return ERR_OK;
+}
+
+static enum err heap_ending(struct image *im, void *state, const struct trace_item *item)
+{
+    struct heap *h = state;
+    const char *value;
+    TRY(collector_fact(im, item, "ending", &value));
+    if (value)
+        h->ending = image_time(im, item->record->time_ns);
     return ERR_OK;
 }
 
@@ -399,8 +410,11 @@ static enum err heap_attribute(struct image *im, void *state)
     uint64_t end = image_end(im) - r->origin;
     TRY(curves_reach(r, end));
     vector_sort(&h->events, by_time);
-    enum err e = heap_replay(&p, h->events.count);
-    see_peak(&p, live_heap_estimate(&p.all, end), end, h->events.count);
+    size_t count = h->events.count; /* what lives when the main program ends was kept */
+    if (h->ending)
+        count = ARRAY_BOUND(0, count, i, h->events.items[i].time <= h->ending);
+    enum err e = heap_replay(&p, count);
+    see_peak(&p, live_heap_estimate(&p.all, end), end, count);
     int largest = p.peak > r->heap.largest;
     for (size_t i = 0; i < r->sites.count; i++)
         finish_live_heap(r, &r->sites.items[i], end);
@@ -415,6 +429,7 @@ static const struct collected kinds[] = {
     {TRACE_FREE, heap_free, 1, 0},
     {TRACE_COPY, heap_copy, 1, COLLECTED_FLAG(has_copies)},
     {TRACE_FOOTPRINT, heap_record_footprint, 1, 0},
+    {TRACE_META, heap_ending, 0, 0},
 };
 const struct collector collector_heap = {.state_bytes = sizeof(struct heap),
                                          COLLECTED(kinds),

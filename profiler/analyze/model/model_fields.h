@@ -95,6 +95,8 @@
     X(FLAG, _, complete, "nothing is known to be missing")                                         \
     X(LIST, model_item, items, "what is missing or uncertain")                                     \
     X(LIST, model_check, checks, "conservation laws")                                              \
+    X(INT, _, unrecorded, "processes of the program that left no data")                            \
+    X(TEXT, _, unrecorded_names, "at most 3 of their programs; null where none is known")          \
     X(REAL, _, cpu_sample_coverage,                                                                \
       "recorded / kernel's CPU time of the run less that of the recorder's threads")               \
     X(REAL, _, unattributed_cpu_share, "of totals.cpu: no source line")                            \
@@ -351,7 +353,7 @@
 
 /* Names the first change: a card of the first screen. */
 #define MODEL_ANSWER_FIELDS(X)                                                                     \
-    X(TEXT, _, kind, "failed, cpu, gpu, wait, idle, lock, ranks, imports, compile, finding, none")                                   \
+    X(TEXT, _, kind, "failed, unseen, cpu, gpu, wait, idle, lock, ranks, imports, compile, finding, none")                                   \
     X(TEXT, _, text, "a sentence")                                                                 \
     X(TEXT, _, file, "key of files; null where it is about no line")                               \
     X(INT, _, line, "")                                                                            \

@@ -152,8 +152,10 @@ void exception_record(void)
     struct capture_thread *t = state && !atomic_load(&begun) ? capture_enter() : NULL;
     if (t) {
         if (safe_read(state + python_runtime.layout.thread_id, &id, sizeof id) &&
-            id == (uintptr_t)pthread_self() && !atomic_exchange(&begun, 1))
+            id == (uintptr_t)pthread_self() && !atomic_exchange(&begun, 1)) {
+            capture_meta(t, "ending", "python");
             put_failure(t, state);
+        }
         capture_leave(t, TRACE_PART_WRITER, 0);
     }
     errno = saved;

@@ -17,6 +17,7 @@ static const struct python_wanted {
     size_t at; /* in struct python_symbols */
 } wanted[] = {
     {"_PyRuntime", offsetof(struct python_symbols, runtime)},
+    {"_PyThreadState_Current", offsetof(struct python_symbols, old)},
     {"PyCode_Type", offsetof(struct python_symbols, code_type)},
     {"PyFrame_Type", offsetof(struct python_symbols, frame_type)},
     {"Py_Version", offsetof(struct python_symbols, version)},
@@ -37,7 +38,8 @@ static int python_visit_image(struct dl_phdr_info *info, size_t bytes, void *con
 {
     (void)bytes;
     struct elf_dynamic d;
-    if (!elf_dynamic_read(info, &d) || !elf_dynamic_find(&d, wanted[0].name))
+    if (!elf_dynamic_read(info, &d) ||
+        (!elf_dynamic_find(&d, wanted[0].name) && !elf_dynamic_find(&d, wanted[1].name)))
         return 0;
     for (size_t i = 0; i < WANTED; i++) {
         uintptr_t value = elf_dynamic_find(&d, wanted[i].name);
@@ -102,7 +104,7 @@ static void search_program(struct python_symbols *s)
         }
     }
     syscall(SYS_close, fd);
-    if (!s->runtime)
+    if (!s->runtime && !s->old)
         memset(s, 0, sizeof *s);
 }
 

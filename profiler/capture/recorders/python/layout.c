@@ -64,7 +64,7 @@ static const char *read_published(struct python_runtime *r)
     if (p == published + n)
         return NULL;
     if (!safe_read(r->runtime, w, sizeof w) || memcmp(w, "xdebugpy", 8) || w[VERSION] != r->version)
-        return "its debug offsets are not there";
+        return "the interpreter's debug offsets are not there";
     if (w[FREE_THREADED]) {
         /* An object's head has its thread, a lock and two counts instead of one count; the GIL
          * begins with whether there is one. In 3.14 each thread has a copy of the instructions. */
@@ -111,8 +111,10 @@ const char *python_runtime_of(const struct python_symbols *s, struct python_runt
     else if (s->get_code) /* since 3.9 */
         version = 0x03090000;
     r->version = (uint32_t)version;
+    if (!s->runtime || (s->code_type && !version))
+        return "the interpreter is older than 3.9; those of 3.9 to 3.14 can be read";
     if (!s->code_type)
-        return "its symbols are not there";
+        return "the interpreter's symbols are not there";
     if (s->debug_build)
         return "debug builds are not supported";
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
@@ -121,5 +123,5 @@ const char *python_runtime_of(const struct python_symbols *s, struct python_runt
             r->layout.head = 16;
             return read_published(r);
         }
-    return "this version is not known (3.9 to 3.14 are)";
+    return "the interpreter is newer than 3.14; those of 3.9 to 3.14 can be read";
 }

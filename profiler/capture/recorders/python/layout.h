@@ -37,9 +37,9 @@ struct python_runtime {
 };
 extern struct python_runtime python_runtime; /* whose frames are read */
 
-/* Symbols of the process's images, 0 = nothing found. */
+/* Symbols of the process's images, 0 = nothing found. old: interpreters up to 3.6 alone. */
 struct python_symbols {
-    uintptr_t runtime, code_type, frame_type, version, new_ref, get_code, debug_build;
+    uintptr_t runtime, old, code_type, frame_type, version, new_ref, get_code, debug_build;
 };
 void python_find_symbols(struct python_symbols *s);
 /* In the symbol tables of an ELF file, loaded with `bias`. */

@@ -14,18 +14,16 @@ static atomic_int ready;
 int python_use(struct capture_thread *t, const struct python_symbols *s)
 {
     static uintptr_t refused;
+    const uintptr_t found = s->runtime ? s->runtime : s->old;
     struct python_runtime r;
-    if (!s->runtime || s->runtime == refused)
+    if (!found || found == refused)
         return 0;
     const char *why = python_runtime_of(s, &r);
     if (!why && python_code_start())
         why = "memory ran out";
     if (why) {
-        refused = s->runtime;
-        capture_note(
-            t, 1, "python",
-            "Python frames cannot be read from interpreter %u.%u: %s; its time is shown as C",
-            r.version >> 24, r.version >> 16 & 0xff, why);
+        refused = found;
+        capture_note(t, 1, "python", "Python lines cannot be read: %s.", why);
         return 0;
     }
     python_runtime = r;
