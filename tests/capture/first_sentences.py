@@ -87,7 +87,8 @@ def places(sources):
 
 def names_phase(sentence, phase, lines, functions):
     """Whether the sentence names a line or a function of the phase, or imports where it is these."""
-    named = {(file, int(line)) for file, line in re.findall(r"([\w.]+):(\d+)", sentence)}
+    places_named = re.findall(r"(?<!main\(\) \()\b([\w.]+):(\d+)(?: to (\d+))?", sentence)
+    named = {(file, line) for file, first, last in places_named for line in range(int(first), int(last or first) + 1)}
     called = any(re.search(rf"(?<![\w.]){re.escape(f)}(\(| \()", sentence) for f in functions | {phase})
     return bool(named & lines) or called or (phase == "import" and re.match("Start-up|Import", sentence) is not None)
 

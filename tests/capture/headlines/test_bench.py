@@ -36,9 +36,10 @@ def sentences_are_judged(check, folder):
     def wrong(sentence, quick=1.0, slow=2.0, answer="", **row):
         return Recording({"quick": quick, "slow": slow, "rest": 1.0}, sentence, answer).wrong(Row(source, **row))
 
-    for sentence in ("p.py:6 takes 60 %.", "Two lines: p.py:2 and p.py:6.", "slow() takes 60 %.", "slow (a.out) takes 60 %.", "slow() at p.py:5 takes 60 %."):
+    for sentence in ("p.py:6 takes 60 %.", "Two lines: p.py:2 and p.py:6.", "slow() takes 60 %.", "slow (a.out) takes 60 %.", "slow() at p.py:5 takes 60 %.",
+                     "P.slow() (p.py:5 to 7) takes 60 %."):
         check.that(wrong(sentence) is None, f"right: {sentence}: {wrong(sentence)}")
-    for sentence in ("p.py:2 takes 60 %.", "main() takes 60 %.", "q.py:6 takes 60 %.", "p.py:66 takes 60 %.", "at_slow() takes 60 %.", "quick() takes 60 %.",
+    for sentence in ("p.py:2 takes 60 %.", "main() takes 60 %.", "q.py:6 takes 60 %.", "p.py:66 takes 60 %.", "main() (p.py:1 to 9) takes 60 %.", "at_slow() takes 60 %.", "quick() takes 60 %.",
                      "Start-up takes 60 %.", ""):
         check.that(wrong(sentence), f"wrong: {sentence}")
     check.that(wrong("p.py:2 takes 50 %.", quick=1.9) is None, "nine tenths as long")
