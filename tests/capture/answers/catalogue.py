@@ -62,8 +62,8 @@ def catalogue(python):
     cython = ["sh", "-c", f"{python} -m cython fast.pyx && cc -O2 -g -shared -fPIC fast.c -o fast.so "
               f"-I$({python} -c \"print(__import__('sysconfig').get_path('include'))\")"]
     return [
-        script("tarfile as a stream", "python/tar_stream.py"),
-        script("hashlib of a large file", "python/big_hash.py"),
+        script("tarfile as a stream", "python/tar_stream.py", never="inflat"),
+        script("hashlib of a large file", "python/big_hash.py", never="TLS|encrypt"),
         script("sqlite3 WAL, readers and a writer", "python/wal.py"),
         script("pytest", "python/test_slow.py", "pytest", words=["-m", "pytest", "-q", "-p", "no:cacheprovider"]),
         script("own loop between imports and NumPy", "python/own_loop.py", "numpy scipy", lead=["weigh"], never=IMPORTS),
@@ -89,7 +89,7 @@ def catalogue(python):
         native("OpenMP, 32 threads", "native/oversubscribed.c", "cc", "-g", *c, "-fopenmp", clock="process", advises=r"\b32 threads|many threads|oversubscri|than (cores|CPUs)"),
 
         script("script that sleeps, then works", "waits/sleeps.py"),
-        script("two workers that sleep", "waits/two_sleep.py"),
+        script("two workers that sleep", "waits/two_sleep.py", lead=["sleep"]),
         script("requests, slow server", "waits/slow_get.py", "requests", beside="slow_server.py"),
         script("server that is far away", "waits/far_blocks.py", beside="far_server.py", says=WAITS),
         script("command that sleeps", "waits/child_sleeps.py", says=WAITS),
