@@ -183,6 +183,8 @@ static const char *callee_text(struct run *r, const struct resolved *f)
         return run_text(r, text);
     }
     const char *module = f->module ? base_name(f->module) : "";
+    if (text_begins(module, "_multiarray_umath"))
+        module = "NumPy";
     int n = (int)strcspn(module, ".");
     if (f->function)
         function_plain(f->function, name, sizeof name);
@@ -205,10 +207,11 @@ static struct stack_work callee_work(struct run *r, const struct resolved *f, in
     for (int i = 0; i < end; i++) {
         int serves = f[i].owner == OWNER_RUNTIME;
         interpreter &= owner_is_interpreter(f[i].module);
-        if (f[i].python && f[i].function && *f[i].function != '<') {
-            best = &f[i];
+        int named = f[i].python && f[i].function && *f[i].function != '<';
+        if (named && (!best || *best->function == '_'))
+            best = &f[i]; /* a name without _ is what the user calls */
+        if (named && *f[i].function != '_')
             break;
-        }
         any = any || serves || !f[i].module ? any : &f[i];
     }
     best = best ? best : any ? any : end && !interpreter ? &f[0] : NULL;

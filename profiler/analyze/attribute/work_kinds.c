@@ -37,7 +37,6 @@ const struct work_row work_rows[] = {
     {"blas.dnn", "matrix products (oneDNN)", 0, 0, NULL, "dnnl::*gemm*|*dnnl::*matmul*", NULL},
     {"concat", "copying arrays into a new one", 0, 0, NULL, "PyArray_Concatenate*|array_concatenate", NULL},
     {"concat", "joining tables (pandas)", 0, 1, NULL, NULL, "*/pandas/core/reshape/concat.py|*/pandas/core/internals/concat.py"},
-    {"append", "copying arrays into a new one", 0, 1, NULL, "append|insert|delete|vstack|hstack|concatenate", "*/numpy/lib/*|*/numpy/*core/shape_base.py"},
     {"apply", "calling a function for each row (pandas)", 1, 1, NULL, NULL, "*/pandas/core/apply.py"},
     {"loc", "finding single cells (pandas)", 1, 1, NULL, NULL, "*/pandas/core/indexing.py"},
     {"table", "pandas", 1, 1, NULL, NULL, "*/pandas/core/*|*/pandas/_libs/*"},

@@ -15,17 +15,20 @@ enum recipe_fact {
     FACT_CROWDED = 32,    /* more threads compute than there are CPUs */
     FACT_PROCESSES = 64,  /* the run has several */
     FACT_HDF5 = 128,
-    FACT_REREAD = 256,  /* bytes of a file are read several times */
-    FACT_DATASET = 512, /* the line is in a __getitem__ */
+    FACT_REREAD = 256,   /* bytes of a file are read several times */
+    FACT_DATASET = 512,  /* the line is in a __getitem__ */
+    FACT_GROWS = 1024,   /* x = f(x, ...) */
+    FACT_APPLIED = 2048, /* the line that calls its function has .apply( */
+    RECIPE_FIRST = 4096, /* no fact: the row goes before those of larger parts, from 25 % on */
 };
 struct recipe_facts {
     const char *text; /* of the line, "" unknown */
     int has;          /* enum recipe_fact */
 };
 struct advice_recipe {
-    const char *kind; /* of the part, or how it begins; NULL: whatever the parts are */
-    const char *text; /* parts of the line's text, divided by |; NULL: any */
-    int needs, unless;
+    const char *kind;   /* of the part, or how it begins; NULL: whatever the parts are */
+    const char *text;   /* parts of the line's text, divided by |; NULL: any */
+    int needs, unless;  /* enum recipe_fact */
     const char *advice; /* %s: the part in words */
 };
 extern const struct advice_recipe recipes[]; /* of rows that fit, the first */

@@ -8,10 +8,11 @@
 #include "profiler/findings/advice/recipes.h"
 #include "profiler/findings/thresholds.h"
 
-#define HELD      0.1 /* of the wall time: threads waited for a lock that the line held */
-#define ONE       1.3 /* threads at a time */
-#define MOST      0.5
-#define MAIN_PART 0.2 /* of the line's time */
+#define HELD       0.1 /* of the wall time: threads waited for a lock that the line held */
+#define ONE        1.3 /* threads at a time */
+#define MOST       0.5
+#define FIRST_PART 0.25 /* of the line's time: a known pattern */
+#define BUSY       0.2  /* of the busiest thread's time: it computes too */
 
 static int text_has_any(const char *text, const char *parts)
 {
@@ -61,7 +62,7 @@ static int threads_busy(const struct model *m)
     for (int i = 0; i < m->threads_count; i++)
         most = fmax(most, positive_or_0(m->threads[i].user_s));
     for (int i = 0; i < m->threads_count; i++)
-        n += most > 0 && positive_or_0(m->threads[i].user_s) > MAIN_PART * most;
+        n += most > 0 && positive_or_0(m->threads[i].user_s) > BUSY * most;
     return n;
 }
 
@@ -84,6 +85,33 @@ static int run_reads_again(const struct model *m)
     return 0;
 }
 
+/* "values = np.append(values, x)" */
+static int text_grows(const char *text)
+{
+    char name[80];
+    text += strspn(text, " \t");
+    size_t n = strcspn(text, " =([,+-*/");
+    const char *equals = text + n + strspn(text + n, " ");
+    if (!n || *equals != '=' || equals[1] == '=' ||
+        !text_print(name, sizeof name, "%.*s", (int)n, text))
+        return 0;
+    for (const char *at = strstr(equals, name); at; at = strstr(at + 1, name))
+        if (strchr(" ([,", at[-1]) && at[n] && strchr(" )],.", at[n]))
+            return 1;
+    return 0;
+}
+
+/* The line that calls the function of `at` has .apply( in its text. */
+static int line_is_applied(const struct model *m, const struct model_own *at)
+{
+    const struct model_own *up = at->parent >= 0 ? &m->own[at->parent] : NULL;
+    for (int f = 0; up && up->file && f < m->files_count; f++)
+        for (int i = 0; i < m->files[f].lines_count && !strcmp(m->files[f].path, up->file); i++)
+            if (m->files[f].lines[i].line == up->line && m->files[f].lines[i].text)
+                return strstr(m->files[f].lines[i].text, ".apply(") != NULL;
+    return 0;
+}
+
 static void recipe_facts_of(const struct run_facts *f, const struct recipe_line *line,
                             struct recipe_facts *out)
 {
@@ -100,7 +128,9 @@ static void recipe_facts_of(const struct run_facts *f, const struct recipe_line 
                (cpus > 0 && threads_busy(f->m) > cpus ? FACT_CROWDED : 0) |
                (f->m->processes_count > 1 ? FACT_PROCESSES : 0) |
                (run_uses_hdf5(f->m) ? FACT_HDF5 : 0) | (run_reads_again(f->m) ? FACT_REREAD : 0) |
-               (at->function && text_ends(at->function, "__getitem__") ? FACT_DATASET : 0);
+               (at->function && text_ends(at->function, "__getitem__") ? FACT_DATASET : 0) |
+               (text_grows(out->text) ? FACT_GROWS : 0) |
+               (line_is_applied(f->m, at) ? FACT_APPLIED : 0);
 }
 
 /* A profile that holds no works still tells what the interpreter itself took. */
@@ -117,8 +147,8 @@ static void parts_guess(const struct run_facts *f, const struct recipe_line *lin
 
 static int recipe_fits(const struct advice_recipe *r, const struct recipe_facts *f)
 {
-    return (r->needs & f->has) == r->needs && !(r->unless & f->has) &&
-           text_has_any(f->text, r->text);
+    const int needs = r->needs & ~RECIPE_FIRST;
+    return (needs & f->has) == needs && !(r->unless & f->has) && text_has_any(f->text, r->text);
 }
 
 /* The recipe of the largest part that has one; those of kind NULL go by text and facts alone, those
@@ -131,13 +161,15 @@ static const struct advice_recipe *recipe_choose(const struct line_parts *p,
     for (size_t i = 0; i < recipes_count; i++)
         if (!recipes[i].kind && recipe_fits(&recipes[i], f))
             return &recipes[i];
-    for (int k = 0; k < p->count && !(p->list[k].share < PART_LEAST); k++)
-        for (size_t i = 0; i < recipes_count; i++)
-            if (recipes[i].kind && text_begins(p->list[k].kind, recipes[i].kind) &&
-                recipe_fits(&recipes[i], f)) {
-                *part = &p->list[k];
-                return &recipes[i];
-            }
+    for (int first = 1; first >= 0; first--)
+        for (int k = 0; k < p->count && !(p->list[k].share < (first ? FIRST_PART : PART_LEAST));
+             k++)
+            for (size_t i = 0; i < recipes_count; i++)
+                if (recipes[i].kind && (!first || recipes[i].needs & RECIPE_FIRST) &&
+                    text_begins(p->list[k].kind, recipes[i].kind) && recipe_fits(&recipes[i], f)) {
+                    *part = &p->list[k];
+                    return &recipes[i];
+                }
     for (size_t i = 0; i < recipes_count && p->count; i++)
         if (recipes[i].kind && *recipes[i].kind == '*' && recipe_fits(&recipes[i], f))
             return &recipes[i];
@@ -160,8 +192,8 @@ static const char *recipe_text(struct model *m, const struct advice_recipe *r,
 const char *recipe_of_kind(const char *kind)
 {
     for (size_t i = 0; i < recipes_count; i++)
-        if (recipes[i].kind && text_begins(kind, recipes[i].kind) && !recipes[i].needs &&
-            !recipes[i].text)
+        if (recipes[i].kind && text_begins(kind, recipes[i].kind) &&
+            !(recipes[i].needs & ~RECIPE_FIRST) && !recipes[i].text)
             return recipes[i].advice;
     return NULL;
 }

@@ -52,9 +52,10 @@ static const struct work_case cases[] = {
     {{"__vfprintf_internal"}, {LIBC}, {0}, "formatting text", "page faults"},
     {{"_Unwind_RaiseException"}, {"/usr/lib/libgcc_s.so.1"}, {0}, "throwing exceptions", "page faults"},
     {{"std::__introsort_loop<int*>(int*)"}, {"/usr/lib/libx.so"}, {0}, "sorting", "page faults"},
-    {{"broadcast_strides"}, {UMATH}, {0}, "broadcast_strides (_multiarray_umath)", "page faults"},
+    {{"broadcast_strides"}, {UMATH}, {0}, "broadcast_strides (NumPy)", "page faults"},
     /* No row: by name; a Python function says more than its machine code. */
     {{"NI_Correlate1D", "correlate1d"}, {"/v/site-packages/scipy/ndimage/_nd_image.cpython-311.so"}, {0, "/v/site-packages/scipy/ndimage/_filters.py"}, "scipy.ndimage.correlate1d", "page faults"},
+    {{"NI_RankFilter", "_rank_filter", "median_filter"}, {"/v/site-packages/scipy/ndimage/_nd_image.cpython-311.so"}, {0, "/v/site-packages/scipy/ndimage/_filters.py", "/v/site-packages/scipy/ndimage/_filters.py"}, "scipy.ndimage.median_filter", "page faults"},
     {{"void ns::(anonymous namespace)::project<float>(float*, int)"}, {"/opt/lib/libproject.so.2"}, {0}, "ns::project (libproject)", "page faults"},
     {{NULL}, {"/opt/lib/libproject.so.2"}, {0}, "compiled code of libproject", "page faults"},
     {{"wrapped_multiply"}, {"[jit]"}, {0}, "wrapped_multiply (compiled at run time)", "page faults"},

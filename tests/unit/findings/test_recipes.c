@@ -33,6 +33,12 @@ static const struct recipe_case cases[] = {
     {"a = np.append(a, x)", NULL, {{"concat", "copying arrays into a new one", 80}}, FACT_PYTHON, NULL, APPEND},
     {"df = pd.concat([df, row])", NULL, {{"concat", "joining tables (pandas)", 60}, {"table", "pandas", 40}}, FACT_PYTHON, NULL, APPEND},
     {"df = df.append(row)", NULL, {{"concat", "joining tables (pandas)", 60}}, FACT_PYTHON, NULL, APPEND},
+    /* A known pattern goes before larger parts. */
+    {"a = np.append(a, x)", NULL, {{"fault", "page faults", 60}, {"concat", "copying arrays into a new one", 30}}, FACT_PYTHON, NULL, APPEND},
+    {"b = np.concatenate([a, x])", NULL, {{"concat", "copying arrays into a new one", 90}}, FACT_PYTHON, NULL, "Joining copies every array."},
+    {"float(x)", NULL, {{"parse", "parsing numbers", 49}, {"throw", "raising exceptions", 41}}, FACT_PYTHON, NULL, "An exception is raised in each round."},
+    {"a = np.array(values)", NULL, {{"call", "f (NumPy)", 50}, {"scalar", "NumPy scalars, one element at a time", 40}}, FACT_PYTHON, NULL, "A Python list is converted element by element."},
+    {"return row.a + row.b", "lambda", {{"table", "pandas", 80}}, FACT_PYTHON | FACT_APPLIED, NULL, "apply calls this line for each row."},
     {"a = np.stack(parts)", NULL, {{"concat", "copying arrays into a new one", 80}}, FACT_PYTHON, NULL, "Joining copies every array."},
     {"df.apply(f, axis=1)", NULL, {{"apply", "calling a function for each row (pandas)", 80}}, FACT_PYTHON, NULL, "apply calls Python for each row"},
     {"x = df.loc[i]", NULL, {{"loc", "finding single cells (pandas)", 80}}, FACT_PYTHON, NULL, "Each .loc, .iloc or .at"},
@@ -75,9 +81,11 @@ static struct model *case_model(const struct recipe_case *c)
     struct model *m;
     int n = 0;
     assert_ok(model_create(&m));
-    assert_ok(model_list(m, model_own, m, own, 2));
+    assert_ok(model_list(m, model_own, m, own, 3));
     m->own[0] = (struct model_own){.parent = -1, .kind = "run"};
-    m->own[1] = (struct model_own){.kind = "code",
+    m->own[1] = (struct model_own){.kind = "code", .file = "app", .line = 8};
+    m->own[2] = (struct model_own){.parent = c->facts & FACT_APPLIED ? 1 : 0,
+                                   .kind = "code",
                                    .file = "app",
                                    .line = 7,
                                    .function = c->function,
@@ -86,12 +94,14 @@ static struct model *case_model(const struct recipe_case *c)
     assert_ok(model_list(m, model_file, m, files, 1));
     m->files[0].path = "app";
     m->files[0].language = c->facts & FACT_PYTHON ? "python" : "c";
-    assert_ok(model_list(m, model_line, &m->files[0], lines, 1));
+    assert_ok(model_list(m, model_line, &m->files[0], lines, 2));
     m->files[0].lines[0].line = 7;
     m->files[0].lines[0].text = c->text;
+    m->files[0].lines[1].line = 8;
+    m->files[0].lines[1].text = "df.apply(f, axis=1)";
     assert_ok(model_list(m, model_work, m, works, PARTS));
     for (int i = 0; i < PARTS && c->parts[i].kind; i++, n++)
-        m->works[i] = (struct model_work){1, c->parts[i].kind, c->parts[i].what,
+        m->works[i] = (struct model_work){2, c->parts[i].kind, c->parts[i].what,
                                           (int64_t)c->parts[i].percent * 10 * MS};
     m->works_count = n;
     assert_ok(model_list(m, model_fact, m, environment, 1));
