@@ -3,6 +3,7 @@
  * could not be recorded. */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -12,6 +13,7 @@
 #include "profiler/findings/run_facts.h"
 
 #define MOST      0.5 /* of the CPU time */
+#define FOLLOWED  0.2 /* of the wall time: shorter waits are left out */
 #define MISSING_S 0.5 /* of CPU time: short programs are quick to start, not to record */
 
 /* CPython's, after an exception; and where what it had to print could not be written besides. */
@@ -156,20 +158,56 @@ static enum err failed_to_record(struct model *m)
     return failed_put_first(m, &a, "In the rest: ");
 }
 
+static enum err failed_append(struct model *m, const char *sentence)
+{
+    char text[1400];
+    snprintf(text, sizeof text, "%.700s %.600s", m->headline, sentence);
+    m->headline = arena_text(m->arena, text);
+    FAIL_IF(!m->headline, ERR_MEMORY, "no memory for the profile");
+    return ERR_OK;
+}
+
 /* An interpreter's lines cannot be read, and the headline names no other. */
 static enum err failed_to_read(struct model *m)
 {
-    char text[1400];
     for (int i = 0; i < m->quality.items_count && m->answers_count; i++) {
         const struct model_item *item = &m->quality.items[i];
-        if (!item->id || strcmp(item->id, "python") || !item->text || m->answers[0].file)
-            continue;
-        snprintf(text, sizeof text, "%.700s %.600s", m->headline, item->text);
-        m->headline = arena_text(m->arena, text);
-        FAIL_IF(!m->headline, ERR_MEMORY, "no memory for the profile");
-        return ERR_OK;
+        if (item->id && !strcmp(item->id, "python") && item->text && !m->answers[0].file)
+            return failed_append(m, item->text);
     }
     return ERR_OK;
+}
+
+/* Adds up the seconds that gevent's event loop waits; below 0: out of memory. */
+static double hub_wait_s(const struct model *m)
+{
+    double ns = 0;
+    char *inside = calloc((size_t)m->stacks_count + 1, 1);
+    if (!inside)
+        return -1;
+    for (int i = 0; i < m->stacks_count; i++) {
+        const struct model_stack *s = &m->stacks[i];
+        const char *file = s->frame >= 0 ? m->frames[s->frame].file : NULL;
+        inside[i] = (file && text_ends(file, "gevent/hub.py")) ||
+                    (s->parent >= 0 && s->parent < i && inside[s->parent]);
+        ns += inside[i] && s->wait_ns > 0 ? (double)s->wait_ns : 0;
+    }
+    free(inside);
+    return 1e-9 * ns;
+}
+
+/* A loop of gevent waits, and the greenlets that wait for it have no stack that is read. */
+static enum err failed_to_follow(struct model *m)
+{
+    const double s = hub_wait_s(m);
+    char text[200];
+    FAIL_IF(s < 0, ERR_MEMORY, "no memory for the profile");
+    if (!(s > FOLLOWED * m->meta.wall_s))
+        return ERR_OK;
+    snprintf(text, sizeof text,
+             "gevent waits for events for %.3g of %.3g s. Which greenlet waits is not read.", s,
+             m->meta.wall_s);
+    return failed_append(m, text);
 }
 
 enum err failed_lead(struct model *m)
@@ -178,6 +216,7 @@ enum err failed_lead(struct model *m)
     const int failed = m->meta.exit_code != MODEL_UNKNOWN && m->meta.exit_code != 0;
     struct model_answer first;
     TRY(failed_to_read(m));
+    TRY(failed_to_follow(m));
     TRY(failed_to_record(m));
     if (!killed && !failed)
         return ERR_OK;
