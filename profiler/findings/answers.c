@@ -18,6 +18,7 @@ enum { ENOUGH = QUIET_ENOUGH, ANSWERS_MAX = 6 };
 #define SMALL   0.05 /* of the own time: no card */
 #define BLIND   0.1  /* of the CPU time in own code: below it own lines do not explain the run */
 #define SOME    0.2
+#define TENTH   0.1
 #define ALONE   0.5 /* of the time: a line that needs no other beside it */
 #define MOSTLY  0.8 /* of the compilation: its line tells it */
 #define EQUAL   0.7 /* of the largest: it does not lead alone */
@@ -56,26 +57,6 @@ static struct model_answer answer_blank(const char *kind, const struct model_own
         a.function = at->function;
     }
     return a;
-}
-
-/* "recon() (app.py:10 to 13)": a function without a line that dominates it. */
-static void hotspot_name(const struct hotspot *s, char out[400])
-{
-    char place[300];
-    const char *f = s->at->function;
-    own_place(s->at, place);
-    if (!s->of_function || !f || *f == '<' || !s->at->file) {
-        snprintf(out, 400, "%s", place);
-        return;
-    }
-    const char *inner = strstr(f, ".<");
-    int n = snprintf(out, 400, "%.*s%s (", inner ? (int)(inner - f) : 80, f,
-                     strchr(f, '(') ? "" : "()");
-    if (s->last > s->first)
-        snprintf(out + n, 400 - (size_t)n, "%.200s:%lld to %lld)", s->at->file, (long long)s->first,
-                 (long long)s->last);
-    else
-        snprintf(out + n, 400 - (size_t)n, "%s)", place);
 }
 
 /* Joins branches into one sentence where none holds half of the time. */
@@ -396,25 +377,31 @@ static int imports_lead(const struct answer_list *t, const struct model_answer *
     for (size_t i = 0; i < t->all.count; i++)
         if (!quiet_is_start(&t->all.items[i]) && strcmp(t->all.items[i].kind, "finding"))
             other = fmax(other, positive_or_0(t->all.items[i].gain_s));
-    return (a->gain_s > ALONE * t->own && t->own > QUIET_LONG) || other < SOME * t->own;
+    return (a->gain_s > ALONE * t->own && t->own > QUIET_LONG) || other < TENTH * t->own;
+}
+
+/* The GIL in threads of libraries does not belong to a line of the program. */
+static int lock_is_foreign(const struct answer_list *t, const struct model_answer *a)
+{
+    const struct model_file *file = hotspots_file(t->m, a->file);
+    return !strcmp(a->kind, "lock") && a->file && !(file && file->user);
 }
 
 /* The GPU's line leads where the GPU worked for most of the run, and no finding goes first. */
 static int answer_leads(const struct answer_list *t, const struct model_answer *a)
 {
     int busy = t->m->totals.gpu_busy_s >= ALONE * t->own;
-    return strcmp(a->kind, "finding") && (!busy || !strcmp(a->kind, "gpu")) &&
-           (!quiet_is_start(a) || imports_lead(t, a));
+    return strcmp(a->kind, "finding") && !lock_is_foreign(t, a) &&
+           (!busy || !strcmp(a->kind, "gpu")) && (!quiet_is_start(a) || imports_lead(t, a));
 }
 
 /* Threads that wait for each other for most of the run, ranks for a good part of it: their lines
- * cannot be understood alone. The GIL in threads of libraries does not belong to a line of the program. */
+ * cannot be understood alone. */
 static int answer_serialises(const struct answer_list *t, const struct model_answer *a)
 {
     const double least = !strcmp(a->kind, "lock") ? ALONE : !strcmp(a->kind, "ranks") ? SOME : 2;
-    const struct model_file *file = hotspots_file(t->m, a->file);
-    const int foreign = !strcmp(a->kind, "lock") && a->file && !(file && file->user);
-    return a->share >= least && a->gain_s > SMALL * t->own && !foreign;
+
+    return a->share >= least && a->gain_s > SMALL * t->own && !lock_is_foreign(t, a);
 }
 
 /* Compilation that is most of the CPU time names the cause, which its many lines do not. */

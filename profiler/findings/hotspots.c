@@ -261,6 +261,14 @@ static enum err search_lines(struct hotspot_search *h, const int *set, int n, in
 
 static enum err search_expand(struct hotspot_search *h, int *set, int n, int from);
 
+/* The key of the innermost code that a node belongs to: workers have none. */
+static int node_key(const struct hotspot_search *h, int node)
+{
+    while (node >= 0 && !is_code(&h->m->own[node]))
+        node = h->m->own[node].parent;
+    return node >= 0 ? h->key[node] : NOWHERE;
+}
+
 /* Tells `from`, or the branches below it. `set` is used up. */
 static enum err search_divide(struct hotspot_search *h, int *set, int n, int from)
 {
@@ -275,7 +283,7 @@ static enum err search_divide(struct hotspot_search *h, int *set, int n, int fro
         k = search_branches(h, set, &left, from, BRANCHES, nodes, branches);
     }
     for (int i = 0; i < n && e == ERR_OK; i++)
-        direct += from >= 0 && h->key[whole[i]] == from ? h->cost[whole[i]] : 0;
+        direct += from >= 0 && node_key(h, whole[i]) == from ? h->cost[whole[i]] : 0;
     for (int i = 0; i < k; i++)
         of_branches += branches[i].ns;
     const double total = h->out->total_ns;
@@ -288,7 +296,7 @@ static enum err search_divide(struct hotspot_search *h, int *set, int n, int fro
     } else if (e == ERR_OK && direct > 2 * LEAST * total) {
         int own = 0;
         for (int i = 0; i < n; i++)
-            if (h->key[whole[i]] == from)
+            if (node_key(h, whole[i]) == from)
                 whole[own++] = whole[i];
         e = search_lines(h, whole, own, from);
     }
@@ -339,7 +347,8 @@ static double own_cost(const struct model_own *o, enum hotspots_of what)
         [HOTSPOTS_CPU] = o->cpu_ns, [HOTSPOTS_GPU] = o->gpu_ns, [HOTSPOTS_WAIT] = o->path_wait_ns};
     int import = o->kind && !strcmp(o->kind, "import");
     int idle = what == HOTSPOTS_WAIT && o->waits_for && !strcmp(o->waits_for, "requests");
-    return ns[what] > 0 && !import && !idle ? (double)ns[what] : 0;
+    int of_worker = what == HOTSPOTS_WAIT && o->kind && !strcmp(o->kind, "workers");
+    return ns[what] > 0 && !import && !idle && !of_worker ? (double)ns[what] : 0;
 }
 
 static enum err search_run(struct hotspot_search *h, int *set)
@@ -431,4 +440,23 @@ void own_place_and_text(const struct model *m, const struct model_own *at, char 
                  n > room ? "..." : "");
     else
         snprintf(out, 400, "%s", where);
+}
+
+void hotspot_name(const struct hotspot *s, char out[400])
+{
+    char place[300];
+    const char *f = s->at->function;
+    own_place(s->at, place);
+    if (!s->of_function || !f || *f == '<' || !s->at->file) {
+        snprintf(out, 400, "%s", place);
+        return;
+    }
+    const char *inner = strstr(f, ".<");
+    int n = snprintf(out, 400, "%.*s%s (", inner ? (int)(inner - f) : 80, f,
+                     strchr(f, '(') ? "" : "()");
+    if (s->last > s->first)
+        snprintf(out + n, 400 - (size_t)n, "%.200s:%lld to %lld)", s->at->file, (long long)s->first,
+                 (long long)s->last);
+    else
+        snprintf(out + n, 400 - (size_t)n, "%s)", place);
 }

@@ -41,5 +41,7 @@ static inline int own_made_at_run_time(const struct model_own *at)
 void own_place(const struct model_own *at, char out[300]);
 /* The same with the text of the line, cut to some 50 bytes. */
 void own_place_and_text(const struct model *m, const struct model_own *at, char out[400]);
+/* "recon() (app.py:10 to 13)" of a function without a line that dominates it, else own_place(). */
+void hotspot_name(const struct hotspot *s, char out[400]);
 
 #endif

@@ -1,5 +1,6 @@
 /* Rules about lock contention: how many threads ran at a time, who holds the lock, what it could
  * cost by Amdahl's law. Waiting for work is not contention. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,15 +33,18 @@ static int cpus_usable(const struct model *m)
 }
 
 /* By Amdahl's law: at most all that is done one after the other is done by as many threads as want
- * to run, or as there are CPUs; the lower end takes half of it. Nothing where as many threads as
- * there are CPUs could run. */
+ * to run, or as there are CPUs; the lower end takes half of it. Part of the others waits for the
+ * lock; threads that it has just woken wait for a CPU like those that are free of it, so the CPUs
+ * that the program leaves idle are the limit. */
 static double lock_gain(const struct run_facts *f)
 {
     const struct model_contention *c = f->lock.c;
     int cpus = cpus_usable(f->m);
     double could = cpus > 0 && cpus < c->wanted ? cpus : c->wanted;
-    return f->lock.waits && isfinite(c->ran) && could > c->ran ? c->both_s * (1 - c->ran / could)
-                                                               : 0;
+    if (!f->lock.waits || !isfinite(c->ran) || !(could > 1) || !(c->wanted > c->ran))
+        return 0;
+    const double held_up = (1 - 1 / could) * fmin(1, (c->wanted - c->ran) / (c->wanted - 1));
+    return c->both_s * fmax(0, fmin(held_up, 1 - positive_or_0(c->on_cpu) / could));
 }
 
 static void lock_evidence(const struct lock_facts *k, struct finding *out)

@@ -236,6 +236,7 @@ static enum err cpu_wait(struct image *im, void *state, const struct trace_item 
     uint64_t end = image_time(im, w->r.time_ns);
     uint64_t start = end > w->weight_ns ? end - w->weight_ns : 0;
     im->contexts.items[index].costs.wait += (double)w->weight_ns;
+    im->contexts.items[index].slept += w->state != TRACE_RUNNABLE;
     im->contexts.items[index].ready_ns += w->state == TRACE_RUNNABLE ? (double)w->weight_ns : 0;
     if (w->state != TRACE_RUNNABLE || !w->stack) /* else it is ready after the wait there */
         wait_vote(&im->contexts.items[index], w);

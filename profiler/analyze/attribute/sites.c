@@ -171,15 +171,41 @@ static enum err child_of_frame(struct run *r, uint32_t parent, const struct reso
     return own_child(r, parent, place, like, node);
 }
 
+/* 1: a thread beside the main one. */
+static int thread_is_worker(const struct image *im, int row)
+{
+    for (size_t i = 0; i < im->threads.count; i++)
+        if (im->threads.items[i].row == row)
+            return !im->threads.items[i].main;
+    return 0;
+}
+
+/* 1: the process runs its parent's program: a worker of a pool. */
+static int image_is_worker(const struct image *im)
+{
+    const struct run *r = im->run;
+    const struct model_process *p = &r->processes.items[im->index], *parent = NULL;
+    for (size_t i = 0; i < r->processes.count && im->index; i++)
+        if (r->processes.items[i].pid == p->parent || !i)
+            parent = &r->processes.items[i];
+    return parent && parent->program && p->program && !strcmp(parent->program, p->program);
+}
+
+/* 1: frames further out are those of the process that forked a worker of multiprocessing. */
+static int is_worker_start(const struct resolved *f)
+{
+    return is_at(f, "/multiprocessing/process.py", "_bootstrap");
+}
+
 /* Adds the costs to the node of the own frames among `frames`, leaf first; its index in run.own.
  * A line that is on the stack several times is there once, at its innermost place. Node 0: no own
  * frame. */
-static enum err own_tree_add(struct image *im, const struct resolved *frames, int count,
+static enum err own_tree_add(struct image *im, const struct resolved *frames, int count, int thread,
                              const struct costs *s, uint32_t *node)
 {
     struct run *r = im->run;
     int chain[CHAIN_MAX], n = 0, importing = 0;
-    for (int i = 0; i < count && n < CHAIN_MAX; i++) {
+    for (int i = 0; i < count && n < CHAIN_MAX && !is_worker_start(&frames[i]); i++) {
         importing |= !n && is_import(&frames[i]);
         int k = n, is_own = frames[i].owner == OWNER_OWN;
         while (is_own && k > 0 && !same_place(&frames[chain[k - 1]], &frames[i]))
@@ -192,7 +218,10 @@ static enum err own_tree_add(struct image *im, const struct resolved *frames, in
     *node = 0;
     for (int i = n - 1; i >= 0; i--)
         TRY(child_of_frame(r, *node, &frames[chain[i]], node));
-    if (importing)
+    if (!n && (image_is_worker(im) || thread_is_worker(im, thread)))
+        TRY(own_child(r, 0, (uint64_t)im->index + 1,
+                      (struct own_node){.site = -1, .kind = "workers"}, node));
+    else if (importing)
         TRY(own_child(r, *node, 0, (struct own_node){.site = -1, .kind = "import"}, node));
     struct own_node *own = &r->own.items[*node];
     own->cpu += s->user + s->sys;
@@ -310,7 +339,7 @@ enum err attribute_stack(struct image *im, const struct resolved *frames, int co
                                          .alloc = s->alloc,
                                          .allocs = s->allocs,
                                          .copied = s->copied});
-    TRY(own_tree_add(im, frames, count, s, &to->own));
+    TRY(own_tree_add(im, frames, count, thread, s, &to->own));
     if (!chosen)
         return attribute_to_module(r, sites_module(frames, count, s), s);
     for (int i = 0; i < count; i++)

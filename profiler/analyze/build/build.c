@@ -75,6 +75,9 @@ static enum err write_threads(struct image *im)
     return ERR_OK;
 }
 
+#define POLL_NS     150000000 /* mean; a long sleep is told in parts of 250 ms */
+#define POLLS_LEAST 5
+
 /* Spots of the timeline become nodes of the tree; the critical path keeps their own lines. */
 static enum err contexts_to_nodes(struct image *im)
 {
@@ -86,11 +89,21 @@ static enum err contexts_to_nodes(struct image *im)
             for (size_t n = 0; t && n < t->count; n++) {
                 struct track_event *e = &t->events[n];
                 const struct sample_context *s = &im->contexts.items[e->what];
-                TRY(vector_add(
-                    &r->moments,
-                    (struct moment_of){e->start, e->end, e->busy, s->own, im->index,
-                                       im->threads.items[i].row, k, s->waits, s->idle,
-                                       k && s->costs.wait > 0 ? s->ready_ns / s->costs.wait : 0}));
+                const double slept = s->costs.wait - s->ready_ns;
+                const struct moment_of m = {
+                    .start = e->start,
+                    .end = e->end,
+                    .busy = e->busy,
+                    .own = s->own,
+                    .process = im->index,
+                    .thread = im->threads.items[i].row,
+                    .waiting = k,
+                    .waits = s->waits,
+                    .idle = s->idle,
+                    .polls = k && s->waits == WAITS_SLEEP && s->slept >= POLLS_LEAST &&
+                             slept < POLL_NS * s->slept,
+                    .ready = k && s->costs.wait > 0 ? s->ready_ns / s->costs.wait : 0};
+                TRY(vector_add(&r->moments, m));
                 e->what = s->node;
             }
         }

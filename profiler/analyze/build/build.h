@@ -32,7 +32,8 @@ enum err build_memory(struct run *r);
 enum err build_io(struct run *r);
 enum err build_reading(struct run *r); /* of build_io: lines that read, by what takes their time */
 enum err build_locks(struct run *r);
-enum err build_own(struct run *r); /* the call tree of own code, with the critical path */
+enum err build_own(struct run *r);  /* the call tree of own code, with the critical path */
+enum err build_path(struct run *r); /* of build_own */
 enum err build_quality(struct run *r);
 enum err source_texts(struct run *r); /* texts of lines */
 

@@ -8,7 +8,7 @@
  * line is once on a path, at its innermost place. Values are those of samples that end there. */
 #define MODEL_OWN_FIELDS(X)                                                                        \
     X(INDEX, _, parent, "node towards the root, always before this one")                           \
-    X(TEXT, _, kind, "run (no own code), code, import (Python's import machinery)")                \
+    X(TEXT, _, kind, "run (no own code), code, import (Python's import machinery), workers (of a pool, no own code)")                \
     X(TEXT, _, file, "key of files; null where the program has no line table")                     \
     X(INT, _, line, "")                                                                            \
     X(TEXT, _, function, "")                                                                       \

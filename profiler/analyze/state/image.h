@@ -29,6 +29,7 @@ struct sample_context {
     uint32_t node, own; /* in run.nodes, in run.own */
     int waits, idle;    /* enum waits_for of what it waited for longest; idle: for requests */
     double waits_ns;    /* by how much longer than for the rest, at least */
+    int slept;          /* sleeps that were told */
     double ready_ns;    /* part of what it waited: ready for a CPU */
 };
 struct code_object {

@@ -80,6 +80,8 @@ struct own_node { /* of the call tree of own code; attribute/sites.c */
     const char *name, *module, *kind;
     double cpu, samples, wait, gpu;
     double path_cpu, path_wait[WAITS]; /* of the wall time: build_own.c */
+    uint32_t waiter;                   /* of workers: the node that waits for them longest */
+    double waiter_ns;                  /* by how much longer than the rest, at least */
 };
 struct own_work { /* what a node of own code did; attribute/work.c */
     uint32_t own;
@@ -93,6 +95,7 @@ struct moment_of { /* an interval that a thread spent on a CPU or waiting, for t
     int waiting;         /* 0: on a CPU */
     enum waits_for waits;
     int idle;     /* waits for the next request, job or event */
+    int polls;    /* sleeps in short turns */
     double ready; /* part of a wait in which it was ready for a CPU */
 };
 struct tree_frame {

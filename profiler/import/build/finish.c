@@ -150,9 +150,10 @@ static enum err finish_sum_threads(struct builder *b)
         const int waiting = !strcmp(l->kind, "wait");
         for (size_t n = 0; (waiting || !strcmp(l->kind, "cpu")) && n < l->track.count; n++) {
             const struct track_event *e = &l->track.events[n];
-            TRY(vector_add(&r->moments, ((struct moment_of){
-                                            e->start, e->end, e->busy, b->nodes.items[e->what].own,
-                                            l->process, l->thread, waiting, WAITS_EVENTS, 0, 0})));
+            TRY(vector_add(
+                &r->moments,
+                ((struct moment_of){e->start, e->end, e->busy, b->nodes.items[e->what].own,
+                                    l->process, l->thread, waiting, WAITS_EVENTS, 0, 0, 0})));
         }
     }
     return ERR_OK;

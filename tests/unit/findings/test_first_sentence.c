@@ -94,6 +94,25 @@ static void a_flat_profile_says_so(void **state)
     model_destroy(m);
 }
 
+/* The pickling of a pool's workers hangs below the line that waits for them; what they wait for does
+ * not count. */
+static void work_of_a_pool_is_told_at_the_line_that_waits(void **state)
+{
+    (void)state;
+    static const struct node nodes[] = {ROOT,
+                                        LINE(0, 12, "<module>", 0, 0),
+                                        LINE(1, 9, "main", 70, 70),
+                                        {2, "workers", NULL, 0, NULL, 400, 300, 2000, "events"},
+                                        {2, "workers", NULL, 0, NULL, 330, 250, 2000, "events"},
+                                        LINE(0, 4, "f", 200, 100)};
+    struct model *m = RUN(1, nodes);
+    assert_ok(answer(m));
+    begins_with(m, "app.py:9 takes 80 % of the CPU time (0.8 of 1 s).");
+    for (int i = 0; i < m->answers_count; i++)
+        assert_string_equal(m->answers[i].kind, "cpu");
+    model_destroy(m);
+}
+
 /* A loop over three stages: they share the time, not the line that calls them. */
 static void a_dispatcher_is_not_the_answer(void **state)
 {
@@ -252,6 +271,7 @@ int main(void)
         cmocka_unit_test(the_run_queue_changes_no_answer),
         cmocka_unit_test(a_flat_profile_says_so),
         cmocka_unit_test(a_dispatcher_is_not_the_answer),
+        cmocka_unit_test(work_of_a_pool_is_told_at_the_line_that_waits),
         cmocka_unit_test(imports_are_an_item_of_their_own),
         cmocka_unit_test(short_imports_of_the_interpreter_are_no_answer),
         cmocka_unit_test(a_function_of_many_equal_lines_is_told_as_a_whole),

@@ -1,0 +1,453 @@
+/* The critical path of the run's wall time: who has each moment.
+ * The path is looked at in MOMENTS moments: the main thread of the first process that lives has
+ * each of them, with its parts on a CPU, waiting and ready for a CPU. Where it waits for others (a
+ * lock, a join, a child), those have that part who work or wait for something else meanwhile. What
+ * was ready for a CPU belongs to no line: it depends on the neighbours. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "profiler/analyze/build/build.h"
+
+enum { MOMENTS = 16384 };
+#define GAP_NS       100000000 /* a thread of which nothing is known for less goes on: sleeps are told */
+#define BETWEEN_NS   1000000000 /* likewise where it is seen again: under load looks come late */
+#define MACHINE_BUSY 0.25       /* of the wall time: without a CPU */
+#define STARTS_NS    5000000    /* a process that starts or ends: longer only without a CPU */
+#define OWN_CROWD    0.8        /* of all cores, used by the program: it crowds them itself */
+#define WORKING      0.05       /* of its time on a CPU: more than a thread that beats the time */
+#define NO_THREAD    (-1)
+
+struct doing {                  /* of a thread at one moment, parts of it */
+    double cpu, wait, ready;    /* seen */
+    double led_cpu, led_wait;   /* that others wait for */
+    double led_ready, leads;    /* leads: the sum, at most 1 */
+    const struct moment_of *at; /* on a CPU rather than waiting; NULL: nothing is known */
+};
+struct walk {
+    struct run *r;
+    VECTOR(size_t) active;
+    size_t next;
+    struct doing *threads;   /* by row */
+    struct moment_of *last;  /* by row, on a CPU */
+    uint64_t *final;         /* by row: after it nothing is known */
+    double step;             /* ns */
+    uint64_t until, between; /* nobody begins or ends anything before; a gap may last until then */
+    int steps;               /* moments alike, which are attributed together */
+};
+/* Threads are asked in this order whether others wait for them. */
+enum others { OTHERS_WORKING, OTHERS_BETWEEN, OTHERS_ANY, OTHERS_FOREIGN, OTHERS };
+
+ARRAY_ORDER(by_start, struct moment_of, COMPARE(x->start, y->start));
+
+/* Part of the moment: the interval may hold several, merged, with gaps. */
+static double moment_part(const struct moment_of *m)
+{
+    return m->end > m->start ? fmin(1, (double)m->busy / (double)(m->end - m->start)) : 0;
+}
+
+static const struct moment_of *walk_active(const struct walk *w, size_t i)
+{
+    return &w->r->moments.items[w->active.items[i]];
+}
+
+/* Finds what each thread does at time t. */
+static enum err walk_moment(struct walk *w, uint64_t t)
+{
+    struct run *r = w->r;
+    for (size_t i = 0; i < w->active.count; i++)
+        w->threads[walk_active(w, i)->thread] = (struct doing){0};
+    for (; w->next < r->moments.count && r->moments.items[w->next].start <= t; w->next++)
+        TRY(vector_add(&w->active, w->next));
+    w->until = w->next < r->moments.count ? r->moments.items[w->next].start : UINT64_MAX;
+    size_t kept = 0;
+    for (size_t i = 0; i < w->active.count; i++) {
+        const struct moment_of *m = walk_active(w, i);
+        if (!m->waiting && (m->end > w->last[m->thread].end || !w->last[m->thread].end))
+            w->last[m->thread] = *m;
+        if (m->end <= t) {
+            w->between = m->end + BETWEEN_NS > w->between ? m->end + BETWEEN_NS : w->between;
+            continue;
+        }
+        w->until = m->end < w->until ? m->end : w->until;
+        w->active.items[kept++] = w->active.items[i];
+        struct doing *s = &w->threads[m->thread];
+        const double part = moment_part(m);
+        s->cpu += m->waiting ? 0 : part;
+        s->wait += m->waiting ? part * (1 - m->ready) : 0;
+        s->ready += m->waiting ? part * m->ready : 0;
+        if (!s->at || (s->at->waiting && !m->waiting))
+            s->at = m;
+    }
+    w->active.count = kept;
+    w->until = w->between > t && w->between < w->until ? w->between : w->until;
+    return ERR_OK;
+}
+
+/* Finds the place of a thread: ready for a CPU, it is where it computed last. */
+static const struct moment_of *moment_place(const struct walk *w, const struct moment_of *m)
+{
+    return m->waiting && m->waits == WAITS_READY ? &w->last[m->thread] : m;
+}
+
+static struct own_node *moment_own(const struct walk *w, const struct moment_of *m)
+{
+    const struct moment_of *at = moment_place(w, m);
+    return &w->r->own.items[at->end ? at->own : 0];
+}
+
+static void walk_attribute(struct walk *w, const struct moment_of *m, double part)
+{
+    struct own_node *own = moment_own(w, m);
+    *(m->waiting ? &own->path_wait[m->idle ? WAITS_REQUESTS : m->waits] : &own->path_cpu) +=
+        part * w->step * w->steps;
+}
+
+static void walk_ready(struct walk *w, double part)
+{
+    w->r->path_ready += part * w->step * w->steps;
+}
+
+/* 1: `m` is waited for by a thread that waits for others. `computes`: or is ready to. */
+static int moment_leads(const struct moment_of *m, int computes, const struct moment_of *root)
+{
+    int elsewhere = !root || m->process != root->process;
+    if (root && m->thread == root->thread)
+        return 0;
+    if (computes)
+        return !root || root->waits >= WAITS_EVENTS || elsewhere;
+    if (m->waits >= WAITS_LOCK || m->waits == WAITS_DEVICE || m->waits == WAITS_READY || !root)
+        return 0;
+    return root->waits >= WAITS_LOCK ||
+           (root->waits == WAITS_EVENTS && elsewhere && m->waits < WAITS_EVENTS);
+}
+
+static int thread_works(const struct walk *w, int row)
+{
+    const struct model_thread *t = &w->r->threads.items[row];
+    double cpu = (t->user_s > 0 ? t->user_s : 0) + (t->sys_s > 0 ? t->sys_s : 0);
+    return cpu > WORKING * (cpu + (t->wait_s > 0 ? t->wait_s : 0));
+}
+
+static int is_of_worker(const struct walk *w, const struct moment_of *m)
+{
+    return !strcmp(moment_own(w, m)->kind, "workers");
+}
+
+static int is_own_code(const struct walk *w, const struct moment_of *m)
+{
+    return !strcmp(moment_own(w, m)->kind, "code");
+}
+
+/* A child without own code (gzip, ffmpeg): the line that waits for it is the answer, or for its
+ * pipe. */
+static int is_foreign_child(const struct walk *w, const struct moment_of *m,
+                            const struct moment_of *root)
+{
+    const int waits = root && (root->waits == WAITS_CHILD || root->waits == WAITS_POLL ||
+                               root->waits == WAITS_IO || root->waits == WAITS_EVENTS);
+    return waits && m->process != root->process && is_own_code(w, root) && !is_own_code(w, m) &&
+           !is_of_worker(w, m);
+}
+
+/* A wait of a thread without own code tells nobody anything; the own line that waits for it
+ * does. */
+static int waits_unseen(const struct walk *w, const struct moment_of *m,
+                        const struct moment_of *root)
+{
+    return is_of_worker(w, m) || (root && is_own_code(w, root) && !is_own_code(w, m));
+}
+
+static int others_asked(const struct walk *w, enum others who, const struct moment_of *m,
+                        const struct moment_of *root)
+{
+    return is_foreign_child(w, m, root) == (who == OTHERS_FOREIGN) &&
+           (who >= OTHERS_ANY || thread_works(w, m->thread));
+}
+
+/* Finds for each thread which part of the moment others wait for; their sum. */
+static double others_lead(struct walk *w, enum others who, const struct moment_of *root)
+{
+    double all = 0;
+    for (size_t i = 0; i < w->active.count; i++) {
+        struct doing *s = &w->threads[walk_active(w, i)->thread];
+        s->led_cpu = s->led_wait = s->led_ready = s->leads = 0;
+    }
+    for (size_t i = 0; i < w->active.count; i++) {
+        const struct moment_of *m = walk_active(w, i);
+        struct doing *s = &w->threads[m->thread];
+        const double part = moment_part(m);
+        if (!others_asked(w, who, m, root))
+            continue;
+        if (moment_leads(m, 1, root)) {
+            s->led_cpu += m->waiting ? 0 : part;
+            s->led_ready += m->waiting && m->waits < WAITS_LOCK ? part * m->ready : 0;
+        }
+        if (m->waiting && moment_leads(m, 0, root) && !waits_unseen(w, m, root))
+            s->led_wait += part * (1 - m->ready);
+    }
+    for (size_t i = 0; i < w->active.count; i++) {
+        struct doing *s = &w->threads[walk_active(w, i)->thread];
+        if (s->leads > 0)
+            continue;
+        if (s->led_cpu > 0) /* the rest of the interval, in which it had no CPU */
+            s->led_ready = fmax(s->led_ready, 1 - s->cpu - s->wait);
+        const double cpu = fmin(1, s->led_cpu), wait = fmin(1 - cpu, s->led_wait);
+        s->leads = cpu + wait + fmin(1 - cpu - wait, s->led_ready);
+        all += s->leads;
+    }
+    return all;
+}
+
+/* Threads share it by what others wait for in them; the rest of it. */
+static double others_share(struct walk *w, enum others who, const struct moment_of *root,
+                           double part)
+{
+    const double all = others_lead(w, who, root), each = part / fmax(1, all);
+    for (size_t i = 0; i < w->active.count; i++) {
+        const struct moment_of *m = walk_active(w, i);
+        struct doing *s = &w->threads[m->thread];
+        if (!(s->leads > 0) || !others_asked(w, who, m, root))
+            continue;
+        const double cpu = fmin(1, s->led_cpu), wait = fmin(1 - cpu, s->led_wait);
+        const struct moment_of *to = who == OTHERS_FOREIGN ? root : m;
+        if (!m->waiting && cpu > 0 && moment_leads(m, 1, root))
+            walk_attribute(w, to, each * cpu * moment_part(m) / s->led_cpu);
+        else if (m->waiting && wait > 0 && moment_leads(m, 0, root) && !waits_unseen(w, m, root))
+            walk_attribute(w, to, each * wait * moment_part(m) * (1 - m->ready) / s->led_wait);
+        walk_ready(w, each * (s->leads - cpu - wait)); /* once for each thread */
+        s->led_ready = 0;
+        s->leads = cpu + wait;
+    }
+    return part * (1 - fmin(1, all));
+}
+
+/* 1: a thread that works is between two intervals, of which nothing is known. */
+static int others_between(const struct walk *w, uint64_t t, const struct moment_of *root)
+{
+    for (size_t i = 0; i < w->r->threads.count; i++) {
+        const struct moment_of *m = &w->last[i];
+        if (m->end && m->end <= t && t < w->final[i] && t - m->end < BETWEEN_NS &&
+            !w->threads[i].at && moment_leads(m, 1, root) &&
+            others_asked(w, OTHERS_BETWEEN, m, root))
+            return 1;
+    }
+    return 0;
+}
+
+/* 1: a child that starts, or of which nothing is known: it has no CPU. What it takes itself to start
+ * is short. */
+static int child_is_ready(const struct walk *w, uint64_t t, const struct moment_of *root)
+{
+    const struct run *r = w->r;
+    if (!root || root->waits != WAITS_CHILD || t < root->start + STARTS_NS)
+        return 0;
+    for (size_t p = 0; p < r->processes.count; p++) {
+        const struct model_process *child = &r->processes.items[p];
+        const double start = 1e9 * child->start_s, end = 1e9 * child->end_s;
+        int known = (int)p == root->process || !(end > (double)t);
+        if (start > (double)t)
+            known |= start > (double)root->end;
+        else
+            known |= (double)t < start + STARTS_NS;
+        for (size_t i = 0; i < w->active.count && !known; i++)
+            known = walk_active(w, i)->process == (int)p;
+        if (!known)
+            return 1;
+    }
+    return 0;
+}
+
+/* Votes for the line that waits for workers without own code. */
+static void workers_vote(struct walk *w, const struct moment_of *root, double part)
+{
+    for (size_t i = 0; i < w->active.count && is_own_code(w, root); i++) {
+        const struct moment_of *m = walk_active(w, i);
+        struct own_node *own = moment_own(w, m);
+        const double ns = part * moment_part(m) * w->step * w->steps;
+        if (m->waiting || !is_of_worker(w, m) || m->thread == root->thread)
+            continue;
+        if (own->waiter == root->own || own->waiter_ns < ns) {
+            own->waiter_ns = own->waiter == root->own ? own->waiter_ns + ns : ns - own->waiter_ns;
+            own->waiter = root->own;
+        } else {
+            own->waiter_ns -= ns;
+        }
+    }
+}
+
+/* Gives the part to those that the thread waits for; the rest of it, for which there is nobody. */
+static double walk_attribute_others(struct walk *w, uint64_t t, const struct moment_of *root,
+                                    double part)
+{
+    for (enum others who = 0; who < OTHERS && part > 1e-9; who++) {
+        if (who != OTHERS_BETWEEN)
+            part = others_share(w, who, root, part);
+        else if (others_between(w, t, root)) {
+            walk_ready(w, part);
+            part = 0;
+        }
+    }
+    if (part > 0 && child_is_ready(w, t, root)) {
+        walk_ready(w, part);
+        part = 0;
+    }
+    return part;
+}
+
+/* The main thread of the first process that lives at `t`. */
+static int main_thread(const struct run *r, double t, const int *mains)
+{
+    for (size_t p = 0; p < r->processes.count; p++)
+        if (r->processes.items[p].start_s <= t && t < r->processes.items[p].end_s)
+            return mains[p];
+    return NO_THREAD;
+}
+
+static void walk_attribute_main(struct walk *w, uint64_t t, int row)
+{
+    for (size_t i = 0; i < w->active.count; i++) {
+        const struct moment_of *m = walk_active(w, i);
+        struct moment_of root = *m;
+        double part = moment_part(m);
+        if (m->thread != row)
+            continue;
+        root.waits = m->polls ? WAITS_POLL : m->waits;
+        if (m->waiting) {
+            walk_ready(w, part * m->ready);
+            part *= 1 - m->ready;
+            if (root.waits != WAITS_SLEEP && root.waits != WAITS_DEVICE) {
+                workers_vote(w, &root, part);
+                part = walk_attribute_others(w, t, &root, part);
+            }
+        }
+        walk_attribute(w, m, part);
+    }
+}
+
+static uint64_t walk_time(const struct walk *w, int i)
+{
+    return (uint64_t)((i + 0.5) * w->step);
+}
+
+/* Counts the moments from `i` on in which all threads do the same. */
+static int walk_alike(const struct walk *w, int i, int row, const int *mains)
+{
+    int n = 1;
+    for (; i + n < MOMENTS; n++) {
+        const uint64_t t = walk_time(w, i + n);
+        if (t >= w->until || main_thread(w->r, ns_to_seconds((double)t), mains) != row)
+            break;
+    }
+    return n;
+}
+
+static enum err walk_follow(struct walk *w, const int *mains)
+{
+    struct run *r = w->r;
+    int starting = 0, working = 0; /* moments; of others, as before a CPU was free, none is known */
+    double imported_s = 0;         /* what the interpreter imports as it ends is not of the start */
+    uint64_t seen = 0;             /* when the main thread was last */
+    for (int i = 0; i < MOMENTS; i += w->steps) {
+        const uint64_t t = walk_time(w, i);
+        TRY(walk_moment(w, t));
+        const int row = main_thread(r, ns_to_seconds((double)t), mains);
+        const struct moment_of *at = row >= 0 ? w->threads[row].at : NULL;
+        const int between = row >= 0 && !at && seen && t - seen < GAP_NS;
+        if (between)
+            w->until = seen + GAP_NS < w->until ? seen + GAP_NS : w->until;
+        w->steps = at && at->waits == WAITS_CHILD ? 1 : walk_alike(w, i, row, mains);
+        const uint64_t last = walk_time(w, i + w->steps - 1);
+        const char *kind = at ? moment_own(w, at)->kind : "none";
+        starting += !strcmp(kind, "import") || !strcmp(kind, "run") ? w->steps : 0;
+        working += !strcmp(kind, "code") ? w->steps : 0;
+        if (!strcmp(kind, "import") && starting > working)
+            imported_s = ns_to_seconds((double)last + w->step);
+        if (!strcmp(kind, "code"))
+            r->imports_s = imported_s;
+        seen = at ? last : seen;
+        if (at)
+            walk_attribute_main(w, t, row);
+        else if (!between)
+            walk_attribute_others(w, t, NULL, 1);
+    }
+    r->imports_s = r->imports_s > 0 ? r->imports_s : imported_s;
+    return ERR_OK;
+}
+
+static enum err critical_path(struct run *r)
+{
+    if (r->last <= r->origin || !r->own.count || !r->moments.count)
+        return ERR_OK;
+    vector_sort(&r->moments, by_start);
+    struct walk w = {.r = r, .step = (double)(r->last - r->origin) / MOMENTS};
+    int *mains = calloc(r->processes.count + 1, sizeof *mains);
+    w.threads = calloc(r->threads.count + 1, sizeof *w.threads);
+    w.last = calloc(r->threads.count + 1, sizeof *w.last);
+    w.final = calloc(r->threads.count + 1, sizeof *w.final);
+    enum err e = mains && w.threads && w.last && w.final
+                     ? ERR_OK
+                     : FAIL(ERR_MEMORY, "no memory for the critical path");
+    for (size_t i = 0; i < r->moments.count && e == ERR_OK; i++) {
+        const struct moment_of *m = &r->moments.items[i];
+        w.final[m->thread] = m->end > w.final[m->thread] ? m->end : w.final[m->thread];
+    }
+    for (size_t p = 0; p < r->processes.count && e == ERR_OK; p++)
+        mains[p] = NO_THREAD;
+    for (size_t i = 0; i < r->threads.count && e == ERR_OK; i++)
+        if (r->threads.items[i].main)
+            mains[r->threads.items[i].process] = (int)i;
+    if (e == ERR_OK)
+        e = walk_follow(&w, mains);
+    if (e == ERR_OK && r->has_wait)
+        r->m->totals.path_ready_s = ns_to_seconds(r->path_ready);
+    free(mains);
+    free(w.threads);
+    free(w.last);
+    free(w.final);
+    vector_free(&w.active);
+    return e;
+}
+
+/* Notes that the program waited long for CPUs, and whether its own threads had them. */
+static enum err walk_note_busy(struct run *r)
+{
+    const double wall = (double)(r->last - r->origin);
+    const int own =
+        r->options->cpus > 0 && r->total.user + r->total.sys > OWN_CROWD * r->options->cpus * wall;
+    char text[200];
+    struct model_item row;
+    if (!r->has_wait || !(r->path_ready >= MACHINE_BUSY * wall))
+        return ERR_OK;
+    json_blank(&record_model_item, &row);
+    snprintf(text, sizeof text, "%s: the program waited %.2g of %.2g s for a CPU.",
+             own ? "The program has more threads than there are CPUs" : "The machine was busy",
+             ns_to_seconds(r->path_ready), ns_to_seconds(wall));
+    row.id = "cpu.busy";
+    row.severity = "info";
+    row.share = r->path_ready / wall;
+    row.text = run_text(r, text);
+    row.effect =
+        "The run took longer. CPU times, and what the answers compare, leave this time out.";
+    row.fix = own ? "Use as many threads as there are CPUs." : "Record on a quiet machine.";
+    return vector_add(&r->q.notes, row);
+}
+
+/* Workers without own code hang below the line that waits for them. */
+static void workers_hang(struct run *r)
+{
+    for (uint32_t i = 1; i < r->own.count; i++) {
+        struct own_node *n = &r->own.items[i];
+        if (!strcmp(n->kind, "workers") && n->waiter_ns > 0 && n->waiter < i)
+            n->parent = n->waiter;
+    }
+}
+
+enum err build_path(struct run *r)
+{
+    TRY(critical_path(r));
+    workers_hang(r);
+    return walk_note_busy(r);
+}
