@@ -215,7 +215,7 @@ static void frames_native(struct stack_resolver *sr, uint64_t address, int exact
         emit_entry(sr);
         return;
     }
-    int interpreter = owner_is_interpreter(module);
+    int interpreter = module && owner_is_interpreter(module, NULL);
     if (interpreter && sr->count && sr->stack->python)
         return; /* its C code between Python frames is of no interest */
     int stubs = stub_frames(sr, at, n);

@@ -188,8 +188,10 @@ static const char *callee_text(struct run *r, const struct resolved *f)
     int n = (int)strcspn(module, ".");
     if (f->function)
         function_plain(f->function, name, sizeof name);
-    if (*module == '[')
+    if (*module == '[' && *name != '[')
         snprintf(text, sizeof text, "%s (compiled at run time)", *name ? name : "code");
+    else if (!n || *name == '[')
+        snprintf(text, sizeof text, "%s", *name ? name : "compiled code");
     else
         snprintf(text, sizeof text, *name ? "%s (%.*s)" : "%scompiled code of %.*s", name, n,
                  module);
@@ -206,7 +208,7 @@ static struct stack_work callee_work(struct run *r, const struct resolved *f, in
     int interpreter = 1;
     for (int i = 0; i < end; i++) {
         int serves = f[i].owner == OWNER_RUNTIME;
-        interpreter &= owner_is_interpreter(f[i].module);
+        interpreter &= owner_is_interpreter(f[i].module, f[i].file);
         int named = f[i].python && f[i].function && *f[i].function != '<';
         if (named && (!best || *best->function == '_'))
             best = &f[i]; /* a name without _ is what the user calls */

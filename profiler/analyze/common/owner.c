@@ -53,7 +53,10 @@ struct owner_row {
 
 #define PACKAGES    "/site-packages/|/dist-packages/"
 #define INTERPRETER "libpython*|python3*|python"
-#define SYSTEM      "/usr/|/lib/|/lib64/|/bin/|/sbin/|/etc/|/nix/store/|/opt/|/snap/"
+#define CPYTHON_SOURCES                                                                            \
+    "/Python-3.|/Objects/|/Python/|/Modules/|/Parser/|/_io/clinic/|/_sre/clinic/|"                 \
+    "/Include/internal/|/Include/cpython/|/Include/object.h"
+#define SYSTEM "/usr/|/lib/|/lib64/|/bin/|/sbin/|/etc/|/nix/store/|/opt/|/snap/"
 
 /* clang-format off */
 static const struct owner_row rows[] = {
@@ -375,9 +378,11 @@ enum owner frame_owner(const struct owner_program *p, const struct owner_frame *
     return owner == OWNER_LIBRARY && p->libraries ? OWNER_PACKAGE : owner;
 }
 
-int owner_is_interpreter(const char *module)
+int owner_is_interpreter(const char *module, const char *file)
 {
-    return any_of(INTERPRETER, base_name(module), pattern_matches);
+    if (module)
+        return any_of(INTERPRETER, base_name(module), pattern_matches);
+    return !file || any_of(CPYTHON_SOURCES, file, is_within);
 }
 
 /* The folder of the script, or of the package that it is a part of; NULL: no script, or one that a

@@ -32,8 +32,9 @@ struct owner_frame {
 
 enum owner frame_owner(const struct owner_program *p, const struct owner_frame *f);
 
-/* 1: the module is Python's interpreter, a program or a library. */
-int owner_is_interpreter(const char *module);
+/* 1: the module is Python's interpreter, a program or a library. Where the module is unknown, as in
+ * captures of other tools, the file is one of CPython's sources, or unknown too. */
+int owner_is_interpreter(const char *module, const char *file);
 
 /* Takes the script and its folder from the command line, words divided by line ends. p->cwd is
  * known. ERR_MEMORY. */

@@ -66,6 +66,18 @@ def sentence(profile):
     return re.sub(" `[^`]*`", "", profile["headline"])
 
 
+def parts(text):
+    """The sentence without its line's parts, and their percentages by name."""
+    before, _, after = text.partition(" s): ")
+    return before, {what: int(share) for share, what in re.findall(r"(\d+) % ([^,]*?)[,.](?: |$)", after)}
+
+
+def same(found, wanted):
+    """Parts may differ by 3 points: exports do not hold which CPU time was the system's."""
+    (a, mine), (b, theirs) = parts(found), parts(wanted)
+    return a == b and all(abs(mine.get(k, 0) - theirs.get(k, 0)) <= 3 for k in [*mine, *theirs] if max(mine.get(k, 0), theirs.get(k, 0)) > 12)
+
+
 def own_lines(profile):
     """CPU time in ns of each line of the program."""
     own, lines = profile["own"], collections.Counter()
@@ -94,7 +106,7 @@ def comes_back(check, folder, command, hot):
         done = tomoprof("import", "--out", folder / name, file)
         check.that(done.returncode == 0, f"{name}: {done.stderr}")
         back = read(newest(folder / name))
-        check.that(sentence(back) == want, f"{name}: {sentence(back)} The run: {want}")
+        check.that(same(sentence(back), want), f"{name}: {sentence(back)} The run: {want}")
         expected, found = own_lines(first), own_lines(back)
         if FORMATS[name] == NO_MODULES:
             found = collections.Counter({place: ns for place, ns in found.items() if place[0] in {file for file, _ in expected}})
