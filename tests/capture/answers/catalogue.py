@@ -167,7 +167,7 @@ def catalogue(python):
         made("Node that writes its names", "native/words.js", ["node", "--perf-prof", "words.js"], [], clock="process"),
         made("shell, many short processes", "native/recipes.sh", ["bash", "recipes.sh"], [], needs=["mawk"], clock="process", lead=[], says="mawk"),
 
-        script("forty functions of 2 %", "python/flat.py", never=IMPORTS + r"|main\(\)"),
+        script("forty functions of 2 %", "python/flat.py", never=IMPORTS + r"|main\(\)|\([2-9]\d %\)|takes [2-9]\d %"),
         script("a third of a second", "python/brief.py"),
         script("imports alone", "python/only_imports.py", "scikit-learn"),
 
