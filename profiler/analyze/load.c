@@ -102,15 +102,15 @@ static enum err load_survey(struct run *r, char **paths, size_t count, double *t
 {
     for (size_t i = 0; i < count; i++) {
         struct trace_reader *reader;
-        struct stat st;
         if (trace_open(paths[i], &reader) != ERR_OK)
             continue;
         const struct trace_header *h = trace_reader_header(reader);
         const enum err e = clocks_add(r, h);
+        const double bytes = (double)trace_reader_bytes(reader);
         trace_reader_free(reader);
         TRY(e);
         ++*readable;
-        *total += stat(paths[i], &st) ? 0 : (double)st.st_size;
+        *total += bytes;
     }
     FAIL_IF(!*readable, ERR_INPUT, "none of the %zu trace files can be read: %s", count,
             err_text());
@@ -130,7 +130,6 @@ static enum err load_read_all(struct run *r, char **paths, size_t count)
     r->m->meta.trace_bytes = (int64_t)total;
     for (size_t i = 0; i < count; i++) {
         struct trace_reader *reader;
-        struct stat st;
         if (trace_open(paths[i], &reader) != ERR_OK)
             continue;
         r->q.sources_foreign += !trace_reader_is_own(reader);
@@ -138,9 +137,10 @@ static enum err load_read_all(struct run *r, char **paths, size_t count)
         turn_clock(r, shift);
         enum err e = read_image(r, paths[i], reader, before, total);
         turn_clock(r, 0 - shift);
+        const double bytes = (double)trace_reader_bytes(reader);
         trace_reader_free(reader);
         TRY(e);
-        before += stat(paths[i], &st) ? 0 : (double)st.st_size;
+        before += bytes;
     }
     if (r->options->progress)
         r->options->progress(r->options->context, total, total);

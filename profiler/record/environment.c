@@ -13,7 +13,7 @@
 #include "profiler/record/record.h"
 
 #define LIBRARY "libtomoprof_capture.so"
-#define ADDED   13
+#define ADDED   14
 
 enum err record_library(const char *program, char path[RUN_PATH])
 {
@@ -185,6 +185,8 @@ enum err record_environment(const struct record_settings *s, char *const *base, 
         environment_put(&l, "TOMOPROF_CAPTURE_UNTIL", rate, NULL);
         snprintf(rate, sizeof rate, "%.9g", s->rate_hz);
     }
+    snprintf(hex, sizeof hex, "%d", (int)getpid());
+    environment_put(&l, "TOMOPROF_CAPTURE_LAUNCHER", hex, NULL);
     put_filters(&l);
     if (s->modes)
         environment_put(&l, "TOMOPROF_CAPTURE_MODES", s->modes, NULL);

@@ -1,7 +1,7 @@
 /* Trace file: what one process image recorded. Native little-endian integers, 8-byte aligned, times
  * in ns of CLOCK_MONOTONIC unless a field says otherwise. One file per process image,
  * `PID-START.tpt` (START: its first time in hex, so that a reused pid or an exec makes a new file),
- * all in the folder `trace/` of a run.
+ * all in the folder `trace/` of a run; those that live for some milliseconds share one (brief.h).
  *
  *   file    = struct trace_header (padded to TRACE_HEADER_BYTES), chunks at multiples of TRACE_PAGE
  *   chunk   = struct trace_chunk, records; written by one thread only, `sequence` counts per thread

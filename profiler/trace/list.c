@@ -4,6 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/text.h"
@@ -13,64 +17,153 @@ struct trace_name {
     char *path;
     unsigned long long start;
     unsigned pid;
+    uint64_t member; /* its offset; ~0: a file */
+    int is_old;
+};
+
+struct trace_names {
+    struct trace_name *items;
+    size_t count;
 };
 
 ARRAY_ORDER(by_start, struct trace_name,
-            COMPARE(x->start, y->start) ?: COMPARE(x->pid, y->pid) ?: strcmp(x->path, y->path));
+            COMPARE(x->start, y->start) ?: COMPARE(x->pid, y->pid)
+            ?: COMPARE(x->member, y->member) ?: strcmp(x->path, y->path));
 
 /* PID-START.tpt: by their names alone. Others come last. */
 static void trace_name_parse(const char *file, struct trace_name *name)
 {
     char rest;
+    name->member = ~0ull;
     if (sscanf(file, "%u-%llx.tp%c", &name->pid, &name->start, &rest) != 3)
         name->start = ~0ull;
 }
 
-static enum err trace_list_add(const char *folder, const char *file, struct trace_name **names,
-                               size_t *count)
+/* A new name, with `more` bytes of room behind its path. */
+static enum err trace_list_grow(struct trace_names *l, const char *folder, const char *file,
+                                size_t more, struct trace_name **out)
 {
-    size_t length = strlen(file), room = strlen(folder) + length + 2;
-    if (!text_ends(file, ".tpt"))
-        return ERR_OK;
-    struct trace_name *grown = *names;
-    if (!(*count & (*count - 1))) /* room for the next power of two */
-        grown = realloc(*names, (*count ? 2 * *count : 1) * sizeof *grown);
+    size_t room = strlen(folder) + strlen(file) + 2 + more;
+    struct trace_name *grown = l->items;
+    if (!(l->count & (l->count - 1))) /* room for the next power of two */
+        grown = realloc(l->items, (l->count ? 2 * l->count : 1) * sizeof *grown);
     FAIL_IF(!grown, ERR_MEMORY, "%s: no memory left for its names", folder);
-    *names = grown;
-    struct trace_name *name = &grown[*count];
+    l->items = grown;
+    struct trace_name *name = &grown[l->count];
     *name = (struct trace_name){.path = malloc(room)};
     FAIL_IF(!name->path, ERR_MEMORY, "%s: no memory left for its names", folder);
     snprintf(name->path, room, "%s/%s", folder, file);
-    trace_name_parse(file, name);
-    ++*count;
+    l->count++;
+    *out = name;
     return ERR_OK;
+}
+
+/* The length of the member at the start of `bytes`; 0: none begins here. */
+static size_t member_length(const char *bytes, size_t left, struct trace_header *h)
+{
+    struct trace_chunk c;
+    if (left < sizeof *h + sizeof c || memcmp(bytes, TRACE_MAGIC, sizeof h->magic))
+        return 0;
+    memcpy(h, bytes, sizeof *h);
+    memcpy(&c, bytes + sizeof *h, sizeof c);
+    size_t n = sizeof *h + sizeof c + c.used;
+    return c.magic == TRACE_CHUNK_MAGIC && c.used <= TRACE_CHUNK_FIRST - sizeof c && n <= left ? n
+                                                                                               : 0;
+}
+
+/* Members of a file of brief traces. What is none (a write that a full disk cut) is left out: the
+ * process that made that one tells of a child without data. */
+static enum err trace_list_members(const char *folder, const char *file, struct trace_names *l)
+{
+    enum { OFFSET = 24 };
+    struct trace_header h;
+    char *path = NULL;
+    struct stat st;
+    FAIL_IF(asprintf(&path, "%s/%s", folder, file) < 0, ERR_MEMORY, "no memory for a path");
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    free(path);
+    int readable = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
+    size_t size = readable ? (size_t)st.st_size : 0;
+    char *bytes = size ? mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+    if (fd >= 0)
+        close(fd);
+    if (bytes == MAP_FAILED)
+        return ERR_OK;
+    enum err e = ERR_OK;
+    for (size_t at = 0, n; !e && at < size; at += n ? n : 8) {
+        struct trace_name *name;
+        n = member_length(bytes + at, size - at, &h);
+        if (!n || (e = trace_list_grow(l, folder, file, OFFSET, &name)))
+            continue;
+        snprintf(name->path + strlen(name->path), OFFSET, "@%zu", at);
+        name->start = h.start_ns;
+        name->pid = (unsigned)h.pid;
+        name->member = at;
+    }
+    munmap(bytes, size);
+    return e;
+}
+
+static enum err trace_list_add(const char *folder, const char *file, struct trace_names *l)
+{
+    struct trace_name *name;
+    if (text_ends(file, ".tpb"))
+        return trace_list_members(folder, file, l);
+    if (!text_ends(file, ".tpt"))
+        return ERR_OK;
+    TRY(trace_list_grow(l, folder, file, 0, &name));
+    trace_name_parse(file, name);
+    return ERR_OK;
+}
+
+/* Returns 0 for a file that its process was still making when it ended. */
+static int file_is_whole(const char *path)
+{
+    char magic[8] = "";
+    FILE *f = fopen(path, "rbe");
+    int whole =
+        f && fread(magic, sizeof magic, 1, f) == 1 && !memcmp(magic, TRACE_MAGIC, sizeof magic);
+    if (f)
+        fclose(f);
+    return whole;
+}
+
+/* The later member of a process and start has all of an earlier one, and its file of both. */
+static int name_is_old(const struct trace_names *l, size_t i)
+{
+    const struct trace_name *name = &l->items[i], *next = name + 1, *last = name - 1;
+    if (name->member == ~0ull)
+        return i && last->start == name->start && last->pid == name->pid && last->member != ~0ull &&
+               !file_is_whole(name->path);
+    return i + 1 < l->count && next->start == name->start && next->pid == name->pid &&
+           (next->member != ~0ull || file_is_whole(next->path));
 }
 
 enum err trace_list(const char *folder, char ***paths, size_t *count)
 {
     enum err e = ERR_OK;
-    struct trace_name *names = NULL;
+    struct trace_names l = {0};
     *paths = NULL;
     *count = 0;
     DIR *d = opendir(folder);
     FAIL_IF(!d, ERR_INPUT, "%s: cannot read the folder: %s", folder, strerror(errno));
     for (struct dirent *entry; !e && (entry = readdir(d));)
-        e = trace_list_add(folder, entry->d_name, &names, count);
+        e = trace_list_add(folder, entry->d_name, &l);
     closedir(d);
-    if (!e && !*count)
+    if (!e && !l.count)
         e = FAIL(ERR_INPUT, "%s: holds no trace (no file PID-START.tpt)", folder);
-    if (!e && !(*paths = malloc(*count * sizeof **paths)))
+    if (!e && !(*paths = malloc(l.count * sizeof **paths)))
         e = FAIL(ERR_MEMORY, "%s: no memory left for its names", folder);
     if (!e)
-        qsort(names, *count, sizeof *names, by_start);
-    for (size_t i = 0; i < *count; i++)
-        if (e)
-            free(names[i].path);
+        qsort(l.items, l.count, sizeof *l.items, by_start);
+    for (size_t i = 0; i < l.count; i++)
+        l.items[i].is_old = e || name_is_old(&l, i);
+    for (size_t i = 0; i < l.count; i++)
+        if (l.items[i].is_old)
+            free(l.items[i].path);
         else
-            (*paths)[i] = names[i].path;
-    free(names);
-    if (e)
-        *count = 0;
+            (*paths)[(*count)++] = l.items[i].path;
+    free(l.items);
     return e;
 }
 

@@ -66,6 +66,18 @@ static void sequences_free(struct sequences *s)
     *s = (struct sequences){0};
 }
 
+/* FILE.tpb@OFFSET names a member: the length of FILE.tpb, and its offset. 0: another name. */
+static size_t brief_split(const char *path, uint64_t *offset)
+{
+    static const char end[] = ".tpb";
+    const char *at = strrchr(path, '@');
+    size_t n = at ? (size_t)(at - path) : 0;
+    if (n < sizeof end || memcmp(at + 1 - sizeof end, end, sizeof end - 1))
+        return 0;
+    *offset = strtoull(at + 1, NULL, 10);
+    return n;
+}
+
 #define WINDOW_BYTES (256 * 1024) /* read at once */
 
 struct trace_reader {
@@ -74,6 +86,8 @@ struct trace_reader {
     struct trace_header header;
     struct trace_damage damage;
     uint64_t file_bytes;
+    uint64_t base;     /* of a member of a file of brief traces */
+    uint64_t members;  /* its bytes from `base` on; 0: a file of one trace */
     uint64_t position; /* of the next chunk */
     int lost;          /* looking for a chunk after a bad one */
     char *window;      /* bytes of the file from window_at on */
@@ -84,8 +98,8 @@ struct trace_reader {
     struct sequences threads;
 };
 
-static enum err reader_read_at(struct trace_reader *r, uint64_t offset, void *to, size_t n,
-                               size_t *got)
+static enum err reader_pread(struct trace_reader *r, uint64_t offset, void *to, size_t n,
+                             size_t *got)
 {
     for (*got = 0; *got < n;) {
         ssize_t part = pread(r->fd, (char *)to + *got, n - *got, (off_t)(offset + *got));
@@ -96,6 +110,23 @@ static enum err reader_read_at(struct trace_reader *r, uint64_t offset, void *to
             break;
         *got += (size_t)part;
     }
+    return ERR_OK;
+}
+
+/* The same of a trace, which a member is with zeros behind its header and its records. */
+static enum err reader_read_at(struct trace_reader *r, uint64_t offset, void *to, size_t n,
+                               size_t *got)
+{
+    if (!r->members)
+        return reader_pread(r, offset, to, n, got);
+    uint64_t from = offset - TRACE_HEADER_BYTES + sizeof r->header;
+    uint64_t left = from < r->members ? r->members - from : 0;
+    TRY(reader_pread(r, r->base + from, to, n < left ? n : (size_t)left, got));
+    left = offset < r->file_bytes ? r->file_bytes - offset : 0;
+    n = n < left ? n : (size_t)left;
+    if (*got < n)
+        memset((char *)to + *got, 0, n - *got);
+    *got = n > *got ? n : *got;
     return ERR_OK;
 }
 
@@ -137,13 +168,24 @@ static enum err reader_open(struct trace_reader *r)
 {
     struct stat st;
     size_t got;
+    size_t name = brief_split(r->path, &r->base);
+    char *at = name ? r->path + name : r->path + strlen(r->path), was = *at;
+    *at = 0;
     r->fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not block */
+    *at = was;
     FAIL_IF(r->fd < 0 || fstat(r->fd, &st), ERR_INPUT, "%s: cannot read: %s", r->path,
             strerror(errno));
     FAIL_IF(!S_ISREG(st.st_mode), ERR_INPUT, "%s: is not a file", r->path);
-    r->file_bytes = (uint64_t)st.st_size;
-    TRY(reader_read_at(r, 0, &r->header, sizeof r->header, &got));
+    r->file_bytes = name ? TRACE_HEADER_BYTES + TRACE_CHUNK_FIRST : (uint64_t)st.st_size;
+    TRY(reader_pread(r, r->base, &r->header, sizeof r->header, &got));
     TRY(check_header(r, got));
+    if (name) {
+        struct trace_chunk c;
+        TRY(reader_pread(r, r->base + sizeof r->header, &c, sizeof c, &got));
+        FAIL_IF(got < sizeof c || c.used > TRACE_CHUNK_FIRST - sizeof c, ERR_INPUT,
+                "%s: the member is damaged", r->path);
+        r->members = sizeof r->header + sizeof c + c.used;
+    }
     r->position = TRACE_HEADER_BYTES;
     if (r->header.file_bytes > r->file_bytes)
         r->damage.truncated_bytes = r->header.file_bytes - r->file_bytes;
@@ -192,6 +234,11 @@ int trace_reader_is_own(const struct trace_reader *r)
                         : 0;
     return st.stx_uid == geteuid() && st.stx_ino == r->header.inode &&
            (!r->header.born_ns || born == r->header.born_ns);
+}
+
+uint64_t trace_reader_bytes(const struct trace_reader *r)
+{
+    return r->members ? r->members : r->file_bytes;
 }
 
 const struct trace_header *trace_reader_header(const struct trace_reader *r)

@@ -34,6 +34,8 @@ void trace_reader_free(struct trace_reader *r);
 const struct trace_header *
 trace_reader_header(const struct trace_reader *r); /* a copy, as read at opening */
 
+uint64_t trace_reader_bytes(const struct trace_reader *r); /* of the trace on the disk */
+
 /* 1: the file is the one that was written when its program ran, and belongs to this user; 0: a
  * copy, or of somebody else. */
 int trace_reader_is_own(const struct trace_reader *r);
@@ -52,8 +54,8 @@ enum err trace_next(struct trace_reader *r, struct trace_item *item, int *more);
 const struct trace_damage *trace_reader_damage(const struct trace_reader *r);
 uint64_t trace_reader_position(const struct trace_reader *r); /* bytes read, for progress */
 
-/* The .tpt files of a folder sorted by start time; paths malloc'ed. An empty folder is ERR_INPUT.
- */
+/* The .tpt files of a folder, and the members of its .tpb files (brief.h) as FILE.tpb@OFFSET, sorted
+ * by start time; paths malloc'ed. An empty folder is ERR_INPUT. */
 enum err trace_list(const char *folder, char ***paths, size_t *count);
 void trace_list_free(char **paths, size_t count);
 

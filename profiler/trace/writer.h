@@ -12,6 +12,9 @@
 #include "profiler/trace/records_lock.h"
 #include "profiler/trace/records_mpi.h"
 
+/* A brief trace is in one of these places (brief.h); MOVING: a thread is at it. */
+enum trace_place { TRACE_HELD, TRACE_MOVING, TRACE_IN_FILE, TRACE_ADDED };
+
 /* A trace file; a plain object of the caller, all zero before trace_create. */
 struct trace_writer {
     int fd;
@@ -23,6 +26,12 @@ struct trace_writer {
     uint64_t device, inode;    /* of fd, which the program may have closed and reused */
     long apart;                /* the thread that has a table of descriptors of its own; 0 none */
     char path[512];
+    char *brief;               /* memory that a brief trace began in; NULL: it began in its file */
+    int state;                 /* enum trace_place; atomic, as the next two */
+    int taken_first;           /* the first chunk has a thread */
+    struct trace_chunk *moved; /* where it is in the file, until its thread goes on there */
+    long mover;                /* the thread of TRACE_MOVING */
+    int added;                 /* to the file of the brief ones, and nothing has changed since */
 };
 
 /* A thread's place in it; used by that thread and signal handlers on it only (the caller keeps a
@@ -39,6 +48,11 @@ struct trace_stream {
  * is then off and every later call a no-op. */
 int trace_create(struct trace_writer *w, const char *folder, const uint8_t run_id[16],
                  uint64_t byte_limit);
+/* The same for a trace that stays in memory while it is brief. */
+int trace_create_brief(struct trace_writer *w, const char *folder, const uint8_t run_id[16],
+                       uint64_t byte_limit);
+/* Moves a brief trace into its file, before the program can lose the right to it. 0, or errno. */
+int trace_to_file(struct trace_writer *w);
 /* The calling thread gets a table of descriptors of its own with the trace's file in it, where the
  * kernel can (5.9). A program of one thread keeps a table that nobody shares: each of its system
  * calls on a descriptor takes 36 ns less, and what the thread opens takes no number of it. */
@@ -48,6 +62,8 @@ void trace_writer_unshare(struct trace_writer *w);
 /* The clock of this process: the same number for all whose CLOCK_MONOTONIC is the same; 0 unknown.
  */
 uint64_t trace_clock_id(void);
+void trace_clock_changes(void); /* the program may enter another name space from now on */
+uint64_t trace_birth_time(int fd, const char *path); /* ns; of the file, 0 unknown */
 /* Compared with that of an MPI program's first rank, when it started (0) and ended (1). */
 void trace_clock_shift(struct trace_writer *w, int which, int64_t shift_ns, uint64_t error_ns);
 void trace_finish(struct trace_writer *w, enum trace_end end, int detail);

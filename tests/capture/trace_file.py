@@ -30,11 +30,11 @@ class Record:
 
 
 class Trace:
-    """One file; `damage` lists what is not as the format says."""
+    """One file, or a member of one of brief traces (brief.h); `damage` lists what is not as the format says."""
 
-    def __init__(self, path):
+    def __init__(self, path, data=None):
         self.path, self.records, self.damage = pathlib.Path(path), [], []
-        data = self.path.read_bytes()
+        data = self.path.read_bytes() if data is None else data
         self.pid = self.parent = self.end = None
         if data[:8] != b"tptrace\n":
             self.damage.append("no magic")
@@ -88,5 +88,21 @@ def pair(tail):
     return key.decode(errors="replace"), value.rstrip(b"\0").decode(errors="replace")
 
 
-def traces(folder):
-    return [Trace(p) for p in sorted(pathlib.Path(folder).glob("*.tpt"))]
+HEADER, CHUNK = 416, 40  # struct trace_header, struct trace_chunk
+
+
+def members(path):
+    """The traces of a file of brief ones, each as its own file would be."""
+    data, at = path.read_bytes(), 0
+    while at < len(data):
+        used, = struct.unpack_from("<I", data, at + HEADER + 24)
+        end = at + HEADER + CHUNK + used
+        yield data[at : at + HEADER].ljust(4096, b"\0") + data[at + HEADER : end].ljust(8192, b"\0")
+        at = end
+
+
+def traces(folder, kind=None):
+    kind, folder = kind or Trace, pathlib.Path(folder)
+    found = [kind(p) for p in folder.glob("*.tpt")] + [kind(p, d) for p in folder.glob("*.tpb") for d in members(p)]
+    last = {(t.pid, getattr(t, "start", 0)): t for t in sorted(found, key=lambda t: t.path.suffix)}
+    return sorted(last.values(), key=lambda t: (getattr(t, "start", 0), t.pid or 0))

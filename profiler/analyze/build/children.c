@@ -118,6 +118,7 @@ enum err children_without_trace(struct run *r, struct model_item *item)
     item->text = run_text(r, text);
     item->effect = children_effect(r);
     item->fix = "Statically linked programs, set-user-id ones, those of another user and those "
-                "started with a cleared environment cannot be followed; start them without that.";
+                "started with a cleared environment cannot be followed; start them without that. "
+                "Nothing is left of children that were killed within their first 25 to 75 ms.";
     return ERR_OK;
 }

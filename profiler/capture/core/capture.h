@@ -41,6 +41,7 @@ struct capture_config {
     double calls_share;  /* of CPU time: wrappers that take more are taken out; 1: never */
     int signal;          /* of the sampler; 0 = choose a free real-time one */
     uint64_t byte_limit; /* of one trace file, 0 none */
+    double launcher;     /* pid of what started the program; 0: no trace is brief */
     double until_ns;     /* the recording ends then (trace_now); 0: with the process */
     uint8_t run_id[16];
     char folder[512];
@@ -108,7 +109,6 @@ int capture_is_here(void);
 /* Memory that the library has more (or less) from now on, for the trace's header. */
 void capture_count_memory(int64_t bytes);
 double capture_random(struct capture_thread *t); /* in (0, 1] */
-
 uint64_t capture_text(struct capture_thread *t, const char *text,
                       size_t bytes); /* STRING, written at most once mostly; its id */
 void capture_meta(struct capture_thread *t, const char *key, const char *value);

@@ -29,6 +29,7 @@ static const struct config_row {
     {"TOMOPROF_CAPTURE_SIGNAL", "a real-time signal number", SIGNAL_NUMBER, FIELD(signal), 0, 0},
     {"TOMOPROF_CAPTURE_LIMIT", "bytes of one trace file", BYTES, FIELD(byte_limit), 1 << 16, 1e18},
     {"TOMOPROF_CAPTURE_UNTIL", "nanoseconds of CLOCK_MONOTONIC", NUMBER, FIELD(until_ns), 1, 9e15},
+    {"TOMOPROF_CAPTURE_LAUNCHER", "a process number", NUMBER, FIELD(launcher), 1, 1e9},
     {"TOMOPROF_CAPTURE_RUN", "32 hexadecimal digits", HEX16, FIELD(run_id), 0, 0},
 #undef FIELD
 };

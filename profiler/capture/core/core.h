@@ -96,6 +96,8 @@ void process_return(int left);
  * sampled, so there is nothing to do after the call. */
 int process_traced_begin(void);
 void process_traced_end(int traced); /* 0: the call failed */
+/* Before the program gives up a right that the trace may need: it gets its file now. */
+void process_keep_trace(void);
 /* Around calls that the kernel refuses to a process with more than one thread. */
 int process_alone(void);
 void process_alone_end(int alone);

@@ -60,7 +60,8 @@ void filter_refused(void)
 
 void filter_found(void)
 {
-    if (capture.on)
+    /* A brief trace would need a system call, which may end the program. */
+    if (capture.on && (!capture.writer.brief || capture.writer.state == TRACE_IN_FILE))
         trace_finish(&capture.writer, TRACE_FILTERED, 0);
     capture.on = 0;
 }

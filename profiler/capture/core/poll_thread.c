@@ -147,7 +147,7 @@ static void *poll_thread_main(void *given)
     syscall(SYS_prctl, PR_SET_NAME, "tomoprof");
     __atomic_store_n(&own_tid, (uint32_t)syscall(SYS_gettid), __ATOMIC_RELAXED);
     self->t.random = trace_now() ^ (uintptr_t)self;
-    begin_files(); /* now: a program may soon give up the right to open the trace, or chroot */
+    begin_files();
     if (is_running())
         poll_gate_wait(ends, poll_jitter(&self->t, interval));
     int over = 0;

@@ -91,8 +91,11 @@ static void on_quick_exit(void)
 
 int process_new_trace(void)
 {
-    int failed = trace_create(&capture.writer, capture.config.folder, capture.config.run_id,
-                              capture.config.byte_limit);
+    const struct capture_config *c = &capture.config;
+    /* The program itself is recorded from its first moment on, killed or not. */
+    int brief = c->launcher > 0 && (double)getppid() != c->launcher;
+    int failed = (brief ? trace_create_brief : trace_create)(&capture.writer, c->folder, c->run_id,
+                                                             c->byte_limit);
     text_forget();
     for (struct thread_slot *s = thread_first(); s && !failed;
          s = s->next) /* those of a fork's parent */
@@ -172,9 +175,20 @@ void process_made(enum trace_process_op op, pid_t child, const char *path)
     }
 }
 
+void process_keep_trace(void)
+{
+    struct capture_thread *t = capture_enter();
+    trace_clock_changes();
+    if (t) {
+        trace_to_file(&capture.writer);
+        capture_leave(t, TRACE_PART_WRITER, 0);
+    }
+}
+
 /* Ours steps aside. */
 int process_alone(void)
 {
+    process_keep_trace();
     return capture.on && capture_is_here() && thread_count() == 1 && poll_thread_stop();
 }
 

@@ -4,6 +4,10 @@ its sums are what the analysis must find."""
 import pathlib
 import struct
 import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from trace_file import members  # noqa: E402
 
 STRING, CODE, STACK, MODULE, ALLOC, FREE, COPY, NOTE = 2, 3, 4, 5, 11, 12, 14, 17
 MALLOC, NEW, MMAP, PYTHON = range(4)
@@ -11,10 +15,10 @@ LOST_AT, LOST_ALLOCATIONS = 64, 5  # trace_header.lost[], its index
 
 
 class Process:
-    """One trace file."""
+    """One trace."""
 
-    def __init__(self, path):
-        self.data = pathlib.Path(path).read_bytes()
+    def __init__(self, path, data=None):
+        self.data = pathlib.Path(path).read_bytes() if data is None else data
         self.pid = struct.unpack_from("<i", self.data, 16)[0]
         self.lost = struct.unpack_from("<32Q", self.data, LOST_AT)
         self.stacks, self.codes, self.modules, self.notes = {}, {}, [], []
@@ -129,4 +133,5 @@ class Process:
 
 
 def processes(folder):
-    return [Process(p) for p in sorted(pathlib.Path(folder).rglob("*.tpt"))]
+    found = [Process(p) for p in sorted(pathlib.Path(folder).rglob("*.tpt"))]
+    return found + [Process(p, d) for p in sorted(pathlib.Path(folder).rglob("*.tpb")) for d in members(p)]
