@@ -15,11 +15,13 @@ enum recipe_fact {
     FACT_CROWDED = 32,    /* more threads compute than there are CPUs */
     FACT_PROCESSES = 64,  /* the run has several */
     FACT_HDF5 = 128,
-    FACT_REREAD = 256,   /* bytes of a file are read several times */
-    FACT_DATASET = 512,  /* the line is in a __getitem__ */
-    FACT_GROWS = 1024,   /* x = f(x, ...) */
-    FACT_APPLIED = 2048, /* the line that calls its function has .apply( */
-    RECIPE_FIRST = 4096, /* no fact: the row goes before those of larger parts, from 25 % on */
+    FACT_REREAD = 256,    /* bytes of a file are read several times */
+    FACT_DATASET = 512,   /* the line is in a __getitem__ */
+    FACT_GROWS = 1024,    /* x = f(x, ...) */
+    FACT_APPLIED = 2048,  /* the line that calls its function has .apply( */
+    FACT_COMPILES = 8192, /* a good part of the line is compilation */
+    FACT_SMALL = 16384,   /* files are read in many small pieces */
+    RECIPE_FIRST = 4096,  /* no fact: the row goes before those of larger parts, from 25 % on */
 };
 struct recipe_facts {
     const char *text; /* of the line, "" unknown */

@@ -7,7 +7,7 @@ const struct advice_recipe recipes[] = {
      "Other threads wait for the lock that this line holds. Move out of the lock what does not need it: reading, decoding and computing can happen before, storing the result inside."},
     {NULL, NULL, FACT_NO_LINES, 0,
      "Build with -g (it changes no optimisation): then lines are named."},
-    {NULL, "block_until_ready", FACT_PYTHON, 0,
+    {NULL, "block_until_ready", FACT_PYTHON, FACT_COMPILES,
      "JAX works in the background: this line waits for what earlier calls started. Look inside the compiled function that made the value."},
     {NULL, "torch.cuda.synchronize|.synchronize()", FACT_PYTHON, 0,
      "This line waits for work that earlier calls started on the device. The Kernels tab shows which."},
@@ -148,6 +148,7 @@ const struct advice_recipe recipes[] = {
     {"gc", NULL, 0, 0, "The garbage collector takes the time: allocate less in the loop, or give it more memory."},
     {"gil", NULL, 0, 0, "Threads hand the GIL to each other. Use processes, or do more in each call of compiled code."},
 
+    {"read", NULL, FACT_SMALL, 0, "Files are read in many small pieces. Read larger blocks at a time (buffering=1 << 20), or map the file (mmap, np.memmap)."},
     {"read", NULL, FACT_REREAD, 0, "The same bytes are read several times. Keep them in memory after the first time."},
     {"read", NULL, 0, 0, "Read larger blocks at a time (buffering=1 << 20), or map the file (mmap, np.memmap)."},
     {"write", NULL, 0, 0, "Write larger blocks at a time (buffering=1 << 20), and flush less often."},

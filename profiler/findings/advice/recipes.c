@@ -112,6 +112,16 @@ static int line_is_applied(const struct model *m, const struct model_own *at)
     return 0;
 }
 
+static int run_reads_small(const struct model *m)
+{
+    for (int i = 0; i < m->io.files_count; i++) {
+        const struct model_io_calls *c = &m->io.files[i].read;
+        if (c->calls >= SMALL_CALLS && c->mb * 1048576 < 10240.0 * (double)c->calls)
+            return 1;
+    }
+    return 0;
+}
+
 static void recipe_facts_of(const struct run_facts *f, const struct recipe_line *line,
                             struct recipe_facts *out)
 {
@@ -130,7 +140,8 @@ static void recipe_facts_of(const struct run_facts *f, const struct recipe_line 
                (run_uses_hdf5(f->m) ? FACT_HDF5 : 0) | (run_reads_again(f->m) ? FACT_REREAD : 0) |
                (at->function && text_ends(at->function, "__getitem__") ? FACT_DATASET : 0) |
                (text_grows(out->text) ? FACT_GROWS : 0) |
-               (line_is_applied(f->m, at) ? FACT_APPLIED : 0);
+               (line_is_applied(f->m, at) ? FACT_APPLIED : 0) |
+               (run_reads_small(f->m) ? FACT_SMALL : 0);
 }
 
 /* A profile that holds no works still tells what the interpreter itself took. */
@@ -208,6 +219,7 @@ enum err recipes_apply(struct model *m, const struct run_facts *facts,
     TRY(line_parts(m, line->hot, &parts));
     parts_guess(facts, line, &parts);
     recipe_facts_of(facts, line, &f);
+    f.has |= line_parts_share(&parts, "compile.") >= FIRST_PART ? FACT_COMPILES : 0;
     const struct advice_recipe *r = recipe_choose(&parts, &f, &part);
     a->advice = recipe_text(m, r, part);
     line_parts_text(&parts, of, sizeof of);

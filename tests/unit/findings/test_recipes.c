@@ -57,6 +57,8 @@ static const struct recipe_case cases[] = {
     {"y = a @ b", NULL, {{"blas", "matrix products (BLAS)", 60}, {"spin", "threads of a pool that wait for work", 40}}, FACT_PYTHON | FACT_CROWDED, NULL, "More threads compute than there are CPUs. Limit those of BLAS"},
     {"y = a @ b", NULL, {{"spin", "threads of a pool that wait for work", 90}}, FACT_PYTHON, NULL, "Threads of the pool spin while they wait"},
     {"x.block_until_ready()", NULL, {{"blas.xla", "matrix products (XLA)", 92}}, FACT_PYTHON, "92 % matrix products (XLA).", "JAX works in the background"},
+    {"f(x).block_until_ready()", NULL, {{"compile.xla", "compiling (XLA)", 86}}, FACT_PYTHON, NULL, "XLA compiles here."},
+    {"x = f.read(10)", NULL, {{"read", "reading files", 80}}, FACT_PYTHON | FACT_SMALL | FACT_REREAD, NULL, "Files are read in many small pieces."},
     {"y = f(x)", NULL, {{"compile.xla", "compiling (XLA)", 92}}, FACT_PYTHON, NULL, "XLA compiles here. Set JAX_COMPILATION_CACHE_DIR"},
     {"y = f(x)", NULL, {{"compile.numba", "compiling (numba)", 92}}, FACT_PYTHON, NULL, "numba compiles at the first call of each type. Write @njit(cache=True)"},
     {"y = f(x)", NULL, {{"compile.torch", "compiling (torch.compile)", 92}}, FACT_PYTHON, NULL, "torch.compile compiles here. Set TORCHINDUCTOR_CACHE_DIR"},
@@ -119,6 +121,7 @@ static struct model *case_model(const struct recipe_case *c)
         assert_ok(model_list(m, model_io_file, &m->io, files, 1));
         m->io.files[0].read.mb = 40;
         m->io.files[0].unique_mb = 10;
+        m->io.files[0].read.calls = c->facts & FACT_SMALL ? 100000 : 40;
     }
     if (c->facts & FACT_HOLDS_LOCK) {
         assert_ok(model_list(m, model_lock, m, locks, 1));
