@@ -152,13 +152,14 @@ static enum err answers_add_cpu(struct answer_list *t)
  * where they wait for each other meanwhile. */
 static int waits_for_work(const struct model *m, const struct model_own *at, double cost)
 {
-    if (!m->contention_count || !(m->contention[0].any_s >= ALONE * cost))
+    const int waits = at->waits_for && !strcmp(at->waits_for, "lock");
+    if (!waits || !m->contention_count || !(m->contention[0].any_s >= ALONE * cost))
         return 0;
     for (int i = 0; i < m->locks_count && at->file; i++)
         if (m->locks[i].line == at->line && m->locks[i].file && m->locks[i].role &&
-            !strcmp(m->locks[i].file, at->file) && !strcmp(m->locks[i].role, "work"))
-            return at->waits_for && !strcmp(at->waits_for, "lock");
-    return 0;
+            !strcmp(m->locks[i].file, at->file))
+            return !strcmp(m->locks[i].role, "work");
+    return 1; /* a join */
 }
 
 /* A line such as `asyncio.run(main())`, by its text: which coroutine waits could not be read. */
@@ -267,7 +268,7 @@ static const char *finding_leads(const struct model_finding *f)
 
 /* Threads or ranks that wait for each other come before the lines in which they do. */
 static enum err answers_add_leading(struct answer_list *t, const char *kind, double share,
-                                    double cost_s)
+                                    double cost_s, double quiet)
 {
     for (int i = 0; i < t->m->findings_count; i++) {
         const struct model_finding *f = &t->m->findings[i];
@@ -282,8 +283,7 @@ static enum err answers_add_leading(struct answer_list *t, const char *kind, dou
         a.share = share;
         a.text = f->evidence;
         a.of = "wall time";
-        a.gain_s =
-            f->gain_s * (t->wall > 0 ? t->own / t->wall : 1); /* the queue lengthens it too */
+        a.gain_s = f->gain_s * quiet; /* who waits for a CPU lengthens the waits of others */
         a.advice = f->advice;
         TRY(vector_add(&t->all, a));
     }
@@ -294,10 +294,11 @@ static enum err answers_add_waits_for_others(struct answer_list *t)
 {
     const struct model *m = t->m;
     const double late = m->mpi.size > 0 ? t->facts->ranks.late / (double)m->mpi.size : 0;
-    TRY(answers_add_leading(
-        t, "lock", m->contention_count ? m->contention[0].any_s / t->wall : UNKNOWN, UNKNOWN));
-    return answers_add_leading(t, "ranks", m->mpi.wall_s > 0 ? late / m->mpi.wall_s : UNKNOWN,
-                               late);
+    const double quiet = t->facts->lock.c ? t->facts->lock.quiet : 1;
+    const double any = m->contention_count ? quiet * m->contention[0].any_s / t->own : UNKNOWN;
+    TRY(answers_add_leading(t, "lock", fmin(1, any), UNKNOWN, quiet));
+    return answers_add_leading(t, "ranks", m->mpi.wall_s > 0 ? late / m->mpi.wall_s : UNKNOWN, late,
+                               t->wall > 0 ? t->own / t->wall : 1);
 }
 
 static int has_line(const struct answer_list *t, const char *file, int64_t line)

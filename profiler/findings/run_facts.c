@@ -152,10 +152,13 @@ static void facts_add_lock(struct run_facts *f)
     int kind = lock_kind_of(m, k);
     k->kind = lock_kinds[kind].key;
     k->name = lock_kinds[kind].name;
+    double waits = 0, queued = 0;
     for (int i = 0; i < m->locks_count; i++) {
         const struct model_lock *l = &m->locks[i];
         if (!lock_is_of(k, l))
             continue;
+        waits += positive_or_0(l->wait_s);
+        queued += positive_or_0(l->cpu_wait_s);
         k->threads = l->threads > k->threads ? l->threads : k->threads;
         k->waits = !k->waits || l->wait_s > k->waits->wait_s ? l : k->waits;
         for (int n = 0; n < l->holders_count; n++) {
@@ -169,6 +172,7 @@ static void facts_add_lock(struct run_facts *f)
             }
         }
     }
+    k->quiet = waits > 0 ? fmax(0, 1 - queued / waits) : 1;
     k->rule = k->held > 0 && k->asleep > SHARE(LOCK_ASLEEP) * k->held ? "lock.asleep"
               : kind != GIL                                           ? "lock.contention"
               : k->c->python_share >= SHARE(LOCK_PYTHON)              ? "lock.gil_python"

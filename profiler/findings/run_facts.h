@@ -16,6 +16,7 @@ struct lock_facts {
     const struct model_lock *waits;    /* the row with the longest wait */
     const struct model_holder *holder; /* the line that held it most */
     double holder_s;
+    double quiet; /* share of the waits in which the holder did not wait for a CPU */
 };
 
 /* Waits of ranks for each other; seconds, added over ranks but for `wall`. */

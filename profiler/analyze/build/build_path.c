@@ -290,6 +290,15 @@ static double walk_attribute_others(struct walk *w, uint64_t t, const struct mom
             part = 0;
         }
     }
+    double woken = 0; /* all wait for each other: who is ready for a CPU holds them up */
+    for (size_t i = 0; i < w->active.count && part > 0 && root; i++) {
+        const struct moment_of *m = walk_active(w, i);
+        woken += m->waiting && m->thread != root->thread && thread_works(w, m->thread)
+                     ? moment_part(m) * m->ready
+                     : 0;
+    }
+    walk_ready(w, part * fmin(1, woken));
+    part *= 1 - fmin(1, woken);
     if (part > 0 && child_is_ready(w, t, root)) {
         walk_ready(w, part);
         part = 0;

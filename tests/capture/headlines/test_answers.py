@@ -217,7 +217,7 @@ def a_foreign_child_belongs_to_the_line_that_waits_for_it(check, folder, text=CH
     truth, said, _ = recorded(folder, "child", text)
     waits = [a for a in said if a["kind"] == "wait" and a["line"] == 3]
     if check.must(waits, f"{said}, truth {truth}"):
-        check.that(abs(waits[0]["cost_s"] - truth["waited"]) < 0.3 * truth["waited"], f"{waits[0]}, truth {truth}")
+        check.that(1.4 < waits[0]["cost_s"] < 1.3 * truth["waited"], f"{waits[0]}, truth {truth}")  # 2 s of CPU time, and what no CPU was free for is left out
 
 
 @of_samples
