@@ -420,6 +420,8 @@ static size_t answers_first(const struct answer_list *t, double least)
     while (n < count && !answer_serialises(t, &t->all.items[n]) &&
            !answer_compiles(t, &t->all.items[n]))
         n++;
+    for (size_t i = 0; i < n && n < count; i++) /* a longer wait that no lock explains */
+        n = strcmp(t->all.items[i].kind, "wait") ? n : count;
     for (n = n < count ? n : 0; n < count && !answer_leads(t, &t->all.items[n]);)
         n++;
     if (n < count && t->all.items[n].gain_s > least &&
