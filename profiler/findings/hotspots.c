@@ -36,12 +36,22 @@ static int text_order(const char *a, const char *b)
     return strcmp(a ? a : "", b ? b : "");
 }
 
+/* "<lambda>", "load.<genexpr>": a file has many of one name. */
+static int is_nameless(const char *function)
+{
+    const char *last = function ? strstr(function, ".<") : NULL;
+    last = last ? last + 1 : function;
+    return last && *last == '<' && strcmp(last, "<module>") && strcmp(last, "<locals>");
+}
+
 static int own_by_function(const void *a, const void *b)
 {
     const struct model_own *x = *(const struct model_own *const *)a,
                            *y = *(const struct model_own *const *)b;
     int order = text_order(x->file, y->file);
     order = order ? order : text_order(x->function, y->function);
+    if (!order && x->line != y->line && is_nameless(x->function))
+        order = x->line < y->line ? -1 : 1;
     return order || x->file ? order : text_order(x->module, y->module);
 }
 

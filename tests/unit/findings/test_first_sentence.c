@@ -113,6 +113,25 @@ static void work_of_a_pool_is_told_at_the_line_that_waits(void **state)
     model_destroy(m);
 }
 
+/* They are functions of their own, though all have one name. */
+static void lambdas_are_not_one_function(void **state)
+{
+    (void)state;
+    static const struct node nodes[] = {
+        ROOT,
+        LINE(0, 90, "<module>", 0, 0),
+        LINE(1, 5, "<lambda>", 90, 90),
+        LINE(1, 25, "<lambda>", 90, 90),
+        LINE(1, 45, "<lambda>", 90, 90),
+        LINE(1, 12, "count", 730, 730),
+    };
+    struct model *m = RUN(1, nodes);
+    assert_ok(answer(m));
+    begins_with(m, "app.py:12 takes 73 %");
+    assert_near(m->answers[1].share, 0.09, 1e-9);
+    model_destroy(m);
+}
+
 /* A loop over three stages: they share the time, not the line that calls them. */
 static void a_dispatcher_is_not_the_answer(void **state)
 {
@@ -271,6 +290,7 @@ int main(void)
         cmocka_unit_test(the_run_queue_changes_no_answer),
         cmocka_unit_test(a_flat_profile_says_so),
         cmocka_unit_test(a_dispatcher_is_not_the_answer),
+        cmocka_unit_test(lambdas_are_not_one_function),
         cmocka_unit_test(work_of_a_pool_is_told_at_the_line_that_waits),
         cmocka_unit_test(imports_are_an_item_of_their_own),
         cmocka_unit_test(short_imports_of_the_interpreter_are_no_answer),
