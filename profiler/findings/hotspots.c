@@ -39,9 +39,9 @@ static int text_order(const char *a, const char *b)
 /* "<lambda>", "load.<genexpr>": a file has many of one name. */
 static int is_nameless(const char *function)
 {
-    const char *last = function ? strstr(function, ".<") : NULL;
+    const char *last = function ? strrchr(function, '.') : NULL;
     last = last ? last + 1 : function;
-    return last && *last == '<' && strcmp(last, "<module>") && strcmp(last, "<locals>");
+    return last && *last == '<' && strcmp(last, "<module>");
 }
 
 static int own_by_function(const void *a, const void *b)
