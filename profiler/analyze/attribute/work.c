@@ -98,6 +98,10 @@ static struct stack_work codec_work(struct run *r, const struct resolved *f)
     const char *codec = frame_codec(f);
     int packs = codec_encodes(f->function),
         zlib = !strcmp(codec, "zlib") || !strcmp(codec, "deflate");
+    if (!f->function) {
+        snprintf(text, sizeof text, "%s (a codec)", codec);
+        return (struct stack_work){"decode", run_text(r, text)};
+    }
     snprintf(text, sizeof text, "%s (%s)", packs ? "compressing" : "decompressing", codec);
     return (struct stack_work){packs ? "encode" : "decode",
                                zlib && !packs ? "inflating" : run_text(r, text)};
@@ -116,12 +120,20 @@ struct work_search {
     int strong, own;        /* own: own code begins here */
 };
 
+/* Tells whether the next frame may say more: a stripped codec exports inflate() and deflate(). */
+static int is_unnamed_part(const struct resolved *f, int left)
+{
+    return !f->function && f->module && left > 1 && f[1].module && !strcmp(f->module, f[1].module);
+}
+
 /* Finds the innermost strong row, else the innermost weak one. */
 static void search_frames(struct image *im, const struct resolved *f, int n, struct work_search *to)
 {
     for (int i = 0; i < n && !to->own && !to->strong; i++) {
         to->own = f[i].owner == OWNER_OWN;
         uint32_t row = to->own ? NO_ROW : frame_row(im, &f[i]);
+        if (row == CODEC && is_unnamed_part(&f[i], n - i))
+            continue;
         to->strong = row != NO_ROW && (row == CODEC || !work_rows[row].weak);
         if (to->strong || (row != NO_ROW && !to->work.kind))
             to->work = row_work(im->run, &f[i], row);

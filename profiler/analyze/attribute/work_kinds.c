@@ -71,7 +71,7 @@ const struct work_row work_rows[] = {
     {"sql", "running SQL (SQLite)", 0, 0, "libsqlite3*|_sqlite3*", NULL, NULL},
     {"hash", "hashing", 0, 0, NULL, "*sha1_*|*sha256_*|*sha512_*|*sha3_*|*md5_*|*blake2*|*EVP_Digest*|XXH*|blake3*|*Sha256*|*sha2::*|*KeccakF*|MD5_*|SHA1_*|SHA256_*|SHA512_*", NULL},
     {"hash", "hashing", 0, 0, "_hashlib*|_sha*|_md5*|_blake2*|_xxhash*", NULL, NULL},
-    {"tls", "encryption (TLS)", 0, 0, "libssl*|_ssl.*|libcrypto*", NULL, NULL},
+    {"tls", "encryption (TLS)", 0, 0, "libssl*|_ssl.*", NULL, NULL},
     {"image", "image operations (Pillow)", 1, 0, "_imaging*", NULL, NULL},
     {"image", "image operations (OpenCV)", 1, 0, "cv2.*|libopencv*", NULL, NULL},
     {"hdf5", "reading chunks (HDF5)", 1, 0, "libhdf5*", NULL, NULL},

@@ -18,6 +18,10 @@ struct work_case {
 static const struct work_case cases[] = {
     {{"inflate_fast", "inflate"}, {"/usr/lib/libz.so.1", "/usr/lib/libz.so.1"}, {0}, "inflating", "page faults"},
     {{NULL, "BZ2_bzDecompress"}, {"/l/libbz2.so.1", "/l/libbz2.so.1"}, {0}, "decompressing (bzip2)", "page faults"},
+    {{NULL, "deflate"}, {"/usr/lib/libz.so.1", "/usr/lib/libz.so.1"}, {0}, "compressing (deflate)", "page faults"},
+    {{NULL, "inflate"}, {"/usr/lib/libz.so.1", "/usr/lib/libz.so.1"}, {0}, "inflating", "page faults"},
+    {{NULL}, {"/usr/lib/libz.so.1"}, {0}, "zlib (a codec)", "page faults"},
+    {{NULL, "EVP_hash"}, {"/usr/lib/libcrypto.so.3", "/usr/lib/python3.11/lib-dynload/_hashlib.cpython-311.so"}, {0}, "hashing", "page faults"},
     {{"deflate_slow", "deflate"}, {"/usr/lib/libz.so.1"}, {0}, "compressing (deflate)", "page faults"},
     {{"_aligned_contig_cast_ushort_to_double", "array_astype"}, {UMATH, UMATH}, {0}, "converting to float64", "page faults"},
     {{"DOUBLE_to_FLOAT"}, {UMATH}, {0}, "converting to float32", "page faults"},
