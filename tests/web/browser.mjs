@@ -224,7 +224,7 @@ async function answers() {
   const shown = await waiting.$$eval("#summary .cards li", (n) => n.map((c) => c.innerText.replace(/\s+/g, " ")));
   that(shown.length === 3, `${shown.length} cards`);
   that(shown[0].startsWith("recon.py:5 return np.load(path) recon.py:5 waits for input or output for 6 of the 10 s that the program ran. Fixing this saves up to 6.00 s. Read ahead in a thread."), `first card: ${shown[0]}`);
-  that(shown[2].startsWith("Start-up Start-up takes 1 of the 10 s"), `third card: ${shown[2]}`);
+  that(shown[2].startsWith("Imports Importing modules took 1 of 10 s"), `third card: ${shown[2]}`);
   await waiting.click("#summary .cards a >> nth=0");
   that(await waiting.locator("#lines").isVisible() && (await waiting.locator("#lines tr.chosen").innerText()).includes("return np.load(path)"), "a card does not lead to its line");
   await waiting.click("#tab-summary");
