@@ -1,4 +1,5 @@
 /* Rules about the memory and the CPU time of the host. */
+#include "profiler/findings/quiet.h"
 #include "profiler/findings/rules.h"
 
 static double line_allocated(const struct model_line *l)
@@ -60,7 +61,8 @@ static double line_system(const struct model_line *l)
 int rule_cpu_system(const struct run_facts *f, struct finding *out)
 {
     const struct model_cpu *c = &f->m->totals.cpu;
-    if (!(c->sys > SHARE(SYSTEM_OF_CPU) * (c->user + c->sys)) || !(c->sys > SHARE(LEAST) * f->wall))
+    if (quiet_few(f->m) || !(c->sys > SHARE(SYSTEM_OF_CPU) * (c->user + c->sys)) ||
+        !(c->sys > SHARE(LEAST) * f->wall))
         return 0;
     finding_gain(out, (double)NAN, c->sys / 2, "low");
     finding_evidence(out, "The kernel took %.3g s of %.3g s of CPU time.", c->sys,
@@ -77,7 +79,7 @@ static double line_python(const struct model_line *l)
 int rule_cpu_python(const struct run_facts *f, struct finding *out)
 {
     const struct model_cpu *c = &f->m->totals.cpu;
-    if (!(c->python > SHARE(PYTHON_OF_CPU) * (c->user + c->sys)) ||
+    if (quiet_few(f->m) || !(c->python > SHARE(PYTHON_OF_CPU) * (c->user + c->sys)) ||
         !(c->python > SHARE(PYTHON_LEAST) * f->wall))
         return 0;
     finding_gain(out, (double)NAN, c->python * 0.9, "medium");
