@@ -162,13 +162,6 @@ static int waits_for_work(const struct model *m, const struct model_own *at, dou
     return 1; /* a join */
 }
 
-/* A line such as `asyncio.run(main())`, by its text: which coroutine waits could not be read. */
-static int is_event_loop(const char *kind, const char *line)
-{
-    return !strcmp(kind, "events") &&
-           (strstr(line, "asyncio.run(") || strstr(line, ".run_until_complete("));
-}
-
 /* Names what the total of a sentence leaves out, where it is much. */
 static const char *without_queue(const struct answer_list *t)
 {
@@ -178,21 +171,14 @@ static const char *without_queue(const struct answer_list *t)
 static enum err answers_add_waits(struct answer_list *t)
 {
     static const struct {
-        const char *kind, *how, *advice;
+        const char *kind, *how;
     } ways[] = {
-        {"sleep", "sleeps for", "Shorten the sleep, or wait for an event instead."},
-        {"io", "waits for input or output for",
-         "Read ahead in a thread, read larger blocks, or keep the data in memory."},
-        {"events", "waits for events (a socket, a pipe, a timer) for",
-         "Find out what it waits for, and start that earlier."},
-        {"child", "waits for a child process for",
-         "Start it earlier, let several run at a time, or do its work in this process."},
-        {"lock", "waits for a lock or another thread for",
-         "Hold the lock for a shorter time, or give each thread data of its own."},
+        {"sleep", "sleeps for"},
+        {"io", "waits for input or output for"},
+        {"events", "waits for events (a socket, a pipe, a timer) for"},
+        {"child", "waits for a child process for"},
+        {"lock", "waits for a lock or another thread for"},
     };
-    static const char of_coroutines[] =
-        "This line runs the event loop. Which coroutine waits could not be read: look at what its "
-        "coroutines await, and start that earlier.";
     struct hotspots hot;
     char name[400], program[160];
     TRY(hotspots_find(t->m, HOTSPOTS_WAIT, &hot));
@@ -219,7 +205,8 @@ static enum err answers_add_waits(struct answer_list *t)
         else
             a.text = answer_text(t, "%s %s %.3g of the %.3g s that the program ran%s.", name,
                                  ways[way].how, a.cost_s, t->own, without_queue(t));
-        a.advice = is_event_loop(ways[way].kind, name) ? of_coroutines : ways[way].advice;
+        const struct model_line *line = own_line_of(t->m, s->at->file, s->at->line);
+        a.advice = recipe_of_wait(ways[way].kind, line ? line->text : NULL);
         TRY(vector_add(&t->all, a));
     }
     return ERR_OK;

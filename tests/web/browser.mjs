@@ -245,6 +245,8 @@ async function answers() {
   stacks.cpu_ns.forEach((ns, i) => { const name = frames.function[stacks.frame[i]]; own.set(name, (own.get(name) || 0) + ns); });
   const [name, ns] = [...own].sort((a, b) => b[1] - a[1])[0], text = await blind.locator("#summary").innerText();
   that(text.startsWith("waves (prog) takes 60 % of the CPU time") && text.includes(`By function: ${name}`) && text.includes(`${((100 * ns) / 2.4e9).toFixed(0)} %`) && text.includes("100 % of the CPU time has no source line: build with -g"), `${name}, ${ns} ns: ${text.slice(0, 300)}`);
+  const complete = await blind.locator("#quality summary").innerText();
+  that(complete.includes("Data complete, but waited for a CPU The machine was busy: the program waited 5 of 10 s for a CPU."), `the badge of a busy machine: ${complete}`);
   that((await column(blind, 'div[role=region][aria-label="top functions"] table', 0))[0] === name, "the dearest function is not in the table");
   await blind.click("#tab-lines");
   that((await blind.locator("#lines").innerText()).includes("Build with -g"), "Lines does not say why it is empty");
@@ -330,6 +332,7 @@ async function damaged() {
   const page = await everyPart("lossy");
   await page.click("#tab-summary");
   that((await page.locator("#quality summary").innerText()).includes("incomplete"), "the badge does not say that data are missing");
+  that((await page.locator("#quality summary").innerText()).includes("The machine was busy"), "beside missing data the badge does not say that the machine was busy");
   await page.click("#quality summary");
   const text = await page.locator("#quality").innerText();
   that(text.includes("12 records found no room") && text.includes("interrupted") && text.includes("rows failed"), `quality: ${text.slice(0, 400)}`);

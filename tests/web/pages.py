@@ -75,10 +75,13 @@ def old():
     return profile
 
 
+BUSY = {"id": "cpu.busy", "severity": "info", "count": None, "share": 0.5, "text": "The machine was busy: the program waited 5 of 10 s for a CPU.", "effect": None, "fix": None}
+
+
 def lossy():
     profile = example()
     profile["quality"]["complete"] = False
-    profile["quality"]["items"] = [{"id": "records", "severity": "error", "count": 12, "share": None, "text": "12 records found no room", "effect": "times are too low", "fix": "free disk space"}]
+    profile["quality"]["items"] = [{"id": "records", "severity": "error", "count": 12, "share": None, "text": "12 records found no room", "effect": "times are too low", "fix": "free disk space"}, BUSY]
     profile["meta"]["end"] = "running"
     return profile
 
@@ -127,7 +130,7 @@ def blind():
     profile["totals"].update(gpu_sum_s=0, gpu_busy_s=0)
     profile["files"] = {}
     profile["findings"] = []
-    profile["quality"]["unattributed_cpu_share"] = 1.0
+    profile["quality"].update(unattributed_cpu_share=1.0, complete=True, items=[BUSY])
     profile["answers"] = [{**profile["answers"][0], "file": None, "line": None, "function": "waves", "text": "waves (prog) takes 60 % of the CPU time (1.4 of 2.4 s)."}]
     profile["headline"] = profile["answers"][0]["text"]
     return profile

@@ -173,6 +173,29 @@ const struct advice_recipe recipes[] = {
     {"*", NULL, FACT_PYTHON, 0, "Its time is in many small parts: the flame graph below this line shows them. Do less in each round, or move the loop into NumPy or compiled code."},
     {"*", NULL, FACT_COMPILED | FACT_ONE_THREAD, FACT_HOLDS_LOCK, "This code is compute-bound and runs on one thread: the flame graph below this line shows its parts. Divide it between threads."},
     {"*", NULL, FACT_COMPILED, 0, "This code is compute-bound: the flame graph below this line shows its parts. Reduce their operations, or use vector instructions."},
+
+    /* Lines that wait, by what they wait for. */
+    {"wait", "getaddrinfo(|gethostbyname(", 0, 0,
+     "The name server answers slowly. Keep the address, or the connection, instead of looking the name up again."},
+    {"wait", "urlopen(|requests.|httpx.|session.get(|session.post(", 0, 0,
+     "Each request waits for the network. Send several at a time (threads, asyncio), keep the connection open (a session), or ask for more in one request."},
+    {"wait", "fsync(|fdatasync(|.commit(|os.sync(|.flush(", 0, 0,
+     "It waits until the data are on the disk. Commit or flush once for many items."},
+    {"wait", "DataLoader(", 0, 0,
+     "The loader's workers are slower than this loop. Use more of them (num_workers=), let them read ahead (prefetch_factor=), or make __getitem__ cheaper."},
+    {"wait", ".imap|.starmap(|pool.map(|executor.map(|Parallel(", 0, 0,
+     "It waits for its workers. Look at what they do; where each piece of work is small, send larger ones (chunksize=, batch_size=)."},
+    {"wait", "subprocess.|check_output(|check_call(|.communicate(|os.system(", 0, 0,
+     "It waits for another program. Start that earlier, let several run at a time, or do its work in this process."},
+    {"wait.events", "asyncio.run(|.run_until_complete(", 0, 0,
+     "This line runs the event loop. Which coroutine waits could not be read: look at what its coroutines await, and start that earlier."},
+    {"wait.lock", ".join(|.result(|.wait(|_join(", 0, 0,
+     "It waits for another thread to finish or to answer. Look at what that one does: the Lines and Locks tabs show it."},
+    {"wait.sleep", NULL, 0, 0, "Shorten the sleep, or wait for an event instead."},
+    {"wait.io", NULL, 0, 0, "Read ahead in a thread, read larger blocks, or keep the data in memory."},
+    {"wait.events", NULL, 0, 0, "Find out what it waits for, and start that earlier."},
+    {"wait.child", NULL, 0, 0, "Start it earlier, let several run at a time, or do its work in this process."},
+    {"wait.lock", NULL, 0, 0, "Hold the lock for a shorter time, or give each thread data of its own."},
 };
 const size_t recipes_count = sizeof recipes / sizeof *recipes;
 /* clang-format on */

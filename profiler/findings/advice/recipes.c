@@ -209,6 +209,17 @@ const char *recipe_of_kind(const char *kind)
     return NULL;
 }
 
+const char *recipe_of_wait(const char *waits_for, const char *text)
+{
+    char kind[40];
+    snprintf(kind, sizeof kind, "wait.%s", waits_for);
+    for (size_t i = 0; i < recipes_count; i++)
+        if (recipes[i].kind && text_begins(recipes[i].kind, "wait") &&
+            text_begins(kind, recipes[i].kind) && text_has_any(text ? text : "", recipes[i].text))
+            return recipes[i].advice;
+    return NULL;
+}
+
 enum err recipes_apply(struct model *m, const struct run_facts *facts,
                        const struct recipe_line *line, struct model_answer *a)
 {

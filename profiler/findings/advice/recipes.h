@@ -17,5 +17,8 @@ enum err recipes_apply(struct model *m, const struct run_facts *facts,
 
 /* Returns the advice for work of a kind, whatever its line is. NULL: none. */
 const char *recipe_of_kind(const char *kind);
+/* Returns the advice for a line that waits, by what it waits for ("io") and its text (NULL:
+ * unknown). NULL: none. */
+const char *recipe_of_wait(const char *waits_for, const char *text);
 
 #endif

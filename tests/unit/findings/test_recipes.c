@@ -5,6 +5,7 @@
 
 #include "tests/unit/check.h"
 #include "profiler/findings/advice/recipe.h"
+#include "profiler/findings/advice/recipes.h"
 #include "profiler/findings/answers.h"
 
 #define MS 1000000
@@ -233,9 +234,40 @@ static void no_recipe_fits_every_line(void **state)
             fail_msg("row %zu fits every line: %s", i, recipes[i].advice);
 }
 
+/* The text of a line says what its wait is about. */
+static void a_wait_has_advice_that_fits(void **state)
+{
+    (void)state;
+    static const char *const waits[][3] = {
+        {"io", "os.fsync(f.fileno())", "Commit or flush once"},
+        {"io", "db.commit()", "Commit or flush once"},
+        {"io", "return np.load(path)", "Read ahead"},
+        {"io", "total = sum(pool.imap(square, range(3000)))", "chunksize="},
+        {"events", "total = sum(pool.map(square, range(3000)))", "chunksize="},
+        {"events", "for batch in DataLoader(images, num_workers=2):", "num_workers="},
+        {"events", "subprocess.run([\"sleep\", \"2\"])", "another program"},
+        {"child", "subprocess.run([\"gzip\", name])", "another program"},
+        {"child", NULL, "Start it earlier"},
+        {"events", "socket.getaddrinfo(name, 80)", "name server"},
+        {"io", "return requests.get(url).content", "several at a time"},
+        {"events", "asyncio.run(main())", "runs the event loop"},
+        {"events", "signal.pause()", "Find out what it waits for"},
+        {"sleep", "time.sleep(0.1)", "Shorten the sleep"},
+        {"lock", "worker.join()", "what that one does"},
+        {"lock", "with lock:", "for a shorter time"},
+    };
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
+        const char *advice = recipe_of_wait(waits[i][0], waits[i][1]);
+        if (!advice || !strstr(advice, waits[i][2]))
+            fail_msg("%s: %s", waits[i][1] ? waits[i][1] : waits[i][0], advice ? advice : "none");
+    }
+    assert_null(recipe_of_wait("nothing known", "f()"));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(each_pattern_has_its_advice),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_wait_has_advice_that_fits),
+                                       cmocka_unit_test(each_pattern_has_its_advice),
                                        cmocka_unit_test(compilation_of_several_lines_is_an_answer),
                                        cmocka_unit_test(no_recipe_fits_every_line)};
     return cmocka_run_group_tests(tests, NULL, NULL);

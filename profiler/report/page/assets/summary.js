@@ -128,10 +128,10 @@ function qualityBadge(profile, timing) {
   const items = qualityItems(profile, timing);
   const bad = items.filter((i) => i.severity !== "info");
   const complete = bad.length === 0 && profile?.quality?.complete !== false;
-  const busy = complete && items.find((i) => i.id === "cpu.busy");
-  const title = busy ? "Data complete, but waited for a CPU" : complete ? "Data complete" : `Data incomplete: ${bad.length || 1} ${bad.length === 1 ? "thing" : "things"} to know`;
+  const busy = items.find((i) => i.id === "cpu.busy"), notable = busy ? [busy, ...bad] : bad;
+  const title = !complete ? `Data incomplete: ${notable.length || 1} ${notable.length === 1 ? "thing" : "things"} to know` : busy ? "Data complete, but waited for a CPU" : "Data complete";
   return el("details", { class: "quality", id: "quality" },
-    el("summary", {}, el("span", { class: "badge " + (complete && !busy ? "good" : "bad") }, (complete && !busy ? "✓ " : "! ") + title), (busy || bad.length > 0) && el("bdi", {}, " " + plain((busy || bad[0]).text).slice(0, 160))),
+    el("summary", {}, el("span", { class: "badge " + (complete && !busy ? "good" : "bad") }, (complete && !busy ? "✓ " : "! ") + title), notable.length > 0 && el("bdi", {}, " " + plain(notable[0].text).slice(0, 160))),
     items.length === 0 ? el("p", {}, "No loss, drop or clock trouble was seen.")
       : table([
         { title: "Severity", kind: "name", key: "severity" }, { title: "What", key: "text" }, { title: "Count", key: "count", number: true, format: count },
@@ -151,7 +151,7 @@ function whereTheTimeWent(profile) {
       { name: "host waits while the GPU is idle", value: Math.max(0, (t.gpu_wait_s || 0) - (t.gpu_wait_busy_s || 0)), k: COLOUR.waitCuda },
       { name: "host only", value: Math.max(0, wall - busy - Math.max(0, (t.gpu_wait_s || 0) - (t.gpu_wait_busy_s || 0))), k: "none" }], wall));
   }
-  nodes.push(el("h2", {}, "Time of all threads, sleep left out"), stackedBar("Time of all threads, sleep left out", [
+  nodes.push(el("h2", {}, "Where the threads' time went (sleep excluded)"), stackedBar("Where the threads' time went (sleep excluded)", [
     { name: "Python", value: t.cpu?.python, k: COLOUR.python }, { name: "native code", value: t.cpu?.native ?? t.cpu?.user, k: COLOUR.native }, { name: "system", value: t.cpu?.sys, k: COLOUR.system },
     { name: "waiting for a CPU", value: t.wait?.runnable, k: COLOUR.wait }, { name: "waiting for a disk", value: t.wait?.disk, k: COLOUR.waitDisk }, { name: "in CUDA calls", value: t.wait?.cuda, k: COLOUR.waitCuda }]),
   known(wall) && el("p", { class: "note" }, `The program ran for ${seconds(wall)}${known(t.wait?.sleep) ? `; ${threadsSlept(list(profile.threads).filter((x) => !ofRecorder(x)).length, t.wait.sleep)}` : "."}`));
