@@ -69,7 +69,8 @@ static const char *branches_text(struct answer_list *t, const struct hotspots *h
     int n = 0, k = 0, functions = 0;
     while (k < hot->count && k < 4 && 4e-9 * hot->found[k].ns >= first) {
         all += 1e-9 * hot->found[k].ns;
-        functions += hot->found[k++].of_function;
+        functions += hot->found[k].of_function || !hot->found[k].at->file;
+        k++;
     }
     if (k < 2 || (first >= ALONE * t->cpu && 1e-9 * hot->found[1].ns < EQUAL * first))
         return NULL;
