@@ -151,7 +151,7 @@ static int profile_in_child(void *context, int fd)
         profile_top(folder, m, text);
     const struct model_item *busy = m ? quiet_busy(m) : NULL;
     if (busy)
-        log_info("%s", busy->text);
+        log_warn("%s", busy->text);
     int n = dprintf(fd, "%s\n", text);
     if (!e)
         e = profile_page(folder, page, NULL);

@@ -15,6 +15,7 @@ enum { MOMENTS = 16384 };
 #define GAP_NS       100000000 /* a thread of which nothing is known for less goes on: sleeps are told */
 #define BETWEEN_NS   1000000000 /* likewise where it is seen again: under load looks come late */
 #define MACHINE_BUSY 0.25       /* of the wall time: without a CPU */
+#define BUSY_LEAST   2e8        /* ns: a run of some milliseconds tells nothing of the machine */
 #define STARTS_NS    5000000    /* a process that starts or ends: longer only without a CPU */
 #define OWN_CROWD    0.8        /* of all cores, used by the program: it crowds them itself */
 #define WORKING      0.05       /* of its time on a CPU: more than a thread that beats the time */
@@ -428,7 +429,7 @@ static enum err walk_note_busy(struct run *r)
         r->options->cpus > 0 && r->total.user + r->total.sys > OWN_CROWD * r->options->cpus * wall;
     char text[200];
     struct model_item row;
-    if (!r->has_wait || !(r->path_ready >= MACHINE_BUSY * wall))
+    if (!r->has_wait || !(r->path_ready >= MACHINE_BUSY * wall) || r->path_ready < BUSY_LEAST)
         return ERR_OK;
     json_blank(&record_model_item, &row);
     snprintf(text, sizeof text, "%s: the program waited %.2g of %.2g s for a CPU.",
