@@ -328,6 +328,8 @@ static void builder_free(struct builder *b)
         free((void *)b->run->gpu.kernels.items[i].counted);
     if (b->run)
         build_free(b->run);
+    if (b->image)
+        table_free(&b->image->work_of);
     free(b->image);
     vector_free(&b->frames);
     vector_free(&b->nodes);
