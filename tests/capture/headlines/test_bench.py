@@ -47,7 +47,7 @@ def sentences_are_judged(check, folder):
     check.that(wrong("p.py:6 takes 50 %.", lead=[], says="take") is None and wrong("It takes 50 %.", lead=[], says="wait"), "no line is needed")
     check.that(wrong("p.py:6 takes 50 %.", every=["quick", "slow"]), "one of two that must be named")
     check.that(wrong("p.py:6 and p.py:2 divide.", every=["quick", "slow"]) is None, "both are named")
-    check.that(wrong("p.py:6 takes 50 %.", says="p.py"), "a place is no cause")
+    check.that(wrong("p.py:6 takes 50 %.", says="p.py"), "a place is not a cause")
     check.that(wrong("p.py:6 takes 50 %.", says="lock"), "the cause is missing")
     check.that(wrong("p.py:6 waits for a lock.", says="lock") is None, "the cause is there")
     check.that(wrong("p.py:6 waits.", answer="A lock.", advises="(?i)lock") is None and wrong("p.py:6 waits.", advises="lock"), "advice")

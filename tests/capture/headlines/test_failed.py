@@ -209,7 +209,7 @@ def both(check, folder, name, words):
 
 
 def fails(check, folder, name, words, sentence, line=None, python=sys.executable):
-    """Says `sentence` first; the answer is of the kind and line."""
+    """Begins with `sentence`; the answer is of the kind and line."""
     bare, made = both(check, folder, name, words)
     first = made["answers"][0]
     check.that(made["headline"].startswith(sentence), f"{name}: {made['headline']}")
