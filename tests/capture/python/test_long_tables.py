@@ -1,5 +1,6 @@
 """Lines of code objects with long line tables, under each Python of this machine: two lines behind the long part, whose shares the
-program's own clock tells. On a crowded machine single samples stood for 20 ms of CPU time, two of them for more than 5 % of 0.6 s."""
+program's own clock tells. On a crowded machine single samples stood for up to 40 ms of CPU time, which is more than 5 % of 0.6 s: each
+program has at least 1.2 s."""
 
 import json
 import pathlib
@@ -11,7 +12,7 @@ from recorded import command, main, need_library, of_samples, profile, run
 
 # A table of 9,000 rows in the source, as generated modules have them, then work at the level of the module.
 WRITTEN = ["from time import thread_time as now", "TABLE = {", *(f"    {i}: ({i}.5, 'x{i}')," for i in range(9000)), "}", "begin = now()",
-           "while now() < begin + 0.2: sum(range(20000))  # one", "middle = now()", "while now() < middle + 0.4: sum(range(20000))  # two",
+           "while now() < begin + 0.4: sum(range(20000))  # one", "middle = now()", "while now() < middle + 0.8: sum(range(20000))  # two",
            "print('[%g, %g]' % (middle - begin, now() - middle))"]
 
 # A function with many instructions that do nothing before its work, each with an entry of its own in the table.
