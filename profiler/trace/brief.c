@@ -13,8 +13,8 @@
 #include "profiler/trace/brief.h"
 #include "profiler/trace/writer_file.h"
 
-#define WAITS   20000
-#define WAIT_NS 50000
+#define WAIT_NS      50000
+#define WAIT_MOST_NS 20000000u /* for another thread, which a busy machine may not let run */
 
 struct trace_chunk *brief_chunk(const struct trace_writer *w)
 {
@@ -31,8 +31,9 @@ struct trace_chunk *brief_take(struct trace_writer *w, uint32_t bytes)
 int brief_hold(struct trace_writer *w)
 {
     const struct timespec t = {0, WAIT_NS};
+    const uint64_t end = trace_now() + WAIT_MOST_NS;
     long self = syscall(SYS_gettid);
-    for (int i = 0; i < WAITS; i++) {
+    do {
         int place = __atomic_load_n(&w->state, __ATOMIC_ACQUIRE);
         if (place == TRACE_IN_FILE)
             return 0;
@@ -45,7 +46,7 @@ int brief_hold(struct trace_writer *w)
             __atomic_store_n(&w->mover, self, __ATOMIC_RELAXED);
             return 1;
         }
-    }
+    } while (trace_now() < end);
     return 0;
 }
 
@@ -78,6 +79,7 @@ void brief_follow(struct trace_stream *s)
         return;
     brief_copy_chunk(to, s->chunk);
     s->chunk = to;
+    __atomic_store_n(&w->followed, 1, __ATOMIC_RELEASE);
     __atomic_store_n(&w->moved, NULL, __ATOMIC_RELEASE);
 }
 
@@ -150,6 +152,14 @@ int trace_to_file(struct trace_writer *w)
     return why;
 }
 
+void trace_keep(struct trace_writer *w)
+{
+    int saved = errno;
+    if (trace_to_file(w) == EAGAIN)
+        brief_end_beside(w);
+    errno = saved;
+}
+
 /* FOLDER/brief-CLOCK.tpb. The path of the trace's own file has room for it. */
 static void brief_path(const struct trace_writer *w, char path[sizeof w->path + 32])
 {
@@ -189,6 +199,33 @@ __attribute__((noinline)) static int brief_write(const struct trace_writer *w, i
         {&header, sizeof header}, {&chunk, sizeof chunk}, {brief_chunk(w) + 1, chunk.used}};
     long written = syscall(SYS_writev, fd, parts, 3);
     return written == (long)bytes ? 0 : written < 0 ? errno : ENOSPC;
+}
+
+/* The file under the name that readers leave out, or back. */
+static void brief_hide_file(struct trace_writer *w, int hide)
+{
+    char hidden[sizeof w->path];
+    size_t n = strlen(w->path);
+    memcpy(hidden, w->path, n + 1);
+    hidden[n - 1] = 'x';
+    syscall(SYS_renameat, AT_FDCWD, hide ? w->path : hidden, AT_FDCWD, hide ? hidden : w->path);
+    w->hidden = hide;
+}
+
+/* Until `moved` is set the memory has everything, and the file that the other thread is making may
+ * have less. If that thread makes it after this, it finds all of it here. */
+void brief_end_beside(struct trace_writer *w)
+{
+    if (__atomic_load_n(&w->moved, __ATOMIC_ACQUIRE) ||
+        __atomic_load_n(&w->followed, __ATOMIC_ACQUIRE) || brief_add(w))
+        return;
+    brief_hide_file(w, 1);
+}
+
+void brief_goes_on(struct trace_writer *w)
+{
+    if (w->hidden)
+        brief_hide_file(w, 0);
 }
 
 int brief_add(struct trace_writer *w)

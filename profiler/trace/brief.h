@@ -23,10 +23,14 @@ struct trace_chunk *brief_chunk(const struct trace_writer *w); /* the first chun
 struct trace_chunk *brief_take(struct trace_writer *w, uint32_t bytes);
 /* Goes on in the file where the stream's chunk has moved there. */
 void brief_follow(struct trace_stream *s);
-/* Makes the calling thread the one that moves the trace, which waits (1 s at most) for another. 0:
- * it has its file already. Ends with brief_release. */
+/* Makes the calling thread the one that moves the trace, which waits (20 ms at most) for another.
+ * 0: it has its file already, or another thread is still at it. Ends with brief_release. */
 int brief_hold(struct trace_writer *w);
 void brief_release(struct trace_writer *w, enum trace_place place);
+/* The process ends while another thread is at the move and has not come to an end in time: adds the
+ * trace from memory, unless the file has all of it. */
+void brief_end_beside(struct trace_writer *w);
+void brief_goes_on(struct trace_writer *w); /* it does not end after all: an exec failed */
 /* Adds the trace as it is now to the file of the brief ones; 0, or errno: it needs its own file. */
 int brief_add(struct trace_writer *w);
 

@@ -16,13 +16,6 @@
 /* System calls are made raw: mmap may lead to the capture library's own hook, and libc's
  * open, close, fallocate are points where a thread may be cancelled. */
 
-uint64_t trace_now(void)
-{
-    struct timespec t = {0};
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static int writer_is_open(const struct trace_writer *w)
 {
     return w && w->header && *w->alive;
@@ -126,7 +119,13 @@ void trace_finish(struct trace_writer *w, enum trace_end end, int detail)
         brief_release(w, added ? TRACE_ADDED : TRACE_HELD);
         if (!added && (end != TRACE_RUNNING || was_added))
             trace_to_file(w);
+    } else if (w->brief && __atomic_load_n(&w->state, __ATOMIC_ACQUIRE) == TRACE_MOVING &&
+               end != TRACE_RUNNING) {
+        brief_end_beside(w);
+        finish_header(w, end, detail); /* of the file, where that is the header by now */
     }
+    if (end == TRACE_RUNNING)
+        brief_goes_on(w);
     errno = saved;
 }
 

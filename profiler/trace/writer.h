@@ -30,6 +30,8 @@ struct trace_writer {
     int state;                 /* enum trace_place; atomic, as the next two */
     int taken_first;           /* the first chunk has a thread */
     struct trace_chunk *moved; /* where it is in the file, until its thread goes on there */
+    int followed;              /* its thread has gone on there */
+    int hidden;                /* the file, behind a member that has more */
     long mover;                /* the thread of TRACE_MOVING */
     int added;                 /* to the file of the brief ones, and nothing has changed since */
 };
@@ -53,6 +55,8 @@ int trace_create_brief(struct trace_writer *w, const char *folder, const uint8_t
                        uint64_t byte_limit);
 /* Moves a brief trace into its file, before the program can lose the right to it. 0, or errno. */
 int trace_to_file(struct trace_writer *w);
+/* The same before a signal ends the process: also where another thread is at it and stands still. */
+void trace_keep(struct trace_writer *w);
 /* The calling thread gets a table of descriptors of its own with the trace's file in it, where the
  * kernel can (5.9). A program of one thread keeps a table that nobody shares: each of its system
  * calls on a descriptor takes 36 ns less, and what the thread opens takes no number of it. */

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "profiler/trace/writer_file.h"
@@ -25,6 +26,13 @@
 #define FD_LEAST                                                                                   \
     200            /* where the limit is lower; below it none is kept, each chunk opens the file */
 #define FD_SPARE 4 /* so many free numbers a program keeps beside a thread that opens the file */
+
+uint64_t trace_now(void)
+{
+    struct timespec t = {0};
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
 
 /* Kernels of aarch64 may have pages of 16 or 64 KiB: chunks lie at their multiples. */
 uint64_t writer_first_offset(void)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -229,6 +230,59 @@ static void a_forked_child_has_its_own(void **state)
     trace_abandon(&w);
 }
 
+/* Another thread has begun to move it and does not go on, as on a busy machine: the file that it made
+ * has a part of the records by then, in the worst case. */
+static void an_end_beside_a_move_that_stands_still_is_kept(void **state)
+{
+    (void)state;
+    static const enum trace_end ends[] = {TRACE_EXIT, TRACE_QUICK, TRACE_EXEC};
+    for (size_t i = 0; i < 2 * sizeof ends / sizeof *ends; i++) {
+        struct trace_stream s;
+        traces_empty();
+        struct trace_writer w = brief_created(&s);
+        s.writer = &w;
+        put_sample(&s, 1);
+        if (i & 1) {
+            struct trace_writer whole = w;
+            assert_int_equal(trace_to_file(&whole), 0);
+            syscall(SYS_close, whole.fd);
+        }
+        w.state = TRACE_MOVING;
+        w.mover = 1;
+        put_sample(&s, 2);
+        trace_finish(&w, ends[i / 2], 7);
+        struct trace_header h = only_trace(2, 1);
+        assert_true(h.end == (uint32_t)ends[i / 2] && h.end_detail == 7);
+        trace_stream_close(&s);
+        trace_abandon(&w);
+    }
+}
+
+/* The thread goes on after all, and so does the program. */
+static void an_exec_that_fails_beside_a_move_leaves_one_trace(void **state)
+{
+    (void)state;
+    struct trace_stream s;
+    traces_empty();
+    struct trace_writer w = brief_created(&s);
+    s.writer = &w;
+    put_sample(&s, 1);
+    struct trace_writer mover = w;
+    assert_int_equal(trace_to_file(&mover), 0);
+    w.state = TRACE_MOVING;
+    w.mover = 1;
+    trace_finish(&w, TRACE_EXEC, 0);
+    only_trace(1, 1);
+    w = mover;
+    w.hidden = 1;
+    trace_finish(&w, TRACE_RUNNING, 0);
+    put_sample(&s, 2);
+    trace_finish(&w, TRACE_EXIT, 3);
+    assert_int_equal(only_trace(2, 0).end_detail, 3);
+    trace_stream_close(&s);
+    trace_abandon(&w);
+}
+
 /* Leaves out what a full disk has kept of the last write. */
 static void a_torn_member_harms_no_other(void **state)
 {
@@ -298,6 +352,8 @@ int main(void)
         cmocka_unit_test(records_beside_the_move_are_kept),
         cmocka_unit_test(an_end_beside_the_move_is_kept),
         cmocka_unit_test(an_exec_that_fails_leaves_one_trace),
+        cmocka_unit_test(an_end_beside_a_move_that_stands_still_is_kept),
+        cmocka_unit_test(an_exec_that_fails_beside_a_move_leaves_one_trace),
         cmocka_unit_test(a_forked_child_has_its_own),
         cmocka_unit_test(a_torn_member_harms_no_other),
         cmocka_unit_test(a_limit_of_size_gives_it_a_file),

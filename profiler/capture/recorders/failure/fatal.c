@@ -51,7 +51,7 @@ static void fatal_put(void *hit, void *context)
     struct trace_failure r = {.r.kind = TRACE_FAILURE, .signal = (uint32_t)h->number};
     r.stack = capture_stack(t, context, NULL);
     trace_put(&t->stream, &r.r, sizeof r, NULL, 0);
-    trace_to_file(&capture.writer);
+    trace_keep(&capture.writer);
     capture_leave(t, TRACE_PART_WRITER, 0);
 }
 
