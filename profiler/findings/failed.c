@@ -178,19 +178,37 @@ static enum err failed_to_read(struct model *m)
     return ERR_OK;
 }
 
-/* Adds up the seconds that gevent's event loop waits; below 0: out of memory. */
+enum { IN_HUB = 1, IN_OWN = 2 };
+
+static char frame_inside(const struct model *m, int frame)
+{
+    const char *path = frame >= 0 ? m->frames[frame].file : NULL;
+    const struct model_file *file = hotspots_file(m, path);
+    return (char)((path && text_ends(path, "gevent/hub.py") ? IN_HUB : 0) |
+                  (file && file->user ? IN_OWN : 0));
+}
+
+static int has_hub(const struct model *m)
+{
+    for (int i = 0; i < m->frames_count; i++)
+        if (m->frames[i].file && text_ends(m->frames[i].file, "gevent/hub.py"))
+            return 1;
+    return 0;
+}
+
+/* Adds up the seconds that gevent's event loop waits below no own line; below 0: out of memory. */
 static double hub_wait_s(const struct model *m)
 {
+    const int hub = has_hub(m);
     double ns = 0;
     char *inside = calloc((size_t)m->stacks_count + 1, 1);
     if (!inside)
         return -1;
-    for (int i = 0; i < m->stacks_count; i++) {
+    for (int i = 0; hub && i < m->stacks_count; i++) {
         const struct model_stack *s = &m->stacks[i];
-        const char *file = s->frame >= 0 ? m->frames[s->frame].file : NULL;
-        inside[i] = (file && text_ends(file, "gevent/hub.py")) ||
-                    (s->parent >= 0 && s->parent < i && inside[s->parent]);
-        ns += inside[i] && s->wait_ns > 0 ? (double)s->wait_ns : 0;
+        inside[i] = s->parent >= 0 && s->parent < i ? inside[s->parent] : 0;
+        inside[i] = (char)(inside[i] | frame_inside(m, s->frame));
+        ns += inside[i] == IN_HUB && s->wait_ns > 0 ? (double)s->wait_ns : 0;
     }
     free(inside);
     return 1e-9 * ns;

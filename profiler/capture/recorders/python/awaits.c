@@ -18,6 +18,20 @@ static const struct python_async {
     {13, 120, 96, 72, 67, 0, 64, -1, -24, 72},
 };
 
+static const struct python_async *version_of(const struct python_layout *l)
+{
+    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++)
+        if (versions[i].minor == l->minor && !l->free_threaded)
+            return &versions[i];
+    return NULL;
+}
+
+size_t python_locals(const struct python_layout *l)
+{
+    const struct python_async *v = version_of(l);
+    return v ? v->locals : 0;
+}
+
 enum kind { OTHER, COROUTINE, WRAPPER, FUTURE, TASK, GATHERING, GROUP, SET, LIST, DUMMY };
 enum { STEPS = 64, DEPTH = 4, TYPES = 24, CODES = 8, BLOCK = 192, READS = 1000, CHILDREN = 1024 };
 
@@ -343,11 +357,8 @@ static uintptr_t to_complete(struct awaits *a)
 
 size_t python_awaits(struct python_unwind *w, uint64_t *pair, size_t n)
 {
-    struct awaits a = {.w = w, .reads = READS};
+    struct awaits a = {.w = w, .v = version_of(w->l), .reads = READS};
     struct step step[STEPS];
-    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++)
-        if (versions[i].minor == w->l->minor && !w->l->free_threaded)
-            a.v = &versions[i];
     if (!a.v)
         return n;
     size_t steps = awaits_follow(&a, to_complete(&a), step, 0), put = 0;

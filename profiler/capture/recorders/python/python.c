@@ -291,7 +291,7 @@ size_t python_frames(struct capture_thread *t, const struct frame_view *v, uint6
                                     : unwind_frames(&w, top, 0, pair, &n, flags));
     if (!whole)
         *flags |= TRACE_STACK_PYTHON_CUT;
-    return whole && v->tid ? python_awaits(&w, pair, n) : n;
+    return whole && v->tid ? python_greenlets(&w, pair, python_awaits(&w, pair, n)) : n;
 }
 
 /* While no fork is under way: the loader's lock is taken. */
