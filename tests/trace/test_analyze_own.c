@@ -95,6 +95,40 @@ static void who_joins_hands_its_time_to_the_workers(void **state)
     assert_near(ms(own_line(APP_C, 150).path_wait_ns), 0, WITHIN);
 }
 
+/* CPU time of the workers below a line. */
+static double of_workers(int line)
+{
+    double sum = 0;
+    for (int i = 0; i < m->own_count; i++) {
+        const struct model_own *o = &m->own[i], *up = o->parent >= 0 ? &m->own[o->parent] : NULL;
+        if (!strcmp(o->kind, "workers") && up &&
+            (line ? up->file && up->line == line : !strcmp(up->kind, "run")))
+            sum += ms(o->cpu_ns);
+    }
+    return sum;
+}
+
+/* A thread without own code, like zarr's event loop, works for one line after the other, then for
+ * none. What it did is divided likewise. */
+static void work_of_a_library_s_thread_is_divided_between_the_lines_that_wait(void **state)
+{
+    (void)state;
+    int loop = stage_thread(&st, 101, "loop", 0);
+    uint64_t stack = stage_at(&st, AT(NATIVE_LIB, 5));
+    for (uint64_t t = 10; t <= 1000; t += 10)
+        stage_sample(&st, loop, t, stack, 10, TRACE_USER);
+    LOCKED(100, 200, 110, 200);
+    LOCKED(100, 800, 120, 600);
+    works(0, 800, 1000, 130);
+    analyse();
+    assert_near(of_workers(110), 200, WITHIN);
+    assert_near(of_workers(120), 600, WITHIN);
+    assert_near(of_workers(130), 0, WITHIN);
+    assert_near(of_workers(0), 200, WITHIN);
+    assert_near(ms(own_line(APP_C, 110).cpu_ns), 0, 1e-9);
+    assert_near(ms(own_line(APP_C, 130).cpu_ns), 200, WITHIN);
+}
+
 /* A worker is ready for a CPU for 600 of the 1000 ms for which the main thread joins it: no line
  * has these. Part of them come after a sleep, at the sleep's place. */
 static void ready_for_a_cpu_is_nobodys(void **state)
@@ -412,6 +446,7 @@ int main(void)
         TEST(a_sleep_of_the_main_thread_is_its_own_whoever_works_meanwhile),
         TEST(who_waits_for_a_child_waits_for_that),
         TEST(who_joins_hands_its_time_to_the_workers),
+        TEST(work_of_a_library_s_thread_is_divided_between_the_lines_that_wait),
         TEST(a_busy_machine_is_noted),
         TEST(ready_for_a_cpu_is_nobodys),
         TEST(a_computing_thread_that_is_ready_does_not_compute),

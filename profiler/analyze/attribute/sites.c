@@ -145,7 +145,7 @@ static int is_import(const struct resolved *f)
 static enum err own_child(struct run *r, uint32_t parent, uint64_t place, struct own_node like,
                           uint32_t *node)
 {
-    uint64_t key = table_mix(((uint64_t)parent << 1) + 1, place);
+    uint64_t key = table_mix(((uint64_t)parent << 1) + 1, table_mix(place, *like.kind));
     *node = table_get(&r->own_by_key, key);
     if (*node != TABLE_NONE)
         return ERR_OK;
@@ -169,6 +169,12 @@ static enum err child_of_frame(struct run *r, uint32_t parent, const struct reso
                                   .name = run_text(r, f->function),
                                   .module = f->module ? path_shown(r, f->module) : NULL};
     return own_child(r, parent, place, like, node);
+}
+
+enum err own_workers(struct run *r, uint32_t parent, int process, uint32_t *node)
+{
+    const struct own_node like = {.site = -1, .kind = "workers"};
+    return own_child(r, parent, (uint64_t)process + 1, like, node);
 }
 
 /* 1: a thread beside the main one. */
@@ -219,8 +225,7 @@ static enum err own_tree_add(struct image *im, const struct resolved *frames, in
     for (int i = n - 1; i >= 0; i--)
         TRY(child_of_frame(r, *node, &frames[chain[i]], node));
     if (!n && (image_is_worker(im) || thread_is_worker(im, thread)))
-        TRY(own_child(r, 0, (uint64_t)im->index + 1,
-                      (struct own_node){.site = -1, .kind = "workers"}, node));
+        TRY(own_workers(r, 0, im->index, node));
     else if (importing)
         TRY(own_child(r, *node, 0, (struct own_node){.site = -1, .kind = "import"}, node));
     struct own_node *own = &r->own.items[*node];

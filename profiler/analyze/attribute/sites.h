@@ -16,6 +16,8 @@ enum err attribute_stack(struct image *im, const struct resolved *frames, int co
                          const struct costs *s, struct attribution *to);
 /* Every sample context to its line, its function and all that are on its stack. */
 enum err attribute_samples(struct image *im);
+/* Finds or makes the node of a process's threads without own code below `parent` in run.own. */
+enum err own_workers(struct run *r, uint32_t parent, int process, uint32_t *node);
 /* A leaf below the launching stack, for what ran on the device. */
 enum err attribute_device_leaf(struct image *im, uint32_t context, const char *name,
                                const char *kind, double ns);

@@ -1,4 +1,6 @@
 /* The call tree of own code as rows of the model, and what its lines did. */
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -31,6 +33,53 @@ static enum err build_works(struct run *r)
     return ERR_OK;
 }
 
+/* Moves a part of what a pool did to the workers below a line. */
+static enum err works_move(struct run *r, uint32_t pool, uint32_t to, double share)
+{
+    for (size_t i = 0, n = r->works.count; i < n; i++) {
+        struct own_work w = r->works.items[i];
+        if (w.own != pool)
+            continue;
+        w.own = to;
+        w.ns *= share;
+        TRY(vector_add(&r->works, w));
+    }
+    return ERR_OK;
+}
+
+/* Divides the CPU time of threads without own code between the lines that waited for them, by the
+ * time that these threads computed meanwhile. The rest stays: nobody waited. */
+static enum err pools_divide(struct run *r)
+{
+    const size_t n = r->own.count;
+    double *waited = calloc(n + 1, sizeof *waited), *left = calloc(n + 1, sizeof *left);
+    enum err e = waited && left ? ERR_OK : FAIL(ERR_MEMORY, "no memory for the critical path");
+    for (size_t i = 0; i < n && e == ERR_OK; i++) {
+        waited[r->own.items[i].pool] += r->own.items[i].waited_ns;
+        left[i] = 1;
+    }
+    for (size_t i = 0; i < n && e == ERR_OK; i++) {
+        struct own_node *k = &r->own.items[i], *pool = &r->own.items[k->pool];
+        const double all = fmax(waited[k->pool], pool->cpu);
+        if (!(k->waited_ns > 0) || !(all > 0))
+            continue;
+        const double share = k->waited_ns / all;
+        k->cpu += share * pool->cpu;
+        k->samples += share * pool->samples;
+        left[k->pool] -= share;
+        e = works_move(r, k->pool, (uint32_t)i, share);
+    }
+    for (size_t i = 0; i < n && e == ERR_OK; i++) {
+        r->own.items[i].cpu *= fmax(0, left[i]);
+        r->own.items[i].samples *= fmax(0, left[i]);
+    }
+    for (size_t i = 0; i < r->works.count && e == ERR_OK; i++)
+        r->works.items[i].ns *= fmax(0, left[r->works.items[i].own]);
+    free(waited);
+    free(left);
+    return e;
+}
+
 enum err build_own(struct run *r)
 {
     static const char *const names[WAITS] = {
@@ -38,6 +87,7 @@ enum err build_own(struct run *r)
         [WAITS_LOCK] = "lock",   [WAITS_POLL] = "sleep", [WAITS_REQUESTS] = "requests",
         [WAITS_CHILD] = "child"};
     TRY(build_path(r));
+    TRY(pools_divide(r));
     TRY(build_works(r));
     TRY(model_list(r->m, model_own, r->m, own, r->own.count));
     for (size_t i = 0; i < r->own.count; i++) {

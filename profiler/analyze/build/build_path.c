@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "profiler/analyze/attribute/sites.h"
 #include "profiler/analyze/build/build.h"
 
 enum { MOMENTS = 16384 };
@@ -37,6 +38,7 @@ struct walk {
     double step;             /* ns */
     uint64_t until, between; /* nobody begins or ends anything before; a gap may last until then */
     int steps;               /* moments alike, which are attributed together */
+    enum err e;
 };
 /* Threads are asked in this order whether others wait for them. */
 enum others { OTHERS_WORKING, OTHERS_BETWEEN, OTHERS_ANY, OTHERS_FOREIGN, OTHERS };
@@ -99,9 +101,53 @@ static struct own_node *moment_own(const struct walk *w, const struct moment_of 
     return &w->r->own.items[at->end ? at->own : 0];
 }
 
-static void walk_attribute(struct walk *w, const struct moment_of *m, double part)
+static int is_of_worker(const struct walk *w, const struct moment_of *m)
 {
-    struct own_node *own = moment_own(w, m);
+    return !strcmp(moment_own(w, m)->kind, "workers");
+}
+
+static int is_own_code(const struct walk *w, const struct moment_of *m)
+{
+    return !strcmp(moment_own(w, m)->kind, "code");
+}
+
+/* The own line that waits for a thread without own code: that of the one thread of its process that
+ * waits too and is not the root, else the root's. */
+static uint32_t waiter_of(const struct walk *w, const struct moment_of *m,
+                          const struct moment_of *root)
+{
+    const struct moment_of *only = NULL;
+    for (size_t i = 0; i < w->active.count; i++) {
+        const struct moment_of *o = walk_active(w, i);
+        if (o->process != m->process || o->thread == m->thread || o->thread == root->thread ||
+            !o->waiting || o->idle || (o->waits != WAITS_LOCK && o->waits != WAITS_POLL) ||
+            !is_own_code(w, o))
+            continue;
+        if (only && only->thread != o->thread)
+            return root->own;
+        only = o;
+    }
+    return only ? only->own : root->own;
+}
+
+/* The node of a thread without own code below the line that waits for it; NULL: no memory. */
+static struct own_node *worker_node(struct walk *w, const struct moment_of *m,
+                                    const struct moment_of *root)
+{
+    uint32_t node;
+    enum err e = own_workers(w->r, waiter_of(w, m, root), m->process, &node);
+    w->e = w->e ? w->e : e;
+    return e ? NULL : &w->r->own.items[node];
+}
+
+/* `root` waits for it; NULL: nobody does. */
+static void walk_attribute(struct walk *w, const struct moment_of *m, const struct moment_of *root,
+                           double part)
+{
+    struct own_node *own = NULL;
+    if (root && !m->waiting && is_of_worker(w, m) && is_own_code(w, root))
+        own = worker_node(w, m, root);
+    own = own ? own : moment_own(w, m);
     *(m->waiting ? &own->path_wait[m->idle ? WAITS_REQUESTS : m->waits] : &own->path_cpu) +=
         part * w->step * w->steps;
 }
@@ -130,16 +176,6 @@ static int thread_works(const struct walk *w, int row)
     const struct model_thread *t = &w->r->threads.items[row];
     double cpu = (t->user_s > 0 ? t->user_s : 0) + (t->sys_s > 0 ? t->sys_s : 0);
     return cpu > WORKING * (cpu + (t->wait_s > 0 ? t->wait_s : 0));
-}
-
-static int is_of_worker(const struct walk *w, const struct moment_of *m)
-{
-    return !strcmp(moment_own(w, m)->kind, "workers");
-}
-
-static int is_own_code(const struct walk *w, const struct moment_of *m)
-{
-    return !strcmp(moment_own(w, m)->kind, "code");
 }
 
 /* A child without own code (gzip, ffmpeg): the line that waits for it is the answer, or for its
@@ -215,9 +251,10 @@ static double others_share(struct walk *w, enum others who, const struct moment_
         const double cpu = fmin(1, s->led_cpu), wait = fmin(1 - cpu, s->led_wait);
         const struct moment_of *to = who == OTHERS_FOREIGN ? root : m;
         if (!m->waiting && cpu > 0 && moment_leads(m, 1, root))
-            walk_attribute(w, to, each * cpu * moment_part(m) / s->led_cpu);
+            walk_attribute(w, to, root, each * cpu * moment_part(m) / s->led_cpu);
         else if (m->waiting && wait > 0 && moment_leads(m, 0, root) && !waits_unseen(w, m, root))
-            walk_attribute(w, to, each * wait * moment_part(m) * (1 - m->ready) / s->led_wait);
+            walk_attribute(w, to, root,
+                           each * wait * moment_part(m) * (1 - m->ready) / s->led_wait);
         walk_ready(w, each * (s->leads - cpu - wait)); /* once for each thread */
         s->led_ready = 0;
         s->leads = cpu + wait;
@@ -261,21 +298,18 @@ static int child_is_ready(const struct walk *w, uint64_t t, const struct moment_
     return 0;
 }
 
-/* Votes for the line that waits for workers without own code. */
-static void workers_vote(struct walk *w, const struct moment_of *root, double part)
+/* Adds what workers without own code compute while a line waits for them. */
+static void workers_hang(struct walk *w, const struct moment_of *root, double part)
 {
     for (size_t i = 0; i < w->active.count && is_own_code(w, root); i++) {
         const struct moment_of *m = walk_active(w, i);
-        struct own_node *own = moment_own(w, m);
-        const double ns = part * moment_part(m) * w->step * w->steps;
         if (m->waiting || !is_of_worker(w, m) || m->thread == root->thread)
             continue;
-        if (own->waiter == root->own || own->waiter_ns < ns) {
-            own->waiter_ns = own->waiter == root->own ? own->waiter_ns + ns : ns - own->waiter_ns;
-            own->waiter = root->own;
-        } else {
-            own->waiter_ns -= ns;
-        }
+        struct own_node *own = worker_node(w, m, root);
+        if (!own)
+            return;
+        own->pool = m->own;
+        own->waited_ns += part * moment_part(m) * w->step * w->steps;
     }
 }
 
@@ -329,11 +363,11 @@ static void walk_attribute_main(struct walk *w, uint64_t t, int row)
             walk_ready(w, part * m->ready);
             part *= 1 - m->ready;
             if (root.waits != WAITS_SLEEP && root.waits != WAITS_DEVICE) {
-                workers_vote(w, &root, part);
+                workers_hang(w, &root, part);
                 part = walk_attribute_others(w, t, &root, part);
             }
         }
-        walk_attribute(w, m, part);
+        walk_attribute(w, m, NULL, part);
     }
 }
 
@@ -382,6 +416,7 @@ static enum err walk_follow(struct walk *w, const int *mains)
             walk_attribute_main(w, t, row);
         else if (!between)
             walk_attribute_others(w, t, NULL, 1);
+        TRY(w->e);
     }
     r->imports_s = r->imports_s > 0 ? r->imports_s : imported_s;
     return ERR_OK;
@@ -445,19 +480,8 @@ static enum err walk_note_busy(struct run *r)
     return vector_add(&r->q.notes, row);
 }
 
-/* Workers without own code hang below the line that waits for them. */
-static void workers_hang(struct run *r)
-{
-    for (uint32_t i = 1; i < r->own.count; i++) {
-        struct own_node *n = &r->own.items[i];
-        if (!strcmp(n->kind, "workers") && n->waiter_ns > 0 && n->waiter < i)
-            n->parent = n->waiter;
-    }
-}
-
 enum err build_path(struct run *r)
 {
     TRY(critical_path(r));
-    workers_hang(r);
     return walk_note_busy(r);
 }

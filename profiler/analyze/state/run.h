@@ -80,8 +80,8 @@ struct own_node { /* of the call tree of own code; attribute/sites.c */
     const char *name, *module, *kind;
     double cpu, samples, wait, gpu;
     double path_cpu, path_wait[WAITS]; /* of the wall time: build_own.c */
-    uint32_t waiter;                   /* of workers: the node that waits for them longest */
-    double waiter_ns;                  /* by how much longer than the rest, at least */
+    uint32_t pool;    /* of workers below a line that waits for them: all that these threads do */
+    double waited_ns; /* CPU time of these threads while the line waited */
 };
 struct own_work { /* what a node of own code did; attribute/work.c */
     uint32_t own;
