@@ -30,6 +30,7 @@ enum place {                  /* where a row's patterns are looked for */
              FILE_WITHIN,     /* any part of the path; a folder at its beginning too */
              FILE_NAME,       /* shell patterns of the file name */
              FILE_PACKAGE,    /* the first folder or file in site-packages; of a stripped path */
+             FILE_SCRIPT,     /* what the interpreter was told to run, but for a starter */
              FILE_STRIPPED,   /* the first folder or file of a stripped path */
              FILE_COMMAND,    /* the file is this, and python -c runs it */
              FILE_STARTER,    /* bin/pytest: the starter of an installed command */
@@ -81,6 +82,8 @@ static const struct owner_row rows[] = {
      "numexpr|numpy|nvidia|nvtx|onnx|onnxruntime|opt_einsum|optax|orbax|pandas|pip|pkg_resources|"
      "polars|pybind11|pytest|ray|ruamel|scipy|setuptools|six.py|skimage|sklearn|sympy|tensorflow|"
      "tensorstore|threadpoolctl|torch|tqdm|triton|typing_extensions.py|xarray|yaml|zarr"},
+    /* A script is the program, wherever it is installed. */
+    {FILE_SCRIPT, PYTHON, OWNER_OWN, NULL},
     {FILE_WITHIN, ANY, OWNER_LIBRARY, "/site-packages/_|/dist-packages/_"}, /* _virtualenv.py */
     {FILE_WITHIN, PYTHON | JIT, OWNER_PACKAGE, PACKAGES},
     {FILE_WITHIN, COMPILED, OWNER_LIBRARY, PACKAGES},
@@ -273,6 +276,22 @@ static int is_relative(const struct owner_texts *t)
     return t->file && *t->file != '/' && !t->drive;
 }
 
+static int is_starter(const struct owner_texts *t)
+{
+    return !strchr(t->file_name, '.') && t->file_name - t->file >= 5 &&
+           text_begins(t->file_name - 5, "/bin/");
+}
+
+static int is_script(const struct owner_program *p, const struct owner_texts *t)
+{
+    const char *file = p->script && *p->script != '-' ? t->file : NULL;
+    if (!file || is_starter(t))
+        return 0;
+    if (*p->script != '/' && is_below(file, p->cwd))
+        file += strlen(p->cwd) + (p->cwd[strlen(p->cwd) - 1] != '/');
+    return !strcmp(file, p->script + (text_begins(p->script, "./") ? 2 : 0));
+}
+
 static int below_prefix(const struct owner_program *p, const char *module)
 {
     char folder[PATH_ROOM];
@@ -327,9 +346,10 @@ static int row_matches(const struct owner_row *r, const struct owner_program *p,
         return any_of(r->patterns, stripped, is_first);
     case FILE_COMMAND:
         return p->script && !strcmp(p->script, "-c") && !strcmp(t->file, r->patterns);
+    case FILE_SCRIPT:
+        return is_script(p, t);
     case FILE_STARTER:
-        return !strchr(t->file_name, '.') && t->file_name - t->file >= 5 &&
-               text_begins(t->file_name - 5, "/bin/");
+        return is_starter(t);
     case FILE_DRIVE:
         return t->drive && any_of(r->patterns, t->file, is_within);
     case FILE_RELATIVE:
