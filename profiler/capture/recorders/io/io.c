@@ -87,7 +87,7 @@ static void note_summed(struct capture_thread *t)
     if (is_noted || !io_names_summed())
         return;
     is_noted = 1;
-    capture_note(t, 1, "io.summed",
+    capture_note(t, 0, "io.summed",
                  "The program opens so many files that asking the kernel for each took 0.5 %% of "
                  "its time: some are summed by folder and ending, in rows with a *. Calls, bytes "
                  "and times are exact. Set TOMOPROF_CAPTURE_CALLS=1 to have a row for each of "
