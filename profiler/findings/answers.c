@@ -298,15 +298,19 @@ static int has_line(const struct answer_list *t, const char *file, int64_t line)
     return 0;
 }
 
+static int file_is_own(const struct model *m, const char *path)
+{
+    const struct model_file *file = hotspots_file(m, path);
+    return file && file->user;
+}
+
 /* The own line that it is about most, else the first line; NULL: none. */
 static const struct model_place *finding_own_line(const struct model *m,
                                                   const struct model_finding *f)
 {
-    for (int i = 0; i < f->lines_count; i++) {
-        const struct model_file *file = hotspots_file(m, f->lines[i].file);
-        if (file && file->user)
+    for (int i = 0; i < f->lines_count; i++)
+        if (file_is_own(m, f->lines[i].file))
             return &f->lines[i];
-    }
     return f->lines_count ? &f->lines[0] : NULL;
 }
 
@@ -329,11 +333,14 @@ static enum err answers_add_findings(struct answer_list *t)
         if (!(f->gain_s > 0) || finding_leads(f) || (at && has_line(t, at->file, at->line)))
             continue;
         struct model_answer a = answer_blank("finding", NULL);
+        char where[300] = "";
         if (at) {
             a.file = at->file;
             a.line = at->line;
         }
-        a.text = answer_text(t, "%s: %.400s", f->title, f->evidence);
+        if (at && file_is_own(t->m, at->file))
+            snprintf(where, sizeof where, " (%.200s:%lld)", at->file, (long long)at->line);
+        a.text = answer_text(t, "%s%s: %.400s", f->title, where, f->evidence);
         a.cost_s = UNKNOWN;
         a.gain_s = fmin(f->gain_s, t->own);
         a.advice = f->advice;
@@ -372,8 +379,7 @@ static int imports_lead(const struct answer_list *t, const struct model_answer *
 /* The GIL in threads of libraries does not belong to a line of the program. */
 static int lock_is_foreign(const struct answer_list *t, const struct model_answer *a)
 {
-    const struct model_file *file = hotspots_file(t->m, a->file);
-    return !strcmp(a->kind, "lock") && a->file && !(file && file->user);
+    return !strcmp(a->kind, "lock") && a->file && !file_is_own(t->m, a->file);
 }
 
 /* The GPU's line leads where the GPU worked for most of the run, and no finding goes first. */

@@ -43,11 +43,16 @@ void finding_lines_by(struct finding *out, const struct model *m, line_value *va
         out->lines.count = FINDING_LINES;
 }
 
-void finding_file(struct finding *out, const struct model_io_file *file)
+void finding_calls(struct finding *out, const struct model_io_file *file, const char *op)
 {
     for (int i = 0; file && i < file->lines_count; i++) {
         const struct model_io_place *p = &file->lines[i];
-        if (p->file)
+        if (p->file && (!op || !strcmp(p->op, op)))
             finding_line(out, p->file, p->line, (int64_t)p->calls, p->s);
     }
+}
+
+void finding_file(struct finding *out, const struct model_io_file *file)
+{
+    finding_calls(out, file, NULL);
 }

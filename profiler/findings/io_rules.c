@@ -217,9 +217,13 @@ int rule_io_jumps(const struct run_facts *f, struct finding *out)
 int rule_io_open(const struct run_facts *f, struct finding *out)
 {
     const struct model_io *io = &f->m->io;
+    const struct model_io_file *most = NULL;
     int64_t opens = 0;
-    for (int i = 0; i < io->files_count; i++)
+    for (int i = 0; i < io->files_count; i++) {
         opens += io->files[i].opens > 0 ? io->files[i].opens / 2 : 0;
+        if (io->files[i].open_s > (most ? most->open_s : 0))
+            most = &io->files[i];
+    }
     if (!(io->open_s > SHARE(LEAST) * f->wall) || !opens)
         return 0;
     finding_gain(out, 0, io->open_s, "medium");
@@ -229,6 +233,7 @@ int rule_io_open(const struct run_facts *f, struct finding *out)
                      (long long)opens, io->open_s, 100 * io->open_s / f->wall,
                      1e3 * io->open_s / (double)opens,
                      100 * io->open_s / (io->open_s + 10 * (f->wall - io->open_s)));
+    finding_calls(out, most, "open");
     return 1;
 }
 
@@ -250,7 +255,7 @@ int rule_io_sync(const struct run_facts *f, struct finding *out)
                          1e3 * most->sync_s / (double)(most->syncs > 0 ? most->syncs : 1),
                          positive_or_0(most->write.mb));
     finding_evidence(out, ".");
-    finding_file(out, most);
+    finding_calls(out, most, "sync");
     return 1;
 }
 

@@ -27,40 +27,42 @@ static double program_cpu_s(const struct model *m, const struct model_process *p
     return s;
 }
 
-int quiet_busiest(const struct model *m, char *out, size_t size)
+/* The program whose processes used half of the CPU time; NULL: none. `others`: not the first one.
+ * *all: of all processes. */
+static const struct model_process *program_with_most(const struct model *m, int others, double *all)
 {
     const struct model_process *most = NULL;
-    double all = 0;
+    *all = 0;
     for (int i = 0; i < m->processes_count; i++) {
         const struct model_process *p = &m->processes[i];
-        all += p->cpu_s > 0 ? p->cpu_s : 0;
-        if (*process_name(p) && strcmp(process_name(p), process_name(&m->processes[0])) &&
+        const int of_first = !strcmp(process_name(p), process_name(&m->processes[0]));
+        *all += p->cpu_s > 0 ? p->cpu_s : 0;
+        if (*process_name(p) && !(others && of_first) &&
             (!most || program_cpu_s(m, p) > program_cpu_s(m, most)))
             most = p;
     }
-    if (!most || !(all > 0) || !(program_cpu_s(m, most) >= MOST * all))
-        return 0;
-    snprintf(out, size, "%.60s", process_name(most));
-    return 1;
+    return most && *all > 0 && program_cpu_s(m, most) >= MOST * *all ? most : NULL;
 }
 
-/* "cc1plus used 14 of the 15 s of CPU time", of the program whose processes used most; 0 where none
- * used half. */
-static int quiet_program(const struct model *m, char *out, size_t size)
+int quiet_busiest(const struct model *m, char *out, size_t size)
 {
-    const struct model_process *most = NULL;
-    double all = 0;
-    for (int i = 0; i < m->processes_count; i++) {
-        const struct model_process *p = &m->processes[i];
-        all += p->cpu_s > 0 ? p->cpu_s : 0;
-        if (*process_name(p) && (!most || program_cpu_s(m, p) > program_cpu_s(m, most)))
-            most = p;
-    }
-    if (!most || !(all > 0) || !(program_cpu_s(m, most) >= MOST * all))
-        return 0;
-    snprintf(out, size, "%.60s used %.3g of the %.3g s of CPU time", process_name(most),
-             program_cpu_s(m, most), all);
-    return 1;
+    double all;
+    const struct model_process *most = program_with_most(m, 1, &all);
+    if (most)
+        snprintf(out, size, "%.60s", process_name(most));
+    return most != NULL;
+}
+
+/* How a program is started so that its lines can be read, where it keeps them to itself. */
+static const char *program_advice(const struct model_process *p)
+{
+    static const char *const programs[][2] = {
+        {"node", "V8 does not tell the names of its functions. Record `node --perf-prof ...` "
+                 "instead of `node ...`: then lines of JavaScript are named."}};
+    for (size_t i = 0; p && i < sizeof programs / sizeof *programs; i++)
+        if (!strcmp(process_name(p), programs[i][0]))
+            return programs[i][1];
+    return "Look at all lines with `tomoprof report --libraries`.";
 }
 
 const struct model_item *quiet_busy(const struct model *m)
@@ -115,7 +117,9 @@ enum err quiet_idle(const struct model *m, struct model_answer *out)
 enum err quiet_too_few(const struct model *m, struct model_answer *out)
 {
     int64_t n = m->totals.cpu.samples;
-    char text[300], program[160];
+    char text[300];
+    double all;
+    const struct model_process *most = program_with_most(m, 0, &all);
     json_blank(&record_model_answer, out);
     out->kind = "none";
     if (n == 0)
@@ -123,14 +127,17 @@ enum err quiet_too_few(const struct model *m, struct model_answer *out)
     else if (n != MODEL_UNKNOWN && n < QUIET_ENOUGH)
         snprintf(text, sizeof text, "Only %lld CPU sample%s taken: too few to name a hotspot.",
                  (long long)n, n == 1 ? " was" : "s were");
-    else if (quiet_program(m, program, sizeof program))
-        snprintf(text, sizeof text, "No own line took a large part of the time: %s.", program);
+    else if (most)
+        snprintf(text, sizeof text,
+                 "No own line took a large part of the time: %.60s used %.3g of the %.3g s of CPU "
+                 "time.",
+                 process_name(most), program_cpu_s(m, most), all);
     else
         snprintf(text, sizeof text, "No own line took a large part of the time.");
     out->text = arena_text(m->arena, text);
     out->advice = n != MODEL_UNKNOWN && n < QUIET_ENOUGH
                       ? "Record more work, or sample more often: `tomoprof record --rate 1000`."
-                      : "Look at all lines with `tomoprof report --libraries`.";
+                      : program_advice(most);
     FAIL_IF(!out->text, ERR_MEMORY, "no memory for the profile");
     return ERR_OK;
 }

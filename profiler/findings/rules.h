@@ -52,8 +52,10 @@ void finding_evidence(struct finding *out, const char *format, ...)
 void finding_gain(struct finding *out, double low_s, double high_s, const char *confidence);
 void finding_line(struct finding *out, const char *file, int64_t line, int64_t n, double value);
 
-/* Adds the places at which the program calls for the file; NULL: none. */
+/* Adds the places at which the program calls for the file, or makes calls of one kind ("sync") for
+ * it; NULL: none. */
 void finding_file(struct finding *out, const struct model_io_file *file);
+void finding_calls(struct finding *out, const struct model_io_file *file, const char *op);
 
 /* Adds the lines of the model that have most of a value; NaN or 0: not concerned. */
 typedef double line_value(const struct model_line *line);

@@ -119,6 +119,23 @@ static void programs_without_own_lines_are_named(void **state)
     }
 }
 
+/* V8 does not tell the names of its functions unless it is asked to. */
+static void a_program_that_hides_its_lines_is_told_how_to_show_them(void **state)
+{
+    (void)state;
+    static const struct node none[] = {ROOT};
+    struct model *m = RUN(4, none);
+    m->totals.cpu.samples = 400;
+    processes_of(m, 1);
+    assert_ok(answer(m));
+    assert_string_equal(m->answers[0].advice,
+                        "Look at all lines with `tomoprof report --libraries`.");
+    m->processes[0].program = "/usr/bin/node";
+    assert_ok(answer(m));
+    assert_non_null(strstr(m->answers[0].advice, "node --perf-prof"));
+    model_destroy(m);
+}
+
 static void the_line_of_an_event_loop_says_what_is_not_known(void **state)
 {
     (void)state;
@@ -283,6 +300,7 @@ int main(void)
         cmocka_unit_test(lines_that_call_each_other_end),
         cmocka_unit_test(a_recursion_counts_once),
         cmocka_unit_test(programs_without_own_lines_are_named),
+        cmocka_unit_test(a_program_that_hides_its_lines_is_told_how_to_show_them),
         cmocka_unit_test(the_line_of_an_event_loop_says_what_is_not_known),
         cmocka_unit_test(few_samples_name_no_line),
         cmocka_unit_test(what_main_does_itself_is_told_beside_its_branches),

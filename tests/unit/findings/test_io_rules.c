@@ -202,8 +202,13 @@ static void faults_and_syncs_name_their_file(void **state)
     m->io.sync_s = m->io.files[0].sync_s = 2;
     m->io.files[0].syncs = 400;
     m->io.files[0].write.mb = 0.5;
+    assert_ok(model_list(m, model_io_place, &m->io.files[0], lines, 2));
+    m->io.files[0].lines[0] = (struct model_io_place){.file = "a.c", .line = 7, .op = "write"};
+    m->io.files[0].lines[1] = (struct model_io_place){.file = "a.c", .line = 9, .op = "sync"};
     assert_ok(findings_add(m));
     holds(found(m, "io.sync"), "table.bin: 400 calls, 5 ms each, for 0.5 MiB written");
+    assert_int_equal(found(m, "io.sync")->lines_count, 1);
+    assert_int_equal(found(m, "io.sync")->lines[0].line, 9);
     model_destroy(m);
 }
 
