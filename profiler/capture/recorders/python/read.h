@@ -96,7 +96,7 @@ void python_code_forget(void);
 /* awaits.c: before the `n` frames in `pair` those of the coroutines for which an event loop waits;
  * how many there are then. For another thread than the calling one. */
 size_t python_awaits(struct python_unwind *w, uint64_t *pair, size_t n);
-/* Where a frame's first local variable lies; 0: unknown. */
+/* Returns the place of the first local variable in a frame; 0: unknown. */
 size_t python_locals(const struct python_layout *l);
 /* greenlets.c: after the `n` frames in `pair`, those of an event loop of gevent, the ones of the
  * greenlet that waits for it; how many there are then. For another thread than the calling one. */
