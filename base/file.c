@@ -327,9 +327,17 @@ void file_limit_restore(void)
         signal(SIGXFSZ, SIG_DFL);
 }
 
+static const char *library_folder;
+
+void file_library_folder(const char *folder)
+{
+    library_folder = folder;
+}
+
 int file_beside_program(char *path, size_t room, const char *name)
 {
-    static const char *const places[] = {"", "../", "../lib/tomoprof/"};
+    static const char *const places[] = {"", "../", "../lib/tomoprof/"}, *const library[] = {
+                                                                             "", "", "tomoprof/"};
     char folder[3800];
     const ssize_t n = readlink("/proc/self/exe", folder, sizeof folder - 1);
     folder[n > 0 ? n : 0] = 0;
@@ -337,7 +345,8 @@ int file_beside_program(char *path, size_t room, const char *name)
     if (slash)
         slash[1] = 0;
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        snprintf(path, room, "%s%s%s", folder, places[i], name);
+        snprintf(path, room, "%s%s%s", library_folder ? library_folder : folder,
+                 (library_folder ? library : places)[i], name);
         if (!access(path, F_OK))
             return 1;
     }

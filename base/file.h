@@ -50,8 +50,10 @@ void file_limit_is_error(void);
 void file_limit_restore(void);
 
 /* Path of `name` beside this program, in the folder above (a build's, for its tests) or in
- * ../lib/tomoprof (installed); 0 and "" where it is in none of them. */
+ * ../lib/tomoprof (installed); 0 and "" where it is in none of them. In a library that told its
+ * folder: in that, or in tomoprof below it. */
 int file_beside_program(char *path, size_t room, const char *name);
+void file_library_folder(const char *folder); /* "/opt/lib/", which stays valid; once, at first */
 
 enum err dir_make(const char *path); /* with its parents; fine when it exists */
 void dir_remove(const char *path); /* a file, or a folder with all in it; links are not followed */

@@ -27,6 +27,11 @@ static const struct {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int level_now = -1; /* -1: the environment has not been read */
+static int never_prints;
+static _Thread_local struct {
+    log_sink *sink;
+    void *context;
+} redirected;
 static struct {
     char label[40], about[60];
     int64_t start, drawn;
@@ -50,6 +55,22 @@ enum log_level log_level_now(void)
             level = i;
     log_set_level((enum log_level)level);
     return (enum log_level)level;
+}
+
+void log_redirect(log_sink *sink, void *context)
+{
+    redirected.sink = sink;
+    redirected.context = context;
+}
+
+void log_never_print(void)
+{
+    __atomic_store_n(&never_prints, 1, __ATOMIC_RELAXED);
+}
+
+static int log_prints(enum log_level level)
+{
+    return !__atomic_load_n(&never_prints, __ATOMIC_RELAXED) && level <= log_level_now();
 }
 
 void log_forked(void)
@@ -79,7 +100,7 @@ static void bar_clear(void)
 
 void log_line(enum log_level level, const char *format, ...)
 {
-    if (level > log_level_now())
+    if (!redirected.sink && !log_prints(level))
         return;
     char raw[LINE_MAX_BYTES], text[LINE_MAX_BYTES];
     va_list args;
@@ -88,6 +109,10 @@ void log_line(enum log_level level, const char *format, ...)
     va_end(args);
     plain_text(raw, PLAIN_LINES, text, sizeof text);
     err_spell(text);
+    if (redirected.sink) {
+        redirected.sink(redirected.context, level, text);
+        return;
+    }
     int colour = *levels[level].colour && log_colour();
 
     pthread_mutex_lock(&lock);
@@ -118,7 +143,7 @@ static int log_columns(void)
 
 void progress(const char *label, double done, double total)
 {
-    if (!log_is_terminal() || log_level_now() < LOG_INFO || !(total > 0))
+    if (!log_prints(LOG_INFO) || !log_is_terminal() || !(total > 0))
         return;
     int64_t now = clock_ns();
     pthread_mutex_lock(&lock);

@@ -17,6 +17,12 @@ void log_line(enum log_level level, const char *format, ...) __attribute__((form
 #define log_info(...)  log_line(LOG_INFO, __VA_ARGS__)
 #define log_debug(...) log_line(LOG_DEBUG, __VA_ARGS__)
 
+/* From now on the lines of this thread go to `sink`, where that is not NULL, whatever their level. */
+typedef void log_sink(void *context, enum log_level level, const char *sentence);
+void log_redirect(log_sink *sink, void *context);
+/* From now on nothing goes to stderr: for a library in somebody else's program. */
+void log_never_print(void);
+
 /* In a process that fork made while other threads may have been printing. */
 void log_forked(void);
 

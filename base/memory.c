@@ -33,6 +33,9 @@ static struct mem_block {
 } * blocks;
 static size_t block_count, block_room;
 static size_t held, peak;
+static _Thread_local struct {
+    size_t limit, held;
+} own; /* of this thread, since mem_limit */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 enum err mem_size(const char *what, int64_t a, int64_t b, int64_t c, size_t item, size_t *bytes)
@@ -180,6 +183,19 @@ static size_t simulated_left(void)
     return now < limit ? limit - now : 0;
 }
 
+static size_t own_left(void)
+{
+    if (!own.limit)
+        return SIZE_MAX;
+    return own.held < own.limit ? own.limit - own.held : 0;
+}
+
+void mem_limit(size_t bytes)
+{
+    own.limit = bytes;
+    own.held = 0;
+}
+
 static size_t size_smaller(size_t a, size_t b)
 {
     return a < b ? a : b;
@@ -189,8 +205,8 @@ size_t mem_available(void)
 {
     size_t kib = number_in("/proc/meminfo", "MemAvailable:");
     size_t left = kib == SIZE_MAX ? SIZE_MAX : kib * 1024;
-    return size_smaller(size_smaller(left, cgroups_left()),
-                        size_smaller(address_space_left(), simulated_left()));
+    left = size_smaller(size_smaller(left, own_left()), cgroups_left());
+    return size_smaller(left, size_smaller(address_space_left(), simulated_left()));
 }
 
 enum err mem_require(const char *what, size_t bytes, const char *hint)
@@ -199,7 +215,9 @@ enum err mem_require(const char *what, size_t bytes, const char *hint)
     if (bytes <= left)
         return ERR_OK;
     char need[16], have[16];
-    const char *by = simulated_left() <= left ? " (limited by TOMOPROF_MEMORY)" : "";
+    const char *by = own_left() <= left         ? " (limited by `memory`)"
+                     : simulated_left() <= left ? " (limited by TOMOPROF_MEMORY)"
+                                                : "";
     return FAIL(ERR_MEMORY, "%s needs %s, %s available%s%s%s", what, mem_human((double)bytes, need),
                 mem_human((double)left, have), by, hint ? ": " : "", hint ? hint : "");
 }
@@ -219,6 +237,7 @@ static enum err block_add(void *p, size_t bytes)
     }
     blocks[block_count++] = (struct mem_block){p, bytes};
     held += bytes;
+    own.held += bytes;
     peak = held > peak ? held : peak;
     pthread_mutex_unlock(&lock);
     return ERR_OK;
@@ -294,6 +313,7 @@ void mem_free(void *p)
     if (!i)
         abort(); /* not from mem_alloc, or freed twice: going on would corrupt the heap */
     held -= blocks[i - 1].bytes;
+    own.held -= size_smaller(own.held, blocks[i - 1].bytes);
     blocks[i - 1] = blocks[--block_count];
     pthread_mutex_unlock(&lock);
     free(p);

@@ -34,6 +34,10 @@ enum err mem_require(const char *what, size_t bytes, const char *hint);
  * smallest. TOMOPROF_MEMORY (bytes, or 512MiB, 12GiB) lowers it, to simulate a smaller machine. */
 size_t mem_available(void);
 
+/* From now on the blocks that this thread takes may hold at most so many bytes together, those it
+ * holds already not counted; 0: as many as there are. */
+void mem_limit(size_t bytes);
+
 /* Bytes held through mem_alloc now, and their high-water mark since mem_reset_peak(). */
 size_t mem_held(void);
 size_t mem_peak(void);

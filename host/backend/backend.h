@@ -33,8 +33,7 @@ struct work {
     double flops, bytes_min, bytes_ideal_cache;
 };
 
-/* Measured ceilings of the machine, in the same process and thread count as the measurement beside
- * it. */
+/* Ceilings of the machine, measured in the same process and with as many threads. */
 struct peak {
     double flops_per_s; /* float32 multiply-add, all threads */
     double bytes_per_s; /* copy: read + written bytes, array far larger than the caches */
@@ -267,6 +266,7 @@ struct backend {
     int threads;
     char device[128];     /* "Intel(R) Xeon(R), 2 threads, avx512" */
     struct work declared; /* grows with each compute call; read and cleared by backend_take_work */
+    const volatile int *stop; /* non-zero: what is left of a projection is left out (optional) */
     uint64_t uploaded_bytes, downloaded_bytes;
     uint64_t device_bytes, device_peak; /* held on a device now; most since backend_reset_peak */
 };

@@ -16,6 +16,7 @@ MAY_INCLUDE = {
     "host/scan": {"base", "base/json", "host/geom", "host/backend", "host/recon", "host/store", "base/mark"},
     "host/cluster": {"base", "host/geom", "host/backend", "host/recon", "host/store", "host/scan", "base/json", "base/timing", "host/suite", "base/mark"},
     "host/suite": {"base", "base/json", "base/timing", "host/geom", "host/backend", "host/recon", "host/store", "base/mark"},
+    "host/api": {"base", "base/json", "host/geom", "host/backend", "host/cpu", "host/recon", "host/store", "cuda", "base/mark"},
     "base/mark": set(),
     "cuda": {"base", "host/geom", "host/backend", "base/mark"},
     "profiler/image": set(),
@@ -33,7 +34,7 @@ MAY_INCLUDE = {
 # A program of its own, which measures bit widths on scans.
 MAY_INCLUDE["profiler/fpga"] = MAY_INCLUDE["profiler/triage"] | MAY_INCLUDE["host/scan"] | {"profiler/triage", "host/scan"}
 # The capture library is loaded into other programs; ours only names its file.
-MAY_INCLUDE["cli"] = set(MAY_INCLUDE) - {"profiler/capture", "profiler/capture_mpi"}
+MAY_INCLUDE["cli"] = set(MAY_INCLUDE) - {"profiler/capture", "profiler/capture_mpi", "host/api"}
 
 # Sub-folders of a folder: each may include those before it, and the folder's own files all of them. A header in the folder
 # itself is its face, which its sub-folders may include too, for its types: what they call must lie before them (test_circles).
@@ -62,10 +63,11 @@ FOREIGN = {
     r"zlib\.h": {"host/store", "profiler/analyze", "profiler/report", "profiler/import"},
     r"sqlite3\.h": {"profiler/import"},
     r"libdeflate\.h|zstd\.h|blosc\.h|lz4\.h|liburing\.h|curl/curl\.h|turbojpeg\.h|JXRGlue\.h": {"host/store"},
-    r"cjson/cJSON\.h": {"base/json", "base/timing", "base/rootcause", "host/store", "host/suite", "cli", "profiler/analyze", "profiler/triage", "profiler/report"},
+    r"cjson/cJSON\.h": {"base/json", "base/timing", "base/rootcause", "host/api", "host/store", "host/suite", "cli", "profiler/analyze", "profiler/triage", "profiler/report"},
     r"nvtx3/.*": {"base/mark"},
     r"elfutils/.*|dwarf\.h|libelf\.h|gelf\.h": {"profiler/analyze"},
     r"mpi\.h": {"host/cluster"},
+    r"tomoprof\.h": {"host/api"},  # as its users have it
     r"cuda.*|cufft.*|nvml\.h": {"cuda"},
 }
 

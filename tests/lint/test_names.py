@@ -33,7 +33,7 @@ TWINS = {
 
 
 # Files that comments may name: of other projects, and what tomoprof-fpga writes.
-ELSEWHERE = {"nvToolsExt.h", "dlfcn.h", "widths.h"}
+ELSEWHERE = {"nvToolsExt.h", "dlfcn.h", "widths.h", "tomoprof.h"}
 ANY = re.compile(r"NAME|KIND|FAMILY")
 
 

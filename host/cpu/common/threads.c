@@ -121,6 +121,20 @@ void cpu_threads_default(int threads)
     omp_set_num_threads(threads ? threads : cpu_threads_usable());
 }
 
+struct cpu_threads_saved cpu_threads_take(int threads)
+{
+    const struct cpu_threads_saved before = {omp_get_max_threads(), omp_get_dynamic()};
+    omp_set_dynamic(0);
+    omp_set_num_threads(threads);
+    return before;
+}
+
+void cpu_threads_restore(struct cpu_threads_saved before)
+{
+    omp_set_num_threads(before.threads);
+    omp_set_dynamic(before.dynamic);
+}
+
 /* The least work that is worth waking the other threads for. */
 
 int64_t cpu_team_least = 1 << 18;

@@ -11,6 +11,13 @@ int cpu_threads_usable(void);
 /* How many work outside of back ends, where a parallel region names no number; 0: all usable. */
 void cpu_threads_default(int threads);
 
+/* OpenMP's settings of the calling thread: so many threads, all of them, until they are put back. */
+struct cpu_threads_saved {
+    int threads, dynamic;
+};
+struct cpu_threads_saved cpu_threads_take(int threads);
+void cpu_threads_restore(struct cpu_threads_saved before);
+
 /* CPUs that the cgroup allows (quota / period, the smallest up the tree), or 0 where nothing
  * limits. `list` is /proc/self/cgroup and `root` /sys/fs/cgroup, or what a test puts in their
  * place. Versions 1 and 2. */

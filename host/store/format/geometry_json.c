@@ -18,7 +18,7 @@
 #define NODE_BYTES 96
 #define ASK_FROM   ((size_t)1 << 20) /* asking the system takes longer than reading a small file */
 
-static enum err unknown_key(const char *name)
+enum err key_unknown(const char *name)
 {
     const char *names[KEYS_MOST];
     for (int i = 0; i < geometry_key_count; i++)
@@ -35,7 +35,7 @@ static enum err read_keys(const cJSON *root, struct draft *d, unsigned char seen
     cJSON_ArrayForEach (value, root) {
         int i = key_find(value->string);
         if (i == geometry_key_count)
-            return unknown_key(value->string);
+            return key_unknown(value->string);
         FAIL_IF(seen[i]++, ERR_INPUT, "%s is given twice", geometry_keys[i].name);
         TRY(geometry_keys[i].read(geometry_keys[i].name, value, (char *)d + geometry_keys[i].at));
     }
@@ -208,14 +208,13 @@ static enum err parse_json(char *text, size_t bytes, cJSON **root)
     return end == text + bytes ? ERR_OK : not_json(text, bytes, end);
 }
 
-static enum err read_model(char *text, size_t bytes, struct ct_model *m)
+enum err ct_model_from_keys(const cJSON *root, struct ct_model *m)
 {
     struct draft d = {0};
     unsigned char seen[KEYS_MOST] = {0};
-    cJSON *root;
     enum err e;
+    *m = (struct ct_model){0};
     ct_model_init(&d.m);
-    TRY_OUT(parse_json(text, bytes, &root));
     TRY_OUT(read_keys(root, &d, seen));
     TRY_OUT(check_together(&d, seen));
     TRY_OUT(make_moves(&d));
@@ -232,31 +231,54 @@ out:
     free(d.angles.values);
     free(d.z_shifts.values);
     free(d.vectors.values);
-    cJSON_Delete(root);
     return e;
 }
 
-enum err ct_model_parse(const char *name, const char *text, size_t bytes, struct ct_model *m)
+enum err geometry_keys_parse(const char *name, const char *text, size_t bytes, cJSON **root)
 {
-    *m = (struct ct_model){0};
+    *root = NULL;
     char *copy = malloc(bytes + 1);
     FAIL_IF(!copy, ERR_MEMORY, "%s: no memory left to read it", name);
     memcpy(copy, text, bytes);
     copy[bytes] = 0;
-    enum err e = read_model(copy, bytes, m);
+    enum err e = parse_json(copy, bytes, root);
     free(copy);
     return e ? err_prefix(e, "%s", name) : ERR_OK;
 }
 
-enum err ct_model_read(const char *path, struct ct_model *m)
+enum err geometry_keys_read(const char *path, cJSON **root)
 {
     char *text;
     size_t bytes;
-    *m = (struct ct_model){0};
+    *root = NULL;
     TRY(file_read_all(path, FILE_MAX, &text, &bytes));
-    enum err e = read_model(text, bytes, m);
+    enum err e = parse_json(text, bytes, root);
     free(text);
     return e ? err_prefix(e, "%s", path) : ERR_OK;
+}
+
+/* Takes `root`. */
+static enum err model_of_keys(const char *name, cJSON *root, struct ct_model *m)
+{
+    enum err e = ct_model_from_keys(root, m);
+    cJSON_Delete(root);
+    return e ? err_prefix(e, "%s", name) : ERR_OK;
+}
+
+enum err ct_model_parse(const char *name, const char *text, size_t bytes, struct ct_model *m)
+{
+    cJSON *root;
+    *m = (struct ct_model){0};
+    TRY(geometry_keys_parse(name, text, bytes, &root));
+    return model_of_keys(name, root, m);
+}
+
+enum err ct_model_read(const char *path, struct ct_model *m)
+{
+    cJSON *root;
+    *m = (struct ct_model){0};
+    TRY(geometry_keys_read(path, &root));
+    return model_of_keys(path, root, m);
 }
 
 void ct_model_write_json(struct jsonw *w, const struct ct_model *m)

@@ -1,0 +1,18 @@
+# libtomoprof: the operators for programs in C and C++, and what finds it (pkg-config, find_package).
+add_library(tomoprof_library SHARED $<TARGET_OBJECTS:tp_api>)
+set_target_properties(tomoprof_library PROPERTIES OUTPUT_NAME tomoprof LINKER_LANGUAGE C VERSION 0 SOVERSION 0
+  LINK_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/libtomoprof.map PUBLIC_HEADER ${CMAKE_SOURCE_DIR}/include/tomoprof.h)
+target_link_libraries(tomoprof_library PRIVATE tp_api)
+# Of the other rooms it takes the objects that it needs, and no library that these do not need.
+target_link_options(tomoprof_library PRIVATE -Wl,--as-needed -Wl,--exclude-libs,ALL -Wl,-z,now
+  "-Wl,--version-script=${CMAKE_CURRENT_LIST_DIR}/libtomoprof.map")
+install(TARGETS tomoprof_library LIBRARY DESTINATION lib PUBLIC_HEADER DESTINATION include)
+
+# Both find the prefix from their own place: the tree may be moved.
+set(api_files ${CMAKE_BINARY_DIR}/api)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/tomoprof.pc.in ${api_files}/tomoprof.pc @ONLY)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/tomoprofConfig.cmake.in ${api_files}/tomoprofConfig.cmake @ONLY)
+include(CMakePackageConfigHelpers)
+write_basic_package_version_file(${api_files}/tomoprofConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${api_files}/tomoprof.pc DESTINATION lib/pkgconfig)
+install(FILES ${api_files}/tomoprofConfig.cmake ${api_files}/tomoprofConfigVersion.cmake DESTINATION lib/cmake/tomoprof)
