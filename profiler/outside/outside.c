@@ -19,6 +19,7 @@
 #include "profiler/capture/raw/safe_read.h"
 #include "profiler/capture/recorders/python/python.h"
 #include "profiler/outside/outside.h"
+#include "profiler/trace/secrets.h"
 #include "profiler/outside/process.h"
 
 #define RATE_HZ     100
@@ -70,13 +71,12 @@ static void recording_link_fact(struct recording *r, const char *key)
 
 static void put_facts(struct recording *r)
 {
-    char text[NAMES_BYTES];
+    char text[NAMES_BYTES], words[NAMES_BYTES];
     struct utsname u;
     recording_link_fact(r, "exe");
     recording_link_fact(r, "cwd");
-    size_t n = process_read(r->s->pid, 0, "cmdline", text, sizeof text);
-    for (size_t i = 0; i + 1 < n; i++)
-        text[i] = text[i] ? text[i] : '\n'; /* one argument per line */
+    size_t n = process_read(r->s->pid, 0, "cmdline", words, sizeof words);
+    secrets_mask_words(words, n, text, sizeof text);
     capture_meta(&r->us, "cmdline", text);
     if (uname(&u) == 0)
         capture_meta(&r->us, "kernel", u.release);

@@ -7,11 +7,24 @@
  * --max-tokens and --tokenizer. */
 #define AUTHORIZATION "authorization"
 static const char *const parts[] = {"password", "passwd", "passphrase", "secret"};
-static const char *const endings[] = {"token",      "apikey",     "accesskey",   "secretkey",
-                                      "authkey",    "signingkey", "privatekey",  "pwd",
-                                      "credential", "passcode",   "credentials", AUTHORIZATION};
+static const char *const endings[] = {
+    "token", "apikey",     "accesskey", "secretkey",   "authkey",     "signingkey", "privatekey",
+    "pwd",   "credential", "passcode",  "credentials", AUTHORIZATION, "cookie"};
+/* Whole names, whose value may be a mode, a column or a port: a number of up to five digits stays. */
+static const char *const names[] = {"pass", "pw", "key", "auth", "sig", "signature"};
+#define NUMBER_DIGITS  5
 #define NAME_MAX_BYTES 64
-enum secret { SECRET_NONE, SECRET_WORD, SECRET_LINE }; /* how far the value goes */
+/* How far the value goes; SECRET_UNLESS_NUMBER: a word. */
+enum secret { SECRET_NONE, SECRET_WORD, SECRET_LINE, SECRET_UNLESS_NUMBER };
+
+/* Tokens by what they begin with, and how many letters, digits, _ and - follow at least. */
+static const struct token_shape {
+    const char *begin;
+    unsigned char bytes;
+} shapes[] = {{"ghp_", 20},        {"gho_", 20},  {"ghs_", 20}, {"ghu_", 20},
+              {"github_pat_", 20}, {"sk-", 20},   {"AKIA", 16}, {"ASIA", 16},
+              {"xoxb-", 20},       {"xoxp-", 20}, {"hf_", 20},  {"glpat-", 20},
+              {"npm_", 30},        {"pypi-", 30}, {"AIza", 30}, {"eyJ", 20}};
 
 static int secret_name_char(char c)
 {
@@ -38,10 +51,14 @@ static enum secret secret_before(const char *text, size_t end)
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         size_t k = strlen(endings[i]);
         if (n >= k && !memcmp(p + n - k, endings[i], k))
-            return !strcmp(p, "pwd")                    ? SECRET_NONE /* the working folder */
-                   : !strcmp(endings[i], AUTHORIZATION) ? SECRET_LINE
-                                                        : SECRET_WORD;
+            return !strcmp(p, "pwd") ? SECRET_NONE /* the working folder */
+                   : !strcmp(endings[i], AUTHORIZATION) || !strcmp(endings[i], "cookie")
+                       ? SECRET_LINE
+                       : SECRET_WORD;
     }
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(p, names[i]))
+            return SECRET_UNLESS_NUMBER;
     return SECRET_NONE;
 }
 
@@ -79,6 +96,11 @@ static size_t in_address(const char *text, int is_http, size_t *begin)
     return at - 1 - *begin;
 }
 
+static int short_number(const char *text, size_t n)
+{
+    return n && n <= NUMBER_DIGITS && strspn(text, "0123456789") >= n;
+}
+
 /* Masks the value that follows the name that ends before word[at]; bytes of `word` done, 0: no
  * secret. */
 static size_t mask_value(struct masked_text *t, const char *word, size_t at)
@@ -88,6 +110,8 @@ static size_t mask_value(struct masked_text *t, const char *word, size_t at)
         return 0;
     size_t blanks = 1 + strspn(word + at + 1, " \t\"'");
     size_t n = value_bytes(word + at + blanks, kind);
+    if (kind == SECRET_UNLESS_NUMBER && short_number(word + at + blanks, n))
+        return 0;
     masked_put(t, word + at, blanks);
     if (n)
         masked_put(t, SECRET_MASK, strlen(SECRET_MASK));
@@ -109,12 +133,34 @@ static size_t mask_address(struct masked_text *t, const char *word, size_t at)
     return 3 + begin + n;
 }
 
+/* Masks a token that is known by its shape: a word of its own, with a digit among what follows. */
+static size_t mask_token(struct masked_text *t, const char *word, size_t at)
+{
+    if (at && (secret_name_char(word[at - 1]) && word[at - 1] != '.'))
+        return 0;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        size_t k = strlen(shapes[i].begin), n = k, digits = 0;
+        if (strncmp(word + at, shapes[i].begin, k))
+            continue;
+        for (; secret_name_char(word[at + n]); n++)
+            digits += word[at + n] >= '0' && word[at + n] <= '9';
+        if (n - k < shapes[i].bytes || !digits)
+            continue;
+        masked_put(t, SECRET_MASK, strlen(SECRET_MASK));
+        return n;
+    }
+    return 0;
+}
+
 size_t secrets_mask(const char *word, int *next, char *out, size_t room)
 {
     struct masked_text t = {out, room, 0};
     size_t n = strlen(word), done;
-    int is_value = *next;
-    *next = !is_value && *word == '-' && !strpbrk(word, "=: ") && secret_before(word, n);
+    enum secret asked = (enum secret) * next;
+    int is_value = asked && !(asked == SECRET_UNLESS_NUMBER && short_number(word, n));
+    *next = is_value || *word != '-' || strpbrk(word, "=: ") ? SECRET_NONE
+            : !strcmp(word, "-p")                            ? SECRET_UNLESS_NUMBER
+                                                             : secret_before(word, n);
     if (!room)
         return 0;
     if (is_value)
@@ -123,6 +169,8 @@ size_t secrets_mask(const char *word, int *next, char *out, size_t room)
         done = mask_address(&t, word, i);
         if (!done)
             done = mask_value(&t, word, i);
+        if (!done)
+            done = mask_token(&t, word, i);
         if (!done) {
             masked_put(&t, word + i, 1);
             done = 1;
@@ -130,4 +178,18 @@ size_t secrets_mask(const char *word, int *next, char *out, size_t room)
     }
     out[t.used] = 0;
     return t.used;
+}
+
+size_t secrets_mask_words(const char *words, size_t bytes, char *out, size_t room)
+{
+    size_t used = 0;
+    int next = 0;
+    for (size_t at = 0; at < bytes && used + 1 < room; at += strlen(words + at) + 1) {
+        if (at)
+            out[used++] = '\n';
+        used += secrets_mask(words + at, &next, out + used, room - used);
+    }
+    if (room)
+        out[used] = 0;
+    return used;
 }

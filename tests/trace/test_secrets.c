@@ -35,6 +35,22 @@ static void values_are_masked_and_nothing_else(void **state)
         {"PWD=/here", "PWD=/here"},
         {"MYSQL_PWD=abc", "MYSQL_PWD=***"},
         {"keyboard=us", "keyboard=us"},
+        {"--pass=abc", "--pass=***"},
+        {"--pass=2", "--pass=2"},
+        {"--pw=abc", "--pw=***"},
+        {"--key=abc", "--key=***"},
+        {"--key=2,2", "--key=2,2"},
+        {"--keys=abc", "--keys=abc"},
+        {"--auth=me:abc", "--auth=***"},
+        {"--cookie=a=abc; b=abc", "--cookie=***"},
+        {"Set-Cookie: a=abc; b=abc", "Set-Cookie: ***"},
+        {"https://host/b?sv=1&sig=abc%2F&x=2", "https://host/b?sv=1&sig=***&x=2"},
+        {"ghp_0123456789abcdefghij0123456789abcdef", "***"},
+        {"x sk-proj-0123456789abcdefghij y", "x *** y"},
+        {"sk-learn-contrib-and-others", "sk-learn-contrib-and-others"},
+        {"id=AKIAIOSFODNN7EXAMPLE", "id=***"},
+        {"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abc-_1", "***"},
+        {"task-sk-0123456789abcdefghij0", "task-sk-0123456789abcdefghij0"},
         {"a:b@c", "a:b@c"},
         {"=:=://@", "=:=://@"},
         {"", ""},
@@ -51,10 +67,12 @@ static void values_are_masked_and_nothing_else(void **state)
 static void an_option_masks_the_word_behind_it(void **state)
 {
     (void)state;
-    static const char *const words[] = {"--password", "-abc",       "--name", "x",
-                                        "--hf-token", "--password", "y"};
-    static const char *const expected[] = {"--password", "***", "--name", "x",
-                                           "--hf-token", "***", "y"};
+    static const char *const words[] = {"--password", "-abc", "--name", "x",     "--hf-token",
+                                        "--password", "y",    "-p",     "abc",   "-p",
+                                        "8080",       "--pw", "abc",    "--key", "abc"};
+    static const char *const expected[] = {"--password", "***",  "--name", "x",     "--hf-token",
+                                           "***",        "y",    "-p",     "***",   "-p",
+                                           "8080",       "--pw", "***",    "--key", "***"};
     char out[40];
     int next = 0;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {

@@ -46,14 +46,8 @@ static void command_fact(struct capture_thread *t)
 {
     enum { ROOM = CAPTURE_SCRATCH / 2 };
     char *words = t->scratch, *text = words + ROOM;
-    size_t used = 0, n = raw_read_file("/proc/self/cmdline", words, ROOM);
-    int next = 0;
-    for (size_t at = 0; at < n && used + 1 < ROOM; at += strlen(words + at) + 1) {
-        if (at)
-            text[used++] = '\n';
-        used += secrets_mask(words + at, &next, text + used, ROOM - used);
-    }
-    text[used] = 0;
+    size_t n = raw_read_file("/proc/self/cmdline", words, ROOM);
+    secrets_mask_words(words, n, text, ROOM);
     capture_meta(t, "cmdline", text);
 }
 

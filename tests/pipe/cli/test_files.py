@@ -122,8 +122,34 @@ SECRET = "hunter2-q9x"
 SECRET_WORDS = [f"--token={SECRET}", "--password", SECRET, f"password={SECRET}", f"API_KEY={SECRET}", f"AWS_SECRET_ACCESS_KEY={SECRET}",
                 f"https://user:{SECRET}@host/path?x=1", f"https://host/?access_token={SECRET}&y=2", f'{{"password": "{SECRET}"}}',
                 f"Authorization: Bearer {SECRET}", f"https://{SECRET}@host/", "--hf-token", SECRET, f"--db.passwd={SECRET}", f"apiKey:{SECRET}",
-                f"{{'authorization': 'Bearer {SECRET}'}}", f"host=x password={SECRET} port=1"]
-PLAIN_WORDS = ["--max-tokens=512", "--tokenizer", "gpt2", "ssh://git@host/x", "--key=value", "a=b", "keyboard=us", "--tokens", "7", "PWD=/here", "a:b@c"]
+                f"{{'authorization': 'Bearer {SECRET}'}}", f"host=x password={SECRET} port=1", f"--pass={SECRET}", "--pw", SECRET, "-p", SECRET, "--key", SECRET,
+                f"--auth=me:{SECRET}", f"--cookie=id={SECRET}; x={SECRET}", f"https://host/x?sig={SECRET}", f"ghp_{SECRET}0123456789abcdef", f"AKIAI{SECRET.upper()}000000"]
+PLAIN_WORDS = ["--max-tokens=512", "--tokenizer", "gpt2", "ssh://git@host/x", "--key=2,2", "--pass=1", "-p", "8080", "a=b", "keyboard=us", "--tokens", "7", "PWD=/here", "a:b@c"]
+
+
+def nowhere(check, run, done, secret):
+    """The secret: in no file of the run, and not on the terminal."""
+    text = tomoprof("report", run, "--text")
+    for name, content in [("stderr", done.stderr.encode()), ("report --text", (text.stdout + text.stderr).encode())] + [
+            (p.name, p.read_bytes()) for p in run.rglob("*") if p.is_file()]:
+        check.that(secret.encode() not in content, f"{name} holds the secret: ...{content[max(0, content.find(secret.encode()) - 40):][:80]}")
+
+
+def secrets_of_a_running_program(check, folder):
+    program = subprocess.Popen([sys.executable, "-c", "import time; print('runs', flush=True); time.sleep(100)", *SECRET_WORDS, *PLAIN_WORDS], stdout=subprocess.PIPE)
+    try:
+        program.stdout.readline()
+        done = tomoprof("record", "--pid", program.pid, "--seconds", "0.3", "--out", folder / "runs")
+    finally:
+        program.kill()
+        program.wait()
+    if done.returncode and "not permitted" in done.stderr:
+        print(f"  skipped: {done.stderr}")
+        return
+    check.that(done.returncode == 0, f"record --pid: {done.returncode} {done.stderr}")
+    run = newest(folder / "runs")
+    nowhere(check, run, done, SECRET)
+    check.that(any(b"--max-tokens=512" in p.read_bytes() for p in (run / "trace").iterdir()), "the trace has no arguments at all")
 
 
 def secrets(check, folder):
@@ -135,13 +161,10 @@ def secrets(check, folder):
                        "if os.fork() == 0: os.execv('/bin/true', sys.argv)\n"
                        "os.wait(); sum(range(3000000))\n")
     run, done = recorded(check, folder, sys.executable, program, *SECRET_WORDS, *PLAIN_WORDS)
-    text = tomoprof("report", run, "--text")
-    for name, content in [("stderr", done.stderr.encode()), ("report --text", (text.stdout + text.stderr).encode())] + [
-            (p.name, p.read_bytes()) for p in run.rglob("*") if p.is_file()]:
-        check.that(SECRET.encode() not in content, f"{name} holds the secret: ...{content[max(0, content.find(SECRET.encode()) - 40):][:80]}")
+    nowhere(check, run, done, SECRET)
     command = json.loads((run / "record.json").read_text())["command"]
     check.that(command[-len(PLAIN_WORDS):] == PLAIN_WORDS, f"plain arguments were changed: {command}")
-    check.that(all("***" in word or word in ("--password", "--hf-token") for word in command[2:-len(PLAIN_WORDS)]), f"{command}")
+    check.that(all("***" in word or word in ("--password", "--hf-token", "--pw", "-p", "--key") for word in command[2:-len(PLAIN_WORDS)]), f"{command}")
     check.that("https://user:***@host/path?x=1" in command and "https://host/?access_token=***&y=2" in command, f"{command}")
     check.that(any(b"--max-tokens=512" in p.read_bytes() for p in (run / "trace").iterdir()), "the traces have no arguments at all")
 
@@ -378,4 +401,4 @@ def unknown_numbers(check, folder):
 
 
 if __name__ == "__main__":
-    main(planted_links, linked_pictures, own_links, private_runs, secrets, private_text, inputs_stay, on_a_terminal, one_line, cells, unknown_numbers)
+    main(planted_links, linked_pictures, own_links, private_runs, secrets, secrets_of_a_running_program, private_text, inputs_stay, on_a_terminal, one_line, cells, unknown_numbers)
