@@ -28,6 +28,32 @@ void markdown_text(FILE *out, const char *text)
     }
 }
 
+void markdown_fenced(FILE *out, const char *lines)
+{
+    int longest = 2, run = 0;
+    for (const char *at = lines; *at; at++) {
+        run = *at == '`' ? run + 1 : 0;
+        longest = run > longest ? run : longest;
+    }
+    for (int i = 0; i <= longest; i++)
+        putc('`', out);
+    fprintf(out, "\n%s", lines);
+    for (int i = 0; i <= longest; i++)
+        putc('`', out);
+    putc('\n', out);
+}
+
+void csv_text(FILE *out, const char *text)
+{
+    fputs(text && *text && strchr("=+-@\t\r\n", *text) ? "\"'" : "\"", out);
+    for (; text && *text; text++) {
+        if (*text == '"')
+            putc('"', out);
+        putc(*text, out);
+    }
+    putc('"', out);
+}
+
 void markdown_table(FILE *out, const char *columns)
 {
     fprintf(out, "\n| %s |\n|", columns);

@@ -12,8 +12,14 @@ void markup_text(FILE *out, const char *text, unsigned letters);
 
 /* Writes text for Markdown, signs that mean something there quoted; NULL is "-". */
 void markdown_text(FILE *out, const char *text);
+/* Writes lines between fences that none of them can close. */
+void markdown_fenced(FILE *out, const char *lines);
 /* Begins a table: "| a | b |" and the line below it. `columns` are joined by " | ". */
 void markdown_table(FILE *out, const char *columns);
+
+/* Writes a cell of CSV (RFC 4180), quoted; NULL is "". A spreadsheet takes what begins with = + - @
+ * for a formula: an apostrophe before it makes it a text (OWASP, CSV injection). */
+void csv_text(FILE *out, const char *text);
 
 /* Writes the head of a page up to its heading, and its end. `style`: CSS beside that of every
  * page. */

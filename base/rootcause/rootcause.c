@@ -181,8 +181,10 @@ static void rootcause_markdown(const struct rootcause *r, FILE *out)
         markdown_text(out, r->questions[i]);
         fputs("\n", out);
     }
-    if (r->details)
-        fprintf(out, "\n## Tables\n\n```\n%s```\n", r->details);
+    if (r->details) {
+        fputs("\n## Tables\n\n", out);
+        markdown_fenced(out, r->details);
+    }
 }
 
 #define FILE_LIMIT ((size_t)16 << 20)

@@ -1,27 +1,9 @@
 /* Writes one row per source line (RFC 4180; unknown is empty). Times in s, memory in MB of 2^20
  * bytes. */
 #include <math.h>
-#include <string.h>
 
+#include "base/page/markup.h"
 #include "profiler/report/export/export.h"
-
-/* A spreadsheet takes what begins so for a formula: a quote before it makes it a text (OWASP, CSV
- * injection). */
-static int begins_formula(const char *text)
-{
-    return text && *text && strchr("=+-@\t\r\n", *text);
-}
-
-static void csv_put_text(FILE *out, const char *text)
-{
-    fputs(begins_formula(text) ? "\"'" : "\"", out);
-    for (; text && *text; text++) {
-        if (*text == '"')
-            fputc('"', out);
-        fputc(*text, out);
-    }
-    fputc('"', out);
-}
 
 static void put_real(FILE *out, double v)
 {
@@ -50,7 +32,7 @@ static void csv_write(const struct model *m, const struct export_options *o, FIL
         const struct model_file *f = &m->files[i];
         for (int j = 0; j < f->lines_count; j++) {
             const struct model_line *l = &f->lines[j];
-            csv_put_text(out, f->path);
+            csv_text(out, f->path);
             fprintf(out, ",%lld,%d", (long long)l->line, f->user);
             const double times[] = {l->cpu.user,     l->cpu.sys,    l->cpu.wait,
                                     l->cpu.python,   l->cpu.native, l->cpu_incl.user,
@@ -67,7 +49,7 @@ static void csv_write(const struct model *m, const struct export_options *o, FIL
             for (size_t k = 0; k < sizeof memory / sizeof *memory; k++)
                 put_real(out, memory[k]);
             fputc(',', out);
-            csv_put_text(out, l->text);
+            csv_text(out, l->text);
             fputs("\r\n", out);
         }
     }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/page/markup.h"
 #include "profiler/report/export/export.h"
 
 static int range_by_total(const void *x, const void *y)
@@ -14,18 +15,13 @@ static int range_by_total(const void *x, const void *y)
 
 static void nvtx_put_name(FILE *out, const struct model_range *r)
 {
-    int quoted = strpbrk(r->name ? r->name : "", ",\"\r\n") != NULL ||
-                 (r->domain && strpbrk(r->domain, ",\"\r\n"));
-    const char *const parts[] = {r->domain, r->domain ? ":" : NULL, r->name};
-    if (quoted)
-        fputc('"', out);
-    for (int k = 0; k < 3; k++)
-        for (const char *s = parts[k]; s && *s; s++) {
-            if (*s == '"')
-                fputc('"', out);
-            fputc(*s, out);
-        }
-    fputs(quoted ? "\"\n" : "\n", out);
+    char *name = NULL;
+    const char *domain = r->domain ? r->domain : "", *text = r->name ? r->name : "";
+    if (asprintf(&name, "%s%s%s", domain, r->domain ? ":" : "", text) < 0)
+        name = NULL;
+    csv_text(out, name ? name : text);
+    fputc('\n', out);
+    free(name);
 }
 
 static void put_ns(FILE *out, int decimals, double s)

@@ -365,6 +365,12 @@ def cells(check, folder):
     rows = list(csv.DictReader(io.StringIO((folder / "out.csv").read_bytes().decode(), newline="")))
     check.that([r["text"] for r in rows] == ["'" + t for t in texts[:6]] + texts[6:], f"{[r['text'] for r in rows]}")
     check.that(all(r["file"].startswith("'=cmd") for r in rows) and rows, "the file's name is a formula")
+    check.must(profile["ranges"], "the example has no ranges")
+    profile["ranges"] = [{**profile["ranges"][0], "style": "push_pop", "domain": None, "name": text} for text in texts]
+    write_json(folder / "profile.json", profile)
+    done = tomoprof("export", folder, "--to", "nvtx", "--out", folder / "out.csv")
+    names = [r["Range"] for r in csv.DictReader(io.StringIO((folder / "out.csv").read_bytes().decode(), newline=""))]
+    check.that(done.returncode == 0 and sorted(names) == sorted(["'" + t for t in texts[:6]] + texts[6:]), f"{names} {done.stderr}")
 
 
 def blanked(value, instead):
