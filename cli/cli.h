@@ -45,7 +45,8 @@ extern const struct command cmd_run, cmd_record, cmd_report, cmd_apply, cmd_reco
                4096)
 #define CLI_OPT_LINKS                                                                              \
     OPTION_FLAG("follow-links", 0, store_follow_links,                                             \
-                "let links of HDF5 files lead out of their folder;\nfor files that you trust")
+                "let links of HDF5 files and Zarr stores lead\nout of their folder; for files "    \
+                "that you trust")
 #define CLI_OPT_JSON(variable)                                                                     \
     OPTION_FLAG("json", 0, variable, "print the answer as JSON on stdout")
 

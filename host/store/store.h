@@ -70,6 +70,7 @@ struct store_array {
 struct store_object {
     const char *name;   /* a path, or a URL */
     const void *memory; /* bytes that the reader holds already (small arrays inside of headers) */
+    const char *root;   /* real path of the folder that it must lie below; NULL: anywhere */
     int64_t bytes;      /* -1: not asked yet */
     int fd;             /* -1: closed */
 };
@@ -84,6 +85,7 @@ struct store {
     struct store_alias *aliases;
     struct arena *arena;          /* of all names, chunks and tables */
     int remote;                   /* its objects have URLs */
+    const char *root;             /* of objects that are added from now on */
     struct remote_blocks *blocks; /* of manifest/remote.c */
     struct object_window *window; /* of manifest/object.c */
     void *reader;

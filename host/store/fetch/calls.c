@@ -26,17 +26,36 @@ void fetch_close(struct fetch_worker *w)
     w->object = NULL;
 }
 
-enum err fetch_open(struct fetch_worker *w, const struct store_object *o, int flags)
+enum err fetch_check_file(const struct store_object *o, int fd, int64_t *bytes)
 {
     struct stat st;
+    char link[40], real[4352];
+    FAIL_IF(fstat(fd, &st) || !S_ISREG(st.st_mode), ERR_INPUT, "%s: is not a regular file",
+            o->name);
+    *bytes = st.st_size;
+    if (!o->root)
+        return ERR_OK;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    const ssize_t n = readlink(link, real, sizeof real - 1);
+    const size_t below = strlen(o->root);
+    real[n < 0 ? 0 : n] = 0;
+    FAIL_IF(n < 0 || strncmp(real, o->root, below) != 0 || (below > 1 && real[below] != '/'),
+            ERR_INPUT,
+            "%s: is a link that leads out of %s; add `follow_links` if you trust the store",
+            o->name, o->root);
+    return ERR_OK;
+}
+
+enum err fetch_open(struct fetch_worker *w, const struct store_object *o, int flags)
+{
+    int64_t bytes;
     if (w->object == o)
         return ERR_OK;
     fetch_close(w);
     w->fd = open(o->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags);
     FAIL_IF(w->fd < 0, flags && errno == EINVAL ? ERR_UNSUPPORTED : ERR_INPUT,
             "%s: cannot read: %s", o->name, strerror(errno));
-    FAIL_IF(fstat(w->fd, &st) || !S_ISREG(st.st_mode), ERR_INPUT, "%s: is not a regular file",
-            o->name);
+    TRY(fetch_check_file(o, w->fd, &bytes));
     w->object = o;
     return ERR_OK;
 }

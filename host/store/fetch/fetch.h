@@ -53,4 +53,7 @@ void fetch_end(struct fetch_worker *w);
 enum err fetch_open(struct fetch_worker *w, const struct store_object *o, int flags);
 void fetch_close(struct fetch_worker *w);
 
+/* ERR_INPUT where the open file is none, or where links lead out of the object's root. */
+enum err fetch_check_file(const struct store_object *o, int fd, int64_t *bytes);
+
 #endif

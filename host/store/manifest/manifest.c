@@ -17,8 +17,6 @@
 #define PIECE_BYTES ((int64_t)1 << 20)
 #define WHOLE_SPARE 4096
 
-int store_follow_links;
-
 enum err store_make(const char *name, const char *format, struct store **out)
 {
     struct store *s = calloc(1, sizeof *s);

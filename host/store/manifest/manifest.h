@@ -7,6 +7,9 @@
 
 enum err store_make(const char *name, const char *format, struct store **out);
 
+/* Files that are added from now on lie below `folder`, links of the file system followed, unless
+ * store_follow_links. Nothing changes where the store has URLs. */
+enum err store_confine(struct store *s, const char *folder);
 /* A file. `relative` is put behind the folder `base` (NULL: it is a path of the user's) and must
  * not leave it: absolute names, .. and empty parts are ERR_INPUT. */
 enum err store_object_add(struct store *s, const char *base, const char *relative, int32_t *index);

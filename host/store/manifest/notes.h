@@ -22,7 +22,7 @@ struct store_alias { /* another name of an array */
     struct store_array *array;
 };
 
-/* 1: links of HDF5 files lead to any file; 0: to files of the same folder and below it. */
+/* 1: links of HDF5 files and of Zarr stores lead to any file; 0: to files of the same folder and below it. */
 extern int store_follow_links;
 
 #endif

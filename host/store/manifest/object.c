@@ -10,11 +10,14 @@
 
 #include "base/arena.h"
 #include "base/array.h"
+#include "host/store/fetch/fetch.h"
 #include "host/store/fetch/http.h"
 #include "host/store/manifest/manifest.h"
 
 #define OPEN_MOST    64   /* files of a store that stay open */
 #define WINDOW_BYTES 4096 /* read at once for a field of a header or an index */
+
+int store_follow_links;
 
 struct object_window {
     int32_t object;
@@ -49,7 +52,17 @@ static enum err object_add(struct store *s, struct store_object o, int32_t *inde
     TRY(array_room(&s->objects, &s->objects_room, (size_t)s->objects_count + 1,
                    sizeof *s->objects));
     *index = s->objects_count;
+    o.root = s->root;
     s->objects[s->objects_count++] = o;
+    return ERR_OK;
+}
+
+enum err store_confine(struct store *s, const char *folder)
+{
+    char *real = s->remote || store_follow_links ? NULL : realpath(folder, NULL);
+    s->root = real ? arena_text(s->arena, real) : NULL;
+    FAIL_IF(real && !s->root, ERR_MEMORY, "%s: no memory left", s->name);
+    free(real);
     return ERR_OK;
 }
 
@@ -105,17 +118,16 @@ enum err store_memory_add(struct store *s, const char *name, const void *bytes, 
 static enum err object_open(struct store *s, int32_t object, int *fd)
 {
     struct store_object *o = &s->objects[object];
-    struct stat st;
     *fd = o->fd;
     if (o->fd >= 0)
         return ERR_OK;
     *fd = open(o->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     FAIL_IF(*fd < 0, ERR_INPUT, "%s: cannot read: %s", o->name, strerror(errno));
-    if (fstat(*fd, &st) || !S_ISREG(st.st_mode)) {
+    const enum err e = fetch_check_file(o, *fd, &o->bytes);
+    if (e) {
         close(*fd);
-        return FAIL(ERR_INPUT, "%s: is not a regular file", o->name);
+        return e;
     }
-    o->bytes = st.st_size;
     if (object < OPEN_MOST)
         o->fd = *fd;
     return ERR_OK;

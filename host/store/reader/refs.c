@@ -209,6 +209,7 @@ static enum err refs_fill(struct store *s, const struct reader_file *f)
     memcpy(folder, slash ? f->path : ".", n);
     folder[n] = 0;
     r->folder = store_text(s, *folder ? folder : "/");
+    TRY(store_confine(s, r->folder));
     TRY(s->remote ? remote_text(f->path, REMOTE_MOST, &text)
                   : file_read_all(f->path, FILE_MOST, &text, &bytes));
     FAIL_IF(!text, ERR_INPUT, "%s: is not there any more", f->path);

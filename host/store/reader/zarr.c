@@ -308,8 +308,8 @@ static enum err zarr_open(const struct reader_file *f, struct store **out)
     TRY(store_make(f->path, folder_has(f->path, "zarr.json") ? "Zarr 3" : "Zarr 2", out));
     struct store *s = *out;
     struct zarr_keys *keys = arena_take(s->arena, sizeof *keys);
-    enum err e = keys ? ERR_OK : FAIL(ERR_MEMORY, "%s: no memory left", f->path);
-    if (keys) {
+    enum err e = keys ? store_confine(s, s->name) : FAIL(ERR_MEMORY, "%s: no memory left", f->path);
+    if (!e) {
         *keys = (struct zarr_keys){(void *)(uintptr_t)s->name, folder_text, folder_place};
         struct stat st = {0};
         int count = 0;

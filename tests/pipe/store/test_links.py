@@ -110,5 +110,40 @@ def damaged(check, folder):
     check.that(list(found["unreadable"]) == ["exchange/theta"] and words in found["unreadable"]["exchange/theta"], f"{found['unreadable']}")
 
 
+def chunks_that_are_links(check, folder):
+    """A chunk of a Zarr store, or of references, that is a link: read below the folder, refused where it leads out, unless asked for."""
+    secret = bytes(range(32))
+    shape = {"zarr_format": 2, "shape": [8, 8], "chunks": [4, 8], "dtype": "|u1", "compressor": None, "fill_value": 0, "order": "C", "filters": None}
+    store = folder / "a.zarr"
+    store.mkdir()
+    (folder / "secret").write_bytes(secret)
+    (store / ".zarray").write_text(json.dumps(shape))
+    (store / "1.0").write_bytes(bytes(32))
+    (store / "real").write_bytes(secret)
+    (folder / "refs").mkdir()
+    (folder / "refs" / "k.json").write_text(json.dumps({"version": 1, "refs": {".zarray": json.dumps(shape), "0.0": ["chunk", 0, 32]}}))
+    chunk = folder / "refs" / "chunk"
+    for link, target, inside in ((store / "0.0", "real", True), (store / "0.0", "../secret", False), (store / "0.0", str(folder / "secret"), False),
+                                 (chunk, "../secret", False), (chunk, "k.json", True)):
+        source = link.parent / "k.json" if link is chunk else store
+        link.unlink(missing_ok=True)
+        link.symlink_to(target)
+        for args in ([], ["--follow-links"]):
+            out = folder / "out.npy"
+            out.unlink(missing_ok=True)
+            done = tomoprof("convert", *args, source, out)
+            if inside or args:
+                check.that(done.returncode == 0 and np.load(out).tobytes()[:32] == link.read_bytes()[:32], f"{target} {args}: exit {done.returncode}: {done.stderr}")
+            else:
+                check.that(done.returncode == 2 and "leads out of" in done.stderr and "--follow-links" in done.stderr and not out.exists(),
+                           f"{link.name} -> {target}: exit {done.returncode}: {done.stderr}")
+    whole = folder / "linked.zarr"
+    (store / "0.0").unlink()
+    (store / "0.0").symlink_to("real")
+    whole.symlink_to("a.zarr")
+    done = tomoprof("convert", whole, folder / "whole.npy")
+    check.that(done.returncode == 0, f"a link to the whole store: {done.stderr}")
+
+
 if __name__ == "__main__":
-    main(names_and_sources, outside_of_the_folder, behind_a_url, damaged)
+    main(names_and_sources, outside_of_the_folder, behind_a_url, damaged, chunks_that_are_links)
