@@ -77,8 +77,7 @@ struct store_object {
 
 struct store {
     const char *name, *format; /* "NumPy array", ... */
-    int arrays_count, notes_count, aliases_count;
-    int32_t objects_count;
+    int32_t arrays_count, notes_count, aliases_count, objects_count;
     struct store_array **arrays; /* the first is the largest that holds numbers of interest */
     struct store_object *objects;
     struct store_note *notes;
@@ -101,9 +100,8 @@ void store_close(struct store *s); /* NULL is fine */
 const char *store_hdf5(void);
 /* By name, NULL: the first. ERR_INPUT lists the names. */
 enum err store_find(struct store *s, const char *name, struct store_array **out);
-/* Fills a->chunks where it is not yet there: reads indices (HDF5's trees, shards' tables). */
+/* Fills a->chunks where it is not yet there (HDF5's trees, shards' tables): all, or what a box needs. */
 enum err store_index(struct store *s, struct store_array *a);
-/* At least what a box needs. */
 enum err store_index_box(struct store *s, struct store_array *a, const int64_t start[STORE_DIMS],
                          const int64_t count[STORE_DIMS]);
 
