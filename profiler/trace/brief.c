@@ -133,11 +133,9 @@ static int brief_move(struct trace_writer *w)
     return 0;
 }
 
-int trace_to_file(struct trace_writer *w)
+static int brief_to_file(struct trace_writer *w)
 {
-    int saved = errno, why = 0;
-    if (!w->header || !*w->alive || !w->brief)
-        return 0;
+    int why = 0;
     if (__atomic_load_n(&w->state, __ATOMIC_ACQUIRE) == TRACE_ADDED)
         return EEXIST; /* it has ended */
     if (brief_hold(w)) {
@@ -148,8 +146,25 @@ int trace_to_file(struct trace_writer *w)
     } else if (__atomic_load_n(&w->state, __ATOMIC_ACQUIRE) != TRACE_IN_FILE) {
         why = EAGAIN;
     }
-    errno = saved;
     return why;
+}
+
+static long brief_to_file_job(struct trace_writer *w, uint32_t bytes)
+{
+    (void)bytes;
+    return brief_to_file(w);
+}
+
+int trace_to_file(struct trace_writer *w)
+{
+    int saved = errno;
+    long why = 0;
+    if (w->header && *w->alive && w->brief &&
+        __atomic_load_n(&w->state, __ATOMIC_ACQUIRE) != TRACE_IN_FILE &&
+        !writer_elsewhere(w, brief_to_file_job, 0, &why))
+        why = brief_to_file(w);
+    errno = saved;
+    return (int)why;
 }
 
 void trace_keep(struct trace_writer *w)
@@ -228,9 +243,10 @@ void brief_goes_on(struct trace_writer *w)
         brief_hide_file(w, 0);
 }
 
-int brief_add(struct trace_writer *w)
+static long brief_add_here(struct trace_writer *w, uint32_t bytes)
 {
     char path[sizeof w->path + 32];
+    (void)bytes;
     if (writer_few_numbers() ||
         __atomic_load_n(&brief_chunk(w)->magic, __ATOMIC_ACQUIRE) != TRACE_CHUNK_MAGIC)
         return EMFILE;
@@ -243,4 +259,12 @@ int brief_add(struct trace_writer *w)
     int why = brief_write(w, fd);
     syscall(SYS_close, fd);
     return why;
+}
+
+int brief_add(struct trace_writer *w)
+{
+    long why;
+    if (!writer_elsewhere(w, brief_add_here, 0, &why))
+        why = brief_add_here(w, 0);
+    return (int)why;
 }

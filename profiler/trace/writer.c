@@ -144,15 +144,10 @@ void trace_abandon(struct trace_writer *w)
 }
 
 /* NULL: no room, w->failed says why. */
-static struct trace_chunk *new_chunk(struct trace_writer *w, uint32_t bytes)
+static struct trace_chunk *chunk_in_file(struct trace_writer *w, uint32_t bytes)
 {
-    if (w->failed)
+    if (w->brief && w->state != TRACE_IN_FILE && trace_to_file(w))
         return NULL;
-    if (w->brief && w->state != TRACE_IN_FILE) {
-        struct trace_chunk *c = brief_take(w, bytes);
-        if (c || trace_to_file(w))
-            return c;
-    }
     int why, fd = writer_file(w);
     if (fd < 0) {
         if (errno != EMFILE && errno != ENFILE) /* else the program may close one */
@@ -183,6 +178,24 @@ static struct trace_chunk *new_chunk(struct trace_writer *w, uint32_t bytes)
                                         __ATOMIC_RELAXED))
         ;
     return c;
+}
+
+static long chunk_job(struct trace_writer *w, uint32_t bytes)
+{
+    return (long)chunk_in_file(w, bytes);
+}
+
+static struct trace_chunk *new_chunk(struct trace_writer *w, uint32_t bytes)
+{
+    long made;
+    if (w->failed)
+        return NULL;
+    struct trace_chunk *c = w->brief && w->state != TRACE_IN_FILE ? brief_take(w, bytes) : NULL;
+    if (c)
+        return c;
+    if (!writer_owns(w, w->fd) && writer_elsewhere(w, chunk_job, bytes, &made))
+        return (struct trace_chunk *)made;
+    return chunk_in_file(w, bytes);
 }
 
 static void release_chunk(struct trace_stream *s)
@@ -271,7 +284,7 @@ static int writer_append(struct trace_stream *s, const struct trace_record *reco
     if (tail_bytes)
         memcpy(to, tail, tail_bytes);
     to += tail_bytes;
-    if (more_bytes)
+    if (more)
         memcpy(to, more, more_bytes);
     to += more_bytes;
     memset(to, 0, (size_t)(start + bytes - to));

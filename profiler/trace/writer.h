@@ -15,6 +15,9 @@
 /* A brief trace is in one of these places (brief.h); MOVING: a thread is at it. */
 enum trace_place { TRACE_HELD, TRACE_MOVING, TRACE_IN_FILE, TRACE_ADDED };
 
+struct trace_writer;
+typedef long trace_job(struct trace_writer *w, uint32_t bytes);
+
 /* A trace file; a plain object of the caller, all zero before trace_create. */
 struct trace_writer {
     int fd;
@@ -25,6 +28,9 @@ struct trace_writer {
     uint64_t taken;            /* bytes of the file that threads took for chunks */
     uint64_t device, inode;    /* of fd, which the program may have closed and reused */
     long apart;                /* the thread that has a table of descriptors of its own; 0 none */
+    /* Set by the caller, or NULL: has a thread do what opens the file whose descriptors are its own,
+     * and tells the result. 0: not done, the calling thread does it. */
+    int (*elsewhere)(struct trace_writer *w, trace_job *job, uint32_t bytes, long *result);
     char path[512];
     char *brief;               /* memory that a brief trace began in; NULL: it began in its file */
     int state;                 /* enum trace_place; atomic, as the next two */

@@ -47,6 +47,11 @@ void writer_fail(struct trace_writer *w, int why)
     __atomic_compare_exchange_n(&w->failed, &none, why, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
+int writer_elsewhere(struct trace_writer *w, trace_job *job, uint32_t bytes, long *result)
+{
+    return w->elsewhere && w->elsewhere(w, job, bytes, result);
+}
+
 void *writer_map(size_t bytes, int flags, int fd, uint64_t offset)
 {
     long p = syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, offset);
@@ -196,8 +201,7 @@ void writer_close_file(int fd)
 void trace_writer_unshare(struct trace_writer *w)
 {
     int number = __atomic_load_n(&w->fd, __ATOMIC_RELAXED), fd;
-    if ((number < FD_LEAST && !w->brief) ||
-        syscall(SYS_close_range, 0u, ~0u, 2u /* CLOSE_RANGE_UNSHARE */))
+    if (syscall(SYS_close_range, 0u, ~0u, 2u /* CLOSE_RANGE_UNSHARE */))
         return;
     w->apart = syscall(SYS_gettid);
     fd = number < FD_LEAST ? -1 : writer_open(w, 0);

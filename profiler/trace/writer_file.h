@@ -26,6 +26,8 @@ void writer_close_file(int fd);
 int writer_owns(const struct trace_writer *w, int fd);
 /* 1: a descriptor more might be the last that the program can have. */
 int writer_few_numbers(void);
+/* The job by w->elsewhere: 1, and its result. */
+int writer_elsewhere(struct trace_writer *w, trace_job *job, uint32_t bytes, long *result);
 void writer_fail(struct trace_writer *w, int why); /* the first one counts */
 
 #endif

@@ -10,6 +10,7 @@
 #include "profiler/capture/core/poll_thread.h"
 #include "profiler/capture/core/signals.h"
 #include "profiler/capture/core/thread_poll.h"
+#include "profiler/capture/raw/errands.h"
 #include "profiler/capture/raw/one_thread.h"
 #include "profiler/capture/raw/safe_read.h"
 #include "profiler/capture/raw/system.h"
@@ -80,16 +81,24 @@ static uint64_t poll_jitter(struct capture_thread *t, uint64_t interval)
     return (uint64_t)((double)interval * (0.5 + capture_random(t)));
 }
 
+/* Tells whether files of one thread of the program are seen by another. A child of vfork has a table and a
+ * working folder of its own. */
+static int poll_others_see(void)
+{
+    return thread_count() > 1 && capture_is_here();
+}
+
 /* A table of descriptors of its own, where the kernel grants it. */
 static void begin_files(void)
 {
     memory_file = -1;
     thread_poll_forget();
-    if (safe_read_has_file())
-        return;
-    trace_writer_unshare(&capture.writer);
+    if (!safe_read_has_file())
+        trace_writer_unshare(&capture.writer);
     if (capture.writer.apart == syscall(SYS_gettid))
         raw_files_unshare();
+    else
+        errands_refuse();
 }
 
 int poll_thread_tid(uint32_t *tid)
@@ -110,7 +119,7 @@ static int poll_turns(struct thread_slot *self, uint64_t interval)
      * fork, busy with close and dup2, takes for its own. */
     self->t.stack_high = ((uintptr_t)pthread_self() | 4095) + 1;
     self->t.stack_low = self->t.stack_high - STACK_BYTES;
-    poll_gate_lock();
+    poll_gate_lock_own();
     self = thread_register(self, (uint32_t)getpid());
     poll_gate_unlock();
     for (int left = 1, soon = 0, first = 1; left && capture.on; first = 0) {
@@ -123,14 +132,14 @@ static int poll_turns(struct thread_slot *self, uint64_t interval)
         soon = thread_count() ? 20 : soon - 1;
         if (!is_running())
             break;
-        poll_gate_lock();
+        poll_gate_lock_own();
         left = poll_one_turn(self);
         poll_gate_unlock();
         soon = thread_count() ? 0 : soon;
         if (is_over())
             return 1;
     }
-    poll_gate_lock();
+    poll_gate_lock_own();
     thread_end(self);
     poll_gate_unlock();
     return 0;
@@ -155,6 +164,7 @@ static void *poll_thread_main(void *given)
         over = poll_turns(self, interval);
     else
         thread_forget(self);
+    errands_refuse();
     __atomic_store_n(&state, ENDED, __ATOMIC_RELEASE);
     if (!over)
         raw_futex_wake(&state, 1);
@@ -200,9 +210,11 @@ void poll_thread_begin(void)
         return;
     state = RUNNING;
     own_tid = 0;
+    errands_take(poll_others_see, poll_gate_call);
     int failed = begin_own(poll_thread_main, STACK_BYTES, 1);
     if (!failed)
         return;
+    errands_refuse();
     state = NONE;
     capture_note(capture_self(), 1, "wait", "waiting threads and memory are not sampled: %s",
                  raw_error_text(failed));
@@ -241,6 +253,7 @@ void poll_thread_forked(uint32_t others)
 {
     state = NONE;
     one_thread_forked();
+    errands_forked();
     own_tid = 0;
     not_before = aside = 0;
     (void)thread_take_off();

@@ -22,12 +22,15 @@ int thread_begin_own(void *(*run)(void *), size_t stack_bytes); /* 0 or errno */
 
 /* poll_gate.c: keeps it from working. */
 void poll_gate_lock(void);
+void poll_gate_lock_own(void);   /* on that thread, which does errands meanwhile */
 int poll_gate_try(void);         /* 1: had at once */
 int poll_gate_keep(uint64_t ns); /* waits so long at most, for the end of the process: 1 had */
 void poll_gate_unlock(void);
-uint32_t poll_gate_ends(void);                        /* threads that ended so far */
-void poll_gate_wait(uint32_t seen_ends, uint64_t ns); /* for a further one, so long at most */
-void poll_gate_wake(void);                            /* a thread has ended */
+uint32_t poll_gate_ends(void); /* threads that ended so far */
+/* For a further one, so long at most; does errands meanwhile. */
+void poll_gate_wait(uint32_t seen_ends, uint64_t ns);
+void poll_gate_wake(void); /* a thread has ended */
+void poll_gate_call(void); /* there is an errand */
 
 /* tasks.c: threads that come and go in /proc; 0: no thread of the target is left. */
 int tasks_scan(struct thread_slot *self, int each_second);

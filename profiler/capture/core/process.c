@@ -7,6 +7,7 @@
 
 #include "profiler/capture/core/poll_thread.h"
 #include "profiler/capture/core/signals.h"
+#include "profiler/capture/raw/errands.h"
 #include "profiler/capture/raw/system.h"
 
 static int ended;     /* 1: one thread is at it or has done it */
@@ -29,6 +30,7 @@ static void put_process(struct capture_thread *t, enum trace_process_op op, pid_
 static void process_seal_trace(enum trace_end end, int detail, const char *path, int quiet)
 {
     struct capture_thread *t = capture_enter();
+    const int was = errands_needed(1);
     if (t) {
         recorders_stop();
         facts_clock(t);
@@ -44,6 +46,7 @@ static void process_seal_trace(enum trace_end end, int detail, const char *path,
         trace_put(&t->stream, &a.r, sizeof a, NULL, 0);
     }
     trace_finish(&capture.writer, end, detail);
+    errands_needed(was);
     if (t)
         capture_leave(t, TRACE_PART_WRITER, 0);
 }
@@ -89,6 +92,27 @@ static void on_quick_exit(void)
     process_finish(TRACE_QUICK, exit_code);
 }
 
+static void errand_writer_job(struct errand *e)
+{
+    trace_job *job = (trace_job *)(uintptr_t)e->number[0];
+    e->number[1] = (uint64_t)job(e->pointer, (uint32_t)e->number[1]);
+}
+
+static int process_job_elsewhere(struct trace_writer *w, trace_job *job, uint32_t bytes, long *out)
+{
+    struct errand *e = errands_wanted() ? errand_begin(errand_writer_job) : NULL;
+    if (!e)
+        return 0;
+    e->pointer = w;
+    e->number[0] = (uintptr_t)job;
+    e->number[1] = bytes;
+    if (!errand_do(e))
+        return 0;
+    *out = (long)e->number[1];
+    errand_end(e);
+    return 1;
+}
+
 int process_new_trace(void)
 {
     const struct capture_config *c = &capture.config;
@@ -96,6 +120,7 @@ int process_new_trace(void)
     int brief = c->launcher > 0 && (double)getppid() != c->launcher;
     int failed = (brief ? trace_create_brief : trace_create)(&capture.writer, c->folder, c->run_id,
                                                              c->byte_limit);
+    capture.writer.elsewhere = process_job_elsewhere;
     text_forget();
     for (struct thread_slot *s = thread_first(); s && !failed;
          s = s->next) /* those of a fork's parent */

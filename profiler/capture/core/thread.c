@@ -16,6 +16,7 @@
 #include "profiler/capture/core/thread_poll.h"
 #include "profiler/capture/core/unwind/modules.h"
 #include "profiler/capture/core/unwind/unwind.h"
+#include "profiler/capture/raw/errands.h"
 #include "profiler/capture/raw/system.h"
 
 /* Destructors of keys run up to PTHREAD_DESTRUCTOR_ITERATIONS (4) times: ours puts itself off, so
@@ -238,11 +239,10 @@ static int find_first_stack(struct capture_thread *t, uintptr_t address)
     return 1;
 }
 
-/* The mapping that holds `address`, from /proc/self/maps: pthread_getattr_np takes locks. */
-static void find_stack(struct capture_thread *t, uintptr_t address)
+/* The bounds of the mapping that holds `address`, by /proc/self/maps. */
+static void find_mapping(uintptr_t address, char *buffer, uintptr_t *low, uintptr_t *high)
 {
     enum { ROOM = 2048 };
-    char *buffer = t->scratch;
     size_t kept = 0;
     long fd = raw_open("/proc/self/maps", O_RDONLY), n;
     if (fd < 0)
@@ -260,17 +260,40 @@ static void find_stack(struct capture_thread *t, uintptr_t address)
                     bounds[which] =
                         bounds[which] * 16 + (uintptr_t)(*p <= '9' ? *p - '0' : *p - 'a' + 10);
             if (address >= bounds[0] && address < bounds[1]) {
-                t->stack_low = bounds[0];
-                t->stack_high = bounds[1];
+                *low = bounds[0];
+                *high = bounds[1];
             }
             line = end + 1;
         }
-        kept = t->stack_high ? 0 : strlen(line);
+        kept = *high ? 0 : strlen(line);
         memmove(buffer, line, kept);
         if (kept == ROOM - 1) /* a longer line: only its first part is of interest */
             kept = 0;
     }
     syscall(SYS_close, fd);
+}
+
+static void errand_mapping(struct errand *e)
+{
+    uintptr_t low = 0, high = 0;
+    find_mapping((uintptr_t)e->pointer, e->text, &low, &high);
+    e->number[0] = low;
+    e->number[1] = high;
+}
+
+/* Not by pthread_getattr_np, which takes locks. */
+static void find_stack(struct capture_thread *t, uintptr_t address)
+{
+    struct errand *e = errands_wanted() ? errand_begin(errand_mapping) : NULL;
+    if (e)
+        e->pointer = (void *)address;
+    if (!e || !errand_do(e)) {
+        find_mapping(address, t->scratch, &t->stack_low, &t->stack_high);
+        return;
+    }
+    t->stack_low = e->number[0];
+    t->stack_high = e->number[1];
+    errand_end(e);
 }
 
 /* It may have been found in /proc before it came here. */

@@ -1,6 +1,9 @@
 /* Reads a thread's state, times and clock from the kernel, without printf or stdio. */
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "profiler/capture/core/thread_poll.h"
 #include "profiler/capture/raw/system.h"
@@ -119,6 +122,12 @@ int thread_poll_switches(uint32_t tid, uint64_t *asleep, uint64_t *forced)
     static char text[3072]; /* under the poll gate */
     static const char name[] = "voluntary_ctxt_switches:";
     const char *p;
+    struct rusage u;
+    if (tid == (uint32_t)syscall(SYS_gettid) && !getrusage(RUSAGE_THREAD, &u)) {
+        *asleep = (uint64_t)u.ru_nvcsw;
+        *forced = (uint64_t)u.ru_nivcsw;
+        return 1;
+    }
     if (!thread_poll_read(tid, "status", text, sizeof text) || !(p = strstr(text, name)))
         return 0;
     p = thread_poll_number(p + sizeof name - 1 + 1, asleep); /* after a tab */

@@ -9,6 +9,7 @@
 
 #include "profiler/capture/core/core.h"
 #include "profiler/capture/hooks/child_environment.h"
+#include "profiler/capture/raw/errands.h"
 #include "profiler/capture/raw/system.h"
 #include "profiler/image/image.h"
 
@@ -79,7 +80,7 @@ static int is_preload(const char *row)
 
 /* 1: the program at `path` cannot load the library; else 0, and `next` is the interpreter of a
  * script, or "". */
-static int child_refuses_library(const char *path, char next[256])
+static int file_refuses_library(const char *path, char next[256])
 {
     struct image_traits traits = {0};
     struct stat st;
@@ -105,6 +106,27 @@ static int child_refuses_library(const char *path, char next[256])
     }
     raw_unmap(data, size);
     return traits.foreign || traits.musl || traits.sanitizer;
+}
+
+static void errand_refuses(struct errand *e)
+{
+    char next[256];
+    e->number[0] = (uint64_t)file_refuses_library(e->text, next);
+    memcpy(e->text, next, sizeof next);
+}
+
+static int child_refuses_library(const char *path, char next[256])
+{
+    struct errand *e =
+        strlen(path) < sizeof e->text && errands_wanted() ? errand_begin(errand_refuses) : NULL;
+    if (e)
+        strcpy(e->text, path);
+    if (!e || !errand_do(e))
+        return file_refuses_library(path, next);
+    const int refuses = (int)e->number[0];
+    memcpy(next, e->text, 256);
+    errand_end(e);
+    return refuses;
 }
 
 static int cannot_load(const char *path)

@@ -107,7 +107,7 @@ int raw_open(const char *path, int flags)
     return fd;
 }
 
-size_t raw_read_file(const char *path, char *out, size_t bytes)
+size_t raw_read_here(const char *path, uint64_t offset, char *out, size_t bytes)
 {
     int saved = errno;
     size_t used = 0;
@@ -115,7 +115,7 @@ size_t raw_read_file(const char *path, char *out, size_t bytes)
     /* Never read(): the program may have put the end of a pipe under this number meanwhile (dup2 of
      * a shell), which it would wait for, with all that waits for us. pread() fails on that. */
     while (fd >= 0 && used < bytes - 1 &&
-           (n = syscall(SYS_pread64, fd, out + used, bytes - 1 - used, (off_t)used)) > 0)
+           (n = syscall(SYS_pread64, fd, out + used, bytes - 1 - used, (off_t)(offset + used))) > 0)
         used += (size_t)n;
     if (fd >= 0)
         syscall(SYS_close, fd);
@@ -124,12 +124,10 @@ size_t raw_read_file(const char *path, char *out, size_t bytes)
     return used;
 }
 
-size_t raw_read_again(int *fd, const char *path, char *out, size_t bytes)
+size_t raw_read_private(int *fd, const char *path, char *out, size_t bytes)
 {
     int saved = errno;
     long n = -1;
-    if (!apart)
-        return raw_read_file(path, out, bytes);
     /* The file may be gone, and another there by this name. */
     for (int i = 0; i < 2 && n < 0; i++) {
         *fd = *fd >= 0 ? *fd : raw_open(path, O_RDONLY);

@@ -65,11 +65,14 @@ int raw_files_are_unshared(void);
 void raw_files_alone(int on);
 int raw_files_are_alone(void);
 
-/* A small file; terminated; bytes read, 0 on any error. Keeps errno. */
+/* A small file; terminated; bytes read, 0 on any error. Keeps errno. errands.c: opened where the
+ * program's threads do not see it. */
 size_t raw_read_file(const char *path, char *out, size_t bytes);
+size_t raw_read_here(const char *path, uint64_t offset, char *out, size_t bytes); /* here */
 /* The same for one that is read again and again: it stays open under *fd, -1 at first, where the
  * thread's descriptors are its own. One of /proc is then read in 2 us, not 12. */
 size_t raw_read_again(int *fd, const char *path, char *out, size_t bytes);
+size_t raw_read_private(int *fd, const char *path, char *out, size_t bytes); /* on such a thread */
 
 /* Returns the text of an error number. */
 const char *raw_error_text(int error);

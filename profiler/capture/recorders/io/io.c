@@ -148,7 +148,7 @@ static void io_stop(void)
     io_lean_stop();
     catch_up(t);
     io_rings_all();
-    io_mapped_all();
+    io_mapped_all(t);
     io_write(t, 1);
     io_write_kernel(t, 1);
 }

@@ -7,10 +7,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "profiler/capture/core/recorder.h"
+#include "profiler/capture/raw/errands.h"
 #include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders/io/state.h"
 
-enum { MAPS = 1024, TRIES = 200, WORDS = 512, PAGES_SEEN = 1 << 18 };
+enum { MAPS = 1024, TRIES = 200, WORDS = 384, PAGES_SEEN = 1 << 18 };
 
 struct io_map {
     uintptr_t start, end;
@@ -33,13 +35,11 @@ static void mapped_unlock(void)
     __atomic_store_n(&map_lock, 0, __ATOMIC_RELEASE);
 }
 
-/* Bytes of [start, end) that are in this process's page table; of a very large one, of one part in
+/* The bytes of [start, end) that are in this process's page table; of a very large one, of one part in
  * some. */
-static uint64_t mapped_touched_bytes(uintptr_t start, uintptr_t end)
+static uint64_t mapped_count_touched(uintptr_t start, uintptr_t end, uint64_t *word)
 {
-    struct capture_thread *t = capture_self();
-    uint64_t few[32], *word = t && t->scratch ? (uint64_t *)(void *)t->scratch : few;
-    uint64_t words = word == few ? 32 : WORDS;
+    const uint64_t words = WORDS;
     uint64_t present = 0, seen = 0, page = (uint64_t)sysconf(_SC_PAGESIZE);
     uint64_t pages = (end - start + page - 1) / page, every = pages / PAGES_SEEN + 1;
     long fd = raw_open("/proc/self/pagemap", O_RDONLY);
@@ -56,6 +56,28 @@ static uint64_t mapped_touched_bytes(uintptr_t start, uintptr_t end)
     }
     syscall(SYS_close, fd);
     return seen ? present * page * pages / seen : 0;
+}
+
+_Static_assert(WORDS * 8 <= sizeof((struct errand *)0)->text, "an errand has room for them");
+_Static_assert(WORDS * 8 <= CAPTURE_SCRATCH, "a thread has room for them");
+
+static void errand_touched(struct errand *e)
+{
+    e->number[2] = mapped_count_touched(e->number[0], e->number[1], (uint64_t *)(void *)e->text);
+}
+
+static uint64_t mapped_touched_bytes(struct capture_thread *t, uintptr_t start, uintptr_t end)
+{
+    struct errand *e = errands_wanted() ? errand_begin(errand_touched) : NULL;
+    if (e) {
+        e->number[0] = start;
+        e->number[1] = end;
+    }
+    if (!e || !errand_do(e))
+        return mapped_count_touched(start, end, (uint64_t *)(void *)t->scratch);
+    const uint64_t bytes = e->number[2];
+    errand_end(e);
+    return bytes;
 }
 
 static void add_touched(uint32_t file, uint64_t bytes)
@@ -116,16 +138,16 @@ void io_unmapping(const void *at, size_t bytes)
         mapped_unlock();
         if (!gone.file)
             break;
-        add_touched(gone.file, mapped_touched_bytes(gone.start, gone.end));
+        add_touched(gone.file, mapped_touched_bytes(t, gone.start, gone.end));
     }
     io_leave(t, 0, saved);
 }
 
-void io_mapped_all(void)
+void io_mapped_all(struct capture_thread *t)
 {
     for (uint32_t i = 0; i < used; i++)
         if (maps[i].file) {
-            add_touched(maps[i].file, mapped_touched_bytes(maps[i].start, maps[i].end));
+            add_touched(maps[i].file, mapped_touched_bytes(t, maps[i].start, maps[i].end));
             maps[i].file = 0;
         }
 }

@@ -10,6 +10,7 @@
 
 #include "profiler/capture/core/poll_thread.h"
 #include "profiler/capture/core/thread_poll.h"
+#include "profiler/capture/raw/errands.h"
 #include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders/io/rings.h"
 #include "profiler/capture/recorders/io/state.h"
@@ -209,16 +210,19 @@ static struct {
     uint64_t before[NUMBERS], last[NUMBERS];
 } own; /* the library's own threads */
 
-/* Behind all that the thread writes for the library, and with what is read here: both count as the
- * library's own, which is taken off. */
+/* Behind all that the thread writes for the library, and with what it reads here itself: both count
+ * as the library's own, which is taken off. What cannot be read is in the process's sum. */
 void io_kernel_thread_ends(void)
 {
     uint64_t n[NUMBERS] = {0};
     uint32_t before = __atomic_fetch_add(&ends, 1, __ATOMIC_RELAXED);
     if (before >= FEW_ENDS && !__atomic_load_n(&has_children, __ATOMIC_RELAXED))
         return;
+    const int elsewhere = errands_wanted();
     const size_t chars = read_numbers((uint32_t)syscall(SYS_gettid), n);
-    n[0] += chars;
+    if (!chars)
+        __atomic_fetch_add(&ends, FEW_ENDS, __ATOMIC_RELAXED);
+    n[0] += elsewhere ? 0 : chars;
     for (int i = 0; i < NUMBERS; i++)
         __atomic_fetch_add(&ended[i], n[i], __ATOMIC_RELAXED);
 }
@@ -287,7 +291,7 @@ static void sum_folder(uint64_t sum[NUMBERS], uint32_t ours)
 /* Sums the target's threads. A file in the folder of the library's own is never opened: where that
  * is done while the process ends, the kernel's two processors drop the folder at once
  * (release_task, d_walk), which costs who waits for the process 2 ms on a busy machine. */
-static void account_sum_threads(uint64_t sum[NUMBERS])
+static void account_sum_here(uint64_t sum[NUMBERS])
 {
     uint32_t ours;
     if (poll_thread_tid(&ours) && !all_are_known()) {
@@ -297,6 +301,27 @@ static void account_sum_threads(uint64_t sum[NUMBERS])
     for (const struct thread_slot *s = thread_first(); s; s = s->next)
         if (s->used && !s->t.ours)
             account_add(s->t.tid, sum);
+}
+
+_Static_assert(NUMBERS <= 8, "an errand has room for them");
+
+static void errand_sum(struct errand *e)
+{
+    memset(e->number, 0, sizeof e->number);
+    account_sum_here(e->number);
+}
+
+static void account_sum_threads(uint64_t sum[NUMBERS])
+{
+    struct errand *e = errands_wanted() ? errand_begin(errand_sum) : NULL;
+    if (!e || !errand_do(e)) {
+        const int was = errands_needed(1);
+        account_sum_here(sum);
+        errands_needed(was);
+        return;
+    }
+    memcpy(sum, e->number, NUMBERS * sizeof *sum);
+    errand_end(e);
 }
 
 /* Adds the library's own thread, with those before it, as they were last read: they cannot be left

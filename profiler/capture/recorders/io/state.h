@@ -89,7 +89,7 @@ void io_leave(struct capture_thread *t, unsigned calls, int saved_errno);
 extern double io_call_ns; /* what a call costs before it enters and after it left */
 
 /* mapped.c: counts what the process has touched of all mappings that are left. */
-void io_mapped_all(void);
+void io_mapped_all(struct capture_thread *t);
 void io_mapped_forked(void);
 /* records.c: what changed since; `all`: also what is written seldom. */
 void io_write(struct capture_thread *t, int all);
