@@ -1,5 +1,5 @@
 /* A call from its first check to its last byte: where it runs, what it leaves as it was. */
-#include <errno.h>
+#include <fenv.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,9 +54,13 @@ static void visit_run(struct visit *v)
 {
     tomoprof_context *c = v->context, *const outer = visited;
     const struct cpu_threads_saved before = cpu_threads_take(c->be->threads);
+    fenv_t numbers;
+    fegetenv(&numbers);
+    fesetenv(FE_DFL_ENV); /* threads that start now keep this for ever: not the caller's rounding */
     visit_settings(c);
     v->e = v->work(v->state);
     visit_settings(outer);
+    fesetenv(&numbers);
     cpu_threads_restore(before);
     if (v->e && c->stop && v->e != ERR_USAGE)
         v->e = FAIL(ERR_INTERRUPTED, "cancelled; the arrays hold what was done until then");

@@ -4,7 +4,7 @@ set_target_properties(tomoprof_library PROPERTIES OUTPUT_NAME tomoprof LINKER_LA
   LINK_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/libtomoprof.map PUBLIC_HEADER ${CMAKE_SOURCE_DIR}/include/tomoprof.h)
 target_link_libraries(tomoprof_library PRIVATE tp_api)
 # Of the other rooms it takes the objects that it needs, and no library that these do not need.
-target_link_options(tomoprof_library PRIVATE -Wl,--as-needed -Wl,--exclude-libs,ALL -Wl,-z,now
+target_link_options(tomoprof_library PRIVATE -Wl,--as-needed -Wl,--exclude-libs,ALL -Wl,-z,now -Wl,-z,defs
   "-Wl,--version-script=${CMAKE_CURRENT_LIST_DIR}/libtomoprof.map")
 install(TARGETS tomoprof_library LIBRARY DESTINATION lib PUBLIC_HEADER DESTINATION include)
 

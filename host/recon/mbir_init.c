@@ -283,6 +283,14 @@ static enum err vcd_first_image(struct vcd *t, const struct buffer *y, struct bu
     return direct_recon(t->be, t->m, y, &t->error, x); /* which only lends its memory */
 }
 
+/* Ends a reconstruction whose projection was stopped: its image is incomplete. */
+static enum err vcd_go_on(const struct vcd *t)
+{
+    FAIL_IF(t->options->stop && *t->options->stop, ERR_INTERRUPTED,
+            "interrupted before the first iteration");
+    return ERR_OK;
+}
+
 enum err vcd_start(struct vcd *t, const struct buffer *y, struct buffer *x, double *scale)
 {
     struct backend *be = t->be;
@@ -295,9 +303,10 @@ enum err vcd_start(struct vcd *t, const struct buffer *y, struct buffer *x, doub
         PHASE("reorder", ops->sino_reorder(be, s, as_given(t->options->weights), weights));
     TRY(schedule_start(&t->schedule, t->count, t->options->initial != NULL));
     PHASE("initial image", vcd_first_image(t, y, x));
+    TRY(vcd_go_on(t));
     PHASE("reorder", ops->sino_reorder(be, s, as_given(y), rows_fastest(&t->error)));
     PHASE("error sinogram", vcd_fit_scale(t, &inside, x, scale));
     PHASE("Hessian",
           ops->back(be, t->projector, &all, rows_fastest(NULL), weights, 2, &t->hessian));
-    return ERR_OK;
+    return vcd_go_on(t);
 }

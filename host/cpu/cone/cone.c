@@ -111,6 +111,8 @@ enum err cone_forward(struct backend *be, const struct projector *p, const struc
         cone_worker_init(&w, p, tile + tile_floats, ld, view_stride, 1);
 #pragma omp for schedule(dynamic, 1)
         for (int64_t view = 0; view < p->scan.views; view += views) {
+            if (cpu_stopped(be))
+                continue;
             const struct tile_region at = {view, int_min(views, p->scan.views - view), 0, 0};
             memset(tile, 0, tile_floats * sizeof *tile);
             for (int64_t g = 0; g < groups.count; g++)
@@ -155,8 +157,9 @@ enum err cone_back(struct backend *be, const struct projector *p, const struct p
                 tile_load(p, y, w, view + v, 0, p->scan.rows, tiles + v * view_stride, ld);
 #pragma omp for schedule(dynamic, 1)
             for (int64_t g = 0; g < groups.count; g++)
-                worker_back(&worker.base, &groups.set, groups.first[g], groups.first[g + 1], at,
-                            tiles, view == 0, x);
+                if (!cpu_stopped(be))
+                    worker_back(&worker.base, &groups.set, groups.first[g], groups.first[g + 1], at,
+                                tiles, view == 0, x);
         }
     }
     mem_free(memory);

@@ -58,7 +58,8 @@ static void back_group(const struct voxel_job *j, struct voxel_block *b, int64_t
         }
 }
 
-static void back_all(const struct voxel_job *j, int threads, struct sinogram y, float *x)
+static void back_all(const struct backend *be, const struct voxel_job *j, int threads,
+                     struct sinogram y, float *x)
 {
     const struct projector *p = j->projector;
     const struct sinogram ones = {NULL, y.order};
@@ -74,7 +75,8 @@ static void back_all(const struct voxel_job *j, int threads, struct sinogram y, 
                           j->ld);
 #pragma omp for schedule(dynamic, 1)
             for (int64_t group = 0; group < j->groups.count; group++)
-                back_group(j, &b, group, view, views, x);
+                if (!cpu_stopped(be))
+                    back_group(j, &b, group, view, views, x);
         }
     }
 }
@@ -108,7 +110,7 @@ enum err cpu_back_voxel(struct backend *be, struct projector *p, const struct pi
                            (j.tile_floats + (size_t)threads * j.own) * sizeof(float), &memory);
     if (e == ERR_OK) {
         j.memory = memory;
-        back_all(&j, threads, y, x->ptr);
+        back_all(be, &j, threads, y, x->ptr);
         mem_free(memory);
         voxel_declare_work(be, p, pixels);
     }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "host/cpu/common/threads.h"
 #include "host/cpu/filter/fft.h"
 #include "host/cpu/fourier/fourier.h"
 #include "host/cpu/fourier/grid_kernel.h"
@@ -343,7 +344,7 @@ enum err cpu_fourier_back(struct backend *be, const struct scan *s, const struct
 {
     struct job j = {.scan = s, .volume = v, .y = y->ptr, .x = x->ptr};
     enum err e = job_create(&j, be->threads);
-    for (int64_t first = 0; !e && first < v->slices; first += LANES)
+    for (int64_t first = 0; !e && first < v->slices && !cpu_stopped(be); first += LANES)
         fourier_some_slices(&j, be->threads, first,
                             v->slices - first < LANES ? v->slices - first : LANES);
     if (!e)

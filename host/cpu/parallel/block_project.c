@@ -250,6 +250,8 @@ enum err pixel_blocks_forward(struct backend *be, const struct projector *p,
 #pragma omp for collapse(2) schedule(dynamic, 1)
         for (int64_t view = 0; view < p->scan.views; view += plan.views)
             for (int64_t first = 0; first < plan.slice_blocks; first += plan.group) {
+                if (cpu_stopped(be))
+                    continue;
                 const struct tile_part at = {view, int_min(plan.views, p->scan.views - view), first,
                                              int_min(plan.group, plan.slice_blocks - first),
                                              plan.views};
@@ -341,7 +343,8 @@ enum err pixel_blocks_back(struct backend *be, const struct projector *p,
                     }
 #pragma omp for schedule(dynamic, 1)
                 for (int64_t n = 0; n < s->count; n += task)
-                    back_task(&plan, &at, n, int_min(n + task, s->count), tiles, &m, x);
+                    if (!cpu_stopped(be))
+                        back_task(&plan, &at, n, int_min(n + task, s->count), tiles, &m, x);
             }
     }
     mem_free(scratch);

@@ -116,6 +116,8 @@ static enum err list_forward(struct backend *be, const struct projector *p,
 #pragma omp for collapse(2) schedule(dynamic, 1)
         for (int64_t view = 0; view < p->scan.views; view += plan.views)
             for (int64_t kb = 0; kb < plan.slice_blocks; kb++) {
+                if (cpu_stopped(be))
+                    continue;
                 const struct tile_region at = parallel_region(p, view, plan.views, kb);
                 memset(tile, 0, plan.tile_floats * sizeof *tile);
                 for (int64_t g = 0; g < plan.groups.count; g++)
@@ -168,9 +170,10 @@ static enum err list_back(struct backend *be, const struct projector *p,
 #pragma omp for collapse(2) schedule(dynamic, 1)
             for (int64_t kb = 0; kb < plan.slice_blocks; kb++)
                 for (int64_t g = 0; g < plan.groups.count; g++)
-                    worker_back(&worker.base, &plan.groups.set, plan.groups.first[g],
-                                plan.groups.first[g + 1], parallel_region(p, view, views, kb),
-                                tiles + (size_t)kb * plan.tile_floats, view == 0, x);
+                    if (!cpu_stopped(be))
+                        worker_back(&worker.base, &plan.groups.set, plan.groups.first[g],
+                                    plan.groups.first[g + 1], parallel_region(p, view, views, kb),
+                                    tiles + (size_t)kb * plan.tile_floats, view == 0, x);
         }
     }
     mem_free(scratch);

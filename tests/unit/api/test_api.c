@@ -176,6 +176,7 @@ static void some_views_are_rows_of_the_whole(void **state)
             for (int64_t k = 0; k < plane; k++)
                 assert_near(part[v * plane + k], y[views[v] * plane + k],
                             1e-5 * fabs((double)y[views[v] * plane + k]) + 1e-5);
+        tomoprof_model_free(some);
         api_fails(&a, TOMOPROF_BAD_ARGUMENT, "views[0] is 99",
                   tomoprof_model_views(a.c, a.m, &(int64_t){99}, 1, &some));
         mem_free(x);
