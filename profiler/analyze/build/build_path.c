@@ -298,10 +298,13 @@ static int child_is_ready(const struct walk *w, uint64_t t, const struct moment_
     return 0;
 }
 
-/* Adds what workers without own code compute while a line waits for them. */
-static void workers_hang(struct walk *w, const struct moment_of *root, double part)
+/* Adds what workers without own code compute while a line waits for them, or goes on between two
+ * such waits: short ones are not seen. */
+static void workers_hang(struct walk *w, const struct moment_of *root, double part, int waits)
 {
-    for (size_t i = 0; i < w->active.count && is_own_code(w, root); i++) {
+    if (!is_own_code(w, root) || (!waits && !moment_own(w, root)->has_workers))
+        return;
+    for (size_t i = 0; i < w->active.count; i++) {
         const struct moment_of *m = walk_active(w, i);
         if (m->waiting || !is_of_worker(w, m) || m->thread == root->thread)
             continue;
@@ -310,6 +313,7 @@ static void workers_hang(struct walk *w, const struct moment_of *root, double pa
             return;
         own->pool = m->own;
         own->waited_ns += part * moment_part(m) * w->step * w->steps;
+        moment_own(w, root)->has_workers = 1;
     }
 }
 
@@ -352,6 +356,7 @@ static int main_thread(const struct run *r, double t, const int *mains)
 
 static void walk_attribute_main(struct walk *w, uint64_t t, int row)
 {
+    double rest = 1;
     for (size_t i = 0; i < w->active.count; i++) {
         const struct moment_of *m = walk_active(w, i);
         struct moment_of root = *m;
@@ -363,12 +368,14 @@ static void walk_attribute_main(struct walk *w, uint64_t t, int row)
             walk_ready(w, part * m->ready);
             part *= 1 - m->ready;
             if (root.waits != WAITS_SLEEP && root.waits != WAITS_DEVICE) {
-                workers_hang(w, &root, part);
+                workers_hang(w, &root, part, 1);
+                rest -= part;
                 part = walk_attribute_others(w, t, &root, part);
             }
         }
         walk_attribute(w, m, NULL, part);
     }
+    workers_hang(w, w->threads[row].at, fmax(0, rest), 0);
 }
 
 static uint64_t walk_time(const struct walk *w, int i)
@@ -416,6 +423,8 @@ static enum err walk_follow(struct walk *w, const int *mains)
             walk_attribute_main(w, t, row);
         else if (!between)
             walk_attribute_others(w, t, NULL, 1);
+        else
+            workers_hang(w, &w->last[row], 1, 0);
         TRY(w->e);
     }
     r->imports_s = r->imports_s > 0 ? r->imports_s : imported_s;

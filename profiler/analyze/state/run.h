@@ -82,6 +82,7 @@ struct own_node { /* of the call tree of own code; attribute/sites.c */
     double path_cpu, path_wait[WAITS]; /* of the wall time: build_own.c */
     uint32_t pool;    /* of workers below a line that waits for them: all that these threads do */
     double waited_ns; /* CPU time of these threads while the line waited */
+    int has_workers;  /* a line that waited for such threads */
 };
 struct own_work { /* what a node of own code did; attribute/work.c */
     uint32_t own;
