@@ -132,6 +132,7 @@ static void search_frames(struct image *im, const struct resolved *f, int n, str
     for (int i = 0; i < n && !to->own && !to->strong; i++) {
         to->own = f[i].owner == OWNER_OWN;
         uint32_t row = to->own ? NO_ROW : frame_row(im, &f[i]);
+        row = row < work_rows_count && work_rows[row].weak == WORK_CALLEE ? NO_ROW : row;
         if (row == CODEC && is_unnamed_part(&f[i], n - i))
             continue;
         to->strong = row != NO_ROW && (row == CODEC || !work_rows[row].weak);
@@ -211,7 +212,7 @@ static const char *callee_text(struct run *r, const struct resolved *f)
 }
 
 /* Names the callee: a library's Python function says more than the machine code that it called. */
-static struct stack_work callee_work(struct run *r, const struct resolved *f, int n)
+static struct stack_work callee_work(struct image *im, const struct resolved *f, int n)
 {
     const struct resolved *best = NULL, *any = NULL;
     int end = 0;
@@ -229,8 +230,11 @@ static struct stack_work callee_work(struct run *r, const struct resolved *f, in
         any = any || serves || !f[i].module ? any : &f[i];
     }
     best = best ? best : any ? any : end && !interpreter ? &f[0] : NULL;
+    uint32_t row = best ? frame_row(im, best) : NO_ROW;
+    if (row < work_rows_count && work_rows[row].weak == WORK_CALLEE)
+        return row_work(im->run, best, row);
     if (best)
-        return (struct stack_work){"call", callee_text(r, best)};
+        return (struct stack_work){"call", callee_text(im->run, best)};
     int python = end < n ? f[end].python : 0;
     return python ? (struct stack_work){"python", "Python's interpreter"}
                   : (struct stack_work){"self", "the line itself"};
@@ -243,7 +247,7 @@ enum err work_find(struct image *im, const struct resolved *inner, int inner_cou
     const struct resolved *leaf = inner_count ? inner : count ? frames : NULL;
     search_frames(im, inner, inner_count, &search);
     search_frames(im, frames, count, &search);
-    out[WORK_USER] = search.work.kind ? search.work : callee_work(im->run, frames, count);
+    out[WORK_USER] = search.work.kind ? search.work : callee_work(im, frames, count);
     out[WORK_SYSTEM] = (struct stack_work){"kernel", "system calls"};
     if (text_begins(out[WORK_USER].kind, "compile.") || text_begins(out[WORK_USER].kind, "import"))
         out[WORK_SYSTEM] = out[WORK_USER];

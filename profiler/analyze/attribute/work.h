@@ -18,8 +18,9 @@ enum err work_add(struct run *r, uint32_t own, const struct stack_work of[WORK_M
                   const struct costs *s);
 
 /* A row of the table, work_kinds.c: the innermost frame that a row matches is the work, of weak
- * rows only where no other matches further out. Patterns are divided by |, * is any text. NULL:
- * anything. */
+ * rows (1) only where no other matches further out, of rows of callees (2) only where the function
+ * would be told by its name. Patterns are divided by |, * is any text. NULL: anything. */
+enum { WORK_WEAK = 1, WORK_CALLEE };
 struct work_row {
     const char *kind, *words; /* words: "35 % <words>"; NULL: of the type that it converts to */
     int weak, python;         /* python: of Python's frames, else of machine code */

@@ -85,6 +85,9 @@ const struct work_row work_rows[] = {
     {"copy", "copying memory", 1, 0, NULL, "*memcpy*|*memmove*|raw_array_assign*|PyArray_CopyInto|array_assign_array|*CopyWithOffset|H5D__gather*|H5D__scatter*|*_contig_to_contig|_aligned_strided_to_*|_strided_to_*|_contig_to_*|_aligned_contig_to_*|PyArray_AssignArray|PyArray_NewCopy|array_copy|array_flatten|PyArray_TakeFrom|*mapiter_get*|mapiter_*", NULL},
     {"clear", "clearing memory", 1, 0, NULL, "*memset*", NULL},
     {"lock", "locking", 1, 0, NULL, "*pthread_mutex_*|*pthread_cond_*|*pthread_rwlock*|lll_*|__lll_*|*pthread_spin*", NULL},
+    {"pool", "handing over work to a pool", 2, 1, NULL, NULL, "*/multiprocessing/*|*/concurrent/futures/*|*/joblib/*"},
+    {"loop", "running an event loop (asyncio)", 2, 1, NULL, NULL, "*/asyncio/*|*/uvloop/*|*/selectors.py"},
+    {"http", "HTTP requests", 2, 1, NULL, NULL, "*/aiohttp/*|*/urllib3/*|*/requests/*|*/httpx/*|*/httpcore/*|*/http/client.py|*/botocore/*|*/yarl/*|*/multidict/*"},
     {"kernel.xla", "running compiled code (XLA)", 1, 0, NULL, "*xla::cpu::*Thunk*|*xla::cpu::Kernel*|*xla::cpu::Worker*|ynn::*|*xla::cpu::ThunkExecutor*", NULL},
 };
 const size_t work_rows_count = sizeof work_rows / sizeof *work_rows;

@@ -57,6 +57,12 @@ static const struct work_case cases[] = {
     {{"_Unwind_RaiseException"}, {"/usr/lib/libgcc_s.so.1"}, {0}, "throwing exceptions", "page faults"},
     {{"std::__introsort_loop<int*>(int*)"}, {"/usr/lib/libx.so"}, {0}, "sorting", "page faults"},
     {{"broadcast_strides"}, {UMATH}, {0}, "broadcast_strides (NumPy)", "page faults"},
+    /* Told in words where no row knows what they call. */
+    {{"_send_bytes"}, {0}, {"/usr/lib/python3.11/multiprocessing/connection.py"}, "handing over work to a pool", "page faults"},
+    {{"Handle._run"}, {0}, {"/usr/lib/python3.11/asyncio/events.py"}, "running an event loop (asyncio)", "page faults"},
+    {{"HttpResponseParser.feed_data"}, {0}, {"/v/site-packages/aiohttp/client_proto.py"}, "HTTP requests", "page faults"},
+    {{"inflate", "Handle._run"}, {"/usr/lib/libz.so.1"}, {0, "/usr/lib/python3.11/asyncio/events.py"}, "inflating", "page faults"},
+    {{"svd", "worker"}, {0}, {"/v/site-packages/numpy/linalg/_linalg.py", "/usr/lib/python3.11/multiprocessing/pool.py"}, "numpy.linalg.svd", "page faults"},
     /* No row: by name; a Python function says more than its machine code. */
     {{"NI_Correlate1D", "correlate1d"}, {"/v/site-packages/scipy/ndimage/_nd_image.cpython-311.so"}, {0, "/v/site-packages/scipy/ndimage/_filters.py"}, "scipy.ndimage.correlate1d", "page faults"},
     {{"NI_RankFilter", "_rank_filter", "median_filter"}, {"/v/site-packages/scipy/ndimage/_nd_image.cpython-311.so"}, {0, "/v/site-packages/scipy/ndimage/_filters.py", "/v/site-packages/scipy/ndimage/_filters.py"}, "scipy.ndimage.median_filter", "page faults"},
