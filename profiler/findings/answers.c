@@ -314,6 +314,16 @@ static const struct model_place *finding_own_line(const struct model *m,
     return f->lines_count ? &f->lines[0] : NULL;
 }
 
+/* 1: an own line that most of the finding is about. */
+static int place_is_most(const struct model *m, const struct model_finding *f,
+                         const struct model_place *at)
+{
+    double all = 0;
+    for (int i = 0; i < f->lines_count; i++)
+        all += positive_or_0(f->lines[i].value);
+    return at && file_is_own(m, at->file) && positive_or_0(at->value) >= ALONE * all;
+}
+
 /* Adds compilation, unless one line has most of it and tells so itself. */
 static enum err answers_add_compilation(struct answer_list *t)
 {
@@ -338,7 +348,7 @@ static enum err answers_add_findings(struct answer_list *t)
             a.file = at->file;
             a.line = at->line;
         }
-        if (at && file_is_own(t->m, at->file))
+        if (place_is_most(t->m, f, at))
             snprintf(where, sizeof where, " (%.200s:%lld)", at->file, (long long)at->line);
         a.text = answer_text(t, "%s%s: %.400s", f->title, where, f->evidence);
         a.cost_s = UNKNOWN;

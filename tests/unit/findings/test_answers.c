@@ -250,6 +250,16 @@ static void findings_become_cards_by_what_they_save(void **state)
     assert_int_equal(m->answers_count, 2);  /* 0.1 of 3 s is not a card; line 9 has one */
     assert_string_equal(m->answers[1].text, "Large: Evidence.");
     assert_near(m->answers[1].gain_s, 1.5, 1e-9);
+    /* The own line is named where it has most of what the finding counts. */
+    assert_ok(model_list(m, model_place, &m->findings[0], lines, 2));
+    for (int most = 0; most < 2; most++) {
+        m->findings[0].lines[0] = (struct model_place){.file = "app.py", .line = 7, .value = 1};
+        m->findings[0].lines[1] =
+            (struct model_place){.file = "lib.py", .line = 1, .value = most ? 0.5 : 2};
+        assert_ok(answer(m));
+        assert_string_equal(m->answers[1].text,
+                            most ? "Large (app.py:7): Evidence." : "Large: Evidence.");
+    }
     model_destroy(m);
 }
 
