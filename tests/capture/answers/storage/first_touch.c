@@ -14,7 +14,7 @@ static long mark(char *map)
     long sum = 0;
     truth_begin("mark");
     for (long at = 0; at < BYTES; at += PAGE) {
-        map[at] += 1; // truth: mark
+        map[at] += 1;   // truth: mark
         sum += map[at]; // truth: mark
     }
     truth_end("mark");
