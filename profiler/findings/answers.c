@@ -197,7 +197,7 @@ static enum err answers_add_waits(struct answer_list *t)
         own_place_and_text(t->m, s->at, name);
         a.cost_s = a.gain_s = 1e-9 * s->ns;
         a.share = a.cost_s / t->own;
-        a.of = "wall time";
+        a.of = "own time";
         if (!strcmp(ways[way].kind, "child") && quiet_busiest(t->m, program, sizeof program))
             a.text = answer_text(
                 t,
@@ -270,7 +270,7 @@ static enum err answers_add_leading(struct answer_list *t, const char *kind, dou
         a.cost_s = strcmp(kind, "lock") ? cost_s : at ? at->value : UNKNOWN;
         a.share = share;
         a.text = f->evidence;
-        a.of = "wall time";
+        a.of = strcmp(kind, "lock") ? "wall time" : "own time";
         a.gain_s = f->gain_s * quiet; /* who waits for a CPU lengthens the waits of others */
         a.advice = f->advice;
         TRY(vector_add(&t->all, a));

@@ -8,7 +8,8 @@
 #include "base/text.h"
 #include "profiler/findings/rules.h"
 
-/* Writes "decode() at load.py:12", with the compiled function where the line is Python's. */
+/* Writes "decode() at load.py:12", with the compiled function where the line is Python's, and the
+ * place where a helper took the lock. */
 static void holder_name(const struct model_holder *h, char out[300])
 {
     const char *f = h->function && *h->function != '<' ? h->function : NULL;
@@ -21,6 +22,8 @@ static void holder_name(const struct model_holder *h, char out[300])
         text_append(out, 300, "%s%.80s:%lld", f ? " at " : "", h->file, (long long)h->line);
     if (native)
         text_append(out, 300, "%sin %.80s", *out ? " " : "", native);
+    if (h->locked_file)
+        text_append(out, 300, " (locked in %.80s:%lld)", h->locked_file, (long long)h->locked_line);
 }
 
 static int cpus_usable(const struct model *m)

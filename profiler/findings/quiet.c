@@ -204,7 +204,7 @@ static void import_answer(const struct model_own *at, double s, double own_s,
     }
     out->cost_s = out->gain_s = s;
     out->share = s / own_s;
-    out->of = "wall time";
+    out->of = "own time";
 }
 
 /* Adds the line that imports longest inside of a call. */

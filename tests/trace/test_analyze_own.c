@@ -40,20 +40,25 @@ static void works(int thread, uint64_t from, uint64_t to, int line)
         stage_sample(&st, thread, t, stack, 10, TRACE_USER);
 }
 
-static void a_sleep_of_the_main_thread_is_its_own_whoever_works_meanwhile(void **state)
+/* From 400 ms on it works itself. A thread that beats the time has no part. */
+static void who_sleeps_hands_its_time_to_who_works_meanwhile(void **state)
 {
     (void)state;
-    int a = stage_thread(&st, 101, "a", 0);
+    int a = stage_thread(&st, 101, "a", 0), b = stage_thread(&st, 102, "b", 0);
     SLEEPS(100, 700, 110, 700);
     works(0, 700, 1000, 120);
     SLEEPS(100, 10000, 190, 9000);
-    works(a, 0, 1000, 130);
+    works(a, 0, 400, 130);
+    SLEEPS(102, 980, 140, 980);
+    works(b, 980, 1000, 150);
+    SLEEPS(102, 10000, 140, 9000);
     analyse();
-    assert_near(ms(own_line(APP_C, 110).path_wait_ns), 700, WITHIN);
+    assert_near(ms(own_line(APP_C, 130).path_cpu_ns), 400, WITHIN);
+    assert_near(ms(own_line(APP_C, 110).path_wait_ns), 300, WITHIN);
     assert_string_equal(own_line(APP_C, 110).waits_for, "sleep");
     assert_near(ms(own_line(APP_C, 120).path_cpu_ns), 300, WITHIN);
-    assert_near(ms(own_line(APP_C, 130).path_cpu_ns), 0, WITHIN);
-    assert_near(ms(own_line(APP_C, 130).cpu_ns), 1000, 1e-9);
+    assert_near(ms(own_line(APP_C, 140).path_wait_ns), 0, WITHIN);
+    assert_near(ms(own_line(APP_C, 150).path_cpu_ns), 0, WITHIN);
 }
 
 static void who_waits_for_a_child_waits_for_that(void **state)
@@ -443,7 +448,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, before, after)
-        TEST(a_sleep_of_the_main_thread_is_its_own_whoever_works_meanwhile),
+        TEST(who_sleeps_hands_its_time_to_who_works_meanwhile),
         TEST(who_waits_for_a_child_waits_for_that),
         TEST(who_joins_hands_its_time_to_the_workers),
         TEST(work_of_a_library_s_thread_is_divided_between_the_lines_that_wait),

@@ -107,7 +107,7 @@ def waiting():
         for line in file["lines"]:
             line["cpu"]["wait"] = {("recon.py", 5): 6.0, ("recon.py", 9): 1.0}.get((path, line["line"]), 0.0)
     wait = {**profile["answers"][0], "kind": "wait", "line": 5, "text": "recon.py:5 `return np.load(path)` waits for input or output for 6 of the 10 s that the program ran.",
-            "cost_s": 6.0, "share": 0.6, "of": "wall time", "gain_s": 6.0, "advice": "Read ahead in a thread."}
+            "cost_s": 6.0, "share": 0.6, "of": "own time", "gain_s": 6.0, "advice": "Read ahead in a thread."}
     imports = {**wait, "kind": "imports", "file": None, "line": None, "function": None, "text": "Importing modules took 1 of 10 s.", "gain_s": 1.0}
     profile["headline"] = wait["text"]
     profile["answers"] = [wait, profile["answers"][0], imports, {**imports, "text": "the fourth"}]

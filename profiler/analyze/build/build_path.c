@@ -28,13 +28,17 @@ struct doing {                  /* of a thread at one moment, parts of it */
     double led_ready, leads;    /* leads: the sum, at most 1 */
     const struct moment_of *at; /* on a CPU rather than waiting; NULL: nothing is known */
 };
+struct whole {             /* of a thread, over the run */
+    struct moment_of last; /* so far, on a CPU */
+    uint64_t final;        /* after it nothing is known */
+    double cpu, asleep;    /* ns */
+};
 struct walk {
     struct run *r;
     VECTOR(size_t) active;
     size_t next;
     struct doing *threads;   /* by row */
-    struct moment_of *last;  /* by row, on a CPU */
-    uint64_t *final;         /* by row: after it nothing is known */
+    struct whole *whole;     /* likewise */
     double step;             /* ns */
     uint64_t until, between; /* nobody begins or ends anything before; a gap may last until then */
     int steps;               /* moments alike, which are attributed together */
@@ -68,8 +72,8 @@ static enum err walk_moment(struct walk *w, uint64_t t)
     size_t kept = 0;
     for (size_t i = 0; i < w->active.count; i++) {
         const struct moment_of *m = walk_active(w, i);
-        if (!m->waiting && (m->end > w->last[m->thread].end || !w->last[m->thread].end))
-            w->last[m->thread] = *m;
+        if (!m->waiting && (m->end > w->whole[m->thread].last.end || !w->whole[m->thread].last.end))
+            w->whole[m->thread].last = *m;
         if (m->end <= t) {
             w->between = m->end + BETWEEN_NS > w->between ? m->end + BETWEEN_NS : w->between;
             continue;
@@ -92,7 +96,7 @@ static enum err walk_moment(struct walk *w, uint64_t t)
 /* Finds the place of a thread: ready for a CPU, it is where it computed last. */
 static const struct moment_of *moment_place(const struct walk *w, const struct moment_of *m)
 {
-    return m->waiting && m->waits == WAITS_READY ? &w->last[m->thread] : m;
+    return m->waiting && m->waits == WAITS_READY ? &w->whole[m->thread].last : m;
 }
 
 static struct own_node *moment_own(const struct walk *w, const struct moment_of *m)
@@ -145,7 +149,8 @@ static void walk_attribute(struct walk *w, const struct moment_of *m, const stru
                            double part)
 {
     struct own_node *own = NULL;
-    if (root && !m->waiting && is_of_worker(w, m) && is_own_code(w, root))
+    if (root && root->waits != WAITS_SLEEP && !m->waiting && is_of_worker(w, m) &&
+        is_own_code(w, root))
         own = worker_node(w, m, root);
     own = own ? own : moment_own(w, m);
     *(m->waiting ? &own->path_wait[m->idle ? WAITS_REQUESTS : m->waits] : &own->path_cpu) +=
@@ -163,9 +168,10 @@ static int moment_leads(const struct moment_of *m, int computes, const struct mo
     int elsewhere = !root || m->process != root->process;
     if (root && m->thread == root->thread)
         return 0;
-    if (computes)
-        return !root || root->waits >= WAITS_EVENTS || elsewhere;
-    if (m->waits >= WAITS_LOCK || m->waits == WAITS_DEVICE || m->waits == WAITS_READY || !root)
+    if (computes) /* who sleeps meanwhile could not go on, or has nothing else to do */
+        return !root || root->waits >= WAITS_EVENTS || root->waits == WAITS_SLEEP || elsewhere;
+    if (m->waits >= WAITS_LOCK || m->waits == WAITS_DEVICE || m->waits == WAITS_READY || !root ||
+        root->waits == WAITS_SLEEP)
         return 0;
     return root->waits >= WAITS_LOCK ||
            (root->waits == WAITS_EVENTS && elsewhere && m->waits < WAITS_EVENTS);
@@ -173,9 +179,8 @@ static int moment_leads(const struct moment_of *m, int computes, const struct mo
 
 static int thread_works(const struct walk *w, int row)
 {
-    const struct model_thread *t = &w->r->threads.items[row];
-    double cpu = (t->user_s > 0 ? t->user_s : 0) + (t->sys_s > 0 ? t->sys_s : 0);
-    return cpu > WORKING * (cpu + (t->wait_s > 0 ? t->wait_s : 0));
+    const struct whole *of = &w->whole[row];
+    return of->cpu > WORKING * (of->cpu + of->asleep);
 }
 
 /* A child without own code (gzip, ffmpeg): the line that waits for it is the answer, or for its
@@ -183,8 +188,7 @@ static int thread_works(const struct walk *w, int row)
 static int is_foreign_child(const struct walk *w, const struct moment_of *m,
                             const struct moment_of *root)
 {
-    const int waits = root && (root->waits == WAITS_CHILD || root->waits == WAITS_POLL ||
-                               root->waits == WAITS_IO || root->waits == WAITS_EVENTS);
+    const int waits = root && root->waits != WAITS_LOCK;
     return waits && m->process != root->process && is_own_code(w, root) && !is_own_code(w, m) &&
            !is_of_worker(w, m);
 }
@@ -266,8 +270,8 @@ static double others_share(struct walk *w, enum others who, const struct moment_
 static int others_between(const struct walk *w, uint64_t t, const struct moment_of *root)
 {
     for (size_t i = 0; i < w->r->threads.count; i++) {
-        const struct moment_of *m = &w->last[i];
-        if (m->end && m->end <= t && t < w->final[i] && t - m->end < BETWEEN_NS &&
+        const struct moment_of *m = &w->whole[i].last;
+        if (m->end && m->end <= t && t < w->whole[i].final && t - m->end < BETWEEN_NS &&
             !w->threads[i].at && moment_leads(m, 1, root) &&
             others_asked(w, OTHERS_BETWEEN, m, root))
             return 1;
@@ -321,7 +325,9 @@ static void workers_hang(struct walk *w, const struct moment_of *root, double pa
 static double walk_attribute_others(struct walk *w, uint64_t t, const struct moment_of *root,
                                     double part)
 {
-    for (enum others who = 0; who < OTHERS && part > 1e-9; who++) {
+    const enum others last = /* threads that beat the time lead nobody */
+        root && root->waits == WAITS_SLEEP ? OTHERS_ANY : OTHERS;
+    for (enum others who = 0; who < last && part > 1e-9; who++) {
         if (who != OTHERS_BETWEEN)
             part = others_share(w, who, root, part);
         else if (others_between(w, t, root)) {
@@ -370,8 +376,9 @@ static void walk_attribute_main(struct walk *w, uint64_t t, int row)
             if (root.waits != WAITS_SLEEP && root.waits != WAITS_DEVICE) {
                 workers_hang(w, &root, part, 1);
                 rest -= part;
-                part = walk_attribute_others(w, t, &root, part);
             }
+            if (root.waits != WAITS_DEVICE)
+                part = walk_attribute_others(w, t, &root, part);
         }
         walk_attribute(w, m, NULL, part);
     }
@@ -424,7 +431,7 @@ static enum err walk_follow(struct walk *w, const int *mains)
         else if (!between)
             walk_attribute_others(w, t, NULL, 1);
         else
-            workers_hang(w, &w->last[row], 1, 0);
+            workers_hang(w, &w->whole[row].last, 1, 0);
         TRY(w->e);
     }
     r->imports_s = r->imports_s > 0 ? r->imports_s : imported_s;
@@ -439,14 +446,16 @@ static enum err critical_path(struct run *r)
     struct walk w = {.r = r, .step = (double)(r->last - r->origin) / MOMENTS};
     int *mains = calloc(r->processes.count + 1, sizeof *mains);
     w.threads = calloc(r->threads.count + 1, sizeof *w.threads);
-    w.last = calloc(r->threads.count + 1, sizeof *w.last);
-    w.final = calloc(r->threads.count + 1, sizeof *w.final);
-    enum err e = mains && w.threads && w.last && w.final
+    w.whole = calloc(r->threads.count + 1, sizeof *w.whole);
+    enum err e = mains && w.threads && w.whole
                      ? ERR_OK
                      : FAIL(ERR_MEMORY, "no memory for the critical path");
     for (size_t i = 0; i < r->moments.count && e == ERR_OK; i++) {
         const struct moment_of *m = &r->moments.items[i];
-        w.final[m->thread] = m->end > w.final[m->thread] ? m->end : w.final[m->thread];
+        struct whole *of = &w.whole[m->thread];
+        of->final = m->end > of->final ? m->end : of->final;
+        of->cpu += m->waiting ? 0 : (double)m->busy;
+        of->asleep += m->waiting ? (1 - m->ready) * (double)m->busy : 0;
     }
     for (size_t p = 0; p < r->processes.count && e == ERR_OK; p++)
         mains[p] = NO_THREAD;
@@ -459,8 +468,7 @@ static enum err critical_path(struct run *r)
         r->m->totals.path_ready_s = ns_to_seconds(r->path_ready);
     free(mains);
     free(w.threads);
-    free(w.last);
-    free(w.final);
+    free(w.whole);
     vector_free(&w.active);
     return e;
 }

@@ -17,6 +17,10 @@ static void locks_free(struct image *im, void *state)
     vector_free(&l->samples);
     vector_free(&l->rows);
     vector_free(&l->places);
+    vector_free(&l->frames);
+    vector_free(&l->takers);
+    table_free(&l->takers_of);
+    table_free(&l->asked);
     table_free(&l->row_by_key);
     table_free(&l->seen);
 }

@@ -21,17 +21,27 @@ struct lock_sample { /* what a thread did until `end` */
     enum lock_doing doing;
     uint32_t stack;
 };
+struct lock_frame {
+    const char *file, *function;
+    int line;
+};
 struct lock_place { /* where a stack stands, in words of the model */
     const char *file, *function, *native;
     int line;
-    int known;      /* the stack was resolved */
-    int signalling; /* Python code that waits for a signal: conditions, events, joins */
-    int locking;    /* compiled code that takes a lock of its own making */
+    size_t frames, depth; /* its own frames, outermost first, in locks.frames */
+    int known;            /* the stack was resolved */
+    int signalling;       /* Python code that waits for a signal: conditions, events, joins */
+    int locking;          /* compiled code that takes a lock of its own making */
 };
 struct lock_holder {
-    const struct lock_place *at;
+    struct lock_frame at;
+    const char *native;
+    struct lock_frame locked; /* where a function that it calls took the lock; file NULL: itself */
     double ns;
     int asleep;
+};
+struct lock_taker {       /* a stack that asked for a lock */
+    uint32_t stack, next; /* next: another stack that asked for the same, + 1; 0 none */
 };
 struct lock_row {
     uint16_t kind;
@@ -47,6 +57,10 @@ struct locks {
     VECTOR(struct lock_sample) samples;
     VECTOR(struct lock_row) rows;
     VECTOR(struct lock_place) places; /* by stack */
+    VECTOR(struct lock_frame) frames;
+    VECTOR(struct lock_taker) takers;
+    struct table takers_of; /* the first, by address of the lock */
+    struct table asked;     /* by lock, thread and stack */
     struct table row_by_key, seen;
     double asleep_in_futex;
     /* of both_s, ran and wanted of the model, ns */
@@ -56,6 +70,12 @@ struct locks {
 
 /* place.c: of a stack; resolved once. ERR_MEMORY. */
 enum err lock_places(struct image *im, struct locks *l);
+/* sections.c: notes that the thread asks for the lock there. ERR_MEMORY. */
+enum err lock_asks(struct locks *l, uint64_t address, int thread, uint32_t stack);
+/* Returns where a thread that is at `at` holds the lock: its line in the function that took the
+ * lock or had it taken. Address 0, or a lock that nobody is known to take: `at` itself. */
+struct lock_holder lock_section(const struct locks *l, uint64_t address, int thread,
+                                const struct lock_place *at);
 /* sweep.c: who held what, and how many ran: through all waits and samples in order of time. */
 enum err lock_sweep(struct image *im, struct locks *l);
 /* Row of a wait; made when new. */

@@ -29,8 +29,24 @@ static const char *place_text(struct image *im, const char *s)
     return s ? run_text(im->run, s) : NULL;
 }
 
-static void place_resolve(struct image *im, uint32_t stack, struct resolved *f,
-                          struct lock_place *p)
+/* Keeps the frames that are own as much as the innermost own one. */
+static enum err place_frames(struct image *im, struct locks *l, const struct resolved *f, int n,
+                             enum owner own, struct lock_place *p)
+{
+    p->frames = l->frames.count;
+    for (int i = n - 1; i >= 0; i--) {
+        if (f[i].owner > own || !f[i].file || f[i].line <= 0)
+            continue;
+        const struct lock_frame frame = {path_shown(im->run, f[i].file),
+                                         place_text(im, f[i].function), f[i].line};
+        TRY(vector_add(&l->frames, frame));
+    }
+    p->depth = l->frames.count - p->frames;
+    return ERR_OK;
+}
+
+static enum err place_resolve(struct image *im, struct locks *l, uint32_t stack, struct resolved *f,
+                              struct lock_place *p)
 {
     int interpreter, n = frames_of(im, stack, f, RESOLVED_MAX, &interpreter), python = 0;
     const struct resolved *own = frames_line(f, n, OWNER_OWN);
@@ -49,11 +65,12 @@ static void place_resolve(struct image *im, uint32_t stack, struct resolved *f,
         for (int i = 0; i < n && !p->function; i++)
             if (f[i].owner != OWNER_RUNTIME)
                 p->function = place_text(im, f[i].function);
-        return;
+        return ERR_OK;
     }
     p->file = path_shown(im->run, own->file);
     p->line = own->line;
     p->function = place_text(im, own->function);
+    return place_frames(im, l, f, n, own->owner, p);
 }
 
 enum err lock_places(struct image *im, struct locks *l)
@@ -64,13 +81,11 @@ enum err lock_places(struct image *im, struct locks *l)
     l->places.count = e == ERR_OK ? im->stacks.count : 0;
     for (size_t i = 0; i < l->waits.count && e == ERR_OK; i++) {
         struct lock_place *p = &l->places.items[l->waits.items[i].stack];
-        if (!p->known)
-            place_resolve(im, l->waits.items[i].stack, room, p);
+        e = p->known ? ERR_OK : place_resolve(im, l, l->waits.items[i].stack, room, p);
     }
     for (size_t i = 0; i < l->samples.count && e == ERR_OK; i++) {
         struct lock_place *p = &l->places.items[l->samples.items[i].stack];
-        if (!p->known)
-            place_resolve(im, l->samples.items[i].stack, room, p);
+        e = p->known ? ERR_OK : place_resolve(im, l, l->samples.items[i].stack, room, p);
     }
     free(room);
     return e;
@@ -159,10 +174,12 @@ static enum err put_row(struct image *im, struct lock_row *r)
     for (size_t i = 0; i < n; i++) {
         const struct lock_holder *h = &r->holders.items[i];
         row.holders[i] = (struct model_holder){
-            .file = h->at->file,
-            .line = h->at->file ? h->at->line : MODEL_UNKNOWN,
-            .function = h->at->function,
-            .native = h->at->native,
+            .file = h->at.file,
+            .line = h->at.file ? h->at.line : MODEL_UNKNOWN,
+            .function = h->at.function,
+            .native = h->native,
+            .locked_file = h->locked.file,
+            .locked_line = h->locked.file ? h->locked.line : MODEL_UNKNOWN,
             .asleep = h->asleep,
             .held_s = scale * h->ns * 1e-9,
             .share = scale * h->ns / r->ns,

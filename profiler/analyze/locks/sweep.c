@@ -23,8 +23,9 @@ struct event {
     uint32_t index;
     uint8_t type;
 };
-struct owed { /* waits that a thread caused since its last sample, of one row */
-    int row;
+struct owed { /* waits that a thread caused since its last sample, of one row and lock */
+    int row, thread;
+    uint64_t address;
     double ns;
 };
 struct lock_thread {
@@ -204,18 +205,29 @@ static enum err make_events(struct lock_sweeper *s)
     return sweep_runs(s);
 }
 
-static enum err row_blame(struct lock_row *r, const struct lock_place *at, int asleep, double ns)
+static int same_frame(const struct lock_frame *a, const struct lock_frame *b)
 {
+    return a->file == b->file && a->line == b->line && a->function == b->function;
+}
+
+static enum err row_blame(struct lock_sweeper *s, const struct owed *owed,
+                          const struct lock_place *at, int asleep, double ns)
+{
+    struct lock_row *r = &s->l->rows.items[owed->row];
+    const uint64_t address = r->kind == TRACE_LOCK_GIL ? 0 : owed->address;
+    struct lock_holder now = lock_section(s->l, address, owed->thread, at);
+    now.asleep = asleep;
+    now.ns = ns;
     r->known += ns;
     for (size_t i = 0; i < r->holders.count; i++) {
         struct lock_holder *h = &r->holders.items[i];
-        if (h->at->file == at->file && h->at->line == at->line && h->at->native == at->native &&
-            h->at->function == at->function && h->asleep == asleep) {
+        if (same_frame(&h->at, &now.at) && same_frame(&h->locked, &now.locked) &&
+            h->native == now.native && h->asleep == asleep) {
             h->ns += ns;
             return ERR_OK;
         }
     }
-    return vector_add(&r->holders, ((struct lock_holder){at, ns, asleep}));
+    return vector_add(&r->holders, now);
 }
 
 static struct lock_wait *sweep_waiting(struct lock_sweeper *s, size_t i)
@@ -262,6 +274,8 @@ static enum err sweep_wait_begins(struct lock_sweeper *s, uint32_t index)
     struct lock_wait *w = &s->l->waits.items[index];
     w->contention = wait_is_contention(s, w);
     TRY(lock_row_of(s->l, w, &w->row));
+    if (w->contention)
+        TRY(lock_asks(s->l, w->address, w->thread, w->stack));
     if (w->contention && w->holder != NO_THREAD)
         sweep_held_by(s, w->address, w->holder);
     s->threads[w->thread].wait = index + 1;
@@ -296,11 +310,11 @@ static enum err sweep_attribute_part(struct lock_sweeper *s, struct lock_thread 
                                      const struct lock_place *at, int asleep, double part)
 {
     for (size_t i = 0; i < t->owed.count; i++) {
-        struct lock_row *r = &s->l->rows.items[t->owed.items[i].row];
-        double ns = part * t->owed.items[i].ns;
-        TRY(row_blame(r, at, asleep, ns));
-        t->owed.items[i].ns -= ns;
-        if (r->kind == TRACE_LOCK_GIL)
+        struct owed *owed = &t->owed.items[i];
+        double ns = part * owed->ns;
+        TRY(row_blame(s, owed, at, asleep, ns));
+        owed->ns -= ns;
+        if (s->l->rows.items[owed->row].kind == TRACE_LOCK_GIL)
             *(at->native ? &s->l->gil_native : &s->l->gil_python) += ns;
     }
     t->held -= part * t->held;
@@ -308,14 +322,14 @@ static enum err sweep_attribute_part(struct lock_sweeper *s, struct lock_thread 
     return ERR_OK;
 }
 
-static enum err thread_owes(struct lock_thread *t, int row, double ns)
+static enum err thread_owes(struct lock_thread *t, const struct owed *more)
 {
     for (size_t i = 0; i < t->owed.count; i++)
-        if (t->owed.items[i].row == row) {
-            t->owed.items[i].ns += ns;
+        if (t->owed.items[i].row == more->row && t->owed.items[i].address == more->address) {
+            t->owed.items[i].ns += more->ns;
             return ERR_OK;
         }
-    return vector_add(&t->owed, ((struct owed){row, ns}));
+    return vector_add(&t->owed, *more);
 }
 
 static int thread_holds(struct lock_sweeper *s, int thread)
@@ -363,12 +377,13 @@ static enum err sweep_count(struct lock_sweeper *s, double ns)
     for (size_t i = 0; i < waits; i++) {
         const struct lock_wait *w = sweep_waiting(s, i);
         struct lock_thread *holder = w->holder != NO_THREAD ? &s->threads[w->holder] : NULL;
+        const struct owed owed = {w->row, w->holder, w->address, ns};
         threads += is_new(s, &s->threads[w->thread]) + (holder && is_new(s, holder));
         if (holder && holder->wait)
-            TRY(row_blame(&s->l->rows.items[w->row],
-                          &s->l->places.items[s->l->waits.items[holder->wait - 1].stack], 1, ns));
+            TRY(row_blame(s, &owed, &s->l->places.items[s->l->waits.items[holder->wait - 1].stack],
+                          1, ns));
         else if (holder)
-            TRY(thread_owes(holder, w->row, ns));
+            TRY(thread_owes(holder, &owed));
         if (holder && holder->step != s->steps) { /* once, however many wait for it */
             holder->step = s->steps;
             holder->held += ns;

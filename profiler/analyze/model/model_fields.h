@@ -360,7 +360,7 @@
     X(TEXT, _, function, "")                                                                       \
     X(REAL, _, cost_s, "seconds of what `of` names")                                               \
     X(REAL, _, share, "0..1 of what `of` names")                                                   \
-    X(TEXT, _, of, "CPU time, GPU time, wall time")                                                \
+    X(TEXT, _, of, "CPU time, GPU time, own time (wall time without waiting for a CPU), wall time") \
     X(REAL, _, gain_s, "upper limit of what can be saved, wall s")                                 \
     X(TEXT, _, advice, "")
 

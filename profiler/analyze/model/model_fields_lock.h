@@ -6,9 +6,11 @@
 
 #define MODEL_HOLDER_FIELDS(X)                                                                     \
     X(TEXT, _, file, "key of files; null where no line is known")                                  \
-    X(INT, _, line, "where the thread was that held the lock")                                     \
+    X(INT, _, line, "where the thread was that held the lock, in the function that took it")       \
     X(TEXT, _, function, "")                                                                       \
     X(TEXT, _, native, "compiled function that it was in; null: the interpreter itself")           \
+    X(TEXT, _, locked_file, "where a function called from the line took the lock; null: it took it itself") \
+    X(INT, _, locked_line, "")                                                                     \
     X(FLAG, _, asleep, "it slept meanwhile: a lock is held across a wait")                         \
     X(REAL, _, held_s, "seconds that threads of the row waited meanwhile, sampled")                \
     X(REAL, _, share, "held_s / wait_s of the row")

@@ -27,9 +27,17 @@ static int text_has_any(const char *text, const char *parts)
     return !parts;
 }
 
-static int place_is(const char *file, int64_t line, const struct model_own *at)
+/* 1: the line is the one that holds the lock, or below it; the GIL changes hands there. */
+static int line_is_held(const struct model *m, const struct model_lock *l,
+                        const struct model_holder *h, const struct model_own *at)
 {
-    return file && at->file && !strcmp(file, at->file) && line == at->line;
+    const int gil = l->kind && !strcmp(l->kind, "gil");
+    for (; at; at = at->parent >= 0 && !gil ? &m->own[at->parent] : NULL)
+        if (h->file && at->file && !strcmp(h->file, at->file) &&
+            (h->line == at->line ||
+             (h->locked_file && h->function && at->function && !strcmp(h->function, at->function))))
+            return 1;
+    return 0;
 }
 
 /* Threads waited for a lock that this line held. */
@@ -39,9 +47,8 @@ static int line_holds_lock(const struct run_facts *f, const struct model_own *at
     for (int i = 0; i < f->m->locks_count; i++) {
         const struct model_lock *l = &f->m->locks[i];
         for (int k = 0; k < l->holders_count && l->role && !strcmp(l->role, "contention"); k++)
-            s += place_is(l->holders[k].file, l->holders[k].line, at)
-                     ? positive_or_0(l->holders[k].held_s)
-                     : 0;
+            s +=
+                line_is_held(f->m, l, &l->holders[k], at) ? positive_or_0(l->holders[k].held_s) : 0;
     }
     return s > HELD * f->wall;
 }

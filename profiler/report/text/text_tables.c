@@ -223,6 +223,10 @@ static void lock_row(const struct model_lock *l, FILE *out)
         fputs(" in ", out);
         table_text(out, h->native, 40);
     }
+    if (h->locked_file) {
+        fputs(", locked in ", out);
+        table_place(out, h->locked_file, h->locked_line, NULL);
+    }
     if (isfinite(h->share))
         fprintf(out, " (%.0f %%%s)", 100 * h->share, h->asleep ? ", asleep" : "");
     putc('\n', out);

@@ -68,6 +68,18 @@ static void the_longest_waits_name_their_holder(void **state)
     holds("futex", 20, 1, "fill() at load.py:5 holds the lock (a futex)");
 }
 
+/* The section is named by the line that has the lock taken. */
+static void a_helper_that_takes_the_lock_is_told_beside_its_caller(void **state)
+{
+    (void)state;
+    struct model *m = run_of("mutex", 20, 1);
+    m->locks[1].holders[0].locked_file = "guard.py";
+    m->locks[1].holders[0].locked_line = 12;
+    assert_non_null(strstr(lock_evidence(m),
+                           "fill() at load.py:5 (locked in guard.py:12) holds the mutex for"));
+    model_destroy(m);
+}
+
 /* Idle workers of a pool wait in futexes too. */
 static void a_futex_that_nobody_is_known_to_hold_names_nobody(void **state)
 {
@@ -108,6 +120,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_longest_waits_name_their_holder),
+        cmocka_unit_test(a_helper_that_takes_the_lock_is_told_beside_its_caller),
         cmocka_unit_test(a_futex_that_nobody_is_known_to_hold_names_nobody),
         cmocka_unit_test(threads_are_those_of_one_moment),
         cmocka_unit_test(without_a_holder_the_one_who_waits_leads)};

@@ -3,6 +3,7 @@
 function locksPanel(profile) {
   const place = (p) => (p.file ? lineLink(p.file, p.line) : code(p.native ?? p.function ?? "no line is known"));
   const name = (p) => (p.file ? `${shortPath(p.file)}:${p.line}` : p.native ?? p.function ?? "no line is known");
+  const lockedIn = (h) => (h.locked_file ? ` (locked in ${shortPath(h.locked_file)}:${h.locked_line})` : "");
   const fewThreads = (v) => (v > 0 && v < 0.005 ? "< 0.01" : number(v));
   const holders = (l) => list(l.holders).slice(0, 3), processes = list(profile.processes), many = processes.length > 1;
   const unknown = (l) => (l.reason ? (holders(l).length ? "; " : "") + "unknown: " + l.reason : "");
@@ -17,7 +18,7 @@ function locksPanel(profile) {
     el("h2", {}, "Locks"), table([
       { title: "Waits at", kind: "name", value: name, show: place }, ...(many ? [process] : []), { title: "Lock", kind: "name", value: (l) => (l.kind === "gil" ? "GIL" : l.kind) }, { title: "Why", kind: "name", key: "role" }, { title: "Waited", number: true, key: "wait_s", format: seconds, hint: "threads added; with the time until a CPU was free" },
       { title: "Threads", number: true, key: "threads", format: count }, { title: "Waits", number: true, key: "waits", format: count, hint: "of 100 µs or more" }, { title: "Longest", number: true, key: "longest_s", format: seconds },
-      { title: "Held by", value: (l) => holders(l).map((h) => `${name(h)} ${percent(h.share)}`).join(", ") + unknown(l), show: (l) => el("span", {}, holders(l).flatMap((h, i) => [i ? ", " : "", place(h), ` ${percent(h.share)}${h.asleep ? ", asleep" : ""}`]).concat(l.reason ? [el("span", { class: "note" }, plain(unknown(l)))] : [])) },
+      { title: "Held by", value: (l) => holders(l).map((h) => `${name(h)}${lockedIn(h)} ${percent(h.share)}`).join(", ") + unknown(l), show: (l) => el("span", {}, holders(l).flatMap((h, i) => [i ? ", " : "", place(h), `${lockedIn(h)} ${percent(h.share)}${h.asleep ? ", asleep" : ""}`]).concat(l.reason ? [el("span", { class: "note" }, plain(unknown(l)))] : [])) },
       { title: "Holder unknown", minor: true, number: true, key: "unknown_s", format: seconds }], profile.locks, { sort: many ? 4 : 3, name: "locks" }),
   ].flat().filter(Boolean);
 }
