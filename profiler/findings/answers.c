@@ -267,10 +267,10 @@ static enum err answers_add_leading(struct answer_list *t, const char *kind, dou
         struct model_answer a = answer_blank(kind, NULL);
         a.file = at ? at->file : NULL;
         a.line = at ? at->line : MODEL_UNKNOWN;
-        a.cost_s = strcmp(kind, "lock") ? cost_s : at ? at->value : UNKNOWN;
-        a.share = share;
+        a.cost_s = isfinite(cost_s) ? cost_s : at ? at->value : UNKNOWN;
+        a.share = strcmp(kind, "threads") ? share : fmin(1, f->gain_s / t->own);
         a.text = f->evidence;
-        a.of = strcmp(kind, "lock") ? "wall time" : "own time";
+        a.of = strcmp(kind, "ranks") ? "own time" : "wall time";
         a.gain_s = f->gain_s * quiet; /* who waits for a CPU lengthens the waits of others */
         a.advice = f->advice;
         TRY(vector_add(&t->all, a));
@@ -285,6 +285,7 @@ static enum err answers_add_waits_for_others(struct answer_list *t)
     const double quiet = t->facts->lock.c ? t->facts->lock.quiet : 1;
     const double any = m->contention_count ? quiet * m->contention[0].any_s / t->own : UNKNOWN;
     TRY(answers_add_leading(t, "lock", fmin(1, any), UNKNOWN, quiet));
+    TRY(answers_add_leading(t, "threads", UNKNOWN, UNKNOWN, 1));
     return answers_add_leading(t, "ranks", m->mpi.wall_s > 0 ? late / m->mpi.wall_s : UNKNOWN, late,
                                t->wall > 0 ? t->own / t->wall : 1);
 }
@@ -404,9 +405,11 @@ static int answer_leads(const struct answer_list *t, const struct model_answer *
  * cannot be understood alone. */
 static int answer_serialises(const struct answer_list *t, const struct model_answer *a)
 {
-    const double least = !strcmp(a->kind, "lock") ? ALONE : !strcmp(a->kind, "ranks") ? SOME : 2;
+    const double least = !strcmp(a->kind, "lock") || !strcmp(a->kind, "threads") ? ALONE
+                         : !strcmp(a->kind, "ranks")                             ? SOME
+                                                                                 : 2;
 
-    return a->share >= least && a->gain_s > SMALL * t->own && !lock_is_foreign(t, a);
+    return a->share >= least && a->gain_s > TENTH * t->own && !lock_is_foreign(t, a);
 }
 
 /* Compilation that is most of the CPU time names the cause, which its many lines do not. */

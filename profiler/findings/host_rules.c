@@ -1,4 +1,6 @@
 /* Rules about the memory and the CPU time of the host. */
+#include <string.h>
+
 #include "profiler/findings/quiet.h"
 #include "profiler/findings/rules.h"
 
@@ -86,5 +88,64 @@ int rule_cpu_python(const struct run_facts *f, struct finding *out)
     finding_evidence(out, "The interpreter took %.3g s of %.3g s of CPU time.", c->python,
                      c->user + c->sys);
     finding_lines_by(out, f->m, line_python);
+    return 1;
+}
+
+/* CPU time of a node of own code in which threads of a pool wait, or wake each other. */
+static double node_spins_ns(const struct model *m, int own)
+{
+    double ns = 0;
+    for (int i = 0; i < m->works_count; i++)
+        ns += m->works[i].own == own && !strcmp(m->works[i].kind, "spin")
+                  ? (double)m->works[i].cpu_ns
+                  : 0;
+    return ns;
+}
+
+/* 1: threads of a pool wait there, or below. */
+static int node_has_pool(const struct model *m, int own)
+{
+    if (node_spins_ns(m, own) > 0)
+        return 1;
+    for (int i = own + 1; i < m->own_count; i++)
+        if (m->own[i].parent == own && m->own[i].kind && !strcmp(m->own[i].kind, "workers") &&
+            node_spins_ns(m, i) > 0)
+            return 1;
+    return 0;
+}
+
+/* Threads beyond the CPUs cost nothing while each computes alone. They do where a pool waits for all
+ * of them again and again: a thread without a CPU then holds up the others. */
+int rule_cpu_crowd(const struct run_facts *f, struct finding *out)
+{
+    const struct model *m = f->m;
+    const struct model_own *line = NULL;
+    double spins = 0, lost = 0, most = 0;
+    if (quiet_few(m) || !(f->cpus > 0) || f->threads <= f->cpus)
+        return 0;
+    for (int i = 0; i < m->own_count; i++) {
+        const struct model_own *o = &m->own[i];
+        const double cpu = positive_or_0((double)o->cpu_ns), spin = node_spins_ns(m, i);
+        const int waits = o->waits_for && !strcmp(o->waits_for, "lock") && node_has_pool(m, i);
+        spins += spin;
+        lost += cpu > 0 ? positive_or_0((double)o->path_cpu_ns) * fmin(1, spin / cpu) : 0;
+        lost += waits ? positive_or_0((double)o->path_wait_ns) : 0;
+        if (o->file && cpu - spin > most && (node_has_pool(m, i) || !o->parent)) {
+            most = cpu - spin;
+            line = o;
+        }
+    }
+    if (!(1e-9 * spins > SHARE(CROWD_OF_CPU) * f->cpu) || !(1e-9 * lost > SHARE(LEAST) * f->own))
+        return 0;
+    finding_gain(out, 0.5e-9 * lost, 1e-9 * lost, "medium");
+    finding_evidence(out, "%lld threads share %d CPU%s", (long long)f->threads, f->cpus,
+                     f->cpus == 1 ? "" : "s");
+    if (line)
+        finding_evidence(out, " at %.100s:%lld", line->file, (long long)line->line);
+    finding_evidence(
+        out, ": waking each other and waiting took %.0f %% of the CPU time (%.3g of %.3g s).",
+        1e-7 * spins / f->cpu, 1e-9 * spins, f->cpu);
+    if (line)
+        finding_line(out, line->file, line->line, MODEL_UNKNOWN, 1e-9 * lost);
     return 1;
 }

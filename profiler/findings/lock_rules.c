@@ -26,15 +26,6 @@ static void holder_name(const struct model_holder *h, char out[300])
         text_append(out, 300, " (locked in %.80s:%lld)", h->locked_file, (long long)h->locked_line);
 }
 
-static int cpus_usable(const struct model *m)
-{
-    for (int i = 0; i < m->environment_count; i++)
-        if (m->environment[i].key && m->environment[i].value &&
-            !strcmp(m->environment[i].key, "launcher.cpus"))
-            return atoi(m->environment[i].value);
-    return 0;
-}
-
 /* By Amdahl's law: at most all that is done one after the other is done by as many threads as want
  * to run, or as there are CPUs; the lower end takes half of it. Part of the others waits for the
  * lock; threads that it has just woken wait for a CPU like those that are free of it, so the CPUs
@@ -42,8 +33,7 @@ static int cpus_usable(const struct model *m)
 static double lock_gain(const struct run_facts *f)
 {
     const struct model_contention *c = f->lock.c;
-    int cpus = cpus_usable(f->m);
-    double could = cpus > 0 && cpus < c->wanted ? cpus : c->wanted;
+    double could = f->cpus > 0 && f->cpus < c->wanted ? f->cpus : c->wanted;
     if (!f->lock.waits || !isfinite(c->ran) || !(could > 1) || !(c->wanted > c->ran))
         return 0;
     const double held_up = (1 - 1 / could) * fmin(1, (c->wanted - c->ran) / (c->wanted - 1));

@@ -296,6 +296,14 @@ const struct finding_rule finding_rules[] = {
       .fires = "the kernel takes more than " PERCENT(SYSTEM_OF_CPU) " of the CPU time and "
                LEAST_TEXT},
      .evaluate = rule_cpu_system},
+    {{"cpu.crowd", NULL, "warning", "More threads than CPUs wait for each other",
+      {{"Set OMP_NUM_THREADS (OPENBLAS_NUM_THREADS, MKL_NUM_THREADS) to the number of CPUs, divided "
+        "by the number of your own workers.", EFFORT_SETTING}},
+      "Refuted if a run with as many threads as CPUs takes as long.",
+      "Set OMP_NUM_THREADS to the number of CPUs, then: %s.",
+      .fires = "more threads compute than there are CPUs, and pools take " PERCENT(CROWD_OF_CPU)
+               " of the CPU time to wake them and to wait"},
+     .leads = "threads", .evaluate = rule_cpu_crowd},
     {{"cpu.python", NULL, "info", "Much CPU time is spent in the Python interpreter",
       {{"Move the loop into NumPy, JAX or compiled code.", EFFORT_CODE}},
       .fires = "the interpreter takes more than " PERCENT(PYTHON_OF_CPU) " of the CPU time and "

@@ -1,5 +1,6 @@
 /* The facts of a run that rules share: what reads waited for, what decodes, the lock and the rank
  * that others wait for. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "profiler/analyze/model/codecs.h"
@@ -238,9 +239,51 @@ static double own_time(const struct run_facts *f)
     return isfinite(ready) ? fmax(f->wall - ready, path) : path > 0 ? fmin(path, f->wall) : f->wall;
 }
 
+static int usable_cpus(const struct model *m)
+{
+    for (int i = 0; i < m->environment_count; i++)
+        if (m->environment[i].key && m->environment[i].value &&
+            !strcmp(m->environment[i].key, "launcher.cpus"))
+            return atoi(m->environment[i].value);
+    return 0;
+}
+
+/* By the kernel's account where the thread has ended: samples leave out who has little. */
+static double thread_cpu_s(const struct model_thread *t)
+{
+    const double sampled = positive_or_0(t->user_s) + positive_or_0(t->sys_s);
+    const int seen = sampled + positive_or_0(t->wait_s) > 0; /* else one of the recorder */
+    return seen && t->kernel_cpu_s > sampled ? t->kernel_cpu_s : sampled;
+}
+
+/* The most threads, over the moments at which a process begins, that compute a good part of what the
+ * busiest does, in processes that live then. */
+static int64_t threads_at_once(const struct model *m)
+{
+    double busiest = 0;
+    int64_t most = 0;
+    for (int i = 0; i < m->threads_count; i++)
+        busiest = fmax(busiest, thread_cpu_s(&m->threads[i]));
+    for (int p = 0; p < m->processes_count || !p; p++) {
+        int64_t n = 0;
+        for (int i = 0; i < m->threads_count; i++) {
+            const int of = m->threads[i].process;
+            const int lives = !m->processes_count || of < 0 || of >= m->processes_count ||
+                              of == p ||
+                              (m->processes[of].start_s <= m->processes[p].start_s &&
+                               m->processes[of].end_s > m->processes[p].start_s);
+            n += lives && busiest > 0 && thread_cpu_s(&m->threads[i]) > SHARE(COMPUTES) * busiest;
+        }
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
 void run_facts_of(const struct model *m, struct run_facts *out)
 {
     *out = (struct run_facts){.m = m, .wall = m->meta.wall_s};
+    out->cpus = usable_cpus(m);
+    out->threads = threads_at_once(m);
     out->cpu = positive_or_0(m->totals.cpu.user) + positive_or_0(m->totals.cpu.sys);
     out->own = own_time(out);
     out->has_io = isfinite(m->io.read.s) && m->meta.wall_s > 0;

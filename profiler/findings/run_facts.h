@@ -34,6 +34,8 @@ struct run_facts {
     const struct model *m;
     double wall, cpu; /* s */
     double own;       /* s of the wall time without waits for a CPU, on the critical path */
+    int cpus;         /* that the program may use; 0 unknown */
+    int64_t threads;  /* that compute at one time, at most */
     int has_io;       /* input and output were recorded */
     double quiet;     /* the wall time without waits for a CPU, about: what shares of a run go by */
     double waited;    /* in reads and writes of files, without waits for a CPU */

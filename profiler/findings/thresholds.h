@@ -29,6 +29,8 @@
 #define HOST_COPY_MIB_S 1024
 #define HOST_COPY_MOST  10240 /* MiB/s that a copy reaches: what is copied costs its share */
 #define SYSTEM_OF_CPU   25
+#define COMPUTES        20 /* of the busiest thread's CPU time: it computes too */
+#define CROWD_OF_CPU    20 /* in which a pool wakes its threads, and these wait */
 #define PYTHON_OF_CPU   30
 #define PYTHON_LEAST    10
 

@@ -1,12 +1,16 @@
 /* The call tree of own code as rows of the model, and what its lines did. */
 #include <math.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "profiler/analyze/build/build.h"
 
-#define WORK_LEAST 0.0005 /* of the CPU time */
+#define MACHINE_BUSY 0.25   /* of the wall time: without a CPU */
+#define BUSY_LEAST   2e8    /* ns: a run of some milliseconds tells nothing of the machine */
+#define OWN_CROWD    0.8    /* of all cores, used by the program: it crowds them itself */
+#define WORK_LEAST   0.0005 /* of the CPU time */
 
 static int64_t walk_integer(double v)
 {
@@ -80,6 +84,30 @@ static enum err pools_divide(struct run *r)
     return e;
 }
 
+/* Notes that the program waited long for CPUs, and whether its own threads had them. */
+static enum err note_busy_machine(struct run *r)
+{
+    const double wall = (double)(r->last - r->origin);
+    const int own =
+        r->options->cpus > 0 && r->total.user + r->total.sys > OWN_CROWD * r->options->cpus * wall;
+    char text[200];
+    struct model_item row;
+    if (!r->has_wait || !(r->path_ready >= MACHINE_BUSY * wall) || r->path_ready < BUSY_LEAST)
+        return ERR_OK;
+    json_blank(&record_model_item, &row);
+    snprintf(text, sizeof text, "%s: the program waited %.2g of %.2g s for a CPU.",
+             own ? "The program has more threads than there are CPUs" : "The machine was busy",
+             ns_to_seconds(r->path_ready), ns_to_seconds(wall));
+    row.id = "cpu.busy";
+    row.severity = "info";
+    row.share = r->path_ready / wall;
+    row.text = run_text(r, text);
+    row.effect =
+        "The run took longer. CPU times, and what the answers compare, leave this time out.";
+    row.fix = own ? "Use as many threads as there are CPUs." : "Record on a quiet machine.";
+    return vector_add(&r->q.notes, row);
+}
+
 enum err build_own(struct run *r)
 {
     static const char *const names[WAITS] = {
@@ -87,6 +115,7 @@ enum err build_own(struct run *r)
         [WAITS_LOCK] = "lock",   [WAITS_POLL] = "sleep", [WAITS_REQUESTS] = "requests",
         [WAITS_CHILD] = "child"};
     TRY(build_path(r));
+    TRY(note_busy_machine(r));
     TRY(pools_divide(r));
     TRY(build_works(r));
     TRY(model_list(r->m, model_own, r->m, own, r->own.count));

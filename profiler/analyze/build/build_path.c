@@ -4,7 +4,6 @@
  * lock, a join, a child), those have that part who work or wait for something else meanwhile. What
  * was ready for a CPU belongs to no line: it depends on the neighbours. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,14 +12,11 @@
 #include "profiler/analyze/build/build.h"
 
 enum { MOMENTS = 16384 };
-#define GAP_NS       100000000 /* a thread of which nothing is known for less goes on: sleeps are told */
-#define BETWEEN_NS   1000000000 /* likewise where it is seen again: under load looks come late */
-#define MACHINE_BUSY 0.25       /* of the wall time: without a CPU */
-#define BUSY_LEAST   2e8        /* ns: a run of some milliseconds tells nothing of the machine */
-#define STARTS_NS    5000000    /* a process that starts or ends: longer only without a CPU */
-#define OWN_CROWD    0.8        /* of all cores, used by the program: it crowds them itself */
-#define WORKING      0.05       /* of its time on a CPU: more than a thread that beats the time */
-#define NO_THREAD    (-1)
+#define GAP_NS     100000000 /* a thread of which nothing is known for less goes on: sleeps are told */
+#define BETWEEN_NS 1000000000 /* likewise where it is seen again: under load looks come late */
+#define STARTS_NS  5000000    /* a process that starts or ends: longer only without a CPU */
+#define WORKING    0.05       /* of its time on a CPU: more than a thread that beats the time */
+#define NO_THREAD  (-1)
 
 struct doing {                  /* of a thread at one moment, parts of it */
     double cpu, wait, ready;    /* seen */
@@ -28,7 +24,7 @@ struct doing {                  /* of a thread at one moment, parts of it */
     double led_ready, leads;    /* leads: the sum, at most 1 */
     const struct moment_of *at; /* on a CPU rather than waiting; NULL: nothing is known */
 };
-struct whole {             /* of a thread, over the run */
+struct thread_whole {      /* of a thread, over the run */
     struct moment_of last; /* so far, on a CPU */
     uint64_t final;        /* after it nothing is known */
     double cpu, asleep;    /* ns */
@@ -37,9 +33,9 @@ struct walk {
     struct run *r;
     VECTOR(size_t) active;
     size_t next;
-    struct doing *threads;   /* by row */
-    struct whole *whole;     /* likewise */
-    double step;             /* ns */
+    struct doing *threads;      /* by row */
+    struct thread_whole *whole; /* likewise */
+    double step;                /* ns */
     uint64_t until, between; /* nobody begins or ends anything before; a gap may last until then */
     int steps;               /* moments alike, which are attributed together */
     enum err e;
@@ -179,7 +175,7 @@ static int moment_leads(const struct moment_of *m, int computes, const struct mo
 
 static int thread_works(const struct walk *w, int row)
 {
-    const struct whole *of = &w->whole[row];
+    const struct thread_whole *of = &w->whole[row];
     return of->cpu > WORKING * (of->cpu + of->asleep);
 }
 
@@ -438,7 +434,7 @@ static enum err walk_follow(struct walk *w, const int *mains)
     return ERR_OK;
 }
 
-static enum err critical_path(struct run *r)
+enum err build_path(struct run *r)
 {
     if (r->last <= r->origin || !r->own.count || !r->moments.count)
         return ERR_OK;
@@ -452,7 +448,7 @@ static enum err critical_path(struct run *r)
                      : FAIL(ERR_MEMORY, "no memory for the critical path");
     for (size_t i = 0; i < r->moments.count && e == ERR_OK; i++) {
         const struct moment_of *m = &r->moments.items[i];
-        struct whole *of = &w.whole[m->thread];
+        struct thread_whole *of = &w.whole[m->thread];
         of->final = m->end > of->final ? m->end : of->final;
         of->cpu += m->waiting ? 0 : (double)m->busy;
         of->asleep += m->waiting ? (1 - m->ready) * (double)m->busy : 0;
@@ -471,34 +467,4 @@ static enum err critical_path(struct run *r)
     free(w.whole);
     vector_free(&w.active);
     return e;
-}
-
-/* Notes that the program waited long for CPUs, and whether its own threads had them. */
-static enum err walk_note_busy(struct run *r)
-{
-    const double wall = (double)(r->last - r->origin);
-    const int own =
-        r->options->cpus > 0 && r->total.user + r->total.sys > OWN_CROWD * r->options->cpus * wall;
-    char text[200];
-    struct model_item row;
-    if (!r->has_wait || !(r->path_ready >= MACHINE_BUSY * wall) || r->path_ready < BUSY_LEAST)
-        return ERR_OK;
-    json_blank(&record_model_item, &row);
-    snprintf(text, sizeof text, "%s: the program waited %.2g of %.2g s for a CPU.",
-             own ? "The program has more threads than there are CPUs" : "The machine was busy",
-             ns_to_seconds(r->path_ready), ns_to_seconds(wall));
-    row.id = "cpu.busy";
-    row.severity = "info";
-    row.share = r->path_ready / wall;
-    row.text = run_text(r, text);
-    row.effect =
-        "The run took longer. CPU times, and what the answers compare, leave this time out.";
-    row.fix = own ? "Use as many threads as there are CPUs." : "Record on a quiet machine.";
-    return vector_add(&r->q.notes, row);
-}
-
-enum err build_path(struct run *r)
-{
-    TRY(critical_path(r));
-    return walk_note_busy(r);
 }

@@ -353,7 +353,7 @@
 
 /* Names the first change: a card of the first screen. */
 #define MODEL_ANSWER_FIELDS(X)                                                                     \
-    X(TEXT, _, kind, "failed, unseen, cpu, gpu, wait, idle, lock, ranks, imports, compile, finding, none")                                   \
+    X(TEXT, _, kind, "failed, unseen, cpu, gpu, wait, idle, lock, threads, ranks, imports, compile, finding, none")                                   \
     X(TEXT, _, text, "a sentence")                                                                 \
     X(TEXT, _, file, "key of files; null where it is about no line")                               \
     X(INT, _, line, "")                                                                            \

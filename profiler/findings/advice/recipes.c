@@ -12,7 +12,6 @@
 #define ONE        1.3 /* threads at a time */
 #define MOST       0.5
 #define FIRST_PART 0.25 /* of the line's time: a known pattern */
-#define BUSY       0.2  /* of the busiest thread's time: it computes too */
 
 static int text_has_any(const char *text, const char *parts)
 {
@@ -51,26 +50,6 @@ static int line_holds_lock(const struct run_facts *f, const struct model_own *at
                 line_is_held(f->m, l, &l->holders[k], at) ? positive_or_0(l->holders[k].held_s) : 0;
     }
     return s > HELD * f->wall;
-}
-
-static int environment_cpus(const struct model *m)
-{
-    for (int i = 0; i < m->environment_count; i++)
-        if (m->environment[i].key && m->environment[i].value &&
-            !strcmp(m->environment[i].key, "launcher.cpus"))
-            return atoi(m->environment[i].value);
-    return 0;
-}
-
-static int threads_busy(const struct model *m)
-{
-    double most = 0;
-    int n = 0;
-    for (int i = 0; i < m->threads_count; i++)
-        most = fmax(most, positive_or_0(m->threads[i].user_s));
-    for (int i = 0; i < m->threads_count; i++)
-        n += most > 0 && positive_or_0(m->threads[i].user_s) > BUSY * most;
-    return n;
 }
 
 static int run_uses_hdf5(const struct model *m)
@@ -135,14 +114,14 @@ static void recipe_facts_of(const struct run_facts *f, const struct recipe_line 
     const struct model_file *file = line->file;
     const struct model_line *row = line->row;
     const struct model_own *at = line->hot->at;
-    int cpus = environment_cpus(f->m), known = file || own_made_at_run_time(at);
+    const int known = file || own_made_at_run_time(at);
     const double at_once = line->hot->path_ns > 0 ? line->hot->ns / line->hot->path_ns : 1;
     out->text = row && row->text ? row->text : "";
     out->has = (file && file->language && !strcmp(file->language, "python") ? FACT_PYTHON
                                                                             : FACT_COMPILED) |
                (known ? 0 : FACT_NO_LINES) | (line_holds_lock(f, at) ? FACT_HOLDS_LOCK : 0) |
-               (at_once < ONE && cpus > 1 ? FACT_ONE_THREAD : 0) |
-               (cpus > 0 && threads_busy(f->m) > cpus ? FACT_CROWDED : 0) |
+               (at_once < ONE && f->cpus > 1 ? FACT_ONE_THREAD : 0) |
+               (f->cpus > 0 && f->threads > f->cpus ? FACT_CROWDED : 0) |
                (f->m->processes_count > 1 ? FACT_PROCESSES : 0) |
                (run_uses_hdf5(f->m) ? FACT_HDF5 : 0) | (run_reads_again(f->m) ? FACT_REREAD : 0) |
                (at->function && text_ends(at->function, "__getitem__") ? FACT_DATASET : 0) |

@@ -69,7 +69,7 @@ static struct model *run_of(double wall, const struct node *nodes, int n)
     }
 
 /* Answers of a model with the findings that a test gave it. */
-static enum err answer(struct model *m)
+static inline enum err answer(struct model *m)
 {
     struct run_facts facts;
     run_facts_of(m, &facts);
