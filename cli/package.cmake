@@ -24,6 +24,7 @@ if(NOT SKBUILD)
   install(DIRECTORY python/tomoprof DESTINATION share/tomoprof/python FILES_MATCHING PATTERN "*.py")
 endif()
 install(FILES LICENSE README.md DESTINATION share/doc/tomoprof)
+install(DIRECTORY examples DESTINATION share/doc/tomoprof)
 install(DIRECTORY docs/ DESTINATION share/doc/tomoprof/docs FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN "*.svg")
 
 set(CPACK_GENERATOR TGZ)

@@ -6,7 +6,10 @@ target_link_libraries(tomoprof_library PRIVATE tp_api)
 # Of the other rooms it takes the objects that it needs, and no library that these do not need.
 target_link_options(tomoprof_library PRIVATE -Wl,--as-needed -Wl,--exclude-libs,ALL -Wl,-z,now -Wl,-z,defs
   "-Wl,--version-script=${CMAKE_CURRENT_LIST_DIR}/libtomoprof.map")
-install(TARGETS tomoprof_library LIBRARY DESTINATION lib PUBLIC_HEADER DESTINATION include)
+if(SKBUILD) # a wheel has no links
+  set(skip NAMELINK_SKIP)
+endif()
+install(TARGETS tomoprof_library LIBRARY DESTINATION lib ${skip} PUBLIC_HEADER DESTINATION include)
 
 # Both find the prefix from their own place: the tree may be moved.
 set(api_files ${CMAKE_BINARY_DIR}/api)

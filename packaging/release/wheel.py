@@ -20,7 +20,7 @@ except ImportError:  # Python before 3.11
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python/tomoprof"
-LEFT_OUT = ("share/doc/tomoprof/docs/", "share/bash-completion/", "share/fish/", "share/zsh/")  # of no use below site-packages
+LEFT_OUT = ("share/doc/tomoprof/docs/", "share/doc/tomoprof/examples/", "share/bash-completion/", "share/fish/", "share/zsh/")  # of no use below site-packages
 
 
 def symbols(path):
@@ -61,7 +61,7 @@ def files_of(tree, project, version, tag, sbom):
         files[f"tomoprof/{path.relative_to(PACKAGE)}"] = (path.read_bytes(), False)
     for path in sorted(tree.rglob("*")):
         name = str(path.relative_to(tree))
-        if path.is_file() and not name.startswith(LEFT_OUT):
+        if path.is_file() and not path.is_symlink() and not name.startswith(LEFT_OUT):  # libtomoprof.so is for linkers
             files[f"tomoprof/{name}"] = (path.read_bytes(), os.access(path, os.X_OK))
     files[f"{info}/METADATA"] = (metadata(project, version).encode(), False)
     files[f"{info}/WHEEL"] = (f"Wheel-Version: 1.0\nGenerator: tomoprof {version}\nRoot-Is-Purelib: false\nTag: {tag}\n".encode(), False)
