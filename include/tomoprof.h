@@ -107,7 +107,7 @@ TOMOPROF_API void tomoprof_cancel(tomoprof_context *c);
 
 /* ---- Models ---- */
 
-/* Makes a model from a geometry file, JSON of MBIRJAX's parameters (docs/geometry.md), or from the
+/* Makes a model from a geometry file, JSON of MBIRJAX's parameters (docs/operations.md), or from the
  * `bytes` bytes of such a text. Fills automatic values. BAD_ARGUMENT names the parameter. */
 TOMOPROF_API tomoprof_status tomoprof_model_read(tomoprof_context *c, const char *path,
                                                  tomoprof_model **out);

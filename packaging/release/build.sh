@@ -81,7 +81,7 @@ build() {
     flags="-ffile-prefix-map=$source=. -ffile-prefix-map=$build=build"
     cmake -S "$source" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTP_TESTS=OFF -DTP_KISSFFT=ON \
         -DTP_CUDA="${TP_CUDA-OFF}" -DNVTX_INCLUDE="$(echo /opt/tools/lib/python3*/site-packages/nvidia/cu13/include)" -DCMAKE_INSTALL_PREFIX=/usr "-DCMAKE_C_FLAGS=$flags" \
-        "-DCMAKE_EXE_LINKER_FLAGS=$wraps" "-DCMAKE_MODULE_LINKER_FLAGS=$wraps" \
+        "-DCMAKE_EXE_LINKER_FLAGS=$wraps" "-DCMAKE_MODULE_LINKER_FLAGS=$wraps" "-DCMAKE_SHARED_LINKER_FLAGS=$wraps" \
         "-DCMAKE_C_STANDARD_LIBRARIES=-lsz -laec -lz -llz4 -lzstd -lsnappy -l:libstdc++.a -ldl -lrt -lpthread -lm -L$own -lold_glibc" \
         ${TP_LAUNCHER:+-DCMAKE_C_COMPILER_LAUNCHER=$TP_LAUNCHER}
     cmake --build "$build"
