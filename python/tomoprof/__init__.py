@@ -1,9 +1,15 @@
-"""Runs of tomoprof as tables for pandas, and the report in a notebook.
+"""Operators of tomography for arrays, and runs of the profiler as tables for pandas.
+
+    import numpy, tomoprof
+    model = tomoprof.ParallelBeamModel(sinogram.shape, numpy.linspace(0, numpy.pi, 180, endpoint=False))
+    volume = model.direct_recon(sinogram)   # or model.recon(sinogram)
 
     import pandas, tomoprof
     run = tomoprof.read("output/latest")
     pandas.DataFrame(run.lines).nlargest(10, "cpu_user")
     run                                     # in Jupyter: the report itself
+
+Operators are loaded when first used. tomoprof.torch, tomoprof.jax and tomoprof.scipy are imported by their names.
 """
 
 import html
@@ -12,7 +18,34 @@ import os
 import pathlib
 import sys
 
-__all__ = ["Run", "program", "read"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tomoprof._functions import (build_model, copy_ct_model, gen_pixel_partition, gen_weights, gen_weights_mar, generate_demo_data,
+                                     load_model, median_filter3d, phantom)
+    from tomoprof._geometries import ConeBeamModel, MultiAxisParallelModel, ParallelBeamModel, QGGMRFDenoiser, TranslationModel
+    from tomoprof._library import Cancelled, configure, device
+
+__all__ = ["Cancelled", "ConeBeamModel", "MultiAxisParallelModel", "ParallelBeamModel", "QGGMRFDenoiser", "Run", "TranslationModel",
+           "build_model", "configure", "copy_ct_model", "device", "gen_pixel_partition", "gen_weights", "gen_weights_mar",
+           "generate_demo_data", "load_model", "median_filter3d", "phantom", "program", "read"]
+LAZY = {"_geometries": ("ConeBeamModel", "MultiAxisParallelModel", "ParallelBeamModel", "QGGMRFDenoiser", "TranslationModel"),
+        "_functions": ("build_model", "copy_ct_model", "gen_pixel_partition", "gen_weights", "gen_weights_mar", "generate_demo_data",
+                       "load_model", "median_filter3d", "phantom"),
+        "_library": ("Cancelled", "configure", "device")}
+
+
+def __getattr__(name):
+    """Loads the operators when one of them is first used."""
+    import importlib
+    for module, names in LAZY.items():
+        if name in names:
+            value = globals()[name] = getattr(importlib.import_module("tomoprof." + module), name)
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})
 
 
 def program():

@@ -1,0 +1,121 @@
+"""Arrays of other libraries as NumPy arrays of float32 in C order, and results back in the caller's library.
+
+float32 in C order is used where it lies. Other types, orders and strides are copied once."""
+
+import ctypes
+import sys
+from typing import Any, Callable, Optional
+
+import numpy
+
+FLOAT32 = numpy.dtype("float32")
+Array = Any  # of NumPy, PyTorch or JAX, or what NumPy reads; results are in the library of the input
+Callback = Optional[Callable[[float, float], Any]]  # (done, total); a true value ends the call
+
+
+_HEAD = object.__basicsize__
+_word_at = ctypes.c_void_p.from_address
+
+
+def address(array):
+    """Where the data of a NumPy array begins. NumPy keeps that first in its object, where reading it takes 0.1 us."""
+    return _word_at(id(array) + _HEAD).value
+
+
+def _address_by_numpy(array):
+    return array.ctypes.data  # 1 us or more
+
+
+_probe = numpy.zeros(3)
+if sys.implementation.name != "cpython" or address(_probe) != _address_by_numpy(_probe):
+    address = _address_by_numpy
+
+
+def library_of(array):
+    """The library whose kind of array the result has: "torch", "jax" or "numpy"."""
+    module = type(array).__module__.partition(".")[0]
+    if module in ("jax", "jaxlib"):
+        return "jax"
+    torch = sys.modules.get("torch")
+    return "torch" if torch is not None and isinstance(array, torch.Tensor) else "numpy"
+
+
+def _of_torch(tensor, name):
+    torch = sys.modules["torch"]
+    if tensor.layout is not torch.strided:
+        raise TypeError(f"{name}: a tensor of layout {tensor.layout}; expected a dense one")
+    if tensor.device.type != "cpu":
+        raise TypeError(f"{name}: a tensor on {tensor.device}; expected one on the CPU. Move it with .cpu().")
+    tensor = tensor.detach()
+    if tensor.dtype in (torch.bfloat16, torch.float16):
+        tensor = tensor.float()
+    return tensor.resolve_conj().resolve_neg().numpy()
+
+
+def _of_any(array, name):
+    if isinstance(array, (str, bytes)):
+        raise TypeError(f"{name}: {type(array).__name__}; expected an array of numbers")
+    if library_of(array) == "torch":
+        return _of_torch(array, name)
+    if not hasattr(array, "__array__") and not hasattr(array, "__array_interface__") and hasattr(array, "__dlpack__"):
+        return numpy.from_dlpack(array)
+    return numpy.asarray(array)
+
+
+def host(array, name, shape=None, axes=None):
+    """`array` as float32 in C order, of that shape, or of any with three axes; None in `shape` allows every length there."""
+    if array is None:
+        raise TypeError(f"{name}: None; expected an array{f' of shape {shape}' if shape else ''}")
+    view = _of_any(array, name)
+    if view.dtype.kind not in "fiub":
+        raise TypeError(f"{name}: dtype is {view.dtype}; expected real numbers")
+    wanted = shape if shape is not None else (None,) * 3
+    if view.ndim != len(wanted) or any(w is not None and w != n for w, n in zip(wanted, view.shape)):
+        expected = str(tuple(shape)) if shape is not None and None not in shape else f"{len(wanted)} axes"
+        raise ValueError(f"{name}: shape is {view.shape}; expected {expected}{f' ({axes})' if axes else ''}")
+    if view.dtype is FLOAT32 and view.flags.c_contiguous and view.flags.aligned:
+        return view
+    with numpy.errstate(over="ignore"):
+        return numpy.require(view, FLOAT32, ("C", "A"))
+
+
+def output(out, shape, name="out"):
+    """The array to compute into: a new one, or the caller's. The library refuses one that overlaps an input."""
+    if out is None:
+        return numpy.empty(shape, FLOAT32)
+    if type(out) is numpy.ndarray and out.dtype is FLOAT32 and out.shape == shape:
+        flags = out.flags
+        if flags.c_contiguous and flags.writeable and flags.aligned:
+            return out
+    if library_of(out) == "jax":
+        raise TypeError(f"{name}: JAX's arrays cannot be changed; leave `out` away, or give a NumPy array")
+    view = _of_torch(out, name) if library_of(out) == "torch" else out
+    if not isinstance(view, numpy.ndarray) or view.dtype != FLOAT32 or not view.dtype.isnative:
+        raise TypeError(f"{name}: {getattr(view, 'dtype', type(view).__name__)}; expected an array of float32")
+    if view.shape != tuple(shape):
+        raise ValueError(f"{name}: shape is {view.shape}; expected {tuple(shape)}")
+    if not (view.flags.c_contiguous and view.flags.aligned and view.flags.writeable):
+        raise ValueError(f"{name}: expected a writable array in C order")
+    return view
+
+
+def indices(array, name, limit):
+    """Pixel indices as int32 in C order, each in [0, limit)."""
+    view = _of_any(array, name)
+    if view.dtype.kind not in "iu" and view.size:
+        raise TypeError(f"{name}: dtype is {view.dtype}; expected integers")
+    if view.ndim != 1:
+        raise ValueError(f"{name}: shape is {view.shape}; expected one axis")
+    if view.size and (view.min() < 0 or view.max() >= limit):
+        raise ValueError(f"{name}: from {view.min()} to {view.max()}; expected 0 to {limit - 1}")
+    return numpy.ascontiguousarray(view, numpy.int32)
+
+
+def like(array, result):
+    """`result` in the library of `array`."""
+    library = library_of(array)
+    if library == "torch":
+        return sys.modules["torch"].from_numpy(result)
+    if library == "jax":
+        return sys.modules["jax"].numpy.asarray(result)
+    return result

@@ -1,0 +1,304 @@
+"""libtomoprof by ctypes: its functions, a pool of contexts, and its errors as exceptions.
+
+A context serves one thread at a time. `acquire` takes one from the pool and `release` returns it, so threads and nested calls
+each have their own. A child made by fork() starts with an empty pool."""
+
+from __future__ import annotations
+
+import _thread
+import ctypes
+import os
+import pathlib
+import threading
+from typing import Any, Optional
+from ctypes import POINTER, Structure, byref, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_void_p
+
+ABI = 0
+NAME = "libtomoprof.so.0"
+FLOAT32 = 0
+HOST, CUDA = 0, 1
+OK, BAD_ARGUMENT, NO_MEMORY, UNSUPPORTED, CANCELLED, DEVICE = range(6)
+
+
+def library_path():
+    """The library beside this package: in it (pip), or in PREFIX/lib of PREFIX/share/tomoprof/python. TOMOPROF_LIBRARY names another."""
+    if os.environ.get("TOMOPROF_LIBRARY"):
+        return pathlib.Path(os.environ["TOMOPROF_LIBRARY"])
+    package = pathlib.Path(__file__).resolve().parent
+    roots = [package]
+    if package.parts[-4:] == ("share", "tomoprof", "python", "tomoprof"):
+        roots.append(package.parents[3])
+    folders = [root / lib for root in roots for lib in ("lib", "lib64", f"lib/{os.uname().machine}-linux-gnu")]
+    for folder in folders:
+        if (folder / NAME).is_file():
+            return folder / NAME
+    raise ImportError(f"{NAME} is not in {folders[0]}: install the package with `pip install .`, or set TOMOPROF_LIBRARY to the library")
+
+
+class Array(Structure):
+    """tomoprof_array"""
+    _fields_ = [("size", c_size_t), ("data", c_void_p), ("shape", c_int64 * 4), ("strides", c_int64 * 4), ("dimensions", c_int),
+                ("type", c_int), ("place", c_int), ("stream", c_void_p)]
+
+    def __init__(self, shape, data=None, place=HOST, stream=None) -> None:
+        super().__init__(size=ctypes.sizeof(Array), data=data, dimensions=len(shape), type=FLOAT32, place=place, stream=stream)
+        self.shape[:len(shape)] = shape
+
+
+Progress = ctypes.CFUNCTYPE(c_int, c_void_p, c_double, c_double)
+Log = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p)
+
+
+class ContextOptions(Structure):
+    _fields_ = [("size", c_size_t), ("backend", c_char_p), ("threads", c_int), ("memory", c_size_t), ("device_memory", c_size_t),
+                ("progress", Progress), ("log", Log), ("user", c_void_p)]
+
+
+class ReconOptions(Structure):
+    _fields_ = [("size", c_size_t), ("iterations", c_int64), ("stop_threshold_percent", c_double), ("seed", c_int64),
+                ("compat_06", c_int), ("weights", POINTER(Array)), ("initial", POINTER(Array)), ("prox", POINTER(Array))]
+
+
+class ReconReport(Structure):
+    _fields_ = [("size", c_size_t), ("iterations", c_int64), ("stopped_by_threshold", c_int), ("initial_scale", c_double),
+                ("sigma_y", c_double), ("sigma_x", c_double), ("sigma_prox", c_double), ("room", c_size_t),
+                ("fm_rmse", POINTER(c_double)), ("change_percent", POINTER(c_double)), ("alpha", POINTER(c_double))]
+
+
+_A, _C, _M = POINTER(Array), c_void_p, c_void_p
+_PIXELS, _SIZES, _DOUBLES = c_void_p, POINTER(c_int64), POINTER(c_double)
+# What each function takes; all of them return a status.
+FUNCTIONS = {
+    "context_create": (POINTER(ContextOptions), POINTER(_C)),
+    "model_parse": (_C, c_char_p, c_size_t, POINTER(_M)),
+    "model_get": (_C, _M, c_char_p, _DOUBLES, c_size_t, POINTER(c_size_t)),
+    "model_views": (_C, _M, _SIZES, c_size_t, POINTER(_M)),
+    "model_pixels": (_C, _M, _PIXELS, c_size_t, POINTER(c_size_t)),
+    "forward_project": (_C, _M, _A, _A),
+    "back_project": (_C, _M, _A, _A),
+    "sparse_forward_project": (_C, _M, _A, _PIXELS, c_size_t, _A),
+    "sparse_back_project": (_C, _M, _A, _PIXELS, c_size_t, c_int, _A),
+    "hessian_diagonal": (_C, _M, _A, _A),
+    "direct_filter": (_C, _M, _A, _A),
+    "direct_recon": (_C, _M, c_int, _A, _A),
+    "recon": (_C, _M, _A, POINTER(ReconOptions), _A, POINTER(ReconReport)),
+    "gen_weights": (_C, c_char_p, _A, _A),
+    "gen_weights_mar": (_C, _M, _A, _A, c_double, c_double, _A),
+    "auto_regularise": (_C, _M, _A, _A, _DOUBLES, _DOUBLES, _DOUBLES),
+    "denoise": (_C, _M, _A, c_double, POINTER(ReconOptions), _A, _DOUBLES),
+    "median_filter3d": (_C, _A, _A),
+    "phantom": (_C, _M, c_char_p, _A, _A),
+    "partition": (_C, _M, c_char_p, c_int64, _SIZES, _SIZES, _PIXELS, c_size_t),
+    "find_center": (_C, _M, c_char_p, _A, _DOUBLES, _DOUBLES),
+}
+
+
+def _load():
+    path = library_path()
+    library = ctypes.CDLL(os.fspath(path))
+    library.tomoprof_version.restype = library.tomoprof_error.restype = library.tomoprof_device.restype = c_char_p
+    library.tomoprof_version.argtypes = ()
+    library.tomoprof_error.argtypes = library.tomoprof_device.argtypes = (_C,)
+    for name in ("context_free", "model_free", "cancel"):
+        function = getattr(library, "tomoprof_" + name)
+        function.argtypes, function.restype = (_C,), None
+    for name in ("model_sinogram_shape", "model_volume_shape"):
+        function = getattr(library, "tomoprof_" + name)
+        function.argtypes, function.restype = (_M, c_int64 * 3), None
+    library.tomoprof_set_progress.argtypes, library.tomoprof_set_progress.restype = (_C, Progress, c_void_p), None
+    for name, types in FUNCTIONS.items():
+        function = getattr(library, "tomoprof_" + name)
+        function.argtypes, function.restype = types, c_int
+    if library.tomoprof_abi() != ABI:
+        raise ImportError(f"{path} has ABI {library.tomoprof_abi()}; this package needs {ABI}. Install library and package of one version.")
+    return library
+
+
+lib = _load()
+# Without types to check, a call takes half a microsecond less. They take pointers and headers of arrays alone.
+forward_project, back_project = lib["tomoprof_forward_project"], lib["tomoprof_back_project"]
+version = lib.tomoprof_version().decode()
+_settings: dict[str, Any] = {"backend": None, "threads": 0, "memory": 0}
+_generation = 0  # grows when contexts made so far are no longer to be used: after configure(), in a child
+
+
+class Context:
+    """A tomoprof_context with the sentences that it logged."""
+
+    def __init__(self) -> None:
+        self.trash: list[int] = []
+        self.messages: list[tuple[int, str]] = []
+        self.generation, self.process = _generation, os.getpid()
+        self._log = Log(self._take_message)
+        backend: Optional[str] = _settings["backend"]
+        options = ContextOptions(ctypes.sizeof(ContextOptions), backend and backend.encode(), _settings["threads"],
+                                 _settings["memory"], 0, Progress(), self._log, None)
+        handle = _C()
+        status = lib.tomoprof_context_create(byref(options), byref(handle))
+        if status:
+            raise _exception(status, lib.tomoprof_error(None))
+        self.handle, self.pointer = handle.value, handle
+
+    def _take_message(self, _, level, sentence):
+        self.messages.append((level, sentence.decode(errors="replace")))
+
+    def error(self, status):
+        """The exception of a call that returned `status`."""
+        return _exception(status, lib.tomoprof_error(self.handle))
+
+    def sweep(self):
+        """Frees models that Python no longer uses."""
+        while self.trash:
+            lib.tomoprof_model_free(self.trash.pop())
+
+    def __del__(self):
+        if getattr(self, "handle", None) and self.process == os.getpid():  # a child's copy belongs to the parent's threads
+            self.sweep()
+            lib.tomoprof_context_free(self.handle)
+
+
+class Cancelled(RuntimeError):
+    """A call that its progress callback ended. Its arrays hold what was computed until then."""
+
+
+def _exception(status, sentence):
+    text = (sentence or b"").decode(errors="replace") or f"the library returned status {status}"
+    if status == CANCELLED:
+        return Cancelled(text)
+    kinds = {BAD_ARGUMENT: ValueError, NO_MEMORY: MemoryError, UNSUPPORTED: NotImplementedError}
+    return kinds.get(status, RuntimeError)(text)
+
+
+pool: list[Context] = []
+
+
+def acquire():
+    """A context that no other call uses. Give it to `release` when the call is over."""
+    try:
+        context = pool.pop()
+    except IndexError:
+        return Context()
+    if context.trash:
+        context.sweep()
+    return context
+
+
+def configure(*, backend: Optional[str] = None, threads: Optional[int] = None, memory: Optional[int] = None) -> None:
+    """Chooses where and with how much the operators compute from now on, in all threads.
+
+    backend: "cpu", "cuda" or "auto" (a GPU where there is one). threads: 0 for all that the process may use. memory: bytes that a
+    call may take beside your arrays; 0 for no limit. None leaves a setting as it is."""
+    if backend is not None and backend not in ("cpu", "cuda", "auto"):
+        raise ValueError(f"backend is {backend!r}; expected 'cpu', 'cuda' or 'auto'")
+    for name, value in (("threads", threads), ("memory", memory)):
+        if value is not None and (not isinstance(value, int) or value < 0):
+            raise ValueError(f"{name} is {value!r}; expected an integer of 0 or more")
+    new: dict[str, Any] = {"backend": backend, "threads": threads, "memory": memory}
+    _settings.update({name: value for name, value in new.items() if value is not None})
+    _renew()
+
+
+def device() -> str:
+    """What the operators compute on, for example "AMD EPYC, 2 threads, avx512"."""
+    context = acquire()
+    try:
+        return lib.tomoprof_device(context.handle).decode()
+    finally:
+        release(context)
+
+
+def release(context):
+    """Returns a context to the pool, unless it is outdated."""
+    if context.generation == _generation:
+        pool.append(context)
+
+
+class _Worker:
+    """A thread that runs long calls, so that the main thread can react to signals."""
+
+    def __init__(self) -> None:
+        self.begin, self.end = _thread.allocate_lock(), _thread.allocate_lock()
+        self.begin.acquire()
+        self.end.acquire()
+        self.job = self.result = self.error = None
+        _thread.start_new_thread(self.work, ())
+
+    def work(self):
+        while True:
+            self.begin.acquire()
+            try:
+                self.result = self.job()
+            except BaseException as error:
+                self.error = error
+            self.job = None
+            self.end.release()
+
+    def cancel(self, context):
+        """Ends the call and waits for that, although more signals arrive: nothing writes to its arrays afterwards."""
+        ended = False
+        while not ended:
+            try:
+                lib.tomoprof_cancel(context.handle)  # again and again: a call that has not yet begun forgets the first
+                ended = self.end.acquire(timeout=0.02)
+            except BaseException:
+                continue
+
+
+_workers: list[_Worker] = []
+
+
+def run_long(context, job):
+    """Runs `job` so that a signal's Python handler runs at once: an exception from it (KeyboardInterrupt) cancels the call."""
+    if _thread.get_ident() != threading.main_thread().ident:
+        return job()
+    worker = _workers.pop() if _workers else _Worker()
+    worker.job = job
+    worker.begin.release()
+    try:
+        worker.end.acquire()
+    except BaseException:
+        worker.cancel(context)
+        worker.error = None
+        _workers.append(worker)
+        raise
+    _workers.append(worker)
+    error, worker.error = worker.error, None
+    if error is not None:
+        raise error
+    return worker.result
+
+
+class Watch:
+    """Passes the progress of a call to `callback(done, total)`; a true value that it returns, or an exception, ends the call."""
+
+    def __init__(self, context, callback) -> None:
+        self.context, self.callback, self.error = context, callback, None
+        self.function = Progress(self.step)
+
+    def step(self, _, done, total):
+        try:
+            return 1 if self.callback(done, total) else 0
+        except BaseException as error:
+            self.error = error
+            return 1
+
+    def __enter__(self):
+        lib.tomoprof_set_progress(self.context.handle, self.function, None)
+        return self
+
+    def __exit__(self, *_):
+        lib.tomoprof_set_progress(self.context.handle, Progress(), None)
+
+
+def _renew():
+    global _generation
+    _generation += 1
+    pool.clear()
+
+
+def _forget_parent():
+    _renew()
+    _workers.clear()
+
+
+os.register_at_fork(after_in_child=_forget_parent)

@@ -1,0 +1,128 @@
+"""Calls with arguments of all kinds: each returns or raises one of a few exceptions, and the interpreter survives."""
+
+import faulthandler
+import warnings
+
+import module
+
+module.need("hypothesis")
+import numpy as np
+from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import strategies as st
+from tool import LONG, main
+
+import tomoprof
+from tomoprof import _functions
+
+ALLOWED = (ValueError, TypeError, NotImplementedError, NameError, MemoryError, tomoprof.Cancelled)
+SETTINGS = settings(max_examples=2000 if LONG else 250, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+TYPES = ("float32", "float64", "float16", ">f4", "int8", "uint16", "int64", "bool", "complex64", "object", "U3", "M8[s]")
+VALUES = (0.0, 1.0, -1.0, 1e-30, 1e30, np.inf, -np.inf, np.nan)
+
+numbers = st.one_of(st.integers(-3, 9), st.sampled_from((2**31, 2**63, -(2**40), 10**30)), st.floats(), st.none(), st.booleans(), st.text(max_size=3))
+
+
+@st.composite
+def arrays(draw, shape=None):
+    """An array, mostly of the wanted shape, in any type, order and alignment; now and then something else."""
+    if draw(st.integers(0, 9)) == 0:
+        return draw(numbers)
+    if shape is None or draw(st.integers(0, 3)) == 0:
+        shape = tuple(draw(st.lists(st.integers(0, 9), max_size=5)))
+    kind = draw(st.sampled_from(TYPES[:1] * 8 + TYPES))
+    with np.errstate(all="ignore"):
+        array = np.full(shape, draw(st.sampled_from(VALUES)) if "f" in kind[:2] else 0).astype(kind)
+    how = draw(st.integers(0, 6))
+    if how == 1 and array.ndim:
+        array = array[::-1]
+    elif how == 2:
+        array = np.asfortranarray(array)
+    elif how == 3 and array.ndim:
+        array = np.broadcast_to(array[:1], array.shape)
+    elif how == 4 and not array.dtype.hasobject:
+        array = np.frombuffer(b"\0" * (array.nbytes + 1), np.uint8)[1:].view(array.dtype).reshape(array.shape) if array.size else array
+    elif how == 5:
+        array.setflags(write=False)
+    return array
+
+
+@st.composite
+def models(draw):
+    views, rows, channels = (draw(st.integers(1, 6)) for _ in range(3))
+    angles = np.linspace(0, draw(st.floats(0, 10)), views)
+    kind = draw(st.sampled_from(sorted(_functions.MODELS)))
+    shape = views, rows, channels
+    model = {"parallel": lambda: tomoprof.ParallelBeamModel(shape, angles),
+             "cone": lambda: tomoprof.ConeBeamModel(shape, angles, 4 * channels, 2 * channels),
+             "translation": lambda: tomoprof.TranslationModel(shape, np.outer(angles, [1, 0, 1]), 4 * channels, 2 * channels),
+             "multiaxis": lambda: tomoprof.MultiAxisParallelModel(shape, np.stack([angles, 0.1 * angles], 1))}[kind]()
+    model.set_params(verbose=0)
+    names = st.sampled_from([name for name in model.params if name not in ("verbose", "view_params_name")] + ["nonsense"])
+    for name, value in draw(st.dictionaries(names, numbers | st.lists(numbers, max_size=4), max_size=2)).items():
+        if name not in ("recon_shape", "sinogram_shape"):  # of any size: memory is refused, which takes its time
+            attempt(lambda: model.set_params(**{name: value}))
+    return model
+
+
+outcomes = {True: 0, False: 0}
+
+
+def attempt(call):
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            result = call()
+        outcomes[True] += 1
+        return result
+    except ALLOWED:
+        outcomes[False] += 1
+        return None
+
+
+def shape_of(model, name):
+    shape = model.params[name].val
+    return tuple(shape) if shape and all(isinstance(n, int) for n in shape) else (2, 2, 2)
+
+
+@seed(1)
+@SETTINGS
+@given(st.data())
+def any_call(data):
+    model = data.draw(models())
+    volume, sinogram = shape_of(model, "recon_shape"), shape_of(model, "sinogram_shape")
+    x, y, w = (data.draw(arrays(shape)) for shape in (volume, sinogram, sinogram))
+    out = data.draw(st.none() | arrays(sinogram) | arrays(volume) | st.just(x) | st.just(y))
+    pixels = data.draw(arrays((3,)) | st.lists(st.integers(-2, 40), max_size=5) | st.just(out))
+    number, iterations = data.draw(numbers), data.draw(st.integers(-1, 2) | numbers.filter(lambda n: not isinstance(n, int) or n < 3))
+    word = data.draw(st.sampled_from(("ramp", "transmission", "adjoint", "voxel", "fourier", "", None, "\0")))
+    start, text = data.draw(st.sampled_from((None, 0, x))), data.draw(st.text(max_size=20))
+    for call in (lambda: model.forward_project(x, out=out), lambda: model.back_project(y, out=out), lambda: model.direct_recon(y, word, out=out),
+                 lambda: model.direct_recon(y, method=word), lambda: model.compute_hessian_diagonal(w, out=out),
+                 lambda: model.sparse_forward_project(x, pixels, out=out), lambda: model.sparse_back_project(y, pixels, number, out=out),
+                 lambda: model.recon(y, w, start, iterations, number, logfile_path=None, out=out),
+                 lambda: model.prox_map(x, y, number, w, max_iterations=iterations, logfile_path=None),
+                 lambda: tomoprof.gen_weights(y, word), lambda: tomoprof.gen_weights_mar(model, y, x, number, number, number),
+                 lambda: tomoprof.median_filter3d(x, out=out), lambda: model.auto_set_recon_geometry(), lambda: model.verify_valid_params(),
+                 lambda: tomoprof.QGGMRFDenoiser(getattr(x, "shape", ())).denoise(x, number, max_iterations=iterations, logfile_path=None, out=out),
+                 lambda: tomoprof.load_model(text), lambda: tomoprof.phantom(model, word),
+                 lambda: tomoprof.gen_pixel_partition(volume, iterations), lambda: repr(model)):
+        attempt(call)
+
+
+@seed(2)
+@SETTINGS
+@given(st.text(alphabet="abT:' -[]\n0123456789.#\"", max_size=80))
+def any_text(text):
+    attempt(lambda: tomoprof.load_model("geometry_type:\n  val: " + text))
+
+
+def calls(check, folder):
+    faulthandler.enable()
+    any_call()
+    any_text()
+    print(f"  {outcomes[True]} calls returned, {outcomes[False]} raised")
+    check.that(min(outcomes.values()) > 500, f"calls of one kind alone: {outcomes}")
+    check.that(tomoprof.ParallelBeamModel((2, 2, 2), [0, 1]).forward_project(np.ones((2, 2, 2))).shape == (2, 2, 2), "a call after all")
+
+
+main(calls)

@@ -1,0 +1,384 @@
+"""The operators from Python: MBIRJAX's arrays, its names and defaults, arrays of all kinds, bad input, threads, processes and Ctrl-C."""
+
+import copy
+import inspect
+import json
+import multiprocessing
+import os
+import pathlib
+import pickle
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+
+import module
+import numpy as np
+from module import raised
+from tool import DATA, main, relative
+
+import tomoprof
+from tomoprof import _functions
+
+GOLDENS = DATA / "goldens"
+HERE = pathlib.Path(__file__).resolve()
+# Method: what MBIRJAX 0.7.3 takes, by inspect.signature. More arguments may follow by name alone.
+SIGNATURES = """
+ParallelBeamModel(sinogram_shape, angles)
+ConeBeamModel(sinogram_shape, angles, source_detector_dist, source_iso_dist, helical_z_shifts=None, use_curved_detector=False)
+TranslationModel(sinogram_shape, translation_vectors, source_detector_dist, source_iso_dist)
+MultiAxisParallelModel(sinogram_shape, angles)
+QGGMRFDenoiser(image_shape)
+ConeBeamModel.auto_set_recon_geometry(self, no_compile=False, no_warning=False)
+ConeBeamModel.auto_set_regularization_params(self, sinogram, weights=None)
+ConeBeamModel.back_project(self, sinogram, output_sharded=False)
+ConeBeamModel.compute_hessian_diagonal(self, weights=None, output_sharded=False)
+ConeBeamModel.direct_filter(self, sinogram, filter_name='ramp', output_sharded=False)
+ConeBeamModel.direct_recon(self, sinogram, filter_name='ramp', output_sharded=False)
+ConeBeamModel.fdk_filter(self, sinogram, filter_name='ramp', output_sharded=False)
+ConeBeamModel.fdk_recon(self, sinogram, filter_name='ramp', output_sharded=False)
+ParallelBeamModel.fbp_filter(self, sinogram, filter_name='ramp', output_sharded=False)
+ParallelBeamModel.fbp_recon(self, sinogram, filter_name='ramp', output_sharded=False)
+ConeBeamModel.forward_project(self, recon, output_sharded=False)
+ConeBeamModel.get_params(self, parameter_names)
+ConeBeamModel.print_params(self)
+ConeBeamModel.prox_map(self, prox_input, sinogram, sigma_prox=None, weights=None, init_recon=None, do_initialization=True, \
+stop_threshold_change_pct=0.2, max_iterations=3, first_iteration=0, logfile_path='~/.mbirjax/logs/prox.log', print_logs=True, output_sharded=False)
+ConeBeamModel.recon(self, sinogram, weights=None, init_recon=None, max_iterations=15, stop_threshold_change_pct=0.2, first_iteration=0, \
+compute_prior_loss=False, logfile_path='~/.mbirjax/logs/recon.log', print_logs=True, output_sharded=False)
+ConeBeamModel.save_params(params, filename=None)
+ConeBeamModel.scale_recon_shape(self, row_scale=1.0, col_scale=1.0, slice_scale=1.0)
+ConeBeamModel.set_params(self, no_warning=False, no_compile=False, **kwargs)
+ConeBeamModel.sparse_back_project(self, sinogram, pixel_indices, coeff_power=1)
+ConeBeamModel.sparse_forward_project(self, voxel_values, pixel_indices)
+QGGMRFDenoiser.denoise(self, image, sigma_noise=None, use_ror_mask=False, init_image=None, max_iterations=15, stop_threshold_change_pct=0.2, \
+first_iteration=0, logfile_path='~/.mbirjax/logs/recon.log', print_logs=True, output_sharded=False)
+gen_weights(sinogram, weight_type, ct_model=None)
+gen_weights_mar(ct_model, sinogram, init_recon=None, metal_threshold=None, beta=1.0, gamma=3.0)
+median_filter3d(x, max_block_gb=4.0, return_min_max=False)
+gen_pixel_partition(recon_shape, num_subsets, use_ror_mask=True)
+build_model(required_params, optional_params=None, regularization=None)
+"""
+
+
+def quiet(model):
+    model.set_params(verbose=0)
+    return model
+
+
+def parallel(views=12, rows=5, channels=16):
+    return quiet(tomoprof.ParallelBeamModel((views, rows, channels), np.linspace(0, np.pi, views, endpoint=False)))
+
+
+def cone(views=12, rows=5, channels=16):
+    return quiet(tomoprof.ConeBeamModel((views, rows, channels), np.linspace(0, 2 * np.pi, views, endpoint=False), 4 * channels, 2 * channels))
+
+
+def noise(shape, seed=1):
+    return np.random.default_rng(seed).random(shape, np.float32)
+
+
+def names_and_defaults(check, folder):
+    for line in SIGNATURES.strip().splitlines():
+        name, wanted = line.split("(", 1)
+        found = tomoprof
+        for part in name.split("."):
+            found = getattr(found, part)
+        signature = inspect.signature(found)
+        kept = [p.replace(annotation=p.empty) for p in signature.parameters.values() if p.kind is not p.KEYWORD_ONLY]
+        text = str(signature.replace(parameters=kept, return_annotation=signature.empty))
+        check.that(text == "(" + wanted, f"{name}{text}; MBIRJAX has ({wanted}")
+        check.that(len(inspect.getdoc(found) or "") > 10, f"{name} has no help")
+
+
+def arrays_of_mbirjax(check, folder):
+    """Every operator on the goldens."""
+    operators = {"forward_project": ("volume", "forward_project"), "back_project": ("sinogram", "back_project"),
+                 "hessian_diagonal": ("weights", "compute_hessian_diagonal"), "fbp_filter": ("sinogram", "fbp_filter"),
+                 "fdk_filter": ("sinogram", "fdk_filter"), "direct_filter": ("sinogram", "direct_filter"),
+                 "fbp_recon": ("sinogram", "fbp_recon"), "fdk_recon": ("sinogram", "fdk_recon"), "direct_recon": ("sinogram", "direct_recon")}
+    for case in sorted(GOLDENS.glob("*/geometry.json")):
+        model = quiet(tomoprof.load_model(case))
+        info = json.loads((case.parent / "info.json").read_text())
+        check.that(list(model.get_params("recon_shape")) == info["recon_shape"], f"{case.parent.name}: {model}, MBIRJAX {info['recon_shape']}")
+        arrays = {name: np.load(case.parent / f"{name}.npy") for name in ("volume", "sinogram", "weights")}
+        for out in sorted(case.parent.glob("*.out.npy")):
+            operator = out.name.removesuffix(".out.npy").partition("_")[2]
+            if operator in operators:
+                source, method = operators[operator]
+                error = relative(getattr(model, method)(arrays[source]), np.load(out))
+                check.that(error < 1e-5, f"{case.parent.name}: {method} differs by {error:.2g}")
+            elif operator == "mbir_recon":
+                np.random.seed(7)
+                volume, record = model.recon(arrays["sinogram"], weights=arrays["weights"], max_iterations=3, stop_threshold_change_pct=0,
+                                             logfile_path=None)
+                error = relative(volume, np.load(out))
+                check.that(error < 2e-4, f"{case.parent.name}: recon differs by {error:.2g}")
+                check.that(record["recon_params"]["num_iterations"] == 3 and len(record["recon_params"]["fm_rmse"]) == 3, f"{record}")
+
+
+def sums_of_parts(check, folder):
+    """What must hold without any reference: adjoints, sparse parts of the whole, methods."""
+    for model in (parallel(), cone()):
+        x, y = (noise(model.get_params(name), i) for i, name in enumerate(("recon_shape", "sinogram_shape")))
+        projected, back = model.forward_project(x), model.back_project(y)
+        error = np.vdot(projected.astype(float), y) / np.vdot(x.astype(float), back) - 1
+        check.that(abs(error) < 1e-6, f"{model}: <Ax, y> and <x, A'y> differ by {error:.2g}")
+        pixels = _functions.gen_full_indices(model.get_params("recon_shape"))
+        sparse = model.sparse_forward_project(x.reshape(-1, x.shape[2])[pixels], pixels)
+        check.that(relative(sparse, projected) < 1e-6, f"{model}: sparse_forward_project")
+        check.that(relative(model.sparse_back_project(y, pixels), back.reshape(-1, x.shape[2])[pixels]) < 1e-6, f"{model}: sparse_back_project")
+        squared = model.sparse_back_project(y, pixels, coeff_power=2)
+        hessian = model.compute_hessian_diagonal(weights=y).reshape(-1, x.shape[2])[pixels]
+        check.that(relative(squared, hessian) < 1e-6, f"{model}: coeff_power 2")
+        mask = np.zeros(x.shape[:2], int)
+        mask[4:9, 3:12] = 1
+        model.set_params(use_ror_mask=mask)
+        check.that(relative(model.forward_project(x), model.sparse_forward_project(x[mask == 1], np.flatnonzero(mask))) < 1e-6, "a custom mask")
+        check.that((model.back_project(y)[mask == 0] == 0).all(), "a custom mask leaves zeros")
+    for model, method in ((parallel(32, 4, 64), "fourier"), (cone(32, 4, 64), "voxel")):
+        y = model.forward_project(_functions.generate_3d_shepp_logan_low_dynamic_range(model.get_params("recon_shape")))
+        error = relative(model.direct_recon(y, method=method), model.direct_recon(y))
+        check.that(0 < error < 0.2, f"{method} differs from adjoint by {error:.2g}")
+
+
+def kinds_of_arrays(check, folder):
+    model = parallel()
+    x = noise(model.get_params("recon_shape"))
+    expected = model.forward_project(x)
+    kinds = {"float64": x.astype(float), "Fortran order": np.asfortranarray(x), "big endian": x.astype(">f4"), "strided": np.repeat(x, 2, 1)[:, ::2],
+             "reversed": x[::-1].copy()[::-1], "list": x.tolist(), "memoryview": memoryview(x), "read-only": x.copy()}
+    kinds["read-only"].setflags(write=False)
+
+    class Interface:
+        __array_interface__ = x.__array_interface__
+
+    class Capsule:
+        def __dlpack__(self, **options):
+            return x.__dlpack__(**options)
+
+        def __dlpack_device__(self):
+            return x.__dlpack_device__()
+
+    kinds.update({"__array_interface__": Interface(), "DLPack": Capsule()})
+    for name, array in kinds.items():
+        result = model.forward_project(array)
+        check.that(type(result) is np.ndarray and (result == expected).all(), f"{name}: another result")
+    whole = (x * 100).astype(np.uint8)
+    check.that((model.forward_project(whole) == model.forward_project(whole.astype(np.float32))).all(), "uint8")
+    out = np.full_like(expected, np.nan)
+    check.that(model.forward_project(x, out=out) is out and (out == expected).all(), "out=")
+    before = x.copy()
+    model.forward_project(x)
+    check.that((x == before).all(), "the input was changed")
+
+
+def bad_input(check, folder):
+    model = parallel()
+    shape, other = model.get_params("recon_shape"), model.get_params("sinogram_shape")
+    x, y = noise(shape), noise(other)
+    calls = [
+        (ValueError, r"\(3, 4\).*\(16, 16, 5\)", lambda: model.forward_project(np.zeros((3, 4)))),
+        (ValueError, r"\(16, 16, 4\).*\(16, 16, 5\)", lambda: model.forward_project(x[:, :, :4])),
+        (TypeError, "complex", lambda: model.forward_project(x.astype(complex))),
+        (TypeError, "object", lambda: model.forward_project(np.full(shape, None))),
+        (TypeError, "None", lambda: model.forward_project(None)),
+        (TypeError, "str", lambda: model.back_project("sinogram.npy")),
+        (ValueError, r"\(2, 2\).*\(12, 5, 16\)", lambda: model.forward_project(x, out=np.zeros((2, 2), np.float32))),
+        (TypeError, "float32", lambda: model.forward_project(x, out=np.zeros(other))),
+        (ValueError, "C order", lambda: model.forward_project(x, out=np.asfortranarray(np.zeros(other, np.float32)))),
+        (ValueError, "finite", lambda: model.set_params(delta_voxel=float("nan"))),
+        (ValueError, "nonsense is not a recognized", lambda: model.set_params(nonsense=1)),
+        (NameError, "nonsense", lambda: model.get_params("nonsense")),
+        (ValueError, "NaN", lambda: model.recon(np.full(other, np.nan))),
+        (ValueError, "negative", lambda: model.recon(y, weights=-np.ones(other), logfile_path=None)),
+        (ValueError, "max_iterations", lambda: model.recon(y, max_iterations=-1)),
+        (TypeError, "max_iterations", lambda: model.recon(y, max_iterations=1.5)),
+        (ValueError, "stop_threshold", lambda: model.recon(y, stop_threshold_change_pct=float("nan"))),
+        (ValueError, "0 to 255", lambda: model.sparse_forward_project(np.zeros((1, 5)), [256])),
+        (ValueError, "-1", lambda: model.sparse_back_project(y, [-1])),
+        (TypeError, "integers", lambda: model.sparse_back_project(y, [0.5])),
+        (ValueError, "coeff_power", lambda: model.sparse_back_project(y, [0], coeff_power=3)),
+        (ValueError, "method", lambda: model.direct_recon(y, method="magic")),
+        (ValueError, "angles", lambda: tomoprof.ParallelBeamModel((4, 4, 4), np.zeros(3))),
+        (ValueError, "three positive", lambda: tomoprof.ParallelBeamModel((4, 0, 4), np.zeros(4))),
+        (ValueError, "not finite", lambda: tomoprof.ParallelBeamModel((4, 4, 4), [0, 1, 2, np.inf])),
+        (ValueError, "source_iso_dist", lambda: tomoprof.ConeBeamModel((4, 4, 4), np.zeros(4), 8, -1)),
+        (ValueError, "weight_type", lambda: tomoprof.gen_weights(y, "heavy")),
+        (ValueError, "backend", lambda: tomoprof.configure(backend="abacus")),
+        (NotImplementedError, "first_iteration", lambda: model.recon(y, first_iteration=3)),
+        (NotImplementedError, "hann", lambda: model.direct_recon(y, filter_name="hann")),
+    ]
+    for kind, sentence, call in calls:
+        said = raised(kind, call)
+        check.that(said and re.search(sentence, said), f"expected {kind.__name__} with {sentence!r}, got {said!r}")
+    square = quiet(tomoprof.ParallelBeamModel((16, 5, 16), np.zeros(16)))
+    same = noise((16, 5, 16))
+    both = np.zeros(2 * same.size, np.float32)
+    check.that("overlap" in (raised(ValueError, square.direct_recon, both[: same.size].reshape(same.shape),
+                                    out=both[100: same.size + 100].reshape(16, 16, 5)) or ""), "overlapping arrays")
+    out = np.full(other, 7, np.float32)
+    raised(ValueError, model.forward_project, x[:1], out=out)
+    check.that((out == 7).all(), "a refused call wrote to its result")
+    check.that((model.forward_project(x) == parallel().forward_project(x)).all(), "refused calls changed the model")
+
+
+def parameters(check, folder):
+    model = cone()
+    model.set_params(delta_det_channel=1.5, det_row_offset=0.5)
+    model.auto_set_recon_geometry()
+    check.that(abs(model.get_params("delta_voxel") - 0.75) < 1e-6, f"{model}")
+    text = model.save_params(model.params)
+    check.that("val: <class 'mbirjax.cone_beam.ConeBeamModel'>" in text and text.startswith("geometry_type:\n  val: <class"), text[:200])
+    model.save_params(model.params, str(folder / "below/model.yaml"))
+    again = tomoprof.load_model(folder / "below/model.yaml")
+    check.that(model.compare_parameter_handlers(model, again, verbose=True), "a saved model differs")
+    x = noise(model.get_params("recon_shape"))
+    check.that(relative(again.forward_project(x), model.forward_project(x)) < 1e-6, "a saved model projects differently")
+    rebuilt = tomoprof.build_model(*model.get_all_params())
+    check.that(model.compare_parameter_handlers(model, rebuilt, verbose=True), "build_model of get_all_params")
+    check.that("Filename must end" in raised(ValueError, model.save_params, model.params, "model.txt"), "the ending of the file's name")
+    for bad in ("", "a: [1", "name:\n  val: [1, 2", "x", "{}"):
+        check.that(raised(ValueError, tomoprof.load_model, bad), f"{bad!r} was loaded")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.set_params(sigma_x=0.1)
+    check.that(len(caught) == 1 and model.get_params("auto_regularize_flag") is False, "sigma_x turns automatic values off")
+    before = model.get_params("recon_shape")
+    check.that(model.scale_recon_shape(2, 1, 1) == (before[0], 0, 0), "scale_recon_shape")
+    padded = cone()
+    padded.set_params(axial_pad_fraction=1.0)
+    padded.auto_set_recon_geometry()
+    check.that(padded.get_params("recon_shape")[2] > cone().get_params("recon_shape")[2], f"{padded}")
+    check.that("12 views of 5 x 16" in repr(padded) and "0 to 330 degrees" in repr(padded), repr(padded))
+
+
+def copies(check, folder):
+    model = cone()
+    x = noise(model.get_params("recon_shape"))
+    expected = model.forward_project(x)
+    for name, other in (("pickle", pickle.loads(pickle.dumps(model))), ("copy", copy.copy(model)), ("deepcopy", copy.deepcopy(model))):
+        check.that((other.forward_project(x) == expected).all(), name)
+        other.set_params(det_channel_offset=1.0)
+        check.that((model.forward_project(x) == expected).all(), f"a change of the {name} changed the model")
+
+
+def project_in_child(pair):
+    model, x = pair
+    return model.forward_project(x).sum()
+
+
+def processes_and_threads(check, folder):
+    model = cone()
+    x = noise(model.get_params("recon_shape"))
+    expected = model.forward_project(x)
+    for method in ("fork", "spawn"):
+        with multiprocessing.get_context(method).Pool(2) as pool:
+            sums = pool.map_async(project_in_child, [(model, x)] * 4).get(120)
+        check.that(sums == [expected.sum()] * 4, f"{method}: {sums}")
+    wrong = []
+
+    def work():
+        own = cone()
+        for i in range(20):
+            wrong.extend([m for m in (model, own) if (m.forward_project(x) != expected).any()])
+            if i % 5 == 0:
+                model.set_params(verbose=0)  # drops the plans of all threads
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    check.that(not wrong, "threads disturb each other")
+
+
+def progress_and_its_end(check, folder):
+    model = cone()
+    y = model.forward_project(noise(model.get_params("recon_shape")))
+    seen = []
+    volume, _ = model.recon(y, max_iterations=4, stop_threshold_change_pct=0, logfile_path=None, callback=lambda done, total: seen.append((done, total)))
+    check.that(seen == [(i, 4.0) for i in (1.0, 2.0, 3.0, 4.0)], f"{seen}")
+    check.that(raised(tomoprof.Cancelled, model.recon, y, logfile_path=None, callback=lambda done, total: done >= 2), "a callback that ends the call")
+
+    def stumble(done, total):
+        raise LookupError("mine")
+
+    check.that(raised(LookupError, model.recon, y, logfile_path=None, callback=stumble) == "mine", "the callback's exception")
+    check.that(np.isfinite(model.recon(y, max_iterations=1, logfile_path=None)[0]).all(), "a call after a cancelled one")
+
+
+INTERRUPTED = """
+import sys, time, threading, os, signal
+import numpy, tomoprof
+n = 384
+model = tomoprof.ConeBeamModel((n, n, n), numpy.linspace(0, 6, n), 4 * n, 2 * n)
+model.set_params(verbose=0)
+x = numpy.ones(model.get_params("recon_shape"), numpy.float32)
+out = numpy.empty((n, n, n), numpy.float32)
+sent = []
+def interrupt():
+    time.sleep(0.5)
+    sent.append(time.monotonic())
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=interrupt).start()
+try:
+    model.forward_project(x, out=out)
+    print("ended")
+except KeyboardInterrupt:
+    print(time.monotonic() - sent[0])
+before = out.copy()
+time.sleep(0.1)
+print("quiet" if (before == out).all() else "still written")
+print(model.forward_project(x[:, :, :]).shape)
+"""
+
+
+def ctrl_c(check, folder):
+    """The second line says that nothing writes to the arrays afterwards; how soon it ends is printed and no matter of pass or fail
+    beside other work, but that it ends before the call would."""
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED.replace("n = 384", "n = 256")], text=True, capture_output=True, timeout=300)
+    lines = done.stdout.splitlines()
+    check.that(done.returncode == 0 and len(lines) == 3 and lines[1] == "quiet", f"{done.stdout} {done.stderr}")
+    print(f"  after Ctrl-C: {lines[0] if lines else None}")
+
+
+def use_beside_models(check, folder):
+    x = noise((9, 8, 7))
+    padded = np.pad(x, 1, mode="edge")
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3, 3)).reshape(*x.shape, 27)
+    for found, expected in zip(tomoprof.median_filter3d(x, return_min_max=True), (np.median(windows, -1), windows.min(-1), windows.max(-1))):
+        check.that((found == expected).all(), "median_filter3d")
+    for kind, expected in (("unweighted", np.ones_like(x)), ("transmission", np.exp(-x)), ("transmission_root", np.exp(-x / 2)),
+                           ("emission", 1 / (np.abs(x) + 0.1))):
+        check.that(relative(tomoprof.gen_weights(x, kind), expected) < 1e-6, kind)
+    for subsets in (1, 7, 64):
+        part = tomoprof.gen_pixel_partition((16, 16, 3), subsets)
+        check.that(set(part.ravel()) == set(_functions.gen_full_indices((16, 16, 3))), f"a partition into {subsets}")
+    model = cone(24, 16, 32)
+    volume, sinogram = tomoprof.phantom(model, sinogram=True)
+    check.that(relative(model.forward_project(volume), sinogram) < 0.3, "the phantom and its line integrals")
+    noisy = volume + 0.1 * np.random.default_rng(0).standard_normal(volume.shape).astype(np.float32)
+    denoised, record = tomoprof.QGGMRFDenoiser(volume.shape).denoise(noisy, 0.1, logfile_path=None)
+    check.that(np.linalg.norm(denoised - volume) < np.linalg.norm(noisy - volume), "denoise")
+    phantom, sinogram, params = tomoprof.generate_demo_data(num_views=8, num_det_rows=4, num_det_channels=16, model_type="parallel")
+    check.that(phantom.shape == (16, 16, 4) and sinogram.shape == (8, 4, 16) and len(params["angles"]) == 8, "generate_demo_data")
+    check.that(model.direct_recon(sinogram=np.ones((24, 16, 32))).shape == model.get_params("recon_shape"), "direct_recon")
+
+
+def light_import(check, folder):
+    code = "import sys, tomoprof; print(*sorted({'numpy', 'torch', 'jax', 'tomoprof._library'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, timeout=60)
+    check.that(done.returncode == 0 and done.stdout.strip() == "", f"import tomoprof loads {done.stdout} {done.stderr}")
+    check.that("ConeBeamModel" in dir(tomoprof), "dir(tomoprof)")
+    done = subprocess.run([sys.executable, "-c", "import tomoprof; tomoprof.ConeBeamModel"], text=True, capture_output=True, timeout=60,
+                          env={**os.environ, "TOMOPROF_LIBRARY": "/nowhere/libtomoprof.so.0"})
+    check.that("/nowhere/libtomoprof.so.0" in done.stderr and done.returncode == 1, f"a library that is missing: {done.stderr}")
+
+
+if __name__ == "__main__":
+    main(names_and_defaults, arrays_of_mbirjax, sums_of_parts, kinds_of_arrays, bad_input, parameters, copies, processes_and_threads,
+         progress_and_its_end, ctrl_c, use_beside_models, light_import)
