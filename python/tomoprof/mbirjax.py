@@ -1,0 +1,31 @@
+"""The names of the package mbirjax 0.7.3 that tomoprof has, for programs that were written for it.
+
+    import tomoprof.mbirjax as mj                     # in place of: import mbirjax as mj"""
+
+from enum import Enum
+
+from tomoprof import _parameters as _utils  # noqa: F401
+from tomoprof._functions import *  # noqa: F403
+from tomoprof._functions import MODELS as _MODELS
+from tomoprof._geometries import ConeBeamModel, MultiAxisParallelModel, ParallelBeamModel, QGGMRFDenoiser, TranslationModel  # noqa: F401
+from tomoprof._model import ReconParams, TomographyModel  # noqa: F401
+from tomoprof._parameters import ParameterHandler  # noqa: F401
+
+MultiAxisParallelBeamModel = MultiAxisParallelModel
+
+
+class ObjectType(str, Enum):
+    """Phantoms of `generate_demo_data`."""
+    SHEPP_LOGAN = "shepp-logan"
+    CUBE = "cube"
+
+
+class ModelType(str, Enum):
+    """Geometries of `generate_demo_data`."""
+    PARALLEL = "parallel"
+    CONE = "cone"
+    TRANSLATION = "translation"
+
+
+def __getattr__(name):
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}: tomoprof has no operator of that name of MBIRJAX")

@@ -1,0 +1,113 @@
+"""Projections as layers of PyTorch, with exact gradients of any order.
+
+    projector = tomoprof.torch.Projector(model)
+    loss = ((projector(volume) - sinogram) ** 2).sum()
+    loss.backward()                                   # volume.grad is A'(A x - y) * 2
+
+Tensors may have leading axes (batch, channels). They are computed on one by one, in float32."""
+
+import itertools
+import weakref
+
+import numpy
+import torch
+
+from tomoprof._arrays import host
+
+__all__ = ["Projector", "back_project", "forward_project"]
+
+# The compiler of PyTorch passes numbers and words to an operator, no objects: models go by their names here.
+_models: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
+_numbers = itertools.count()
+
+
+def _register(model):
+    name = getattr(model, "_torch_name", None)
+    if name is None or _models.get(name) is not model:
+        name = model._torch_name = f"model{next(_numbers)}"
+        _models[name] = model
+    return name
+
+
+def _shapes(name, adjoint):
+    model = _models.get(name)
+    if model is None:
+        raise RuntimeError("the model of this projection no longer exists")
+    volume, sinogram = (tuple(shape) for shape in model.get_params(["recon_shape", "sinogram_shape"]))
+    return model, *((sinogram, volume) if adjoint else (volume, sinogram))
+
+
+def _check_shape(tensor, shape, adjoint):
+    if tuple(tensor.shape[-3:]) != shape or tensor.dim() < 3:
+        name, axes = ("sinogram", "views, detector rows, channels") if adjoint else ("volume", "rows, columns, slices")
+        raise ValueError(f"{name}: shape is {tuple(tensor.shape)}; expected (..., {', '.join(map(str, shape))}), the last three being {axes}")
+
+
+@torch.library.custom_op("tomoprof::project", mutates_args=())
+def _project(tensor: torch.Tensor, name: str, adjoint: bool) -> torch.Tensor:
+    model, shape, result_shape = _shapes(name, adjoint)
+    _check_shape(tensor, shape, adjoint)
+    call = model.back_project if adjoint else model.forward_project
+    source = tensor.reshape(-1, *shape)
+    result = numpy.empty((len(source), *result_shape), numpy.float32)
+    for one, out in zip(source, result):
+        call(host(one, "tensor", shape), out=out)
+    return torch.from_numpy(result).reshape(*tensor.shape[:-3], *result_shape).to(tensor.dtype)
+
+
+@_project.register_fake
+def _(tensor, name, adjoint):
+    _, shape, result_shape = _shapes(name, adjoint)
+    _check_shape(tensor, shape, adjoint)
+    return tensor.new_empty(*tensor.shape[:-3], *result_shape)
+
+
+def _keep(ctx, inputs, output):
+    _, ctx.name, ctx.adjoint = inputs
+
+
+def _backward(ctx, gradient):
+    return _project(gradient, ctx.name, not ctx.adjoint), None, None
+
+
+_project.register_autograd(_backward, setup_context=_keep)
+
+
+@_project.register_vmap
+def _(info, in_dims, tensor, name, adjoint):
+    return _project(tensor.movedim(in_dims[0], 0), name, adjoint), 0
+
+
+def forward_project(model, volume):
+    """Projects a volume (..., rows, columns, slices). Returns (..., views, detector rows, channels); its gradient is `back_project`."""
+    return _project(volume, _register(model), False)
+
+
+def back_project(model, sinogram):
+    """Back projects a sinogram (..., views, detector rows, channels). Returns (..., rows, columns, slices)."""
+    return _project(sinogram, _register(model), True)
+
+
+class Projector(torch.nn.Module):
+    """The projection of a model as a layer: volumes (..., rows, columns, slices) to sinograms (..., views, detector rows, channels).
+
+    `Projector(model).T` is the back projection. torch.compile takes both in one graph. Change no parameters of the model afterwards."""
+
+    def __init__(self, model, adjoint=False):
+        super().__init__()
+        self.model, self.adjoint, self.name = model, bool(adjoint), _register(model)
+
+    def forward(self, tensor):
+        return _project(tensor, self.name, self.adjoint)
+
+    @property
+    def T(self):
+        """The adjoint layer."""
+        return Projector(self.model, not self.adjoint)
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        self.name = _register(self.model)
+
+    def extra_repr(self):
+        return f"{self.model!r}{', adjoint' if self.adjoint else ''}"

@@ -1,0 +1,100 @@
+"""tomoprof.torch: gradients of first and second order, batches, compilation in one graph, and ten lines that learn."""
+
+import copy
+import pickle
+
+import module
+
+module.need("torch")
+import numpy as np
+import torch
+from module import raised
+from tool import main, relative
+
+import tomoprof
+import tomoprof.torch
+from tomoprof.torch import Projector
+
+
+def models():
+    angles = np.linspace(0, np.pi, 6, endpoint=False)
+    made = tomoprof.ParallelBeamModel((6, 3, 8), angles), tomoprof.ConeBeamModel((6, 3, 8), 2 * angles, 32, 16)
+    for model in made:
+        model.set_params(verbose=0)
+    return made
+
+
+def gradients(check, folder):
+    for model in models():
+        projector, shape = Projector(model), model.get_params("recon_shape")
+        x = torch.rand(2, *shape, requires_grad=True)
+        y = projector(x)
+        check.that(tuple(y.shape) == (2, *model.get_params("sinogram_shape")), f"{y.shape}")
+        check.that(relative(y[1].detach(), model.forward_project(x[1].detach().numpy())) == 0, "a batch differs from one")
+        target = torch.rand_like(y)
+        ((y - target) ** 2).sum().backward()
+        expected = np.stack([model.back_project(2 * (a - b).numpy()) for a, b in zip(y.detach(), target)])
+        check.that(relative(x.grad, expected) < 1e-6, "the gradient of a squared error is not 2 A'(Ax - y)")
+        double = torch.rand(*shape, dtype=torch.float64, requires_grad=True)
+        for layer in (projector, projector.T):
+            start = double if layer is projector else torch.rand(*model.get_params("sinogram_shape"), dtype=torch.float64, requires_grad=True)
+            options = {"eps": 1e-2, "atol": 1e-3, "rtol": 1e-3, "nondet_tol": 1e-5}
+            check.that(torch.autograd.gradcheck(layer, (start,), **options), f"gradcheck of {layer}")
+            check.that(torch.autograd.gradgradcheck(lambda t: layer(t) ** 2, (start,), **{**options, "atol": 1e-1, "rtol": 1e-2}), "gradgradcheck")
+        z = torch.rand(3, 2, *shape)
+        check.that(relative(torch.vmap(projector)(z), projector(z)) == 0, "vmap")
+        check.that(relative(projector(z.half()), projector(z.half().float())) < 1e-3 and projector(z.half()).dtype == torch.half, "half")
+
+
+def compiled(check, folder):
+    """One graph, with the gradient: fullgraph=True fails at a break."""
+    model = models()[0]
+    projector = Projector(model)
+    loss = torch.compile(lambda x: (torch.relu(projector(x) - 1) ** 2).sum(), fullgraph=True, backend="aot_eager")
+    grads = []
+    for call in (loss, lambda x: (torch.relu(projector(x) - 1) ** 2).sum()):
+        x = torch.linspace(0, 1, 192).reshape(model.get_params("recon_shape")).requires_grad_()
+        call(x).backward()
+        grads.append(x.grad)
+    check.that(relative(*grads) < 1e-6, "compiled gradients differ")
+    torch.library.opcheck(tomoprof.torch._project, (torch.rand(1, *model.get_params("recon_shape")), projector.name, False))
+
+
+def modules(check, folder):
+    model = models()[1]
+    projector, x = Projector(model), torch.rand(model.get_params("recon_shape"))
+    y = projector(x)
+    for name, other in (("pickle", pickle.loads(pickle.dumps(projector))), ("deepcopy", copy.deepcopy(projector)), ("T.T", projector.T.T)):
+        check.that((other(x) == y).all().item(), name)
+    torch.save(projector, folder / "projector.pt")
+    check.that((torch.load(folder / "projector.pt", weights_only=False)(x) == y).all().item(), "torch.save")
+    check.that("ConeBeamModel" in repr(torch.nn.Sequential(projector)), repr(projector))
+    check.that("(6, 3, 7)" in raised(ValueError, projector.T, torch.rand(6, 3, 7)), "a wrong shape")
+    numbers = model.forward_project(x)
+    check.that(isinstance(numbers, torch.Tensor) and (numbers == y).all().item(), "models take tensors and return them")
+    out = torch.zeros_like(y)
+    check.that(model.forward_project(x, out=out) is out and (out == y).all().item(), "out= of a tensor")
+
+
+def learned(check, folder):
+    """Unrolled gradient descent with a step size and a filter that are learned: the loss falls to less than half."""
+    model = models()[0]
+    torch.manual_seed(0)
+    projector, step = Projector(model), torch.nn.Parameter(torch.tensor(0.01))
+    smooth = torch.nn.Conv3d(1, 1, 3, padding=1)
+    torch.nn.init.dirac_(smooth.weight)
+    truth = (torch.rand(4, 1, *model.get_params("recon_shape")) > 0.5).float()
+    y = projector(truth)
+    optimizer, losses = torch.optim.Adam([step, *smooth.parameters()], 0.01), []
+    for _ in range(40):
+        x = torch.zeros_like(truth)
+        for _ in range(3):
+            x = smooth(x - step * projector.T(projector(x) - y))
+        losses.append(((x - truth) ** 2).mean())
+        optimizer.zero_grad()
+        losses[-1].backward()
+        optimizer.step()
+    check.that(losses[-1] < 0.6 * losses[0], f"the loss went from {losses[0]:.3g} to {losses[-1]:.3g}")
+
+
+main(gradients, compiled, modules, learned)
