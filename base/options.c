@@ -162,7 +162,15 @@ static enum err set_choice(struct opt *row, const char *text)
         }
         s = bar ? bar + 1 : NULL;
     }
-    return FAIL(ERR_USAGE, "--%s %s: must be one of %s", row->name, text, row->meta);
+    char choices[512], *rest, *names[32];
+    int n = 0;
+    snprintf(choices, sizeof choices, "%s", row->meta);
+    for (char *name = strtok_r(choices, "|", &rest); name && n < 32;
+         name = strtok_r(NULL, "|", &rest))
+        names[n++] = name;
+    const char *near = opt_nearest(text, (const char *const *)names, n);
+    return FAIL(ERR_USAGE, "--%s %s: must be one of %s%s%s%s", row->name, text, row->meta,
+                near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
 static enum err add_value(struct opt *row, const char *text)

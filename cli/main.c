@@ -171,8 +171,8 @@ static enum err run_command(const struct command *c, int argc, char **argv)
 static enum err dispatch_command(int argc, char **argv)
 {
     if (argc < 2) {
-        help_program(stderr, commands);
-        return FAIL(ERR_USAGE, "no command given");
+        help_program(stdout, commands);
+        return ERR_OK;
     }
     if (is_help(argv[1]) || !strcmp(argv[1], "help")) {
         const struct command *c = argc > 2 ? find_command(argv[2]) : NULL;

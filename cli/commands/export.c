@@ -40,17 +40,19 @@ static struct opt options[] = {
 
 static enum err unknown_format(void)
 {
-    char names[256] = "";
-    for (int i = 0; exporters[i]; i++) {
-        strncat(names, i ? ", " : "", sizeof names - strlen(names) - 1);
-        strncat(names, exporters[i]->name, sizeof names - strlen(names) - 1);
-    }
-    for (int i = 0; timing_exporters[i]; i++) {
-        strncat(names, ", ", sizeof names - strlen(names) - 1);
-        strncat(names, timing_exporters[i]->name, sizeof names - strlen(names) - 1);
-    }
-    return request.to ? FAIL(ERR_USAGE, "--to %s: the formats are %s", request.to, names)
-                      : FAIL(ERR_USAGE, "export needs --to FORMAT, one of %s", names);
+    const char *names[32];
+    char list[256] = "";
+    int n = 0;
+    for (int i = 0; exporters[i] && n < 32; i++)
+        names[n++] = exporters[i]->name;
+    for (int i = 0; timing_exporters[i] && n < 32; i++)
+        names[n++] = timing_exporters[i]->name;
+    for (int i = 0; i < n; i++)
+        text_append(list, sizeof list, "%s%s", i ? ", " : "", names[i]);
+    FAIL_IF(!request.to, ERR_USAGE, "export needs --to FORMAT, one of %s", list);
+    const char *near = opt_nearest(request.to, names, n);
+    FAIL_IF(near, ERR_USAGE, "--to %s: did you mean %s?", request.to, near);
+    return FAIL(ERR_USAGE, "--to %s: the formats are %s", request.to, list);
 }
 
 /* profile.json or timing.json of a run, or the file itself. */

@@ -347,15 +347,21 @@ static enum err check_record(int words)
 static enum err run_record(int words, char **word)
 {
     static struct record_session s;
+    static char python[] = "python3";
     TRY(check_record(words));
     if (request.pid)
         return run_outside(&s);
-    TRY(record_target(word[0], &s.target));
+    const size_t more = (size_t)record_is_script(word[0]);
+    TRY(record_target(more ? python : word[0], &s.target));
+    if (more)
+        log_info("tomoprof: %s is not executable: runs it with python3", word[0]);
     if (*s.target.limits)
         log_warn("%s", s.target.limits);
-    char **argv = calloc((size_t)words + 1, sizeof *argv); /* execve wants a NULL at the end */
+    char **argv =
+        calloc((size_t)words + more + 1, sizeof *argv); /* execve wants a NULL at the end */
     FAIL_IF(!argv, ERR_MEMORY, "no memory for %d words", words);
-    memcpy(argv, word, (size_t)words * sizeof *argv);
+    argv[0] = python;
+    memcpy(argv + more, word, (size_t)words * sizeof *argv);
     enum err e = run_program(&s, argv);
     if (!e) {
         conclude_record(&s);

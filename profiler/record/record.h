@@ -13,6 +13,8 @@ struct record_target {
     int preload;          /* LD_PRELOAD does no harm here */
     char limits[512]; /* what of it will not be seen and why; "" nothing is known to be missed */
 };
+/* A Python script that no kernel would run: it is given to python3. */
+int record_is_script(const char *name);
 /* Looks at `program` as a shell would find it. ERR_INPUT when it cannot be executed. */
 enum err record_target(const char *program, struct record_target *out);
 

@@ -51,9 +51,7 @@ static int target_is_executable(const char *path)
 static const char *target_hint(const char *name, char text[RUN_PATH])
 {
     *text = 0;
-    if (text_has_suffix(name, ".py") && !access(name, R_OK))
-        snprintf(text, RUN_PATH, ": to run it, `tomoprof record python3 %.3000s`", name);
-    else if (!strchr(name, '/') && target_is_executable(name))
+    if (!strchr(name, '/') && target_is_executable(name))
         snprintf(text, RUN_PATH, ": for the one in this folder, `tomoprof record ./%.3000s`", name);
     return text;
 }
@@ -142,6 +140,14 @@ static void target_judge(const struct image_traits *t, int privileged, struct re
                      rules[i].what);
             return;
         }
+}
+
+int record_is_script(const char *name)
+{
+    char path[RUN_PATH];
+    struct stat st;
+    return text_has_suffix(name, ".py") && !stat(name, &st) && S_ISREG(st.st_mode) &&
+           !access(name, R_OK) && target_find(name, path);
 }
 
 enum err record_target(const char *program, struct record_target *out)

@@ -197,16 +197,27 @@ def options_end_at_the_program(check, folder):
     check.that(b"Usage: tomoprof record" in run([TOMOPROF, "record", "--help"]).stdout, "no help")
 
 
+def scripts_of_python(check, folder):
+    """A script without the right to be executed is run by python3, and that is said; one that has it is run as it is."""
+    script = folder / "script.py"
+    script.write_text("#!/bin/sh\nprint = 0; echo shell; exit 3\n")
+    script.chmod(0o755)
+    done = tomoprof("record", "--no-analysis", "--out", folder / "runs", script)
+    check.that(done.returncode == 3 and done.stdout == "shell\n" and "python3" not in done.stderr, f"{done}")
+    script.write_text("import sys; print(sys.argv[1:])")
+    script.chmod(0o644)
+    for words in ([script, "--a", "b"], ["--", "script.py", "--a", "b"]):
+        done = tomoprof("record", "--no-analysis", "--out", folder / "runs", *words, cwd=folder)
+        check.that(done.returncode == 0 and done.stdout == "['--a', 'b']\n" and "runs it with python3" in done.stderr, f"{words}: {done}")
+
+
 def wrong_calls_run_nothing(check, folder):
     text = folder / "text"
     text.write_text("no program")
-    script = folder / "script.py"
-    script.write_text("print(1)")
     for words, sentence in (
         (["no-such-program-here"], "no such program is in PATH"),
         (["/no/such/file"], "No such file"),
         ([str(text)], "not an executable file\n"),
-        ([str(script)], f"not an executable file: to run it, `tomoprof record python3 {script}`"),
         ([str(folder)], "not an executable file"),
         ([""], "name of the program is empty"),
         (["--modes", "cpu,pyton", "--", "true"], "did you mean python?"),
@@ -429,7 +440,7 @@ def an_interrupt_during_the_analysis_keeps_the_recording(check, folder):
 need_library()
 main(the_exit_status_is_the_programs, signals_reach_the_program, ignored_signals_stay_ignored, a_terminals_interrupt_comes_once,
      a_stopped_program_stops_the_launcher, a_program_that_others_continue_goes_on, pipes_end_when_the_program_ends_them, standard_input_arrives,
-     the_environment_is_kept, odd_names_work, options_end_at_the_program, wrong_calls_run_nothing,
+     the_environment_is_kept, odd_names_work, options_end_at_the_program, scripts_of_python, wrong_calls_run_nothing,
      what_cannot_be_seen_is_said, what_cannot_load_the_library_starts_without_it,
      a_program_of_musl_runs_as_it_would, a_daemon_gives_up_its_rights,
      processes_without_data_are_named, what_outlives_the_program_is_said, a_bare_run_is_compared, a_recording_ends_before_its_program,

@@ -214,7 +214,7 @@ static void wrong_calls_say_what_is_wrong(void **state)
         {"--noise 1.5", "--noise 1.5: must be between -1 and 1"},
         {"--json=1", "--json takes no value"},
         {"--method sirt", "--method sirt: must be one of fbp|fdk|mbir"},
-        {"--method fb", "--method fb: must be one of fbp|fdk|mbir"},
+        {"--method fb", "--method fb: must be one of fbp|fdk|mbir; did you mean fbp?"},
         {"--memory lots", "--memory: \"lots\" is not an amount of memory: write 512MiB or 12GiB"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
