@@ -46,6 +46,7 @@ enum err run_latest(const char *folder)
     char path[RUN_PATH + 16];
     struct outfile f;
     const char *name = base_name(folder);
+    run_list_add(folder);
     path_folder(folder, path, sizeof path - sizeof "/latest");
     text_append(path, sizeof path, "/latest");
     if (file_link(path, name))
@@ -103,6 +104,34 @@ static int holds_run(const char *folder)
     return 0;
 }
 
+/* "latest" or "previous" where no file is called so: of the runs made from this folder, else
+ * output/latest, else of all. */
+static enum err run_remembered(const char *word, char folder[RUN_PATH])
+{
+    const size_t back = !strcmp(word, "previous");
+    const char *run = NULL, *here = NULL;
+    char *cwd = getcwd(NULL, 0);
+    struct run_list known;
+    struct stat st;
+    enum err e = run_list_read(&known);
+    const struct run_entry *entry = e ? NULL : run_list_back(&known, back, 1);
+    if (!e && !entry && !back && !lstat("output/latest", &st)) {
+        e = run_newest("output", folder);
+    } else if (!e) {
+        entry = entry ? entry : run_list_back(&known, back, 0);
+        run = entry ? entry->folder : NULL;
+        here = run && cwd && text_begins(run, cwd) ? run + strlen(cwd) : NULL;
+        if (!run)
+            e = FAIL(ERR_INPUT, "%s: no %srun is known: `tomoprof record CMD` makes one", word,
+                     back ? "earlier " : "");
+        else if (!text_print(folder, RUN_PATH, "%s", here && *here == '/' ? here + 1 : run))
+            e = FAIL(ERR_INPUT, "%s: its name is too long", word);
+    }
+    run_list_free(&known);
+    free(cwd);
+    return e;
+}
+
 /* A link `latest`, or a file of that name; a folder that is called so is a folder. */
 static int is_latest(const char *name)
 {
@@ -128,8 +157,8 @@ enum err run_find(const char *name, char folder[RUN_PATH])
         path_folder(word, path, sizeof path);
         return run_newest(path, folder);
     }
-    if (!strcmp(word, "latest") && stat(word, &st))
-        return run_newest("output", folder);
+    if ((!strcmp(word, "latest") || !strcmp(word, "previous")) && stat(word, &st))
+        return run_remembered(word, folder);
     snprintf(path, sizeof path, "%s/latest", word);
     if (is_folder(word) && is_latest(path))
         return run_newest(word, folder);

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include "base/array.h"
 #include "base/err.h"
 
 #define RUN_PATH 4096
@@ -21,12 +22,36 @@ void run_private(void);
 /* Makes `latest` beside `folder` lead to it. */
 enum err run_latest(const char *folder);
 
-/* The folder that `name` means: a run, a folder of runs or its `latest` (then the newest), or
- * "latest" alone (output/latest) where no such file is. ERR_INPUT where `latest` leads out of its
+/* The folder that `name` means: a run, a folder of runs or its `latest` (then the newest), or,
+ * where no such file is, "latest" and "previous" (of the runs that are remembered; else output/latest). ERR_INPUT where `latest` leads out of its
  * folder. */
 enum err run_find(const char *name, char folder[RUN_PATH]);
 
 /* 1: `name` is a file, and not a `latest` that names a run. */
 int run_is_file(const char *name);
+
+/* Runs that this user made, wherever they lie: $XDG_STATE_HOME/tomoprof/runs, or
+ * ~/.local/state/tomoprof/runs. A line is the folder where the command was given, a tab, and the
+ * run's folder; both absolute. run_latest adds one. */
+
+struct run_entry {
+    const char *from, *folder;
+};
+
+struct run_list {
+    VECTOR(struct run_entry) runs; /* newest first, each once, those that are still there */
+    char *text;
+};
+
+/* Adds a run. Where that cannot be written nothing is remembered, which the log says at its level
+ * debug: the run itself is whole. */
+void run_list_add(const char *folder);
+/* Empty where nothing is remembered. */
+enum err run_list_read(struct run_list *out);
+void run_list_free(struct run_list *l);
+
+/* The run that is `back` runs older than the newest, of those that were made from the current folder
+ * (`here`) or of all. NULL: there are not so many. */
+const struct run_entry *run_list_back(const struct run_list *l, size_t back, int here);
 
 #endif

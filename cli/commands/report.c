@@ -151,12 +151,12 @@ static enum err run_report(int words, char **word)
     char folder[RUN_PATH], path[RUN_PATH + 16];
     struct stat st;
     struct model *m = NULL;
-    (void)words;
+    const char *name = words ? word[0] : "latest";
     TRY(check_report_part());
-    TRY(run_find(word[0], folder));
+    TRY(run_find(name, folder));
     run_private();
-    int named = is_file(word[0], &st) && text_has_suffix(word[0], ".json");
-    TRY(check_traces(named ? word[0] : folder, named));
+    int named = is_file(name, &st) && text_has_suffix(name, ".json");
+    TRY(check_traces(named ? name : folder, named));
     if (!named && has_times_only(folder)) {
         FAIL_IF(request.text, ERR_INPUT,
                 "%s was not traced, so it has no lines to print: `tomoprof info %s` "
@@ -166,7 +166,7 @@ static enum err run_report(int words, char **word)
     }
     snprintf(path, sizeof path, "%s/profile.json", folder);
     if (named)
-        snprintf(path, sizeof path, "%s", word[0]);
+        snprintf(path, sizeof path, "%s", name);
     int done = named || up_to_date(folder, path);
     enum err e = done ? profile_read(path, &m) : profile_make(folder, &request.profile, &m);
     int part = !e && done && isfinite(m->meta.from_s);
@@ -194,20 +194,18 @@ static enum err run_report(int words, char **word)
 const struct command cmd_report = {
     .name = "report",
     .summary = "Makes report.html of a run, or prints its lines and functions.",
-    .words = "RUN",
-    .text = "RUN is a folder that record or run wrote, `latest`, or a profile.json (with --text). "
-            "Analyses the\n"
-            "traces where profile.json is missing or older than them, and writes report.html into "
-            "the folder:\n"
-            "one file that opens offline. --text prints its tables too. rootcause.md lists causes, "
-            "their tests\n"
-            "and actions where a finding has a test.\n\n"
-            "Examples:\n"
-            "  tomoprof report latest --text\n"
-            "  tomoprof report latest --after imports\n"
-            "  tomoprof report output/20260131T120000Z --text --top 5 --include '*/myproject/*'\n",
+    .words = "[RUN]",
+    .text =
+        "RUN is a folder that record or run wrote, `latest` (the default), `previous`, or a\n"
+        "profile.json (with --text). Analyses the traces where profile.json is missing or older\n"
+        "than them, and writes report.html into the folder: one file that opens offline. --text\n"
+        "prints its tables too. rootcause.md lists causes, their tests\n"
+        "and actions where a finding has a test.\n\n"
+        "Examples:\n"
+        "  tomoprof report latest --text\n"
+        "  tomoprof report latest --after imports\n"
+        "  tomoprof report output/20260131T120000Z --text --top 5 --include '*/myproject/*'\n",
     .options = options,
-    .min_words = 1,
     .max_words = 1,
     .flags = CMD_REMAKES,
     .run = run_report,

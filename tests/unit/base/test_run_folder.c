@@ -23,7 +23,7 @@ static char folder[] = "/tmp/tomoprof-test-run-XXXXXX";
 static int enter_folder(void **state)
 {
     (void)state;
-    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+    return mkdtemp(folder) && chdir(folder) == 0 && !setenv("XDG_STATE_HOME", folder, 1) ? 0 : -1;
 }
 
 static int leave_folder(void **state)

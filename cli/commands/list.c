@@ -1,0 +1,107 @@
+/* The command `list`: runs that were made, newest first. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/json/jsonw.h"
+#include "base/run_folder.h"
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/runs/record_json.h"
+
+static struct list_request {
+    int64_t top;
+    int here, json;
+} request = {.top = 20};
+
+static struct opt options[] = {
+    OPTION_INT("top", 'n', request.top, "N", "rows (default 20)", 1, 1e6),
+    OPTION_FLAG("here", 0, request.here, "only runs that were made from this folder"),
+    CLI_OPT_JSON(request.json),
+    {0},
+};
+
+/* The words of the command, or what else made the run. */
+static void list_command(const char *folder, const struct record_facts *f, char out[256])
+{
+    char path[4400];
+    struct stat st;
+    *out = 0;
+    for (const char **word = f->command; word && *word; word++)
+        text_append(out, 256, "%s%s", *out ? " " : "", *word);
+    snprintf(path, sizeof path, "%s/timing.json", folder);
+    if (!*out)
+        text_print(out, 256, "%s", stat(path, &st) ? "(imported)" : "(tomoprof run)");
+}
+
+static void list_row(const struct run_entry *run, const struct record_facts *f, struct jsonw *json)
+{
+    char when[32] = "", seconds[24] = "", command[256];
+    struct stat st;
+    struct tm tm;
+    list_command(run->folder, f, command);
+    if (json) {
+        jsonw_object(json);
+        jsonw_kstring(json, "folder", run->folder);
+        jsonw_kstring(json, "from", run->from);
+        jsonw_kstring(json, "command", command);
+        jsonw_knumber(json, "wall_s", f->command ? f->end.wall_s : (double)NAN); /* null */
+        jsonw_end(json);
+        return;
+    }
+    if (!stat(run->folder, &st) && localtime_r(&st.st_mtime, &tm))
+        strftime(when, sizeof when, "%Y-%m-%d %H:%M", &tm);
+    if (f->command)
+        snprintf(seconds, sizeof seconds, "%.3g s", f->end.wall_s);
+    printf("%-16s %9s  %-30s  %s\n", when, seconds, command, run->folder);
+}
+
+static enum err list_runs(int words, char **word)
+{
+    struct run_list known;
+    struct jsonw json;
+    int64_t rows = 0;
+    (void)words, (void)word;
+    enum err e = run_list_read(&known);
+    if (request.json) {
+        jsonw_init(&json, stdout, 1);
+        jsonw_array(&json);
+    }
+    for (const struct run_entry *run;
+         !e && rows < request.top && (run = run_list_back(&known, (size_t)rows, request.here));
+         rows++) {
+        struct record_facts facts;
+        if (record_facts_read(run->folder, &facts))
+            facts.command = NULL; /* damaged: the run is there all the same */
+        list_row(run, &facts, request.json ? &json : NULL);
+        record_facts_free(&facts);
+    }
+    if (request.json) {
+        jsonw_end(&json);
+        puts("");
+    } else if (!e && !rows) {
+        printf("No run is known%s: `tomoprof record CMD` makes one.\n",
+               request.here ? " of this folder" : "");
+    }
+    run_list_free(&known);
+    return e;
+}
+
+const struct command cmd_list = {
+    .name = "list",
+    .summary = "Lists the runs that you made, newest first.",
+    .words = "",
+    .text = "When, how long the program ran, its command, and the run's folder. `latest` and "
+            "`previous` stand "
+            "for\nthe two newest that were made from the current folder, wherever they lie.\n\n"
+            "Examples:\n"
+            "  tomoprof list --here\n"
+            "  tomoprof report latest\n"
+            "  tomoprof compare previous latest\n",
+    .options = options,
+    .run = list_runs,
+};
