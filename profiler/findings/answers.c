@@ -431,15 +431,18 @@ static size_t answers_first(const struct answer_list *t, double least)
         n = strcmp(t->all.items[i].kind, "wait") ? n : count;
     for (n = n < count ? n : 0; n < count && !answer_leads(t, &t->all.items[n]);)
         n++;
-    if (n < count && t->all.items[n].gain_s > least &&
-        !(t->idle >= ALONE * t->own && quiet_is_start(&t->all.items[n]))) /* a server's start */
+    const int leads = n < count && t->all.items[n].gain_s > least &&
+                      !(t->idle >= ALONE * t->own && quiet_is_start(&t->all.items[n]));
+    const struct model_answer *a = leads ? &t->all.items[n] : NULL;
+    if (a && (strcmp(a->kind, "cpu") || a->file || a->function)) /* else code without a name */
         return n;
     while (finding < count && strcmp(t->all.items[finding].kind, "finding"))
         finding++;
     return finding < count && t->idle < ALONE * t->own &&
                    t->all.items[finding].gain_s > SOME * t->own
                ? finding
-               : count;
+           : leads ? n
+                   : count;
 }
 
 static enum err answers_arrange(struct answer_list *t)

@@ -18,6 +18,7 @@ struct compile_sums {
     struct compile_sum all[RUNTIMES];
     int count;
     double ns, path_ns; /* path_ns: part of the wall time */
+    int processes;      /* counted; calls of compilers inside of a process are not, only sampled */
 };
 
 static void compile_add(struct compile_sums *s, const char *kind, const char *what, double ns)
@@ -51,8 +52,10 @@ static void compile_add_processes(const struct model *m, struct compile_sums *s)
     for (int i = 1; i < m->processes_count && is_python(&m->processes[0]); i++)
         for (size_t k = 0; k < sizeof names / sizeof *names; k++)
             if (m->processes[i].program && m->processes[i].cpu_s > 0 &&
-                !strcmp(base_name(m->processes[i].program), names[k]))
+                !strcmp(base_name(m->processes[i].program), names[k])) {
                 compile_add(s, "compile.c", "compiling (C++)", 1e9 * m->processes[i].cpu_s);
+                s->processes++;
+            }
 }
 
 static double node_cpu(const struct model *m, int node)
@@ -107,7 +110,7 @@ enum err compile_answer(struct model *m, const struct run_facts *facts, struct m
                         double *line_s)
 {
     struct compile_sums sums = {.count = 0};
-    char names[120], text[400], where[300] = "";
+    char names[120], text[500], where[300] = "", count[60] = "";
     json_blank(&record_model_answer, out);
     double *by_node = calloc((size_t)m->own_count + 1, sizeof *by_node), line_ns;
     FAIL_IF(!by_node, ERR_MEMORY, "no memory for the sums of compilation");
@@ -130,8 +133,11 @@ enum err compile_answer(struct model *m, const struct run_facts *facts, struct m
     out->gain_s = fmin(facts->wall, sums.path_ns > 0 ? 1e-9 * sums.path_ns : out->cost_s);
     out->advice = recipe_of_kind(sums.all[0].kind);
     compile_names(&sums, names, sizeof names);
-    snprintf(text, sizeof text, "Compiling (%s) took %.3g of %.3g s of CPU time%s.", names,
-             out->cost_s, facts->cpu, where);
+    if (sums.processes > 0)
+        snprintf(count, sizeof count, ", in %d process%s of compilers", sums.processes,
+                 sums.processes == 1 ? "" : "es");
+    snprintf(text, sizeof text, "Compiling (%s) took %.3g of %.3g s of CPU time%s%s.", names,
+             out->cost_s, facts->cpu, count, where);
     out->text = arena_text(m->arena, text);
     FAIL_IF(!out->text, ERR_MEMORY, "no memory for the profile");
     return ERR_OK;

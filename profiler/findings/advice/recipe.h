@@ -9,11 +9,12 @@
 enum recipe_fact {
     FACT_PYTHON = 1,
     FACT_COMPILED = 2,
-    FACT_NO_LINES = 4,    /* the code has no line table */
-    FACT_HOLDS_LOCK = 8,  /* other threads wait for a lock that the line holds */
-    FACT_ONE_THREAD = 16, /* the line runs on one thread, and there are more CPUs */
-    FACT_CROWDED = 32,    /* more threads compute than there are CPUs */
-    FACT_PROCESSES = 64,  /* the run has several */
+    FACT_NO_LINES = 4,      /* the code has no line table */
+    FACT_HOLDS_LOCK = 8,    /* other threads wait for a lock that the line holds */
+    FACT_HOLDS_GIL = 32768, /* and that is the GIL */
+    FACT_ONE_THREAD = 16,   /* the line runs on one thread, and there are more CPUs */
+    FACT_CROWDED = 32,      /* more threads compute than there are CPUs */
+    FACT_PROCESSES = 64,    /* the run has several */
     FACT_HDF5 = 128,
     FACT_REREAD = 256,    /* bytes of a file are read several times */
     FACT_DATASET = 512,   /* the line is in a __getitem__ */

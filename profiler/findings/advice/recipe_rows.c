@@ -3,7 +3,7 @@
 
 /* clang-format off */
 const struct advice_recipe recipes[] = {
-    {NULL, NULL, FACT_HOLDS_LOCK, 0,
+    {NULL, NULL, FACT_HOLDS_LOCK, FACT_HOLDS_GIL,
      "Other threads wait for the lock that this line holds. Move out of the lock what does not need it: reading, decoding and computing can happen before, storing the result inside."},
     {NULL, NULL, FACT_NO_LINES, 0,
      "Build with -g (it changes no optimisation): then lines are named."},
@@ -127,7 +127,7 @@ const struct advice_recipe recipes[] = {
     {"csv", NULL, 0, 0,
      "Parsing text takes the time. Read with pandas.read_csv(engine=\"pyarrow\") and only the columns you need, or store the data in a binary format (.npy, Parquet) once."},
     {"parse", NULL, 0, 0, "Parsing numbers takes the time: store them in a binary format (.npy, HDF5), or parse whole columns at once."},
-    {"pickle", NULL, FACT_PROCESSES, 0,
+    {"pickle", NULL, FACT_PROCESSES | RECIPE_FIRST, 0,
      "Data is pickled for other processes. Send indices or file names instead of arrays, and send less back (a sum, a file's name): results are pickled too. Or use shared memory (multiprocessing.shared_memory, joblib's memmap), larger pieces of work (chunksize=), or threads."},
     {"pickle", NULL, 0, 0,
      "Keep what was loaded instead of loading it again, store arrays with numpy.save, and use protocol 5 with few large objects rather than many small ones."},
@@ -151,6 +151,7 @@ const struct advice_recipe recipes[] = {
     {"read", NULL, FACT_SMALL, 0, "Files are read in many small pieces. Read larger blocks at a time (buffering=1 << 20), or map the file (mmap, np.memmap)."},
     {"read", NULL, FACT_REREAD, 0, "The same bytes are read several times. Keep them in memory after the first time."},
     {"read", NULL, 0, 0, "Read larger blocks at a time (buffering=1 << 20), or map the file (mmap, np.memmap)."},
+    {"write", "fsync(|fdatasync(|.commit(|os.sync(|.flush(", 0, 0, "It writes to the disk each time. Commit or flush once for many items."},
     {"write", NULL, 0, 0, "Write larger blocks at a time (buffering=1 << 20), and flush less often."},
     {"network", NULL, 0, 0, "Send and receive larger blocks, and join small requests into one."},
     {"open", NULL, 0, 0, "Open each file once and keep it open; os.scandir() returns names with their types in one call."},
@@ -162,7 +163,7 @@ const struct advice_recipe recipes[] = {
     {"kernel", NULL, 0, 0, "System calls take the time: make fewer and larger ones."},
     {"table", NULL, 0, 0, "pandas does much for each small operation. Use whole columns at a time, or NumPy arrays inside of the loop."},
 
-    {"pool", NULL, 0, 0, "Handing the work over takes longer than the work: give the workers larger pieces (chunksize=, batch_size=), or do it here."},
+    {"pool", NULL, RECIPE_FIRST, 0, "Handing the work over takes longer than the work: give the workers larger pieces (chunksize=, batch_size=), or do it here."},
     {"loop", NULL, 0, 0, "Each piece is a task of the event loop, which costs more than the piece. Ask for fewer and larger ones: larger chunks of an array, several items in one request."},
     {"http", NULL, 0, 0, "Each request costs CPU time, however little it asks for. Ask for larger blocks (block_size=), join requests, and keep connections open (a session)."},
     {"call", NULL, 0, 0, "Look at %s: can it get less data or a smaller type, be called once for many items, or be replaced?"},

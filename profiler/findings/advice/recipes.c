@@ -39,17 +39,21 @@ static int line_is_held(const struct model *m, const struct model_lock *l,
     return 0;
 }
 
-/* Threads waited for a lock that this line held. */
+/* Tells whether threads waited for a lock that this line held: FACT_HOLDS_LOCK, with FACT_HOLDS_GIL
+ * where that is the GIL alone. */
 static int line_holds_lock(const struct run_facts *f, const struct model_own *at)
 {
-    double s = 0;
+    double s[2] = {0};
     for (int i = 0; i < f->m->locks_count; i++) {
         const struct model_lock *l = &f->m->locks[i];
+        const int gil = l->kind && !strcmp(l->kind, "gil");
         for (int k = 0; k < l->holders_count && l->role && !strcmp(l->role, "contention"); k++)
-            s +=
+            s[gil] +=
                 line_is_held(f->m, l, &l->holders[k], at) ? positive_or_0(l->holders[k].held_s) : 0;
     }
-    return s > HELD * f->wall;
+    return s[0] > HELD * f->wall   ? FACT_HOLDS_LOCK
+           : s[1] > HELD * f->wall ? FACT_HOLDS_LOCK | FACT_HOLDS_GIL
+                                   : 0;
 }
 
 static int run_uses_hdf5(const struct model *m)
@@ -108,6 +112,16 @@ static int run_reads_small(const struct model *m)
     return 0;
 }
 
+/* 1: nobody builds it again for a profile. */
+static int is_installed(const char *module)
+{
+    static const char *const folders[] = {"/usr/bin/", "/usr/sbin/", "/usr/lib", "/bin/", "/lib"};
+    for (size_t i = 0; module && i < sizeof folders / sizeof *folders; i++)
+        if (text_begins(module, folders[i]))
+            return 1;
+    return 0;
+}
+
 static void recipe_facts_of(const struct run_facts *f, const struct recipe_line *line,
                             struct recipe_facts *out)
 {
@@ -119,7 +133,7 @@ static void recipe_facts_of(const struct run_facts *f, const struct recipe_line 
     out->text = row && row->text ? row->text : "";
     out->has = (file && file->language && !strcmp(file->language, "python") ? FACT_PYTHON
                                                                             : FACT_COMPILED) |
-               (known ? 0 : FACT_NO_LINES) | (line_holds_lock(f, at) ? FACT_HOLDS_LOCK : 0) |
+               (known || is_installed(at->module) ? 0 : FACT_NO_LINES) | line_holds_lock(f, at) |
                (at_once < ONE && f->cpus > 1 ? FACT_ONE_THREAD : 0) |
                (f->cpus > 0 && f->threads > f->cpus ? FACT_CROWDED : 0) |
                (f->m->processes_count > 1 ? FACT_PROCESSES : 0) |

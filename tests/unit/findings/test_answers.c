@@ -263,6 +263,27 @@ static void findings_become_cards_by_what_they_save(void **state)
     model_destroy(m);
 }
 
+/* Code without a name explains nothing, where a finding does. */
+static void a_finding_goes_before_code_without_a_name(void **state)
+{
+    (void)state;
+    static const struct node nodes[] = {ROOT, {0, "code", NULL, 0, NULL, 1000, 1000, 0, NULL}};
+    struct model *m = RUN(3, nodes);
+    m->own[0].module = NULL;
+    assert_ok(answer(m));
+    begins_with(m, "unknown code (prog) takes 100 %");
+    assert_ok(model_list(m, model_finding, m, findings, 1));
+    m->findings[0] = (struct model_finding){
+        .title = "Small reads", .evidence = "Many.", .advice = "Do.", .gain_s = 0.5};
+    assert_ok(answer(m));
+    begins_with(m, "unknown code (prog) takes 100 %"); /* it could save a sixth */
+    m->findings[0].gain_s = 0.9;
+    assert_ok(answer(m));
+    begins_with(m, "Small reads: Many.");
+    assert_string_equal(m->answers[1].kind, "cpu");
+    model_destroy(m);
+}
+
 /* Captures of other tools hold costs of stacks, and some no times. */
 static void a_gain_of_a_run_of_unknown_length_is_cpu_time(void **state)
 {
@@ -317,6 +338,7 @@ int main(void)
         cmocka_unit_test(without_lines_a_function_is_named),
         cmocka_unit_test(code_of_others_is_named_as_such),
         cmocka_unit_test(findings_become_cards_by_what_they_save),
+        cmocka_unit_test(a_finding_goes_before_code_without_a_name),
         cmocka_unit_test(a_gain_of_a_run_of_unknown_length_is_cpu_time),
         cmocka_unit_test(the_terminal_begins_with_the_answers),
     };

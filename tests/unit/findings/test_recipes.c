@@ -47,10 +47,13 @@ static const struct recipe_case cases[] = {
     {"x = read(f)", NULL, {{"decode", "inflating", 80}}, FACT_PYTHON | FACT_REREAD, NULL, "The same bytes are read and decompressed several times"},
     {"x = read(f)", NULL, {{"decode", "inflating", 80}}, FACT_PYTHON | FACT_ONE_THREAD, NULL, "Decompression runs on one thread."},
     {"x = read(f)", NULL, {{"read", "reading files", 80}}, FACT_PYTHON | FACT_REREAD, NULL, "The same bytes are read several times."},
+    {"db.commit()", NULL, {{"write", "writing files", 80}}, FACT_PYTHON, NULL, "It writes to the disk each time. Commit or flush once"},
+    {"f.write(x)", NULL, {{"write", "writing files", 80}}, FACT_PYTHON, NULL, "Write larger blocks"},
     {"x = f.read(10)", NULL, {{"read", "reading files", 80}}, FACT_PYTHON, NULL, "Read larger blocks at a time"},
     {"x = self.load(i)", "Images.__getitem__", {{"python", "Python's interpreter", 80}}, FACT_PYTHON, NULL, "This __getitem__ runs in Python for each sample."},
     /* The holder of a contended lock is never told to use more threads. */
     {"x = zlib.decompress(b)", NULL, {{"decode", "inflating", 80}}, FACT_PYTHON | FACT_HOLDS_LOCK | FACT_ONE_THREAD, NULL, "Other threads wait for the lock that this line holds."},
+    {"p.map(f, x)", NULL, {{"pool", "handing over work to a pool", 80}}, FACT_PYTHON | FACT_HOLDS_LOCK | FACT_HOLDS_GIL, NULL, "Handing the work over"},
     {"s += a[i];", NULL, {{"self", "the line itself", 100}}, FACT_COMPILED | FACT_HOLDS_LOCK | FACT_ONE_THREAD, " (1 of 1 s).", "Other threads wait for the lock that this line holds."},
     {"s += a[i];", NULL, {{"self", "the line itself", 100}}, FACT_COMPILED | FACT_ONE_THREAD, " (1 of 1 s).", "This loop is compute-bound and runs on one thread."},
     {"s += a[i];", NULL, {{"self", "the line itself", 100}}, FACT_COMPILED, NULL, "This loop is compute-bound and already runs on all threads"},
@@ -70,6 +73,7 @@ static const struct recipe_case cases[] = {
     {"re.findall(p, x)", NULL, {{"recompile", "compiling regular expressions", 90}}, FACT_PYTHON, NULL, "Regular expressions are compiled again and again."},
     {"s = s + x", NULL, {{"string", "building strings", 90}}, FACT_PYTHON, NULL, "Collect the pieces in a list and join them once"},
     {"p.map(f, x)", NULL, {{"pickle", "pickling", 90}}, FACT_PYTHON | FACT_PROCESSES, NULL, "Data is pickled for other processes."},
+    {"p.map(f, x)", NULL, {{"fault", "page faults", 40}, {"pickle", "pickling", 30}}, FACT_PYTHON | FACT_PROCESSES, NULL, "Data is pickled for other processes."},
     {"p.map(f, x)", NULL, {{"pool", "handing over work to a pool", 40}, {"pickle", "pickling", 30}}, FACT_PYTHON | FACT_PROCESSES, "40 % handing over work to a pool, 30 % pickling.", "Handing the work over takes longer than the work: give the workers larger pieces (chunksize="},
     {"block = file.read(n)", NULL, {{"http", "HTTP requests", 40}}, FACT_PYTHON, NULL, "Each request costs CPU time"},
     {"record = shelf[key]", NULL, {{"pickle", "pickling", 70}}, FACT_PYTHON, NULL, "Keep what was loaded"},
@@ -131,6 +135,7 @@ static struct model *case_model(const struct recipe_case *c)
     if (c->facts & FACT_HOLDS_LOCK) {
         assert_ok(model_list(m, model_lock, m, locks, 1));
         m->locks[0].role = "contention";
+        m->locks[0].kind = c->facts & FACT_HOLDS_GIL ? "gil" : "mutex";
         assert_ok(model_list(m, model_holder, &m->locks[0], holders, 1));
         m->locks[0].holders[0].file = "app";
         m->locks[0].holders[0].line = 7;
@@ -229,6 +234,27 @@ static void compilation_of_several_lines_is_an_answer(void **state)
     check_compilation(5, 0, NULL);
 }
 
+/* Compilers that are programs of their own can be counted. */
+static void processes_of_compilers_are_counted(void **state)
+{
+    (void)state;
+    static const char *const programs[] = {"/usr/bin/python3", "/usr/lib/gcc/cc1plus",
+                                           "/usr/bin/as", "/usr/bin/gzip"};
+    struct model *m = compiling_model(5, 0);
+    struct run_facts facts;
+    assert_ok(model_list(m, model_process, m, processes, 4));
+    for (int i = 0; i < 4; i++) {
+        m->processes[i].program = programs[i];
+        m->processes[i].cpu_s = 0.3;
+    }
+    run_facts_of(m, &facts);
+    assert_ok(answers_add(m, &facts));
+    assert_string_equal(
+        m->answers[0].text,
+        "Compiling (C++) took 0.6 of 1 s of CPU time, in 2 processes of compilers.");
+    model_destroy(m);
+}
+
 /* A sentence that fits each line helps at none: only rows without a condition could give one. */
 static void no_recipe_fits_every_line(void **state)
 {
@@ -273,6 +299,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_wait_has_advice_that_fits),
                                        cmocka_unit_test(each_pattern_has_its_advice),
                                        cmocka_unit_test(compilation_of_several_lines_is_an_answer),
+                                       cmocka_unit_test(processes_of_compilers_are_counted),
                                        cmocka_unit_test(no_recipe_fits_every_line)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,15 +8,15 @@ from truth import phase
 
 def sizes(archive, names):
     n = 0
-    for name in names:
-        with phase("read"):
+    with phase("read"):
+        for name in names:
             n += len(archive.extractfile(name).read())  # truth: read
     return n
 
 
 with phase("write"):
     with tarfile.open("views.tar", "w") as archive:
-        for k in range(2500):
+        for k in range(6000):
             info = tarfile.TarInfo(f"view{k}.raw")
             info.size = 512
             archive.addfile(info, io.BytesIO(bytes(512)))  # truth: write
