@@ -26,6 +26,20 @@ static void holder_name(const struct model_holder *h, char out[300])
         text_append(out, 300, " (locked in %.80s:%lld)", h->locked_file, (long long)h->locked_line);
 }
 
+/* Returns what threads of the process could compute beside its busiest one: no lock costs more, unless it is
+ * held across a wait. A thread that asks in turns whether others are done saves nothing without it. */
+static double lock_beside(const struct run_facts *f)
+{
+    double all = 0, most = 0;
+    for (int i = 0; i < f->m->threads_count; i++) {
+        const struct model_thread *t = &f->m->threads[i];
+        const double cpu = positive_or_0(t->user_s) + positive_or_0(t->sys_s);
+        all += t->process == f->lock.c->process ? cpu : 0;
+        most = t->process == f->lock.c->process ? fmax(most, cpu) : most;
+    }
+    return all > 0 && strcmp(f->lock.rule, "lock.asleep") ? all - most : HUGE_VAL;
+}
+
 /* By Amdahl's law: at most all that is done one after the other is done by as many threads as want
  * to run, or as there are CPUs; the lower end takes half of it. Part of the others waits for the
  * lock; threads that it has just woken wait for a CPU like those that are free of it, so the CPUs
@@ -37,7 +51,8 @@ static double lock_gain(const struct run_facts *f)
     if (!f->lock.waits || !isfinite(c->ran) || !(could > 1) || !(c->wanted > c->ran))
         return 0;
     const double held_up = (1 - 1 / could) * fmin(1, (c->wanted - c->ran) / (c->wanted - 1));
-    return c->both_s * fmax(0, fmin(held_up, 1 - positive_or_0(c->on_cpu) / could));
+    return fmin(lock_beside(f),
+                c->both_s * fmax(0, fmin(held_up, 1 - positive_or_0(c->on_cpu) / could)));
 }
 
 static void lock_evidence(const struct lock_facts *k, struct finding *out)

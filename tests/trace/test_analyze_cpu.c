@@ -225,6 +225,28 @@ static void time_of_the_interpreter_itself_is_python(void **state)
     NEAR(line->scalene.n_cpu_percent_python, 100 * 10 / 12.0);
 }
 
+/* Line 5 joins the thread that is at line 7 in a library, whose pool works for that line. */
+static void workers_borrow_the_line_of_who_is_in_their_library(void **state)
+{
+    (void)state;
+    uint64_t code = stage_code(&st, "/p/prog.py", "main", 1);
+    const uint64_t joins[] = {AT(LIBC, 1), AT(EVAL, 1), 5 | TRACE_PYTHON_ENTRY, code};
+    const uint64_t calls[] = {AT(LIBC, 1), AT(NATIVE_LIB, 3), AT(EVAL, 1), 7 | TRACE_PYTHON_ENTRY,
+                              code};
+    uint64_t a = stage_stack(&st, joins, 2, 1), b = stage_stack(&st, calls, 3, 1);
+    int side = stage_thread(&st, 102, "side", 0), worker = stage_thread(&st, 101, "worker", 0);
+    stage_wait(&st, 100, 400, a, 400, TRACE_SLEEP);
+    stage_sample(&st, side, 90, b, 1, TRACE_USER);
+    stage_wait(&st, 102, 200, b, 100, TRACE_SLEEP);
+    stage_sample(&st, worker, 150, stage_at(&st, AT(NATIVE_LIB, 9)), 10, TRACE_USER);
+    stage_sample(&st, worker, 160, stage_at(&st, AT(LIBC, 9)), 3, TRACE_USER); /* in no library */
+    stage_sample(&st, worker, 380, stage_at(&st, AT(NATIVE_LIB, 9)), 5,
+                 TRACE_USER); /* long after */
+    analyse();
+    NEAR(stage_line(m, ".../prog.py", 7)->cpu.borrowed, 0.01);
+    NEAR(stage_line(m, ".../prog.py", 5)->cpu.borrowed, 0.008);
+}
+
 static void workers_borrow_the_line_of_the_main_thread(void **state)
 {
     (void)state;
@@ -456,6 +478,7 @@ int main(void)
         CASE(frames_left_out_have_their_place),
         CASE(time_of_the_interpreter_itself_is_python),
         CASE(workers_borrow_the_line_of_the_main_thread),
+        CASE(workers_borrow_the_line_of_who_is_in_their_library),
         CASE(processes_are_added),
         CASE(coverage_is_of_the_program),
         CASE(small_losses_are_no_warnings),

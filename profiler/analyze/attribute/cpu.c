@@ -1,16 +1,19 @@
-/* Adds CPU samples and waits to their sample contexts. A thread without Python frames borrows
- * the line of the main thread. */
+/* Adds CPU samples and waits to their sample contexts. A thread without Python frames borrows the
+ * line of the main thread, or of another that is in the same library: that waits for it. */
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 
 #include "base/array.h"
+#include "base/text.h"
 #include "profiler/analyze/attribute/cpu.h"
 #include "profiler/analyze/attribute/ranges.h"
 
 #define NEAR_NS                                                                                    \
-    100000000            /* a thread without Python borrows the main thread's line within 100 ms   \
+    100000000            /* a thread without Python borrows another thread's line within 100 ms    \
                           */
-#define HELD_MAX 1000000 /* samples that wait for the main thread's */
+#define HELD_MAX 1000000 /* samples that wait for those of others */
+enum { MODULES_MAX = 8 };
 
 /* In a process with an interpreter, samples of other threads wait until the main thread's samples
  * around them have been read; chunks of different threads follow each other in the file in steps of
@@ -23,10 +26,20 @@ struct seen {
     uint64_t time, from; /* a wait covers what came before it */
     uint32_t stack;
 };
+struct stacks_seen { /* of a thread that runs Python */
+    VECTOR(struct seen) all;
+    int sorted;
+};
+struct stack_modules { /* that are not the interpreter's or the C library's */
+    const char *module[MODULES_MAX];
+    int count;
+};
 struct cpu {
     VECTOR(struct held) held;
-    VECTOR(struct seen) main;
-    int main_sorted;
+    struct stacks_seen main;
+    VECTOR(struct stacks_seen) others; /* by thread */
+    VECTOR(struct stack_modules) modules;
+    struct table modules_of; /* by stack */
 };
 
 static void cpu_free(struct image *im, void *state)
@@ -34,46 +47,136 @@ static void cpu_free(struct image *im, void *state)
     struct cpu *c = state;
     (void)im;
     vector_free(&c->held);
-    vector_free(&c->main);
+    vector_free(&c->main.all);
+    for (size_t i = 0; i < c->others.count; i++)
+        vector_free(&c->others.items[i].all);
+    vector_free(&c->others);
+    vector_free(&c->modules);
+    table_free(&c->modules_of);
 }
 
 ARRAY_ORDER(by_time, uint64_t, COMPARE(*x, *y));
 
-static enum err see_main(struct cpu *c, uint64_t from, uint64_t time, uint32_t stack)
+static enum err seen_add(struct stacks_seen *l, uint64_t from, uint64_t time, uint32_t stack)
 {
-    TRY(vector_add(&c->main, (struct seen){time, from, stack}));
-    c->main_sorted = 0;
+    TRY(vector_add(&l->all, (struct seen){time, from, stack}));
+    l->sorted = 0;
     return ERR_OK;
 }
 
-/* By time. A thread that waits for a CPU has no stack: it is where it was before. */
-static void order_main(struct cpu *c)
+/* Notes what a thread other than the main one did, from its first stack with Python on. */
+static enum err seen_of_other(struct image *im, struct cpu *c, const struct thread *t,
+                              uint64_t from, uint64_t time, uint32_t stack)
 {
-    vector_sort(&c->main, by_time);
-    for (size_t i = 1; i < c->main.count; i++)
-        if (c->main.items[i].stack == TABLE_NONE)
-            c->main.items[i].stack = c->main.items[i - 1].stack;
-    c->main_sorted = 1;
+    const size_t row = (size_t)(t - im->threads.items), n = c->others.count;
+    const struct stack *s = stack == TABLE_NONE ? NULL : &im->stacks.items[stack];
+    if (!(s && s->known && s->python) && (row >= n || !c->others.items[row].all.count))
+        return ERR_OK;
+    if (row >= n) {
+        TRY(vector_room(&c->others, row + 1));
+        memset(c->others.items + n, 0, (row + 1 - n) * sizeof *c->others.items);
+        c->others.count = row + 1;
+    }
+    return seen_add(&c->others.items[row], from, time, stack);
 }
 
-/* Returns the stack of the wait that covers the time, else of its latest sample, when that is
- * near. */
-static uint32_t main_stack(struct cpu *c, uint64_t time)
+/* By time. A thread that waits for a CPU has no stack: it is where it was before. */
+static void seen_sort(struct stacks_seen *l)
 {
-    if (!c->main_sorted)
-        order_main(c);
-    size_t low = ARRAY_BOUND(0, c->main.count, i, c->main.items[i].time <= time);
-    const struct seen *next = low < c->main.count ? &c->main.items[low] : NULL;
+    vector_sort(&l->all, by_time);
+    for (size_t i = 1; i < l->all.count; i++)
+        if (l->all.items[i].stack == TABLE_NONE)
+            l->all.items[i].stack = l->all.items[i - 1].stack;
+    l->sorted = 1;
+}
+
+/* Returns the stack, plus 1, of the wait that covers the time, else of its latest sample, when that is
+ * near; 0: none. */
+static uint32_t seen_at(struct stacks_seen *l, uint64_t time)
+{
+    if (!l->sorted)
+        seen_sort(l);
+    size_t low = ARRAY_BOUND(0, l->all.count, i, l->all.items[i].time <= time);
+    const struct seen *next = low < l->all.count ? &l->all.items[low] : NULL;
     if (next && next->from <= time && next->stack != TABLE_NONE)
         return next->stack + 1;
-    const struct seen *last = low ? &c->main.items[low - 1] : NULL;
+    const struct seen *last = low ? &l->all.items[low - 1] : NULL;
     int near = last && last->stack != TABLE_NONE && time - last->time <= NEAR_NS;
     return near ? last->stack + 1 : 0;
 }
 
+/* 1: threads of all kinds are in it. */
+static int module_is_common(const char *module)
+{
+    static const char *const begins[] = {"libc.",      "libc-", "ld-", "libpthread",
+                                         "libstdc++.", "libm.", "[",   "libtomoprof"};
+    const char *name = base_name(module);
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+        if (text_begins(name, begins[i]))
+            return 1;
+    return owner_is_interpreter(module, NULL);
+}
+
+static enum err modules_find(struct image *im, struct cpu *c, uint32_t stack, uint32_t *out)
+{
+    const struct stack *s = &im->stacks.items[stack];
+    struct stack_modules found = {.count = 0};
+    *out = table_get(&c->modules_of, stack);
+    if (*out != TABLE_NONE)
+        return ERR_OK;
+    for (int i = 0; s->known && i < s->native && found.count < MODULES_MAX; i++) {
+        struct symbol_frame at[2] = {{.module = NULL}};
+        const uint64_t word = im->words.items[s->at + (size_t)i];
+        if (!(word & TRACE_LEFT_OUT))
+            (void)symbols_at(im->run->symbols, im->index, s->time, word, 0, at, 2);
+        int known = at->module && !module_is_common(at->module) ? 0 : MODULES_MAX;
+        while (known < found.count && strcmp(found.module[known], at->module))
+            known++;
+        if (known == found.count)
+            found.module[found.count++] = at->module;
+    }
+    *out = (uint32_t)c->modules.count;
+    TRY(vector_add(&c->modules, found));
+    return table_put(&c->modules_of, stack, *out);
+}
+
+static enum err modules_shared(struct image *im, struct cpu *c, uint32_t a, uint32_t b, int *n)
+{
+    uint32_t x, y;
+    TRY(modules_find(im, c, a, &x));
+    TRY(modules_find(im, c, b, &y));
+    *n = 0;
+    for (int i = 0; i < c->modules.items[x].count; i++)
+        for (int k = 0; k < c->modules.items[y].count; k++)
+            *n += !strcmp(c->modules.items[x].module[i], c->modules.items[y].module[k]);
+    return ERR_OK;
+}
+
+/* Finds whose line the sample of a pool's thread borrows: of the thread that shares most libraries
+ * with it, the main one first. */
+static enum err borrow_of(struct image *im, struct cpu *c, const struct held *h, uint32_t *out)
+{
+    int most = 0, n;
+    *out = seen_at(&c->main, h->time);
+    if (!c->others.count)
+        return ERR_OK;
+    if (*out)
+        TRY(modules_shared(im, c, *out - 1, h->stack, &most));
+    for (size_t i = 0; i < c->others.count; i++) {
+        struct stacks_seen *l = &c->others.items[i];
+        const uint32_t at = l->all.count && i != h->thread ? seen_at(l, h->time) : 0;
+        if (!at)
+            continue;
+        TRY(modules_shared(im, c, at - 1, h->stack, &n));
+        *out = n > most ? at : *out;
+        most = n > most ? n : most;
+    }
+    return ERR_OK;
+}
+
 uint32_t cpu_main_stack(struct image *im, uint64_t time)
 {
-    return main_stack(collector_state(im, &collector_cpu), time);
+    return seen_at(&((struct cpu *)collector_state(im, &collector_cpu))->main, time);
 }
 
 static enum err cpu_attribute_sample(struct image *im, const struct held *h, uint32_t borrow)
@@ -109,8 +212,11 @@ static enum err cpu_attribute_until(struct image *im, struct cpu *c, uint64_t un
 {
     vector_sort(&c->held, by_time);
     size_t n = 0;
-    for (; n < c->held.count && c->held.items[n].time <= until; n++)
-        TRY(cpu_attribute_sample(im, &c->held.items[n], main_stack(c, c->held.items[n].time)));
+    for (; n < c->held.count && c->held.items[n].time <= until; n++) {
+        uint32_t borrow;
+        TRY(borrow_of(im, c, &c->held.items[n], &borrow));
+        TRY(cpu_attribute_sample(im, &c->held.items[n], borrow));
+    }
     for (size_t i = n; i < c->held.count; i++)
         c->held.items[i - n] = c->held.items[i];
     c->held.count -= n;
@@ -134,8 +240,8 @@ static enum err cpu_sample(struct image *im, void *state, const struct trace_ite
     }
     if (t->recorder)
         return ERR_OK;
-    if (t->main)
-        TRY(see_main(c, h.time, h.time, stack));
+    TRY(t->main ? seen_add(&c->main, h.time, h.time, stack)
+                : seen_of_other(im, c, t, h.time, h.time, stack));
     if (t->main || !im->program.python ||
         (im->stacks.items[stack].known && im->stacks.items[stack].python)) /* has Python itself */
         return cpu_attribute_sample(im, &h, 0);
@@ -242,8 +348,9 @@ static enum err cpu_wait(struct image *im, void *state, const struct trace_item 
         wait_vote(&im->contexts.items[index], w);
     t->wait += (double)w->weight_ns;
     r->waits[w->state] += (double)w->weight_ns;
-    if (t->main)
-        TRY(see_main(state, start, end, w->stack ? stack : TABLE_NONE));
+    const uint32_t at = w->stack ? stack : TABLE_NONE;
+    struct cpu *c = state;
+    TRY(t->main ? seen_add(&c->main, start, end, at) : seen_of_other(im, c, t, start, end, at));
     if (!t->wait_track) {
         struct timeline_track *l = run_track(r, "wait", im->index, t->row, -1, 0, 0);
         FAIL_IF(!l, ERR_MEMORY, "no memory for the timeline");

@@ -80,6 +80,24 @@ static void a_helper_that_takes_the_lock_is_told_beside_its_caller(void **state)
     model_destroy(m);
 }
 
+/* The main thread asks again and again whether its one worker is done. */
+static void a_lock_costs_no_more_than_others_could_compute_beside_the_busiest(void **state)
+{
+    (void)state;
+    for (int idle = 0; idle < 2; idle++) {
+        struct model *m = run_of("mutex", 20, 1);
+        assert_ok(model_list(m, model_thread, m, threads, 2));
+        for (int i = 0; i < 2; i++)
+            m->threads[i] = (struct model_thread){.user_s = i && idle ? 0.5 : 4};
+        assert_ok(findings_add(m));
+        for (int i = 0; i < m->findings_count; i++)
+            if (!strncmp(m->findings[i].id, "lock.", 5))
+                assert_near(m->findings[i].gain_s, idle ? 0.5 : 4, 1e-9);
+        assert_true(m->findings_count > 0);
+        model_destroy(m);
+    }
+}
+
 /* Idle workers of a pool wait in futexes too. */
 static void a_futex_that_nobody_is_known_to_hold_names_nobody(void **state)
 {
@@ -121,6 +139,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_longest_waits_name_their_holder),
         cmocka_unit_test(a_helper_that_takes_the_lock_is_told_beside_its_caller),
+        cmocka_unit_test(a_lock_costs_no_more_than_others_could_compute_beside_the_busiest),
         cmocka_unit_test(a_futex_that_nobody_is_known_to_hold_names_nobody),
         cmocka_unit_test(threads_are_those_of_one_moment),
         cmocka_unit_test(without_a_holder_the_one_who_waits_leads)};
