@@ -38,8 +38,10 @@ static int library_single_threaded(void)
     return flag && *flag;
 }
 
-__attribute__((constructor)) static void loaded(void)
+/* The C library gives a constructor what it gives main. */
+__attribute__((constructor)) static void loaded(int count, char **words)
 {
+    facts_arguments(count, words);
     library_start(library_single_threaded());
 }
 

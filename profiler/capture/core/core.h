@@ -48,7 +48,11 @@ int config_read(struct capture_config *c, char *bad, size_t bad_bytes);
 void config_mode_names(unsigned modes, char *out, size_t bytes);
 
 /* facts.c */
+void facts_arguments(int count, char *const words[]); /* as the program begins, before the others */
 void facts_write(struct capture_thread *t);
+void facts_clock_source(
+    struct capture_thread *t);  /* where facts_write did not: the trace is brief */
+const char *facts_status(void); /* /proc/self/status, as the process image began */
 void facts_clock(struct capture_thread *t);
 struct trace_account facts_account(enum trace_account_at at); /* for trace_put */
 

@@ -69,9 +69,7 @@ void filter_found(void)
 /* How many filters the process has, by proc(5); kernels before 5.9 tell only whether. */
 static unsigned long filters_now(void)
 {
-    static char text[4096]; /* read once, as the process begins */
-    char *line;
-    raw_read_file("/proc/self/status", text, sizeof text);
+    const char *text = facts_status(), *line;
     if ((line = strstr(text, "\nSeccomp_filters:")) || (line = strstr(text, "\nSeccomp:")))
         return strtoul(strchr(line, ':') + 1, NULL, 10);
     return 0;

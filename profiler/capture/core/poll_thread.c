@@ -81,11 +81,12 @@ static uint64_t poll_jitter(struct capture_thread *t, uint64_t interval)
     return (uint64_t)((double)interval * (0.5 + capture_random(t)));
 }
 
-/* Tells whether files of one thread of the program are seen by another. A child of vfork has a table and a
+/* Tells whether files of the calling thread are seen by another. A child of vfork has a table and a
  * working folder of its own. */
 static int poll_others_see(void)
 {
-    return thread_count() > 1 && capture_is_here();
+    const struct thread_slot *s = thread_self();
+    return (!s || s->t.ours || thread_count() > 1) && capture_is_here();
 }
 
 /* A table of descriptors of its own, where the kernel grants it. */
@@ -121,6 +122,8 @@ static int poll_turns(struct thread_slot *self, uint64_t interval)
     self->t.stack_low = self->t.stack_high - STACK_BYTES;
     poll_gate_lock_own();
     self = thread_register(self, (uint32_t)getpid());
+    if (capture.writer.brief)
+        facts_clock_source(&self->t);
     poll_gate_unlock();
     for (int left = 1, soon = 0, first = 1; left && capture.on; first = 0) {
         uint32_t ends = poll_gate_ends();
@@ -210,7 +213,8 @@ void poll_thread_begin(void)
         return;
     state = RUNNING;
     own_tid = 0;
-    errands_take(poll_others_see, poll_gate_call);
+    raw_files_seen_by(poll_others_see);
+    errands_take(poll_gate_call);
     int failed = begin_own(poll_thread_main, STACK_BYTES, 1);
     if (!failed)
         return;

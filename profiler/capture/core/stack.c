@@ -359,7 +359,7 @@ static void stack_fork_child(void)
     if (written)
         raw_clear((void *)written, WRITTEN * sizeof *written);
     capture_count_memory((int64_t)mapped);
-    (void)safe_read_start();
+    (void)safe_read_forked();
     struct capture_thread *t = capture_self();
     if (t)
         modules_forked(&t->stream);

@@ -13,7 +13,6 @@ static struct errand errands[ERRANDS];
 static uint32_t errand_states[ERRANDS]; /* futexes */
 enum { REFUSED, TAKEN, LATE };          /* LATE: one was not done in time */
 static uint32_t errands_how;
-static int (*errands_seen)(void);
 static void (*errands_wake)(void);
 static __thread int errands_are_needed;
 
@@ -37,8 +36,7 @@ static uint64_t errand_now(void)
 
 int errands_wanted(void)
 {
-    return __atomic_load_n(&errands_how, __ATOMIC_ACQUIRE) != REFUSED &&
-           !raw_files_are_unshared() && !raw_files_are_alone() && errands_seen();
+    return __atomic_load_n(&errands_how, __ATOMIC_ACQUIRE) != REFUSED && raw_files_are_seen();
 }
 
 struct errand *errand_begin(void (*work)(struct errand *e))
@@ -86,9 +84,8 @@ int errands_needed(int on)
     return was;
 }
 
-void errands_take(int (*seen)(void), void (*wake)(void))
+void errands_take(void (*wake)(void))
 {
-    errands_seen = seen;
     errands_wake = wake;
     __atomic_store_n(&errands_how, TAKEN, __ATOMIC_RELEASE);
 }

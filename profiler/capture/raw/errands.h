@@ -29,9 +29,8 @@ void errand_end(struct errand *e);
  * raw_read_file opens the file itself. Else (0) it reads nothing. Returns how it was before. */
 int errands_needed(int on);
 
-/* Before the library's own thread begins. `seen`: whether others could see a file; `wake` ends its
- * waiting. */
-void errands_take(int (*seen)(void), void (*wake)(void));
+/* Before the library's own thread begins; `wake` ends its waiting. */
+void errands_take(void (*wake)(void));
 void errands_serve(void);  /* on that thread: does those that there are */
 void errands_refuse(void); /* the same, the last ones: none is taken any longer */
 void errands_forked(void); /* in the child of a fork: there is none */

@@ -21,10 +21,18 @@ int safe_read_start(void)
     if (safe_read((uintptr_t)&probe, &copy, sizeof copy) && copy == 1)
         return 0;
     self = 0;
-    memory_file = raw_open("/proc/self/mem", O_RDONLY);
+    memory_file = raw_open_high("/proc/self/mem", O_RDONLY);
     if (memory_file < 0)
         return errno;
     return safe_read((uintptr_t)&probe, &copy, sizeof copy) && copy == 1 ? 0 : EPERM;
+}
+
+int safe_read_forked(void)
+{
+    if (!self)
+        return safe_read_start();
+    self = getpid();
+    return 0;
 }
 
 int safe_read_has_file(void)

@@ -10,6 +10,8 @@
 /* Finds out how: process_vm_readv, or /proc/self/mem where a seccomp filter forbids it. Again in a
  * forked child. 0, or errno: then every read fails. */
 int safe_read_start(void);
+/* The same in the child of a fork, which may what its parent may. */
+int safe_read_forked(void);
 int safe_read_has_file(void); /* it reads by a descriptor of the process */
 
 /* Reads the memory of another process from now on. */

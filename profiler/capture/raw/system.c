@@ -85,12 +85,28 @@ int raw_files_are_unshared(void)
     return apart;
 }
 
+static int (*others_see)(void);
+
+void raw_files_seen_by(int (*seen)(void))
+{
+    others_see = seen;
+}
+
+int raw_files_are_seen(void)
+{
+    return !apart && !alone && (!others_see || others_see());
+}
+
 int raw_open(const char *path, int flags)
+{
+    return raw_files_are_seen() ? raw_open_high(path, flags)
+                                : (int)syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, 0600);
+}
+
+int raw_open_high(const char *path, int flags)
 {
     static const int from[] = {FROM, LEAST};
     struct rlimit limit;
-    if (apart || alone)
-        return (int)syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, 0600);
     if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur <= LEAST &&
         syscall(SYS_gettid) != getpid()) {
         errno = EMFILE;

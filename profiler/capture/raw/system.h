@@ -54,6 +54,9 @@ void raw_chars_uncounted(void); /* not those of the calling thread, from now on 
  * of 560 of its command substitutions came back empty on a loaded machine. Where the limit has no
  * such number, only the main thread gets one, while the program waits for it: with four descriptors
  * the program found none. */
+int raw_open_high(const char *path, int flags);
+/* The same for a file that is closed again before anything of the program runs, where that is so:
+ * there its number does not matter. */
 int raw_open(const char *path, int flags);
 
 /* The calling thread has a table of descriptors of its own, in which each number will do. */
@@ -64,6 +67,9 @@ int raw_files_are_unshared(void);
  * calls less. */
 void raw_files_alone(int on);
 int raw_files_are_alone(void);
+/* `seen` tells whether another thread that shares the caller's descriptors may run meanwhile. */
+void raw_files_seen_by(int (*seen)(void));
+int raw_files_are_seen(void);
 
 /* A small file; terminated; bytes read, 0 on any error. Keeps errno. errands.c: opened where the
  * program's threads do not see it. */

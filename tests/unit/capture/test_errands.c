@@ -61,7 +61,8 @@ static void another_thread_does_them(void **state)
     (void)state;
     static long tid;
     pthread_t server, client[8];
-    errands_take(others_see, wake_server);
+    raw_files_seen_by(others_see);
+    errands_take(wake_server);
     assert_int_equal(pthread_create(&server, NULL, server_main, &tid), 0);
     for (int i = 0; i < 8; i++)
         assert_int_equal(pthread_create(&client[i], NULL, client_main, &tid), 0);
@@ -81,7 +82,8 @@ static void one_that_is_not_done_is_given_up(void **state)
 {
     (void)state;
     char text[64];
-    errands_take(others_see, wake_server);
+    raw_files_seen_by(others_see);
+    errands_take(wake_server);
     struct errand *e = errand_begin(tell_thread);
     assert_non_null(e);
     assert_int_equal(errand_do(e), 0);

@@ -227,8 +227,11 @@ void io_kernel_thread_ends(void)
         __atomic_fetch_add(&ended[i], n[i], __ATOMIC_RELAXED);
 }
 
+static int is_forked; /* the process began with a fork, and its counters at zero */
+
 void io_kernel_forked(void)
 {
+    is_forked = 1;
     memset(ended, 0, sizeof ended);
     memset(&own, 0, sizeof own);
     has_children = ends = 0;
@@ -288,12 +291,27 @@ static void sum_folder(uint64_t sum[NUMBERS], uint32_t ours)
         syscall(SYS_close, fd);
 }
 
+/* The process's counters are those of its only thread: it has had no other, ours has done nothing
+ * yet, and no child is in them. 25 us less than the thread's. */
+static int process_is_one_thread(void)
+{
+    int is_one = is_forked && !ends && !__atomic_load_n(&has_children, __ATOMIC_RELAXED) &&
+                 thread_count() == 1;
+    for (const struct thread_slot *s = thread_first(); s && is_one; s = s->next)
+        is_one = !s->used || !s->t.ours || !s->t.tid;
+    return is_one;
+}
+
 /* Sums the target's threads. A file in the folder of the library's own is never opened: where that
  * is done while the process ends, the kernel's two processors drop the folder at once
  * (release_task, d_walk), which costs who waits for the process 2 ms on a busy machine. */
 static void account_sum_here(uint64_t sum[NUMBERS])
 {
     uint32_t ours;
+    if (process_is_one_thread()) {
+        read_numbers(0, sum);
+        return;
+    }
     if (poll_thread_tid(&ours) && !all_are_known()) {
         sum_folder(sum, ours);
         return;

@@ -102,10 +102,24 @@ static void wait_thread_start(struct capture_thread *t)
         s->seen_ns = trace_now();
 }
 
+/* It could not be told of: it has slept and was ready for a CPU for too short a time since the last
+ * look, or there was none. */
+static int is_too_short(const struct thread_slot *s)
+{
+    if (!s->seen_ns || s->wait_known || s->woken_pending)
+        return !s->seen_ns;
+    const uint64_t cpu = thread_poll_cpu(s->t.tid);
+    const int64_t rest = (int64_t)(trace_now() - s->seen_ns) - (int64_t)(cpu - s->seen_cpu);
+    return cpu != THREAD_POLL_UNKNOWN && s->sleep_pending + rest < SLEEP_LEAST &&
+           (int64_t)s->runnable_pending + rest < SLEEP_LEAST;
+}
+
 /* `interval` 0: at its end, where the thread itself may ask and is not asleep. */
 static void poll_thread(struct capture_thread *t, struct thread_slot *s, uint64_t interval)
 {
     uint64_t cpu = s->seen_cpu, delay = s->seen_delay;
+    if (!interval && is_too_short(s))
+        return;
     if (!sleeps_on(s) && !account_of(s->t.tid, &cpu, &delay))
         return;
     uint64_t now = trace_now();
