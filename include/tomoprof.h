@@ -16,9 +16,9 @@
  *
  * The library never prints, never ends the process and installs no signal handler. After each call
  * OpenMP's settings and the floating-point settings of the caller are what they were. One thread at
- * a time may use a context and the models made with it; several contexts are independent of each
- * other. In a process made by fork() the contexts of its parent answer TOMOPROF_UNSUPPORTED, and a
- * new context works.
+ * a time may use a context and the models made with it (a second one gets BAD_ARGUMENT, its sentence
+ * by tomoprof_error(NULL)); several contexts are independent of each other. In a process made by
+ * fork() the contexts of its parent answer TOMOPROF_UNSUPPORTED, and a new context works.
  *
  * A function that returns tomoprof_status checks everything before it writes anything. Where it
  * returns another value than TOMOPROF_OK, tomoprof_error() has one sentence about it. */
@@ -294,6 +294,18 @@ TOMOPROF_API tomoprof_status tomoprof_denoise(tomoprof_context *c, const tomopro
 /* Computes the 3x3x3 median of a volume of any shape; edges are repeated. */
 TOMOPROF_API tomoprof_status tomoprof_median_filter3d(tomoprof_context *c, const tomoprof_array *in,
                                                       tomoprof_array *out);
+/* Does a step on a volume or on views by its name (docs/volume.md, docs/operations.md):
+ * "volume_z_norm", "volume_crop", "minus_log", "remove_stripes_wavelet", ... settings: "KEY=VALUE
+ * KEY=VALUE", NULL for none. out has the shape and the type that tomoprof_step_shape tells. frames
+ * of correct_flat_field: (3, rows, channels), dark, flat before and flat after the views; else NULL.
+ */
+TOMOPROF_API tomoprof_status tomoprof_step(tomoprof_context *c, const char *name,
+                                           const char *settings, const tomoprof_array *in,
+                                           const tomoprof_array *frames, tomoprof_array *out);
+/* Tells the shape and the type of its result. */
+TOMOPROF_API tomoprof_status tomoprof_step_shape(tomoprof_context *c, const char *name,
+                                                 const char *settings, const tomoprof_array *in,
+                                                 int64_t shape[3], tomoprof_type *type);
 /* Makes "shepp-logan" or "two-ellipsoids": the volume x, and its exact line integrals y. One of them
  * may be NULL. */
 TOMOPROF_API tomoprof_status tomoprof_phantom(tomoprof_context *c, const tomoprof_model *m,

@@ -12,6 +12,7 @@
 #include "host/recon/common/rescale.h"
 #include "host/store/format/geometry_json.h"
 #include "host/suite/catalogue/catalogue.h"
+#include "host/suite/catalogue/volume.h"
 #include "host/suite/run/plan.h"
 #include "host/suite/run/suite.h"
 #include "host/suite/statistics/stats.h"
@@ -139,34 +140,15 @@ enum err apply_range_result(const struct run_state *s, const struct fingerprint 
 #define COPY_TRIES 3
 #define SETTINGS   8
 
-/* A key and '=': where a setting begins. Blanks anywhere else belong to a value, as in the name of
- * a file. */
-static int begins_setting(const char *at)
-{
-    const size_t key = strspn(at, "abcdefghijklmnopqrstuvwxyz_0123456789");
-    return key && at[key] == '=';
-}
-
 enum err apply_settings(struct run_state *s, const char *text)
 {
     static char room[4096];
     static const char *items[SETTINGS];
     FAIL_IF(strlen(text) >= sizeof room, ERR_USAGE, "--set: %zu bytes; at most %zu are accepted",
             strlen(text), sizeof room - 1);
-    strcpy(room, text + strspn(text, " "));
-    for (char *at = room; *at;) {
-        FAIL_IF(s->settings_count == SETTINGS, ERR_USAGE, "--set: more than %d settings", SETTINGS);
-        items[s->settings_count++] = at;
-        char *end = at + strcspn(at, " "), *next = end + strspn(end, " ");
-        while (*next && !begins_setting(next)) {
-            end = next + strcspn(next, " ");
-            next = end + strspn(end, " ");
-        }
-        *end = 0;
-        at = next;
-    }
+    strcpy(room, text);
     s->settings = items;
-    return ERR_OK;
+    return settings_split(room, items, SETTINGS, &s->settings_count);
 }
 
 enum err apply_size_model(struct run_state *s, const char *text)

@@ -160,9 +160,12 @@ enum err operand_check(const struct api_call *k, struct operand *o)
             o->name);
     FAIL_IF((uintptr_t)a->data % type_bytes(a->type) && operand_is_plain(o), ERR_USAGE,
             "%s: data is not aligned to %zu bytes", o->name, type_bytes(a->type));
-    FAIL_IF(o->form == FORM_GIVEN && a->type != k->type, ERR_USAGE,
+    FAIL_IF(o->raw && a->type != k->type, ERR_USAGE,
             "%s has the type %s; expected %s, that of the step's result", o->name,
             type_name(a->type), type_name(k->type));
+    FAIL_IF(o->raw && !operand_is_plain(o), ERR_USAGE,
+            "%s is not in C order, which a result of the type %s has to be", o->name,
+            type_name(a->type));
     return check_place(k, o);
 }
 

@@ -97,7 +97,7 @@ tomoprof_status call_simple(tomoprof_context *c, enum err (*work)(void *state), 
         return TOMOPROF_UNSUPPORTED;
     }
     if (__atomic_exchange_n(&c->running, 1, __ATOMIC_ACQUIRE))
-        return TOMOPROF_BAD_ARGUMENT; /* the sentence is the other call's */
+        return fail_without_context("c is in use by another call; make a context for each thread");
     *c->sentence = 0;
     c->stop = 0;
     if (loaded_in == c->process) {
@@ -122,7 +122,7 @@ const struct buffer *operand_buffer(const struct operand *o)
 
 static size_t operand_bytes(const struct operand *o)
 {
-    return (size_t)o->elements * sizeof(float);
+    return (size_t)o->elements * (o->raw ? type_bytes(o->a.type) : sizeof(float));
 }
 
 /* Decides if the arrays go to the device as a whole. */

@@ -199,7 +199,7 @@ static enum err denoiser_iterate(struct denoiser *d, const struct buffer *in, st
 {
     struct vcd_totals totals = {0};
     double size;
-    for (int64_t s = 0; s < d->part.subsets; s++) {
+    for (int64_t s = 0; s < d->part.subsets && !(d->be->stop && *d->be->stop); s++) {
         const struct pixel_set pixels = {d->part.indices + s * d->part.length, d->part.length, 1};
         TRY(denoiser_update_subset(d, &pixels, in, x, &totals));
     }
@@ -225,7 +225,7 @@ enum err qggmrf_denoise(struct backend *be, const struct volume *v, const struct
     report->sigma_x = d.r.sigma_x;
     if (!e)
         e = be->ops->copy(be, in, out);
-    while (!e && report->iterations < o->max_iterations) {
+    while (!e && report->iterations < o->max_iterations && !(be->stop && *be->stop)) {
         e = denoiser_iterate(&d, in, out, report);
         if (!e && o->on_iteration)
             o->on_iteration(o->context, report->iterations, o->max_iterations);

@@ -8,7 +8,7 @@
 #include "host/recon/center/center.h"
 #include "host/suite/catalogue/check.h"
 #include "host/suite/catalogue/inputs.h"
-#include "host/suite/catalogue/volume.h"
+#include "host/suite/catalogue/steps.h"
 
 static enum err run_prepare_step(struct run_state *s)
 {
@@ -145,10 +145,10 @@ static void set_up_moved(struct ct_model *m, int64_t size)
 }
 
 /* clang-format off */
-#define STEP(name_, pattern, text, make, fill, takes_, check_) \
+#define STEP(name_, pattern, text, make, fill, takes_, check_, set_up_, turn_) \
     {.name = name_, .geometry = "any", .group = "prepare", .access_pattern = pattern, .help = text, \
      .input = ARRAY_SINOGRAM, .output = ARRAY_STEP, .prepare = make, .run = run_prepare_step, \
-     .check = check_, .work = work_declared, .step = fill, .settings = takes_, .apart = 1}
+     .check = check_, .work = work_declared, .step = fill, .settings = takes_, .set_up = set_up_, .turn = turn_, .apart = 1},
 #define CENTER(kind, text) \
     {.name = "find_center_" #kind, .geometry = "any", .group = "prepare", .access_pattern = "mixed", \
      .help = "sinogram -> axis, " text, .input = ARRAY_SINOGRAM, .output = ARRAY_STEP, \
@@ -156,28 +156,7 @@ static void set_up_moved(struct ct_model *m, int64_t size)
      .step = step_center, .settings = "turn", .set_up = set_up_moved, .apart = 1}
 
 static const struct operation rows[] = {
-    STEP("remove_outliers", "stencil", "counts -> counts, bad pixels replaced", prepare_counts,
-         step_outliers, "size threshold sides", check_prepared),
-    STEP("correct_flat_field", "stream", "counts -> transmission, flats that drift", prepare_frames,
-         step_flat_field, "flats after darks", check_prepared),
-    STEP("normalise_air", "stream", "transmission -> the same, air becomes 1", prepare_transmission,
-         step_air, "left right per", check_prepared),
-    STEP("retrieve_phase", "mixed", "transmission -> the same, Paganin's low-pass", prepare_transmission,
-         step_phase, "distance energy pixel delta_beta", check_phase),
-    STEP("minus_log", "stream", "transmission -> sinogram, clipped", prepare_transmission, step_log,
-         "low high", check_prepared),
-    STEP("correct_hardening", "stream", "sinogram -> sinogram, polynomial", prepare_sinogram,
-         step_hardening, "coefficients", check_prepared),
-    STEP("correct_tilt", "gather", "sinogram -> sinogram, views turned, bilinear", prepare_sinogram,
-         step_tilt, "angle", check_prepared),
-    {.name = "join_half_turns", .geometry = "any", .group = "prepare", .access_pattern = "gather",
-     .help = "full turn -> half a turn of a wide detector", .input = ARRAY_SINOGRAM, .output = ARRAY_STEP,
-     .prepare = prepare_sinogram, .run = run_prepare_step, .check = check_prepared, .work = work_declared,
-     .step = step_join, .settings = "overlap end", .set_up = set_up_off_centre, .turn = 2 * M_PI, .apart = 1},
-    {.name = "remove_stripes_wavelet", .geometry = "any", .group = "prepare", .access_pattern = "mixed",
-     .help = "sinogram -> sinogram, rings taken out", .input = ARRAY_SINOGRAM, .output = ARRAY_STEP,
-     .prepare = prepare_stripes, .run = run_prepare_step, .check = check_stripes, .work = work_declared,
-     .step = step_wavelet, .settings = "order levels damping", .set_up = set_up_views, .apart = 1},
+    VIEW_STEPS(STEP)
     CENTER(registration, "views half a turn apart"),
     CENTER(entropy, "the sharpest trial slice"),
     CENTER(symmetry, "the sinogram's symmetry"),

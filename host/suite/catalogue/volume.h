@@ -26,6 +26,8 @@ enum err step_same(struct run_state *s); /* the volume as it is: load and save *
 /* KEY=VALUE of `apply --set`: the value, NULL where it was not given; *out is left alone then. */
 const char *setting(const struct run_state *s, const char *key);
 enum err setting_number(const struct run_state *s, const char *key, double *out);
+/* Cuts "KEY=VALUE KEY=VALUE" into its items, at most `most`; text is changed. */
+enum err settings_split(char *text, const char **items, int most, int *count);
 /* Only what the operation takes, each once. */
 enum err settings_check(const struct run_state *s);
 

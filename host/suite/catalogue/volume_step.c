@@ -67,6 +67,31 @@ enum err setting_number(const struct run_state *s, const char *key, double *out)
     return ERR_OK;
 }
 
+/* A key and '=': where a setting begins. Blanks anywhere else belong to a value, as in the name of
+ * a file. */
+static int begins_setting(const char *at)
+{
+    const size_t key = strspn(at, "abcdefghijklmnopqrstuvwxyz_0123456789");
+    return key && at[key] == '=';
+}
+
+enum err settings_split(char *text, const char **items, int most, int *count)
+{
+    *count = 0;
+    for (char *at = text + strspn(text, " "); *at;) {
+        FAIL_IF(*count == most, ERR_USAGE, "`set`: more than %d settings", most);
+        items[(*count)++] = at;
+        char *end = at + strcspn(at, " "), *next = end + strspn(end, " ");
+        while (*next && !begins_setting(next)) {
+            end = next + strcspn(next, " ");
+            next = end + strspn(end, " ");
+        }
+        *end = 0;
+        at = next;
+    }
+    return ERR_OK;
+}
+
 /* Only what the operation takes, each once. */
 enum err settings_check(const struct run_state *s)
 {

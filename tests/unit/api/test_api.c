@@ -412,6 +412,33 @@ static void progress_cancels_and_the_log_goes_to_its_callback(void **state)
     api_close(&a);
 }
 
+static int call_again(void *user, double done, double total)
+{
+    struct api_case *a = user, none = {0};
+    size_t n;
+    (void)done;
+    (void)total;
+    api_fails(&none, TOMOPROF_BAD_ARGUMENT, "c is in use",
+              tomoprof_model_pixels(a->c, a->m, NULL, 0, &n));
+    return 0;
+}
+
+static void a_context_runs_one_call_at_a_time(void **state)
+{
+    (void)state;
+    struct api_case a;
+    api_open(&a, "par_plain_odd");
+    float *y = api_golden(&a, "sinogram", a.sinogram), *x = api_floats(a.volume);
+    tomoprof_array ay = api_array(y, a.sinogram), ax = api_array(x, a.volume);
+    tomoprof_recon_options o = TOMOPROF_RECON_OPTIONS;
+    o.iterations = 2;
+    tomoprof_set_progress(a.c, call_again, &a);
+    api_ok(&a, tomoprof_recon(a.c, a.m, &ay, &o, &ax, NULL));
+    mem_free(y);
+    free(x);
+    api_close(&a);
+}
+
 static void weights_have_four_kinds(void **state)
 {
     (void)state;
@@ -447,6 +474,7 @@ int main(void)
         cmocka_unit_test(filter_works_in_place),
         cmocka_unit_test(sparse_projections_agree_with_dense_ones),
         cmocka_unit_test(progress_cancels_and_the_log_goes_to_its_callback),
+        cmocka_unit_test(a_context_runs_one_call_at_a_time),
         cmocka_unit_test(weights_have_four_kinds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,6 +52,33 @@ static void median_and_denoiser_equal_mbirjax(void **state)
     api_close(&a);
 }
 
+static int end_at_once(void *user, double done, double total)
+{
+    assert_true(done >= 1 && total == 5);
+    return ++*(int *)user; /* not 0 */
+}
+
+static void denoiser_ends_where_it_is_cancelled(void **state)
+{
+    (void)state;
+    struct api_case a;
+    int calls = 0;
+    tomoprof_recon_options o = TOMOPROF_RECON_OPTIONS;
+    api_open(&a, "par_plain_odd");
+    float *x = api_golden(&a, "volume", a.volume), *out = api_floats(a.volume);
+    const tomoprof_array from = api_array(x, a.volume);
+    tomoprof_array to = api_array(out, a.volume);
+    o.iterations = 5;
+    o.stop_threshold_percent = 0;
+    tomoprof_set_progress(a.c, end_at_once, &calls);
+    api_fails(&a, TOMOPROF_CANCELLED, "cancelled",
+              tomoprof_denoise(a.c, NULL, &from, 0.1, &o, &to, NULL));
+    assert_int_equal(calls, 1);
+    mem_free(x);
+    free(out);
+    api_close(&a);
+}
+
 /* The forward projection of the phantom is near its line integrals. */
 static void phantom_has_its_line_integrals(void **state)
 {
@@ -161,6 +188,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(median_and_denoiser_equal_mbirjax),
+        cmocka_unit_test(denoiser_ends_where_it_is_cancelled),
         cmocka_unit_test(phantom_has_its_line_integrals),
         cmocka_unit_test(partition_is_that_of_the_seed),
         cmocka_unit_test(sigmas_weights_and_axis_are_found),
