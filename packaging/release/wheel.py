@@ -20,7 +20,8 @@ except ImportError:  # Python before 3.11
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python/tomoprof"
-LEFT_OUT = ("share/doc/tomoprof/docs/", "share/doc/tomoprof/examples/", "share/bash-completion/", "share/fish/", "share/zsh/")  # of no use below site-packages
+LEFT_OUT = ("share/doc/tomoprof/docs/", "share/doc/tomoprof/examples/", "share/bash-completion/", "share/fish/", "share/zsh/",
+            "share/tomoprof/python/")  # of no use below site-packages
 
 
 def symbols(path):

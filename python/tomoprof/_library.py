@@ -214,32 +214,47 @@ def release(context):
 
 
 class _Worker:
-    """A thread that runs long calls, so that the main thread can react to signals."""
+    """A thread that runs long calls, so that the main thread can react to signals. There an exception can come up between any two
+    steps: `cancel` works from any state, and a worker that was cancelled ends."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.begin, self.end = _thread.allocate_lock(), _thread.allocate_lock()
         self.begin.acquire()
         self.end.acquire()
         self.job = self.result = self.error = None
+        self.finished, self.stopped = True, False
         _thread.start_new_thread(self.work, ())
 
     def work(self):
         while True:
             self.begin.acquire()
+            if self.stopped:
+                self.finished = True
+                return
             try:
                 self.result = self.job()
             except BaseException as error:
                 self.error = error
             self.job = None
+            self.finished = True
             self.end.release()
+
+    def run(self, job):
+        self.job, self.finished = job, False
+        self.begin.release()
+        self.end.acquire()
 
     def cancel(self, context):
         """Ends the call and waits for that, although more signals arrive: nothing writes to its arrays afterwards."""
-        ended = False
-        while not ended:
+        self.stopped = True
+        while True:
             try:
-                lib.tomoprof_cancel(context.handle)  # again and again: a call that has not yet begun forgets the first
-                ended = self.end.acquire(timeout=0.02)
+                if self.begin.locked():
+                    self.begin.release()
+                while not self.finished:
+                    lib.tomoprof_cancel(context.handle)  # again and again: a call that has not yet begun forgets the first
+                    self.end.acquire(timeout=0.02)
+                return
             except BaseException:
                 continue
 
@@ -252,20 +267,16 @@ def run_long(context, job):
     if _thread.get_ident() != threading.main_thread().ident:
         return job()
     worker = _workers.pop() if _workers else _Worker()
-    worker.job = job
-    worker.begin.release()
     try:
-        worker.end.acquire()
+        worker.run(job)
     except BaseException:
         worker.cancel(context)
-        worker.error = None
-        _workers.append(worker)
         raise
+    error, worker.error, result = worker.error, None, worker.result
     _workers.append(worker)
-    error, worker.error = worker.error, None
     if error is not None:
         raise error
-    return worker.result
+    return result
 
 
 class Watch:

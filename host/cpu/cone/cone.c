@@ -115,7 +115,7 @@ enum err cone_forward(struct backend *be, const struct projector *p, const struc
                 continue;
             const struct tile_region at = {view, int_min(views, p->scan.views - view), 0, 0};
             memset(tile, 0, tile_floats * sizeof *tile);
-            for (int64_t g = 0; g < groups.count; g++)
+            for (int64_t g = 0; g < groups.count && !cpu_stopped(be); g++)
                 worker_forward(&w.base, &groups.set, groups.first[g], groups.first[g + 1], at, x,
                                tile);
             for (int64_t v = 0; v < at.views; v++)

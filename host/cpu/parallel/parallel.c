@@ -120,7 +120,7 @@ static enum err list_forward(struct backend *be, const struct projector *p,
                     continue;
                 const struct tile_region at = parallel_region(p, view, plan.views, kb);
                 memset(tile, 0, plan.tile_floats * sizeof *tile);
-                for (int64_t g = 0; g < plan.groups.count; g++)
+                for (int64_t g = 0; g < plan.groups.count && !cpu_stopped(be); g++)
                     worker_forward(&w.base, &plan.groups.set, plan.groups.first[g],
                                    plan.groups.first[g + 1], at, x, tile);
                 for (int64_t v = 0; v < at.views; v++)

@@ -87,6 +87,7 @@ def contents(check, path):
     check.that("tomoprof = tomoprof:main" in data[f"{info}/entry_points.txt"].decode(), "the console entry")
     check.that(modes["tomoprof/bin/tomoprof"] == 0o100755 and modes["tomoprof/__init__.py"] == 0o100644, "modes")
     check.that("tomoprof/lib/tomoprof/libtomoprof_capture.so" in data, "the capture library is not inside")
+    check.that("tomoprof/py.typed" in data and not any(name.startswith("tomoprof/share/tomoprof/python") for name in data), "the package, once")
     libraries = {name for name in data if "libtomoprof.so" in name}
     check.that(libraries == {"tomoprof/lib/libtomoprof.so.0"} and "tomoprof/include/tomoprof.h" in data, f"libtomoprof: {libraries}")
 

@@ -346,6 +346,52 @@ def ctrl_c(check, folder):
     print(f"  after Ctrl-C: {lines[0] if lines else None}")
 
 
+STORM = """
+import os, random, signal, threading, time
+import numpy, tomoprof
+from tomoprof import _model
+_model.LONG = 0
+model = tomoprof.ParallelBeamModel((8, 2, 8), numpy.linspace(0, 3, 8))
+x = numpy.ones(model.get_params("recon_shape"), numpy.float32)
+expected = model.forward_project(x)
+going = True
+def storm():
+    while going:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(random.random() * 2e-4)
+interrupted = returned = 0
+thread = threading.Thread(target=storm)
+def work():
+    global interrupted, returned
+    end = time.monotonic() + 3
+    while time.monotonic() < end:
+        try:
+            assert (model.forward_project(x) == expected).all()
+            returned += 1
+        except KeyboardInterrupt:
+            interrupted += 1
+while True:
+    try:
+        if not thread.ident:
+            thread.start()
+        work()
+        break
+    except KeyboardInterrupt:
+        continue
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+going = False
+thread.join()
+assert (model.forward_project(x) == expected).all()
+print(interrupted > 10, returned > 10)
+"""
+
+
+def storm_of_signals(check, folder):
+    """Interrupts at any step of a call: none hangs, and those that return are right."""
+    done = subprocess.run([sys.executable, "-c", STORM], text=True, capture_output=True, timeout=120)
+    check.that(done.returncode == 0 and done.stdout == "True True\n", f"{done.returncode} {done.stdout} {done.stderr[-600:]}")
+
+
 def use_beside_models(check, folder):
     x = noise((9, 8, 7))
     padded = np.pad(x, 1, mode="edge")
@@ -381,4 +427,4 @@ def light_import(check, folder):
 
 if __name__ == "__main__":
     main(names_and_defaults, arrays_of_mbirjax, sums_of_parts, kinds_of_arrays, bad_input, parameters, copies, processes_and_threads,
-         progress_and_its_end, ctrl_c, use_beside_models, light_import)
+         progress_and_its_end, ctrl_c, storm_of_signals, use_beside_models, light_import)

@@ -25,7 +25,8 @@ def solvers(check, folder):
     check.that(relative(A @ found.ravel(), y) < 1e-3, f"lsqr leaves a residual of {relative(A @ found.ravel(), y):.2g}")
     normal = A.T @ A
     found, info = scipy.sparse.linalg.cg(normal, A.T @ y, maxiter=300, rtol=1e-4)
-    check.that(info == 0 and relative(A @ found, y) < 1e-3, f"cg: {info}")
+    error = relative(A.T @ (A @ found), A.T @ y)
+    check.that(info == 0 and error < 2e-4, f"cg says {info}; the normal equations hold to {error:.2g}")
     check.that(relative(A @ np.stack([truth.ravel()] * 2, 1), np.stack([y] * 2, 1)) < 1e-6, "several columns")
 
 
