@@ -134,6 +134,28 @@ static void work_of_a_library_s_thread_is_divided_between_the_lines_that_wait(vo
     assert_near(ms(own_line(APP_C, 130).cpu_ns), 200, WITHIN);
 }
 
+/* The main thread joins others that wait for a library's thread: theirs is the line. Where they wait
+ * at different lines, it is the main thread's. */
+static void work_of_a_library_s_thread_belongs_to_the_thread_that_waits_for_it(void **state)
+{
+    (void)state;
+    int loop = stage_thread(&st, 101, "loop", 0);
+    uint64_t stack = stage_at(&st, AT(NATIVE_LIB, 5));
+    for (uint64_t t = 10; t <= 1000; t += 10)
+        stage_sample(&st, loop, t, stack, 10, TRACE_USER);
+    stage_thread(&st, 102, "a", 0);
+    stage_thread(&st, 103, "b", 0);
+    LOCKED(100, 1000, 110, 1000);
+    LOCKED(102, 600, 120, 600);
+    LOCKED(103, 600, 120, 600);
+    LOCKED(102, 1000, 130, 400);
+    LOCKED(103, 1000, 140, 400);
+    analyse();
+    assert_near(of_workers(120), 600, WITHIN);
+    assert_near(of_workers(110), 400, WITHIN);
+    assert_near(of_workers(130) + of_workers(140), 0, WITHIN);
+}
+
 /* A worker is ready for a CPU for 600 of the 1000 ms for which the main thread joins it: no line
  * has these. Part of them come after a sleep, at the sleep's place. */
 static void ready_for_a_cpu_is_nobodys(void **state)
@@ -452,6 +474,7 @@ int main(void)
         TEST(who_waits_for_a_child_waits_for_that),
         TEST(who_joins_hands_its_time_to_the_workers),
         TEST(work_of_a_library_s_thread_is_divided_between_the_lines_that_wait),
+        TEST(work_of_a_library_s_thread_belongs_to_the_thread_that_waits_for_it),
         TEST(a_busy_machine_is_noted),
         TEST(ready_for_a_cpu_is_nobodys),
         TEST(a_computing_thread_that_is_ready_does_not_compute),

@@ -111,8 +111,8 @@ static int is_own_code(const struct walk *w, const struct moment_of *m)
     return !strcmp(moment_own(w, m)->kind, "code");
 }
 
-/* The own line that waits for a thread without own code: that of the one thread of its process that
- * waits too and is not the root, else the root's. */
+/* The own line that waits for a thread without own code: that at which other threads of its process
+ * than the root wait, where they wait at one; else the root's. */
 static uint32_t waiter_of(const struct walk *w, const struct moment_of *m,
                           const struct moment_of *root)
 {
@@ -123,7 +123,7 @@ static uint32_t waiter_of(const struct walk *w, const struct moment_of *m,
             !o->waiting || o->idle || (o->waits != WAITS_LOCK && o->waits != WAITS_POLL) ||
             !is_own_code(w, o))
             continue;
-        if (only && only->thread != o->thread)
+        if (only && w->r->own.items[only->own].site != w->r->own.items[o->own].site)
             return root->own;
         only = o;
     }
