@@ -142,7 +142,8 @@ def catalogue(python):
         script("list that keeps all frames", "arrays/growing_list.py", "numpy", advises="page fault|memory"),
         script("garbage collector, cyclic objects", "arrays/cycles.py", lead=["collect", "build"], advises="garbage"),
 
-        script("zarr, small chunks", "storage/zarr_chunks.py", "zarr"),
+        script("zarr, small chunks", "storage/zarr_chunks.py", "zarr", advises="larger chunks"),
+        script("zarr, threads of a pool", "storage/zarr_threads.py", "zarr", advises="larger chunks"),
         script("nibabel, compressed volume", "storage/nifti_gz.py", "nibabel", advises="inflat"),
         script("CSV in Python", "storage/csv_floats.py", advises="[Pp]arsing|convert"),
         script("JSON lines", "storage/json_lines.py", advises="JSON"),
