@@ -20,17 +20,19 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tomoprof._functions import (build_model, copy_ct_model, gen_pixel_partition, gen_weights, gen_weights_mar, generate_demo_data,
-                                     load_model, median_filter3d, phantom)
+    from tomoprof._functions import (build_model, copy_ct_model, find_center, gen_pixel_partition, gen_weights, gen_weights_mar,
+                                     generate_demo_data, load_model, median_filter3d, phantom, step)
     from tomoprof._geometries import ConeBeamModel, MultiAxisParallelModel, ParallelBeamModel, QGGMRFDenoiser, TranslationModel
     from tomoprof._library import Cancelled, configure, device
+    from tomoprof._picture import picture
 
 __all__ = ["Cancelled", "ConeBeamModel", "MultiAxisParallelModel", "ParallelBeamModel", "QGGMRFDenoiser", "Run", "TranslationModel",
-           "build_model", "configure", "copy_ct_model", "device", "gen_pixel_partition", "gen_weights", "gen_weights_mar",
-           "generate_demo_data", "load_model", "median_filter3d", "phantom", "program", "read"]
+           "build_model", "configure", "copy_ct_model", "device", "find_center", "gen_pixel_partition", "gen_weights", "gen_weights_mar",
+           "generate_demo_data", "load_model", "median_filter3d", "phantom", "picture", "program", "read", "step"]
 LAZY = {"_geometries": ("ConeBeamModel", "MultiAxisParallelModel", "ParallelBeamModel", "QGGMRFDenoiser", "TranslationModel"),
-        "_functions": ("build_model", "copy_ct_model", "gen_pixel_partition", "gen_weights", "gen_weights_mar", "generate_demo_data",
-                       "load_model", "median_filter3d", "phantom"),
+        "_functions": ("build_model", "copy_ct_model", "find_center", "gen_pixel_partition", "gen_weights", "gen_weights_mar", "generate_demo_data",
+                       "load_model", "median_filter3d", "phantom", "step"),
+        "_picture": ("picture",),
         "_library": ("Cancelled", "configure", "device")}
 
 

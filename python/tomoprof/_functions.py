@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import warnings
@@ -9,8 +10,9 @@ from typing import Any, Optional, Sequence
 
 import numpy
 
-from tomoprof._arrays import FLOAT32, Array, Callback, host, like, output
+from tomoprof._arrays import FLOAT32, Array, Callback, address, host, like, output
 from tomoprof._geometries import ConeBeamModel, MultiAxisParallelModel, ParallelBeamModel, TranslationModel
+from tomoprof._library import Array as LibraryArray
 from tomoprof._model import LONG, SINOGRAM, VOLUME, Call, TomographyModel, _integer, _number, header, random_seed
 from tomoprof._parameters import class_name
 
@@ -71,6 +73,41 @@ def _neighbours(array, choose):
         choose(best[:-1], view[1:], out=best[:-1])
         array = numpy.moveaxis(best, 0, axis)
     return numpy.ascontiguousarray(array)
+
+
+RESULT_TYPES = {0: "float32", 2: "float16", 4: "int16", 6: "uint8"}
+
+
+def step(name: str, array: Array, *, frames: Array = None, **settings: Any) -> Array:
+    """Does a step on views (views, detector rows, channels) or on a volume by its name, such as "minus_log" or "volume_z_norm".
+
+    docs/operations.md and docs/volume.md list steps and settings; lists of numbers are tuples here: shape=(32, 32, 16).
+    frames: for "correct_flat_field", (3, detector rows, channels): dark, flat before and flat after the views."""
+    source = host(array, "array")
+    given = None if frames is None else host(frames, "frames")
+    words = {key: ",".join(map(str, value)) if isinstance(value, (tuple, list)) else str(value) for key, value in settings.items()}
+    text = " ".join(f"{key}={value}" for key, value in words.items()).encode()
+    shape, kind = (ctypes.c_int64 * 3)(), ctypes.c_int()
+    with Call() as call:
+        call("step_shape", str(name).encode(), text, header(source), shape, ctypes.byref(kind), long=False)
+        if kind.value not in RESULT_TYPES:
+            raise NotImplementedError(f"{name}: NumPy has no type for the result ({settings})")
+        result = numpy.empty(tuple(shape), RESULT_TYPES[kind.value])
+        into = LibraryArray(result.shape, address(result))
+        into.type = kind.value
+        call("step", str(name).encode(), text, header(source), header(given), ctypes.byref(into))
+    return like(array, result)
+
+
+def find_center(model: TomographyModel, sinogram: Array, method: str = "registration") -> tuple[float, float]:
+    """Finds the rotation axis in a sinogram of parallel beams: "registration", "entropy" or "symmetry".
+
+    Returns (channel, score): set det_channel_offset to (channel - (channels - 1) / 2) * delta_det_channel."""
+    y = host(sinogram, "sinogram", tuple(model.get_params("sinogram_shape")), SINOGRAM)
+    channel, score = ctypes.c_double(), ctypes.c_double()
+    with Call() as call:
+        call("find_center", model._plan(call.context).handle, str(method).encode(), header(y), ctypes.byref(channel), ctypes.byref(score))
+    return channel.value, score.value
 
 
 # ---- Regions and partitions ----
@@ -143,19 +180,18 @@ def gen_pixel_partition_blue_noise(recon_shape: Sequence[int], num_subsets: int,
 
 
 def _library_partition(method, recon_shape, subsets, mask):
-    from ctypes import byref, c_int64
     if not isinstance(mask, bool):
         raise NotImplementedError("use_ror_mask: this partition takes True or False")
     rows, columns = recon_shape[:2]
     model = ParallelBeamModel((1, 1, columns), [0.0])
     model.set_params(recon_shape=(rows, columns, 1), use_ror_mask=mask)
-    count, length, seed = c_int64(_integer("num_subsets", subsets, 1)), c_int64(), random_seed()
+    count, length, seed = ctypes.c_int64(_integer("num_subsets", subsets, 1)), ctypes.c_int64(), random_seed()
     with Call() as call:
         plan = model._plan(call.context)
-        call("partition", plan.handle, method.encode(), seed, byref(count), byref(length), None, 0)
+        call("partition", plan.handle, method.encode(), seed, ctypes.byref(count), ctypes.byref(length), None, 0)
         result = numpy.empty((count.value, length.value), numpy.int32)
-        count = c_int64(subsets)
-        call("partition", plan.handle, method.encode(), seed, byref(count), byref(length), result.ctypes.data, result.size)
+        count = ctypes.c_int64(subsets)
+        call("partition", plan.handle, method.encode(), seed, ctypes.byref(count), ctypes.byref(length), result.ctypes.data, result.size)
     return result
 
 

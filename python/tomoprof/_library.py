@@ -89,6 +89,8 @@ FUNCTIONS = {
     "median_filter3d": (_C, _A, _A),
     "phantom": (_C, _M, c_char_p, _A, _A),
     "partition": (_C, _M, c_char_p, c_int64, _SIZES, _SIZES, _PIXELS, c_size_t),
+    "step": (_C, c_char_p, c_char_p, _A, _A, _A),
+    "step_shape": (_C, c_char_p, c_char_p, _A, _SIZES, POINTER(c_int)),
     "find_center": (_C, _M, c_char_p, _A, _DOUBLES, _DOUBLES),
 }
 

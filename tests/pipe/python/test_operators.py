@@ -9,11 +9,13 @@ import pathlib
 import pickle
 import re
 import signal
+import struct
 import subprocess
 import sys
 import threading
 import time
 import warnings
+import zlib
 
 import module
 import numpy as np
@@ -415,6 +417,31 @@ def use_beside_models(check, folder):
     check.that(model.direct_recon(sinogram=np.ones((24, 16, 32))).shape == model.get_params("recon_shape"), "direct_recon")
 
 
+def steps_and_pictures(check, folder):
+    y = noise((20, 6, 32)) + 0.1
+    check.that(relative(tomoprof.step("minus_log", y), -np.log(y)) < 1e-6, "minus_log")
+    frames = np.stack([np.full((6, 32), 0.05), np.full((6, 32), 2.05), np.full((6, 32), 2.05)])
+    check.that(relative(tomoprof.step("correct_flat_field", y, frames=frames), (y - 0.05) / 2) < 1e-5, "correct_flat_field")
+    check.that((tomoprof.step("volume_crop", y, start=(1, 2, 3), shape=(4, 3, 5)) == y[1:5, 2:5, 3:8]).all(), "volume_crop")
+    cast = tomoprof.step("volume_cast", 100 * y, dtype="u8")
+    check.that(cast.dtype == np.uint8 and (cast == np.rint(100 * y)).all(), f"volume_cast: {cast.dtype}")
+    check.that("nonsense" in raised(ValueError, tomoprof.step, "nonsense", y) and raised(ValueError, tomoprof.step, "minus_log", y, low="x"), "bad steps")
+    model = tomoprof.ParallelBeamModel((90, 16, 64), np.linspace(0, np.pi, 90))
+    model.set_params(det_channel_offset=3.0)
+    _, exact = tomoprof.phantom(model, sinogram=True)
+    channel, _ = tomoprof.find_center(model, exact)
+    check.that(abs(channel - (31.5 + 3.0)) < 0.6, f"find_center: {channel}")
+    volume = np.zeros((5, 7, 3), np.float32)
+    volume[2, 4, 1], volume[0, 0, 1] = 2, np.nan
+    shown = tomoprof.picture(volume)
+    check.that(shown.levels[2, 4] == 255 and shown.levels.sum() == 255 and "slices 1 of 3" in repr(shown), f"{shown}")
+    shown.save(folder / "slice.png")
+    png = (folder / "slice.png").read_bytes()
+    data = zlib.decompress(png[png.index(b"IDAT") + 4 : -16])
+    check.that(png[16:24] == struct.pack(">II", 7, 5) and len(data) == 40 and data[2 * 8 + 5] == 255, "the PNG file")
+    check.that("index" in raised(ValueError, tomoprof.picture, volume, 3) and raised(ValueError, tomoprof.picture, volume[0]), "bad pictures")
+
+
 def light_import(check, folder):
     code = "import sys, tomoprof; print(*sorted({'numpy', 'torch', 'jax', 'tomoprof._library'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, timeout=60)
@@ -427,4 +454,4 @@ def light_import(check, folder):
 
 if __name__ == "__main__":
     main(names_and_defaults, arrays_of_mbirjax, sums_of_parts, kinds_of_arrays, bad_input, parameters, copies, processes_and_threads,
-         progress_and_its_end, ctrl_c, storm_of_signals, use_beside_models, light_import)
+         progress_and_its_end, ctrl_c, storm_of_signals, use_beside_models, steps_and_pictures, light_import)
