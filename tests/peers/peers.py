@@ -1,6 +1,7 @@
 """Who is compared with tomoprof, and in what. Two tables; nothing else in this folder names an operation of a peer but
 its adapter."""
 
+import pathlib
 from collections import namedtuple
 
 # Pinned: a table is worth nothing without the versions. `name` is that of the adapter and of the environment.
@@ -14,6 +15,8 @@ PEERS = [
     Peer("svmbir", "svmbir 0.5.0", ["svmbir==0.5.0", "numpy==2.4.6"], {}),
     Peer("rtk", "RTK 2.7", ["itk-rtk==2.7.0.post1", "itk==5.4.7", "numpy==2.4.6"], {}),
     Peer("astra", "ASTRA 2.5.0", ["astra-toolbox==2.5.0", "scipy==1.17.1", "numpy==2.4.6"], {}),
+    # run.py names the library; its versions are those of this build.
+    Peer("tomoprof", "tomoprof from Python", ["numpy==2.4.6"], {"PYTHONPATH": str(pathlib.Path(__file__).resolve().parents[2] / "python")}),
     Peer("scipy", "SciPy 1.17.1", ["scipy==1.17.1", "numpy==2.4.6"], {}),
 ]
 
@@ -32,48 +35,62 @@ FILTERED = 1e-4
 # 1e-3 at 256. From the same first volume the two agree within 1e-6.
 FIRST_SCALE = 5e-3
 JOSEPH = "Joseph's interpolation along rays instead of footprints"
+FROM_PYTHON = 1e-6
 COMPARISONS = [
     Comparison("parallel_forward_project", "mbirjax"),
+    Comparison("parallel_forward_project", "tomoprof", tolerance=FROM_PYTHON),
     Comparison("parallel_forward_project", "mbirtorch"),
     other("parallel_forward_project", "svmbir", "", 1e-2, "the same footprints, stored in 8 bits"),
     other("parallel_forward_project", "rtk", "joseph", 1e-2, JOSEPH),
     other("parallel_forward_project", "astra", "strip", 1e-2, "exact areas instead of footprints, slice by slice"),
     other("parallel_forward_project", "astra", "linear", 1e-2, JOSEPH + ", slice by slice"),
     Comparison("parallel_back_project", "mbirjax"),
+    Comparison("parallel_back_project", "tomoprof", tolerance=FROM_PYTHON),
     Comparison("parallel_back_project", "mbirtorch"),
     other("parallel_back_project", "svmbir", "", 1e-2, "the same footprints, stored in 8 bits"),
     other("parallel_back_project", "rtk", "joseph", 5e-2, JOSEPH),
     other("parallel_back_project", "astra", "strip", 1e-2, "exact areas instead of footprints, slice by slice"),
     other("parallel_back_project", "astra", "linear", 5e-2, JOSEPH + ", slice by slice"),
     Comparison("parallel_fbp_filter", "mbirjax", tolerance=FILTERED),
+    Comparison("parallel_fbp_filter", "tomoprof", tolerance=FROM_PYTHON),
     Comparison("parallel_fbp_filter", "mbirtorch", tolerance=FILTERED),
     Comparison("parallel_fbp_filter", "rtk", tolerance=FILTERED, what="FFTRampImageFilter"),
     Comparison("parallel_fbp_filter", "scipy", tolerance=FILTERED, what="scipy.fft, float32, all threads"),
     Comparison("parallel_hessian_diagonal", "mbirjax"),
+    Comparison("parallel_hessian_diagonal", "tomoprof", tolerance=FROM_PYTHON),
     Comparison("parallel_hessian_diagonal", "mbirtorch"),
     Comparison("parallel_fbp_recon", "mbirjax", tolerance=FILTERED),
+    Comparison("parallel_fbp_recon", "tomoprof", tolerance=FROM_PYTHON),
     Comparison("parallel_fbp_recon", "mbirtorch", tolerance=FILTERED),
     other("parallel_fbp_recon", "astra", "linear", 1e-1, "its own ramp filter, " + JOSEPH + ", slice by slice"),
     Comparison("parallel_mbir_recon", "mbirjax", tolerance=FIRST_SCALE),
+    Comparison("parallel_mbir_recon", "tomoprof", tolerance=FROM_PYTHON),
     other("parallel_mbir_recon", "mbirtorch", "", 1e-2, "the same subsets, another step length (1 %)"),
     other("parallel_mbir_recon", "svmbir", "", None, "coordinate descent of another order, from an empty volume"),
     Comparison("cone_forward_project", "mbirjax"),
+    Comparison("cone_forward_project", "tomoprof", tolerance=FROM_PYTHON),
     Comparison("cone_forward_project", "mbirtorch"),
     other("cone_forward_project", "rtk", "joseph", 1e-2, JOSEPH),
     Comparison("cone_back_project", "mbirjax"),
+    Comparison("cone_back_project", "tomoprof", tolerance=FROM_PYTHON),
     Comparison("cone_back_project", "mbirtorch"),
     other("cone_back_project", "rtk", "joseph", 5e-2, JOSEPH),
     other("cone_back_project", "rtk", "voxel", 1e-2, "voxel-driven, bilinear, 1/distance^2: not the adjoint"),
     Comparison("cone_fdk_filter", "mbirjax", tolerance=FILTERED),
+    Comparison("cone_fdk_filter", "tomoprof", tolerance=FROM_PYTHON),
     Comparison("cone_fdk_filter", "mbirtorch", tolerance=FILTERED),
     Comparison("cone_hessian_diagonal", "mbirjax"),
+    Comparison("cone_hessian_diagonal", "tomoprof", tolerance=FROM_PYTHON),
     Comparison("cone_hessian_diagonal", "mbirtorch"),
     Comparison("cone_fdk_recon", "mbirjax", tolerance=FILTERED),
+    Comparison("cone_fdk_recon", "tomoprof", tolerance=FROM_PYTHON),
     Comparison("cone_fdk_recon", "mbirtorch", tolerance=FILTERED),
     other("cone_fdk_recon", "rtk", "", 1e-1, "voxel-driven, bilinear, 1/distance^2"),
     Comparison("cone_mbir_recon", "mbirjax", tolerance=FIRST_SCALE),
+    Comparison("cone_mbir_recon", "tomoprof", tolerance=FROM_PYTHON),
     other("cone_mbir_recon", "mbirtorch", "", 5e-2, "the same subsets, another step length (1 %)"),
     Comparison("median_filter3d", "mbirjax", tolerance=0.0),
+    Comparison("median_filter3d", "tomoprof", tolerance=FROM_PYTHON),
     Comparison("median_filter3d", "mbirtorch", tolerance=0.0),
     Comparison("median_filter3d", "rtk", tolerance=0.0, what="ITK's MedianImageFilter"),
     Comparison("median_filter3d", "scipy", tolerance=0.0, what="one thread: it has no more"),

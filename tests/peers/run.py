@@ -111,6 +111,7 @@ class Harness:
             folder = os.path.join(self.o.environments, peer.name)
             # Caches of compiled code stay in the environment; no peer looks for a GPU.
             environment = {"CUDA_VISIBLE_DEVICES": "", "TORCHINDUCTOR_CACHE_DIR": os.path.join(folder, "compiled"),
+                           "TOMOPROF_LIBRARY": os.path.join(self.o.build, "libtomoprof.so.0"),
                            **peer.environment}
             started = Process([os.path.join(folder, "bin", "python"), os.path.join(HERE, "worker.py"), peer.name],
                               os.path.join(self.o.folder, peer.name + ".log"), environment)
