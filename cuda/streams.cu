@@ -138,6 +138,12 @@ static enum err streams_finish(struct backend *be)
     return ERR_OK;
 }
 
+static enum err streams_await_foreign(struct backend *, void *stream)
+{
+    TRY_CUDA(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)), "waiting for the caller");
+    return ERR_OK;
+}
+
 #define THREADS 256
 
 static __global__ void __launch_bounds__(THREADS)
@@ -158,9 +164,14 @@ static enum err streams_accumulate(struct backend *base, int64_t n, const struct
 }
 
 const struct backend_streams cuda_streams = {
-    device_room,  memory_of_call,  device_refuse,  streams_pin,        streams_unpin,
-    streams_send, streams_receive, fence_create,   fence_free,         fence_set,
-    fence_hold,   fence_await,     streams_finish, streams_accumulate,
+    device_room,        memory_of_call,
+    device_refuse,      streams_pin,
+    streams_unpin,      streams_send,
+    streams_receive,    fence_create,
+    fence_free,         fence_set,
+    fence_hold,         fence_await,
+    streams_finish,     streams_await_foreign,
+    streams_accumulate,
 };
 
 enum err streams_open(struct cuda_backend *be)

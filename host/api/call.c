@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "host/api/call.h"
+#include "host/backend/streams.h"
 #include "host/cpu/common/threads.h"
 
 static pid_t loaded_in; /* the process that loaded the library */
@@ -154,7 +155,7 @@ static enum err operand_open(struct api_call *k, struct operand *o)
                 "arrays in host memory, which pass it in parts",
                 o->name);
         o->buffer = (struct buffer){PLACE_DEVICE, 0, bytes, o->a.data};
-        return ERR_OK;
+        return k->be->ops->streams->await_foreign(k->be, o->a.stream);
     }
     o->host = o->a.data;
     if (!operand_is_plain(o)) {

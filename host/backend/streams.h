@@ -46,6 +46,8 @@ struct backend_streams {
                            enum stream_id stream);                /* stream waits */
     enum err (*fence_await)(struct backend *be, struct fence *f); /* caller waits */
     enum err (*finish)(struct backend *be); /* all streams are done when it returns */
+    /* Waits for a stream that is not the back end's own (a cudaStream_t; NULL: the default one). */
+    enum err (*await_foreign)(struct backend *be, void *stream);
 
     /* The first n floats of `to` += those of `from`. */
     enum err (*add)(struct backend *be, int64_t n, const struct buffer *from, struct buffer *to);
