@@ -21,6 +21,7 @@ enum { ENOUGH = QUIET_ENOUGH, ANSWERS_MAX = 6 };
 #define TENTH   0.1
 #define ALONE   0.5 /* of the time: a line that needs no other beside it */
 #define MOSTLY  0.8 /* of the compilation: its line tells it */
+#define THIRD   0.3 /* of what the largest saves: less does not lead */
 #define EQUAL   0.7 /* of the largest: it does not lead alone */
 #define UNKNOWN ((double)NAN)
 
@@ -284,7 +285,7 @@ static enum err answers_add_waits_for_others(struct answer_list *t)
     const double late = m->mpi.size > 0 ? t->facts->ranks.late / (double)m->mpi.size : 0;
     const double quiet = t->facts->lock.c ? t->facts->lock.quiet : 1;
     const double any = m->contention_count ? quiet * m->contention[0].any_s / t->own : UNKNOWN;
-    TRY(answers_add_leading(t, "lock", fmin(1, any), UNKNOWN, quiet));
+    TRY(answers_add_leading(t, "lock", fmin(1, any), UNKNOWN, 1));
     TRY(answers_add_leading(t, "threads", UNKNOWN, UNKNOWN, 1));
     return answers_add_leading(t, "ranks", m->mpi.wall_s > 0 ? late / m->mpi.wall_s : UNKNOWN, late,
                                t->wall > 0 ? t->own / t->wall : 1);
@@ -345,10 +346,8 @@ static enum err answers_add_findings(struct answer_list *t)
             continue;
         struct model_answer a = answer_blank("finding", NULL);
         char where[300] = "";
-        if (at) {
-            a.file = at->file;
-            a.line = at->line;
-        }
+        a.file = at ? at->file : NULL;
+        a.line = at ? at->line : a.line;
         if (place_is_most(t->m, f, at))
             snprintf(where, sizeof where, " (%.200s:%lld)", at->file, (long long)at->line);
         a.text = answer_text(t, "%s%s: %.400s", f->title, where, f->evidence);
@@ -409,7 +408,8 @@ static int answer_serialises(const struct answer_list *t, const struct model_ans
                          : !strcmp(a->kind, "ranks")                             ? SOME
                                                                                  : 2;
 
-    return a->share >= least && a->gain_s > TENTH * t->own && !lock_is_foreign(t, a);
+    return a->share >= least && a->gain_s > TENTH * t->own &&
+           a->gain_s > THIRD * t->all.items[0].gain_s && !lock_is_foreign(t, a);
 }
 
 /* Compilation that is most of the CPU time names the cause, which its many lines do not. */

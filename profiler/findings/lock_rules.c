@@ -51,8 +51,8 @@ static double lock_gain(const struct run_facts *f)
     if (!f->lock.waits || !isfinite(c->ran) || !(could > 1) || !(c->wanted > c->ran))
         return 0;
     const double held_up = (1 - 1 / could) * fmin(1, (c->wanted - c->ran) / (c->wanted - 1));
-    return fmin(lock_beside(f),
-                c->both_s * fmax(0, fmin(held_up, 1 - positive_or_0(c->on_cpu) / could)));
+    const double idle = 1 - positive_or_0(c->on_cpu) / could;
+    return fmin(lock_beside(f), f->lock.quiet * c->both_s * fmax(0, fmin(held_up, idle)));
 }
 
 static void lock_evidence(const struct lock_facts *k, struct finding *out)

@@ -24,10 +24,10 @@ struct doing {                  /* of a thread at one moment, parts of it */
     double led_ready, leads;    /* leads: the sum, at most 1 */
     const struct moment_of *at; /* on a CPU rather than waiting; NULL: nothing is known */
 };
-struct thread_whole {      /* of a thread, over the run */
-    struct moment_of last; /* so far, on a CPU */
-    uint64_t final;        /* after it nothing is known */
-    double cpu, asleep;    /* ns */
+struct thread_whole {              /* of a thread, over the run */
+    struct moment_of last, latest; /* so far, on a CPU; on it or waiting */
+    uint64_t final;                /* after it nothing is known */
+    double cpu, asleep;            /* ns; waits for a held lock are left out */
 };
 struct walk {
     struct run *r;
@@ -70,6 +70,8 @@ static enum err walk_moment(struct walk *w, uint64_t t)
         const struct moment_of *m = walk_active(w, i);
         if (!m->waiting && (m->end > w->whole[m->thread].last.end || !w->whole[m->thread].last.end))
             w->whole[m->thread].last = *m;
+        if (m->end > w->whole[m->thread].latest.end)
+            w->whole[m->thread].latest = *m;
         if (m->end <= t) {
             w->between = m->end + BETWEEN_NS > w->between ? m->end + BETWEEN_NS : w->between;
             continue;
@@ -266,7 +268,7 @@ static double others_share(struct walk *w, enum others who, const struct moment_
 static int others_between(const struct walk *w, uint64_t t, const struct moment_of *root)
 {
     for (size_t i = 0; i < w->r->threads.count; i++) {
-        const struct moment_of *m = &w->whole[i].last;
+        const struct moment_of *m = &w->whole[i].latest;
         if (m->end && m->end <= t && t < w->whole[i].final && t - m->end < BETWEEN_NS &&
             !w->threads[i].at && moment_leads(m, 1, root) &&
             others_asked(w, OTHERS_BETWEEN, m, root))
@@ -453,6 +455,8 @@ enum err build_path(struct run *r)
         of->cpu += m->waiting ? 0 : (double)m->busy;
         of->asleep += m->waiting ? (1 - m->ready) * (double)m->busy : 0;
     }
+    for (size_t i = 0; i < r->locks.held_up.count && i < r->threads.count && e == ERR_OK; i++)
+        w.whole[i].asleep = fmax(0, w.whole[i].asleep - r->locks.held_up.items[i]);
     for (size_t p = 0; p < r->processes.count && e == ERR_OK; p++)
         mains[p] = NO_THREAD;
     for (size_t i = 0; i < r->threads.count && e == ERR_OK; i++)

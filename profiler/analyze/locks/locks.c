@@ -1,6 +1,7 @@
 /* Collects an image's waits for locks, and makes rows of the model of them. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 
 #include "profiler/analyze/locks/locks_state.h"
@@ -139,6 +140,22 @@ static enum err put_contention(struct image *im, const struct locks *l)
     return e == ERR_OK ? vector_add(&im->run->locks.contention, c) : e;
 }
 
+static enum err put_held_up(struct image *im, const struct locks *l)
+{
+    for (size_t i = 0; i < l->waits.count; i++) {
+        const struct lock_wait *w = &l->waits.items[i];
+        const size_t row = (size_t)im->threads.items[w->thread].row,
+                     n = im->run->locks.held_up.count;
+        if (row >= n) {
+            TRY(vector_room(&im->run->locks.held_up, row + 1));
+            memset(im->run->locks.held_up.items + n, 0, (row + 1 - n) * sizeof(double));
+            im->run->locks.held_up.count = row + 1;
+        }
+        im->run->locks.held_up.items[row] += w->contention ? (double)(w->end - w->start) : 0;
+    }
+    return ERR_OK;
+}
+
 static enum err locks_attribute(struct image *im, void *state)
 {
     struct locks *l = state;
@@ -147,6 +164,7 @@ static enum err locks_attribute(struct image *im, void *state)
     TRY(lock_places(im, l));
     TRY(lock_sweep(im, l));
     TRY(lock_rows(im, l));
+    TRY(put_held_up(im, l));
     return put_contention(im, l);
 }
 

@@ -225,6 +225,7 @@ struct run {
     struct { /* names in the model's arena */
         VECTOR(struct model_lock) rows;
         VECTOR(struct model_contention) contention;
+        VECTOR(double) held_up; /* ns, by row of threads: waits for what another thread held */
     } locks;
     struct io_run *io;       /* io/io.h */
     struct ranks_run *ranks; /* ranks/ranks_state.h; NULL: no rank was seen */

@@ -168,6 +168,15 @@ def catalogue(python):
         script("aiohttp, slow server", "waits/aio_client.py", "aiohttp", beside="slow_server.py", says=WAITS),
         script("DNS, slow name server", "waits/names.py", beside="slow_names.py", root=True, advises="name server"),
 
+        native("C++, lock_guard in a method", "threads/guard.cpp", "g++", "-g", *c, lead=["add"], says=LOCK, never="more threads"),
+        native("semaphore as a scoped lock", "threads/scoped.c", "cc", "-g", *c, lead=["lookup"], says=LOCK, never="more threads"),
+        native("read-write lock, helpers take it", "threads/rwlock.c", "cc", "-g", *c, lead=["update"], never="more threads"),
+        script("lock in a context manager", "threads/locked_context.py", lead=["critical"], says=LOCK, never="more threads"),
+        script("condition, slow producer", "threads/condition.py", lead=["decode"]),
+        script("BLAS in a side thread", "threads/side_product.py", "numpy", clock="process", advises="BLAS|[Mm]atrix product"),
+        script("main polls its child", "threads/polls_child.py", never="sleep"),
+        script("main naps, three threads decompress", "threads/naps.py", lead=["block"], never="sleep"),
+
         native("false sharing", "native/sharing.c", "cc", "-g", *c, clock="thread", never="more threads"),
         native("C++ std::async", "native/futures.cpp", "g++", "-g", *c, clock="thread"),
         native("Rust, inner loop", "native/steps.rs", "rustc", "-O", "-g", "-C", "link-arg=truth.o"),
