@@ -1,11 +1,13 @@
-"""Each block of Python in docs/python.md runs, in its order, where its imports are installed."""
+"""Each block of Python in docs/python.md runs, in its order, where its imports are installed; so does the page on Dask."""
 
+import json
 import re
+import sys
 import warnings
 
 import module
 import numpy  # noqa: F401
-from tool import main
+from tool import main, newest, tomoprof
 
 FOUND = re.findall(r"```python\n(.*?)```", (module.ROOT / "docs/python.md").read_text(), re.S)
 
@@ -32,4 +34,20 @@ def blocks(check, folder):
     check.that(ran >= 4 and len(FOUND) >= 9, f"{ran} of {len(FOUND)} blocks ran")
 
 
-main(blocks)
+def slabs_on_a_cluster(check, folder):
+    """docs/howto/dask.md: the volume is the one of a single process, and one recording has the workers."""
+    try:
+        import dask.distributed  # noqa: F401
+    except ImportError:
+        print("  not run, dask.distributed is not installed")
+        return
+    text = re.search(r"```python\n(.*?)```", (module.ROOT / "docs/howto/dask.md").read_text(), re.S)[1]
+    (folder / "slabs.py").write_text(text)
+    done = tomoprof("record", "--out", folder / "runs", "--", sys.executable, "slabs.py", cwd=folder, env={"TOMOPROF_LIBRARY": str(module.LIBRARY)})
+    check.must(done.returncode == 0 and done.stdout == "(256, 256, 64) 0.0\n", f"{done}")
+    profile = json.loads((newest(folder / "runs") / "profile.json").read_text())
+    workers = [p for p in profile["processes"] if p["python"] and p["parent"] == profile["processes"][0]["pid"]]
+    check.that(len(workers) >= 2, f"{profile['processes']}")
+
+
+main(blocks, slabs_on_a_cluster)
