@@ -27,7 +27,9 @@ void poll_gate_lock(void)
 
 void poll_gate_lock_own(void)
 {
-    while (!poll_gate_try() && __atomic_exchange_n(&gate, 2, __ATOMIC_ACQUIRE)) {
+    if (poll_gate_try())
+        return;
+    while (__atomic_exchange_n(&gate, 2, __ATOMIC_ACQUIRE)) { /* never 1: others may still wait */
         raw_futex_wait(&gate, 2, SERVE_NS);
         errands_serve();
     }
