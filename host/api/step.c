@@ -1,4 +1,5 @@
 /* Steps on volumes and on views by their name, on the caller's arrays. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,6 +94,20 @@ static enum err check_frames(const struct api_call *k, struct step_call *p)
     return ERR_OK;
 }
 
+/* The command line calls a setting `set=KEY=VALUE`; callers of the library know `KEY=VALUE`. */
+static enum err step_error(enum err e)
+{
+    static const char set[] = "`set=";
+    char sentence[API_SENTENCE];
+    char *at = sentence;
+    snprintf(sentence, sizeof sentence, "%s", err_text());
+    while ((at = strstr(at, set))) {
+        at++;
+        memmove(at, at + strlen(set) - 1, strlen(at + strlen(set) - 1) + 1);
+    }
+    return FAIL(e, "%s", sentence);
+}
+
 static enum err prepare_step(struct api_call *k)
 {
     static float none; /* the suite asks only whether frames are there */
@@ -115,7 +130,9 @@ static enum err prepare_step(struct api_call *k)
     s->model.volume = (struct volume){.rows = n[0], .cols = n[1], .slices = n[2]};
     s->model.scan = (struct scan){.views = n[0], .rows = n[1], .channels = n[2]};
     s->frames.host = &none;
-    TRY(s->op->step(s));
+    const enum err e = s->op->step(s);
+    if (e)
+        return step_error(e);
     s->frames.host = NULL;
     memcpy(k->shape, s->step.out, sizeof k->shape);
     k->type = step_types[s->step.dtype];

@@ -34,9 +34,11 @@ static void volume_steps_follow_their_settings(void **state)
     for (int i = 0; i < 24; i++)
         assert_int_equal(bytes[i], i % 5);
     to = api_array(out, n);
+    api_fails(&a, TOMOPROF_BAD_ARGUMENT, "`min=low`: a finite number",
+              tomoprof_step(a.c, "volume_rescale", "min=low", &from, NULL, &to));
     api_fails(&a, TOMOPROF_BAD_ARGUMENT, "out has the type float32; expected uint8",
               tomoprof_step(a.c, "volume_cast", "dtype=u8", &from, NULL, &to));
-    api_fails(&a, TOMOPROF_BAD_ARGUMENT, "takes no `set=colour`",
+    api_fails(&a, TOMOPROF_BAD_ARGUMENT, "takes no `colour`",
               tomoprof_step(a.c, "volume_flip", "colour=red", &from, NULL, &to));
     api_fails(&a, TOMOPROF_BAD_ARGUMENT, "out has the shape (2, 3, 4); expected (3, 2, 4)",
               tomoprof_step(a.c, "volume_rot90", NULL, &from, NULL, &to));
