@@ -32,6 +32,7 @@ static int is_loop(const struct resolved *f, int accepts)
         {"/socketserver.py", "serve_forever"}, /* http.server, wsgiref, werkzeug (Flask) */
         {"/uvicorn/server.py", NULL},
         {"/hypercorn/", "serve"},
+        {"/gevent/baseserver.py", "serve_forever"},
         {"/gunicorn/arbiter.py", NULL},
         {"/gunicorn/workers/", NULL},
         {"/waitress/", "run"},

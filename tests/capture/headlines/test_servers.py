@@ -43,6 +43,21 @@ server = make_server("127.0.0.1", 0, app, threaded=True)
 print(server.server_port, flush=True)
 server.serve_forever()
 """
+GEVENT = """import time
+import gevent
+from gevent.pywsgi import WSGIServer
+def app(environ, start):
+    end = time.thread_time() + 0.08
+    while environ["PATH_INFO"] == "/work" and time.thread_time() < end: sum(range(20000))
+    if environ["PATH_INFO"] == "/end": gevent.spawn_later(0.2, server.stop)
+    start("200 OK", [])
+    return [b""]
+server = WSGIServer(("127.0.0.1", 0), app, log=None)
+server.start()
+print(server.server_port, flush=True)
+server.serve_forever()
+"""
+LIBRARIES = {"with_flask.py": "flask", "with_gevent.py": "gevent"}
 CONSUMER = """import queue, threading
 jobs = queue.Queue()
 threading.Timer(4, jobs.put, [None]).start()
@@ -148,9 +163,10 @@ def idle(port, started, process):
 
 @of_samples
 def a_server_that_works(check, folder):
-    for name, source in (("plain.py", server("HTTPServer")), ("threads.py", server("ThreadingHTTPServer")), ("loop.py", ASYNC), ("with_flask.py", FLASK)):
-        if source is FLASK and not importlib.util.find_spec("flask"):
-            print("  skipped: Flask is not installed")
+    for name, source in (("plain.py", server("HTTPServer")), ("threads.py", server("ThreadingHTTPServer")), ("loop.py", ASYNC), ("with_flask.py", FLASK),
+                         ("with_gevent.py", GEVENT)):
+        if name in LIBRARIES and not importlib.util.find_spec(LIBRARIES[name]):
+            print(f"  skipped: {LIBRARIES[name]} is not installed")
             continue
         said = headline(check, folder, name, source, work)
         at = line_of(source, "while")
@@ -160,8 +176,8 @@ def a_server_that_works(check, folder):
 @of_samples
 def a_server_that_is_idle(check, folder):
     for name, source, line in (("plain.py", server("HTTPServer"), "server.serve_forever"), ("loop.py", ASYNC, "over.wait" if AWAITS else "asyncio.run"),
-                               ("with_flask.py", FLASK, "server.serve_forever")):
-        if source is FLASK and not importlib.util.find_spec("flask"):
+                               ("with_flask.py", FLASK, "server.serve_forever"), ("with_gevent.py", GEVENT, "server.serve_forever")):
+        if name in LIBRARIES and not importlib.util.find_spec(LIBRARIES[name]):
             continue
         said = headline(check, folder, name, source, idle)
         check.that(said.startswith(f"{name}:{line_of(source, line)} ") and "it was idle" in said, f"{name}: {said}")

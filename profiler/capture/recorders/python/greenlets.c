@@ -52,14 +52,18 @@ static uintptr_t greenlet_frame(const struct python_unwind *w, uintptr_t greenle
     return 0;
 }
 
-/* The greenlet of the loop: `self` of Hub.run(self). */
+/* The greenlet of the loop: `self` of Hub.run(self), which calls run() of a loop that may be Python's
+ * too. Most other threads are told by the name of their first function. */
 static uintptr_t hub_of(const struct python_unwind *w)
 {
     const size_t locals = python_locals(w->l);
     uintptr_t self;
-    for (unsigned i = 0; i < w->frames && locals; i++)
-        if (python_code_is(w->frame[i].code, "/gevent/hub.py", "run"))
+    for (unsigned i = 0; i < w->frames && locals; i++) {
+        if (!python_code_is(w->frame[i].code, ".py", "run"))
+            return 0;
+        if (python_code_is(w->frame[i].code, "/gevent/hub.py", NULL))
             return safe_read(w->frame[i].address + locals, &self, sizeof self) ? self : 0;
+    }
     return 0;
 }
 
@@ -70,7 +74,7 @@ size_t python_greenlets(struct python_unwind *w, uint64_t *pair, size_t n)
     for (size_t i = 0; i < words && !frame; i++)
         if (word[i] != hub && is_main_greenlet(w, word[i]))
             frame = greenlet_frame(w, word[i]);
-    while (frame && n < FRAME_INNER) {
+    for (int steps = 0; frame && n < FRAME_INNER && steps < 2 * FRAME_INNER; steps++) {
         struct python_frame f;
         uint64_t *to = pair + 2 * n;
         if (!python_read_frame(w, frame, 0, &f) ||
