@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import difflib
 import inspect
 import io
 import logging
@@ -103,8 +104,8 @@ class ParameterHandler:
         new = {}
         for name, value in kwargs.items():
             if name not in self.params and not no_warning:
-                names = "\n".join(f"   {known}" for known in self.params)
-                raise ValueError(f"{name} is not a recognized parameter\nValid parameters are: \n{names}\n")
+                near = difflib.get_close_matches(name, self.params, 1)
+                raise ValueError(f"{name} is not a recognized parameter" + (f": did you mean {near[0]}?" if near else f"; valid are {', '.join(self.params)}"))
             value = plain(value)
             check_number(name, value)
             new[name] = Param(value, self.params[name].recompile_flag if name in self.params else True)

@@ -194,6 +194,7 @@ def bad_input(check, folder):
         (ValueError, "C order", lambda: model.forward_project(x, out=np.asfortranarray(np.zeros(other, np.float32)))),
         (ValueError, "finite", lambda: model.set_params(delta_voxel=float("nan"))),
         (ValueError, "nonsense is not a recognized", lambda: model.set_params(nonsense=1)),
+        (ValueError, "det_chanel_offset is not a recognized parameter: did you mean det_channel_offset?", lambda: model.set_params(det_chanel_offset=1)),
         (NameError, "nonsense", lambda: model.get_params("nonsense")),
         (ValueError, "NaN", lambda: model.recon(np.full(other, np.nan))),
         (ValueError, "negative", lambda: model.recon(y, weights=-np.ones(other), logfile_path=None)),
