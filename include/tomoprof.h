@@ -239,10 +239,11 @@ typedef struct tomoprof_recon_options {
     const tomoprof_array *weights; /* sinogram; NULL: ones */
     const tomoprof_array *initial; /* volume; NULL: direct_recon with a fitted scale */
     const tomoprof_array *prox;    /* volume to stay near (prox_map); NULL: the qGGMRF prior */
+    int64_t first_iteration;       /* of the schedule of subsets, where `initial` is a result: 0 */
 } tomoprof_recon_options;
 #define TOMOPROF_RECON_OPTIONS                                                                     \
     {                                                                                              \
-        sizeof(tomoprof_recon_options), 15, 0.2, 0, 0, NULL, NULL, NULL                            \
+        sizeof(tomoprof_recon_options), 15, 0.2, 0, 0, NULL, NULL, NULL, 0                         \
     }
 
 /* What a reconstruction did. Set `size`, and the arrays that you want with their `room`. */

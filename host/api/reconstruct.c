@@ -75,6 +75,8 @@ static enum err check_recon_options(const tomoprof_recon_options *o)
 {
     FAIL_IF(o->iterations < 0 || o->iterations > 1000000, ERR_USAGE,
             "iterations=%" PRId64 "; expected 0 to 1000000", o->iterations);
+    FAIL_IF(o->first_iteration < 0 || o->first_iteration > 1000000, ERR_USAGE,
+            "first_iteration=%" PRId64 "; expected 0 to 1000000", o->first_iteration);
     FAIL_IF(!(o->stop_threshold_percent >= 0 && isfinite(o->stop_threshold_percent)), ERR_USAGE,
             "stop_threshold_percent=%g; expected a number of 0 or more", o->stop_threshold_percent);
     FAIL_IF(o->seed < 0 || o->seed > UINT32_MAX, ERR_USAGE,
@@ -134,6 +136,7 @@ static enum err compute_recon(struct api_call *k)
     struct operand *o = k->operands;
     struct mbir_report report;
     const struct mbir_options options = {.max_iterations = r->o.iterations,
+                                         .first_iteration = r->o.first_iteration,
                                          .stop_threshold_percent = r->o.stop_threshold_percent,
                                          .seed = (uint32_t)r->o.seed,
                                          .weights = operand_buffer(&o[RECON_WEIGHTS]),

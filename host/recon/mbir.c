@@ -132,7 +132,8 @@ static enum err iterate_whole(void *context, const struct partition *part, const
 static enum err next_iteration(struct vcd *t, vcd_iterate *iterate, void *context,
                                struct mbir_report *report)
 {
-    const struct partition *part = schedule_at(&t->schedule, report->iterations);
+    const struct partition *part =
+        schedule_at(&t->schedule, t->options->first_iteration + report->iterations);
     struct vcd_outcome all = {0};
     int32_t order[128]; /* the finest partition has 128 subsets */
     for (int32_t s = 0; s < part->subsets; s++)

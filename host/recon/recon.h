@@ -76,8 +76,8 @@ enum err median_filter(struct backend *be, const struct ct_model *m, const struc
 
 /* The parameters of a run of MBIR. */
 struct mbir_options {
-    int64_t max_iterations;        /* 15 */
-    double stop_threshold_percent; /* 0.2; 0 = exactly max_iterations */
+    int64_t max_iterations, first_iteration; /* 15; 0: of the schedule, where a run goes on */
+    double stop_threshold_percent;           /* 0.2; 0 = exactly max_iterations */
     uint32_t seed; /* of NumPy's generator, seeded once before the partitions are drawn */
     const struct buffer *weights;     /* NULL = ones */
     const struct buffer *initial;     /* NULL = direct_recon with a fitted scale */

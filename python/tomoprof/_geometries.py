@@ -265,7 +265,9 @@ class QGGMRFDenoiser(TomographyModel):
                 raise NotImplementedError(f"{name}: tomoprof denoises the whole image, beginning with itself")
         if self.get_params("sharpness") != 0:
             raise NotImplementedError(f"sharpness is {self.get_params('sharpness')}; tomoprof denoises with 0. Change sigma_noise instead.")
-        self._schedule_is_fixed(first_iteration)
+        self._schedule_is_fixed()
+        if first_iteration:
+            raise NotImplementedError("first_iteration: tomoprof denoises from the beginning")
         iterations, threshold = _integer("max_iterations", max_iterations), _number("stop_threshold_change_pct", stop_threshold_change_pct)
         sigma = 0.0 if sigma_noise is None else _number("sigma_noise", plain(sigma_noise))
         shape = tuple(self.get_params("recon_shape"))

@@ -56,7 +56,7 @@ class ContextOptions(Structure):
 
 class ReconOptions(Structure):
     _fields_ = [("size", c_size_t), ("iterations", c_int64), ("stop_threshold_percent", c_double), ("seed", c_int64),
-                ("compat_06", c_int), ("weights", POINTER(Array)), ("initial", POINTER(Array)), ("prox", POINTER(Array))]
+                ("compat_06", c_int), ("weights", POINTER(Array)), ("initial", POINTER(Array)), ("prox", POINTER(Array)), ("first_iteration", c_int64)]
 
 
 class ReconReport(Structure):

@@ -447,12 +447,10 @@ class TomographyModel(ParameterHandler):
                 self.logger.log(LEVELS.get(level, logging.DEBUG), sentence)
         context.messages.clear()
 
-    def _schedule_is_fixed(self, first_iteration):
+    def _schedule_is_fixed(self):
         for name in ("granularity", "partition_sequence"):
             if list(self.get_params(name)) != self._schedule[name]:
                 raise NotImplementedError(f"{name}: tomoprof has the schedule {self._schedule[name]} alone")
-        if first_iteration:
-            raise NotImplementedError("first_iteration: tomoprof begins its schedule at iteration 0. Give init_recon alone.")
 
     _schedule = {"granularity": [1, 2, 4, 8, 16, 32, 64, 128, 128, 128, 128], "partition_sequence": [2, 4, 6] + [7, 8, 9, 10] * 25}
 
@@ -464,7 +462,8 @@ class TomographyModel(ParameterHandler):
         init_recon: a volume to begin with, 0 for zeros, None for `direct_recon` with a fitted scale. The iterations end after
         max_iterations, or when the volume changes by less than stop_threshold_change_pct percent (0: never). With `verbose` 1 or more
         and print_logs a bar shows the progress on a terminal. The order of the pixels follows numpy.random: call numpy.random.seed
-        for a reproducible result.
+        for a reproducible result. To go on, give the last volume as init_recon and the number of iterations that are done as
+        first_iteration: it counts to max_iterations.
 
         Returns (volume, dict): attenuation per ALU (rows, columns, slices), and 'recon_params', 'recon_log', 'notes', 'model_params'."""
         if compute_prior_loss:
@@ -488,10 +487,12 @@ class TomographyModel(ParameterHandler):
                              first_iteration, logfile_path, print_logs, out, callback, changes)
 
     def _iterate(self, what, sinogram, prox, weights, init, iterations, threshold, first, logfile, print_logs, out, callback, changes=None):
-        self._schedule_is_fixed(first)
+        self._schedule_is_fixed()
+        first = _integer("first_iteration", first)
         if self._mask() is not None:
             raise NotImplementedError("use_ror_mask: iterative reconstruction takes True or False")
         iterations, threshold = _integer("max_iterations", iterations), _number("stop_threshold_change_pct", threshold)
+        total, iterations = iterations, max(iterations - first, 0)
         shape, recon_shape = (tuple(value) for value in self.get_params(["sinogram_shape", "recon_shape"]))
         y = host(sinogram, "sinogram", shape, SINOGRAM)
         _check_finite(y, "sinogram")
@@ -502,7 +503,7 @@ class TomographyModel(ParameterHandler):
         x0 = None if init is None else host(init, "init_recon", recon_shape, VOLUME)
         result = output(out, recon_shape)
         self._begin_log(logfile)
-        options, report, keep = _recon_call(iterations, threshold, w, x0, p)
+        options, report, keep = _recon_call(iterations, threshold, w, x0, p, first)
         with Call(callback) as call, _Bar(call, what, self.get_params("verbose") > 0 and print_logs):
             plan = self._plan(call.context) if not changes else Plan(call.context, self._text(**changes))
             self.logger.info(f"tomoprof {_library.version}: {lib.tomoprof_device(call.context.handle).decode()}")
@@ -513,10 +514,10 @@ class TomographyModel(ParameterHandler):
         for name in SIGMAS:
             if self.get_params("auto_regularize_flag") and not (changes and name == "sigma_prox"):
                 self.params[name].val = float(getattr(report, name))
-        self._log_iterations(stats, iterations)
+        self._log_iterations(stats, first, total)
         sigmas = {name: float(getattr(report, name)) for name in SIGMAS}
         sequence = self.get_params("partition_sequence")
-        sequence = [int(sequence[min(i, len(sequence) - 1)]) for i in range(iterations)]
+        sequence = [int(sequence[min(i, len(sequence) - 1)]) for i in range(first, total)]
         params = ReconParams(report.iterations, self.get_params("granularity"), sequence, stats["fm_rmse"], [0], sigmas,
                              stats["change_percent"], stats["alpha"], None)._asdict()
         notes = f"{what} completed: {datetime.datetime.now()}\n\n"
@@ -530,9 +531,9 @@ class TomographyModel(ParameterHandler):
             warnings.warn(f"the log is not written: {error}", stacklevel=4)
             self.setup_logger(logfile_path=None, print_logs=False)
 
-    def _log_iterations(self, stats, iterations):
+    def _log_iterations(self, stats, first, total):
         for i, (change, rmse) in enumerate(zip(stats["change_percent"], stats["fm_rmse"])):
-            self.logger.info(f"After iteration {i + 1} of a max of {iterations}: Pct change={change:.4f}, Forward loss={rmse:.4f}")
+            self.logger.info(f"After iteration {first + i + 1} of a max of {total}: Pct change={change:.4f}, Forward loss={rmse:.4f}")
         for handler in self.logger.handlers:
             handler.flush()
 
@@ -601,11 +602,11 @@ def _number(name, value):
     return float(value)
 
 
-def _recon_call(iterations, threshold, weights=None, initial=None, prox=None):
+def _recon_call(iterations, threshold, weights=None, initial=None, prox=None, first=0):
     """Options, a report with room for all iterations, and what must live as long as they."""
     arrays = [None if array is None else _library.Array(array.shape, address(array)) for array in (weights, initial, prox)]
     pointers = [ctypes.pointer(array) if array else None for array in arrays]
-    options = _library.ReconOptions(ctypes.sizeof(_library.ReconOptions), iterations, threshold, random_seed(), 0, *pointers)
+    options = _library.ReconOptions(ctypes.sizeof(_library.ReconOptions), iterations, threshold, random_seed(), 0, *pointers, first)
     lists = [(ctypes.c_double * max(iterations, 1))() for _ in range(3)]
     report = _library.ReconReport(size=ctypes.sizeof(_library.ReconReport), room=iterations)
     report.fm_rmse, report.change_percent, report.alpha = lists
