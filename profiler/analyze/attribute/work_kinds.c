@@ -87,6 +87,7 @@ const struct work_row work_rows[] = {
     {"copy", "copying memory", 1, 0, NULL, "*memcpy*|*memmove*|raw_array_assign*|PyArray_CopyInto|array_assign_array|*CopyWithOffset|H5D__gather*|H5D__scatter*|*_contig_to_contig|_aligned_strided_to_*|_strided_to_*|_contig_to_*|_aligned_contig_to_*|PyArray_AssignArray|PyArray_NewCopy|array_copy|array_flatten|PyArray_TakeFrom|*mapiter_get*|mapiter_*", NULL},
     {"clear", "clearing memory", 1, 0, NULL, "*memset*", NULL},
     {"lock", "locking", 1, 0, NULL, "*pthread_mutex_*|*pthread_cond_*|*pthread_rwlock*|lll_*|__lll_*|*pthread_spin*", NULL},
+    {"clock", "asking for the time", 1, 0, "[vdso]|linux-vdso*", NULL, NULL},
     {"pool", "handing over work to a pool", 2, 1, NULL, NULL, "*/multiprocessing/*|*/concurrent/futures/*|*/joblib/*"},
     {"loop", "running an event loop (asyncio)", 2, 1, NULL, NULL, "*/asyncio/*|*/uvloop/*|*/selectors.py"},
     {"http", "HTTP requests", 2, 1, NULL, NULL, "*/aiohttp/*|*/urllib3/*|*/requests/*|*/httpx/*|*/httpcore/*|*/http/client.py|*/botocore/*|*/yarl/*|*/multidict/*"},
@@ -110,6 +111,7 @@ const struct work_row kernel_rows[] = {
     {"process", "starting processes", 0, 0, C_LIBRARY, "*fork*|*clone*|*exec*|*wait4*|*waitpid*|*posix_spawn*", NULL},
     {"sleep", "short sleeps", 0, 0, C_LIBRARY, "*sleep*", NULL},
     {"kernel", "system calls", 0, 0, C_LIBRARY, "*syscall*|*clock*|*get*id|*ioctl*|*fcntl*|*prctl*|*sig*|*kill*|*getrusage*|*time*|*sched_*|*event*|*pipe*|*dup*|*socket*|*rseq*|*exit*", NULL},
+    {"kernel", "system calls", 0, 0, "[vdso]|linux-vdso*", NULL, NULL},
     {"kernel", "system calls", 0, 0, NULL, "*yscall*|runtime.futex*|runtime.usleep*|runtime.madvise*", NULL},
     {"fault", "page faults", 0, 0, NULL, NULL, NULL},
 };

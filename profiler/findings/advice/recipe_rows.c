@@ -159,6 +159,7 @@ const struct advice_recipe recipes[] = {
     {"futex", NULL, 0, 0, "Threads wake each other very often. Hand over larger pieces of work, or give each thread data of its own."},
     {"lock", NULL, 0, 0, "Locks are taken very often. Take them once for many items, or give each thread data of its own."},
     {"sleep", NULL, 0, 0, "It sleeps for very short times. Wait for an event instead (a condition, a queue, select)."},
+    {"clock", NULL, 0, 0, "The time is asked for very often: ask once for many rounds."},
     {"kernel.xla", NULL, 0, 0, "Compiled JAX code runs here. Fewer and larger operations in one jit, float32 or bfloat16, and arrays that stay on the device cost less."},
     {"kernel", NULL, 0, 0, "System calls take the time: make fewer and larger ones."},
     {"table", NULL, 0, 0, "pandas does much for each small operation. Use whole columns at a time, or NumPy arrays inside of the loop."},

@@ -30,6 +30,7 @@ static const struct work_case cases[] = {
     {{"__memcpy_avx512_unaligned_erms"}, {LIBC}, {0}, "copying memory", "page faults"},
     {{"__GI_munmap", "free"}, {LIBC, LIBC}, {0}, "allocating memory", "giving memory back to the system"},
     {{"__pthread_mutex_lock"}, {LIBC}, {0}, "locking", "locks (kernel)"},
+    {{"clock_gettime", "clock"}, {"[vdso]", LIBC}, {0}, "asking for the time", "system calls"},
     {{"__GI___libc_read"}, {LIBC}, {0}, "__GI___libc_read (libc)", "reading files"},
     {{"double_add", "DOUBLE_add"}, {UMATH, UMATH}, {0}, "NumPy scalars, one element at a time", "page faults"},
     {{"DOUBLE_add_AVX512F"}, {UMATH}, {0}, "arithmetic on whole arrays (NumPy)", "page faults"},

@@ -48,6 +48,7 @@ static const struct recipe_case cases[] = {
     {"x = read(f)", NULL, {{"decode", "inflating", 80}}, FACT_PYTHON | FACT_ONE_THREAD, NULL, "Decompression runs on one thread."},
     {"x = read(f)", NULL, {{"read", "reading files", 80}}, FACT_PYTHON | FACT_REREAD, NULL, "The same bytes are read several times."},
     {"db.commit()", NULL, {{"write", "writing files", 80}}, FACT_PYTHON, NULL, "It writes to the disk each time. Commit or flush once"},
+    {"while time.process_time() < 1:", NULL, {{"clock", "asking for the time", 60}}, FACT_PYTHON, NULL, "The time is asked for very often"},
     {"f.write(x)", NULL, {{"write", "writing files", 80}}, FACT_PYTHON, NULL, "Write larger blocks"},
     {"x = f.read(10)", NULL, {{"read", "reading files", 80}}, FACT_PYTHON, NULL, "Read larger blocks at a time"},
     {"x = self.load(i)", "Images.__getitem__", {{"python", "Python's interpreter", 80}}, FACT_PYTHON, NULL, "This __getitem__ runs in Python for each sample."},
