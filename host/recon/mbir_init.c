@@ -287,7 +287,7 @@ static enum err vcd_first_image(struct vcd *t, const struct buffer *y, struct bu
 static enum err vcd_go_on(const struct vcd *t)
 {
     FAIL_IF(t->options->stop && *t->options->stop, ERR_INTERRUPTED,
-            "interrupted before the first iteration");
+            "interrupted before iteration 1 of %lld", (long long)t->options->max_iterations);
     return ERR_OK;
 }
 

@@ -21,7 +21,10 @@ def _table(name, values, columns=None):
     """Values of views as float32, one or `columns` a view."""
     if hasattr(values, "detach"):
         values = values.detach().cpu()
-    array = numpy.array(values, FLOAT32)
+    try:
+        array = numpy.array(values, FLOAT32)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{name} is not a table of numbers: {error}") from None
     if array.ndim != (1 if columns is None else 2) or (columns is not None and array.shape[1] != columns):
         raise ValueError(f"{name}: shape is {array.shape}; expected (views{f', {columns}' if columns else ''},)")
     if not numpy.isfinite(array).all():
@@ -86,7 +89,7 @@ class ParallelBeamModel(_Parallel):
         super().__init__(sinogram_shape, angles=_table("angles", angles), view_params_name="angles")
 
     def _tables(self):
-        return {"angles": self.get_params("angles")}
+        return {"angles": _table("angles", self.get_params("angles"))}
 
     def _facts(self):
         return [*super()._facts(), _range(self.get_params("angles"))]
@@ -116,7 +119,7 @@ class ConeBeamModel(_Diverging):
                          recon_slice_offset=0.0, axial_pad_fraction=0.0, use_curved_detector=use_curved_detector)
 
     def _components(self):
-        views = numpy.asarray(self.get_params("view_params_array"))
+        views = _table("view_params_array", self.get_params("view_params_array"), 2)
         return {"angles": views[:, 0], "helical_z_shifts": views[:, 1]}
 
     def _tables(self):
@@ -177,7 +180,7 @@ class TranslationModel(_Diverging):
         self.set_params(max_alpha=1.3)
 
     def _tables(self):
-        return {"translation_vectors": self.get_params("translation_vectors")}
+        return {"translation_vectors": _table("translation_vectors", self.get_params("translation_vectors"), 3)}
 
     def auto_set_recon_geometry(self, no_compile: bool = False, no_warning: bool = False) -> None:
         """Sets recon_shape, delta_voxel and, where it is 1, voxel_row_aspect from the detector's pitches and the vectors.
@@ -214,7 +217,7 @@ class MultiAxisParallelModel(_Parallel):
         super().__init__(sinogram_shape, angles=_table("angles", angles, 2), view_params_name="angles", recon_slice_offset=0.0)
 
     def _tables(self):
-        return {"angles": self.get_params("angles")}
+        return {"angles": _table("angles", self.get_params("angles"), 2)}
 
 
 class QGGMRFDenoiser(TomographyModel):

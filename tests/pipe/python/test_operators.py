@@ -197,6 +197,8 @@ def bad_input(check, folder):
     model = parallel()
     shape, other = model.get_params("recon_shape"), model.get_params("sinogram_shape")
     x, y = noise(shape), noise(other)
+    broken = cone()
+    broken.set_params(view_params_array=3)
     calls = [
         (ValueError, r"\(3, 4\).*\(16, 16, 5\)", lambda: model.forward_project(np.zeros((3, 4)))),
         (ValueError, r"\(16, 16, 4\).*\(16, 16, 5\)", lambda: model.forward_project(x[:, :, :4])),
@@ -225,6 +227,7 @@ def bad_input(check, folder):
         (ValueError, "three positive", lambda: tomoprof.ParallelBeamModel((4, 0, 4), np.zeros(4))),
         (ValueError, "not finite", lambda: tomoprof.ParallelBeamModel((4, 4, 4), [0, 1, 2, np.inf])),
         (ValueError, "source_iso_dist", lambda: tomoprof.ConeBeamModel((4, 4, 4), np.zeros(4), 8, -1)),
+        (ValueError, "view_params_array", lambda: broken.forward_project(x)),
         (ValueError, "weight_type", lambda: tomoprof.gen_weights(y, "heavy")),
         (ValueError, "backend", lambda: tomoprof.configure(backend="abacus")),
         (NotImplementedError, "hann", lambda: model.direct_recon(y, filter_name="hann")),
