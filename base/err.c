@@ -82,11 +82,6 @@ const char *err_name(enum err code)
     return rows[err_row(code)].name;
 }
 
-const char *err_meaning(enum err code)
-{
-    return rows[err_row(code)].meaning;
-}
-
 int err_exit_code(enum err code)
 {
     return rows[err_row(code)].exit_code;

@@ -40,7 +40,6 @@ const char *err_text(void);
 const char *err_where(void);
 
 const char *err_name(enum err code);
-const char *err_meaning(enum err code);
 int err_exit_code(enum err code);
 
 #define FAIL(code, ...) err_set((code), __FILE__, __LINE__, __VA_ARGS__)

@@ -79,7 +79,6 @@ static void exit_codes_tell_wrong_calls_from_failed_work(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         assert_int_equal(err_exit_code(rows[i].code), rows[i].exit_code);
         assert_string_equal(err_name(rows[i].code), rows[i].name);
-        assert_true(strlen(err_meaning(rows[i].code)) > 0);
     }
 }
 
