@@ -57,6 +57,8 @@ ELSEWHERE = {
     "build/tomoprof recon --in s3://": "tests/pipe/store/test_remote.py",
     "build/tomoprof record mpirun": "tests/cluster/test_record.py",
     "mpirun -n": "tests/cluster/test_record.py",
+    "pip install tomoprof-*.whl dask": "packaging/release/try.sh",
+    "tomoprof record python3 slabs.py": "tests/pipe/python/test_python_page.py",
     "sbatch": "tests/cluster/test_slurm.py",
     "sudo packaging/release/release.sh": "packaging/release/try.sh",
     "python3 tests/peers/loading.py": "tests/peers/CMakeLists.txt",
