@@ -154,6 +154,7 @@ static void *poll_thread_main(void *given)
 {
     struct thread_slot *self = given;
     one_thread_is_ours();
+    raw_chars_uncounted(); /* it does errands before it is registered */
     uint64_t interval = (uint64_t)(1e9 / capture.config.wait_hz);
     uint32_t ends = poll_gate_ends();
     syscall(SYS_prctl, PR_SET_NAME, "tomoprof");

@@ -8,10 +8,16 @@ long raw_syscall(long number, long a, long b, long c, long d, long e, long f);
 
 uint64_t raw_chars[2];
 static __thread int uncounted;
+static __thread uint64_t read_here;
 
 void raw_chars_uncounted(void)
 {
     uncounted = 1;
+}
+
+uint64_t raw_chars_here(void)
+{
+    return read_here;
 }
 
 long raw_syscall(long number, long a, long b, long c, long d, long e, long f)
@@ -35,9 +41,10 @@ long raw_syscall(long number, long a, long b, long c, long d, long e, long f)
 #endif
     if (r <= 0 || uncounted)
         ; /* the common case first */
-    else if (number == SYS_read || number == SYS_pread64)
+    else if (number == SYS_read || number == SYS_pread64) {
         __atomic_fetch_add(&raw_chars[0], (uint64_t)r, __ATOMIC_RELAXED);
-    else if (number == SYS_write || number == SYS_pwrite64 || number == SYS_pwritev)
+        read_here += (uint64_t)r;
+    } else if (number == SYS_write || number == SYS_pwrite64 || number == SYS_pwritev)
         __atomic_fetch_add(&raw_chars[1], (uint64_t)r, __ATOMIC_RELAXED);
     if ((unsigned long)r <= -4096ul)
         return r;

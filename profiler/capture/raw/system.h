@@ -46,6 +46,7 @@ void raw_futex_wake(const volatile void *word, int threads);
 /* Bytes that the library read (0) and wrote (1) by system calls of its own, as the kernel counts
  * them. */
 extern uint64_t raw_chars[2];
+uint64_t raw_chars_here(void);  /* read by the calling thread, of raw_chars[0] */
 void raw_chars_uncounted(void); /* not those of the calling thread, from now on */
 
 /* openat() that ends under a number from 200 on, where the limit has such: -1 and errno. A low

@@ -218,11 +218,10 @@ void io_kernel_thread_ends(void)
     uint32_t before = __atomic_fetch_add(&ends, 1, __ATOMIC_RELAXED);
     if (before >= FEW_ENDS && !__atomic_load_n(&has_children, __ATOMIC_RELAXED))
         return;
-    const int elsewhere = errands_wanted();
-    const size_t chars = read_numbers((uint32_t)syscall(SYS_gettid), n);
-    if (!chars)
+    const uint64_t chars = raw_chars_here();
+    if (!read_numbers((uint32_t)syscall(SYS_gettid), n))
         __atomic_fetch_add(&ends, FEW_ENDS, __ATOMIC_RELAXED);
-    n[0] += elsewhere ? 0 : chars;
+    n[0] += raw_chars_here() - chars; /* nothing where the library's thread read them */
     for (int i = 0; i < NUMBERS; i++)
         __atomic_fetch_add(&ended[i], n[i], __ATOMIC_RELAXED);
 }
