@@ -9,7 +9,7 @@
     pandas.DataFrame(run.lines).nlargest(10, "cpu_user")
     run                                     # in Jupyter: the report itself
 
-Operators are loaded when first used. tomoprof.torch, tomoprof.jax and tomoprof.scipy are imported by their names.
+Operators are loaded when first used. tomoprof.torch, tomoprof.jax, tomoprof.scipy and tomoprof.preprocess are imported by their names.
 """
 
 import html

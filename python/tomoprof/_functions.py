@@ -469,6 +469,20 @@ def import_recon_hdf5(file_path: Any):
     return volume.transpose(2, 1, 0), attributes
 
 
+def merge_log_files(merged_path: Any, labeled_paths: Any) -> None:
+    """Joins the logs of pairs (label, path) that exist into one file, each below a line with its label, and removes them."""
+    found = [(label, path) for label, path in labeled_paths if path is not None and os.path.exists(path)]
+    texts = []
+    for label, path in found:
+        with open(path, encoding="utf-8") as log:
+            texts.append(f"======== {label} ========\n{log.read()}")
+    if texts:
+        with open(merged_path, "w", encoding="utf-8") as merged:
+            merged.writelines(texts)
+    for _, path in found:
+        os.remove(path)
+
+
 def stitch_arrays(array_list: list, overlap: int, axis: int = 2, ramp_overlap: Optional[int] = None):
     """Joins arrays along an axis where neighbours share `overlap` entries, which fade linearly from one to the other."""
     if not isinstance(array_list, list) or len(array_list) < 2:

@@ -11,7 +11,7 @@ import math
 import os
 import re
 import warnings
-from typing import Any, Optional
+from typing import Any, Literal, Optional, Sequence, Union, get_args
 
 import numpy
 
@@ -44,10 +44,21 @@ DEFAULTS = {
     "granularity": ([1, 2, 4, 8, 16, 32, 64, 128, 128, 128, 128], False), "partition_sequence": ([2, 4, 6] + [7, 8, 9, 10] * 25, False),
     "verbose": (1, False), "use_gpu": ("automatic", True), "max_alpha": (1.5, False), "use_ror_mask": (True, False),
 }
+# For editors: names that get_params completes. Views add names of their own, such as "angles".
+ParamNames = Literal[
+    "geometry_type", "file_format", "sinogram_shape", "delta_det_channel", "delta_det_row", "det_row_offset", "det_channel_offset", "sigma_y",
+    "alu_unit", "alu_value", "recon_shape", "delta_voxel", "voxel_row_aspect", "voxel_slice_aspect", "sigma_x", "sigma_prox", "p", "q", "T",
+    "qggmrf_nbr_wts", "auto_regularize_flag", "positivity_flag", "snr_db", "sharpness", "granularity", "partition_sequence", "verbose", "use_gpu",
+    "max_alpha", "use_ror_mask"]
 SIGMAS = ("sigma_y", "sigma_x", "sigma_prox")
 REGULARIZATION = (*SIGMAS, "snr_db", "sharpness", "auto_regularize_flag")
 DERIVED = ("geometry_type", "view_params_name", "view_params_component_names", "file_format", "version", "use_gpu")
 MAY_BE_INFINITE = ("source_detector_dist", "source_iso_dist")
+
+
+def parameter_names_match():
+    """Whether `ParamNames` has the names of `DEFAULTS`."""
+    return set(get_args(ParamNames)) == set(DEFAULTS)
 
 
 def plain(value):
@@ -82,7 +93,7 @@ class ParameterHandler:
         self.logger: Any = None
         self.log_buffer: Any = None
 
-    def get_params(self, parameter_names: Any):
+    def get_params(self, parameter_names: Union[ParamNames, str, Sequence[str]]) -> Any:
         """Returns the value of a parameter by its name, or a list of values for a list of names. NameError for an unknown name."""
         return ParameterHandler.get_params_from_dict(self.params, parameter_names)
 

@@ -4,12 +4,12 @@
 
 from enum import Enum
 
-from tomoprof import _parameters as _utils  # noqa: F401
 from tomoprof._functions import *  # noqa: F403
 from tomoprof._functions import MODELS as _MODELS
 from tomoprof._geometries import ConeBeamModel, MultiAxisParallelModel, ParallelBeamModel, QGGMRFDenoiser, TranslationModel  # noqa: F401
 from tomoprof._model import ReconParams, TomographyModel  # noqa: F401
 from tomoprof._parameters import ParameterHandler  # noqa: F401
+from tomoprof.mbirjax import _utils, preprocess  # noqa: F401
 
 MultiAxisParallelBeamModel = MultiAxisParallelModel
 
