@@ -205,7 +205,11 @@ static enum err parse_json(char *text, size_t bytes, cJSON **root)
         return not_json(text, bytes, end);
     while (end < text + bytes && strchr(" \t\r\n", *end)) /* a closing NUL counts as white space */
         end++;
-    return end == text + bytes ? ERR_OK : not_json(text, bytes, end);
+    if (end == text + bytes)
+        return ERR_OK;
+    cJSON_Delete(*root);
+    *root = NULL;
+    return not_json(text, bytes, end);
 }
 
 enum err ct_model_from_keys(const cJSON *root, struct ct_model *m)

@@ -72,4 +72,7 @@ def an_installed_library(check, folder):
     by_find_package(check, prefix, folder)
 
 
-main(*([] if SANITIZED else [an_installed_library]))
+if SANITIZED:
+    print("skipped: a library with sanitizers is loaded by programs that have them alone")
+    sys.exit(77)
+main(an_installed_library)
