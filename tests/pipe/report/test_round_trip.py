@@ -114,10 +114,11 @@ def comes_back(check, folder, command, hot):
         expected, found = own_lines(first), own_lines(back)
         if FORMATS[name] == NO_MODULES:
             found = collections.Counter({place: ns for place, ns in found.items() if place[0] in {file for file, _ in expected}})
-        slack = 0.001 * sum(expected.values()) if name == "callgrind" else 0  # it holds calls, no stacks: callers are estimates
+        # callgrind holds calls, no stacks: what a library's function took for the program and for the start-up is divided by an estimate.
+        slack = 0.01 * sum(expected.values()) if name == "callgrind" else 0
         apart = max(abs(found[place] - expected[place]) for place in found | expected)
         check.that(apart <= slack, f"{name}: {found - expected} more, {expected - found} less than the run's own lines")
-        check.that(abs(cpu(back) - cpu(first)) <= slack, f"{name}: {cpu(back)} of {cpu(first)} ns of CPU time")
+        check.that(abs(cpu(back) - cpu(first)) <= 0.1 * slack, f"{name}: {cpu(back)} of {cpu(first)} ns of CPU time")
 
 
 def python_comes_back(check, folder):
