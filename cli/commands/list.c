@@ -55,7 +55,7 @@ static void list_row(const struct run_entry *run, const struct record_facts *f, 
     }
     if (!stat(run->folder, &st) && localtime_r(&st.st_mtime, &tm))
         strftime(when, sizeof when, "%Y-%m-%d %H:%M", &tm);
-    if (f->command)
+    if (f->command && isfinite(f->end.wall_s))
         snprintf(seconds, sizeof seconds, "%.3g s", f->end.wall_s);
     printf("%-16s %9s  %-30s  %s\n", when, seconds, command, run->folder);
 }
@@ -75,8 +75,11 @@ static enum err list_runs(int words, char **word)
          !e && rows < request.top && (run = run_list_back(&known, (size_t)rows, request.here));
          rows++) {
         struct record_facts facts;
-        if (record_facts_read(run->folder, &facts))
-            facts.command = NULL; /* damaged: the run is there all the same */
+        static const char *damaged[] = {"(record.json is damaged)", NULL};
+        if (record_facts_read(run->folder, &facts)) { /* the run is there all the same */
+            facts.command = damaged;
+            facts.end.wall_s = (double)NAN;
+        }
         list_row(run, &facts, request.json ? &json : NULL);
         record_facts_free(&facts);
     }

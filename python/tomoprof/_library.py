@@ -67,7 +67,7 @@ class ReconReport(Structure):
 
 _A, _C, _M = POINTER(Array), c_void_p, c_void_p
 _PIXELS, _SIZES, _DOUBLES = c_void_p, POINTER(c_int64), POINTER(c_double)
-# What each function takes; all of them return a status.
+# Arguments of each function; all of them return a status.
 FUNCTIONS = {
     "context_create": (POINTER(ContextOptions), POINTER(_C)),
     "model_parse": (_C, c_char_p, c_size_t, POINTER(_M)),

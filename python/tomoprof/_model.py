@@ -27,7 +27,7 @@ LONG = 30_000_000  # voxels times views, some milliseconds: from here on a call 
 LEVELS = {0: logging.ERROR, 1: logging.WARNING, 2: logging.INFO}
 METHODS = {"adjoint": 0, "voxel": 1, "fourier": 2}
 LOG_FILE = "~/.mbirjax/logs/recon.log"
-# What a geometry file may hold, beside its geometry and its tables of views.
+# A geometry file may hold these beside its geometry and its tables of views.
 NUMBERS = ("source_detector_dist", "source_iso_dist", "delta_det_channel", "delta_det_row", "det_channel_offset", "det_row_offset",
            "delta_voxel", "voxel_row_aspect", "voxel_slice_aspect", "recon_slice_offset", "sharpness", "snr_db", "p", "q", "T", "max_alpha")
 FLAGS = ("use_curved_detector", "use_ror_mask", "positivity_flag", "auto_regularize_flag")

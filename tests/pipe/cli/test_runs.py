@@ -35,7 +35,9 @@ def runs_are_found(check, folder):
     check.that("No run is known of this folder" in tomoprof("list", "--here", **elsewhere).stdout, "runs of another folder")
     check.that(tomoprof("report", "latest", **elsewhere).returncode == 0, "the newest of all")
     (runs[0] / "record.json").write_text("{")
-    check.that(len(tomoprof("list", **away).stdout.splitlines()) == 3, "a damaged run")
+    lines = tomoprof("list", **away).stdout.splitlines()
+    check.that(len(lines) == 3 and "(record.json is damaged)" in lines[0] and "nan" not in lines[0], f"a damaged run: {lines}")
+    check.that(json.loads(tomoprof("list", "--json", **away).stdout)[0]["wall_s"] is None, "the time of a damaged run")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from tool import SANITIZED, TOMOPROF, main
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 BUILD = pathlib.Path(TOMOPROF).resolve().parent
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
-# Of every system that has a C compiler; FFTW or kissfft and cJSON are the operators' own.
+# Every system with a C compiler has these; FFTW or kissfft and cJSON are the operators' own.
 NEEDED = re.compile(r"lib(c|m|dl|pthread|gomp|fftw3f|kissfft-float\w*|cjson|z)\.so\.\d+|ld-linux\S*")
 
 
