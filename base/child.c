@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,10 +24,10 @@
 
 extern char **environ;
 
-enum err child_fork(struct child *c, int (*work)(void *context, int fd), void *context)
+/* Takes over both ends, of which the second is the child's. */
+static enum err child_fork_with(struct child *c, const int fds[2],
+                                int (*work)(void *context, int fd), void *context)
 {
-    int fds[2];
-    FAIL_IF(pipe2(fds, O_CLOEXEC), ERR_FAILED, "cannot make a pipe: %s", strerror(errno));
     fflush(stdout); /* or both would print what is in it */
     const pid_t pid = fork();
     if (pid == 0) {
@@ -41,6 +42,21 @@ enum err child_fork(struct child *c, int (*work)(void *context, int fd), void *c
     FAIL_IF(pid < 0, ERR_FAILED, "cannot start a process: %s", strerror(why));
     *c = (struct child){pid, fds[0]};
     return ERR_OK;
+}
+
+enum err child_fork(struct child *c, int (*work)(void *context, int fd), void *context)
+{
+    int fds[2];
+    FAIL_IF(pipe2(fds, O_CLOEXEC), ERR_FAILED, "cannot make a pipe: %s", strerror(errno));
+    return child_fork_with(c, fds, work, context);
+}
+
+enum err child_fork_both(struct child *c, int (*work)(void *context, int fd), void *context)
+{
+    int fds[2];
+    FAIL_IF(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), ERR_FAILED,
+            "cannot make a pair of sockets: %s", strerror(errno));
+    return child_fork_with(c, fds, work, context);
 }
 
 size_t child_read(const struct child *c, void *data, size_t bytes, const volatile int *stop)

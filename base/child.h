@@ -16,6 +16,9 @@ struct child {
  * the exit code: no handler of exit() runs, and no buffer of stdio is flushed. */
 enum err child_fork(struct child *c, int (*work)(void *context, int fd), void *context);
 
+/* The same with a socket, on which both sides read and write. */
+enum err child_fork_both(struct child *c, int (*work)(void *context, int fd), void *context);
+
 /* Reads until `bytes` are there or the pipe ends; returns how many there are. While *stop (may be
  * NULL) is set, the child gets SIGTERM 100 times a second. */
 size_t child_read(const struct child *c, void *data, size_t bytes, const volatile int *stop);

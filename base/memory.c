@@ -341,3 +341,23 @@ void mem_reset_peak(void)
     peak = held;
     pthread_mutex_unlock(&lock);
 }
+
+void mem_limit_process(size_t bytes)
+{
+#ifndef __SANITIZE_ADDRESS__ /* which needs terabytes */
+    unsigned long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+    if (f && fscanf(f, "%lu", &pages) != 1)
+        pages = 0;
+    if (f)
+        fclose(f);
+    struct rlimit old;
+    const rlim_t has = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
+    if (!pages || has + bytes < has || getrlimit(RLIMIT_AS, &old) || has + bytes >= old.rlim_max)
+        return;
+    old.rlim_cur = old.rlim_max = has + bytes;
+    setrlimit(RLIMIT_AS, &old);
+#else
+    (void)bytes;
+#endif
+}

@@ -38,6 +38,10 @@ size_t mem_available(void);
  * holds already not counted; 0: as many as there are. */
 void mem_limit(size_t bytes);
 
+/* From now on the address space of this process grows by at most so many bytes: then an
+ * allocation fails, and not the machine. Not under AddressSanitizer. */
+void mem_limit_process(size_t bytes);
+
 /* Bytes held through mem_alloc now, and their high-water mark since mem_reset_peak(). */
 size_t mem_held(void);
 size_t mem_peak(void);

@@ -7,6 +7,7 @@
 
 #include "base/child.h"
 #include "base/text.h"
+#include "host/store/child/jail.h"
 #include "host/store/exchange/sandbox.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -28,7 +29,7 @@ static int sandbox_answer(void *context, int fd)
 {
     const struct sandbox_work *w = context;
     struct answer a = {0};
-    sandbox_limit(mem_available());
+    jail_limit(mem_available());
     a.e = w->work(w->word);
     a.exit_code = cli_end.exit_code;
     snprintf(a.text, sizeof a.text, "%s", a.e ? err_text() : "");

@@ -4,43 +4,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/child.h"
 #include "base/memory.h"
+#include "host/store/child/jail.h"
 #include "host/store/exchange/sandbox.h"
-
-/* Restricts a child process that reads another user's file. */
 
 int file_is_own(const char *path)
 {
     struct stat st;
     return stat(path, &st) || st.st_uid == geteuid() ||
            st.st_uid == 0; /* root can do as it likes */
-}
-
-void sandbox_limit(size_t bytes)
-{
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    setrlimit(RLIMIT_CORE, &(struct rlimit){0});
-#ifndef __SANITIZE_ADDRESS__
-    unsigned long pages = 0;
-    FILE *f = fopen("/proc/self/statm", "re");
-    if (f && fscanf(f, "%lu", &pages) != 1)
-        pages = 0;
-    if (f)
-        fclose(f);
-    struct rlimit old, limit = {0};
-    limit.rlim_cur = limit.rlim_max = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + bytes;
-    if (pages && !getrlimit(RLIMIT_AS, &old) && limit.rlim_max < old.rlim_max)
-        setrlimit(RLIMIT_AS, &limit);
-#else
-    (void)bytes;
-#endif
 }
 
 #define INFO_BYTES ((size_t)1 << 30) /* for a scan's shape and angles */
@@ -68,7 +45,7 @@ static int exchange_child(void *context, int fd)
     struct exchange_source source = *r->source;
     source.kept = NULL; /* it would end with this process */
     size_t available = mem_available();
-    sandbox_limit(r->info && available > INFO_BYTES ? INFO_BYTES : available);
+    jail_limit(r->info && available > INFO_BYTES ? INFO_BYTES : available);
     h.e = r->info ? exchange_info_here(&source, &h.info)
                   : exchange_read_here(&source, r->row_first, r->row_count, &c);
     h.text_bytes = h.e ? strlen(err_text()) : 0;

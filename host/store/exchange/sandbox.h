@@ -3,16 +3,10 @@
 #ifndef TP_STORE_EXCHANGE_SANDBOX_H
 #define TP_STORE_EXCHANGE_SANDBOX_H
 
-#include <stddef.h>
-
 #include "host/store/exchange/exchange.h"
 
 /* 1: of this user or of root, or nothing is there. */
 int file_is_own(const char *path);
-
-/* In the child: it ends with its parent, leaves no core, and its address space grows by `bytes` at
- * most (not under AddressSanitizer, which needs terabytes). */
-void sandbox_limit(size_t bytes);
 
 /* exchange.h's calls in this process; exchange_sandbox.c decides which process that is. */
 

@@ -10,6 +10,8 @@ enum err store_make(const char *name, const char *format, struct store **out);
 /* Files that are added from now on lie below `folder`, links of the file system followed, unless
  * store_follow_links. Nothing changes where the store has URLs. */
 enum err store_confine(struct store *s, const char *folder);
+/* 1: a relative name without .., empty parts and control characters. */
+int store_name_is_inside(const char *name);
 /* A file. `relative` is put behind the folder `base` (NULL: it is a path of the user's) and must
  * not leave it: absolute names, .. and empty parts are ERR_INPUT. */
 enum err store_object_add(struct store *s, const char *base, const char *relative, int32_t *index);
@@ -59,6 +61,12 @@ int store_dtype_parse(const char *text, struct store_dtype *out);
 
 /* Small reads of objects behind URLs: headers and indices lie in few places, and each request costs
  * a round trip, so that blocks are read and kept. For one thread, while a store is opened. */
+
+struct remote_way { /* as http_size and http_read, which a process without a network replaces */
+    enum err (*size)(const char *url, int64_t *bytes);
+    enum err (*read)(const char *url, int64_t offset, void *to, size_t n);
+};
+extern const struct remote_way *remote_way;
 
 /* Exactly n bytes; the caller knows that the object has them. */
 enum err remote_read(struct store *s, int32_t object, int64_t offset, void *to, size_t n);

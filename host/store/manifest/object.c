@@ -11,7 +11,6 @@
 #include "base/arena.h"
 #include "base/array.h"
 #include "host/store/fetch/fetch.h"
-#include "host/store/fetch/http.h"
 #include "host/store/manifest/manifest.h"
 
 #define OPEN_MOST    64   /* files of a store that stay open */
@@ -26,8 +25,7 @@ struct object_window {
     unsigned char data[WINDOW_BYTES];
 };
 
-/* A name that stays below its folder. */
-static int is_inside(const char *name)
+int store_name_is_inside(const char *name)
 {
     if (!*name || *name == '/' || strlen(name) > 4000)
         return 0;
@@ -69,7 +67,7 @@ enum err store_confine(struct store *s, const char *folder)
 enum err store_object_add(struct store *s, const char *base, const char *relative, int32_t *index)
 {
     char path[8192];
-    FAIL_IF(base && !is_inside(relative), ERR_INPUT,
+    FAIL_IF(base && !store_name_is_inside(relative), ERR_INPUT,
             "%s: names the file \"%.200s\", which would lie outside of its folder: refused",
             s->name, relative);
     snprintf(path, sizeof path, "%s%s%s", base ? base : "", base ? "/" : "", relative);
@@ -83,7 +81,7 @@ enum err store_object_find(struct store *s, const char *base, const char *relati
     TRY(store_object_add(s, base, relative, index));
     struct store_object *o = &s->objects[*index];
     if (s->remote) {
-        TRY(http_size(o->name, &o->bytes));
+        TRY(remote_way->size(o->name, &o->bytes));
         if (o->bytes < 0) {
             s->objects_count--;
             *index = -1;
@@ -138,7 +136,7 @@ enum err store_object_bytes(struct store *s, int32_t object, int64_t *bytes)
     int fd;
     struct store_object *o = &s->objects[object];
     if (o->bytes < 0 && s->remote) {
-        TRY(http_size(o->name, &o->bytes));
+        TRY(remote_way->size(o->name, &o->bytes));
         FAIL_IF(o->bytes < 0, ERR_INPUT, "%s: is not there", o->name);
     } else if (o->bytes < 0) {
         TRY(object_open(s, object, &fd));

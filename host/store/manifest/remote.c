@@ -8,6 +8,9 @@
 #define BLOCK       ((int64_t)256 << 10)
 #define BLOCKS_MOST 128 /* 32 MiB */
 
+static const struct remote_way remote_http = {http_size, http_read};
+const struct remote_way *remote_way = &remote_http;
+
 struct remote_blocks {
     struct {
         unsigned char *bytes;
@@ -36,8 +39,8 @@ static enum err remote_block(struct store *s, int32_t object, int64_t number,
     b->next = (slot + 1) % BLOCKS_MOST;
     b->items[slot].object = -1;
     const int64_t at = number * BLOCK, left = s->objects[object].bytes - at;
-    TRY(http_read(s->objects[object].name, at, b->items[slot].bytes,
-                  (size_t)(left < BLOCK ? left : BLOCK)));
+    TRY(remote_way->read(s->objects[object].name, at, b->items[slot].bytes,
+                         (size_t)(left < BLOCK ? left : BLOCK)));
     b->items[slot].object = object;
     b->items[slot].number = number;
     *out = b->items[slot].bytes;
@@ -47,7 +50,7 @@ static enum err remote_block(struct store *s, int32_t object, int64_t number,
 enum err remote_read(struct store *s, int32_t object, int64_t offset, void *to, size_t n)
 {
     if ((int64_t)n >= BLOCK)
-        return http_read(s->objects[object].name, offset, to, n);
+        return remote_way->read(s->objects[object].name, offset, to, n);
     if (!s->blocks)
         s->blocks = calloc(1, sizeof *s->blocks);
     FAIL_IF(!s->blocks, ERR_MEMORY, "%s: no memory left to open it", s->name);
@@ -65,13 +68,13 @@ enum err remote_text(const char *url, size_t most, char **out)
 {
     int64_t bytes;
     *out = NULL;
-    TRY(http_size(url, &bytes));
+    TRY(remote_way->size(url, &bytes));
     if (bytes < 0)
         return ERR_OK;
     FAIL_IF(bytes > (int64_t)most, ERR_INPUT, "%s: is too large for metadata", url);
     *out = calloc(1, (size_t)bytes + 1);
     FAIL_IF(!*out, ERR_MEMORY, "%s: no memory left to read it", url);
-    enum err e = http_read(url, 0, *out, (size_t)bytes);
+    enum err e = remote_way->read(url, 0, *out, (size_t)bytes);
     if (e) {
         free(*out);
         *out = NULL;

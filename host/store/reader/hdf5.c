@@ -15,6 +15,7 @@ static int hdf5_knows(const struct reader_file *f)
 
 #include "base/arena.h"
 #include "base/array.h"
+#include "host/store/guard/guarded.h"
 #include "host/store/reader/hdf5_parts.h"
 
 #define COMPACT_MOST 65536 /* the format's own limit */
@@ -373,8 +374,9 @@ static enum err hdf5_fill(struct store *s, const struct reader_file *f)
     return ERR_OK;
 }
 
-static enum err open_hdf5(const struct reader_file *f, struct store **out)
+static enum err hdf5_open_here(const void *file, struct store **out)
 {
+    const struct reader_file *f = file;
     TRY(store_make(f->path, "HDF5", out));
     enum err e = hdf5_fill(*out, f);
     if (e) {
@@ -382,6 +384,12 @@ static enum err open_hdf5(const struct reader_file *f, struct store **out)
         *out = NULL;
     }
     return e;
+}
+
+static enum err open_hdf5(const struct reader_file *f, struct store **out)
+{
+    TRY(h5_start(f->path));
+    return guarded_open(f->path, "HDF5", hdf5_open_here, f, out);
 }
 #else
 static enum err open_hdf5(const struct reader_file *f, struct store **out)
