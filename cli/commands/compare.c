@@ -19,11 +19,13 @@ static struct compare_request {
 
 static struct opt options[] = {
     OPTION_TEXT("fail-over", 0, request.limit_text, "PERCENT",
-                "exit with 1 when an operation takes that much longer in B (10%)"),
+                "exit with 1 when an operation, or a program recorded with\n--runs, takes that "
+                "much longer in B (10%)"),
     OPTION_TWIN("fail-above", OPT_TEXT, request.limit_text, "PERCENT"),
     OPTION_OUTPUT("out", 'o', request.out, "FILE", "also write the comparison as HTML"),
     OPTION_INT("top", 0, request.top, "N", "lines to print (default 20)", 1, 1e6),
-    OPTION_FLAG("force", 0, request.force, "judge --fail-over although the machines differ"),
+    OPTION_FLAG("force", 0, request.force,
+                "judge --fail-over although the machines differ, or without\nrepeated runs"),
     CLI_OPT_JSON(request.json),
     {0},
 };
@@ -50,19 +52,39 @@ static enum err find_compared(const char *word, char path[RUN_PATH])
     return ERR_OK;
 }
 
+/* A recording's own time does not measure a change: one run a side has no known noise. */
+static enum err judge_program(const struct comparison *c, double limit)
+{
+    FAIL_IF(!c->totals_count, ERR_INPUT,
+            "--fail-over: no time is known in both runs. Give two runs of `tomoprof run`, `load`, "
+            "or `record --runs 5`.");
+    const struct compare_total *wall = &c->totals[0];
+    FAIL_IF(isnan(wall->low) && !request.force, ERR_INPUT,
+            "--fail-over: each side has one run, so the noise is unknown. Record both with --runs "
+            "5, or judge the single runs with --force.");
+    FAIL_IF(compare_total_over(c, limit), ERR_FAILED,
+            "the program's wall time is %.1f %% longer in B, the limit is %g %%%s",
+            100 * (wall->ratio - 1), 100 * limit,
+            isnan(wall->low) ? "; with one run on a side this may be noise" : "");
+    return ERR_OK;
+}
+
 static enum err judge_limit(const struct comparison *c, double limit)
 {
     FAIL_IF(c->machines_differ && !request.force, ERR_INPUT,
             "the two runs come from different machines (%s): their times must not be judged by "
             "--fail-over; --force does it all the same",
             c->warnings[0]);
-    FAIL_IF(c->operations_count == 0, ERR_INPUT,
-            "--fail-over needs times of operations in both runs, as `tomoprof run` measures them");
+    if (!c->operations_count)
+        return judge_program(c, limit);
     const struct compare_operation *o = compare_over(c, limit);
-    FAIL_IF(o, ERR_FAILED, "%s at size %d takes %.1f %% longer in B, the limit is %g %%%s", o->name,
-            o->size, 100 * (o->ratio - 1), 100 * limit,
-            isnan(o->low) ? "; with one warm run on a side this may be noise" : "");
-    return ERR_OK;
+    if (!o)
+        return ERR_OK;
+    char name[COMPARE_NAME];
+    compare_operation_name(o, name);
+    return FAIL(ERR_FAILED, "%s takes %.1f %% longer in B, the limit is %g %%%s", name,
+                100 * (o->ratio - 1), 100 * limit,
+                isnan(o->low) ? "; with one warm run on a side this may be noise" : "");
 }
 
 static enum err run_compare(int words, char **word)
@@ -89,20 +111,26 @@ static enum err run_compare(int words, char **word)
 
 const struct command cmd_compare = {
     .name = "compare",
-    .summary = "Compares two runs: times of operations and source lines.",
+    .summary = "Compares two runs: total time, operations, functions and lines.",
     .words = "A B",
     .text =
-        "A and B are run folders, or a timing.json or profile.json of each. Times are medians of "
-        "warm,\n"
-        "untraced runs. Each ratio B / A has a 99 % interval: by ranks from 5 runs a side on, by\n"
-        "Student's t with fewer. `slower` means that the whole interval lies above 1.03, "
-        "`unchanged`\n"
-        "that it lies within 10 % of 1; all else is `undecided`. Lines are judged by the sampling "
-        "error\n"
-        "of their CPU time and followed through edits. Differences of machine and program come "
-        "first.\n"
+        "A and B are run folders of record, run or load, or a timing.json, profile.json or\n"
+        "loading.json of each. Times are medians: of warm, untraced runs; of a recorded program, "
+        "of\n"
+        "the runs that `record --runs` made without the recorder. Each ratio B / A has a 99 %\n"
+        "interval: by ranks from 5 runs a side on, by Student's t with fewer. `slower` means that "
+        "the\n"
+        "whole interval lies above 1.03, `unchanged` that it lies within 10 % of 1; all else is\n"
+        "`undecided`. Functions and lines are judged by the sampling error of their CPU time and "
+        "by "
+        "the\n"
+        "noise of the runs, and followed through edits; `gone` and `new` functions have samples on "
+        "one\n"
+        "side only. Differences of machine and program come first.\n"
         "Between two recordings, rootcause.md of A gets the time that B saved of each cause.\n\n"
-        "Example: tomoprof compare output/before output/after --fail-over 10% --out compare.html\n",
+        "Examples:\n"
+        "  tomoprof compare previous latest\n"
+        "  tomoprof compare output/before output/after --fail-over 10% --out compare.html\n",
     .options = options,
     .min_words = 2,
     .max_words = 2,

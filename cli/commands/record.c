@@ -6,10 +6,8 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/run_folder.h"
-#include "profiler/analyze/symbols/jit.h"
-#include "profiler/trace/reader.h"
+#include "base/text.h"
 #include "base/err.h"
 #include "host/backend/cpu_name.h"
 #include "base/log.h"
@@ -18,60 +16,22 @@
 #include "cli/runs/profile.h"
 #include "cli/runs/record_json.h"
 #include "cli/runs/run_files.h"
+#include "cli/runs/timed.h"
 #include "cli/runs/with_tool.h"
 #include "profiler/outside/outside.h"
 #include "profiler/record/record.h"
-
-/* Copies of perf maps beside the trace files. */
-
-static enum err copy_perf_map(const char *trace, const struct trace_header *h)
-{
-    char from[64], to[RUN_PATH + 64];
-    size_t bytes;
-    const char *why; /* the analysis tells it */
-    struct outfile f;
-    jit_map_path(h->pid, from);
-    char *text = jit_file_read(from, h->start_realtime_ns, &bytes, &why);
-    if (!text)
-        return ERR_OK;
-    snprintf(to, sizeof to, "%.*s/perf-%d.map", RUN_PATH, trace, (int)h->pid);
-    enum err e = outfile_open(&f, to);
-    if (!e)
-        e = outfile_write(&f, text, bytes);
-    if (!e)
-        e = outfile_commit(&f);
-    free(text);
-    return e;
-}
-
-/* Copies /tmp/perf-PID.map of each process of `trace` (a folder of trace files) into it. */
-static enum err perf_maps_keep(const char *trace)
-{
-    char **paths;
-    size_t count;
-    enum err e = ERR_OK;
-    if (trace_list(trace, &paths, &count))
-        return ERR_OK; /* the analysis tells that there are none */
-    for (size_t i = 0; i < count && !e; i++) {
-        struct trace_reader *reader;
-        if (trace_open(paths[i], &reader))
-            continue; /* the analysis counts it */
-        e = copy_perf_map(trace, trace_reader_header(reader));
-        trace_reader_free(reader);
-    }
-    trace_list_free(paths, count);
-    return e;
-}
+#include "profiler/report/compare/compare.h"
 
 extern char **environ;
 
 static struct record_request {
-    const char *modes, *with, *out;
+    const char *modes, *with, *out, *against;
     double rate, seconds;
     int64_t pid;
+    int runs, warmup; /* runs 0: not timed */
     int overhead, no_analysis;
     struct profile_options profile;
-} request = {.out = "output"};
+} request = {.out = "output", .warmup = 1};
 
 static struct opt options[] = {
     OPTION_TEXT("modes", 'm', request.modes, "A,B,...",
@@ -87,6 +47,16 @@ static struct opt options[] = {
         1, INT32_MAX),
     OPTION_NUMBER("seconds", 's', request.seconds, "N",
                   "end the recording after N seconds, not the program", 0.1, 1e7),
+    OPTION_INT("runs", 0, request.runs, "N",
+               "first time N runs of CMD, silent and without the recorder: mean,\nstandard "
+               "deviation, and the noise that `compare` judges by",
+               1, TIMED_RUNS_MOST),
+    OPTION_INT("warmup", 0, request.warmup, "N",
+               "runs before those, which do not count (default 1)", 0, TIMED_RUNS_MOST),
+    OPTION_TEXT(
+        "against", 0, request.against, "'OTHER CMD'",
+        "time OTHER CMD too, in turns with CMD, record both and compare\nOTHER CMD (A) with "
+        "CMD (B); 5 runs without --runs"),
     OPTION_FLAG("measure-overhead", 0, request.overhead,
                 "first run CMD once without the recorder and silent, to\nmeasure the slow-down"),
     OPTION_FLAG("baseline", 'b', request.overhead, NULL),
@@ -142,6 +112,8 @@ struct record_session {
     struct record_job job; /* size 0: this process alone */
     struct record_target target;
     struct record_end bare, end;
+    struct record_end *timed; /* [request.runs] */
+    int silent;
     struct record_disks disks;
     struct record_clocks clocks;
     int looked; /* at both */
@@ -168,6 +140,9 @@ static enum err write_record_facts(struct record_session *s, const struct record
                                        .notes = notes,
                                        .end = *end,
                                        .bare = s->bare,
+                                       .timed = s->timed,
+                                       .timed_count = s->timed ? request.runs : 0,
+                                       .warmup = request.warmup,
                                        .rate_hz = request.rate,
                                        .modes = request.modes,
                                        .cpu = *cpu ? cpu : NULL,
@@ -193,13 +168,13 @@ static void recording_ended(void *context, const struct record_end *then)
                  request.seconds, s->folder);
 }
 
-static enum err run_program(struct record_session *s, char **word)
+static enum err run_program(struct record_session *s)
 {
     char library[RUN_PATH], mpi[RUN_PATH], **environment;
     const char *program;
     TRY(cli_program(&program));
     TRY(record_library(program, library));
-    record_mpi_library(library, word[0], mpi);
+    record_mpi_library(library, s->word[0], mpi);
     job_of_environment(&s->job);
     TRY(s->job.among.size ? job_folder(&s->job, request.out, s->folder)
                           : run_make(request.out, s->folder));
@@ -217,17 +192,16 @@ static enum err run_program(struct record_session *s, char **word)
     enum err e = ERR_OK;
     const struct record_until bare = {.stop = &cli_stop};
     if (request.overhead)
-        e = record_launch(s->target.path, word, environ, 1, &bare, &s->bare);
+        e = record_launch(s->target.path, s->word, environ, 1, &bare, &s->bare);
     if (e == ERR_FAILED) { /* a limit of processes: the recording may go without */
         log_warn("the run without the recorder failed: %s", err_text());
         e = ERR_OK;
     }
-    s->word = word;
     const struct record_until until = {request.seconds, recording_ended, s, &cli_stop};
     record_disks_begin();
     record_clocks_begin();
     if (!e)
-        e = record_launch(s->target.path, word, environment, 0, &until, &s->end);
+        e = record_launch(s->target.path, s->word, environment, s->silent, &until, &s->end);
     record_disks_end(&s->disks);
     record_clocks_end(&s->clocks);
     s->looked = 1;
@@ -336,6 +310,16 @@ static enum err check_record(int words)
             "--%s cannot be used with --pid: from outside, CPU time, waiting and Python lines are "
             "recorded",
             request.modes ? "modes" : "measure-overhead");
+    FAIL_IF(request.runs && (request.pid || request.overhead || request.seconds > 0), ERR_USAGE,
+            "--%s runs the program to its end, again and again, without the recorder: it cannot be "
+            "used with --%s",
+            request.against ? "against" : "runs",
+            request.pid        ? "pid"
+            : request.overhead ? "measure-overhead, which is a part of it"
+                               : "seconds");
+    FAIL_IF(request.against && (request.with || request.no_analysis), ERR_USAGE,
+            "--against compares two recordings: it cannot be used with --%s",
+            request.with ? "with" : "no-analysis");
     FAIL_IF(request.with && (request.pid || request.no_analysis), ERR_USAGE,
             "--with runs the program again and compares: it cannot be used with --%s",
             request.pid ? "pid" : "no-analysis");
@@ -344,30 +328,104 @@ static enum err check_record(int words)
     return check_modes(request.modes);
 }
 
-static enum err run_record(int words, char **word)
+/* Finds the program of a command line; s->word is to be freed. */
+static enum err session_open(struct record_session *s, size_t words, char *const *word)
 {
-    static struct record_session s;
     static char python[] = "python3";
-    TRY(check_record(words));
-    if (request.pid)
-        return run_outside(&s);
     const size_t more = (size_t)record_is_script(word[0]);
-    TRY(record_target(more ? python : word[0], &s.target));
+    TRY(record_target(more ? python : word[0], &s->target));
     if (more)
         log_info("tomoprof: %s is not executable: runs it with python3", word[0]);
-    if (*s.target.limits)
-        log_warn("%s", s.target.limits);
-    char **argv =
-        calloc((size_t)words + more + 1, sizeof *argv); /* execve wants a NULL at the end */
-    FAIL_IF(!argv, ERR_MEMORY, "no memory for %d words", words);
-    argv[0] = python;
-    memcpy(argv + more, word, (size_t)words * sizeof *argv);
-    enum err e = run_program(&s, argv);
-    if (!e) {
-        conclude_record(&s);
-        cli_end = (struct cli_end){.exit_code = s.end.exit_code, .signal = s.end.signal};
+    if (*s->target.limits)
+        log_warn("%s", s->target.limits);
+    s->word = calloc(words + more + 1, sizeof *s->word); /* execve wants a NULL at the end */
+    FAIL_IF(!s->word, ERR_MEMORY, "no memory for %zu words", words);
+    s->word[0] = python;
+    memcpy(s->word + more, word, words * sizeof *s->word);
+    return ERR_OK;
+}
+
+/* Joins the words of the command, as many as there is room for. */
+static const char *session_command(const struct record_session *s, char out[256])
+{
+    *out = 0;
+    for (char **word = s->word; *word; word++)
+        text_append(out, 256, "%s%s", *out ? " " : "", *word);
+    return out;
+}
+
+/* Times the programs of `count` sessions. */
+static enum err sessions_time(struct record_session *s, int count)
+{
+    struct timed_program programs[2];
+    struct record_job job = {0};
+    char command[256];
+    job_of_environment(&job);
+    FAIL_IF(job.among.size, ERR_USAGE,
+            "--runs: this is one of %d ranks of a job, which cannot run again alone. Put tomoprof "
+            "before mpirun.",
+            job.among.size);
+    for (int i = 0; i < count; i++) {
+        s[i].timed = calloc((size_t)request.runs, sizeof *s[i].timed);
+        FAIL_IF(!s[i].timed, ERR_MEMORY, "no memory for %d runs", request.runs);
+        s[i].silent = count > 1;
+        programs[i] = (struct timed_program){&s[i].target, s[i].word, s[i].timed};
     }
-    free(argv);
+    TRY(timed_measure(programs, count, request.runs, request.warmup));
+    for (int i = 0; i < count; i++) {
+        if (count > 1)
+            log_info("%c: %s", 'A' + i, session_command(&s[i], command));
+        timed_print(&programs[i], request.runs);
+    }
+    return ERR_OK;
+}
+
+static enum err sessions_compare(const struct record_session *a, const struct record_session *b)
+{
+    struct comparison *c;
+    TRY(compare_runs(a->folder, b->folder, &c));
+    compare_text(c, stdout, 20);
+    compare_free(c);
+    return ERR_OK;
+}
+
+/* The last session is that of CMD; one before it, that of --against. */
+static enum err sessions_record(struct record_session *s, int count)
+{
+    if (request.runs)
+        TRY(sessions_time(s, count));
+    for (int i = 0; i < count; i++) {
+        TRY(run_program(&s[i]));
+        conclude_record(&s[i]);
+    }
+    const struct record_end *end = &s[count - 1].end;
+    cli_end = (struct cli_end){.exit_code = end->exit_code, .signal = end->signal};
+    return count > 1 ? sessions_compare(&s[0], &s[1]) : ERR_OK;
+}
+
+static enum err run_record(int words, char **word)
+{
+    static struct record_session s[2];
+    char **other = NULL;
+    size_t others;
+    const int count = 1 + (request.against != NULL);
+    if (request.against && !request.runs)
+        request.runs = 5;
+    TRY(check_record(words));
+    if (request.pid)
+        return run_outside(&s[0]);
+    enum err e = request.against ? timed_words(request.against, &other, &others) : ERR_OK;
+    if (!e && other)
+        e = session_open(&s[0], others, other);
+    if (!e)
+        e = session_open(&s[count - 1], (size_t)words, word);
+    if (!e)
+        e = sessions_record(s, count);
+    for (int i = 0; i < count; i++) {
+        free(s[i].timed);
+        free(s[i].word);
+    }
+    timed_words_free(other);
     return e;
 }
 
@@ -388,6 +446,8 @@ const struct command cmd_record = {
         "Examples:\n"
         "  tomoprof record python3 reconstruct.py --views 180\n"
         "  tomoprof record --rate 1000 --modes cpu,python -- ./solver input.h5\n"
+        "  tomoprof record --runs 5 python3 reconstruct.py\n"
+        "  tomoprof record --against 'python3 before.py' python3 after.py\n"
         "  tomoprof record --pid 4711 --seconds 30\n",
     .options = options,
     .min_words = 0,

@@ -53,6 +53,8 @@
     X(REAL, _, rate_hz, "null: the capture library's own")                                         \
     X(MAYBE, launch_end, end, "")                                                                  \
     X(MAYBE, launch_end, baseline, "of a bare run before it")                                      \
+    X(LIST, launch_end, timed, "`record --runs`: runs without the recorder, after the warm-up")    \
+    X(INT, _, warmup, "runs before them, which are not kept; null: there were no timed runs")      \
     X(WORDS, _, notes, "what could not be had")                                                    \
     X(REAL, _, disks_s, "time of disks")                                                           \
     X(LIST, launch_disk, disks, "that had requests")                                               \

@@ -1,4 +1,4 @@
-/* record.json by its table of fields, and what of it goes into the profile. */
+/* Reads and writes record.json by its table of fields. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,6 @@
 
 #include <cjson/cJSON.h>
 
-#include "host/backend/cpu_name.h"
 #include "base/file.h"
 #include "cli/runs/record_fields.h"
 #include "cli/runs/record_json.h"
@@ -134,6 +133,17 @@ static void clocks_to_file(const struct record_clocks *c, struct launch_clock *r
     file->clocks_reason = *c->reason ? c->reason : NULL;
 }
 
+/* Points file->timed to a list, which is to be freed. */
+static enum err timed_to_file(const struct record_facts *facts, struct launch_file *file)
+{
+    file->warmup = facts->timed_count ? facts->warmup : JSON_UNKNOWN;
+    file->timed = calloc((size_t)facts->timed_count + 1, sizeof *file->timed);
+    FAIL_IF(!file->timed, ERR_MEMORY, "no memory for the times of the runs");
+    for (int i = 0; i < facts->timed_count; i++)
+        file->timed[file->timed_count++] = end_to_file(&facts->timed[i]);
+    return ERR_OK;
+}
+
 enum err record_facts_write(const char *folder, const struct record_facts *facts)
 {
     char path[RUN_PATH + 16];
@@ -163,12 +173,15 @@ enum err record_facts_write(const char *folder, const struct record_facts *facts
     disks_to_file(facts->disks, disks, &group, &file);
     clocks_to_file(facts->clocks, clocks, &file);
     snprintf(path, sizeof path, "%s/record.json", folder);
-    enum err e = outfile_open(&f, path);
+    enum err e = timed_to_file(facts, &file);
+    if (!e)
+        e = outfile_open(&f, path);
     if (!e) {
         jsonw_init(&w, f.stream, 1);
         json_write(&w, &record_launch_file, &file);
         e = outfile_commit(&f);
     }
+    free(file.timed);
     free_words(command);
     return e;
 }
@@ -267,6 +280,19 @@ static enum err clocks_from_file(const struct launch_file *file, struct record_f
     return ERR_OK;
 }
 
+static enum err timed_from_file(const struct launch_file *file, struct record_facts *out)
+{
+    if (!file->timed_count)
+        return ERR_OK;
+    out->timed = arena_take(out->arena, (size_t)file->timed_count * sizeof *out->timed);
+    FAIL_IF(!out->timed, ERR_MEMORY, "no memory for record.json");
+    for (int i = 0; i < file->timed_count; i++)
+        end_from_file(&file->timed[i], &out->timed[i]);
+    out->timed_count = file->timed_count;
+    out->warmup = int_or_zero(file->warmup);
+    return ERR_OK;
+}
+
 static enum err record_from_file(const char *path, const cJSON *root, struct record_facts *out)
 {
     struct launch_file file;
@@ -282,6 +308,7 @@ static enum err record_from_file(const char *path, const cJSON *root, struct rec
     end_from_file(file.end, &out->end);
     out->end.pid = int_or_zero(file.pid);
     end_from_file(file.baseline, &out->bare);
+    TRY(timed_from_file(&file, out));
     TRY(clocks_from_file(&file, out));
     return disks_from_file(&file, out);
 }
@@ -305,185 +332,4 @@ enum err record_facts_read(const char *folder, struct record_facts *out)
 void record_facts_free(struct record_facts *f)
 {
     arena_free(f->arena);
-}
-
-static enum err add_items(struct model *m, const struct model_item *items, int n)
-{
-    struct model_quality *q = &m->quality;
-    const struct model_item *old = q->items;
-    int had = q->items_count;
-    if (!n)
-        return ERR_OK;
-    TRY(model_list(m, model_item, q, items, (size_t)(had + n)));
-    memcpy(q->items, old, (size_t)had * sizeof *old);
-    for (int i = 0; i < n; i++) {
-        q->items[had + i] = items[i];
-        q->items[had + i].text = arena_text(m->arena, items[i].text);
-        FAIL_IF(!q->items[had + i].text, ERR_MEMORY, "no memory for the profile");
-        q->complete &= !strcmp(items[i].severity, "info");
-    }
-    return ERR_OK;
-}
-
-struct record_fact {
-    const char *key;
-    char value[CPU_NAME];
-};
-
-static enum err add_facts(struct model *m, const char *who, const struct record_fact *facts, int n)
-{
-    const struct model_fact *old = m->environment;
-    int had = m->environment_count;
-    TRY(model_list(m, model_fact, m, environment, (size_t)(had + n)));
-    memcpy(m->environment, old, (size_t)had * sizeof *old);
-    for (int i = 0; i < n; i++) {
-        char key[64];
-        snprintf(key, sizeof key, "%s.%s", who, facts[i].key);
-        m->environment[had + i].key = arena_text(m->arena, key);
-        m->environment[had + i].value = arena_text(m->arena, facts[i].value);
-        FAIL_IF(!m->environment[had + i].key || !m->environment[had + i].value, ERR_MEMORY,
-                "no memory for the profile");
-    }
-    return ERR_OK;
-}
-
-/* How a run ended; on which processors, where that is known. */
-static enum err add_end(struct model *m, const char *who, const struct record_end *e,
-                        const struct record_facts *on)
-{
-    const struct {
-        const char *key;
-        double value;
-    } rows[] = {{"wall_s", e->wall_s},
-                {"user_s", e->user_s},
-                {"system_s", e->system_s},
-                {"peak_rss_bytes", (double)e->peak_rss_bytes},
-                {"cpus", on ? on->cpus : 0}};
-    enum { ROWS = sizeof rows / sizeof *rows };
-    struct record_fact facts[ROWS + 1];
-    int n = 0;
-    for (int i = 0; i < ROWS; i++) {
-        if (i == ROWS - 1 && !(rows[i].value > 0))
-            continue;
-        facts[n].key = rows[i].key;
-        snprintf(facts[n++].value, CPU_NAME, "%.9g", rows[i].value);
-    }
-    if (on && on->cpu && *on->cpu) {
-        facts[n].key = "cpu";
-        snprintf(facts[n++].value, CPU_NAME, "%s", on->cpu);
-    }
-    return add_facts(m, who, facts, n);
-}
-
-static int most_busy_first(const void *a, const void *b)
-{
-    const struct model_disk *x = a, *y = b;
-    return x->busy < y->busy || x->busy > y->busy ? (x->busy < y->busy ? 1 : -1)
-                                                  : strcmp(x->name, y->name);
-}
-
-static double for_each(uint64_t sum, uint64_t n)
-{
-    return n ? (double)sum / (double)n : UNKNOWN;
-}
-
-/* Adds the whole machine's disks to the model's part about input and output. */
-static enum err record_disks(struct model *m, const struct record_disks *d)
-{
-    struct model_io *io = &m->io;
-    if (!d || !isfinite(io->read.s))
-        return ERR_OK;
-    TRY(model_list(m, model_disk, io, disks, (size_t)d->count));
-    for (int i = 0; i < d->count; i++) {
-        const struct record_disk *x = &d->row[i];
-        double s = d->seconds > 0 ? d->seconds : UNKNOWN;
-        io->disks[i] = (struct model_disk){.name = arena_text(m->arena, x->name),
-                                           .reads = (int64_t)x->reads,
-                                           .read_mb = (double)x->read_sectors / 2048,
-                                           .read_wait_ms = for_each(x->read_ms, x->reads),
-                                           .reads_per_s = (double)x->reads / s,
-                                           .writes = (int64_t)x->writes,
-                                           .write_mb = (double)x->write_sectors / 2048,
-                                           .write_wait_ms = for_each(x->write_ms, x->writes),
-                                           .busy = fmin(1, 1e-3 * (double)x->busy_ms / s),
-                                           .busy_most = x->busy_most < 0 ? UNKNOWN : x->busy_most,
-                                           .queue = 1e-3 * (double)x->queue_ms / s};
-        FAIL_IF(!io->disks[i].name, ERR_MEMORY, "no memory for the profile");
-    }
-    if (d->count)
-        qsort(io->disks, (size_t)d->count, sizeof *io->disks, most_busy_first);
-    io->disks_reason = *d->reason ? arena_text(m->arena, d->reason) : NULL;
-    io->group_reason = *d->group_reason ? arena_text(m->arena, d->group_reason) : NULL;
-    if (*d->group_reason)
-        return ERR_OK;
-    int one;
-    TRY(model_items(m, &record_model_group_io, 1, &io->group, &one));
-    *io->group =
-        (struct model_group_io){(int64_t)d->group_reads, (double)d->group_read / 1048576,
-                                (int64_t)d->group_writes, (double)d->group_write / 1048576};
-    return ERR_OK;
-}
-
-/* To the devices of the recording that it is known of. */
-static void add_clocks(struct model *m, const struct record_clocks *c)
-{
-    for (int i = 0; c && i < c->count; i++)
-        for (int k = 0; k < m->devices_count; k++) {
-            const struct record_clock *x = &c->row[i];
-            struct model_device *d = &m->devices[k];
-            if (!x->samples || !d->uuid || strcmp(d->uuid, x->uuid))
-                continue;
-            d->busy_mhz = x->mean_mhz;
-            d->least_mhz = x->least_mhz;
-            d->limited_share = (double)x->limited / (double)x->samples;
-            d->limited_by = !x->limited                   ? NULL
-                            : x->why & RECORD_LIMIT_HEAT  ? "heat"
-                            : x->why & RECORD_LIMIT_POWER ? "the power cap"
-                                                          : "a setting";
-        }
-}
-
-enum err record_facts_add(const struct record_facts *f, struct model *m)
-{
-    struct model_item items[8];
-    char slow[160], left[120];
-    int n = 0;
-    if (!f->command)
-        return ERR_OK;
-    if (f->end.signal)
-        m->meta.signal = f->end.signal;
-    else if (f->end.wall_s > 0 && !f->end.exit_unknown)
-        m->meta.exit_code = f->end.exit_code;
-    TRY(add_end(m, "launcher", &f->end, f));
-    TRY(record_disks(m, f->disks));
-    add_clocks(m, f->clocks);
-    for (char **note = f->notes; *note && n < 6; note++)
-        items[n++] = (struct model_item){.id = "launcher_note",
-                                         .severity = "warning",
-                                         .count = 1,
-                                         .share = UNKNOWN,
-                                         .text = *note};
-    if (f->end.left_running) {
-        snprintf(left, sizeof left, "%d processes still ran when the profile was made",
-                 f->end.left_running);
-        items[n++] = (struct model_item){.id = "left_running",
-                                         .severity = "warning",
-                                         .count = f->end.left_running,
-                                         .share = UNKNOWN,
-                                         .text = left,
-                                         .effect = "what they did later is missing",
-                                         .fix = "tomoprof report, once they ended"};
-    }
-    if (f->bare.wall_s > 0) {
-        TRY(add_end(m, "baseline", &f->bare, NULL));
-        snprintf(slow, sizeof slow,
-                 "The recorded run took %.4g s, the run without the recorder %.4g s.",
-                 f->end.wall_s, f->bare.wall_s);
-        items[n++] = (struct model_item){.id = "slow_down",
-                                         .severity = "info",
-                                         .count = 1,
-                                         .share = f->end.wall_s / f->bare.wall_s - 1,
-                                         .text = slow};
-    }
-    return add_items(m, items, n);
 }

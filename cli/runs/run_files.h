@@ -34,6 +34,9 @@ enum err flame_files(const char *profile, const struct model *m, const char *fol
 #define TRACING_PATH 512
 enum err tracing_folder(const char *run, char out[TRACING_PATH]);
 
+/* Copies /tmp/perf-PID.map of each process of `trace`, a folder of trace files, into it. */
+enum err perf_maps_keep(const char *trace);
+
 /* The tracer of the suite (struct suite_tracer) and the run that it traced, "" when none. */
 extern const struct suite_tracer tracing_suite;
 const char *tracing_run(void);

@@ -70,6 +70,7 @@
     X(INT, _, requests, "fetches of a run")                                                        \
     X(INT, _, runs, "")                                                                            \
     X(REAL, _, seconds, "median of the runs")                                                      \
+    X(NUMBERS, _, times, "seconds of each run")                                                    \
     X(REAL, _, seconds_min, "")                                                                    \
     X(REAL, _, seconds_max, "")                                                                    \
     X(REAL, _, cpu_s, "of the median run")                                                         \

@@ -154,6 +154,10 @@ static enum err fill_row(struct load_session *s, struct loading *l, const struct
         out->reason = arena_text(l->arena, r->result.fallback);
     if (!r->runs || r->failure[0])
         return ERR_OK;
+    out->times = arena_take(l->arena, (size_t)r->runs * sizeof *out->times);
+    FAIL_IF(!out->times, ERR_MEMORY, "no memory left for the sweep");
+    memcpy(out->times, r->seconds, (size_t)r->runs * sizeof *out->times);
+    out->times_count = r->runs;
     out->seconds = out->seconds_min = out->seconds_max = t;
     for (int i = 0; i < r->runs; i++) {
         out->seconds_min = fmin(out->seconds_min, r->seconds[i]);

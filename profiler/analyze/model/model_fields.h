@@ -35,6 +35,13 @@
     X(REAL, _, from_s, "only the run from this second on is in the profile; null: all")            \
     X(REAL, _, until_s, "only the run up to this second; null: all")
 
+/* A run of the program without the recorder (`record --runs`). */
+#define MODEL_TIMED_FIELDS(X)                                                                      \
+    X(REAL, _, wall_s, "")                                                                         \
+    X(REAL, _, user_s, "CPU time in user mode, children included")                                 \
+    X(REAL, _, sys_s, "likewise, in the kernel")                                                   \
+    X(REAL, _, peak_rss_mb, "most resident memory of a process")
+
 /* The place is the innermost own line of its stack. */
 #define MODEL_FAILURE_FIELDS(X)                                                                    \
     X(TEXT, _, exception, "type of the exception that nothing caught; null: a signal")             \
@@ -367,6 +374,7 @@
 #define MODEL_FIELDS(X)                                                                            \
     X(ONE, model_meta, meta, "")                                                                   \
     X(MAP, model_fact, environment, "facts about machine, libraries and variables, by name")       \
+    X(LIST, model_timed, timed_runs, "without the recorder, in their order; empty: none were asked for") \
     X(LIST, model_device, devices, "")                                                             \
     X(ONE, model_quality, quality, "")                                                             \
     X(ONE, model_totals, totals, "")                                                               \
@@ -399,6 +407,7 @@
 #define MODEL_STRUCTS(X)                                                                           \
     X(model_fact, MODEL_FACT_FIELDS)                                                               \
     X(model_meta, MODEL_META_FIELDS)                                                               \
+    X(model_timed, MODEL_TIMED_FIELDS)                                                             \
     X(model_device, MODEL_DEVICE_FIELDS)                                                           \
     X(model_failure, MODEL_FAILURE_FIELDS)                                                         \
     X(model_process, MODEL_PROCESS_FIELDS)                                                         \

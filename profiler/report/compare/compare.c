@@ -9,12 +9,6 @@
 #include "profiler/report/compare/compare.h"
 #include "profiler/report/compare/compare_parts.h"
 
-static double median_of(double *x, int n)
-{
-    qsort(x, (size_t)n, sizeof *x, ascending_double);
-    return n % 2 ? x[n / 2] : 0.5 * (x[n / 2 - 1] + x[n / 2]);
-}
-
 static const struct compare_times *find_times(const struct compare_side *s,
                                               const struct compare_times *t)
 {
@@ -24,24 +18,14 @@ static const struct compare_times *find_times(const struct compare_side *s,
     return NULL;
 }
 
-/* Times a side with which the interval should leave 1 behind, or come close to it: its half width
- * shrinks as one over their root. */
-static int runs_needed(const struct compare_operation *o)
-{
-    double shift = fabs(log(o->ratio)), half = 0.5 * log(o->high / o->low);
-    double room = fmax(shift - log1p(COMPARE_LEAST), log1p(COMPARE_CLOSE) - shift);
-    double runs = fmin(o->runs_a, o->runs_b) * half * half / (room * room);
-    return room > 0 && runs <= 50 ? (int)fmax(ceil(runs), fmin(o->runs_a, o->runs_b) + 1) : 0;
-}
-
 static enum err add_operation(struct comparison *c, const struct compare_times *a,
                               const struct compare_times *b)
 {
     struct compare_operation *o = &c->operations[c->operations_count];
     *o = (struct compare_operation){.name = strdup(a ? a->name : b->name),
                                     .size = a ? a->size : b->size,
-                                    .a = a ? median_of(a->seconds, a->count) : (double)NAN,
-                                    .b = b ? median_of(b->seconds, b->count) : (double)NAN,
+                                    .a = a ? compare_median(a->seconds, a->count) : (double)NAN,
+                                    .b = b ? compare_median(b->seconds, b->count) : (double)NAN,
                                     .ratio = NAN,
                                     .low = NAN,
                                     .high = NAN,
@@ -56,7 +40,8 @@ static enum err add_operation(struct comparison *c, const struct compare_times *
     compare_interval(a->seconds, a->count, b->seconds, b->count, &o->low, &o->high);
     o->verdict = compare_judge(o->low, o->high);
     if (o->verdict == COMPARE_UNDECIDED)
-        o->runs_needed = isnan(o->low) ? 2 : runs_needed(o);
+        o->runs_needed = compare_runs_needed(o->ratio, o->low, o->high,
+                                             o->runs_a < o->runs_b ? o->runs_a : o->runs_b);
     return ERR_OK;
 }
 
@@ -78,9 +63,23 @@ static void fill_causes(struct comparison *c, const struct compare_side *a,
                         const struct compare_side *b)
 {
     const char *name = strrchr(b->path, '/');
-    if (causes_compare(a->path, a->profile, b->path, b->profile,
-                       name && name[1] ? name + 1 : b->path, &c->causes_filled))
+    name = name && name[1] ? name + 1 : b->path;
+    if (a->profile
+            ? causes_compare(a->path, a->profile, b->path, b->profile, name, &c->causes_filled)
+            : compare_load_causes(a, b, name, &c->causes_filled))
         log_warn("rootcause.md of %s was not filled: %s", a->path, err_text());
+}
+
+static enum err compare_programs(struct comparison *c, const struct model *a, const struct model *b)
+{
+    const int ours = !compare_tool(a) && !compare_tool(b);
+    if (ours && !c->operations_count) /* of a suite its operations are judged */
+        compare_totals(c, a, b);
+    TRY(compare_profiles(c, a, b));
+    if (ours)
+        return compare_own_functions(c, a, b);
+    TRY(compare_functions(c, a, b));
+    return compare_quantities(c, a, b);
 }
 
 enum err compare_runs(const char *a, const char *b, struct comparison **out)
@@ -97,25 +96,25 @@ enum err compare_runs(const char *a, const char *b, struct comparison **out)
     }
     TRY_OUT(compare_side_read(a, &sides[0]));
     TRY_OUT(compare_side_read(b, &sides[1]));
-    int pair = (sides[0].timing && sides[1].timing) || (sides[0].profile && sides[1].profile);
-    if (!pair) {
-        e = FAIL(ERR_INPUT, "%s and %s have nothing in common: one has times, the other a profile",
-                 a, b);
+    const int loads = sides[0].load[0] && sides[1].load[0];
+    const int timed = loads || (sides[0].timing && sides[1].timing);
+    if (!timed && !(sides[0].profile && sides[1].profile)) {
+        e = FAIL(
+            ERR_INPUT,
+            "%s and %s have nothing in common: give two runs of `run`, two of `record`, or two "
+            "of `load`",
+            a, b);
         goto out;
     }
-    if (sides[0].timing && sides[1].timing)
+    if (timed)
         TRY_OUT(compare_operations(c, &sides[0], &sides[1]));
     if (sides[0].profile && sides[1].profile)
-        TRY_OUT(compare_profiles(c, sides[0].profile, sides[1].profile));
-    if (sides[0].profile && sides[1].profile)
-        TRY_OUT(compare_functions(c, sides[0].profile, sides[1].profile));
-    if (sides[0].profile && sides[1].profile)
-        TRY_OUT(compare_quantities(c, sides[0].profile, sides[1].profile));
+        TRY_OUT(compare_programs(c, sides[0].profile, sides[1].profile));
     TRY_OUT(compare_warnings(c, &sides[0], &sides[1]));
     TRY_OUT(compare_answer(c));
-    int ours = pair && sides[0].profile && sides[1].profile && !compare_tool(sides[0].profile) &&
+    int ours = sides[0].profile && sides[1].profile && !compare_tool(sides[0].profile) &&
                !compare_tool(sides[1].profile);
-    if (ours) /* another tool does not measure what a cause predicts */
+    if (loads || ours) /* another tool does not measure what a cause predicts */
         fill_causes(c, &sides[0], &sides[1]);
 out:
     compare_side_free(&sides[0]);
@@ -141,8 +140,11 @@ void compare_free(struct comparison *c)
         free(c->edits[i].file);
         free(c->edits[i].diff);
     }
-    for (int i = 0; i < c->functions_count; i++)
+    for (int i = 0; i < c->functions_count; i++) {
         free(c->functions[i].name);
+        free(c->functions[i].file);
+        free(c->functions[i].text);
+    }
     free(c->functions);
     for (int i = 0; i < c->quantities_count; i++)
         free(c->quantities[i].name);
@@ -169,4 +171,10 @@ const struct compare_operation *compare_over(const struct comparison *c, double 
             worst = o;
     }
     return worst;
+}
+
+const struct compare_total *compare_total_over(const struct comparison *c, double limit)
+{
+    const struct compare_total *wall = c->totals_count ? &c->totals[0] : NULL;
+    return wall && wall->ratio > 1 + limit && (isnan(wall->low) || wall->low > 1) ? wall : NULL;
 }

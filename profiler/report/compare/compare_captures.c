@@ -26,7 +26,13 @@ static enum err function_row(struct functions_of_two *f, const char *name, uint3
     TRY(array_room(&f->rows, &f->room, f->count + 1, sizeof *f->rows));
     TRY(array_room(&f->seen, &f->seen_room, f->count + 1, sizeof *f->seen));
     *at = (uint32_t)f->count;
-    f->rows[*at] = (struct compare_function){.name = strdup(name)};
+    f->rows[*at] = (struct compare_function){.name = strdup(name),
+                                             .a_s = NAN,
+                                             .b_s = NAN,
+                                             .own_a_s = NAN,
+                                             .own_b_s = NAN,
+                                             .error = NAN,
+                                             .verdict = COMPARE_UNDECIDED};
     f->seen[*at] = -1;
     FAIL_IF(!f->rows[*at].name, ERR_MEMORY, "no memory for the comparison");
     f->count++;
@@ -74,10 +80,7 @@ const char *compare_tool(const struct model *m)
 
 enum err compare_functions(struct comparison *c, const struct model *a, const struct model *b)
 {
-    const char *tools[] = {compare_tool(a), compare_tool(b)};
     struct functions_of_two f = {0};
-    if (!tools[0] && !tools[1]) /* both recorded here: their lines tell more */
-        return ERR_OK;
     enum err e = functions_add(&f, a, 0);
     if (!e)
         e = functions_add(&f, b, 1);
@@ -172,8 +175,6 @@ static enum err add_ranges_and_kernels(struct comparison *c, const struct model 
 
 enum err compare_quantities(struct comparison *c, const struct model *a, const struct model *b)
 {
-    if (!compare_tool(a) && !compare_tool(b)) /* both recorded here: their lines tell more */
-        return ERR_OK;
     TRY(add_totals(c, a, 0));
     TRY(add_totals(c, b, 1));
     TRY(add_ranges_and_kernels(c, a, 0));

@@ -138,6 +138,19 @@ static int ran_on_cpu(const struct compare_side *s)
     return name && !strcmp(name, "cpu");
 }
 
+static enum err warn_of_loads(struct comparison *c, const struct compare_side *a,
+                              const struct compare_side *b)
+{
+    static const struct fact facts[COMPARE_LOAD_FACTS] = {{"", "array", 0},
+                                                          {"", "number of chunks", 0},
+                                                          {"", "state of the page cache", 0},
+                                                          {"", "destination", 0},
+                                                          {"", "file system", 0}};
+    for (int i = 0; i < COMPARE_LOAD_FACTS && a->load[0] && b->load[0]; i++)
+        TRY(warn_of_fact(c, &facts[i], a->load[i], b->load[i]));
+    return ERR_OK;
+}
+
 enum err compare_warnings(struct comparison *c, const struct compare_side *a,
                           const struct compare_side *b)
 {
@@ -152,6 +165,7 @@ enum err compare_warnings(struct comparison *c, const struct compare_side *a,
         free(y);
         TRY(e);
     }
+    TRY(warn_of_loads(c, a, b));
     if (a->timing && b->timing)
         TRY(warn_of_drift(c, a->timing, b->timing));
     if (a->profile && b->profile && !(a->timing && b->timing))
@@ -188,19 +202,31 @@ static const struct compare_operation *changed_most(const struct comparison *c,
     return found;
 }
 
+void compare_operation_name(const struct compare_operation *o, char out[COMPARE_NAME])
+{
+    if (o->size)
+        snprintf(out, COMPARE_NAME, "%.140s at size %d", o->name, o->size);
+    else
+        snprintf(out, COMPARE_NAME, "%.140s", o->name);
+}
+
 static void write_operations(const struct comparison *c, FILE *out)
 {
     static const enum compare_verdict order[] = {COMPARE_SLOWER,    COMPARE_FASTER, COMPARE_SAME,
                                                  COMPARE_UNDECIDED, COMPARE_ONLY_A, COMPARE_ONLY_B};
     const struct compare_operation *slower = changed_most(c, COMPARE_SLOWER),
                                    *faster = changed_most(c, COMPARE_FASTER);
-    if (slower)
-        fprintf(out, "%s at size %d takes %.2f times as long. ", slower->name, slower->size,
-                slower->ratio);
-    if (faster)
-        fprintf(out, "%s at size %d takes %.2f of its time. ", faster->name, faster->size,
-                faster->ratio);
-    fprintf(out, "Of %d operations and sizes:", c->operations_count);
+    char name[COMPARE_NAME];
+    if (slower) {
+        compare_operation_name(slower, name);
+        fprintf(out, "%s takes %.2f times as long. ", name, slower->ratio);
+    }
+    if (faster) {
+        compare_operation_name(faster, name);
+        fprintf(out, "%s takes %.2f of its time. ", name, faster->ratio);
+    }
+    fprintf(out, "Of %d %s:", c->operations_count,
+            c->operations[0].size ? "operations and sizes" : "ways to load");
     const char *comma = "";
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         if (count_verdict(c, order[i])) {
@@ -211,16 +237,53 @@ static void write_operations(const struct comparison *c, FILE *out)
     fputs(".", out);
 }
 
+/* The runs' times where there are several a side, else those of the recordings. */
+static void write_total(const struct comparison *c, FILE *out)
+{
+    const struct compare_total *t = c->totals_count ? &c->totals[0] : NULL;
+    if (!t || isnan(t->low)) {
+        fprintf(out,
+                "The program took %.3g s instead of %.3g s (CPU time %.3g s instead of %.3g s).",
+                c->wall_b, c->wall_a, c->cpu_b, c->cpu_a);
+        return;
+    }
+    fprintf(out,
+            "The program's wall time is %s: %.3g s instead of %.3g s (%.2f times as long, 99 %% "
+            "interval %.2f to %.2f; %d and %d runs).",
+            compare_verdict_name(t->verdict), t->b.median, t->a.median, t->ratio, t->low, t->high,
+            t->a.n, t->b.n);
+}
+
+/* The function whose own lines changed most, of those that are decided. 0: none. */
+static int write_function(const struct comparison *c, FILE *out)
+{
+    for (int i = 0; i < c->functions_count; i++) {
+        const struct compare_function *f = &c->functions[i];
+        const long long line = f->line_b ? f->line_b : f->line_a;
+        if (f->verdict == COMPARE_SAME || f->verdict == COMPARE_UNDECIDED)
+            continue;
+        fprintf(out, " %s (%s:%lld)", f->name, f->file, line);
+        if (f->verdict == COMPARE_GONE)
+            fprintf(out, " is gone: it took %.3g s of CPU time.", f->a_s);
+        else if (f->verdict == COMPARE_NEW)
+            fprintf(out, " is new: it takes %.3g s of CPU time.", f->b_s);
+        else
+            fprintf(out, " takes %.3g s of CPU time instead of %.3g s.", f->b_s, f->a_s);
+        return 1;
+    }
+    return 0;
+}
+
 static void write_program(const struct comparison *c, FILE *out)
 {
     const struct compare_line *line = NULL;
-    fprintf(out, "The program took %.3g s instead of %.3g s (CPU time %.3g s instead of %.3g s).",
-            c->wall_b, c->wall_a, c->cpu_b, c->cpu_a);
+    write_total(c, out);
+    const int named = write_function(c, out);
     if (c->edits_count &&
         (c->edits[0].verdict == COMPARE_SLOWER || c->edits[0].verdict == COMPARE_FASTER))
         fprintf(out, " The edit at %s:%d changed %.3g s to %.3g s.", c->edits[0].file,
                 c->edits[0].b, c->edits[0].a_s, c->edits[0].b_s);
-    for (int i = 0; i < c->lines_count && !line; i++)
+    for (int i = 0; i < c->lines_count && !line && !named; i++)
         if (c->lines[i].verdict == COMPARE_SLOWER || c->lines[i].verdict == COMPARE_FASTER)
             line = &c->lines[i];
     if (line)

@@ -12,14 +12,24 @@ struct compare_times { /* warm, untraced, successful runs of one operation and s
     double *seconds;
 };
 
+enum { COMPARE_LOAD_FACTS = 5 }; /* the array, its chunks, the cache, where to, the file system */
+
 struct compare_side {
     char *path;
+    char *load[COMPARE_LOAD_FACTS]; /* of loading.json; NULL: there is none */
+    double load_s, load_cpu_s;
     struct timing_file *timing; /* NULL: none */
     struct model *profile;      /* NULL: none */
     struct compare_times *times;
     int times_count;
 };
 
+/* Adds a time to the operation of that name and size. */
+enum err compare_add_time(struct compare_side *s, const char *name, int size, double seconds);
+enum err compare_load_read(const char *path, struct compare_side *s);
+/* Fills rootcause.md of A by the later load B. */
+enum err compare_load_causes(const struct compare_side *a, const struct compare_side *b,
+                             const char *name, int *filled);
 enum err compare_side_read(const char *path, struct compare_side *out);
 void compare_side_free(struct compare_side *s);
 /* "environment.KEY" of timing.json, which must be there, as JSON, malloc'ed; NULL: unknown */
@@ -29,7 +39,20 @@ char *compare_environment(const struct compare_side *s, const char *key);
 enum compare_verdict compare_judge(double low, double high);
 /* Lines and edits, wall and CPU time of two recorded programs. */
 enum err compare_profiles(struct comparison *c, const struct model *a, const struct model *b);
-/* Functions by name, where one of the runs was imported. */
+/* Fills c->totals and the noise of both sides. */
+void compare_totals(struct comparison *c, const struct model *a, const struct model *b);
+/* Warm runs a side with which an undecided interval should decide; 0: none would. */
+int compare_runs_needed(double ratio, double low, double high, int runs);
+double compare_median(double *x, int n); /* sorts x */
+/* Judges two times by the standard error of their difference, and COMPARE_LEAST. */
+enum compare_verdict compare_judge_difference(double a, double b, double error);
+/* Pairs and judges the functions of two recordings of this program. */
+enum err compare_own_functions(struct comparison *c, const struct model *a, const struct model *b);
+/* The file of the other side: of the same path, or, where each side has one own file of a language
+ * that the other lacks, that one: a script that was saved under another name. */
+const struct model_file *compare_file_of(const struct model *m, const struct model *other,
+                                         const struct model_file *f);
+/* Functions by name and share: one of the runs was imported. */
 enum err compare_functions(struct comparison *c, const struct model *a, const struct model *b);
 /* Compares totals, ranges and kernels, likewise. */
 enum err compare_quantities(struct comparison *c, const struct model *a, const struct model *b);

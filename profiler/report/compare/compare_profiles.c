@@ -23,9 +23,10 @@ static double line_cpu(const struct model_line *l)
     return l ? known_seconds(l->cpu.user) + known_seconds(l->cpu.sys) : 0;
 }
 
-static double error_of(const struct model_line *l)
+/* Standard error of a line's time: of sampling, and `noise` of it from run to run. */
+static double error_of(const struct model_line *l, double noise)
 {
-    return l ? known_seconds(l->cpu.error) : 0;
+    return l ? hypot(known_seconds(l->cpu.error), noise * line_cpu(l)) : 0;
 }
 
 static enum err number_lines(const struct model_file *f, int length, struct numbered *out)
@@ -43,19 +44,10 @@ static const struct model_line *line_numbered(const struct numbered *n, int line
     return line >= 1 && line <= n->length ? n->line[line] : NULL;
 }
 
-/* Unchanged is a line whose error leaves no room for a change of a tenth. */
-static enum compare_verdict judge_line(double a, double b, double error)
-{
-    double d = b - a, most = fmax(a, b), least = fmax(3 * error, COMPARE_LEAST * most);
-    if (fabs(d) > least)
-        return d > 0 ? COMPARE_SLOWER : COMPARE_FASTER;
-    return d == 0 || fabs(d) + 3 * error <= COMPARE_CLOSE * most ? COMPARE_SAME : COMPARE_UNDECIDED;
-}
-
 /* Data for the comparison of one file. */
 struct pairing {
     struct comparison *c;
-    const char *file;
+    const char *file, *file_a; /* B's path, or A's where there is none; A's */
     struct align texts;
     struct numbered a, b;
     double least; /* lines below it on both sides are left out */
@@ -70,17 +62,18 @@ static enum err compare_line(struct pairing *p, int a, int b)
         return ERR_OK;
     const char *text = b ? p->texts.b[b] : p->texts.a[a];
     struct compare_line *l = &p->c->lines[p->c->lines_count++];
-    *l = (struct compare_line){.file = strdup(p->file),
-                               .text = text ? strdup(text) : NULL,
-                               .line_a = a,
-                               .line_b = b,
-                               .a = line_cpu(before),
-                               .b = line_cpu(after),
-                               .error = hypot(error_of(before), error_of(after))};
+    *l = (struct compare_line){
+        .file = strdup(b ? p->file : p->file_a),
+        .text = text ? strdup(text) : NULL,
+        .line_a = a,
+        .line_b = b,
+        .a = line_cpu(before),
+        .b = line_cpu(after),
+        .error = hypot(error_of(before, p->c->noise_a), error_of(after, p->c->noise_b))};
     FAIL_IF(!l->file, ERR_MEMORY, "no memory left for the comparison");
     l->verdict = !a   ? p->edited ? COMPARE_ADDED : COMPARE_ONLY_B
                  : !b ? p->edited ? COMPARE_REMOVED : COMPARE_ONLY_A
-                      : judge_line(l->a, l->b, l->error);
+                      : compare_judge_difference(l->a, l->b, l->error);
     return ERR_OK;
 }
 
@@ -95,13 +88,13 @@ static void edit_costs(const struct pairing *p, struct compare_edit *e)
 {
     for (int i = 0; i < e->a_count; i++) {
         e->a_s += line_cpu(line_numbered(&p->a, e->a + i));
-        e->error = hypot(e->error, error_of(line_numbered(&p->a, e->a + i)));
+        e->error = hypot(e->error, error_of(line_numbered(&p->a, e->a + i), p->c->noise_a));
     }
     for (int i = 0; i < e->b_count; i++) {
         e->b_s += line_cpu(line_numbered(&p->b, e->b + i));
-        e->error = hypot(e->error, error_of(line_numbered(&p->b, e->b + i)));
+        e->error = hypot(e->error, error_of(line_numbered(&p->b, e->b + i), p->c->noise_b));
     }
-    e->verdict = judge_line(e->a_s, e->b_s, e->error);
+    e->verdict = compare_judge_difference(e->a_s, e->b_s, e->error);
 }
 
 /* An edit that cost something before or after it. */
@@ -153,6 +146,32 @@ static const struct model_file *file_at_path(const struct model *m, const char *
     return NULL;
 }
 
+/* The one own file of that language in `m` which `other` lacks; NULL: none, or several. */
+static const struct model_file *file_alone(const struct model *m, const struct model *other,
+                                           const char *language)
+{
+    const struct model_file *found = NULL;
+    for (int i = 0; i < m->files_count; i++) {
+        const struct model_file *f = &m->files[i];
+        if (!f->user || !f->language || strcmp(f->language, language) ||
+            file_at_path(other, f->path))
+            continue;
+        if (found)
+            return NULL;
+        found = f;
+    }
+    return found;
+}
+
+const struct model_file *compare_file_of(const struct model *m, const struct model *other,
+                                         const struct model_file *f)
+{
+    const struct model_file *same = file_at_path(other, f->path);
+    if (same || !f->user || !f->language || file_alone(m, other, f->language) != f)
+        return same;
+    return file_alone(other, m, f->language);
+}
+
 /* Makes room for a line or an edit more for each line of the file, at most. */
 static enum err room_for_lines(struct comparison *c, int lines)
 {
@@ -169,7 +188,8 @@ static enum err room_for_lines(struct comparison *c, int lines)
 static enum err pair_files(struct comparison *c, const struct model_file *a,
                            const struct model_file *b, double least)
 {
-    struct pairing p = {.c = c, .file = a ? a->path : b->path, .least = least};
+    struct pairing p = {
+        .c = c, .file = b ? b->path : a->path, .least = least, .file_a = a ? a->path : b->path};
     TRY(align_files(a, b, &p.texts));
     p.edited = p.texts.by_text;
     enum err e = room_for_lines(c, p.texts.length_a + p.texts.length_b);
@@ -207,9 +227,9 @@ enum err compare_profiles(struct comparison *c, const struct model *a, const str
     c->cpu_b = known_seconds(b->totals.cpu.user) + known_seconds(b->totals.cpu.sys);
     double least = 1e-3 * fmin(known_seconds(c->cpu_a), known_seconds(c->cpu_b));
     for (int i = 0; i < a->files_count; i++)
-        TRY(pair_files(c, &a->files[i], file_at_path(b, a->files[i].path), least));
+        TRY(pair_files(c, &a->files[i], compare_file_of(a, b, &a->files[i]), least));
     for (int i = 0; i < b->files_count; i++)
-        if (!file_at_path(a, b->files[i].path))
+        if (!compare_file_of(b, a, &b->files[i]))
             TRY(pair_files(c, NULL, &b->files[i], least));
     if (c->lines_count)
         qsort(c->lines, (size_t)c->lines_count, sizeof *c->lines, by_difference);

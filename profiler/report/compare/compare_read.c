@@ -8,41 +8,14 @@
 #include "base/text.h"
 #include "profiler/report/compare/compare_parts.h"
 
-static enum err times_of(struct compare_side *s, const char *name, int size,
-                         struct compare_times **out)
-{
-    for (int i = 0; i < s->times_count; i++)
-        if (s->times[i].size == size && strcmp(s->times[i].name, name) == 0) {
-            *out = &s->times[i];
-            return ERR_OK;
-        }
-    struct compare_times *more = realloc(s->times, (size_t)(s->times_count + 1) * sizeof *more);
-    char *copy = strdup(name);
-    if (more)
-        s->times = more;
-    if (!more || !copy) {
-        free(copy);
-        return FAIL(ERR_MEMORY, "no memory left for the operations of %s", s->path);
-    }
-    more[s->times_count] = (struct compare_times){.name = copy, .size = size};
-    *out = &more[s->times_count++];
-    return ERR_OK;
-}
-
-static enum err add_time(struct compare_side *s, const struct timing_measurement *m)
+static enum err add_measurement(struct compare_side *s, const struct timing_measurement *m)
 {
     if (!m->status || strcmp(m->status, "ok") != 0 || m->cold || m->traced)
         return ERR_OK;
     FAIL_IF(!m->operation || m->volume_size == JSON_UNKNOWN || m->volume_size > INT_MAX ||
                 !(m->time > 0),
             ERR_INPUT, "%s has a measurement without operation, volume_size or time", s->path);
-    struct compare_times *t = NULL;
-    TRY(times_of(s, m->operation, (int)m->volume_size, &t));
-    double *more = realloc(t->seconds, (size_t)(t->count + 1) * sizeof *more);
-    FAIL_IF(!more, ERR_MEMORY, "no memory left for the times of %s", s->path);
-    t->seconds = more;
-    more[t->count++] = m->time;
-    return ERR_OK;
+    return compare_add_time(s, m->operation, (int)m->volume_size, m->time);
 }
 
 static enum err read_timing(const char *path, struct compare_side *s)
@@ -51,7 +24,7 @@ static enum err read_timing(const char *path, struct compare_side *s)
     FAIL_IF(!s->timing || !s->timing->measurements, ERR_INPUT,
             "%s is not a timing.json: it has no list of measurements", path);
     for (int i = 0; i < s->timing->measurements_count; i++)
-        TRY(add_time(s, &s->timing->measurements[i]));
+        TRY(add_measurement(s, &s->timing->measurements[i]));
     return ERR_OK;
 }
 
@@ -70,8 +43,9 @@ enum err compare_side_read(const char *path, struct compare_side *s)
     FAIL_IF(stat(path, &st) != 0, ERR_INPUT,
             "%s is not there: give a run folder, a timing.json or a profile.json", path);
     if (!S_ISDIR(st.st_mode))
-        return text_ends(path, "profile.json") ? profile_read(path, &s->profile)
-                                               : read_timing(path, s);
+        return text_ends(path, "profile.json")   ? profile_read(path, &s->profile)
+               : text_ends(path, "loading.json") ? compare_load_read(path, s)
+                                                 : read_timing(path, s);
     FAIL_IF(strlen(path) + 20 > sizeof file, ERR_INPUT, "the path %s is too long", path);
     snprintf(file, sizeof file, "%s/timing.json", path);
     if (file_exists(file))
@@ -79,8 +53,11 @@ enum err compare_side_read(const char *path, struct compare_side *s)
     snprintf(file, sizeof file, "%s/profile.json", path);
     if (file_exists(file))
         TRY(profile_read(file, &s->profile));
-    FAIL_IF(!s->timing && !s->profile, ERR_INPUT, "%s holds neither timing.json nor profile.json",
-            path);
+    snprintf(file, sizeof file, "%s/loading.json", path);
+    if (!s->timing && !s->profile && file_exists(file))
+        return compare_load_read(file, s);
+    FAIL_IF(!s->timing && !s->profile, ERR_INPUT,
+            "%s holds no timing.json, profile.json or loading.json", path);
     return ERR_OK;
 }
 
@@ -90,6 +67,8 @@ void compare_side_free(struct compare_side *s)
         free(s->times[i].name);
         free(s->times[i].seconds);
     }
+    for (int i = 0; i < COMPARE_LOAD_FACTS; i++)
+        free(s->load[i]);
     free(s->times);
     free(s->path);
     timing_file_free(s->timing);

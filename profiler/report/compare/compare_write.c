@@ -28,19 +28,21 @@ enum { WIDEST = 1000 }; /* high end of an interval over its low one: wider ones 
 
 static void operations_text(const struct comparison *c, FILE *out)
 {
-    char a[32], b[32], interval[48];
+    char a[32], b[32], interval[48], size[16];
     int needed = 0;
-    fprintf(out, "\n%-32s %5s %10s %10s %7s  %-15s %s\n", "operation", "size", "A", "B", "B/A",
+    fprintf(out, "\n%-40s %5s %10s %10s %7s  %-15s %s\n", "operation", "size", "A", "B", "B/A",
             "99 %", "verdict");
     for (int i = 0; i < c->operations_count; i++) {
         const struct compare_operation *o = &c->operations[i];
         interval[0] = '\0';
-        needed = o->runs_needed > needed ? o->runs_needed : needed;
+        needed = o->size && o->runs_needed > needed ? o->runs_needed : needed;
         if (isfinite(o->low) && o->high > WIDEST * o->low)
             snprintf(interval, sizeof interval, "too few runs");
         else if (isfinite(o->low))
             snprintf(interval, sizeof interval, "%.4g to %.4g", o->low, o->high);
-        fprintf(out, "%-32s %5d %10s %10s ", o->name, o->size, time_text(o->a, a),
+        if (o->size)
+            snprintf(size, sizeof size, "%d", o->size);
+        fprintf(out, "%-40s %5s %10s %10s ", o->name, o->size ? size : "", time_text(o->a, a),
                 time_text(o->b, b));
         if (isfinite(o->ratio))
             fprintf(out, "%7.3f", o->ratio);
@@ -54,6 +56,98 @@ static void operations_text(const struct comparison *c, FILE *out)
                 "cold and does "
                 "not count)\n",
                 needed + 1);
+}
+
+/* Pads by characters: "±" and "…" take more bytes than columns. */
+static void padded_text(FILE *out, const char *text, int columns)
+{
+    for (const char *c = text; *c; c++)
+        columns -= ((unsigned char)*c & 0xC0) != 0x80;
+    fprintf(out, "%*s%s", columns > 0 ? columns : 0, "", text);
+}
+
+/* "2.41 s ± 0.03 s", and below it "2.38 s … 2.46 s". */
+static void sample_text(const struct compare_sample *s, const char *unit, int range, char out[80])
+{
+    const double first = range ? s->min : s->mean, second = range ? s->max : s->sd;
+    if (s->n < 2)
+        snprintf(out, 80, "%s", "");
+    else
+        snprintf(out, 80, "%.4g %s %s %.*g %s", first, unit, range ? "…" : "±", range ? 4 : 2,
+                 second, unit);
+    if (s->n < 2 && !range)
+        snprintf(out, 80, "%.4g %s", s->mean, unit);
+}
+
+static void totals_text(const struct comparison *c, FILE *out)
+{
+    char a[80], b[80], interval[48];
+    int needed = 0;
+    const int several = c->totals[0].a.n > 1 && c->totals[0].b.n > 1;
+    fprintf(out, "\n%-12s%24s%24s %8s  %-15s %s\n", "", several ? "A, mean ± sd" : "A",
+            several ? "B, mean ± sd" : "B", "B/A", "99 %", "verdict");
+    for (int i = 0; i < c->totals_count; i++) {
+        const struct compare_total *t = &c->totals[i];
+        snprintf(interval, sizeof interval, "unknown");
+        if (isfinite(t->low))
+            snprintf(interval, sizeof interval, "%.4g to %.4g", t->low, t->high);
+        needed = i == 0 ? t->runs_needed : needed;
+        for (int range = 0; range < 1 + several; range++) {
+            sample_text(&t->a, t->unit, range, a);
+            sample_text(&t->b, t->unit, range, b);
+            fprintf(out, "%-12s", range ? "  min … max" : t->name);
+            padded_text(out, a, 24);
+            padded_text(out, b, 24);
+            if (!range)
+                fprintf(out, " %8.3f  %-15s %s", t->ratio, interval, compare_total_verdict(t));
+            fputs("\n", out);
+        }
+    }
+    if (!several)
+        fputs("One run a side: its noise is unknown. `tomoprof record --runs 5` measures it.\n",
+              out);
+    else if (needed)
+        fprintf(out, "undecided: `tomoprof record --runs %d` on both sides should decide\n",
+                needed);
+}
+
+/* Rows of libraries matter where they changed; those of own code always. */
+static int function_matters(const struct compare_function *f)
+{
+    return f->own || (f->verdict != COMPARE_SAME && f->verdict != COMPARE_UNDECIDED);
+}
+
+static void own_functions_text(const struct comparison *c, FILE *out, int top)
+{
+    char a[32], b[32], d[32], own[32];
+    int few = 0, shown = 0;
+    fprintf(out, "\n%10s %10s %10s %10s  %-9s %s\n", "A", "B", "B - A", "own lines", "verdict",
+            "function, CPU time with callees");
+    for (int i = 0; i < c->functions_count && shown < top; i++) {
+        const struct compare_function *f = &c->functions[i];
+        if (!function_matters(f))
+            continue;
+        shown++;
+        few += f->verdict == COMPARE_UNDECIDED;
+        const double all = f->b_s - f->a_s, lines = f->own_b_s - f->own_a_s;
+        fprintf(out, "%10s %10s %c%9s %c%9s  %-9s %.60s  %s:%lld\n", time_text(f->a_s, a),
+                time_text(f->b_s, b), all < 0 ? '-' : '+', time_text(fabs(all), d),
+                lines < 0 ? '-' : '+', time_text(fabs(lines), own),
+                compare_verdict_name(f->verdict), f->name, f->file,
+                f->line_b ? f->line_b : f->line_a);
+    }
+    if (few)
+        fputs("undecided: too few samples, or too much noise; `tomoprof record --rate 1000` "
+              "takes ten times as many samples\n",
+              out);
+}
+
+static void share_functions_text(const struct comparison *c, FILE *out, int top)
+{
+    fprintf(out, "\n%10s %10s  function, share of the CPU time with callees\n", "A", "B");
+    for (int i = 0; i < c->functions_count && i < top; i++)
+        fprintf(out, "%8.1f %% %8.1f %%  %.100s\n", 100 * c->functions[i].a,
+                100 * c->functions[i].b, c->functions[i].name);
 }
 
 static void edits_text(const struct comparison *c, FILE *out, int top)
@@ -119,23 +213,26 @@ void compare_text(const struct comparison *c, FILE *out, int top)
     fprintf(out, "%s\nA %s\nB %s\n", c->answer, c->a, c->b);
     for (int i = 0; i < c->warnings_count; i++)
         fprintf(out, "! %s\n", c->warnings[i]);
-    if (c->causes_filled)
+    if (c->causes_filled && isfinite(c->wall_a))
         fprintf(out,
                 "rootcause.md of A now says what was measured; tomoprof report %s puts it into its "
                 "page.\n",
                 c->a);
+    else if (c->causes_filled)
+        fputs("rootcause.md of A now says what was measured.\n", out);
     if (c->operations_count)
         operations_text(c, out);
+    if (c->totals_count)
+        totals_text(c, out);
     quantities_text(c, out, top);
+    if (c->functions_count && isfinite(c->functions[0].a_s))
+        own_functions_text(c, out, top);
     if (c->edits_count)
         edits_text(c, out, top);
     if (c->lines_count)
         lines_text(c, out, top);
-    if (c->functions_count)
-        fprintf(out, "\n%10s %10s  function, share of the CPU time with callees\n", "A", "B");
-    for (int i = 0; i < c->functions_count && i < top; i++)
-        fprintf(out, "%8.1f %% %8.1f %%  %.100s\n", 100 * c->functions[i].a,
-                100 * c->functions[i].b, c->functions[i].name);
+    if (c->functions_count && isnan(c->functions[0].a_s))
+        share_functions_text(c, out, top);
 }
 
 /* The name of a run without the folders above it, which may name a person. */
@@ -222,6 +319,64 @@ static void quantities_json(const struct comparison *c, struct jsonw *w)
     jsonw_end(w);
 }
 
+static void sample_json(struct jsonw *w, const char *key, const struct compare_sample *s)
+{
+    jsonw_key(w, key);
+    jsonw_object(w);
+    jsonw_kint(w, "runs", s->n);
+    jsonw_knumber(w, "median", s->median);
+    jsonw_knumber(w, "mean", s->mean);
+    jsonw_knumber(w, "sd", s->sd);
+    jsonw_knumber(w, "min", s->min);
+    jsonw_knumber(w, "max", s->max);
+    jsonw_end(w);
+}
+
+static void totals_json(const struct comparison *c, struct jsonw *w)
+{
+    jsonw_karray(w, "totals");
+    for (int i = 0; i < c->totals_count; i++) {
+        const struct compare_total *t = &c->totals[i];
+        jsonw_object(w);
+        jsonw_kstring(w, "name", t->name);
+        jsonw_kstring(w, "unit", t->unit);
+        sample_json(w, "a", &t->a);
+        sample_json(w, "b", &t->b);
+        jsonw_knumber(w, "ratio", t->ratio);
+        jsonw_knumber(w, "low", t->low);
+        jsonw_knumber(w, "high", t->high);
+        jsonw_kint(w, "runs_needed", t->runs_needed);
+        jsonw_kstring(w, "verdict", compare_total_verdict(t));
+        jsonw_end(w);
+    }
+    jsonw_end(w);
+}
+
+static void functions_json(const struct comparison *c, struct jsonw *w)
+{
+    jsonw_karray(w, "functions");
+    for (int i = 0; i < c->functions_count; i++) {
+        const struct compare_function *f = &c->functions[i];
+        jsonw_object(w);
+        jsonw_kstring(w, "name", f->name);
+        jsonw_knumber(w, "a", f->a);
+        jsonw_knumber(w, "b", f->b);
+        jsonw_kstring(w, "file", f->file);
+        number_or_null(w, "line_a", f->line_a);
+        number_or_null(w, "line_b", f->line_b);
+        jsonw_kstring(w, "text", f->text);
+        jsonw_kbool(w, "own", f->own);
+        jsonw_knumber(w, "a_s", f->a_s);
+        jsonw_knumber(w, "b_s", f->b_s);
+        jsonw_knumber(w, "own_a_s", f->own_a_s);
+        jsonw_knumber(w, "own_b_s", f->own_b_s);
+        jsonw_knumber(w, "error", f->error);
+        jsonw_kstring(w, "verdict", isfinite(f->a_s) ? compare_verdict_name(f->verdict) : NULL);
+        jsonw_end(w);
+    }
+    jsonw_end(w);
+}
+
 void compare_json(const struct comparison *c, FILE *out)
 {
     struct jsonw w;
@@ -258,17 +413,10 @@ void compare_json(const struct comparison *c, FILE *out)
         jsonw_end(&w);
     }
     jsonw_end(&w);
+    totals_json(c, &w);
     edits_json(c, &w);
     lines_json(c, &w);
-    jsonw_karray(&w, "functions");
-    for (int i = 0; i < c->functions_count; i++) {
-        jsonw_object(&w);
-        jsonw_kstring(&w, "name", c->functions[i].name);
-        jsonw_knumber(&w, "a", c->functions[i].a);
-        jsonw_knumber(&w, "b", c->functions[i].b);
-        jsonw_end(&w);
-    }
-    jsonw_end(&w);
+    functions_json(c, &w);
     quantities_json(c, &w);
     jsonw_end(&w);
     fputc('\n', out);

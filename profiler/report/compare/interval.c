@@ -95,8 +95,8 @@ void compare_interval(const double *a, int na, const double *b, int nb, double *
 
 const char *compare_verdict_name(enum compare_verdict v)
 {
-    static const char *const names[] = {"unchanged", "faster",    "slower",  "undecided",
-                                        "only in A", "only in B", "removed", "added"};
+    static const char *const names[] = {"unchanged", "faster",  "slower", "undecided", "only in A",
+                                        "only in B", "removed", "added",  "gone",      "new"};
     return names[v];
 }
 
@@ -107,4 +107,31 @@ enum compare_verdict compare_judge(double low, double high)
            : high < 1 - COMPARE_LEAST                                    ? COMPARE_FASTER
            : low >= 1 / (1 + COMPARE_CLOSE) && high <= 1 + COMPARE_CLOSE ? COMPARE_SAME
                                                                          : COMPARE_UNDECIDED;
+}
+
+double compare_median(double *x, int n)
+{
+    qsort(x, (size_t)n, sizeof *x, ascending_double);
+    return n % 2 ? x[n / 2] : 0.5 * (x[n / 2 - 1] + x[n / 2]);
+}
+
+/* The interval should leave 1 behind, or come close to it: its half width shrinks as one over the
+ * root of the runs. */
+int compare_runs_needed(double ratio, double low, double high, int runs)
+{
+    if (isnan(low))
+        return 2;
+    double shift = fabs(log(ratio)), half = 0.5 * log(high / low);
+    double room = fmax(shift - log1p(COMPARE_LEAST), log1p(COMPARE_CLOSE) - shift);
+    double wanted = runs * half * half / (room * room);
+    return room > 0 && wanted <= 50 ? (int)fmax(ceil(wanted), runs + 1) : 0;
+}
+
+/* Unchanged is what an error leaves no room for a change of a tenth. */
+enum compare_verdict compare_judge_difference(double a, double b, double error)
+{
+    double d = b - a, most = fmax(a, b), least = fmax(3 * error, COMPARE_LEAST * most);
+    if (fabs(d) > least)
+        return d > 0 ? COMPARE_SLOWER : COMPARE_FASTER;
+    return d == 0 || fabs(d) + 3 * error <= COMPARE_CLOSE * most ? COMPARE_SAME : COMPARE_UNDECIDED;
 }

@@ -87,6 +87,21 @@ static void cpus_used(const struct sheet *s, double cpu)
     }
 }
 
+/* Prints the times of `record --runs`. */
+static void sheet_timed(const struct sheet *s)
+{
+    const struct model_timed *runs = s->m->timed_runs;
+    const int n = s->m->timed_runs_count;
+    double mean = 0, squares = 0;
+    for (int i = 0; i < n; i++)
+        mean += runs[i].wall_s / n;
+    for (int i = 0; i < n; i++)
+        squares += (runs[i].wall_s - mean) * (runs[i].wall_s - mean);
+    if (n > 1)
+        fprintf(s->out, "Without the recorder: %.4g s ± %.2g s wall (mean ± sd of %d runs)\n", mean,
+                sqrt(squares / (n - 1)), n);
+}
+
 static void sheet_summary(const struct sheet *s)
 {
     const struct model_totals *t = &s->m->totals;
@@ -110,6 +125,7 @@ static void sheet_summary(const struct sheet *s)
     if (isfinite(t->peak_device_mb) && t->peak_device_mb > 0)
         fprintf(s->out, ", device %.4g MiB", t->peak_device_mb);
     fputs("\n", s->out);
+    sheet_timed(s);
 }
 
 /* The headline, and what else could save much. */

@@ -109,6 +109,104 @@ def edits_are_followed(check, folder):
     check.that("The edit at a.py:5 changed 2.2 s to 0.4 s" in result["answer"], result["answer"])
 
 
+def recorded(functions, path="smooth.py", runs=(), cpu=10.0):
+    """A recording whose `functions`, {name: (line, own s, inclusive s)}, are all that it holds; `runs`: seconds without the recorder."""
+    profile = json.loads((DATA / "profile" / "example.json").read_text())
+    file = profile["files"]["recon.py"]
+    blank = file["functions"][0]
+
+    def empty(value):
+        return {k: [] if isinstance(v, list) else v for k, v in value.items()} if isinstance(value, dict) else []
+
+    rows = []
+    for name, (line, own, inclusive) in functions.items():
+        rows.append({**json.loads(json.dumps(blank)), "name": name, "line": line})
+        rows[-1]["cpu"].update(user=own, sys=0.0)
+        rows[-1]["cpu_incl"].update(user=inclusive, sys=0.0)
+    none = ("findings", "kernels", "timeline", "transfers", "apis", "memory", "gpu", "ranges", "memsets", "unattributed", "frames", "stacks")
+    totals = {**profile["totals"], "cpu": {**profile["totals"]["cpu"], "user": cpu, "sys": 0.0, "samples": round(100 * cpu)}}
+    source = {"line": [line for line, _, _ in functions.values()], "text": [f"def {name}():" for name in functions]}
+    return {**profile, **{k: empty(profile[k]) for k in none}, "totals": totals, "meta": {**profile["meta"], "wall_s": cpu},
+            "timed_runs": [{"wall_s": t, "user_s": t, "sys_s": 0.0, "peak_rss_mb": 100.0} for t in runs],
+            "files": {path: {**file, "lines": [], "functions": rows, "length": 99, "source": source}}}
+
+
+def functions_are_judged(check, folder):
+    """moving_average leaves with its 0.65 s, whose caller is faster by as much; what did not change is not judged, and a few samples are too few."""
+    a = {"moving_average": (12, 0.65, 0.65), "main": (30, 0.05, 2.65), "load": (3, 1.9, 1.9), "rare": (40, 0.03, 0.03)}
+    b = {"main": (28, 0.06, 2.1), "load": (3, 1.9, 1.9), "smooth": (20, 0.4, 0.4)}
+    write_json(folder / "a.profile.json", recorded(a))
+    write_json(folder / "b.profile.json", recorded(b))
+    result, _ = compare(check, folder / "a.profile.json", folder / "b.profile.json")
+    rows = {f["name"]: f for f in result["functions"]}
+    wanted = {"moving_average": "gone", "smooth": "new", "load": "unchanged", "main": "undecided", "rare": "undecided"}
+    check.that({name: f["verdict"] for name, f in rows.items()} == wanted, f"{rows}")
+    gone = result["functions"][0]
+    check.that((gone["name"], gone["file"], gone["line_a"], gone["line_b"], gone["text"], gone["a_s"], gone["b_s"]) ==
+               ("moving_average", "smooth.py", 12, None, "def moving_average():", 0.65, 0.0), f"{gone}")
+    check.that("moving_average (smooth.py:12) is gone: it took 0.65 s of CPU time" in result["answer"], result["answer"])
+    check.that(result["totals"][0]["verdict"] == "undecided" and result["totals"][0]["low"] is None, "one run a side decides nothing")
+    # the same code at 100 times the time: what sampling left open is decided
+    write_json(folder / "a.profile.json", recorded({k: (line, 100 * own, 100 * all_) for k, (line, own, all_) in a.items()}, cpu=1000.0))
+    write_json(folder / "b.profile.json", recorded({k: (line, 100 * own, 100 * all_) for k, (line, own, all_) in b.items()}, cpu=1000.0))
+    rows = {f["name"]: f["verdict"] for f in compare(check, folder / "a.profile.json", folder / "b.profile.json")[0]["functions"]}
+    check.that(rows == {"moving_average": "gone", "smooth": "new", "load": "unchanged", "main": "faster", "rare": "gone"}, f"{rows}")
+
+
+def noise_of_the_runs_counts(check, folder):
+    """Runs that scatter by a tenth say that a function's change of a tenth may be chance."""
+    for runs, verdict in (([10.0, 10.01, 9.99, 10.0, 10.02], "slower"), ([10.0, 11.0, 9.0, 10.5, 9.5], "undecided")):
+        write_json(folder / "a.profile.json", recorded({"f": (1, 1000.0, 1000.0)}, runs=runs, cpu=1000.0))
+        write_json(folder / "b.profile.json", recorded({"f": (1, 1150.0, 1150.0)}, runs=runs, cpu=1150.0))
+        result, _ = compare(check, folder / "a.profile.json", folder / "b.profile.json")
+        check.that([f["verdict"] for f in result["functions"]] == [verdict], f"{runs}: {result['functions']}")
+
+
+def a_script_of_another_name_is_the_same_file(check, folder):
+    write_json(folder / "a.profile.json", recorded({"f": (1, 500.0, 500.0)}, path="before.py", cpu=1000.0))
+    write_json(folder / "b.profile.json", recorded({"f": (2, 250.0, 250.0)}, path="after.py", cpu=750.0))
+    result, _ = compare(check, folder / "a.profile.json", folder / "b.profile.json")
+    check.that([(f["file"], f["line_a"], f["line_b"], f["verdict"]) for f in result["functions"]] == [("after.py", 1, 2, "faster")], f"{result['functions']}")
+
+
+def runs_judge_the_program(check, folder):
+    """--fail-over judges the runs' wall time; a program without repeated runs is refused."""
+    functions = {"f": (1, 5.0, 5.0)}
+    times = {"a": STEADY, "same": list(reversed(STEADY)), "slow": [1.3 * t for t in STEADY], "once": []}
+    for name, runs in times.items():
+        write_json(folder / f"{name}.profile.json", recorded(functions, runs=runs))
+    for name, verdict, code in (("same", "unchanged", 0), ("slow", "slower", 1)):
+        pair_ = folder / "a.profile.json", folder / f"{name}.profile.json"
+        result, said = compare(check, *pair_, "--fail-over", "10%", code=code)
+        wall = result["totals"][0]
+        check.that((wall["name"], wall["verdict"], wall["a"]["runs"], wall["b"]["runs"]) == ("wall time", verdict, 5, 5), f"{wall}")
+        check.that(abs(wall["a"]["mean"] - sum(STEADY) / 5) < 1e-9 and wall["a"]["min"] == 0.99 and wall["a"]["max"] == 1.02, f"{wall}")
+        check.that(("the program's wall time is 30.0 % longer" in said) == (code == 1), said)
+    compare(check, folder / "a.profile.json", folder / "slow.profile.json", "--fail-over", "40%")
+    _, said = compare(check, folder / "a.profile.json", folder / "once.profile.json", "--fail-over", "10%", code=2)
+    check.that("--runs 5" in said, said)
+    text = tomoprof("compare", folder / "a.profile.json", folder / "slow.profile.json").stdout
+    check.that("1.004 s ± 0.011 s" in text and "0.99 s … 1.02 s" in text, text)
+
+
+def loads_compare(check, folder):
+    """Two runs of `load`: each way by its times; another array is named."""
+    def loading(factor, array="/data"):
+        way = {"backend": "pread", "processes": False, "batch": 1, "order": "index", "gap": 0, "status": "ok"}
+        rows = [{**way, "workers": w, "seconds": t * factor, "times": [factor * t * x for x in (0.999, 1.0, 1.001)]} for w, t in ((1, 2.0), (4, 0.6))]
+        return {"schema": "tomoprof-loading/1", "cache": "warm", "to": "memory", "chunks_read": 8, "read_s": 2.0 * factor, "read_cpu_s": 1.0,
+                "file": {"format": "HDF5", "array": array, "bytes": 1000, "filesystem": "ext4"}, "sweep": [*rows, {**way, "workers": 8, "status": "failed"}]}
+
+    for name, value in (("a", loading(1.0)), ("b", loading(1.5)), ("c", loading(1.0, "/other"))):
+        (folder / name).mkdir()
+        write_json(folder / name / "loading.json", value)
+    result, said = compare(check, folder / "a", folder / "b", "--fail-over", "10%", code=1)
+    rows = {o["operation"]: o["verdict"] for o in result["operations"]}
+    check.that(rows == {"the load that was profiled": "undecided", "pread, 1 threads, batch 1, order index": "slower", "pread, 4 threads, batch 1, order index": "slower"}, f"{rows}")
+    check.that("takes 50.0 % longer in B" in said and " at size" not in said, said)
+    check.that(any("array differs" in w for w in compare(check, folder / "a", folder / "c")[0]["warnings"]), "another array is not named")
+
+
 def another_program_is_said_first(check, folder):
     profile = json.loads((DATA / "profile" / "example.json").read_text())
     other = {**profile, "meta": {**profile["meta"], "command": ["python3", "else.py"]}}
@@ -211,6 +309,7 @@ def wrong_input_is_named(check, folder):
 if __name__ == "__main__":
     main(verdicts_follow_the_interval, three_runs_decide_a_clear_change, equal_programs_are_not_called_different, ranks_give_the_exact_interval,
          edits_are_followed, another_program_is_said_first, a_limit_decides_the_exit_code, another_machine_is_not_judged, a_slower_moment_of_the_machine_is_named,
-         recordings_of_another_machine,
+         recordings_of_another_machine, functions_are_judged, noise_of_the_runs_counts, a_script_of_another_name_is_the_same_file,
+         runs_judge_the_program, loads_compare,
          lines_are_judged_by_their_error,
          the_page_says_the_same, wrong_input_is_named)

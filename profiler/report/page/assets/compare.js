@@ -3,6 +3,9 @@
 function comparePanel(c) {
   const amount = (q, v) => (!known(v) ? UNKNOWN : q.unit === "s" ? seconds(v) : bytes(v));
   const ranks = { slower: 3, faster: 2, undecided: 1 };
+  const measured = (unit, s) => (unit === "s" ? (s.runs > 1 ? `${seconds(s.mean)} ± ${seconds(s.sd)}, ${seconds(s.min)} … ${seconds(s.max)}` : seconds(s.mean)) : megabytes(s.mean));
+  const signed = (v) => (v < 0 ? "-" : "+") + seconds(Math.abs(v));
+  const own = list(c.functions).filter((f) => known(f.a_s) && (f.own || !["unchanged", "undecided"].includes(f.verdict))), shares = list(c.functions).filter((f) => !known(f.a_s));
   const verdict = { title: "Verdict", kind: "name", key: "verdict" };
   // What is decided comes first, the largest change of each kind at its top.
   const decided = { ...verdict, rank: (o) => (ranks[o.verdict] ?? 0) + (known(o.ratio) ? Math.atan(o.verdict === "faster" ? 1 / o.ratio : o.ratio) / 2 : 0) };
@@ -10,19 +13,27 @@ function comparePanel(c) {
     el("p", { class: "answer", id: "answer" }, plain(c.answer)),
     el("p", { class: "note" }, `A: ${plain(c.a)}. B: ${plain(c.b)}.`),
     list(c.warnings).length > 0 && el("div", { class: "finding" }, el("h2", {}, c.machines_differ ? "These runs are not a fair pair" : "To know"), el("ul", {}, c.warnings.map((w) => el("li", {}, plain(w))))),
-    list(c.operations).length > 0 && [el("h2", {}, "Operations"), table([{ title: "Operation", kind: "name", key: "operation", show: (o) => code(o.operation) }, { title: "Size", number: true, key: "volume_size", format: (v) => v + "³" },
+    list(c.totals).length > 0 && [el("h2", {}, "The program"), table([{ title: "", kind: "name", key: "name" }, ...["a", "b"].map((side) => ({ title: side.toUpperCase(), number: true, value: (t) => t[side].median,
+      show: (t) => plain(measured(t.unit, t[side])), hint: "mean ± standard deviation, and range, of the runs without the recorder" })), { title: "B / A", number: true, key: "ratio", format: (v) => (known(v) ? v.toFixed(3) : UNKNOWN) }, verdict,
+      { title: "99 % interval", kind: "name", value: (t) => (known(t.low) ? `${t.low.toFixed(3)} to ${t.high.toFixed(3)}` : "one run a side: unknown") }, { title: "Runs", kind: "name", value: (t) => `${t.a.runs} and ${t.b.runs}` }],
+    c.totals, { caption: c.totals[0].a.runs > 1 ? "Runs without the recorder" : "As recorded", name: "totals", rowClass: (t) => (t.verdict === "slower" ? "hot" : null) })],
+    list(c.operations).length > 0 && [el("h2", {}, "Operations"), table([{ title: "Operation", kind: "name", key: "operation", show: (o) => code(o.operation) }, { title: "Size", number: true, key: "volume_size", format: (v) => (v ? v + "³" : "") },
       { title: "A", number: true, key: "a", format: seconds }, { title: "B", number: true, key: "b", format: seconds }, { title: "B / A", number: true, key: "ratio", format: (v) => (known(v) ? v.toFixed(3) : UNKNOWN) }, decided,
       { title: "99 % interval", kind: "name", hint: "the ratio lies in this interval: by ranks from 5 runs a side on, with fewer by Student's t", value: (o) => (known(o.low) ? o.high > 1000 * o.low ? "too few runs" : `${o.low.toFixed(3)} to ${o.high.toFixed(3)}` : UNKNOWN), rank: (o) => o.low }, { title: "Runs", kind: "name", value: (o) => `${o.runs_a} and ${o.runs_b}` }],
     c.operations, { caption: "Medians of warm runs", sort: 5, name: "operations", rowClass: (o) => (o.verdict === "slower" ? "hot" : null) })],
+    own.length > 0 && [el("h2", {}, "Functions"), table([{ title: "Function", kind: "name", key: "name", show: (f) => code(f.name, 80) }, { title: "A", number: true, key: "a_s", format: seconds }, { title: "B", number: true, key: "b_s", format: seconds },
+      { title: "B - A", number: true, value: (f) => f.b_s - f.a_s, format: signed }, { title: "Own lines", hint: "the part of B - A in the function's own lines, with the libraries that they call", number: true, value: (f) => f.own_b_s - f.own_a_s, format: signed }, verdict,
+      { title: "Line", kind: "name", value: (f) => `${f.file}:${f.line_b ?? f.line_a}`, show: (f) => code(`${shortPath(f.file)}:${f.line_b ?? f.line_a}`) }, { title: "Source", kind: "source", value: (f) => f.text ?? "", show: (f) => code(f.text ?? "", 200) }],
+    own, { caption: "CPU time with callees", name: "functions", rowClass: (f) => (f.verdict === "slower" || f.verdict === "new" ? "hot" : null) })],
     list(c.edits).length > 0 && [el("h2", {}, "Edited lines"), ...c.edits.slice(0, 50).map((e) => el("div", { class: "finding" },
       el("p", {}, code(`${shortPath(e.file)}:${e.line_b}`), plain(`  ${seconds(e.a)} became ${seconds(e.b)}: ${e.verdict}`)), el("pre", { class: "diff" }, plain(e.diff))))],
     list(c.lines).length > 0 && [el("h2", {}, "Lines"), table([{ title: "Line", kind: "name", value: (l) => `${l.file}:${l.line}`, show: (l) => code(`${shortPath(l.file)}:${l.line}`) }, { title: "A", number: true, key: "a", format: seconds }, { title: "B", number: true, key: "b", format: seconds },
-      { title: "B - A", number: true, value: (l) => l.b - l.a, format: (v) => (v < 0 ? "-" : "+") + seconds(Math.abs(v)) }, { title: "Error", hint: "standard error of B - A", number: true, key: "error", format: seconds }, verdict,
+      { title: "B - A", number: true, value: (l) => l.b - l.a, format: signed }, { title: "Error", hint: "standard error of B - A", number: true, key: "error", format: seconds }, verdict,
       { title: "Source", kind: "source", value: (l) => l.text ?? "", show: (l) => code(l.text ?? "", 200) }], c.lines, { caption: "CPU time of the lines themselves", name: "lines", rowClass: (l) => (l.verdict === "slower" ? "hot" : null) })],
     [["total", "Totals"], ["range", "Ranges"], ["kernel", "Kernels"]].map(([group, title]) => { const rows = list(c.quantities).filter((q) => q.group === group); return rows.length > 0 && [el("h2", {}, title), table([{ title: "Name", kind: "name", key: "name", show: (q) => (group === "total" ? plain(q.name) : code(q.name, 120)) },
       { title: "A", number: true, key: "a", show: (q) => amount(q, q.a) }, { title: "Count", number: true, key: "count_a", format: count }, { title: "B", number: true, key: "b", show: (q) => amount(q, q.b) }, { title: "Count", number: true, key: "count_b", format: count },
       { title: "B / A", number: true, value: (q) => (q.a > 0 && known(q.b) ? q.b / q.a : null), format: (v) => (known(v) ? v.toFixed(3) : UNKNOWN) }], rows, { caption: "As each tool recorded it", name: title, filter: rows.length > 20 })]; }),
-    list(c.functions).length > 0 && [el("h2", {}, "Functions"), table([{ title: "Function", kind: "name", key: "name", show: (f) => code(f.name, 80) }, { title: "A", number: true, key: "a", format: percent }, { title: "B", number: true, key: "b", format: percent },
-      { title: "B - A", number: true, value: (f) => f.b - f.a, format: (v) => (v < 0 ? "-" : "+") + percent(Math.abs(v)) }], c.functions, { caption: "Share of the CPU time with callees", name: "functions" })],
+    shares.length > 0 && [el("h2", {}, "Functions"), table([{ title: "Function", kind: "name", key: "name", show: (f) => code(f.name, 80) }, { title: "A", number: true, key: "a", format: percent }, { title: "B", number: true, key: "b", format: percent },
+      { title: "B - A", number: true, value: (f) => f.b - f.a, format: (v) => (v < 0 ? "-" : "+") + percent(Math.abs(v)) }], shares, { caption: "Share of the CPU time with callees", name: "functions" })],
   ].flat(2).filter(Boolean);
 }
