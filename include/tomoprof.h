@@ -62,8 +62,10 @@ typedef struct tomoprof_model tomoprof_model;
 
 /* ---- Contexts ---- */
 
-/* Receives how far a call is: `done` of `total` steps. Another value than 0 cancels the call. The
- * thread that made the call calls it (in a process made by fork() a helper, while that waits). */
+/* Receives how far a call is: `done` of `total` iterations of a reconstruction or a denoiser; of
+ * other calls a share, total 1, at most 20 times a second, and 1 at the end. Another value than 0
+ * cancels the call. The thread that made the call calls it (in a process made by fork() a helper,
+ * while that waits). */
 typedef int tomoprof_progress(void *user, double done, double total);
 /* Receives one sentence. level: 0 error, 1 warning, 2 information, 3 detail. */
 typedef void tomoprof_log(void *user, int level, const char *sentence);
@@ -217,6 +219,14 @@ TOMOPROF_API tomoprof_status tomoprof_hessian_diagonal(tomoprof_context *c, cons
  * y and out are sinograms, and may be the same array. */
 TOMOPROF_API tomoprof_status tomoprof_direct_filter(tomoprof_context *c, const tomoprof_model *m,
                                                     const tomoprof_array *y, tomoprof_array *out);
+/* Computes out = y times weights, after which direct_recon counts each ray once that a cone beam
+ * measures twice. "parker": a short scan, of half a turn and the fan at least. "wang": a full turn
+ * with a detector that reaches further on one side of the axis. y and out are sinograms, and may be
+ * the same array. BAD_ARGUMENT, with the numbers: the angles or the detector are not of that kind.
+ */
+TOMOPROF_API tomoprof_status tomoprof_weigh_rays(tomoprof_context *c, const tomoprof_model *m,
+                                                 const char *kind, const tomoprof_array *y,
+                                                 tomoprof_array *out);
 typedef enum tomoprof_direct {
     TOMOPROF_ADJOINT = 0, /* MBIRJAX's: back_project of direct_filter */
     TOMOPROF_VOXEL = 1,   /* cone beams: FDK, bilinear at each voxel's centre; faster */
@@ -246,7 +256,7 @@ typedef struct tomoprof_recon_options {
         sizeof(tomoprof_recon_options), 15, 0.2, 0, 0, NULL, NULL, NULL, 0                         \
     }
 
-/* What a reconstruction did. Set `size`, and the arrays that you want with their `room`. */
+/* Receives what a reconstruction did. Set `size`, and the arrays that you want with their `room`. */
 typedef struct tomoprof_recon_report {
     size_t size;        /* sizeof(tomoprof_recon_report) */
     int64_t iterations; /* that were done */
@@ -264,6 +274,30 @@ TOMOPROF_API tomoprof_status tomoprof_recon(tomoprof_context *c, const tomoprof_
                                             const tomoprof_array *y,
                                             const tomoprof_recon_options *options,
                                             tomoprof_array *x, tomoprof_recon_report *report);
+/* Initialise it with TOMOPROF_SCAN_OPTIONS. */
+typedef struct tomoprof_scan_options {
+    size_t size;        /* sizeof(tomoprof_scan_options) */
+    const char *method; /* "fbp", "fourier": parallel; "fdk": cone; "mbir"; NULL: by the beam */
+    const char *rings;  /* "keep", "sorting", "fw" (wavelets): takes stripes out of y: keep */
+    const char *backproject; /* of fdk: "matched", or "voxel", which is faster: matched */
+    const char *redundancy;  /* of fdk: "none", "parker", "wang", "helical": none */
+    const char *weights;     /* of mbir: "none", "transmission", "metal": none */
+    int64_t iterations;      /* these three as in tomoprof_recon_options */
+    double stop_threshold_percent;
+    int64_t seed;
+} tomoprof_scan_options;
+#define TOMOPROF_SCAN_OPTIONS                                                                      \
+    {                                                                                              \
+        sizeof(tomoprof_scan_options), NULL, "keep", "matched", "none", "none", 15, 0.2, 0         \
+    }
+
+/* Reconstructs the volume x from line integrals y as `tomoprof recon` does: rings, weights, a wider
+ * detector where "wang" needs one, the method. y and x lie in host memory. options NULL: those of
+ * TOMOPROF_SCAN_OPTIONS. */
+TOMOPROF_API tomoprof_status tomoprof_recon_scan(tomoprof_context *c, const tomoprof_model *m,
+                                                 const tomoprof_array *y,
+                                                 const tomoprof_scan_options *options,
+                                                 tomoprof_array *x);
 /* Computes weights from y, of the same shape, which is any: kind "unweighted" 1, "transmission"
  * exp(-y), "transmission_root" exp(-y/2), "emission" 1/(|y| + 0.1). */
 TOMOPROF_API tomoprof_status tomoprof_gen_weights(tomoprof_context *c, const char *kind,
@@ -296,8 +330,8 @@ TOMOPROF_API tomoprof_status tomoprof_denoise(tomoprof_context *c, const tomopro
 TOMOPROF_API tomoprof_status tomoprof_median_filter3d(tomoprof_context *c, const tomoprof_array *in,
                                                       tomoprof_array *out);
 /* Does a step on a volume or on views by its name (docs/volume.md, docs/operations.md):
- * "volume_z_norm", "volume_crop", "minus_log", "remove_stripes_wavelet", ... settings: "KEY=VALUE
- * KEY=VALUE", NULL for none. out has the shape and the type that tomoprof_step_shape tells. frames
+ * "volume_z_norm", "volume_crop", "minus_log", "remove_stripes_sorting" (size: of the median over
+ * channels, odd, 21), ... settings: "KEY=VALUE KEY=VALUE", NULL for none. out has the shape and the type that tomoprof_step_shape tells. frames
  * of correct_flat_field: (3, rows, channels), dark, flat before and flat after the views; else NULL.
  */
 TOMOPROF_API tomoprof_status tomoprof_step(tomoprof_context *c, const char *name,
@@ -312,6 +346,11 @@ TOMOPROF_API tomoprof_status tomoprof_step_shape(tomoprof_context *c, const char
 TOMOPROF_API tomoprof_status tomoprof_phantom(tomoprof_context *c, const tomoprof_model *m,
                                               const char *name, tomoprof_array *x,
                                               tomoprof_array *y);
+/* Computes out = y plus Gaussian noise of the standard deviation `relative` times the largest |y|:
+ * the same numbers on every machine for a seed, 0 to 2^32 - 1. y has any shape; y and out may be the
+ * same array. */
+TOMOPROF_API tomoprof_status tomoprof_add_noise(tomoprof_context *c, const tomoprof_array *y,
+                                                double relative, int64_t seed, tomoprof_array *out);
 /* Draws a partition of the region of reconstruction into pixel subsets: method "random", "grid" or
  * "blue_noise" (MBIRJAX's gen_pixel_partition, _grid, _blue_noise), seed 0 to 2^32 - 1. *subsets is
  * how many are wanted (1 or more), then how many there are, each of *length pixel indices; at most

@@ -14,7 +14,7 @@
 #include "cli/results/ranks_report.h"
 #include "host/cluster/crew.h"
 #include "host/cpu/common/threads.h"
-#include "host/geom/ct_model.h"
+#include "host/geom/kinds.h"
 #include "host/store/format/geometry_json.h"
 #include "host/store/format/npy.h"
 #include "host/suite/catalogue/catalogue.h"
@@ -89,22 +89,11 @@ static struct opt options[] = {
     {0},
 };
 
-enum { PARALLEL, CONE, TRANSLATION, MULTIAXIS, BEAMS };
-static const char *const beams[BEAMS] = {"parallel", "cone", "translation", "multiaxis"};
-
-static int beam_of(const struct scan *s)
-{
-    return s->beam == BEAM_PARALLEL ? PARALLEL
-           : scan_is_translation(s) ? TRANSLATION
-           : scan_is_multiaxis(s)   ? MULTIAXIS
-                                    : CONE;
-}
-
 /* "forward_project" of a beam is "parallel_forward_project". */
 static const struct operation *operation_of_beam(int beam, const char *name)
 {
     char full[64];
-    snprintf(full, sizeof full, "%s_%s", beams[beam], name);
+    snprintf(full, sizeof full, "%s_%s", scan_kind_names[beam], name);
     return operation_named(full);
 }
 
@@ -132,7 +121,7 @@ static enum err unknown_apply_name(const char *name)
 static enum err find_operation(const char *name, const struct operation **op)
 {
     *op = operation_named(name);
-    for (int beam = 0; !*op && beam < BEAMS; beam++)
+    for (int beam = 0; !*op && beam < SCAN_KINDS; beam++)
         *op = operation_of_beam(beam, name);
     return *op ? ERR_OK : unknown_apply_name(name);
 }
@@ -142,7 +131,7 @@ static const char *counterpart_for(const struct operation *op, int beam)
 {
     const struct operation *other;
     for (int i = 0; (other = operation_at(i)); i++)
-        if (other->run == op->run && !strcmp(other->geometry, beams[beam]))
+        if (other->run == op->run && !strcmp(other->geometry, scan_kind_names[beam]))
             return other->name;
     return "another operation";
 }
@@ -153,10 +142,11 @@ static enum err match_beam(const char *name, int beam, const struct operation **
     const struct operation *same = operation_of_beam(beam, name);
     if (same)
         *op = same;
-    if (!strcmp((*op)->geometry, "any") || !strcmp((*op)->geometry, beams[beam]))
+    if (!strcmp((*op)->geometry, "any") || !strcmp((*op)->geometry, scan_kind_names[beam]))
         return ERR_OK;
     return FAIL(ERR_USAGE, "%s is for %s beams, but %s says \"geometry\": \"%s\": use %s", name,
-                (*op)->geometry, request.geometry, beams[beam], counterpart_for(*op, beam));
+                (*op)->geometry, request.geometry, scan_kind_names[beam],
+                counterpart_for(*op, beam));
 }
 
 /* Needs no geometry file: a volume, or views, of any size. */
@@ -429,7 +419,7 @@ static enum err apply_operation(const char *name, struct run_state *s)
         TRY(apply_size_model(s, request.size_text));
     } else if (!any_shape(s->op)) {
         TRY(ct_model_read(request.geometry, &s->model));
-        TRY(match_beam(name, beam_of(&s->model.scan), &s->op));
+        TRY(match_beam(name, (int)scan_kind_of(&s->model.scan), &s->op));
     }
     TRY(apply_check_output());
     return compute_operation(s);

@@ -13,6 +13,7 @@
 #include "cli/doctor/facts.h"
 #include "cli/storage/info_store.h"
 #include "host/geom/ct_model.h"
+#include "host/geom/kinds.h"
 #include "host/store/format/nifti.h"
 #include "host/store/format/geometry_json.h"
 #include "host/store/engine/overview.h"
@@ -138,11 +139,7 @@ static enum err info_model(const char *path, const char *text, size_t bytes)
     facts_begin(&f, request.json);
     facts_string(&f, "file", path);
     facts_string(&f, "format", "geometry");
-    facts_string(&f, "beam",
-                 scan_is_translation(s) ? "translation"
-                 : scan_is_multiaxis(s) ? "multiaxis"
-                 : scan_is_cone(s)      ? "cone"
-                                        : "parallel");
+    facts_string(&f, "beam", scan_kind_names[scan_kind_of(s)]);
     facts_shape(&f, "sinogram_shape", 3, sinogram);
     facts_shape(&f, "recon_shape", 3, volume);
     facts_number(&f, "delta_voxel", v->delta, "");

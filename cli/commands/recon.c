@@ -115,7 +115,14 @@ static enum err volume_outputs_write(const struct volume_outputs *o, const struc
     return ERR_OK;
 }
 
-static struct scan_request request = {SCAN_REQUEST_DEFAULTS, .stop = &cli_stop};
+static void recon_on_iteration(void *context, int64_t done, int64_t total)
+{
+    (void)context;
+    progress("mbir", (double)done, (double)total);
+}
+
+static struct scan_request request = {SCAN_REQUEST_DEFAULTS, .stop = &cli_stop,
+                                      .on_iteration = recon_on_iteration};
 static struct volume_outputs outputs;
 static const char *memory, *backend = "auto";
 static struct backend_options backend_options;
@@ -140,22 +147,21 @@ static struct opt options[] = {
         "scan: Data Exchange or NXtomo (.h5), .txrm, folder or\nfile of TIFF, .npy with "
         "--flats; or a sinogram (.npy)"),
     [ROW_OUT] = OPTION_OUTPUT("out", 'o', request.out, "FILE", "volume: .nii, .nii.gz or .npy"),
-    [ROW_METHOD] = OPTION_CHOICE("method", 'm', request.method, "fbp|fdk|mbir|fourier",
+    [ROW_METHOD] = OPTION_CHOICE("method", 'm', request.method, SCAN_METHODS,
                                  "default: fbp for parallel beams, fdk for cone beams;\n"
                                  "fourier: fbp by gridding and FFT",
                                  .min = SCAN_FBP),
     [ROW_BACKPROJECT] =
-        OPTION_CHOICE("backproject", 0, request.voxel_driven, "matched|voxel",
+        OPTION_CHOICE("backproject", 0, request.voxel_driven, SCAN_BACKPROJECT,
                       "of fdk; voxel: bilinear at each voxel's centre, faster\n(default matched)"),
-    [ROW_REDUNDANCY] =
-        OPTION_CHOICE("redundancy", 0, request.redundancy, "none|parker|wang|helical",
-                      "of fdk: less than a turn (parker), a turn with the "
-                      "axis\noff-centre (wang), or a helix (default none)"),
+    [ROW_REDUNDANCY] = OPTION_CHOICE("redundancy", 0, request.redundancy, REDUNDANCY_NAMES,
+                                     "of fdk: less than a turn (parker), a turn with the "
+                                     "axis\noff-centre (wang), or a helix (default none)"),
     [ROW_CENTER] = OPTION_NUMBER(
         "center", 'c', request.center, "CHANNEL",
         "rotation axis: a channel, from 0, may be a fraction\n(default: found and printed)", 0, 0),
     [ROW_CENTER_METHOD] =
-        OPTION_CHOICE("center-method", 0, request.center_method, "registration|entropy|symmetry",
+        OPTION_CHOICE("center-method", 0, request.center_method, CENTER_NAMES,
                       "finds the axis by views half a turn apart, the sharpest\ntrial slice, or "
                       "the sinogram's symmetry",
                       .min = CENTER_REGISTRATION),
@@ -165,11 +171,11 @@ static struct opt options[] = {
         "stop-threshold", 0, request.threshold_percent, "PERCENT",
         "mbir ends when the volume changes less\n(default 0.2; 0: all iterations)", 0, 1e6),
     [ROW_WEIGHTS] =
-        OPTION_CHOICE("weights", 'w', request.weights, "none|transmission|metal",
+        OPTION_CHOICE("weights", 'w', request.weights, SCAN_WEIGHTS,
                       "of mbir; transmission: exp(-sinogram); metal: less\nwhere rays meet metal"),
     [ROW_SEED] = OPTION_INT("seed", 0, request.seed, "N", "numpy.random.seed of mbir (default 0)",
                             0, 4294967295.0),
-    OPTION_CHOICE("rings", 0, request.rings, "keep|sorting|fw",
+    OPTION_CHOICE("rings", 0, request.rings, SCAN_RINGS,
                   "takes stripes out of the sinogram by sorting, or by\nwavelets and Fourier "
                   "transforms (default keep)"),
     OPTION_OUTPUT("center-png", 0, request.center_png, "FILE",

@@ -7,18 +7,19 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "host/backend/course.h"
 #include "host/backend/registry.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "cli/cli.h"
 #include "host/geom/ct_model.h"
-#include "host/geom/moves.h"
-#include "host/geom/phantom.h"
+#include "host/geom/kinds.h"
 #include "host/store/exchange/exchange.h"
 #include "host/store/format/geometry_json.h"
 #include "host/store/format/npy.h"
 #include "host/recon/recon.h"
+#include "host/recon/synthetic.h"
 
 #define WHITE_COUNTS 50000.0 /* flat field of the .h5: what a 16-bit camera is exposed to */
 
@@ -47,7 +48,7 @@ static struct opt options[] = {
     OPTION_INT("channels", 0, request.channels, "N", "detector channels, instead of N", 1, 1e6),
     OPTION_NUMBER("range", 0, request.range, "DEGREES",
                   "angle covered (default: parallel 180, cone 360)", -36000, 36000),
-    OPTION_CHOICE("phantom", 'p', request.phantom, "two-ellipsoids|shepp-logan",
+    OPTION_CHOICE("phantom", 'p', request.phantom, PHANTOM_NAMES,
                   "the object (default two-ellipsoids)"),
     OPTION_NUMBER("noise", 0, request.noise, "X",
                   "standard deviation as a share of the largest value (default 0.01)", 0, 1e6),
@@ -68,47 +69,42 @@ static int option_given(const char *name)
     return 0;
 }
 
-static enum err build_model(struct ct_model *m)
+/* A geometry file gives all, and goes with none of the options of sizes. */
+static enum err read_model(struct ct_model *m)
 {
     static const char *const sizes[] = {"size", "views", "rows", "channels", "range"};
-    const int translation = !strcmp(request.geometry, "translation");
-    const int multiaxis = !strcmp(request.geometry, "multiaxis");
-    const int cone = !strcmp(request.geometry, "cone") || translation;
-    if (!cone && !multiaxis && strcmp(request.geometry, "parallel")) {
-        FAIL_IF(!strcmp(request.geometry, "fan"), ERR_USAGE,
-                "--geometry fan: a fan beam is a cone beam with one detector row: --geometry cone "
-                "--rows 1");
-        FAIL_IF(!strchr(request.geometry, '.') && !strchr(request.geometry, '/') &&
-                    access(request.geometry, F_OK),
-                ERR_USAGE,
-                "--geometry %s: give parallel, cone, translation, multiaxis or a geometry file (no "
-                "file has that name)",
-                request.geometry);
-        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-            FAIL_IF(option_given(sizes[i]), ERR_USAGE,
-                    "--%s: the geometry file %s sets it already; leave --%s out", sizes[i],
-                    request.geometry, sizes[i]);
-        return ct_model_read(request.geometry, m);
-    }
-    ct_model_init(m);
+    FAIL_IF(!strcmp(request.geometry, "fan"), ERR_USAGE,
+            "--geometry fan: a fan beam is a cone beam with one detector row: --geometry cone "
+            "--rows 1");
+    FAIL_IF(!strchr(request.geometry, '.') && !strchr(request.geometry, '/') &&
+                access(request.geometry, F_OK),
+            ERR_USAGE,
+            "--geometry %s: give parallel, cone, translation, multiaxis or a geometry file (no "
+            "file has that name)",
+            request.geometry);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        FAIL_IF(option_given(sizes[i]), ERR_USAGE,
+                "--%s: the geometry file %s sets it already; leave --%s out", sizes[i],
+                request.geometry, sizes[i]);
+    return ct_model_read(request.geometry, m);
+}
+
+static enum err build_model(struct ct_model *m)
+{
+    const enum scan_kind kind = scan_kind_named(request.geometry);
+    const double turn = option_given("range") ? request.range * M_PI / 180 : (double)NAN;
     struct scan *s = &m->scan;
-    s->beam = cone || multiaxis ? BEAM_CONE : BEAM_PARALLEL;
+    if (kind == SCAN_KINDS)
+        return read_model(m);
+    FAIL_IF(kind == KIND_TRANSLATION && option_given("range"), ERR_USAGE,
+            "--range: a translation scan does not turn; leave --range out");
+    ct_model_init(m);
     s->views = request.views ? request.views : request.size > 1 ? request.size / 2 : 1;
     s->rows = request.rows ? request.rows : request.size;
     s->channels = request.channels ? request.channels : request.size;
-    if (cone) {
-        s->source_detector = 4.0 * (double)s->channels;
-        s->source_iso = 2.0 * (double)s->channels;
-    }
-    FAIL_IF(translation && option_given("range"), ERR_USAGE,
-            "--range: a translation scan does not turn; leave --range out");
-    double degrees = option_given("range") ? request.range : translation ? 0 : cone ? 360 : 180;
-    s->angles = angles_even(0, degrees * M_PI / 180, s->views);
-    FAIL_IF(!s->angles, ERR_MEMORY, "no memory left for %" PRId64 " angles", s->views);
-    if (translation || multiaxis)
-        TRY(moves_example(s, translation ? 0.125 * (double)s->channels : 0,
-                          multiaxis ? M_PI / 9 : 0));
-    if (translation) { /* cubes; else MBIRJAX's own defaults, as for a geometry file */
+    scan_example_beam(kind, s);
+    TRY(scan_example_views(kind, 0, turn, M_PI / 9, s));
+    if (kind == KIND_TRANSLATION) { /* cubes; else MBIRJAX's own defaults, as for a geometry file */
         m->volume.rows = m->volume.cols = s->channels;
         m->volume.slices = s->rows;
         m->volume.ror = ROR_NONE;
@@ -119,23 +115,49 @@ static enum err build_model(struct ct_model *m)
 }
 
 /* y = A x through a back end; both arrays on the host. */
-static enum err project_volume(const struct ct_model *m, float *x, size_t x_bytes, float *y,
-                               size_t y_bytes)
+static enum err project_volume(struct backend *be, const struct ct_model *m, float *x,
+                               size_t x_bytes, float *y, size_t y_bytes)
 {
-    struct backend *be = NULL;
-    struct buffer in = {0}, sinogram = {0};
+    struct buffer in = {PLACE_HOST, 0, x_bytes, x}, sinogram = {PLACE_HOST, 0, y_bytes, y};
+    int large;
     enum err e;
-    TRY_OUT(backend_open(request.backend, &request.backend_options, &be));
+    TRY(recon_place(be, RECON_FORWARD, m, 1, x_bytes + y_bytes, &large));
+    if (large)
+        return forward_project(be, m, &in, &sinogram);
     TRY_OUT(be->ops->upload(be, x, x_bytes, &in));
     TRY_OUT(be->ops->upload(be, y, y_bytes, &sinogram));
     TRY_OUT(forward_project(be, m, &in, &sinogram));
     TRY_OUT(be->ops->download(be, &sinogram, y, y_bytes));
 out:
-    if (be) {
-        be->ops->release(be, &in);
-        be->ops->release(be, &sinogram);
-    }
-    backend_close(be);
+    be->ops->release(be, &in);
+    be->ops->release(be, &sinogram);
+    return e;
+}
+
+static void simulate_report(void *what, double share)
+{
+    progress(what, share, 1);
+}
+
+/* Makes the object, its projections and their noise, each with its progress. */
+static enum err make_scan(struct backend *be, const struct ct_model *m, float *x, size_t x_bytes,
+                          float *y, size_t y_bytes)
+{
+    struct backend_progress bar = {
+        .report = simulate_report, .context = "phantom", .range = PROGRESS_ALL};
+    progress_begin(be, &bar);
+    enum err e =
+        synthetic_phantom(be, (enum phantom)request.phantom, m, x, request.exact ? y : NULL);
+    bar.context = "projections";
+    progress_begin(be, &bar);
+    if (!e && !request.exact)
+        e = project_volume(be, m, x, x_bytes, y, y_bytes);
+    bar.context = "noise";
+    progress_begin(be, &bar);
+    if (!e && request.noise > 0)
+        e = synthetic_noise(be, request.noise, (uint32_t)request.seed, y, scan_samples(&m->scan));
+    progress_begin(be, NULL);
+    progress_end();
     return e;
 }
 
@@ -202,6 +224,7 @@ static enum err run_simulate(int words, char **word)
     (void)words;
     (void)word;
     struct ct_model m = {0};
+    struct backend *be = NULL;
     void *x = NULL, *y = NULL;
     size_t x_bytes, y_bytes;
     enum err e;
@@ -215,17 +238,11 @@ static enum err run_simulate(int words, char **word)
     TRY_OUT(mem_alloc("volume", x_bytes, &x));
     TRY_OUT(mem_alloc("sinogram", y_bytes, &y));
 
-    struct ellipsoid ellipsoids[PHANTOM_MAX];
-    int n = phantom_ellipsoids((enum phantom)request.phantom, &m.volume, ellipsoids);
-    phantom_fill(ellipsoids, n, &m.volume, x);
-    if (request.exact)
-        phantom_project(ellipsoids, n, &m.scan, y);
-    else
-        TRY_OUT(project_volume(&m, x, x_bytes, y, y_bytes));
-    if (request.noise > 0)
-        noise_add(y, scan_samples(&m.scan), request.noise, (uint64_t)request.seed);
+    TRY_OUT(backend_open(request.exact ? "cpu" : request.backend, &request.backend_options, &be));
+    TRY_OUT(make_scan(be, &m, x, x_bytes, y, y_bytes));
     e = simulate_write_files(&m, x, y);
 out:
+    backend_close(be);
     mem_free(x);
     mem_free(y);
     ct_model_free(&m);

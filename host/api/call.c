@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "host/api/call.h"
+#include "host/backend/course.h"
 #include "host/backend/streams.h"
 #include "host/cpu/common/threads.h"
 
@@ -23,6 +24,14 @@ void call_progress(void *context, int64_t done, int64_t total)
 {
     tomoprof_context *c = context;
     if (c->progress && c->progress(c->progress_user, (double)done, (double)total))
+        c->stop = 1;
+}
+
+/* The same for calls that know which share is done. */
+static void call_share(void *context, double share)
+{
+    tomoprof_context *c = context;
+    if (c->progress(c->progress_user, share, 1))
         c->stop = 1;
 }
 
@@ -234,9 +243,17 @@ static enum err call_work(void *state)
 {
     struct api_call *k = state;
     k->be = k->context->be;
+    tomoprof_context *c = k->context;
+    struct backend_progress p = {.report = call_share, .context = c, .range = PROGRESS_ALL};
     TRY(call_check(k));
     TRY(call_place(k));
-    return call_compute(k);
+    const int shares = c->progress && !k->counts;
+    progress_begin(k->be, shares ? &p : NULL);
+    const enum err e = call_compute(k);
+    progress_begin(k->be, NULL);
+    if (!e && shares)
+        call_share(c, 1);
+    return e;
 }
 
 tomoprof_status call_run(struct api_call *k)

@@ -47,6 +47,7 @@ struct api_call {
     void *result;
     int on_host; /* 1: the computation wants host memory */
     int places;  /* 1: `op` decides where the arrays lie */
+    int counts;  /* 1: tells its progress itself, by call_progress */
     enum recon_op op;
     int64_t count;    /* of FORM_CYLINDERS */
     int64_t shape[3]; /* of FORM_GIVEN */
@@ -62,6 +63,13 @@ struct api_call {
 tomoprof_status call_run(struct api_call *k);
 /* The same for work without arrays: `work` runs where calls may. */
 tomoprof_status call_simple(tomoprof_context *c, enum err (*work)(void *state), void *state);
+
+/* Finds the place of the name `given` in "a|b|c"; ERR_USAGE with all of them, where it has none. */
+enum err choice_check(const char *parameter, const char *given, const char *names, int *out);
+/* ERR_USAGE where iterations, threshold or seed are out of range. */
+enum err recon_options_check(const tomoprof_recon_options *o);
+/* ERR_USAGE where a seed has more than 32 bits. */
+enum err seed_check(int64_t seed);
 
 /* A buffer that was given, or NULL. */
 const struct buffer *operand_buffer(const struct operand *o);

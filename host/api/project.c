@@ -127,14 +127,8 @@ static enum err compute_sparse_back(struct api_call *k)
 {
     const struct some_pixels *p = k->options;
     const struct pixel_set pixels = pixels_of(k);
-    const struct sinogram y = {&k->operands[0].buffer, SINO_CHANNELS_FASTEST},
-                          ones = {NULL, SINO_CHANNELS_FASTEST};
-    struct projector *projector;
-    TRY(k->be->ops->projector_create(k->be, &k->m->scan, &k->m->volume, &projector));
-    enum err e =
-        k->be->ops->back(k->be, projector, &pixels, y, ones, p->power, &k->operands[1].buffer);
-    k->be->ops->projector_free(k->be, projector);
-    return e;
+    return sparse_back_project(k->be, k->m, &pixels, &k->operands[0].buffer, p->power,
+                               &k->operands[1].buffer);
 }
 
 static tomoprof_status run_sparse(struct api_call *k, const struct some_pixels *p)

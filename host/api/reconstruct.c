@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "host/api/call.h"
+#include "host/recon/common/direct_weights.h"
 #include "host/recon/denoise.h"
 #include "host/recon/weights.h"
 
@@ -61,6 +62,35 @@ tomoprof_status tomoprof_direct_recon(tomoprof_context *c, const tomoprof_model 
     return call_run(&k);
 }
 
+/* ---- Rays that were measured twice ---- */
+
+static enum err check_rays(struct api_call *k)
+{
+    return choice_check("kind", k->options, "parker|wang", k->result);
+}
+
+static enum err compute_rays(struct api_call *k)
+{
+    return redundancy_weigh(k->be, k->m, *(int *)k->result ? REDUNDANCY_WANG : REDUNDANCY_PARKER,
+                            &k->operands[0].buffer, &k->operands[1].buffer);
+}
+
+tomoprof_status tomoprof_weigh_rays(tomoprof_context *c, const tomoprof_model *m, const char *kind,
+                                    const tomoprof_array *y, tomoprof_array *out)
+{
+    int chosen;
+    struct api_call k = {.context = c,
+                         .model = m,
+                         .needs_model = 1,
+                         .operands = {{"y", FORM_SINOGRAM, WAY_IN, y, .may_equal = 1 << 1},
+                                      {"out", FORM_SINOGRAM, WAY_OUT, out}},
+                         .check = check_rays,
+                         .compute = compute_rays,
+                         .options = kind,
+                         .result = &chosen};
+    return call_run(&k);
+}
+
 /* ---- MBIR ---- */
 
 enum { RECON_Y, RECON_X, RECON_WEIGHTS, RECON_INITIAL, RECON_PROX }; /* operands */
@@ -71,7 +101,7 @@ struct recon_call {
     double sigma_noise, *sigma_used; /* of the denoiser */
 };
 
-static enum err check_recon_options(const tomoprof_recon_options *o)
+enum err recon_options_check(const tomoprof_recon_options *o)
 {
     FAIL_IF(o->iterations < 0 || o->iterations > 1000000, ERR_USAGE,
             "iterations=%" PRId64 "; expected 0 to 1000000", o->iterations);
@@ -79,8 +109,7 @@ static enum err check_recon_options(const tomoprof_recon_options *o)
             "first_iteration=%" PRId64 "; expected 0 to 1000000", o->first_iteration);
     FAIL_IF(!(o->stop_threshold_percent >= 0 && isfinite(o->stop_threshold_percent)), ERR_USAGE,
             "stop_threshold_percent=%g; expected a number of 0 or more", o->stop_threshold_percent);
-    FAIL_IF(o->seed < 0 || o->seed > UINT32_MAX, ERR_USAGE,
-            "seed=%" PRId64 "; expected 0 to 4294967295", o->seed);
+    TRY(seed_check(o->seed));
     FAIL_IF(o->compat_06 != 0 && o->compat_06 != 1, ERR_USAGE, "compat_06=%d; expected 0 or 1",
             o->compat_06);
     return ERR_OK;
@@ -94,7 +123,7 @@ static enum err take_recon_options(struct api_call *k)
         TRY(sized_copy("options", o, o->size, &r->o, sizeof r->o));
     if (r->given)
         TRY(sized_copy("report", r->given, r->given->size, &r->report, sizeof r->report));
-    return check_recon_options(&r->o);
+    return recon_options_check(&r->o);
 }
 
 static enum err prepare_recon(struct api_call *k)
@@ -170,6 +199,7 @@ tomoprof_status tomoprof_recon(tomoprof_context *c, const tomoprof_model *m,
         .prepare = prepare_recon,
         .compute = compute_recon,
         .places = 1,
+        .counts = 1,
         .op = RECON_MBIR,
         .options = options,
         .result = &r};
@@ -177,14 +207,6 @@ tomoprof_status tomoprof_recon(tomoprof_context *c, const tomoprof_model *m,
 }
 
 /* ---- Weights ---- */
-
-static const struct {
-    const char *name;
-    enum weights_kind kind;
-} kinds[] = {{"unweighted", WEIGHTS_ONE},
-             {"transmission", WEIGHTS_TRANSMISSION},
-             {"transmission_root", WEIGHTS_ROOT},
-             {"emission", WEIGHTS_EMISSION}};
 
 static enum err compute_weights(struct api_call *k)
 {
@@ -194,15 +216,10 @@ static enum err compute_weights(struct api_call *k)
 
 static enum err check_weights(struct api_call *k)
 {
-    const char *kind = k->options ? k->options : "NULL";
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (!strcmp(kind, kinds[i].name)) {
-            *(enum weights_kind *)k->result = kinds[i].kind;
-            return ERR_OK;
-        }
-    return FAIL(ERR_USAGE,
-                "kind=%.60s; expected unweighted, transmission, transmission_root or emission",
-                kind);
+    int kind;
+    TRY(choice_check("kind", k->options, WEIGHTS_NAMES, &kind));
+    *(enum weights_kind *)k->result = (enum weights_kind)kind;
+    return ERR_OK;
 }
 
 tomoprof_status tomoprof_gen_weights(tomoprof_context *c, const char *kind, const tomoprof_array *y,
@@ -317,15 +334,10 @@ static enum err compute_denoise(struct api_call *k)
                                       .seed = (uint32_t)r->o.seed,
                                       .on_iteration = call_progress,
                                       .context = k->context};
-    struct ct_model defaults;
+    const struct volume v = {.rows = n[0], .cols = n[1], .slices = n[2]};
     struct denoise_report report;
-    ct_model_init(&defaults);
-    defaults.volume.rows = n[0];
-    defaults.volume.cols = n[1];
-    defaults.volume.slices = n[2];
-    TRY(qggmrf_denoise(k->be, &defaults.volume,
-                       k->m ? &k->m->regularisation : &defaults.regularisation,
-                       &k->operands[0].buffer, &o, &k->operands[1].buffer, &report));
+    TRY(qggmrf_denoise(k->be, &v, k->m ? &k->m->regularisation : NULL, &k->operands[0].buffer, &o,
+                       &k->operands[1].buffer, &report));
     if (r->sigma_used)
         *r->sigma_used = report.sigma_noise;
     return ERR_OK;
@@ -344,6 +356,7 @@ tomoprof_status tomoprof_denoise(tomoprof_context *c, const tomoprof_model *m,
         .operands = {{"in", FORM_ANY, WAY_IN, in}, {"out", FORM_ALIKE, WAY_OUT, out}},
         .prepare = prepare_denoise,
         .compute = compute_denoise,
+        .counts = 1,
         .options = options,
         .result = &r};
     return call_run(&k);

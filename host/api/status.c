@@ -2,7 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "host/api/api.h"
+#include "base/text.h"
+#include "host/api/call.h"
 
 static _Thread_local char own_sentence[API_SENTENCE]; /* of failures without a context */
 
@@ -40,5 +41,28 @@ enum err sized_copy(const char *name, const void *given, size_t given_size, void
                 ") does not know; load the library that belongs to your tomoprof.h",
                 name);
     memcpy(out, given, given_size < size ? given_size : size);
+    return ERR_OK;
+}
+
+enum err choice_check(const char *parameter, const char *given, const char *names, int *out)
+{
+    char list[200] = "";
+    const char *at = names;
+    for (int i = 0; *at; i++) {
+        const int n = (int)strcspn(at, "|"), last = !at[n];
+        if (given && strlen(given) == (size_t)n && !strncmp(given, at, (size_t)n)) {
+            *out = i;
+            return ERR_OK;
+        }
+        text_append(list, sizeof list, "%s%.*s", !i ? "" : last ? " or " : ", ", n, at);
+        at += n + !last;
+    }
+    return FAIL(ERR_USAGE, "%s=%.60s; expected %s", parameter, given ? given : "NULL", list);
+}
+
+enum err seed_check(int64_t seed)
+{
+    FAIL_IF(seed < 0 || seed > UINT32_MAX, ERR_USAGE, "seed=%lld; expected 0 to 4294967295",
+            (long long)seed);
     return ERR_OK;
 }

@@ -29,24 +29,16 @@ static const tomoprof_type step_types[] = {[VOLUME_F32] = TOMOPROF_FLOAT32,
                                            [VOLUME_I16] = TOMOPROF_INT16,
                                            [VOLUME_U8] = TOMOPROF_UINT8};
 
-static enum err run_volume_step(struct run_state *s)
-{
-    return s->be->ops->volume_step(s->be, &s->step, &s->in.buffer, &s->out.buffer);
-}
-
-static enum err run_view_step(struct run_state *s)
-{
-    FAIL_IF(!s->be->ops->prepare_step, ERR_UNSUPPORTED,
-            "%s has no steps on views: use `backend=cpu`", s->be->ops->name);
-    return s->be->ops->prepare_step(s->be, &s->prepare, given_buffer(&s->frames), &s->in.buffer,
-                                    &s->out.buffer);
-}
-
 #define VOLUME_ROW(word, pattern, fill, takes, text)                                               \
     {.name = "volume_" word, .run = run_volume_step, .step = fill, .settings = takes},
 #define VIEW_ROW(name_, pattern, text, make, fill, takes, check, set_up, turn_)                    \
     {.name = name_, .run = run_view_step, .step = fill, .settings = takes, .turn = turn_},
-static const struct operation step_rows[] = {VOLUME_STEPS(VOLUME_ROW) VIEW_STEPS(VIEW_ROW)};
+static const struct operation step_rows[] = {
+    VOLUME_STEPS(VOLUME_ROW) VIEW_STEPS(VIEW_ROW) /* and one that `apply` runs without settings */
+    {.name = "remove_stripes_sorting",
+     .run = run_sorting,
+     .step = step_sorting,
+     .settings = "size"}};
 
 static const struct operation *step_row(const char *name)
 {

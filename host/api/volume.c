@@ -4,18 +4,9 @@
 #include <string.h>
 
 #include "host/api/call.h"
-#include "host/geom/phantom.h"
 #include "host/recon/center/center.h"
 #include "host/recon/partition.h"
-
-/* The place of a name in a list; -1 where it has none. */
-static int name_index(const char *name, const char *const *names, int count)
-{
-    for (int i = 0; name && i < count; i++)
-        if (!strcmp(name, names[i]))
-            return i;
-    return -1;
-}
+#include "host/recon/synthetic.h"
 
 static enum err compute_median(struct api_call *k)
 {
@@ -38,12 +29,7 @@ tomoprof_status tomoprof_median_filter3d(tomoprof_context *c, const tomoprof_arr
 
 static enum err check_phantom(struct api_call *k)
 {
-    static const char *const names[] = {
-        [PHANTOM_TWO_ELLIPSOIDS] = "two-ellipsoids", [PHANTOM_SHEPP_LOGAN] = "shepp-logan"};
-    const char *name = k->options;
-    *(int *)k->result = name_index(name, names, 2);
-    FAIL_IF(*(int *)k->result < 0, ERR_USAGE, "name=%.60s; expected two-ellipsoids or shepp-logan",
-            name ? name : "NULL");
+    TRY(choice_check("name", k->options, PHANTOM_NAMES, k->result));
     FAIL_IF(!k->operands[0].array && !k->operands[1].array, ERR_USAGE,
             "x and y are NULL; pass one of them");
     return ERR_OK;
@@ -51,13 +37,8 @@ static enum err check_phantom(struct api_call *k)
 
 static enum err compute_phantom(struct api_call *k)
 {
-    struct ellipsoid e[PHANTOM_MAX];
-    const int n = phantom_ellipsoids(*(enum phantom *)k->result, &k->m->volume, e);
-    if (k->operands[0].array)
-        phantom_fill(e, n, &k->m->volume, k->operands[0].host);
-    if (k->operands[1].array)
-        phantom_project(e, n, &k->m->scan, k->operands[1].host);
-    return ERR_OK;
+    return synthetic_phantom(k->be, (enum phantom)(*(int *)k->result), k->m, k->operands[0].host,
+                             k->operands[1].host);
 }
 
 tomoprof_status tomoprof_phantom(tomoprof_context *c, const tomoprof_model *m, const char *name,
@@ -77,6 +58,43 @@ tomoprof_status tomoprof_phantom(tomoprof_context *c, const tomoprof_model *m, c
     return call_run(&k);
 }
 
+/* ---- Noise ---- */
+
+struct noise_call {
+    double relative;
+    int64_t seed;
+};
+
+static enum err check_noise(struct api_call *k)
+{
+    const struct noise_call *o = k->options;
+    FAIL_IF(!(o->relative >= 0 && isfinite(o->relative)), ERR_USAGE,
+            "relative=%g; expected a number of 0 or more", o->relative);
+    return seed_check(o->seed);
+}
+
+static enum err compute_noise(struct api_call *k)
+{
+    const struct noise_call *o = k->options;
+    const struct operand *y = &k->operands[0], *out = &k->operands[1];
+    if (out->host != y->host)
+        memcpy(out->host, y->host, (size_t)y->elements * sizeof(float));
+    return synthetic_noise(k->be, o->relative, (uint32_t)o->seed, out->host, y->elements);
+}
+
+tomoprof_status tomoprof_add_noise(tomoprof_context *c, const tomoprof_array *y, double relative,
+                                   int64_t seed, tomoprof_array *out)
+{
+    struct api_call k = {.context = c,
+                         .on_host = 1,
+                         .operands = {{"y", FORM_ANY, WAY_IN, y, .may_equal = 1 << 1},
+                                      {"out", FORM_ALIKE, WAY_OUT, out}},
+                         .check = check_noise,
+                         .compute = compute_noise,
+                         .options = &(struct noise_call){relative, seed}};
+    return call_run(&k);
+}
+
 /* ---- Partitions ---- */
 
 struct partition_call {
@@ -89,28 +107,21 @@ struct partition_call {
 
 static enum err work_partition(void *state)
 {
-    static const char *const names[] = {"random", "grid", "blue_noise"};
-    static enum err (*const draw[])(const struct volume *, int64_t, struct rng *,
-                                    struct partition *) = {
-        partition_create_inside, partition_create_grid, partition_create_blue_noise};
     const struct partition_call *p = state;
-    const int method = name_index(p->method, names, 3);
+    int method;
     struct partition drawn = {0};
-    struct rng r;
     FAIL_IF(!p->m || !p->subsets || !p->length || (p->room && !p->indices), ERR_USAGE,
             "%s is NULL; pass an address",
             !p->m         ? "m"
             : !p->subsets ? "subsets"
             : !p->length  ? "length"
                           : "indices");
-    FAIL_IF(method < 0, ERR_USAGE, "method=%.60s; expected random, grid or blue_noise",
-            p->method ? p->method : "NULL");
-    FAIL_IF(p->seed < 0 || p->seed > UINT32_MAX, ERR_USAGE,
-            "seed=%" PRId64 "; expected 0 to 4294967295", p->seed);
+    TRY(choice_check("method", p->method, PARTITION_NAMES, &method));
+    TRY(seed_check(p->seed));
     FAIL_IF(*p->subsets < 1 || *p->subsets > INT32_MAX, ERR_USAGE,
             "subsets=%" PRId64 "; expected 1 to %d", *p->subsets, INT32_MAX);
-    rng_seed(&r, (uint32_t)p->seed);
-    TRY(draw[method](&p->m->m.volume, *p->subsets, &r, &drawn));
+    TRY(partition_draw(&p->m->m.volume, (enum partition_method)method, *p->subsets,
+                       (uint32_t)p->seed, &drawn));
     const size_t all = (size_t)(drawn.subsets * drawn.length);
     if (p->room)
         memcpy(p->indices, drawn.indices, sizeof *p->indices * (all < p->room ? all : p->room));
@@ -135,15 +146,11 @@ struct center_call {
     int chosen;
     double *channel, *score;
 };
-enum { CENTER_REGISTRATION, CENTER_ENTROPY, CENTER_SYMMETRY, CENTERS };
 
 static enum err check_center(struct api_call *k)
 {
-    static const char *const names[CENTERS] = {"registration", "entropy", "symmetry"};
     struct center_call *p = k->result;
-    p->chosen = name_index(p->method, names, CENTERS);
-    FAIL_IF(p->chosen < 0, ERR_USAGE, "method=%.60s; expected registration, entropy or symmetry",
-            p->method ? p->method : "NULL");
+    TRY(choice_check("method", p->method, CENTER_NAMES, &p->chosen));
     FAIL_IF(!p->channel, ERR_USAGE, "channel is NULL; pass the address of a double");
     FAIL_IF(k->m->scan.beam != BEAM_PARALLEL, ERR_USAGE,
             "m is not a model of parallel beams, for which the axis can be found");
@@ -156,12 +163,9 @@ static enum err compute_center(struct api_call *k)
     const struct scan *s = &k->m->scan;
     const struct center_views views = {s->views, s->rows, s->channels, k->operands[0].host,
                                        s->angles};
-    double channel, score = NAN;
-    if (p->chosen == CENTER_REGISTRATION)
-        TRY(center_registration(&views, &channel, &score));
-    else
-        TRY((p->chosen == CENTER_ENTROPY ? center_entropy : center_symmetry)(k->be, &views,
-                                                                             &channel));
+    double channel, score;
+    TRY(center_find(k->be, (enum center_method)(CENTER_REGISTRATION + p->chosen), &views, &channel,
+                    &score));
     *p->channel = channel;
     if (p->score)
         *p->score = score;

@@ -266,7 +266,8 @@ struct backend {
     int threads;
     char device[128];     /* "Intel(R) Xeon(R), 2 threads, avx512" */
     struct work declared; /* grows with each compute call; read and cleared by backend_take_work */
-    const volatile int *stop; /* non-zero: what is left of a projection is left out (optional) */
+    const volatile int *stop;          /* non-zero: what is left of a call is left out (optional) */
+    struct backend_progress *progress; /* NULL: nobody asks for it (course.h) */
     uint64_t uploaded_bytes, downloaded_bytes;
     uint64_t device_bytes, device_peak; /* held on a device now; most since backend_reset_peak */
 };

@@ -9,6 +9,7 @@
 #include "host/cluster/recon.h"
 #include "host/cluster/ranks_backend.h"
 #include "host/recon/recon.h"
+#include "host/scan/compute.h"
 #include "host/scan/input.h"
 #include "host/scan/steps.h"
 

@@ -48,7 +48,7 @@ void parts_describe(const struct scan_context *c, char text[PARTS_TEXT])
     const struct scan_request *r = c->request;
     const struct volume *v = &c->model.volume;
     const int helical = r->redundancy == REDUNDANCY_HELICAL, phase = !isnan(r->phase[0]);
-    const enum scan_center search = r->center_method;
+    const enum center_method search = r->center_method;
     char *at = text;
     at += snprintf(at, 512, "angles %.200s\nrows %.60s\nbin %" PRId64 "\n",
                    r->source.angles ? r->source.angles : "-", r->rows ? r->rows : "-", r->bin);

@@ -89,17 +89,22 @@ static void fill_cylinder(const struct ellipsoid *e, const struct volume *v, dou
     }
 }
 
-void phantom_fill(const struct ellipsoid *e, int n, const struct volume *v, float *out)
+void phantom_fill_row(const struct ellipsoid *e, int n, const struct volume *v, int64_t row,
+                      float *out)
 {
     double i0 = (double)(v->rows - 1) / 2, j0 = (double)(v->cols - 1) / 2;
+    memset(out, 0, (size_t)(v->cols * v->slices) * sizeof *out);
+    for (int64_t j = 0; j < v->cols; j++) {
+        double x = v->delta * ((double)j - j0), y = volume_delta_row(v) * ((double)row - i0);
+        for (int m = 0; m < n; m++)
+            fill_cylinder(&e[m], v, x, y, out + j * v->slices);
+    }
+}
+
+void phantom_fill(const struct ellipsoid *e, int n, const struct volume *v, float *out)
+{
     for (int64_t i = 0; i < v->rows; i++)
-        for (int64_t j = 0; j < v->cols; j++) {
-            float *cylinder = out + (i * v->cols + j) * v->slices;
-            memset(cylinder, 0, (size_t)v->slices * sizeof *cylinder);
-            double x = v->delta * ((double)j - j0), y = volume_delta_row(v) * ((double)i - i0);
-            for (int m = 0; m < n; m++)
-                fill_cylinder(&e[m], v, x, y, cylinder);
-        }
+        phantom_fill_row(e, n, v, i, out + i * v->cols * v->slices);
 }
 
 /* origin + t * direction in the frame of the object. */
@@ -171,59 +176,57 @@ static double ellipsoid_chord(const struct ellipsoid *e, const struct ray *r)
     return squared_distance < 1 ? 2 * sqrt((1 - squared_distance) / dd) * length : 0;
 }
 
-void phantom_project(const struct ellipsoid *e, int n, const struct scan *s, float *out)
+void phantom_project_view(const struct ellipsoid *e, int n, const struct scan *s, int64_t view,
+                          float *out)
 {
     double m0 = (double)(s->rows - 1) / 2, n0 = (double)(s->channels - 1) / 2;
     /* Parallel beams see slice m at row m whatever the row offset. */
     double row_offset = s->beam == BEAM_CONE ? s->row_offset : 0;
-    for (int64_t view = 0; view < s->views; view++) {
-        double c = cos((double)s->angles[view]), sn = sin((double)s->angles[view]);
-        double shift = s->beam == BEAM_CONE && s->z_shifts ? (double)s->z_shifts[view] : 0;
-        for (int64_t m = 0; m < s->rows; m++)
-            for (int64_t ch = 0; ch < s->channels; ch++) {
-                struct ray r =
-                    detector_ray(s, ((double)ch - n0) * s->delta_channel - s->channel_offset,
-                                 ((double)m - m0) * s->delta_row - row_offset);
-                double sum = 0;
-                move_ray(s, view, &r);
-                rotate_xy(r.origin, c, sn);
-                rotate_xy(r.direction, c, sn);
-                r.origin[2] += shift;
-                for (int i = 0; isfinite(r.direction[0]) && i < n; i++)
-                    sum += e[i].value * ellipsoid_chord(&e[i], &r);
-                *out++ = (float)sum;
-            }
-    }
+    double c = cos((double)s->angles[view]), sn = sin((double)s->angles[view]);
+    double shift = s->beam == BEAM_CONE && s->z_shifts ? (double)s->z_shifts[view] : 0;
+    for (int64_t m = 0; m < s->rows; m++)
+        for (int64_t ch = 0; ch < s->channels; ch++) {
+            struct ray r = detector_ray(s, ((double)ch - n0) * s->delta_channel - s->channel_offset,
+                                        ((double)m - m0) * s->delta_row - row_offset);
+            double sum = 0;
+            move_ray(s, view, &r);
+            rotate_xy(r.origin, c, sn);
+            rotate_xy(r.direction, c, sn);
+            r.origin[2] += shift;
+            for (int i = 0; isfinite(r.direction[0]) && i < n; i++)
+                sum += e[i].value * ellipsoid_chord(&e[i], &r);
+            *out++ = (float)sum;
+        }
+}
+
+void phantom_project(const struct ellipsoid *e, int n, const struct scan *s, float *out)
+{
+    for (int64_t view = 0; view < s->views; view++)
+        phantom_project_view(e, n, s, view, out + view * s->rows * s->channels);
 }
 
 /* Reproducible Gaussian noise: xoshiro256** and Box-Muller, the same numbers on every machine. */
 
 /* xoshiro256** (Blackman and Vigna, 2018), its state filled by splitmix64. */
-struct xoshiro {
-    uint64_t s[4];
-};
-
 static uint64_t bits_rotate(uint64_t x, int k)
 {
     return x << k | x >> (64 - k);
 }
 
-static struct xoshiro xoshiro_seed(uint64_t seed)
+static void xoshiro_seed(uint64_t s[4], uint64_t seed)
 {
-    struct xoshiro r;
     for (int i = 0; i < 4; i++) {
         seed += 0x9e3779b97f4a7c15u;
         uint64_t z = seed;
         z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
         z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-        r.s[i] = z ^ z >> 31;
+        s[i] = z ^ z >> 31;
     }
-    return r;
 }
 
-static uint64_t xoshiro_next(struct xoshiro *r)
+static uint64_t xoshiro_next(uint64_t s[4])
 {
-    uint64_t *s = r->s, result = bits_rotate(s[1] * 5, 7) * 9, t = s[1] << 17;
+    uint64_t result = bits_rotate(s[1] * 5, 7) * 9, t = s[1] << 17;
     s[2] ^= s[0];
     s[3] ^= s[1];
     s[1] ^= s[2];
@@ -234,23 +237,35 @@ static uint64_t xoshiro_next(struct xoshiro *r)
 }
 
 /* Uniform in (0, 1]: never 0, of which the logarithm is taken. */
-static double noise_uniform(struct xoshiro *r)
+static double noise_uniform(struct noise *r)
 {
-    return (double)((xoshiro_next(r) >> 11) + 1) * 0x1p-53;
+    return (double)((xoshiro_next(r->state) >> 11) + 1) * 0x1p-53;
 }
 
-void noise_add(float *y, int64_t n, double relative, uint64_t seed)
+struct noise noise_begin(const float *y, int64_t n, double relative, uint64_t seed)
 {
+    struct noise r;
     float largest = 0;
     for (int64_t i = 0; i < n; i++)
         largest = fmaxf(largest, fabsf(y[i]));
-    double sigma = relative * (double)largest;
-    struct xoshiro r = xoshiro_seed(seed);
+    r.sigma = relative * (double)largest;
+    xoshiro_seed(r.state, seed);
+    return r;
+}
+
+void noise_next(struct noise *r, float *y, int64_t n)
+{
     for (int64_t i = 0; i < n; i += 2) { /* Box-Muller makes two at a time */
-        double radius = sigma * sqrt(-2 * log(noise_uniform(&r))),
-               phase = 2 * M_PI * noise_uniform(&r);
+        double radius = r->sigma * sqrt(-2 * log(noise_uniform(r))),
+               phase = 2 * M_PI * noise_uniform(r);
         y[i] = (float)((double)y[i] + radius * cos(phase));
         if (i + 1 < n)
             y[i + 1] = (float)((double)y[i + 1] + radius * sin(phase));
     }
+}
+
+void noise_add(float *y, int64_t n, double relative, uint64_t seed)
+{
+    struct noise r = noise_begin(y, n, relative, seed);
+    noise_next(&r, y, n);
 }

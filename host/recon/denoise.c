@@ -218,7 +218,9 @@ enum err qggmrf_denoise(struct backend *be, const struct volume *v, const struct
                         const struct buffer *in, const struct denoise_options *o,
                         struct buffer *out, struct denoise_report *report)
 {
-    struct denoiser d = {.be = be, .v = v, .options = o, .r = *r};
+    struct ct_model defaults;
+    ct_model_init(&defaults);
+    struct denoiser d = {.be = be, .v = v, .options = o, .r = r ? *r : defaults.regularisation};
     *report = (struct denoise_report){0};
     enum err e = denoiser_create(&d, in);
     report->sigma_noise = d.r.sigma_y;

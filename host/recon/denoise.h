@@ -20,7 +20,8 @@ struct denoise_report {
 };
 
 /* MBIRJAX's QGGMRFDenoiser at its defaults: 16 subsets in order, no mask, sharpness 0. in and out
- * are volumes of v's size and differ. r gives p, q, T and the weights of neighbours. */
+ * are volumes of v's size and differ. r gives p, q, T and the weights of neighbours; NULL: MBIRJAX's
+ * defaults. */
 enum err qggmrf_denoise(struct backend *be, const struct volume *v, const struct regularisation *r,
                         const struct buffer *in, const struct denoise_options *o,
                         struct buffer *out, struct denoise_report *report);

@@ -108,7 +108,8 @@ static void partition_deal(struct draw *d, const int32_t *pixels, int32_t *out)
     }
 }
 
-static enum err partition_draw(struct draw *d, const int32_t *pixels, struct rng *r, int32_t *out)
+static enum err partition_shuffle(struct draw *d, const int32_t *pixels, struct rng *r,
+                                  int32_t *out)
 {
     void *scratch;
     TRY(mem_alloc("pixel partition scratch", (size_t)(d->total + 2 * d->count) * sizeof(int32_t),
@@ -141,7 +142,7 @@ enum err partition_create(const int32_t *pixels, int64_t count, int64_t subsets,
         return ERR_OK;
     }
     struct draw d = {.count = count, .subsets = subsets, .length = length, .total = total};
-    enum err e = partition_draw(&d, pixels, r, indices);
+    enum err e = partition_shuffle(&d, pixels, r, indices);
     if (e)
         partition_free(out);
     return e;

@@ -44,6 +44,11 @@ enum err partition_create_grid(const struct volume *v, int64_t subsets, struct r
                                struct partition *out);
 enum err partition_create_blue_noise(const struct volume *v, int64_t subsets, struct rng *r,
                                      struct partition *out);
+/* Draws one of the three, by a generator of its own. */
+enum partition_method { PARTITION_RANDOM, PARTITION_GRID, PARTITION_BLUE_NOISE, PARTITION_METHODS };
+#define PARTITION_NAMES "random|grid|blue_noise"
+enum err partition_draw(const struct volume *v, enum partition_method how, int64_t subsets,
+                        uint32_t seed, struct partition *out);
 void partition_free(struct partition *p);
 
 #endif

@@ -274,3 +274,17 @@ enum err partition_create_blue_noise(const struct volume *v, int64_t subsets, st
     labelled_free(&l);
     return e;
 }
+
+enum err partition_draw(const struct volume *v, enum partition_method how, int64_t subsets,
+                        uint32_t seed, struct partition *out)
+{
+    static enum err (*const draw[PARTITION_METHODS])(const struct volume *, int64_t, struct rng *,
+                                                     struct partition *) = {
+        [PARTITION_RANDOM] = partition_create_inside,
+        [PARTITION_GRID] = partition_create_grid,
+        [PARTITION_BLUE_NOISE] = partition_create_blue_noise};
+    struct rng r;
+    *out = (struct partition){0};
+    rng_seed(&r, seed);
+    return draw[how](v, subsets, &r, out);
+}

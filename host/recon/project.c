@@ -80,14 +80,15 @@ enum err sparse_forward_project(struct backend *be, const struct ct_model *m,
 }
 
 enum err sparse_back_project(struct backend *be, const struct ct_model *m,
-                             const struct pixel_set *pixels, const struct buffer *y,
+                             const struct pixel_set *pixels, const struct buffer *y, int power,
                              struct buffer *x)
 {
     struct projector *p;
     TRY(be->ops->projector_create(be, &m->scan, &m->volume, &p));
-    enum err e = be->ops->zero(be, x);
+    enum err e = pixels->packed ? ERR_OK : be->ops->zero(be, x);
     if (!e)
-        e = be->ops->back(be, p, pixels, sinogram_user_order(y), sinogram_user_order(NULL), 1, x);
+        e = be->ops->back(be, p, pixels, sinogram_user_order(y), sinogram_user_order(NULL), power,
+                          x);
     be->ops->projector_free(be, p);
     return e;
 }

@@ -26,12 +26,12 @@ enum err recon_place(struct backend *be, enum recon_op op, const struct ct_model
 /* y = A x over the region of reconstruction. */
 enum err forward_project(struct backend *be, const struct ct_model *m, const struct buffer *x,
                          struct buffer *y);
-/* y = A x, and x = A' y with 0 elsewhere, for some pixels alone. */
+/* y = A x, and x = A' y with A's entries raised to `power`, for some pixels; 0 elsewhere. */
 enum err sparse_forward_project(struct backend *be, const struct ct_model *m,
                                 const struct pixel_set *pixels, const struct buffer *x,
                                 struct buffer *y);
 enum err sparse_back_project(struct backend *be, const struct ct_model *m,
-                             const struct pixel_set *pixels, const struct buffer *y,
+                             const struct pixel_set *pixels, const struct buffer *y, int power,
                              struct buffer *x);
 /* x = A' y inside the region of reconstruction, 0 outside. */
 enum err back_project(struct backend *be, const struct ct_model *m, const struct buffer *y,

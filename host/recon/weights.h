@@ -5,7 +5,8 @@
 #include "host/backend/backend.h"
 #include "host/geom/scan.h"
 
-/* MBIRJAX's gen_weights. */
+/* MBIRJAX's gen_weights; the names of the kinds but WEIGHTS_MAR. */
+#define WEIGHTS_NAMES "unweighted|transmission|transmission_root|emission"
 enum err gen_weights(struct backend *be, enum weights_kind kind, const struct buffer *y,
                      struct buffer *w);
 
@@ -13,9 +14,10 @@ enum err gen_weights(struct backend *be, enum weights_kind kind, const struct bu
  * through its metal, voxels above the upper of two Otsu thresholds; else for samples of y above
  * theirs. */
 struct mar_options {
-    double beta, gamma;           /* 1 and 3 */
+    double beta, gamma;
     const struct buffer *initial; /* volume (optional) */
 };
+#define MAR_DEFAULTS .beta = 1, .gamma = 3
 enum err gen_weights_mar(struct backend *be, const struct ct_model *m, const struct buffer *y,
                          const struct mar_options *o, struct buffer *w);
 

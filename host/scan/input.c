@@ -26,14 +26,7 @@ static enum err center_search(const struct scan_context *c, const struct project
                               double *center)
 {
     const struct center_views v = {p->views, p->rows, p->channels, p->sinogram, p->angles};
-    switch (c->request->center_method) {
-    case CENTER_ENTROPY:
-        return center_entropy(c->be, &v, center);
-    case CENTER_SYMMETRY:
-        return center_symmetry(c->be, &v, center);
-    default:
-        return center_registration(&v, center, &c->result->score);
-    }
+    return center_find(c->be, c->request->center_method, &v, center, &c->result->score);
 }
 
 /* By the method that was asked for; of joined halves from their overlap. */

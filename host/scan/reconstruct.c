@@ -6,9 +6,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "host/backend/course.h"
 #include "host/geom/ct_model.h"
-#include "host/recon/helical.h"
-#include "host/recon/weights.h"
+#include "host/scan/compute.h"
 #include "host/scan/input.h"
 #include "host/scan/poses.h"
 #include "host/scan/reconstruct.h"
@@ -18,12 +18,6 @@
 #include "host/store/format/png.h"
 #include "host/store/format/volume.h"
 
-const char *scan_method_name(enum scan_method method)
-{
-    static const char *const names[] = {"by beam", "fbp", "fdk", "mbir", "fourier"};
-    return names[method];
-}
-
 static enum err check_request(const struct scan_request *r)
 {
     const double *phase = r->phase;
@@ -31,31 +25,6 @@ static enum err check_request(const struct scan_request *r)
             ERR_USAGE,
             "`paganin=%g,%g,%g,%g`: delta/beta, energy (keV), distance and pixel (mm) are positive",
             phase[0], phase[1], phase[2], phase[3]);
-    return ERR_OK;
-}
-
-/* MBIR is for all beams, and the default where no direct method is exact. */
-static enum err choose_method(struct scan_context *c)
-{
-    const struct scan_request *r = c->request;
-    const struct scan *s = &c->model.scan;
-    const int cone = s->beam == BEAM_CONE;
-    c->method = r->method ? r->method : s->moves ? SCAN_MBIR : cone ? SCAN_FDK : SCAN_FBP;
-    const char *name = scan_method_name(c->method);
-    FAIL_IF(
-        s->moves && c->method != SCAN_MBIR, ERR_USAGE,
-        "`method=%s` is for parallel and cone beams: translation and multi-axis scans take mbir",
-        name);
-    FAIL_IF(c->method == SCAN_FDK && !cone, ERR_USAGE,
-            "`method=fdk` is for cone beams: give `geometry=FILE` with \"geometry\": \"cone\", or "
-            "take fbp");
-    FAIL_IF((c->method == SCAN_FBP || c->method == SCAN_FOURIER) && cone, ERR_USAGE,
-            "`method=%s` is for parallel beams, and %s has a cone beam: take fdk or mbir", name,
-            r->geometry ? r->geometry : r->source.path);
-    FAIL_IF(r->voxel_driven && c->method != SCAN_FDK, ERR_USAGE,
-            "`backproject` is for `method=fdk` of cone beams");
-    FAIL_IF(r->redundancy && c->method != SCAN_FDK, ERR_USAGE,
-            "`redundancy` is for `method=fdk` of cone beams");
     return ERR_OK;
 }
 
@@ -70,23 +39,7 @@ enum err scan_recon_open(const struct scan_request *r, struct scan_result *resul
     *out = (struct scan_context){.request = r, .result = result, .pixel = r->phase[PHASE_PIXEL]};
     TRY(check_request(r));
     TRY(scan_input_plan(out));
-    return choose_method(out);
-}
-
-enum err scan_recon_sizes(const struct ct_model *m, size_t *sinogram, size_t *volume)
-{
-    TRY(mem_size("sinogram", m->scan.views, m->scan.rows, m->scan.channels, sizeof(float),
-                 sinogram));
-    return mem_size("volume", m->volume.rows, m->volume.cols, m->volume.slices, sizeof(float),
-                    volume);
-}
-
-/* Weights; where metal is looked for, its mask twice and the rays through it. */
-static size_t weights_bytes(const struct scan_request *r, size_t sinogram, size_t volume)
-{
-    return r->weights == SCAN_EQUAL          ? 0
-           : r->weights == SCAN_TRANSMISSION ? sinogram
-                                             : 2 * sinogram + 2 * volume;
+    return scan_choose_method(out);
 }
 
 /* Bounds the memory held at once: sinogram and volume, for MBIR its work arrays and the weights.
@@ -109,7 +62,7 @@ enum err scan_recon_plan(struct scan_context *c)
         return ERR_OK;
     }
     if (mbir)
-        c->bytes += mbir_scratch_bytes(m) + weights_bytes(r, sinogram, volume);
+        c->bytes += mbir_scratch_bytes(m) + scan_weights_bytes(r, sinogram, volume);
     if (r->rings || r->poses)
         c->bytes += sinogram;
     if (r->redundancy == REDUNDANCY_HELICAL)
@@ -136,142 +89,6 @@ enum err scan_recon_read(struct scan_context *c)
 enum err scan_recon_prepare(struct scan_context *c)
 {
     return scan_views_whole(c->request) ? read_whole(c) : scan_input_prepare(c);
-}
-
-/* Arrays of a reconstruction all at once. */
-struct arrays {
-    struct backend *be;
-    float *weights, *volume; /* host, mem_alloc */
-    struct buffer y, w, x;
-};
-
-static void arrays_free(struct arrays *a)
-{
-    struct buffer *const buffers[] = {&a->y, &a->w, &a->x};
-    for (size_t i = 0; i < 3; i++)
-        a->be->ops->release(a->be, buffers[i]);
-    mem_free(a->weights);
-    mem_free(a->volume);
-}
-
-/* `large`: the array stays where it is. */
-static enum err arrays_hand_over(struct backend *be, int large, float *host, size_t bytes,
-                                 struct buffer *b)
-{
-    if (!large)
-        return be->ops->upload(be, host, bytes, b);
-    *b = (struct buffer){PLACE_HOST, 0, bytes, host};
-    return ERR_OK;
-}
-
-static enum err transmission_weights(struct arrays *a, int large, const float *sinogram,
-                                     size_t bytes)
-{
-    void *w;
-    TRY(mem_alloc("weights", bytes, &w));
-    a->weights = w;
-    const int64_t samples = (int64_t)(bytes / sizeof(float));
-#pragma omp parallel for schedule(static) if (samples >= 1 << 16)
-    for (int64_t i = 0; i < samples; i++)
-        a->weights[i] = expf(-sinogram[i]);
-    return arrays_hand_over(a->be, large, w, bytes, &a->w);
-}
-
-/* Metal is found in a direct reconstruction, which also shows where its streaks come from. */
-static enum err metal_weights(struct arrays *a, int large, const struct ct_model *m, size_t bytes)
-{
-    const struct mar_options o = {.beta = 1, .gamma = 3, .initial = &a->x};
-    FAIL_IF(large, ERR_MEMORY,
-            "weights for metal need all arrays on the device, which has too little memory: add "
-            "`backend=cpu`");
-    TRY(a->be->ops->alloc(a->be, "weights", bytes, &a->w));
-    TRY(direct_recon(a->be, m, &a->y, &a->w, &a->x));
-    return gen_weights_mar(a->be, m, &a->y, &o, &a->w);
-}
-
-static void recon_on_iteration(void *context, int64_t done, int64_t total)
-{
-    (void)context;
-    progress("mbir", (double)done, (double)total);
-}
-
-static enum err recon_run_mbir(struct scan_context *c, struct arrays *a)
-{
-    const struct scan_request *r = c->request;
-    struct mbir_options o = {.max_iterations = r->iterations,
-                             .stop_threshold_percent = r->threshold_percent,
-                             .seed = (uint32_t)r->seed,
-                             .weights = r->weights ? &a->w : NULL,
-                             .on_iteration = recon_on_iteration,
-                             .stop = r->stop};
-    enum err e = mbir_recon(a->be, &c->model, &a->y, &o, &a->x, &c->result->report);
-    progress_end();
-    c->result->stopped = e == ERR_INTERRUPTED; /* the volume is whole after every subset */
-    return e == ERR_INTERRUPTED ? ERR_OK : e;
-}
-
-/* Decides if arrays of so many bytes stay in the host's memory, too large for the device's. */
-static enum err choose_place(const struct scan_context *c, size_t bytes, int *large)
-{
-    const int mbir = c->method == SCAN_MBIR;
-    *large = 0;
-    if (mbir)
-        bytes += mbir_scratch_bytes(&c->model);
-    return c->request->voxel_driven || c->request->redundancy == REDUNDANCY_HELICAL ||
-                   c->method == SCAN_FOURIER
-               ? ERR_OK
-               : recon_place(c->be, mbir ? RECON_MBIR : RECON_DIRECT, &c->model, 1, bytes, large);
-}
-
-enum err scan_metal_weights(struct backend *be, const struct ct_model *m, const float *sinogram,
-                            float **weights)
-{
-    struct arrays a = {.be = be};
-    size_t y_bytes, x_bytes;
-    void *x, *w = NULL;
-    enum err e;
-    *weights = NULL;
-    TRY_OUT(scan_recon_sizes(m, &y_bytes, &x_bytes));
-    TRY_OUT(mem_alloc("a volume in which metal is found", x_bytes, &x));
-    a.volume = x;
-    TRY_OUT(mem_alloc("weights", y_bytes, &w));
-    TRY_OUT(be->ops->upload(be, sinogram, y_bytes, &a.y));
-    TRY_OUT(be->ops->upload(be, a.volume, x_bytes, &a.x));
-    TRY_OUT(metal_weights(&a, 0, m, y_bytes));
-    TRY_OUT(be->ops->download(be, &a.w, w, y_bytes));
-    *weights = w;
-    w = NULL;
-out:
-    mem_free(w);
-    arrays_free(&a);
-    return e;
-}
-
-/* The volume on the host: where the back end computes there, in its own memory. */
-static enum err recon_compute(struct scan_context *c, struct arrays *a)
-{
-    const struct scan_request *r = c->request;
-    const struct ct_model *m = &c->model;
-    const enum scan_weights weights = c->method == SCAN_MBIR ? r->weights : SCAN_EQUAL;
-    size_t y_bytes, x_bytes;
-    int large;
-    void *x;
-    TRY(scan_remove_rings(c, m, &c->sinogram));
-    TRY(scan_weigh_rays(c));
-    TRY(scan_recon_sizes(m, &y_bytes, &x_bytes));
-    TRY(choose_place(c, x_bytes + y_bytes + weights_bytes(r, y_bytes, x_bytes), &large));
-    TRY(mem_alloc("volume", x_bytes, &x));
-    a->volume = x;
-    TRY(arrays_hand_over(a->be, large, c->sinogram, y_bytes, &a->y));
-    TRY(arrays_hand_over(a->be, large, x, x_bytes, &a->x));
-    if (weights == SCAN_TRANSMISSION)
-        TRY(transmission_weights(a, large, c->sinogram, y_bytes));
-    if (weights == SCAN_METAL)
-        TRY(metal_weights(a, large, m, y_bytes));
-    if (c->method != SCAN_MBIR)
-        return scan_slab_direct(c, &a->y, &a->x, x);
-    TRY(recon_run_mbir(c, a));
-    return large ? ERR_OK : a->be->ops->download(a->be, &a->x, x, x_bytes);
 }
 
 static enum err recon_write_volume(const char *path, const struct volume *v, const float *x)
@@ -332,23 +149,46 @@ static enum err check_stop(const struct scan_request *r)
     return ERR_OK;
 }
 
+static void compute_report(void *method, double share)
+{
+    progress(method, share, 1);
+}
+
+/* Direct methods end early as a whole; MBIR does by itself, with what it has. */
+static enum err compute_whole(struct scan_context *c, float **x)
+{
+    const int mbir = c->method == SCAN_MBIR;
+    struct backend_progress bar = {.report = compute_report,
+                                   .context = (void *)scan_method_name(c->method),
+                                   .range = PROGRESS_ALL};
+    progress_begin(c->be, mbir ? NULL : &bar);
+    c->be->stop = mbir ? NULL : c->request->stop;
+    const enum err e = scan_compute(c, x);
+    progress_begin(c->be, NULL);
+    c->be->stop = NULL;
+    progress_end();
+    return e;
+}
+
 static enum err run_whole(struct scan_context *c)
 {
     const struct scan_request *r = c->request;
     const struct volume *v = &c->model.volume;
-    struct arrays a = {.be = c->be};
+    float *x = NULL;
     enum err e;
     c->start = clock_ns();
     TRY_OUT(check_stop(r));
-    TRY_OUT(recon_compute(c, &a));
+    e = compute_whole(c, &x);
+    if (e)
+        goto out;
     if (c->method != SCAN_MBIR) /* mbir ends by itself with what it has */
         TRY_OUT(check_stop(r));
     c->result->seconds = clock_seconds_since(c->start);
-    TRY_OUT(recon_write_volume(r->out, v, a.volume));
-    e = r->reference ? scan_recon_compare(c, a.volume)
-                     : scan_recon_picture(c, a.volume + v->slices / 2, v->slices);
+    TRY_OUT(recon_write_volume(r->out, v, x));
+    e = r->reference ? scan_recon_compare(c, x)
+                     : scan_recon_picture(c, x + v->slices / 2, v->slices);
 out:
-    arrays_free(&a);
+    mem_free(x);
     return e;
 }
 

@@ -76,9 +76,6 @@ enum err scan_recon_sizes(const struct ct_model *m, size_t *sinogram, size_t *vo
 enum err scan_recon_prepare(struct scan_context *c);
 enum err scan_recon_picture(struct scan_context *c, const float *slice, int64_t stride);
 enum err scan_recon_compare(struct scan_context *c, const float *volume);
-/* Weights of a whole sinogram, less where rays meet metal; mem_alloc. */
-enum err scan_metal_weights(struct backend *be, const struct ct_model *m, const float *sinogram,
-                            float **weights);
 /* The result too, but for its numbers. */
 void scan_recon_free(struct scan_context *c);
 

@@ -5,11 +5,9 @@
 
 #include "base/log.h"
 #include "base/memory.h"
-#include "host/recon/common/rescale.h"
-#include "host/recon/helical.h"
 #include "host/recon/recon.h"
-#include "host/recon/slabs/out_of_core.h"
 #include "host/recon/slabs/slab.h"
+#include "host/scan/compute.h"
 #include "host/scan/steps.h"
 #include "host/scan/slabs.h"
 #include "host/store/exchange/exchange.h"
@@ -89,54 +87,6 @@ enum err scan_slabs_keep(struct scan_context *c)
     return ERR_OK;
 }
 
-/* Divides each voxel by how much of the turns saw it. */
-static enum err slab_helical(const struct scan_context *c, struct buffer *y, struct buffer *x,
-                             float *volume)
-{
-    float *factors;
-    TRY(helical_back(c->be, &c->model, c->request->voxel_driven, y, y, x, &factors));
-    const enum err e = c->be->ops->download(c->be, x, volume, x->bytes);
-    for (int64_t i = 0; i < volume_voxels(&c->model.volume) && !e; i++)
-        volume[i] *= factors[i];
-    mem_free(factors);
-    return e;
-}
-
-static enum err slab_direct(const struct scan_context *c, struct buffer *y, struct buffer *x,
-                            float *volume)
-{
-    if (c->request->redundancy == REDUNDANCY_HELICAL)
-        return slab_helical(c, y, x, volume);
-    TRY((c->method == SCAN_FOURIER  ? fourier_recon
-         : c->request->voxel_driven ? fdk_voxel_recon
-                                    : direct_recon)(c->be, &c->model, y, y, x));
-    return x->ptr == volume ? ERR_OK : c->be->ops->download(c->be, x, volume, x->bytes);
-}
-
-/* The filter and the sums over views are linear, so that only extreme sinograms overflow or vanish
- * on the way. */
-static enum err slab_check(double given, const struct buffer *volume)
-{
-    double largest;
-    TRY(rescale_largest(NULL, volume, 1, &largest));
-    FAIL_IF(isnan(largest) || (largest == 0 && given > 0 && given < RESCALE_TINY), ERR_INPUT,
-            "the volume %s, the sinogram (values up to %g) %s: values left the range of float32, "
-            "1.2e-38 to 3.4e38. Multiply the sinogram by a power of two that brings it near 1",
-            isnan(largest) ? "holds NaN or infinity" : "is 0 everywhere", given,
-            isnan(largest) ? "does not" : "is not");
-    return ERR_OK;
-}
-
-enum err scan_slab_direct(const struct scan_context *c, struct buffer *y, struct buffer *x,
-                          float *volume)
-{
-    const struct buffer result = {PLACE_HOST, 0, x->bytes, volume};
-    double given;
-    TRY(rescale_largest(c->be, y, is_out_of_core(c->be, y), &given));
-    TRY(slab_direct(c, y, x, volume));
-    return slab_check(given, &result);
-}
-
 static enum err slab_compute(const struct scan_context *part, float *volume)
 {
     const struct backend_ops *ops = part->be->ops;
@@ -147,7 +97,7 @@ static enum err slab_compute(const struct scan_context *part, float *volume)
     if (!e)
         e = ops->upload(part->be, volume, x_bytes, &x);
     if (!e)
-        e = scan_slab_direct(part, &y, &x, volume);
+        e = scan_direct(part, &y, &x, volume);
     ops->release(part->be, &y);
     ops->release(part->be, &x);
     return e;

@@ -18,11 +18,6 @@ enum err scan_slabs_keep(struct scan_context *c);
  * ERR_INTERRUPTED, and no file, when *stop becomes non-zero. */
 enum err scan_slabs_run(struct scan_context *c, float *middle);
 
-/* Filter and back projection of all that there is, by the context's method: x, which `volume` gets
- * (host; x's own memory, where it lies there). `y` is written over. */
-enum err scan_slab_direct(const struct scan_context *c, struct buffer *y, struct buffer *x,
-                          float *volume);
-
 /* Computes one slab, (rows, cols, count), mem_alloc, of a prepared context (scan_recon_prepare). */
 enum err scan_slab_volume(const struct scan_context *c, struct slab s, float **volume);
 

@@ -16,7 +16,7 @@ MAY_INCLUDE = {
     "host/scan": {"base", "base/json", "host/geom", "host/backend", "host/recon", "host/store", "base/mark"},
     "host/cluster": {"base", "host/geom", "host/backend", "host/recon", "host/store", "host/scan", "base/json", "base/timing", "host/suite", "base/mark"},
     "host/suite": {"base", "base/json", "base/timing", "host/geom", "host/backend", "host/recon", "host/store", "base/mark"},
-    "host/api": {"base", "base/json", "host/geom", "host/backend", "host/cpu", "host/recon", "host/store", "host/suite", "cuda", "base/timing", "base/mark"},
+    "host/api": {"base", "base/json", "host/geom", "host/backend", "host/cpu", "host/recon", "host/store", "host/suite", "host/scan", "cuda", "base/timing", "base/mark"},
     "base/mark": set(),
     "cuda": {"base", "host/geom", "host/backend", "base/mark"},
     "profiler/image": set(),

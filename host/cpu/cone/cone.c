@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "host/backend/course.h"
 #include "host/cpu/common/arithmetic.h"
 #include "host/cpu/common/threads.h"
 #include "host/cpu/cone/cone.h"
@@ -104,6 +105,7 @@ enum err cone_forward(struct backend *be, const struct projector *p, const struc
         mem_alloc("forward projection tiles", (size_t)threads * each * sizeof(float), &memory);
     if (e != ERR_OK)
         goto out;
+    struct course way = {be, (p->scan.views + views - 1) / views * groups.count, 0};
 #pragma omp parallel num_threads(threads)
     {
         float *tile = (float *)memory + (size_t)omp_get_thread_num() * each;
@@ -115,7 +117,7 @@ enum err cone_forward(struct backend *be, const struct projector *p, const struc
                 continue;
             const struct tile_region at = {view, int_min(views, p->scan.views - view), 0, 0};
             memset(tile, 0, tile_floats * sizeof *tile);
-            for (int64_t g = 0; g < groups.count && !cpu_stopped(be); g++)
+            for (int64_t g = 0; g < groups.count && course_next(&way); g++)
                 worker_forward(&w.base, &groups.set, groups.first[g], groups.first[g + 1], at, x,
                                tile);
             for (int64_t v = 0; v < at.views; v++)
@@ -144,6 +146,7 @@ enum err cone_back(struct backend *be, const struct projector *p, const struct p
                            (tile_floats + (size_t)threads * own) * sizeof(float), &memory);
     if (e != ERR_OK)
         goto out;
+    struct course way = {be, (p->scan.views + views - 1) / views * groups.count, 0};
 #pragma omp parallel num_threads(threads)
     {
         float *tiles = memory;
@@ -157,7 +160,7 @@ enum err cone_back(struct backend *be, const struct projector *p, const struct p
                 tile_load(p, y, w, view + v, 0, p->scan.rows, tiles + v * view_stride, ld);
 #pragma omp for schedule(dynamic, 1)
             for (int64_t g = 0; g < groups.count; g++)
-                if (!cpu_stopped(be))
+                if (course_next(&way))
                     worker_back(&worker.base, &groups.set, groups.first[g], groups.first[g + 1], at,
                                 tiles, view == 0, x);
         }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "host/backend/course.h"
 #include "host/cpu/common/arithmetic.h"
 #include "host/cpu/common/threads.h"
 #include "host/cpu/cone/cone.h"
@@ -58,11 +59,12 @@ static void back_group(const struct voxel_job *j, struct voxel_block *b, int64_t
         }
 }
 
-static void back_all(const struct backend *be, const struct voxel_job *j, int threads,
-                     struct sinogram y, float *x)
+static void back_all(struct backend *be, const struct voxel_job *j, int threads, struct sinogram y,
+                     float *x)
 {
     const struct projector *p = j->projector;
     const struct sinogram ones = {NULL, y.order};
+    struct course way = {be, (p->scan.views + j->views - 1) / j->views * j->groups.count, 0};
 #pragma omp parallel num_threads(threads)
     {
         struct voxel_block b;
@@ -75,7 +77,7 @@ static void back_all(const struct backend *be, const struct voxel_job *j, int th
                           j->ld);
 #pragma omp for schedule(dynamic, 1)
             for (int64_t group = 0; group < j->groups.count; group++)
-                if (!cpu_stopped(be))
+                if (course_next(&way))
                     back_group(j, &b, group, view, views, x);
         }
     }

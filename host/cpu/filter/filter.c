@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "host/backend/checks.h"
+#include "host/backend/course.h"
 #include "host/cpu/filter/ramp.h"
 #include "base/mark/mark.h"
 
@@ -100,21 +101,24 @@ static void filter_block(const struct filter_job *job, struct scratch *t, int64_
         library_block(&job->ramp, &b, t->x);
 }
 
-static enum err filter_all_rows(const struct filter_job *job, int threads)
+static enum err filter_all_rows(struct backend *be, const struct filter_job *job)
 {
+    const int threads = be->threads;
     const struct ramp *r = &job->ramp;
     const int64_t blocks = job->scan->rows * blocks_per_row(job);
     const int64_t x_floats = r->kernels ? r->filter.n * r->rows : (2 * r->filter.n + 15) / 16 * 32;
     const int64_t floats = x_floats + (job->weighted ? (r->filter.channels + 15) / 16 * 16 : 0);
     void *memory;
     TRY(mem_alloc("ramp filter", (size_t)(threads * floats) * sizeof(float), &memory));
+    struct course way = {be, blocks, 0};
 #pragma omp parallel num_threads(threads)
     {
         float *x = (float *)memory + omp_get_thread_num() * floats;
         struct scratch t = {x, x + x_floats, -1};
 #pragma omp for schedule(static)
         for (int64_t index = 0; index < blocks; index++)
-            filter_block(job, &t, index);
+            if (course_next(&way))
+                filter_block(job, &t, index);
     }
     mem_free(memory);
     return ERR_OK;
@@ -144,7 +148,7 @@ enum err cpu_ramp_filter(struct backend *be, const struct scan *s, double scale,
     job.ramp.filter.stream =
         bytes >= STREAM_BYTES && s->channels % 16 == 0 && (uintptr_t)out->ptr % 64 == 0;
     if (e == ERR_OK)
-        e = filter_all_rows(&job, be->threads);
+        e = filter_all_rows(be, &job);
     if (e == ERR_OK)
         filter_declare_work(be, &job);
     ramp_free(&job.ramp);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "host/backend/course.h"
 #include "host/cpu/common/threads.h"
 #include "host/cpu/filter/fft.h"
 #include "host/cpu/fourier/fourier.h"
@@ -309,21 +310,33 @@ static void transform_columns(const struct job *j, float *memory, int64_t col, i
     }
 }
 
-static void fourier_some_slices(const struct job *j, int threads, int64_t first, int64_t count)
+static void fourier_some_slices(struct course *way, const struct job *j, int64_t first,
+                                int64_t count)
 {
+    const int threads = way->be->threads;
 #pragma omp parallel num_threads(threads)
     {
         float *memory = j->memory + omp_get_thread_num() * j->own * LANES;
 #pragma omp for schedule(static)
         for (int64_t view = 0; view < j->scan->views; view++)
-            view_spectrum(j, memory, view, first, count);
+            if (course_next(way))
+                view_spectrum(j, memory, view, first, count);
 #pragma omp for schedule(dynamic)
         for (int64_t band = 0; band < j->plan.bands; band++)
-            fill_band(j, memory, band);
+            if (course_next(way))
+                fill_band(j, memory, band);
 #pragma omp for schedule(static)
         for (int64_t col = 0; col < j->volume->cols; col += COLUMNS)
-            transform_columns(j, memory, col, first, count);
+            if (course_next(way))
+                transform_columns(j, memory, col, first, count);
     }
+}
+
+/* Steps of the loops of all slices. */
+static int64_t fourier_steps(const struct job *j)
+{
+    const int64_t columns = (j->volume->cols + COLUMNS - 1) / COLUMNS;
+    return (j->volume->slices + LANES - 1) / LANES * (j->scan->views + j->plan.bands + columns);
 }
 
 /* Real operations: 4 a tap of two slices, 2 for its weight; 5 n log2 n a transform of two. */
@@ -344,9 +357,9 @@ enum err cpu_fourier_back(struct backend *be, const struct scan *s, const struct
 {
     struct job j = {.scan = s, .volume = v, .y = y->ptr, .x = x->ptr};
     enum err e = job_create(&j, be->threads);
+    struct course way = {be, fourier_steps(&j), 0};
     for (int64_t first = 0; !e && first < v->slices && !cpu_stopped(be); first += LANES)
-        fourier_some_slices(&j, be->threads, first,
-                            v->slices - first < LANES ? v->slices - first : LANES);
+        fourier_some_slices(&way, &j, first, v->slices - first < LANES ? v->slices - first : LANES);
     if (!e)
         fourier_declare_work(be, &j, y->bytes + x->bytes);
     job_free(&j);

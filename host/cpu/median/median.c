@@ -1,5 +1,6 @@
 /* 3x3x3 median of a volume: tiles for all threads, by the kernel that is fastest on this CPU. */
 #include "host/backend/checks.h"
+#include "host/backend/course.h"
 #include "host/cpu/median/median.h"
 #include "base/mark/mark.h"
 
@@ -24,16 +25,19 @@ median_tile *median_best(void)
     return ISA_PICK(median_kernels)->tile;
 }
 
-void median_tiles(median_tile *tile, int threads, const struct median_volume *v)
+void median_tiles(struct backend *be, median_tile *tile, const struct median_volume *v)
 {
+    const int threads = be->threads;
     const int64_t row_tiles = (v->rows + MEDIAN_ROWS - 1) / MEDIAN_ROWS;
     const int64_t slice_tiles = (v->slices + MEDIAN_SLICES - 1) / MEDIAN_SLICES;
     /* Neighbouring tiles of rows, which share a third of their lines, mostly go to the same thread.
      */
     const int64_t tiles = row_tiles * slice_tiles, chunk = tiles / (8 * threads) + 1;
+    struct course way = {be, tiles, 0};
 #pragma omp parallel for num_threads(threads) schedule(dynamic, chunk)
     for (int64_t t = 0; t < tiles; t++)
-        tile(v, t % row_tiles * MEDIAN_ROWS, t / row_tiles * MEDIAN_SLICES);
+        if (course_next(&way))
+            tile(v, t % row_tiles * MEDIAN_ROWS, t / row_tiles * MEDIAN_SLICES);
 }
 
 enum err cpu_median3(struct backend *be, int64_t rows, int64_t cols, int64_t slices,
@@ -47,7 +51,7 @@ enum err cpu_median3(struct backend *be, int64_t rows, int64_t cols, int64_t sli
     const int stream = bytes >= STREAM_BYTES && slices % 16 == 0 && (uintptr_t)out->ptr % 64 == 0;
     const struct median_volume v = {rows, cols, slices, in->ptr, out->ptr, stream};
     mark_push("median3", bytes);
-    median_tiles(median_best(), be->threads, &v);
+    median_tiles(be, median_best(), &v);
     mark_pop();
     backend_declare(be, OPERATIONS * (double)voxels, 2.0 * (double)bytes, 28.0 * (double)bytes);
     return ERR_OK;

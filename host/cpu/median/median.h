@@ -38,7 +38,7 @@ enum err cpu_median3(struct backend *be, int64_t rows, int64_t cols, int64_t sli
                      const struct buffer *in, struct buffer *out);
 
 /* All tiles, and which kernel the machine is best served by. */
-void median_tiles(median_tile *tile, int threads, const struct median_volume *v);
+void median_tiles(struct backend *be, median_tile *tile, const struct median_volume *v);
 median_tile *median_best(void);
 
 #endif

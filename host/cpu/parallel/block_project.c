@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "host/backend/course.h"
 #include "host/cpu/common/arithmetic.h"
 #include "host/cpu/common/threads.h"
 #include "host/cpu/parallel/pixel_blocks.h"
@@ -243,6 +244,7 @@ enum err pixel_blocks_forward(struct backend *be, const struct projector *p,
     const size_t each = tile_floats + member_floats(&plan);
     void *scratch;
     TRY(mem_alloc("forward projection tiles", (size_t)threads * each * sizeof(float), &scratch));
+    struct course way = {be, (p->scan.views + plan.views - 1) / plan.views * groups, 0};
 #pragma omp parallel num_threads(threads)
     {
         float *tile = (float *)scratch + (size_t)omp_get_thread_num() * each;
@@ -250,7 +252,7 @@ enum err pixel_blocks_forward(struct backend *be, const struct projector *p,
 #pragma omp for collapse(2) schedule(dynamic, 1)
         for (int64_t view = 0; view < p->scan.views; view += plan.views)
             for (int64_t first = 0; first < plan.slice_blocks; first += plan.group) {
-                if (cpu_stopped(be))
+                if (!course_next(&way))
                     continue;
                 const struct tile_part at = {view, int_min(plan.views, p->scan.views - view), first,
                                              int_min(plan.group, plan.slice_blocks - first),
@@ -324,6 +326,10 @@ enum err pixel_blocks_back(struct backend *be, const struct projector *p,
     void *scratch;
     TRY(mem_alloc("back projection tiles", (shared + (size_t)threads * own) * sizeof(float),
                   &scratch));
+    struct course way = {be,
+                         (plan.slice_blocks + plan.group - 1) / plan.group *
+                             ((p->scan.views + pass - 1) / pass) * ((s->count + task - 1) / task),
+                         0};
 #pragma omp parallel num_threads(threads)
     {
         float *tiles = scratch;
@@ -343,7 +349,7 @@ enum err pixel_blocks_back(struct backend *be, const struct projector *p,
                     }
 #pragma omp for schedule(dynamic, 1)
                 for (int64_t n = 0; n < s->count; n += task)
-                    if (!cpu_stopped(be))
+                    if (course_next(&way))
                         back_task(&plan, &at, n, int_min(n + task, s->count), tiles, &m, x);
             }
     }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "host/backend/course.h"
 #include "host/cpu/common/arithmetic.h"
 #include "host/cpu/common/threads.h"
 #include "host/cpu/parallel/parallel.h"
@@ -91,6 +92,13 @@ static void plan_views(struct list_plan *plan, int64_t views)
     plan->tile_floats = (size_t)(views * plan->view_stride);
 }
 
+/* Steps of the loops: a group of pixels in a block of slices, by the views of a tile. */
+static int64_t list_steps(const struct list_plan *plan, const struct projector *p)
+{
+    return (p->scan.views + plan->views - 1) / plan->views * plan->slice_blocks *
+           plan->groups.count;
+}
+
 static enum err list_forward(struct backend *be, const struct projector *p,
                              const struct pixel_set *pixels, const float *x, struct sinogram y)
 {
@@ -108,6 +116,7 @@ static enum err list_forward(struct backend *be, const struct projector *p,
         mem_alloc("forward projection tiles", (size_t)threads * each * sizeof(float), &scratch);
     if (e != ERR_OK)
         goto out;
+    struct course way = {be, list_steps(&plan, p), 0};
 #pragma omp parallel num_threads(threads)
     {
         float *tile = (float *)scratch + (size_t)omp_get_thread_num() * each;
@@ -120,7 +129,7 @@ static enum err list_forward(struct backend *be, const struct projector *p,
                     continue;
                 const struct tile_region at = parallel_region(p, view, plan.views, kb);
                 memset(tile, 0, plan.tile_floats * sizeof *tile);
-                for (int64_t g = 0; g < plan.groups.count && !cpu_stopped(be); g++)
+                for (int64_t g = 0; g < plan.groups.count && course_next(&way); g++)
                     worker_forward(&w.base, &plan.groups.set, plan.groups.first[g],
                                    plan.groups.first[g + 1], at, x, tile);
                 for (int64_t v = 0; v < at.views; v++)
@@ -152,6 +161,7 @@ static enum err list_back(struct backend *be, const struct projector *p,
                   (shared + (size_t)threads * plan.worker_floats) * sizeof(float), &scratch);
     if (e != ERR_OK)
         goto out;
+    struct course way = {be, list_steps(&plan, p), 0};
 #pragma omp parallel num_threads(threads)
     {
         float *tiles = scratch;
@@ -170,7 +180,7 @@ static enum err list_back(struct backend *be, const struct projector *p,
 #pragma omp for collapse(2) schedule(dynamic, 1)
             for (int64_t kb = 0; kb < plan.slice_blocks; kb++)
                 for (int64_t g = 0; g < plan.groups.count; g++)
-                    if (!cpu_stopped(be))
+                    if (course_next(&way))
                         worker_back(&worker.base, &plan.groups.set, plan.groups.first[g],
                                     plan.groups.first[g + 1], parallel_region(p, view, views, kb),
                                     tiles + (size_t)kb * plan.tile_floats, view == 0, x);

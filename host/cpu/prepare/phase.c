@@ -4,6 +4,7 @@
 #include <omp.h>
 
 #include "base/memory.h"
+#include "host/backend/course.h"
 #include "host/cpu/filter/fft.h"
 #include "host/cpu/prepare/prepare.h"
 
@@ -84,7 +85,8 @@ static void phase_store(const struct phase_plan *p, const float *z, int part, fl
             out[r * n[2] + c] = z[2 * ((r + p->margin) * p->channels + c + p->margin) + part];
 }
 
-static enum err filter_views(const struct phase_plan *p, int team, const float *in, float *out)
+static enum err filter_views(struct backend *be, const struct phase_plan *p, int team,
+                             const float *in, float *out)
 {
     const int64_t longer = p->rows > p->channels ? p->rows : p->channels;
     const int64_t pixels = p->step->in[1] * p->step->in[2], views = p->step->in[0];
@@ -92,8 +94,11 @@ static enum err filter_views(const struct phase_plan *p, int team, const float *
     const int64_t own = floats + 2 * ((2 * longer + 15) / 16 * 16);
     void *memory;
     TRY(mem_alloc("phase retrieval", (size_t)(own * team) * sizeof(float), &memory));
+    struct course way = {be, (views + 1) / 2, 0};
 #pragma omp parallel for num_threads(team) schedule(static)
     for (int64_t v = 0; v < views; v += 2) {
+        if (!course_next(&way))
+            continue;
         float *z = (float *)memory + omp_get_thread_num() * own, *line = z + floats;
         continue_views(p, in + v * pixels, v + 1 < views ? in + (v + 1) * pixels : NULL, z);
         transform_rows(p, 1, z, line);
@@ -107,7 +112,8 @@ static enum err filter_views(const struct phase_plan *p, int team, const float *
     return ERR_OK;
 }
 
-enum err prepare_phase_views(const struct prepare_step *s, int team, const float *in, float *out)
+enum err prepare_phase_views(struct backend *be, const struct prepare_step *s, int team,
+                             const float *in, float *out)
 {
     struct phase_plan p = {.step = s, .margin = prepare_phase_margin(s)};
     p.rows = prepare_phase_length(s, s->in[1]);
@@ -116,7 +122,7 @@ enum err prepare_phase_views(const struct prepare_step *s, int team, const float
     if (!e)
         e = fft_create(p.channels, &p.along_channels);
     if (!e)
-        e = filter_views(&p, team, in, out);
+        e = filter_views(be, &p, team, in, out);
     fft_free(p.along_rows);
     fft_free(p.along_channels);
     return e;

@@ -1,5 +1,6 @@
 /* Steps on views: sizes are checked and work is declared here; those of one pass are computed. */
 #include "host/backend/checks.h"
+#include "host/backend/course.h"
 #include "host/backend/prepare_math.h"
 #include "base/memory.h"
 #include "host/cpu/common/threads.h"
@@ -59,8 +60,8 @@ static void air_line(const struct prepare_step *s, int team, const float *in, fl
     }
 }
 
-static enum err prepare_one_pass(const struct prepare_step *s, int team, const float *in,
-                                 const float *frames, float *out)
+static enum err prepare_one_pass(struct backend *be, const struct prepare_step *s, int team,
+                                 const float *in, const float *frames, float *out)
 {
     void *line = NULL;
     if (s->kind == PREPARE_AIR) {
@@ -68,25 +69,27 @@ static enum err prepare_one_pass(const struct prepare_step *s, int team, const f
         air_line(s, team, in, line);
     }
     const struct prepare_job j = prepare_job_of(s, in, frames, line);
+    struct course way = {be, s->out[0] * s->out[1], 0};
 #pragma omp parallel for num_threads(team) schedule(static)
     for (int64_t i = 0; i < s->out[0] * s->out[1]; i++)
-        row_of[s->kind](&j, i / s->out[1], i % s->out[1], out + i * s->out[2]);
+        if (course_next(&way))
+            row_of[s->kind](&j, i / s->out[1], i % s->out[1], out + i * s->out[2]);
     mem_free(line);
     return ERR_OK;
 }
 
-static enum err prepare_compute(const struct prepare_step *s, int team, const float *in,
-                                const float *frames, float *out)
+static enum err prepare_compute(struct backend *be, const struct prepare_step *s, int team,
+                                const float *in, const float *frames, float *out)
 {
     switch (s->kind) {
     case PREPARE_WAVELET:
-        return prepare_wavelet_rows(s, team, in, out);
+        return prepare_wavelet_rows(be, s, team, in, out);
     case PREPARE_PHASE:
-        return prepare_phase_views(s, team, in, out);
+        return prepare_phase_views(be, s, team, in, out);
     case PREPARE_SYMMETRY:
-        return prepare_symmetry(s, team, in, out);
+        return prepare_symmetry(be, s, team, in, out);
     default:
-        return prepare_one_pass(s, team, in, frames, out);
+        return prepare_one_pass(be, s, team, in, frames, out);
     }
 }
 
@@ -100,7 +103,7 @@ enum err cpu_prepare_step(struct backend *be, const struct prepare_step *step,
     if (to == 0)
         return ERR_OK;
     mark_push("prepare_step", written);
-    const enum err e = prepare_compute(step, cpu_team(be, from > to ? from : to), in->ptr,
+    const enum err e = prepare_compute(be, step, cpu_team(be, from > to ? from : to), in->ptr,
                                        frames ? frames->ptr : NULL, out->ptr);
     mark_pop();
     backend_declare(be, prepare_step_flops(step), prepare_step_bytes(step),

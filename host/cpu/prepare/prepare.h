@@ -8,9 +8,12 @@ enum err cpu_prepare_step(struct backend *be, const struct prepare_step *step,
                           const struct buffer *frames, const struct buffer *in, struct buffer *out);
 
 /* Steps that are more than one pass: sizes are checked, in and out apart. */
-enum err prepare_wavelet_rows(const struct prepare_step *s, int team, const float *in, float *out);
-enum err prepare_phase_views(const struct prepare_step *s, int team, const float *in, float *out);
-enum err prepare_symmetry(const struct prepare_step *s, int team, const float *in, float *out);
+enum err prepare_wavelet_rows(struct backend *be, const struct prepare_step *s, int team,
+                              const float *in, float *out);
+enum err prepare_phase_views(struct backend *be, const struct prepare_step *s, int team,
+                             const float *in, float *out);
+enum err prepare_symmetry(struct backend *be, const struct prepare_step *s, int team,
+                          const float *in, float *out);
 
 /* Stripes of a sinogram, which become rings. Contract: host/backend/backend.h. */
 

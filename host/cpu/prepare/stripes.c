@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/memory.h"
+#include "host/backend/course.h"
 #include "host/cpu/common/threads.h"
 #include "host/cpu/prepare/prepare.h"
 
@@ -100,14 +101,16 @@ enum err cpu_remove_stripes(struct backend *be, const struct scan *s, int64_t si
     FAIL_IF(size < 1 || size % 2 == 0, ERR_USAGE, "a median of %lld channels: must be odd",
             (long long)size);
     TRY(mem_alloc("removal of stripes", own * (size_t)threads, &memory));
+    struct course way = {be, s->rows, 0};
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t row = 0; row < s->rows; row++) {
         struct row_memory w = {.order =
                                    (void *)((char *)memory + (size_t)omp_get_thread_num() * own)};
         w.rank = (float *)(void *)(w.order + s->views * s->channels);
         w.window = w.rank + s->channels;
-        stripes_filter_row(s, size, (const float *)y->ptr + row * s->channels, &w,
-                           (float *)out->ptr + row * s->channels);
+        if (course_next(&way))
+            stripes_filter_row(s, size, (const float *)y->ptr + row * s->channels, &w,
+                               (float *)out->ptr + row * s->channels);
     }
     mem_free(memory);
     const double bytes = (double)(y->bytes + out->bytes);

@@ -5,6 +5,7 @@
 #include <omp.h>
 #include <string.h>
 
+#include "host/backend/course.h"
 #include "host/backend/symmetry_math.h"
 #include "base/memory.h"
 #include "host/cpu/filter/fft.h"
@@ -63,7 +64,7 @@ static int64_t round_up_16(int64_t floats)
     return (floats + 15) / 16 * 16;
 }
 
-static enum err score_all(struct turn *t, int team, float *out)
+static enum err score_all(struct backend *be, struct turn *t, int team, float *out)
 {
     const struct prepare_step *s = t->step;
     const int64_t n = t->channels, height = 2 * t->views, longer = n > height ? n : height;
@@ -76,8 +77,11 @@ static enum err score_all(struct turn *t, int team, float *out)
     struct trial w = {first, first + round_up_16(2 * longer), NULL};
     for (int64_t v = 0; v < t->views; v++)
         turn_transform(t, t->y + v * n, &w, t->half + v * n * 2);
+    struct course way = {be, s->out[2], 0};
 #pragma omp parallel for num_threads(team) schedule(dynamic)
     for (int64_t i = 0; i < s->out[2]; i++) {
+        if (!course_next(&way))
+            continue;
         float *mine = (float *)memory + own * omp_get_thread_num();
         struct trial mine_w = {mine, mine + round_up_16(2 * longer),
                                mine + 2 * round_up_16(2 * longer) + round_up_16(n)};
@@ -88,7 +92,8 @@ static enum err score_all(struct turn *t, int team, float *out)
     return ERR_OK;
 }
 
-enum err prepare_symmetry(const struct prepare_step *s, int team, const float *in, float *out)
+enum err prepare_symmetry(struct backend *be, const struct prepare_step *s, int team,
+                          const float *in, float *out)
 {
     struct turn t = {.step = s, .y = in, .views = s->in[0], .channels = s->in[2]};
     FAIL_IF(s->in[1] != 1, ERR_INTERNAL, "trial centres on %lld detector rows",
@@ -97,7 +102,7 @@ enum err prepare_symmetry(const struct prepare_step *s, int team, const float *i
     if (!e)
         e = fft_create(2 * t.views, &t.along_views);
     if (!e)
-        e = score_all(&t, team, out);
+        e = score_all(be, &t, team, out);
     fft_free(t.along_channels);
     fft_free(t.along_views);
     return e;

@@ -5,6 +5,7 @@
 #include <omp.h>
 #include <string.h>
 
+#include "host/backend/course.h"
 #include "host/backend/prepare_math.h"
 #include "base/memory.h"
 #include "host/cpu/prepare/prepare.h"
@@ -144,7 +145,8 @@ static void wavelet_filter_row(const struct prepare_step *s, const struct prepar
                (size_t)s->in[2] * sizeof *out);
 }
 
-enum err prepare_wavelet_rows(const struct prepare_step *s, int team, const float *in, float *out)
+enum err prepare_wavelet_rows(struct backend *be, const struct prepare_step *s, int team,
+                              const float *in, float *out)
 {
     const struct prepare_levels l = prepare_levels_of(s);
     const int64_t rows = s->in[1];
@@ -154,10 +156,13 @@ enum err prepare_wavelet_rows(const struct prepare_step *s, int team, const floa
     const size_t own = table + (size_t)(plane_floats(&l, s->levels) + 16) / 16 * 64;
     void *memory;
     TRY(mem_alloc("removal of stripes", own * (size_t)team, &memory));
+    struct course way = {be, rows, 0};
 #pragma omp parallel for num_threads(team) schedule(static)
     for (int64_t row = 0; row < rows; row++) {
         char *mine = (char *)memory + (size_t)omp_get_thread_num() * own;
         struct wavelet_planes p = {.table = (void *)mine};
+        if (!course_next(&way))
+            continue;
         plane_places(&l, s->levels, (float *)(void *)(mine + table), &p);
         wavelet_filter_row(s, &l, in + row * s->in[2], &p, out + row * s->in[2]);
     }

@@ -24,6 +24,12 @@ enum err center_entropy(struct backend *be, const struct center_views *p, double
  * where the back end has no trial centres; ERR_INPUT where the views are not half a turn. */
 enum err center_symmetry(struct backend *be, const struct center_views *p, double *center);
 
+/* By one of the three; `score` is NAN but for registration. */
+enum center_method { CENTER_REGISTRATION = 1, CENTER_ENTROPY, CENTER_SYMMETRY };
+#define CENTER_NAMES "registration|entropy|symmetry" /* from 1 on */
+enum err center_find(struct backend *be, enum center_method how, const struct center_views *p,
+                     double *center, double *score);
+
 /* Slices of the middle row by FBP, one for each centre: (count, channels, channels). */
 enum err center_slices(struct backend *be, const struct center_views *p, const double *centers,
                        int64_t count, float *out);

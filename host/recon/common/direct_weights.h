@@ -19,6 +19,7 @@ enum err direct_slice_factors(const struct ct_model *m, float **out);
 /* Helical: no weights of rays, each voxel is divided by how much of the turns saw it (helical.h).
  */
 enum redundancy { REDUNDANCY_NONE, REDUNDANCY_PARKER, REDUNDANCY_WANG, REDUNDANCY_HELICAL };
+#define REDUNDANCY_NAMES "none|parker|wang|helical"
 
 /* Factor of each (view, channel), malloc'ed: direct_recon of y times these is FDK of
  *   Parker  a short scan, of half a turn and the fan at least and less than a turn;

@@ -10,15 +10,6 @@
 #include "host/suite/catalogue/inputs.h"
 #include "host/suite/catalogue/steps.h"
 
-static enum err run_prepare_step(struct run_state *s)
-{
-    const struct backend_ops *ops = s->be->ops;
-    FAIL_IF(!ops->prepare_step, ERR_UNSUPPORTED, "%s has no steps on views: use `backend=cpu`",
-            ops->name);
-    const struct buffer *frames = s->frames.buffer.ptr ? &s->frames.buffer : NULL;
-    return ops->prepare_step(s->be, &s->prepare, frames, &s->in.buffer, &s->out.buffer);
-}
-
 /* The one number of the result. */
 static enum err store_center(struct run_state *s, double center)
 {
@@ -39,28 +30,27 @@ static struct center_views views_of(const struct run_state *s)
     return (struct center_views){scan->views, scan->rows, scan->channels, s->in.host, scan->angles};
 }
 
-static enum err run_registration(struct run_state *s)
+static enum err run_center(struct run_state *s, enum center_method how)
 {
     const struct center_views views = views_of(s);
     double center, score;
-    TRY(center_registration(&views, &center, &score));
+    TRY(center_find(s->be, how, &views, &center, &score));
     return store_center(s, center);
+}
+
+static enum err run_registration(struct run_state *s)
+{
+    return run_center(s, CENTER_REGISTRATION);
 }
 
 static enum err run_entropy(struct run_state *s)
 {
-    const struct center_views views = views_of(s);
-    double center;
-    TRY(center_entropy(s->be, &views, &center));
-    return store_center(s, center);
+    return run_center(s, CENTER_ENTROPY);
 }
 
 static enum err run_symmetry(struct run_state *s)
 {
-    const struct center_views views = views_of(s);
-    double center;
-    TRY(center_symmetry(s->be, &views, &center));
-    return store_center(s, center);
+    return run_center(s, CENTER_SYMMETRY);
 }
 
 #define COUNTS     20000
@@ -147,7 +137,7 @@ static void set_up_moved(struct ct_model *m, int64_t size)
 /* clang-format off */
 #define STEP(name_, pattern, text, make, fill, takes_, check_, set_up_, turn_) \
     {.name = name_, .geometry = "any", .group = "prepare", .access_pattern = pattern, .help = text, \
-     .input = ARRAY_SINOGRAM, .output = ARRAY_STEP, .prepare = make, .run = run_prepare_step, \
+     .input = ARRAY_SINOGRAM, .output = ARRAY_STEP, .prepare = make, .run = run_view_step, \
      .check = check_, .work = work_declared, .step = fill, .settings = takes_, .set_up = set_up_, .turn = turn_, .apart = 1},
 #define CENTER(kind, text) \
     {.name = "find_center_" #kind, .geometry = "any", .group = "prepare", .access_pattern = "mixed", \

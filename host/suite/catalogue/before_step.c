@@ -67,6 +67,15 @@ static enum err setting_word(const struct run_state *s, const char *key, const c
     return ERR_OK;
 }
 
+enum err run_view_step(struct run_state *s)
+{
+    const struct backend_ops *ops = s->be->ops;
+    FAIL_IF(!ops->prepare_step, ERR_UNSUPPORTED, "%s has no steps on views: use `backend=cpu`",
+            ops->name);
+    return ops->prepare_step(s->be, &s->prepare, given_buffer(&s->frames), &s->in.buffer,
+                             &s->out.buffer);
+}
+
 enum err step_outliers(struct run_state *s)
 {
     static const char *const sides[] = {"bright", "dark", "both"};
@@ -245,6 +254,21 @@ enum err step_wavelet(struct run_state *s)
             " and %" PRId64,
             scan->views, scan->channels);
     return ERR_OK;
+}
+
+enum err step_sorting(struct run_state *s)
+{
+    int64_t size = STRIPES_MEDIAN;
+    TRY(begin_prepare(s, PREPARE_WAVELET)); /* of its kind; run_sorting reads the size alone */
+    TRY(setting_whole(s, "size", 1, 999, &size));
+    FAIL_IF(size % 2 == 0, ERR_USAGE, "`set=size=%" PRId64 "`: must be odd", size);
+    s->prepare.size = (int)size;
+    return ERR_OK;
+}
+
+enum err run_sorting(struct run_state *s)
+{
+    return remove_stripes(s->be, &s->model, s->prepare.size, &s->in.buffer, &s->out.buffer);
 }
 
 /* Takes lengths in mm, energy in keV. */

@@ -62,11 +62,9 @@ static enum err suite_run_median(struct run_state *s)
 
 static enum err suite_run_partition(struct run_state *s)
 {
-    struct rng generator;
     partition_free(&s->partition);
-    s->partition = (struct partition){0};
-    rng_seed(&generator, (uint32_t)s->seed);
-    return partition_create_inside(&s->model.volume, s->subsets, &generator, &s->partition);
+    return partition_draw(&s->model.volume, PARTITION_RANDOM, s->subsets, (uint32_t)s->seed,
+                          &s->partition);
 }
 
 /* Counts cylinders inside the region of reconstruction x slices x views. */

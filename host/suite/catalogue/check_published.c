@@ -30,8 +30,8 @@ static enum err transposed_phantom(struct run_state *s, enum array from, float *
     enum err e;
     TRY_OUT(ops->upload(s->be, in, back ? y_bytes : x_bytes, &a));
     TRY_OUT(ops->alloc(s->be, "transpose of the check", back ? x_bytes : y_bytes, &b));
-    TRY_OUT(
-        (back ? sparse_back_project : sparse_forward_project)(s->be, &s->model, &pixels, &a, &b));
+    TRY_OUT(back ? sparse_back_project(s->be, &s->model, &pixels, &a, 1, &b)
+                 : sparse_forward_project(s->be, &s->model, &pixels, &a, &b));
     TRY_OUT(mem_alloc("transpose of the check", b.bytes, &host));
     e = ops->download(s->be, &b, host, b.bytes);
 out:

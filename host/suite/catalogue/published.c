@@ -13,20 +13,15 @@
 #include "host/suite/catalogue/check.h"
 #include "host/suite/catalogue/inputs.h"
 
-typedef enum err tiled_partition(const struct volume *v, int64_t subsets, struct rng *r,
-                                 struct partition *out);
-
-static enum err draw_partition(struct run_state *s, tiled_partition *how)
+static enum err draw_partition(struct run_state *s, enum partition_method how)
 {
-    struct rng generator;
     partition_free(&s->partition);
-    rng_seed(&generator, (uint32_t)s->seed);
-    return how(&s->model.volume, s->subsets, &generator, &s->partition);
+    return partition_draw(&s->model.volume, how, s->subsets, (uint32_t)s->seed, &s->partition);
 }
 
 static enum err ready_subset(struct run_state *s)
 {
-    return draw_partition(s, partition_create_inside);
+    return draw_partition(s, PARTITION_RANDOM);
 }
 
 /* The first subset; cylinders lie in whole volumes. */
@@ -44,7 +39,7 @@ static enum err run_sparse_forward(struct run_state *s)
 static enum err run_sparse_back(struct run_state *s)
 {
     const struct pixel_set pixels = first_subset(s);
-    return sparse_back_project(s->be, &s->model, &pixels, &s->in.buffer, &s->out.buffer);
+    return sparse_back_project(s->be, &s->model, &pixels, &s->in.buffer, 1, &s->out.buffer);
 }
 
 static enum err updates_subset(const struct run_state *s, double *out)
@@ -140,11 +135,9 @@ static enum err run_denoise(struct run_state *s)
                                       .seed = s->mbir.seed,
                                       .on_iteration = s->mbir.on_iteration,
                                       .context = s->mbir.context};
-    struct ct_model defaults;
     const struct regularisation *r = &s->model.regularisation;
-    ct_model_init(&defaults);
     if (!(r->p > 0)) /* no geometry file */
-        r = &defaults.regularisation;
+        r = NULL;
     return qggmrf_denoise(s->be, &s->model.volume, r, &s->in.buffer, &o, &s->out.buffer,
                           &s->denoised);
 }
@@ -161,18 +154,18 @@ RUN_WEIGHTS(emission, WEIGHTS_EMISSION)
 
 static enum err run_mar(struct run_state *s)
 {
-    const struct mar_options o = {.beta = 1, .gamma = 3, .initial = given_buffer(&s->initial)};
+    const struct mar_options o = {MAR_DEFAULTS, .initial = given_buffer(&s->initial)};
     return gen_weights_mar(s->be, &s->model, &s->in.buffer, &o, &s->out.buffer);
 }
 
 static enum err run_grid(struct run_state *s)
 {
-    return draw_partition(s, partition_create_grid);
+    return draw_partition(s, PARTITION_GRID);
 }
 
 static enum err run_blue_noise(struct run_state *s)
 {
-    return draw_partition(s, partition_create_blue_noise);
+    return draw_partition(s, PARTITION_BLUE_NOISE);
 }
 
 /* clang-format off */

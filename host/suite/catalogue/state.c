@@ -6,32 +6,23 @@
 #include "base/json/jsonw.h"
 #include "base/memory.h"
 #include "host/geom/ct_model.h"
-#include "host/geom/moves.h"
+#include "host/geom/kinds.h"
 #include "host/suite/catalogue/catalogue.h"
 #include "host/suite/catalogue/state.h"
 
 enum err model_for_size(const struct operation *op, int64_t size, struct ct_model *m)
 {
-    const int translation = !strcmp(op->geometry, "translation");
-    const int multiaxis = !strcmp(op->geometry, "multiaxis");
-    const int cone = !strcmp(op->geometry, "cone") || translation;
-    double n = (double)size;
+    const enum scan_kind named = scan_kind_named(op->geometry);
+    const enum scan_kind kind = named == SCAN_KINDS ? KIND_PARALLEL : named; /* of "any" */
     ct_model_init(m);
-    m->scan.beam = cone || multiaxis ? BEAM_CONE : BEAM_PARALLEL;
     m->scan.views = size / 2;
     m->scan.rows = m->scan.channels = size;
     m->volume.rows = m->volume.cols = m->volume.slices = size;
-    if (cone) {
-        m->scan.source_detector = 4 * n;
-        m->scan.source_iso = 2 * n;
-    }
+    scan_example_beam(kind, &m->scan);
     if (op->set_up)
         op->set_up(m, size);
-    const double turn = op->turn > 0 ? op->turn : translation ? 0 : cone ? 2 * M_PI : M_PI;
-    m->scan.angles = angles_even(op->first_angle, turn, m->scan.views);
-    enum err e = m->scan.angles ? ERR_OK : FAIL(ERR_MEMORY, "no memory left for the angles");
-    if (!e && (translation || multiaxis))
-        e = moves_example(&m->scan, translation ? n / 8 : 0, multiaxis ? 0.35 : 0);
+    enum err e = scan_example_views(kind, op->first_angle, op->turn > 0 ? op->turn : (double)NAN,
+                                    0.35, &m->scan);
     if (!e)
         e = ct_model_resolve(m);
     if (e)

@@ -2,11 +2,6 @@
 #include "host/suite/catalogue/inputs.h"
 #include "host/suite/catalogue/steps.h"
 
-static enum err run_volume_step(struct run_state *s)
-{
-    return s->be->ops->volume_step(s->be, &s->step, &s->in.buffer, &s->out.buffer);
-}
-
 /* clang-format off */
 #define STEP(word, pattern, fill, takes_, text) \
     {.name = "volume_" word, .geometry = "any", .group = "volume", .access_pattern = pattern, .help = text, \

@@ -23,6 +23,9 @@ enum err step_cast(struct run_state *s);
 enum err step_fused(struct run_state *s);
 enum err step_same(struct run_state *s); /* the volume as it is: load and save */
 
+/* Computes the step that they filled, from s->in to s->out. */
+enum err run_volume_step(struct run_state *s);
+
 /* KEY=VALUE of `apply --set`: the value, NULL where it was not given; *out is left alone then. */
 const char *setting(const struct run_state *s, const char *key);
 enum err setting_number(const struct run_state *s, const char *key, double *out);
@@ -65,6 +68,9 @@ enum err step_join(struct run_state *s);
 enum err step_wavelet(struct run_state *s);
 enum err step_phase(struct run_state *s);
 enum err step_center(struct run_state *s);
+enum err run_view_step(struct run_state *s);
+enum err step_sorting(struct run_state *s); /* remove_stripes: its median in s->prepare.size */
+enum err run_sorting(struct run_state *s);
 
 /* Some hundred samples of the result, each computed anew in float64 (before_check.c). */
 enum err check_prepared(struct run_state *s);

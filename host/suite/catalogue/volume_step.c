@@ -167,6 +167,11 @@ enum err step_same(struct run_state *s)
     return begin_volume(s, VOLUME_PLACE);
 }
 
+enum err run_volume_step(struct run_state *s)
+{
+    return s->be->ops->volume_step(s->be, &s->step, &s->in.buffer, &s->out.buffer);
+}
+
 enum err step_z_norm(struct run_state *s)
 {
     TRY(begin_volume(s, VOLUME_MAP));

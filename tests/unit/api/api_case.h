@@ -2,6 +2,7 @@
 #ifndef TP_TESTS_UNIT_API_CASE_H
 #define TP_TESTS_UNIT_API_CASE_H
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +47,32 @@ static inline void api_open(struct api_case *a, const char *name)
         fail_msg("%s", tomoprof_error(NULL));
     snprintf(path, sizeof path, "%s" GOLDENS "/%s/geometry.json", API_DATA, name);
     api_ok(a, tomoprof_model_read(a->c, path, &a->m));
+    tomoprof_model_volume_shape(a->m, a->volume);
+    tomoprof_model_sinogram_shape(a->m, a->sinogram);
+}
+
+/* A scan of n views of n x n. */
+static inline void api_open_size(struct api_case *a, const char *geometry, int n, int threads)
+{
+    tomoprof_context_options o = TOMOPROF_CONTEXT_OPTIONS;
+    char json[40000];
+    const double turn = *geometry == 'c' ? 2 * M_PI : M_PI;
+    *a = (struct api_case){0};
+    o.backend = "cpu";
+    o.threads = threads;
+    if (tomoprof_context_create(&o, &a->c))
+        fail_msg("%s", tomoprof_error(NULL));
+    int at =
+        snprintf(json, sizeof json, "{\"geometry\": \"%s\", \"sinogram_shape\": [%d, %d, %d], ",
+                 geometry, n, n, n);
+    if (*geometry == 'c')
+        at += snprintf(json + at, sizeof json - (size_t)at,
+                       "\"source_detector_dist\": %d, \"source_iso_dist\": %d, ", 4 * n, 2 * n);
+    for (int v = 0; v < n; v++)
+        at += snprintf(json + at, sizeof json - (size_t)at, "%s%.9g", v ? "," : "\"angles\": [",
+                       v * turn / n);
+    strcat(json, "]}");
+    api_ok(a, tomoprof_model_parse(a->c, json, strlen(json), &a->m));
     tomoprof_model_volume_shape(a->m, a->volume);
     tomoprof_model_sinogram_shape(a->m, a->sinogram);
 }

@@ -10,28 +10,6 @@
 
 #include "tests/unit/api/api_case.h"
 
-/* A parallel scan of N views of N x N. */
-static void case_of_size(struct api_case *a, int n, int threads)
-{
-    tomoprof_context_options o = TOMOPROF_CONTEXT_OPTIONS;
-    char json[40000];
-    *a = (struct api_case){0};
-    o.backend = "cpu";
-    o.threads = threads;
-    if (tomoprof_context_create(&o, &a->c))
-        fail_msg("%s", tomoprof_error(NULL));
-    snprintf(json, sizeof json,
-             "{\"geometry\": \"parallel\", \"sinogram_shape\": [%d, %d, %d], \"angles\": [", n, n,
-             n);
-    for (int v = 0; v < n; v++)
-        snprintf(json + strlen(json), sizeof json - strlen(json), "%s%.9g", v ? "," : "",
-                 v * M_PI / n);
-    strcat(json, "]}");
-    api_ok(a, tomoprof_model_parse(a->c, json, strlen(json), &a->m));
-    tomoprof_model_volume_shape(a->m, a->volume);
-    tomoprof_model_sinogram_shape(a->m, a->sinogram);
-}
-
 static float *projection_of_ones(struct api_case *a)
 {
     float *x = api_floats(a->volume), *y = api_floats(a->sinogram);
@@ -58,7 +36,7 @@ static void openmp_and_floating_point_stay_as_they_were(void **state)
     omp_set_max_active_levels(2);
     assert_int_equal(fesetround(FE_UPWARD), 0);
     const unsigned before = MXCSR();
-    case_of_size(&a, 64, 2);
+    api_open_size(&a, "parallel", 64, 2);
     free(projection_of_ones(&a));
     float *y = api_floats(a.sinogram), *x = api_floats(a.volume);
     tomoprof_array ay = api_array(y, a.sinogram), ax = api_array(x, a.volume);
@@ -86,11 +64,11 @@ static void calls_work_inside_of_a_parallel_region(void **state)
 {
     (void)state;
     struct api_case outside;
-    case_of_size(&outside, 64, 2);
+    api_open_size(&outside, "parallel", 64, 2);
     float *expected = projection_of_ones(&outside), *results[2] = {0};
     struct api_case inside[2];
     for (int i = 0; i < 2; i++)
-        case_of_size(&inside[i], 64, 2);
+        api_open_size(&inside[i], "parallel", 64, 2);
 #pragma omp parallel for num_threads(2)
     for (int i = 0; i < 2; i++)
         results[i] = projection_of_ones(&inside[i]);
@@ -114,7 +92,7 @@ static int child_of_fork(struct api_case *parents, const float *expected)
             TOMOPROF_UNSUPPORTED ||
         !strstr(tomoprof_error(parents->c), "before fork()"))
         return 1;
-    case_of_size(&own, 64, 2);
+    api_open_size(&own, "parallel", 64, 2);
     for (int i = 0; i < 3; i++) {
         float *again = projection_of_ones(&own);
         if (memcmp(again, expected, (size_t)api_count(own.sinogram) * sizeof *again) != 0)
@@ -136,7 +114,7 @@ static void child_of_fork_makes_its_own_context(void **state)
     (void)state;
     struct api_case a;
     int status;
-    case_of_size(&a, 64, 2);
+    api_open_size(&a, "parallel", 64, 2);
     float *expected = projection_of_ones(&a); /* the team is there now */
     const pid_t child = fork();
     if (!child)
@@ -154,7 +132,7 @@ static void child_of_fork_makes_its_own_context(void **state)
 static void *project_many_times(void *expected)
 {
     struct api_case a;
-    case_of_size(&a, 64, 1);
+    api_open_size(&a, "parallel", 64, 1);
     for (int i = 0; i < 5; i++) {
         float *y = projection_of_ones(&a);
         const int same = !memcmp(y, expected, (size_t)api_count(a.sinogram) * sizeof *y);
@@ -173,7 +151,7 @@ static void threads_with_contexts_of_their_own_do_not_meet(void **state)
     (void)state;
     struct api_case a;
     pthread_t threads[4];
-    case_of_size(&a, 64, 1);
+    api_open_size(&a, "parallel", 64, 1);
     float *expected = projection_of_ones(&a);
     for (int i = 0; i < 4; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, project_many_times, expected), 0);
@@ -207,7 +185,7 @@ static void cancel_ends_a_long_call(void **state)
     (void)state;
     struct api_case a;
     pthread_t thread;
-    case_of_size(&a, 128, 1);
+    api_open_size(&a, "parallel", 128, 1);
     float *y = api_floats(a.sinogram), *x = api_floats(a.volume);
     tomoprof_array ay = api_array(y, a.sinogram), ax = api_array(x, a.volume);
     tomoprof_recon_options o = TOMOPROF_RECON_OPTIONS;
@@ -236,7 +214,7 @@ static void many_contexts_and_models_come_and_go(void **state)
     for (int i = 0; i < 10000; i++) {
         struct api_case a;
         const double sharpness = i % 100;
-        case_of_size(&a, 4, 1);
+        api_open_size(&a, "parallel", 4, 1);
         api_ok(&a, tomoprof_model_set(a.c, a.m, "sharpness", &sharpness, 1));
         if (i % 10 == 0)
             free(projection_of_ones(&a));
@@ -252,7 +230,7 @@ static void memory_has_the_limit_of_the_context(void **state)
     (void)state;
     struct api_case a;
     tomoprof_context_options o = TOMOPROF_CONTEXT_OPTIONS;
-    case_of_size(&a, 128, 1);
+    api_open_size(&a, "parallel", 128, 1);
     o.backend = "cpu";
     o.memory = 1 << 20;
     tomoprof_context *small;

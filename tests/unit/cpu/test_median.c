@@ -29,7 +29,7 @@ static void filter(int threads, int64_t rows, int64_t cols, int64_t slices, floa
         const int stream = n * sizeof *x >= (size_t)16 << 20 && slices % 16 == 0;
         const struct median_volume v = {rows, cols, slices,
                                         x,    out,  stream && (uintptr_t)out % 64 == 0};
-        median_tiles(tile, threads, &v);
+        median_tiles(&be, tile, &v);
         return;
     }
     assert_ok(cpu_median3(&be, rows, cols, slices, &in, &to));
