@@ -8,13 +8,16 @@
 #include <string.h>
 
 #include "profiler/findings/advice/compile.h"
+#include "profiler/findings/advice/recipe.h"
 #include "profiler/findings/advice/recipes.h"
+#include "profiler/findings/advice/waits.h"
 #include "profiler/findings/answers.h"
 #include "profiler/findings/hotspots.h"
 #include "profiler/findings/quiet.h"
 #include "profiler/findings/rules.h"
 
-enum { ENOUGH = QUIET_ENOUGH, ANSWERS_MAX = 6 };
+/* LOOKS: at waits, by which the place of one is known; the kernel tells how long it was. */
+enum { LOOKS = 5, ANSWERS_MAX = 6 };
 #define SMALL   0.05 /* of the own time: no card */
 #define BLIND   0.1  /* of the CPU time in own code: below it own lines do not explain the run */
 #define SOME    0.2
@@ -150,20 +153,6 @@ static enum err answers_add_cpu(struct answer_list *t)
     return ERR_OK;
 }
 
-/* A line at which threads wait for others to finish or to give them work: those are to be told,
- * where they wait for each other meanwhile. */
-static int waits_for_work(const struct model *m, const struct model_own *at, double cost)
-{
-    const int waits = at->waits_for && !strcmp(at->waits_for, "lock");
-    if (!waits || !m->contention_count || !(m->contention[0].any_s >= ALONE * cost))
-        return 0;
-    for (int i = 0; i < m->locks_count && at->file; i++)
-        if (m->locks[i].line == at->line && m->locks[i].file && m->locks[i].role &&
-            !strcmp(m->locks[i].file, at->file))
-            return !strcmp(m->locks[i].role, "work");
-    return 1; /* a join */
-}
-
 /* Names what the total of a sentence leaves out, where it is much. */
 static const char *without_queue(const struct answer_list *t)
 {
@@ -172,26 +161,13 @@ static const char *without_queue(const struct answer_list *t)
 
 static enum err answers_add_waits(struct answer_list *t)
 {
-    static const struct {
-        const char *kind, *how;
-    } ways[] = {
-        {"sleep", "sleeps for"},
-        {"io", "waits for input or output for"},
-        {"events", "waits for events (a socket, a pipe, a timer) for"},
-        {"child", "waits for a child process for"},
-        {"lock", "waits for a lock or another thread for"},
-    };
     struct hotspots hot;
-    char name[400], program[160];
+    char name[400], waits[200];
     TRY(hotspots_find(t->m, HOTSPOTS_WAIT, &hot));
-    if (!(1e-9 * hot.total_ns * t->m->meta.wait_hz >= ENOUGH))
+    if (!(1e-9 * hot.total_ns * t->m->meta.wait_hz >= LOOKS))
         return ERR_OK;
     for (int i = 0; i < hot.count && i < 2; i++) {
         const struct hotspot *s = &hot.found[i];
-        size_t way = 0;
-        while (way + 1 < sizeof ways / sizeof *ways &&
-               (!s->at->waits_for || strcmp(ways[way].kind, s->at->waits_for)))
-            way++;
         if (waits_for_work(t->m, s->at, 1e-9 * s->ns) || !(s->at->file || s->at->function))
             continue;
         struct model_answer a = answer_blank("wait", s->at);
@@ -199,16 +175,11 @@ static enum err answers_add_waits(struct answer_list *t)
         a.cost_s = a.gain_s = 1e-9 * s->ns;
         a.share = a.cost_s / t->own;
         a.of = "own time";
-        if (!strcmp(ways[way].kind, "child") && quiet_busiest(t->m, program, sizeof program))
-            a.text = answer_text(
-                t,
-                "%s waits for a child process (%s) for %.3g of the %.3g s that the program ran%s.",
-                name, program, a.cost_s, t->own, without_queue(t));
-        else
-            a.text = answer_text(t, "%s %s %.3g of the %.3g s that the program ran%s.", name,
-                                 ways[way].how, a.cost_s, t->own, without_queue(t));
+        const char *kind = waits_words(t->m, s->at, waits, sizeof waits);
+        a.text = answer_text(t, "%s %s for %.3g of the %.3g s that the program ran%s.", name, waits,
+                             a.cost_s, t->own, without_queue(t));
         const struct model_line *line = own_line_of(t->m, s->at->file, s->at->line);
-        a.advice = recipe_of_wait(ways[way].kind, line ? line->text : NULL);
+        a.advice = recipe_of_wait(kind, line ? line->text : NULL);
         TRY(vector_add(&t->all, a));
     }
     return ERR_OK;
@@ -419,6 +390,17 @@ static int answer_compiles(const struct answer_list *t, const struct model_answe
            a->gain_s >= ALONE * t->all.items[0].gain_s;
 }
 
+/* 1: the line of the answer, or one that calls it, held a lock that others waited for. */
+static int is_under_lock(const struct answer_list *t, const struct model_answer *a)
+{
+    for (int i = 0; i < t->m->own_count && a->file; i++)
+        if (t->m->own[i].file && t->m->own[i].line == a->line &&
+            !strcmp(t->m->own[i].file, a->file) &&
+            recipe_holds_lock(t->facts, &t->m->own[i]) == FACT_HOLDS_LOCK)
+            return 1;
+    return 0;
+}
+
 /* Finds the answer that becomes the headline; the number of answers: there is none. */
 static size_t answers_first(const struct answer_list *t, double least)
 {
@@ -428,7 +410,7 @@ static size_t answers_first(const struct answer_list *t, double least)
            !answer_compiles(t, &t->all.items[n]))
         n++;
     for (size_t i = 0; i < n && n < count; i++) /* a longer wait that no lock explains */
-        n = strcmp(t->all.items[i].kind, "wait") ? n : count;
+        n = strcmp(t->all.items[i].kind, "wait") || is_under_lock(t, &t->all.items[i]) ? n : count;
     for (n = n < count ? n : 0; n < count && !answer_leads(t, &t->all.items[n]);)
         n++;
     const int leads = n < count && t->all.items[n].gain_s > least &&

@@ -47,7 +47,8 @@ static double lock_beside(const struct run_facts *f)
 static double lock_gain(const struct run_facts *f)
 {
     const struct model_contention *c = f->lock.c;
-    double could = f->cpus > 0 && f->cpus < c->wanted ? f->cpus : c->wanted;
+    const int asleep = !strcmp(f->lock.rule, "lock.asleep"); /* sleeping takes no CPU */
+    double could = f->cpus > 0 && f->cpus < c->wanted && !asleep ? f->cpus : c->wanted;
     if (!f->lock.waits || !isfinite(c->ran) || !(could > 1) || !(c->wanted > c->ran))
         return 0;
     const double held_up = (1 - 1 / could) * fmin(1, (c->wanted - c->ran) / (c->wanted - 1));

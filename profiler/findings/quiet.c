@@ -27,30 +27,18 @@ static double program_cpu_s(const struct model *m, const struct model_process *p
     return s;
 }
 
-/* The program whose processes used half of the CPU time; NULL: none. `others`: not the first one.
- * *all: of all processes. */
-static const struct model_process *program_with_most(const struct model *m, int others, double *all)
+/* The program whose processes used half of the CPU time; NULL: none. *all: of all processes. */
+static const struct model_process *program_with_most(const struct model *m, double *all)
 {
     const struct model_process *most = NULL;
     *all = 0;
     for (int i = 0; i < m->processes_count; i++) {
         const struct model_process *p = &m->processes[i];
-        const int of_first = !strcmp(process_name(p), process_name(&m->processes[0]));
         *all += p->cpu_s > 0 ? p->cpu_s : 0;
-        if (*process_name(p) && !(others && of_first) &&
-            (!most || program_cpu_s(m, p) > program_cpu_s(m, most)))
+        if (*process_name(p) && (!most || program_cpu_s(m, p) > program_cpu_s(m, most)))
             most = p;
     }
     return most && *all > 0 && program_cpu_s(m, most) >= MOST * *all ? most : NULL;
-}
-
-int quiet_busiest(const struct model *m, char *out, size_t size)
-{
-    double all;
-    const struct model_process *most = program_with_most(m, 1, &all);
-    if (most)
-        snprintf(out, size, "%.60s", process_name(most));
-    return most != NULL;
 }
 
 /* How a program is started so that its lines can be read, where it keeps them to itself. */
@@ -119,7 +107,7 @@ enum err quiet_too_few(const struct model *m, struct model_answer *out)
     int64_t n = m->totals.cpu.samples;
     char text[300];
     double all;
-    const struct model_process *most = program_with_most(m, 0, &all);
+    const struct model_process *most = program_with_most(m, &all);
     json_blank(&record_model_answer, out);
     out->kind = "none";
     if (n == 0)

@@ -21,9 +21,6 @@ double quiet_idle_s(const struct model *m);
 /* Tells of the line that does. */
 enum err quiet_idle(const struct model *m, struct model_answer *out);
 enum err quiet_too_few(const struct model *m, struct model_answer *out);
-/* Writes the name of the program, not the first process's, whose processes used half of the CPU time;
- * 0: none did. */
-int quiet_busiest(const struct model *m, char *out, size_t size);
 /* Adds what the program imports inside of calls, and as it begins; own_s: of what they are shares,
  * `of` says what that leaves out. */
 enum err quiet_imports(const struct model *m, double own_s, const char *of,

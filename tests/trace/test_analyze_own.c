@@ -298,7 +298,8 @@ static void an_event_loop_waits_for_what_its_coroutine_awaits(void **state)
         {"lock",
          2,
          {{"/usr/lib/python3.11/asyncio/threads.py", "to_thread", 1}, {app, "main", 40}}},
-        {"sleep", 3, {{tasks, "sleep", 1}, {library, "poll", 1}, {app, "main", 50}}},
+        {"child", 2, {{"/usr/lib/python3.11/asyncio/subprocess.py", "wait", 1}, {app, "main", 50}}},
+        {"sleep", 3, {{tasks, "sleep", 1}, {library, "poll", 1}, {app, "main", 60}}},
     };
     const int n = sizeof rows / sizeof *rows;
     stage_thread(&st, 101, "a", 0);
@@ -309,10 +310,10 @@ static void an_event_loop_waits_for_what_its_coroutine_awaits(void **state)
     for (int i = 0; i < n; i++)
         stage_wait_in(&st, 100, 100 * ((uint64_t)i + 1), awaits(rows[i].inner, rows[i].n), 100,
                       TRACE_SLEEP, SYS_epoll_pwait);
-    static const struct at sleeps = {app, "work", 60};
-    stage_wait_in(&st, 101, 400, python((const char *const[]){app}, &sleeps.line, 1), 400,
+    static const struct at sleeps = {app, "work", 80};
+    stage_wait_in(&st, 101, 500, python((const char *const[]){app}, &sleeps.line, 1), 500,
                   TRACE_SLEEP, SYS_clock_nanosleep);
-    stage_wait_in(&st, 100, 10000, python((const char *const[]){app}, (int[]){70}, 1), 9500,
+    stage_wait_in(&st, 100, 10000, python((const char *const[]){app}, (int[]){70}, 1), 9400,
                   TRACE_SLEEP, SYS_clock_nanosleep);
     analyse();
     for (int i = 0; i < n; i++) {
@@ -322,7 +323,7 @@ static void an_event_loop_waits_for_what_its_coroutine_awaits(void **state)
         if (!waits_for_thread)
             assert_string_equal(o.waits_for, rows[i].waits);
     }
-    assert_near(ms(own_line("app.py", 60).path_wait_ns), 100, WITHIN); /* what to_thread runs */
+    assert_near(ms(own_line("app.py", 80).path_wait_ns), 100, WITHIN); /* what to_thread runs */
     assert_near(ms(own_line("app.py", 90).path_wait_ns), 0, WITHIN);
 }
 

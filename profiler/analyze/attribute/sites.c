@@ -101,28 +101,32 @@ static enum waits_for serving_awaits(const struct resolved *frames, int count)
     return WAITS_EVENTS;
 }
 
-/* subprocess and multiprocessing sleep in turns where they wait for a child with a time limit. */
+/* asyncio's subprocess.py too. */
 static int is_of_child(const struct resolved *f)
 {
     static const char *const files[] = {"/subprocess.py", "/multiprocessing/popen_fork.py"};
-    for (size_t i = 0; f->file && i < sizeof files / sizeof *files; i++)
+    for (size_t i = 0; f->python && f->file && i < sizeof files / sizeof *files; i++)
         if (strstr(f->file, files[i]))
             return 1;
     return 0;
 }
 
-/* Returns the kind of a sleep's wait below own code: a child or others where a library of Python's
- * called it, WAITS_SLEEP where own code did. */
-static enum waits_for serving_polls(const struct resolved *frames, int count)
+/* Returns the kind of a wait below own code: a child where a library of Python's waits for its end or
+ * its pipes, others where it sleeps in turns, WAITS_SLEEP where own code sleeps. */
+static enum waits_for serving_waits(const struct resolved *frames, int count, enum waits_for waits)
 {
-    int first = 0, own;
+    int first = 0, own, child = 0;
+    if (waits != WAITS_SLEEP && waits != WAITS_EVENTS && waits != WAITS_IO)
+        return waits;
     while (first < count && !frames[first].python)
         first++;
-    for (own = first; own < count && frames[own].owner != OWNER_OWN;)
-        own++;
-    if (own == first || own == count)
-        return WAITS_SLEEP;
-    return is_of_child(&frames[first]) ? WAITS_CHILD : WAITS_POLL;
+    for (own = first; own < count && frames[own].owner != OWNER_OWN; own++)
+        child |= is_of_child(&frames[own]);
+    if (child && own < count)
+        return WAITS_CHILD;
+    if (waits == WAITS_SLEEP)
+        return own == first || own == count ? WAITS_SLEEP : WAITS_POLL;
+    return waits == WAITS_EVENTS ? serving_awaits(frames, count) : waits;
 }
 
 /* Nodes of the tree of own lines, by parent and line (or function where a program has no lines). */
@@ -429,10 +433,8 @@ static enum err attribute_context(struct image *im, struct sample_context *conte
     context->site = to.site;
     context->function = to.function;
     context->idle |= s->wait > 0 && serving_idle(frames, count, im->accepts);
-    if (s->wait > 0 && context->waits == WAITS_SLEEP)
-        context->waits = (int)serving_polls(frames, count);
-    if (s->wait > 0 && context->waits == WAITS_EVENTS)
-        context->waits = (int)serving_awaits(frames, count);
+    if (s->wait > 0)
+        context->waits = (int)serving_waits(frames, count, (enum waits_for)context->waits);
     return ERR_OK;
 }
 

@@ -241,7 +241,7 @@ void build_free(struct run *r)
                      r->q.notes.items,       r->heap.curves,      r->own_folders.items,
                      r->own.items,           r->moments.items,    r->in_threads.items,
                      r->notes.items,         r->locks.rows.items, r->locks.contention.items,
-                     r->locks.held_up.items, r->works.items};
+                     r->locks.held_up.items, r->works.items,      r->child_waits.items};
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         free(plain[i]);
     gpu_run_free(&r->gpu);

@@ -34,6 +34,11 @@ enum err build_reading(struct run *r); /* of build_io: lines that read, by what 
 enum err build_locks(struct run *r);
 enum err build_own(struct run *r);  /* the call tree of own code, with the critical path */
 enum err build_path(struct run *r); /* of build_own */
+/* child_waits.c: adds the time for which node `own` waited at `t_s` to the programs that `process`
+ * runs then, those that wait for others left out. ERR_MEMORY. */
+enum err child_waits_add(struct run *r, uint32_t own, int process, double t_s, double ns);
+/* Returns the one of them that ran longest while node `own` waited; NULL: none did. */
+const char *child_waits_program(const struct run *r, uint32_t own);
 enum err build_quality(struct run *r);
 enum err source_texts(struct run *r); /* texts of lines */
 

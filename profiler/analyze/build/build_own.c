@@ -142,6 +142,7 @@ enum err build_own(struct run *r)
             .path_cpu_ns = walk_integer(n->path_cpu),
             .path_wait_ns = walk_integer(wait),
             .waits_for = wait > 0 ? names[most] : NULL,
+            .child = wait > 0 ? child_waits_program(r, (uint32_t)i) : NULL,
         };
     }
     return ERR_OK;

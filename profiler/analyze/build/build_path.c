@@ -38,6 +38,7 @@ struct walk {
     double step;                /* ns */
     uint64_t until, between; /* nobody begins or ends anything before; a gap may last until then */
     int steps;               /* moments alike, which are attributed together */
+    double now;              /* s: the first of them */
     enum err e;
 };
 /* Threads are asked in this order whether others wait for them. */
@@ -151,8 +152,11 @@ static void walk_attribute(struct walk *w, const struct moment_of *m, const stru
         is_own_code(w, root))
         own = worker_node(w, m, root);
     own = own ? own : moment_own(w, m);
-    *(m->waiting ? &own->path_wait[m->idle ? WAITS_REQUESTS : m->waits] : &own->path_cpu) +=
-        part * w->step * w->steps;
+    const double ns = part * w->step * w->steps;
+    *(m->waiting ? &own->path_wait[m->idle ? WAITS_REQUESTS : m->waits] : &own->path_cpu) += ns;
+    const int asks = m->waits == WAITS_CHILD || m->waits == WAITS_IO || m->waits == WAITS_EVENTS;
+    if (m->waiting && asks && ns > 0 && !w->e)
+        w->e = child_waits_add(w->r, (uint32_t)(own - w->r->own.items), m->process, w->now, ns);
 }
 
 static void walk_ready(struct walk *w, double part)
@@ -171,6 +175,8 @@ static int moment_leads(const struct moment_of *m, int computes, const struct mo
     if (m->waits >= WAITS_LOCK || m->waits == WAITS_DEVICE || m->waits == WAITS_READY || !root ||
         root->waits == WAITS_SLEEP)
         return 0;
+    if (root->waits == WAITS_CHILD)
+        return elsewhere;
     return root->waits >= WAITS_LOCK ||
            (root->waits == WAITS_EVENTS && elsewhere && m->waits < WAITS_EVENTS);
 }
@@ -408,6 +414,7 @@ static enum err walk_follow(struct walk *w, const int *mains)
     uint64_t seen = 0;             /* when the main thread was last */
     for (int i = 0; i < MOMENTS; i += w->steps) {
         const uint64_t t = walk_time(w, i);
+        w->now = ns_to_seconds((double)t);
         TRY(walk_moment(w, t));
         const int row = main_thread(r, ns_to_seconds((double)t), mains);
         const struct moment_of *at = row >= 0 ? w->threads[row].at : NULL;

@@ -32,6 +32,7 @@ struct lock_place { /* where a stack stands, in words of the model */
     int known;            /* the stack was resolved */
     int signalling;       /* Python code that waits for a signal: conditions, events, joins */
     int locking;          /* compiled code that takes a lock of its own making */
+    int releases;         /* Python's own call: it releases the GIL where it sleeps */
 };
 struct lock_holder {
     struct lock_frame at;

@@ -24,6 +24,12 @@ static int is_locking(const char *function)
     return 0;
 }
 
+/* 1: the C library, the interpreter or a module of its own. */
+static int frame_is_runtime(const struct resolved *f)
+{
+    return f->owner == OWNER_RUNTIME || (f->module && strstr(f->module, "/lib-dynload/"));
+}
+
 static const char *place_text(struct image *im, const char *s)
 {
     return s ? run_text(im->run, s) : NULL;
@@ -53,7 +59,9 @@ static enum err place_resolve(struct image *im, struct locks *l, uint32_t stack,
     p->known = 1;
     while (python < n && !f[python].python)
         python++;
+    p->releases = python < n;
     for (int i = 0; i < python; i++) {
+        p->releases &= frame_is_runtime(&f[i]);
         p->locking |= is_locking(f[i].function);
         if (!interpreter && !p->native && f[i].owner != OWNER_RUNTIME && f[i].function)
             p->native = place_text(im, f[i].function);

@@ -4,6 +4,7 @@
  * A lock's holder is the one seen as a wait for it began, or by the recorder while it lasts, or the
  * thread whose own wait for it ended last. What it holds up is counted until its next sample as
  * a holder, which tells at which line that was. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -214,6 +215,8 @@ static enum err row_blame(struct lock_sweeper *s, const struct owed *owed,
                           const struct lock_place *at, int asleep, double ns)
 {
     struct lock_row *r = &s->l->rows.items[owed->row];
+    if (asleep && at->releases && r->kind == TRACE_LOCK_GIL)
+        return ERR_OK; /* somebody else has taken it meanwhile */
     const uint64_t address = r->kind == TRACE_LOCK_GIL ? 0 : owed->address;
     struct lock_holder now = lock_section(s->l, address, owed->thread, at);
     now.asleep = asleep;
@@ -314,7 +317,7 @@ static enum err sweep_attribute_part(struct lock_sweeper *s, struct lock_thread 
         double ns = part * owed->ns;
         TRY(row_blame(s, owed, at, asleep, ns));
         owed->ns -= ns;
-        if (s->l->rows.items[owed->row].kind == TRACE_LOCK_GIL)
+        if (s->l->rows.items[owed->row].kind == TRACE_LOCK_GIL && !(asleep && at->releases))
             *(at->native ? &s->l->gil_native : &s->l->gil_python) += ns;
     }
     t->held -= part * t->held;
@@ -372,13 +375,17 @@ static int is_new(const struct lock_sweeper *s, struct lock_thread *t)
 /* From the last event to this one. A holder that waits for a lock itself is where it waits. */
 static enum err sweep_count(struct lock_sweeper *s, double ns)
 {
-    size_t waits = s->active.count, threads = 0;
+    size_t waits = s->active.count, threads = 0, gil = 0;
     s->steps++;
     for (size_t i = 0; i < waits; i++) {
         const struct lock_wait *w = sweep_waiting(s, i);
         struct lock_thread *holder = w->holder != NO_THREAD ? &s->threads[w->holder] : NULL;
         const struct owed owed = {w->row, w->holder, w->address, ns};
-        threads += is_new(s, &s->threads[w->thread]) + (holder && is_new(s, holder));
+        threads += is_new(s, &s->threads[w->thread]);
+        if (holder && is_new(s, holder)) {
+            threads++;
+            gil += w->kind == TRACE_LOCK_GIL;
+        }
         if (holder && holder->wait)
             TRY(row_blame(s, &owed, &s->l->places.items[s->l->waits.items[holder->wait - 1].stack],
                           1, ns));
@@ -389,7 +396,8 @@ static enum err sweep_count(struct lock_sweeper *s, double ns)
             holder->held += ns;
         }
     }
-    double want = s->running + (double)waits;
+    /* a holder that sleeps would go on beside the others; that of the GIL is seen late */
+    const double want = fmax(s->running + (double)waits, (double)(threads - gil));
     s->l->any += waits ? ns : 0;
     s->l->most = threads > s->l->most ? threads : s->l->most;
     if (want < TWO)

@@ -19,7 +19,8 @@
     X(INT, _, gpu_ns, "of what was launched there")                                                \
     X(INT, _, path_cpu_ns, "part of the run's wall time that was computing, see docs/profile.md")  \
     X(INT, _, path_wait_ns, "part of the run's wall time that was waiting, likewise")              \
-    X(TEXT, _, waits_for, "what most of path_wait_ns was: sleep, io, events, lock, requests (idle), child; null none")
+    X(TEXT, _, waits_for, "what most of path_wait_ns was: sleep, io, events, lock, requests (idle), child; null none") \
+    X(TEXT, _, child, "while it waited, the program that its process, or one below that, had started and that ran longest; null none")
 
 /* CPU time of rows of own, by what they and the libraries below them did. Rows below 0.05 % of the
  * run's CPU time are left out. */

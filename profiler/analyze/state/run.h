@@ -89,6 +89,11 @@ struct own_work { /* what a node of own code did; attribute/work.c */
     const char *kind, *what;
     double ns;
 };
+struct child_wait { /* of a node of own code; build/child_waits.c */
+    uint32_t own;
+    const char *program;
+    double ns;
+};
 struct moment_of { /* an interval that a thread spent on a CPU or waiting, for the critical path */
     uint64_t start, end, busy;
     uint32_t own;
@@ -193,6 +198,7 @@ struct run {
     VECTOR(struct own_work) works;
     struct table work_by_key;
     VECTOR(struct moment_of) moments;
+    VECTOR(struct child_wait) child_waits;
     double path_ready; /* of the wall time: ready for a CPU; build_own.c */
     VECTOR(struct tree_frame) frames;
     struct table frame_by_key;

@@ -22,6 +22,7 @@ enum recipe_fact {
     FACT_APPLIED = 2048,  /* the line that calls its function has .apply( */
     FACT_COMPILES = 8192, /* a good part of the line is compilation */
     FACT_SMALL = 16384,   /* files are read in many small pieces */
+    FACT_LOOP = 65536,    /* a part of the line runs an event loop */
     RECIPE_FIRST = 4096,  /* no fact: the row goes before those of larger parts, from 25 % on */
 };
 struct recipe_facts {
@@ -32,7 +33,7 @@ struct advice_recipe {
     const char *kind;   /* of the part, or how it begins; NULL: whatever the parts are */
     const char *text;   /* parts of the line's text, divided by |; NULL: any */
     int needs, unless;  /* enum recipe_fact */
-    const char *advice; /* %s: the part in words */
+    const char *advice; /* %s: the part in words; %t threads compute on %c CPUs */
 };
 extern const struct advice_recipe recipes[]; /* of rows that fit, the first */
 extern const size_t recipes_count;

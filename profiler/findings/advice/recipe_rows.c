@@ -2,6 +2,8 @@
 #include "profiler/findings/advice/recipe.h"
 
 /* clang-format off */
+#define LOOP_ADVICE \
+    "Each piece is a task of the event loop, which costs more than the piece. Ask for fewer and larger ones: larger chunks of an array, several items in one request."
 const struct advice_recipe recipes[] = {
     {NULL, NULL, FACT_HOLDS_LOCK, FACT_HOLDS_GIL,
      "Other threads wait for the lock that this line holds. Move out of the lock what does not need it: reading, decoding and computing can happen before, storing the result inside."},
@@ -34,13 +36,13 @@ const struct advice_recipe recipes[] = {
      "This call imports modules the first time. Import them at the top of the file, or before the part that must be fast."},
 
     {"spin", NULL, FACT_CROWDED, 0,
-     "More threads compute than there are CPUs, and those without work spin. Set OMP_NUM_THREADS, OPENBLAS_NUM_THREADS and MKL_NUM_THREADS to the number of CPUs divided by the number of your own workers."},
+     "%t threads compute on %c CPUs, and those without work spin. Set OMP_NUM_THREADS, OPENBLAS_NUM_THREADS and MKL_NUM_THREADS to the number of CPUs divided by the number of your own workers."},
     {"spin", NULL, 0, 0,
      "Threads of the pool spin while they wait for work: the pieces are too small for so many threads. Use fewer (OMP_NUM_THREADS, OPENBLAS_NUM_THREADS), or larger pieces."},
     {"blas.", NULL, 0, 0,
      "Matrix products already run in optimised code. Use a smaller type (float32, bfloat16), fewer and smaller products, or a device that multiplies faster."},
     {"blas", NULL, FACT_CROWDED, 0,
-     "More threads compute than there are CPUs. Limit those of BLAS (OPENBLAS_NUM_THREADS, MKL_NUM_THREADS, or threadpoolctl) to the number of CPUs divided by the number of your own workers."},
+     "%t threads compute on %c CPUs. Limit those of BLAS (OPENBLAS_NUM_THREADS, MKL_NUM_THREADS, or threadpoolctl) to the number of CPUs divided by the number of your own workers."},
     {"blas", "inv(", 0, 0,
      "Don't invert the matrix: solve(A, b) needs a third of the work, and is more exact."},
     {"blas", NULL, 0, 0,
@@ -156,6 +158,7 @@ const struct advice_recipe recipes[] = {
     {"network", NULL, 0, 0, "Send and receive larger blocks, and join small requests into one."},
     {"open", NULL, 0, 0, "Open each file once and keep it open; os.scandir() returns names with their types in one call."},
     {"process", NULL, 0, 0, "Starting a process copies the page tables of a large one. Start workers once, early, and reuse them (a pool, forkserver)."},
+    {"futex", NULL, FACT_LOOP, 0, LOOP_ADVICE},
     {"futex", NULL, 0, 0, "Threads wake each other very often. Hand over larger pieces of work, or give each thread data of its own."},
     {"lock", NULL, 0, 0, "Locks are taken very often. Take them once for many items, or give each thread data of its own."},
     {"sleep", NULL, 0, 0, "It sleeps for very short times. Wait for an event instead (a condition, a queue, select)."},
@@ -165,12 +168,12 @@ const struct advice_recipe recipes[] = {
     {"table", NULL, 0, 0, "pandas does much for each small operation. Use whole columns at a time, or NumPy arrays inside of the loop."},
 
     {"pool", NULL, RECIPE_FIRST, 0, "Handing the work over takes longer than the work: give the workers larger pieces (chunksize=, batch_size=), or do it here."},
-    {"loop", NULL, 0, 0, "Each piece is a task of the event loop, which costs more than the piece. Ask for fewer and larger ones: larger chunks of an array, several items in one request."},
+    {"loop", NULL, 0, 0, LOOP_ADVICE},
     {"http", NULL, 0, 0, "Each request costs CPU time, however little it asks for. Ask for larger blocks (block_size=), join requests, and keep connections open (a session)."},
     {"call", NULL, 0, 0, "Look at %s: can it get less data or a smaller type, be called once for many items, or be replaced?"},
     {"python", NULL, FACT_PYTHON, 0, "This loop runs in Python's interpreter. Move it into NumPy or compiled code (numba, Cython), or do less in each round."},
     {"self", NULL, FACT_PYTHON, 0, "This loop runs in Python's interpreter. Move it into NumPy or compiled code (numba, Cython), or do less in each round."},
-    {"self", NULL, FACT_COMPILED | FACT_CROWDED, 0, "More threads compute than there are CPUs: use as many threads as CPUs. Then reduce the operations of this loop."},
+    {"self", NULL, FACT_COMPILED | FACT_CROWDED, 0, "%t threads compute on %c CPUs: use as many threads as CPUs. Then reduce the operations of this loop."},
     {"self", NULL, FACT_COMPILED | FACT_ONE_THREAD, FACT_HOLDS_LOCK,
      "This loop is compute-bound and runs on one thread. Divide it between threads, and let the compiler use vector instructions (-O3 -march=native)."},
     {"self", NULL, FACT_COMPILED, 0,

@@ -39,9 +39,7 @@ static int line_is_held(const struct model *m, const struct model_lock *l,
     return 0;
 }
 
-/* Tells whether threads waited for a lock that this line held: FACT_HOLDS_LOCK, with FACT_HOLDS_GIL
- * where that is the GIL alone. */
-static int line_holds_lock(const struct run_facts *f, const struct model_own *at)
+int recipe_holds_lock(const struct run_facts *f, const struct model_own *at)
 {
     double s[2] = {0};
     for (int i = 0; i < f->m->locks_count; i++) {
@@ -133,7 +131,7 @@ static void recipe_facts_of(const struct run_facts *f, const struct recipe_line 
     out->text = row && row->text ? row->text : "";
     out->has = (file && file->language && !strcmp(file->language, "python") ? FACT_PYTHON
                                                                             : FACT_COMPILED) |
-               (known || is_installed(at->module) ? 0 : FACT_NO_LINES) | line_holds_lock(f, at) |
+               (known || is_installed(at->module) ? 0 : FACT_NO_LINES) | recipe_holds_lock(f, at) |
                (at_once < ONE && f->cpus > 1 ? FACT_ONE_THREAD : 0) |
                (f->cpus > 0 && f->threads > f->cpus ? FACT_CROWDED : 0) |
                (f->m->processes_count > 1 ? FACT_PROCESSES : 0) |
@@ -187,16 +185,26 @@ static const struct advice_recipe *recipe_choose(const struct line_parts *p,
     return NULL;
 }
 
-/* The advice with the part's name in the place of %s. */
-static const char *recipe_text(struct model *m, const struct advice_recipe *r,
-                               const struct line_part *part)
+/* The advice with the part's name in the place of %s, with the numbers of threads and CPUs in those of
+ * %t and %c. */
+static const char *recipe_text(struct model *m, const struct run_facts *f,
+                               const struct advice_recipe *r, const struct line_part *part)
 {
-    char text[600];
-    const char *at = r ? strstr(r->advice, "%s") : NULL;
-    if (!at || !part)
+    char text[600] = "";
+    if (!r || !strchr(r->advice, '%'))
         return r ? r->advice : NULL;
-    snprintf(text, sizeof text, "%.*s%.120s%.300s", (int)(at - r->advice), r->advice, part->what,
-             at + 2);
+    for (const char *at = r->advice; *at;) {
+        const size_t n = strcspn(at, "%");
+        text_append(text, sizeof text, "%.*s", (int)n, at);
+        at += n;
+        if (*at && at[1] == 't')
+            text_append(text, sizeof text, "%lld", (long long)f->threads);
+        else if (*at && at[1] == 'c')
+            text_append(text, sizeof text, "%d", f->cpus);
+        else if (*at && at[1] == 's')
+            text_append(text, sizeof text, "%.120s", part ? part->what : "it");
+        at += *at ? 2 : 0;
+    }
     return arena_text(m->arena, text);
 }
 
@@ -231,8 +239,9 @@ enum err recipes_apply(struct model *m, const struct run_facts *facts,
     parts_guess(facts, line, &parts);
     recipe_facts_of(facts, line, &f);
     f.has |= line_parts_share(&parts, "compile.") >= FIRST_PART ? FACT_COMPILES : 0;
+    f.has |= line_parts_share(&parts, "loop") >= PART_LEAST ? FACT_LOOP : 0;
     const struct advice_recipe *r = recipe_choose(&parts, &f, &part);
-    a->advice = recipe_text(m, r, part);
+    a->advice = recipe_text(m, facts, r, part);
     line_parts_text(&parts, of, sizeof of);
     size_t n = a->text ? strlen(a->text) : 0;
     if (*of && n && a->text[n - 1] == '.') {

@@ -15,6 +15,9 @@ struct recipe_line {
 enum err recipes_apply(struct model *m, const struct run_facts *facts,
                        const struct recipe_line *line, struct model_answer *a);
 
+/* Returns whether threads waited for a lock that this line held: FACT_HOLDS_LOCK, with FACT_HOLDS_GIL
+ * where that is the GIL alone; 0: they did not, or not for long. */
+int recipe_holds_lock(const struct run_facts *f, const struct model_own *at);
 /* Returns the advice for work of a kind, whatever its line is. NULL: none. */
 const char *recipe_of_kind(const char *kind);
 /* Returns the advice for a line that waits, by what it waits for ("io") and its text (NULL:

@@ -218,6 +218,7 @@ def a_foreign_child_belongs_to_the_line_that_waits_for_it(check, folder, text=CH
     waits = [a for a in said if a["kind"] == "wait" and a["line"] == 3]
     if check.must(waits, f"{said}, truth {truth}"):
         check.that(1.4 < waits[0]["cost_s"] < 1.3 * truth["waited"], f"{waits[0]}, truth {truth}")  # 2 s of CPU time, and what no CPU was free for is left out
+        check.that(re.search(r"waits for `\w+` \(\d.* s of CPU time\) for", waits[0]["text"]), f"{waits[0]}")
 
 
 @of_samples
@@ -266,7 +267,7 @@ def a_library_that_polls_for_others_is_not_told_as_a_sleep(check, folder):
 def a_child_with_a_time_limit_is_waited_for(check, folder):
     """subprocess looks for its end by sleeping in turns then."""
     _, said, _ = recorded(folder, "limit", 'import json, subprocess\nsubprocess.run(["sleep", "2"], timeout=300)\nprint(json.dumps({}))\n')
-    check.that((said[0]["kind"], said[0]["line"]) == ("wait", 2) and "waits for a child process for" in said[0]["text"], f"the headline: {said[0]}")
+    check.that((said[0]["kind"], said[0]["line"]) == ("wait", 2) and "waits for `sleep` (" in said[0]["text"], f"the headline: {said[0]}")
 
 
 # The workers pickle what they return, and the main process unpickles it: both at the line that waits for them.

@@ -282,9 +282,78 @@ static void a_line_that_merely_calls_is_not_the_answer(void **state)
     model_destroy(m);
 }
 
+/* Its CPU time is told too. */
+static void a_wait_for_a_child_names_its_program(void **state)
+{
+    (void)state;
+    static const struct node nodes[] = {ROOT, WAIT(0, 4, "main", 3000, "child"),
+                                        LINE(0, 9, "work", 900, 900)};
+    static const char *const told[] = {"app.py:4 waits for a child process for 3 of",
+                                       "app.py:4 waits for `gzip` (2.9 s of CPU time) for 3 of",
+                                       "app.py:4 waits for `gzip` (2 processes, 5 s of CPU time)"};
+    for (int children = 0; children < 3; children++) {
+        struct model *m = RUN(4, nodes);
+        m->own[1].child = children ? "/usr/bin/gzip" : NULL;
+        assert_ok(model_list(m, model_process, m, processes, (size_t)children + 1));
+        for (int i = 0; i <= children; i++)
+            m->processes[i] =
+                (struct model_process){.program = i ? "/usr/bin/gzip" : "/usr/bin/python3",
+                                       .cpu_s = i == 2 ? 2.1
+                                                : i    ? 2.9
+                                                       : 0.9};
+        assert_ok(answer(m));
+        begins_with(m, told[children]);
+        model_destroy(m);
+    }
+}
+
+/* The kernel tells how long a wait was, so few looks are enough to tell where. */
+static void a_wait_of_a_third_of_a_second_is_told(void **state)
+{
+    (void)state;
+    static const struct node nodes[] = {ROOT, WAIT(0, 4, "main", 300, "io"),
+                                        LINE(0, 9, "work", 210, 210)};
+    struct model *m = RUN(0.6, nodes);
+    assert_ok(answer(m));
+    begins_with(m, "app.py:4 waits for input or output for 0.3 of the 0.6 s");
+    model_destroy(m);
+}
+
+/* Its holder sleeps below the line that holds it, which explains the wait; elsewhere it does not. */
+static void a_lock_that_is_held_across_a_wait_leads(void **state)
+{
+    (void)state;
+    static const struct node nodes[] = {ROOT, LINE(0, 11, "ask", 0, 0),
+                                        WAIT(1, 5, "answer", 3600, "sleep"),
+                                        LINE(0, 9, "work", 300, 300)};
+    for (int under = 0; under < 2; under++) {
+        struct model *m = RUN(4, nodes);
+        m->files[0].user = 1;
+        assert_ok(model_list(m, model_contention, m, contention, 1));
+        m->contention[0] = (struct model_contention){.threads = 4, .any_s = 3.5, .both_s = 3.5};
+        assert_ok(model_list(m, model_lock, m, locks, 1));
+        m->locks[0] = (struct model_lock){
+            .kind = "semaphore", .role = "contention", .wait_s = 10, .file = "app.py", .line = 10};
+        assert_ok(model_list(m, model_holder, &m->locks[0], holders, 1));
+        m->locks[0].holders[0] =
+            (struct model_holder){.file = "app.py", .line = under ? 11 : 30, .held_s = 10};
+        assert_ok(model_list(m, model_finding, m, findings, 1));
+        m->findings[0] =
+            (struct model_finding){.id = "lock.asleep", .evidence = "4 threads.", .gain_s = 2.4};
+        assert_ok(model_list(m, model_place, &m->findings[0], lines, 1));
+        m->findings[0].lines[0] = (struct model_place){.file = "app.py", .line = under ? 11 : 30};
+        assert_ok(answer(m));
+        begins_with(m, under ? "4 threads." : "app.py:5 sleeps for 3.6 of the 4 s");
+        model_destroy(m);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_wait_for_a_child_names_its_program),
+        cmocka_unit_test(a_wait_of_a_third_of_a_second_is_told),
+        cmocka_unit_test(a_lock_that_is_held_across_a_wait_leads),
         cmocka_unit_test(the_imports_of_a_long_run_lead),
         cmocka_unit_test(an_import_inside_of_a_call_is_told_as_such),
         cmocka_unit_test(the_run_queue_changes_no_answer),

@@ -4,10 +4,10 @@ from truth import phase
 
 with phase("import"):
     import itk  # truth: import
-    from itk import RTK as rtk
+    from itk import RTK as rtk  # truth: import
 
-    image = itk.Image[itk.F, 3]
-    types = rtk.ConstantImageSource[image], rtk.RayEllipsoidIntersectionImageFilter[image, image], rtk.FDKConeBeamReconstructionFilter[image]
+    image = itk.Image[itk.F, 3]  # truth: import
+    types = rtk.ConstantImageSource[image], rtk.RayEllipsoidIntersectionImageFilter[image, image], rtk.FDKConeBeamReconstructionFilter[image]  # truth: import
     geometry = rtk.ThreeDCircularProjectionGeometry.New()
 for i in range(90):
     geometry.AddProjection(600, 1200, i * 4)

@@ -1,0 +1,79 @@
+/* Finds which programs a process had started and ran while one of its lines waited. */
+#include <string.h>
+
+#include "base/text.h"
+#include "profiler/analyze/build/build.h"
+
+#define AS_LONG 0.9 /* of the longest: parts of a pipe, of which one computes */
+
+static int is_alive(const struct model_process *p, double t_s)
+{
+    return p->start_s <= t_s && t_s < p->end_s;
+}
+
+/* 1: `by` or one of its children started the process. */
+static int is_descendant(const struct run *r, const struct model_process *p, int64_t by)
+{
+    for (int depth = 0; depth < 16 && p && p->parent > 0; depth++) {
+        const struct model_process *parent = NULL;
+        if (p->parent == by)
+            return 1;
+        for (size_t i = 0; i < r->processes.count && !parent; i++)
+            parent = r->processes.items[i].pid == p->parent ? &r->processes.items[i] : NULL;
+        p = parent;
+    }
+    return 0;
+}
+
+static int has_living_child(const struct run *r, int64_t pid, double t_s)
+{
+    for (size_t i = 0; i < r->processes.count; i++)
+        if (r->processes.items[i].parent == pid && is_alive(&r->processes.items[i], t_s))
+            return 1;
+    return 0;
+}
+
+enum err child_waits_add(struct run *r, uint32_t own, int process, double t_s, double ns)
+{
+    const int64_t by = r->processes.items[process].pid;
+    for (size_t i = 0; i < r->processes.count; i++) {
+        const struct model_process *p = &r->processes.items[i];
+        if (!p->program || !is_alive(p, t_s) || !is_descendant(r, p, by) ||
+            has_living_child(r, p->pid, t_s))
+            continue;
+        size_t k = 0;
+        while (k < r->child_waits.count && (r->child_waits.items[k].own != own ||
+                                            strcmp(r->child_waits.items[k].program, p->program)))
+            k++;
+        if (k == r->child_waits.count)
+            TRY(vector_add(&r->child_waits, ((struct child_wait){own, p->program, 0})));
+        r->child_waits.items[k].ns += ns;
+    }
+    return ERR_OK;
+}
+
+static double program_cpu_s(const struct run *r, const char *program)
+{
+    double s = 0;
+    for (size_t i = 0; i < r->processes.count; i++) {
+        const struct model_process *p = &r->processes.items[i];
+        s += p->program && p->cpu_s > 0 && !strcmp(p->program, program) ? p->cpu_s : 0;
+    }
+    return s;
+}
+
+const char *child_waits_program(const struct run *r, uint32_t own)
+{
+    const struct child_wait *best = NULL;
+    double longest = 0;
+    for (size_t i = 0; i < r->child_waits.count; i++)
+        if (r->child_waits.items[i].own == own && r->child_waits.items[i].ns > longest)
+            longest = r->child_waits.items[i].ns;
+    for (size_t i = 0; i < r->child_waits.count; i++) {
+        const struct child_wait *w = &r->child_waits.items[i];
+        if (w->own == own && w->ns >= AS_LONG * longest &&
+            (!best || program_cpu_s(r, w->program) > program_cpu_s(r, best->program)))
+            best = w;
+    }
+    return best ? best->program : NULL;
+}
