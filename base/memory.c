@@ -31,6 +31,7 @@ static struct mem_block {
     void *p;
     size_t bytes;
 } * blocks;
+static int process_limited; /* by mem_limit_process */
 static size_t block_count, block_room;
 static size_t held, peak;
 static _Thread_local struct {
@@ -215,9 +216,10 @@ enum err mem_require(const char *what, size_t bytes, const char *hint)
     if (bytes <= left)
         return ERR_OK;
     char need[16], have[16];
-    const char *by = own_left() <= left         ? " (limited by `memory`)"
-                     : simulated_left() <= left ? " (limited by TOMOPROF_MEMORY)"
-                                                : "";
+    const char *by = own_left() <= left ? " (limited by `memory`)"
+                     : simulated_left() <= left || (process_limited && simulated_left() != SIZE_MAX)
+                         ? " (limited by TOMOPROF_MEMORY)"
+                         : "";
     return FAIL(ERR_MEMORY, "%s needs %s, %s available%s%s%s", what, mem_human((double)bytes, need),
                 mem_human((double)left, have), by, hint ? ": " : "", hint ? hint : "");
 }
@@ -356,6 +358,7 @@ void mem_limit_process(size_t bytes)
     if (!pages || has + bytes < has || getrlimit(RLIMIT_AS, &old) || has + bytes >= old.rlim_max)
         return;
     old.rlim_cur = old.rlim_max = has + bytes;
+    process_limited = 1;
     setrlimit(RLIMIT_AS, &old);
 #else
     (void)bytes;

@@ -405,11 +405,13 @@ static enum err run_recon(int words, char **word)
     TRY_OUT(backend_open(backend, &backend_options, &s.be));
     if (c->calls || request.resume) {
         log_input(&s, c);
+        cli_signals_stop(1);
         TRY_OUT(cluster_recon_run(c, &s, &cli_end.silent));
         log_ranks(c, &result);
     } else {
         TRY_OUT(scan_recon_read(&s));
         log_input(&s, c);
+        cli_signals_stop(s.method == SCAN_MBIR); /* which has a volume after each step */
         TRY_OUT(scan_recon_run(&s));
     }
     e = cluster_agree(c, log_result(&s), &cli_end.silent);
@@ -452,6 +454,5 @@ const struct command cmd_recon = {
     .options = options,
     .min_words = 0,
     .max_words = 0,
-    .flags = CMD_STOPS,
     .run = run_recon,
 };

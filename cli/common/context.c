@@ -24,9 +24,9 @@ static void on_signal(int number)
     raise(number); /* delivered when this handler returns: the parent sees the true cause */
 }
 
-void cli_signals_end_at_once(void)
+void cli_signals_stop(int stops)
 {
-    command_stops = 0;
+    command_stops = stops;
 }
 
 void cli_catch_signals(int stops)

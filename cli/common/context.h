@@ -15,8 +15,9 @@ extern const struct command *const *cli_commands;
 extern volatile sig_atomic_t cli_stop;
 /* `stops`: the first signal sets cli_stop; 0: it ends the process. */
 void cli_catch_signals(int stops);
-/* From here on the first signal ends this process, its temporaries removed. */
-void cli_signals_end_at_once(void);
+/* From here on the first signal sets cli_stop (1), for what is there would be lost otherwise, or ends
+ * this process at once (0). */
+void cli_signals_stop(int stops);
 
 /* How main ends after a command that did its work: as the program ended that `record` ran. */
 struct cli_end {

@@ -144,7 +144,7 @@ static int profile_in_child(void *context, int fd)
     const char *folder = r->folder;
     struct model *m = NULL;
     char text[256] = "";
-    cli_signals_end_at_once();
+    cli_signals_stop(0);
     char page[RUN_PATH + 16];
     enum err e = profile_make(folder, r->options, &m);
     if (!e)

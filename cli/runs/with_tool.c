@@ -8,6 +8,7 @@
 
 #include "base/child.h"
 #include "base/file.h"
+#include "base/memory.h"
 #include "base/run_folder.h"
 #include "base/text.h"
 #include "cli/runs/with_tool.h"
@@ -77,16 +78,24 @@ static enum err through_tool(const char *path, enum closed kind, const char *fol
     return e ? err_prefix(e, "%s", path) : ERR_OK;
 }
 
+/* A small file may make a large model: an allocation fails then, not the machine. */
+static enum err captured_import(const char *path, const struct import_options *o,
+                                struct model **out)
+{
+    mem_limit_process(mem_available());
+    return import_file(path, o, out);
+}
+
 enum err captured_read(const char *path, const struct import_options *o, struct model **out)
 {
     char folder[] = "/tmp/tomoprof-import-XXXXXX", converted[RUN_PATH], log[64];
     enum closed kind = capture_kind(path);
     if (kind == OPEN_FORMAT)
-        return import_file(path, o, out);
+        return captured_import(path, o, out);
     FAIL_IF(!mkdtemp(folder), ERR_IO, "%s: cannot be made: %s", folder, strerror(errno));
     enum err e = through_tool(path, kind, folder, converted);
     if (!e)
-        e = import_file(converted, o, out);
+        e = captured_import(converted, o, out);
     unlink(converted);
     snprintf(log, sizeof log, "%s/log", folder);
     unlink(log);

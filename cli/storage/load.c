@@ -192,8 +192,10 @@ static enum err measure_load(const struct load_request *r, struct load_session *
 {
     TRY(load_begin(r, s));
     TRY(load_profile(s, l));
-    if (r->sweep)
+    if (r->sweep) {
+        cli_signals_stop(1);
         TRY(load_sweep(s, l));
+    }
     TRY(load_causes(l));
     if (json) {
         struct jsonw w;
@@ -282,6 +284,5 @@ const struct command cmd_load = {
     .options = options,
     .min_words = 1,
     .max_words = 1,
-    .flags = CMD_STOPS,
     .run = run_load_command,
 };

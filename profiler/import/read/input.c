@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include "base/file.h"
+#include "base/memory.h"
 #include "profiler/import/read/input.h"
 
 #define LIMIT_BYTES ((size_t)4 << 30)
@@ -17,6 +18,7 @@ static enum err input_grow(struct import_input *out, size_t *room, const char *p
     size_t more = *room ? *room * 2 : 65536;
     FAIL_IF(more > LIMIT_BYTES, ERR_INPUT, "%s: inflates to more than 4 GiB, which is the limit",
             path);
+    TRY(mem_require(path, more - *room, "give it the memory, or import a part of the capture"));
     char *data = realloc(out->data, more + 1);
     FAIL_IF(!data, ERR_MEMORY, "%s: no memory for %zu bytes", path, more);
     out->data = data;

@@ -15,7 +15,7 @@ import sys
 
 import jsonschema
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from tool import DATA, main, newest, tomoprof
+from tool import DATA, TOMOPROF, main, newest, tomoprof
 
 HERE = DATA / "import"
 SCHEMA = json.loads((DATA.parents[1] / "profiler/analyze/model/profile.schema.json").read_text())
@@ -494,7 +494,29 @@ def wrong_files_say_what_is_wrong(check, folder):
         check.that(done.returncode == 1 and f"{tool} is not installed" in done.stderr, f"without {tool}: {done.returncode} {done.stderr}")
 
 
+def memory_is_limited(check, folder):
+    """TOMOPROF_MEMORY holds for what inflates, and for the model of many small events."""
+    with gzip.open(folder / "spaces.json.gz", "wb", 9) as f:
+        f.write(b'{"schemaVersion":1,"traceEvents":[')
+        for _ in range(250):
+            f.write(b" " * 1000000)
+        f.write(b"]}")
+    with open(folder / "events.json", "w") as f:
+        f.write('{"schemaVersion":1,"traceEvents":[')
+        f.writelines('{"ph":"X","cat":"cpu_op","name":"f%d","pid":1,"tid":%d,"ts":%d,"dur":1},\n' % (i, i % 9, 2 * i) for i in range(120000))
+        f.write("{}]}")
+    for name, limit, words in (("spaces.json.gz", "64MiB", "MiB available (limited by TOMOPROF_MEMORY)"), ("events.json", "24MiB", "no memory")):
+        pid = os.posix_spawn(TOMOPROF, [TOMOPROF, "import", str(folder / name), "--out", str(folder / "out")], {**os.environ, "TOMOPROF_MEMORY": limit},
+                             file_actions=[(os.POSIX_SPAWN_OPEN, 2, str(folder / "said"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)])
+        _, status, used = os.wait4(pid, 0)
+        said = (folder / "said").read_text()
+        check.that(os.waitstatus_to_exitcode(status) == 1 and words in said and said.count("\n") == 1, f"{name}: {status}, {said}")
+        if not os.environ.get("TP_SANITIZE") == "ON":
+            check.that(used.ru_maxrss < 150 << 10, f"{name}: {used.ru_maxrss} KiB")
+    check.that(not (folder / "out").exists(), "left a run")
+
+
 if __name__ == "__main__":
     main(nsys_sums_are_its_own, torch_operators_are_its_table, jax_twice_the_same, perf_counts_every_sample, stacks_with_lines, cuda_tables_of_nsys,
          tables_of_ncu, recording_with_nvidias_tools, own_operations_are_judged, hostile_databases, compares_with_other_tools, recording_with_another_tool, callgrind_is_its_own_table, exports_come_back,
-         devices_and_ranges_come_back, perfetto_of_other_writers, firefox_of_other_writers, wrong_files_say_what_is_wrong)
+         devices_and_ranges_come_back, perfetto_of_other_writers, firefox_of_other_writers, wrong_files_say_what_is_wrong, memory_is_limited)

@@ -6,6 +6,8 @@ import json
 import pathlib
 import random
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import time
@@ -15,7 +17,7 @@ import numpy as np
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import scans
 from ranges import serve
-from tool import DATA, have, main, relative, tomoprof
+from tool import DATA, TOMOPROF, have, main, relative, tomoprof
 
 STORE = DATA / "store"
 NAMES = ["npy/f4.npy", "npy/i4_fortran.npy", "nifti/f4_v2.nii", "nifti/i2_bgzf.nii.gz", "tiff/u2_big.tif", "tiff/u2_deflate_tiles.tif", "txrm/u2.txrm",
@@ -348,5 +350,32 @@ def few_requests(check, folder):
         check.that(said["file"]["filesystem"] == "http", f"{said['file']}")
 
 
+def interrupted(check, folder):
+    """A server that is connected and never answers: the first signal ends each command, and nothing is left."""
+    if not there(check):
+        return
+    out = folder / "out"
+    out.mkdir()
+    calls = (("info",), ("load", "--out", out), ("convert", out / "x.npy"), ("recon", "--out", out / "v.npy"))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/x.h5"
+        for number in (signal.SIGINT, signal.SIGTERM):
+            for command, *words in calls:
+                words = [*words, *(["--in"] if command == "recon" else []), url]
+                p = subprocess.Popen([TOMOPROF, command, *(reversed(words) if command == "convert" else words)], stdout=subprocess.DEVNULL,
+                                     stderr=subprocess.PIPE, text=True)
+                connection, _ = server.accept()
+                connection.recv(1000)
+                p.send_signal(number)
+                try:
+                    said = p.communicate(timeout=30)[1]
+                except subprocess.TimeoutExpired:
+                    p.kill()
+                    said = p.communicate()[1]
+                check.that(p.returncode == -number, f"{command}, signal {number}: exit {p.returncode}, said {said!r}")
+                connection.close()
+        check.that(not list(out.iterdir()), f"left {list(out.iterdir())}")
+
+
 if __name__ == "__main__":
-    main(every_format, missing_chunks, scan, faults_that_pass, faults_that_stay, hostile, another_file_midway, garbled, signed, the_library_of_the_machine, few_requests)
+    main(every_format, missing_chunks, scan, faults_that_pass, faults_that_stay, hostile, another_file_midway, garbled, signed, the_library_of_the_machine, few_requests, interrupted)
