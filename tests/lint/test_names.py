@@ -38,12 +38,23 @@ ANY = re.compile(r"NAME|KIND|FAMILY")
 
 
 def check_scripts(texts):
-    """The page's scripts share one scope: of two functions of a name the last one is called everywhere."""
-    places = collections.defaultdict(set)
+    """The page's scripts are modules: what one calls of another it imports, what it imports it uses, and a binding that others import
+    never changes, because the build copies it (embed.cmake)."""
+    problems, exports = [], {}
     for script, text in texts.items():
-        for name in re.findall(r"^(?:async )?function (\w+)|^(?:const|let|var) (\w+)", text, re.M):
-            places[name[0] or name[1]].add(script)
-    return [f"{name}: defined in {' and '.join(sorted(files))}, which share one scope" for name, files in places.items() if len(files) > 1]
+        problems += [f"{script}: exports a {kind}, which the build cannot link" for kind in re.findall(r"^export (let|var|class|default|\{)", text, re.M)]
+        for name in re.findall(r"^export (?:async )?(?:function|const) (\w+)", text, re.M):
+            exports.setdefault(name, set()).add(script)
+    problems += [f"{name}: exported by {' and '.join(sorted(files))}" for name, files in exports.items() if len(files) > 1]
+    for script, text in texts.items():
+        heads = re.findall(r"^import \{ (.*) \} from", text, re.M)
+        imported = {name for head in heads for name in head.split(", ")}
+        body = re.sub(r"^import .*$|//.*$", "", text, flags=re.M)
+        problems += [f"{script}: imports {name}, which it does not use" for name in sorted(imported) if not re.search(rf"(?:(?<![\w.])|(?<=\.\.\.)){name}\b", body)]
+        bound = set(re.findall(r"(?:function|const|let) (\w+)", body)) | set(re.findall(r"[,{(\[] ?(\w+)(?= ?[,)\]}=])", body))
+        problems += [f"{script}: calls {name} of {min(exports[name])} without importing it" for name in sorted(set(re.findall(r"(?<![\w.$-])(\w+)\(", body)))
+                     if name in exports and name not in imported | bound]
+    return problems
 
 
 def check_first_line(name, text):
@@ -141,7 +152,10 @@ def self_test():
         check_structs({"job": {"a.c", "b.c"}}),
         check_mentions("base/x.c", "/* as gone.c says */", {"x.c"}),
         check_folders([f"base/{i}.c" for i in range(FOLDER_CAP + 1)]),
-        check_scripts({"a.js": "function f() {\n}\n", "b.js": "const f = 1;\n"}),
+        check_scripts({"a.js": "export function f() {\n}\n", "b.js": "f();\n"}),
+        check_scripts({"a.js": "export function f() {\n}\n", "b.js": 'import { f } from "./a.js";\n'}),
+        check_scripts({"a.js": "export function f() {\n}\n", "b.js": "export const f = 1;\n"}),
+        check_scripts({"a.js": "export let f = 1;\n"}),
     ]
     good = [
         check_words("base/x.c", "/* told */ static int czi_fill(int kept)\n{\n}\n"),
@@ -150,7 +164,7 @@ def self_test():
         check_first_line("x.c", "/* Sums. */\n"),
         check_terms("x.c", "/* feet */ double roof_share;"),
         check_structs({"job": {"a.c"}}),
-        check_scripts({"a.js": "function f() {\n  const x = 1;\n}\n", "b.js": "function g() {\n  const x = 1;\n}\n"}),
+        check_scripts({"a.js": "export function f() {\n}\n", "b.js": 'import { f } from "./a.js";\nfunction g() {\n  f();\n}\n'}),
     ]
     return [f"the lint test does not see violation {i}" for i, found in enumerate(bad) if not found] + sum(good, [])
 
@@ -172,7 +186,7 @@ def main():
     kinds = (".c", ".h", ".cpp", ".py", ".sh", ".mjs")
     names += [str(p.relative_to(ROOT)) for p in (ROOT / "tests").rglob("*")
               if p.is_file() and (p.suffix in kinds or p.is_relative_to(ROOT / "tests/data"))]
-    problems += check_scripts({p.name: p.read_text() for p in sorted((ROOT / "profiler/report/page/assets").glob("*.js"))})
+    problems += check_scripts({p.name: p.read_text() for p in sorted((ROOT / "profiler/report/page/assets").rglob("*.js"))})
     problems += check_structs(owners) + check_folders(names)
     found, summary = check_statics(statics)
     problems += found

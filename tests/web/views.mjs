@@ -75,7 +75,8 @@ export function viewTests({ open, openAll, drawn, that, column, job }) {
   async function filters() {
     const page = await open("threads", { hash: "#lines" }), profile = profileOf("threads");
     const menu = (label) => page.locator(".filter label", { hasText: label }).locator("select");
-    const shown = async () => { await openAll(page); return Object.fromEntries(await page.$$eval("#lines details.file", (n) => n.flatMap((f) => [...f.querySelectorAll("tr[data-row]")].map((r) => [`${f.dataset.path}:${r.dataset.row}`, r.querySelector(".amount")?.innerText ?? ""])))); };
+    const shown = async () => { await openAll(page); return Object.fromEntries(await page.$$eval("#lines details.file", (n) => n.flatMap((f) => [...f.querySelectorAll("tr[data-row]:not(.context)")].map((r) => [`${f.dataset.path}:${r.dataset.row}`, r.querySelector(".amount")?.innerText ?? ""])))); };
+    await page.click("text=% of total");
     await menu("Thread").selectOption("1");
     that(JSON.stringify(await shown()) === '{"recon.py:9":"240 ms"}', `lines of the worker: ${JSON.stringify(await shown())}`);
     await page.click("#tab-flame-graph");
@@ -85,7 +86,7 @@ export function viewTests({ open, openAll, drawn, that, column, job }) {
     await page.click("#tab-time");
     const rows = async () => { await drawn(page); return (await page.locator("#timeline").getAttribute("data-rows")).split("\n"); };
     that(String(await rows()) === "back_project (python3 4711),worker 4712 · on CPU,worker 4712 · waiting", `rows of the worker: ${await rows()}`);
-    await page.click("text=All threads");
+    await page.click("text=Whole run");
     await menu("Process").selectOption("1");
     that((await rows()).includes("python3 4720 · on CPU") && !(await rows()).some((r) => r.includes("worker")), `rows of the second process: ${await rows()}`);
     await page.click("#tab-lines");
@@ -223,7 +224,7 @@ export function viewTests({ open, openAll, drawn, that, column, job }) {
     that(row[0] === `${lock.file}:${lock.line}` && row[1] === (lock.kind === "gil" ? "GIL" : lock.kind) && row[3] === time(lock.wait_s * 1e9) && row[7] === `${lock.holders[0].file}:${lock.holders[0].line} ${share(lock.holders[0].share)}; unknown: ${lock.reason}`, `locks: ${row}`);
     await page.click("#tab-causes");
     const told = JSON.parse(readFileSync(job.pages.both.replace("report.html", "rootcause.json"), "utf8")), said = await page.locator("#causes").innerText();
-    that(told.causes.length > 0 && [...told.causes.flatMap((c) => [c.statement, c.evidence, c.refuted_by, c.test]), ...told.actions.map((a) => a.text), ...told.questions, "not known", told.summary].every((t) => said.includes(t)), `root causes: ${said}`);
+    that(told.causes.length > 0 && [...told.causes.flatMap((c) => [c.statement, c.evidence, c.refuted_by, c.test]), ...told.actions.map((a) => a.text), ...told.questions, "not known", told.summary].every((t) => said.includes(t.replaceAll("`", ""))), `root causes: ${said}`);
     that(await page.locator('#causes div[aria-label="actions"] tbody tr').count() === told.actions.length && await page.locator('#causes div[aria-label="evidence"] tbody tr').count() === told.evidence.length, "actions or evidence of the root causes lack rows");
     await page.click("#tab-roofline");
     const dots = await page.$$eval("#roofline svg.plot circle", (n) => n.length), labels = await page.$$eval("#roofline .dot-label", (n) => n.map((t) => t.textContent)), timing = JSON.parse(readFileSync(job.pages.both.replace("report.html", "timing.json"), "utf8"));
@@ -253,5 +254,96 @@ export function viewTests({ open, openAll, drawn, that, column, job }) {
     for (const [head, key] of Object.entries(parts)) that(cells[0][heads.indexOf(head)] === (line[key] ? time(line[key] * 1e9) : "0"), `${head}: ${cells[0][heads.indexOf(head)]}, the profile has ${line[key]} s`);
     await page.context().close();
   }
-  return [source, links, filters, calls, rows, searches, colours, charts, reads];
+  // The axis of the timeline has no two labels alike, however far it is zoomed; of the strip and the timeline all are in one unit.
+  async function ticks() {
+    const page = await open("threads", { hash: "#time" });
+    await page.focus("#timeline");
+    for (let i = 0; i < 24; i++) {
+      await drawn(page);
+      const labels = (await page.locator("#timeline").getAttribute("data-ticks")).split("\n");
+      that(labels.length >= 3 && new Set(labels).size === labels.length, `zoomed ${i} times: ${labels}`);
+      await page.keyboard.press(i % 3 ? "+" : "ArrowRight");
+      await page.keyboard.press("+");
+    }
+    await page.context().close();
+  }
+
+  // A selected range of time filters lines, flame graph and calls, and is part of the address. Sums are made here from the events of the profile.
+  async function ranges() {
+    const profile = profileOf("threads"), { stacks, frames } = profile, [from, until] = [0.2e9, 0.5e9], sums = {};
+    let all = 0;
+    for (const t of profile.timeline.filter((x) => x.kind === "cpu")) {
+      let start = 0;
+      t.events.start.forEach((step, i) => {
+        start += step;
+        const part = Math.max(0, Math.min(until, start + t.events.length[i]) - Math.max(from, start)) * (t.events.busy[i] / t.events.length[i]);
+        if (!(part > 0)) return;
+        let s = t.events.what[i];
+        while (s !== null && !profile.files[frames.file[stacks.frame[s]]]?.user) s = stacks.parent[s];
+        if (s === null) { all += part; return; }
+        const at = `${frames.file[stacks.frame[s]]}:${frames.line[stacks.frame[s]]}`;
+        sums[at] = (sums[at] || 0) + part;
+        all += part;
+      });
+    }
+    that(Object.keys(sums).length >= 2 && all > 0.3e9, `the example has too little in the range: ${JSON.stringify(sums)}`);
+    const shown = async (page) => { await openAll(page); return Object.fromEntries((await page.$$eval("#lines details.file", (n) => n.flatMap((f) => [...f.querySelectorAll("tr[data-row]:not(.context)")].map((r) => [`${f.dataset.path}:${r.dataset.row}`, r.querySelector(".amount")?.innerText ?? ""])))).filter(([, v]) => v && v !== "–")); };
+    const expected = JSON.stringify(Object.entries(sums).map(([k, v]) => [k, time(v)]).sort());
+    const page = await open("threads", { hash: "#lines?from=0.2&until=0.5" });
+    await page.click("text=% of total");
+    const lines = async (p) => JSON.stringify(Object.entries(await shown(p)).sort());
+    that(await lines(page) === expected, `lines of the range: ${await lines(page)}, the events have ${expected}`);
+    await page.click("#tab-flame-graph");
+    that(page.url().includes("#flame-graph?from=0.2&until=0.5"), `the range is not in the address: ${page.url()}`);
+    that((await page.locator("#flame-detail").innerText()).startsWith(`all: ${time(all)}`), `flame graph of the range: ${await page.locator("#flame-detail").innerText()}, the events have ${time(all)}`);
+    await page.click("#tab-time");
+    await drawn(page);
+    that((await page.locator("#timeline-view").innerText()).startsWith("200 to 500 ms"), `the timeline does not show the range: ${await page.locator("#timeline-view").innerText()}`);
+    await page.click("#tab-memory");
+    that((await page.locator("#memory").innerText()).includes("Most that lines held from 200 to 500 ms"), "memory does not follow the range");
+    await page.focus("#strip");
+    await page.keyboard.press("ArrowRight");
+    that(/from=0\.26&until=0\.56/.test(page.url()), `an arrow key does not move the range: ${page.url()}`);
+    await page.keyboard.press("Escape");
+    that(!page.url().includes("from="), `Escape does not select the whole run: ${page.url()}`);
+    const box = await page.locator("#strip").boundingBox(), left = Math.min(250, box.width * 0.24), x = (part) => box.x + left + part * (box.width - left), total = 2.0;
+    await page.mouse.move(x(0.25), box.y + 30);
+    await page.mouse.down();
+    await page.mouse.move(x(0.4), box.y + 30, { steps: 4 });
+    await page.mouse.move(x(0.5), box.y + 30, { steps: 4 });
+    await page.mouse.up();
+    const [, a, b] = /from=([\d.]+)&until=([\d.]+)/.exec(page.url()) ?? [];
+    that(Math.abs(a - 0.25 * total) < 0.02 && Math.abs(b - 0.5 * total) < 0.02, `a drag from 0.5 to 1 s selects ${a} to ${b}`);
+    await page.click("text=Whole run");
+    that(!page.url().includes("from="), "the button does not select the whole run");
+    await page.click("#tab-summary");
+    await page.fill(".fields input >> nth=0", "0.2");
+    await page.fill(".fields input >> nth=1", "0.5");
+    await page.keyboard.press("Tab");
+    that(page.url().includes("from=0.2&until=0.5") && (await page.locator("#flame-first-line").innerText()).startsWith(`all: ${time(all)}`), `the fields do not select: ${page.url()}, ${await page.locator("#flame-first-line").innerText()}`);
+    await page.context().close();
+  }
+
+  // The first screen: the sentence, strip, source and flame graph are in view at 1280 x 800; source and flame graph lead to each other.
+  async function first() {
+    for (const name of ["threads", "waiting", "blind", "suite"]) {
+      const page = await open(name, { height: 800 });
+      const low = await page.evaluate(() => [...document.querySelectorAll("#answer, #strip, .operations-strip"), ...document.querySelector(".panes").querySelectorAll(".scroll")].filter((n) => n.offsetParent).map((n) => [n.id || n.className, Math.round(n.getBoundingClientRect().bottom)]));
+      that(low.length >= 3 && low.every(([, bottom]) => bottom <= 800), `${name}: below the first screen: ${JSON.stringify(low)}`);
+      await page.context().close();
+    }
+    const page = await open("threads");
+    const row = (line) => page.locator(`.source-lines tr[data-row="${line}"]`);
+    that((await row(8).innerText()).includes("rfft") && /\d+ %/.test(await row(8).innerText()), `the source pane: ${await row(8).innerText()}`);
+    await row(8).locator("button").click();
+    that(await row(8).locator("button").getAttribute("aria-pressed") === "true", "a line is not chosen");
+    await page.focus("#flame-first");
+    for (let i = 0; i < 4; i++) await page.keyboard.press("ArrowDown");
+    that(await page.locator(".source-lines tr.chosen").count() === 1, "a frame of the flame graph does not choose its line");
+    const texts = await page.locator("#answer, #strip, .panes, .cards").allInnerTexts(), sentence = await page.locator("#answer").innerText();
+    that(texts.filter((t) => t.includes(sentence)).length === 1, "the sentence is on the first screen more than once");
+    that(await page.title() === "recon.py · 2.00 s · tomoprof", `title: ${await page.title()}`);
+    await page.context().close();
+  }
+  return [ticks, ranges, first, source, links, filters, calls, rows, searches, colours, charts, reads];
 }

@@ -1,8 +1,12 @@
 // Calls: the tree of calls, every function with its inclusive and self time, and for a chosen one who calls it and what it calls.
+import { frameKey, frameName, framePlace, frameTree, fullName, functionsOf, IMPORTS, WEIGHTS, weightsOf, weightText } from "./stacks.js";
+import { goTo, lineLink, onFilter, routes } from "./state.js";
+import { button, choice, code, cut, el, percent, say, table, toggle } from "./ui.js";
 
-function callsPanel(profile) {
+export function callsPanel(profile) {
   const usable = weightsOf(profile);
   if (!usable.length) return [el("p", {}, "No stacks were recorded.")];
+  const menus = el("span", { class: "tools inline" });
   const { frames } = profile, state = { weight: usable[0][0], fold: true, key: null, open: new Set() };
   let tree = null, all = new Map(), functions = null;
   const name = (f) => frameName(frames, f), show = (v) => weightText(state.weight, v), share = (v, of) => percent(of > 0 ? v / of : null);
@@ -16,7 +20,7 @@ function callsPanel(profile) {
     functions?.reveal(key)?.classList.add("chosen");
     if (aloud) say(`${name(all.get(key).frame)} is chosen: callers and callees are below the tree.`);
   }
-  const choose = (key, text, limit = 60) => button(cut(text, limit), () => pick(key, true), { class: "plain", title: text });
+  const choose = (key, text, limit = 60) => button(cut(text, limit), () => pick(key, true), { class: "plain", title: all.has(key) ? fullName(frames, all.get(key).frame) : text });
 
   // Rows of the calls that are open; what takes less than 0.2 % is left out.
   function drawTree(focus) {
@@ -62,6 +66,9 @@ function callsPanel(profile) {
   }
 
   function rebuild() {
+    const now = weightsOf(profile);
+    if (!now.some(([key]) => key === state.weight)) state.weight = now[0]?.[0] ?? usable[0][0];
+    menus.replaceChildren(choice("Weight", now.length ? now : usable, state.weight, (v) => { state.weight = v; rebuild(); }));
     tree = frameTree(profile, state.weight, false, state.fold);
     all = functionsOf(tree, frames);
     state.open.clear();
@@ -86,8 +93,7 @@ function callsPanel(profile) {
   onFilter("calls", rebuild);
   rebuild();
   return [
-    el("div", { class: "tools" }, choice("Weight", usable, state.weight, (v) => { state.weight = v; rebuild(); }), toggle("Fold imports and start-up", true, (on) => { state.fold = on; rebuild(); })),
-    el("p", { class: "note" }, "Amounts are those of the threads as they ran. On Lines, helper threads without Python count for the line that started them."),
+    el("div", { class: "tools" }, menus, toggle("Fold imports and start-up", true, (on) => { state.fold = on; rebuild(); })),
     el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "tree of calls" }, el("table", { class: "tree" }, el("caption", {}, "Tree of calls"),
       el("thead", {}, el("tr", {}, ["Function", "Inclusive", "of all", "Self", "Where"].map((h, i) => el("th", { scope: "col", class: i && i < 4 ? "number" : i === 4 ? "minor" : null }, h)))), treeBody)),
     oneBody, listBody,

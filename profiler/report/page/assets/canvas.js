@@ -1,14 +1,14 @@
 // What flame graph and timeline share: a canvas of device pixels, colours of the theme, keys and dragging.
 
-function themed() {
+export function themed() {
   const style = getComputedStyle(document.documentElement);
   const get = (name) => style.getPropertyValue("--" + name).trim();
-  return { back: get("back"), ink: get("ink"), faint: get("faint"), line: get("line"), raised: get("raised"), mark: get("mark"), focus: get("focus"),
+  return { back: get("back"), ink: get("ink"), faint: get("faint"), line: get("line"), raised: get("raised"), mark: get("mark"), focus: get("focus"), dark: document.documentElement.dataset.theme === "dark",
     k: Array.from({ length: 10 }, (_, i) => get("c" + i)) };
 }
 
 // Sizes the canvas to its place; 32767 px is the most that browsers draw.
-function fit(canvas, height) {
+export function fit(canvas, height) {
   const ratio = devicePixelRatio || 1, width = canvas.clientWidth || 600;
   const h = Math.min(height, Math.floor(32767 / ratio));
   canvas.style.height = h + "px";
@@ -20,8 +20,8 @@ function fit(canvas, height) {
 }
 
 // One redraw per frame of the screen, however many events ask for it. Paper has no frames: main.js draws all of them before it prints.
-const painters = [];
-function painter(draw) {
+export const painters = [];
+export function painter(draw) {
   let waiting = false;
   painters.push(draw);
   return () => {
@@ -33,10 +33,24 @@ function painter(draw) {
 
 const channels = (color) => [1, 3, 5].map((i) => parseInt(color.slice(i, i + 2), 16));
 // #rrggbb between two, `part` of the way.
-const mix = (from, to, part) => { const a = channels(from), b = channels(to); return "#" + a.map((v, i) => Math.round(v + (b[i] - v) * part).toString(16).padStart(2, "0")).join(""); };
+export const mix = (from, to, part) => { const a = channels(from), b = channels(to); return "#" + a.map((v, i) => Math.round(v + (b[i] - v) * part).toString(16).padStart(2, "0")).join(""); };
 
 // Black or white, whichever has the larger contrast on #rrggbb (WCAG 2.2).
-function inkOn(color) {
+export function inkOn(color) {
   const [r, g, b] = channels(color).map((v) => { const c = v / 255; return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; });
   return (0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05) ** 2 > 1.05 * 0.05 ? "#000000" : "#ffffff";
+}
+
+// #rrggbb of a hue in degrees, saturation and lightness in percent.
+export function hueColour(hue, saturation, lightness) {
+  const s = saturation / 100, l = lightness / 100, part = (n) => { const k = (n + hue / 30) % 12; return l - s * Math.min(l, 1 - l) * Math.max(-1, Math.min(k - 3, 9 - k, 1)); };
+  return "#" + [0, 8, 4].map((n) => Math.round(255 * part(n)).toString(16).padStart(2, "0")).join("");
+}
+
+// Saves what a canvas shows. The name of the file begins with that of the page.
+export function savePicture(canvas, name) {
+  const link = document.createElement("a");
+  link.href = canvas.toDataURL("image/png");
+  link.download = `${document.title.replace(/[^\w.-]+/g, "-").slice(0, 60)}-${name}.png`;
+  link.click();
 }

@@ -1,4 +1,6 @@
 // The Root causes tab: rootcause.md as a page. Its texts are those of rootcause.json.
+import { list } from "./data.js";
+import { count, el, known, number, percent, plain, rich, seconds, table, UNKNOWN } from "./ui.js";
 
 const gainText = (low, high) => (!known(high) ? UNKNOWN : known(low) ? `${seconds(low)} to ${seconds(high)}` : `at most ${seconds(high)}`);
 const effortText = (days) => (!known(days) ? UNKNOWN : days < 0.5 ? "a setting" : days < 3 ? "code" : "format");
@@ -12,9 +14,9 @@ function evidenceText(r) {
 }
 
 function causeNode(c) {
-  return el("li", {}, el("h3", {}, plain(`${c.statement} (rule ${c.rule})`)), el("p", {}, plain(c.evidence)),
+  return el("li", {}, el("h3", {}, plain(`${c.statement} (rule ${c.rule})`)), el("p", {}, rich(c.evidence)),
     el("p", {}, el("strong", {}, `Gain: ${gainText(c.gain_low_s, c.gain_high_s)}.`), c.confidence ? ` Confidence: ${plain(c.confidence)}.` : ""),
-    el("p", { class: "note" }, plain(c.refuted_by), c.test ? ` ${plain(c.test)}` : ""));
+    el("p", { class: "note" }, rich(c.refuted_by ?? ""), " ", rich(c.test ?? "")));
 }
 
 function beforeAfter(later) {
@@ -24,11 +26,11 @@ function beforeAfter(later) {
     { title: "Speed-up", number: true, value: (r) => r.a / r.b, format: (v) => number(v) }, { title: "Saved", number: true, value: (r) => 1 - r.b / r.a, format: percent }], rows, { caption: `Compared with ${plain(later.run)}`, name: "before and after", filter: false })];
 }
 
-function causesPanel(causes) {
+export function causesPanel(causes) {
   const marks = { holds: "✓ holds", fails: "! does not hold", unknown: "not known" };
   return [
     causes.number_name && el("p", { class: "answer" }, el("bdi", {}, `${plain(causes.number_name)}: ${number(causes.number)} ${plain(causes.number_unit ?? "")}`)),
-    el("p", {}, plain(causes.summary)),
+    el("p", {}, rich(causes.summary)),
     el("h2", {}, "Evidence"),
     table([{ title: "What", kind: "name", key: "name" }, { title: "Value", number: true, key: "value", format: (v) => number(v, 4), show: evidenceText }, { title: "Note", value: (r) => plain(r.note ?? "") }], list(causes.evidence), { name: "evidence", filter: false }),
     el("h2", {}, "Causes, the largest gain first"), el("ol", {}, list(causes.causes).map(causeNode)),
@@ -38,6 +40,6 @@ function causesPanel(causes) {
     ...beforeAfter(causes.later),
     el("h2", {}, "What a change must keep"),
     table([{ title: "What", kind: "name", key: "what" }, { title: "State", kind: "name", value: (c) => marks[c.state] ?? plain(c.state) }, { title: "How it is known", key: "text" }], list(causes.checks), { name: "what a change must keep", filter: false }),
-    list(causes.questions).length > 0 && [el("h2", {}, "Open questions"), el("ol", {}, list(causes.questions).map((q) => el("li", {}, plain(q))))],
+    list(causes.questions).length > 0 && [el("h2", {}, "Open questions"), el("ol", {}, list(causes.questions).map((q) => el("li", {}, rich(q))))],
   ].flat(2).filter(Boolean);
 }

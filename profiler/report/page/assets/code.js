@@ -1,4 +1,5 @@
 // Source text as tokens: comments, texts, numbers and keywords of Python, C, C++, CUDA and Rust. No more is told apart.
+import { code, el, plain } from "./ui.js";
 
 const KEYWORDS = {
   python: "False None True and as assert async await break case class continue def del elif else except finally for from global if import in is lambda match nonlocal not or pass raise return try while with yield",
@@ -14,7 +15,7 @@ const TOKENS = {
 };
 const PATTERN = Object.fromEntries(Object.entries(TOKENS).map(([name, parts]) => [name, new RegExp(parts.join("|"), "g")]));
 
-function languageOf(path, file) {
+export function languageOf(path, file) {
   if (/\.pyx?$|\.pxd$/.test(path) || file.language === "python") return "python";
   if (/\.rs$/.test(path)) return "rust";
   return file.language === "c" || file.language === "cuda" ? "c" : null;
@@ -53,7 +54,7 @@ function tokensOf(text, language, open) {
 }
 
 // What each line of a file begins inside of. texts: line number -> text, in order; a gap ends it.
-function openMarks(texts, language) {
+export function openMarks(texts, language) {
   const marks = new Map();
   let open = null, before = 0;
   for (const [line, text] of texts) {
@@ -65,7 +66,7 @@ function openMarks(texts, language) {
   return marks;
 }
 
-function highlighted(text, language, open, limit) {
+export function highlighted(text, language, open, limit) {
   const shown = plain(text);
   if (!language) return code(shown, limit);
   const cutOff = shown.length > limit ? shown.slice(0, limit) : shown;

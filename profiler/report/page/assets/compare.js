@@ -1,6 +1,8 @@
 // The page of a comparison: operations and lines of two runs side by side.
+import { list, shortPath } from "./data.js";
+import { bytes, code, count, el, known, percent, plain, seconds, table, UNKNOWN } from "./ui.js";
 
-function comparePanel(c) {
+export function comparePanel(c) {
   const amount = (q, v) => (!known(v) ? UNKNOWN : q.unit === "s" ? seconds(v) : bytes(v));
   const ranks = { slower: 3, faster: 2, undecided: 1 };
   const measured = (unit, s) => (unit === "s" ? (s.runs > 1 ? `${seconds(s.mean)} ± ${seconds(s.sd)}, ${seconds(s.min)} … ${seconds(s.max)}` : seconds(s.mean)) : megabytes(s.mean));

@@ -1,6 +1,7 @@
 // The data blocks of this file: gzip in base64, unpacked by the browser itself. null where a run has none.
+import { known, plain } from "./ui.js";
 
-async function unpack(id) {
+export async function unpack(id) {
   const node = document.getElementById(id);
   if (!node) return null;
   const raw = Uint8Array.from(atob(node.textContent.trim()), (c) => c.charCodeAt(0));
@@ -11,15 +12,15 @@ async function unpack(id) {
 }
 
 // A table of columns {a: [...], b: [...]} has as many rows as its first column.
-const rowsOf = (columns) => { const first = columns && Object.values(columns)[0]; return first ? first.length : 0; };
+export const rowsOf = (columns) => { const first = columns && Object.values(columns)[0]; return first ? first.length : 0; };
 
 // The recorder's own thread, which it does not sample: no share of what the kernel counts for it is in samples.
-const ofRecorder = (thread) => !thread.main && thread.name === "tomoprof" && !known(thread.coverage) && !(thread.user_s > 0);
+export const ofRecorder = (thread) => !thread.main && thread.name === "tomoprof" && !known(thread.coverage) && !(thread.user_s > 0);
 
-const list = (x) => (Array.isArray(x) ? x : []);
+export const list = (x) => (Array.isArray(x) ? x : []);
 
 // Measured rows of the operations, by name: {name, sizes: [statistics], failed: [rows of the timed pass], scaling}
-function operations(timing) {
+export function operations(timing) {
   if (!timing) return [];
   const all = new Map();
   for (const row of list(timing.measurements)) {
@@ -33,14 +34,14 @@ function operations(timing) {
 }
 
 // Peak rates that stood beside the measurements of an operation: {flops, bytes} per second.
-function peakOf(timing, operation, size) {
+export function peakOf(timing, operation, size) {
   const row = list(timing.measurements).find((m) => m.operation === operation && m.volume_size === size && m.calibration);
   if (!row) return null;
   return { flops: row.calibration.gflops * 1e9, bytes: row.calibration.gbytes_per_s * 1e9, calls: row };
 }
 
 // What binds an operation: the nearer of the two peaks. null when it cannot be told.
-function boundBy(timing, statistic) {
+export function boundBy(timing, statistic) {
   const peak = peakOf(timing, statistic.operation, statistic.volume_size);
   if (!peak || !known(statistic.gflops) || !known(statistic.gbytes_per_s)) return null;
   const compute = (statistic.gflops * 1e9) / peak.flops, memory = (statistic.gbytes_per_s * 1e9) / peak.bytes;
@@ -49,7 +50,7 @@ function boundBy(timing, statistic) {
 }
 
 // All lines of a profile as rows with their file.
-function allLines(profile) {
+export function allLines(profile) {
   const rows = [];
   for (const [path, file] of Object.entries(profile?.files || {}))
     for (const line of list(file.lines)) rows.push({ path, file, ...line });
@@ -58,7 +59,7 @@ function allLines(profile) {
 
 // Of the suite's traced pass: CPU time of lines inside of its operations ("operations"), or outside ("rest": set-up and checks), by the
 // outermost NVTX range. null where no range has the name of an operation. {cpu(line), total, main(line)}
-function partOf(profile, timing, which) {
+export function partOf(profile, timing, which) {
   const names = new Set(operations(timing).map((op) => op.name)), ranges = list(profile?.ranges);
   if (!ranges.some((r) => names.has(r.name) && known(r.cpu_s))) return null;
   const within = (l) => list(l.ranges).filter((r) => names.has(ranges[r.range]?.name));
@@ -69,12 +70,20 @@ function partOf(profile, timing, which) {
   return { cpu, total: which === "operations" ? total : Math.max(0, all - total), main };
 }
 
-function operationShare(profile, timing) {
+export function operationShare(profile, timing) {
   const part = partOf(profile, timing, "operations");
   if (!part) return null;
   const top = allLines(profile).map((l) => ({ name: `${shortPath(l.path)}:${l.line}`, value: part.cpu(l) })).filter((r) => r.value > 0).sort((a, b) => b.value - a.value).slice(0, 3);
   return { cpu: part.total, top };
 }
 
-const cpuOf = (row) => (row.cpu ? (row.cpu.user || 0) + (row.cpu.sys || 0) : 0);
-const shortPath = (path) => plain(path).split("/").slice(-2).join("/");
+export const cpuOf = (row) => (row.cpu ? (row.cpu.user || 0) + (row.cpu.sys || 0) : 0);
+export const shortPath = (path) => plain(path).split("/").slice(-2).join("/");
+
+export const cpuTotal = (profile) => (profile.totals.cpu?.user || 0) + (profile.totals.cpu?.sys || 0);
+
+export const lineName = (l) => `${shortPath(l.path)}:${l.line}`;
+
+export const most = (rows, of) => rows.reduce((a, r) => ((of(r) || 0) > (a ? of(a) || 0 : 0) ? r : a), null);
+
+export const placeText = (p) => (p.file ? `${shortPath(p.file)}:${p.line}` : "no host line");

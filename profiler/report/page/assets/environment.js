@@ -1,4 +1,6 @@
 // The Environment tab: what ran, where, how it was measured.
+import { list, ofRecorder } from "./data.js";
+import { bytes, code, count, el, megabytes, number, percent, plain, seconds, table, UNKNOWN } from "./ui.js";
 
 function factRows(object, prefix = "") {
   return Object.entries(object || {}).flatMap(([key, value]) => {
@@ -16,7 +18,7 @@ function facts(title, object) {
   return rows.length ? [el("h2", {}, title), table([{ title: "What", key: "name", show: (r) => code(r.name) }, { title: "Value", value: (r) => (r.value === null || r.value === undefined ? UNKNOWN : String(r.value)), show: (r) => code(r.value ?? UNKNOWN, 300) }], rows, { name: title, limit: 200 })] : [];
 }
 
-function environmentPanel(profile, timing) {
+export function environmentPanel(profile, timing) {
   const q = profile?.quality;
   return [
     timing && facts("Machine and build of the suite", timing.environment),
@@ -35,7 +37,7 @@ function environmentPanel(profile, timing) {
   ].flat(3).filter(Boolean);
 }
 
-function previewPanel(previews) {
+export function previewPanel(previews) {
   return [el("p", { class: "note" }, "Middle planes of each reconstruction along three axes, and the middle slice's difference to the phantom."),
     ...[...new Set(previews.map((p) => `${p.operation} · ${p.size}³`))].flatMap((title) => [el("h2", {}, plain(title)),
       el("div", { class: "pictures" }, previews.filter((p) => `${p.operation} · ${p.size}³` === title).map((p) => el("figure", {}, el("img", { src: p.image, alt: `${p.operation} at ${p.size}³, ${p.what}` }), el("figcaption", {}, plain(p.what), p.note && ` · ${plain(p.note)}`))))])];

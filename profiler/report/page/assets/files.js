@@ -1,4 +1,8 @@
 // The Files tab: which files and endpoints were waited for, how much of them was read how often, in which order, and by which lines.
+import { list, shortPath } from "./data.js";
+import { plot } from "./plots.js";
+import { chosen, isTimed, lineLink, onFilter, rangeName, routes } from "./state.js";
+import { button, bytes, code, count, el, known, megabytes, number, percent, plain, seconds, table } from "./ui.js";
 
 const ioKind = (f) => [f.file_system ?? f.kind, f.direct && "direct"].filter(Boolean).join(", ");
 const bigger = (f) => (f.read?.calls >= f.write?.calls ? f.read : f.write);
@@ -57,7 +61,25 @@ function diskTable(io) {
   io.group_reason && el("p", { class: "note" }, `Control group: ${plain(io.group_reason)}.`)].filter(Boolean);
 }
 
-function filesPanel(profile) {
+// What the recorded moments of each file hold of the selected range.
+function filesInRange(profile) {
+  const rows = list(profile.io.files).map((f) => {
+    const m = f.moments, row = { path: f.path, calls: 0, read: 0, written: 0 }, every = f.moment_stride || 1;
+    list(m?.t_us).forEach((t, i) => { if (t * 1e3 >= chosen.from && t * 1e3 < chosen.until) { row.calls += every; row[m.op[i] ? "written" : "read"] += m.bytes[i] * every; } });
+    return row;
+  }).filter((r) => r.calls > 0);
+  return [el("h2", {}, `From ${rangeName()}`), table([{ title: "File", key: "path", show: (f) => code(f.path, 120) }, { title: "Calls", number: true, key: "calls", format: count }, { title: "Read", number: true, key: "read", format: bytes }, { title: "Written", number: true, key: "written", format: bytes }], rows, { sort: 2, name: "files of the range", filter: false }),
+    el("h2", {}, "The whole run")];
+}
+
+export function filesPanel(profile) {
+  const range = el("div"), redraw = () => range.replaceChildren(...(isTimed() ? filesInRange(profile) : []));
+  onFilter("files", redraw);
+  redraw();
+  return [range, ...filesOfRun(profile)];
+}
+
+function filesOfRun(profile) {
   const io = profile.io, detail = el("div", {});
   const choose = (f) => detail.replaceChildren(...ioFile(f));
   const node = table([{ title: "File", key: "path", show: (f) => button(plain(f.path), () => { choose(f); detail.scrollIntoView({ block: "nearest" }); }) }, ...ioColumns("file"),

@@ -1,4 +1,8 @@
 // Search over everything: lines, files, functions, kernels, ranges, operations, findings, parts of the page.
+import { list, operations, rowsOf, shortPath } from "./data.js";
+import { frameName, framePlace, frameTree, functionsOf, weightsOf } from "./stacks.js";
+import { goTo } from "./state.js";
+import { code, count, cut, el, percent, plain } from "./ui.js";
 
 const FOUND_MAX = 40;
 
@@ -6,7 +10,7 @@ const FOUND_MAX = 40;
 function searchIndex(profile, timing, parts) {
   const out = [], add = (kind, text, more, weight, go) => out.push({ kind, text: plain(text), more: plain(more ?? ""), weight: weight || 0, go, low: plain(`${text} ${more ?? ""}`).toLowerCase() });
   parts.forEach(([id, title]) => add("part", title, "", 0, () => goTo(id)));
-  for (const op of operations(timing)) add("operation", op.name, "", 0, () => { openPart("scaling"); showScaling(op.name); });
+  for (const op of operations(timing)) add("operation", op.name, "", 0, () => goTo("scaling", op.name));
   for (const [path, file] of Object.entries(profile?.files || {})) {
     add("file", path, "", file.cpu_share, () => goTo("lines", path));
     for (const l of list(file.lines)) add("line", `${path}:${l.line}`, (l.text ?? "").trim(), l.cpu?.share || l.gpu?.share || 0, () => goTo("lines", `${path}:${l.line}`));
@@ -40,7 +44,7 @@ function settle() {
   node.focus({ preventScroll: true });
 }
 
-function findDialog(profile, timing, parts) {
+export function findDialog(profile, timing, parts) {
   let index = null, hits = [], at = 0;
   const results = el("ul", { role: "listbox", id: "found", "aria-label": "Found" }), told = el("p", { class: "note", role: "status" });
   const input = el("input", { type: "search", role: "combobox", "aria-label": "Search everything", placeholder: "Lines, functions, kernels, ranges, findings", "aria-expanded": "false", "aria-controls": "found", "aria-autocomplete": "list", oninput: () => draw() });

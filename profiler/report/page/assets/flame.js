@@ -1,15 +1,21 @@
-// Flame graph, root on top: left-heavy, in order of time, or callers of each function.
+// Flame graph, root on top: left-heavy, in order of time, or callers of each function. One fills the tab, a small one stands beside the source.
+import { fit, inkOn, mix, painter, savePicture, themed } from "./canvas.js";
+import { list } from "./data.js";
+import { moduleTints } from "./modules.js";
+import { frameName, framePlace, fullName, frameTimeline, frameTree, WEIGHTS, weightsOf, weightText } from "./stacks.js";
+import { goTo, onFilter, rangeName, routes, isTimed, threadName, threadShown } from "./state.js";
+import { tracksOf } from "./time.js";
+import { button, choice, code, count, el, hideTip, percent, say, search, showTip, table, toggle } from "./ui.js";
 
 const ROW = 18;
+const SLIVER = 1; // px: narrower siblings are drawn as one
 
-function flamePanel(profile) {
-  const usable = weightsOf(profile);
-  if (!usable.length) return [el("p", {}, "No stacks were recorded.")];
-  const cpuTracks = list(profile.timeline).filter((t) => t.kind === "cpu" && rowsOf(t.events));
-  const state = { weight: usable[0][0], order: "heavy", fold: true, find: "", at: null, root: null, top: null, focus: null };
-  const canvas = el("canvas", { tabindex: "0", id: "flame", role: "application", "aria-roledescription": "flame graph" });
-  const detail = el("span", { id: "flame-detail" }), links = el("span", { class: "tools inline" });
-  const frames = profile.frames;
+// options: {id: of the canvas, pick(path, line): a frame was chosen, changed(): the tree is another one}. {canvas, state, rebuild, find, focus, zoom, ...}
+export function flameView(profile, options) {
+  const { frames } = profile, tints = moduleTints(profile);
+  const state = { weight: weightsOf(profile)[0]?.[0] ?? "cpu_ns", order: "heavy", fold: true, find: "", at: null, root: null, top: null, focus: null, track: null };
+  const canvas = el("canvas", { tabindex: "0", id: options.id, role: "application", "aria-roledescription": "flame graph" });
+  const detail = el("span", { id: options.id + "-detail" });
   let boxes = [];
 
   const name = (node) => frameName(frames, node.frame), place = (node) => framePlace(frames, node.frame);
@@ -18,23 +24,22 @@ function flamePanel(profile) {
   const searched = (node) => {
     if (node.frame === -1) return false;
     if (state.at) return [...node.frames.keys()].some((f) => f >= 0 && frames.file[f] === state.at.path && frames.line[f] === state.at.line);
-    return name(node).toLowerCase().includes(state.find) || [...node.frames.keys()].some((f) => framePlace(frames, f).toLowerCase().includes(state.find));
+    return fullName(frames, node.frame).toLowerCase().includes(state.find) || [...node.frames.keys()].some((f) => framePlace(frames, f).toLowerCase().includes(state.find));
   };
   const finding = () => state.find !== "" || state.at !== null;
 
-  function track() { // the shown thread that computed most
-    const busy = (t) => t.events.busy.reduce((a, b) => a + b, 0);
-    return cpuTracks.filter((t) => threadShown(profile, t.thread)).reduce((a, t) => (!a || busy(t) > busy(a) ? t : a), null);
+  function longestTrack() { // of the shown thread that computed most
+    const busy = (t) => t.busy.reduce((a, b) => a + b, 0);
+    return tracksOf(profile).filter((t) => t.kind === "cpu" && threadShown(profile, t.thread)).reduce((a, t) => (!a || busy(t) > busy(a) ? t : a), null);
   }
   function rebuild() {
-    const of = state.order === "time" ? track() : null;
-    state.root = of ? frameTimeline(profile, of, state.fold) : frameTree(profile, state.weight, state.order === "callers", state.fold);
-    which.textContent = of && cpuTracks.length > 1 ? `One thread: ${threadName(list(profile.threads)[of.thread])}. Choose another one above.` : "";
+    state.track = state.order === "time" ? longestTrack() : null;
+    state.root = state.track ? frameTimeline(profile, state.track, state.fold) : frameTree(profile, state.weight, state.order === "callers", state.fold);
     finish(state.root, null, 0);
     state.top = state.focus = state.root;
     find();
     describe(state.root);
-    if (functions.open) fillFunctions();
+    options.changed?.();
   }
   // Children in drawing order, parents, deepest level below. Recursion is as deep as the stacks: at most some hundreds.
   function finish(node, parent, depth) {
@@ -44,15 +49,16 @@ function flamePanel(profile) {
     node.height = 0;
     for (const child of node.list) { finish(child, node, depth + 1); node.height = Math.max(node.height, child.height + 1); }
   }
-  function color(theme, node) {
-    const kind = node.frame === IMPORTS ? "python" : node.frame < 0 ? "" : frames.kind[node.frame];
-    const of = { python: "python", kernel: "kernel", copy: "copy", set: "copy", native: "native", inlined: "native" }[kind];
-    return of ? theme.k[COLOUR[of]] : theme.raised;
+  // The deepest level that is drawn: what has no box wide enough needs no row.
+  function levels(node, width) {
+    let deep = 0;
+    for (const child of node.list) { const part = (width * child.value) / (node.value || 1); if (part >= SLIVER) deep = Math.max(deep, 1 + levels(child, part)); }
+    return deep || (node.list.length ? 1 : 0);
   }
   function draw() {
     const above = [];
     for (let n = state.top.parent; n; n = n.parent) above.unshift(n);
-    const rows = above.length + state.top.height + 1;
+    const rows = above.length + levels(state.top, canvas.clientWidth || 600) + 1;
     const { context: g, width, height } = fit(canvas, rows * ROW + 2);
     const theme = themed();
     g.fillStyle = theme.back;
@@ -61,51 +67,72 @@ function flamePanel(profile) {
     g.textBaseline = "middle";
     boxes = [];
     const box = (node, x, w, y) => {
-      const dim = finding() && !node.hit, fill = dim ? mix(color(theme, node), theme.back, 0.85) : color(theme, node);
+      const base = tints.colour(theme, node.frame), fill = finding() && !node.hit ? mix(base, theme.back, 0.8) : base;
       g.fillStyle = fill;
-      g.fillRect(x, y, Math.max(0.5, w - 0.7), ROW - 1);
-      if (node === state.focus) { g.strokeStyle = theme.focus; g.lineWidth = 2; g.strokeRect(x + 1, y + 1, Math.max(1, w - 2.5), ROW - 3); }
+      g.fillRect(x, y, Math.max(0.6, w - 0.8), ROW - 1);
+      if (node.hit && finding()) { g.fillStyle = theme.ink; g.fillRect(x, y + ROW - 3, Math.max(0.6, w - 0.8), 2); } // what is chosen or found is underlined
       if (w > 28) {
         g.fillStyle = inkOn(fill);
         const room = Math.floor((w - 6) / 6.4), text = name(node);
         g.fillText(text.length > room ? text.slice(0, Math.max(1, room - 1)) + "…" : text, x + 3, y + ROW / 2, w - 5);
+      }
+      if (node === state.focus && document.activeElement === canvas) { // where the keys are: a dashed ring
+        g.setLineDash([4, 2]);
+        g.strokeStyle = theme.focus;
+        g.lineWidth = 2;
+        g.strokeRect(x + 1, y + 1, Math.max(1, w - 2.5), ROW - 3);
+        g.setLineDash([]);
       }
       boxes.push([x, y, w, node]);
     };
     above.forEach((node, i) => box(node, 0, width, i * ROW));
     const below = (node, x, w, y) => {
       box(node, x, w, y);
+      let from = x, rest = 0, few = 0, hit = false; // siblings narrower than a pixel, side by side
+      const flush = (to) => {
+        if (rest > 0 && to - from >= SLIVER) {
+          g.fillStyle = finding() && !hit ? mix(theme.line, theme.back, 0.6) : theme.line;
+          g.fillRect(from, y + ROW, to - from - 0.4, ROW - 1);
+          boxes.push([from, y + ROW, to - from, { merged: few, value: rest, parent: node }]);
+        }
+        rest = few = 0;
+        hit = false;
+      };
       for (const child of node.list) {
         const part = (w * child.value) / (node.value || 1);
-        if (part >= 0.4) below(child, x, part, y + ROW);
+        if (part >= SLIVER) { flush(x); below(child, x, part, y + ROW); } else { if (!few) from = x; rest += child.value; few++; hit ||= child.hit; }
         x += part;
       }
+      flush(x);
     };
     below(state.top, 0, width, above.length * ROW);
+    canvas.dataset.boxes = boxes.length;
   }
   const paint = painter(draw);
   function words(node) {
     const all = state.root.value || 1;
-    return `${name(node)}${place(node) ? " — " + place(node) : ""}\n${shown(node.value)} (${percent(node.value / all)} of all), itself ${shown(node.self)}`;
+    if (node.merged) return `${count(node.merged)} ${node.merged === 1 ? "call" : "calls"} too small to draw\n${shown(node.value)} (${percent(node.value / all)} of all)`;
+    const module = tints.of(node.frame);
+    return `${fullName(frames, node.frame)}${place(node) ? " — " + place(node) : ""}\n${shown(node.value)} (${percent(node.value / all)} of all), self ${shown(node.self)}${module ? ` · ${module}` : ""}`;
   }
   function describe(node) {
-    const f = node.frame, file = f >= 0 && frames.file[f];
     detail.textContent = words(node).replace("\n", ": ");
-    links.replaceChildren(...(f === -1 ? [] : [file && profile.files?.[file] && button("Open the line (o)", openIt), f >= 0 && frames.kind[f] !== "thread" && button("Callers and callees", () => goTo("calls", name(node)))].filter(Boolean)));
+    options.described?.(node);
     canvas.setAttribute("aria-label", "Flame graph. " + detail.textContent);
   }
+  const lineOf = (node) => (node.frame >= 0 && frames.file[node.frame] && profile.files?.[frames.file[node.frame]] ? [frames.file[node.frame], frames.line[node.frame] > 0 ? frames.line[node.frame] : null] : null);
   function openIt() {
-    const f = state.focus.frame;
-    if (f >= 0 && frames.file[f]) goTo("lines", frames.line[f] > 0 ? `${frames.file[f]}:${frames.line[f]}` : frames.file[f]);
+    const [path, line] = lineOf(state.focus) ?? [];
+    if (path) goTo("lines", line ? `${path}:${line}` : path);
   }
   function focus(node, aloud) {
-    if (!node) return;
+    if (!node || node.merged) return;
     state.focus = node;
     describe(node);
-    if (aloud) say(detail.textContent);
+    if (aloud) { say(detail.textContent); options.pick?.(lineOf(node)); }
     paint();
   }
-  function zoom(node) { state.top = node; focus(node, true); }
+  function zoom(node) { if (node.merged) return; state.top = node; focus(node, true); }
   const at = (event) => {
     const r = canvas.getBoundingClientRect(), x = event.clientX - r.left, y = event.clientY - r.top;
     for (let i = boxes.length - 1; i >= 0; i--) { const [bx, by, w, node] = boxes[i]; if (y >= by && y < by + ROW && x >= bx && x < bx + w) return node; }
@@ -121,42 +148,55 @@ function flamePanel(profile) {
     ArrowLeft: () => focus(sibling(-1), true), ArrowRight: () => focus(sibling(1), true),
     Enter: () => zoom(state.focus), Escape: () => zoom(state.root), Home: () => zoom(state.root), o: openIt,
   };
-  canvas.addEventListener("keydown", (e) => { if (keys[e.key] && !e.ctrlKey && !e.metaKey) { e.preventDefault(); keys[e.key](); } });
+  canvas.addEventListener("keydown", (e) => { if (keys[e.key] && !e.ctrlKey && !e.metaKey) { e.preventDefault(); e.stopPropagation(); keys[e.key](); } });
+  for (const kind of ["focus", "blur"]) canvas.addEventListener(kind, () => paint());
   addEventListener("resize", paint);
   document.addEventListener("themechange", paint);
 
-  const found = el("span", { class: "note", id: "flame-found" }), which = el("span", { class: "note" });
-  const field = search("Find in flame graph", (text) => { state.find = text.toLowerCase(); state.at = null; find(); });
-  // Marks the boxes that are searched and sums the outermost of them; the largest of these.
+  // Marks the boxes that are searched and sums the outermost of them; {largest, sum}.
   function find() {
     let sum = 0, largest = null;
-    const walk = (node, inside_) => {
+    const walk = (node, inside) => {
       node.hit = finding() && searched(node);
-      if (node.hit && !inside_) { sum += node.value; if (!largest || node.value > largest.value) largest = node; }
-      node.list.forEach((child) => walk(child, inside_ || node.hit));
+      if (node.hit && !inside) { sum += node.value; if (!largest || node.value > largest.value) largest = node; }
+      node.list.forEach((child) => walk(child, inside || node.hit));
     };
     walk(state.root, false);
-    found.textContent = finding() ? `${shown(sum)}, ${percent(sum / (state.root.value || 1))} of all` : "";
+    state.found = finding() ? `${shown(sum)}, ${percent(sum / (state.root.value || 1))} of all` : "";
     paint();
     return largest;
   }
+  return { canvas, detail, state, tints, name, place, shown, rebuild, find, focus, zoom, lineOf, openIt };
+}
+
+export function flamePanel(profile) {
+  if (!weightsOf(profile).length) return [el("p", {}, "No stacks were recorded.")];
+  const { frames } = profile, cpuTracks = tracksOf(profile).filter((t) => t.kind === "cpu"), links = el("span", { class: "tools inline" });
+  const found = el("span", { class: "note", id: "flame-found" }), which = el("span", { class: "note" }), menus = el("span", { class: "tools inline" });
+  const functions = el("details", { ontoggle: () => functions.open && fillFunctions() }, el("summary", {}, "The same as a table: functions by self time"), el("div"));
+  const view = flameView(profile, {
+    id: "flame",
+    changed: () => { which.textContent = view.state.track && cpuTracks.length > 1 ? `One thread: ${threadName(list(profile.threads)[view.state.track.thread])}. Choose another one above.` : ""; found.textContent = view.state.found; if (functions.open) fillFunctions(); },
+    described: (node) => links.replaceChildren(...(node.frame === -1 || node.merged ? [] : [view.lineOf(node) && button("Open the line (o)", view.openIt), node.frame >= 0 && frames.kind[node.frame] !== "thread" && button("Callers and callees", () => goTo("calls", view.name(node)))].filter(Boolean))),
+  });
+  const { state } = view, look = () => { const largest = view.find(); found.textContent = state.found; return largest; };
+  const field = search("Find in flame graph", (text) => { state.find = text.toLowerCase(); state.at = null; look(); });
   routes.set("flame-graph", (what) => {
     const [, path, line] = /^(.*):(\d+)$/s.exec(what) ?? [];
     state.at = path !== undefined && profile.files?.[path] ? { path, line: +line } : null;
     state.find = state.at ? "" : what.toLowerCase();
     field.value = what;
     state.top = state.root;
-    const largest = find();
-    focus(largest ?? state.root, true);
+    const largest = look();
+    view.focus(largest ?? state.root, true);
     if (!largest) say(`${what} is not in the flame graph of ${WEIGHTS.find(([k]) => k === state.weight)[1]}.`);
   });
   const orders = [["heavy", "callees, largest first"], ["callers", "callers of each function"], ...(cpuTracks.length ? [["time", "in order of time"]] : [])];
-  const functions = el("details", { ontoggle: () => functions.open && fillFunctions() }, el("summary", {}, "The same as a table: functions by what they take themselves"), el("div"));
   function fillFunctions() {
     const totals = new Map();
     const walk = (node) => {
       if (node.frame !== -1 && node.self > 0) {
-        const key = name(node) + "\n" + place(node).replace(/:\d+$/, "");
+        const key = view.name(node) + "\n" + view.place(node).replace(/:\d+$/, "");
         totals.set(key, (totals.get(key) || 0) + node.self);
       }
       node.list.forEach(walk);
@@ -164,19 +204,24 @@ function flamePanel(profile) {
     walk(state.root);
     const rows = [...totals].map(([key, value]) => ({ name: key.split("\n")[0], place: key.split("\n")[1], value }));
     functions.lastElementChild.replaceChildren(table([{ title: "Function", key: "name", show: (r) => code(r.name, 160) }, { title: "Where", key: "place", show: (r) => code(r.place, 160) },
-      { title: "Itself", number: true, key: "value", format: shown }, { title: "of all", number: true, value: (r) => r.value / (state.root.value || 1), format: percent }], state.order === "callers" ? [] : rows, { name: "functions", sort: 2 }));
+      { title: "Self", number: true, key: "value", format: view.shown }, { title: "of all", number: true, value: (r) => r.value / (state.root.value || 1), format: percent }], state.order === "callers" ? [] : rows, { name: "functions", sort: 2 }));
   }
-  onFilter("flame-graph", rebuild);
-  rebuild();
-  const kinds = new Set(frames.kind);
+  // GPU time and allocations are not known by time: a selected range leaves the others.
+  function fillMenus() {
+    const usable = weightsOf(profile), hidden = isTimed() ? WEIGHTS.filter(([key]) => !usable.some(([k]) => k === key) && list(profile.stacks?.[key]).some((v) => v > 0)).map(([, title]) => title) : [];
+    if (!usable.some(([key]) => key === state.weight)) state.weight = usable[0]?.[0] ?? "cpu_ns";
+    menus.replaceChildren(...[choice("Weight", usable, state.weight, (v) => { state.weight = v; view.rebuild(); }), hidden.length > 0 && el("span", { class: "note" }, `Not known for ${rangeName()}: ${hidden.join(", ")}.`)].filter(Boolean));
+  }
+  const redraw = () => { fillMenus(); view.rebuild(); };
+  onFilter("flame-graph", redraw);
+  redraw();
   return [
     el("div", { class: "tools" },
-      choice("Weight", usable, state.weight, (v) => { state.weight = v; rebuild(); }),
-      choice("Order", orders, "heavy", (v) => { state.order = v; rebuild(); }),
-      toggle("Fold imports and start-up", true, (on) => { state.fold = on; rebuild(); }),
-      field, found, button("Reset zoom", () => { field.value = state.find = ""; state.at = null; find(); zoom(state.root); }), which),
-    legend([kinds.has("python") && "python", "native", kinds.has("kernel") && "kernel", (kinds.has("copy") || kinds.has("set")) && "copy"].filter(Boolean)),
-    el("p", { class: "note" }, "Click or Enter zooms, Escape goes back, arrow keys move, o opens the line. What is not found is pale."),
-    canvas, el("p", { class: "note", id: "flame-line" }, detail, " ", links), functions,
+      menus, choice("Order", orders, "heavy", (v) => { state.order = v; view.rebuild(); }),
+      toggle("Fold imports and start-up", true, (on) => { state.fold = on; view.rebuild(); }),
+      field, found, button("Reset zoom", () => { field.value = state.find = ""; state.at = null; look(); view.zoom(state.root); }), button("Save as PNG", () => savePicture(view.canvas, "flame-graph")), which),
+    view.tints.legend(),
+    el("p", { class: "note" }, "Click or Enter zooms, Escape goes back, arrow keys move, o opens the line. Other frames are dimmed. Grey slivers are calls too small to draw."),
+    view.canvas, el("p", { class: "note", id: "flame-line" }, view.detail, " ", links), functions,
   ];
 }

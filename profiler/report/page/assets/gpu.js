@@ -1,4 +1,7 @@
 // Kernels, transfers, CUDA calls, ranges: statistics as Nsight Systems prints them, with both denominators.
+import { list, most, placeText, shortPath } from "./data.js";
+import { lineLink, routes } from "./state.js";
+import { bytes, code, count, el, number, percent, plain, seconds, table, UNKNOWN } from "./ui.js";
 
 const statColumns = (of) => [
   { title: "Total", number: true, value: (r) => of(r)?.total_s, format: seconds }, { title: "Count", number: true, value: (r) => of(r)?.n, format: count },
@@ -8,9 +11,8 @@ const statColumns = (of) => [
 const timeOf = (r) => r.time;
 const grid = (v) => list(v).join("×");
 const placeLinks = (places) => places.flatMap((p, i) => [i ? ", " : "", p.file ? lineLink(p.file, p.line) : "no host line"]);
-const placeText = (p) => (p.file ? `${shortPath(p.file)}:${p.line}` : "no host line");
 
-function kernelsPanel(profile) {
+export function kernelsPanel(profile) {
   const variants = list(profile.kernels).flatMap((k) => list(k.variants).map((v) => ({ kernel: k, ...v })));
   const top = (k) => most(list(k.variants), (v) => v.time?.total_s); // the launch configuration that took most of the kernel's time
   let kernels = null;
@@ -43,7 +45,7 @@ function kernelsPanel(profile) {
   ].flat().filter(Boolean);
 }
 
-function transfersPanel(profile) {
+export function transfersPanel(profile) {
   const t = profile.totals;
   return [
     el("p", { class: "note" }, `To the device ${bytes(t.h2d_bytes)}, from it ${bytes(t.d2h_bytes)}; copies take ${seconds(t.copy_s)} of device time.`),
@@ -55,7 +57,7 @@ function transfersPanel(profile) {
   ].flat(2).filter(Boolean);
 }
 
-function rangesPanel(profile) {
+export function rangesPanel(profile) {
   let ranges = null;
   routes.set("ranges", (name) => { const row = ranges.reveal(name); row?.classList.add("chosen"); row?.scrollIntoView({ block: "center" }); });
   return [(ranges = table([{ title: "Range", key: "name", show: (r) => code(r.name ?? "", 200) }, { title: "Domain", key: "domain", format: (v) => plain(v ?? "default") }, { title: "Style", key: "style" }, ...statColumns(timeOf), { title: "CPU", optional: true, hint: "time of all its threads meanwhile, samples", number: true, key: "cpu_s", format: seconds },

@@ -1,6 +1,11 @@
 // Cost by source line, file by file, with the text of the lines: the program's own code first, the rest folded.
+import { highlighted, languageOf, openMarks } from "./code.js";
+import { cpuOf, cpuTotal, list, partOf, rowsOf, shortPath } from "./data.js";
+import { address, COLOUR, goTo, inside, isFiltered, isTimed, MEANING, onFilter, rangeName, routes, stackThreads, threadName, threadShown } from "./state.js";
+import { linesIn } from "./time.js";
+import { button, bytes, cellBar, choice, code, copy, count, cut, el, known, megabytes, percent, plain, say, search, seconds, shortName, svg, table, toggle, UNKNOWN } from "./ui.js";
 
-const linesState = { unit: "s", text: "", around: "cost", part: "all", line: null };
+const linesState = { unit: "%", text: "", around: "cost", part: "all", line: null };
 let linesBody = null, linesProfile = null, linesTiming = null;
 
 function amount(value, total, bytesToo) {
@@ -20,8 +25,19 @@ function memoryCurve(line, profile) {
   return node;
 }
 
+// The address of each line of a profile: `path:line`.
+const lineKeys = new WeakMap();
+function keysOf(profile) {
+  if (!lineKeys.has(profile)) lineKeys.set(profile, new Map(Object.entries(profile.files).flatMap(([path, file]) => list(file.lines).map((l) => [l, `${path}:${l.line}`]))));
+  return lineKeys.get(profile);
+}
+
 // What lines cost under the chosen part of the suite and the chosen threads. parts: of the bar below the CPU time.
-function lineCosts(profile) {
+export function lineCosts(profile) {
+  if (isTimed()) {
+    const sums = linesIn(profile), keys = keysOf(profile), of = (key) => (l) => sums.lines.get(keys.get(l.base ?? l))?.[key] ?? 0;
+    return { cpu: of("cpu"), incl: of("incl"), wait: of("wait"), gpu: () => 0, total: sums.total, waitTotal: sums.waitTotal, gpuTotal: 0, parts: (l) => [[of("cpu")(l), "native"]], part: null };
+  }
   const t = profile.totals, part = linesState.part === "all" || isFiltered() ? null : partOf(profile, linesTiming, linesState.part);
   const mine = (key) => (l) => list(l.threads).reduce((a, x) => a + (threadShown(profile, x.thread) ? x[key] || 0 : 0), 0);
   if (isFiltered()) {
@@ -33,7 +49,7 @@ function lineCosts(profile) {
     waitTotal: t.cpu?.wait, gpuTotal: t.gpu_sum_s, parts: (l) => (part ? [[part.cpu(l), "native"]] : [[l.cpu.python, "python"], [l.cpu.native ?? l.cpu.user, "native"], [l.cpu.sys, "system"]]), part };
 }
 
-const sumOf = (rows, of) => rows.reduce((a, r) => a + (of(r) || 0), 0);
+export const sumOf = (rows, of) => rows.reduce((a, r) => a + (of(r) || 0), 0);
 
 // Columns that hold something in this profile; an empty one would only take room.
 function lineColumns(profile, cost) {
@@ -73,8 +89,28 @@ function inContext(file, rows, near) {
   return out;
 }
 
+// The given lines in order, with the head of the function around each and what all its lines took (`total`), and gaps where lines are left out.
+export function aroundLines(file, rows, of) {
+  const texts = lineTexts(file), shown = new Map(rows.map((l) => [l.line, l])), out = [];
+  for (const i of new Set(rows.map((l) => l.function))) {
+    const f = known(i) ? list(file.functions)[i] : null;
+    if (!f || !known(f.line) || f.line < 1 || f.name === "<module>") continue;
+    const total = sumOf(list(file.lines).filter((l) => l.function === i), of), head = shown.get(f.line);
+    if (head && of(head) > 0) continue;
+    shown.set(f.line, head ? { ...head, base: head, total } : { line: f.line, text: texts.get(f.line) ?? null, name: f.name, context: true, total });
+  }
+  let before = 0;
+  for (const row of [...shown.values()].sort((a, b) => a.line - b.line)) {
+    if (row.line === before + 2 && texts.has(before + 1)) out.push({ line: before + 1, text: texts.get(before + 1), context: true });
+    else if (row.line > before + 1) out.push({ line: row.line - 1, context: true, gap: "⋯" });
+    out.push(row);
+    before = row.line;
+  }
+  return out;
+}
+
 // All lines of the file whose text is in the report: number -> text, in order.
-function lineTexts(file) {
+export function lineTexts(file) {
   const all = [...list(file.source?.line).map((n, i) => [n, file.source.text[i]]), ...list(file.lines).filter((l) => known(l.line) && l.text !== null).map((l) => [l.line, l.text])];
   return new Map(all.sort((a, b) => a[0] - b[0]));
 }
@@ -107,10 +143,10 @@ function fileSection(path, file, profile, view, open) {
   let grid = null;
   const fill = () => {
     if (grid) return;
-    const shown = linesState.around === "cost" ? rows : inContext(file, rows, linesState.around === "near"), heat = heatOf(path, file, view);
-    const columns = view.columns.filter((c) => rows.some((r) => c.value(r))), language = languageOf(path, file);
+    const shown = linesState.around === "cost" ? aroundLines(file, rows, cost.cpu) : inContext(file, rows, linesState.around === "near"), heat = heatOf(path, file, view);
+    const columns = view.columns.filter((c) => rows.some((r) => c.value(r))).map((c) => (c.title !== "CPU" ? c : { ...c, show: (l) => (l.total > 0 ? el("span", { class: "amount total" }, amount(l.total, cost.total)) : c.show(l)) })), language = languageOf(path, file);
     const marks = language ? openMarks(lineTexts(file), language) : null;
-    const source = (l) => (l.gap ? el("span", { class: "gap" }, l.gap) : highlighted(l.text ?? "", language, marks?.get(l.line) ?? null, 240));
+    const source = (l) => (l.gap ? el("span", { class: "gap" }, l.gap) : highlighted(l.text ?? l.name ?? "", language, marks?.get(l.line) ?? null, 240));
     grid = table([
       { title: "Line", number: true, rem: 3.4, key: "line", format: (v) => (known(v) ? String(v) : ""), show: (l) => !l.gap && inside("lines", `${path}:${l.line}`, String(l.line)) },
       { title: "Source", kind: "source", value: (l) => l.gap ?? l.text ?? "", show: source }, ...columns], shown,
@@ -131,7 +167,7 @@ function fileSection(path, file, profile, view, open) {
 function otherFiles(files, section, view, open) {
   const gpu = view.gpu ? `, ${percent(sumOf(files, ([, f]) => view.gpuShare(f)))} of GPU time` : "";
   const node = el("details", { class: "others", ontoggle: () => node.open && fill() }, el("summary", {}, `${count(files.length)} other ${files.length === 1 ? "file" : "files"}, ${percent(sumOf(files, ([, f]) => view.share(f)))} of CPU time${gpu}`));
-  const fill = () => { if (node.childElementCount === 1) node.append(...files.map((f) => section(f, false))); };
+  const fill = () => { if (node.childElementCount === 1) node.append(...files.map((f) => section(f, view.matters(f[1])))); };
   node.fill = fill;
   if (open) { node.open = true; fill(); }
   return node;
@@ -147,9 +183,10 @@ function drawLines() {
   const files = Object.entries(profile.files).filter(([path, f]) => path.toLowerCase().includes(linesState.text.toLowerCase()) && (whole || weights.get(f) > 0)).sort((a, b) => weights.get(b[1]) - weights.get(a[1]));
   const own = files.filter(([, f]) => f.user), rest = files.filter(([, f]) => !f.user), first = own.length ? own : rest, folded = own.length ? rest : [];
   const was = new Set([...linesBody.querySelectorAll("details.file[open]")].map((n) => n.dataset.path)), wasOpen = !!linesBody.querySelector("details.others[open]") || linesState.text !== "";
+  const ownPart = sumOf(own, ([, f]) => weights.get(f)), matters = (f) => ownPart < 0.3 && weights.get(f) >= 0.1; // a program that lives in a library
   const section = ([path, file], open) => fileSection(path, file, profile, view, open || was.has(path));
   const outside = isFiltered() ? [] : list(profile.unattributed).filter((m) => cpuOf(m) > 0 || m.gpu_s > 0 || m.alloc_mb > 0); // waiting alone stands in the summary
-  linesBody.replaceChildren(...first.map((f, i) => section(f, was.size === 0 && i === 0)), ...(folded.length ? [otherFiles(folded, section, view, wasOpen)] : []),
+  linesBody.replaceChildren(...first.map((f, i) => section(f, was.size === 0 && i === 0)), ...(folded.length ? [otherFiles(folded, section, { ...view, matters }, wasOpen || (was.size === 0 && folded.some(([, f]) => matters(f))))] : []),
     ...(files.length ? [] : [el("p", {}, Object.keys(profile.files).length ? "No file matches." : "No source line is known. Build with -g (it changes no optimisation), or install debug symbols.")]),
     ...(outside.length ? [el("h2", {}, "Without a source line"), table([
       { title: "Module", kind: "name", key: "module", show: (m) => code(m.module) },
@@ -157,6 +194,15 @@ function drawLines() {
       ...(gpu ? [{ title: "GPU", number: true, key: "gpu_s", format: seconds }] : []), { title: "allocated", number: true, key: "alloc_mb", format: megabytes }],
     outside, { name: "modules without lines", sort: 1 })] : []));
   if (linesState.line) chooseLine(...linesState.line, false);
+}
+
+// A line with the source around it and its numbers as Markdown, for somebody who does not have the page.
+function lineStory(path, file, l, facts) {
+  const texts = lineTexts(file), around = [], p = linesProfile;
+  for (let n = Math.max(1, l.line - 8); n <= l.line + 8; n++) if (texts.has(n)) around.push(`${String(n).padStart(5)}${n === l.line ? " >" : "  "} ${texts.get(n)}`);
+  const told = list(p.answers).filter((a) => a.file === path && a.line === l.line).flatMap((a) => [a.text, a.advice]).filter(Boolean);
+  return [`# ${path}:${l.line} of \`${list(p.meta.command).join(" ")}\``, "", `Recorded by tomoprof ${p.meta.tool_version}: ${seconds(p.meta.wall_s)}, ${seconds(cpuTotal(p))} CPU time. The line takes ${percent(p.totals.cpu ? cpuOf(l) / (cpuTotal(p) || 1) : null)} of it.`, "", ...(around.length ? ["```" + (languageOf(path, file) ?? ""), ...around, "```", ""] : []),
+    ...facts.filter(([, , v]) => v > 0).map(([title, text]) => `- ${title}: ${text}`), ...told.map((t) => `- ${t}`)].map(plain).join("\n") + "\n";
 }
 
 // All that is known of one line, with ways to the other parts, in a row below it.
@@ -171,6 +217,7 @@ function lineFacts(path, file, l) {
   const name = list(file.functions)[l.function]?.name, link = `${path}:${l.line}`;
   return [el("div", { class: "tools" }, code(`${plain(path)}:${l.line}`),
     button("Copy link", () => copy(location.href.split("#")[0] + address("lines", link)), { "aria-label": `Copy the link to ${shortPath(path)}:${l.line}` }),
+    button("Copy for an assistant", () => copy(lineStory(path, file, l, facts)), { title: "the line, the source around it and its numbers, as Markdown" }),
     rowsOf(linesProfile.stacks) > 0 && button("Flame graph", () => goTo("flame-graph", link)), name && rowsOf(linesProfile.stacks) > 0 && button(`Callers of ${cut(shortName(name, file.language), 30)}`, () => goTo("calls", name))),
   el("ul", { class: "facts" }, facts.filter(([, , v]) => v > 0).map(([title, text]) => el("li", {}, `${title} `, el("strong", {}, text))))];
 }
@@ -211,12 +258,16 @@ function openLine(what) {
 
 let linesControls = () => {}; // brings the menus in step with linesState
 
-function linesPanel(profile, timing) {
+// Before any part asks for the lines' costs: of a suite's traced pass, those of its operations come first.
+export function prepareLines(profile, timing) {
   linesProfile = profile;
   linesTiming = timing;
+  linesState.part = timing && partOf(profile, timing, "operations") ? "operations" : "all";
+}
+
+export function linesPanel(profile, timing) {
   linesBody = el("div");
   const suite = timing && partOf(profile, timing, "operations");
-  linesState.part = suite ? "operations" : "all";
   routes.set("lines", openLine);
   onFilter("lines", drawLines);
   drawLines();
@@ -225,10 +276,14 @@ function linesPanel(profile, timing) {
   const around = texts && choice("Lines", [["cost", "profiled only"], ["near", "with 3 around"], ["all", "whole file"]], linesState.around, redraw("around"));
   const part = suite && choice("Part", [["operations", "operations"], ["rest", "set-up and checks"], ["all", "all"]], linesState.part, redraw("part"));
   const find = search("Filter files", redraw("text"));
+  const timedNote = el("p", { class: "note" }), tellTimed = () => { timedNote.textContent = isTimed() ? `Times are sums of the samples from ${rangeName()}. GPU time, memory and the division into Python, native code and system are not known for a range.` : ""; timedNote.hidden = !isTimed(); };
+  document.addEventListener("chosenchange", tellTimed);
+  tellTimed();
   linesControls = () => { find.value = linesState.text; if (around) around.querySelector("select").value = linesState.around; if (part) part.querySelector("select").value = linesState.part; };
   const all = (open) => { const others = linesBody.querySelector("details.others"); others?.fill(); linesBody.querySelectorAll("details.file, details.others").forEach((d) => { d.open = open; }); };
   return [
-    el("div", { class: "tools" }, toggle("% of total", false, (on) => redraw("unit")(on ? "%" : "s")), around, part, find, button("Open all", () => all(true)), button("Close all", () => all(false))),
+    el("div", { class: "tools" }, toggle("% of total", true, (on) => redraw("unit")(on ? "%" : "s")), around, part, find, button("Open all", () => all(true)), button("Close all", () => all(false))),
+    timedNote,
     el("ul", { class: "legend", "aria-label": "Colours" }, profile.totals.cpu && ["python", "native", "system"].filter((n) => n !== "python" || profile.totals.cpu.python > 0).map((n) => el("li", {}, el("i", { class: "k" + COLOUR[n] }), MEANING[n])),
       el("li", {}, el("i", { class: "heat-sample" }), "behind the source: the line with the libraries that it calls, as a share of the hotspot"), known(profile.memory?.bin_s) && el("li", {}, el("i", { class: "k" + COLOUR.memory }), "memory over the run")),
     linesBody,

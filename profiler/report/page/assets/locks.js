@@ -1,6 +1,9 @@
 // Locks: who waited for which, where, for how long, and which line held it. Only recordings with the mode `locks` have it.
+import { list, shortPath } from "./data.js";
+import { chosen, isTimed, lineLink, onFilter, processName } from "./state.js";
+import { code, count, el, number, percent, plain, seconds, table } from "./ui.js";
 
-function locksPanel(profile) {
+export function locksPanel(profile) {
   const place = (p) => (p.file ? lineLink(p.file, p.line) : code(p.native ?? p.function ?? "no line is known"));
   const name = (p) => (p.file ? `${shortPath(p.file)}:${p.line}` : p.native ?? p.function ?? "no line is known");
   const lockedIn = (h) => (h.locked_file ? ` (locked in ${shortPath(h.locked_file)}:${h.locked_line})` : "");
@@ -8,7 +11,11 @@ function locksPanel(profile) {
   const holders = (l) => list(l.holders).slice(0, 3), processes = list(profile.processes), many = processes.length > 1;
   const unknown = (l) => (l.reason ? (holders(l).length ? "; " : "") + "unknown: " + l.reason : "");
   const process = { title: "Process", kind: "name", value: (row) => processName(processes[row.process]) };
+  const whole = el("p", { class: "note" }), tellWhole = () => { whole.hidden = !isTimed(); whole.textContent = `Waits for locks are recorded by place, not by time: these are of the whole run. For the selected range: tomoprof report RUN --from ${number(chosen.from * 1e-9)} --until ${number(chosen.until * 1e-9)}`; };
+  onFilter("locks", tellWhole);
+  tellWhole();
   return [
+    whole,
     list(profile.contention).length > 0 && [el("h2", {}, "Waits of each process"), table([
       ...(many ? [process] : []),
       { title: "Threads", number: true, key: "threads", format: count, hint: "that waited for a lock which another one held" }, { title: "Waited", number: true, key: "wait_s", format: seconds, hint: "sum of their waits" },

@@ -1,4 +1,24 @@
 // Starts the page: tabs, theme, keys.
+import { callsPanel } from "./calls.js";
+import { painters } from "./canvas.js";
+import { causesPanel } from "./causes.js";
+import { comparePanel } from "./compare.js";
+import { list, operations, unpack } from "./data.js";
+import { environmentPanel, previewPanel } from "./environment.js";
+import { filesPanel } from "./files.js";
+import { findDialog } from "./find.js";
+import { rangeFields, runStrip } from "./first/strip.js";
+import { answerBlock, qualityBadge, summaryPanel } from "./first/summary.js";
+import { flamePanel } from "./flame.js";
+import { kernelsPanel, rangesPanel, transfersPanel } from "./gpu.js";
+import { linesPanel, prepareLines } from "./lines.js";
+import { locksPanel } from "./locks.js";
+import { memoryPanel, rooflinePanel, scalingPanel } from "./plots.js";
+import { ranksPanel } from "./ranks.js";
+import { address, COLOUR, filterBar, filtered, legend, onOpenPart, readSelection, refresh, routes, selectionQuery } from "./state.js";
+import { timelinePanel } from "./timeline.js";
+import { triagePanel } from "./triage.js";
+import { button, el, known, number, plain, seconds, tip } from "./ui.js";
 
 function themeButton() {
   const themes = ["system", "light", "dark"];
@@ -34,7 +54,7 @@ function decoded(text) {
 // In a notebook the page is a frame that is closed off: its address is not its own, and the page around it must not scroll.
 const framed = window !== window.top;
 
-function buildTabs(parts, bar) {
+function buildTabs(parts, answer, bar) {
   const tabs = document.getElementById("tabs"), main = document.getElementById("main"), built = new Set();
   const nodes = parts.map(([id, title], i) => el("button", { type: "button", role: "tab", id: "tab-" + id, "aria-controls": id, "aria-selected": "false", tabindex: "-1", onclick: () => open(i) }, title));
   const panels = parts.map(([id, title]) => el("section", { role: "tabpanel", id, "aria-labelledby": "tab-" + id, "data-title": title, hidden: true }));
@@ -47,7 +67,10 @@ function buildTabs(parts, bar) {
       panels[i].append(el("p", { role: "alert" }, `This part could not be drawn from the data of this run: ${error.message}`));
     }
   };
+  const scrolled = new Map(); // of each part, where it was left
   function open(i, focus, hash) {
+    const before = panels.findIndex((p) => !p.hidden);
+    if (before >= 0) scrolled.set(before, scrollY);
     panels[i].hidden = false; // before it is built: canvases measure their place
     build(i);
     panels.forEach((p, j) => { p.hidden = j !== i; });
@@ -55,30 +78,48 @@ function buildTabs(parts, bar) {
     if (focus) nodes[i].focus();
     if (!framed) nodes[i].scrollIntoView({ block: "nearest", inline: "nearest" });
     refresh(parts[i][0]);
-    if (bar) bar.hidden = !filtered.has(parts[i][0]);
+    if (bar) bar.hidden = !filtered.has(parts[i][0]) && parts[i][0] !== "summary";
+    bar?.classList.toggle("no-strip", parts[i][0] === "summary" && !!answer?.dataset.suite);
+    if (answer) answer.hidden = parts[i][0] !== "summary";
     if (framed) { /* no address */ }
     else if (hash && location.hash !== hash) history.pushState(null, "", hash);
-    else if (!hash && location.hash.split("/")[0] !== "#" + parts[i][0]) history.replaceState(null, "", "#" + parts[i][0]);
+    else if (!hash && /^#?([^/?]*)/.exec(location.hash)[1] !== parts[i][0]) history.replaceState(null, "", address(parts[i][0]));
     dispatchEvent(new Event("resize"));
+    if (!framed && before !== i) scrollTo(0, scrolled.get(i) ?? 0);
   }
-  openPart = (id, hash) => open(parts.findIndex((part) => part[0] === id), false, hash ?? "#" + id);
+  onOpenPart((id, hash) => open(parts.findIndex((part) => part[0] === id), false, hash ?? address(id)));
   tabs.append(...nodes);
-  main.replaceChildren(...(bar ? [bar] : []), ...panels);
+  main.replaceChildren(...[answer, bar].filter(Boolean), ...panels);
   tabs.addEventListener("keydown", (e) => {
     const i = nodes.indexOf(document.activeElement), n = nodes.length, to = { ArrowRight: (i + 1) % n, ArrowLeft: (i + n - 1) % n, Home: 0, End: n - 1 }[e.key];
     if (i >= 0 && to !== undefined) { e.preventDefault(); open(to, true); }
   });
   const fromHash = () => {
-    const [id, ...what] = location.hash.slice(1).split("/"), i = parts.findIndex((part) => part[0] === id);
+    const [path, query] = location.hash.slice(1).split("?"), [id, ...what] = path.split("/"), i = parts.findIndex((part) => part[0] === id);
     if (i < 0) return false;
+    readSelection(query ?? "");
     open(i);
     if (what.length) routes.get(id)?.(decoded(what.join("/")));
     return true;
   };
   addEventListener("hashchange", fromHash);
-  addEventListener("beforeprint", () => { panels.forEach((p, i) => { p.hidden = false; build(i); }); painters.forEach((draw) => draw()); });
+  document.addEventListener("chosenchange", () => { if (!framed) history.replaceState(null, "", (location.hash.split("?")[0] || "#" + parts[0][0]) + selectionQuery()); });
+  addEventListener("beforeprint", () => { panels.forEach((p, i) => { p.hidden = false; build(i); }); if (answer) answer.hidden = false; painters.forEach((draw) => draw()); });
   addEventListener("afterprint", () => { panels.forEach((p, i) => { p.hidden = nodes[i].tabIndex < 0; }); dispatchEvent(new Event("resize")); });
   if (!fromHash()) open(0);
+}
+
+// The program without its path and its interpreter.
+function programName(profile) {
+  const words = list(profile?.meta.command).map((w) => plain(w).split("/").pop()), script = words.slice(1).find((w) => /\.\w+$/.test(w));
+  return ((/^python/.test(words[0] ?? "") && script) || words[0]) ?? "";
+}
+
+// Title and icon: a page among many tabs is found by what ran.
+function namePage(text) {
+  document.title = `${text ? plain(text).slice(0, 80) + " · " : ""}tomoprof`;
+  const picture = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path fill="#f4a556" d="M0 1h16v4H0z"/><path fill="#124b81" d="M0 6h11v4H0z"/><path fill="#047d5b" d="M0 11h6v4H0z"/></svg>';
+  document.head.append(el("link", { rel: "icon", href: "data:image/svg+xml," + encodeURIComponent(picture) }));
 }
 
 async function start() {
@@ -86,12 +127,14 @@ async function start() {
   document.body.append(tip);
   const help = helpDialog();
   document.body.append(help);
-  const bar = filterBar(profile);
+  const alone = pair && !profile && !timing;
+  const strip = profile && runStrip(profile), bar = alone ? null : el("section", { class: "selection", "aria-label": "The run over time" }, strip, el("div", { class: "tools" }, profile && filterBar(profile), strip && rangeFields(profile), qualityBadge(profile, timing)));
+  if (profile) prepareLines(profile, timing);
   document.getElementById("tools").append(el("span", { class: "tools" }, themeButton(), button("Search /", () => find.ask()), button("Keys and colours ?", () => help.showModal())));
   const devices = list(timing?.environment?.devices).map((d) => (typeof d === "string" ? d : d?.name ?? "")).join(", ");
-  const alone = pair && !profile && !timing;
   const what = alone ? `A: ${pair.a}, B: ${pair.b}` : timing ? `suite of ${operations(timing).length} operations${devices && " on " + devices}` : profile ? list(profile.meta.command).join(" ") : "no data";
   document.getElementById("subject").textContent = plain(what).slice(0, 300) + (profile && !timing && known(profile.meta.wall_s) ? ` · ${seconds(profile.meta.wall_s)}` : "") + (known(profile?.meta.from_s) && !timing ? ` · only seconds ${number(profile.meta.from_s)} to ${number(profile.meta.until_s)} of the run` : "") + (profile?.meta.started || timing?.timestamp ? ` · ${plain(timing?.timestamp ?? profile?.meta.started)}` : "");
+  namePage(alone ? `${pair.a} and ${pair.b}` : timing ? what : [programName(profile), known(profile?.meta.wall_s) && seconds(profile.meta.wall_s)].filter(Boolean).join(" · "));
   const hasGpu = profile && (list(profile.kernels).length || list(profile.transfers).length || list(profile.apis).length);
   const parts = alone ? [["compare", "Comparison", () => comparePanel(pair)]] : [
     ["summary", "Summary", () => summaryPanel(profile, timing, triage)],
@@ -101,7 +144,7 @@ async function start() {
     profile && ["time", "Timeline", () => timelinePanel(profile)],
     hasGpu && ["kernels", "Kernels", () => kernelsPanel(profile)],
     hasGpu && ["transfers", "Transfers", () => transfersPanel(profile)],
-    list(profile?.locks).length > 0 && ["locks", "Locks", () => locksPanel(profile)],
+    list(profile?.locks).some((l) => !(l.wait_s < 0.001 * profile.meta.wall_s)) && ["locks", "Locks", () => locksPanel(profile)],
     list(profile?.mpi?.ranks).length > 0 && ["ranks", "Ranks", () => ranksPanel(profile)],
     list(profile?.ranges).length > 0 && ["ranges", "Ranges", () => rangesPanel(profile)],
     (list(profile?.io?.files).length > 0 || list(profile?.io?.endpoints).length > 0) && ["files", "Files", () => filesPanel(profile)],
@@ -116,7 +159,7 @@ async function start() {
   ].filter(Boolean);
   const find = findDialog(profile, timing, parts);
   document.body.append(find);
-  buildTabs(parts, bar);
+  buildTabs(parts, alone ? null : answerBlock(profile, timing), bar);
   addEventListener("keydown", (e) => {
     if (e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(e.target.tagName)) return;
     if (document.querySelector("dialog[open]")) return;

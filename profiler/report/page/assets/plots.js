@@ -1,4 +1,7 @@
 // Line and scatter plots in SVG, always with their numbers in a table beside them.
+import { allLines, boundBy, list, operations, peakOf } from "./data.js";
+import { chosen, COLOUR, isTimed, lineLink, onFilter, processName, rangeName, routes } from "./state.js";
+import { choice, code, count, el, known, megabytes, number, percent, plain, seconds, sparkline, svg, table, UNKNOWN } from "./ui.js";
 
 const tick = (v) => String(Number(v.toPrecision(4)));
 const ticksLinear = (low, high) => {
@@ -17,7 +20,7 @@ const ticksLog = (low, high) => {
 // axes: {label, log, format}; series: {name, points: [[x, y]], line, dots, colour: of COLOUR, or none for ink, dash, hollow, thick, title(point), label(point)}
 const strokeOf = (s) => (s.colour ? `var(--c${COLOUR[s.colour]})` : "var(--ink)");
 
-function plot(name, x, y, series, height = 340) {
+export function plot(name, x, y, series, height = 340) {
   const W = 760, L = 88, B = 46, T = 12, R = 24;
   const all = series.flatMap((s) => s.points).filter(([a, b]) => known(a) && known(b) && (!x.log || a > 0) && (!y.log || b > 0));
   if (!all.length) return el("p", {}, "Nothing to draw.");
@@ -77,20 +80,31 @@ function plotLegend(series) {
   }));
 }
 
-function rooflinePanel(timing) {
+function rooflineSeries(timing) {
   const points = operations(timing).flatMap((op) => op.sizes.map((s) => ({ op, s, peak: peakOf(timing, op.name, s.volume_size) })))
     .filter((p) => p.s.gflops > 0 && p.s.gbytes_per_s > 0).map((p) => ({ ...p, intensity: p.s.gflops / p.s.gbytes_per_s }));
-  if (!points.length) return [el("p", {}, "No operation declares both its arithmetic and its bytes.")];
+  if (!points.length) return null;
   const flops = Math.max(...points.map((p) => (p.peak ? p.peak.flops : 0))) / 1e9, memory = Math.max(...points.map((p) => (p.peak ? p.peak.bytes : 0))) / 1e9;
   const low = Math.min(...points.map((p) => p.intensity), flops / memory || 1) / 2, high = Math.max(...points.map((p) => p.intensity), flops / memory || 1) * 2;
   const peaks = flops > 0 && memory > 0 ? [{ name: `measured peak: ${number(memory)} GB/s, ${number(flops)} GFLOP/s`, line: true, thick: true, points: [[low, low * memory], [flops / memory, flops], [high, flops]] }] : [];
   const largest = points.filter((p) => p.s === p.op.sizes[p.op.sizes.length - 1]), most = Math.max(...points.map((p) => p.s.median));
   const gpu = /cuda/i.test(timing.environment?.backend ?? "") ? "kernel" : "native";
   const dots = (name, hollow, rows) => ({ name, colour: gpu, hollow, dots: true, label: hollow ? null : ([, , p]) => p.op.name, points: rows.map((p) => [p.intensity, p.s.gflops, p]), radius: ([, , p]) => 3 + 7 * Math.sqrt(p.s.median / most), title: ([, , p]) => `${p.op.name} at ${p.s.volume_size}³: ${number(p.s.gflops)} GFLOP/s, ${number(p.intensity)} FLOP/byte` });
-  const series = [...peaks, dots("smaller sizes", true, points.filter((p) => !largest.includes(p))), dots("largest size of each operation", false, largest)];
+  return { points, series: [...peaks, dots("smaller sizes", true, points.filter((p) => !largest.includes(p))), dots("largest size of each operation", false, largest)] };
+}
+
+// The chart alone, with what its marks mean.
+export function rooflinePlot(timing) {
+  const { series } = rooflineSeries(timing) ?? {};
+  return series ? [plot("Roofline: rate over arithmetic intensity, operations below the measured peak", { label: "FLOP per byte (ideal)", log: true }, { label: "GFLOP/s", log: true }, series, 460), plotLegend(series)] : [];
+}
+
+export function rooflinePanel(timing) {
+  const { points } = rooflineSeries(timing) ?? {};
+  if (!points) return [el("p", {}, "No operation declares both its arithmetic and its bytes.")];
   return [
     el("p", { class: "note" }, "Each dot is an operation at one size; its area is the time. Bytes are the least that must cross main memory, so the intensity is an upper limit. Peaks were measured on this machine."),
-    plot("Roofline: rate over arithmetic intensity, operations below the measured peak", { label: "FLOP per byte (ideal)", log: true }, { label: "GFLOP/s", log: true }, series, 460), plotLegend(series),
+    ...rooflinePlot(timing),
     table([{ title: "Operation", kind: "name", value: (p) => p.op.name }, { title: "Size", number: true, value: (p) => p.s.volume_size, format: (v) => v + "³" }, { title: "FLOP/byte", number: true, key: "intensity", format: (v) => number(v) },
       { title: "GFLOP/s", number: true, value: (p) => p.s.gflops, format: (v) => number(v) }, { title: "GB/s", number: true, value: (p) => p.s.gbytes_per_s, format: (v) => number(v) },
       { title: "Share of peak", number: true, value: (p) => p.s.roof_share, format: percent }, { title: "Bound by", kind: "name", value: (p) => boundBy(timing, p.s)?.what ?? UNKNOWN },
@@ -98,9 +112,7 @@ function rooflinePanel(timing) {
   ];
 }
 
-let showScaling = () => {}; // of one operation, once the part is built
-
-function scalingPanel(timing) {
+export function scalingPanel(timing) {
   const ops = operations(timing).filter((op) => op.sizes.length > 1);
   if (!ops.length) return [el("p", {}, "One size was measured: growth needs more.")];
   const view = el("div");
@@ -118,7 +130,7 @@ function scalingPanel(timing) {
         { title: "Updates/s", number: true, key: "updates_per_s", format: (v) => number(v) }], op.sizes, { name: `sizes of ${op.name}`, filter: false }));
   };
   const menu = choice("Operation", ops.map((o) => [o.name, o.name]), ops[0].name, draw);
-  showScaling = (name) => { if (ops.some((o) => o.name === name)) { menu.querySelector("select").value = name; draw(name); } };
+  routes.set("scaling", (name) => { if (ops.some((o) => o.name === name)) { menu.querySelector("select").value = name; draw(name); } });
   draw(ops[0].name);
   return [el("div", { class: "tools" }, menu), view,
     el("h2", {}, "All operations"), table([{ title: "Operation", kind: "name", key: "name" }, { title: "Exponent", number: true, value: (o) => o.scaling?.p, format: (v) => (known(v) ? v.toFixed(2) : UNKNOWN) }, { title: "r²", number: true, value: (o) => o.scaling?.r2, format: (v) => number(v, 4) },
@@ -127,7 +139,7 @@ function scalingPanel(timing) {
 }
 
 // Resident pages of all processes together: at every moment that one of them was looked at, the last value of each that lives. [[s, MB]]
-function totalMemory(series) {
+export function totalMemory(series) {
   const events = series.flatMap((s, i) => s.t_s.map((t, j) => ({ t, i, mb: s.rss_mb[j], last: j === s.t_s.length - 1 }))).filter((e) => known(e.mb)).sort((a, b) => a.t - b.t), now = new Array(series.length).fill(0), out = [];
   let sum = 0;
   for (const e of events) {
@@ -139,10 +151,24 @@ function totalMemory(series) {
   return out;
 }
 
-function memoryPanel(profile) {
-  const total = totalMemory(list(profile.memory?.series));
-  const top = (s) => Math.max(...list(s.rss_mb).filter(known), 0), largest = Math.max(...list(profile.memory?.series).map(top), 0);
-  const shown = list(profile.memory?.series).filter((s) => top(s) > 0 && top(s) >= 0.05 * largest).sort((a, b) => top(b) - top(a)).slice(0, 8), left = list(profile.memory?.series).length - shown.length;
+// The memory of the selection: the lines' own amounts are known in equal parts of the run.
+export function memoryPanel(profile) {
+  const body = el("div"), redraw = () => body.replaceChildren(...memoryParts(profile));
+  onFilter("memory", redraw);
+  redraw();
+  return [body];
+}
+
+function heldInRange(profile) {
+  const bin = profile.memory?.bin_s * 1e9;
+  return allLines(profile).map((l) => ({ file: l.path, line: l.line, value: list(l.live_mb).reduce((a, v, i) => ((i + 1) * bin > chosen.from && i * bin < chosen.until ? Math.max(a, v) : a), 0) })).filter((p) => p.value > 0).sort((a, b) => b.value - a.value).slice(0, 50);
+}
+
+function memoryParts(profile) {
+  const of = (s) => { if (!isTimed()) return s; const keep = list(s.t_s).map((t, i) => (t * 1e9 >= chosen.from && t * 1e9 <= chosen.until ? i : -1)).filter((i) => i >= 0); return { ...s, t_s: keep.map((i) => s.t_s[i]), rss_mb: keep.map((i) => s.rss_mb[i]) }; };
+  const all = list(profile.memory?.series).filter((s) => chosen.process === null || s.process === chosen.process).map(of), total = totalMemory(all.filter((s) => s.t_s.length));
+  const top = (s) => Math.max(...list(s.rss_mb).filter(known), 0), largest = Math.max(...all.map(top), 0);
+  const shown = all.filter((s) => top(s) > 0 && top(s) >= 0.05 * largest).sort((a, b) => top(b) - top(a)).slice(0, 8), left = all.length - shown.length;
   const dashes = [null, "8 3", "3 3", "8 3 2 3", "12 4", "2 5", "6 6", "14 3 3 3"];
   const series = [...(total.length && shown.length > 1 ? [{ name: `all processes together, at most ${megabytes(Math.max(...total.map(([, mb]) => mb)))}`, line: true, thick: true, points: total }] : []),
     ...shown.map((s, i) => ({ name: `${processName(list(profile.processes)[s.process])}, at most ${megabytes(top(s))}`, colour: "memory", line: true, thick: shown.length === 1, dash: dashes[i], points: s.t_s.map((t, j) => [t, s.rss_mb[j]]) }))];
@@ -152,8 +178,8 @@ function memoryPanel(profile) {
   const t = profile.totals;
   return [
     el("p", {}, `Resident memory peaked at ${megabytes(t.peak_rss_mb)}, what was allocated and not freed at ${megabytes(t.peak_heap_mb)} (large mappings count whole, touched or not)` + (known(t.peak_device_mb) ? `, device memory at ${megabytes(t.peak_device_mb)}` : "") + `; ${megabytes(t.alloc_mb)} were allocated in all.`),
-    series.length > 0 && [plot("Resident memory over time", { label: "s" }, { label: "MiB" }, series), plotLegend(series), left > 0 && el("p", { class: "note" }, left === 1 ? "One smaller process is not drawn." : `${count(left)} smaller processes are not drawn.`)],
-    places("Allocated and not freed at the peak", profile.memory?.peak_lines, `At ${seconds(profile.memory?.peak_s)} after the start.`), places("Device memory at its peak", profile.memory?.device_peak_lines),
+    series.length > 0 && [plot("Resident memory over time", { label: "s", zero: !isTimed() }, { label: "MiB" }, series), plotLegend(series), left > 0 && el("p", { class: "note" }, left === 1 ? "One smaller process is not drawn." : `${count(left)} smaller processes are not drawn.`)],
+    isTimed() ? places(`Most that lines held from ${rangeName()}`, heldInRange(profile), "In equal parts of the run; lines below 1 % of the largest heap are not followed. The amounts above and below are those of the whole run.") : places("Allocated and not freed at the peak", profile.memory?.peak_lines, `At ${seconds(profile.memory?.peak_s)} after the start.`), places("Device memory at its peak", profile.memory?.device_peak_lines),
     list(profile.memory?.leaks).length > 0 && [el("h2", {}, "Suspected leaks"), table([{ title: "Line", kind: "name", value: (p) => `${p.file}:${p.line}`, show: (p) => lineLink(p.file, p.line) }, { title: "Score", number: true, key: "score", format: (v) => number(v) },
       { title: "Live at the end", number: true, key: "live_mb", format: megabytes }, { title: "Growth per second", number: true, key: "velocity_mb_s", format: megabytes }], profile.memory.leaks, { sort: 2, name: "leaks" })],
   ].flat(2).filter(Boolean);

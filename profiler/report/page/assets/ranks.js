@@ -1,4 +1,7 @@
 // Ranks: what each rank of an MPI program did with its time, for whom it waited, and who sent how much to whom.
+import { list, shortPath } from "./data.js";
+import { lineLink, processName } from "./state.js";
+import { code, count, el, known, megabytes, number, percent, plain, seconds, table } from "./ui.js";
 
 // Bytes from rank (row) to rank (column), darker is more.
 function rankMatrix(mpi) {
@@ -16,7 +19,7 @@ function rankMatrix(mpi) {
     el("tbody", {}, ranks.map((r) => el("tr", {}, el("th", { scope: "row" }, String(r)), ranks.map((c) => square(r, c)))))));
 }
 
-function ranksPanel(profile) {
+export function ranksPanel(profile) {
   const mpi = profile.mpi, processes = list(profile.processes), ranges = list(mpi.ranges), matrix = rankMatrix(mpi);
   const without = (l) => l.function ?? (l.spent_s < 1e-5 * l.calls ? "too short for a line" : "no line of the program");
   const place = (l) => (l.file ? lineLink(l.file, l.line) : code(without(l)));

@@ -1,14 +1,20 @@
 // Trees of stacks, for the flame graph and the calls; and who calls whom.
+import { list } from "./data.js";
+import { chosen, isTimed, stackThreads, threadShown } from "./state.js";
+import { lentIn, weightsIn } from "./time.js";
+import { bytes, plain, seconds, shortTemplates } from "./ui.js";
 
-const WEIGHTS = [["cpu_ns", "CPU time"], ["gpu_ns", "GPU time"], ["wait_ns", "waiting"], ["alloc_bytes", "allocated memory"]];
-const IMPORTS = -2; // the frame that stands for Python's import machinery and what ran in it
-const weightsOf = (profile) => WEIGHTS.filter(([key]) => list(profile.stacks?.[key]).some((w) => w > 0));
-const weightText = (weight, v) => (weight === "alloc_bytes" ? bytes(v) : seconds(v * 1e-9));
+export const WEIGHTS = [["cpu_ns", "CPU time"], ["gpu_ns", "GPU time"], ["wait_ns", "waiting"], ["alloc_bytes", "allocated memory"]];
+export const IMPORTS = -2; // the frame that stands for Python's import machinery and what ran in it
+export const POOL = -3; // the frame between a line and the threads of a pool that work for it
+export const weightsOf = (profile) => WEIGHTS.filter(([key]) => list(profile.stacks?.[key]).some((w) => w > 0) && !(isTimed() && weightsIn(profile, key) === null));
+export const weightText = (weight, v) => (weight === "alloc_bytes" ? bytes(v) : seconds(v * 1e-9));
 
 // Functions are one where name, file (or module) and kind agree; their lines differ.
-function frameKey(frames, i) { return i === IMPORTS ? "imports" : (frames.function[i] ?? "") + "\u0001" + (frames.file[i] ?? frames.module?.[i] ?? "") + "\u0001" + (frames.kind[i] ?? ""); }
-const frameName = (frames, i) => (i === IMPORTS ? "imports" : i < 0 ? "all" : plain(frames.function[i] ?? frames.module?.[i] ?? "[unknown]"));
-const framePlace = (frames, i) => (i < 0 ? "" : !frames.file[i] ? plain(frames.module?.[i] ?? "") : plain(frames.file[i]) + (frames.line[i] > 0 ? ":" + frames.line[i] : ""));
+export function frameKey(frames, i) { return i === IMPORTS ? "imports" : i === POOL ? "pool" : (frames.function[i] ?? "") + "\u0001" + (frames.file[i] ?? frames.module?.[i] ?? "") + "\u0001" + (frames.kind[i] ?? ""); }
+export const frameName = (frames, i) => (i === IMPORTS ? "imports" : i === POOL ? "threads that work for this line" : i < 0 ? "all" : shortTemplates(fullName(frames, i)));
+export const fullName = (frames, i) => (i < 0 ? frameName(frames, i) : plain(frames.function[i] ?? frames.module?.[i] ?? "[unknown]"));
+export const framePlace = (frames, i) => (i < 0 ? "" : !frames.file[i] ? plain(frames.module?.[i] ?? "") : plain(frames.file[i]) + (frames.line[i] > 0 ? ":" + frames.line[i] : ""));
 
 const STARTERS = /^(_start|__libc_start_(main|call_main).*|start_thread|clone3?|__clone3?|_dl_.*)$/;
 
@@ -31,11 +37,12 @@ function chains(profile, fold) {
 }
 
 // weight: of WEIGHTS. A node is {frame, frames: what each line of the function took, value, self, children: Map}; nodes of one function under one parent are one.
-function frameTree(profile, weight, reverse, fold) {
+export function frameTree(profile, weight, reverse, fold) {
   const { stacks, frames } = profile, root = { frame: -1, value: 0, self: 0, children: new Map() };
-  const weights = stacks[weight] || [], keys = frames.function.map((_, i) => frameKey(frames, i)), chainOf = chains(profile, fold), of = stackThreads(profile);
+  const weights = weightsIn(profile, weight) || [], keys = frames.function.map((_, i) => frameKey(frames, i)), chainOf = chains(profile, fold), of = stackThreads(profile);
+  const lent = weight === "cpu_ns" && chosen.thread === null ? lentIn(profile) : new Map();
   const enter = (node, frame, value) => {
-    const key = keys[frame] ?? "imports";
+    const key = keys[frame] ?? frameKey(frames, frame);
     let child = node.children.get(key);
     if (!child) node.children.set(key, (child = { frame, frames: new Map(), value: 0, self: 0, children: new Map() }));
     child.value += value;
@@ -44,25 +51,33 @@ function frameTree(profile, weight, reverse, fold) {
     if (mine > child.frames.get(child.frame)) child.frame = frame; // the line that most of it went through
     return child;
   };
-  for (let i = 0; i < weights.length; i++) {
-    const value = weights[i];
-    if (!(value > 0) || !threadShown(profile, of[i])) continue;
-    const chain = chainOf(i);
+  const put = (chain, value) => {
     if (reverse) chain.reverse();
     root.value += value;
     let node = root;
     for (const frame of chain) node = enter(node, frame, value);
     node.self += value;
+  };
+  for (let i = 0; i < weights.length; i++) {
+    if (!(weights[i] > 0) || !threadShown(profile, of[i])) continue;
+    let rest = weights[i];
+    for (const [lender, ns] of lent.get(i) ?? []) { // below the innermost line of Python that waits for it
+      const part = Math.min(rest, ns), above = chainOf(lender);
+      put([...above.slice(0, above.findLastIndex((f) => f === IMPORTS || frames.kind[f] === "python") + 1), POOL, ...chainOf(i).filter((f) => f < 0 || frames.kind[f] !== "thread")], part);
+      rest -= part;
+    }
+    if (rest > 0) put(chainOf(i), rest);
   }
   return root;
 }
 
 // The same in order of time: samples of one thread side by side, neighbours with the same frames joined.
-function frameTimeline(profile, track, fold) {
+export function frameTimeline(profile, track, fold) {
   const { frames } = profile, root = { frame: -1, value: 0, self: 0, children: [] };
-  const keys = frames.function.map((_, i) => frameKey(frames, i)), keyOf = (f) => keys[f] ?? "imports", chainOf = chains(profile, fold);
-  const { what, busy } = track.events, open = [root];
+  const keys = frames.function.map((_, i) => frameKey(frames, i)), keyOf = (f) => keys[f] ?? frameKey(frames, f), chainOf = chains(profile, fold);
+  const { what, busy, start, end } = track, open = [root];
   for (let e = 0; e < what.length; e++) {
+    if (isTimed() && (end[e] <= chosen.from || start[e] >= chosen.until)) continue;
     const chain = what[e] === null ? [] : chainOf(what[e]);
     let depth = 0;
     while (depth < chain.length && depth + 1 < open.length && keyOf(open[depth + 1].frame) === keyOf(chain[depth])) depth++;
@@ -80,7 +95,7 @@ function frameTimeline(profile, track, fold) {
 
 // Every function of a tree: {key, frame, incl, self, callers, callees: Map of key -> value}. A stack counts once, at the function's outermost call:
 // so callers add up to incl, and so do callees and self. Recursion is a callee of its own.
-function functionsOf(tree, frames) {
+export function functionsOf(tree, frames) {
   const all = new Map(), open = new Set();
   const add = (map, key, value) => map.set(key, (map.get(key) || 0) + value);
   const walk = (node, parent) => {

@@ -1,71 +1,101 @@
 // What the parts of the page share: the chosen process and thread, links to places inside of the page, the meaning of the colours.
+import { list, ofRecorder, rowsOf, shortPath } from "./data.js";
+import { button, choice, code, el, known, plain, say, seconds, spanText } from "./ui.js";
 
 // One meaning per colour, everywhere. The numbers are those of --c0 to --c9 in style.css.
-const COLOUR = { native: 0, python: 1, kernel: 2, memory: 3, copy: 4, system: 5, range: 6, wait: 7, waitDisk: 8, waitCuda: 9 };
-const MEANING = { native: "native code", python: "Python", kernel: "GPU kernels", memory: "memory", copy: "GPU copies and memsets", system: "system (the kernel)", range: "NVTX ranges", wait: "waiting", waitDisk: "waiting for a disk", waitCuda: "in CUDA calls" };
+export const COLOUR = { native: 0, python: 1, kernel: 2, memory: 3, copy: 4, system: 5, range: 6, wait: 7, waitDisk: 8, waitCuda: 9 };
+export const MEANING = { native: "native code", python: "Python", kernel: "GPU kernels", memory: "memory", copy: "GPU copies and memsets", system: "system (the kernel)", range: "NVTX ranges", wait: "waiting", waitDisk: "waiting for a disk", waitCuda: "in CUDA calls" };
 
-function legend(names) { return el("ul", { class: "legend", "aria-label": "Colours" }, names.map((name) => el("li", {}, el("i", { class: "k" + COLOUR[name] }), MEANING[name]))); }
+export function legend(names) { return el("ul", { class: "legend", "aria-label": "Colours" }, names.map((name) => el("li", {}, el("i", { class: "k" + COLOUR[name] }), MEANING[name]))); }
 
-// The chosen process and thread; null: all. Every part that can tell threads apart shows these alone.
-const chosen = { process: null, thread: null };
-const isFiltered = () => chosen.process !== null || chosen.thread !== null;
+// The selection: process, thread and range of time in ns; null: all. Every part that can tell them apart shows these alone.
+export const chosen = { process: null, thread: null, from: null, until: null };
+export const isTimed = () => chosen.from !== null;
+export const ofThreads = () => chosen.process !== null || chosen.thread !== null;
+export const isFiltered = () => ofThreads() || isTimed();
 
-function threadShown(profile, thread) {
-  if (!isFiltered()) return true;
+export function threadShown(profile, thread) {
+  if (!ofThreads()) return true;
   if (!known(thread) || thread < 0) return false;
   return (chosen.thread === null || thread === chosen.thread) && (chosen.process === null || list(profile.threads)[thread]?.process === chosen.process);
 }
 
 // The thread of each node of profile.stacks, -1 where it is not known.
-function stackThreads(profile) {
+export function stackThreads(profile) {
   const { parent, frame } = profile.stacks, of = profile.frames.thread || [], out = new Int32Array(rowsOf(profile.stacks));
   for (let i = 0; i < out.length; i++) out[i] = parent[i] === null || parent[i] < 0 ? of[frame[i]] ?? -1 : out[parent[i]];
   return out;
 }
 
-const processName = (p) => (p ? `${known(p.rank) ? `rank ${p.rank} · ` : ""}${plain(p.program ?? "process").split("/").pop()} ${p.pid}` : "process");
-const threadName = (t) => (t ? `${plain(t.name) || (t.main ? "main" : "thread")} ${t.tid}` : "thread");
+export const processName = (p) => (p ? `${known(p.rank) ? `rank ${p.rank} · ` : ""}${plain(p.program ?? "process").split("/").pop()} ${p.pid}` : "process");
+export const threadName = (t) => (t ? `${plain(t.name) || (t.main ? "main" : "thread")} ${t.tid}` : "thread");
+export const rangeName = () => (isTimed() ? spanText(chosen.from, chosen.until) : "the whole run");
 
-// Parts that show threads: their redraw is called when the choice changes, at once or when they are opened next.
-const filtered = new Map(); // id of the part: {redraw, stale}
-function onFilter(id, redraw) { filtered.set(id, { redraw, stale: false }); }
-function refresh(id) {
+// Parts that follow the selection: their redraw is called when it changes, at once or when they are opened next.
+export const filtered = new Map(); // id of the part: {redraw, stale}
+export function onFilter(id, redraw) { filtered.set(id, { redraw, stale: false }); }
+export function refresh(id) {
   const part = filtered.get(id);
   if (part?.stale) { part.stale = false; part.redraw(); }
 }
-function filterChanged() {
-  for (const [id, part] of filtered) { part.stale = true; if (!document.getElementById(id).hidden) refresh(id); }
+
+// Changes the selection. `values`: of `chosen`, those that change.
+export function select(values, aloud = true) {
+  Object.assign(chosen, values);
+  for (const [id, part] of filtered) { part.stale = true; if (!document.getElementById(id)?.hidden) refresh(id); }
+  document.dispatchEvent(new Event("chosenchange"));
+  if (aloud) say(isFiltered() ? `Selected: ${isTimed() ? rangeName() : ""}${isTimed() && ofThreads() ? ", " : ""}${ofThreads() ? "the chosen threads alone" : ""}.` : "The whole run is shown.");
 }
 
-// Two menus above all parts; null where there is nothing to choose.
-function filterBar(profile) {
+// The selection within an address: by identifiers of the system and seconds, which a later version reads too.
+let selectable = null; // the profile
+export function selectionQuery() {
+  const parts = [], digits = (ns) => String(Number((ns * 1e-9).toFixed(6)));
+  if (isTimed()) parts.push(`from=${digits(chosen.from)}`, `until=${digits(chosen.until)}`);
+  if (chosen.process !== null) parts.push(`process=${list(selectable?.processes)[chosen.process]?.pid}`);
+  if (chosen.thread !== null) parts.push(`thread=${list(selectable?.threads)[chosen.thread]?.tid}`);
+  return parts.length ? "?" + parts.join("&") : "";
+}
+export function readSelection(query) {
+  const values = new URLSearchParams(query), at = (rows, key, id) => { const i = id === null ? -1 : list(rows).findIndex((r) => String(r[key]) === id); return i < 0 ? null : i; };
+  const from = Number(values.get("from")), until = Number(values.get("until")), timed = values.has("until") && until > from && from >= 0;
+  const next = { process: at(selectable?.processes, "pid", values.get("process")), thread: at(selectable?.threads, "tid", values.get("thread")), from: timed ? from * 1e9 : null, until: timed ? until * 1e9 : null };
+  if (Object.keys(next).some((key) => next[key] !== chosen[key])) select(next, false);
+}
+
+// Menus of processes and threads, and the selected range; empty where there is nothing to choose.
+export function filterBar(profile) {
+  selectable = profile;
   const processes = list(profile?.processes), threads = list(profile?.threads).map((t, i) => ({ t, i })).filter(({ t }) => !ofRecorder(t));
-  if (processes.length < 2 && threads.length < 2) return null;
   const cost = ({ t }) => (t.user_s || 0) + (t.sys_s || 0);
-  const bar = el("div", { class: "tools filter", role: "group", "aria-label": "Processes and threads" });
+  const bar = el("div", { class: "tools filter", role: "group", "aria-label": "Selection" });
   const draw = () => {
     const of = threads.filter(({ t }) => chosen.process === null || t.process === chosen.process).sort((a, b) => cost(b) - cost(a));
-    const menu = (label, options, value, act) => choice(label, [["", "all"], ...options], value === null ? "" : String(value), (v) => { act(v === "" ? null : +v); draw(); filterChanged(); say(isFiltered() ? "Only the chosen threads are shown." : "All threads are shown."); });
+    const menu = (label, options, value, act) => choice(label, [["", "all"], ...options], value === null ? "" : String(value), (v) => select(act(v === "" ? null : +v)));
     const focused = bar.contains(document.activeElement) ? [...bar.querySelectorAll("select")].indexOf(document.activeElement) : -1;
     bar.replaceChildren(...[
-      processes.length > 1 && menu("Process", processes.map((p, i) => [String(i), `${processName(p)} · ${seconds(p.cpu_s)}`]), chosen.process, (v) => { chosen.process = v; chosen.thread = null; }),
-      of.length > 1 && menu("Thread", of.map((x) => [String(x.i), `${threadName(x.t)}${processes.length > 1 && chosen.process === null ? ` of ${processName(processes[x.t.process])}` : ""} · ${seconds(cost(x))}`]), chosen.thread, (v) => { chosen.thread = v; }),
-      isFiltered() && button("All threads", () => { chosen.process = chosen.thread = null; draw(); filterChanged(); })].filter(Boolean));
+      processes.length > 1 && menu("Process", processes.map((p, i) => [String(i), `${processName(p)} · ${seconds(p.cpu_s)}`]), chosen.process, (process) => ({ process, thread: null })),
+      of.length > 1 && menu("Thread", of.map((x) => [String(x.i), `${threadName(x.t)}${processes.length > 1 && chosen.process === null ? ` of ${processName(processes[x.t.process])}` : ""} · ${seconds(cost(x))}`]), chosen.thread, (thread) => ({ thread })),
+      isTimed() && el("span", { class: "range" }, rangeName()),
+      isFiltered() && button("Whole run", () => select({ process: null, thread: null, from: null, until: null }), { class: "button small" })].filter(Boolean));
     if (focused >= 0) bar.querySelectorAll("select")[focused]?.focus();
   };
+  document.addEventListener("chosenchange", draw);
   draw();
   return bar;
 }
 
-// Addresses inside of the page: #part or #part/what, for example #lines/recon.py:47.
-const routes = new Map(); // id of the part: takes what stands behind the slash
-const address = (id, what) => "#" + id + (what ? "/" + encodeURIComponent(what).replace(/%2F/g, "/").replace(/%3A/g, ":") : "");
-let openPart = () => {}; // by the id of its panel; set by buildTabs
+// Addresses inside of the page: #part or #part/what, for example #lines/recon.py:47?from=1.5&until=2.
+export const routes = new Map(); // id of the part: takes what stands behind the slash
+export const address = (id, what) => "#" + id + (what ? "/" + encodeURIComponent(what).replace(/%2F/g, "/").replace(/%3A/g, ":") : "") + selectionQuery();
+let partOpener = () => {};
+export const onOpenPart = (open) => { partOpener = open; }; // set by buildTabs
+export const openPart = (id, hash) => partOpener(id, hash); // by the id of its panel
 
-function goTo(id, what) {
+export function goTo(id, what) {
   openPart(id, address(id, what));
   if (what) routes.get(id)?.(what);
 }
 // A link to a place of this page.
-const inside = (id, what, ...content) => el("a", { href: address(id, what), onclick: (e) => { e.preventDefault(); goTo(id, what); } }, ...content);
-const lineLink = (path, line, text) => inside("lines", known(line) ? `${path}:${line}` : path, code(text ?? `${shortPath(path)}${known(line) ? ":" + line : ""}`));
+export const inside = (id, what, ...content) => el("a", { href: address(id, what), onclick: (e) => { e.preventDefault(); goTo(id, what); } }, ...content);
+export const lineLink = (path, line, text) => inside("lines", known(line) ? `${path}:${line}` : path, code(text ?? `${shortPath(path)}${known(line) ? ":" + line : ""}`));

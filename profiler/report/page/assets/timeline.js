@@ -1,8 +1,14 @@
 // Timeline: rows grouped by process and device, events joined where they are narrower than a pixel.
+import { fit, inkOn, painter, themed } from "./canvas.js";
+import { list } from "./data.js";
+import { totalMemory } from "./plots.js";
+import { chosen, COLOUR, goTo, isTimed, legend, ofThreads, onFilter, threadShown } from "./state.js";
+import { eventName, firstAfter, tellingFrame, timelineGroups, TRACK_COLOURS } from "./tracks.js";
+import { button, count, el, hideTip, known, megabytes, say, seconds, showTip, spanText, table, ticksOf } from "./ui.js";
 
 const TRACK_HEIGHT = 22;
 
-function timelinePanel(profile) {
+export function timelinePanel(profile) {
   const groups = timelineGroups(profile), tracks = groups.flatMap((g) => g.rows);
   const allSeries = list(profile.memory?.series).filter((s) => list(s.t_s).length > 1);
   if (!tracks.length && !allSeries.length) return [el("p", {}, "No events were recorded.")];
@@ -16,7 +22,7 @@ function timelinePanel(profile) {
 
   // Rows on the screen: a head per group, then the rows of its shown threads.
   function layout() {
-    const shown = ({ t }) => (known(t.device) && t.device >= 0 ? chosen.thread === null && (chosen.process === null || !known(t.process) || t.process === chosen.process) : !isFiltered() || threadShown(profile, t.thread));
+    const shown = ({ t }) => (known(t.device) && t.device >= 0 ? chosen.thread === null && (chosen.process === null || !known(t.process) || t.process === chosen.process) : !ofThreads() || threadShown(profile, t.thread));
     rows = [];
     folded = 0;
     for (const group of groups) {
@@ -26,7 +32,7 @@ function timelinePanel(profile) {
       rows.push({ head: group, name: group.name, folded: all.length - here.length });
       if (!view.closed.has(group.key)) rows.push(...here);
     }
-    memory = totalMemory(allSeries.filter((s) => !isFiltered() || (chosen.process ?? list(profile.threads)[chosen.thread]?.process) === s.process));
+    memory = totalMemory(allSeries.filter((s) => !ofThreads() || (chosen.process ?? list(profile.threads)[chosen.thread]?.process) === s.process));
     view.row = Math.max(0, Math.min(view.row, rows.length - 1));
     quietButton.hidden = !tracks.some((k) => k.quiet) || tracks.every((k) => k.quiet);
     quietButton.textContent = view.quiet ? "Fold quiet rows" : `Show ${count(folded)} quiet ${folded === 1 ? "row" : "rows"}`;
@@ -50,7 +56,7 @@ function timelinePanel(profile) {
     rows.forEach((row, r) => drawName(g, theme, row, AXIS + r * TRACK_HEIGHT, left, width, r === view.row));
     g.fillStyle = theme.ink;
     if (memory.length) g.fillText("resident memory, all together", 8, AXIS + rows.length * TRACK_HEIGHT + MEMORY / 2, left - 12);
-    where.textContent = `${seconds(view.from * 1e-9)} to ${seconds(view.to * 1e-9)} of ${seconds(total * 1e-9)}`;
+    where.textContent = `${spanText(view.from, view.to)} of ${seconds(total * 1e-9)}`;
     canvas.setAttribute("aria-label", `Timeline of ${rows.length} rows, ${where.textContent}`);
     canvas.dataset.drawn = view.drawn;
     canvas.dataset.rows = rows.map((row) => row.name).join("\n");
@@ -68,16 +74,16 @@ function timelinePanel(profile) {
     if (row.head) g.font = "12px system-ui, sans-serif";
   }
   function drawAxis(g, theme, left, width, height) {
-    const span = view.to - view.from, rough = span / 8, unit = 10 ** Math.floor(Math.log10(rough));
-    const step = [1, 2, 5, 10].map((f) => f * unit).find((s) => s >= rough);
+    const span = view.to - view.from, ticks = ticksOf(view.from, view.to, 8);
+    canvas.dataset.ticks = ticks.map(([, label]) => label).join("\n");
     g.strokeStyle = theme.line;
     g.fillStyle = theme.faint;
     g.beginPath();
-    for (let t = Math.ceil(view.from / step) * step; t <= view.to; t += step) {
+    for (const [t, label] of ticks) {
       const x = left + ((t - view.from) / span) * (width - left);
       g.moveTo(x, AXIS - 4);
       g.lineTo(x, height);
-      const label = seconds(t * 1e-9), room = g.measureText(label).width + 3;
+      const room = g.measureText(label).width + 3;
       g.fillText(label, x + room <= width ? x + 3 : x - room, 9);
     }
     g.stroke();
@@ -167,26 +173,41 @@ function timelinePanel(profile) {
     const hit = eventAt(rowAt(e), timeAt(e));
     if (hit) showTip(e, words(hit)); else hideTip();
   });
-  canvas.addEventListener("pointerup", (e) => { const still = drag && Math.abs(drag.x - e.clientX) < 3; drag = null; if (still) fold(rowAt(e)); });
+  canvas.addEventListener("pointerup", (e) => { const still = drag && Math.abs(drag.x - e.clientX) < 3; drag = null; if (still && !fold(rowAt(e))) openLine(eventAt(rowAt(e), timeAt(e))); });
   canvas.addEventListener("pointerleave", hideTip);
   canvas.addEventListener("dblclick", (e) => zoomAt(0.25, timeAt(e)));
+  // The line of the frame that says most about an event.
+  function openLine(hit) {
+    const what = hit ? hit.l.what[hit.i] : -1;
+    if (what < 0 || !["cpu", "wait"].includes(hit.track.t.kind)) return;
+    const f = tellingFrame(profile, what), file = profile.frames.file[f];
+    if (f !== undefined && profile.files?.[file]) goTo("lines", profile.frames.line[f] > 0 ? `${file}:${profile.frames.line[f]}` : file);
+    else say(`${nameOf(hit.track, what)} has no line in this report.`);
+  }
   const describe = () => { const hit = eventAt(view.row, (view.from + view.to) / 2), row = rows[view.row]; say(`${row?.name}. ${row?.head ? "Enter folds or unfolds it." : hit ? words(hit) : "Nothing at the middle of the view."}`); };
   const keys = {
     ArrowLeft: () => pan(-0.2), ArrowRight: () => pan(0.2), a: () => pan(-0.2), d: () => pan(0.2), w: () => zoomAt(0.6), s: () => zoomAt(1 / 0.6), "+": () => zoomAt(0.6), "-": () => zoomAt(1 / 0.6),
     ArrowUp: () => { view.row = Math.max(0, view.row - 1); paint(); describe(); }, ArrowDown: () => { view.row = Math.min(rows.length - 1, view.row + 1); paint(); describe(); },
-    0: () => show(0, total), Home: () => show(0, total), Enter: () => fold(view.row) || describe(),
+    0: () => show(0, total), Home: () => show(0, total), Enter: () => fold(view.row) || describe(), o: () => openLine(eventAt(view.row, (view.from + view.to) / 2)),
   };
   canvas.addEventListener("keydown", (e) => { if (keys[e.key] && !e.ctrlKey && !e.metaKey) { e.preventDefault(); e.stopPropagation(); keys[e.key](); } });
   addEventListener("resize", paint);
   document.addEventListener("themechange", paint);
-  const redraw = () => { layout(); paint(); };
+  let shownRange = "";
+  const redraw = () => { // a selected range fills the view
+    const now = `${chosen.from} ${chosen.until}`;
+    layout();
+    if (now !== shownRange && (isTimed() || shownRange)) show(isTimed() ? chosen.from : 0, isTimed() ? chosen.until : total);
+    shownRange = now;
+    paint();
+  };
   onFilter("time", redraw);
   redraw();
   const merged = tracks.filter((k) => k.t.resolution_ns > 0), kinds = new Set(tracks.map((k) => k.t.kind));
   return [
     el("div", { class: "tools" }, button("Zoom in", () => zoomAt(0.6)), button("Zoom out", () => zoomAt(1 / 0.6)), button("Left", () => pan(-0.2)), button("Right", () => pan(0.2)), button("All", () => show(0, total)), quietButton, where),
     legend([kinds.has("cpu") && frameKinds.includes("python") && "python", kinds.has("cpu") && "native", kinds.has("wait") && "wait", kinds.has("kernel") && "kernel", (kinds.has("copy") || kinds.has("set")) && "copy", kinds.has("range") && "range", kinds.has("api") && "waitCuda", allSeries.length && "memory"].filter(Boolean)),
-    el("p", { class: "note" }, "Wheel or + and − zoom, dragging or arrow keys move, 0 shows all. Enter reads out the middle of the chosen row, or folds a process. A box joins events that are too close; its height is how busy they were."),
+    el("p", { class: "note" }, "Wheel or + and − zoom, dragging or arrow keys move, 0 shows all. Enter reads out the middle of the chosen row, or folds a process. A click, or o, opens the line. Nearby events are merged; the height shows how busy they were."),
     merged.length > 0 && el("p", { class: "note" }, `${merged.length} of ${tracks.length} rows had too many events for one file: events closer than ${seconds(Math.max(...merged.map((k) => k.t.resolution_ns)) * 1e-9)} were joined.`),
     canvas,
     el("details", {}, el("summary", {}, "The same as a table: rows and their busy time"), table([

@@ -1,4 +1,8 @@
 // Rows of the timeline: levels of joined events, names, groups by process and device.
+import { list, rowsOf, shortPath } from "./data.js";
+import { frameName } from "./stacks.js";
+import { processName, threadName } from "./state.js";
+import { known, plain } from "./ui.js";
 
 // Absolute starts and ends of a track, and levels above it that join 8 neighbours each, so that a million events in view
 // cost a few thousand boxes.
@@ -32,7 +36,7 @@ function trackData(track) {
 }
 
 // Ranges lie in one another: a row per depth, the deepest share one.
-function apart(track) {
+function rangeRows(track) {
   if (track.kind !== "range") return [{ t: track, depth: 0 }];
   const e = track.events, n = rowsOf(e), rows = [], open = [];
   for (let i = 0, at = 0; i < n; i++) {
@@ -49,7 +53,7 @@ function apart(track) {
   return rows.map((row, depth) => ({ t: { ...track, events: row.events }, depth }));
 }
 
-function firstAfter(ends, t, n) { // ends are nearly sorted: good enough to start drawing a little early
+export function firstAfter(ends, t, n) { // ends are nearly sorted: good enough to start drawing a little early
   let low = 0, high = n;
   while (low < high) { const mid = (low + high) >> 1; if (ends[mid] < t) low = mid + 1; else high = mid; }
   return Math.max(0, low - 2);
@@ -58,7 +62,7 @@ function firstAfter(ends, t, n) { // ends are nearly sorted: good enough to star
 const RUNTIME = /^(futex|syscall|__|_?pthread_|sem_|clock_nanosleep|nanosleep|select|poll|epoll_wait|read|write|recv|accept|wait4|waitid|do_futex|lll_|start_thread|clone)/;
 
 // The frame that says most about what a thread waits in: the first of Python from the leaf, else the first that is not of libc.
-function tellingFrame(profile, stack) {
+export function tellingFrame(profile, stack) {
   const { stacks, frames } = profile, chain = [];
   for (let s = stack; s !== null && s >= 0; s = stacks.parent[s] ?? -1) if (stacks.frame[s] >= 0) chain.push(stacks.frame[s]);
   const of = (test) => chain.find(test);
@@ -66,7 +70,7 @@ function tellingFrame(profile, stack) {
     of((f) => frames.kind[f] !== "thread" && frames.function[f] && !RUNTIME.test(frames.function[f]) && !/(^|\/)(nptl|sysdeps|glibc)/.test(frames.file[f] ?? "")) ?? chain[0];
 }
 
-function eventName(profile, track, what) {
+export function eventName(profile, track, what) {
   if (what < 0 || what === null) return "";
   const pick = { kernel: ["kernels", "name"], copy: ["transfers", "direction"], set: ["memsets", "memory"], range: ["ranges", "name"], api: ["apis", "name"] }[track.kind];
   if (pick) return plain(list(profile[pick[0]])[what]?.[pick[1]] ?? "");
@@ -77,18 +81,18 @@ function eventName(profile, track, what) {
 }
 
 const TRACK_KINDS = { cpu: "on CPU", wait: "waiting", kernel: "kernels", copy: "copies", set: "memsets", range: "ranges", api: "CUDA calls" };
-const TRACK_COLOURS = { cpu: "native", wait: "wait", kernel: "kernel", copy: "copy", set: "copy", range: "range", api: "waitCuda" };
+export const TRACK_COLOURS = { cpu: "native", wait: "wait", kernel: "kernel", copy: "copy", set: "copy", range: "range", api: "waitCuda" };
 
 // What ran longest in the outermost ranges: an operation of the suite, a step that the program names itself.
 function operationOf(profile, tracks) {
   const sums = new Map();
-  for (const t of tracks) if (t.kind === "range") { const first = apart(t)[0].t.events; first.what.forEach((w, i) => sums.set(w, (sums.get(w) || 0) + first.busy[i])); }
+  for (const t of tracks) if (t.kind === "range") { const first = rangeRows(t)[0].t.events; first.what.forEach((w, i) => sums.set(w, (sums.get(w) || 0) + first.busy[i])); }
   const [what] = [...sums].sort((a, b) => b[1] - a[1])[0] ?? [null];
   return what === null ? null : plain(list(profile.ranges)[what]?.name ?? "") || null;
 }
 
 // Groups of rows, ranks in their order, else busiest first: {key, name, rows: [{t, depth, levels, name, quiet, names}]}. Quiet rows are those of threads that did nothing to speak of.
-function timelineGroups(profile) {
+export function timelineGroups(profile) {
   const raw = list(profile.timeline).filter((t) => rowsOf(t.events)), groups = new Map(), worth = new Map();
   const keyOf = (t) => (known(t.device) && t.device >= 0 ? `d${t.device}` : `p${t.process ?? list(profile.threads)[t.thread]?.process ?? 0}`);
   const ownerOf = (t) => (known(t.thread) && t.thread >= 0 ? `t${t.thread}` : `s${t.device}.${t.context}.${t.stream}`);
@@ -105,7 +109,7 @@ function timelineGroups(profile) {
   for (const group of groups.values()) {
     const first = group.tracks[0], device = group.key[0] === "d", operation = device ? null : operationOf(profile, group.tracks), process = list(profile.processes)[+group.key.slice(1)];
     group.name = device ? `GPU ${first.device}${list(profile.devices)[first.device]?.name ? ": " + plain(profile.devices[first.device].name) : ""}` : operation ? `${operation} (${processName(process)})` : processName(process);
-    group.rows = group.tracks.flatMap(apart).map(({ t, depth }) => {
+    group.rows = group.tracks.flatMap(rangeRows).map(({ t, depth }) => {
       const thread = list(profile.threads)[t.thread], owner = thread ? threadName(thread) : known(t.stream) ? `stream ${t.stream}` : "process";
       return { t, depth, levels: trackData(t), name: `${owner} · ${TRACK_KINDS[t.kind] || t.kind}${depth ? ` ${depth + 1}` : ""}`, quiet: value(ownerOf(t)) < 0.001 * total && !thread?.main, names: new Map() };
     }).sort((a, b) => value(ownerOf(b.t)) - value(ownerOf(a.t)) || (ownerOf(a.t) === ownerOf(b.t) ? order.indexOf(a.t.kind) - order.indexOf(b.t.kind) || a.depth - b.depth : ownerOf(a.t) < ownerOf(b.t) ? -1 : 1));
@@ -113,4 +117,16 @@ function timelineGroups(profile) {
   const rank = (g) => (g.key[0] === "d" ? null : list(profile.processes)[+g.key.slice(1)]?.rank) ?? Infinity; // in their order, then all others
   const byRank = (a, b) => (rank(a) === rank(b) ? 0 : rank(a) - rank(b));
   return [...groups.values()].sort((a, b) => byRank(a, b) || value(b.key) - value(a.key));
+}
+
+// The outermost ranges of the shown threads, of the thread first that has most of them: [{name, from, until}] in ns, none over another.
+export function outerRanges(profile, shown) {
+  const rows = list(profile.timeline).filter((t) => t.kind === "range" && rowsOf(t.events) && shown(t)).map((t) => {
+    const e = rangeRows(t)[0].t.events;
+    let at = 0;
+    return e.start.map((step, i) => { at += step; return { name: plain(list(profile.ranges)[e.what[i]]?.name ?? "range"), from: at, until: at + e.length[i] }; });
+  }).sort((a, b) => b.reduce((s, r) => s + r.until - r.from, 0) - a.reduce((s, r) => s + r.until - r.from, 0));
+  const out = [];
+  for (const row of rows) for (const r of row) if (out.length < 2000 && !out.some((o) => o.from < r.until && r.from < o.until)) out.push(r);
+  return out;
 }

@@ -1,4 +1,6 @@
 // Which operation would benefit from an FPGA: the verdicts. Reasons, cards and charts are in the run's triage.md.
+import { list } from "./data.js";
+import { code, count, el, known, number, percent, plain, table, UNKNOWN } from "./ui.js";
 
 const VERDICTS = ["HIGH", "MEDIUM", "LOW", "NO"];
 const span = (r, format = number) => (!r || (!known(r.low) && !known(r.high)) ? UNKNOWN : r.low === r.high ? format(r.low) : `${format(r.low)} to ${format(r.high)}`);
@@ -19,7 +21,7 @@ function verdictTable(triage) {
   ], list(triage.candidates), { caption: "Verdicts", name: "verdicts", filter: false });
 }
 
-function triagePanel(triage) {
+export function triagePanel(triage) {
   return [
     el("p", { class: "answer" }, plain(triage.headline ?? "Which operation would benefit from an FPGA")),
     el("p", { class: "note" }, `At ${count(triage.size)}³ on ${plain(triage.machine?.name ?? "an unknown machine")}. Numbers of cards are modelled, not measured; ranges go from the pessimistic to the optimistic end. triage.md in the run's folder has the reasons.`),

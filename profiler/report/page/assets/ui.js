@@ -1,6 +1,6 @@
 // Elements, numbers as text, tables, plots. Text enters the page through text nodes alone.
 
-function el(tag, attributes, ...children) {
+export function el(tag, attributes, ...children) {
   const node = document.createElement(tag);
   for (const [key, value] of Object.entries(attributes || {})) {
     if (value === null || value === undefined || value === false) continue;
@@ -12,7 +12,7 @@ function el(tag, attributes, ...children) {
   return node;
 }
 
-function svg(tag, attributes, ...children) {
+export function svg(tag, attributes, ...children) {
   const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [key, value] of Object.entries(attributes || {})) node.setAttribute(key, value);
   node.append(...children);
@@ -20,21 +20,21 @@ function svg(tag, attributes, ...children) {
 }
 
 // Control characters and marks that turn the direction of writing are shown, not obeyed.
-function plain(text) {
+export function plain(text) {
   return String(text ?? "").replace(/[\u0000-\u0008\u000b-\u001f\u007f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
     (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
 }
 
-function code(text, limit = 400) {
+export function code(text, limit = 400) {
   const shown = plain(text);
   if (shown.length <= limit) return el("code", {}, shown);
   return el("code", { title: shown.slice(0, 4000) }, shown.slice(0, limit) + "…");
 }
 
-const UNKNOWN = "–"; // not measured
-const known = (x) => typeof x === "number" && Number.isFinite(x);
+export const UNKNOWN = "–"; // not measured
+export const known = (x) => typeof x === "number" && Number.isFinite(x);
 
-function number(x, digits = 3) {
+export function number(x, digits = 3) {
   if (!known(x)) return UNKNOWN;
   if (x === 0) return "0";
   const size = Math.abs(x);
@@ -49,18 +49,18 @@ function scaled(x, units) {
   const [factor, unit] = units[units.length - 1];
   return number(x / factor) + " " + unit;
 }
-const seconds = (x) => scaled(x, [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]]);
-const bytes = (x) => scaled(x, [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]]);
-const megabytes = (x) => (known(x) ? bytes(x * 2 ** 20) : UNKNOWN);
-const count = (x) => (known(x) ? Math.round(x).toLocaleString("en-US") : UNKNOWN);
-const percent = (x) => (x > 0 && x < 1e-4 ? "< 0.01 %" : known(x) ? (x * 100 >= 9.95 || x === 0 ? (x * 100).toFixed(0) : (x * 100).toPrecision(2)) + " %" : UNKNOWN);
+export const seconds = (x) => scaled(x, [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]]);
+export const bytes = (x) => scaled(x, [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]]);
+export const megabytes = (x) => (known(x) ? bytes(x * 2 ** 20) : UNKNOWN);
+export const count = (x) => (known(x) ? Math.round(x).toLocaleString("en-US") : UNKNOWN);
+export const percent = (x) => (x > 0 && x < 1e-4 ? "< 0.01 %" : known(x) ? (x * 100 >= 9.95 || x === 0 ? (x * 100).toFixed(0) : (x * 100).toPrecision(2)) + " %" : UNKNOWN);
 
-function say(text) { document.getElementById("live").textContent = text; }
+export function say(text) { document.getElementById("live").textContent = text; }
 
-function button(label, act, more) { return el("button", { type: "button", class: "button", onclick: act, ...more }, label); }
+export function button(label, act, more) { return el("button", { type: "button", class: "button", onclick: act, ...more }, label); }
 
 // A button that stays pressed. act(pressed)
-function toggle(label, pressed, act) {
+export function toggle(label, pressed, act) {
   const node = button(label, () => {
     const now = node.getAttribute("aria-pressed") !== "true";
     node.setAttribute("aria-pressed", now);
@@ -69,18 +69,18 @@ function toggle(label, pressed, act) {
   return node;
 }
 
-function choice(label, options, value, act) {
+export function choice(label, options, value, act) {
   const select = el("select", { onchange: () => act(select.value) },
     options.map(([key, text]) => el("option", { value: key, selected: key === value }, text)));
   return el("label", {}, label + " ", select);
 }
 
-function search(label, act) {
+export function search(label, act) {
   const input = el("input", { type: "search", "aria-label": label, placeholder: label, size: Math.min(Math.max(label.length, 18), 48), oninput: () => act(input.value) });
   return input;
 }
 
-async function copy(text) {
+export async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
@@ -110,7 +110,7 @@ function markdown(columns, rows) {
 // rem: width, minor: left out on narrow screens}
 // options: {caption, sort: index or null, up: ascending first, filter: bool, limit, rowClass(row), rowKey(row): data-row, name,
 // context(row): stands in the order of the first column alone}. The node's reveal(key) shows that row and returns it, or null.
-function table(all, rows, options = {}) {
+export function table(all, rows, options = {}) {
   const columns = all.filter((c) => !c.optional || rows.some((row) => ![null, undefined, "", 0].includes(cell(c, row))));
   const state = { by: options.sort ?? -1, down: !options.up, text: "", all: false, from: 0 };
   const limit = options.limit ?? 100;
@@ -190,7 +190,7 @@ function showMore(box) {
 }
 
 // parts: [{name, value, k (colour), text}] of `total`
-function stackedBar(label, parts, total) {
+export function stackedBar(label, parts, total) {
   const real = parts.filter((p) => known(p.value) && p.value > 0);
   const sum = total || real.reduce((a, p) => a + p.value, 0);
   if (!sum) return el("p", { class: "note" }, `${label}: nothing was measured.`);
@@ -201,12 +201,12 @@ function stackedBar(label, parts, total) {
     el("ul", { class: "legend" }, real.map((p) => el("li", {}, el("i", { class: "k" + p.k }), `${p.name} ${seconds(p.value)} · ${percent(p.value / sum)}`))));
 }
 
-function cellBar(parts, total, label) {
+export function cellBar(parts, total, label) {
   return el("span", { class: "cell-bar", role: "img", "aria-label": label },
     parts.map(([value, k]) => known(value) && value > 0 && el("span", { class: "k" + k, css: { width: `${Math.min(100, (100 * value) / total)}%` } })));
 }
 
-function sparkline(values, label) {
+export function sparkline(values, label) {
   const real = values.filter(known);
   const node = svg("svg", { viewBox: "0 0 80 20", width: 80, height: 20, role: "img", "aria-label": label });
   if (real.length < 2) return node;
@@ -216,11 +216,45 @@ function sparkline(values, label) {
   return node;
 }
 
-const tip = el("div", { class: "tip", hidden: true });
-function showTip(event, text) {
+export const tip = el("div", { class: "tip", hidden: true });
+export function showTip(event, text) {
   tip.textContent = text;
   tip.hidden = false;
   tip.style.left = Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8) + "px";
   tip.style.top = Math.min(event.clientY + 14, innerHeight - tip.offsetHeight - 8) + "px";
 }
-const hideTip = () => { tip.hidden = true; };
+export const hideTip = () => { tip.hidden = true; };
+
+export const cut = (text, n) => { const t = plain(text).trim(); return t.length > n ? t.slice(0, n - 1).trim() + "…" : t; };
+
+// The last part of a Python name; parameters of C++ left out.
+export const shortName = (name, language) => (language === "python" ? plain(name).split(".").pop() : plain(name).replace(/\((?:[^()]|\([^()]*\))*\)(?: const)?$/, "")).slice(0, 80);
+
+// Moments of an axis of time with their labels, at most `most`: all in one unit, with as many digits as two neighbours need to differ.
+export function ticksOf(from, until, most) {
+  const rough = (until - from) / most, unit = 10 ** Math.floor(Math.log10(rough)), step = [1, 2, 5, 10].map((f) => f * unit).find((s) => s >= rough * 0.999), out = [];
+  const [size, name] = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]].find(([s]) => until >= s) ?? [1, "ns"], digits = Math.max(0, Math.ceil(-Math.log10(step / size) - 1e-9));
+  for (let k = Math.ceil(from / step - 1e-9); k * step <= until; k++) out.push([k * step, k === 0 ? "0" : `${((k * step) / size).toFixed(digits)} ${name}`]);
+  return out;
+}
+// A span of time with as many digits as its ends need to differ.
+export function spanText(from, until) {
+  const [size, name] = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]].find(([s]) => until >= s) ?? [1, "ns"], digits = Math.max(0, Math.min(9, 2 - Math.floor(Math.log10(Math.max(1e-9, until - from) / size))));
+  return `${from > 0 ? (from / size).toFixed(digits) : "0"} to ${(until / size).toFixed(digits)} ${name}`;
+}
+
+// Text with the source in back quotes as code.
+export const rich = (text) => plain(text).split("`").map((piece, i, all) => (i % 2 && i < all.length - 1 ? el("code", {}, piece) : i % 2 ? "`" + piece : piece));
+
+// A name of C++ that fits: what stands between < and > becomes an ellipsis where the name is long, then its parameters. The full name belongs into a title.
+export function shortTemplates(name) {
+  if (name.length <= 44 || !/[<(]/.test(name)) return name;
+  let out = "", depth = 0;
+  for (let i = 0; i < name.length; i++) {
+    const c = name[i], of = /operator[<>\-]*$/.test(out) && !depth;
+    if (c === "<" && !of && depth++ === 0) out += "<…";
+    else if (c === ">" && depth > 0 && name[i - 1] !== "-") { if (--depth === 0) out += ">"; } else if (!depth) out += c;
+  }
+  if (depth) return name; // its brackets do not match
+  return out.length > 60 ? out.replace(/\([^()]{20,}\)( const)?$/, "(…)$1") : out;
+}

@@ -1,0 +1,43 @@
+// The module that a frame belongs to, and the module's tint: own code is the warmest, the interpreter and the C library are grey.
+import { hueColour } from "./canvas.js";
+import { list } from "./data.js";
+import { IMPORTS } from "./stacks.js";
+import { COLOUR } from "./state.js";
+import { el, plain } from "./ui.js";
+
+export const OWN = "own code", PYTHON = "Python", SYSTEM = "C library and kernel", DEVICE = "GPU";
+const HUES = [212, 158, 268, 336, 52, 190, 100]; // neighbours in rank are far apart
+const shortModule = (path) => plain(path).split("/").pop().replace(/\.cpython-.*$|\.abi3\.so.*$|\.so[.\d]*.*$/, "").replace(/-[0-9a-f]{8}$/, "").replace(/^lib(?=.)/, "");
+
+function moduleName(frames, own, f) {
+  if (f === IMPORTS) return PYTHON;
+  if (f < 0 || frames.kind[f] === "thread") return "";
+  if (["kernel", "copy", "set"].includes(frames.kind[f])) return DEVICE;
+  const file = frames.file[f] ?? "", module = frames.module?.[f] ?? "";
+  if (own[f]) return OWN;
+  if (module.includes("libtomoprof_capture")) return SYSTEM; // the recorder
+  const packaged = /(?:site|dist)-packages\/([^/]+)/.exec(file) ?? /(?:site|dist)-packages\/([^/]+)/.exec(module);
+  if (packaged) return plain(packaged[1]).replace(/\.py$|\.libs$/, "");
+  if (frames.kind[f] === "python" || /(^|\/)(lib)?python3?[\d.]*(\.so[\d.]*)?$/.test(module) || /\/Python-3/.test(file)) return PYTHON;
+  if (/(^|\/)(libc|ld-linux|ld|libpthread|libm|libstdc\+\+|libgcc_s)[-.]|^\[/.test(module) || /nptl|sysdeps|glibc/.test(file)) return SYSTEM;
+  return module ? shortModule(module) : file.split("/").slice(-2)[0] || "unknown";
+}
+
+// {of(frame): name of its module, colour(theme, frame), legend(): the modules that took most}
+export function moduleTints(profile) {
+  const { frames, stacks } = profile, own = frames.file.map((f) => !!profile.files?.[f]?.user), names = frames.function.map((_, i) => moduleName(frames, own, i)), sums = new Map();
+  list(stacks.cpu_ns).forEach((ns, i) => { if (ns > 0) { const name = names[stacks.frame[i]] ?? ""; sums.set(name, (sums.get(name) || 0) + ns); } });
+  const ranked = [...sums].filter(([name]) => ![OWN, PYTHON, SYSTEM, DEVICE, ""].includes(name)).filter(([, ns], _, all) => ns >= 0.01 * all.reduce((a, [, v]) => a + v, 0)).sort((a, b) => b[1] - a[1]).slice(0, HUES.length).map(([name]) => name), hue = new Map(ranked.map((name, i) => [name, HUES[i]]));
+  const of = (f) => (f < 0 ? moduleName(frames, own, f) : names[f]);
+  const tint = (dark, name) => (name === OWN ? (dark ? "#d07a2d" : "#f4a556") : hue.has(name) ? hueColour(hue.get(name), dark ? 32 : 48, dark ? 40 : 78) : name === PYTHON ? (dark ? "#5b626d" : "#c9cdd4") : name === SYSTEM ? (dark ? "#474d57" : "#dcdfe4") : dark ? "#3a424e" : "#e6e2d8");
+  return {
+    of,
+    colour: (theme, f) => (f === -1 || (f >= 0 && frames.kind[f] === "thread") || of(f) === "" ? theme.raised : of(f) === DEVICE ? theme.k[frames.kind[f] === "kernel" ? COLOUR.kernel : COLOUR.copy] : tint(theme.dark, of(f))),
+    legend: () => el("ul", { class: "legend tints", "aria-label": "Modules" }, [OWN, ...ranked, PYTHON, SYSTEM].filter((name) => sums.has(name) || (name === OWN && own.includes(true))).slice(0, 8).map((name) => {
+      const swatch = el("i"), paint = () => { swatch.style.background = tint(document.documentElement.dataset.theme === "dark", name); };
+      paint();
+      document.addEventListener("themechange", paint);
+      return el("li", {}, swatch, name);
+    })),
+  };
+}

@@ -1,0 +1,185 @@
+// What happened when: events of the timeline with absolute times, sums over the selected range, and the line that a pool's thread works for.
+import { list, rowsOf } from "./data.js";
+import { chosen, isTimed, stackThreads, threadShown } from "./state.js";
+
+const NEAR_NS = 1e8; // a pool's thread works for what the main thread did at most so long ago, as in profiler/analyze/attribute/cpu.c
+
+// Tracks with absolute starts and ends, once for each profile: [{kind, process, thread, start, end, busy, what}]
+const decoded = new WeakMap();
+export function tracksOf(profile) {
+  if (!decoded.has(profile)) decoded.set(profile, list(profile.timeline).filter((t) => rowsOf(t.events)).map((t) => {
+    const n = rowsOf(t.events), start = new Float64Array(n), end = new Float64Array(n);
+    for (let i = 0, at = 0; i < n; i++) { at += t.events.start[i]; start[i] = at; end[i] = at + t.events.length[i]; }
+    return { kind: t.kind, process: t.process, thread: t.thread, start, end, busy: t.events.busy ?? t.events.length, what: t.events.what };
+  }));
+  return decoded.get(profile);
+}
+
+// The moment at which the last event ended, ns.
+const ends = new WeakMap();
+export function endOf(profile) {
+  if (!ends.has(profile)) {
+    let last = (profile.meta.wall_s || 0) * 1e9;
+    for (const t of tracksOf(profile)) for (const e of t.end) if (e > last) last = e;
+    for (const s of list(profile.memory?.series)) last = Math.max(last, ...list(s.t_s).slice(-1).map((v) => v * 1e9));
+    ends.set(profile, last);
+  }
+  return ends.get(profile);
+}
+
+// The part of an event's busy time within the selected range.
+const within = (t, i, from, until) => {
+  const a = t.start[i], b = t.end[i];
+  if (b <= from || a >= until) return b === a && a >= from && a < until ? t.busy[i] : 0;
+  return b > a ? (t.busy[i] * (Math.min(b, until) - Math.max(a, from))) / (b - a) : t.busy[i];
+};
+
+// Amounts by stack under the selected range: the profile's own where there is none; null where they are not known by time.
+const TIMED = { cpu_ns: "cpu", wait_ns: "wait" };
+let timed = { profile: null };
+export function weightsIn(profile, weight) {
+  if (!isTimed()) return list(profile.stacks?.[weight]);
+  if (!TIMED[weight]) return null;
+  if (timed.profile !== profile || timed.from !== chosen.from || timed.until !== chosen.until) timed = { profile, from: chosen.from, until: chosen.until };
+  if (!timed[weight]) {
+    const out = (timed[weight] = new Float64Array(rowsOf(profile.stacks)));
+    for (const t of tracksOf(profile)) if (t.kind === TIMED[weight]) for (let i = 0; i < t.start.length; i++) if (t.what[i] !== null && t.what[i] >= 0) out[t.what[i]] += within(t, i, chosen.from, chosen.until);
+  }
+  return timed[weight];
+}
+
+// Who lent a line to the events of threads without Python frames: Map of stack -> Map of the lender's stack -> ns within the selected range.
+// The lender is the main thread of the process: its wait that covers the sample, else its latest sample.
+const lenders = new WeakMap();
+function lendersOf(profile) {
+  if (lenders.has(profile)) return lenders.get(profile);
+  const { stacks, frames } = profile, threads = list(profile.threads), tracks = tracksOf(profile), n = rowsOf(stacks);
+  const own = frames.file.map((f) => !!profile.files?.[f]?.user), python = new Uint8Array(n), alone = new Uint8Array(n);
+  for (let i = 0; i < n; i++) {
+    const p = stacks.parent[i], f = stacks.frame[i], root = p === null || p < 0;
+    python[i] = (root ? 0 : python[p]) || (f >= 0 && f !== null && frames.kind[f] === "python") || (f >= 0 && f !== null && own[f]) ? 1 : 0;
+    alone[i] = root ? 1 : 0; // a thread that waits for a CPU has no stack
+  }
+  const mains = new Map(); // process: what its main thread did, by time
+  for (const t of tracks) {
+    if ((t.kind !== "cpu" && t.kind !== "wait") || !threads[t.thread]?.main || !list(profile.processes)[t.process]?.python) continue;
+    const all = mains.get(t.process) ?? [];
+    for (let i = 0; i < t.start.length; i++) all.push([t.end[i], t.kind === "wait" ? t.start[i] : t.end[i], t.what[i]]);
+    mains.set(t.process, all);
+  }
+  for (const all of mains.values()) {
+    all.sort((a, b) => a[0] - b[0]);
+    for (let i = 1; i < all.length; i++) if (all[i][2] === null || alone[all[i][2]]) all[i] = [all[i][0], all[i][1], all[i - 1][2]];
+  }
+  const at = (all, time) => {
+    let low = 0, high = all.length;
+    while (low < high) { const mid = (low + high) >> 1; if (all[mid][0] <= time) low = mid + 1; else high = mid; }
+    const next = all[low], last = all[low - 1];
+    return next && next[1] <= time ? next[2] : last && time - last[0] <= NEAR_NS ? last[2] : -1;
+  };
+  const out = []; // {track, lender: of each event, -1 none}
+  for (const t of tracks) {
+    const all = t.kind === "cpu" && !threads[t.thread]?.main && mains.get(t.process);
+    if (!all) continue;
+    const lender = Int32Array.from(t.what, (s, i) => (s === null || s < 0 || python[s] ? -1 : at(all, t.end[i]) ?? -1));
+    if (lender.some((s) => s >= 0 && python[s])) out.push({ track: t, lender: lender.map((s) => (s >= 0 && python[s] ? s : -1)) });
+  }
+  lenders.set(profile, out);
+  return out;
+}
+export function lentIn(profile) {
+  const out = new Map(), from = isTimed() ? chosen.from : -Infinity, until = isTimed() ? chosen.until : Infinity;
+  for (const { track: t, lender } of lendersOf(profile)) {
+    if (!threadShown(profile, t.thread)) continue;
+    for (let i = 0; i < lender.length; i++) {
+      const ns = lender[i] >= 0 ? (isTimed() ? within(t, i, from, until) : t.busy[i]) : 0;
+      if (!(ns > 0)) continue;
+      if (!out.has(t.what[i])) out.set(t.what[i], new Map());
+      const of = out.get(t.what[i]);
+      of.set(lender[i], (of.get(lender[i]) || 0) + ns);
+    }
+  }
+  return out;
+}
+
+// What lines took within the selection, by the rule of the analysis (profiler/analyze/common/owner.h): a sample counts for the innermost line of own
+// code or of a package that does the work, which is one that has time itself in the whole run; else for the innermost other line that has some. Map "path:line" -> {cpu, incl, wait} in s; `total`, `waitTotal`, `placed`: of all shown threads.
+export function linesIn(profile) {
+  const { stacks, frames } = profile, n = rowsOf(stacks), of = stackThreads(profile), cpu = weightsIn(profile, "cpu_ns"), wait = weightsIn(profile, "wait_ns");
+  const known_ = new Set(), own = frames.file.map((f) => !!profile.files?.[f]?.user), lines = new Map(), out = { lines, total: 0, waitTotal: 0, placed: 0 };
+  const takes = new Set(), packaged = frames.file.map((f, i) => frames.kind[i] === "python" && /(site|dist)-packages\//.test(f ?? ""));
+  for (const [path, file] of Object.entries(profile.files)) for (const l of list(file.lines)) { known_.add(`${path}:${l.line}`); if (l.cpu?.user + l.cpu?.sys > 0 || l.cpu?.wait > 0) takes.add(`${path}:${l.line}`); }
+  const keys = frames.file.map((f, i) => (f && known_.has(`${f}:${frames.line[i]}`) ? `${f}:${frames.line[i]}` : null));
+  const at = (key) => { let l = lines.get(key); if (!l) lines.set(key, (l = { cpu: 0, incl: 0, wait: 0 })); return l; };
+  const charge = (stack, ns, what) => {
+    const seen = new Set();
+    let self = null, first = null; // of the own and of packages; of any that the analysis gave time to
+    for (let s = stack; s !== null && s >= 0; s = stacks.parent[s] ?? -1) {
+      const f = stacks.frame[s], key = f === null || f < 0 ? null : keys[f];
+      if (!key) continue;
+      if (takes.has(key)) first ??= key;
+      if (own[f] || (packaged[f] && takes.has(key))) self ??= key;
+      if (what === "cpu" && !seen.has(key)) { seen.add(key); at(key).incl += ns * 1e-9; }
+    }
+    if ((self ?? first) !== null) { at(self ?? first)[what] += ns * 1e-9; if (what === "cpu") out.placed += ns * 1e-9; }
+  };
+  const lent = lentIn(profile);
+  for (let i = 0; i < n; i++) {
+    if (!threadShown(profile, of[i])) continue;
+    if (cpu[i] > 0) {
+      let rest = cpu[i];
+      for (const [lender, ns] of lent.get(i) ?? []) { const part = Math.min(rest, ns); charge(lender, part, "cpu"); rest -= part; }
+      if (rest > 0) charge(i, rest, "cpu");
+      out.total += cpu[i] * 1e-9;
+    }
+    if (wait?.[i] > 0) { charge(i, wait[i], "wait"); out.waitTotal += wait[i] * 1e-9; }
+  }
+  return out;
+}
+
+// When main threads imported: from a sample or wait within the import machinery to the next one elsewhere. [[from, until]]
+function importSpans(profile, importing, bare) {
+  const of = new Map(), out = [];
+  for (const t of tracksOf(profile)) {
+    if ((t.kind !== "cpu" && t.kind !== "wait") || !list(profile.threads)[t.thread]?.main || !threadShown(profile, t.thread)) continue;
+    if (!of.has(t.thread)) of.set(t.thread, []);
+    for (let i = 0; i < t.start.length; i++) if (t.what[i] !== null && t.what[i] >= 0 && !bare[t.what[i]]) of.get(t.thread).push([t.start[i], t.end[i], importing[t.what[i]]]);
+  }
+  for (const events of of.values()) {
+    events.sort((a, b) => a[0] - b[0]);
+    events.forEach(([start, end, is], i) => { if (is) out.push([start, events[i + 1]?.[2] ? events[i + 1][0] : end]); });
+  }
+  return out;
+}
+
+// Values of the run in `count` equal parts of its time: {step, cpu: cores that worked, ready: threads without a CPU, imports: share of the main thread,
+// gpu: share of time, memory: MB, io: MB per s}; null where the profile has none.
+export function binned(profile, count) {
+  const total = endOf(profile), step = total / count, { stacks, frames } = profile, zero = () => new Float64Array(count);
+  const spread = (out, a, b, amount) => {
+    const first = Math.max(0, Math.min(count - 1, Math.floor(a / step))), last = Math.max(first, Math.min(count - 1, Math.ceil(b / step) - 1));
+    for (let i = first; i <= last; i++) out[i] += b > a ? (amount * Math.max(0, Math.min(b, (i + 1) * step) - Math.max(a, i * step))) / (b - a) : amount / (last - first + 1);
+  };
+  const n = rowsOf(stacks), importing = new Uint8Array(n), bare = new Uint8Array(n);
+  for (let i = 0; i < n; i++) {
+    const p = stacks.parent[i], f = stacks.frame[i], root = p === null || p < 0;
+    bare[i] = root ? 1 : 0;
+    importing[i] = (!root && importing[p]) || (f !== null && f >= 0 && /^<frozen importlib\._bootstrap/.test(frames.file[f] ?? "")) ? 1 : 0;
+  }
+  const out = { step, total, cpu: null, python: null, ready: null, imports: null, gpu: null, memory: null, io: null }, add = (key, ...rest) => spread((out[key] ??= zero()), ...rest);
+  for (const t of tracksOf(profile)) {
+    const device = t.kind === "kernel" || t.kind === "copy" || t.kind === "set";
+    if (device) { for (let i = 0; i < t.start.length; i++) add("gpu", t.start[i], t.end[i], t.busy[i] / step); continue; }
+    if ((t.kind !== "cpu" && t.kind !== "wait") || !threadShown(profile, t.thread)) continue;
+    for (let i = 0; i < t.start.length; i++) {
+      const s = t.what[i];
+      if (t.kind === "cpu") {
+        add("cpu", t.start[i], t.end[i], t.busy[i] / step);
+      } else if (s !== null && s >= 0 && bare[s]) add("ready", t.start[i], t.end[i], t.busy[i] / step);
+    }
+  }
+  for (const [from, until] of importSpans(profile, importing, bare)) add("imports", from, until, (until - from) / step);
+  const moments = list(profile.io?.files).filter((f) => list(f.moments?.t_us).length);
+  for (const f of moments) f.moments.t_us.forEach((us, i) => { const b = Math.max(0, Math.min(count - 1, Math.floor((us * 1e3) / step))); (out.io ??= zero())[b] += (f.moments.bytes[i] * (f.moment_stride || 1)) / 2 ** 20 / (step * 1e-9); });
+  return out;
+}
