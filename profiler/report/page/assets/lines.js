@@ -32,20 +32,32 @@ function keysOf(profile) {
   return lineKeys.get(profile);
 }
 
+// CPU time of the innermost own line of each stack, with the libraries that it calls.
+const ownSums = new WeakMap();
+function ownTimes(profile) {
+  if (!ownSums.has(profile)) {
+    const sums = new Map(), own = profile.own ?? {};
+    list(own.kind).forEach((kind, i) => { if (kind === "code" && own.file[i] !== null) { const key = `${own.file[i]}:${own.line[i]}`; sums.set(key, (sums.get(key) || 0) + own.cpu_ns[i] * 1e-9); } });
+    ownSums.set(profile, sums);
+  }
+  const sums = ownSums.get(profile), keys = keysOf(profile);
+  return (l) => sums.get(keys.get(l.base ?? l)) ?? 0;
+}
+
 // What lines cost under the chosen part of the suite and the chosen threads. parts: of the bar below the CPU time.
 export function lineCosts(profile) {
   if (isTimed()) {
     const sums = linesIn(profile), keys = keysOf(profile), of = (key) => (l) => sums.lines.get(keys.get(l.base ?? l))?.[key] ?? 0;
-    return { cpu: of("cpu"), incl: of("incl"), wait: of("wait"), gpu: () => 0, total: sums.total, waitTotal: sums.waitTotal, gpuTotal: 0, parts: (l) => [[of("cpu")(l), "native"]], part: null };
+    return { cpu: of("cpu"), own: of("own"), incl: of("incl"), wait: of("wait"), gpu: () => 0, total: sums.total, waitTotal: sums.waitTotal, gpuTotal: 0, parts: (l) => [[of("cpu")(l), "native"]], part: null };
   }
   const t = profile.totals, part = linesState.part === "all" || isFiltered() ? null : partOf(profile, linesTiming, linesState.part);
   const mine = (key) => (l) => list(l.threads).reduce((a, x) => a + (threadShown(profile, x.thread) ? x[key] || 0 : 0), 0);
   if (isFiltered()) {
     const threads = list(profile.threads).filter((_, i) => threadShown(profile, i)), of = stackThreads(profile), gpu = mine("gpu_s"), cpu = mine("cpu_s");
-    return { cpu, incl: mine("cpu_incl_s"), wait: mine("wait_s"), gpu, total: threads.reduce((a, x) => a + (x.user_s || 0) + (x.sys_s || 0), 0), waitTotal: threads.reduce((a, x) => a + (x.wait_s || 0), 0),
+    return { cpu, own: cpu, incl: mine("cpu_incl_s"), wait: mine("wait_s"), gpu, total: threads.reduce((a, x) => a + (x.user_s || 0) + (x.sys_s || 0), 0), waitTotal: threads.reduce((a, x) => a + (x.wait_s || 0), 0),
       gpuTotal: list(profile.stacks.gpu_ns).reduce((a, ns, i) => a + (threadShown(profile, of[i]) ? ns * 1e-9 : 0), 0), parts: (l) => [[cpu(l), "native"]], part: null };
   }
-  return { cpu: part ? part.cpu : cpuOf, incl: part ? null : (l) => (l.cpu_incl?.user || 0) + (l.cpu_incl?.sys || 0), wait: part ? () => 0 : (l) => l.cpu?.wait, gpu: (l) => l.gpu_self_s, total: part ? part.total : cpuTotal(profile),
+  return { cpu: part ? part.cpu : cpuOf, own: part ? part.cpu : ownTimes(profile), incl: part ? null : (l) => (l.cpu_incl?.user || 0) + (l.cpu_incl?.sys || 0), wait: part ? () => 0 : (l) => l.cpu?.wait, gpu: (l) => l.gpu_self_s, total: part ? part.total : cpuTotal(profile),
     waitTotal: t.cpu?.wait, gpuTotal: t.gpu_sum_s, parts: (l) => (part ? [[part.cpu(l), "native"]] : [[l.cpu.python, "python"], [l.cpu.native ?? l.cpu.user, "native"], [l.cpu.sys, "system"]]), part };
 }
 

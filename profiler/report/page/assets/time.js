@@ -103,24 +103,26 @@ export function lentIn(profile) {
 }
 
 // What lines took within the selection, by the rule of the analysis (profiler/analyze/common/owner.h): a sample counts for the innermost line of own
-// code or of a package that does the work, which is one that has time itself in the whole run; else for the innermost other line that has some. Map "path:line" -> {cpu, incl, wait} in s; `total`, `waitTotal`, `placed`: of all shown threads.
+// code or of a package that does the work, which is one that has time itself in the whole run; else for the innermost other line that has some. Map "path:line" -> {cpu, incl, own: with the libraries that an own line calls, wait} in s; `total`, `waitTotal`, `placed`: of all shown threads.
 export function linesIn(profile) {
   const { stacks, frames } = profile, n = rowsOf(stacks), of = stackThreads(profile), cpu = weightsIn(profile, "cpu_ns"), wait = weightsIn(profile, "wait_ns");
   const known_ = new Set(), own = frames.file.map((f) => !!profile.files?.[f]?.user), lines = new Map(), out = { lines, total: 0, waitTotal: 0, placed: 0 };
   const takes = new Set(), packaged = frames.file.map((f, i) => frames.kind[i] === "python" && /(site|dist)-packages\//.test(f ?? ""));
   for (const [path, file] of Object.entries(profile.files)) for (const l of list(file.lines)) { known_.add(`${path}:${l.line}`); if (l.cpu?.user + l.cpu?.sys > 0 || l.cpu?.wait > 0) takes.add(`${path}:${l.line}`); }
   const keys = frames.file.map((f, i) => (f && known_.has(`${f}:${frames.line[i]}`) ? `${f}:${frames.line[i]}` : null));
-  const at = (key) => { let l = lines.get(key); if (!l) lines.set(key, (l = { cpu: 0, incl: 0, wait: 0 })); return l; };
+  const at = (key) => { let l = lines.get(key); if (!l) lines.set(key, (l = { cpu: 0, incl: 0, own: 0, wait: 0 })); return l; };
   const charge = (stack, ns, what) => {
     const seen = new Set();
-    let self = null, first = null; // of the own and of packages; of any that the analysis gave time to
+    let self = null, first = null, innermost = null; // of the own and of packages; of any that the analysis gave time to
     for (let s = stack; s !== null && s >= 0; s = stacks.parent[s] ?? -1) {
       const f = stacks.frame[s], key = f === null || f < 0 ? null : keys[f];
       if (!key) continue;
+      if (own[f]) innermost ??= key;
       if (takes.has(key)) first ??= key;
       if (own[f] || (packaged[f] && takes.has(key))) self ??= key;
       if (what === "cpu" && !seen.has(key)) { seen.add(key); at(key).incl += ns * 1e-9; }
     }
+    if (innermost !== null && what === "cpu") at(innermost).own += ns * 1e-9;
     if ((self ?? first) !== null) { at(self ?? first)[what] += ns * 1e-9; if (what === "cpu") out.placed += ns * 1e-9; }
   };
   const lent = lentIn(profile);

@@ -3,13 +3,13 @@ import { fit, inkOn, painter, themed } from "./canvas.js";
 import { list } from "./data.js";
 import { totalMemory } from "./plots.js";
 import { chosen, COLOUR, goTo, isTimed, legend, ofThreads, onFilter, threadShown } from "./state.js";
-import { eventName, firstAfter, tellingFrame, timelineGroups, TRACK_COLOURS } from "./tracks.js";
+import { eventName, firstAfter, tellingFrame, timelineGroups, TRACK_COLOURS, TRACK_KINDS } from "./tracks.js";
 import { button, count, el, hideTip, known, megabytes, say, seconds, showTip, spanText, table, ticksOf } from "./ui.js";
 
 const TRACK_HEIGHT = 22;
 
 export function timelinePanel(profile) {
-  const groups = timelineGroups(profile), tracks = groups.flatMap((g) => g.rows);
+  const groups = timelineGroups(profile), tracks = groups.flatMap((g) => g.rows.flatMap((r) => (r.under ? [r, r.under] : [r])));
   const allSeries = list(profile.memory?.series).filter((s) => list(s.t_s).length > 1);
   if (!tracks.length && !allSeries.length) return [el("p", {}, "No events were recorded.")];
   const total = Math.max(1, ...tracks.map((k) => k.levels[0].end.reduce((a, b) => Math.max(a, b), 0)), ...allSeries.map((s) => s.t_s[s.t_s.length - 1] * 1e9));
@@ -49,7 +49,10 @@ export function timelinePanel(profile) {
     g.textBaseline = "middle";
     drawAxis(g, theme, left, width, height);
     view.drawn = 0;
-    rows.forEach((row, r) => { if (!row.head) drawTrack(g, theme, row, AXIS + r * TRACK_HEIGHT, left, width, scale, r === view.row); });
+    rows.forEach((row, r) => { if (row.head) return;
+      if (r === view.row) { g.fillStyle = theme.raised; g.fillRect(left, AXIS + r * TRACK_HEIGHT, width - left, TRACK_HEIGHT - 1); }
+      for (const track of [row.under, row]) if (track) drawTrack(g, theme, track, AXIS + r * TRACK_HEIGHT, left, width, scale);
+    });
     if (memory.length) drawMemory(g, theme, AXIS + rows.length * TRACK_HEIGHT, left, width, scale);
     g.fillStyle = theme.back;
     g.fillRect(0, AXIS, left - 2, height);
@@ -90,12 +93,11 @@ export function timelinePanel(profile) {
   }
   // On a CPU: by what the leaf of the stack is.
   const colourOf = (track, what) => (track.t.kind === "cpu" && what >= 0 && frameKinds[profile.stacks.frame[what]] === "python" ? COLOUR.python : COLOUR[TRACK_COLOURS[track.t.kind] ?? "native"]);
-  function drawTrack(g, theme, track, y, left, width, scale, isChosen) {
+  function drawTrack(g, theme, track, y, left, width, scale) {
     let level = track.levels[0];
     const inView = (l) => { const a = firstAfter(l.end, view.from, l.n); const b = firstAfter(l.start, view.to, l.n) + 3; return [a, Math.min(l.n, b)]; };
     let range = inView(level);
     for (let i = 1; i < track.levels.length && range[1] - range[0] > 2 * (width - left); i++) { level = track.levels[i]; range = inView(level); }
-    if (isChosen) { g.fillStyle = theme.raised; g.fillRect(left, y, width - left, TRACK_HEIGHT - 1); }
     // Boxes under a pixel wide become one. What joins several events is as high as it was busy.
     let joined = -1, joinedEnd = -1, joinedAs = 0, joinedBusy = 0;
     const fill = (x, w, k, part) => { const h = Math.max(3, (TRACK_HEIGHT - 5) * Math.min(1, part)); g.fillStyle = theme.k[k]; g.fillRect(x, y + TRACK_HEIGHT - 3 - h, w, h); view.drawn++; };
@@ -148,8 +150,10 @@ export function timelinePanel(profile) {
   const timeAt = (event) => { const r = canvas.getBoundingClientRect(), left = LEFT(); return view.from + ((event.clientX - r.left - left) / (r.width - left)) * (view.to - view.from); };
   const rowAt = (event) => Math.floor((event.clientY - canvas.getBoundingClientRect().top - AXIS) / TRACK_HEIGHT);
   function eventAt(row, t) {
-    const track = rows[row];
-    if (!track || track.head) return null;
+    const top = rows[row];
+    return top && !top.head ? hitOf(top, t) ?? (top.under ? hitOf(top.under, t) : null) : null;
+  }
+  function hitOf(track, t) {
     const l = track.levels[0], slack = (2 * (view.to - view.from)) / (canvas.clientWidth || 600);
     for (let i = firstAfter(l.end, t - slack, l.n); i < l.n && l.start[i] <= t + slack; i++) if (l.end[i] >= t - slack) return { track, i, l };
     return null;
@@ -163,7 +167,7 @@ export function timelinePanel(profile) {
     say(`${rows[row].name}: ${view.closed.has(key) ? "folded" : "unfolded"}.`);
     return true;
   }
-  const words = ({ track, i, l }) => `${nameOf(track, l.what[i]) || track.name}\n${seconds((l.end[i] - l.start[i]) * 1e-9)} at ${seconds(l.start[i] * 1e-9)}` +
+  const words = ({ track, i, l }) => `${track.t.kind === "wait" ? "waits: " : ""}${nameOf(track, l.what[i]) || (track.t.kind === "wait" ? "for a CPU" : track.name)}\n${seconds((l.end[i] - l.start[i]) * 1e-9)} at ${seconds(l.start[i] * 1e-9)}` +
     (track.t.events.count && track.t.events.count[i] > 1 ? `\n${count(track.t.events.count[i])} events joined, ${seconds(l.busy[i] * 1e-9)} in them` : "");
   let drag = null;
   canvas.addEventListener("wheel", (e) => { e.preventDefault(); if (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY)) pan((e.deltaX || e.deltaY) / 1000); else zoomAt(Math.exp(e.deltaY / 400), timeAt(e)); }, { passive: false });
@@ -211,7 +215,7 @@ export function timelinePanel(profile) {
     merged.length > 0 && el("p", { class: "note" }, `${merged.length} of ${tracks.length} rows had too many events for one file: events closer than ${seconds(Math.max(...merged.map((k) => k.t.resolution_ns)) * 1e-9)} were joined.`),
     canvas,
     el("details", {}, el("summary", {}, "The same as a table: rows and their busy time"), table([
-      { title: "Process or device", value: (k) => groups.find((g) => g.rows.includes(k)).name }, { title: "Row", value: (k) => k.name }, { title: "Events", number: true, value: (k) => (k.t.events.count ? k.t.events.count.reduce((a, b) => a + b, 0) : k.levels[0].n), format: count },
+      { title: "Process or device", value: (k) => groups.find((g) => g.rows.some((r) => r === k || r.under === k)).name }, { title: "Row", value: (k) => (k.t.kind === "cpu" || k.t.kind === "wait" ? `${k.name} · ${TRACK_KINDS[k.t.kind]}` : k.name) }, { title: "Events", number: true, value: (k) => (k.t.events.count ? k.t.events.count.reduce((a, b) => a + b, 0) : k.levels[0].n), format: count },
       { title: "Busy", number: true, value: (k) => k.levels[0].busy.reduce((a, b) => a + b, 0) * 1e-9, format: seconds }], tracks, { name: "rows of the timeline" })),
   ].filter(Boolean);
 }

@@ -80,7 +80,7 @@ export function eventName(profile, track, what) {
   return track.kind === "wait" && frame !== leaf ? `${text}, in ${frameName(profile.frames, leaf)}` : text;
 }
 
-const TRACK_KINDS = { cpu: "on CPU", wait: "waiting", kernel: "kernels", copy: "copies", set: "memsets", range: "ranges", api: "CUDA calls" };
+export const TRACK_KINDS = { cpu: "on CPU", wait: "waiting", kernel: "kernels", copy: "copies", set: "memsets", range: "ranges", api: "CUDA calls" };
 export const TRACK_COLOURS = { cpu: "native", wait: "wait", kernel: "kernel", copy: "copy", set: "copy", range: "range", api: "waitCuda" };
 
 // What ran longest in the outermost ranges: an operation of the suite, a step that the program names itself.
@@ -89,6 +89,18 @@ function operationOf(profile, tracks) {
   for (const t of tracks) if (t.kind === "range") { const first = rangeRows(t)[0].t.events; first.what.forEach((w, i) => sums.set(w, (sums.get(w) || 0) + first.busy[i])); }
   const [what] = [...sums].sort((a, b) => b[1] - a[1])[0] ?? [null];
   return what === null ? null : plain(list(profile.ranges)[what]?.name ?? "") || null;
+}
+
+// What a thread did is one row: its waits lie under its time on a CPU.
+function threadRows(rows, profile) {
+  const of = new Map(), out = [];
+  for (const row of rows) {
+    const thread = row.t.kind === "cpu" || row.t.kind === "wait" ? list(profile.threads)[row.t.thread] : null, first = thread && of.get(row.t.thread);
+    if (first) { first.under = row; continue; }
+    if (thread) { of.set(row.t.thread, row); row.name = threadName(thread); }
+    out.push(row);
+  }
+  return out;
 }
 
 // Groups of rows, ranks in their order, else busiest first: {key, name, rows: [{t, depth, levels, name, quiet, names}]}. Quiet rows are those of threads that did nothing to speak of.
@@ -113,6 +125,7 @@ export function timelineGroups(profile) {
       const thread = list(profile.threads)[t.thread], owner = thread ? threadName(thread) : known(t.stream) ? `stream ${t.stream}` : "process";
       return { t, depth, levels: trackData(t), name: `${owner} · ${TRACK_KINDS[t.kind] || t.kind}${depth ? ` ${depth + 1}` : ""}`, quiet: value(ownerOf(t)) < 0.001 * total && !thread?.main, names: new Map() };
     }).sort((a, b) => value(ownerOf(b.t)) - value(ownerOf(a.t)) || (ownerOf(a.t) === ownerOf(b.t) ? order.indexOf(a.t.kind) - order.indexOf(b.t.kind) || a.depth - b.depth : ownerOf(a.t) < ownerOf(b.t) ? -1 : 1));
+    group.rows = threadRows(group.rows, profile);
   }
   const rank = (g) => (g.key[0] === "d" ? null : list(profile.processes)[+g.key.slice(1)]?.rank) ?? Infinity; // in their order, then all others
   const byRank = (a, b) => (rank(a) === rank(b) ? 0 : rank(a) - rank(b));

@@ -16,8 +16,8 @@ export const mostlyWaits = (profile) => !(profile.totals.gpu_sum_s > 0) && cpuTo
 function measure(profile) {
   const cost = lineCosts(profile), gpu = (l) => cost.gpu(l) || 0, first = list(profile.answers)[0]?.kind;
   if (first === "gpu" && cost.gpuTotal > 0) return { title: "GPU time", of: gpu, total: cost.gpuTotal, cost };
-  if (cost.waitTotal > 0 && (first === "wait" || mostlyWaits(profile))) return { title: "time and waits", of: (l) => (cost.cpu(l) || 0) + (cost.wait(l) || 0), total: isFiltered() ? cost.total + cost.waitTotal : Math.max(profile.meta.wall_s || 0, cost.total), cost };
-  return { title: cost.part ? "of the operations" : "CPU time", of: (l) => cost.cpu(l) || 0, total: cost.total, cost };
+  if (cost.waitTotal > 0 && (first === "wait" || mostlyWaits(profile))) return { title: "time and waits", of: (l) => Math.max(cost.cpu(l) || 0, cost.own(l) || 0) + (cost.wait(l) || 0), total: isFiltered() ? cost.total + cost.waitTotal : Math.max(profile.meta.wall_s || 0, cost.total), cost };
+  return { title: cost.part ? "of the operations" : "CPU time", of: (l) => Math.max(cost.cpu(l) || 0, cost.own(l) || 0), total: cost.total, cost };
 }
 
 // The flame graph as a pane. {node, flame: null where no stacks are known}
