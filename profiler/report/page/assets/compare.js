@@ -1,6 +1,6 @@
 // The page of a comparison: operations and lines of two runs side by side.
 import { list, shortPath } from "./data.js";
-import { bytes, code, count, el, known, percent, plain, seconds, table, UNKNOWN } from "./ui.js";
+import { bytes, code, count, el, known, megabytes, percent, plain, seconds, table, UNKNOWN } from "./ui.js";
 
 export function comparePanel(c) {
   const amount = (q, v) => (!known(v) ? UNKNOWN : q.unit === "s" ? seconds(v) : bytes(v));
