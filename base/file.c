@@ -9,11 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "base/text.h"
 
 /* Temporaries of open files, for outfile_remove_temporaries(). A process writes one to three at a
  * time; one that finds no free slot is still removed by abort and commit. */
@@ -148,6 +150,22 @@ int file_link(const char *path, const char *target)
     temporary_free(name);
     errno = why;
     return !failed;
+}
+
+enum err file_require_space(const char *path, int64_t bytes)
+{
+    struct stat st;
+    struct statvfs disk;
+    char folder[PATH_MAX], need[16], have[16];
+    path_folder(path, folder, sizeof folder);
+    if ((!stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) ||
+        statvfs(folder, &disk) || !disk.f_blocks)
+        return ERR_OK;
+    const double left = (double)disk.f_bavail * (double)disk.f_frsize;
+    FAIL_IF(left < (double)bytes, ERR_IO,
+            "%s: needs %s, and its disk has %s left: free space, or write to another disk", path,
+            mem_human((double)bytes, need), mem_human(left, have));
+    return ERR_OK;
 }
 
 /* /dev/stdout is a link of the system's to what standard output is. */

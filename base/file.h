@@ -3,6 +3,7 @@
 #define TP_BASE_FILE_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "base/err.h"
@@ -28,6 +29,10 @@ int file_link(const char *path, const char *target);
 
 /* fwrite that fails with a sentence naming the file and errno. */
 enum err outfile_write(struct outfile *f, const void *data, size_t bytes);
+
+/* ERR_IO with both numbers where the disk of `path` has less room than `bytes`: before the work, which
+ * would end there. A device or pipe takes any number. */
+enum err file_require_space(const char *path, int64_t bytes);
 
 /* Removes the temporaries of all files open now. Async-signal-safe: for a handler that ends the
  * process. */

@@ -83,6 +83,7 @@ static enum err read_whole(struct scan_context *c)
 enum err scan_recon_read(struct scan_context *c)
 {
     c->start = clock_ns();
+    TRY(volume_require_space(c->request->out, &c->model.volume));
     return c->slabs.count > 1 ? scan_input_prepare(c) : read_whole(c);
 }
 

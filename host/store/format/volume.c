@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "host/store/format/nifti.h"
@@ -20,6 +21,13 @@ const char *volume_suffix(const char *path)
         if (text_has_suffix(path, suffixes[i]))
             return suffixes[i];
     return NULL;
+}
+
+enum err volume_require_space(const char *path, const struct volume *v)
+{
+    return text_has_suffix(path, ".gz")
+               ? ERR_OK
+               : file_require_space(path, volume_voxels(v) * (int64_t)sizeof(float));
 }
 
 struct volume_writer {

@@ -8,6 +8,9 @@
 /* The known end of `path` (".nii.gz"), NULL for others. */
 const char *volume_suffix(const char *path);
 
+/* ERR_IO where its disk has no room for the volume; a compressed one takes any. */
+enum err volume_require_space(const char *path, const struct volume *v);
+
 /* A file that is written in slabs of slices, in order: each is (rows, cols, count). */
 struct volume_writer;
 /* *out is NULL after a failure. */

@@ -156,6 +156,8 @@ static enum err convert_run(struct store *s, struct store_array *a, struct write
                             const struct writer_format *f, struct writer_result *r)
 {
     void *slab = NULL, *other = NULL;
+    if (!f->compresses || w->options->raw)
+        TRY(file_require_space(w->path, store_elements(a) * w->type.bytes));
     TRY(f->begin(w));
     const int64_t bytes = writer_slab_bytes(w), fits = SLAB_BYTES / bytes;
     if (!f->in_chunks && w->step < fits)

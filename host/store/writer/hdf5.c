@@ -197,6 +197,7 @@ static enum err hdf5_finish(struct writer *w, enum err e)
 #endif
 
 const struct writer_format write_hdf5 = {.suffix = ".h5",
+                                         .compresses = 1,
                                          .keeps = KEEPS_AXES | KEEPS_MEMBERS,
                                          .in_chunks = 1,
                                          .begin = hdf5_begin,

@@ -158,6 +158,7 @@ const struct writer_format write_nifti = {.suffix = ".nii",
                                           .slab = nifti_slab,
                                           .finish = nifti_finish};
 const struct writer_format write_nifti_gz = {.suffix = ".nii.gz",
+                                             .compresses = 1,
                                              .keeps = KEEPS_SPACING | KEEPS_SCALE | KEEPS_HEADER,
                                              .fortran = 1,
                                              .begin = begin_gz,

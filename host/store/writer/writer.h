@@ -65,6 +65,7 @@ struct writer_format {
     const char *suffix;
     int keeps;
     int fortran;
+    int compresses;                      /* unless options->raw */
     int in_chunks;                       /* a slab is one row of chunks: `step` of begin stays */
     enum err (*begin)(struct writer *w); /* sets made, step */
     enum err (*slab)(struct writer *w, int64_t first, int64_t count, const void *data);

@@ -228,6 +228,7 @@ static enum err zarr_finish(struct writer *w, enum err e)
 }
 
 const struct writer_format write_zarr = {.suffix = ".zarr",
+                                         .compresses = 1,
                                          .keeps = KEEPS_SPACING | KEEPS_AXES | KEEPS_SCALE,
                                          .in_chunks = 1,
                                          .begin = zarr_begin,

@@ -106,8 +106,14 @@ def refused(check, folder):
     (folder / "there.zarr").mkdir()
     cut = folder / "cut.npy"
     cut.write_bytes((STORE / "npy/f4.npy").read_bytes()[:-1])
+    claims = folder / "claims.zarr"  # 64 PiB, of which no chunk is there
+    claims.mkdir()
+    (claims / ".zarray").write_text(json.dumps({"zarr_format": 2, "shape": [1 << 28, 1 << 14, 1 << 14], "chunks": [1 << 10, 1 << 14, 1 << 14], "dtype": "|u1",
+                                                "compressor": None, "fill_value": 0, "order": "C", "filters": None}))
     for words, code, args in (("must end in .npy", 2, (STORE / "npy/f4.npy", folder / "x.xyz")), ("exists already", 2, (STORE / "npy/f4.npy", folder / "there.zarr")),
                               ("cut short", 2, (cut, folder / "x.npy")), ("--chunk 1,0: give sizes", 2, (STORE / "npy/f4.npy", folder / "x.zarr", "--chunk", "1,0")),
+                              ("x.npy: needs 64.0 PiB, and its disk has", 1, (claims, folder / "x.npy")),
+                              ("x.zarr: needs 64.0 PiB, and its disk has", 1, (claims, folder / "x.zarr", "--codec", "raw")),
                               ("--chunk has 2 sizes", 2, (STORE / "npy/f4.npy", folder / "x.zarr", "--chunk", "1,1")),
                               ("must be raw, zstd, gzip or zlib", 2, (STORE / "npy/f4.npy", folder / "x.zarr", "--codec", "lzma")),
                               ("take a name that ends in .nii", 2, (STORE / "npy/f4.npy", folder / "x.nii.gz", "--codec", "raw")),
@@ -115,7 +121,7 @@ def refused(check, folder):
                               ("between 1 and 9", 2, (STORE / "npy/f4.npy", folder / "x.zarr", "--codec", "gzip:77"))):
         done = tomoprof("convert", *args)
         check.that(done.returncode == code and words in done.stderr and done.stderr.count("\n") == 1, f"{args}: {done.returncode} {done.stderr}")
-    check.that(sorted(p.name for p in folder.iterdir()) == ["cut.npy", "there.zarr"], f"left: {sorted(folder.iterdir())}")
+    check.that(sorted(p.name for p in folder.iterdir()) == ["claims.zarr", "cut.npy", "there.zarr"], f"left: {sorted(folder.iterdir())}")
 
 
 def of_another_user(check, folder):

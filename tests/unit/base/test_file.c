@@ -291,6 +291,18 @@ static void folders_are_made_with_their_parents(void **state)
     assert_int_equal(dir_make("/proc/nowhere/a"), ERR_IO);
 }
 
+static void test_space(void **state)
+{
+    (void)state;
+    assert_int_equal(file_require_space("x", 0), ERR_OK);
+    assert_int_equal(file_require_space("x", INT64_MAX), ERR_IO);
+    assert_non_null(strstr(err_text(), "x: needs 8.0 EiB, and its disk has "));
+    assert_int_equal(file_require_space("/tmp/x", INT64_MAX), ERR_IO);
+    assert_non_null(strstr(err_text(), "left: free space, or"));
+    assert_int_equal(file_require_space("/dev/null", INT64_MAX), ERR_OK);
+    assert_int_equal(file_require_space("not/there/x", INT64_MAX), ERR_OK); /* opening it says so */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -304,6 +316,7 @@ int main(void)
         cmocka_unit_test(a_signal_handler_can_remove_temporaries),
         cmocka_unit_test(reads_are_whole_and_limited),
         cmocka_unit_test(folders_are_made_with_their_parents),
+        cmocka_unit_test(test_space),
     };
     return cmocka_run_group_tests(tests, enter_folder, leave_folder);
 }
