@@ -100,3 +100,12 @@ const char *arena_print_list(struct arena *a, const char *format, va_list args)
     free(text);
     return kept;
 }
+
+const char *arena_print(struct arena *a, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const char *kept = arena_print_list(a, format, args);
+    va_end(args);
+    return kept;
+}

@@ -19,6 +19,8 @@ const char *arena_text(struct arena *a, const char *s);
 const char *arena_text_n(struct arena *a, const char *s, size_t n); /* ends at a NUL within */
 
 /* Formatted text, kept once as well. NULL: out of memory. */
+const char *arena_print(struct arena *a, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 const char *arena_print_list(struct arena *a, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
 

@@ -21,7 +21,7 @@ add_custom_target(reference ALL DEPENDS ${files})
 
 # The Python package, for PYTHONPATH; a wheel has it as its own.
 if(NOT SKBUILD)
-  install(DIRECTORY python/tomoprof DESTINATION share/tomoprof/python FILES_MATCHING PATTERN "*.py" PATTERN "py.typed")
+  install(DIRECTORY python/tomoprof DESTINATION share/tomoprof/python FILES_MATCHING PATTERN "*.py" PATTERN "py.typed" PATTERN "replacements.json")
 endif()
 install(FILES LICENSE README.md DESTINATION share/doc/tomoprof)
 install(DIRECTORY examples DESTINATION share/doc/tomoprof)

@@ -116,6 +116,7 @@ struct record_session {
     int silent;
     struct record_disks disks;
     struct record_clocks clocks;
+    int given;  /* the folder: no latest leads to it */
     int looked; /* at both */
     char note[256];
     char **word; /* the command */
@@ -150,7 +151,7 @@ static enum err write_record_facts(struct record_session *s, const struct record
                                        .disks = s->looked ? &s->disks : NULL,
                                        .clocks = s->looked ? &s->clocks : NULL};
     TRY(record_facts_write(s->folder, &facts));
-    if (run_latest(s->folder)) /* the run itself is whole */
+    if (!s->given && run_latest(s->folder)) /* the run itself is whole */
         log_warn("%s", err_text());
     return ERR_OK;
 }
@@ -168,6 +169,20 @@ static void recording_ended(void *context, const struct record_end *then)
                  request.seconds, s->folder);
 }
 
+/* Makes the run's folder, or takes that of `tomoprof try`, which nobody remembers. */
+static enum err record_folder(struct record_session *s)
+{
+    const char *given = getenv(RECORD_RUN);
+    if (!given)
+        return s->job.among.size ? job_folder(&s->job, request.out, s->folder)
+                                 : run_make(request.out, s->folder);
+    FAIL_IF(!text_print(s->folder, RUN_PATH - 64, "%s", given), ERR_INPUT,
+            RECORD_RUN ": the path is too long");
+    s->given = 1;
+    unsetenv(RECORD_RUN); /* it is not for what the program starts */
+    return ERR_OK;
+}
+
 static enum err run_program(struct record_session *s)
 {
     char library[RUN_PATH], mpi[RUN_PATH], **environment;
@@ -176,8 +191,7 @@ static enum err run_program(struct record_session *s)
     TRY(record_library(program, library));
     record_mpi_library(library, s->word[0], mpi);
     job_of_environment(&s->job);
-    TRY(s->job.among.size ? job_folder(&s->job, request.out, s->folder)
-                          : run_make(request.out, s->folder));
+    TRY(record_folder(s));
     TRY(tracing_folder(s->folder, s->trace));
     const struct record_settings settings = {.library = library,
                                              .mpi_library = mpi,

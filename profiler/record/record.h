@@ -26,6 +26,8 @@ enum err record_library(const char *program, char path[RUN_PATH]);
  * that is a rank (mpirun, srun, ...). */
 void record_mpi_library(const char *library, const char *command, char path[RUN_PATH]);
 
+#define RECORD_RUN "TOMOPROF_RUN" /* of `record`: the run's folder, which is there */
+
 struct record_settings {
     const char *mpi_library;      /* "": none */
     const char *library, *folder; /* absolute; `folder` receives the trace files */

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "profiler/findings/advice/recipe.h"
 #include "profiler/findings/advice/recipes.h"
+#include "profiler/findings/advice/replacements.h"
 #include "profiler/findings/thresholds.h"
 
 #define HELD       0.1 /* of the wall time: threads waited for a lock that the line held */
@@ -249,5 +250,7 @@ enum err recipes_apply(struct model *m, const struct run_facts *facts,
         a->text = arena_text(m->arena, text);
     }
     FAIL_IF(!a->text || (r && !a->advice), ERR_MEMORY, "no memory for the profile");
-    return ERR_OK;
+    return line->hot->of_function
+               ? ERR_OK
+               : replacement_offer(m, line->hot->at, line->row ? line->row->text : NULL, a);
 }

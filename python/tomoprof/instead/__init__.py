@@ -1,0 +1,37 @@
+"""Modules of other packages with the functions that tomoprof computes faster. Everything else in them is the original's.
+
+    from tomoprof.instead import ndimage                  # in place of: from scipy import ndimage
+    from tomoprof.instead.transform import radon, iradon  # in place of: from skimage.transform import radon, iradon
+
+replacements.json lists them, with how equal they are; `tomoprof try` measures what they save."""
+
+import functools
+import importlib
+
+
+class NotEqual(NotImplementedError):
+    """These arguments have no equal here; the sentence says which."""
+
+
+def in_place_of(module):
+    """A decorator: where the function raises NotEqual, the function of that name in `module` is called. `ours` is the bare function."""
+    def decorate(ours):
+        @functools.wraps(ours)
+        def call(*arguments, **options):
+            try:
+                return ours(*arguments, **options)
+            except NotEqual:
+                return getattr(importlib.import_module(module), ours.__name__)(*arguments, **options)
+
+        call.ours = ours
+        return call
+
+    return decorate
+
+
+def rest_of(module):
+    """The __getattr__ of a module here: names that are not ours are those of `module`."""
+    def attribute(name):
+        return getattr(importlib.import_module(module), name)
+
+    return attribute

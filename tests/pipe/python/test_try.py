@@ -1,0 +1,203 @@
+"""`tomoprof try`: programs whose truth is known, with small packages of the names that tomoprof replaces."""
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import textwrap
+
+import module
+from tool import main, tomoprof
+
+
+
+PYTHON = sys.executable
+MEDIAN = '''
+import os, time
+import numpy
+
+def median_filter(input, size=None, footprint=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):
+    end = time.thread_time() + 0.6
+    while time.thread_time() < end:
+        padded = numpy.pad(input, 1, mode="edge")
+        parts = [padded[z:z + input.shape[0], y:y + input.shape[1], x:x + input.shape[2]] for z in range(3) for y in range(3) for x in range(3)]
+        result = numpy.median(parts, axis=0)
+    return result.astype(input.dtype) + float(os.environ.get("WRONG", 0))
+'''
+MBIRJAX = '''
+import time
+import numpy
+
+class ParallelBeamModel:
+    def __init__(self, sinogram_shape, angles):
+        self.shape, self.angles = sinogram_shape, angles
+
+    def forward_project(self, recon, output_sharded=False):
+        end = time.thread_time() + 0.5
+        while time.thread_time() < end:
+            pass
+        return numpy.zeros(self.shape, numpy.float32)
+
+def build_model(required_params, optional_params=None, regularization=None):
+    required_params = dict(required_params)
+    required_params.pop("geometry_type")
+    return ParallelBeamModel(**required_params)
+
+def slice_viewer(*volumes):
+    return "original"
+'''
+SCRIPT = """
+    import numpy as np
+    from scipy.ndimage import median_filter
+
+    volume = np.random.default_rng(0).random((33, 32, 34)).astype("{dtype}")
+    for _ in range(2):
+        smooth = median_filter(volume, size={size})
+    print(f"{{smooth.sum():.6f}}", median_filter.__name__)
+"""
+
+
+def packages(folder):
+    """Packages that are slow, in a folder named as an installation's."""
+    site = folder / "site-packages"
+    for name, version, text in (("scipy", "1.17.1", ""), ("scipy/ndimage", None, MEDIAN), ("mbirjax", "0.7.3", MBIRJAX)):
+        (site / name).mkdir(parents=True, exist_ok=True)
+        (site / name / "__init__.py").write_text(text)
+        if version:
+            info = site / f"{name}-{version}.dist-info"
+            info.mkdir()
+            (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    return {"PYTHONPATH": str(site), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def tried(folder, env, text, *words, name="program.py", options=()):
+    """try.json of a program, and what was printed."""
+    place = folder / name.removesuffix(".py")
+    place.mkdir()
+    (place / name).write_text(textwrap.dedent(text))
+    done = tomoprof("try", *options, "--out", folder / "out", "--", PYTHON, name, *words, env=env, cwd=place)
+    newest = max((folder / "out").iterdir(), default=None) if (folder / "out").is_dir() else None
+    path = newest and newest / "try.json"
+    return done, json.loads(path.read_text()) if path and path.is_file() else None, place, newest
+
+
+def files(place):
+    return {p.relative_to(place): hashlib.sha256(p.read_bytes()).hexdigest() for p in place.rglob("*") if p.is_file()}
+
+
+def replaced(check, folder):
+    env = packages(folder)
+    done, result, place, out = tried(folder, env, SCRIPT.format(dtype="float32", size=3))
+    check.that(done.returncode == 0 and result, f"ends with {done.returncode}: {done.stderr[-300:]}")
+    call = result["calls"][0]
+    check.that(len(result["calls"]) == 1 and call["calls"] == 2 and call["checked"] == 1, f"calls are {result['calls']}")
+    check.that(call["line"] == 7 and call["file"] == str(place / "program.py") and call["name"] == "median_filter", "the line of the call")
+    check.that(call["relative_l2"] == 0 and call["largest"] == 0 and call["tolerance"] == 0, f"equal to the bit: {call}")
+    before, after = result["runs"]
+    check.that(after["wall_s"] < before["wall_s"] - 0.6, f"{before['wall_s']} s before, {after['wall_s']} s after, of which 1.2 can be saved")
+    check.that(before["output"] is None and after["output"] is None, f"the same output: {result['runs']}")
+    check.that("program.py:7" in result["sentence"] and "equal to the bit" in result["sentence"], result["sentence"])
+    check.that(done.stdout.startswith(result["sentence"]), "the sentence comes first")
+    check.that(set(files(place)) == {(place / "program.py").relative_to(place)}, f"nothing is written beside it: {set(files(place))}")
+    check.that((out / "compare.html").is_file() and (out / "before/profile.json").is_file() and (out / "after/profile.json").is_file(), "page and recordings")
+    latest = [p for p in (place / "output", folder / "out/latest") if os.path.lexists(p)]
+    check.that(not latest, f"no run is the latest one: {latest}")
+
+    patch = subprocess.run(["git", "apply", result["patch"]], cwd=result["root"], capture_output=True, text=True)
+    text = (place / "program.py").read_text()
+    check.that(patch.returncode == 0 and "from tomoprof.instead.ndimage import median_filter\n" in text, f"the patch: {patch.stderr}{text}")
+    plain = {**os.environ, **env, "PYTHONPATH": os.environ["PYTHONPATH"] + os.pathsep + env["PYTHONPATH"]}
+    edited = subprocess.run([PYTHON, "program.py"], cwd=place, env=plain, capture_output=True, text=True)
+    check.that(edited.stdout == (out / "before/stdout").read_text(), f"the patched program prints {edited.stdout}{edited.stderr}")
+
+
+def results_that_differ(check, folder):
+    env = packages(folder)
+    done, result, _, _ = tried(folder, {**env, "WRONG": "0.5"}, SCRIPT.format(dtype="float32", size=3))
+    call = result["calls"][0]
+    check.that(done.returncode == 0 and abs(call["largest"] - 0.5) < 1e-6 and 0.4 < call["relative_l2"] < 1, f"differs by a half: {call}")
+    check.that(re.match(r"scipy.ndimage.median_filter at program.py:7 differs by 0\.\d+ \(relative l2\), more than the 0 ", result["sentence"]) is not None
+               and "single values differ by 0.5," in result["sentence"], result["sentence"])
+    output = result["runs"][1]["output"]
+    check.that(output and output.startswith("line 1 is `") and "program.py" not in output, f"the output differs: {output}")
+
+
+def not_replaced(check, folder):
+    env = packages(folder)
+    for number, (dtype, size, why) in enumerate((("float64", 3, "dtype is float64"), ("float32", 5, "size is 5"))):
+        done, result, _, out = tried(folder, env, SCRIPT.format(dtype=dtype, size=size), name=f"refused{number}.py")
+        check.that(done.returncode == 0 and result["sentence"].startswith("Nothing was replaced: scipy.ndimage.median_filter at ")
+                   and why in result["sentence"], result["sentence"])
+        check.that(len(result["runs"]) == 1 and result["patch"] is None, "there is nothing to run again, and no patch")
+        check.that((out / "check/stdout").read_text() == (out / "before/stdout").read_text(), "the program goes on with the original")
+    done, result, _, out = tried(folder, env, """
+        import json, sys
+        print(json.dumps({"tomoprof": "tomoprof" in sys.modules, "path": [p for p in sys.path if "tomoprof" in p and "hook" in p]}))
+    """, name="none.py")
+    check.that(result["sentence"].startswith("Nothing was replaced: the program calls no function"), result["sentence"])
+    check.that(json.loads((out / "check/stdout").read_text()) == {"tomoprof": False, "path": []}, "the hook loads nothing and leaves sys.path")
+    (folder / "site-packages/scipy-1.17.1.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: scipy\nVersion: 1.2\n")
+    done, result, _, _ = tried(folder, env, SCRIPT.format(dtype="float32", size=3), name="older.py")
+    check.that("scipy 1.2 is not replaced: tomoprof knows versions from 1.6 up to 2" in result["sentence"], result["sentence"])
+
+
+def whole_package(check, folder):
+    """MBIRJAX is not loaded where nothing needs it; its result here is wrong (zeros), which is said first."""
+    env = packages(folder)
+    text = """
+        import sys
+        import mbirjax as mj
+        import numpy as np
+
+        model = mj.ParallelBeamModel((8, 4, 16), np.linspace(0, np.pi, 8, endpoint=False))
+        y = model.forward_project(np.ones((16, 16, 4), np.float32))
+        print(type(model).__module__, y.shape)
+    """
+    done, result, place, out = tried(folder, env, text)
+    call = result["calls"][0]
+    check.that(call["name"] == "ParallelBeamModel.forward_project" and call["mismatch"] == "values in place of zeros", f"{call}")
+    check.that("returns values in place of zeros: the results are not the same" in result["sentence"], result["sentence"])
+    check.that("tomoprof" in (out / "after/stdout").read_text() and "mbirjax" in (out / "before/stdout").read_text(), "whose model it is")
+    check.that(not result["notes"], f"the original was not loaded: {result['notes']}")
+    check.that("+import tomoprof.mbirjax as mj\n" in open(result["patch"]).read(), "the patch")
+    done, result, _, _ = tried(folder, env, text.rstrip() + "\n        print(mj.slice_viewer(y))\n", name="viewer.py")
+    check.that(any("mbirjax.slice_viewer has no equal in tomoprof" in note for note in result["notes"]), f"{result['notes']}")
+    failing = text.replace("np.ones((16, 16, 4), np.float32)", "np.ones((16, 16, 5), np.float32)")
+    done, result, _, out = tried(folder, env, failing, name="failing.py")
+    check.that("failed in tomoprof: ValueError" in result["sentence"], f"ours fails, the original computes: {result['sentence']}")
+    check.that((out / "check/stdout").read_text().endswith("(8, 4, 16)\n"), "the program goes on with the original")
+
+
+def runs_and_errors(check, folder):
+    env = packages(folder)
+    place = folder / "recorded"
+    place.mkdir()
+    (place / "program.py").write_text(textwrap.dedent(SCRIPT.format(dtype="uint8", size=3)))
+    recorded = tomoprof("record", "--out", "output", "--", PYTHON, "program.py", env=env, cwd=place)
+    check.that(recorded.returncode == 0, recorded.stderr[-300:])
+    headline = json.loads((place / "output/latest/profile.json").read_text())["answers"][0]["text"]
+    check.that(headline.endswith("tomoprof.median_filter3d computes the same to the bit; try it: tomoprof try latest"), headline)
+    done = tomoprof("try", "--json", "--check", "2", "--out", folder / "again", "output/latest", env=env, cwd=place)
+    check.that(done.returncode == 0, done.stderr[-300:])
+    result = json.loads(done.stdout)
+    check.that(result["command"] == [PYTHON, "program.py"] and result["calls"][0]["checked"] == 2, f"the recorded command: {result['command']}")
+    for words, code, says in (([], 2, "try needs"), (["--", "no-such-program"], 2, "no-such-program"), (["--check", "-1", "--", "x"], 2, "--check"),
+                              (["--", PYTHON, "-c", "raise SystemExit(3)"], 1, "exit code 3 before anything was replaced"),
+                              (["--", PYTHON, "-I", "-c", "pass"], 2, "reads PYTHONPATH"), (["--", "true"], 2, "reads PYTHONPATH")):
+        done = tomoprof("try", "--out", folder / "errors", *words, env=env, cwd=place)
+        check.that(done.returncode == code and says in done.stderr.splitlines()[-1], f"try {' '.join(words)}: {done.returncode}, {done.stderr[-200:]}")
+
+
+def next_sitecustomize(check, folder):
+    """The hook's module hides no other of its name."""
+    other = folder / "other"
+    other.mkdir()
+    (other / "sitecustomize.py").write_text("import sys\nsys.other_was_loaded = True\n")
+    text = "import sys\nprint(getattr(sys, 'other_was_loaded', False), 'sitecustomize' in sys.modules)\n"
+    done, result, _, out = tried(folder, {"PYTHONPATH": str(other)}, text)
+    check.that((out / "check/stdout").read_text() == (out / "before/stdout").read_text() == "True True\n", (out / "check/stderr").read_text()[-300:])
+
+
+main(replaced, results_that_differ, not_replaced, whole_package, runs_and_errors, next_sitecustomize)
