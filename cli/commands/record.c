@@ -29,6 +29,7 @@ static struct record_request {
     double rate, seconds;
     int64_t pid;
     int runs, warmup; /* runs 0: not timed */
+    int paused;
     int overhead, no_analysis;
     struct profile_options profile;
 } request = {.out = "output", .warmup = 1};
@@ -47,6 +48,9 @@ static struct opt options[] = {
         1, INT32_MAX),
     OPTION_NUMBER("seconds", 's', request.seconds, "N",
                   "end the recording after N seconds, not the program", 0.1, 1e7),
+    OPTION_FLAG("paused", 0, request.paused,
+                "the profile begins with the program's first region, or its call of\n"
+                "tomoprof.start()"),
     OPTION_INT("runs", 0, request.runs, "N",
                "first time N runs of CMD, silent and without the recorder: mean,\nstandard "
                "deviation, and the noise that `compare` judges by",
@@ -141,6 +145,7 @@ static enum err write_record_facts(struct record_session *s, const struct record
                                        .notes = notes,
                                        .end = *end,
                                        .bare = s->bare,
+                                       .paused = request.paused,
                                        .timed = s->timed,
                                        .timed_count = s->timed ? request.runs : 0,
                                        .warmup = request.warmup,
@@ -331,6 +336,10 @@ static enum err check_record(int words)
             request.pid        ? "pid"
             : request.overhead ? "measure-overhead, which is a part of it"
                                : "seconds");
+    FAIL_IF(request.paused && (request.pid || request.modes) &&
+                (request.pid || !strstr(request.modes, "nvtx")),
+            ERR_USAGE, "--paused waits for a region, which this recording would not see: %s",
+            request.pid ? "leave out --pid" : "add nvtx to --modes");
     FAIL_IF(request.against && (request.with || request.no_analysis), ERR_USAGE,
             "--against compares two recordings: it cannot be used with --%s",
             request.with ? "with" : "no-analysis");

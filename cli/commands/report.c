@@ -169,7 +169,7 @@ static enum err run_report(int words, char **word)
         snprintf(path, sizeof path, "%s", name);
     int done = named || up_to_date(folder, path);
     enum err e = done ? profile_read(path, &m) : profile_make(folder, &request.profile, &m);
-    int part = !e && done && isfinite(m->meta.from_s);
+    int part = !e && done && isfinite(m->meta.from_s) && !m->meta.paused;
     if ((e || part) && done && !named && has_traces(folder)) { /* damaged, or a part */
         done = 0;
         model_destroy(m);

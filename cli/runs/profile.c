@@ -61,6 +61,7 @@ static enum err make_profile(const char *folder, struct analyze_options *options
     if (!e) {
         options->command = facts.command;
         options->cpus = facts.cpus;
+        options->after_start = facts.paused;
         options->launch = (struct analyze_launch){.pid = facts.end.pid,
                                                   .own_user_s = facts.end.own_user_s,
                                                   .own_system_s = facts.end.own_system_s,

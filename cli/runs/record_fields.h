@@ -54,6 +54,7 @@
     X(MAYBE, launch_end, end, "")                                                                  \
     X(MAYBE, launch_end, baseline, "of a bare run before it")                                      \
     X(LIST, launch_end, timed, "`record --runs`: runs without the recorder, after the warm-up")    \
+    X(FLAG, _, paused, "the profile begins with the first region")                                 \
     X(INT, _, warmup, "runs before them, which are not kept; null: there were no timed runs")      \
     X(WORDS, _, notes, "what could not be had")                                                    \
     X(REAL, _, disks_s, "time of disks")                                                           \

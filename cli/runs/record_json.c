@@ -163,6 +163,7 @@ enum err record_facts_write(const char *folder, const struct record_facts *facts
         .pid = facts->end.pid,
         .modes = facts->modes,
         .cpu = facts->cpu,
+        .paused = facts->paused,
         .cpus = facts->cpus > 0 ? facts->cpus : JSON_UNKNOWN,
         .rate_hz = facts->rate_hz > 0 ? facts->rate_hz : UNKNOWN,
         .end = end.wall_s > 0 ? &end : NULL,
@@ -304,6 +305,7 @@ static enum err record_from_file(const char *path, const cJSON *root, struct rec
     out->notes = (char **)words_from_file(out->arena, file.notes, file.notes_count);
     FAIL_IF(!out->command || !out->notes, ERR_MEMORY, "%s: no memory", path);
     out->cpu = file.cpu;
+    out->paused = file.paused;
     out->cpus = int_or_zero(file.cpus);
     end_from_file(file.end, &out->end);
     out->end.pid = int_or_zero(file.pid);

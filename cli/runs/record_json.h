@@ -11,6 +11,7 @@ struct record_facts {
     struct record_end end, bare; /* bare.wall_s 0: there was no bare run */
     struct record_end *timed;    /* runs without the recorder that --runs asked for */
     int timed_count, warmup;
+    int paused;                   /* the profile begins with the first region */
     double rate_hz;               /* 0: the library's own */
     const char *modes;            /* NULL: all */
     const char *cpu;              /* model of the processor; NULL unknown */

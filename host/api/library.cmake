@@ -1,7 +1,7 @@
 # libtomoprof: the operators for programs in C and C++, and what finds it (pkg-config, find_package).
 add_library(tomoprof_library SHARED $<TARGET_OBJECTS:tp_api>)
 set_target_properties(tomoprof_library PROPERTIES OUTPUT_NAME tomoprof LINKER_LANGUAGE C VERSION 0 SOVERSION 0
-  LINK_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/libtomoprof.map PUBLIC_HEADER ${CMAKE_SOURCE_DIR}/include/tomoprof.h)
+  LINK_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/libtomoprof.map PUBLIC_HEADER "${CMAKE_SOURCE_DIR}/include/tomoprof.h;${CMAKE_SOURCE_DIR}/include/tomoprof_region.h")
 target_link_libraries(tomoprof_library PRIVATE tp_api)
 # Takes the objects that it needs from the other rooms, and only the libraries that these need.
 target_link_options(tomoprof_library PRIVATE -Wl,--as-needed -Wl,--exclude-libs,ALL -Wl,-z,now -Wl,-z,defs

@@ -25,6 +25,7 @@ struct analyze_options {
      * after_imports: from the end of the start-up's imports on, instead of from_s. */
     double from_s, until_s;
     int after_imports;
+    int after_start;            /* 1: from the first region on, unless from_s says where */
     int libraries;              /* 1: lines of libraries have costs too, not only of user code */
     int absolute_paths;         /* 1: paths stay as recorded */
     int no_source;              /* 1: no source text in the profile */

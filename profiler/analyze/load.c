@@ -15,6 +15,7 @@
 #include "profiler/analyze/state/collector.h"
 #include "profiler/analyze/ranks/ranks.h"
 #include "profiler/analyze/state/cells.h"
+#include "profiler/trace/writer.h"
 
 /* Each settles before those behind it, and attributes before them. */
 static const struct collector *const collectors[] = {
@@ -96,6 +97,45 @@ static enum err read_image(struct run *r, const char *path, struct trace_reader 
     return e;
 }
 
+/* Finds when the first region of a file began, by its process's clock; UINT64_MAX: it has none. */
+static enum err first_region(struct trace_reader *reader, uint64_t *first)
+{
+    const uint64_t domain = trace_hash(TRACE_REGION_DOMAIN, strlen(TRACE_REGION_DOMAIN), 0);
+    *first = UINT64_MAX;
+    for (;;) {
+        struct trace_item item;
+        int more;
+        TRY(trace_next(reader, &item, &more));
+        if (!more)
+            return ERR_OK;
+        const struct trace_range *r = (const void *)item.record;
+        if (item.record->kind == TRACE_RANGE && r->domain == domain && r->op != TRACE_POP &&
+            r->op != TRACE_STOP && r->r.time_ns < *first)
+            *first = r->r.time_ns;
+    }
+}
+
+/* Sets r->from_s to the begin of the run's first region. */
+static enum err load_find_start(struct run *r, char **paths, size_t count)
+{
+    uint64_t start = UINT64_MAX, first;
+    for (size_t i = 0; i < count; i++) {
+        struct trace_reader *reader;
+        if (trace_open(paths[i], &reader) != ERR_OK)
+            continue;
+        const uint64_t shift = (uint64_t)clocks_shift(r, trace_reader_header(reader));
+        const enum err e = first_region(reader, &first);
+        trace_reader_free(reader);
+        TRY(e);
+        if (first != UINT64_MAX && first - shift < start)
+            start = first - shift;
+    }
+    r->q.regions_missing = start == UINT64_MAX;
+    if (!r->q.regions_missing && start > r->origin)
+        r->from_s = 1e-9 * (double)(start - r->origin);
+    return ERR_OK;
+}
+
 /* Read ahead: when the run began, how large the files are. */
 static enum err load_survey(struct run *r, char **paths, size_t count, double *total,
                             size_t *readable)
@@ -116,8 +156,10 @@ static enum err load_survey(struct run *r, char **paths, size_t count, double *t
             err_text());
     clocks_finish(r);
     const struct analyze_options *o = r->options;
+    if (o->after_start && !(o->from_s > 0))
+        TRY(load_find_start(r, paths, count));
     r->until = o->until_s > 0 ? r->origin + (uint64_t)(1e9 * o->until_s) : UINT64_MAX;
-    r->origin += (uint64_t)(1e9 * o->from_s);
+    r->origin += (uint64_t)(1e9 * r->from_s);
     return ERR_OK;
 }
 
@@ -144,9 +186,8 @@ static enum err load_read_all(struct run *r, char **paths, size_t count)
     }
     if (r->options->progress)
         r->options->progress(r->options->context, total, total);
-    FAIL_IF(r->options->from_s > 0 && r->end <= r->origin, ERR_INPUT,
-            "`from=%g`: the run took only %.3g s", r->options->from_s,
-            r->options->from_s - 1e-9 * (double)(r->origin - r->end));
+    FAIL_IF(r->from_s > 0 && r->end <= r->origin, ERR_INPUT, "`from=%g`: the run took only %.3g s",
+            r->from_s, r->from_s - 1e-9 * (double)(r->origin - r->end));
     return build_model(r);
 }
 
@@ -181,6 +222,7 @@ static enum err load_analyze(const char *run_folder, const struct analyze_option
     struct run *r = calloc(1, sizeof *r);
     FAIL_IF(!r, ERR_MEMORY, "no memory for the analysis");
     r->options = options ? options : &none;
+    r->from_s = r->options->from_s;
     enum err e = model_create(&r->m);
     if (e == ERR_OK)
         e = with_folder(r, folder);

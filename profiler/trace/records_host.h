@@ -118,6 +118,8 @@ struct trace_copy { /* sampled memcpy, memmove: `weight` bytes for this stack */
 };
 
 enum trace_range_op { TRACE_PUSH, TRACE_POP, TRACE_START, TRACE_STOP, TRACE_MARK };
+/* The domain of regions, which programs name themselves. */
+#define TRACE_REGION_DOMAIN "tomoprof"
 enum trace_payload { TRACE_PAYLOAD_NONE, TRACE_PAYLOAD_U64, TRACE_PAYLOAD_I64, TRACE_PAYLOAD_F64 };
 struct trace_range { /* NVTX */
     struct trace_record r;

@@ -9,6 +9,9 @@
     pandas.DataFrame(run.lines).nlargest(10, "cpu_user")
     run                                     # in Jupyter: the report itself
 
+    with tomoprof.region("load"):           # a part of your program that `tomoprof record` names
+        scan = read_scan()
+
 Operators are loaded when first used. tomoprof.torch, tomoprof.jax, tomoprof.scipy and tomoprof.preprocess are imported by their names.
 """
 
@@ -25,14 +28,16 @@ if TYPE_CHECKING:
     from tomoprof._geometries import ConeBeamModel, MultiAxisParallelModel, ParallelBeamModel, QGGMRFDenoiser, TranslationModel
     from tomoprof._library import Cancelled, configure, device
     from tomoprof._picture import picture
+    from tomoprof._region import region, start
 
 __all__ = ["Cancelled", "ConeBeamModel", "MultiAxisParallelModel", "ParallelBeamModel", "QGGMRFDenoiser", "Run", "TranslationModel",
            "build_model", "configure", "copy_ct_model", "device", "find_center", "gen_pixel_partition", "gen_weights", "gen_weights_mar",
-           "generate_demo_data", "load_model", "median_filter3d", "phantom", "picture", "program", "read", "step"]
+           "generate_demo_data", "load_model", "median_filter3d", "phantom", "picture", "program", "read", "region", "start", "step"]
 LAZY = {"_geometries": ("ConeBeamModel", "MultiAxisParallelModel", "ParallelBeamModel", "QGGMRFDenoiser", "TranslationModel"),
         "_functions": ("build_model", "copy_ct_model", "find_center", "gen_pixel_partition", "gen_weights", "gen_weights_mar", "generate_demo_data",
                        "load_model", "median_filter3d", "phantom", "step"),
         "_picture": ("picture",),
+        "_region": ("region", "start"),
         "_library": ("Cancelled", "configure", "device")}
 
 

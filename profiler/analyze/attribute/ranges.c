@@ -15,10 +15,10 @@ struct instance {
     uint32_t parent, counter; /* parent + 1 */
     uint32_t thread;
 };
-/* CPU time of a context inside an outermost range. */
+/* CPU time of a context inside a range; outer_ns: part of it where that was the outermost one. */
 struct inside {
     uint32_t context, counter;
-    double ns;
+    double ns, outer_ns;
 };
 struct moment { /* a CPU sample */
     uint64_t time;
@@ -85,7 +85,7 @@ static uint32_t last_before(const struct by_thread *list, const struct instance 
 }
 
 static enum err range_cpu_add(struct image *im, struct range_cpu *c, uint32_t context,
-                              uint32_t counter, double ns)
+                              uint32_t counter, double ns, double outer_ns)
 {
     uint64_t key = table_mix(context, counter);
     uint32_t at = table_get(&c->by_pair, key);
@@ -95,10 +95,11 @@ static enum err range_cpu_add(struct image *im, struct range_cpu *c, uint32_t co
             return ERR_OK;
         }
         at = (uint32_t)c->pairs.count;
-        TRY(vector_add(&c->pairs, (struct inside){context, counter, 0}));
+        TRY(vector_add(&c->pairs, (struct inside){context, counter, 0, 0}));
         TRY(table_put(&c->by_pair, key, at));
     }
     c->pairs.items[at].ns += ns;
+    c->pairs.items[at].outer_ns += outer_ns;
     return ERR_OK;
 }
 
@@ -120,39 +121,46 @@ static enum err range_cpu_finish(struct image *im, struct range_cpu *c,
             thread = main;
         uint32_t outermost = 0;
         uint32_t at = last_before(&list, instances, thread, m->time);
-        for (; at; at = instances[at - 1].parent) {
+        for (; at && !e; at = instances[at - 1].parent) {
             const struct instance *r = &instances[at - 1];
             if (r->end && r->end < m->time)
                 continue;
             cpu_ns[r->counter] += m->weight;
+            e = range_cpu_add(im, c, m->context, r->counter, m->weight, 0);
             outermost = at;
         }
-        if (outermost)
-            e = range_cpu_add(im, c, m->context, instances[outermost - 1].counter, m->weight);
+        if (outermost && !e)
+            e = range_cpu_add(im, c, m->context, instances[outermost - 1].counter, 0, m->weight);
     }
     free(list.of);
     free(list.first);
     return e;
 }
 
+static enum err range_site_add(struct run *r, uint32_t site, uint32_t range,
+                               const struct inside *pair)
+{
+    uint64_t key = table_mix((uint64_t)site, range);
+    uint32_t at = table_get(&r->ranges.inside_by_key, key);
+    if (at == TABLE_NONE) {
+        at = (uint32_t)r->ranges.inside.count;
+        TRY(vector_add(&r->ranges.inside, (struct in_range){site, range, 0, 0}));
+        TRY(table_put(&r->ranges.inside_by_key, key, at));
+    }
+    r->ranges.inside.items[at].ns += pair->outer_ns;
+    r->ranges.inside.items[at].all_ns += pair->ns;
+    return ERR_OK;
+}
+
 /* The pairs become the run's: sites, and rows[counter]. */
 static enum err range_cpu_attribute(struct image *im, const struct range_cpu *c,
                                     const uint32_t *rows)
 {
-    struct run *r = im->run;
     for (size_t i = 0; i < c->pairs.count; i++) {
-        int site = im->contexts.items[c->pairs.items[i].context].site;
-        if (site < 0)
-            continue;
-        uint32_t range = rows[c->pairs.items[i].counter];
-        uint64_t key = table_mix((uint64_t)site, range);
-        uint32_t at = table_get(&r->ranges.inside_by_key, key);
-        if (at == TABLE_NONE) {
-            at = (uint32_t)r->ranges.inside.count;
-            TRY(vector_add(&r->ranges.inside, (struct in_range){(uint32_t)site, range, 0}));
-            TRY(table_put(&r->ranges.inside_by_key, key, at));
-        }
-        r->ranges.inside.items[at].ns += c->pairs.items[i].ns;
+        const struct inside *pair = &c->pairs.items[i];
+        int site = im->contexts.items[pair->context].site;
+        if (site >= 0)
+            TRY(range_site_add(im->run, (uint32_t)site, rows[pair->counter], pair));
     }
     return ERR_OK;
 }

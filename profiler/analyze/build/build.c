@@ -176,9 +176,10 @@ static enum err build_meta(struct run *r)
     m->meta.tool_version = run_text(r, o->tool_version);
     m->meta.wall_s = ns_to_seconds((double)(r->last - r->origin));
     m->meta.absolute_paths = o->absolute_paths;
+    m->meta.paused = o->after_start && !r->q.regions_missing;
     if (build_of_part(r)) {
-        m->meta.from_s = o->from_s;
-        m->meta.until_s = o->from_s + m->meta.wall_s;
+        m->meta.from_s = r->from_s;
+        m->meta.until_s = r->from_s + m->meta.wall_s;
     }
     int n = 0;
     while (o->command && o->command[n])

@@ -45,7 +45,7 @@ enum err source_texts(struct run *r); /* texts of lines */
 /* Only seconds of the run are asked for: the accounts of the whole say nothing of them. */
 static inline int build_of_part(const struct run *r)
 {
-    return r->options->from_s > 0 || r->options->until_s > 0;
+    return r->from_s > 0 || r->options->until_s > 0;
 }
 
 struct model_cpu cpu_of(const struct run *r, const struct costs *s);

@@ -242,7 +242,7 @@ static enum err line_ranges(struct run *r, struct model_line *row, uint32_t site
                                sizeof *r->ranges.inside.items, site);
     size_t end = low;
     while (end < r->ranges.inside.count && r->ranges.inside.items[end].site == site &&
-           end - low < 20)
+           r->ranges.inside.items[end].ns > 0 && end - low < 20)
         end++;
     TRY(model_list(r->m, model_in_range, row, ranges, end - low));
     for (size_t i = low; i < end; i++)

@@ -196,6 +196,21 @@ static enum err gpu_call_rows(struct run *r)
     return ERR_OK;
 }
 
+/* Finds the line with most CPU time of each range. */
+static void range_lines(struct run *r)
+{
+    for (size_t i = 0; i < r->ranges.inside.count; i++) {
+        const struct in_range *x = &r->ranges.inside.items[i];
+        const struct site *site = &r->sites.items[x->site];
+        struct model_range *row = &r->m->ranges[x->range];
+        if (!site->line || (isfinite(row->line_cpu_s) && row->line_cpu_s >= 1e-9 * x->all_ns))
+            continue;
+        row->line_cpu_s = ns_to_seconds(x->all_ns);
+        row->file = r->sources.items[site->file].path;
+        row->line = site->line;
+    }
+}
+
 static enum err range_rows(struct run *r)
 {
     struct model *m = r->m;
@@ -218,6 +233,7 @@ static enum err range_rows(struct run *r)
         row->gpu_sum_s = ns_to_seconds(t->gpu_sum);
         row->gpu_projected_s = ns_to_seconds(t->gpu_projected);
     }
+    range_lines(r);
     return ERR_OK;
 }
 

@@ -74,6 +74,7 @@ static const struct owner_row rows[] = {
     {FILE_BEGINS, PYTHON, OWNER_OWN, "<stdin>|<ipython-input"},
     {FILE_COMMAND, PYTHON, OWNER_OWN, "<string>"},
     {FILE_BEGINS, ANY, OWNER_LIBRARY, "<|["},
+    {FILE_WITHIN, ANY, OWNER_LIBRARY, "/tomoprof/_region.py|/tomoprof_region.h"},
     /* Python packages that serve the package or the program that calls them: thin Python over
      * compiled work. Any other does the work that somebody looks for (a reconstruction library). */
     {FILE_PACKAGE, ANY, OWNER_LIBRARY,

@@ -33,7 +33,8 @@
     X(INT, _, trace_bytes, "size of the trace files")                                              \
     X(FLAG, _, absolute_paths, "paths were kept as recorded")                                      \
     X(REAL, _, from_s, "only the run from this second on is in the profile; null: all")            \
-    X(REAL, _, until_s, "only the run up to this second; null: all")
+    X(REAL, _, until_s, "only the run up to this second; null: all")                               \
+    X(FLAG, _, paused, "from_s is where the first region began, as was asked for")
 
 /* A run of the program without the recorder (`record --runs`). */
 #define MODEL_TIMED_FIELDS(X)                                                                      \

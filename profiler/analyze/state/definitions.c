@@ -17,7 +17,7 @@ uint64_t image_time(struct image *im, uint64_t ns)
     const uint64_t limit = 1ull << 53; /* 104 days: exact in a double */
     struct run *r = im->run;
     if (ns < r->origin || ns - r->origin > limit) {
-        int part = r->options->from_s > 0; /* what began before is not an error */
+        int part = r->from_s > 0; /* what began before is not an error */
         r->q.bad_values += (!part && ns + 1000000000 < r->origin) || ns > r->origin;
         return 0;
     }
@@ -36,7 +36,7 @@ uint64_t image_end(const struct image *im)
 
 int image_left_out(const struct image *im, uint64_t ns)
 {
-    return (im->run->options->from_s > 0 && ns < im->run->origin) || ns > im->run->until;
+    return (im->run->from_s > 0 && ns < im->run->origin) || ns > im->run->until;
 }
 
 /* Index of `id`, new (and zero) at the end of the vector when first seen. */

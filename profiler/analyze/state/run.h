@@ -109,9 +109,9 @@ struct tree_frame {
     int line, thread;                            /* thread: row + 1 of a root, 0 none */
 };
 
-struct in_range { /* CPU time of a site inside an outermost range */
+struct in_range { /* CPU time of a site inside a range; ns: where that is the outermost one */
     uint32_t site, range;
-    double ns;
+    double ns, all_ns;
 };
 struct in_thread { /* what a thread has of a site */
     uint32_t site, thread;
@@ -140,7 +140,8 @@ struct quality_count { /* what the images found; quality.c makes sentences of it
     uint64_t lost[TRACE_LOSSES];
     struct trace_damage damage;
     uint64_t bad_values, contexts_full, heap_full, launches_full, ranges_full, no_free, unreadable,
-        running, sources_foreign, sources_outside, sources_changed, filtered;
+        regions_missing /* after_start is asked for, but no region was found */, running,
+        sources_foreign, sources_outside, sources_changed, filtered;
     uint64_t filtered_ns; /* when the first of them did, from the origin of the run */
     uint64_t overlaps, no_clock, before_call, zero_times, clock_steps, unmatched_launches;
     uint64_t frames_unknown, frames_all, cubins_bad, capture_bytes;
@@ -170,6 +171,7 @@ struct run {
     struct symbols *symbols;
     const char *folder;        /* of the trace files */
     uint64_t origin, last;     /* first start (from_s later), last moment */
+    double from_s;             /* of the options, or where the first region began */
     uint64_t until, end;       /* nothing after it counts; the last moment of the whole run */
     struct run_clocks *clocks; /* of its images */
     double imports_s; /* when the start-up's imports ended, since origin; 0: there were none */

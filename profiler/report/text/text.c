@@ -411,6 +411,8 @@ enum err report_text(const struct model *m, FILE *out, int width, int colour, in
             outside_rows(&s);
         e = functions_table(&s);
     }
+    if (e == ERR_OK)
+        e = text_ranges(m, out, colour, s.top);
     if (e == ERR_OK && sort == TEXT_CALLS)
         e = text_calls(m, out, colour, s.top);
     if (e == ERR_OK) {

@@ -26,6 +26,10 @@ void text_locks(const struct model *m, FILE *out, int colour, int top);
  * no ranks. */
 void text_ranks(const struct model *m, FILE *out, int colour, int top);
 
+/* Prints at most `top` regions and NVTX ranges, each with the own line that takes most of its CPU
+ * time; nothing where the program has none. */
+enum err text_ranges(const struct model *m, FILE *out, int colour, int top);
+
 /* Prints at most `top` ranges, kernels and calls of CUDA, whose calls are counted. */
 enum err text_calls(const struct model *m, FILE *out, int colour, int top);
 

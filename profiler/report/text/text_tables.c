@@ -316,6 +316,51 @@ void text_ranks(const struct model *m, FILE *out, int colour, int top)
         rank_line(&mpi->lines[i], out);
 }
 
+ARRAY_ORDER(ranges_longest_first, struct model_range,
+            COMPARE(y->time.total_s, x->time.total_s) ?: strcmp(x->name, y->name));
+
+/* Prints the line that takes most of a range's CPU time. */
+static void range_line(FILE *out, const struct model_range *r)
+{
+    if (!r->file || !(r->cpu_s > 0))
+        return;
+    table_place(out, r->file, r->line, NULL);
+    fprintf(out, " (%.0f %% of its CPU time)", 100 * r->line_cpu_s / r->cpu_s);
+}
+
+enum err text_ranges(const struct model *m, FILE *out, int colour, int top)
+{
+    struct model_range *rows = calloc((size_t)m->ranges_count + 1, sizeof *rows);
+    int n = 0;
+    FAIL_IF(!rows, ERR_MEMORY, "no memory for the regions");
+    for (int i = 0; i < m->ranges_count; i++)
+        if (m->ranges[i].name && m->ranges[i].time.total_s > 0)
+            rows[n++] = m->ranges[i];
+    array_sort(rows, (size_t)n, sizeof *rows, ranges_longest_first);
+    if (n)
+        table_title(
+            out, colour,
+            "  wall s  times    mean ms     min ms     max ms   CPU s  region, and its line");
+    for (int i = 0; i < n && i < top; i++) {
+        const struct model_range *r = &rows[i];
+        table_number(out, 8, 3, r->time.total_s);
+        fprintf(out, " %6lld", (long long)r->time.n);
+        table_number(out, 11, 3, 1e3 * r->time.total_s / (double)r->time.n);
+        table_number(out, 11, 3, 1e3 * r->time.min_s);
+        table_number(out, 11, 3, 1e3 * r->time.max_s);
+        table_number(out, 8, 3, r->cpu_s);
+        fputs("  ", out);
+        table_text(out, r->name, 40);
+        fputs("  ", out);
+        range_line(out, r);
+        putc('\n', out);
+    }
+    if (n > top)
+        fprintf(out, "   %d more regions\n", n - top);
+    free(rows);
+    return ERR_OK;
+}
+
 struct calls_row {
     const char *kind, *name;
     const struct model_stat *time;

@@ -49,6 +49,7 @@ struct nvtx_annotation {
     const char *ascii;
     const wchar_t *wide;
     uint64_t handle, text;
+    const char *domain_name; /* of regions; NULL: `domain` */
 };
 
 static void range_record(enum trace_range_op op, const struct nvtx_annotation *s)
@@ -63,6 +64,8 @@ static void range_record(enum trace_range_op op, const struct nvtx_annotation *s
                             .handle = s->handle,
                             .op = op,
                             .tid = t->tid};
+    if (s->domain_name)
+        r.domain = nvtx_ascii(t, s->domain_name);
     if (s->ascii)
         r.message = nvtx_ascii(t, s->ascii);
     if (s->wide)
@@ -388,3 +391,45 @@ const struct nvtx_row nvtx_extension_rows[] = {
     ROW(0, 6, extension_end),      ROW(0, 12, extension_register),
 };
 const size_t nvtx_extension_row_count = sizeof nvtx_extension_rows / sizeof *nvtx_extension_rows;
+
+/* Records regions, which a program names by a header for C or the Python package: ranges
+ * of a domain of their own. Both find the functions below by their names. */
+#define REGION(op, ...)                                                                            \
+    do {                                                                                           \
+        if (capture.on && capture.config.modes & CAPTURE_NVTX)                                     \
+            RECORD(op, .domain_name = TRACE_REGION_DOMAIN, __VA_ARGS__);                           \
+    } while (0)
+
+CAPTURE_API void tomoprof_region_push(const char *name);
+CAPTURE_API void tomoprof_region_push(const char *name)
+{
+    REGION(TRACE_PUSH, .ascii = name);
+}
+
+CAPTURE_API void tomoprof_region_pop(void);
+CAPTURE_API void tomoprof_region_pop(void)
+{
+    REGION(TRACE_POP, .handle = 0);
+}
+
+/* For regions of one thread that overlap, as those of coroutines do. */
+CAPTURE_API uint64_t tomoprof_region_start(const char *name);
+CAPTURE_API uint64_t tomoprof_region_start(const char *name)
+{
+    const uint64_t id = next_range() | 1ull << 41; /* apart from NVTX's */
+    REGION(TRACE_START, .ascii = name, .handle = id);
+    return id;
+}
+
+CAPTURE_API void tomoprof_region_stop(uint64_t id);
+CAPTURE_API void tomoprof_region_stop(uint64_t id)
+{
+    REGION(TRACE_STOP, .handle = id);
+}
+
+/* Marks where `record --paused` begins. */
+CAPTURE_API void tomoprof_region_begin_here(void);
+CAPTURE_API void tomoprof_region_begin_here(void)
+{
+    REGION(TRACE_MARK, .ascii = "start");
+}

@@ -60,8 +60,8 @@ export function transfersPanel(profile) {
 export function rangesPanel(profile) {
   let ranges = null;
   routes.set("ranges", (name) => { const row = ranges.reveal(name); row?.classList.add("chosen"); row?.scrollIntoView({ block: "center" }); });
-  return [(ranges = table([{ title: "Range", key: "name", show: (r) => code(r.name ?? "", 200) }, { title: "Domain", key: "domain", format: (v) => plain(v ?? "default") }, { title: "Style", key: "style" }, ...statColumns(timeOf), { title: "CPU", optional: true, hint: "time of all its threads meanwhile, samples", number: true, key: "cpu_s", format: seconds },
+  return [(ranges = table([{ title: "Range", key: "name", show: (r) => code(r.name ?? "", 200) }, { title: "Domain", key: "domain", format: (v) => plain(v ?? "default") }, { title: "Style", key: "style" }, ...statColumns(timeOf), { title: "CPU", optional: true, hint: "time of all its threads meanwhile, samples", number: true, key: "cpu_s", format: seconds }, { title: "Mostly at", optional: true, hint: "the own line with most of that CPU time", kind: "name", value: (r) => (r.file ? `${r.file}:${r.line}` : ""), show: (r) => r.file && code(`${shortPath(r.file)}:${r.line}`) },
     { title: "GPU operations", optional: true, number: true, key: "gpu_n", format: count }, { title: "GPU time", optional: true, hint: "sum of the operations launched inside", number: true, key: "gpu_sum_s", format: seconds },
     { title: "GPU span", minor: true, optional: true, hint: "from the first to the last operation of each instance", number: true, key: "gpu_projected_s", format: seconds }, { title: "Never ended", minor: true, optional: true, number: true, key: "open", format: count }],
-  list(profile.ranges), { caption: "NVTX ranges", sort: 3, name: "ranges", rowKey: (r) => plain(r.name ?? "") }))];
+  list(profile.ranges), { caption: "Regions and NVTX ranges", sort: 3, name: "ranges", rowKey: (r) => plain(r.name ?? "") }))];
 }
