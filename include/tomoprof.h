@@ -103,6 +103,29 @@ TOMOPROF_API const char *tomoprof_device(const tomoprof_context *c);
 TOMOPROF_API void tomoprof_set_progress(tomoprof_context *c, tomoprof_progress *progress,
                                         void *user);
 TOMOPROF_API void tomoprof_set_log(tomoprof_context *c, tomoprof_log *log, void *user);
+
+typedef enum tomoprof_event_kind {
+    TOMOPROF_RUNNING = 0, /* the call goes on; sent in intervals */
+    TOMOPROF_STEP = 1,    /* `done` of `total`, as tomoprof_progress gets them */
+    TOMOPROF_SENTENCE = 2 /* `level` and `sentence`, as tomoprof_log gets them */
+} tomoprof_event_kind;
+/* What happens during a call. */
+typedef struct tomoprof_event {
+    size_t size; /* sizeof(tomoprof_event) */
+    void *user;
+    tomoprof_event_kind kind;
+    int level;
+    double done, total;
+    const char *sentence; /* valid during the call of the function */
+} tomoprof_event;
+/* Receives events, one at a time. Another value than 0 cancels the call, and no more events come
+ * from it. The thread that made the call calls it: a binding can run its language's handlers of
+ * signals there. (In a process made by fork() a helper brings steps and sentences.) */
+typedef int tomoprof_watch(const tomoprof_event *event);
+/* From now on events go to `watch`; NULL: nowhere. milliseconds: between two RUNNING events of a call
+ * on the CPU, the first after that time; 0: none are sent. steps: 1 for STEP events, 0 for none. */
+TOMOPROF_API void tomoprof_set_watch(tomoprof_context *c, tomoprof_watch *watch, void *user,
+                                     int milliseconds, int steps);
 /* Asks the call that runs in `c` to end with TOMOPROF_CANCELLED, within about 0.1 s. Any thread and
  * any signal handler may call it. Where no call runs nothing happens. */
 TOMOPROF_API void tomoprof_cancel(tomoprof_context *c);
@@ -239,6 +262,13 @@ TOMOPROF_API tomoprof_status tomoprof_direct_recon(tomoprof_context *c, const to
 
 /* ---- Iterative reconstruction ---- */
 
+/* A partition of pixels: `subsets` rows of `length` pixel indices, ascending in each row. A pixel may
+ * be in several rows. */
+typedef struct tomoprof_partition_rows {
+    size_t size; /* sizeof(tomoprof_partition_rows) */
+    const int32_t *pixels;
+    int64_t subsets, length;
+} tomoprof_partition_rows;
 /* Initialise it with TOMOPROF_RECON_OPTIONS. */
 typedef struct tomoprof_recon_options {
     size_t size;                   /* sizeof(tomoprof_recon_options) */
@@ -250,10 +280,15 @@ typedef struct tomoprof_recon_options {
     const tomoprof_array *initial; /* volume; NULL: direct_recon with a fitted scale */
     const tomoprof_array *prox;    /* volume to stay near (prox_map); NULL: the qGGMRF prior */
     int64_t first_iteration;       /* of the schedule of subsets, where `initial` is a result: 0 */
+    /* Partitions of yours in place of the schedule: NULL */
+    const tomoprof_partition_rows *partitions;
+    int64_t partition_count;
+    const int32_t *sequence; /* of each iteration: the index of its partition */
+    const int32_t *orders; /* of each iteration: the order of its rows, one list behind the other */
 } tomoprof_recon_options;
 #define TOMOPROF_RECON_OPTIONS                                                                     \
     {                                                                                              \
-        sizeof(tomoprof_recon_options), 15, 0.2, 0, 0, NULL, NULL, NULL, 0                         \
+        sizeof(tomoprof_recon_options), 15, 0.2, 0, 0, NULL, NULL, NULL, 0, NULL, 0, NULL, NULL    \
     }
 
 /* Receives what a reconstruction did. Set `size`, and the arrays that you want with their `room`. */
@@ -316,9 +351,10 @@ TOMOPROF_API tomoprof_status tomoprof_auto_regularise(tomoprof_context *c, const
                                                       const tomoprof_array *weights,
                                                       double *sigma_y, double *sigma_x,
                                                       double *sigma_prox);
-/* Denoises a volume of any shape (QGGMRFDenoiser). sigma_noise > 0, or 0: estimated. p, q, T and the
- * neighbours' weights are m's; m NULL: the defaults. Of the options iterations, threshold and seed
- * are read; NULL is fine. sigma_used may be NULL. */
+/* Denoises a volume of any shape (QGGMRFDenoiser). sigma_noise > 0, or 0: estimated. p, q, T, the
+ * neighbours' weights and sharpness are m's; m NULL: the defaults, and sharpness 0. Of the options
+ * iterations, threshold, seed, initial (NULL: `in`) and the first of the partitions, whose rows are
+ * visited in order, are read; NULL is fine. sigma_used may be NULL. */
 TOMOPROF_API tomoprof_status tomoprof_denoise(tomoprof_context *c, const tomoprof_model *m,
                                               const tomoprof_array *in, double sigma_noise,
                                               const tomoprof_recon_options *options,

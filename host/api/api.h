@@ -3,6 +3,8 @@
 #define TP_API_API_H
 
 #include <cjson/cJSON.h>
+#include <pthread.h>
+#include <stdint.h>
 #include <sys/types.h>
 #include <tomoprof.h>
 
@@ -11,6 +13,15 @@
 #include "host/geom/ct_model.h"
 
 #define API_SENTENCE 1024
+
+struct api_watch {
+    tomoprof_watch *tell; /* NULL: nobody watches */
+    void *user;
+    pthread_t caller;
+    int steps;              /* 1: STEP events are wanted */
+    int64_t interval, next; /* ns, of RUNNING events; 0: none */
+    pthread_mutex_t lock;   /* after fork() two threads tell */
+};
 
 struct tomoprof_context {
     struct backend *be;
@@ -22,6 +33,7 @@ struct tomoprof_context {
     void *progress_user, *log_user;
     volatile int stop;
     int running;
+    struct api_watch watch;
     char sentence[API_SENTENCE];
 };
 

@@ -25,21 +25,25 @@ void call_progress(void *context, int64_t done, int64_t total)
     tomoprof_context *c = context;
     if (c->progress && c->progress(c->progress_user, (double)done, (double)total))
         c->stop = 1;
+    watch_step(c, (double)done, (double)total);
 }
 
 /* The same for calls that know which share is done. */
 static void call_share(void *context, double share)
 {
     tomoprof_context *c = context;
-    if (c->progress(c->progress_user, share, 1))
+    if (c->progress && c->progress(c->progress_user, share, 1))
         c->stop = 1;
+    watch_step(c, share, 1);
 }
 
 static void call_log(void *context, enum log_level level, const char *sentence)
 {
-    const tomoprof_context *c = context;
+    tomoprof_context *c = context;
     if (c->log)
         c->log(c->log_user, (int)level, sentence);
+    watch_send(
+        c, (tomoprof_event){.kind = TOMOPROF_SENTENCE, .level = (int)level, .sentence = sentence});
 }
 
 /* ---- Where a call runs ---- */
@@ -91,7 +95,7 @@ static enum err visit_in_new_thread(struct visit *v)
     pthread_t thread;
     const int failed = pthread_create(&thread, NULL, visit_thread, v);
     FAIL_IF(failed, ERR_MEMORY, "a thread cannot be started after fork(): %s", strerror(failed));
-    pthread_join(thread, NULL);
+    watch_join(v->context, thread);
     return v->e;
 }
 
@@ -110,6 +114,7 @@ tomoprof_status call_simple(tomoprof_context *c, enum err (*work)(void *state), 
         return fail_without_context("c is in use by another call; make a context for each thread");
     *c->sentence = 0;
     c->stop = 0;
+    watch_begin(c);
     if (loaded_in == c->process) {
         visit_run(&v);
     } else if (visit_in_new_thread(&v) && !*c->sentence) {
@@ -247,7 +252,7 @@ static enum err call_work(void *state)
     struct backend_progress p = {.report = call_share, .context = c, .range = PROGRESS_ALL};
     TRY(call_check(k));
     TRY(call_place(k));
-    const int shares = c->progress && !k->counts;
+    const int shares = (c->progress || c->watch.steps) && !k->counts;
     progress_begin(k->be, shares ? &p : NULL);
     const enum err e = call_compute(k);
     progress_begin(k->be, NULL);

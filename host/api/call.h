@@ -73,8 +73,31 @@ enum err seed_check(int64_t seed);
 
 /* A buffer that was given, or NULL. */
 const struct buffer *operand_buffer(const struct operand *o);
-/* Tells the caller's callback; a wish to end sets the context's `stop`. */
+/* Tells the caller's callbacks; a wish to end sets the context's `stop`. */
 void call_progress(void *context, int64_t done, int64_t total);
+
+/* ---- Events of a call (watch.c) ---- */
+
+/* A call begins: the first RUNNING event is due after the interval. */
+void watch_begin(tomoprof_context *c);
+/* Passes an event on, unless somebody has already asked for the end. */
+void watch_send(tomoprof_context *c, tomoprof_event event);
+/* Sends a STEP event where they are wanted. */
+void watch_step(tomoprof_context *c, double done, double total);
+/* Sends a RUNNING event where one is due. watch_poll is backend.look: it does so only in the thread
+ * that made the call. */
+void watch_running(tomoprof_context *c);
+void watch_poll(void *context);
+/* Waits for the helper that computes a call of `c`, and sends its RUNNING events. */
+void watch_join(tomoprof_context *c, pthread_t helper);
+
+/* ---- Partitions of the caller's (subsets.c) ---- */
+
+/* Checks them, and what visits them where `visits` is 1. partitions NULL: there are none. Free it
+ * with subsets_free; the pixels stay the caller's. */
+enum err subsets_take(const tomoprof_recon_options *o, int64_t pixels, int visits,
+                      struct mbir_subsets *out);
+void subsets_free(struct mbir_subsets *s);
 
 /* ---- Arrays (array.c, convert.c) ---- */
 

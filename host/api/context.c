@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cuda/cuda.h"
-#include "host/api/api.h"
+#include "host/api/call.h"
 #include "host/backend/registry.h"
 #include "host/cpu/cpu.h"
 
@@ -59,12 +59,16 @@ static enum err context_open(const tomoprof_context_options *given, tomoprof_con
     c->log = o.log;
     c->progress_user = c->log_user = o.user;
     c->process = getpid();
+    pthread_mutex_init(&c->watch.lock, NULL);
     pthread_mutex_lock(&registry_lock);
     enum err e = backend_open(o.backend ? o.backend : "auto", &options, &c->be);
     pthread_mutex_unlock(&registry_lock);
-    if (!e)
-        c->be->stop = &c->stop;
-    return e;
+    if (e)
+        return e;
+    c->be->stop = &c->stop;
+    c->be->look = watch_poll;
+    c->be->looker = c;
+    return ERR_OK;
 }
 
 tomoprof_status tomoprof_context_create(const tomoprof_context_options *options,
@@ -111,6 +115,17 @@ void tomoprof_set_log(tomoprof_context *c, tomoprof_log *callback, void *user)
         return;
     c->log = callback;
     c->log_user = user;
+}
+
+void tomoprof_set_watch(tomoprof_context *c, tomoprof_watch *watch, void *user, int milliseconds,
+                        int steps)
+{
+    if (!c)
+        return;
+    c->watch.tell = watch;
+    c->watch.user = user;
+    c->watch.steps = watch && steps;
+    c->watch.interval = milliseconds > 0 ? milliseconds * INT64_C(1000000) : 0;
 }
 
 void tomoprof_cancel(tomoprof_context *c)

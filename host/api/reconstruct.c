@@ -8,6 +8,7 @@
 #include "host/api/call.h"
 #include "host/recon/common/direct_weights.h"
 #include "host/recon/denoise.h"
+#include "host/recon/partition.h"
 #include "host/recon/weights.h"
 
 /* ---- Direct ---- */
@@ -93,6 +94,7 @@ tomoprof_status tomoprof_weigh_rays(tomoprof_context *c, const tomoprof_model *m
 
 /* ---- MBIR ---- */
 
+enum { DENOISE_INITIAL = 2 };
 enum { RECON_Y, RECON_X, RECON_WEIGHTS, RECON_INITIAL, RECON_PROX }; /* operands */
 
 struct recon_call {
@@ -164,7 +166,10 @@ static enum err compute_recon(struct api_call *k)
     struct recon_call *r = k->result;
     struct operand *o = k->operands;
     struct mbir_report report;
-    const struct mbir_options options = {.max_iterations = r->o.iterations,
+    struct mbir_subsets subsets;
+    TRY(subsets_take(&r->o, volume_pixels(&k->m->volume), 1, &subsets));
+    const struct mbir_options options = {.subsets = subsets.partitions ? &subsets : NULL,
+                                         .max_iterations = r->o.iterations,
                                          .first_iteration = r->o.first_iteration,
                                          .stop_threshold_percent = r->o.stop_threshold_percent,
                                          .seed = (uint32_t)r->o.seed,
@@ -179,6 +184,7 @@ static enum err compute_recon(struct api_call *k)
     if (!e || e == ERR_INTERRUPTED)
         report_fill(r, &report);
     mbir_report_free(&report);
+    subsets_free(&subsets);
     return e;
 }
 
@@ -321,14 +327,21 @@ static enum err prepare_denoise(struct api_call *k)
     const struct recon_call *r = k->result;
     FAIL_IF(!(r->sigma_noise >= 0 && isfinite(r->sigma_noise)), ERR_USAGE,
             "sigma_noise=%g; expected a number of 0 or more", r->sigma_noise);
-    return take_recon_options(k);
+    TRY(take_recon_options(k));
+    k->operands[DENOISE_INITIAL].array = r->o.initial;
+    return ERR_OK;
 }
 
 static enum err compute_denoise(struct api_call *k)
 {
     struct recon_call *r = k->result;
     const int64_t *n = k->operands[0].a.shape;
+    struct mbir_subsets subsets;
+    TRY(subsets_take(&r->o, n[0] * n[1], 0, &subsets));
     const struct denoise_options o = {.sigma_noise = r->sigma_noise,
+                                      .sharpness = k->m ? k->m->regularisation.sharpness : 0,
+                                      .initial = operand_buffer(&k->operands[DENOISE_INITIAL]),
+                                      .part = subsets.partitions,
                                       .max_iterations = r->o.iterations,
                                       .stop_threshold_percent = r->o.stop_threshold_percent,
                                       .seed = (uint32_t)r->o.seed,
@@ -336,11 +349,12 @@ static enum err compute_denoise(struct api_call *k)
                                       .context = k->context};
     const struct volume v = {.rows = n[0], .cols = n[1], .slices = n[2]};
     struct denoise_report report;
-    TRY(qggmrf_denoise(k->be, &v, k->m ? &k->m->regularisation : NULL, &k->operands[0].buffer, &o,
-                       &k->operands[1].buffer, &report));
-    if (r->sigma_used)
+    const enum err e = qggmrf_denoise(k->be, &v, k->m ? &k->m->regularisation : NULL,
+                                      &k->operands[0].buffer, &o, &k->operands[1].buffer, &report);
+    subsets_free(&subsets);
+    if (!e && r->sigma_used)
         *r->sigma_used = report.sigma_noise;
-    return ERR_OK;
+    return e;
 }
 
 tomoprof_status tomoprof_denoise(tomoprof_context *c, const tomoprof_model *m,
@@ -353,7 +367,9 @@ tomoprof_status tomoprof_denoise(tomoprof_context *c, const tomoprof_model *m,
     struct api_call k = {
         .context = c,
         .model = m,
-        .operands = {{"in", FORM_ANY, WAY_IN, in}, {"out", FORM_ALIKE, WAY_OUT, out}},
+        .operands = {{"in", FORM_ANY, WAY_IN, in},
+                     {"out", FORM_ALIKE, WAY_OUT, out, .may_equal = 1 << DENOISE_INITIAL},
+                     [DENOISE_INITIAL] = {"initial", FORM_ALIKE, WAY_IN, .optional = 1}},
         .prepare = prepare_denoise,
         .compute = compute_denoise,
         .counts = 1,

@@ -268,6 +268,8 @@ struct backend {
     struct work declared; /* grows with each compute call; read and cleared by backend_take_work */
     const volatile int *stop;          /* non-zero: what is left of a call is left out (optional) */
     struct backend_progress *progress; /* NULL: nobody asks for it (course.h) */
+    void (*look)(void *looker); /* called again and again during a call; may set *stop (optional) */
+    void *looker;
     uint64_t uploaded_bytes, downloaded_bytes;
     uint64_t device_bytes, device_peak; /* held on a device now; most since backend_reset_peak */
 };

@@ -31,6 +31,14 @@ void progress_begin(struct backend *be, struct backend_progress *p);
 struct progress_range progress_whole(const struct backend *be);
 void progress_part(struct backend *be, struct progress_range whole, double first, double span);
 
+/* Returns 1 where somebody wants the call to end: loops over tiles leave out the rest. */
+static inline int backend_stopped(const struct backend *be)
+{
+    if (be->look)
+        be->look(be->looker);
+    return be->stop && *be->stop;
+}
+
 /* The steps of a loop, in any order and on any thread: {be, how many there are}. */
 struct course {
     struct backend *be;
@@ -43,7 +51,7 @@ static inline int course_next(struct course *c)
 {
     if (c->be->progress)
         course_report(c);
-    return !(c->be->stop && *c->be->stop);
+    return !backend_stopped(c->be);
 }
 
 #endif

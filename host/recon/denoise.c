@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "host/backend/course.h"
 #include "host/geom/ct_model.h"
 #include "host/recon/denoise.h"
 #include "host/recon/mbir.h"
@@ -101,7 +102,7 @@ static enum err denoiser_regularise(struct denoiser *d, const struct buffer *in)
         const struct thinned t = volume_thin(v, copy, step);
         const double given = d->options->sigma_noise;
         d->r.sigma_y = given > 0 ? given : estimate_noise(v, copy);
-        d->r.sigma_x = 0.2 * typical_deviation(&t, d->r.sigma_y);
+        d->r.sigma_x = 0.2 * exp2(d->options->sharpness) * typical_deviation(&t, d->r.sigma_y);
     }
     mem_free(copy);
     TRY(e);
@@ -132,22 +133,30 @@ static enum err fill_hessian(struct denoiser *d)
     return e;
 }
 
-static enum err denoiser_create(struct denoiser *d, const struct buffer *in)
+static enum err denoiser_draw(struct denoiser *d)
 {
-    const struct backend_ops *ops = d->be->ops;
     struct volume whole = *d->v;
     struct rng r;
     int32_t *pixels;
     int64_t count;
-    TRY(denoiser_regularise(d, in));
-    d->unit = d->r;
-    d->unit.sigma_prox = 1;
     whole.ror = ROR_NONE;
     TRY(volume_pixels_inside(&whole, &pixels, &count));
     rng_seed(&r, d->options->seed);
     enum err e = partition_create(pixels, count, SUBSETS, &r, &d->part);
     free(pixels);
-    TRY(e);
+    return e;
+}
+
+static enum err denoiser_create(struct denoiser *d, const struct buffer *in)
+{
+    const struct backend_ops *ops = d->be->ops;
+    TRY(denoiser_regularise(d, in));
+    d->unit = d->r;
+    d->unit.sigma_prox = 1;
+    if (d->options->part)
+        d->part = *d->options->part;
+    else
+        TRY(denoiser_draw(d));
     const size_t bytes = (size_t)(d->part.length * d->v->slices) * sizeof(float);
     TRY(ops->alloc(d->be, "prior gradient", bytes, &d->gradient));
     TRY(ops->alloc(d->be, "prior curvature", bytes, &d->curvature));
@@ -164,7 +173,8 @@ static void denoiser_free(struct denoiser *d)
                                   &d->error,    &d->ones,      &d->hessian};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         d->be->ops->release(d->be, all[i]);
-    partition_free(&d->part);
+    if (!d->options->part)
+        partition_free(&d->part);
 }
 
 static enum err denoiser_update_subset(struct denoiser *d, const struct pixel_set *pixels,
@@ -199,7 +209,7 @@ static enum err denoiser_iterate(struct denoiser *d, const struct buffer *in, st
 {
     struct vcd_totals totals = {0};
     double size;
-    for (int64_t s = 0; s < d->part.subsets && !(d->be->stop && *d->be->stop); s++) {
+    for (int64_t s = 0; s < d->part.subsets && !backend_stopped(d->be); s++) {
         const struct pixel_set pixels = {d->part.indices + s * d->part.length, d->part.length, 1};
         TRY(denoiser_update_subset(d, &pixels, in, x, &totals));
     }
@@ -226,8 +236,8 @@ enum err qggmrf_denoise(struct backend *be, const struct volume *v, const struct
     report->sigma_noise = d.r.sigma_y;
     report->sigma_x = d.r.sigma_x;
     if (!e)
-        e = be->ops->copy(be, in, out);
-    while (!e && report->iterations < o->max_iterations && !(be->stop && *be->stop)) {
+        e = be->ops->copy(be, o->initial ? o->initial : in, out);
+    while (!e && report->iterations < o->max_iterations && !backend_stopped(be)) {
         e = denoiser_iterate(&d, in, out, report);
         if (!e && o->on_iteration)
             o->on_iteration(o->context, report->iterations, o->max_iterations);

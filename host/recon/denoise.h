@@ -9,6 +9,9 @@ struct denoise_options {
     int64_t max_iterations;        /* 15 */
     double stop_threshold_percent; /* 0.2 */
     uint32_t seed;                 /* of NumPy's generator, which draws the subsets */
+    double sharpness;              /* sigma_x grows by 2^sharpness; 0 */
+    const struct buffer *initial;  /* to begin with; NULL = the image */
+    const struct partition *part;  /* subsets of the caller's; NULL = 16, drawn by the seed */
     void (*on_iteration)(void *context, int64_t done, int64_t total); /* progress (optional) */
     void *context;
 };
@@ -19,8 +22,8 @@ struct denoise_report {
     double change_percent, alpha; /* of the last iteration */
 };
 
-/* MBIRJAX's QGGMRFDenoiser at its defaults: 16 subsets in order, no mask, sharpness 0. in and out
- * are volumes of v's size and differ. r gives p, q, T and the weights of neighbours; NULL: MBIRJAX's
+/* MBIRJAX's QGGMRFDenoiser, its subsets in order. in and out are volumes of v's size and differ, but
+ * out may be options->initial. r gives p, q, T and the weights of neighbours; NULL: MBIRJAX's
  * defaults. */
 enum err qggmrf_denoise(struct backend *be, const struct volume *v, const struct regularisation *r,
                         const struct buffer *in, const struct denoise_options *o,

@@ -43,9 +43,13 @@ static enum err mbir_update_subset(struct vcd *t, const struct pixel_set *pixels
     PHASE("prior", ops->prior_terms(be, v, &prior, pixels, x, &g, &h));
     PHASE("sinogram update and back projection",
           vcd_update_back(t, t->pending ? &t->move : NULL, pixels, delta));
+    if (vcd_stopped(t)) /* in the middle of a pass: x keeps its whole steps */
+        return ERR_OK;
     PHASE("direction", ops->vcd_direction(be, v, pixels, t->r.sigma_y, t->damping, &t->hessian, &g,
                                           &h, delta, &priors));
     PHASE("forward projection and sums", vcd_forward_dots(t, pixels, delta, &data));
+    if (vcd_stopped(t))
+        return ERR_OK;
     const double alpha = mbir_step_length(t, &data, &priors);
     if (t->r.positivity)
         PHASE("positivity", ops->clip_positive(be, v, pixels, x, alpha, delta));
@@ -73,7 +77,6 @@ static void mbir_record(const struct vcd *t, const struct vcd_outcome *all, int6
 enum err vcd_visit_subsets(struct vcd *t, const struct partition *part, const int32_t *order,
                            struct buffer *x, struct vcd_totals *totals)
 {
-    const volatile int *stop = t->options->stop;
     const struct prior prior = {&t->r, t->target};
     const struct vcd_iteration s = {.volume = &t->m->volume,
                                     .prior = &prior,
@@ -89,14 +92,14 @@ enum err vcd_visit_subsets(struct vcd *t, const struct partition *part, const in
                                     .gP = &t->gradient,
                                     .hP = &t->curvature,
                                     .dP = {&t->delta[0], &t->delta[1]},
-                                    .stop = stop};
+                                    .stop = t->options->stop};
     const struct backend_ops *ops = t->be->ops;
     if (!t->passes && ops->vcd_iteration &&
         (!ops->vcd_iteration_fits || ops->vcd_iteration_fits(t->be, t->projector, &s))) {
         PHASE("sweep", ops->vcd_iteration(t->be, t->projector, &s, totals));
         return ERR_OK;
     }
-    for (int64_t i = 0; i < part->subsets && !(stop && *stop); i++) {
+    for (int64_t i = 0; i < part->subsets && !vcd_stopped(t); i++) {
         const struct pixel_set pixels = {part->indices + order[i] * part->length, part->length, 1};
         TRY(mbir_update_subset(t, &pixels, x, totals));
     }
@@ -114,10 +117,9 @@ static enum err iterate_whole(void *context, const struct partition *part, const
     const struct whole *w = context;
     struct vcd *t = w->t;
     const struct backend_ops *ops = t->be->ops;
-    const volatile int *stop = t->options->stop;
     struct vcd_sums residual;
     TRY(vcd_visit_subsets(t, part, order, w->x, &out->steps));
-    if (stop && *stop)
+    if (vcd_stopped(t))
         return ERR_OK;
     PHASE("sinogram update", vcd_take_move(t));
     mark_push("stats", 0);
@@ -129,20 +131,35 @@ static enum err iterate_whole(void *context, const struct partition *part, const
     return e;
 }
 
+static const struct partition *next_partition(struct vcd *t, int64_t iteration, int32_t drawn[128],
+                                              const int32_t **order)
+{
+    const struct mbir_subsets *given = t->options->subsets;
+    const struct partition *part;
+    if (given) {
+        part = &given->partitions[given->sequence[iteration]];
+        *order = given->orders + t->visited;
+        t->visited += part->subsets;
+        return part;
+    }
+    part = schedule_at(&t->schedule, t->options->first_iteration + iteration);
+    for (int32_t s = 0; s < part->subsets; s++)
+        drawn[s] = s;
+    rng_shuffle(&t->schedule.rng, drawn, part->subsets);
+    *order = drawn;
+    return part;
+}
+
 static enum err next_iteration(struct vcd *t, vcd_iterate *iterate, void *context,
                                struct mbir_report *report)
 {
-    const struct partition *part =
-        schedule_at(&t->schedule, t->options->first_iteration + report->iterations);
     struct vcd_outcome all = {0};
-    int32_t order[128]; /* the finest partition has 128 subsets */
-    for (int32_t s = 0; s < part->subsets; s++)
-        order[s] = s;
-    rng_shuffle(&t->schedule.rng, order, part->subsets);
+    int32_t drawn[128]; /* the finest partition of the schedule has 128 subsets */
+    const int32_t *order;
+    const struct partition *part = next_partition(t, report->iterations, drawn, &order);
     TRY(iterate(context, part, order, &all));
-    FAIL_IF(t->options->stop && *t->options->stop, ERR_INTERRUPTED,
-            "interrupted in iteration %lld of %lld", (long long)report->iterations + 1,
-            (long long)t->options->max_iterations);
+    FAIL_IF(vcd_stopped(t), ERR_INTERRUPTED, "interrupted in iteration %lld of %lld",
+            (long long)report->iterations + 1, (long long)t->options->max_iterations);
     FAIL_IF(!isfinite(all.residual) || !isfinite(all.size), ERR_INPUT,
             "iteration %lld left the range of float32 (sigma_y %g, sigma_x %g, sigma_prox %g): "
             "bring sinogram, weights, initial image and these numbers nearer to each other",

@@ -46,6 +46,7 @@ struct vcd {
     int32_t *pixels; /* of the region of reconstruction */
     int64_t count;
     struct schedule schedule;
+    int64_t visited; /* subsets of options->subsets */
     float *damping;
     double mean_weight;
     struct buffer error, weights;      /* e, w (empty: ones); rows fastest */
@@ -100,6 +101,7 @@ enum err vcd_visit_subsets(struct vcd *t, const struct partition *part, const in
 enum err mbir_whole(struct backend *be, const struct ct_model *m, const struct buffer *y,
                     const struct mbir_options *o, struct buffer *x, struct mbir_report *report);
 
+int vcd_stopped(const struct vcd *t); /* by options->stop or the back end's */
 /* NULL when all weights are 1. */
 const struct buffer *vcd_weights(const struct vcd *t);
 /* Counts the samples of the whole sinogram. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "host/backend/course.h"
 #include "host/geom/ct_model.h"
 #include "host/recon/mbir.h"
 #include "host/recon/mbir_large.h"
@@ -11,6 +12,11 @@
 const struct buffer *vcd_weights(const struct vcd *t)
 {
     return t->options->weights ? &t->weights : NULL;
+}
+
+int vcd_stopped(const struct vcd *t)
+{
+    return backend_stopped(t->be) || (t->options->stop && *t->options->stop);
 }
 
 int64_t vcd_samples(const struct vcd *t)
@@ -165,9 +171,20 @@ static enum err allocate_all(struct backend *be, const struct array *arrays, siz
     return ERR_OK;
 }
 
+/* Returns the pixels of the largest subset. */
+static int64_t vcd_longest(const struct vcd *t)
+{
+    const struct mbir_subsets *given = t->options->subsets;
+    int64_t longest = 0;
+    for (int64_t i = 0; given && i < given->count; i++)
+        if (given->partitions[i].length > longest)
+            longest = given->partitions[i].length;
+    return given ? longest : schedule_longest(t->count, t->options->compat_06);
+}
+
 enum err vcd_allocate_steps(struct vcd *t)
 {
-    const size_t packed = packed_bytes(t->m, t->count, t->options->compat_06);
+    const size_t packed = (size_t)(vcd_longest(t) * t->m->volume.slices) * sizeof(float);
     const struct array arrays[] = {
         {"prior gradient", &t->gradient, packed},
         {"prior curvature", &t->curvature, packed},
@@ -211,8 +228,9 @@ enum err vcd_create(struct vcd *t, const struct buffer *y)
             "MBIR (beside sinogram, weights and volume)",
             vcd_bytes(t->m, t->count, t->options->weights ? 2 : 1, t->options->compat_06),
             "try a smaller volume or fewer views"));
-    PHASE("partitions", schedule_create(t->pixels, t->count, t->options->seed,
-                                        t->options->compat_06, &t->schedule));
+    if (!t->options->subsets)
+        PHASE("partitions", schedule_create(t->pixels, t->count, t->options->seed,
+                                            t->options->compat_06, &t->schedule));
     if (!t->options->compat_06)
         TRY(slice_damping(t->m, &t->damping));
     TRY(t->be->ops->projector_create(t->be, &t->m->scan, v, &t->projector));
@@ -286,8 +304,8 @@ static enum err vcd_first_image(struct vcd *t, const struct buffer *y, struct bu
 /* Ends a reconstruction whose projection was stopped: its image is incomplete. */
 static enum err vcd_go_on(const struct vcd *t)
 {
-    FAIL_IF(t->options->stop && *t->options->stop, ERR_INTERRUPTED,
-            "interrupted before iteration 1 of %lld", (long long)t->options->max_iterations);
+    FAIL_IF(vcd_stopped(t), ERR_INTERRUPTED, "interrupted before iteration 1 of %lld",
+            (long long)t->options->max_iterations);
     return ERR_OK;
 }
 
@@ -301,11 +319,13 @@ enum err vcd_start(struct vcd *t, const struct buffer *y, struct buffer *x, doub
     const struct sinogram weights = rows_fastest(vcd_weights(t));
     if (t->options->weights)
         PHASE("reorder", ops->sino_reorder(be, s, as_given(t->options->weights), weights));
-    TRY(schedule_start(&t->schedule, t->count, t->options->initial != NULL));
+    if (!t->options->subsets)
+        TRY(schedule_start(&t->schedule, t->count, t->options->initial != NULL));
     PHASE("initial image", vcd_first_image(t, y, x));
     TRY(vcd_go_on(t));
     PHASE("reorder", ops->sino_reorder(be, s, as_given(y), rows_fastest(&t->error)));
     PHASE("error sinogram", vcd_fit_scale(t, &inside, x, scale));
+    TRY(vcd_go_on(t));
     PHASE("Hessian",
           ops->back(be, t->projector, &all, rows_fastest(NULL), weights, 2, &t->hessian));
     return vcd_go_on(t);

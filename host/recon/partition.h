@@ -51,4 +51,12 @@ enum err partition_draw(const struct volume *v, enum partition_method how, int64
                         uint32_t seed, struct partition *out);
 void partition_free(struct partition *p);
 
+/* Partitions of the caller's in place of the schedule. */
+struct mbir_subsets {
+    const struct partition *partitions;
+    int64_t count;
+    const int32_t *sequence; /* [max_iterations] index of an iteration's partition */
+    const int32_t *orders;   /* the order of its subsets, for one iteration after the other */
+};
+
 #endif

@@ -127,6 +127,8 @@ static enum err mbir_in_range(struct backend *be, const struct ct_model *m, cons
 {
     if (!is_out_of_core(be, y))
         return mbir_whole(be, m, y, o, x, report);
+    FAIL_IF(o->subsets, ERR_UNSUPPORTED,
+            "partitions: the arrays do not fit the device; use `backend=cpu`");
     return (m->scan.beam == BEAM_PARALLEL ? mbir_in_groups : mbir_streamed)(be, m, y, o, x, report);
 }
 

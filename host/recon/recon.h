@@ -74,15 +74,15 @@ enum err remove_stripes(struct backend *be, const struct ct_model *m, int64_t si
 enum err median_filter(struct backend *be, const struct ct_model *m, const struct buffer *in,
                        struct buffer *out);
 
-/* The parameters of a run of MBIR. */
 struct mbir_options {
     int64_t max_iterations, first_iteration; /* 15; 0: of the schedule, where a run goes on */
     double stop_threshold_percent;           /* 0.2; 0 = exactly max_iterations */
     uint32_t seed; /* of NumPy's generator, seeded once before the partitions are drawn */
-    const struct buffer *weights;     /* NULL = ones */
-    const struct buffer *initial;     /* NULL = direct_recon with a fitted scale */
-    const struct buffer *prox_target; /* volume: the proximal prior (x - it)^2/(2 sigma_prox^2) in
+    const struct buffer *weights;       /* NULL = ones */
+    const struct buffer *initial;       /* NULL = direct_recon with a fitted scale */
+    const struct buffer *prox_target;   /* volume: the proximal prior (x - it)^2/(2 sigma_prox^2) in
                                          place of qGGMRF (optional) */
+    const struct mbir_subsets *subsets; /* NULL = the schedule; arrays must fit the back end */
     int64_t samples; /* of the whole sinogram, where m is a rank's part of it; 0: m's */
     int compat_06;   /* the schedule of MBIRJAX 0.6: its subsets, its draws, no damping of slices */
     void (*on_iteration)(void *context, int64_t done, int64_t total); /* progress (optional) */

@@ -35,12 +35,6 @@ static inline int cpu_team(const struct backend *be, int64_t elements)
     return elements < cpu_team_least ? 1 : be->threads;
 }
 
-/* Returns 1 where somebody wants the call to end: loops over tiles leave out the rest. */
-static inline int cpu_stopped(const struct backend *be)
-{
-    return be->stop && *be->stop;
-}
-
 /* Threads for a projection: an update (voxel x view) is about 1/8 of such an element in time. */
 static inline int cpu_projection_team(const struct backend *be, const struct scan *s,
                                       const struct volume *v, int64_t pixels)

@@ -113,7 +113,7 @@ enum err cone_forward(struct backend *be, const struct projector *p, const struc
         cone_worker_init(&w, p, tile + tile_floats, ld, view_stride, 1);
 #pragma omp for schedule(dynamic, 1)
         for (int64_t view = 0; view < p->scan.views; view += views) {
-            if (cpu_stopped(be))
+            if (backend_stopped(be))
                 continue;
             const struct tile_region at = {view, int_min(views, p->scan.views - view), 0, 0};
             memset(tile, 0, tile_floats * sizeof *tile);

@@ -358,7 +358,7 @@ enum err cpu_fourier_back(struct backend *be, const struct scan *s, const struct
     struct job j = {.scan = s, .volume = v, .y = y->ptr, .x = x->ptr};
     enum err e = job_create(&j, be->threads);
     struct course way = {be, fourier_steps(&j), 0};
-    for (int64_t first = 0; !e && first < v->slices && !cpu_stopped(be); first += LANES)
+    for (int64_t first = 0; !e && first < v->slices && !backend_stopped(be); first += LANES)
         fourier_some_slices(&way, &j, first, v->slices - first < LANES ? v->slices - first : LANES);
     if (!e)
         fourier_declare_work(be, &j, y->bytes + x->bytes);

@@ -125,7 +125,7 @@ static enum err list_forward(struct backend *be, const struct projector *p,
 #pragma omp for collapse(2) schedule(dynamic, 1)
         for (int64_t view = 0; view < p->scan.views; view += plan.views)
             for (int64_t kb = 0; kb < plan.slice_blocks; kb++) {
-                if (cpu_stopped(be))
+                if (backend_stopped(be))
                     continue;
                 const struct tile_region at = parallel_region(p, view, plan.views, kb);
                 memset(tile, 0, plan.tile_floats * sizeof *tile);

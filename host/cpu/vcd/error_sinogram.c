@@ -10,11 +10,14 @@
 #include "host/cpu/parallel/parallel.h"
 #include "base/memory.h"
 #include "host/cpu/common/arithmetic.h"
+#include "host/backend/course.h"
 #include "host/cpu/common/threads.h"
 #include "host/cpu/vcd/vcd.h"
 #include "base/mark/mark.h"
 
 /* Chooses the worker of a projector's beam. */
+
+#define LOOK_PIXELS (64 * BATCH) /* between two looks at backend_stopped */
 
 union any_worker {
     struct worker base;
@@ -64,12 +67,15 @@ static struct tile_region view_region(const struct projector *p, int64_t view, i
     return (struct tile_region){view, views, 0, p->volume.slices};
 }
 
-/* Projection of the packed or dense pixels into fresh tiles of `at.views` views. */
-static void project_views(struct worker *w, const struct pixel_set *pixels, const float *x,
-                          struct tile_region at, const struct planes *s, float *tile)
+/* Projection of the packed or dense pixels into fresh tiles of `at.views` views, in runs of some
+ * milliseconds. */
+static void project_views(const struct backend *be, struct worker *w,
+                          const struct pixel_set *pixels, const float *x, struct tile_region at,
+                          const struct planes *s, float *tile)
 {
     memset(tile, 0, (size_t)(at.views * s->stride) * sizeof *tile);
-    worker_forward(w, pixels, 0, pixels->count, at, x, tile);
+    for (int64_t first = 0; first < pixels->count && !backend_stopped(be); first += LOOK_PIXELS)
+        worker_forward(w, pixels, first, int_min(first + LOOK_PIXELS, pixels->count), at, x, tile);
 }
 
 static void error_declare_work(struct backend *be, const struct projector *p, int64_t pixels,
@@ -118,7 +124,7 @@ enum err cpu_forward_dots(struct backend *be, struct projector *p, const struct 
         for (int64_t view = 0; view < p->scan.views; view += s.group) {
             const struct tile_region at =
                 view_region(p, view, int_min(s.group, p->scan.views - view));
-            project_views(&worker.base, pixels, x->ptr, at, &s, tile);
+            project_views(be, &worker.base, pixels, x->ptr, at, &s, tile);
             for (int64_t v = 0; v < at.views; v++)
                 view_dots(p, &s, tile + v * s.stride, plane_at(e, &s, view + v),
                           plane_at(w, &s, view + v), partial[view + v]);
@@ -184,7 +190,7 @@ enum err cpu_update_back(struct backend *be, struct projector *p, const struct v
                 const struct tile_region own =
                     view_region(p, view + v, int_min(s.group, at.views - v));
                 if (move)
-                    project_views(&worker.base, &move->pixels, move->delta->ptr, own, &s, d);
+                    project_views(be, &worker.base, &move->pixels, move->delta->ptr, own, &s, d);
                 for (int64_t i = 0; i < own.views; i++)
                     if (move)
                         error_update_view(p, move->alpha, e, w, own.view + i, &s, d + i * s.stride,
@@ -195,8 +201,9 @@ enum err cpu_update_back(struct backend *be, struct projector *p, const struct v
             }
 #pragma omp for schedule(dynamic, 1)
             for (int64_t first = 0; first < pixels->count; first += run)
-                worker_back(&worker.base, pixels, first, int_min(first + run, pixels->count), at,
-                            tiles, view == 0, x->ptr);
+                if (!backend_stopped(be))
+                    worker_back(&worker.base, pixels, first, int_min(first + run, pixels->count),
+                                at, tiles, view == 0, x->ptr);
         }
     }
     mark_pop();

@@ -12,6 +12,7 @@
 
 #include "base/memory.h"
 #include "host/cpu/common/arithmetic.h"
+#include "host/backend/course.h"
 #include "host/cpu/common/threads.h"
 #include "host/cpu/vcd/footprint_table.h"
 #include "host/cpu/vcd/vcd.h"
@@ -39,6 +40,11 @@ int cpu_vcd_iteration_fits(const struct backend *be, const struct projector *p,
     const struct pixel_set subset = {NULL, volume_pixels(&p->volume), 0};
     return p->scan.beam == BEAM_PARALLEL && p->taps == 2 && p->scan.channels > 1 &&
            2 * (int64_t)footprint_table_floats(p, s->length) <= scratch_floats(p, &subset, 1);
+}
+
+static int iteration_stopped(const struct iteration *it)
+{
+    return backend_stopped(it->be) || (it->s->stop && *it->s->stop);
 }
 
 static int64_t strip_slice_count(const struct iteration *it, int64_t strip)
@@ -170,7 +176,7 @@ static void update_slices(const struct iteration *it, struct strip_slices at,
                           const struct strip_memory *m)
 {
     const int64_t views = it->p->scan.views;
-    for (int64_t i = 0; i < views; i++) {
+    for (int64_t i = 0; i < views && !iteration_stopped(it); i++) {
         const int64_t view = it->odd ? views - 1 - i : i;
         const int64_t next = i + 1 == views ? view : it->odd ? view - 1 : view + 1;
         iteration_update_view(it, at, view, next, last, now, m);
@@ -220,8 +226,8 @@ static double iteration_norm(const struct iteration *it, const float *delta)
         const int width = (int)round_up(strip_slice_count(it, strip), 16);
         double sum = 0;
         load_cylinders(it, delta, strip, it->whole, m.moved);
-        for (int64_t view = views * part / NORM_PARTS; view < views * (part + 1) / NORM_PARTS;
-             view++) {
+        for (int64_t view = views * part / NORM_PARTS;
+             view < views * (part + 1) / NORM_PARTS && !iteration_stopped(it); view++) {
             const struct sparse_view v = footprint_table_at(t, view);
             const float *w = it->s->weights ? strip_at(it, it->s->weights, view, strip, m.w) : NULL;
             sum += it->kernels->norm(&v, width, m.moved, w);
@@ -252,7 +258,8 @@ static struct buffer iteration_packed(const struct iteration *it, const struct b
     return part;
 }
 
-/* `last` is the move that is still in e; on return this subset's. */
+/* `last` is the move that is still in e; on return this subset's. In the middle of a pass that was
+ * stopped x keeps its whole steps; e is of no use any more. */
 static enum err take_subset(struct iteration *it, const int32_t *indices, struct vcd_move *last,
                             struct vcd_totals *totals)
 {
@@ -274,6 +281,8 @@ static enum err take_subset(struct iteration *it, const int32_t *indices, struct
     footprint_table_fill(it->p, indices, &it->team, &it->table[it->odd]);
     iteration_update_back(it, last->delta ? last->delta->ptr : NULL, last->alpha, d.ptr);
     mark_pop();
+    if (iteration_stopped(it))
+        return ERR_OK;
     mark_push("direction", 0);
     e = cpu_vcd_direction_dot(be, s->volume, &pixels, r->sigma_y, s->damping, s->hessian, &g, &h,
                               &d, &prior, &linear);
@@ -282,6 +291,8 @@ static enum err take_subset(struct iteration *it, const int32_t *indices, struct
     mark_push("forward projection and sums", 0);
     const double quadratic = iteration_norm(it, d.ptr);
     mark_pop();
+    if (iteration_stopped(it))
+        return ERR_OK;
     const double alpha = iteration_step_length(r, linear, quadratic, &prior);
     if (r->positivity)
         TRY(cpu_clip_positive(be, s->volume, &pixels, s->x, alpha, &d));
@@ -360,9 +371,9 @@ enum err cpu_vcd_iteration(struct backend *be, struct projector *p, const struct
     if (s->weights)
         sinogram_reorder(&it, s->weights, 1);
     int64_t taken = 0;
-    for (; !e && taken < s->subsets && !(s->stop && *s->stop); taken++)
+    for (; !e && taken < s->subsets && !iteration_stopped(&it); taken++)
         e = take_subset(&it, s->indices + s->order[taken] * s->length, &last, totals);
-    if (last.delta)
+    if (last.delta && !iteration_stopped(&it))
         iteration_update_back(&it, last.delta->ptr, last.alpha, NULL);
     sinogram_reorder(&it, s->error, 0);
     if (s->weights)

@@ -207,6 +207,92 @@ static void cancel_ends_a_long_call(void **state)
     api_close(&a);
 }
 
+struct watcher {
+    pthread_t thread;
+    int running, steps, elsewhere, ends_at; /* ends_at: RUNNING events, then the call is to end */
+    double done, total;
+};
+
+static int watch_event(const tomoprof_event *event)
+{
+    struct watcher *w = event->user;
+    assert_int_equal(event->size, sizeof *event);
+    if (event->kind == TOMOPROF_RUNNING) {
+        w->elsewhere += !pthread_equal(pthread_self(), w->thread);
+        return ++w->running == w->ends_at;
+    }
+    if (event->kind == TOMOPROF_STEP) {
+        w->steps++;
+        w->done = event->done;
+        w->total = event->total;
+    }
+    return 0;
+}
+
+/* Events come from the thread that made the call, also in the middle of a projection. */
+static void a_watch_is_told_and_ends_the_call(void **state)
+{
+    (void)state;
+    struct api_case a;
+    struct watcher w = {.thread = pthread_self()};
+    api_open_size(&a, "parallel", 128, 2);
+    float *y = api_floats(a.sinogram), *x = api_floats(a.volume);
+    tomoprof_array ay = api_array(y, a.sinogram), ax = api_array(x, a.volume);
+    tomoprof_recon_options o = TOMOPROF_RECON_OPTIONS;
+    o.iterations = 3;
+    o.stop_threshold_percent = 0;
+    tomoprof_set_watch(a.c, watch_event, &w, 1, 1);
+    api_ok(&a, tomoprof_phantom(a.c, a.m, "shepp-logan", &ax, &ay));
+    api_ok(&a, tomoprof_recon(a.c, a.m, &ay, &o, &ax, NULL));
+    assert_true(w.running > 3 && w.elsewhere == 0);
+    assert_true(w.steps >= 3 && w.done == 3 && w.total == 3);
+    const int before = w.running, steps = w.steps;
+    w.ends_at = before + 1;
+    assert_int_equal(tomoprof_recon(a.c, a.m, &ay, &o, &ax, NULL), TOMOPROF_CANCELLED);
+    assert_int_equal(w.running, before + 1);
+    for (int64_t i = 0; i < api_count(a.volume); i++)
+        assert_true(isfinite(x[i]));
+    tomoprof_set_watch(a.c, watch_event, &w, 0, 1);
+    api_ok(&a, tomoprof_recon(a.c, a.m, &ay, &o, &ax, NULL));
+    assert_int_equal(w.running, before + 1);
+    assert_int_equal(w.steps, steps + 3);
+    free(y);
+    free(x);
+    api_close(&a);
+}
+
+static int watched_child(void)
+{
+    struct api_case a;
+    struct watcher w = {.thread = pthread_self(), .ends_at = 3};
+    api_open_size(&a, "parallel", 128, 1);
+    float *y = api_floats(a.sinogram), *x = api_floats(a.volume);
+    tomoprof_array ay = api_array(y, a.sinogram), ax = api_array(x, a.volume);
+    tomoprof_recon_options o = TOMOPROF_RECON_OPTIONS;
+    o.iterations = 100000;
+    o.stop_threshold_percent = 0;
+    alarm(100);
+    if (tomoprof_phantom(a.c, a.m, "shepp-logan", &ax, &ay))
+        return 1;
+    tomoprof_set_watch(a.c, watch_event, &w, 1, 1);
+    if (tomoprof_recon(a.c, a.m, &ay, &o, &ax, NULL) != TOMOPROF_CANCELLED)
+        return 2;
+    return w.running == 3 && w.elsewhere == 0 ? 0 : 3;
+}
+
+/* There a helper computes; the thread that made the call still gets its RUNNING events. */
+static void a_child_of_fork_is_watched_in_its_own_thread(void **state)
+{
+    (void)state;
+    int status;
+    const pid_t child = fork();
+    if (!child)
+        _exit(watched_child());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 /* Under AddressSanitizer what is not given back is found at the end. */
 static void many_contexts_and_models_come_and_go(void **state)
 {
@@ -255,6 +341,8 @@ int main(void)
         cmocka_unit_test(child_of_fork_makes_its_own_context),
         cmocka_unit_test(threads_with_contexts_of_their_own_do_not_meet),
         cmocka_unit_test(cancel_ends_a_long_call),
+        cmocka_unit_test(a_watch_is_told_and_ends_the_call),
+        cmocka_unit_test(a_child_of_fork_is_watched_in_its_own_thread),
         cmocka_unit_test(many_contexts_and_models_come_and_go),
         cmocka_unit_test(memory_has_the_limit_of_the_context),
     };
