@@ -23,10 +23,12 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tomoprof._functions import (build_model, copy_ct_model, find_center, gen_pixel_partition, gen_weights, gen_weights_mar,
-                                     generate_demo_data, load_model, median_filter3d, phantom, step)
+    from tomoprof._functions import find_center, gen_weights, gen_weights_mar, median_filter3d, step
     from tomoprof._geometries import ConeBeamModel, MultiAxisParallelModel, ParallelBeamModel, QGGMRFDenoiser, TranslationModel
     from tomoprof._library import Cancelled, configure, device
+    from tomoprof._models import build_model, copy_ct_model, load_model
+    from tomoprof._partitions import gen_pixel_partition
+    from tomoprof._phantoms import generate_demo_data, phantom
     from tomoprof._picture import picture
     from tomoprof._region import region, start
 
@@ -34,8 +36,9 @@ __all__ = ["Cancelled", "ConeBeamModel", "MultiAxisParallelModel", "ParallelBeam
            "build_model", "configure", "copy_ct_model", "device", "find_center", "gen_pixel_partition", "gen_weights", "gen_weights_mar",
            "generate_demo_data", "load_model", "median_filter3d", "phantom", "picture", "program", "read", "region", "start", "step"]
 LAZY = {"_geometries": ("ConeBeamModel", "MultiAxisParallelModel", "ParallelBeamModel", "QGGMRFDenoiser", "TranslationModel"),
-        "_functions": ("build_model", "copy_ct_model", "find_center", "gen_pixel_partition", "gen_weights", "gen_weights_mar", "generate_demo_data",
-                       "load_model", "median_filter3d", "phantom", "step"),
+        "_functions": ("find_center", "gen_weights", "gen_weights_mar", "median_filter3d", "step"),
+        "_models": ("build_model", "copy_ct_model", "load_model"), "_partitions": ("gen_pixel_partition",),
+        "_phantoms": ("generate_demo_data", "phantom"),
         "_picture": ("picture",),
         "_region": ("region", "start"),
         "_library": ("Cancelled", "configure", "device")}

@@ -12,9 +12,14 @@ import numpy
 
 from tomoprof import _library
 from tomoprof._arrays import FLOAT32, Array, Callback, host, like, output
+from tomoprof._calls import VOLUME, Call, Plan, check_finite, header, integer, number
+from tomoprof._geometry import AUTOMATIC
 from tomoprof._library import lib
-from tomoprof._model import AUTOMATIC, LOG_FILE, VOLUME, Call, Plan, ReconParams, TomographyModel, _check_finite, _integer, _number, _recon_call, header
+from tomoprof._model import TomographyModel
 from tomoprof._parameters import plain
+from tomoprof._partitions import gen_pixel_partition
+from tomoprof._records import ReconParams
+from tomoprof._vcd import Run, Visits
 
 
 def _table(name, values, columns=None):
@@ -227,7 +232,6 @@ class QGGMRFDenoiser(TomographyModel):
 
     _geometry = "parallel"
     _type_name = "<class 'mbirjax.denoising.QGGMRFDenoiser'>"
-    _schedule = {"granularity": [16], "partition_sequence": [0]}
 
     def __init__(self, image_shape: Sequence[int]) -> None:
         if len(image_shape) != 3:
@@ -258,36 +262,39 @@ class QGGMRFDenoiser(TomographyModel):
     prox_map = forward_project = back_project = recon
 
     def denoise(self, image: Array, sigma_noise: Optional[float] = None, use_ror_mask: Any = False, init_image: Array = None, max_iterations: int = 15, stop_threshold_change_pct: float = 0.2,
-                first_iteration: int = 0, logfile_path: Optional[str] = LOG_FILE, print_logs: bool = True, output_sharded: bool = False, *, out: Array = None, callback: Callback = None) -> tuple[Array, dict]:
+                first_iteration: int = 0, logfile_path: Optional[str] = None, print_logs: bool = True, output_sharded: bool = False, *, out: Array = None, callback: Callback = None) -> tuple[Array, dict]:
         """Denoises an image (rows, columns, slices) with white noise of deviation sigma_noise; None: estimated from the image.
 
-        The iterations end after max_iterations, or when the image changes by less than stop_threshold_change_pct percent (0: never).
+        use_ror_mask: False for the whole image, True for the inscribed ellipse, or booleans (rows, columns). init_image: to begin with,
+        None for the image. The iterations end after max_iterations, or when the image changes by less than stop_threshold_change_pct
+        percent (0: never). The parameter `sharpness` (0) keeps more of the edges. first_iteration has no effect on the result.
         Returns (image, dict) as `TomographyModel.recon` does."""
-        for name, value, default in (("use_ror_mask", use_ror_mask, False), ("init_image", init_image, None)):
-            if value is not default:
-                raise NotImplementedError(f"{name}: tomoprof denoises the whole image, beginning with itself")
-        if self.get_params("sharpness") != 0:
-            raise NotImplementedError(f"sharpness is {self.get_params('sharpness')}; tomoprof denoises with 0. Change sigma_noise instead.")
-        self._schedule_is_fixed()
-        if first_iteration:
-            raise NotImplementedError("first_iteration: tomoprof denoises from the beginning")
-        iterations, threshold = _integer("max_iterations", max_iterations), _number("stop_threshold_change_pct", stop_threshold_change_pct)
-        sigma = 0.0 if sigma_noise is None else _number("sigma_noise", plain(sigma_noise))
+        iterations, threshold = integer("max_iterations", max_iterations), number("stop_threshold_change_pct", stop_threshold_change_pct)
+        first = integer("first_iteration", first_iteration)
+        sigma = 0.0 if sigma_noise is None else number("sigma_noise", plain(sigma_noise))
         shape = tuple(self.get_params("recon_shape"))
         source = host(image, "image", shape, VOLUME)
-        _check_finite(source, "image")
+        check_finite(source, "image")
+        start = None if init_image is None else host(init_image, "init_image", shape, VOLUME)
+        self.set_params(use_ror_mask=use_ror_mask)
         result, used = output(out, shape), ctypes.c_double()
-        options, _, keep = _recon_call(iterations, threshold)
+        run = Run(iterations, threshold, initial=start, first=first, visits=self._denoiser_visits())
         self._begin_log(logfile_path)
         with Call(callback) as call:
             self.logger.info(f"tomoprof {_library.version}: {lib.tomoprof_device(call.context.handle).decode()}")
-            call("denoise", self._plan(call.context).handle, header(source), sigma, byref(options), header(result), byref(used))
+            call("denoise", self._plan(call.context).handle, header(source), sigma, byref(run.options), header(result), byref(used))
             self._warn(call.context)
-        del keep
         self.set_params(no_warning=True, sigma_noise=used.value, sigma_y=used.value)
-        params = ReconParams(None, [16], [0], None, None, {"sigma_y": used.value}, None, None, None)._asdict()
+        granularity, sequence = self.get_params(["granularity", "partition_sequence"])
+        params = ReconParams(None, granularity, sequence, None, None, {"sigma_y": used.value}, None, None, None)._asdict()
         record = self.get_recon_dict(params, notes=f"Reconstruction completed: {datetime.datetime.now()}\n\n")
         return (out if out is not None else like(image, result)), record
+
+    def _denoiser_visits(self):
+        granularity, sequence, mask = self.get_params(["granularity", "partition_sequence", "use_ror_mask"])
+        if mask is False and granularity[sequence[0]] == 16:
+            return None
+        return Visits([gen_pixel_partition(self.get_params("recon_shape"), granularity[sequence[0]], use_ror_mask=mask)], [])
 
     def _facts(self):
         return ["image {} x {} x {}".format(*self.get_params("recon_shape"))]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy
 
 from tomoprof._arrays import FLOAT32, Array, _of_any, like
-from tomoprof._model import _integer
+from tomoprof._calls import integer
 from tomoprof._parameters import plain
 
 
@@ -53,7 +53,7 @@ def fit_beam_hardening_curve(linear_projection: Array, target_projection: Array,
     """Finds the params of the curve that leads from line integrals to measured ones, by least squares. Needs SciPy.
 
     linear_projection, target_projection: as many samples; pairs with one that is not finite or at most 1e-6 do not count."""
-    number = _integer("num_parameters", num_parameters, 2)
+    number = integer("num_parameters", num_parameters, 2)
     p, y = _samples(linear_projection, "linear_projection").ravel(), _samples(target_projection, "target_projection").ravel()
     if p.size != y.size:
         raise ValueError(f"target_projection: {y.size} samples; expected {p.size}, as many as linear_projection has")
@@ -78,7 +78,7 @@ def fit_inverse_beam_hardening_curve(forward_params: Any, vmin: float = 0.0, vma
 
     Returns (coefficients, (vmin, vmax)) for `apply_inverse_beam_hardening_curve`."""
     params, (low, high) = _params(forward_params), (float(plain(v)) for v in (vmin, vmax))
-    degree, count = _integer("degree", degree, 1), _integer("num_samples", num_samples, 2)
+    degree, count = integer("degree", degree, 1), integer("num_samples", num_samples, 2)
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ValueError(f"vmin is {vmin}, vmax is {vmax}; expected finite numbers, vmin below vmax")
     if count < degree + 1:

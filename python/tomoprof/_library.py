@@ -1,22 +1,25 @@
 """libtomoprof by ctypes: its functions, a pool of contexts, and its errors as exceptions.
 
-A context serves one thread at a time. `acquire` takes one from the pool and `release` returns it, so threads and nested calls
-each have their own. A child made by fork() starts with an empty pool."""
+A context serves one thread at a time. `acquire` takes one from a pool and `release` returns it, so threads and nested calls each
+have their own. A child made by fork() starts with empty pools.
+
+A call computes in the thread that makes it. In the main thread the library looks at Python's signals during the call, by `Watch`."""
 
 from __future__ import annotations
 
-import _thread
 import ctypes
 import os
 import pathlib
 import threading
+from _thread import get_ident
 from typing import Any, Optional
-from ctypes import POINTER, Structure, byref, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_void_p
+from ctypes import POINTER, Structure, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_void_p
 
 ABI = 0
 NAME = "libtomoprof.so.0"
 FLOAT32 = 0
 HOST, CUDA = 0, 1
+INTERVAL = 50  # ms between two looks at signals during a call
 OK, BAD_ARGUMENT, NO_MEMORY, UNSUPPORTED, CANCELLED, DEVICE = range(6)
 
 
@@ -45,18 +48,30 @@ class Array(Structure):
         self.shape[:len(shape)] = shape
 
 
-Progress = ctypes.CFUNCTYPE(c_int, c_void_p, c_double, c_double)
-Log = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p)
-
-
 class ContextOptions(Structure):
     _fields_ = [("size", c_size_t), ("backend", c_char_p), ("threads", c_int), ("memory", c_size_t), ("device_memory", c_size_t),
-                ("progress", Progress), ("log", Log), ("user", c_void_p)]
+                ("progress", c_void_p), ("log", c_void_p), ("user", c_void_p)]
+
+
+class Event(Structure):
+    """tomoprof_event"""
+    _fields_ = [("size", c_size_t), ("user", c_void_p), ("kind", c_int), ("level", c_int), ("done", c_double), ("total", c_double),
+                ("sentence", c_char_p)]
+
+
+RUNNING, STEP, SENTENCE = range(3)
+Watcher = ctypes.CFUNCTYPE(c_int, POINTER(Event))
+
+
+class PartitionRows(Structure):
+    """tomoprof_partition_rows"""
+    _fields_ = [("size", c_size_t), ("pixels", c_void_p), ("subsets", c_int64), ("length", c_int64)]
 
 
 class ReconOptions(Structure):
     _fields_ = [("size", c_size_t), ("iterations", c_int64), ("stop_threshold_percent", c_double), ("seed", c_int64),
-                ("compat_06", c_int), ("weights", POINTER(Array)), ("initial", POINTER(Array)), ("prox", POINTER(Array)), ("first_iteration", c_int64)]
+                ("compat_06", c_int), ("weights", POINTER(Array)), ("initial", POINTER(Array)), ("prox", POINTER(Array)), ("first_iteration", c_int64),
+                ("partitions", POINTER(PartitionRows)), ("partition_count", c_int64), ("sequence", c_void_p), ("orders", c_void_p)]
 
 
 class ReconReport(Structure):
@@ -107,7 +122,7 @@ def _load():
     for name in ("model_sinogram_shape", "model_volume_shape"):
         function = getattr(library, "tomoprof_" + name)
         function.argtypes, function.restype = (_M, c_int64 * 3), None
-    library.tomoprof_set_progress.argtypes, library.tomoprof_set_progress.restype = (_C, Progress, c_void_p), None
+    library.tomoprof_set_watch.argtypes, library.tomoprof_set_watch.restype = (_C, Watcher, c_void_p, c_int, c_int), None
     for name, types in FUNCTIONS.items():
         function = getattr(library, "tomoprof_" + name)
         function.argtypes, function.restype = types, c_int
@@ -124,29 +139,68 @@ _settings: dict[str, Any] = {"backend": None, "threads": 0, "memory": 0}
 _generation = 0  # grows when contexts made so far are no longer to be used: after configure(), in a child
 
 
-class Context:
-    """A tomoprof_context with the sentences that it logged."""
+class Watch:
+    """What the library tells during the calls of a context: `messages`, pairs (level, sentence), and progress for `callback(done, total)`.
+    A true value that this returns ends the call, and so does an exception from it or from a handler of a signal: `raised`."""
 
     def __init__(self) -> None:
-        self.trash: list[int] = []
+        self.callback: Any = None
         self.messages: list[tuple[int, str]] = []
+        self.raised: Optional[BaseException] = None
+
+    def listen(self):
+        """Answers events. A generator, for Python runs the handlers of signals where it goes on, which is inside of `try`; those at the
+        beginning of a function would raise out of it, into the library."""
+        answer = 0
+        try:
+            while True:
+                event = (yield answer).contents
+                answer = 0
+                if event.kind == SENTENCE:
+                    self.messages.append((event.level, event.sentence.decode(errors="replace")))
+                elif event.kind == STEP and self.callback is not None:
+                    answer = 1 if self.callback(event.done, event.total) else 0
+        except GeneratorExit:
+            return
+        except BaseException as error:
+            self.raised = error
+            yield 1  # the last event of a call that is to end
+
+
+class Context:
+    """A tomoprof_context with its watch. Those of the main thread look at signals."""
+
+    def __init__(self, pool, backend: Optional[str] = None) -> None:
+        self.pool = pool
+        self.trash: list[int] = []
         self.generation, self.process = _generation, os.getpid()
-        self._log = Log(self._take_message)
-        backend: Optional[str] = _settings["backend"]
-        options = ContextOptions(ctypes.sizeof(ContextOptions), backend and backend.encode(), _settings["threads"],
-                                 _settings["memory"], 0, Progress(), self._log, None)
+        backend = backend or _settings["backend"]
+        options = ContextOptions(ctypes.sizeof(ContextOptions), backend and backend.encode(), _settings["threads"], _settings["memory"])
         handle = _C()
         status = lib.tomoprof_context_create(byref(options), byref(handle))
         if status:
             raise _exception(status, lib.tomoprof_error(None))
         self.handle, self.pointer = handle.value, handle
+        self._begin_watch()
 
-    def _take_message(self, _, level, sentence):
-        self.messages.append((level, sentence.decode(errors="replace")))
+    def _begin_watch(self):
+        self.watch = Watch()
+        answers = self.watch.listen()
+        next(answers)
+        self._watcher = Watcher(answers.send)
+        self.tell_steps(False)
+
+    def tell_steps(self, wanted):
+        """Whether the library tells of steps, which `watch.callback` gets."""
+        lib.tomoprof_set_watch(self.handle, self._watcher, None, INTERVAL if self.pool is main_pool else 0, wanted)
 
     def error(self, status):
         """The exception of a call that returned `status`."""
-        return _exception(status, lib.tomoprof_error(self.handle))
+        raised = self.watch.raised
+        if raised is None:
+            return _exception(status, lib.tomoprof_error(self.handle))
+        self._begin_watch()  # the other has ended
+        return raised
 
     def sweep(self):
         """Frees models that Python no longer uses."""
@@ -171,15 +225,20 @@ def _exception(status, sentence):
     return kinds.get(status, RuntimeError)(text)
 
 
-pool: list[Context] = []
+main_pool: list[Context] = []
+other_pool: list[Context] = []
+_main_thread = threading.main_thread().ident
 
 
-def acquire():
-    """A context that no other call uses. Give it to `release` when the call is over."""
+def acquire(backend=None):
+    """A context that no other call uses. Give it to `release` when the call is over. backend: makes one with that, for a single use."""
+    pool = main_pool if get_ident() == _main_thread else other_pool
+    if backend is not None:
+        return Context(pool, backend)
     try:
         context = pool.pop()
     except IndexError:
-        return Context()
+        return Context(pool)
     if context.trash:
         context.sweep()
     return context
@@ -210,108 +269,22 @@ def device() -> str:
 
 
 def release(context):
-    """Returns a context to the pool, unless it is outdated."""
-    if context.generation == _generation:
-        pool.append(context)
-
-
-class _Worker:
-    """A thread that runs long calls, so that the main thread can react to signals. There an exception can come up between any two
-    steps: `cancel` works from any state, and a worker that was cancelled ends."""
-
-    def __init__(self):
-        self.begin, self.end = _thread.allocate_lock(), _thread.allocate_lock()
-        self.begin.acquire()
-        self.end.acquire()
-        self.job = self.result = self.error = None
-        self.finished, self.stopped = True, False
-        _thread.start_new_thread(self.work, ())
-
-    def work(self):
-        while True:
-            self.begin.acquire()
-            if self.stopped:
-                self.finished = True
-                return
-            try:
-                self.result = self.job()
-            except BaseException as error:
-                self.error = error
-            self.job = None
-            self.finished = True
-            self.end.release()
-
-    def run(self, job):
-        self.job, self.finished = job, False
-        self.begin.release()
-        self.end.acquire()
-
-    def cancel(self, context):
-        """Ends the call and waits for that, although more signals arrive: nothing writes to its arrays afterwards."""
-        self.stopped = True
-        while True:
-            try:
-                if self.begin.locked():
-                    self.begin.release()
-                while not self.finished:
-                    lib.tomoprof_cancel(context.handle)  # again and again: a call that has not yet begun forgets the first
-                    self.end.acquire(timeout=0.02)
-                return
-            except BaseException:
-                continue
-
-
-_workers: list[_Worker] = []
-
-
-def run_long(context, job):
-    """Runs `job` so that a signal's Python handler runs at once: an exception from it (KeyboardInterrupt) cancels the call."""
-    if _thread.get_ident() != threading.main_thread().ident:
-        return job()
-    worker = _workers.pop() if _workers else _Worker()
-    try:
-        worker.run(job)
-    except BaseException:
-        worker.cancel(context)
-        raise
-    error, worker.error, result = worker.error, None, worker.result
-    _workers.append(worker)
-    if error is not None:
-        raise error
-    return result
-
-
-class Watch:
-    """Passes the progress of a call to `callback(done, total)`; a true value that it returns, or an exception, ends the call."""
-
-    def __init__(self, context, callback) -> None:
-        self.context, self.callback, self.error = context, callback, None
-        self.function = Progress(self.step)
-
-    def step(self, _, done, total):
-        try:
-            return 1 if self.callback(done, total) else 0
-        except BaseException as error:
-            self.error = error
-            return 1
-
-    def __enter__(self):
-        lib.tomoprof_set_progress(self.context.handle, self.function, None)
-        return self
-
-    def __exit__(self, *_):
-        lib.tomoprof_set_progress(self.context.handle, Progress(), None)
+    """Returns a context to its pool, unless it is outdated or its watch has ended."""
+    if context.generation == _generation and context.watch.raised is None:
+        context.pool.append(context)
 
 
 def _renew():
     global _generation
     _generation += 1
-    pool.clear()
+    main_pool.clear()
+    other_pool.clear()
 
 
 def _forget_parent():
+    global _main_thread
+    _main_thread = get_ident()
     _renew()
-    _workers.clear()
 
 
 os.register_at_fork(after_in_child=_forget_parent)

@@ -230,7 +230,7 @@ class ParameterHandler:
         """Size of the shadow of a voxel on the rotation axis over its size."""
         raise NotImplementedError("get_magnification is not implemented.")
 
-    def setup_logger(self, *, logfile_path: Optional[str] = "~/.mbirjax/logs/recon.log", print_logs: bool = True):
+    def setup_logger(self, *, logfile_path: Optional[str] = None, print_logs: bool = True):
         """Begins an empty log in `log_buffer`, with copies to a file and to the terminal. `verbose` 0 logs warnings, 1 the steps, 2 all."""
         level = (logging.WARNING, logging.INFO, logging.DEBUG)[max(0, min(2, self.get_params("verbose")))]
         handlers: list[logging.Handler] = []

@@ -8,7 +8,7 @@ from typing import Optional
 import numpy
 
 from tomoprof._arrays import FLOAT32, Array, _of_any, host, like
-from tomoprof._model import VOLUME, _integer, _number
+from tomoprof._calls import VOLUME, integer, number
 
 
 def apply_cylindrical_mask(recon: Array, radial_margin: float = 0, top_margin: int = 0, bottom_margin: int = 0,
@@ -18,9 +18,9 @@ def apply_cylindrical_mask(recon: Array, radial_margin: float = 0, top_margin: i
     recon: (rows, columns, slices). num_real_slices: where the last slice is; None: at the end."""
     x = host(recon, "recon", None, VOLUME)
     rows, columns, slices = x.shape
-    top, bottom = _integer("top_margin", top_margin), _integer("bottom_margin", bottom_margin)
-    end = slices if num_real_slices is None else _integer("num_real_slices", num_real_slices)
-    radius = max(rows - 1, columns - 1) / 2 - _number("radial_margin", radial_margin)
+    top, bottom = integer("top_margin", top_margin), integer("bottom_margin", bottom_margin)
+    end = slices if num_real_slices is None else integer("num_real_slices", num_real_slices)
+    radius = max(rows - 1, columns - 1) / 2 - number("radial_margin", radial_margin)
     squares = (numpy.arange(rows)[:, None] - (rows - 1) / 2) ** 2 + (numpy.arange(columns) - (columns - 1) / 2) ** 2
     result = numpy.where(((radius >= 0) & (squares <= radius ** 2))[:, :, None], x, FLOAT32.type(0))
     result[:, :, :top] = 0
@@ -40,7 +40,7 @@ def multi_threshold_otsu(image: Array, classes: int = 2, num_bins: int = 1024, v
     """classes - 1 ascending thresholds that part values into classes of least variance within, from a histogram of num_bins: Otsu's method, exact.
 
     image: numbers of any shape. valid_mask: booleans that broadcast to it, True where a value counts."""
-    classes, bins = _integer("classes", classes, 2), _integer("num_bins", num_bins, 2)
+    classes, bins = integer("classes", classes, 2), integer("num_bins", num_bins, 2)
     if bins < classes:
         raise ValueError(f"num_bins is {bins}; expected at least classes, {classes}")
     values = _of_any(image, "image")
@@ -74,7 +74,7 @@ def segment_plastic_metal(recon: Array, num_metal: int, radial_margin: Optional[
 
     Margins None: a 25th of the size, from 2 to 10. Returns (plastic mask, list of metal masks, plastic scale, list of metal scales): masks of 0 and 1,
     scales by `compute_scaling_factor`."""
-    metals, shape = _integer("num_metal", num_metal, 1), tuple(recon.shape)
+    metals, shape = integer("num_metal", num_metal, 1), tuple(recon.shape)
     slices = shape[2] if num_real_slices is None else num_real_slices
     radial, top, bottom = (max(2, min(10, size // 25)) if margin is None else margin
                            for margin, size in ((radial_margin, min(shape[:2])), (top_margin, slices), (bottom_margin, slices)))

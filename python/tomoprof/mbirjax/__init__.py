@@ -4,11 +4,15 @@
 
 from enum import Enum
 
+from tomoprof._files import *  # noqa: F403
 from tomoprof._functions import *  # noqa: F403
-from tomoprof._functions import MODELS as _MODELS
 from tomoprof._geometries import ConeBeamModel, MultiAxisParallelModel, ParallelBeamModel, QGGMRFDenoiser, TranslationModel  # noqa: F401
-from tomoprof._model import ReconParams, TomographyModel  # noqa: F401
+from tomoprof._model import TomographyModel  # noqa: F401
+from tomoprof._models import *  # noqa: F403
 from tomoprof._parameters import ParameterHandler  # noqa: F401
+from tomoprof._partitions import *  # noqa: F403
+from tomoprof._phantoms import *  # noqa: F403
+from tomoprof._records import ReconParams  # noqa: F401
 from tomoprof.mbirjax import _utils, preprocess  # noqa: F401
 
 MultiAxisParallelBeamModel = MultiAxisParallelModel

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tool import LONG, main
 
 import tomoprof
-from tomoprof import _functions
+from tomoprof import _models
 
 ALLOWED = (ValueError, TypeError, NotImplementedError, NameError, MemoryError, tomoprof.Cancelled)
 SETTINGS = settings(max_examples=2000 if LONG else 250, deadline=None, database=None, suppress_health_check=list(HealthCheck))
@@ -50,7 +50,7 @@ def arrays(draw, shape=None):
 def models(draw):
     views, rows, channels = (draw(st.integers(1, 6)) for _ in range(3))
     angles = np.linspace(0, draw(st.floats(0, 10)), views)
-    kind = draw(st.sampled_from(sorted(_functions.MODELS)))
+    kind = draw(st.sampled_from(sorted(_models.MODELS)))
     shape = views, rows, channels
     model = {"parallel": lambda: tomoprof.ParallelBeamModel(shape, angles),
              "cone": lambda: tomoprof.ConeBeamModel(shape, angles, 4 * channels, 2 * channels),

@@ -19,15 +19,17 @@ import zlib
 
 import module
 import numpy as np
+import recon_cases
 from module import raised
 from tool import DATA, main, relative
 
 import tomoprof
-from tomoprof import _functions
+import tomoprof.mbirjax
+from tomoprof import _partitions, _phantoms
 
 GOLDENS = DATA / "goldens"
 HERE = pathlib.Path(__file__).resolve()
-# Method: what MBIRJAX 0.7.3 takes, by inspect.signature. More arguments may follow by name alone.
+# Method: what MBIRJAX 0.7.3 takes, by inspect.signature, but for the log in the home directory. More arguments may follow by name alone.
 SIGNATURES = """
 ParallelBeamModel(sinogram_shape, angles)
 ConeBeamModel(sinogram_shape, angles, source_detector_dist, source_iso_dist, helical_z_shifts=None, use_curved_detector=False)
@@ -48,16 +50,16 @@ ConeBeamModel.forward_project(self, recon, output_sharded=False)
 ConeBeamModel.get_params(self, parameter_names)
 ConeBeamModel.print_params(self)
 ConeBeamModel.prox_map(self, prox_input, sinogram, sigma_prox=None, weights=None, init_recon=None, do_initialization=True, \
-stop_threshold_change_pct=0.2, max_iterations=3, first_iteration=0, logfile_path='~/.mbirjax/logs/prox.log', print_logs=True, output_sharded=False)
+stop_threshold_change_pct=0.2, max_iterations=3, first_iteration=0, logfile_path=None, print_logs=True, output_sharded=False)
 ConeBeamModel.recon(self, sinogram, weights=None, init_recon=None, max_iterations=15, stop_threshold_change_pct=0.2, first_iteration=0, \
-compute_prior_loss=False, logfile_path='~/.mbirjax/logs/recon.log', print_logs=True, output_sharded=False)
+compute_prior_loss=False, logfile_path=None, print_logs=True, output_sharded=False)
 ConeBeamModel.save_params(params, filename=None)
 ConeBeamModel.scale_recon_shape(self, row_scale=1.0, col_scale=1.0, slice_scale=1.0)
 ConeBeamModel.set_params(self, no_warning=False, no_compile=False, **kwargs)
 ConeBeamModel.sparse_back_project(self, sinogram, pixel_indices, coeff_power=1)
 ConeBeamModel.sparse_forward_project(self, voxel_values, pixel_indices)
 QGGMRFDenoiser.denoise(self, image, sigma_noise=None, use_ror_mask=False, init_image=None, max_iterations=15, stop_threshold_change_pct=0.2, \
-first_iteration=0, logfile_path='~/.mbirjax/logs/recon.log', print_logs=True, output_sharded=False)
+first_iteration=0, logfile_path=None, print_logs=True, output_sharded=False)
 gen_weights(sinogram, weight_type, ct_model=None)
 gen_weights_mar(ct_model, sinogram, init_recon=None, metal_threshold=None, beta=1.0, gamma=3.0)
 median_filter3d(x, max_block_gb=4.0, return_min_max=False)
@@ -122,6 +124,57 @@ def arrays_of_mbirjax(check, folder):
                 check.that(record["recon_params"]["num_iterations"] == 3 and len(record["recon_params"]["fm_rmse"]) == 3, f"{record}")
 
 
+def options_of_mbirjax(check, folder):
+    """Schedules, masks, the prior's loss and the denoiser's options, beside what MBIRJAX made of them (recon_cases.py)."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = recon_cases.results(tomoprof.mbirjax)
+    for name, expected in np.load(DATA / "recon/mbirjax.npz").items():
+        same = found[name].shape == expected.shape
+        error = relative(found[name], expected) if same and expected.any() else float(not same)
+        check.that(error < 5e-4, f"{name} differs by {error:.2g}")
+
+
+def partitions_of_the_caller(check, folder):
+    """The library's own schedule, given as partitions, gives the same to the bit; orders go on from one call to the next."""
+    model = quiet(tomoprof.load_model(sorted(GOLDENS.glob("cone_*/geometry.json"))[0]))
+    y = model.forward_project(noise(model.get_params("recon_shape")))
+    np.random.seed(5)
+    expected, record = model.recon(y, max_iterations=4, stop_threshold_change_pct=0)
+
+    def drawn():
+        np.random.seed(5)
+        partitions = _partitions.gen_set_of_pixel_partitions(model.get_params("recon_shape"), model.get_params("granularity"),
+                                                             use_ror_mask=model.get_params("use_ror_mask"))
+        return partitions, model.get_params("partition_sequence")[:4]
+
+    partitions, sequence = drawn()
+    volume, stats, checkpoint = model.vcd_recon(y, partitions, sequence, 0, return_checkpoint=True)
+    check.that(relative(volume, expected) < 1e-6, f"partitions of the caller differ by {relative(volume, expected)}")
+    check.that(np.allclose(stats[0], record["recon_params"]["fm_rmse"], rtol=1e-5) and len(stats[2]) == 4, f"{stats}")
+    check.that(relative(checkpoint["error_sinogram"], y - model.forward_project(volume)) < 1e-6, "the error sinogram")
+    partitions, sequence = drawn()
+    parts = None
+    for k in range(4):
+        parts, _ = model.vcd_recon(y, partitions, sequence[k:k + 1], 0, init_recon=parts, first_iteration=k)
+    check.that(relative(parts, expected) < 1e-5, f"one iteration at a time differs by {relative(parts, expected)}")
+    for bad in ([[[0, 0]]], [[[-1, 2]]], [[[0, 1 << 40]]], [[0.5]], [[3, 4]]):
+        check.that(raised(ValueError, model.vcd_recon, y, [np.array(rows) for rows in bad], [0], 0), f"partitions {bad}")
+    check.that(raised(ValueError, model.vcd_recon, y, partitions, [11], 0), "a partition that is not there")
+
+
+def no_log_unasked(check, folder):
+    """Nothing is written into the home directory."""
+    code = """
+import numpy, tomoprof
+model = tomoprof.ParallelBeamModel((6, 2, 8), numpy.linspace(0, 3, 6))
+model.recon(numpy.ones((6, 2, 8)), max_iterations=1)
+tomoprof.QGGMRFDenoiser((8, 8, 2)).denoise(numpy.random.rand(8, 8, 2), max_iterations=1)
+"""
+    done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, timeout=60, env={**os.environ, "HOME": str(folder)})
+    check.that(done.returncode == 0 and not list(folder.iterdir()), f"{done.stderr} {list(folder.iterdir())}")
+
+
 def a_run_that_goes_on(check, folder):
     """Iterations 3 and 4 of MBIRJAX's schedule on a given volume: goldens/restart_small."""
     model = parallel(6, 2, 8)
@@ -144,7 +197,7 @@ def sums_of_parts(check, folder):
         projected, back = model.forward_project(x), model.back_project(y)
         error = np.vdot(projected.astype(float), y) / np.vdot(x.astype(float), back) - 1
         check.that(abs(error) < 1e-6, f"{model}: <Ax, y> and <x, A'y> differ by {error:.2g}")
-        pixels = _functions.gen_full_indices(model.get_params("recon_shape"))
+        pixels = _partitions.gen_full_indices(model.get_params("recon_shape"))
         sparse = model.sparse_forward_project(x.reshape(-1, x.shape[2])[pixels], pixels)
         check.that(relative(sparse, projected) < 1e-6, f"{model}: sparse_forward_project")
         check.that(relative(model.sparse_back_project(y, pixels), back.reshape(-1, x.shape[2])[pixels]) < 1e-6, f"{model}: sparse_back_project")
@@ -157,7 +210,7 @@ def sums_of_parts(check, folder):
         check.that(relative(model.forward_project(x), model.sparse_forward_project(x[mask == 1], np.flatnonzero(mask))) < 1e-6, "a custom mask")
         check.that((model.back_project(y)[mask == 0] == 0).all(), "a custom mask leaves zeros")
     for model, method in ((parallel(32, 4, 64), "fourier"), (cone(32, 4, 64), "voxel")):
-        y = model.forward_project(_functions.generate_3d_shepp_logan_low_dynamic_range(model.get_params("recon_shape")))
+        y = model.forward_project(_phantoms.generate_3d_shepp_logan_low_dynamic_range(model.get_params("recon_shape")))
         error = relative(model.direct_recon(y, method=method), model.direct_recon(y))
         check.that(0 < error < 0.2, f"{method} differs from adjoint by {error:.2g}")
 
@@ -334,51 +387,58 @@ def progress_and_its_end(check, folder):
 INTERRUPTED = """
 import sys, time, threading, os, signal
 import numpy, tomoprof
-n = 384
+n, call = int(sys.argv[1]), sys.argv[2]
 model = tomoprof.ConeBeamModel((n, n, n), numpy.linspace(0, 6, n), 4 * n, 2 * n)
 model.set_params(verbose=0)
-x = numpy.ones(model.get_params("recon_shape"), numpy.float32)
-out = numpy.empty((n, n, n), numpy.float32)
+shape = model.get_params("recon_shape")
+y = numpy.ones((n, n, n), numpy.float32)
+out = numpy.zeros((n, n, n), numpy.float32) if call == "forward_project" else numpy.zeros(shape, numpy.float32)
+calls = {"forward_project": lambda: model.forward_project(numpy.ones(shape, numpy.float32), out=out), "direct_recon": lambda: model.direct_recon(y, out=out),
+         "recon": lambda: model.recon(y, max_iterations=1000, stop_threshold_change_pct=0, logfile_path=None, out=out)}
 sent = []
 def interrupt():
-    time.sleep(0.5)
+    time.sleep(float(sys.argv[3]))
     sent.append(time.monotonic())
     os.kill(os.getpid(), signal.SIGINT)
-threading.Thread(target=interrupt).start()
+thread = threading.Thread(target=interrupt)
 try:
-    model.forward_project(x, out=out)
-    print("ended")
+    thread.start()
+    while True:
+        calls[call]()
 except KeyboardInterrupt:
     print(time.monotonic() - sent[0])
 before = out.copy()
 time.sleep(0.1)
-print("quiet" if (before == out).all() else "still written")
-print(model.forward_project(x[:, :, :]).shape)
+print("quiet" if (before == out).all() and numpy.isfinite(out).all() else "still written")
+print(model.forward_project(numpy.ones(shape, numpy.float32)).shape == (n, n, n))
 """
 
 
 def ctrl_c(check, folder):
-    """The second line says that nothing writes to the arrays afterwards; how soon it ends is printed and no matter of pass or fail
-    beside other work, but that it ends before the call would."""
-    done = subprocess.run([sys.executable, "-c", INTERRUPTED.replace("n = 384", "n = 256")], text=True, capture_output=True, timeout=300)
-    lines = done.stdout.splitlines()
-    check.that(done.returncode == 0 and len(lines) == 3 and lines[1] == "quiet", f"{done.stdout} {done.stderr}")
-    print(f"  after Ctrl-C: {lines[0] if lines else None}")
+    """Nothing writes to the arrays after an interrupt, and they are finite. How soon a call ends is printed and no matter of pass or fail
+    beside other work."""
+    for call, after in (("forward_project", 0.3), ("direct_recon", 0.3), ("recon", 0.2), ("recon", 1.5)):
+        done = subprocess.run([sys.executable, "-c", INTERRUPTED, "128", call, str(after)], text=True, capture_output=True, timeout=300)
+        lines = done.stdout.splitlines()
+        check.that(done.returncode == 0 and lines[1:] == ["quiet", "True"] and not done.stderr, f"{call}: {done.stdout} {done.stderr}")
+        print(f"  after Ctrl-C {call} goes on for {lines[0] if lines else None} s")
 
 
 STORM = """
-import os, random, signal, threading, time
+import os, random, signal, sys, threading, time
 import numpy, tomoprof
-from tomoprof import _model
-_model.LONG = 0
-model = tomoprof.ParallelBeamModel((8, 2, 8), numpy.linspace(0, 3, 8))
+from tomoprof import _library
+n, _library.INTERVAL = int(sys.argv[1]), 1
+model = tomoprof.ParallelBeamModel((n, n, n), numpy.linspace(0, 3, n))
 x = numpy.ones(model.get_params("recon_shape"), numpy.float32)
 expected = model.forward_project(x)
-going = True
+going, began = True, time.monotonic()
+model.forward_project(x)
+pause = max(2e-4, 3 * (time.monotonic() - began))
 def storm():
     while going:
         os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(random.random() * 2e-4)
+        time.sleep(random.random() * pause)
 interrupted = returned = 0
 thread = threading.Thread(target=storm)
 def work():
@@ -408,8 +468,41 @@ print(interrupted > 10, returned > 10)
 
 def storm_of_signals(check, folder):
     """Interrupts at any step of a call: none hangs, and those that return are right."""
-    done = subprocess.run([sys.executable, "-c", STORM], text=True, capture_output=True, timeout=120)
-    check.that(done.returncode == 0 and done.stdout == "True True\n", f"{done.returncode} {done.stdout} {done.stderr[-600:]}")
+    for size in ("8", "96"):
+        done = subprocess.run([sys.executable, "-c", STORM, size], text=True, capture_output=True, timeout=120)
+        check.that(done.returncode == 0 and done.stdout == "True True\n" and not done.stderr, f"{done.returncode} {done.stdout} {done.stderr[-600:]}")
+
+
+HANDLED = """
+import signal
+import numpy, tomoprof
+from tomoprof import _library
+_library.INTERVAL = 1
+model = tomoprof.ConeBeamModel((96, 96, 96), numpy.linspace(0, 6, 96), 400, 200)
+model.set_params(verbose=0)
+small = tomoprof.ParallelBeamModel((8, 2, 8), numpy.linspace(0, 3, 8))
+ones, large = numpy.ones(small.get_params("recon_shape")), numpy.ones(model.get_params("recon_shape"), numpy.float32)
+expected, inner, median = model.forward_project(large), small.forward_project(ones), tomoprof.median_filter3d(large)
+seen = []
+def handler(*_):
+    seen.append((small.forward_project(ones) == inner).all())
+    if len(seen) % 3 == 0:
+        seen.append((tomoprof.median_filter3d(large) == median).all() and (model.forward_project(large) == expected).all())
+    signal.setitimer(signal.ITIMER_REAL, 0.01)
+signal.signal(signal.SIGALRM, handler)
+signal.setitimer(signal.ITIMER_REAL, 0.01)
+same = []
+while len(seen) < 10:
+    same.append((model.forward_project(large) == expected).all())
+signal.setitimer(signal.ITIMER_REAL, 0)
+print(all(seen), all(same))
+"""
+
+
+def handlers_that_return(check, folder):
+    """A handler of signals runs during a call, calls the library itself, and the call goes on."""
+    done = subprocess.run([sys.executable, "-c", HANDLED], text=True, capture_output=True, timeout=120)
+    check.that(done.returncode == 0 and done.stdout == "True True\n" and not done.stderr, f"{done.returncode} {done.stdout} {done.stderr[-600:]}")
 
 
 def use_beside_models(check, folder):
@@ -423,7 +516,7 @@ def use_beside_models(check, folder):
         check.that(relative(tomoprof.gen_weights(x, kind), expected) < 1e-6, kind)
     for subsets in (1, 7, 64):
         part = tomoprof.gen_pixel_partition((16, 16, 3), subsets)
-        check.that(set(part.ravel()) == set(_functions.gen_full_indices((16, 16, 3))), f"a partition into {subsets}")
+        check.that(set(part.ravel()) == set(_partitions.gen_full_indices((16, 16, 3))), f"a partition into {subsets}")
     model = cone(24, 16, 32)
     volume, sinogram = tomoprof.phantom(model, sinogram=True)
     check.that(relative(model.forward_project(volume), sinogram) < 0.3, "the phantom and its line integrals")
@@ -471,5 +564,6 @@ def light_import(check, folder):
 
 
 if __name__ == "__main__":
-    main(names_and_defaults, arrays_of_mbirjax, a_run_that_goes_on, sums_of_parts, kinds_of_arrays, bad_input, parameters, copies, processes_and_threads,
-         progress_and_its_end, ctrl_c, storm_of_signals, use_beside_models, steps_and_pictures, light_import)
+    main(names_and_defaults, arrays_of_mbirjax, options_of_mbirjax, partitions_of_the_caller, no_log_unasked, a_run_that_goes_on, sums_of_parts,
+         kinds_of_arrays, bad_input, parameters, copies, processes_and_threads,
+         progress_and_its_end, ctrl_c, storm_of_signals, handlers_that_return, use_beside_models, steps_and_pictures, light_import)
