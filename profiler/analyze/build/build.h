@@ -34,6 +34,14 @@ enum err build_reading(struct run *r); /* of build_io: lines that read, by what 
 enum err build_locks(struct run *r);
 enum err build_own(struct run *r);  /* the call tree of own code, with the critical path */
 enum err build_path(struct run *r); /* of build_own */
+/* queues.c: for how much of each second a thread was ready for a CPU. */
+struct queues {
+    double bin_ns, *ready, *all; /* ready, all: ns by thread and bin */
+    size_t bins;
+};
+enum err queues_make(const struct run *r, struct queues *q); /* of run.moments. ERR_MEMORY */
+double queues_share(const struct queues *q, int thread, double t_ns); /* around `t_ns`, 0 to 1 */
+void queues_free(struct queues *q);
 /* child_waits.c: adds the time for which node `own` waited at `t_s` to the programs that `process`
  * runs then, those that wait for others left out. ERR_MEMORY. */
 enum err child_waits_add(struct run *r, uint32_t own, int process, double t_s, double ns);

@@ -39,6 +39,7 @@ struct walk {
     uint64_t until, between; /* nobody begins or ends anything before; a gap may last until then */
     int steps;               /* moments alike, which are attributed together */
     double now;              /* s: the first of them */
+    struct queues queues;
     enum err e;
 };
 /* Threads are asked in this order whether others wait for them. */
@@ -283,6 +284,18 @@ static int others_between(const struct walk *w, uint64_t t, const struct moment_
     return 0;
 }
 
+/* A thread waits for others that seem asleep: part of the time around `t` in which one of them was
+ * ready for a CPU. */
+static double others_late(const struct walk *w, uint64_t t, const struct moment_of *root)
+{
+    double most = 0;
+    for (size_t i = 0; i < w->r->threads.count; i++)
+        if ((int)i != root->thread && w->r->threads.items[i].process == root->process &&
+            thread_works(w, (int)i))
+            most = fmax(most, queues_share(&w->queues, (int)i, (double)t));
+    return most;
+}
+
 /* 1: a child that starts, or of which nothing is known: it has no CPU. What it takes itself to start
  * is short. */
 static int child_is_ready(const struct walk *w, uint64_t t, const struct moment_of *root)
@@ -346,8 +359,10 @@ static double walk_attribute_others(struct walk *w, uint64_t t, const struct mom
                      ? moment_part(m) * m->ready
                      : 0;
     }
-    walk_ready(w, part * fmin(1, woken));
-    part *= 1 - fmin(1, woken);
+    const double late = root && root->waits == WAITS_LOCK ? others_late(w, t, root) : 0;
+    woken = fmin(1, fmax(woken, late));
+    walk_ready(w, part * woken);
+    part *= 1 - woken;
     if (part > 0 && child_is_ready(w, t, root)) {
         walk_ready(w, part);
         part = 0;
@@ -464,6 +479,8 @@ enum err build_path(struct run *r)
     }
     for (size_t i = 0; i < r->locks.held_up.count && i < r->threads.count && e == ERR_OK; i++)
         w.whole[i].asleep = fmax(0, w.whole[i].asleep - r->locks.held_up.items[i]);
+    if (e == ERR_OK)
+        e = queues_make(r, &w.queues);
     for (size_t p = 0; p < r->processes.count && e == ERR_OK; p++)
         mains[p] = NO_THREAD;
     for (size_t i = 0; i < r->threads.count && e == ERR_OK; i++)
@@ -476,6 +493,7 @@ enum err build_path(struct run *r)
     free(mains);
     free(w.threads);
     free(w.whole);
+    queues_free(&w.queues);
     vector_free(&w.active);
     return e;
 }
