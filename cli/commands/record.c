@@ -25,7 +25,7 @@
 extern char **environ;
 
 static struct record_request {
-    const char *modes, *with, *out, *against;
+    const char *modes, *with, *out, *against, *period;
     double rate, seconds;
     int64_t pid;
     int runs, warmup; /* runs 0: not timed */
@@ -48,6 +48,7 @@ static struct opt options[] = {
         1, INT32_MAX),
     OPTION_NUMBER("seconds", 's', request.seconds, "N",
                   "end the recording after N seconds, not the program", 0.1, 1e7),
+    OPTION_TEXT("for", 0, request.period, "10s|5m|1h", "the same with a unit"),
     OPTION_FLAG("paused", 0, request.paused,
                 "the profile begins with the program's first region, or its call of\n"
                 "tomoprof.start()"),
@@ -319,6 +320,10 @@ static enum err run_outside(struct record_session *s)
 
 static enum err check_record(int words)
 {
+    FAIL_IF(request.period && request.seconds > 0, ERR_USAGE,
+            "--for and --seconds mean the same: give one of them");
+    if (request.period)
+        TRY(timed_period(request.period, &request.seconds));
     FAIL_IF(request.pid && words, ERR_USAGE, "--pid %d: a program is named too; give one of them",
             (int)request.pid);
     FAIL_IF(!request.pid && !words, ERR_USAGE,
@@ -471,7 +476,7 @@ const struct command cmd_record = {
         "  tomoprof record --rate 1000 --modes cpu,python -- ./solver input.h5\n"
         "  tomoprof record --runs 5 python3 reconstruct.py\n"
         "  tomoprof record --against 'python3 before.py' python3 after.py\n"
-        "  tomoprof record --pid 4711 --seconds 30\n",
+        "  tomoprof record --pid 4711 --for 30s\n",
     .options = options,
     .min_words = 0,
     .max_words = 1 << 20,

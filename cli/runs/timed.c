@@ -104,3 +104,20 @@ void timed_words_free(char **words)
         free(*word);
     free(words);
 }
+
+enum err timed_period(const char *text, double *seconds)
+{
+    static const struct {
+        const char *unit;
+        double seconds;
+    } units[] = {{"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}};
+    char *end;
+    const double number = strtod(text, &end);
+    for (size_t i = 0; end != text && i < sizeof units / sizeof *units; i++) {
+        *seconds = number * units[i].seconds;
+        if (!strcmp(end, units[i].unit) && *seconds >= 0.1 && *seconds <= 1e7)
+            return ERR_OK;
+    }
+    return FAIL(ERR_USAGE, "--for %.40s: not a time of at least 0.1 s. Give it as 10s, 5m or 1h.",
+                text);
+}

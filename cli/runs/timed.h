@@ -21,6 +21,9 @@ enum err timed_measure(const struct timed_program *programs, int count, int runs
 /* Prints mean, standard deviation and range, as hyperfine does. */
 void timed_print(const struct timed_program *p, int runs);
 
+/* Reads a time with its unit, as 10s, 5m or 1h; without one it is seconds. */
+enum err timed_period(const char *text, double *seconds);
+
 /* Splits a command line at blanks as a shell does, quotes and variables included, without running
  * anything. *words is ended by NULL; free it and its words with timed_words_free. */
 enum err timed_words(const char *line, char ***words, size_t *count);

@@ -21,6 +21,11 @@ enum err outside_check(pid_t pid);
 /* Its command line, ended by NULL; malloc'ed in one piece. NULL: it cannot be read. */
 char **outside_command(pid_t pid);
 
+/* Writes what a thread does at this moment, as a verb: "waits for input (read of descriptor 0,
+ * /dev/pts/1)". 0: it is gone. */
+#define OUTSIDE_STATE 320
+int outside_state(pid_t pid, pid_t tid, char out[OUTSIDE_STATE]);
+
 struct outside_settings {
     pid_t pid;
     double seconds, rate_hz; /* 0: until it ends; 100 */

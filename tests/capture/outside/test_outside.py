@@ -279,7 +279,7 @@ def it_takes_turns_with_others(check, folder):
 
 def it_ends_after_some_seconds(check, folder):
     program = Program([compiled(folder, "work", C_PROGRAM, "-O1", "-pthread")])
-    p, _ = recorder(folder, program, "--seconds", 0.5, "--no-analysis")
+    p, _ = recorder(folder, program, "--for", "0.5s", "--no-analysis")
     p.communicate(timeout=300)
     check.that(p.returncode == 0, f"exit {p.returncode}")
     said = json.loads((newest(folder / "runs") / "record.json").read_text())

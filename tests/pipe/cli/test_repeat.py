@@ -79,7 +79,8 @@ def wrong_calls_are_named(check, folder):
     for words, text in ((("--runs", 2, "--pid", 1), "--pid"), (("--runs", 2, "--measure-overhead", "--", true), "--measure-overhead"),
                         (("--runs", 2, "--seconds", 1, "--", true), "--seconds"), (("--against", "a | b", "--", true), "sh -c"),
                         (("--against", "'a", "--", true), "open quote"), (("--against", " ", "--", true), "empty"),
-                        (("--against", "$(touch mark)", "--", true), "sh -c"), (("--against", true, "--no-analysis", "--", true), "--no-analysis"), (("--runs", 0, "--", true), "--runs")):
+                        (("--against", "$(touch mark)", "--", true), "sh -c"), (("--against", true, "--no-analysis", "--", true), "--no-analysis"), (("--runs", 0, "--", true), "--runs"), (("--for", "2x", "--", true), "--for"),
+                        (("--for", "nan", "--", true), "--for"), (("--for", "2s", "--seconds", 2, "--", true), "--seconds")):
         done = tomoprof("record", *words, cwd=folder)
         check.that(done.returncode == 2 and text in done.stderr, f"{words}: {done.returncode} {done.stderr}")
     check.that(not (folder / "mark").exists(), "--against ran a command substitution")
