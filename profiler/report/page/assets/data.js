@@ -17,6 +17,9 @@ export const rowsOf = (columns) => { const first = columns && Object.values(colu
 // The recorder's own thread, which it does not sample: no share of what the kernel counts for it is in samples.
 export const ofRecorder = (thread) => !thread.main && thread.name === "tomoprof" && !known(thread.coverage) && !(thread.user_s > 0);
 
+// A function of a profile that is computed once: a drag asks for it many times.
+export const once = (make) => { const made = new WeakMap(); return (profile) => { if (!made.has(profile)) made.set(profile, make(profile)); return made.get(profile); }; };
+
 export const list = (x) => (Array.isArray(x) ? x : []);
 
 // Measured rows of the operations, by name: {name, sizes: [statistics], failed: [rows of the timed pass], scaling}

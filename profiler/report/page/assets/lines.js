@@ -195,7 +195,7 @@ function drawLines() {
   const files = Object.entries(profile.files).filter(([path, f]) => path.toLowerCase().includes(linesState.text.toLowerCase()) && (whole || weights.get(f) > 0)).sort((a, b) => weights.get(b[1]) - weights.get(a[1]));
   const own = files.filter(([, f]) => f.user), rest = files.filter(([, f]) => !f.user), first = own.length ? own : rest, folded = own.length ? rest : [];
   const was = new Set([...linesBody.querySelectorAll("details.file[open]")].map((n) => n.dataset.path)), wasOpen = !!linesBody.querySelector("details.others[open]") || linesState.text !== "";
-  const ownPart = sumOf(own, ([, f]) => weights.get(f)), matters = (f) => ownPart < 0.3 && weights.get(f) >= 0.1; // a program that lives in a library
+  const ownPart = sumOf(own, ([, f]) => view.share(f)), matters = (f) => ownPart < 0.3 && view.share(f) >= 0.1; // a program that lives in a library
   const section = ([path, file], open) => fileSection(path, file, profile, view, open || was.has(path));
   const outside = isFiltered() ? [] : list(profile.unattributed).filter((m) => cpuOf(m) > 0 || m.gpu_s > 0 || m.alloc_mb > 0); // waiting alone stands in the summary
   linesBody.replaceChildren(...first.map((f, i) => section(f, was.size === 0 && i === 0)), ...(folded.length ? [otherFiles(folded, section, { ...view, matters }, wasOpen || (was.size === 0 && folded.some(([, f]) => matters(f))))] : []),

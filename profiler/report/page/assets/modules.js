@@ -26,7 +26,12 @@ function moduleName(frames, own, f) {
 // {of(frame): name of its module, colour(theme, frame), legend(): the modules that took most}
 export function moduleTints(profile) {
   const { frames, stacks } = profile, own = frames.file.map((f) => !!profile.files?.[f]?.user), names = frames.function.map((_, i) => moduleName(frames, own, i)), sums = new Map();
-  list(stacks.cpu_ns).forEach((ns, i) => { if (ns > 0) { const name = names[stacks.frame[i]] ?? ""; sums.set(name, (sums.get(name) || 0) + ns); } });
+  const below = Float64Array.from(list(stacks.cpu_ns)), nameAt = (i) => (i === null || i < 0 ? "" : names[stacks.frame[i]] ?? "");
+  for (let i = below.length - 1; i >= 0; i--) { // with callees, counted where a stack enters the module; parents come before their children
+    const p = stacks.parent[i];
+    if (p !== null && p >= 0) below[p] += below[i];
+    if (below[i] > 0 && nameAt(i) !== nameAt(p)) sums.set(nameAt(i), (sums.get(nameAt(i)) || 0) + below[i]);
+  }
   const ranked = [...sums].filter(([name]) => ![OWN, PYTHON, SYSTEM, DEVICE, ""].includes(name)).filter(([, ns], _, all) => ns >= 0.01 * all.reduce((a, [, v]) => a + v, 0)).sort((a, b) => b[1] - a[1]).slice(0, HUES.length).map(([name]) => name), hue = new Map(ranked.map((name, i) => [name, HUES[i]]));
   const of = (f) => (f < 0 ? moduleName(frames, own, f) : names[f]);
   const tint = (dark, name) => (name === OWN ? (dark ? "#d07a2d" : "#f4a556") : hue.has(name) ? hueColour(hue.get(name), dark ? 32 : 48, dark ? 40 : 78) : name === PYTHON ? (dark ? "#5b626d" : "#c9cdd4") : name === SYSTEM ? (dark ? "#474d57" : "#dcdfe4") : dark ? "#3a424e" : "#e6e2d8");

@@ -1,5 +1,5 @@
 // Trees of stacks, for the flame graph and the calls; and who calls whom.
-import { list } from "./data.js";
+import { list, once } from "./data.js";
 import { chosen, isTimed, stackThreads, threadShown } from "./state.js";
 import { lentIn, weightsIn } from "./time.js";
 import { bytes, plain, seconds, shortTemplates } from "./ui.js";
@@ -19,9 +19,12 @@ export const framePlace = (frames, i) => (i < 0 ? "" : !frames.file[i] ? plain(f
 const STARTERS = /^(_start|__libc_start_(main|call_main).*|start_thread|clone3?|__clone3?|_dl_.*)$/;
 
 // The frames of a stack from its thread to its leaf. Folded: what ran in imports below the last own code is one frame; what starts a program or an interpreter is left out.
+const frameFacts = once((profile) => {
+  const { frames } = profile;
+  return { own: frames.file.map((f) => !!profile.files?.[f]?.user), importing: frames.file.map((f) => !!f && f.startsWith("<frozen importlib._bootstrap")), keys: frames.function.map((_, i) => frameKey(frames, i)) };
+});
 function chains(profile, fold) {
-  const { stacks, frames } = profile, own = frames.file.map((f) => !!profile.files?.[f]?.user);
-  const importing = frames.file.map((f) => !!f && f.startsWith("<frozen importlib._bootstrap"));
+  const { stacks, frames } = profile, { own, importing } = frameFacts(profile);
   return (i) => {
     const chain = [];
     for (let s = i; s !== null && s >= 0; s = stacks.parent[s] ?? -1) if (stacks.frame[s] !== null && stacks.frame[s] >= 0) chain.push(stacks.frame[s]);
@@ -39,7 +42,7 @@ function chains(profile, fold) {
 // weight: of WEIGHTS. A node is {frame, frames: what each line of the function took, value, self, children: Map}; nodes of one function under one parent are one.
 export function frameTree(profile, weight, reverse, fold) {
   const { stacks, frames } = profile, root = { frame: -1, value: 0, self: 0, children: new Map() };
-  const weights = weightsIn(profile, weight) || [], keys = frames.function.map((_, i) => frameKey(frames, i)), chainOf = chains(profile, fold), of = stackThreads(profile);
+  const weights = weightsIn(profile, weight) || [], { keys } = frameFacts(profile), chainOf = chains(profile, fold), of = stackThreads(profile);
   const lent = weight === "cpu_ns" && chosen.thread === null ? lentIn(profile) : new Map();
   const enter = (node, frame, value) => {
     const key = keys[frame] ?? frameKey(frames, frame);
@@ -74,7 +77,7 @@ export function frameTree(profile, weight, reverse, fold) {
 // The same in order of time: samples of one thread side by side, neighbours with the same frames joined.
 export function frameTimeline(profile, track, fold) {
   const { frames } = profile, root = { frame: -1, value: 0, self: 0, children: [] };
-  const keys = frames.function.map((_, i) => frameKey(frames, i)), keyOf = (f) => keys[f] ?? frameKey(frames, f), chainOf = chains(profile, fold);
+  const { keys } = frameFacts(profile), keyOf = (f) => keys[f] ?? frameKey(frames, f), chainOf = chains(profile, fold);
   const { what, busy, start, end } = track, open = [root];
   for (let e = 0; e < what.length; e++) {
     if (isTimed() && (end[e] <= chosen.from || start[e] >= chosen.until)) continue;

@@ -1,5 +1,5 @@
 // What the parts of the page share: the chosen process and thread, links to places inside of the page, the meaning of the colours.
-import { list, ofRecorder, rowsOf, shortPath } from "./data.js";
+import { list, ofRecorder, once, rowsOf, shortPath } from "./data.js";
 import { button, choice, code, el, known, plain, say, seconds, spanText } from "./ui.js";
 
 // One meaning per colour, everywhere. The numbers are those of --c0 to --c9 in style.css.
@@ -21,11 +21,11 @@ export function threadShown(profile, thread) {
 }
 
 // The thread of each node of profile.stacks, -1 where it is not known.
-export function stackThreads(profile) {
+export const stackThreads = once((profile) => {
   const { parent, frame } = profile.stacks, of = profile.frames.thread || [], out = new Int32Array(rowsOf(profile.stacks));
   for (let i = 0; i < out.length; i++) out[i] = parent[i] === null || parent[i] < 0 ? of[frame[i]] ?? -1 : out[parent[i]];
   return out;
-}
+});
 
 export const processName = (p) => (p ? `${known(p.rank) ? `rank ${p.rank} · ` : ""}${plain(p.program ?? "process").split("/").pop()} ${p.pid}` : "process");
 export const threadName = (t) => (t ? `${plain(t.name) || (t.main ? "main" : "thread")} ${t.tid}` : "thread");

@@ -1,31 +1,23 @@
 // What happened when: events of the timeline with absolute times, sums over the selected range, and the line that a pool's thread works for.
-import { list, rowsOf } from "./data.js";
+import { list, once, rowsOf } from "./data.js";
 import { chosen, isTimed, stackThreads, threadShown } from "./state.js";
 
 const NEAR_NS = 1e8; // a pool's thread works for what the main thread did at most so long ago, as in profiler/analyze/attribute/cpu.c
 
 // Tracks with absolute starts and ends, once for each profile: [{kind, process, thread, start, end, busy, what}]
-const decoded = new WeakMap();
-export function tracksOf(profile) {
-  if (!decoded.has(profile)) decoded.set(profile, list(profile.timeline).filter((t) => rowsOf(t.events)).map((t) => {
+export const tracksOf = once((profile) => list(profile.timeline).filter((t) => rowsOf(t.events)).map((t) => {
     const n = rowsOf(t.events), start = new Float64Array(n), end = new Float64Array(n);
     for (let i = 0, at = 0; i < n; i++) { at += t.events.start[i]; start[i] = at; end[i] = at + t.events.length[i]; }
     return { kind: t.kind, process: t.process, thread: t.thread, start, end, busy: t.events.busy ?? t.events.length, what: t.events.what };
-  }));
-  return decoded.get(profile);
-}
+}));
 
 // The moment at which the last event ended, ns.
-const ends = new WeakMap();
-export function endOf(profile) {
-  if (!ends.has(profile)) {
-    let last = (profile.meta.wall_s || 0) * 1e9;
-    for (const t of tracksOf(profile)) for (const e of t.end) if (e > last) last = e;
-    for (const s of list(profile.memory?.series)) last = Math.max(last, ...list(s.t_s).slice(-1).map((v) => v * 1e9));
-    ends.set(profile, last);
-  }
-  return ends.get(profile);
-}
+export const endOf = once((profile) => {
+  let last = (profile.meta.wall_s || 0) * 1e9;
+  for (const t of tracksOf(profile)) for (const e of t.end) if (e > last) last = e;
+  for (const s of list(profile.memory?.series)) last = Math.max(last, ...list(s.t_s).slice(-1).map((v) => v * 1e9));
+  return last;
+});
 
 // The part of an event's busy time within the selected range.
 const within = (t, i, from, until) => {
@@ -50,9 +42,7 @@ export function weightsIn(profile, weight) {
 
 // Who lent a line to the events of threads without Python frames: Map of stack -> Map of the lender's stack -> ns within the selected range.
 // The lender is the main thread of the process: its wait that covers the sample, else its latest sample.
-const lenders = new WeakMap();
-function lendersOf(profile) {
-  if (lenders.has(profile)) return lenders.get(profile);
+const lendersOf = once((profile) => {
   const { stacks, frames } = profile, threads = list(profile.threads), tracks = tracksOf(profile), n = rowsOf(stacks);
   const own = frames.file.map((f) => !!profile.files?.[f]?.user), python = new Uint8Array(n), alone = new Uint8Array(n);
   for (let i = 0; i < n; i++) {
@@ -84,9 +74,8 @@ function lendersOf(profile) {
     const lender = Int32Array.from(t.what, (s, i) => (s === null || s < 0 || python[s] ? -1 : at(all, t.end[i]) ?? -1));
     if (lender.some((s) => s >= 0 && python[s])) out.push({ track: t, lender: lender.map((s) => (s >= 0 && python[s] ? s : -1)) });
   }
-  lenders.set(profile, out);
   return out;
-}
+});
 export function lentIn(profile) {
   const out = new Map(), from = isTimed() ? chosen.from : -Infinity, until = isTimed() ? chosen.until : Infinity;
   for (const { track: t, lender } of lendersOf(profile)) {
@@ -102,14 +91,20 @@ export function lentIn(profile) {
   return out;
 }
 
+// Of each frame: its line, where the profile has it; whether it is own code, or a package's; and the lines that have time.
+const lineFrames = once((profile) => {
+  const { frames } = profile, known_ = new Set(), own = frames.file.map((f) => !!profile.files?.[f]?.user);
+  const takes = new Set(), packaged = frames.file.map((f, i) => frames.kind[i] === "python" && /(site|dist)-packages\//.test(f ?? ""));
+  for (const [path, file] of Object.entries(profile.files)) for (const l of list(file.lines)) { known_.add(`${path}:${l.line}`); if (l.cpu?.user + l.cpu?.sys > 0 || l.cpu?.wait > 0) takes.add(`${path}:${l.line}`); }
+  const keys = frames.file.map((f, i) => (f && known_.has(`${f}:${frames.line[i]}`) ? `${f}:${frames.line[i]}` : null));
+  return { keys, own, takes, packaged };
+});
+
 // What lines took within the selection, by the rule of the analysis (profiler/analyze/common/owner.h): a sample counts for the innermost line of own
 // code or of a package that does the work, which is one that has time itself in the whole run; else for the innermost other line that has some. Map "path:line" -> {cpu, incl, own: with the libraries that an own line calls, wait} in s; `total`, `waitTotal`, `placed`: of all shown threads.
 export function linesIn(profile) {
   const { stacks, frames } = profile, n = rowsOf(stacks), of = stackThreads(profile), cpu = weightsIn(profile, "cpu_ns"), wait = weightsIn(profile, "wait_ns");
-  const known_ = new Set(), own = frames.file.map((f) => !!profile.files?.[f]?.user), lines = new Map(), out = { lines, total: 0, waitTotal: 0, placed: 0 };
-  const takes = new Set(), packaged = frames.file.map((f, i) => frames.kind[i] === "python" && /(site|dist)-packages\//.test(f ?? ""));
-  for (const [path, file] of Object.entries(profile.files)) for (const l of list(file.lines)) { known_.add(`${path}:${l.line}`); if (l.cpu?.user + l.cpu?.sys > 0 || l.cpu?.wait > 0) takes.add(`${path}:${l.line}`); }
-  const keys = frames.file.map((f, i) => (f && known_.has(`${f}:${frames.line[i]}`) ? `${f}:${frames.line[i]}` : null));
+  const { keys, own, takes, packaged } = lineFrames(profile), lines = new Map(), out = { lines, total: 0, waitTotal: 0, placed: 0 };
   const at = (key) => { let l = lines.get(key); if (!l) lines.set(key, (l = { cpu: 0, incl: 0, own: 0, wait: 0 })); return l; };
   const charge = (stack, ns, what) => {
     const seen = new Set();

@@ -130,7 +130,7 @@ export function runStrip(profile) {
     const a = Math.max(0, Math.min(from, until)), b = Math.min(total, Math.max(from, until));
     select(b - a < SHORTEST * total ? { from: null, until: null } : { from: a, until: b }, aloud);
   };
-  let slow = 0, next = null; // ms that the last redraw took; a slow page waits for the end of the drag
+  let slow = 0, next = null; // ms that the last redraw took; a slow page follows less often
   function follow() {
     if (next === null || !drag) return;
     const begun = performance.now();
@@ -145,7 +145,7 @@ export function runStrip(profile) {
       if (Math.abs(e.clientX - drag.x) < 3) return;
       const asked = next !== null;
       next = timeAt(e);
-      if (slow < 60 && !asked) requestAnimationFrame(follow);
+      if (!asked) setTimeout(() => requestAnimationFrame(follow), slow < 40 ? 0 : 2 * slow);
       return;
     }
     const at = timeAt(e), i = Math.min(BINS - 1, Math.floor((at / total) * BINS)), band = bands.find((b) => at >= b.from && at < b.until);
