@@ -122,6 +122,12 @@ export function runStrip(profile) {
     g.fillText(row.title, 2, row.height > 30 ? middle - 8 : middle);
     g.font = "12px system-ui, sans-serif";
     g.fillStyle = theme.faint;
+    if (row.key === "cpu" && data.ready) {
+      g.fillText("grey: waiting for a CPU", 52, middle - 8);
+      g.fillStyle = theme.k[COLOUR.wait];
+      g.fillRect(38, middle - 13, 10, 10);
+      g.fillStyle = theme.faint;
+    }
     g.fillText(row.fact, row.height > 30 ? 2 : 62, row.height > 30 ? middle + 8 : middle, left - (row.height > 30 ? 8 : 68));
   }
   const paint = painter(draw);
