@@ -13,6 +13,7 @@
 #include "profiler/capture/raw/errands.h"
 #include "profiler/capture/raw/one_thread.h"
 #include "profiler/capture/raw/safe_read.h"
+#include "profiler/capture/raw/same_cpu.h"
 #include "profiler/capture/raw/system.h"
 
 enum { NONE, RUNNING, STOPPING, ENDED };
@@ -120,6 +121,7 @@ static int poll_turns(struct thread_slot *self, uint64_t interval)
      * fork, busy with close and dup2, takes for its own. */
     self->t.stack_high = ((uintptr_t)pthread_self() | 4095) + 1;
     self->t.stack_low = self->t.stack_high - STACK_BYTES;
+    same_cpu_leave();
     poll_gate_lock_own();
     self = thread_register(self, (uint32_t)getpid());
     if (capture.writer.brief)
@@ -193,8 +195,10 @@ static int begin_own(void *(*body)(void *), size_t stack_bytes, int alone)
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attr, stack_bytes);
     fn create = (fn)raw_next(&next, "pthread_create");
-    int was = alone && one_thread_begin();
+    int was = alone && one_thread_begin(), here = alone && capture.writer.brief && same_cpu_begin();
     int failed = create(&thread, &attr, body, s);
+    if (here)
+        same_cpu_end();
     one_thread_keep(was);
     pthread_attr_destroy(&attr);
     signals_mask(SIG_SETMASK, &old, NULL);

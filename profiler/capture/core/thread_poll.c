@@ -25,8 +25,19 @@ const char *thread_poll_number(const char *p, uint64_t *out)
 
 enum { PATH_ROOM = 64 };
 
+/* Tells whether the process's own folder has the same file of its main thread. The first look into
+ * the folder of tasks takes 25 us more, and as much again at the process's end. */
+static int poll_is_of_process(uint32_t tid, const char *name)
+{
+    return tid == (uint32_t)getpid() && strcmp(name, "io") != 0 && strcmp(name, "stat") != 0;
+}
+
 static void poll_path(uint32_t tid, const char *name, char path[PATH_ROOM])
 {
+    if (poll_is_of_process(tid, name)) {
+        strcpy(stpcpy(path, "/proc/self/"), name);
+        return;
+    }
     char digits[12], *d = digits + sizeof digits;
     strcpy(path, "/proc/self/task/");
     size_t n = strlen(path);

@@ -2,12 +2,12 @@
  * and those inside the C library do not pass here). Called before this library is relocated, in
  * handlers: so nothing here needs a relocation before the next definitions are known, and this file
  * is built so that no loop of it becomes a call of memcpy. */
-#include <dlfcn.h>
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "profiler/capture/hooks/hooks.h"
+#include "profiler/capture/raw/next_symbol.h"
 
 #define CALLER __builtin_return_address(0)
 
@@ -120,5 +120,5 @@ static __attribute__((constructor)) void copies_find_next(void)
         {"__mempcpy_chk", &next_mempcpy_chk},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        __atomic_store_n((void **)rows[i].slot, dlsym(RTLD_NEXT, rows[i].name), __ATOMIC_RELAXED);
+        __atomic_store_n((void **)rows[i].slot, next_symbol(rows[i].name), __ATOMIC_RELAXED);
 }

@@ -3,8 +3,6 @@
  * only adds; and not less than LEAST_NS, which ten instructions and a jump take on the fastest
  * machines, for the difference of two loops may be lost in what else goes on. 20 us in all. The
  * program's heap is not touched: its allocator begins when the program does. */
-#include <dlfcn.h>
-
 #include "profiler/capture/hooks/hooks.h"
 
 enum { ROUNDS = 6, LOOP = 150, BYTES = 24 };
@@ -51,15 +49,14 @@ static void cost_minimum(double *of, double ns)
     *of = ns < *of ? ns : *of;
 }
 
-void calls_measure(malloc_fn *no_malloc, malloc_fn *wrapped_no_malloc, free_fn *wrapped_free,
-                   copy_fn *wrapped_copy, double ns[HEAP_CALLS])
+void calls_measure(malloc_fn *no_malloc, malloc_fn *wrapped_no_malloc, free_fn *real_free,
+                   free_fn *wrapped_free, copy_fn *wrapped_copy, double ns[HEAP_CALLS])
 {
-    free_fn *real_free = (free_fn *)dlsym(RTLD_NEXT, "free");
-    copy_fn *real_copy = (copy_fn *)dlsym(RTLD_NEXT, "memcpy");
+    copy_fn *real_copy = (copy_fn *)*copy_rebinds[0].next;
     double bare[HEAP_CALLS] = {1e9, 1e9, 1e9}, own[HEAP_CALLS] = {1e9, 1e9, 1e9};
     for (int k = 0; k < HEAP_CALLS; k++)
-        ns[k] = 0;
-    if (!real_free || !real_copy)
+        ns[k] = LEAST_NS;
+    if (!real_copy)
         return;
     for (int i = 0; i < ROUNDS; i++) {
         cost_minimum(&bare[HEAP_MALLOCS], cost_of_malloc(no_malloc));

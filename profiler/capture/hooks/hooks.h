@@ -22,14 +22,14 @@ struct rebind {
  * now on. How many were changed. Entries that are not bound yet, or that their image is still
  * relocating, stay. Under modules_hold. */
 unsigned rebind_all(const struct rebind *rows, size_t count);
-extern const struct rebind copy_rebinds[]; /* copies.c */
+extern const struct rebind copy_rebinds[]; /* copies.c; memcpy is the first */
 extern const size_t copy_rebind_count;
 
 /* cost.c: `measure` of struct heap_allocator, given the wrappers; of malloc one before a function
  * that allocates nothing. */
 void calls_measure(__typeof(malloc) *no_malloc, __typeof(malloc) *wrapped_no_malloc,
-                   __typeof(free) *wrapped_free, __typeof(memcpy) *wrapped_copy,
-                   double ns[HEAP_CALLS]);
+                   __typeof(free) *real_free, __typeof(free) *wrapped_free,
+                   __typeof(memcpy) *wrapped_copy, double ns[HEAP_CALLS]);
 
 /* thread_hooks.c: once, before the program can change its limits. */
 void thread_hooks_setup(void);

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "profiler/capture/hooks/hooks.h"
+#include "profiler/capture/raw/next_symbol.h"
 #include "profiler/capture/recorders/cpu/phase.h"
 #include "profiler/capture/recorders/failure/exception.h"
 
@@ -80,7 +81,7 @@ static call_fn *next_call; /* syscall() */
 
 static __attribute__((constructor)) void locks_find_next(void)
 {
-    next_call = (call_fn *)dlsym(RTLD_NEXT, "syscall");
+    next_call = (call_fn *)next_symbol("syscall");
     static const struct {
         const char *name;
         void *slot;
@@ -95,7 +96,7 @@ static __attribute__((constructor)) void locks_find_next(void)
         if (strstr(rows[i].name, "cond_") && !strstr(rows[i].name, "clockwait"))
             f = dlvsym(RTLD_NEXT, rows[i].name, "GLIBC_2.3.2");
 #endif
-        f = f ? f : dlsym(RTLD_NEXT, rows[i].name);
+        f = f ? f : next_symbol(rows[i].name);
         if (f)
             __atomic_store_n((void **)rows[i].slot, f, __ATOMIC_RELAXED);
     }

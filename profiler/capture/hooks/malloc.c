@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "profiler/capture/hooks/hooks.h"
+#include "profiler/capture/raw/next_symbol.h"
 #include "profiler/capture/raw/one_thread.h"
 
 #define CALLER __builtin_return_address(0)
@@ -62,7 +63,7 @@ static int malloc_resolve_next(void)
         return 0;
     resolving = 1;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        void *found = dlsym(RTLD_NEXT, rows[i].name);
+        void *found = next_symbol(rows[i].name);
         if (found)
             __atomic_store_n((void **)rows[i].slot, found, __ATOMIC_RELAXED);
     }
@@ -308,7 +309,8 @@ static __attribute__((noinline)) void *malloc_of_nothing_counted(size_t bytes)
 
 static void malloc_measure_cost(double ns[HEAP_CALLS])
 {
-    calls_measure(malloc_of_nothing, malloc_of_nothing_counted, own_free, own_memcpy, ns);
+    calls_measure(malloc_of_nothing, malloc_of_nothing_counted, next.free, own_free, own_memcpy,
+                  ns);
 }
 
 static unsigned malloc_remove_wrappers(enum heap_group group)

@@ -1,6 +1,5 @@
 /* System calls made directly: mapping, sleeping, waiting, reading a small file; and the way to the
  * functions that the library's hooks replace. */
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -11,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "profiler/capture/raw/next_symbol.h"
 #include "profiler/capture/raw/system.h"
 
 void *raw_map(size_t bytes, int flags)
@@ -123,16 +123,22 @@ int raw_open_high(const char *path, int flags)
     return fd;
 }
 
+/* A file of /proc is made anew for each read, also for the one that finds its end: what is shorter
+ * than asked for is all of it. Not of the one that has many records, which come in pieces. */
 size_t raw_read_here(const char *path, uint64_t offset, char *out, size_t bytes)
 {
-    int saved = errno;
+    int saved = errno, in_pieces = strstr(path, "/mountinfo") != NULL;
     size_t used = 0;
     long n = 0, fd = raw_open(path, O_RDONLY);
     /* Never read(): the program may have put the end of a pipe under this number meanwhile (dup2 of
      * a shell), which it would wait for, with all that waits for us. pread() fails on that. */
     while (fd >= 0 && used < bytes - 1 &&
-           (n = syscall(SYS_pread64, fd, out + used, bytes - 1 - used, (off_t)(offset + used))) > 0)
+           (n = syscall(SYS_pread64, fd, out + used, bytes - 1 - used, (off_t)(offset + used))) >
+               0) {
         used += (size_t)n;
+        if (!in_pieces)
+            break;
+    }
     if (fd >= 0)
         syscall(SYS_close, fd);
     out[used] = 0;
@@ -165,7 +171,7 @@ void *raw_find_next(void **slot, const char *name)
     if (f || resolving)
         return f;
     resolving = 1;
-    f = dlsym(RTLD_NEXT, name);
+    f = next_symbol(name);
     resolving = 0;
     __atomic_store_n(slot, f, __ATOMIC_RELAXED);
     return f;

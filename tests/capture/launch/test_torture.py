@@ -87,7 +87,7 @@ def signals_of_all_kinds(check, folder):
             last = max((r.time for r in files[0].of(SAMPLE)), default=files[0].start)
             late, whole = (files[0].end_ns - last) / 1e9, (files[0].end_ns - files[0].start) / 1e9
             check.that(late < whole / 2, f"{name}: samples end {late} s before the program, which ran for {whole} s")
-        if name in ("jumps_out_then_spins", "jumps_out_then_deeper"):  # by hand: at the clock that the library reads
+        if name in ("jumps_out_then_spins", "jumps_out_then_deeper"):  # at the clock that the library reads
             told = files[0].of(COPY)
             check.that(not told, f"{name}: {len(told)} copies are recorded, which the handler left")
         if name in ("block_all", "reset_all", "profiling_timer", "tiny_stack", "jumps_out_then_spins", "jumps_out_then_deeper"):

@@ -13,6 +13,7 @@
 
 /* The sampler alone, its surroundings below. */
 #include "profiler/capture/raw/logarithm.c"
+#include "profiler/capture/raw/next_symbol.c"
 #include "profiler/capture/raw/system.c"
 #include "profiler/capture/recorders/heap/blocks.c"
 #include "profiler/capture/recorders/heap/calls.c"

@@ -1,18 +1,19 @@
 /* Estimates the cost of calls through the wrappers that record nothing: their number by the
- * samples, times the cost of one, measured at the start. A group of wrappers that takes more of the
+ * samples, times the cost of one, measured at the first. A group of wrappers that takes more of the
  * process's CPU time than it may is taken out of the program's way; what it would have recorded is
  * lost, and said. */
 #include <time.h>
 
 #include "profiler/capture/core/unwind/modules.h"
-#include "profiler/capture/recorders/heap/calls.h"
+#include "profiler/capture/recorders/heap/heap.h"
 
 #define FREE_NS     5e8     /* of CPU time on which the share is granted at the start */
 #define AGAIN_CALLS 1000000 /* that came all the same: places bound late */
 
 static const struct heap_allocator *allocator;
-static double call_ns[HEAP_CALLS];
-static uint64_t called[HEAP_CALLS]; /* by all threads */
+static double call_ns[HEAP_CALLS] = {0.25, 0.25, 0.25}; /* no call costs less (hooks/cost.c) */
+static int is_measured;                                 /* atomic */
+static uint64_t called[HEAP_CALLS];                     /* by all threads */
 int heap_is_off[HEAP_GROUPS];
 
 static const struct group {
@@ -26,10 +27,25 @@ static const struct group {
      HEAP_COPIES, CAPTURE_COPIES},
 };
 
+/* At the first sample: most processes of a shell or a build have none, and 20 us are a tenth of
+ * what their start takes. The calls that it makes are not the program's. */
+static void calls_measure_once(void)
+{
+    struct heap_thread counts = heap_thread;
+    if (__atomic_load_n(&is_measured, __ATOMIC_RELAXED) ||
+        __atomic_exchange_n(&is_measured, 1, __ATOMIC_RELAXED))
+        return;
+    allocator->measure(call_ns);
+    heap_thread = counts;
+}
+
 void heap_called(struct capture_thread *t, enum heap_call kind, double calls)
 {
     int part = TRACE_PART_MALLOC_CALLS + (int)kind;
     uint64_t n = (uint64_t)(calls + 0.5);
+    if (!n)
+        return;
+    calls_measure_once();
     t->cost_calls[part] += n;
     t->cost_ns[part] += (uint64_t)(calls * call_ns[kind]);
     __atomic_fetch_add(&called[kind], n, __ATOMIC_RELAXED);
@@ -38,7 +54,6 @@ void heap_called(struct capture_thread *t, enum heap_call kind, double calls)
 void heap_calls_start(const struct heap_allocator *a)
 {
     allocator = a;
-    a->measure(call_ns);
     for (int i = 0; i < HEAP_GROUPS; i++)
         heap_is_off[i] = !(capture.config.modes & groups[i].mode);
 }

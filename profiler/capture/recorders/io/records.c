@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "profiler/capture/core/poll_thread.h"
@@ -227,10 +228,12 @@ void io_kernel_thread_ends(void)
 }
 
 static int is_forked; /* the process began with a fork, and its counters at zero */
+static int is_whole;  /* those at its start were the process's, as far as they are its thread's */
 
 void io_kernel_forked(void)
 {
     is_forked = 1;
+    is_whole = 0;
     memset(ended, 0, sizeof ended);
     memset(&own, 0, sizeof own);
     has_children = ends = 0;
@@ -290,12 +293,30 @@ static void sum_folder(uint64_t sum[NUMBERS], uint32_t ours)
         syscall(SYS_close, fd);
 }
 
+static int process_has_reaped(void)
+{
+    struct rusage children = {0};
+    return getrusage(RUSAGE_CHILDREN, &children) || children.ru_maxrss;
+}
+
+/* At the start: no child is in the process's counters, and no thread of the program that the process
+ * was before, for none has used CPU time. */
+static int process_begins_alone(void)
+{
+    enum { LEAST_NS = 5000 }; /* a thread takes more to begin and end */
+    struct timespec all;
+    uint64_t of_thread = thread_poll_cpu(0);
+    return !clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &all) &&
+           (uint64_t)all.tv_sec * 1000000000u + (uint64_t)all.tv_nsec < of_thread + LEAST_NS &&
+           of_thread != THREAD_POLL_UNKNOWN && !process_has_reaped();
+}
+
 /* The process's counters are those of its only thread: it has had no other, ours has done nothing
  * yet, and no child is in them. 25 us less than the thread's. */
 static int process_is_one_thread(void)
 {
-    int is_one = is_forked && !ends && !__atomic_load_n(&has_children, __ATOMIC_RELAXED) &&
-                 thread_count() == 1;
+    int is_one = (is_forked || is_whole) && !ends && thread_count() == 1 &&
+                 !__atomic_load_n(&has_children, __ATOMIC_RELAXED) && !process_has_reaped();
     for (const struct thread_slot *s = thread_first(); s && is_one; s = s->next)
         is_one = !s->used || !s->t.ours || !s->t.tid;
     return is_one;
@@ -362,12 +383,10 @@ static void account_add_own(uint64_t sum[NUMBERS])
  * them. */
 static void sum_process(uint64_t sum[NUMBERS])
 {
-    struct rusage children = {0};
     uint64_t all[NUMBERS] = {0}, of_own[NUMBERS] = {0};
     int whole = 0;
     if (ends > FEW_ENDS && !has_children) {
-        whole = getrusage(RUSAGE_CHILDREN, &children) == 0 && !children.ru_maxrss &&
-                read_numbers(0, all) > 0;
+        whole = !process_has_reaped() && read_numbers(0, all) > 0;
         __atomic_store_n(&has_children, !whole, __ATOMIC_RELAXED);
     }
     account_sum_threads(sum);
@@ -410,6 +429,8 @@ void io_write_kernel(struct capture_thread *t, uint32_t at)
     uint64_t own_read = raw_chars[0] + io_own[0], own_write = raw_chars[1] + io_own[1];
     if (at == IO_FORKED) /* the kernel's counters begin at zero */
         own_read = own_write = 0;
+    else if (raw_files_are_alone() && (is_whole = process_begins_alone()))
+        read_numbers(0, sum);
     else if (raw_files_are_alone())
         account_add(t->tid, sum);
     else

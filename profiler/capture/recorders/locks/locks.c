@@ -14,13 +14,15 @@
 #include "profiler/capture/recorders/locks/locks.h"
 #include "profiler/capture/recorders/python/python.h"
 
-#define LEAST_NS 100000u   /* shorter waits are not recorded */
-#define LASTS_NS 10000000u /* its holder is looked at again and again */
-#define FREE_NS  1e9 /* of CPU time on which the share of the wrapper is granted at the start */
+#define LEAST_NS      100000u   /* shorter waits are not recorded */
+#define LASTS_NS      10000000u /* its holder is looked at again and again */
+#define FEW_CALLS     10000
+#define CALL_LEAST_NS 0.25
+#define FREE_NS       1e9 /* of CPU time on which the share of the wrapper is granted at the start */
 
 static int on;
 static const struct lock_calls *hooks;
-static double call_ns;
+static double call_ns = CALL_LEAST_NS;
 
 void locks_set_calls(const struct lock_calls *given)
 {
@@ -135,7 +137,6 @@ long locks_end_call(struct capture_thread *t, long r, int taken, const void *cal
 
 static int locks_start(void)
 {
-    call_ns = hooks ? hooks->measure() : 0;
     on = 1;
     return 0;
 }
@@ -148,11 +149,15 @@ static void locks_thread_start(struct capture_thread *t)
     t->lock_calls = &locks_thread.calls;
 }
 
+/* Few cost less than to measure what one costs: 50 us, more than the rest of a process's start. */
 static void count_calls(struct capture_thread *t)
 {
+    static int is_measured;
     uint64_t calls;
     if (!t->lock_calls || !safe_read((uintptr_t)t->lock_calls, &calls, sizeof calls))
         return;
+    if (hooks && calls > FEW_CALLS && !__atomic_exchange_n(&is_measured, 1, __ATOMIC_RELAXED))
+        call_ns = hooks->measure();
     t->cost_calls[TRACE_PART_LOCK_CALLS] = calls;
     t->cost_ns[TRACE_PART_LOCK_CALLS] = (uint64_t)((double)calls * call_ns);
 }

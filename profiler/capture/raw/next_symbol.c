@@ -1,0 +1,133 @@
+/* Finds the functions that the library's hooks replace by the hash tables of the images that were
+ * loaded with the program. A process start needs 160 of them, and each dlsym() takes locks, sets up
+ * a way back for errors, and may allocate. It is asked where a table has something unusual: an
+ * indirect function, a version that is not the default, no hash table. */
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "profiler/capture/raw/next_symbol.h"
+
+enum { IMAGES = 64, VERSION_HIDDEN = 0x8000 };
+
+struct symbol_image {
+    uintptr_t bias;
+    const ElfW(Sym) * symbol;
+    const char *text;
+    const uint16_t *version; /* NULL: it has none */
+    const uint64_t *bloom;
+    const uint32_t *bucket, *chain;
+    uint32_t bloom_words, bloom_shift, buckets, first;
+};
+static struct symbol_image images[IMAGES];
+static int image_count = -1; /* below 0: not read yet */
+
+extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));
+
+/* The loader adds the bias itself, where it may write. */
+static const void *symbol_table(const struct link_map *m, const ElfW(Dyn) * d)
+{
+    return (const void *)(d->d_un.d_ptr < m->l_addr ? d->d_un.d_ptr + m->l_addr : d->d_un.d_ptr);
+}
+
+static int symbol_read_image(const struct link_map *m, struct symbol_image *im)
+{
+    const uint32_t *hash = NULL;
+    *im = (struct symbol_image){.bias = m->l_addr};
+    for (const ElfW(Dyn) *d = m->l_ld; d->d_tag != DT_NULL; d++)
+        switch (d->d_tag) {
+        case DT_SYMTAB:
+            im->symbol = symbol_table(m, d);
+            break;
+        case DT_STRTAB:
+            im->text = symbol_table(m, d);
+            break;
+        case DT_VERSYM:
+            im->version = symbol_table(m, d);
+            break;
+        case DT_GNU_HASH:
+            hash = symbol_table(m, d);
+        }
+    if (!hash || !im->symbol || !im->text || !hash[0] || !hash[2])
+        return 0;
+    im->buckets = hash[0];
+    im->first = hash[1];
+    im->bloom_words = hash[2];
+    im->bloom_shift = hash[3];
+    im->bloom = (const uint64_t *)(const void *)(hash + 4);
+    im->bucket = (const uint32_t *)(const void *)(im->bloom + im->bloom_words);
+    im->chain = im->bucket + im->buckets;
+    return 1;
+}
+
+/* Those behind this library, up to one that cannot be read: from there on dlsym() knows. Opened
+ * later by the program, this library has none behind it. */
+static int symbol_read_images(void)
+{
+    const struct link_map *m = _r_debug.r_map;
+    int n = 0;
+    while (m && m->l_ld != _DYNAMIC)
+        m = m->l_next;
+    for (m = m ? m->l_next : NULL; m && n < IMAGES; m = m->l_next)
+        if (!symbol_read_image(m, &images[n++]))
+            return n - 1;
+    return n;
+}
+
+static uint32_t symbol_hash(const char *name)
+{
+    uint32_t h = 5381;
+    for (const unsigned char *p = (const unsigned char *)name; *p; p++)
+        h = h * 33 + *p;
+    return h;
+}
+
+enum symbol_found { SYMBOL_NONE, SYMBOL_FOUND, SYMBOL_UNUSUAL };
+
+static enum symbol_found symbol_search(const struct symbol_image *im, const char *name,
+                                       uint32_t hash, void **out)
+{
+    uint64_t word = im->bloom[hash / 64 % im->bloom_words];
+    enum symbol_found found = SYMBOL_NONE;
+    if (!(word >> hash % 64 & word >> (hash >> im->bloom_shift) % 64 & 1))
+        return SYMBOL_NONE;
+    uint32_t i = im->bucket[hash % im->buckets];
+    if (i < im->first)
+        return SYMBOL_NONE;
+    for (;; i++) {
+        uint32_t h = im->chain[i - im->first];
+        const ElfW(Sym) *s = &im->symbol[i];
+        if ((h | 1) == (hash | 1) && s->st_shndx != SHN_UNDEF &&
+            !strcmp(im->text + s->st_name, name)) {
+            if (ELF64_ST_TYPE(s->st_info) != STT_FUNC || !s->st_value)
+                return SYMBOL_UNUSUAL;
+            if (!im->version || !(im->version[i] & VERSION_HIDDEN)) {
+                *out = (void *)(im->bias + s->st_value);
+                return SYMBOL_FOUND;
+            }
+            found = SYMBOL_UNUSUAL;
+        }
+        if (h & 1)
+            return found;
+    }
+}
+
+void *next_symbol(const char *name)
+{
+    void *f = NULL;
+    uint32_t hash = symbol_hash(name);
+    if (image_count < 0)
+        image_count = symbol_read_images();
+    for (int i = 0; i < image_count; i++)
+        switch (symbol_search(&images[i], name, hash, &f)) {
+        case SYMBOL_FOUND:
+            return f;
+        case SYMBOL_UNUSUAL:
+            return dlsym(RTLD_NEXT, name);
+        case SYMBOL_NONE:
+            break;
+        }
+    return dlsym(RTLD_NEXT, name);
+}
