@@ -19,7 +19,7 @@
 #define H5_LIBRARY(X)                                                                              \
     X(H5Aclose) X(H5Acreate2) X(H5Aexists) X(H5Aget_space) X(H5Aget_type) X(H5Aopen) X(H5Aread)    \
     X(H5Awrite) X(H5Dclose) X(H5Dcreate2) X(H5Dget_chunk_info_by_coord) X(H5Dget_create_plist)     \
-    X(H5Dget_offset) X(H5Dget_space) X(H5Dget_type) X(H5Dread) X(H5Dwrite) X(H5Dwrite_chunk)       \
+    X(H5Dget_num_chunks) X(H5Dget_offset) X(H5Dget_space) X(H5Dget_type) X(H5Dread) X(H5Dwrite) X(H5Dwrite_chunk)       \
     X(H5Eset_auto2) X(H5FDregister) X(H5FDunregister) X(H5Fclose) X(H5Fcreate)                     \
     X(H5Fget_create_plist) X(H5Fopen) X(H5Gclose) X(H5Gcreate2) X(H5Iget_type) X(H5Lget_info)      \
     X(H5Lget_val) X(H5Literate) X(H5Lunpack_elink_val) X(H5Oclose) X(H5Oopen)                      \

@@ -14,6 +14,7 @@
 #define H5Dcreate2                 (*h5_calls.H5Dcreate2)
 #define H5Dget_chunk_info_by_coord (*h5_calls.H5Dget_chunk_info_by_coord)
 #define H5Dget_create_plist        (*h5_calls.H5Dget_create_plist)
+#define H5Dget_num_chunks          (*h5_calls.H5Dget_num_chunks)
 #define H5Dget_offset              (*h5_calls.H5Dget_offset)
 #define H5Dget_space               (*h5_calls.H5Dget_space)
 #define H5Dget_type                (*h5_calls.H5Dget_type)

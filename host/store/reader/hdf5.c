@@ -10,6 +10,7 @@ static int hdf5_knows(const struct reader_file *f)
 }
 
 #ifdef TP_HDF5
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -182,11 +183,26 @@ static enum err pipeline_of(struct store *s, struct store_array *a, unsigned mas
     return ERR_OK;
 }
 
+/* Chunks that the index holds, and no coordinate finds, would be read as fill values. */
+static enum err index_check(const struct store *s, const struct store_array *a, int64_t found)
+{
+    const struct dataset *d = a->reader;
+    const hid_t space = H5Dget_space(d->id);
+    hsize_t stored = 0;
+    const herr_t good = H5Dget_num_chunks(d->id, space, &stored);
+    H5Sclose(space);
+    FAIL_IF(good < 0 || (int64_t)stored != found, ERR_INPUT,
+            "%s: the index of %s is damaged: it has %" PRId64 " chunks, of which %" PRId64
+            " are found",
+            s->name, a->name, good < 0 ? 0 : (int64_t)stored, found);
+    return ERR_OK;
+}
+
 static enum err index_chunks(struct store *s, struct store_array *a)
 {
     const struct dataset *d = a->reader;
     hsize_t at[STORE_DIMS];
-    int64_t start[STORE_DIMS], shape[STORE_DIMS];
+    int64_t start[STORE_DIMS], shape[STORE_DIMS], found = 0;
     TRY(store_chunks_room(s, a));
     for (int64_t n = 0; n < a->chunks_count; n++) {
         unsigned mask = 0;
@@ -200,12 +216,13 @@ static enum err index_chunks(struct store *s, struct store_array *a)
                 "%s: the index of %s is damaged", s->name, a->name);
         if (address == HADDR_UNDEF)
             continue;
+        found++;
         c.offset = address > INT64_MAX ? -1 : (int64_t)address;
         c.stored = bytes > INT64_MAX ? -1 : (int64_t)bytes;
         TRY(pipeline_of(s, a, mask, &c.pipeline));
         TRY(store_chunk_set(s, a, n, c));
     }
-    return ERR_OK;
+    return index_check(s, a, found);
 }
 
 static enum err set_compact(struct store *s, struct store_array *a, hid_t type)
@@ -279,13 +296,17 @@ static enum err hdf5_set_axes(struct store *s, struct store_array *a, int file, 
 
 static enum err hdf5_set_shape(struct store_array *a, hid_t id)
 {
-    hsize_t shape[H5S_MAX_RANK] = {0};
+    hsize_t shape[H5S_MAX_RANK] = {0}, most[H5S_MAX_RANK] = {0};
     const hid_t space = H5Dget_space(id);
     const int dims = H5Sget_simple_extent_ndims(space);
     int good = dims >= 0 && dims <= STORE_DIMS && H5Sget_simple_extent_type(space) != H5S_NULL &&
-               H5Sget_simple_extent_dims(space, shape, NULL) >= 0;
+               H5Sget_simple_extent_dims(space, shape, most) >= 0;
     H5Sclose(space);
     a->dims = dims;
+    for (int i = 0; i < dims && good; i++)
+        FAIL_IF(most[i] != H5S_UNLIMITED && shape[i] > most[i], ERR_INPUT,
+                "its dimension %d claims %" PRIu64 " elements of at most %" PRIu64, i,
+                (uint64_t)shape[i], (uint64_t)most[i]);
     for (int i = 0; i < dims && good; i++) {
         good = shape[i] > 0 && shape[i] < INT64_MAX;
         a->shape[i] = (int64_t)shape[i];

@@ -97,7 +97,7 @@ static void damage(const char *text, size_t length, int from, const void *bytes,
     char *data;
     size_t size;
     assert_ok(file_read_all("x.h5", 1 << 20, &data, &size));
-    const uint64_t heap = find(data, size, "GCOL", 4);
+    const uint64_t heap = text ? 0 : find(data, size, "GCOL", 4);
     const size_t at = text ? find(data, size, text, length) : find(data, size, &heap, 8);
     memcpy(data + at + from, bytes, n);
     FILE *f = fopen("x.h5", "wb");
@@ -145,6 +145,8 @@ static void test_damage(void **state)
          "a fill value of -"},
         {"fill value beyond its message", TEXT("\xd4\xc3\xb2\xa1"), -3, TEXT("\x7f"), "fill",
          "that it does not hold"},
+        {"a shape larger than it may be", TEXT("\4\0\0\0\0\0\0\0\x8\0\0\0\0\0\0\0\4\0\0\0\0\0\0\0"),
+         0, TEXT("\5"), "fill", "its dimension 0 claims 5 elements of at most 4"},
         {"fill value of another size", TEXT("\xd4\xc3\xb2\xa1"), -4, TEXT("\x02"), "fill",
          "a fill value of 2 bytes for elements of 4"},
         {"filter's name", TEXT("deflate"), -6, TEXT("\xff\xff"), "chunks", "1 filters"},
@@ -185,11 +187,40 @@ static void test_whole(void **state)
     }
 }
 
+/* A chunk whose place in the index is another one: it was read as fill values. */
+static void test_index(void **state)
+{
+    (void)state;
+    const hsize_t shape[] = {4, 8}, chunk[] = {2, 8};
+    const uint32_t values[32] = {7, 7};
+    const hid_t space = H5Screate_simple(2, shape, NULL), how = H5Pcreate(H5P_DATASET_CREATE),
+                file = H5Fcreate("x.h5", H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    H5Pset_chunk(how, 2, chunk);
+    const hid_t d = H5Dcreate2(file, "chunks", H5T_STD_U32LE, space, H5P_DEFAULT, how, H5P_DEFAULT);
+    assert_true(H5Dwrite(d, H5T_NATIVE_UINT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    H5Dclose(d);
+    H5Pclose(how);
+    H5Sclose(space);
+    H5Fclose(file);
+    for (int damaged = 0; damaged < 2; damaged++) {
+        struct store *s;
+        if (damaged) /* the second key follows a head of 24 bytes, a key of 32, an address */
+            damage("TREE\1", 5, 24 + 32 + 8 + 8, "\x07", 1);
+        assert_ok(store_open("x.h5", &s));
+        if (damaged)
+            assert_error(store_index(s, s->arrays[0]), ERR_INPUT, "the index of chunks is damaged");
+        else
+            assert_ok(store_index(s, s->arrays[0]));
+        store_close(s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_whole),
         cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_index),
     };
     return cmocka_run_group_tests(tests, enter, leave);
 }
