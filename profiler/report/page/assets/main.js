@@ -41,7 +41,7 @@ function themeButton() {
 }
 
 function helpDialog() {
-  const rows = [["1 … 9", "choose a part"], ["← →", "next part, when a tab has the focus"], ["/", "search everything"], ["?", "this help"], ["arrows, Enter, Esc, o", "move, zoom, go back and open the line in the flame graph"], ["a d w s, + −, 0", "move, zoom, show all in the timeline"]];
+  const rows = [["1 … 9", "choose a part"], ["← →", "next part, when a tab has the focus"], ["/", "search everything"], ["?", "this help"], ["arrows, Enter, Esc, o", "move, zoom, go back and open the line in the flame graph"], ["a d w s, + −, 0", "move, zoom, show all in the timeline"], ["← →, + −, Esc", "move, resize and clear the range that is selected on the strip"]];
   const dialog = el("dialog", { "aria-label": "Keys and colours" }, el("h2", {}, "Keys"), el("table", {}, el("tbody", {}, rows.map(([k, text]) => el("tr", {}, el("td", {}, el("kbd", {}, k)), el("td", {}, text))))),
     el("h2", {}, "Colours"), el("p", {}, "A colour means the same in every part."), legend(Object.keys(COLOUR)), el("p", {}, el("i", { class: "heat-sample" }), " behind source: the line with the libraries that it calls, as a share of the hotspot. An en dash is “not measured”, never 0."), button("Close", () => dialog.close()));
   return dialog;
@@ -79,7 +79,7 @@ function buildTabs(parts, answer, bar) {
     if (!framed) nodes[i].scrollIntoView({ block: "nearest", inline: "nearest" });
     refresh(parts[i][0]);
     if (bar) bar.hidden = !filtered.has(parts[i][0]) && parts[i][0] !== "summary";
-    bar?.classList.toggle("no-strip", parts[i][0] === "summary" && !!answer?.dataset.suite);
+    bar?.classList.toggle("no-strip", parts[i][0] === "summary" && !!answer && "suite" in answer.dataset);
     if (answer) answer.hidden = parts[i][0] !== "summary";
     if (framed) { /* no address */ }
     else if (hash && location.hash !== hash) history.pushState(null, "", hash);
