@@ -33,7 +33,7 @@ void course_report(struct course *c)
 {
     const int64_t begun = __atomic_fetch_add(&c->begun, 1, __ATOMIC_RELAXED);
     struct backend_progress *p = c->be->progress;
-    if (!pthread_equal(p->caller, pthread_self()))
+    if (!pthread_equal(p->caller, pthread_self()) || (c->be->stop && *c->be->stop))
         return;
     const double share = p->range.first + p->range.span * (double)begun / (double)c->total;
     if (share <= p->reported || (share < p->seen + LEAST && p->seen >= 0))

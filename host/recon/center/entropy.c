@@ -138,6 +138,7 @@ static double trials_entropy(const struct trials *t)
 static enum err trials_evaluate(struct trials *t, double center, double *value)
 {
     TRY(trials_reconstruct(t, center));
+    FAIL_IF(t->be->stop && *t->be->stop, ERR_INTERRUPTED, "cancelled in the search for the axis");
     if (!(t->high > t->low))
         choose_range(t);
     *value = trials_entropy(t);
@@ -151,7 +152,7 @@ static enum err best_of(struct trials *t, double middle, int half, double step, 
     double last = NAN, least = (double)INFINITY, left = NAN, right = NAN;
     int at = 0;
     for (int i = -half; i <= half; i++) {
-        double value;
+        double value = 0;
         TRY(trials_evaluate(t, middle + i * step, &value));
         if (value < least) {
             least = value;

@@ -4,6 +4,9 @@
 #include <math.h>
 #include <pthread.h>
 
+#include "host/api/api.h"
+#include "host/backend/registry.h"
+#include "host/recon/recon.h"
 #include "tests/unit/api/api_case.h"
 
 enum { TO_VOLUME, TO_SINOGRAM };
@@ -205,10 +208,48 @@ static void progress_grows_from_0_to_1_in_the_thread_of_the_call(void **state)
     }
 }
 
+/* A subset that was begun when the wish came leaves the image as it was. */
+static void an_iteration_that_ends_early_keeps_the_image(void **state)
+{
+    static const char *const geometries[] = {"parallel", "cone"};
+    static const volatile int wish = 1;
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct api_case a;
+        struct backend *be;
+        struct mbir_report report;
+        const struct backend_options options = {.threads = 2};
+        api_open_size(&a, geometries[i], 64, 1);
+        float *y = api_floats(a.sinogram), *x = api_floats(a.volume), *first = api_floats(a.volume);
+        const size_t x_bytes = (size_t)api_count(a.volume) * sizeof *x;
+        tomoprof_array ay = api_array(y, a.sinogram), af = api_array(first, a.volume);
+        api_ok(&a, tomoprof_phantom(a.c, a.m, "shepp-logan", &af, &ay));
+        assert_ok(backend_open("cpu", &options, &be));
+        const struct buffer sinogram = {PLACE_HOST, 0, (size_t)api_count(a.sinogram) * sizeof *y,
+                                        y},
+                            initial = {PLACE_HOST, 0, x_bytes, first};
+        struct buffer volume = {PLACE_HOST, 0, x_bytes, x};
+        const struct mbir_options o = {.max_iterations = 2, .initial = &initial};
+        assert_ok(mbir_recon(be, &a.m->m, &sinogram, &o, &volume, &report));
+        mbir_report_free(&report);
+        assert_memory_not_equal(x, first, x_bytes);
+        be->stop = &wish;
+        (void)mbir_recon(be, &a.m->m, &sinogram, &o, &volume, &report);
+        mbir_report_free(&report);
+        assert_memory_equal(x, first, x_bytes);
+        backend_close(be);
+        free(y);
+        free(x);
+        free(first);
+        api_close(&a);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wish_to_end_leaves_out_the_rest),
+        cmocka_unit_test(an_iteration_that_ends_early_keeps_the_image),
         cmocka_unit_test(progress_grows_from_0_to_1_in_the_thread_of_the_call),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
