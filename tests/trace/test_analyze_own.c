@@ -76,22 +76,6 @@ static void who_waits_for_a_child_waits_for_that(void **state)
     }
 }
 
-/* Its last 200 ms seem asleep, after 700 ms in the run queue of a second: most of them were too. */
-static void a_worker_that_waits_for_a_cpu_is_not_waited_for(void **state)
-{
-    (void)state;
-    int a = stage_thread(&st, 101, "a", 0);
-    LOCKED(100, 1000, 110, 1000);
-    stage_wait(&st, 101, 700, 0, 700, TRACE_RUNNABLE);
-    works(a, 700, 800, 130);
-    LOCKED(101, 1000, 140, 200);
-    SLEEPS(100, 10000, 190, 9000);
-    analyse();
-    assert_near(ms(own_line(APP_C, 130).path_cpu_ns), 100, WITHIN);
-    assert_near(ms(own_line(APP_C, 110).path_wait_ns), 60, WITHIN);
-    assert_near(1e3 * m->totals.path_ready_s, 840, WITHIN);
-}
-
 static void who_joins_hands_its_time_to_the_workers(void **state)
 {
     (void)state;
@@ -357,20 +341,6 @@ static void a_place_waits_for_what_it_waited_for_longest(void **state)
     assert_string_equal(own_line(APP_C, 110).waits_for, "events");
 }
 
-/* 7 of 10 s: above a quarter. */
-static void a_busy_machine_is_noted(void **state)
-{
-    (void)state;
-    works(0, 0, 3000, 120);
-    stage_wait(&st, 100, 10000, 0, 7000, TRACE_RUNNABLE);
-    analyse();
-    const struct model_item *busy = stage_item(m, "cpu.busy");
-    assert_non_null(busy);
-    assert_string_equal(busy->text,
-                        "The machine was busy: the program waited 7 of 10 s for a CPU.");
-    assert_string_equal(busy->severity, "info");
-}
-
 static const struct analyze_options part = {
     .from_s = 0.4, .until_s = 0.8, .launch = {.pid = 1, .own_user_s = 1.5, .all_s = 1.5}};
 
@@ -489,11 +459,9 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, before, after)
         TEST(who_sleeps_hands_its_time_to_who_works_meanwhile),
         TEST(who_waits_for_a_child_waits_for_that),
-        TEST(a_worker_that_waits_for_a_cpu_is_not_waited_for),
         TEST(who_joins_hands_its_time_to_the_workers),
         TEST(work_of_a_library_s_thread_is_divided_between_the_lines_that_wait),
         TEST(work_of_a_library_s_thread_belongs_to_the_thread_that_waits_for_it),
-        TEST(a_busy_machine_is_noted),
         TEST(ready_for_a_cpu_is_nobodys),
         TEST(a_computing_thread_that_is_ready_does_not_compute),
         TEST(who_computes_and_waits_in_turns_does_both),

@@ -7,10 +7,11 @@
 #include "base/array.h"
 #include "profiler/analyze/build/build.h"
 
-#define MACHINE_BUSY 0.25   /* of the wall time: without a CPU */
-#define BUSY_LEAST   2e8    /* ns: a run of some milliseconds tells nothing of the machine */
-#define OWN_CROWD    0.8    /* of all cores, used by the program: it crowds them itself */
-#define WORK_LEAST   0.0005 /* of the CPU time */
+#define MACHINE_BUSY    0.25   /* of the wall time: without a CPU */
+#define BUSY_LEAST      2e8    /* ns: a run of some milliseconds tells nothing of the machine */
+#define OWN_CROWD       0.8    /* of all cores, used by the program: it crowds them itself */
+#define THREAD_COMPUTES 0.2    /* of the busiest thread's CPU time */
+#define WORK_LEAST      0.0005 /* of the CPU time */
 
 static int64_t walk_integer(double v)
 {
@@ -84,19 +85,36 @@ static enum err pools_divide(struct run *r)
     return e;
 }
 
+/* Counts the threads that compute a good part of what the busiest does. */
+static int threads_compute(const struct run *r)
+{
+    double busiest = 0;
+    int n = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < r->threads.count; i++) {
+            const double s = r->threads.items[i].user_s + r->threads.items[i].sys_s;
+            busiest = !pass && s > busiest ? s : busiest;
+            n += pass && s > THREAD_COMPUTES * busiest;
+        }
+    return n;
+}
+
 /* Notes that the program waited long for CPUs, and whether its own threads had them. */
 static enum err note_busy_machine(struct run *r)
 {
     const double wall = (double)(r->last - r->origin);
     const int own =
         r->options->cpus > 0 && r->total.user + r->total.sys > OWN_CROWD * r->options->cpus * wall;
-    char text[200];
+    const int threads = own ? threads_compute(r) : 0;
+    char text[200], who[100] = "The machine was busy";
     struct model_item row;
     if (!r->has_wait || !(r->path_ready >= MACHINE_BUSY * wall) || r->path_ready < BUSY_LEAST)
         return ERR_OK;
     json_blank(&record_model_item, &row);
-    snprintf(text, sizeof text, "%s: the program waited %.2g of %.2g s for a CPU.",
-             own ? "The program has more threads than there are CPUs" : "The machine was busy",
+    if (threads > r->options->cpus)
+        snprintf(who, sizeof who, "%d threads of the program share %d CPU%s", threads,
+                 r->options->cpus, r->options->cpus == 1 ? "" : "s");
+    snprintf(text, sizeof text, "%s: the program waited %.2g of %.2g s for a CPU.", who,
              ns_to_seconds(r->path_ready), ns_to_seconds(wall));
     row.id = "cpu.busy";
     row.severity = "info";
@@ -104,7 +122,8 @@ static enum err note_busy_machine(struct run *r)
     row.text = run_text(r, text);
     row.effect =
         "The run took longer. CPU times, and what the answers compare, leave this time out.";
-    row.fix = own ? "Use as many threads as there are CPUs." : "Record on a quiet machine.";
+    row.fix = threads > r->options->cpus ? "Use as many threads as there are CPUs."
+                                         : "Record on a quiet machine.";
     return vector_add(&r->q.notes, row);
 }
 
