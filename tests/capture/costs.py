@@ -1,0 +1,177 @@
+"""What recording costs programs of many small calls and of many short processes, and what the page says that it cost. On request:
+
+    TOMOPROF=build/tomoprof python3 tests/capture/costs.py [--pairs 7] [--only WORD] [--docs docs/internals/capture.md]
+
+Bare and recorded runs in turn; CPU time is that of the program with its children, by the kernel (of a recorded run: as the launcher reads
+it, so neither `record` nor the analysis is in it). *page* is the sum of `quality.overhead` and of the rows `[tomoprof]`, median; *factor*
+divides it by the median of what the pairs differ by, and is left out where that is within the spread of the bare runs. `--docs` puts
+the table between that page's costs marks; with `--only`, rows by their first cell."""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from recorded import TOMOPROF as GIVEN, newest
+
+HERE = pathlib.Path(__file__).resolve().parent
+TOMOPROF = str(pathlib.Path(GIVEN).resolve())  # runs start in a folder of their own
+FILES = 2000
+OPENS = """
+import os, sys
+for k in range(int(sys.argv[1])):
+    for i in range(500):
+        fd = os.open(f"files/{i}.dat", os.O_RDONLY)
+        os.read(fd, 300)
+        os.close(fd)
+"""
+SPILLS = """
+import os, sqlite3, sys
+if os.path.exists("spill.db"): os.remove("spill.db")
+db = sqlite3.connect("spill.db", isolation_level=None)
+for pragma in ("page_size=4096", "cache_size=40", "journal_mode=off", "synchronous=off"): db.execute("pragma " + pragma)
+db.execute("create table t (k integer primary key, v text)")
+db.execute("begin")
+x = 1
+for i in range(int(sys.argv[1])):
+    x = x * 1103515245 + 12345 & 0x7fffffff
+    db.execute("insert or replace into t values (?, ?)", (x, "x" * 100))
+db.execute("commit")
+print(db.execute("select count(*) from t").fetchone()[0])
+"""
+SMALL = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <fcntl.h>
+#include <unistd.h>
+int main(int n, char **arg)
+{
+    long count = atol(arg[2]);
+    FILE *f = fopen("/dev/null", "w");
+    int fd = open("out.dat", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (n < 3 || !f || fd < 0) return 2;
+    for (long i = 0; i < count; i++)
+        if (!strcmp(arg[1], "fwrite") ? fwrite("twelve bytes", 12, 1, f) != 1 : write(fd, "twelve bytes", 12) != 12) return 1;
+    return 0;
+}
+"""
+SHELL = 'i=0; while [ $i -lt 300 ]; do i=$((i+1)); echo $i | tr 1 2; done | sort | md5sum'
+TRUES = 'i=0; while [ $i -lt 900 ]; do i=$((i+1)); /bin/true; done'
+SPAWN = """
+import multiprocessing
+def work(n): return n
+if __name__ == "__main__":
+    with multiprocessing.get_context("spawn").Pool(4) as pool: print(sum(pool.map(work, range(8))))
+"""
+
+
+def compiled(folder, name, source, *flags):
+    (folder / f"{name}.c").write_text(source)
+    subprocess.run(["cc", "-O2", "-g", *flags, "-o", folder / name, folder / f"{name}.c"], check=True)
+    return folder / name
+
+
+def programs(folder):
+    """Name, words: in the folder in which they run."""
+    (folder / "files").mkdir()
+    for i in range(FILES):
+        (folder / "files" / f"{i}.dat").write_bytes(bytes(200))
+    opens, storm, processes = (compiled(folder, name, (HERE / f"targets/{name}.c").read_text(), "-pthread", "-fno-builtin-malloc")
+                               for name in ("opens", "storm", "processes"))
+    small = compiled(folder, "small", SMALL)
+    yield "300,000 opens, reads and closes of 2,000 files in C", [opens, FILES, 150, "files"]
+    yield "150,000 of 500 files in Python", [sys.executable, "-c", OPENS, 300]
+    yield "3 M `write` of 12 bytes", [small, "write", 3000000]
+    yield "60 M `fwrite` of 12 bytes", [small, "fwrite", 60000000]
+    yield "sqlite3 that spills: 300,000 rows in random order", [sys.executable, "-c", SPILLS, 300000]
+    yield "200 M mallocs", [storm, "malloc", 200000000]
+    for kind, what in (("fork", "fork, `_exit`"), ("write", "fork, open, `write`, `_exit`"), ("exec", "fork, exec of `/bin/true`"),
+                       ("spawn", "`posix_spawn` of `/bin/true`")):
+        yield f"400 children: {what}", [processes, kind, 400]
+    yield "sh: 900 times `/bin/true`", ["sh", "-c", TRUES]
+    yield "sh: 300 times `echo \\| tr`", ["sh", "-c", SHELL]
+    repository = folder / "repository"
+    made = "git init -q . && for i in 1 2 3 4 5 6 7 8; do seq $i 400 > $i; git add . && git -c user.name=x -c user.email=x@x commit -qm $i; done"
+    repository.mkdir()
+    if shutil.which("git") and not subprocess.run(["sh", "-c", made], cwd=repository).returncode:
+        yield "git log --stat", ["git", "-C", repository, "log", "--stat", "--no-color"]
+        yield "git gc", ["git", "-C", repository, "gc", "-q", "--prune=now"]
+    (folder / "spawn.py").write_text(SPAWN)
+    yield "Python's multiprocessing by spawn, 4 processes", [sys.executable, "spawn.py"]
+
+
+def finished(words, folder):
+    """CPU seconds of a program with its children."""
+    process = subprocess.Popen(list(map(str, words)), cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"{words}: exit {process.returncode}")
+    return usage.ru_utime + usage.ru_stime
+
+
+def recorded(words, folder):
+    """The same of a recorded one, and what the page says that recording took."""
+    shutil.rmtree(folder / "runs", ignore_errors=True)
+    finished([TOMOPROF, "record", "--out", folder / "runs", "--", *words], folder)
+    run = newest(folder / "runs")
+    end, page = json.loads((run / "record.json").read_text()), json.loads((run / "profile.json").read_text())
+    module, stacks = page["frames"]["module"], page["stacks"]
+    start = sum(ns for ns, frame in zip(stacks["cpu_ns"], stacks["frame"]) if module[frame] == "[tomoprof]")
+    return end["end"]["user_s"] + end["end"]["system_s"], sum(row["s"] for row in page["quality"]["overhead"]) + 1e-9 * start
+
+
+def row_of(name, words, folder, pairs):
+    bare, with_it, told = [], [], []
+    for _ in range(pairs):
+        bare.append(finished(words, folder))
+        cpu, says = recorded(words, folder)
+        with_it.append(cpu)
+        told.append(says)
+    more = [b - a for a, b in zip(bare, with_it)]
+    middle, page = statistics.median(more), statistics.median(told)
+    quarters = statistics.quantiles(bare, n=4) if pairs > 1 else [0, 0, 0]
+    is_known = middle > quarters[2] - quarters[0]
+    return (f"| {name} | {min(bare):.3f}, {statistics.median(bare):.3f} | {min(with_it) / min(bare):.2f}, "
+            f"{statistics.median(b / a for a, b in zip(bare, with_it)):.2f} | {middle:.3f} | {page:.3f} | {f'{page / middle:.2f}' if is_known else ''} |")
+
+
+def with_rows(text, lines, some):
+    """The page with this table, or with `some` of its rows replaced."""
+    head = "| program | bare, s: least, median | recorded over bare: least, median | more, s | by the page, s | factor |\n|---|---|---|---|---|---|"
+
+    def put(found):
+        new = {line.split(" | ")[0]: line for line in lines}
+        rows = [new.get(line.split(" | ")[0], line) for line in found[2].splitlines()[2:]] if some else lines
+        return found[1] + "\n".join([head, *rows]) + "\n" + found[3]
+
+    return re.sub(r"(<!-- costs -->\n)(.*?)(<!-- costs end -->)", put, text, flags=re.S)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pairs", type=int, default=7)
+    parser.add_argument("--only", default="", help="programs whose names have this word")
+    parser.add_argument("--docs", type=pathlib.Path)
+    asked = parser.parse_args()
+    lines = []
+    with tempfile.TemporaryDirectory(prefix="tomoprof-costs-") as place:
+        folder = pathlib.Path(place)
+        for name, words in programs(folder):
+            if asked.only in name:
+                lines.append(row_of(name, words, folder, asked.pairs))
+                print(lines[-1], flush=True)
+    if asked.docs:
+        asked.docs.write_text(with_rows(asked.docs.read_text(), lines, bool(asked.only)))
+
+
+if __name__ == "__main__":
+    main()
