@@ -257,6 +257,13 @@ template <class... P> struct shim_call {
         std::apply(call->kernel, call->arguments);
     }
 };
+/* Finds what nvcc made of a kernel (ptx.cpp); it takes the addresses of its arguments. NULL: the
+ * kernel itself runs, for no PTX was given, or it is the emulator's own. */
+typedef void (*shim_ptx)(void *const *arguments);
+shim_ptx shim_ptx_of(const void *kernel, const char *name);
+void shim_run_ptx(const char *kernel, dim3 grid, dim3 block, size_t shared, shim_ptx ptx,
+                  void *const *arguments);
+
 template <class... P, class... A>
 void shim_launch(const char *name, void (*kernel)(P...), dim3 grid, dim3 block, size_t shared,
                  cudaStream_t stream, A... arguments)
@@ -267,7 +274,17 @@ void shim_launch(const char *name, void (*kernel)(P...), dim3 grid, dim3 block, 
                call.arguments);
     if (shim_may_launch(name, reinterpret_cast<const void *>(kernel), stream, grid, block, shared))
         shim_enqueue(stream, [=]() mutable {
-            shim_run(name, grid, block, shared, shim_call<P...>::thread, &call);
+            const shim_ptx ptx = shim_ptx_of(reinterpret_cast<const void *>(kernel), name);
+            if (!ptx) {
+                shim_run(name, grid, block, shared, shim_call<P...>::thread, &call);
+                return;
+            }
+            std::apply(
+                [&](P &...p) {
+                    void *const addresses[] = {&p...};
+                    shim_run_ptx(name, grid, block, shared, ptx, addresses);
+                },
+                call.arguments);
         });
 }
 #define CALL_KERNEL(kernel, grid, block, shared, stream, ...)                                      \

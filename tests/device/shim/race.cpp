@@ -3,7 +3,7 @@
 #include "tests/device/shim/cuda_runtime.h"
 #include "tests/device/shim/shim.h"
 
-static __global__ void last_one_wins(int *out)
+static __global__ void shim_last_one_wins(int *out)
 {
     *out = (int)(blockIdx.x * blockDim.x + threadIdx.x);
 }
@@ -13,7 +13,7 @@ int shim_race(unsigned seed)
     int *device, result;
     cudaMalloc(reinterpret_cast<void **>(&device), sizeof *device);
     shim_order(seed);
-    CALL_KERNEL(last_one_wins, dim3(3), dim3(64), 0, NULL, device);
+    CALL_KERNEL(shim_last_one_wins, dim3(3), dim3(64), 0, NULL, device);
     cudaStreamSynchronize(NULL);
     shim_order(0);
     cudaMemcpyAsync(&result, device, sizeof result, cudaMemcpyDeviceToHost, NULL);
@@ -31,7 +31,7 @@ int shim_graph_of(int living)
     cudaMalloc(reinterpret_cast<void **>(&device), sizeof *device);
     cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
     cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
-    CALL_KERNEL(last_one_wins, dim3(3), dim3(64), 0, stream, device);
+    CALL_KERNEL(shim_last_one_wins, dim3(3), dim3(64), 0, stream, device);
     cudaStreamEndCapture(stream, &graph);
     cudaGraphInstantiate(&exec, graph, 0);
     if (!living)
@@ -46,11 +46,11 @@ int shim_graph_of(int living)
     return result;
 }
 
-static __global__ void does_nothing(int *)
+static __global__ void shim_does_nothing(int *)
 {
 }
 
-static __global__ void parts_with(int lanes_apart)
+static __global__ void shim_parts_with(int lanes_apart)
 {
     if (threadIdx.x % 2 && lanes_apart)
         __shfl_sync(0xffffffffu, 1, 0);
@@ -66,7 +66,7 @@ static int *on_the_host(void)
     return here + (low < 1u << 20 ? 1 << 19 : 0);
 }
 
-static __global__ void writes_to_shared(int n, int *)
+static __global__ void shim_writes_to_shared(int n, int *)
 {
     SHARED_ARRAY(int, shared);
     for (int i = (int)threadIdx.x; i < n; i += 32)
@@ -119,19 +119,19 @@ void shim_misuse(enum shim_misuse what)
     cudaMalloc(reinterpret_cast<void **>(&device), sizeof host);
     cudaMemcpyAsync(device, host, sizeof host, cudaMemcpyHostToDevice, NULL);
     if (what == SHIM_NO_BLOCKS)
-        CALL_KERNEL(does_nothing, dim3(0), dim3(32), 0, NULL, device);
+        CALL_KERNEL(shim_does_nothing, dim3(0), dim3(32), 0, NULL, device);
     if (what == SHIM_TALL_GRID)
-        CALL_KERNEL(does_nothing, dim3(1, 65536), dim3(32), 0, NULL, device);
+        CALL_KERNEL(shim_does_nothing, dim3(1, 65536), dim3(32), 0, NULL, device);
     if (what == SHIM_SHARED_NOT_ASKED_FOR)
-        CALL_KERNEL(does_nothing, dim3(1), dim3(32), 48 * 1024 + 4, NULL, device);
+        CALL_KERNEL(shim_does_nothing, dim3(1), dim3(32), 48 * 1024 + 4, NULL, device);
     if (what == SHIM_LANES_APART || what == SHIM_LANES_MISSING)
-        CALL_KERNEL(parts_with, dim3(1), dim3(32), 0, NULL, what == SHIM_LANES_APART);
+        CALL_KERNEL(shim_parts_with, dim3(1), dim3(32), 0, NULL, what == SHIM_LANES_APART);
     if (what == SHIM_HOST_POINTER)
-        CALL_KERNEL(does_nothing, dim3(1), dim3(32), 0, NULL, on_the_host());
+        CALL_KERNEL(shim_does_nothing, dim3(1), dim3(32), 0, NULL, on_the_host());
     if (what == SHIM_DESTROYED_STREAM || what == SHIM_DESTROYED_EVENT)
         outlive(what == SHIM_DESTROYED_STREAM);
     misuse_event(what);
-    CALL_KERNEL(writes_to_shared, dim3(1), dim3(32), 64 * sizeof(int), NULL,
+    CALL_KERNEL(shim_writes_to_shared, dim3(1), dim3(32), 64 * sizeof(int), NULL,
                 what == SHIM_BEYOND_SHARED ? 65 : 64, device);
     host[0] = what == SHIM_HOST_MEMORY_CHANGED;
     cudaStreamSynchronize(NULL);
