@@ -1,4 +1,5 @@
 /* Log lines and the progress bar on stderr; the bar gives way to lines. */
+#include <ctype.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -120,6 +121,36 @@ void log_line(enum log_level level, const char *format, ...)
     bar_clear();
     fprintf(stderr, "%s%s%s%s\n", colour ? levels[level].colour : "", levels[level].prefix,
             colour ? PLAIN_END : "", text);
+    pthread_mutex_unlock(&lock);
+}
+
+/* Writes file://HOST/PATH with every byte that is not plain as %XX. */
+static void page_address(const char *path, char *out, size_t room)
+{
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
+    text_print(out, room, "file://%s", host);
+    for (const char *c = path; *c; c++)
+        text_append(out, room, strchr("/-._~", *c) || isalnum((unsigned char)*c) ? "%c" : "%%%02X",
+                    (unsigned char)*c);
+}
+
+void log_page(const char *path, const char *note)
+{
+    char plain[LINE_MAX_BYTES], address[3 * LINE_MAX_BYTES];
+    char *real = realpath(path, NULL);
+    if (redirected.sink || !log_prints(LOG_INFO) || !log_is_terminal() || !real) {
+        log_info("tomoprof: %s%s", path, note);
+        free(real);
+        return;
+    }
+    page_address(real, address, sizeof address);
+    free(real);
+    plain_text(path, PLAIN_LINES, plain, sizeof plain);
+    pthread_mutex_lock(&lock);
+    fflush(stdout);
+    bar_clear();
+    fprintf(stderr, "tomoprof: \033]8;;%s\033\\%s\033]8;;\033\\%s\n", address, plain, note);
     pthread_mutex_unlock(&lock);
 }
 

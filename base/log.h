@@ -17,6 +17,10 @@ void log_line(enum log_level level, const char *format, ...) __attribute__((form
 #define log_info(...)  log_line(LOG_INFO, __VA_ARGS__)
 #define log_debug(...) log_line(LOG_DEBUG, __VA_ARGS__)
 
+/* Prints "tomoprof: PATH" and `note` at level info; on a terminal that knows links (OSC 8), the path
+ * leads to the file. */
+void log_page(const char *path, const char *note);
+
 /* From now on the lines of this thread go to `sink`, where that is not NULL, whatever their level. */
 typedef void log_sink(void *context, enum log_level level, const char *sentence);
 void log_redirect(log_sink *sink, void *context);

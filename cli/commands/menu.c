@@ -12,6 +12,7 @@
 
 #include "base/run_folder.h"
 #include "cli/cli.h"
+#include "cli/runs/profile.h"
 #include "cli/runs/record_json.h"
 
 enum { MOST_RUNS = 20, LINE = 4096 };
@@ -123,10 +124,7 @@ static void open_report(const char *folder)
     snprintf(page, sizeof page, "%s/report.html", folder);
     if (access(page, R_OK) && MENU_TOMOPROF("report", folder))
         return;
-    if (MENU_RUN("sh", "-c",
-                 "for o in xdg-open wslview open; do\n"
-                 "command -v $o >/dev/null && $o \"$0\" >/dev/null 2>&1 && exit; done; exit 1",
-                 page))
+    if (!profile_open(page))
         printf("Open it in a browser: %s/%s\n", getcwd(here, sizeof here) ? here : ".", page);
 }
 

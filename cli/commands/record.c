@@ -29,7 +29,7 @@ static struct record_request {
     double rate, seconds;
     int64_t pid;
     int runs, warmup; /* runs 0: not timed */
-    int paused;
+    int paused, open;
     int overhead, no_analysis;
     struct profile_options profile;
 } request = {.out = "output", .warmup = 1};
@@ -67,6 +67,7 @@ static struct opt options[] = {
     OPTION_FLAG("baseline", 'b', request.overhead, NULL),
     OPTION_TEXT("with", 0, request.with, "perf|nsys|ncu",
                 "afterwards run CMD once more, silent, under that tool;\nboth in one report"),
+    OPTION_FLAG("open", 0, request.open, "open the page in the browser"),
     OPTION_FLAG("no-analysis", 0, request.no_analysis,
                 "record only; `tomoprof report RUN` analyses later"),
     PROFILE_OPTIONS(request.profile),
@@ -229,6 +230,12 @@ static enum err run_program(struct record_session *s)
     return e;
 }
 
+static void page_open(const char *page)
+{
+    if (!profile_open(page))
+        log_warn("--open: no browser was found (xdg-open, wslview); open %s yourself", page);
+}
+
 /* Nothing from here on changes how this process ends: that is the program's. */
 static void conclude_record(struct record_session *s)
 {
@@ -264,9 +271,12 @@ static void conclude_record(struct record_session *s)
     if (request.overhead && s->bare.wall_s > 0)
         log_info("%.3g s recorded, %.3g s without the recorder: %+.1f %% wall%s", s->end.wall_s,
                  s->bare.wall_s, 100 * (s->end.wall_s / s->bare.wall_s - 1), more);
-    log_info("tomoprof: %s%s%s%s", s->folder, !e && !request.no_analysis ? "/report.html" : "",
-             *top ? ": " : "", top);
     char page[RUN_PATH];
+    snprintf(page, sizeof page, "%.*s%s", RUN_PATH - 16, s->folder,
+             !e && !request.no_analysis ? "/report.html" : "");
+    profile_announce(page, "", top);
+    if (request.open && !s->silent && !e)
+        page_open(page);
     if (!request.with || e || cli_stop)
         return;
     if (with_tool(request.with, s->folder, s->word, page))
@@ -345,6 +355,8 @@ static enum err check_record(int words)
                 (request.pid || !strstr(request.modes, "nvtx")),
             ERR_USAGE, "--paused waits for a region, which this recording would not see: %s",
             request.pid ? "leave out --pid" : "add nvtx to --modes");
+    FAIL_IF(request.open && request.no_analysis, ERR_USAGE,
+            "--open needs the page that --no-analysis leaves out");
     FAIL_IF(request.against && (request.with || request.no_analysis), ERR_USAGE,
             "--against compares two recordings: it cannot be used with --%s",
             request.with ? "with" : "no-analysis");
@@ -373,21 +385,11 @@ static enum err session_open(struct record_session *s, size_t words, char *const
     return ERR_OK;
 }
 
-/* Joins the words of the command, as many as there is room for. */
-static const char *session_command(const struct record_session *s, char out[256])
-{
-    *out = 0;
-    for (char **word = s->word; *word; word++)
-        text_append(out, 256, "%s%s", *out ? " " : "", *word);
-    return out;
-}
-
 /* Times the programs of `count` sessions. */
 static enum err sessions_time(struct record_session *s, int count)
 {
     struct timed_program programs[2];
     struct record_job job = {0};
-    char command[256];
     job_of_environment(&job);
     FAIL_IF(job.among.size, ERR_USAGE,
             "--runs: this is one of %d ranks of a job, which cannot run again alone. Put tomoprof "
@@ -400,11 +402,8 @@ static enum err sessions_time(struct record_session *s, int count)
         programs[i] = (struct timed_program){&s[i].target, s[i].word, s[i].timed};
     }
     TRY(timed_measure(programs, count, request.runs, request.warmup));
-    for (int i = 0; i < count; i++) {
-        if (count > 1)
-            log_info("%c: %s", 'A' + i, session_command(&s[i], command));
-        timed_print(&programs[i], request.runs);
-    }
+    for (int i = 0; i < count; i++)
+        timed_print(&programs[i], request.runs, count > 1 ? i ? "B: " : "A: " : "");
     return ERR_OK;
 }
 
@@ -413,7 +412,14 @@ static enum err sessions_compare(const struct record_session *a, const struct re
     struct comparison *c;
     TRY(compare_runs(a->folder, b->folder, &c));
     compare_text(c, stdout, 20);
+    char page[RUN_PATH];
+    snprintf(page, sizeof page, "%.*s/compare.html", RUN_PATH - 16, b->folder);
+    const enum err e = compare_html(c, page);
     compare_free(c);
+    TRY(e);
+    log_page(page, "");
+    if (request.open)
+        page_open(page);
     return ERR_OK;
 }
 

@@ -15,13 +15,16 @@
 
 static struct report_request {
     int text, sort, reanalyze;
+    int shown; /* the answer is in the text that was printed */
     int64_t top;
     struct profile_options profile;
     const char *after;
 } request = {.top = 20};
 
 static struct opt options[] = {
-    OPTION_FLAG("text", 0, request.text, "print lines, functions, kernels and findings on stdout"),
+    OPTION_FLAG("text", 0, request.text,
+                "print lines, functions, kernels and findings on stdout, as\n"
+                "on a terminal without it"),
     OPTION_CHOICE("sort", 0, request.sort, "self|inclusive|calls",
                   "order of the tables of --text (default self)"),
     OPTION_INT("top", 'n', request.top, "N", "rows of each table (default 20)", 1, 1e6),
@@ -95,8 +98,8 @@ static enum err print_report(const struct model *m)
 {
     struct winsize size = {0};
     int terminal = isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
-    return report_text(m, stdout, terminal ? size.ws_col : 0, terminal && log_colour(),
-                       (int)request.top, (enum text_sort)request.sort);
+    return report_text(m, stdout, terminal ? size.ws_col > 0 ? size.ws_col : 80 : 0,
+                       terminal && log_colour(), (int)request.top, (enum text_sort)request.sort);
 }
 
 /* A suite without a traced pass: its times alone make a page. */
@@ -142,7 +145,9 @@ static enum err make_page(const char *folder, const struct model *m)
     TRY(add_causes(folder, m));
     TRY(profile_page(folder, page, &bytes));
     profile_top(folder, m, line);
-    log_info("tomoprof: %s (%.2f MB)%s%s", page, (double)bytes * 1e-6, *line ? ": " : "", line);
+    char note[32];
+    snprintf(note, sizeof note, " (%.2f MB)", (double)bytes * 1e-6);
+    profile_announce(page, note, request.shown ? "" : line);
     return ERR_OK;
 }
 
@@ -183,7 +188,8 @@ static enum err run_report(int words, char **word)
         log_warn("%s", err_text());
         e = ERR_OK;
     }
-    if (!e && request.text)
+    request.shown = request.text || (isatty(STDOUT_FILENO) && m);
+    if (!e && request.shown)
         e = print_report(m);
     if (!e && !named)
         e = make_page(folder, m);

@@ -204,3 +204,26 @@ enum err profile_make_in_child(const char *folder, const struct profile_options 
     snprintf(top, 256, "%.255s", text);
     return ERR_OK;
 }
+
+void profile_announce(const char *page, const char *note, const char *top)
+{
+    if (log_is_terminal()) {
+        if (*top)
+            log_info("%s", top);
+        log_page(page, note);
+        return;
+    }
+    log_info("tomoprof: %s%s%s%s", page, note, *top ? ": " : "", top);
+}
+
+int profile_open(const char *page)
+{
+    static const char script[] =
+        "for o in xdg-open wslview open; do\n"
+        "command -v $o >/dev/null && $o \"$0\" >/dev/null 2>&1 && exit; done; exit 1";
+    const char *const words[] = {"sh", "-c", script, page, NULL};
+    const struct child_program p = {.argv = words};
+    enum child_end end;
+    int status;
+    return !child_run(&p, &end, &status) && end == CHILD_EXITED && !status;
+}

@@ -44,4 +44,10 @@ void profile_top(const char *folder, const struct model *m, char top[256]);
 /* report.html of a run from what its folder holds; path: its name, `bytes` its size (optional). */
 enum err profile_page(const char *folder, char path[RUN_PATH + 16], long long *bytes);
 
+/* Prints the answer and where the page is: one line, and on a terminal two, the path as a link. */
+void profile_announce(const char *page, const char *note, const char *top);
+
+/* Opens a page in the browser of this desktop. 0: there is none. */
+int profile_open(const char *page);
+
 #endif

@@ -6,6 +6,7 @@
 #include <wordexp.h>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/runs/timed.h"
 
@@ -52,10 +53,13 @@ static void timed_text(double s, char out[32])
     snprintf(out, 32, small ? "%7.1f ms" : "%7.3f s", small ? 1e3 * s : s);
 }
 
-void timed_print(const struct timed_program *p, int runs)
+void timed_print(const struct timed_program *p, int runs, const char *side)
 {
     double mean = 0, squares = 0, user = 0, sys = 0, least = INFINITY, most = 0;
-    char text[6][32];
+    char text[6][32], command[256] = "";
+    for (char *const *word = p->word; *word; word++)
+        text_append(command, sizeof command, "%s%s", *command ? " " : "", *word);
+    log_info("%s%s", side, command);
     for (int i = 0; i < runs; i++) {
         mean += p->ends[i].wall_s / runs;
         user += p->ends[i].user_s / runs;

@@ -18,8 +18,8 @@ struct timed_program {
  * ERR_FAILED where a run does not exit with 0, ERR_INTERRUPTED after Ctrl-C. */
 enum err timed_measure(const struct timed_program *programs, int count, int runs, int warmup);
 
-/* Prints mean, standard deviation and range, as hyperfine does. */
-void timed_print(const struct timed_program *p, int runs);
+/* Prints the command behind `side`, then mean, standard deviation and range, as hyperfine does. */
+void timed_print(const struct timed_program *p, int runs, const char *side);
 
 /* Reads a time with its unit, as 10s, 5m or 1h; without one it is seconds. */
 enum err timed_period(const char *text, double *seconds);

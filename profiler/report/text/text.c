@@ -10,11 +10,13 @@
 #include "profiler/findings/functions.h"
 #include "profiler/report/text/text.h"
 
+enum { FULL_LINE = 10000 };
 enum { FUNCTIONS = 10 }; /* rows of functions beside rows of lines */
 
 struct sheet {
     FILE *out;
     int width, colour, top;
+    int full; /* no terminal: source lines are whole */
     const struct model *m;
     enum text_sort sort;
 };
@@ -215,7 +217,7 @@ static void sheet_place(const struct sheet *s, const char *path, int64_t line, i
 static void lines_table(const struct sheet *s, const struct text_row *rows, size_t count)
 {
     int gpu = isfinite(s->m->totals.gpu_sum_s), where = s->width >= 120 ? 32 : 22;
-    int left = s->width - where - (gpu ? 74 : 58);
+    int left = s->full ? FULL_LINE : s->width - where - (gpu ? 74 : 58);
     fputs("\nLines, by their CPU time: self, and inclusive (with all that they call)\n", s->out);
     sheet_styled(s, BOLD, "  self %%  incl %% python native system  wait s%s alloc MiB  %-*s%s\n",
                  gpu ? "   GPU s  GPU %" : "", where, "line", left > 10 ? " source" : "");
@@ -396,7 +398,8 @@ static void sheet_notes(const struct sheet *s)
 enum err report_text(const struct model *m, FILE *out, int width, int colour, int top,
                      enum text_sort sort)
 {
-    const struct sheet s = {out, width > 40 ? width : 100, colour, top > 0 ? top : 20, m, sort};
+    const struct sheet s = {out, width > 40 ? width : 100, colour, top > 0 ? top : 20, !width, m,
+                            sort};
     struct text_row *rows;
     size_t count;
     enum err e = rows_of(m, &rows, &count);

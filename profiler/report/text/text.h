@@ -7,7 +7,7 @@
 #include "profiler/analyze/model/model.h"
 
 enum text_sort { TEXT_SELF, TEXT_INCLUSIVE, TEXT_CALLS };
-/* Prints the most expensive lines as a table for a terminal of `width` columns (0: 100), `top` rows
+/* Prints the most expensive lines as a table for a terminal of `width` columns (0: 100, with whole source lines), `top` rows
  * per block; colour 0: plain text. Samples count no calls of functions, so that TEXT_CALLS orders
  * kernels and adds ranges, whose calls are counted. */
 enum err report_text(const struct model *m, FILE *out, int width, int colour, int top,
