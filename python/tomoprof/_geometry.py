@@ -158,7 +158,11 @@ class Geometry(ParameterHandler):
         return [f"{views} views of {rows} x {channels}", *volume]
 
     def __repr__(self) -> str:
-        return f"<tomoprof.{type(self).__name__}: {', '.join(self._facts())}>"
+        try:
+            facts = ", ".join(self._facts())
+        except (AttributeError, TypeError, ValueError):  # set_params takes any value; `verify_valid_params` says what is wrong
+            facts = "parameters that do not fit together"
+        return f"<tomoprof.{type(self).__name__}: {facts}>"
 
     # ---- Devices: MBIRJAX's calls that have one meaning here ----
 

@@ -12,9 +12,10 @@ LIBRARY = pathlib.Path(TOMOPROF).resolve().parent / "libtomoprof.so.0"
 if SANITIZED:
     print("skipped: Python does not load a library that was built with sanitizers")
     sys.exit(77)
-os.environ.setdefault("TOMOPROF_LIBRARY", str(LIBRARY))
-os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT / "python"), os.environ.get("PYTHONPATH")]))
-sys.path.insert(0, str(ROOT / "python"))
+if "TOMOPROF_INSTALLED" not in os.environ:  # interpreters.py: a wheel is installed, and that is meant
+    os.environ.setdefault("TOMOPROF_LIBRARY", str(LIBRARY))
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT / "python"), os.environ.get("PYTHONPATH")]))
+    sys.path.insert(0, str(ROOT / "python"))
 
 
 def raised(kind, call, *arguments, **options):

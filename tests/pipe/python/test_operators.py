@@ -442,9 +442,10 @@ def storm():
 interrupted = returned = 0
 thread = threading.Thread(target=storm)
 def work():
-    global interrupted, returned
-    end = time.monotonic() + 3
-    while time.monotonic() < end:
+    global interrupted, returned, pause
+    while interrupted < 50 or returned < 50:
+        if interrupted > 3 * returned + 20:
+            pause *= 1.01  # beside other work a call takes longer than it did alone
         try:
             assert (model.forward_project(x) == expected).all()
             returned += 1
@@ -462,14 +463,14 @@ signal.signal(signal.SIGINT, signal.SIG_IGN)
 going = False
 thread.join()
 assert (model.forward_project(x) == expected).all()
-print(interrupted > 10, returned > 10)
+print(interrupted >= 50, returned >= 50)
 """
 
 
 def storm_of_signals(check, folder):
     """Interrupts at any step of a call: none hangs, and those that return are right."""
     for size in ("8", "96"):
-        done = subprocess.run([sys.executable, "-c", STORM, size], text=True, capture_output=True, timeout=120)
+        done = subprocess.run([sys.executable, "-c", STORM, size], text=True, capture_output=True, timeout=300)
         check.that(done.returncode == 0 and done.stdout == "True True\n" and not done.stderr, f"{done.returncode} {done.stdout} {done.stderr[-600:]}")
 
 

@@ -9,7 +9,7 @@ from tool import main, relative
 
 import tomoprof
 import tomoprof.scipy
-from tomoprof._functions import get_2d_ror_mask
+from tomoprof._partitions import get_2d_ror_mask
 
 
 def solvers(check, folder):
