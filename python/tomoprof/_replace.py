@@ -245,6 +245,8 @@ def find_spec(name, path=None, target=None):
     spec = original_spec(name, path, target)
     if spec is not None and spec.loader is not None:
         spec.loader = ReplacingLoader(spec.loader, rows)
+        if not CHECKS:
+            return LateLoader(spec, rows).spec
     return spec
 
 
@@ -280,6 +282,45 @@ class ReplacingLoader:
             original = module.__dict__.get(row["name"])
             if callable(original):
                 setattr(module, row["name"], replaced_function(row, original))
+
+
+class LateLoader:
+    """A module that holds what is replaced; the original is loaded when another name of it is used, or a call has no equal. So the
+    program takes the time that it takes with the patch, which does not load the original either."""
+
+    def __init__(self, original, rows):
+        self.original, self.rows, self.loaded = original, rows, None
+        self.spec = importlib.machinery.ModuleSpec(original.name, self, origin=original.origin)
+        self.spec.submodule_search_locations = original.submodule_search_locations
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        for row in self.rows:
+            def original(*arguments, name=row["name"], **options):
+                return getattr(self.load(), name)(*arguments, **options)
+
+            original.__name__ = original.__qualname__ = row["name"]
+            original.__module__ = module.__name__
+            setattr(module, row["name"], replaced_function(row, original))
+        module.__getattr__ = lambda name: getattr(self.load(), name)
+
+    def load(self):
+        """The original, which takes the place of this module in what is imported from now on."""
+        with lock:
+            if self.loaded is None:
+                name, (parent, _, last) = self.original.name, self.original.name.rpartition(".")
+                late, module = sys.modules.get(name), importlib.util.module_from_spec(self.original)
+                sys.modules[name] = self.loaded = module
+                try:
+                    self.original.loader.exec_module(module)
+                except BaseException:
+                    self.loaded = None
+                    sys.modules[name] = late
+                    raise
+                setattr(sys.modules[parent], last, module)
+            return self.loaded
 
 
 def replaced_function(row, original):

@@ -30,8 +30,11 @@ def in_place_of(module):
 
 
 def rest_of(module):
-    """The __getattr__ of a module here: names that are not ours are those of `module`."""
+    """The __getattr__ of a module here: names that are not ours are those of `module`, which is loaded then. Python itself asks for
+    __path__ at each `from ... import`."""
     def attribute(name):
+        if name.startswith("__") and name != "__all__":
+            raise AttributeError(name)
         return getattr(importlib.import_module(module), name)
 
     return attribute

@@ -15,8 +15,13 @@ from tool import main, tomoprof
 
 PYTHON = sys.executable
 MEDIAN = '''
-import os, time
+import os, sys, time
 import numpy
+
+print("the original was loaded", file=sys.stderr)
+
+def zoom(input):
+    return "zoomed"
 
 def median_filter(input, size=None, footprint=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):
     end = time.thread_time() + 0.6
@@ -102,6 +107,8 @@ def replaced(check, folder):
     check.that(done.stdout.startswith(result["sentence"]), "the sentence comes first")
     check.that(set(files(place)) == {(place / "program.py").relative_to(place)}, f"nothing is written beside it: {set(files(place))}")
     check.that((out / "compare.html").is_file() and (out / "before/profile.json").is_file() and (out / "after/profile.json").is_file(), "page and recordings")
+    loaded = [name for name in ("before", "check", "after") if "the original was loaded" in (out / name / "stderr").read_text()]
+    check.that(loaded == ["before", "check"], f"the original is loaded in {loaded}")
     latest = [p for p in (place / "output", folder / "out/latest") if os.path.lexists(p)]
     check.that(not latest, f"no run is the latest one: {latest}")
 
@@ -110,7 +117,27 @@ def replaced(check, folder):
     check.that(patch.returncode == 0 and "from tomoprof.instead.ndimage import median_filter\n" in text, f"the patch: {patch.stderr}{text}")
     plain = {**os.environ, **env, "PYTHONPATH": os.environ["PYTHONPATH"] + os.pathsep + env["PYTHONPATH"]}
     edited = subprocess.run([PYTHON, "program.py"], cwd=place, env=plain, capture_output=True, text=True)
+    check.that("was loaded" not in edited.stderr, "nor does the patched program load it")
     check.that(edited.stdout == (out / "before/stdout").read_text(), f"the patched program prints {edited.stdout}{edited.stderr}")
+
+
+def original_is_loaded_late(check, folder):
+    """Other names of a module, and calls without an equal, are the original's."""
+    done, result, _, out = tried(folder, packages(folder), """
+        import numpy as np
+        import scipy.ndimage
+        from scipy import ndimage
+
+        volume = np.random.default_rng(0).random((32, 32, 32)).astype("float32")
+        smooth = ndimage.median_filter(volume, size=3)
+        print(f"{smooth.sum():.6f}", scipy.ndimage.zoom(volume), ndimage.zoom(volume))
+        print(f"{scipy.ndimage.median_filter(volume.astype(float), size=3).sum():.6f}", scipy.ndimage.__name__)
+    """)
+    check.that(result["runs"][1]["output"] is None and "zoomed zoomed" in (out / "after/stdout").read_text(),
+               f"{result['runs'][1]['output']} {(out / 'after/stderr').read_text()[-300:]}")
+    calls = {call["line"]: call for call in result["calls"]}
+    check.that(calls[7]["refused"] is None and "float64" in calls[9]["refused"], f"one of two is replaced: {result['calls']}")
+    check.that((out / "after/stderr").read_text().count("was loaded") == 1, "the original is loaded once")
 
 
 def results_that_differ(check, folder):
@@ -200,4 +227,4 @@ def next_sitecustomize(check, folder):
     check.that((out / "check/stdout").read_text() == (out / "before/stdout").read_text() == "True True\n", (out / "check/stderr").read_text()[-300:])
 
 
-main(replaced, results_that_differ, not_replaced, whole_package, runs_and_errors, next_sitecustomize)
+main(replaced, original_is_loaded_late, results_that_differ, not_replaced, whole_package, runs_and_errors, next_sitecustomize)
