@@ -98,10 +98,10 @@ static size_t text_step(const char *p, size_t n, enum plain_keep keep, int last,
 {
     uint32_t code = 0;
     int more = 0;
-    size_t taken = keep == PLAIN_LINES && *p == '\033' ? style_at(p, n, &more) : 0;
+    size_t taken = keep == PLAIN_STYLED && *p == '\033' ? style_at(p, n, &more) : 0;
     if (more && !last)
         return 0;
-    int passes = taken || (keep == PLAIN_LINES && (*p == '\n' || *p == '\t'));
+    int passes = taken || (keep != PLAIN_LINE && (*p == '\n' || *p == '\t'));
     if (!taken)
         taken = character_at((const unsigned char *)p, n, &code, &more);
     if (!taken && more && !last)
@@ -138,7 +138,8 @@ static struct {
     FILE *terminal;
     char begun[8];
     size_t bytes;
-} guard;
+    enum plain_keep keep;
+} guard = {.keep = PLAIN_LINES};
 
 static ssize_t guarded_write(void *cookie, const char *data, size_t n)
 {
@@ -152,7 +153,7 @@ static ssize_t guarded_write(void *cookie, const char *data, size_t n)
         fresh = fresh < sizeof joined - had ? fresh : sizeof joined - had;
         memcpy(joined, guard.begun, had);
         memcpy(joined + had, data + done, fresh);
-        size_t taken = text_step(joined, had + fresh, PLAIN_LINES, 0, form, &bytes);
+        size_t taken = text_step(joined, had + fresh, guard.keep, 0, form, &bytes);
         if (!taken) {
             memcpy(guard.begun, joined, had + fresh);
             guard.bytes = had + fresh;
@@ -176,6 +177,11 @@ static int guarded_close(void *cookie)
         fprintf(guard.terminal, "\\x%02x", (unsigned char)guard.begun[i]);
     guard.bytes = 0;
     return fflush(guard.terminal);
+}
+
+void plain_stdout_styles(void)
+{
+    guard.keep = PLAIN_STYLED;
 }
 
 void plain_stdout(void)

@@ -42,7 +42,8 @@ int text_print(char *out, size_t room, const char *format, ...)
 
 enum plain_keep {
     PLAIN_LINE = 0,  /* one line: line ends and tabs are escaped too */
-    PLAIN_LINES = 1, /* line ends, tabs and the styles of PLAIN_STYLES pass */
+    PLAIN_LINES = 1, /* line ends and tabs pass */
+    PLAIN_STYLED = 2 /* so do the styles below */
 };
 
 /* The styles that tomoprof prints itself. */
@@ -57,7 +58,10 @@ enum plain_keep {
  * the bytes written. */
 size_t plain_text(const char *in, enum plain_keep keep, char *out, size_t room);
 
-/* From here on all that is printed to stdout passes plain_text where stdout is a terminal. */
+/* From here on all that is printed to stdout passes plain_text where stdout is a terminal: a file's
+ * texts bring no styles. */
 void plain_stdout(void);
+/* For who prints styles: from here on they pass. */
+void plain_stdout_styles(void);
 
 #endif

@@ -98,6 +98,8 @@ static enum err print_report(const struct model *m)
 {
     struct winsize size = {0};
     int terminal = isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+    if (terminal && log_colour())
+        plain_stdout_styles();
     return report_text(m, stdout, terminal ? size.ws_col > 0 ? size.ws_col : 80 : 0,
                        terminal && log_colour(), (int)request.top, (enum text_sort)request.sort);
 }

@@ -76,7 +76,7 @@ static void what_a_terminal_would_obey_is_shown(void **state)
         {"plain Ω é 漢 😀 ~", "plain Ω é 漢 😀 ~", "plain Ω é 漢 😀 ~"},
         {"a\nb\tc\rd", "a\\nb\\tc\\rd", "a\nb\tc\\rd"},
         {"\033[2J\a\177", "\\x1b[2J\\x07\\x7f", "\\x1b[2J\\x07\\x7f"},
-        {PLAIN_BOLD "x" PLAIN_END, "\\x1b[1mx\\x1b[0m", PLAIN_BOLD "x" PLAIN_END},
+        {PLAIN_BOLD "x" PLAIN_END, "\\x1b[1mx\\x1b[0m", "\\x1b[1mx\\x1b[0m"},
         {"\033[8m\033[1", "\\x1b[8m\\x1b[1", "\\x1b[8m\\x1b[1"},
         {"\u202e\u2066\u200f\u2028\xc2\x9b", "\\u202e\\u2066\\u200f\\u2028\\u009b",
          "\\u202e\\u2066\\u200f\\u2028\\u009b"},
@@ -89,6 +89,8 @@ static void what_a_terminal_would_obey_is_shown(void **state)
         assert_string_equal(plain(rows[i].in, PLAIN_LINE), rows[i].line);
         assert_string_equal(plain(rows[i].in, PLAIN_LINES), rows[i].lines);
     }
+    assert_string_equal(plain(PLAIN_BOLD "x\n\033[2J" PLAIN_END, PLAIN_STYLED),
+                        PLAIN_BOLD "x\n\\x1b[2J" PLAIN_END);
 }
 
 static void a_cut_keeps_whole_characters(void **state)
@@ -103,11 +105,13 @@ static void a_cut_keeps_whole_characters(void **state)
 }
 
 /* In the child: every byte is a write of its own. */
-static void print_bytes(const char *terminal, const char *text)
+static void print_bytes(const char *terminal, const char *text, enum plain_keep keep)
 {
     int fd = open(terminal, O_RDWR | O_NOCTTY);
     dup2(fd, STDOUT_FILENO);
     plain_stdout();
+    if (keep == PLAIN_STYLED)
+        plain_stdout_styles();
     for (; *text; text++) {
         putchar(*text);
         fflush(stdout);
@@ -116,21 +120,20 @@ static void print_bytes(const char *terminal, const char *text)
     _exit(0);
 }
 
-static void a_terminal_gets_the_same_from_any_pieces(void **state)
+static void check_pieces(enum plain_keep keep)
 {
-    (void)state;
     static const char text[] =
         "a\033[2J" PLAIN_RED "Ω" PLAIN_END "\xe2\x80\xae\xf0\x9f\x98\x80\xe2z\033[3\033";
     char expected[200], got[400];
     size_t used = 0;
     ssize_t n;
-    plain_text(text, PLAIN_LINES, expected, sizeof expected);
+    plain_text(text, keep, expected, sizeof expected);
     int ours = posix_openpt(O_RDWR | O_NOCTTY);
     assert_true(ours >= 0 && !grantpt(ours) && !unlockpt(ours));
     int theirs = open(ptsname(ours), O_RDWR | O_NOCTTY); /* keeps what was written */
     pid_t child = fork();
     if (!child)
-        print_bytes(ptsname(ours), text);
+        print_bytes(ptsname(ours), text, keep);
     waitpid(child, NULL, 0);
     close(theirs);
     while (used < sizeof got - 1 && (n = read(ours, got + used, sizeof got - 1 - used)) > 0)
@@ -138,6 +141,13 @@ static void a_terminal_gets_the_same_from_any_pieces(void **state)
     close(ours);
     got[used] = 0;
     assert_string_equal(got, expected);
+}
+
+static void a_terminal_gets_the_same_from_any_pieces(void **state)
+{
+    (void)state;
+    check_pieces(PLAIN_LINES);
+    check_pieces(PLAIN_STYLED);
 }
 
 /* An error is one line, whatever the names in it. */
