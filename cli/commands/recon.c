@@ -401,17 +401,19 @@ static enum err run_recon(int words, char **word)
     if (!backend_options.threads)
         backend_options.threads = cluster_threads(c, cpu_threads_usable());
     cpu_threads_default(backend_options.threads);
+    if (c->calls)
+        cli_signals_stop(1); /* all ranks end in one step: one that is behind must not end before */
     TRY_OUT(cluster_agree(c, prepare_recon(c, &s, &result, &picture), &cli_end.silent));
     TRY_OUT(backend_open(backend, &backend_options, &s.be));
     if (c->calls || request.resume) {
-        log_input(&s, c);
         cli_signals_stop(1);
+        log_input(&s, c);
         TRY_OUT(cluster_recon_run(c, &s, &cli_end.silent));
         log_ranks(c, &result);
     } else {
         TRY_OUT(scan_recon_read(&s));
-        log_input(&s, c);
         cli_signals_stop(s.method == SCAN_MBIR); /* which has a volume after each step */
+        log_input(&s, c);
         TRY_OUT(scan_recon_run(&s));
     }
     e = cluster_agree(c, log_result(&s), &cli_end.silent);

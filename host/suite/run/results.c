@@ -198,6 +198,8 @@ void results_print(const struct results *r)
 {
     const char *bold = log_colour() ? BOLD : "", *dim = log_colour() ? DIM : "";
     const char *off = log_colour() ? OFF : "";
+    if (log_colour())
+        plain_stdout_styles();
     log_info("\n%s" LINE "%s", bold, "operation", "size", "median", "spread", "rate", "of peak",
              "growth", off);
     for (int op = 0; op < r->plan.op_count; op++)

@@ -200,6 +200,8 @@ static void print_line(const struct speed_target *t, const struct target_row *ro
 struct targets_count targets_print(const struct targets *t, const struct target_row *rows, int n)
 {
     struct targets_count count = {0, 0, 0, 0};
+    if (log_colour())
+        plain_stdout_styles();
     log_info("\n" LINE, "target", "size", "measured", "99 % interval", "limit", "", "verdict",
              "source");
     for (int i = 0; i < t->targets_count; i++)
