@@ -99,16 +99,13 @@ static void bar_clear(void)
     bar.visible = 0;
 }
 
-void log_line(enum log_level level, const char *format, ...)
+static void log_text(enum log_level level, enum plain_keep keep, const char *format, va_list args)
 {
     if (!redirected.sink && !log_prints(level))
         return;
     char raw[LINE_MAX_BYTES], text[LINE_MAX_BYTES];
-    va_list args;
-    va_start(args, format);
     vsnprintf(raw, sizeof raw, format, args);
-    va_end(args);
-    plain_text(raw, PLAIN_LINES, text, sizeof text);
+    plain_text(raw, keep, text, sizeof text);
     err_spell(text);
     if (redirected.sink) {
         redirected.sink(redirected.context, level, text);
@@ -122,6 +119,22 @@ void log_line(enum log_level level, const char *format, ...)
     fprintf(stderr, "%s%s%s%s\n", colour ? levels[level].colour : "", levels[level].prefix,
             colour ? PLAIN_END : "", text);
     pthread_mutex_unlock(&lock);
+}
+
+void log_line(enum log_level level, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    log_text(level, PLAIN_LINES, format, args);
+    va_end(args);
+}
+
+void log_styled(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    log_text(LOG_INFO, PLAIN_STYLED, format, args);
+    va_end(args);
 }
 
 /* Writes file://HOST/PATH with every byte that is not plain as %XX. */

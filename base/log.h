@@ -17,6 +17,9 @@ void log_line(enum log_level level, const char *format, ...) __attribute__((form
 #define log_info(...)  log_line(LOG_INFO, __VA_ARGS__)
 #define log_debug(...) log_line(LOG_DEBUG, __VA_ARGS__)
 
+/* Prints a line of a table at level info whose styles (PLAIN_BOLD, ...) reach the terminal. */
+void log_styled(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* Prints "tomoprof: PATH" and `note` at level info; on a terminal that knows links (OSC 8), the path
  * leads to the file. */
 void log_page(const char *path, const char *note);

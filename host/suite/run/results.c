@@ -160,9 +160,9 @@ static void print_cell(const struct cell *c, const struct fit *fit, int first)
     shape_text(c->size, c->shape, size);
     if (!c->statistics.n) {
         int failed = c->rows[0].status == ROW_FAILED;
-        log_info("%-30s %11s %s%s%s: %.51s", first ? c->op->name : "", size,
-                 colour ? failed ? RED : YELLOW : "", failed ? "failed" : "skipped",
-                 colour ? OFF : "", c->reason);
+        log_styled("%-30s %11s %s%s%s: %.51s", first ? c->op->name : "", size,
+                   colour ? failed ? RED : YELLOW : "", failed ? "failed" : "skipped",
+                   colour ? OFF : "", c->reason);
         return;
     }
     human_time(c->statistics.median, median);
@@ -198,21 +198,20 @@ void results_print(const struct results *r)
 {
     const char *bold = log_colour() ? BOLD : "", *dim = log_colour() ? DIM : "";
     const char *off = log_colour() ? OFF : "";
-    if (log_colour())
-        plain_stdout_styles();
-    log_info("\n%s" LINE "%s", bold, "operation", "size", "median", "spread", "rate", "of peak",
-             "growth", off);
+    log_styled("\n%s" LINE "%s", bold, "operation", "size", "median", "spread", "rate", "of peak",
+               "growth", off);
     for (int op = 0; op < r->plan.op_count; op++)
         for (int s = 0; s < r->plan.size_count; s++)
             print_cell(results_cell(r, op, s), &r->fits[op], s == 0);
-    log_info("%sspread: standard deviation over mean without the cold run. GUP/s: 10^9 voxel-view "
-             "updates a second.%s",
-             dim, off);
-    log_info(
+    log_styled(
+        "%sspread: standard deviation over mean without the cold run. GUP/s: 10^9 voxel-view "
+        "updates a second.%s",
+        dim, off);
+    log_styled(
         "%sof peak: share of this machine's measured peak (arithmetic or copy rate, whichever is "
         "nearer).%s",
         dim, off);
     if (r->plan.size_count < 3)
-        log_info("%sgrowth: the exponent of t = a + b N^p needs at least 3 sizes.%s", dim, off);
+        log_styled("%sgrowth: the exponent of t = a + b N^p needs at least 3 sizes.%s", dim, off);
     print_shares(r);
 }

@@ -189,19 +189,17 @@ static void print_line(const struct speed_target *t, const struct target_row *ro
     snprintf(limit, sizeof limit, "%s %.3g", most ? "<=" : ">=", most ? t->at_most : t->at_least);
     const char *word =
         verdict == TARGET_MISSED && row->implausible ? "implausible" : words[verdict];
-    log_info("%s" LINE "%s", log_colour() ? colour : "", row->operation, row->shape, number,
-             interval, limit, measures[target_measure(t)].unit, word,
-             row->reason ? row->reason
-             : t->source ? t->source
-                         : "",
-             log_colour() && *colour ? PLAIN_END : "");
+    log_styled("%s" LINE "%s", log_colour() ? colour : "", row->operation, row->shape, number,
+               interval, limit, measures[target_measure(t)].unit, word,
+               row->reason ? row->reason
+               : t->source ? t->source
+                           : "",
+               log_colour() && *colour ? PLAIN_END : "");
 }
 
 struct targets_count targets_print(const struct targets *t, const struct target_row *rows, int n)
 {
     struct targets_count count = {0, 0, 0, 0};
-    if (log_colour())
-        plain_stdout_styles();
     log_info("\n" LINE, "target", "size", "measured", "99 % interval", "limit", "", "verdict",
              "source");
     for (int i = 0; i < t->targets_count; i++)

@@ -124,38 +124,36 @@ def refused(check, folder):
     check.that(sorted(p.name for p in folder.iterdir()) == ["claims.zarr", "cut.npy", "there.zarr"], f"left: {sorted(folder.iterdir())}")
 
 
-def of_another_user(check, folder):
-    """Read in a process apart: where libhdf5 crashes (a library in its place does), it costs a sentence. One's own file does not."""
+def a_library_that_crashes(check, folder):
+    """HDF5 is read in a process apart, whoever owns the file: where libhdf5 crashes (a library in its place does), it costs a sentence."""
     cc = shutil.which("cc")
-    if os.geteuid() != 0 or not cc or SANITIZED:
-        print("  not tried: needs root, a compiler and a build without sanitizers")
+    if not cc or SANITIZED:
+        print("  not tried: needs a compiler and a build without sanitizers")
         return
     if not have("hdf5"):
         return
-    theirs, shim = folder / "theirs.h5", folder / "crash.so"
-    theirs.write_bytes((DATA / "tooth.h5").read_bytes())
+    own, theirs, chunks = folder / "own.h5", folder / "theirs.h5", folder / "chunks.h5"
+    own.write_bytes((DATA / "tooth.h5").read_bytes())
+    theirs.write_bytes(own.read_bytes())
     theirs.chmod(0o644)
-    (folder / "own.h5").write_bytes(theirs.read_bytes())
-    os.chown(theirs, 12345, 12345)
-    (folder / "crash.c").write_text("#include <signal.h>\nlong H5Fopen(void) { signal(SIGSEGV, SIG_DFL); return raise(SIGSEGV); }\n")
-    subprocess.run([cc, "-shared", "-fPIC", "-o", shim, folder / "crash.c"], check=True, timeout=300)
+    chunks.write_bytes((DATA / "store/hdf5/kinds.h5").read_bytes())
+    if os.geteuid() == 0:
+        os.chown(theirs, 12345, 12345)
     for name in ("own", "theirs"):
         converted(check, folder / f"{name}.h5", folder / f"{name}.npy", "--array", "exchange/data")
     check.that((folder / "own.npy").read_bytes() == (folder / "theirs.npy").read_bytes(), "another user's file has other values")
-    for words in (("convert", theirs, folder / "never.npy"), ("load", theirs, "--out", folder / "runs")):
-        done = tomoprof(*words, env={"LD_PRELOAD": loadable(shim)})
-        check.that(done.returncode == 2 and "theirs.h5: reading it ended with signal 11" in done.stderr and done.stderr.count("\n") == 1, f"{words}: {done}")
-    check.that(not list(folder.glob("never.npy*")), "something was left")
-    chunks, later = folder / "chunks.h5", folder / "later.so"
-    chunks.write_bytes((DATA / "store/hdf5/kinds.h5").read_bytes())
-    os.chown(chunks, 12345, 12345)
-    (folder / "later.c").write_text("#include <signal.h>\nint H5Dget_chunk_info_by_coord(void) { signal(SIGSEGV, SIG_DFL); return raise(SIGSEGV); }\n")
-    subprocess.run([cc, "-shared", "-fPIC", "-o", later, folder / "later.c"], check=True, timeout=300)
-    for out in ("half.npy", "half.zarr"):  # the crash comes when the output has been begun
-        done = tomoprof("convert", chunks, folder / out, "--array", "gzip", env={"LD_PRELOAD": loadable(later)})
-        check.that(done.returncode == 2 and "reading it ended with signal 11" in done.stderr, f"{out}: {done}")
-        check.that(not list(folder.glob("half*")), f"{out}: {list(folder.glob('half*'))} was left")
-    check.that(tomoprof("convert", folder / "own.h5", folder / "never.npy", env={"LD_PRELOAD": loadable(shim)}).returncode == -11, "the shim does nothing")
+    shims = {}
+    for name in ("H5Fopen", "H5Dget_chunk_info_by_coord"):  # a system call to raise a signal is not allowed there
+        source, shims[name] = folder / f"{name}.c", folder / f"{name}.so"
+        source.write_text(f"long {name}(void) {{ return *(volatile int *)8; }}\n")
+        subprocess.run([cc, "-shared", "-fPIC", "-O0", "-o", shims[name], source], check=True, timeout=300)
+    for name, words in (("H5Fopen", ("convert", own, folder / "never.npy")), ("H5Fopen", ("convert", theirs, folder / "never.npy")),
+                        ("H5Fopen", ("load", theirs, "--out", folder / "runs")), ("H5Fopen", ("info", own)),
+                        ("H5Dget_chunk_info_by_coord", ("convert", chunks, folder / "half.npy", "--array", "gzip")),
+                        ("H5Dget_chunk_info_by_coord", ("convert", chunks, folder / "half.zarr", "--array", "gzip"))):
+        done = tomoprof(*words, env={"LD_PRELOAD": loadable(shims[name])})
+        check.that(done.returncode == 2 and f"{words[1].name}: reading its headers ended with signal 11" in done.stderr, f"{name}: {words}: {done}")
+    check.that(not list(folder.glob("never*")) and not list(folder.glob("half*")), "something was left")
     bad = tomoprof("convert", theirs, folder / "never.npy", "--array", "nothing")
     check.that(bad.returncode in (1, 2) and "nothing" in bad.stderr, f"its error: {bad}")
 
@@ -207,4 +205,4 @@ def pyramids(check, folder):
 
 
 if __name__ == "__main__":
-    main(from_every_format, into_every_format, references, what_is_lost, replaced, refused, pyramids, of_another_user)
+    main(from_every_format, into_every_format, references, what_is_lost, replaced, refused, pyramids, a_library_that_crashes)
