@@ -43,6 +43,11 @@ static int arguments_fit(const struct replacement *r, const char *text)
     return (!*r->text || text_has_part(text, r->text)) && !text_has_part(text, r->unless);
 }
 
+static double known_ns(int64_t ns)
+{
+    return ns == MODEL_UNKNOWN ? 0 : (double)ns;
+}
+
 /* Finds the function of the table in which a line spends most of its time; NULL: none. */
 static enum err replacement_of_line(const struct model *m, const struct model_own *at,
                                     const char *text, const struct replacement **out)
@@ -56,7 +61,7 @@ static enum err replacement_of_line(const struct model *m, const struct model_ow
         char state;
         const struct replacement *row;
     } *node = calloc((size_t)m->stacks_count + 1, sizeof *node);
-    int64_t *ns = calloc(replacements_count, sizeof *ns), all = 0;
+    double *ns = calloc(replacements_count, sizeof *ns), all = 0; /* sums of a hostile file fit */
     for (int i = 0; node && ns && i < m->stacks_count; i++) {
         const struct model_stack *s = &m->stacks[i];
         const struct model_frame *f = &m->frames[s->frame];
@@ -66,14 +71,13 @@ static enum err replacement_of_line(const struct model *m, const struct model_ow
             node[i] = (struct line_node){BELOW, NULL};
         else if (node[i].state == BELOW && !node[i].row)
             node[i].row = frame_replacement(f);
-        const int64_t time = s->cpu_ns + s->wait_ns;
+        const double time = known_ns(s->cpu_ns) + known_ns(s->wait_ns);
         all += node[i].state == BELOW ? time : 0;
         if (node[i].row)
             ns[node[i].row - replacements] += time;
     }
     for (size_t i = 0; node && ns && i < replacements_count; i++)
-        if (ns[i] > 0 && (double)ns[i] >= MOST * (double)all &&
-            arguments_fit(&replacements[i], text ? text : ""))
+        if (ns[i] > 0 && ns[i] >= MOST * all && arguments_fit(&replacements[i], text ? text : ""))
             *out = &replacements[i];
     const int missing = !node || !ns;
     free(node);
