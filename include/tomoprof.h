@@ -109,7 +109,7 @@ typedef enum tomoprof_event_kind {
     TOMOPROF_STEP = 1,    /* `done` of `total`, as tomoprof_progress gets them */
     TOMOPROF_SENTENCE = 2 /* `level` and `sentence`, as tomoprof_log gets them */
 } tomoprof_event_kind;
-/* What happens during a call. */
+/* Tells what happens during a call. */
 typedef struct tomoprof_event {
     size_t size; /* sizeof(tomoprof_event) */
     void *user;

@@ -1,6 +1,6 @@
 /* Regions: parts of a C or C++ program that a recording of `tomoprof record` names. A region becomes
  * a row and a band of the report, with its own lines. Without the recorder a region is one load and
- * one branch; there is no library to link. -DTOMOPROF_REGION_OFF leaves them out of the program.
+ * one branch; nothing is to be linked. -DTOMOPROF_REGION_OFF leaves them out of the program.
  *
  *     #include <tomoprof_region.h>
  *
@@ -31,7 +31,7 @@
 extern "C" {
 #endif
 
-/* Of the C library, and weak: a static program has none, which then has no recorder either. */
+/* Belongs to the C library. Weak: a static program lacks it, and then a recorder too. */
 extern void *dlsym(void *, const char *)
 #if defined(__cplusplus) && defined(__GLIBC__)
     __THROW

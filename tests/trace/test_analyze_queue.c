@@ -6,14 +6,14 @@
 
 #define WITHIN 5 /* ms of 10000 */
 
-static void works(int thread, uint64_t from, uint64_t to, int line)
+static void thread_works(int thread, uint64_t from, uint64_t to, int line)
 {
     uint64_t stack = stage_at(&st, AT(APP, line));
     for (uint64_t t = from + 10; t <= to; t += 10)
         stage_sample(&st, thread, t, stack, 10, TRACE_USER);
 }
 
-static void waits(uint32_t tid, uint64_t end, int line, uint64_t length, int call)
+static void thread_waits(uint32_t tid, uint64_t end, int line, uint64_t length, int call)
 {
     stage_wait_in(&st, tid, end, stage_at(&st, AT(APP, line)), length, TRACE_SLEEP, call);
 }
@@ -23,11 +23,11 @@ static void a_worker_that_waits_for_a_cpu_is_not_waited_for(void **state)
 {
     (void)state;
     int a = stage_thread(&st, 101, "a", 0), lines = 0;
-    waits(100, 1000, 110, 1000, SYS_futex);
+    thread_waits(100, 1000, 110, 1000, SYS_futex);
     stage_wait(&st, 101, 700, 0, 700, TRACE_RUNNABLE);
-    works(a, 700, 800, 130);
-    waits(101, 1000, 140, 200, SYS_futex);
-    waits(100, 10000, 190, 9000, SYS_clock_nanosleep);
+    thread_works(a, 700, 800, 130);
+    thread_waits(101, 1000, 140, 200, SYS_futex);
+    thread_waits(100, 10000, 190, 9000, SYS_clock_nanosleep);
     analyse();
     for (int i = 0; i < m->own_count; i++) {
         const struct model_own *o = &m->own[i];
@@ -45,7 +45,7 @@ static void a_worker_that_waits_for_a_cpu_is_not_waited_for(void **state)
 static void a_busy_machine_is_noted(void **state)
 {
     (void)state;
-    works(0, 0, 3000, 120);
+    thread_works(0, 0, 3000, 120);
     stage_wait(&st, 100, 10000, 0, 7000, TRACE_RUNNABLE);
     analyse();
     const struct model_item *busy = stage_item(m, "cpu.busy");
@@ -60,10 +60,10 @@ static void threads_that_share_a_cpu_are_counted(void **state)
     (void)state;
     const struct analyze_options one = {.cpus = 1};
     int a = stage_thread(&st, 101, "a", 0), brief = stage_thread(&st, 102, "brief", 0);
-    works(0, 0, 3000, 120);
+    thread_works(0, 0, 3000, 120);
     stage_wait(&st, 100, 10000, 0, 7000, TRACE_RUNNABLE);
-    works(a, 3000, 9000, 130);
-    works(brief, 9000, 10000, 140);
+    thread_works(a, 3000, 9000, 130);
+    thread_works(brief, 9000, 10000, 140);
     stage_close(&st, TRACE_EXIT, 0);
     m = stage_model(&one);
     assert_non_null(stage_item(m, "cpu.busy"));

@@ -1,5 +1,5 @@
 /* Holds the calling thread on its CPU for the moment in which it makes another, which inherits that.
- * What somebody else sets meanwhile stays. */
+ * A mask that somebody else sets meanwhile stays. */
 #include <limits.h>
 #include <string.h>
 #include <sys/syscall.h>

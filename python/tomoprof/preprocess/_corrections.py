@@ -47,7 +47,7 @@ def remove_sino_offset(sino: Array) -> Array:
 
 
 def _support_level(values):
-    """From what value on a sample belongs to the object: a quarter of the median above the background's peak. None where there is no background."""
+    """The least value of a sample that belongs to the object: a quarter of the median above the background's peak. None where there is no background."""
     counts, edges = numpy.histogram(values, bins=BINS)
     centers = (edges[:-1] + edges[1:]) / 2
     peaks = [i for i in range(BINS - 1) if counts[i] > counts[i + 1] and (i == 0 or counts[i] >= counts[i - 1])]

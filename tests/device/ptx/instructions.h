@@ -105,11 +105,11 @@ template <class T> static inline T magnitude(T a)
     else
         return a < 0 ? (T)(0 - (u64)a) : a;
 }
-static inline float fused(float a, float b, float c)
+static inline float fused_sum(float a, float b, float c)
 {
     return __builtin_fmaf(a, b, c);
 }
-static inline double fused(double a, double b, double c)
+static inline double fused_sum(double a, double b, double c)
 {
     return __builtin_fma(a, b, c);
 }

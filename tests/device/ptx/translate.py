@@ -277,7 +277,7 @@ class Function:
     def do_fma(self, modes, kind, operands):
         if modes not in (["rn"], ["rm"]) or (modes == ["rm"] and kind != "f32"):
             raise Unknown("mode " + ".".join(modes))
-        return self.two("fused" if modes == ["rn"] else "fused_down", modes, kind, operands, *modes)
+        return self.two("fused_sum" if modes == ["rn"] else "fused_down", modes, kind, operands, *modes)
 
     def bitwise(self, head, modes, kind, operands):
         self.only(modes)

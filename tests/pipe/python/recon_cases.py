@@ -7,7 +7,7 @@ import numpy as np
 
 
 def scan(package):
-    """A model, a sinogram of smooth noise, weights, and a mask that is no ellipse."""
+    """A model, a sinogram of smooth noise, weights, and a mask that is not an ellipse."""
     random = np.random.default_rng(8)
     model = package.ParallelBeamModel((12, 4, 16), np.linspace(0, np.pi, 12, endpoint=False))
     model.set_params(verbose=1, no_warning=True)

@@ -121,7 +121,7 @@ struct seen {
     int foreign, backwards;
 };
 
-static int watch(void *user, double done, double total)
+static int cancel_watch(void *user, double done, double total)
 {
     struct seen *s = user;
     s->foreign += !pthread_equal(s->caller, pthread_self());
@@ -172,7 +172,7 @@ static void a_wish_to_end_leaves_out_the_rest(void **state)
         float *whole = malloc(l.bytes);
         memcpy(whole, l.out, l.bytes);
         memset(l.out, 0x7f, l.bytes);
-        tomoprof_set_progress(l.a.c, watch, &s);
+        tomoprof_set_progress(l.a.c, cancel_watch, &s);
         const tomoprof_status status = rows[i].call(&l.a, rows[i].name, &l.ax, &l.ay, &l.to);
         if (status != TOMOPROF_CANCELLED || s.calls != 1 || s.last != 0)
             fail_msg("row %d (%s %s): status %d, %d calls of progress, the last %g", i,
@@ -197,7 +197,7 @@ static void progress_grows_from_0_to_1_in_the_thread_of_the_call(void **state)
         api_ok(&l.a, rows[i].call(&l.a, rows[i].name, &l.ax, &l.ay, &l.to));
         float *whole = malloc(l.bytes);
         memcpy(whole, l.out, l.bytes);
-        tomoprof_set_progress(l.a.c, watch, &s);
+        tomoprof_set_progress(l.a.c, cancel_watch, &s);
         api_ok(&l.a, rows[i].call(&l.a, rows[i].name, &l.ax, &l.ay, &l.to));
         if (s.calls < 1 || s.last != 1 || s.foreign || s.backwards)
             fail_msg("row %d (%s %s): %d calls, %d in other threads, %d backwards, the last %g", i,

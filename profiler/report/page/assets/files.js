@@ -61,7 +61,7 @@ function diskTable(io) {
   io.group_reason && el("p", { class: "note" }, `Control group: ${plain(io.group_reason)}.`)].filter(Boolean);
 }
 
-// What the recorded moments of each file hold of the selected range.
+// Sums the recorded moments of each file within the selected range.
 function filesInRange(profile) {
   const rows = list(profile.io.files).map((f) => {
     const m = f.moments, row = { path: f.path, calls: 0, read: 0, written: 0 }, every = f.moment_stride || 1;

@@ -12,7 +12,7 @@ const LINES_MOST = 40, SHARE_LEAST = 0.004; // of lines with a number in the pan
 // A program that mostly waits is not explained by its CPU time. The same rule as summary_waits of report/text.
 export const mostlyWaits = (profile) => !(profile.totals.gpu_sum_s > 0) && cpuTotal(profile) + (profile.totals.wait?.runnable || 0) < 0.5 * profile.meta.wall_s;
 
-// What the pane's column shows: {title, of(line): s, total: s}
+// The pane's column has {title, of(line): s, total: s}
 function measure(profile) {
   const cost = lineCosts(profile), gpu = (l) => cost.gpu(l) || 0, first = list(profile.answers)[0]?.kind;
   if (first === "gpu" && cost.gpuTotal > 0) return { title: "GPU time", of: gpu, total: cost.gpuTotal, cost };
