@@ -31,7 +31,7 @@ struct command {
 
 extern const struct command cmd_run, cmd_record, cmd_report, cmd_apply, cmd_recon, cmd_simulate,
     cmd_info, cmd_load, cmd_convert, cmd_doctor, cmd_child, cmd_export, cmd_compare, cmd_triage,
-    cmd_reference, cmd_width, cmd_import, cmd_menu, cmd_list, cmd_try, cmd_dump;
+    cmd_reference, cmd_width, cmd_import, cmd_menu, cmd_list, cmd_try, cmd_dump, cmd_top;
 
 /* Rows that several commands share. The macro's arguments are the variables. */
 #define CLI_BACKEND_CHOICES "auto|cpu|cuda"

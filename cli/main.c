@@ -52,10 +52,10 @@ static void help_command(const struct command *c)
 }
 
 static const struct command *const commands[] = {
-    &cmd_record, &cmd_try,       &cmd_report,   &cmd_compare, &cmd_export, &cmd_import,
-    &cmd_recon,  &cmd_apply,     &cmd_simulate, &cmd_info,    &cmd_load,   &cmd_convert,
-    &cmd_run,    &cmd_triage,    &cmd_doctor,   &cmd_dump,    &cmd_list,   &cmd_menu,
-    &cmd_child,  &cmd_reference, &cmd_width,    NULL,
+    &cmd_record, &cmd_try,    &cmd_report,    &cmd_compare, &cmd_export, &cmd_import,
+    &cmd_recon,  &cmd_apply,  &cmd_simulate,  &cmd_info,    &cmd_load,   &cmd_convert,
+    &cmd_run,    &cmd_triage, &cmd_doctor,    &cmd_top,     &cmd_dump,   &cmd_list,
+    &cmd_menu,   &cmd_child,  &cmd_reference, &cmd_width,   NULL,
 };
 #define COMMANDS (int)(sizeof commands / sizeof *commands - 1)
 

@@ -44,7 +44,7 @@ INSIDE = {
     "host/recon": ["common", "slabs", "center"],
     "host/store": ["child", "codec", "fetch", "format", "h5", "manifest", "guard", "reader", "engine", "writer", "exchange"],
     "host/suite": ["statistics", "catalogue", "run"],
-    "cli": ["common", "reference", "doctor", "runs", "storage", "results", "trial", "commands"],
+    "cli": ["common", "reference", "doctor", "runs", "storage", "results", "trial", "live", "commands"],
     "profiler/capture": ["raw", "core/unwind", "core", "recorders/python", "recorders/failure", "recorders/locks", "recorders/heap", "recorders/wait", "recorders/cpu",
                          "recorders/cuda", "recorders/nvtx", "recorders/jit", "recorders/io", "recorders/mpi", "hooks"],
     "profiler/analyze": ["common", "model", "symbols", "state", "attribute", "heap", "io", "locks", "ranks", "gpu", "build"],

@@ -45,6 +45,7 @@ SMALLER = (  # the same words on less work, and real names in the place of place
 )
 ELSEWHERE = {
     "./start.sh": "tests/container/fresh.sh",
+    "sudo build/tomoprof top": "tests/capture/outside/test_top.py",
     "sudo build/tomoprof dump": "tests/capture/outside/test_dump.py",
     "sudo build/tomoprof record --pid": "tests/capture/outside/test_outside.py",
     "cuda/toolkit.sh": "docker/Dockerfile",  # which tests/container/test_container.py builds
