@@ -47,8 +47,8 @@ static enum err take_device(struct cuda_backend *be)
 {
     struct cudaDeviceProp properties;
     char memory[16];
-    TRY_CUDA(cudaSetDevice(0), "being opened");
-    TRY_CUDA(cudaGetDeviceProperties(&properties, 0), "being opened");
+    TRY_CUDA(cudaSetDevice(CUDA_DEVICE), "being opened");
+    TRY_CUDA(cudaGetDeviceProperties(&properties, CUDA_DEVICE), "being opened");
     FAIL_IF(properties.major * 10 + properties.minor < OLDEST, ERR_UNSUPPORTED,
             "the %.60s has compute capability %d.%d, this build needs %d.%d: use `backend=cpu`",
             properties.name, properties.major, properties.minor, OLDEST / 10, OLDEST % 10);
@@ -112,7 +112,11 @@ static enum err open_device(const struct backend_options *options, struct backen
     be->base.threads = options->threads > 0 ? options->threads : 1; /* of the host: it waits */
     be->limit = options->device_memory;
     be->look = options->look;
-    const enum err e = take_device(be);
+    int outer = CUDA_DEVICE; /* the caller's current device, which stays that */
+    const cudaError_t code = cudaGetDevice(&outer);
+    const enum err e = code ? cuda_failed(code, "being opened") : take_device(be);
+    if (outer != CUDA_DEVICE)
+        let_pass(cudaSetDevice(outer));
     bound_launches(be);
     if (e)
         close_device(&be->base);

@@ -138,8 +138,48 @@ static enum err streams_finish(struct backend *be)
     return ERR_OK;
 }
 
-static enum err streams_await_foreign(struct backend *, void *stream)
+static enum err streams_enter(struct backend *, int *outer)
 {
+    TRY_CUDA(cudaGetDevice(outer), "beginning a call");
+    if (*outer != CUDA_DEVICE)
+        TRY_CUDA(cudaSetDevice(CUDA_DEVICE), "beginning a call");
+    return ERR_OK;
+}
+
+static void streams_leave(struct backend *, int outer)
+{
+    if (outer != CUDA_DEVICE)
+        let_pass(cudaSetDevice(outer));
+}
+
+/* Finds where an address of the caller lies, in words; NULL: on this device. */
+static enum err find_foreign(const void *p, const char **wrong)
+{
+    struct cudaPointerAttributes where;
+    TRY_CUDA(cudaPointerGetAttributes(&where, p), "looking at an array of the caller");
+    const int ours = where.type == cudaMemoryTypeManaged ||
+                     (where.type == cudaMemoryTypeDevice && where.device == CUDA_DEVICE);
+    *wrong = ours                                 ? NULL
+             : where.type == cudaMemoryTypeDevice ? "memory of another GPU"
+             : where.type == cudaMemoryTypeHost   ? "pinned memory of the host"
+                                                  : "not memory of a GPU";
+    return ERR_OK;
+}
+
+static enum err streams_take_foreign(struct backend *be, const char *name, const void *p,
+                                     size_t bytes, void *stream)
+{
+    const char *const first = static_cast<const char *>(p), *wrong;
+    TRY(find_foreign(first, &wrong));
+    FAIL_IF(wrong, ERR_USAGE,
+            "%s: the address %p is %s; expected memory of the GPU that the context computes on, "
+            "device %d (%s)",
+            name, p, wrong, CUDA_DEVICE, be->device);
+    TRY(find_foreign(first + (bytes ? bytes - 1 : 0), &wrong));
+    FAIL_IF(wrong, ERR_USAGE,
+            "%s: the address %p is memory of the GPU, but its last byte, %zu further, is %s; pass "
+            "the whole array",
+            name, p, bytes - 1, wrong);
     TRY_CUDA(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)), "waiting for the caller");
     return ERR_OK;
 }
@@ -164,14 +204,10 @@ static enum err streams_accumulate(struct backend *base, int64_t n, const struct
 }
 
 const struct backend_streams cuda_streams = {
-    device_room,        memory_of_call,
-    device_refuse,      streams_pin,
-    streams_unpin,      streams_send,
-    streams_receive,    fence_create,
-    fence_free,         fence_set,
-    fence_hold,         fence_await,
-    streams_finish,     streams_await_foreign,
-    streams_accumulate,
+    device_room,          memory_of_call,     device_refuse,  streams_pin,   streams_unpin,
+    streams_send,         streams_receive,    fence_create,   fence_free,    fence_set,
+    fence_hold,           fence_await,        streams_finish, streams_enter, streams_leave,
+    streams_take_foreign, streams_accumulate,
 };
 
 enum err streams_open(struct cuda_backend *be)

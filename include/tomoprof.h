@@ -97,6 +97,8 @@ TOMOPROF_API void tomoprof_context_free(tomoprof_context *c);
  * after a success. NULL: of the calling thread's latest failure without a context. Valid until the
  * next call. */
 TOMOPROF_API const char *tomoprof_error(const tomoprof_context *c);
+/* Returns the back end, "cpu" or "cuda": arrays of TOMOPROF_CUDA need the latter. */
+TOMOPROF_API const char *tomoprof_backend(const tomoprof_context *c);
 /* Returns what computes: "Intel(R) Xeon(R), 2 threads, avx512". Valid as long as the context. */
 TOMOPROF_API const char *tomoprof_device(const tomoprof_context *c);
 /* From now on progress and log go there; NULL: nowhere. */

@@ -29,7 +29,8 @@ struct sorted_cache;  /* sorted_pixels.cu */
 struct vcd_state;     /* iteration.cu */
 struct transfer_ring; /* transfer.cu */
 
-#define UNPINNED 8
+#define UNPINNED    8
+#define CUDA_DEVICE 0 /* of those that CUDA_VISIBLE_DEVICES leaves */
 
 struct cuda_backend {
     struct backend base; /* first: a struct backend * is one of these */

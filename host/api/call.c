@@ -64,6 +64,19 @@ static void visit_settings(tomoprof_context *c)
     mem_limit(c ? c->memory : 0);
 }
 
+/* The work, on the context's GPU where it has one. */
+static enum err visit_work(const struct visit *v)
+{
+    struct backend *be = v->context->be;
+    int outer = 0;
+    if (be->ops->streams)
+        TRY(be->ops->streams->enter(be, &outer));
+    const enum err e = v->work(v->state);
+    if (be->ops->streams)
+        be->ops->streams->leave(be, outer);
+    return e;
+}
+
 static void visit_run(struct visit *v)
 {
     tomoprof_context *c = v->context, *const outer = visited;
@@ -72,7 +85,7 @@ static void visit_run(struct visit *v)
     fegetenv(&numbers);
     fesetenv(FE_DFL_ENV); /* threads that start now keep this for ever: not the caller's rounding */
     visit_settings(c);
-    v->e = v->work(v->state);
+    v->e = visit_work(v);
     visit_settings(outer);
     fesetenv(&numbers);
     cpu_threads_restore(before);
@@ -169,7 +182,7 @@ static enum err operand_open(struct api_call *k, struct operand *o)
                 "arrays in host memory, which pass it in parts",
                 o->name);
         o->buffer = (struct buffer){PLACE_DEVICE, 0, bytes, o->a.data};
-        return k->be->ops->streams->await_foreign(k->be, o->a.stream);
+        return k->be->ops->streams->take_foreign(k->be, o->name, o->a.data, bytes, o->a.stream);
     }
     o->host = o->a.data;
     if (!operand_is_plain(o)) {

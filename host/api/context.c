@@ -96,6 +96,11 @@ void tomoprof_context_free(tomoprof_context *c)
     free(c);
 }
 
+const char *tomoprof_backend(const tomoprof_context *c)
+{
+    return c ? c->be->ops->name : "";
+}
+
 const char *tomoprof_device(const tomoprof_context *c)
 {
     return c ? c->be->device : "";

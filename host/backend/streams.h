@@ -46,8 +46,15 @@ struct backend_streams {
                            enum stream_id stream);                /* stream waits */
     enum err (*fence_await)(struct backend *be, struct fence *f); /* caller waits */
     enum err (*finish)(struct backend *be); /* all streams are done when it returns */
-    /* Waits for a stream that is not the back end's own (a cudaStream_t; NULL: the default one). */
-    enum err (*await_foreign)(struct backend *be, void *stream);
+
+    /* A call of the library begins: the calling thread's current device becomes the back end's.
+     * *outer is what it was, which leave brings back. */
+    enum err (*enter)(struct backend *be, int *outer);
+    void (*leave)(struct backend *be, int outer);
+    /* Checks that the bytes at `p`, the array `name` of the caller, are memory of this device, and
+     * waits for the stream on which they are ready (a cudaStream_t; NULL: the default one). */
+    enum err (*take_foreign)(struct backend *be, const char *name, const void *p, size_t bytes,
+                             void *stream);
 
     /* The first n floats of `to` += those of `from`. */
     enum err (*add)(struct backend *be, int64_t n, const struct buffer *from, struct buffer *to);

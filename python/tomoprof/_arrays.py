@@ -8,6 +8,8 @@ from typing import Any, Callable, Optional
 
 import numpy
 
+from tomoprof import _devices
+
 FLOAT32 = numpy.dtype("float32")
 Array = Any  # of NumPy, PyTorch or JAX, or what NumPy reads; results are in the library of the input
 Callback = Optional[Callable[[float, float], Any]]  # (done, total); a true value ends the call
@@ -57,6 +59,8 @@ def _of_any(array, name):
         raise TypeError(f"{name}: {type(array).__name__}; expected an array of numbers")
     if library_of(array) == "torch":
         return _of_torch(array, name)
+    if _devices.is_on_device(array):
+        raise TypeError(f"{name}: an array on a GPU; expected one in host memory. Copy it there.")
     if not hasattr(array, "__array__") and not hasattr(array, "__array_interface__") and hasattr(array, "__dlpack__"):
         return numpy.from_dlpack(array)
     return numpy.asarray(array)
@@ -79,14 +83,24 @@ def host(array, name, shape=None, axes=None):
         return numpy.require(view, FLOAT32, ("C", "A"))
 
 
-def output(out, shape, name="out"):
-    """The array to compute into: a new one, or the caller's. The library refuses one that overlaps an input."""
+def located(array, name, shape=None, axes=None):
+    """The same for arrays that may lie on a GPU, where they stay: a DeviceArray."""
+    if type(array) is not numpy.ndarray and _devices.is_on_device(array):
+        return _devices.on_device(array, name, shape if shape is not None else (None,) * 3, axes)
+    return host(array, name, shape, axes)
+
+
+def output(out, shape, name="out", beside=None):
+    """The array to compute into: a new one, beside the input where that is a DeviceArray, or the caller's. The library refuses one that
+    overlaps an input."""
     if out is None:
-        return numpy.empty(shape, FLOAT32)
+        return _devices.beside(beside, shape) if type(beside) is _devices.DeviceArray else numpy.empty(shape, FLOAT32)
     if type(out) is numpy.ndarray and out.dtype is FLOAT32 and out.shape == shape:
         flags = out.flags
         if flags.c_contiguous and flags.writeable and flags.aligned:
             return out
+    if type(out) is not numpy.ndarray and _devices.is_on_device(out):
+        return _devices.on_device(out, name, tuple(shape), writable=True)
     if library_of(out) == "jax":
         raise TypeError(f"{name}: JAX's arrays cannot be changed; leave `out` away, or give a NumPy array")
     view = _of_torch(out, name) if library_of(out) == "torch" else out
@@ -113,6 +127,8 @@ def indices(array, name, limit):
 
 def like(array, result):
     """`result` in the library of `array`."""
+    if type(result) is _devices.DeviceArray:
+        return result.owner
     library = library_of(array)
     if library == "torch":
         return sys.modules["torch"].from_numpy(result)

@@ -11,6 +11,7 @@ import numpy
 
 from tomoprof import _library
 from tomoprof._arrays import Callback, address
+from tomoprof._devices import DeviceArray
 from tomoprof._library import acquire, lib, release
 from tomoprof._parameters import plain
 
@@ -42,7 +43,9 @@ class Plan:
 
 
 def header(array):
-    """The tomoprof_array of a NumPy array; None stays None."""
+    """The tomoprof_array of a NumPy array or a DeviceArray; None stays None."""
+    if type(array) is DeviceArray:
+        return byref(array.header)
     return None if array is None else byref(_library.Array(array.shape, address(array)))
 
 

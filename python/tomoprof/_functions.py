@@ -7,7 +7,7 @@ from typing import Any, Optional
 
 import numpy
 
-from tomoprof._arrays import FLOAT32, Array, Callback, address, host, like, output
+from tomoprof._arrays import FLOAT32, Array, Callback, address, host, like, located, output
 from tomoprof._calls import SINOGRAM, VOLUME, Call, header, number
 from tomoprof._library import Array as LibraryArray
 from tomoprof._model import TomographyModel
@@ -51,8 +51,8 @@ def median_filter3d(x: Array, max_block_gb: float = 4.0, return_min_max: bool = 
     """Median of 3 x 3 x 3 voxels with replicated edges of a volume of any three lengths. max_block_gb has no effect.
 
     return_min_max: returns (median, minimum, maximum)."""
-    source = host(x, "x", None, VOLUME)
-    result = output(out, source.shape)
+    source = host(x, "x", None, VOLUME) if return_min_max else located(x, "x", None, VOLUME)
+    result = output(out, source.shape, beside=source)
     with Call(callback) as call:
         call("median_filter3d", header(source), header(result))
     result = out if out is not None else like(x, result)

@@ -113,9 +113,9 @@ FUNCTIONS = {
 def _load():
     path = library_path()
     library = ctypes.CDLL(os.fspath(path))
-    library.tomoprof_version.restype = library.tomoprof_error.restype = library.tomoprof_device.restype = c_char_p
+    library.tomoprof_version.restype = library.tomoprof_error.restype = library.tomoprof_device.restype = library.tomoprof_backend.restype = c_char_p
     library.tomoprof_version.argtypes = ()
-    library.tomoprof_error.argtypes = library.tomoprof_device.argtypes = (_C,)
+    library.tomoprof_error.argtypes = library.tomoprof_device.argtypes = library.tomoprof_backend.argtypes = (_C,)
     for name in ("context_free", "model_free", "cancel"):
         function = getattr(library, "tomoprof_" + name)
         function.argtypes, function.restype = (_C,), None
@@ -259,13 +259,22 @@ def configure(*, backend: Optional[str] = None, threads: Optional[int] = None, m
     _renew()
 
 
-def device() -> str:
-    """What the operators compute on, for example "AMD EPYC, 2 threads, avx512"."""
+def _of_context(function):
     context = acquire()
     try:
-        return lib.tomoprof_device(context.handle).decode()
+        return function(context.handle).decode()
     finally:
         release(context)
+
+
+def device() -> str:
+    """What the operators compute on, for example "AMD EPYC, 2 threads, avx512"."""
+    return _of_context(lib.tomoprof_device)
+
+
+def backend() -> str:
+    """The back end of the operators, "cpu" or "cuda"."""
+    return _of_context(lib.tomoprof_backend)
 
 
 def release(context):

@@ -8,8 +8,9 @@ import numpy
 from numpy import empty, ndarray
 
 from tomoprof import _library
-from tomoprof._arrays import FLOAT32, Array, Callback, address, host, indices, like, output
+from tomoprof._arrays import FLOAT32, Array, Callback, address, host, indices, like, located, output
 from tomoprof._calls import SINOGRAM, VOLUME, Call, header
+from tomoprof._devices import DeviceArray, is_on_device
 from tomoprof._geometry import Geometry
 from tomoprof._library import acquire, release
 
@@ -30,9 +31,14 @@ class Projections(Geometry):
             raise ValueError("use_ror_mask: expected True, False, or an array of 0 and 1")
         return numpy.flatnonzero(mask).astype(numpy.int32)
 
+    def _refuse_mask(self, name, *arrays):
+        if self._masked and any(type(array) is DeviceArray for array in arrays):
+            raise TypeError(f"{name}: lies on a GPU; a model whose use_ror_mask is an array takes arrays in host memory")
+
     def _project(self, function, forward, array, name, out, callback):
         """A projection by the shortest way: nothing is made anew but the result."""
-        if callback is not None or self._masked:
+        if callback is not None or self._masked or (type(array) is not ndarray and is_on_device(array)) or (
+                out is not None and type(out) is not ndarray and is_on_device(out)):
             return self._project_long(function, forward, array, name, out, callback)
         context = acquire()
         try:
@@ -59,8 +65,9 @@ class Projections(Geometry):
         pixels = self._mask()
         shapes = self.get_params(["recon_shape", "sinogram_shape"])
         shape, result_shape = shapes if forward else shapes[::-1]
-        source = host(array, name, tuple(shape), VOLUME if forward else SINOGRAM)
-        result = output(out, tuple(result_shape))
+        source = located(array, name, tuple(shape), VOLUME if forward else SINOGRAM)
+        result = output(out, tuple(result_shape), beside=source)
+        self._refuse_mask(name, source, result)
         if pixels is None:
             name = "forward_project" if forward else "back_project"
             with Call(callback) as call:
@@ -91,9 +98,9 @@ class Projections(Geometry):
         Returns the sinogram (views, detector rows, channels)."""
         rows, columns, slices = self.get_params("recon_shape")
         pixels = indices(pixel_indices, "pixel_indices", rows * columns)
-        values = host(voxel_values, "voxel_values", (len(pixels), slices), "pixels, slices")
-        result = output(out, tuple(self.get_params("sinogram_shape")))
-        pixels = pixels.copy() if numpy.may_share_memory(pixels, result) else pixels
+        values = located(voxel_values, "voxel_values", (len(pixels), slices), "pixels, slices")
+        result = output(out, tuple(self.get_params("sinogram_shape")), beside=values)
+        pixels = pixels.copy() if type(result) is ndarray and numpy.may_share_memory(pixels, result) else pixels
         with Call(callback) as call:
             call("sparse_forward_project", self._plan(call.context).handle, header(values), pixels.ctypes.data, len(pixels),
                  header(result))
@@ -107,9 +114,9 @@ class Projections(Geometry):
             raise ValueError(f"coeff_power is {coeff_power!r}; expected 1 or 2")
         shape = self.get_params("recon_shape")
         pixels = indices(pixel_indices, "pixel_indices", shape[0] * shape[1])
-        source = host(sinogram, "sinogram", tuple(self.get_params("sinogram_shape")), SINOGRAM)
-        result = output(out, (len(pixels), shape[2]))
-        pixels = pixels.copy() if numpy.may_share_memory(pixels, result) else pixels
+        source = located(sinogram, "sinogram", tuple(self.get_params("sinogram_shape")), SINOGRAM)
+        result = output(out, (len(pixels), shape[2]), beside=source)
+        pixels = pixels.copy() if type(result) is ndarray and numpy.may_share_memory(pixels, result) else pixels
         with Call(callback) as call:
             call("sparse_back_project", self._plan(call.context).handle, header(source), pixels.ctypes.data, len(pixels),
                  int(coeff_power), header(result))
@@ -120,8 +127,8 @@ class Projections(Geometry):
 
         Returns a volume (rows, columns, slices): the diagonal of A' W A. output_sharded has no effect."""
         sinogram_shape, recon_shape = self.get_params(["sinogram_shape", "recon_shape"])
-        source = None if weights is None else host(weights, "weights", tuple(sinogram_shape), SINOGRAM)
-        result = output(out, tuple(recon_shape))
+        source = None if weights is None else located(weights, "weights", tuple(sinogram_shape), SINOGRAM)
+        result = output(out, tuple(recon_shape), beside=source)
         with Call(callback) as call:
             plan = self._plan(call.context)
             call("hessian_diagonal", plan.handle, header(source), header(result))
@@ -147,8 +154,8 @@ class Projections(Geometry):
         Returns a sinogram (views, detector rows, channels). The views are taken as evenly spaced."""
         self._filter_name(filter_name)
         shape = tuple(self.get_params("sinogram_shape"))
-        source = host(sinogram, "sinogram", shape, SINOGRAM)
-        result = output(out, shape)
+        source = located(sinogram, "sinogram", shape, SINOGRAM)
+        result = output(out, shape, beside=source)
         with Call(callback) as call:
             plan = self._plan(call.context)
             call("direct_filter", plan.handle, header(source), header(result))
@@ -164,10 +171,11 @@ class Projections(Geometry):
         if method not in METHODS:
             raise ValueError(f"method is {method!r}; expected 'adjoint', 'voxel' or 'fourier'")
         sinogram_shape, recon_shape = self.get_params(["sinogram_shape", "recon_shape"])
-        source = host(sinogram, "sinogram", tuple(sinogram_shape), SINOGRAM)
+        source = located(sinogram, "sinogram", tuple(sinogram_shape), SINOGRAM)
+        self._refuse_mask("sinogram", source)
         if self._mask() is not None:
             return self.back_project(like(sinogram, self.direct_filter(source)), out=out, callback=callback)
-        result = output(out, tuple(recon_shape))
+        result = output(out, tuple(recon_shape), beside=source)
         with Call(callback) as call:
             plan = self._plan(call.context)
             call("direct_recon", plan.handle, METHODS[method], header(source), header(result))

@@ -9,10 +9,7 @@ Tensors may have leading axes (batch, channels). They are computed on one by one
 import itertools
 import weakref
 
-import numpy
 import torch
-
-from tomoprof._arrays import host
 
 __all__ = ["Projector", "back_project", "forward_project"]
 
@@ -49,10 +46,10 @@ def _project(tensor: torch.Tensor, name: str, adjoint: bool) -> torch.Tensor:
     _check_shape(tensor, shape, adjoint)
     call = model.back_project if adjoint else model.forward_project
     source = tensor.reshape(-1, *shape)
-    result = numpy.empty((len(source), *result_shape), numpy.float32)
+    result = tensor.new_empty((len(source), *result_shape), dtype=torch.float32)
     for one, out in zip(source, result):
-        call(host(one, "tensor", shape), out=out)
-    return torch.from_numpy(result).reshape(*tensor.shape[:-3], *result_shape).to(tensor.dtype)
+        call(one, out=out)
+    return result.reshape(*tensor.shape[:-3], *result_shape).to(tensor.dtype)
 
 
 @_project.register_fake

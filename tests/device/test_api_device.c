@@ -44,6 +44,8 @@ static void arrays_on_the_device_are_used_where_they_lie(void **state)
     struct buffer bx, by;
     api_open(&cpu, "par_plain_odd");
     other_context(&cpu, "cuda", &cuda);
+    assert_string_equal(tomoprof_backend(cpu.c), "cpu");
+    assert_string_equal(tomoprof_backend(cuda.c), "cuda");
     assert_ok(backend_open("cuda", &(struct backend_options){0}, &be));
     const size_t bytes = (size_t)api_count(cpu.sinogram) * sizeof(float);
     float *x = api_golden(&cpu, "volume", cpu.volume), *y = api_floats(cpu.sinogram),
@@ -61,6 +63,13 @@ static void arrays_on_the_device_are_used_where_they_lie(void **state)
     assert_ok(be->ops->download(be, &by, z, bytes));
     assert_memory_equal(z, y, bytes);
 
+    ax.data = x; /* of the host */
+    api_fails(&cuda, TOMOPROF_BAD_ARGUMENT, "x: the address ",
+              tomoprof_forward_project(cuda.c, cuda.m, &ax, &ay));
+    ax.data = (char *)bx.ptr + 16; /* ends 16 bytes behind the allocation */
+    api_fails(&cuda, TOMOPROF_BAD_ARGUMENT, "its last byte",
+              tomoprof_forward_project(cuda.c, cuda.m, &ax, &ay));
+    ax.data = bx.ptr;
     ax.type = TOMOPROF_INT32;
     api_fails(&cuda, TOMOPROF_UNSUPPORTED, "x lies on a GPU and is not float32",
               tomoprof_forward_project(cuda.c, cuda.m, &ax, &ay));

@@ -31,7 +31,7 @@ static void opening_advises(void)
                 {999, ERR_FAILED, "does /dev/nvidia-uvm exist?"}};
     struct backend *be = NULL;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        shim_faults = (struct shim_faults){.call = 2, .code = rows[i].code};
+        shim_faults = (struct shim_faults){.call = 3, .code = rows[i].code};
         assert_error(open_device(0, &be), rows[i].e, rows[i].words);
         assert_string_equal(shim_counts().failed, "cudaSetDevice");
     }
@@ -79,7 +79,7 @@ static void opening_says_what_is_missing(void **state)
                  "has compute capability 6.1, this build needs 7.5: use `backend=cpu`");
     shim_capability = 90;
     /* Other programs have the memory that a context takes. */
-    shim_faults = (struct shim_faults){.call = 2, .code = 2};
+    shim_faults = (struct shim_faults){.call = 3, .code = 2};
     assert_error(open_device(0, &be), ERR_MEMORY, "the GPU ran out of memory while being opened");
     assert_string_equal(shim_counts().failed, "cudaSetDevice");
     shim_faults = (struct shim_faults){0};

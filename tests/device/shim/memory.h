@@ -14,6 +14,7 @@ void shim_lock(void);
 /* 1: all of the bytes are device memory that is allocated. */
 int shim_is_device(const void *p, size_t bytes);
 int shim_is_mapped_host(const void *p);
+int shim_is_pinned(const void *p);
 [[noreturn]] void shim_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 extern struct shim_counts shim_totals; /* what shim_counts returns, but for what others know */
 

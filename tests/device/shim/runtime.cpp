@@ -51,7 +51,8 @@ char *space, *unused;
 size_t allocated;
 int unlocked;
 cudaError_t last, lost;
-int process; /* that has called the runtime */
+int process;              /* that has called the runtime */
+thread_local int current; /* device */
 } // namespace
 
 struct shim_counts shim_totals;
@@ -147,6 +148,8 @@ int shim_may_launch(const char *name, const void *kernel, cudaStream_t stream, d
                     dim3 block, size_t shared)
 {
     const size_t threads = (size_t)block.x * block.y * block.z;
+    if (current)
+        shim_die("%s: launched on device %d, its stream belongs to device 0", name, current);
     const auto asked = shared_most.find(kernel);
     if (threads == 0 || threads > 1024 || threads % 32 || block.z > 64)
         shim_die("%s: blocks of %zu threads", name, threads);
@@ -311,10 +314,28 @@ cudaError_t cudaProfilerStop(void)
 /* $SHIM_EXCLUSIVE, if it is set: a file that the process which has the device keeps locked. */
 static int exclusive = -1;
 
-cudaError_t cudaSetDevice(int)
+cudaError_t cudaGetDevice(int *device)
+{
+    *device = current;
+    return shim_enter("cudaGetDevice");
+}
+
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *out, const void *p)
+{
+    const int device = shim_is_device(p, 1);
+    *out = cudaPointerAttributes{device              ? cudaMemoryTypeDevice
+                                 : shim_is_pinned(p) ? cudaMemoryTypeHost
+                                                     : cudaMemoryTypeUnregistered,
+                                 0};
+    return shim_enter("cudaPointerGetAttributes");
+}
+
+cudaError_t cudaSetDevice(int device)
 {
     const char *const path = getenv("SHIM_EXCLUSIVE");
     const cudaError_t code = shim_enter("cudaSetDevice");
+    if (!code)
+        current = device;
     if (code || !path || exclusive >= 0)
         return code;
     exclusive = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);

@@ -135,6 +135,11 @@ static int is_pinned(const void *p, size_t bytes)
     return next != pinned.begin() && at + bytes <= (--next)->first + next->second;
 }
 
+int shim_is_pinned(const void *p)
+{
+    return is_pinned(p, 1);
+}
+
 /* Drivers pin whole pages, and some refuse one that is pinned already. */
 static int shares_a_page(const char *p, size_t bytes)
 {
