@@ -98,7 +98,7 @@ void store_close(struct store *s); /* NULL is fine */
 
 /* Opens libhdf5, which the program does without until then. NULL, or why it cannot be opened. */
 const char *store_hdf5(void);
-/* By name, NULL: the first. ERR_INPUT lists the names. */
+/* By name; NULL: the first, where none that is unreadable may be larger. ERR_INPUT lists names. */
 enum err store_find(struct store *s, const char *name, struct store_array **out);
 /* Fills a->chunks where it is not yet there (HDF5's trees, shards' tables): all, or what a box needs. */
 enum err store_index(struct store *s, struct store_array *a);

@@ -18,6 +18,7 @@ DATA = ROOT / "tests/data"
 PATIENCE = 120
 SCANS = ["scan/exchange.h5", "scan/nxtomo.nx", "scan/drift.nx", "scan/cone.txrm", "store/hdf5/filters.h5", "store/hdf5/kinds.h5", "store/nifti/i2.nii",
          "store/nifti/i2.nii.gz", "store/tiff/u2_pages.tif", "store/tiff/u2_deflate_tiles.tif", "store/npy/f4.npy", "store/czi/raw.czi"]
+ARRAYS = {"store/hdf5/kinds.h5": ("--array", "f8")}  # one of its links leads nowhere, so that the largest is not known
 
 
 def arguments():
@@ -149,13 +150,13 @@ def differences(name, whole, damaged, folder):
     found = []
     out, path = folder / "out.npy", folder / f"damaged.{name.partition('.')[2]}"
     path.write_bytes(damaged)
-    calls = [("info", path), ("convert", path, out)]
+    calls = [("info", path), ("convert", path, out, *ARRAYS.get(name, ()))]
     if name.startswith("scan/"):
         calls.append(("recon", "--in", path, "--out", folder / "volume.npy", "--rows", "0:1"))
     for call in calls:
         code, said = run(*call)
         errors = [line for line in said.splitlines() if line.startswith("tomoprof: ")]
-        if code not in (0, 2) and not (code == 1 and ("needs" in said or "not enough" in said or "is read" in said or "this build" in said)):
+        if code not in (0, 2) and not (code == 1 and ("needs" in said or "not enough" in said or "is read" in said or "is not read" in said or "this build" in said)):
             found.append(f"{call[0]}: exit {code}: {said[-300:]}")
         elif code and len(errors) != 1:
             found.append(f"{call[0]}: {len(errors)} errors: {said[-300:]}")
@@ -167,8 +168,9 @@ def differences(name, whole, damaged, folder):
         how = "whole" if same(mine, whole) else "as the library"
         if how != "whole":
             its = library_arrays(path, name, folder)
-            if its is not None and not any(same(mine, array) for array in its):
-                found.append(f"convert: values that are neither those of the whole file nor of its library ({len(its)} arrays)")
+            most = max((array.size for array in its or []), default=0)
+            if its is not None and not any(same(mine, array) for array in its if array.size == most):
+                found.append(f"convert: values that are neither those of the whole file nor of its library's largest of {len(its)} arrays")
             how = how if its is not None else "no library"
     left = sorted(p.name for p in folder.iterdir() if p.name not in (out.name, path.name, "volume.npy", "volume.png", "library.npz"))
     if left:
@@ -184,7 +186,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="tomoprof-scans-") as folder:
         folder = pathlib.Path(folder)
         for name in SCANS:
-            code, said = run("convert", DATA / name, folder / "whole.npy")
+            code, said = run("convert", DATA / name, folder / "whole.npy", *ARRAYS.get(name, ()))
             if code:
                 print(f"{name}: not read by this build: {said.strip()}")
                 continue

@@ -278,6 +278,7 @@ void across_send(struct store_wire *w, struct store *s)
         wire_text(w, &s->notes[i].name);
         wire_text(w, &s->notes[i].value);
         wire_int(w, &s->notes[i].hides);
+        wire_number(w, &s->notes[i].elements);
     }
     for (int i = 0; i < s->aliases_count; i++) {
         struct store_alias *alias = &s->aliases[i];
@@ -296,12 +297,15 @@ static enum err names_take(struct store_wire *w, struct store *s, int notes, int
     for (int i = 0; i < notes && !w->broken; i++) {
         const char *name = NULL, *value = NULL;
         int hides = 0;
+        int64_t elements = 0;
         wire_text(w, &name);
         wire_text(w, &value);
         wire_int(w, &hides);
+        wire_number(w, &elements);
         REFUSE_IF(s, !name || !value);
         TRY(store_note_add(s, name, "%s", value));
         s->notes[s->notes_count - 1].hides = hides;
+        s->notes[s->notes_count - 1].elements = elements;
     }
     for (int i = 0; i < aliases && !w->broken; i++) {
         struct store_alias alias = {.name = NULL};

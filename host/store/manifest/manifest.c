@@ -64,7 +64,20 @@ enum err store_note_add(struct store *s, const char *name, const char *format, .
     const char *text = arena_print_list(s->arena, format, args);
     va_end(args);
     TRY(array_room(&s->notes, &s->notes_room, (size_t)s->notes_count + 1, sizeof *s->notes));
-    s->notes[s->notes_count++] = (struct store_note){store_text(s, name), text, 0};
+    s->notes[s->notes_count++] = (struct store_note){.name = store_text(s, name), .value = text};
+    return ERR_OK;
+}
+
+enum err store_unreadable_add(struct store *s, const char *name, int64_t elements,
+                              const char *format, ...)
+{
+    char why[2048];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    TRY(store_note_add(s, "unreadable", "%s%s%s", name, *name ? ": " : "", why));
+    s->notes[s->notes_count - 1].elements = elements;
     return ERR_OK;
 }
 
@@ -145,7 +158,8 @@ int64_t store_elements(const struct store_array *a)
 {
     int64_t n = 1;
     for (int i = 0; i < a->dims; i++)
-        n *= a->shape[i];
+        if (__builtin_mul_overflow(n, a->shape[i], &n))
+            return INT64_MAX;
     return n;
 }
 

@@ -52,6 +52,9 @@ enum err store_contiguous(struct store *s, struct store_array *a, int32_t object
 
 enum err store_note_add(struct store *s, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Notes an array that is there and cannot be read, of so many elements; -1: not known. */
+enum err store_unreadable_add(struct store *s, const char *name, int64_t elements,
+                              const char *format, ...) __attribute__((format(printf, 4, 5)));
 /* Its texts live as long as the store. */
 enum err store_alias_add(struct store *s, struct store_alias alias);
 const char *store_text(struct store *s, const char *text); /* kept; NULL stays NULL */

@@ -14,7 +14,8 @@ struct store_member { /* of an enumeration */
 /* Facts that belong to no array: for `info`, and for what `convert` cannot keep. */
 struct store_note {
     const char *name, *value;
-    int hides; /* "unreadable", and may be a group: arrays below it are not known */
+    int hides;        /* "unreadable", and may be a group: arrays below it are not known */
+    int64_t elements; /* of an unreadable array; -1: not known */
 };
 
 struct store_alias { /* another name of an array */

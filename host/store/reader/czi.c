@@ -267,7 +267,7 @@ static enum err add_array(struct store *s, const struct czi_entry *e, int n)
     TRY(store_array_add(s, name, &a));
     if (!czi_set_type(e->type, &a->dtype, &samples)) {
         s->arrays_count--;
-        return store_note_add(s, "unreadable", "%s: pixel type %d", name, e->type);
+        return store_unreadable_add(s, name, -1, "pixel type %d", e->type);
     }
     memcpy(kept, e, (size_t)n * sizeof *kept);
     m->entries = kept;

@@ -331,6 +331,15 @@ static enum err array_fill(struct store *s, struct store_array *a, int file, hid
     return is_virtual ? ERR_OK : set_layout(s, a, list, type);
 }
 
+/* -1: they cannot be told. */
+static int64_t elements_of(hid_t dataset)
+{
+    const hid_t space = H5Dget_space(dataset);
+    const hssize_t n = space < 0 ? -1 : H5Sget_simple_extent_npoints(space);
+    H5Sclose(space);
+    return n;
+}
+
 static enum err array_make(struct store *s, int file, hid_t id, const char *name, int depth,
                            struct store_array **out)
 {
@@ -361,10 +370,11 @@ static enum err array_make(struct store *s, int file, hid_t id, const char *name
             hdf5_file(s, file)->used = 1;
         return ERR_OK;
     }
+    const int64_t elements = elements_of(id);
     H5Dclose(id);
     if (depth || (e != ERR_INPUT && e != ERR_UNSUPPORTED) || is_text)
         return depth || !is_text ? e : ERR_OK;
-    return hdf5_unreadable(s, 0, name, "%s", err_text());
+    return store_unreadable_add(s, name, elements, "%s", err_text());
 }
 
 static void close_file(struct store *s)

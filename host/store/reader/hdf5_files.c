@@ -200,15 +200,15 @@ void hdf5_files_trim(struct store *s)
         }
 }
 
-enum err hdf5_unreadable(struct store *s, int hides, const char *name, const char *format, ...)
+enum err hdf5_hides(struct store *s, const char *name, const char *format, ...)
 {
     char text[2048];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    TRY(store_note_add(s, "unreadable", "%s: %s", *name ? name : "/", text));
-    s->notes[s->notes_count - 1].hides = hides;
+    TRY(store_unreadable_add(s, *name ? name : "/", -1, "%s", text));
+    s->notes[s->notes_count - 1].hides = 1;
     return ERR_OK;
 }
 

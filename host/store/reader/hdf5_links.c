@@ -150,7 +150,7 @@ static enum err dataset_found(struct hdf5_walk *w, int file, hid_t id, const cha
         }
     if (s->arrays_count == ARRAYS_MOST) {
         H5Dclose(id);
-        return hdf5_unreadable(s, 0, path, "only the first %d arrays are read", ARRAYS_MOST);
+        return hdf5_hides(s, path, "only the first %d arrays are read", ARRAYS_MOST);
     }
     TRY(hdf5_array_make(s, file, id, path, 0, &a));
     if (a) {
@@ -172,8 +172,7 @@ static enum err object_found(struct hdf5_walk *w, const struct hdf5_place *at, c
     int seen = 0;
     if ((type != H5I_DATASET && type != H5I_GROUP) || !hdf5_key_of(file, id, &key)) {
         H5Oclose(id);
-        return type == H5I_DATATYPE ? ERR_OK
-                                    : hdf5_unreadable(w->s, 1, path, "is of an unknown kind");
+        return type == H5I_DATATYPE ? ERR_OK : hdf5_hides(w->s, path, "is of an unknown kind");
     }
     if (type == H5I_DATASET)
         return dataset_found(w, file, id, path, class, how, &key);
@@ -190,7 +189,7 @@ static enum err object_found(struct hdf5_walk *w, const struct hdf5_place *at, c
             w->pending[w->pending_count++] =
                 (struct hdf5_pending){store_text(w->s, path), class, how, file};
     } else if (above && above->depth >= HDF5_DEPTH) {
-        e = hdf5_unreadable(w->s, 1, path, "more than %d groups lie in each other", HDF5_DEPTH);
+        e = hdf5_hides(w->s, path, "more than %d groups lie in each other", HDF5_DEPTH);
     } else {
         e = group_read(w, at, path, how, &key, above);
     }
@@ -215,8 +214,8 @@ static enum err found_or_not(struct hdf5_walk *w, enum err e, const struct hdf5_
 {
     if (e && e != ERR_INPUT && e != ERR_UNSUPPORTED)
         return e;
-    return e ? hdf5_unreadable(w->s, 1, path, "the link to %s leads nowhere: %s", how ? how : "?",
-                               err_text())
+    return e ? hdf5_hides(w->s, path, "the link to %s leads nowhere: %s", how ? how : "?",
+                          err_text())
              : object_found(w, place, path, class, how, above);
 }
 
@@ -228,12 +227,12 @@ static enum err link_found(const struct hdf5_level *l, hid_t group, const char *
     char path[PATH_BYTES];
     if (!text_print(path, sizeof path, "%s%s%s", l->path, *l->path ? "/" : "", name) ||
         !text_print(place.path, sizeof place.path, "%s%s%s", l->real, *l->real ? "/" : "", name))
-        return hdf5_unreadable(w->s, 1, l->path, "holds names of more than %d bytes", PATH_BYTES);
+        return hdf5_hides(w->s, l->path, "holds names of more than %d bytes", PATH_BYTES);
     if (link->type == H5L_TYPE_HARD) {
         const enum err e = hdf5_object_open(w->s, l->file, group, name, link, &place.id);
         if (e && e != ERR_INPUT)
             return e;
-        return e ? hdf5_unreadable(w->s, 1, path, "%s", err_text())
+        return e ? hdf5_hides(w->s, path, "%s", err_text())
                  : object_found(w, &place, path, l->class, l->how, l);
     }
     const char *how = link_text(w->s, group, name, link);
@@ -251,10 +250,9 @@ static herr_t link_visit(hid_t group, const char *name, const H5L_info_t *link, 
 {
     struct hdf5_level *l = data;
     if (++l->w->links > LINKS_MOST)
-        l->w->e =
-            l->w->links == LINKS_MOST + 1
-                ? hdf5_unreadable(l->w->s, 1, "/", "only the first %d links are read", LINKS_MOST)
-                : ERR_OK;
+        l->w->e = l->w->links == LINKS_MOST + 1
+                      ? hdf5_hides(l->w->s, "/", "only the first %d links are read", LINKS_MOST)
+                      : ERR_OK;
     else
         l->w->e = link_found(l, group, name, link);
     return l->w->e || l->w->links > LINKS_MOST ? 1 : 0;
@@ -276,7 +274,7 @@ static enum err group_read(struct hdf5_walk *w, const struct hdf5_place *at, con
                            .above = above};
     const int has = hdf5_text(w->s, at->file, at->id, "NX_class", class, sizeof class);
     if (has < 0)
-        TRY(hdf5_unreadable(w->s, 1, path, "attribute NX_class: %s", class));
+        TRY(hdf5_hides(w->s, path, "attribute NX_class: %s", class));
     l.class = has > 0 ? store_text(w->s, class) : NULL;
     if (!w->is_late) {
         TRY(array_room(&w->groups, &w->groups_room, w->groups_count + 1, sizeof *w->groups));
@@ -284,9 +282,8 @@ static enum err group_read(struct hdf5_walk *w, const struct hdf5_place *at, con
     }
     const herr_t done = H5Literate(at->id, H5_INDEX_NAME, H5_ITER_NATIVE, &next, link_visit, &l);
     TRY(w->e);
-    return done < 0
-               ? hdf5_unreadable(w->s, 1, path, "its members cannot be listed: the file is damaged")
-               : ERR_OK;
+    return done < 0 ? hdf5_hides(w->s, path, "its members cannot be listed: the file is damaged")
+                    : ERR_OK;
 }
 
 /* The groups that hold a link, so that one that leads to them is seen. */

@@ -74,9 +74,9 @@ int hdf5_key_of(int file, hid_t object, struct hdf5_key *out); /* 0: it failed *
  * why. */
 int hdf5_text(struct store *s, int file, hid_t object, const char *name, char *out, size_t room);
 
-/* Adds a note on what is there and cannot be read. */
-enum err hdf5_unreadable(struct store *s, int hides, const char *name, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+/* Adds a note on what is there and cannot be read, and may be a group: its arrays are not known. */
+enum err hdf5_hides(struct store *s, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Opens the object at a path by its links, all of which are checked. libhdf5 follows none. */
 enum err hdf5_resolve(struct store *s, int file, const char *path, struct hdf5_place *out);

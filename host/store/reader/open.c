@@ -96,20 +96,38 @@ enum err store_open(const char *name, struct store **out)
     return e;
 }
 
+/* The largest array is not known where one that cannot be read may be larger. */
+static enum err main_array(const struct store *s, struct store_array **out)
+{
+    for (int i = 0; i < s->notes_count; i++) {
+        const struct store_note *note = &s->notes[i];
+        FAIL_IF(!strcmp(note->name, "unreadable") &&
+                    (note->elements < 0 || note->elements > store_elements(s->arrays[0])),
+                ERR_INPUT,
+                "%s: its largest array is not known, for not all can be read (%s); name one, for "
+                "example `array=%s`",
+                s->name, note->value, s->arrays[0]->name);
+    }
+    *out = s->arrays[0];
+    return ERR_OK;
+}
+
 enum err store_find(struct store *s, const char *name, struct store_array **out)
 {
     char names[400] = "";
+    if (!name)
+        return main_array(s, out);
     for (int i = 0; i < s->arrays_count; i++)
-        if (!name || !strcmp(s->arrays[i]->name, name)) {
+        if (!strcmp(s->arrays[i]->name, name)) {
             *out = s->arrays[i];
             return ERR_OK;
         }
-    for (int i = 0; name && i < s->aliases_count; i++)
+    for (int i = 0; i < s->aliases_count; i++)
         if (!strcmp(s->aliases[i].name, name)) {
             *out = s->aliases[i].array;
             return ERR_OK;
         }
-    for (int i = 0; name && i < s->notes_count; i++) { /* it is there */
+    for (int i = 0; i < s->notes_count; i++) { /* it is there */
         const struct store_note *note = &s->notes[i];
         const size_t k = strlen(name);
         FAIL_IF(!strcmp(note->name, "unreadable") && !strncmp(note->value, name, k) &&

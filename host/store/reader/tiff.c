@@ -93,7 +93,7 @@ static enum err add_group(struct store *s, const struct tiff_pages *all, const s
     if (e != ERR_UNSUPPORTED || largest)
         return e;
     s->arrays_count = before;
-    return store_note_add(s, "unreadable", "%s: %s", name, err_text());
+    return store_unreadable_add(s, name, 0, "%s", err_text()); /* the largest are readable */
 }
 
 /* A page that has the size of the largest ones and another layout would be missing in the stack. */

@@ -80,7 +80,7 @@ enum err zarr_add(struct store *s, const struct zarr_keys *keys, const char *pre
         if (e == ERR_UNSUPPORTED) { /* others of the group may be readable */
             s->arrays_count--;
             if (s->arrays_count || *prefix)
-                e = store_note_add(s, "unreadable", "%s", err_text());
+                e = store_unreadable_add(s, "", store_elements(a), "%s", err_text());
         }
     }
     cJSON_Delete(two);
@@ -274,7 +274,7 @@ static enum err walk_below(struct store *s, const struct zarr_keys *keys, const 
     if (is_inside_itself(&f) || *f.count > FOLDERS_MOST)
         return ERR_OK;
     if (++*f.count > FOLDERS_MOST)
-        return store_note_add(s, "unreadable", "only the first %d folders are read", FOLDERS_MOST);
+        return store_unreadable_add(s, "", -1, "only the first %d folders are read", FOLDERS_MOST);
     return zarr_walk_group(s, keys, below, &f);
 }
 

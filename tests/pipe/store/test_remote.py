@@ -51,7 +51,8 @@ def every_format(check, folder):
     with serve(DATA) as (url, server):
         for name in names:
             path = (STORE / name).resolve()
-            local, remote = converted(check, path, folder / "a.npy"), converted(check, f"{url}/{path.relative_to(DATA)}", folder / "b.npy")
+            array = ("--array", "f8") if name == "hdf5/kinds.h5" else ()  # one of its links leads nowhere
+            local, remote = (converted(check, p, folder / out, *array) for p, out in ((path, "a.npy"), (f"{url}/{path.relative_to(DATA)}", "b.npy")))
             same = local is not None and remote is not None and local.dtype == remote.dtype and np.array_equal(local, remote)
             check.that(same, f"{name} differs behind a URL")
         mine = json.loads(tomoprof("info", "--json", STORE / "zarr/ome.zarr").stdout)

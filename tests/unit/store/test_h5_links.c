@@ -179,6 +179,43 @@ static void test_names(void **state)
     store_close(s);
 }
 
+/* No array is taken unasked where one that cannot be read may be larger. */
+static void test_largest(void **state)
+{
+    (void)state;
+    const struct {
+        const char *file, *link;
+        hsize_t rows; /* of a table with members */
+        int good;
+    } rows[] = {
+        {"table.h5", NULL, 1, 1}, {"long.h5", NULL, 2000, 0}, {"lost.h5", "out/data", 1, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct store *s;
+        struct store_array *a;
+        hid_t file = create(rows[i].file), type = H5Tcreate(H5T_COMPOUND, 12),
+              space = H5Screate_simple(1, &rows[i].rows, NULL);
+        add(file, "data", 3, views, 1, 0);
+        H5Tinsert(type, "time", 0, H5T_NATIVE_DOUBLE);
+        H5Tinsert(type, "row", 8, H5T_NATIVE_INT);
+        hid_t table =
+            H5Dcreate2(file, "events", type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+        assert_true(table >= 0);
+        H5Dclose(table);
+        H5Tclose(type);
+        H5Sclose(space);
+        if (rows[i].link)
+            link_to(file, NULL, rows[i].link, "projections");
+        H5Fclose(file);
+        assert_ok(store_open(rows[i].file, &s));
+        const enum err e = store_find(s, NULL, &a);
+        assert_int_equal(e, rows[i].good ? ERR_OK : ERR_INPUT);
+        if (e)
+            assert_non_null(strstr(err_text(), rows[i].link ? "projections" : "events"));
+        assert_ok(store_find(s, "data", &a));
+        store_close(s);
+    }
+}
+
 /* Angles that are there and cannot be read are an error, not a scan without angles. */
 static void test_nowhere(void **state)
 {
@@ -429,13 +466,10 @@ static void test_virtual_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_links),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_nowhere),
-        cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_texts),
-        cmocka_unit_test(test_virtual),
-        cmocka_unit_test(test_virtual_unlimited),
+        cmocka_unit_test(test_links),           cmocka_unit_test(test_names),
+        cmocka_unit_test(test_largest),         cmocka_unit_test(test_nowhere),
+        cmocka_unit_test(test_damaged),         cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_virtual),         cmocka_unit_test(test_virtual_unlimited),
         cmocka_unit_test(test_virtual_refused),
     };
     return cmocka_run_group_tests(tests, enter, leave);
