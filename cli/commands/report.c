@@ -18,7 +18,8 @@ static struct report_request {
     int shown; /* the answer is in the text that was printed */
     int64_t top;
     struct profile_options profile;
-    const char *after;
+    const char *after, *what_if;
+    struct what_if asked;
 } request = {.top = 20};
 
 static struct opt options[] = {
@@ -34,6 +35,9 @@ static struct opt options[] = {
                 "leave out the start-up, up to the end of the imports"),
     OPTION_NUMBER("from", 0, request.profile.from, "SECONDS", "leave out the time before", 0, 1e9),
     OPTION_NUMBER("until", 0, request.profile.until, "SECONDS", "leave out the time after", 0, 1e9),
+    OPTION_TEXT("what-if", 0, request.what_if, "FILE:LINE=0.5",
+                "print what the program would take if this line, with what it\n"
+                "calls, took 0.5 times as long"),
     PROFILE_OPTIONS(request.profile),
     {0},
 };
@@ -70,12 +74,50 @@ static enum err check_report_part(void)
     return ERR_OK;
 }
 
+/* Reads FILE:LINE=FACTOR. */
+static enum err check_what_if(void)
+{
+    static char file[RUN_PATH];
+    if (!request.what_if)
+        return ERR_OK;
+    const char *equal = strrchr(request.what_if, '='), *colon = equal;
+    while (colon && colon > request.what_if && *colon != ':')
+        colon--;
+    long long line = 0;
+    double factor = -1;
+    int end = 0;
+    const int read = colon && sscanf(colon, ":%lld=%lf%n", &line, &factor, &end) == 2;
+    FAIL_IF(!read || colon[end] || colon == request.what_if || line < 1 || !(factor >= 0) ||
+                factor > 1e6 || (size_t)(colon - request.what_if) >= sizeof file,
+            ERR_USAGE,
+            "--what-if %.100s: expected a file, a line and its new time as a part of the old one, "
+            "as in program.py:24=0.5",
+            request.what_if);
+    snprintf(file, sizeof file, "%.*s", (int)(colon - request.what_if), request.what_if);
+    request.asked = (struct what_if){.file = file, .line = line, .factor = factor};
+    request.profile.what_if = &request.asked;
+    return ERR_OK;
+}
+
+static void print_what_if(const struct what_if *w)
+{
+    const double gain = 1 - w->after_s / w->before_s, saves = w->path_s * (1 - w->factor);
+    printf("If %s:%lld took %g times as long, the program would take %.3g s instead of %.3g s "
+           "(%.0f %% %s).\n",
+           w->file, (long long)w->line, w->factor, w->after_s, w->before_s, 100 * fabs(gain),
+           gain < 0 ? "more" : "less");
+    if (w->factor < 1)
+        printf("The line takes %.3g s that the rest waits for, so this change saves at most about "
+               "%.2g s.\n",
+               w->path_s, saves);
+}
+
 /* A part of the run needs the recording itself. */
 static enum err check_traces(const char *folder, int named)
 {
-    FAIL_IF(is_part() && (named || !has_traces(folder)), ERR_INPUT,
-            "%s: --after, --from and --until read the recording again, but its trace folder is "
-            "missing. "
+    FAIL_IF((is_part() || request.what_if) && (named || !has_traces(folder)), ERR_INPUT,
+            "%s: --after, --from, --until and --what-if read the recording again, but its trace "
+            "folder is missing. "
             "Give the folder that `tomoprof record` wrote.",
             folder);
     return ERR_OK;
@@ -89,7 +131,7 @@ static int up_to_date(const char *folder, const char *path)
     snprintf(trace, sizeof trace, "%s/trace", folder);
     if (!is_file(path, &profiled) || request.reanalyze || request.profile.include ||
         request.profile.exclude || request.profile.libraries || request.profile.paths ||
-        request.profile.no_source || is_part())
+        request.profile.no_source || is_part() || request.what_if)
         return 0;
     return stat(trace, &traced) || traced.st_mtime <= profiled.st_mtime;
 }
@@ -160,6 +202,7 @@ static enum err run_report(int words, char **word)
     struct model *m = NULL;
     const char *name = words ? word[0] : "latest";
     TRY(check_report_part());
+    TRY(check_what_if());
     TRY(run_find(name, folder));
     run_private();
     int named = is_file(name, &st) && text_has_suffix(name, ".json");
@@ -190,6 +233,8 @@ static enum err run_report(int words, char **word)
         log_warn("%s", err_text());
         e = ERR_OK;
     }
+    if (!e && m && request.what_if)
+        print_what_if(&request.asked);
     request.shown = request.text || (isatty(STDOUT_FILENO) && m);
     if (!e && request.shown)
         e = print_report(m);
@@ -212,6 +257,7 @@ const struct command cmd_report = {
         "Examples:\n"
         "  tomoprof report latest --text\n"
         "  tomoprof report latest --after imports\n"
+        "  tomoprof report latest --what-if recon.py:24=0.5\n"
         "  tomoprof report output/20260131T120000Z --text --top 5 --include '*/myproject/*'\n",
     .options = options,
     .max_words = 1,

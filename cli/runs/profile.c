@@ -93,6 +93,7 @@ enum err profile_make(const char *folder, const struct profile_options *o, struc
                                       .from_s = o->from,
                                       .until_s = o->until,
                                       .after_imports = o->after_imports,
+                                      .what_if = o->what_if,
                                       .just_ended = o->just_ended,
                                       .tool_version = TP_VERSION,
                                       .progress = draw_profile_progress};

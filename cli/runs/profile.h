@@ -12,6 +12,7 @@ struct profile_options {
     int no_source;                 /* 1: no text of the program's files */
     double from, until;            /* seconds of the run; 0: all of it */
     int after_imports;             /* 1: from the end of the start-up's imports on */
+    struct what_if *what_if;       /* to be answered too; NULL: nothing is asked */
     int just_ended;                /* 1: the run ended a moment ago */
 };
 

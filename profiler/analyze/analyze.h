@@ -16,6 +16,16 @@ struct analyze_launch {
     double all_s;                    /* of it and of all that were waited for */
 };
 
+/* Asks what the run would take if a line, with what it calls, took `factor` times as long. */
+struct what_if {
+    const char *file; /* of the line, or the end of its path */
+    int64_t line;
+    double factor;
+    /* The answer: wall time before and after; what the line has of the critical path; what the replay
+     * of the run as it was takes, which is about before_s. */
+    double before_s, after_s, path_s, replayed_s;
+};
+
 struct analyze_options {
     /* Shell patterns (fnmatch) on paths of source files, as recorded or relativised; lists end with
      * NULL, NULL = none. What matches `exclude`, or not `include` when given, is attributed to its
@@ -33,7 +43,8 @@ struct analyze_options {
     const char *tool_version;   /* for meta; NULL unknown */
     const char *const *command; /* for meta, ends with NULL; NULL: from the trace */
     struct analyze_launch launch;
-    int cpus; /* that the program could use; 0 unknown */
+    struct what_if *what_if; /* to be answered too; NULL: nothing is asked */
+    int cpus;                /* that the program could use; 0 unknown */
     void (*progress)(void *context, double done, double total); /* bytes of trace; NULL none */
     void *context;
 };

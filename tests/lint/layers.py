@@ -47,7 +47,7 @@ INSIDE = {
     "cli": ["common", "reference", "doctor", "runs", "storage", "results", "trial", "live", "commands"],
     "profiler/capture": ["raw", "core/unwind", "core", "recorders/python", "recorders/failure", "recorders/locks", "recorders/heap", "recorders/wait", "recorders/cpu",
                          "recorders/cuda", "recorders/nvtx", "recorders/jit", "recorders/io", "recorders/mpi", "hooks"],
-    "profiler/analyze": ["common", "model", "symbols", "state", "attribute", "heap", "io", "locks", "ranks", "gpu", "build"],
+    "profiler/analyze": ["common", "model", "symbols", "state", "attribute", "heap", "io", "locks", "ranks", "gpu", "what_if", "build"],
     "profiler/findings": ["advice"],
     "profiler/import": ["read", "build", "source"],
     "profiler/triage": ["access", "model", "input", "verdict", "output"],

@@ -234,15 +234,16 @@ void build_free(struct run *r)
                               &r->cell_by_file, &r->cell_by_name,     &r->work_by_key};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         table_free(tables[i]);
-    void *plain[] = {r->sites.items,         r->sources.items,    r->paths.items,
-                     r->nodes.items,         r->frames.items,     r->module_costs.items,
-                     r->processes.items,     r->made.items,       r->facts.items,
-                     r->threads.items,       r->timeline.items,   r->flows.list.items,
-                     r->heap.series.items,   r->accounts.items,   r->ranges.inside.items,
-                     r->q.notes.items,       r->heap.curves,      r->own_folders.items,
-                     r->own.items,           r->moments.items,    r->in_threads.items,
-                     r->notes.items,         r->locks.rows.items, r->locks.contention.items,
-                     r->locks.held_up.items, r->works.items,      r->child_waits.items};
+    void *plain[] = {r->sites.items,         r->sources.items,     r->paths.items,
+                     r->nodes.items,         r->frames.items,      r->module_costs.items,
+                     r->processes.items,     r->made.items,        r->facts.items,
+                     r->threads.items,       r->timeline.items,    r->flows.list.items,
+                     r->heap.series.items,   r->accounts.items,    r->ranges.inside.items,
+                     r->q.notes.items,       r->heap.curves,       r->own_folders.items,
+                     r->own.items,           r->moments.items,     r->in_threads.items,
+                     r->notes.items,         r->locks.rows.items,  r->locks.contention.items,
+                     r->locks.held_up.items, r->locks.spans.items, r->works.items,
+                     r->child_waits.items};
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         free(plain[i]);
     gpu_run_free(&r->gpu);

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "profiler/analyze/build/build.h"
+#include "profiler/analyze/what_if/what_if.h"
 
 #define MACHINE_BUSY    0.25   /* of the wall time: without a CPU */
 #define BUSY_LEAST      2e8    /* ns: a run of some milliseconds tells nothing of the machine */
@@ -134,6 +135,7 @@ enum err build_own(struct run *r)
         [WAITS_LOCK] = "lock",   [WAITS_POLL] = "sleep", [WAITS_REQUESTS] = "requests",
         [WAITS_CHILD] = "child"};
     TRY(build_path(r));
+    TRY(what_if_answer(r));
     TRY(note_busy_machine(r));
     TRY(pools_divide(r));
     TRY(build_works(r));

@@ -156,6 +156,24 @@ static enum err put_held_up(struct image *im, const struct locks *l)
     return ERR_OK;
 }
 
+/* Keeps the waits for a replay of the threads. */
+static enum err put_spans(struct image *im, const struct locks *l)
+{
+    for (size_t i = 0; i < l->waits.count && im->run->options->what_if; i++) {
+        const struct lock_wait *w = &l->waits.items[i];
+        const int taken = w->flags & TRACE_LOCK_TAKEN, more = w->flags & TRACE_LOCK_MORE;
+        if (w->flags & TRACE_LOCK_SEEN)
+            continue;
+        TRY(vector_add(
+            &im->run->locks.spans,
+            ((struct lock_span){w->start, w->end, w->address, im->index,
+                                im->threads.items[w->thread].row,
+                                w->holder >= 0 ? im->threads.items[w->holder].row : -1, taken != 0,
+                                !taken && !more && !(w->flags & TRACE_LOCK_WAITING)})));
+    }
+    return ERR_OK;
+}
+
 static enum err locks_attribute(struct image *im, void *state)
 {
     struct locks *l = state;
@@ -165,6 +183,7 @@ static enum err locks_attribute(struct image *im, void *state)
     TRY(lock_sweep(im, l));
     TRY(lock_rows(im, l));
     TRY(put_held_up(im, l));
+    TRY(put_spans(im, l));
     return put_contention(im, l);
 }
 

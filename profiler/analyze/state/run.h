@@ -89,6 +89,11 @@ struct own_work { /* what a node of own code did; attribute/work.c */
     const char *kind, *what;
     double ns;
 };
+struct lock_span { /* a wait for a lock, or a part of one; kept where a line's gain is asked for */
+    uint64_t start, end, address;
+    int process, thread, holder; /* rows; holder: -1 unknown */
+    int taken, gave_up;          /* it ended with the lock; without it, by a timeout */
+};
 struct child_wait { /* of a node of own code; build/child_waits.c */
     uint32_t own;
     const char *program;
@@ -233,6 +238,7 @@ struct run {
     struct { /* names in the model's arena */
         VECTOR(struct model_lock) rows;
         VECTOR(struct model_contention) contention;
+        VECTOR(struct lock_span) spans;
         VECTOR(double) held_up; /* ns, by row of threads: waits for what another thread held */
     } locks;
     struct io_run *io;       /* io/io.h */

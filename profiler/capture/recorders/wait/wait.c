@@ -6,10 +6,11 @@
 #include "profiler/capture/core/thread_poll.h"
 #include "profiler/capture/recorders.h"
 
-#define SLEEP_LEAST 1000000     /* ns: shorter sleeps are gathered */
-#define SLEEP_MOST  250000000   /* a longer one is recorded piece by piece */
-#define WOKEN_MOST  2000000000u /* kept until it is found asleep; then it is where it computed */
-#define BUDGET      50          /* a turn takes at most this part of the time between two */
+#define SLEEP_LEAST  1000000     /* ns: shorter sleeps are gathered */
+#define SLEEP_MOST   250000000   /* a longer one is recorded piece by piece */
+#define SLEEPER_MOST 5           /* intervals between two looks at a thread that sleeps on */
+#define WOKEN_MOST   2000000000u /* kept until it is found asleep; then it is where it computed */
+#define BUDGET       50          /* a turn takes at most this part of the time between two */
 
 static int state_of(uint32_t tid)
 {
@@ -138,7 +139,9 @@ static void poll_thread(struct capture_thread *t, struct thread_slot *s, uint64_
     if (s->runnable_pending >= SLEEP_LEAST)
         put_ready(t, s);
     if (!ran && s->wait_known) { /* still there */
-        s->poll_every = s->poll_every * 2 < SLEEP_MOST ? s->poll_every * 2 : SLEEP_MOST;
+        const uint64_t most =
+            SLEEPER_MOST * interval < SLEEP_MOST ? SLEEPER_MOST * interval : SLEEP_MOST;
+        s->poll_every = s->poll_every * 2 < most ? s->poll_every * 2 : most;
     } else {
         if (s->wait_known) /* where it was found asleep: there it woke */
             put_sleep(t, s, woke);
