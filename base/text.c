@@ -1,4 +1,5 @@
 /* Formatted text in buffers. Escapes what a terminal would obey, in a text and in all of stdout. */
+#include <math.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -36,6 +37,18 @@ int text_print(char *out, size_t room, const char *format, ...)
     const int fits = text_print_at(0, out, room, format, args);
     va_end(args);
     return fits;
+}
+
+const char *number_text(double v, int digits, char out[NUMBER_TEXT])
+{
+    const double size = fabs(v);
+    if (size < 1e15 && size >= pow(10, digits) - 0.5)
+        snprintf(out, NUMBER_TEXT, "%.0f", v);
+    else if (size < 1e-4 && size > 1e-12)
+        snprintf(out, NUMBER_TEXT, "%.*f", digits - 1 - (int)floor(log10(size)), v);
+    else
+        snprintf(out, NUMBER_TEXT, "%.*g", digits, v);
+    return out;
 }
 
 #define ESCAPED 16 /* room of one escaped character */

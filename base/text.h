@@ -40,6 +40,12 @@ int text_append(char *out, size_t room, const char *format, ...)
 int text_print(char *out, size_t room, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Writes a number with that many significant digits, and all digits before its point: 1234, where
+ * %.3g has 1.23e+03. */
+enum { NUMBER_TEXT = 40 };
+const char *number_text(double v, int digits, char out[NUMBER_TEXT]);
+#define NUMBER(digits, v) number_text(v, digits, (char[NUMBER_TEXT]){0})
+
 enum plain_keep {
     PLAIN_LINE = 0,  /* one line: line ends and tabs are escaped too */
     PLAIN_LINES = 1, /* line ends and tabs pass */

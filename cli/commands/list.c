@@ -56,7 +56,7 @@ static void list_row(const struct run_entry *run, const struct record_facts *f, 
     if (!stat(run->folder, &st) && localtime_r(&st.st_mtime, &tm))
         strftime(when, sizeof when, "%Y-%m-%d %H:%M", &tm);
     if (f->command && isfinite(f->end.wall_s))
-        snprintf(seconds, sizeof seconds, "%.3g s", f->end.wall_s);
+        snprintf(seconds, sizeof seconds, "%s s", NUMBER(3, f->end.wall_s));
     printf("%-16s %9s  %-30s  %s\n", when, seconds, command, run->folder);
 }
 

@@ -269,8 +269,9 @@ static void conclude_record(struct record_session *s)
     if (bare > 0) /* of some programs the system counts no time */
         snprintf(more, sizeof more, ", %+.1f %% CPU", 100 * (cpu / bare - 1));
     if (request.overhead && s->bare.wall_s > 0)
-        log_info("%.3g s recorded, %.3g s without the recorder: %+.1f %% wall%s", s->end.wall_s,
-                 s->bare.wall_s, 100 * (s->end.wall_s / s->bare.wall_s - 1), more);
+        log_info("%s s recorded, %s s without the recorder: %+.1f %% wall%s",
+                 NUMBER(3, s->end.wall_s), NUMBER(3, s->bare.wall_s),
+                 100 * (s->end.wall_s / s->bare.wall_s - 1), more);
     char page[RUN_PATH];
     snprintf(page, sizeof page, "%.*s%s", RUN_PATH - 16, s->folder,
              !e && !request.no_analysis ? "/report.html" : "");

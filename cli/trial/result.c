@@ -200,21 +200,20 @@ static void time_text(const struct trial_file *r, const char *label, char *out, 
     for (int i = 0; i < r->lines_count; i++)
         line = line && !(r->lines[i].before_s > line->before_s) ? line : &r->lines[i];
     if (!(run_own_s(&r->runs[1]) < run_own_s(&r->runs[0]) * (1 - SAME_TIME))) {
-        snprintf(out, room, "With %s, the program takes %.3g s, %.3g s before: nothing is gained.",
-                 label, after, before);
+        snprintf(out, room, "With %s, the program takes %s s, %s s before: nothing is gained.",
+                 label, NUMBER(3, after), NUMBER(3, before));
         return;
     }
     if (!line || !(line->before_s > 0)) {
-        snprintf(out, room, "With %s, the program takes %.3g s, %.3g s before.", label, after,
-                 before);
+        snprintf(out, room, "With %s, the program takes %s s, %s s before.", label,
+                 NUMBER(3, after), NUMBER(3, before));
         return;
     }
     place_text(line->file, line->line, place);
     if (line->after_s > 0)
-        snprintf(seconds, sizeof seconds, "%.2g s", line->after_s);
-    snprintf(out, room,
-             "With %s, %s takes %s, %.3g s before; the program takes %.3g s, %.3g s before.", label,
-             place, seconds, line->before_s, after, before);
+        snprintf(seconds, sizeof seconds, "%s s", NUMBER(2, line->after_s));
+    snprintf(out, room, "With %s, %s takes %s, %s s before; the program takes %s s, %s s before.",
+             label, place, seconds, NUMBER(3, line->before_s), NUMBER(3, after), NUMBER(3, before));
 }
 
 static const char *sentence_make(struct try_job *t, const struct trial_stage *after,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "profiler/findings/advice/compile.h"
 #include "profiler/findings/advice/recipe.h"
 #include "profiler/findings/advice/recipes.h"
@@ -90,7 +91,7 @@ static const char *branches_text(struct answer_list *t, const struct hotspots *h
                                    : ",",
                       name, 100 * 1e-9 * hot->found[i].ns / t->cpu);
     }
-    return answer_text(t, "%.550s of %.3g s.", text, t->cpu);
+    return answer_text(t, "%.550s of %s s.", text, NUMBER(3, t->cpu));
 }
 
 /* A profile in which many lines take a little each. */
@@ -105,8 +106,9 @@ static enum err answers_add_flat(struct answer_list *t, const struct hotspots *h
     a.gain_s = fmin(a.cost_s, t->own);
     a.text = answer_text(t,
                          "No line dominates: the largest is %s with %.0f %%; %d lines share "
-                         "%.0f %% of %.3g s of CPU time.",
-                         name, 1e-7 * hot->largest.ns / t->cpu, hot->lines, 100 * a.share, t->cpu);
+                         "%.0f %% of %s s of CPU time.",
+                         name, 1e-7 * hot->largest.ns / t->cpu, hot->lines, 100 * a.share,
+                         NUMBER(3, t->cpu));
     a.advice = "Look for what these lines have in common: who calls them, how often, and on how "
                "much data. The Calls tab lists the callers.";
     t->divided = a.text;
@@ -139,8 +141,8 @@ static enum err answers_add_cpu(struct answer_list *t)
             hotspot_name(s, name);
         else
             own_place_and_text(t->m, s->at, name);
-        a.text = answer_text(t, "%s takes %.0f %% of the CPU time (%.3g of %.3g s).", name,
-                             100 * share, cost, t->cpu);
+        a.text = answer_text(t, "%s takes %.0f %% of the CPU time (%s of %s s).", name, 100 * share,
+                             NUMBER(3, cost), NUMBER(3, t->cpu));
         a.cost_s = cost;
         a.share = share;
         a.of = "CPU time";
@@ -176,8 +178,8 @@ static enum err answers_add_waits(struct answer_list *t)
         a.share = a.cost_s / t->own;
         a.of = "own time";
         const char *kind = waits_words(t->m, s->at, waits, sizeof waits);
-        a.text = answer_text(t, "%s %s for %.3g of the %.3g s that the program ran%s.", name, waits,
-                             a.cost_s, t->own, without_queue(t));
+        a.text = answer_text(t, "%s %s for %s of the %s s that the program ran%s.", name, waits,
+                             NUMBER(3, a.cost_s), NUMBER(3, t->own), without_queue(t));
         const struct model_line *line = own_line_of(t->m, s->at->file, s->at->line);
         a.advice = recipe_of_wait(kind, line ? line->text : NULL);
         TRY(vector_add(&t->all, a));
@@ -210,8 +212,8 @@ static enum err answers_add_gpu(struct answer_list *t)
         a.share = a.cost_s / g->gpu_sum_s;
         a.of = "GPU time";
         a.gain_s = fmin(t->own, a.share * positive_or_0(g->gpu_busy_s));
-        a.text = answer_text(t, "%s launches %.0f %% of the GPU's work (%.3g of %.3g s).", name,
-                             100 * a.share, a.cost_s, g->gpu_sum_s);
+        a.text = answer_text(t, "%s launches %.0f %% of the GPU's work (%s of %s s).", name,
+                             100 * a.share, NUMBER(3, a.cost_s), NUMBER(3, g->gpu_sum_s));
         a.advice = "Give the device less work here, or faster kernels: the Kernels tab shows what "
                    "limits them.";
         TRY(vector_add(&t->all, a));

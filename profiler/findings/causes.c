@@ -136,8 +136,9 @@ static void causes_add_evidence(struct rootcause *r, const struct model *m)
     }
     causes_add_reading(r, m);
     if (m->contention_count)
-        rootcause_number(r, "threads waited for locks", lock_s, "s",
-                         causes_text(r, "added up; two or more wanted to run for %.3g s", work_s));
+        rootcause_number(
+            r, "threads waited for locks", lock_s, "s",
+            causes_text(r, "added up; two or more wanted to run for %s s", NUMBER(3, work_s)));
     if (m->totals.gpu_sum_s > 0)
         rootcause_number(r, "GPU busy", m->totals.gpu_busy_s, "s", NULL);
     if (m->kernels_count)
@@ -165,20 +166,20 @@ static void causes_add_checks(struct rootcause *r, const struct model *m)
                     "before and after");
     if (f && f->size_mb > 0)
         rootcause_check(r, "coverage", f->unique_mb > 0.999 * f->size_mb ? "holds" : "unknown",
-                        causes_text(r, "%.200s: %.4g of %.4g MiB were read at least once", f->path,
-                                    fmin(f->unique_mb, f->size_mb), f->size_mb));
+                        causes_text(r, "%.200s: %s of %s MiB were read at least once", f->path,
+                                    NUMBER(4, fmin(f->unique_mb, f->size_mb)),
+                                    NUMBER(4, f->size_mb)));
     if (kernel > 1 && isfinite(unseen))
-        rootcause_check(
-            r, "the recording saw all bytes that the kernel counted",
-            fabs(unseen) < SAME * kernel ? "holds" : "fails",
-            causes_text(r, "%.4g of %.4g MiB read were not seen", fmax(0, unseen), kernel));
+        rootcause_check(r, "the recording saw all bytes that the kernel counted",
+                        fabs(unseen) < SAME * kernel ? "holds" : "fails",
+                        causes_text(r, "%s of %s MiB read were not seen",
+                                    NUMBER(4, fmax(0, unseen)), NUMBER(4, kernel)));
     if (m->totals.peak_rss_mb > 0)
-        rootcause_check(
-            r, "memory", "unknown",
-            causes_text(r,
-                        "%.4g MiB resident at most, processes added; a change must stay "
-                        "near it",
-                        m->totals.peak_rss_mb));
+        rootcause_check(r, "memory", "unknown",
+                        causes_text(r,
+                                    "%s MiB resident at most, processes added; a change must stay "
+                                    "near it",
+                                    NUMBER(4, m->totals.peak_rss_mb)));
     rootcause_check(r, "the recording is complete", m->quality.complete ? "holds" : "fails",
                     m->quality.complete ? "nothing is known to be missing"
                                         : "see the data quality of report.html");
@@ -234,8 +235,8 @@ static enum err causes_make(const struct model *m, struct rootcause **out)
     r->summary = causes_text(r, "%.300s %.500s", first->statement, first->evidence);
     if (isfinite(first->gain_high_s) && m->meta.wall_s > 0) {
         r->number_name =
-            causes_text(r, "%.200s Largest possible saving, as a share of the run's %.3g s",
-                        first->statement, m->meta.wall_s);
+            causes_text(r, "%.200s Largest possible saving, as a share of the run's %s s",
+                        first->statement, NUMBER(3, m->meta.wall_s));
         r->number = 100 * first->gain_high_s / m->meta.wall_s;
         r->number_unit = "%";
     }
@@ -300,14 +301,14 @@ static void checks_add_later(struct rootcause *r, const struct model *a, const s
     if (f && g)
         more[n++] = (struct rootcause_check){
             "bytes read after the change", g->unique_mb > 0.98 * f->unique_mb ? "holds" : "unknown",
-            causes_text(r, "%.4g MiB of %.200s, before %.4g MiB", g->unique_mb, g->path,
-                        f->unique_mb)};
+            causes_text(r, "%s MiB of %.200s, before %s MiB", NUMBER(4, g->unique_mb), g->path,
+                        NUMBER(4, f->unique_mb))};
     if (a->totals.peak_rss_mb > 0 && b->totals.peak_rss_mb > 0)
         more[n++] = (struct rootcause_check){
             "memory after the change",
             b->totals.peak_rss_mb <= 1.1 * a->totals.peak_rss_mb ? "holds" : "fails",
-            causes_text(r, "%.4g MiB, before %.4g MiB", b->totals.peak_rss_mb,
-                        a->totals.peak_rss_mb)};
+            causes_text(r, "%s MiB, before %s MiB", NUMBER(4, b->totals.peak_rss_mb),
+                        NUMBER(4, a->totals.peak_rss_mb))};
     r->checks = more;
     r->checks_count = n;
 }

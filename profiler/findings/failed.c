@@ -144,10 +144,10 @@ static enum err failed_to_record(struct model *m)
     a.cost_s = missing;
     a.share = 1 - coverage;
     a.of = "CPU time";
-    snprintf(
-        text, sizeof text,
-        "%.0f %% of the CPU time (%.3g of %.3g s) was in processes that were not recorded%s%s.",
-        100 * a.share, missing, recorded + missing, names ? ": " : "", names ? names : "");
+    snprintf(text, sizeof text,
+             "%.0f %% of the CPU time (%s of %s s) was in processes that were not recorded%s%s.",
+             100 * a.share, NUMBER(3, missing), NUMBER(3, recorded + missing), names ? ": " : "",
+             names ? names : "");
     a.text = arena_text(m->arena, text);
     a.advice =
         "The recorder is not loaded into programs that are statically linked, set-user-id, of "
@@ -223,8 +223,8 @@ static enum err failed_to_follow(struct model *m)
     if (!(s > FOLLOWED * m->meta.wall_s))
         return ERR_OK;
     snprintf(text, sizeof text,
-             "gevent waits for events for %.3g of %.3g s. Which greenlet waits is not read.", s,
-             m->meta.wall_s);
+             "gevent waits for events for %s of %s s. Which greenlet waits is not read.",
+             NUMBER(3, s), NUMBER(3, m->meta.wall_s));
     return failed_append(m, text);
 }
 

@@ -2,6 +2,7 @@
  * memory is scattered (G3) needs counters that are not recorded. */
 #include <string.h>
 
+#include "base/text.h"
 #include "profiler/findings/rules.h"
 
 static double line_pageable(const struct model_line *l)
@@ -37,8 +38,9 @@ int rule_copy_pageable(const struct run_facts *f, struct finding *out)
     if (!(sum.s > SHARE(PAGEABLE_LEAST) * f->wall))
         return 0;
     finding_gain(out, 0, sum.s / 2, "medium");
-    finding_evidence(out, "%lld copies of %.1f MiB took %.3g s on the device (%.1f %% of the run).",
-                     (long long)sum.n, (double)sum.bytes / 1048576, sum.s, 100 * sum.s / f->wall);
+    finding_evidence(out, "%lld copies of %.1f MiB took %s s on the device (%.1f %% of the run).",
+                     (long long)sum.n, (double)sum.bytes / 1048576, NUMBER(3, sum.s),
+                     100 * sum.s / f->wall);
     finding_lines_by(out, f->m, line_pageable);
     return 1;
 }
@@ -49,8 +51,8 @@ int rule_copy_pageable_async(const struct run_facts *f, struct finding *out)
     if (!sum.n || !(sum.s > SHARE(PAGEABLE_ASYNC_LEAST) * f->wall))
         return 0;
     finding_gain(out, 0, sum.s / 2, "high");
-    finding_evidence(out, "%lld asynchronous copies of pageable memory took %.3g s.",
-                     (long long)sum.n, sum.s);
+    finding_evidence(out, "%lld asynchronous copies of pageable memory took %s s.",
+                     (long long)sum.n, NUMBER(3, sum.s));
     finding_lines_by(out, f->m, line_pageable);
     return 1;
 }
@@ -67,8 +69,8 @@ int rule_gpu_sync(const struct run_facts *f, struct finding *out)
     if (!(wasted > SHARE(SYNC_LEAST) * f->wall))
         return 0;
     finding_gain(out, 0, wasted, "medium");
-    finding_evidence(out, "Synchronising calls took %.3g s; a device was busy for %.3g s of it.",
-                     t->gpu_wait_s, t->gpu_wait_busy_s);
+    finding_evidence(out, "Synchronising calls took %s s; a device was busy for %s s of it.",
+                     NUMBER(3, t->gpu_wait_s), NUMBER(3, t->gpu_wait_busy_s));
     finding_lines_by(out, f->m, line_gpu_wait);
     return 1;
 }
@@ -85,9 +87,10 @@ int rule_gpu_gaps(const struct run_facts *f, struct finding *out)
     finding_gain(out, 0, idle, "medium");
     finding_evidence(
         out,
-        "Between its first and last operation the device was idle for %.3g s; the longest gap is "
-        "%.3g s at %.3g s, the longest %d together %.3g s.",
-        idle, g->length_s, g->start_s, gpu->gaps_count, sum);
+        "Between its first and last operation the device was idle for %s s; the longest gap is "
+        "%s s at %s s, the longest %d together %s s.",
+        NUMBER(3, idle), NUMBER(3, g->length_s), NUMBER(3, g->start_s), gpu->gaps_count,
+        NUMBER(3, sum));
     for (int i = 0; i < g->lines_count; i++)
         finding_line(out, g->lines[i].file, g->lines[i].line, g->lines[i].n, g->lines[i].value);
     return 1;
@@ -113,8 +116,8 @@ int rule_gpu_small_kernels(const struct run_facts *f, struct finding *out)
     if (!(api > SHARE(SMALL_LEAST) * f->wall))
         return 0;
     finding_gain(out, 0, api - time, "medium");
-    finding_evidence(out, "%lld launches took %.3g s on the host for %.3g s on the device.",
-                     (long long)n, api, time);
+    finding_evidence(out, "%lld launches took %s s on the host for %s s on the device.",
+                     (long long)n, NUMBER(3, api), NUMBER(3, time));
     finding_lines_by(out, f->m, line_kernels);
     return 1;
 }
@@ -132,8 +135,8 @@ int rule_gpu_jit(const struct run_facts *f, struct finding *out)
     if (!(s > SHARE(JIT_LEAST) * f->wall))
         return 0;
     finding_gain(out, 0, s, "high");
-    finding_evidence(out, "Compiling and loading of device code took %.3g s (%.1f %% of the run).",
-                     s, 100 * s / f->wall);
+    finding_evidence(out, "Compiling and loading of device code took %s s (%.1f %% of the run).",
+                     NUMBER(3, s), 100 * s / f->wall);
     return 1;
 }
 
@@ -171,10 +174,10 @@ int rule_gpu_transfers(const struct run_facts *f, struct finding *out)
     finding_gain(out, 0, t->copy_s, "medium");
     finding_evidence(
         out,
-        "Copies took %.3g s on the device and kernels %.3g s (%.0f %% of both); %.4g MiB to the "
-        "device, %.4g MiB from it.",
-        t->copy_s, t->kernel_s, 100 * share, (double)t->h2d_bytes / 1048576,
-        (double)t->d2h_bytes / 1048576);
+        "Copies took %s s on the device and kernels %s s (%.0f %% of both); %s MiB to the "
+        "device, %s MiB from it.",
+        NUMBER(3, t->copy_s), NUMBER(3, t->kernel_s), 100 * share,
+        NUMBER(4, (double)t->h2d_bytes / 1048576), NUMBER(4, (double)t->d2h_bytes / 1048576));
     return 1;
 }
 
@@ -218,8 +221,9 @@ int rule_gpu_first(const struct run_facts *f, struct finding *out)
     if (!worst)
         return 0;
     finding_gain(out, 0, most, "medium");
-    finding_evidence(out, "%.120s: the first of %lld calls took %.3g s, the median call %.3g s.",
-                     worst->name, (long long)worst->time.n, first_s, worst->time.median_s);
+    finding_evidence(out, "%.120s: the first of %lld calls took %s s, the median call %s s.",
+                     worst->name, (long long)worst->time.n, NUMBER(3, first_s),
+                     NUMBER(3, worst->time.median_s));
     return 1;
 }
 

@@ -1,6 +1,7 @@
 /* Rules about the memory and the CPU time of the host. */
 #include <string.h>
 
+#include "base/text.h"
 #include "profiler/findings/quiet.h"
 #include "profiler/findings/rules.h"
 
@@ -67,8 +68,8 @@ int rule_cpu_system(const struct run_facts *f, struct finding *out)
         !(c->sys > SHARE(LEAST) * f->wall))
         return 0;
     finding_gain(out, (double)NAN, c->sys / 2, "low");
-    finding_evidence(out, "The kernel took %.3g s of %.3g s of CPU time.", c->sys,
-                     c->user + c->sys);
+    finding_evidence(out, "The kernel took %s s of %s s of CPU time.", NUMBER(3, c->sys),
+                     NUMBER(3, c->user + c->sys));
     finding_lines_by(out, f->m, line_system);
     return 1;
 }
@@ -85,8 +86,8 @@ int rule_cpu_python(const struct run_facts *f, struct finding *out)
         !(c->python > SHARE(PYTHON_LEAST) * f->wall))
         return 0;
     finding_gain(out, (double)NAN, c->python * 0.9, "medium");
-    finding_evidence(out, "The interpreter took %.3g s of %.3g s of CPU time.", c->python,
-                     c->user + c->sys);
+    finding_evidence(out, "The interpreter took %s s of %s s of CPU time.", NUMBER(3, c->python),
+                     NUMBER(3, c->user + c->sys));
     finding_lines_by(out, f->m, line_python);
     return 1;
 }
@@ -142,9 +143,9 @@ int rule_cpu_crowd(const struct run_facts *f, struct finding *out)
                      f->cpus == 1 ? "" : "s");
     if (line)
         finding_evidence(out, " at %.100s:%lld", line->file, (long long)line->line);
-    finding_evidence(
-        out, ": waking each other and waiting took %.0f %% of the CPU time (%.3g of %.3g s).",
-        1e-7 * spins / f->cpu, 1e-9 * spins, f->cpu);
+    finding_evidence(out,
+                     ": waking each other and waiting took %.0f %% of the CPU time (%s of %s s).",
+                     1e-7 * spins / f->cpu, NUMBER(3, 1e-9 * spins), NUMBER(3, f->cpu));
     if (line)
         finding_line(out, line->file, line->line, MODEL_UNKNOWN, 1e-9 * lost);
     return 1;

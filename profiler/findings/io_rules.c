@@ -21,10 +21,9 @@ static void disk_evidence(const struct model_io *io, struct finding *out)
                          io->disks_reason ? io->disks_reason : "no disk had a request");
     else
         finding_evidence(
-            out,
-            "the busiest disk %.30s: %.3g ms a read, %.3g reads/s, busy %.0f %% of the time%s.",
-            d->name, positive_or_0(d->read_wait_ms), positive_or_0(d->reads_per_s),
-            100 * positive_or_0(d->busy),
+            out, "the busiest disk %.30s: %s ms a read, %s reads/s, busy %.0f %% of the time%s.",
+            d->name, NUMBER(3, positive_or_0(d->read_wait_ms)),
+            NUMBER(3, positive_or_0(d->reads_per_s)), 100 * positive_or_0(d->busy),
             d->read_wait_ms > DISK_SLOW_MS ? " (slow: above " AS_TEXT(DISK_SLOW_MS) " ms)"
             : d->busy > SHARE(DISK_FULL)   ? " (full: above " AS_TEXT(DISK_FULL) " %)"
                                            : "");
@@ -37,12 +36,13 @@ int rule_io_storage(const struct run_facts *f, struct finding *out)
     if (!(s > SHARE(STORAGE_WAITED) * f->quiet) || !(f->cpu < SHARE(STORAGE_CPU) * f->quiet))
         return 0;
     finding_gain(out, 0, fmax(0, fmin(s, f->wall - f->cpu)), "medium");
-    finding_evidence(out, "Reads and writes waited %.3g s", s);
+    finding_evidence(out, "Reads and writes waited %s s", NUMBER(3, s));
     if (f->real < SHARE(REAL_WAITS))
-        finding_evidence(out, " (without %.3g s in which it waited for a CPU)",
-                         s * (1 / f->real - 1));
-    finding_evidence(out, " of %.3g s (%.0f %%) for %.4g MiB, %.3g MiB/s; the CPU worked %.3g s; ",
-                     f->wall, 100 * s / f->wall, f->waited_mb, f->waited_mb / s, f->cpu);
+        finding_evidence(out, " (without %s s in which it waited for a CPU)",
+                         NUMBER(3, s * (1 / f->real - 1)));
+    finding_evidence(out, " of %s s (%.0f %%) for %s MiB, %s MiB/s; the CPU worked %s s; ",
+                     NUMBER(3, f->wall), 100 * s / f->wall, NUMBER(4, f->waited_mb),
+                     NUMBER(3, f->waited_mb / s), NUMBER(3, f->cpu));
     disk_evidence(io, out);
     finding_file(out, io->files_count ? &io->files[0] : NULL);
     return 1;
@@ -57,13 +57,13 @@ int rule_io_decode(const struct run_facts *f, struct finding *out)
     int locked = f->m->contention_count && f->m->contention[0].any_s > f->wall / 2;
     finding_gain(out, 0, fmin(f->decode_s, f->wall),
                  f->unnamed_s > SHARE(UNNAMED_MUCH) * f->decode_s ? "medium" : "high");
-    finding_evidence(out, "%s took %.3g s of %.3g s of CPU time (%.0f %%)", f->codec, f->decode_s,
-                     f->cpu, 100 * f->decode_s / f->cpu);
+    finding_evidence(out, "%s took %s s of %s s of CPU time (%.0f %%)", f->codec,
+                     NUMBER(3, f->decode_s), NUMBER(3, f->cpu), 100 * f->decode_s / f->cpu);
     if (f->unnamed_s > SHARE(UNNAMED_SOME) * f->decode_s)
-        finding_evidence(out, " (%.3g s of it in functions without a name, in the codec's library)",
-                         f->unnamed_s);
-    finding_evidence(out, "; reads and writes waited only %.3g s of the run's %.3g s. %s",
-                     f->waited, f->wall,
+        finding_evidence(out, " (%s s of it in functions without a name, in the codec's library)",
+                         NUMBER(3, f->unnamed_s));
+    finding_evidence(out, "; reads and writes waited only %s s of the run's %s s. %s",
+                     NUMBER(3, f->waited), NUMBER(3, f->wall),
                      locked ? "More threads do not help while they wait for a lock."
                             : "Two threads that decode would save about half of it.");
     return 1;
@@ -137,8 +137,8 @@ int rule_io_reread(const struct run_facts *f, struct finding *out)
     finding_evidence(out, "%.300s", a.worst->path);
     if (a.files > 1)
         finding_evidence(out, " and %d more file%s", a.files - 1, a.files > 2 ? "s" : "");
-    finding_evidence(out, ": %.4g MiB were read, %.4g MiB of them different: each byte %.3g times",
-                     a.mb, a.unique_mb, a.mb / a.unique_mb);
+    finding_evidence(out, ": %s MiB were read, %s MiB of them different: each byte %s times",
+                     NUMBER(4, a.mb), NUMBER(4, a.unique_mb), NUMBER(3, a.mb / a.unique_mb));
     if (from_start) {
         out->advice =
             "Decode it once and keep the result, or store it in chunks or uncompressed: a "
@@ -147,9 +147,9 @@ int rule_io_reread(const struct run_facts *f, struct finding *out)
         finding_evidence(out, ", because each opening begins at the start again: the work grows "
                               "with the square of what is asked for");
     }
-    finding_evidence(out, ". Reading took %.3g s%s%.3g s.", a.read_s,
+    finding_evidence(out, ". Reading took %s s%s%s s.", NUMBER(3, a.read_s),
                      a.decoded > 0 ? ", decoding about " : ", waiting ",
-                     a.decoded > 0 ? a.decoded : a.waited_s);
+                     NUMBER(3, a.decoded > 0 ? a.decoded : a.waited_s));
     finding_file(out, a.worst);
     return 1;
 }
@@ -182,10 +182,10 @@ int rule_io_small(const struct run_facts *f, struct finding *out)
             continue;
         finding_gain(out, s / 2, s * 15 / 16, "medium");
         finding_evidence(out,
-                         "%.300s: %lld calls of %.3g KiB each took %.3g s (%.0f %% of the run), "
-                         "only %.3g s of it waiting. With 64 KiB a call there would be %lld.",
-                         file->path, (long long)n, 1024 * mb / (double)n, s, 100 * s / f->wall,
-                         slow, (long long)(16 * mb) + 1);
+                         "%.300s: %lld calls of %s KiB each took %s s (%.0f %% of the run), "
+                         "only %s s of it waiting. With 64 KiB a call there would be %lld.",
+                         file->path, (long long)n, NUMBER(3, 1024 * mb / (double)n), NUMBER(3, s),
+                         100 * s / f->wall, NUMBER(3, slow), (long long)(16 * mb) + 1);
         finding_file(out, file);
         return 1;
     }
@@ -204,10 +204,11 @@ int rule_io_jumps(const struct run_facts *f, struct finding *out)
         finding_gain(out, 0.2 * s, 0.6 * s, "medium");
         finding_evidence(
             out,
-            "%.300s: %lld of %lld reads jump, by a median of %.3g MiB; they waited %.3g s (%.0f %% "
+            "%.300s: %lld of %lld reads jump, by a median of %s MiB; they waited %s s (%.0f %% "
             "of the run).",
             file->path, (long long)(file->read.forward + file->read.back),
-            (long long)file->read.calls, file->read.jump_mb, s, 100 * s / f->wall);
+            (long long)file->read.calls, NUMBER(3, file->read.jump_mb), NUMBER(3, s),
+            100 * s / f->wall);
         finding_file(out, file);
         return 1;
     }
@@ -228,11 +229,11 @@ int rule_io_open(const struct run_facts *f, struct finding *out)
         return 0;
     finding_gain(out, 0, io->open_s, "medium");
     finding_evidence(out,
-                     "About %lld openings took %.3g s (%.0f %% of the run), %.3g ms each. With ten "
-                     "times as much reading per opening they would take %.2g %%.",
-                     (long long)opens, io->open_s, 100 * io->open_s / f->wall,
-                     1e3 * io->open_s / (double)opens,
-                     100 * io->open_s / (io->open_s + 10 * (f->wall - io->open_s)));
+                     "About %lld openings took %s s (%.0f %% of the run), %s ms each. With ten "
+                     "times as much reading per opening they would take %s %%.",
+                     (long long)opens, NUMBER(3, io->open_s), 100 * io->open_s / f->wall,
+                     NUMBER(3, 1e3 * io->open_s / (double)opens),
+                     NUMBER(2, 100 * io->open_s / (io->open_s + 10 * (f->wall - io->open_s))));
     finding_calls(out, most, "open");
     return 1;
 }
@@ -247,13 +248,14 @@ int rule_io_sync(const struct run_facts *f, struct finding *out)
         if (io->files[i].sync_s > (most ? most->sync_s : 0))
             most = &io->files[i];
     finding_gain(out, 0, fmin(io->sync_s, f->wall), "medium");
-    finding_evidence(out, "fsync and its like took %.3g s (%.0f %% of the run)", io->sync_s,
-                     100 * io->sync_s / f->wall);
+    finding_evidence(out, "fsync and its like took %s s (%.0f %% of the run)",
+                     NUMBER(3, io->sync_s), 100 * io->sync_s / f->wall);
     if (most)
-        finding_evidence(out, ", most of it %.300s: %lld calls, %.3g ms each, for %.4g MiB written",
-                         most->path, (long long)most->syncs,
-                         1e3 * most->sync_s / (double)(most->syncs > 0 ? most->syncs : 1),
-                         positive_or_0(most->write.mb));
+        finding_evidence(
+            out, ", most of it %.300s: %lld calls, %s ms each, for %s MiB written", most->path,
+            (long long)most->syncs,
+            NUMBER(3, 1e3 * most->sync_s / (double)(most->syncs > 0 ? most->syncs : 1)),
+            NUMBER(4, positive_or_0(most->write.mb)));
     finding_evidence(out, ".");
     finding_calls(out, most, "sync");
     return 1;
@@ -272,10 +274,11 @@ int rule_io_faults(const struct run_facts *f, struct finding *out)
         return 0;
     finding_gain(out, s / 4, s, "medium");
     finding_evidence(out,
-                     "%lld page faults waited for storage, about %.3g ms each: %.3g s (%.0f %%) of "
-                     "the run. %.300s: %.4g MiB mapped, at most %.4g MiB of it touched.",
-                     (long long)faults, 1e3 * s / (double)faults, s, 100 * s / f->wall, most->path,
-                     positive_or_0(most->mapped_mb), most->touched_mb);
+                     "%lld page faults waited for storage, about %s ms each: %s s (%.0f %%) of "
+                     "the run. %.300s: %s MiB mapped, at most %s MiB of it touched.",
+                     (long long)faults, NUMBER(3, 1e3 * s / (double)faults), NUMBER(3, s),
+                     100 * s / f->wall, most->path, NUMBER(4, positive_or_0(most->mapped_mb)),
+                     NUMBER(4, most->touched_mb));
     finding_file(out, most);
     return 1;
 }
@@ -293,13 +296,13 @@ int rule_io_uneven(const struct run_facts *f, struct finding *out)
             !(f->real * c->waited_s > SHARE(UNEVEN_LEAST) * f->wall))
             continue;
         finding_gain(out, 0, fmin(f->real * c->waited_s, f->wall), "medium");
-        finding_evidence(out,
-                         "%.300s: p95 of a read is %.3g us, %.3g times the median. %.0f of %.0f "
-                         "reads waited, %.3g ms each; the others took %.3g ms each%s.",
-                         file->path, c->p95_us, c->p95_us / c->p50_us, waited, n,
-                         1e3 * c->waited_s / waited, 1e3 * fast / (n - waited),
-                         file->cached_share < 0.99 ? "; a part of the file was in the page cache"
-                                                   : "");
+        finding_evidence(
+            out,
+            "%.300s: p95 of a read is %s us, %s times the median. %.0f of %.0f "
+            "reads waited, %s ms each; the others took %s ms each%s.",
+            file->path, NUMBER(3, c->p95_us), NUMBER(3, c->p95_us / c->p50_us), waited, n,
+            NUMBER(3, 1e3 * c->waited_s / waited), NUMBER(3, 1e3 * fast / (n - waited)),
+            file->cached_share < 0.99 ? "; a part of the file was in the page cache" : "");
         finding_file(out, file);
         return 1;
     }

@@ -1,6 +1,7 @@
 /* Rules about loaders: requests, lines that read, placing, processes, slow parts, memory. */
 #include <string.h>
 
+#include "base/text.h"
 #include "profiler/findings/rules.h"
 
 int rule_io_network(const struct run_facts *f, struct finding *out)
@@ -16,12 +17,12 @@ int rule_io_network(const struct run_facts *f, struct finding *out)
         return 0;
     finding_gain(out, 0, fmax(0, fmin(f->network, f->wall - f->cpu)), "medium");
     finding_evidence(out,
-                     "Connections waited %.3g s of %.3g s (%.0f %%), most of it %.200s: %.4g MiB "
-                     "read, %lld requests, %.3g ms to the first byte; the CPU worked %.3g s.",
-                     f->network, f->wall, 100 * f->network / f->wall, worst->path,
-                     positive_or_0(worst->read.mb),
+                     "Connections waited %s s of %s s (%.0f %%), most of it %.200s: %s MiB "
+                     "read, %lld requests, %s ms to the first byte; the CPU worked %s s.",
+                     NUMBER(3, f->network), NUMBER(3, f->wall), 100 * f->network / f->wall,
+                     worst->path, NUMBER(4, positive_or_0(worst->read.mb)),
                      (long long)(worst->requests > 0 ? worst->requests : 0),
-                     positive_or_0(worst->first_byte_ms), f->cpu);
+                     NUMBER(3, positive_or_0(worst->first_byte_ms)), NUMBER(3, f->cpu));
     finding_file(out, worst);
     return 1;
 }
@@ -51,12 +52,13 @@ int rule_io_requests(const struct run_facts *f, struct finding *out)
                           "send requests without waiting for the last answer.";
         finding_evidence(
             out,
-            "%.200s: %lld requests over %lld connections (%.3g each), %.3g ms to the first byte, "
-            "%.3g KiB each, %.2g at a time: %.3g s (%.0f %% of the run). The gain is estimated for "
+            "%.200s: %lld requests over %lld connections (%s each), %s ms to the first byte, "
+            "%s KiB each, %s at a time: %s s (%.0f %% of the run). The gain is estimated for "
             "2 to 8 times as many at a time.",
             e->path, (long long)e->requests, (long long)e->connects,
-            (double)e->requests / (double)(e->connects > 0 ? e->connects : 1), e->first_byte_ms,
-            1024 * e->read.mb / (double)e->requests, depth, s, 100 * s / f->wall);
+            NUMBER(3, (double)e->requests / (double)(e->connects > 0 ? e->connects : 1)),
+            NUMBER(3, e->first_byte_ms), NUMBER(3, 1024 * e->read.mb / (double)e->requests),
+            NUMBER(2, depth), NUMBER(3, s), 100 * s / f->wall);
         finding_file(out, e);
         return 1;
     }
@@ -131,13 +133,14 @@ int rule_io_not_storage(const struct run_facts *f, struct finding *out)
     finding_gain(out, 0, fmin(s - r.waited, f->wall),
                  f->decode_s > SHARE(LINE_DECODES) * s ? "high" : "medium");
     finding_evidence(out,
-                     "%.200s:%lld reads %.4g MiB and takes %.3g of the run's %.3g s, but its reads "
-                     "waited only %.3g s (%.0f %%). %.0f jumps of 5 to 15 ms on a slow disk would "
-                     "take %.3g to %.3g s, and never more than reads waited: seeks explain %.1f %% "
-                     "at most. CPU time of the line: %.3g s%s.",
-                     r.path, (long long)r.line->line, r.mb, s, f->wall, r.waited,
-                     100 * r.waited / s, jumped, 0.005 * jumped, 0.015 * jumped,
-                     100 * fmin(r.waited, 0.015 * jumped) / f->wall, cpu,
+                     "%.200s:%lld reads %s MiB and takes %s of the run's %s s, but its reads "
+                     "waited only %s s (%.0f %%). %.0f jumps of 5 to 15 ms on a slow disk would "
+                     "take %s to %s s, and never more than reads waited: seeks explain %.1f %% "
+                     "at most. CPU time of the line: %s s%s.",
+                     r.path, (long long)r.line->line, NUMBER(4, r.mb), NUMBER(3, s),
+                     NUMBER(3, f->wall), NUMBER(3, r.waited), 100 * r.waited / s, jumped,
+                     NUMBER(3, 0.005 * jumped), NUMBER(3, 0.015 * jumped),
+                     100 * fmin(r.waited, 0.015 * jumped) / f->wall, NUMBER(3, cpu),
                      f->decode_s > SHARE(LINE_DECODES) * cpu ? ", most of it a codec's" : "");
     finding_file(out, file);
     return 1;
@@ -160,9 +163,9 @@ int rule_io_placing(const struct run_facts *f, struct finding *out)
     finding_gain(out, 0, fmin(s, f->wall), "medium");
     finding_evidence(
         out,
-        "Lines that read spent %.3g s on copies within memory and %.3g s on changes of type, %.3g "
+        "Lines that read spent %s s on copies within memory and %s s on changes of type, %s "
         "s on reading and decoding. Page faults that waited for storage: %lld%s.",
-        place, convert, read, (long long)f->m->io.major_faults,
+        NUMBER(3, place), NUMBER(3, convert), NUMBER(3, read), (long long)f->m->io.major_faults,
         f->m->io.major_faults > FAULTS_MANY ? " (memory may be short: see vmstat's si)" : "");
     return 1;
 }
@@ -200,9 +203,9 @@ int rule_io_processes(const struct run_facts *f, struct finding *out)
         return 0;
     finding_gain(out, 0, fmin(start * (n - 1) / n, f->wall), "medium");
     finding_evidence(out,
-                     "%d processes: start-up and imports took %.3g s of %.3g s of CPU time; %.3g "
+                     "%d processes: start-up and imports took %s s of %s s of CPU time; %s "
                      "MiB came through pipes and local sockets.",
-                     n, start, f->cpu, pipes);
+                     n, NUMBER(3, start), NUMBER(3, f->cpu), NUMBER(3, pipes));
     return 1;
 }
 
@@ -222,9 +225,10 @@ int rule_io_slow_part(const struct run_facts *f, struct finding *out)
     finding_gain(out, 0, fmin(positive_or_0(t->total_s - PART_SLOW_S * (double)t->n), f->wall),
                  "low");
     finding_evidence(out,
-                     "%.100s ran %lld times, median %.3g s, longest %.3g s; CPU time %.3g s "
-                     "of %.3g s. More than " AS_TEXT(PART_SLOW_S) " s for a tile is slow.",
-                     worst->name, (long long)t->n, t->median_s, t->max_s, worst->cpu_s, t->total_s);
+                     "%.100s ran %lld times, median %s s, longest %s s; CPU time %s s "
+                     "of %s s. More than " AS_TEXT(PART_SLOW_S) " s for a tile is slow.",
+                     worst->name, (long long)t->n, NUMBER(3, t->median_s), NUMBER(3, t->max_s),
+                     NUMBER(3, worst->cpu_s), NUMBER(3, t->total_s));
     return 1;
 }
 
@@ -242,10 +246,10 @@ int rule_io_memory(const struct run_facts *f, struct finding *out)
     if (!(grown > MEMORY_MIB) || !(grown > MEMORY_TIMES * read) || !(read > MEMORY_READ_MIB))
         return 0;
     finding_gain(out, (double)NAN, (double)NAN, "low");
-    finding_evidence(
-        out,
-        "Resident memory grew by %.4g MiB to %.4g MiB in %d processes with %d threads, "
-        "while %.4g MiB of files were read.",
-        grown, most, m->processes_count, m->threads_count, read);
+    finding_evidence(out,
+                     "Resident memory grew by %s MiB to %s MiB in %d processes with %d threads, "
+                     "while %s MiB of files were read.",
+                     NUMBER(4, grown), NUMBER(4, most), m->processes_count, m->threads_count,
+                     NUMBER(4, read));
     return 1;
 }

@@ -93,9 +93,9 @@ enum err quiet_idle(const struct model *m, struct model_answer *out)
     out->share = out->cost_s / m->meta.wall_s;
     out->of = "wall time";
     snprintf(text, sizeof text,
-             "%s waits for requests or jobs for %.3g of the %.3g s that the program ran: it was "
+             "%s waits for requests or jobs for %s of the %s s that the program ran: it was "
              "idle.",
-             name, out->cost_s, m->meta.wall_s);
+             name, NUMBER(3, out->cost_s), NUMBER(3, m->meta.wall_s));
     out->text = arena_text(m->arena, text);
     out->advice = "Record it while it has work to do.";
     FAIL_IF(!out->text, ERR_MEMORY, "no memory for the profile");
@@ -117,9 +117,9 @@ enum err quiet_too_few(const struct model *m, struct model_answer *out)
                  (long long)n, n == 1 ? " was" : "s were");
     else if (most)
         snprintf(text, sizeof text,
-                 "No own line took a large part of the time: %.60s used %.3g of the %.3g s of CPU "
+                 "No own line took a large part of the time: %.60s used %s of the %s s of CPU "
                  "time.",
-                 process_name(most), program_cpu_s(m, most), all);
+                 process_name(most), NUMBER(3, program_cpu_s(m, most)), NUMBER(3, all));
     else
         snprintf(text, sizeof text, "No own line took a large part of the time.");
     out->text = arena_text(m->arena, text);
@@ -219,9 +219,9 @@ static enum err import_late(const struct model *m, double own_s, const char *of,
     own_place(at, place);
     import_name(line_text(m, at), name);
     const int inside = at->function && *at->function != '<';
-    snprintf(text, sizeof text, "%.200s imports %s%s%.80s%s: %.3g of %.3g s%s.", place, name,
+    snprintf(text, sizeof text, "%.200s imports %s%s%.80s%s: %s of %s s%s.", place, name,
              inside ? " inside of " : " as it is called first", inside ? at->function : "",
-             inside ? "()" : "", most, own_s, of);
+             inside ? "()" : "", NUMBER(3, most), NUMBER(3, own_s), of);
     out->text = arena_text(m->arena, text);
     out->advice = "The first call pays for it: import before the work begins, or import a smaller "
                   "part. `python -X importtime` lists every module.";
@@ -252,8 +252,8 @@ static enum err import_start(const struct model *m, double own_s, const char *of
     import_answer(first, all, own_s, out);
     if (first)
         own_place(first, place);
-    snprintf(text, sizeof text, "Importing modules took %.2g of %.2g s%s%s%.200s%s.", all, own_s,
-             of, first ? " (" : "", place, first ? ")" : "");
+    snprintf(text, sizeof text, "Importing modules took %s of %s s%s%s%.200s%s.", NUMBER(2, all),
+             NUMBER(2, own_s), of, first ? " (" : "", place, first ? ")" : "");
     out->text = arena_text(m->arena, text);
     out->advice = "Import inside of the functions that need it. `python -X importtime` lists every "
                   "module; `tomoprof report --after imports` leaves this part out.";
@@ -310,8 +310,8 @@ enum err quiet_library_line(const struct model *m, double cpu_s, double own_s,
     out->share = most / cpu_s;
     out->of = "CPU time";
     out->gain_s = most < own_s ? most : own_s;
-    snprintf(text, sizeof text, "%.200s:%lld takes %.0f %% of the CPU time (%.3g of %.3g s).%s",
-             file->path, (long long)line->line, 100 * out->share, most, cpu_s,
+    snprintf(text, sizeof text, "%.200s:%lld takes %.0f %% of the CPU time (%s of %s s).%s",
+             file->path, (long long)line->line, 100 * out->share, NUMBER(3, most), NUMBER(3, cpu_s),
              has_own_code(m) ? " It is a library's line: the program's own lines took little time."
                              : "");
     out->text = arena_text(m->arena, text);

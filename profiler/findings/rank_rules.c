@@ -44,15 +44,16 @@ int rule_mpi_late(const struct run_facts *f, struct finding *out)
                             : most - sum / (double)(mpi->ranks_count ? mpi->ranks_count : 1);
     finding_gain(out, gain / 2, gain, "high");
     if (!(r->delayed > SHARE(LATE_MOST) * r->late))
-        finding_evidence(out, "The %lld ranks wait for each other by turns: %.3g s each, of %.3g s",
-                         (long long)mpi->size, r->late / size, r->wall);
+        finding_evidence(out, "The %lld ranks wait for each other by turns: %s s each, of %s s",
+                         (long long)mpi->size, NUMBER(3, r->late / size), NUMBER(3, r->wall));
     else if (mpi->size == 2)
-        finding_evidence(out, "Rank %lld is late: rank %lld waited %.3g s for it, of %.3g s",
-                         (long long)r->rank, (long long)(1 - r->rank), r->delayed, r->wall);
+        finding_evidence(out, "Rank %lld is late: rank %lld waited %s s for it, of %s s",
+                         (long long)r->rank, (long long)(1 - r->rank), NUMBER(3, r->delayed),
+                         NUMBER(3, r->wall));
     else
-        finding_evidence(
-            out, "Rank %lld is late: the other %lld waited %.3g s each for it, of %.3g s",
-            (long long)r->rank, (long long)mpi->size - 1, r->delayed / (size - 1), r->wall);
+        finding_evidence(out, "Rank %lld is late: the other %lld waited %s s each for it, of %s s",
+                         (long long)r->rank, (long long)mpi->size - 1,
+                         NUMBER(3, r->delayed / (size - 1)), NUMBER(3, r->wall));
     rank_where(r->line, out);
     rank_lines(mpi, 1, out);
     return 1;
@@ -75,8 +76,8 @@ int rule_mpi_transfer(const struct run_facts *f, struct finding *out)
     if (!most)
         return 0;
     finding_gain(out, (double)NAN, each, "medium");
-    finding_evidence(out, "Each rank spent %.3g of %.3g s in MPI while no other was late", each,
-                     f->ranks.wall);
+    finding_evidence(out, "Each rank spent %s of %s s in MPI while no other was late",
+                     NUMBER(3, each), NUMBER(3, f->ranks.wall));
     rank_where(most, out);
     rank_lines(mpi, 0, out);
     return 1;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/text.h"
 #include "profiler/analyze/attribute/paths.h"
 #include "profiler/analyze/build/build.h"
 #include "profiler/analyze/io/io.h"
@@ -283,8 +284,8 @@ static enum err io_note_unseen(struct run *r)
     if (!(unseen > 1) || !(unseen > 0.02 * kernel))
         return ERR_OK;
     snprintf(text, sizeof text,
-             "%.4g MiB of %.4g MiB that the kernel counted as read and written are of no file.",
-             unseen, kernel);
+             "%s MiB of %s MiB that the kernel counted as read and written are of no file.",
+             NUMBER(4, unseen), NUMBER(4, kernel));
     json_blank(&record_model_item, &row);
     row.id = "io.unseen";
     row.severity = "warning";

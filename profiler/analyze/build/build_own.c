@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/text.h"
 #include "profiler/analyze/build/build.h"
 #include "profiler/analyze/what_if/what_if.h"
 
@@ -115,8 +116,8 @@ static enum err note_busy_machine(struct run *r)
     if (threads > r->options->cpus)
         snprintf(who, sizeof who, "%d threads of the program share %d CPU%s", threads,
                  r->options->cpus, r->options->cpus == 1 ? "" : "s");
-    snprintf(text, sizeof text, "%s: the program waited %.2g of %.2g s for a CPU.", who,
-             ns_to_seconds(r->path_ready), ns_to_seconds(wall));
+    snprintf(text, sizeof text, "%s: the program waited %s of %s s for a CPU.", who,
+             NUMBER(2, ns_to_seconds(r->path_ready)), NUMBER(2, ns_to_seconds(wall)));
     row.id = "cpu.busy";
     row.severity = "info";
     row.share = r->path_ready / wall;

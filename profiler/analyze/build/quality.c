@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "profiler/analyze/build/build.h"
 
 /* Losses and faults that can be counted; %llu is the count. */
@@ -307,8 +308,8 @@ static enum err quality_shares(struct run *r, struct item_list *l)
     const struct model_meta *meta = &r->m->meta;
     if (isfinite(meta->from_s)) {
         char text[120];
-        snprintf(text, sizeof text, "Only seconds %.3g to %.3g of the run are in this profile.",
-                 meta->from_s, meta->until_s);
+        snprintf(text, sizeof text, "Only seconds %s to %s of the run are in this profile.",
+                 NUMBER(3, meta->from_s), NUMBER(3, meta->until_s));
         const struct rule part = {
             "part", 0, "info", run_text(r, text), "What was allocated before is not counted.",
             NULL};
@@ -347,8 +348,8 @@ static enum err quality_filtered(struct run *r, struct item_list *l)
         snprintf(whose, sizeof whose, " of the first of %llu processes",
                  (unsigned long long)r->q.filtered);
     snprintf(text, sizeof text,
-             "The recording%s ends at %.3g s: the program filtered its system calls (seccomp).",
-             whose, ns_to_seconds((double)r->q.filtered_ns));
+             "The recording%s ends at %s s: the program filtered its system calls (seccomp).",
+             whose, NUMBER(3, ns_to_seconds((double)r->q.filtered_ns)));
     const struct rule rule = {"trace.filtered",
                               0,
                               "warning",

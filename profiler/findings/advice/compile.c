@@ -136,8 +136,8 @@ enum err compile_answer(struct model *m, const struct run_facts *facts, struct m
     if (sums.processes > 0)
         snprintf(count, sizeof count, ", in %d process%s of compilers", sums.processes,
                  sums.processes == 1 ? "" : "es");
-    snprintf(text, sizeof text, "Compiling (%s) took %.3g of %.3g s of CPU time%s%s.", names,
-             out->cost_s, facts->cpu, count, where);
+    snprintf(text, sizeof text, "Compiling (%s) took %s of %s s of CPU time%s%s.", names,
+             NUMBER(3, out->cost_s), NUMBER(3, facts->cpu), count, where);
     out->text = arena_text(m->arena, text);
     FAIL_IF(!out->text, ERR_MEMORY, "no memory for the profile");
     return ERR_OK;

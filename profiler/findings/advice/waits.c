@@ -72,8 +72,8 @@ static void child_words(const struct model *m, const struct model_own *at, char 
     if (count && cpu_s < BRIEF_S)
         snprintf(out, size, "waits for `%.60s` (%shardly any CPU time)", base_name(program), many);
     else if (count)
-        snprintf(out, size, "waits for `%.60s` (%s%.2g s of CPU time)", base_name(program), many,
-                 cpu_s);
+        snprintf(out, size, "waits for `%.60s` (%s%s s of CPU time)", base_name(program), many,
+                 NUMBER(2, cpu_s));
     else if (names)
         snprintf(out, size, "waits for a child process that was not recorded (%.60s)", names);
     else

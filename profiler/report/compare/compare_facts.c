@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "profiler/report/compare/compare_parts.h"
 
 /* Facts that must agree for times to be judged (`machine` 1), or that one should know (0): what a
@@ -127,9 +128,9 @@ static enum err warn_of_drift(struct comparison *c, const struct timing_file *a,
         return ERR_OK;
     return add_warning(
         c, 0,
-        text("the machine's speed differs: its calibrations reached %.3g GFLOP/s in A, "
-             "%.3g in B",
-             x, y));
+        text("the machine's speed differs: its calibrations reached %s GFLOP/s in A, "
+             "%s in B",
+             NUMBER(3, x), NUMBER(3, y)));
 }
 
 static int ran_on_cpu(const struct compare_side *s)
@@ -242,16 +243,16 @@ static void write_total(const struct comparison *c, FILE *out)
 {
     const struct compare_total *t = c->totals_count ? &c->totals[0] : NULL;
     if (!t || isnan(t->low)) {
-        fprintf(out,
-                "The program took %.3g s instead of %.3g s (CPU time %.3g s instead of %.3g s).",
-                c->wall_b, c->wall_a, c->cpu_b, c->cpu_a);
+        fprintf(out, "The program took %s s instead of %s s (CPU time %s s instead of %s s).",
+                NUMBER(3, c->wall_b), NUMBER(3, c->wall_a), NUMBER(3, c->cpu_b),
+                NUMBER(3, c->cpu_a));
         return;
     }
     fprintf(out,
-            "The program's wall time is %s: %.3g s instead of %.3g s (%.2f times as long, 99 %% "
+            "The program's wall time is %s: %s s instead of %s s (%.2f times as long, 99 %% "
             "interval %.2f to %.2f; %d and %d runs).",
-            compare_verdict_name(t->verdict), t->b.median, t->a.median, t->ratio, t->low, t->high,
-            t->a.n, t->b.n);
+            compare_verdict_name(t->verdict), NUMBER(3, t->b.median), NUMBER(3, t->a.median),
+            t->ratio, t->low, t->high, t->a.n, t->b.n);
 }
 
 /* The function whose own lines changed most, of those that are decided. 0: none. */
@@ -264,11 +265,12 @@ static int write_function(const struct comparison *c, FILE *out)
             continue;
         fprintf(out, " %s (%s:%lld)", f->name, f->file, line);
         if (f->verdict == COMPARE_GONE)
-            fprintf(out, " is gone: it took %.3g s of CPU time.", f->a_s);
+            fprintf(out, " is gone: it took %s s of CPU time.", NUMBER(3, f->a_s));
         else if (f->verdict == COMPARE_NEW)
-            fprintf(out, " is new: it takes %.3g s of CPU time.", f->b_s);
+            fprintf(out, " is new: it takes %s s of CPU time.", NUMBER(3, f->b_s));
         else
-            fprintf(out, " takes %.3g s of CPU time instead of %.3g s.", f->b_s, f->a_s);
+            fprintf(out, " takes %s s of CPU time instead of %s s.", NUMBER(3, f->b_s),
+                    NUMBER(3, f->a_s));
         return 1;
     }
     return 0;
@@ -281,14 +283,14 @@ static void write_program(const struct comparison *c, FILE *out)
     const int named = write_function(c, out);
     if (c->edits_count &&
         (c->edits[0].verdict == COMPARE_SLOWER || c->edits[0].verdict == COMPARE_FASTER))
-        fprintf(out, " The edit at %s:%d changed %.3g s to %.3g s.", c->edits[0].file,
-                c->edits[0].b, c->edits[0].a_s, c->edits[0].b_s);
+        fprintf(out, " The edit at %s:%d changed %s s to %s s.", c->edits[0].file, c->edits[0].b,
+                NUMBER(3, c->edits[0].a_s), NUMBER(3, c->edits[0].b_s));
     for (int i = 0; i < c->lines_count && !line && !named; i++)
         if (c->lines[i].verdict == COMPARE_SLOWER || c->lines[i].verdict == COMPARE_FASTER)
             line = &c->lines[i];
     if (line)
-        fprintf(out, " The line that changed most: %s:%lld, %.3g s instead of %.3g s.", line->file,
-                line->line_b, line->b, line->a);
+        fprintf(out, " The line that changed most: %s:%lld, %s s instead of %s s.", line->file,
+                line->line_b, NUMBER(3, line->b), NUMBER(3, line->a));
 }
 
 enum err compare_answer(struct comparison *c)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/json/jsonw.h"
+#include "base/text.h"
 #include "profiler/report/compare/compare.h"
 #include "profiler/report/page/html.h"
 
@@ -20,7 +21,7 @@ static const char *time_text(double s, char out[32])
         return "0";
     while (i < 3 && s < units[i].unit)
         i++;
-    snprintf(out, 32, "%.3g %s", s / units[i].unit, units[i].name);
+    snprintf(out, 32, "%s %s", NUMBER(3, s / units[i].unit), units[i].name);
     return out;
 }
 
@@ -39,7 +40,7 @@ static void operations_text(const struct comparison *c, FILE *out)
         if (isfinite(o->low) && o->high > WIDEST * o->low)
             snprintf(interval, sizeof interval, "too few runs");
         else if (isfinite(o->low))
-            snprintf(interval, sizeof interval, "%.4g to %.4g", o->low, o->high);
+            snprintf(interval, sizeof interval, "%s to %s", NUMBER(4, o->low), NUMBER(4, o->high));
         if (o->size)
             snprintf(size, sizeof size, "%d", o->size);
         fprintf(out, "%-40s %5s %10s %10s ", o->name, o->size ? size : "", time_text(o->a, a),
@@ -73,10 +74,10 @@ static void sample_text(const struct compare_sample *s, const char *unit, int ra
     if (s->n < 2)
         snprintf(out, 80, "%s", "");
     else
-        snprintf(out, 80, "%.4g %s %s %.*g %s", first, unit, range ? "…" : "±", range ? 4 : 2,
-                 second, unit);
+        snprintf(out, 80, "%s %s %s %.*g %s", NUMBER(4, first), unit, range ? "…" : "±",
+                 range ? 4 : 2, second, unit);
     if (s->n < 2 && !range)
-        snprintf(out, 80, "%.4g %s", s->mean, unit);
+        snprintf(out, 80, "%s %s", NUMBER(4, s->mean), unit);
 }
 
 static void totals_text(const struct comparison *c, FILE *out)
@@ -90,7 +91,7 @@ static void totals_text(const struct comparison *c, FILE *out)
         const struct compare_total *t = &c->totals[i];
         snprintf(interval, sizeof interval, "unknown");
         if (isfinite(t->low))
-            snprintf(interval, sizeof interval, "%.4g to %.4g", t->low, t->high);
+            snprintf(interval, sizeof interval, "%s to %s", NUMBER(4, t->low), NUMBER(4, t->high));
         needed = i == 0 ? t->runs_needed : needed;
         for (int range = 0; range < 1 + several; range++) {
             sample_text(&t->a, t->unit, range, a);
@@ -198,7 +199,7 @@ static void quantities_text(const struct comparison *c, FILE *out, int top)
             if (!isfinite(values[k]))
                 snprintf(value, sizeof value, "-");
             else if (strcmp(q->unit, "s"))
-                snprintf(value, sizeof value, "%.4g MB", values[k] / 1048576);
+                snprintf(value, sizeof value, "%s MB", NUMBER(4, values[k] / 1048576));
             else
                 time_text(values[k], value);
             fprintf(out, "%10s %9s ", value, count);

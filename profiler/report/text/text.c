@@ -85,7 +85,8 @@ static void cpus_used(const struct sheet *s, double cpu)
         const struct model_fact *f = &s->m->environment[i];
         if (f->key && f->value && !strcmp(f->key, "launcher.cpus") && atoi(f->value) > 1 &&
             s->m->meta.wall_s > 0)
-            fprintf(s->out, " on %.2g of %d CPUs", cpu / s->m->meta.wall_s, atoi(f->value));
+            fprintf(s->out, " on %s of %d CPUs", NUMBER(2, cpu / s->m->meta.wall_s),
+                    atoi(f->value));
     }
 }
 
@@ -100,8 +101,8 @@ static void sheet_timed(const struct sheet *s)
     for (int i = 0; i < n; i++)
         squares += (runs[i].wall_s - mean) * (runs[i].wall_s - mean);
     if (n > 1)
-        fprintf(s->out, "Without the recorder: %.4g s ± %.2g s wall (mean ± sd of %d runs)\n", mean,
-                sqrt(squares / (n - 1)), n);
+        fprintf(s->out, "Without the recorder: %s s ± %s s wall (mean ± sd of %d runs)\n",
+                NUMBER(4, mean), NUMBER(2, sqrt(squares / (n - 1))), n);
 }
 
 static void sheet_summary(const struct sheet *s)
@@ -109,23 +110,23 @@ static void sheet_summary(const struct sheet *s)
     const struct model_totals *t = &s->m->totals;
     double wall = s->m->meta.wall_s;
     if (isfinite(wall))
-        sheet_styled(s, BOLD, "%.3g s", wall);
+        sheet_styled(s, BOLD, "%s s", NUMBER(3, wall));
     fputs(isfinite(wall) ? " wall" : "unknown wall time", s->out);
     if (isfinite(t->cpu.user)) {
         double cpu = t->cpu.user + positive_or_zero(t->cpu.sys);
-        fprintf(s->out, ", %.3g s CPU", cpu);
+        fprintf(s->out, ", %s s CPU", NUMBER(3, cpu));
         if (isfinite(t->cpu.sys)) /* imported captures do not always tell */
-            fprintf(s->out, " (%.3g user, %.3g system)", t->cpu.user, t->cpu.sys);
+            fprintf(s->out, " (%s user, %s system)", NUMBER(3, t->cpu.user), NUMBER(3, t->cpu.sys));
         cpus_used(s, cpu);
     }
     if (isfinite(t->gpu_busy_s))
-        fprintf(s->out, ", GPU busy %.3g s", t->gpu_busy_s);
+        fprintf(s->out, ", GPU busy %s s", NUMBER(3, t->gpu_busy_s));
     if (isfinite(t->gpu_busy_s) && wall > 0)
         fprintf(s->out, " (%.0f %% of wall)", 100 * t->gpu_busy_s / wall);
     if (isfinite(t->peak_rss_mb))
-        fprintf(s->out, ", peak %.4g MiB", t->peak_rss_mb);
+        fprintf(s->out, ", peak %s MiB", NUMBER(4, t->peak_rss_mb));
     if (isfinite(t->peak_device_mb) && t->peak_device_mb > 0)
-        fprintf(s->out, ", device %.4g MiB", t->peak_device_mb);
+        fprintf(s->out, ", device %s MiB", NUMBER(4, t->peak_device_mb));
     fputs("\n", s->out);
     sheet_timed(s);
 }
@@ -146,7 +147,7 @@ static void sheet_answers(const struct sheet *s)
             fputs(" ", s->out);
         }
         if (isfinite(a->gain_s)) /* without wall time it is a capture without times */
-            fprintf(s->out, "Fixing this saves up to %.2g s%s. ", a->gain_s,
+            fprintf(s->out, "Fixing this saves up to %s s%s. ", NUMBER(2, a->gain_s),
                     isfinite(s->m->meta.wall_s) ? "" : " of CPU time");
         sheet_clean(s, a->advice ? a->advice : "", 400);
         fputs("\n", s->out);
@@ -364,9 +365,9 @@ static void sheet_notes(const struct sheet *s)
         const struct model_finding *f = &m->findings[i];
         sheet_styled(s, BOLD, "  %s", f->title ? f->title : "");
         if (isfinite(f->gain_low_s) && isfinite(f->gain_s))
-            fprintf(s->out, " (%.2g to %.2g s)", f->gain_low_s, f->gain_s);
+            fprintf(s->out, " (%s to %s s)", NUMBER(2, f->gain_low_s), NUMBER(2, f->gain_s));
         else if (isfinite(f->gain_s))
-            fprintf(s->out, " (up to %.2g s)", f->gain_s);
+            fprintf(s->out, " (up to %s s)", NUMBER(2, f->gain_s));
         fputs(": ", s->out);
         sheet_clean(s, f->evidence ? f->evidence : "", 400);
         fputs(" ", s->out);

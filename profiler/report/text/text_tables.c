@@ -72,11 +72,11 @@ static const char *amount_text(char out[32], int digits, double v)
 static void io_calls(FILE *out, const char *what, const struct model_io_calls *c, double storage)
 {
     char mb[32], n[32];
-    fprintf(out, "  %-8s %10s MiB in %s calls, %.3g s of them", what, amount_text(mb, 2, c->mb),
+    fprintf(out, "  %-8s %10s MiB in %s calls, %s s of them", what, amount_text(mb, 2, c->mb),
             amount_text(n, 0, c->calls == MODEL_UNKNOWN ? (double)NAN : (double)c->calls),
-            known_or_zero(c->s));
+            NUMBER(3, known_or_zero(c->s)));
     if (c->waited > 0)
-        fprintf(out, ", %.3g s in %lld calls that waited", known_or_zero(c->waited_s),
+        fprintf(out, ", %s s in %lld calls that waited", NUMBER(3, known_or_zero(c->waited_s)),
                 (long long)c->waited);
     if (isfinite(storage))
         fprintf(out, "; %.2f MiB %s storage", storage, *what == 'r' ? "from" : "to");
@@ -89,8 +89,8 @@ static void io_sums(const struct model *m, FILE *out)
     io_calls(out, "read", &io->read, io->storage_read_mb);
     io_calls(out, "written", &io->write, io->storage_write_mb);
     if (known_or_zero(io->open_s) + known_or_zero(io->sync_s) > 0.01 * m->meta.wall_s)
-        fprintf(out, "  open and close %.3g s, sync %.3g s\n", known_or_zero(io->open_s),
-                known_or_zero(io->sync_s));
+        fprintf(out, "  open and close %s s, sync %s s\n", NUMBER(3, known_or_zero(io->open_s)),
+                NUMBER(3, known_or_zero(io->sync_s)));
     if (isfinite(io->kernel_read_mb))
         fprintf(out,
                 "  The kernel counted %.2f MiB read and %.2f written; %.2f and %.2f of that were "
@@ -256,8 +256,8 @@ void text_locks(const struct model *m, FILE *out, int colour, int top)
         fprintf(out, "   %d more locks\n", n - shown);
     if (!most)
         return;
-    fprintf(out, "%s   Waiting for work or a signal (not contention): %.3g s, most at ",
-            n ? "" : "\n", work);
+    fprintf(out, "%s   Waiting for work or a signal (not contention): %s s, most at ",
+            n ? "" : "\n", NUMBER(3, work));
     table_place(out, most->file, most->line, most->function);
     fputs(".\n", out);
 }

@@ -1,5 +1,6 @@
 /* links: tp_base */
 #include <fcntl.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,6 +50,33 @@ static void names_and_folders_of_paths(void **state)
     assert_null(base_name(NULL));
     path_folder("0123456789/c", folder, sizeof folder);
     assert_string_equal(folder, "0123456");
+}
+
+static void numbers_have_all_their_digits(void **state)
+{
+    static const struct {
+        double v;
+        int digits;
+        const char *text;
+    } rows[] = {{0, 3, "0"},
+                {1.2345, 3, "1.23"},
+                {0.5, 2, "0.5"},
+                {99.4, 2, "99"},
+                {99.6, 2, "100"},
+                {152.4, 2, "152"},
+                {999.4, 3, "999"},
+                {999.6, 3, "1000"},
+                {1234.5, 3, "1234"},
+                {-1234.4, 3, "-1234"},
+                {11431.2, 4, "11431"},
+                {1e14, 3, "100000000000000"},
+                {1e16, 3, "1e+16"},
+                {0.00012345, 3, "0.000123"},
+                {0.0000472, 3, "0.0000472"},
+                {NAN, 3, "nan"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_string_equal(NUMBER(rows[i].digits, rows[i].v), rows[i].text);
 }
 
 static void text_that_does_not_fit_is_cut(void **state)
@@ -165,6 +193,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(beginnings_and_ends),
         cmocka_unit_test(names_and_folders_of_paths),
+        cmocka_unit_test(numbers_have_all_their_digits),
         cmocka_unit_test(text_that_does_not_fit_is_cut),
         cmocka_unit_test(what_a_terminal_would_obey_is_shown),
         cmocka_unit_test(a_cut_keeps_whole_characters),

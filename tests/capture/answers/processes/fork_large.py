@@ -4,7 +4,8 @@ import os
 
 from truth import phase
 
-data = [bytearray(b"x" * 100) for _ in range(1 << 22)]
+with phase("make"):
+    data = [bytearray(b"x" * 100) for _ in range(1 << 22)]  # truth: make
 
 
 def snapshot():
@@ -15,7 +16,7 @@ def snapshot():
 
 
 with phase("fork"):
-    for _ in range(40):
+    for _ in range(120):
         snapshot()
 with phase("sum"):
     print(sum(len(row) for row in data[::8]))  # truth: sum

@@ -51,8 +51,8 @@ STAGES = [
 def run(rounds):
     total = 0
     for _ in range(rounds):
-        for stage in STAGES:
-            with phase("stage"):
+        with phase("stage"):
+            for stage in STAGES:
                 total += stage(24000)
     return total
 

@@ -9,7 +9,7 @@ from truth import phase
 
 class Store:
     def __init__(self):
-        self.lock, self.blocks = threading.RLock(), [zlib.compress(bytes([k]) * 3000000, 1) for k in range(8)]
+        self.lock, self.blocks = threading.RLock(), [zlib.compress(bytes([k]) * 16000000, 1) for k in range(8)]
 
     def block(self, k):
         with self.lock:
@@ -17,7 +17,7 @@ class Store:
 
 
 def reader(store, sums):
-    for k in range(60):
+    for k in range(40):
         with phase("block"):
             b = store.block(k)  # truth: block
         with phase("hash"):
