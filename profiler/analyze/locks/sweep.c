@@ -33,7 +33,8 @@ struct lock_thread {
     uint64_t begun;         /* of a wait that is told in parts */
     uint32_t wait;          /* that it is in, + 1; 0 none */
     uint64_t step, counted; /* when that was counted last */
-    double held; /* time in which it held what others waited for, since its last sample */
+    double held;  /* time in which it held what others waited for, since its last sample */
+    double ready; /* for a CPU, since its last sample on one */
     const struct lock_place *last; /* of its samples as a holder */
     VECTOR(struct owed) owed;
 };
@@ -348,16 +349,21 @@ static enum err sweep_sampled(struct lock_sweeper *s, uint32_t index, double ns)
     const struct lock_sample *p = &s->l->samples.items[index];
     struct lock_thread *t = &s->threads[p->thread];
     const struct lock_place *at = &s->l->places.items[p->stack];
-    if (p->doing == DOES_RUN && !thread_holds(s, p->thread))
-        return ERR_OK; /* it has let go since: this is another line */
     if (p->doing == DOES_RUN) {
+        /* at most twice what it ran and was ready: who sleeps behind the lock is not at this line, nor
+         * is the time that the one whom it woke needs to get a CPU */
+        const double here = 2 * (ns + t->ready);
+        t->ready = 0;
+        if (!thread_holds(s, p->thread))
+            return ERR_OK; /* it has let go since: this is another line */
         t->last = at;
-        return sweep_attribute_part(s, t, at, 0, 1);
+        return sweep_attribute_part(s, t, at, 0, here < t->held ? here / t->held : 1);
     }
     if (p->doing == DOES_SLEEP) /* what it waits for is told by records of its own */
         return t->wait || !(t->held > 0)
                    ? ERR_OK
                    : sweep_attribute_part(s, t, at, 1, ns < t->held ? ns / t->held : 1);
+    t->ready += ns;
     for (size_t i = 0; i < s->active.count; i++)
         if (sweep_waiting(s, i)->holder == p->thread)
             s->l->rows.items[sweep_waiting(s, i)->row].queued += ns;

@@ -6,13 +6,15 @@ import time
 from truth import phase
 
 lock = threading.Lock()
+left = list(range(32))  # for all threads: one that starves does not end alone
 
 
 def ask(k):
-    for i in range(8):
+    while len(left) > 4:
         with phase("ask"):
             with lock:  # truth: ask
                 time.sleep(0.1)  # truth: ask
+                left.pop()
         with phase("check"):
             sum(range(200000 + k))  # truth: check
 
