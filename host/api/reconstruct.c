@@ -299,7 +299,7 @@ static enum err compute_regularise(struct api_call *k)
 {
     const struct sigmas *s = k->options;
     struct regularisation r = k->m->regularisation;
-    TRY(auto_regularise(k->m, k->operands[0].host, k->operands[1].host, &r));
+    TRY(auto_regularise(k->be, k->m, k->operands[0].host, k->operands[1].host, &r));
     *s->y = r.sigma_y;
     *s->x = r.sigma_x;
     *s->prox = r.sigma_prox;

@@ -39,6 +39,12 @@ static inline int backend_stopped(const struct backend *be)
     return be->stop && *be->stop;
 }
 
+/* The same for step i of a loop of steps that are short: looks in every 64th. */
+static inline int backend_stopped_at(const struct backend *be, int64_t i)
+{
+    return i % 64 ? be->stop && *be->stop : backend_stopped(be);
+}
+
 /* The steps of a loop, in any order and on any thread: {be, how many there are}. */
 struct course {
     struct backend *be;

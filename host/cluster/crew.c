@@ -87,7 +87,7 @@ static enum err crew_order_of(const struct run_state *s, struct crew_order *o)
         o->has[i] = crew_array((struct run_state *)(uintptr_t)s, i)->host != NULL;
     if (s->op->share != SHARE_MBIR || !o->m.regularisation.automatic)
         return ERR_OK;
-    TRY(auto_regularise(&s->model, s->in.host, s->weights.host, &o->m.regularisation));
+    TRY(auto_regularise(s->be, &s->model, s->in.host, s->weights.host, &o->m.regularisation));
     o->m.regularisation.automatic = 0;
     return ERR_OK;
 }

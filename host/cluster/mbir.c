@@ -126,7 +126,7 @@ static enum err part_regularise(struct part *p, int *silent)
     looked_at.scan.views =
         (views + stride - 1) / stride; /* fewer than 40: none is left out again */
     if (!e && p->c->place.rank == 0)
-        e = auto_regularise(&looked_at, y, w, &p->m.regularisation);
+        e = auto_regularise(p->s->be, &looked_at, y, w, &p->m.regularisation);
     mem_free(y);
     mem_free(w);
     p->m.regularisation.automatic = 0;

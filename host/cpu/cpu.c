@@ -6,6 +6,7 @@
 
 #include "host/backend/cpu_name.h"
 #include "base/memory.h"
+#include "host/backend/course.h"
 #include "host/cpu/cpu.h"
 #include "host/cpu/common/elementwise.h"
 #include "host/cpu/common/isa.h"
@@ -69,8 +70,10 @@ static enum err cpu_upload(struct backend *be, const void *host, size_t bytes, s
     return ERR_OK;
 }
 
+#define PIECE ((size_t)4 << 20) /* bytes between two looks: 1 ms */
+
 /* Gives each thread one range of bytes, so that a fresh target is first touched by the thread that
- * will use it. */
+ * will use it. A wish to end is looked for but leaves nothing out: a copy may be what is kept. */
 static void in_parallel(const struct backend *be, char *to, const char *from, size_t bytes)
 {
     const int parts = bytes < (1 << 20) ? 1 : be->threads;
@@ -78,10 +81,14 @@ static void in_parallel(const struct backend *be, char *to, const char *from, si
     for (int t = 0; t < parts; t++) {
         size_t begin = bytes / (size_t)parts * (size_t)t;
         size_t end = t + 1 < parts ? bytes / (size_t)parts * (size_t)(t + 1) : bytes;
-        if (from)
-            memcpy(to + begin, from + begin, end - begin);
-        else
-            memset(to + begin, 0, end - begin);
+        for (size_t at = begin; at < end; at += PIECE) {
+            const size_t n = end - at < PIECE ? end - at : PIECE;
+            if (from)
+                memcpy(to + at, from + at, n);
+            else
+                memset(to + at, 0, n);
+            (void)backend_stopped(be);
+        }
     }
 }
 

@@ -26,13 +26,15 @@ struct denoiser {
 
 /* Every a-th, b-th and c-th voxel of the image. */
 struct thinned {
+    const struct backend *be; /* asked for the wish to end */
     const float *x;
     int64_t size[3], step[3], stride[3];
 };
 
-static struct thinned volume_thin(const struct volume *v, const float *x, const int64_t step[3])
+static struct thinned volume_thin(const struct backend *be, const struct volume *v, const float *x,
+                                  const int64_t step[3])
 {
-    struct thinned t = {.x = x};
+    struct thinned t = {.be = be, .x = x};
     const int64_t full[3] = {v->rows, v->cols, v->slices};
     const int64_t stride[3] = {v->cols * v->slices, v->slices, 1};
     for (int d = 0; d < 3; d++) {
@@ -66,14 +68,14 @@ static double typical_deviation(const struct thinned *t, double sigma_noise)
 {
     double magnitude = 0, most = -INFINITY, sum = 0, n = 0;
     const double voxels = (double)t->size[0] * (double)t->size[1] * (double)t->size[2];
-    for (int64_t i = 0; i < t->size[0]; i++)
+    for (int64_t i = 0; i < t->size[0] && !backend_stopped(t->be); i++)
         for (int64_t j = 0; j < t->size[1]; j++)
             for (int64_t k = 0; k < t->size[2]; k++) {
                 magnitude += fabs((double)thinned_at(t, i, j, k));
                 most = fmax(most, (double)thinned_at(t, i, j, k));
             }
     const float level = (float)fmin(FLOOR * magnitude / voxels + sigma_noise, most);
-    for (int64_t i = 0; i < t->size[0]; i++)
+    for (int64_t i = 0; i < t->size[0] && !backend_stopped(t->be); i++)
         for (int64_t j = 0; j < t->size[1]; j++)
             for (int64_t k = 0; k < t->size[2]; k++)
                 if (thinned_at(t, i, j, k) >= level) {
@@ -83,11 +85,11 @@ static double typical_deviation(const struct thinned *t, double sigma_noise)
     return n > 0 ? sum / n : 0;
 }
 
-static double estimate_noise(const struct volume *v, const float *x)
+static double estimate_noise(const struct backend *be, const struct volume *v, const float *x)
 {
     const double n = (double)volume_voxels(v);
     const int64_t s = (int64_t)rint(cbrt(n / fmin(SAMPLES, n))), step[3] = {s, s, s};
-    const struct thinned t = volume_thin(v, x, step);
+    const struct thinned t = volume_thin(be, v, x, step);
     return typical_deviation(&t, typical_deviation(&t, 0));
 }
 
@@ -99,9 +101,9 @@ static enum err denoiser_regularise(struct denoiser *d, const struct buffer *in)
     enum err e = d->be->ops->download(d->be, in, copy, in->bytes);
     if (!e) {
         const int64_t step[3] = {v->rows / (v->rows < VIEWS ? v->rows : VIEWS), 1, 1};
-        const struct thinned t = volume_thin(v, copy, step);
+        const struct thinned t = volume_thin(d->be, v, copy, step);
         const double given = d->options->sigma_noise;
-        d->r.sigma_y = given > 0 ? given : estimate_noise(v, copy);
+        d->r.sigma_y = given > 0 ? given : estimate_noise(d->be, v, copy);
         d->r.sigma_x = 0.2 * exp2(d->options->sharpness) * typical_deviation(&t, d->r.sigma_y);
     }
     mem_free(copy);
@@ -194,6 +196,8 @@ static enum err denoiser_update_subset(struct denoiser *d, const struct pixel_se
     PHASE("direction", ops->vcd_direction(be, d->v, pixels, d->r.sigma_y, NULL, &d->hessian,
                                           &d->gradient, &d->curvature, &d->delta, &priors));
     TRY(ops->weighted_dots(be, NULL, &d->error, &d->delta, &data));
+    if (backend_stopped(be)) /* the direction is incomplete: x keeps its whole steps */
+        return ERR_OK;
     const double alpha = fmin(fmax((inverse * data.linear - priors.linear) /
                                        (inverse * data.quadratic + priors.quadratic + eps),
                                    eps),
@@ -213,6 +217,8 @@ static enum err denoiser_iterate(struct denoiser *d, const struct buffer *in, st
         const struct pixel_set pixels = {d->part.indices + s * d->part.length, d->part.length, 1};
         TRY(denoiser_update_subset(d, &pixels, in, x, &totals));
     }
+    FAIL_IF(backend_stopped(d->be), ERR_INTERRUPTED, "interrupted in iteration %lld of %lld",
+            (long long)report->iterations + 1, (long long)d->options->max_iterations);
     TRY(d->be->ops->sum_abs(d->be, x, &size));
     FAIL_IF(!isfinite(size) || !isfinite(totals.moved), ERR_INPUT,
             "the image left the range of float32 (sigma_noise %g, sigma_x %g): multiply it by a "

@@ -120,7 +120,7 @@ enum err vcd_regularise(struct vcd *t, const struct buffer *y)
     if (e == ERR_OK)
         e = on_host(t->be, t->options->weights, &weights, &copy_w);
     if (e == ERR_OK)
-        e = auto_regularise(t->m, sinogram, weights, &t->r);
+        e = auto_regularise(t->be, t->m, sinogram, weights, &t->r);
     mem_free(copy_y);
     mem_free(copy_w);
     if (e == ERR_OK && !(t->r.sigma_y > 0 && t->r.sigma_x > 0))

@@ -114,7 +114,7 @@ size_t mbir_scratch_bytes(const struct ct_model *m);
 
 /* Automatic sigma_y, sigma_x, sigma_prox (each rounded to float32) from host arrays; w NULL = ones.
  */
-enum err auto_regularise(const struct ct_model *m, const float *y, const float *w,
-                         struct regularisation *out);
+enum err auto_regularise(const struct backend *be, const struct ct_model *m, const float *y,
+                         const float *w, struct regularisation *out);
 
 #endif

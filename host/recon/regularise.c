@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "host/backend/course.h"
 #include "host/geom/ct_model.h"
 #include "host/recon/recon.h"
 
@@ -18,6 +19,7 @@
 
 /* Every stride-th view. */
 struct sampled {
+    const struct backend *be; /* asked for the wish to end, which leaves the rest out */
     const float *y, *w;
     int64_t plane, views, stride;
 };
@@ -25,7 +27,7 @@ struct sampled {
 static void sampled_range(const struct sampled *s, float *low, float *high)
 {
     *low = *high = s->y[0];
-    for (int64_t v = 0; v < s->views; v += s->stride)
+    for (int64_t v = 0; v < s->views && !backend_stopped(s->be); v += s->stride)
         for (int64_t i = 0; i < s->plane; i++) {
             float a = s->y[v * s->plane + i];
             *low = a < *low ? a : *low;
@@ -56,7 +58,7 @@ static void sampled_histogram(const struct sampled *s, const float edges[BINS + 
 {
     const float low = edges[0], width = edges[BINS] - edges[0];
     memset(bins, 0, BINS * sizeof *bins);
-    for (int64_t v = 0; v < s->views; v += s->stride)
+    for (int64_t v = 0; v < s->views && !backend_stopped(s->be); v += s->stride)
         for (int64_t i = 0; i < s->plane; i++) {
             float a = s->y[v * s->plane + i];
             int bin = (int)((a - low) / width * BINS);
@@ -127,7 +129,7 @@ static void count_keys(const struct sampled *s, float least, int shift, uint32_t
                        int64_t *counts)
 {
     memset(counts, 0, 65536 * sizeof *counts);
-    for (int64_t v = 0; v < s->views; v += s->stride)
+    for (int64_t v = 0; v < s->views && !backend_stopped(s->be); v += s->stride)
         for (int64_t i = 0; i < s->plane; i++) {
             float a = s->y[v * s->plane + i];
             uint32_t key = sort_key(a);
@@ -159,7 +161,7 @@ static enum err sampled_median(const struct sampled *s, float least, float *out)
 {
     int64_t n = 0, *counts = malloc(65536 * sizeof *counts);
     FAIL_IF(!counts, ERR_MEMORY, "no memory for a median");
-    for (int64_t v = 0; v < s->views; v += s->stride)
+    for (int64_t v = 0; v < s->views && !backend_stopped(s->be); v += s->stride)
         for (int64_t i = 0; i < s->plane; i++)
             n += s->y[v * s->plane + i] >= least;
     *out = sampled_ranked(s, least, n / 2, counts);
@@ -192,7 +194,7 @@ static enum err support_level(const struct sampled *s, float *level)
 static void warn_truncation(const struct sampled *s, int64_t channels, float level)
 {
     int64_t rows = 0, touched = 0, inside = 0, all = 0;
-    for (int64_t v = 0; v < s->views; v += s->stride)
+    for (int64_t v = 0; v < s->views && !backend_stopped(s->be); v += s->stride)
         for (int64_t first = 0; first < s->plane; first += channels) {
             const float *y = s->y + v * s->plane + first;
             rows++;
@@ -213,20 +215,20 @@ static __attribute__((noinline)) double to_float32(double x)
     return (double)(float)x;
 }
 
-enum err auto_regularise(const struct ct_model *m, const float *y, const float *w,
-                         struct regularisation *out)
+enum err auto_regularise(const struct backend *be, const struct ct_model *m, const float *y,
+                         const float *w, struct regularisation *out)
 {
     const struct scan *scan = &m->scan;
     const struct volume *v = &m->volume;
     const int64_t stride = scan->views / (scan->views < VIEWS ? scan->views : VIEWS);
-    const struct sampled s = {y, w, scan->rows * scan->channels, scan->views, stride};
+    const struct sampled s = {be, y, w, scan->rows * scan->channels, scan->views, stride};
     float level;
     TRY(support_level(&s, &level));
     if (!scan_is_translation(scan)) /* a plate is wider than the detector */
         warn_truncation(&s, scan->channels, level);
 
     double energy = 0, magnitude = 0, n = 0;
-    for (int64_t i = 0; i < scan->views; i += stride)
+    for (int64_t i = 0; i < scan->views && !backend_stopped(be); i += stride)
         for (int64_t j = i * s.plane; j < (i + 1) * s.plane; j++)
             if (y[j] >= level) {
                 double a = (double)y[j];
@@ -234,6 +236,8 @@ enum err auto_regularise(const struct ct_model *m, const float *y, const float *
                 magnitude += fabs(a);
                 n++;
             }
+    FAIL_IF(backend_stopped(be), ERR_INTERRUPTED,
+            "interrupted before sigma_y and sigma_x are known");
     const double pitch = scan->delta_channel / scan_magnification(scan);
     const double rows = (double)v->rows, cols = (double)v->cols;
     const double across = 2 * rows * cols / (rows + cols) * v->delta;

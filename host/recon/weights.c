@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "host/backend/course.h"
 #include "host/recon/recon.h"
 #include "host/recon/weights.h"
 
@@ -15,11 +16,18 @@ enum err gen_weights(struct backend *be, enum weights_kind kind, const struct bu
     return be->ops->make_weights(be, &rule, y, NULL, w);
 }
 
-static enum err weights_histogram(const float *x, int64_t n, double edges[BINS + 1],
-                                  double bins[BINS])
+#define LOOK ((int64_t)1 << 16) /* values between two looks at the wish to end */
+
+static int value_stops(const struct backend *be, int64_t i)
+{
+    return i % LOOK == 0 && backend_stopped(be);
+}
+
+static enum err weights_histogram(const struct backend *be, const float *x, int64_t n,
+                                  double edges[BINS + 1], double bins[BINS])
 {
     double low = INFINITY, high = -INFINITY;
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n && !value_stops(be, i); i++) {
         FAIL_IF(!isfinite(x[i]), ERR_INPUT,
                 "value %lld is not finite: repair it before metal is looked for", (long long)i);
         low = fmin(low, (double)x[i]);
@@ -33,7 +41,7 @@ static enum err weights_histogram(const float *x, int64_t n, double edges[BINS +
         edges[i] = i < BINS ? low + (high - low) / BINS * i : high;
     for (int i = 0; i < BINS; i++)
         bins[i] = 0;
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n && !value_stops(be, i); i++) {
         int bin = (int)(((double)x[i] - low) / (high - low) * BINS);
         bin -= bin == BINS;
         bin -= bin > 0 && (double)x[i] < edges[bin];
@@ -92,12 +100,13 @@ static void best_cuts(const struct bin_moments *m, int *first, int *second)
 
 /* The two thresholds that cut n values into three classes of least variance within (Otsu), at the
  * left edges of 1024 bins between the extremes. ERR_INPUT when a value is not finite. */
-static enum err otsu_three(const float *x, int64_t n, double thresholds[2])
+static enum err otsu_three(const struct backend *be, const float *x, int64_t n,
+                           double thresholds[2])
 {
     double edges[BINS + 1], bins[BINS];
     struct bin_moments m;
     int first = 1, second = 2;
-    TRY(weights_histogram(x, n, edges, bins));
+    TRY(weights_histogram(be, x, n, edges, bins));
     bins_moments(bins, &m);
     best_cuts(&m, &first, &second);
     thresholds[0] = edges[first];
@@ -116,9 +125,9 @@ static enum err metal_of(struct backend *be, const struct buffer *b, float **mas
     enum err e = be->ops->download(be, b, x, b->bytes);
     const int64_t n = (int64_t)(b->bytes / sizeof(float));
     if (!e)
-        e = otsu_three(x, n, thresholds);
+        e = otsu_three(be, x, n, thresholds);
     if (!e && mask)
-        for (int64_t i = 0; i < n; i++)
+        for (int64_t i = 0; i < n && !value_stops(be, i); i++)
             x[i] = (double)x[i] > thresholds[1];
     if (!e)
         *threshold = thresholds[1];

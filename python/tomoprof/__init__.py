@@ -12,13 +12,10 @@
     with tomoprof.region("load"):           # a part of your program that `tomoprof record` names
         scan = read_scan()
 
-Operators are loaded when first used. tomoprof.torch, tomoprof.jax, tomoprof.scipy and tomoprof.preprocess are imported by their names.
+Operators, and modules of Python that not all programs need, are loaded when first used. tomoprof.torch, tomoprof.jax, tomoprof.scipy and tomoprof.preprocess are imported by their names.
 """
 
-import html
-import json
 import os
-import pathlib
 import sys
 
 TYPE_CHECKING = False
@@ -60,6 +57,7 @@ def __dir__():
 
 def program():
     """The path of the program that came with this package: in it (pip), or in PREFIX/bin of PREFIX/share/tomoprof/python."""
+    import pathlib
     package = pathlib.Path(__file__).resolve().parent
     path = package / "bin/tomoprof"
     if not path.is_file() and package.parts[-4:] == ("share", "tomoprof", "python", "tomoprof"):
@@ -107,6 +105,7 @@ def newest(latest):
 
 def folder_of(name):
     """The run that `name` means: a run, a folder of runs or its `latest` (then the newest)."""
+    import pathlib
     path = pathlib.Path(name)
     path = (newest(path) if path.name == "latest" else newest(path / "latest")) or path
     if not (path / "profile.json").is_file() and not (path / "timing.json").is_file():
@@ -125,6 +124,7 @@ class Run:
         self.timing = self._load("timing.json")
 
     def _load(self, name):
+        import json
         path = self.folder / name
         return json.loads(path.read_text()) if path.is_file() else None
 
@@ -151,6 +151,7 @@ class Run:
         return f"<tomoprof.Run {self.folder}: {' and '.join(what)}>"
 
     def _repr_html_(self):
+        import html
         page = self.folder / "report.html"
         if not page.is_file():
             return f"<p>{html.escape(str(self.folder))} has no report.html: <code>tomoprof report</code> makes it.</p>"

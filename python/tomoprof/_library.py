@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import pathlib
 import threading
 from _thread import get_ident
 from typing import Any, Optional
@@ -23,18 +22,18 @@ INTERVAL = 50  # ms between two looks at signals during a call
 OK, BAD_ARGUMENT, NO_MEMORY, UNSUPPORTED, CANCELLED, DEVICE = range(6)
 
 
-def library_path():
+def library_path() -> str:
     """The library beside this package: in it (pip), or in PREFIX/lib of PREFIX/share/tomoprof/python. TOMOPROF_LIBRARY names another."""
     if os.environ.get("TOMOPROF_LIBRARY"):
-        return pathlib.Path(os.environ["TOMOPROF_LIBRARY"])
-    package = pathlib.Path(__file__).resolve().parent
+        return os.environ["TOMOPROF_LIBRARY"]
+    package = os.path.dirname(os.path.realpath(__file__))
     roots = [package]
-    if package.parts[-4:] == ("share", "tomoprof", "python", "tomoprof"):
-        roots.append(package.parents[3])
-    folders = [root / lib for root in roots for lib in ("lib", "lib64", f"lib/{os.uname().machine}-linux-gnu")]
+    if package.endswith("/share/tomoprof/python/tomoprof"):
+        roots.append(package[:-len("/share/tomoprof/python/tomoprof")])
+    folders = [f"{root}/{lib}" for root in roots for lib in ("lib", "lib64", f"lib/{os.uname().machine}-linux-gnu")]
     for folder in folders:
-        if (folder / NAME).is_file():
-            return folder / NAME
+        if os.path.isfile(f"{folder}/{NAME}"):
+            return f"{folder}/{NAME}"
     raise ImportError(f"{NAME} is not in {folders[0]}: install the package with `pip install .`, or set TOMOPROF_LIBRARY to the library")
 
 
@@ -112,7 +111,7 @@ FUNCTIONS = {
 
 def _load():
     path = library_path()
-    library = ctypes.CDLL(os.fspath(path))
+    library = ctypes.CDLL(path)
     library.tomoprof_version.restype = library.tomoprof_error.restype = library.tomoprof_device.restype = library.tomoprof_backend.restype = c_char_p
     library.tomoprof_version.argtypes = ()
     library.tomoprof_error.argtypes = library.tomoprof_device.argtypes = library.tomoprof_backend.argtypes = (_C,)

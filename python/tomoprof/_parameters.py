@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import copy
-import difflib
-import inspect
 import io
-import logging
 import math
 import os
 import re
@@ -14,8 +11,6 @@ import warnings
 from typing import Any, Literal, Optional, Sequence, Union, get_args
 
 import numpy
-
-from tomoprof import _yaml
 
 ARRAY_PREFIX = ":ARRAY:"
 
@@ -115,6 +110,7 @@ class ParameterHandler:
         new = {}
         for name, value in kwargs.items():
             if name not in self.params and not no_warning:
+                import difflib
                 near = difflib.get_close_matches(name, self.params, 1)
                 raise ValueError(f"{name} is not a recognized parameter" + (f": did you mean {near[0]}?" if near else f"; valid are {', '.join(self.params)}"))
             value = plain(value)
@@ -166,6 +162,7 @@ class ParameterHandler:
             else:
                 entry["val"] = value
             entries[name] = {**entry, "recompile_flag": param.recompile_flag}
+        from tomoprof import _yaml
         text = _yaml.dump(entries)
         if not filename:
             return text
@@ -193,6 +190,7 @@ class ParameterHandler:
         else:
             raise TypeError("Invalid source type for load_param_dict. Must be str or file-like object.")
         params = {}
+        from tomoprof import _yaml
         for name, entry in _yaml.load(source).items():
             value = entry.get("val")
             if isinstance(value, str) and value.startswith(ARRAY_PREFIX):
@@ -224,6 +222,7 @@ class ParameterHandler:
     @classmethod
     def get_required_param_names(cls):
         """Names of the parameters that the constructor takes, in order."""
+        import inspect
         return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
 
     def get_magnification(self) -> float:
@@ -232,6 +231,7 @@ class ParameterHandler:
 
     def setup_logger(self, *, logfile_path: Optional[str] = None, print_logs: bool = True):
         """Begins an empty log in `log_buffer`, with copies to a file and to the terminal. `verbose` 0 logs warnings, 1 the steps, 2 all."""
+        import logging
         level = (logging.WARNING, logging.INFO, logging.DEBUG)[max(0, min(2, self.get_params("verbose")))]
         handlers: list[logging.Handler] = []
         if logfile_path:

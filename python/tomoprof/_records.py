@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import logging
 import warnings
 from collections import namedtuple
 from typing import Any
@@ -16,7 +14,7 @@ from tomoprof._projections import Projections
 
 ReconParams = namedtuple("ReconParams", ["num_iterations", "granularity", "partition_sequence", "fm_rmse", "prior_loss",
                                          "regularization_params", "stop_threshold_change_pct", "alpha_values", "delta_norm_per_slice"])
-LEVELS = {0: logging.ERROR, 1: logging.WARNING, 2: logging.INFO}
+LEVELS = {0: 40, 1: 30, 2: 20}  # logging.ERROR, WARNING, INFO
 
 
 class Records(Projections):
@@ -28,7 +26,7 @@ class Records(Projections):
             if level <= 1 and self.get_params("verbose") > 0:
                 warnings.warn(sentence, stacklevel=4)
             if self.logger:
-                self.logger.log(LEVELS.get(level, logging.DEBUG), sentence)
+                self.logger.log(LEVELS.get(level, 10), sentence)
         context.watch.messages.clear()
 
     def _begin_log(self, logfile):
@@ -57,6 +55,7 @@ class Records(Projections):
     @staticmethod
     def convert_subdicts_to_strings(recon_dict):
         """Returns a dict of strings: entries that are dicts as text, model_params as YAML that loads again."""
+        import json
         if not isinstance(recon_dict, dict):
             return recon_dict
         return {key: ParameterHandler.save_params(value) if key.startswith("model_params") and isinstance(value, dict)

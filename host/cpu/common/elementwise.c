@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/backend/course.h"
 #include "host/cpu/common/elementwise.h"
 #include "host/cpu/common/threads.h"
 
@@ -33,7 +34,8 @@ enum err sum_chunks(struct backend *be, chunk_sums *f, struct operands in, int64
     FAIL_IF(!part, ERR_MEMORY, "no memory for %lld partial sums", (long long)chunks);
 #pragma omp parallel for num_threads(cpu_team(be, n)) schedule(static)
     for (int64_t i = 0; i < chunks; i++)
-        f(at_chunk(in, i), chunk_length(n, i), part[i]);
+        if (!backend_stopped(be))
+            f(at_chunk(in, i), chunk_length(n, i), part[i]);
     for (int s = 0; s < SUMS; s++) {
         out[s] = 0;
         for (int64_t i = 0; i < chunks; i++)
@@ -122,7 +124,8 @@ enum err cpu_fingerprint(struct backend *be, const struct buffer *b, double *sum
     float low = INFINITY, high = -INFINITY;
 #pragma omp parallel for num_threads(cpu_team(be, n)) reduction(min : low) reduction(max : high)
     for (int64_t i = 0; i < chunks; i++)
-        chunk_range(a + i * CHUNK, chunk_length(n, i), &low, &high);
+        if (!backend_stopped(be))
+            chunk_range(a + i * CHUNK, chunk_length(n, i), &low, &high);
     *sum = sums[0];
     *l2 = sqrt(sums[1]);
     *min = n ? (double)low : 0;
@@ -149,24 +152,22 @@ enum err cpu_scale_slices(struct backend *be, const struct volume *v, const floa
     const int64_t pixels = volume_pixels(v), slices = v->slices;
     float *a = x->ptr;
 #pragma omp parallel for num_threads(cpu_team(be, pixels *slices)) schedule(static)
-    for (int64_t p = 0; p < pixels; p++)
+    for (int64_t p = 0; p < pixels; p++) {
+        if (backend_stopped_at(be, p))
+            continue;
         for (int64_t k = 0; k < slices; k++)
             a[p * slices + k] *= factor[k];
+    }
     backend_declare(be, (double)volume_voxels(v), 2.0 * (double)x->bytes, 2.0 * (double)x->bytes);
     return ERR_OK;
 }
 
-/* An exponential is 20 operations. */
-enum err cpu_make_weights(struct backend *be, const struct weights_rule *rule,
-                          const struct buffer *y, const struct buffer *metal, struct buffer *w)
+static void chunk_weights(const struct weights_rule *rule, struct operands in, int64_t n,
+                          float *out)
 {
-    const int64_t n = buffer_floats(y);
-    const float *a = y->ptr, *m = metal ? metal->ptr : y->ptr;
     const float threshold = (float)rule->threshold, scale = (float)(-1 / rule->beta);
-    const float dense = (float)(1 + rule->gamma);
+    const float dense = (float)(1 + rule->gamma), *a = in.a, *m = in.b;
     const enum weights_kind kind = rule->kind;
-    float *out = w->ptr;
-#pragma omp parallel for num_threads(cpu_team(be, n)) schedule(static)
     for (int64_t i = 0; i < n; i++) {
         if (kind == WEIGHTS_MAR)
             out[i] = expf(scale * a[i] * (m[i] > threshold ? dense : 1));
@@ -176,8 +177,21 @@ enum err cpu_make_weights(struct backend *be, const struct weights_rule *rule,
                      : kind == WEIGHTS_EMISSION   ? 1 / (fabsf(a[i]) + 0.1f)
                                                   : 1;
     }
+}
+
+/* An exponential is 20 operations. */
+enum err cpu_make_weights(struct backend *be, const struct weights_rule *rule,
+                          const struct buffer *y, const struct buffer *metal, struct buffer *w)
+{
+    const int64_t n = buffer_floats(y), chunks = (n + CHUNK - 1) / CHUNK;
+    const struct operands in = {y->ptr, metal ? metal->ptr : y->ptr, NULL};
+    float *out = w->ptr;
+#pragma omp parallel for num_threads(cpu_team(be, n)) schedule(static)
+    for (int64_t i = 0; i < chunks; i++)
+        if (!backend_stopped(be))
+            chunk_weights(rule, at_chunk(in, i), chunk_length(n, i), out + i * CHUNK);
     const double bytes = (double)y->bytes * (metal ? 3 : 2);
-    backend_declare(be, weights_flops(kind) * (double)n, bytes, bytes);
+    backend_declare(be, weights_flops(rule->kind) * (double)n, bytes, bytes);
     return ERR_OK;
 }
 
@@ -188,9 +202,12 @@ enum err cpu_weigh_rays(struct backend *be, const struct scan *s, const float *f
     const float *from = y->ptr;
     float *to = out->ptr;
 #pragma omp parallel for num_threads(cpu_team(be, scan_samples(s))) schedule(static)
-    for (int64_t row = 0; row < s->views * s->rows; row++)
+    for (int64_t row = 0; row < s->views * s->rows; row++) {
+        if (backend_stopped_at(be, row))
+            continue;
         for (int64_t c = 0; c < n; c++)
             to[row * n + c] = from[row * n + c] * factor[row / s->rows * n + c];
+    }
     backend_declare(be, (double)scan_samples(s), 2.0 * (double)y->bytes, 3.0 * (double)y->bytes);
     return ERR_OK;
 }

@@ -20,6 +20,7 @@
 #define TASK          16 /* blocks of a task of back projection: a brick */
 
 struct block_plan {
+    const struct backend *be; /* of a forward projection: asked for the wish to end */
     const struct projector *p;
     const struct pixel_blocks *blocks;
     const struct block_kernels *kernels;
@@ -207,7 +208,7 @@ static void forward_tile(const struct block_plan *plan, const struct tile_part *
     const struct pixel_block *const s = plan->blocks->at;
     const int64_t parts = at->slice_blocks * at->views;
     plan_pack(plan, &s[0], at, 0, 1, x, m->cylinders[0]);
-    for (int64_t n = 0; n < plan->blocks->count; n++) {
+    for (int64_t n = 0; n < plan->blocks->count && !backend_stopped(plan->be); n++) {
         float *now = m->cylinders[n % 2], *next = m->cylinders[(n + 1) % 2];
         plan_footprints(plan, &s[n], at->view, at->views, m->footprints);
         for (int64_t b = 0; b < at->slice_blocks; b++)
@@ -228,6 +229,7 @@ enum err pixel_blocks_forward(struct backend *be, const struct projector *p,
 {
     const int threads = cpu_projection_team(be, &p->scan, &p->volume, pixels->count);
     struct block_plan plan = make_plan(p, s, 1, 0);
+    plan.be = be;
     /* A tile per thread, and at least 4 tasks for each thread where there are that many views. */
     const int64_t fit = scratch_floats(p, pixels, 1) / threads / plan.view_stride;
     /* 16 views and 4 slice blocks: with fewer, sharing the packing weighs more than sharing

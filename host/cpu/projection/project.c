@@ -1,6 +1,7 @@
 /* The projection entries of the back end: which beam, marks, declared work. */
 #include <string.h>
 
+#include "host/backend/course.h"
 #include "host/cpu/common/projection.h"
 #include "host/cpu/common/threads.h"
 #include "host/cpu/cone/cone.h"
@@ -55,6 +56,8 @@ enum err cpu_sino_reorder(struct backend *be, const struct scan *s, struct sinog
     for (int64_t v = 0; v < s->views; v++) {
         const float *a = from + v * plane_size;
         float *b = to + v * plane_size;
+        if (backend_stopped(be))
+            continue;
         if (in.order == out.order)
             memcpy(b, a, (size_t)plane_size * sizeof *b);
         else if (in.order == SINO_CHANNELS_FASTEST)

@@ -3,6 +3,7 @@
 #include <omp.h>
 #include <string.h>
 
+#include "host/backend/course.h"
 #include "host/cpu/common/arithmetic.h"
 #include "host/cpu/vcd/footprint_table.h"
 
@@ -103,6 +104,8 @@ void footprint_table_fill(const struct projector *p, const int32_t *indices,
             unsorted_of(t->pixels, team->scratch + (size_t)omp_get_thread_num() * team->each);
 #pragma omp for schedule(static)
         for (int64_t view = 0; view < p->scan.views; view++) {
+            if (backend_stopped(team->be))
+                continue;
             for (int64_t first = 0; first < t->pixels; first += BATCH)
                 batch_footprints(p, view, &team->batches[first / BATCH], inverse, u.first + first,
                                  u.share + first);

@@ -53,6 +53,7 @@ struct footprint_table {
 /* Threads that find footprints: scratch of `each` floats per thread, at least 2 x pixels and
  * channels + 2, each rounded up to 16, and batches of the subset's pixels. */
 struct footprint_team {
+    const struct backend *be; /* asked for the wish to end, which leaves the rest out */
     int threads;
     size_t each;
     float *scratch;

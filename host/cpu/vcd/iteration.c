@@ -64,6 +64,8 @@ static void sinogram_reorder(const struct iteration *it, const struct buffer *si
 #pragma omp for schedule(static)
         for (int64_t view = 0; view < it->p->scan.views; view++) {
             float *plane = (float *)sinogram->ptr + view * it->plane;
+            if (iteration_stopped(it))
+                continue;
             memcpy(copy, plane, bytes);
             for (int64_t strip = 0; strip < it->strips; strip++) {
                 const int64_t n = strip_slice_count(it, strip), first = strip * STRIP;
@@ -362,7 +364,7 @@ enum err cpu_vcd_iteration(struct backend *be, struct projector *p, const struct
                            .plane = p->scan.rows * p->scan.channels,
                            .columns = p->scan.channels * STRIP,
                            .whole = (float)footprint_whole(p),
-                           .team.threads = cpu_team(be, scan_samples(&p->scan))};
+                           .team = {.be = be, .threads = cpu_team(be, scan_samples(&p->scan))}};
     struct vcd_move last = {0};
     enum err e = ERR_OK;
     void *memory;

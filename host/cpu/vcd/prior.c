@@ -4,6 +4,7 @@
 #include <omp.h>
 
 #include "base/memory.h"
+#include "host/backend/course.h"
 #include "host/cpu/common/threads.h"
 #include "host/cpu/vcd/vcd.h"
 
@@ -43,6 +44,8 @@ static enum err qggmrf_terms(struct backend *be, const struct volume *v,
         for (int64_t n = 0; n < pixels->count; n++) {
             const int64_t pixel = pixel_at(pixels, n);
             const float *around[4];
+            if (backend_stopped_at(be, n))
+                continue;
             prior_neighbours(v, x, pixel, around);
             kernels->cylinder(&q, x + pixel * slices, around, slices, own, g + n * slices,
                               h + n * slices);
@@ -64,6 +67,8 @@ static enum err proximal_terms(struct backend *be, const struct volume *v, doubl
 #pragma omp parallel for num_threads(cpu_team(be, pixels->count *slices)) schedule(static)
     for (int64_t n = 0; n < pixels->count; n++) {
         const int64_t from = pixel_at(pixels, n) * slices, to = n * slices;
+        if (backend_stopped_at(be, n))
+            continue;
         for (int64_t k = 0; k < slices; k++) {
             g[to + k] = weight * (x[from + k] - target[from + k]);
             h[to + k] = weight;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "host/backend/course.h"
 #include "host/backend/checks.h"
 #include "host/cpu/common/elementwise.h"
 #include "host/cpu/common/threads.h"
@@ -62,7 +63,8 @@ static enum err find_pull(struct backend *be, const struct subset_direction *t,
     double *mean = table;
 #pragma omp parallel for num_threads(cpu_team(be, count * t->slices)) schedule(static)
     for (int64_t i = 0; i < groups; i++)
-        add_means(t, i * size, (i + 1) * size < count ? (i + 1) * size : count, mean + i * row);
+        if (!backend_stopped(be))
+            add_means(t, i * size, (i + 1) * size < count ? (i + 1) * size : count, mean + i * row);
     for (int64_t k = 0; k < t->slices; k++) {
         double weighted = 0, weight = 0;
         for (int64_t i = 0; i < groups; i++) {
@@ -109,7 +111,8 @@ enum err cpu_vcd_direction_dot(struct backend *be, const struct volume *v,
     const int64_t groups = (count + size - 1) / size;
 #pragma omp parallel for num_threads(cpu_team(be, count *t.slices)) schedule(static)
     for (int64_t i = 0; i < groups; i++)
-        for (int64_t q = i * size; q < (i + 1) * size && q < count; q++)
+        for (int64_t q = i * size;
+             q < (i + 1) * size && q < count && !backend_stopped_at(be, q - i * size); q++)
             direction_cylinder(&t, q, part[i]);
     for (int i = 0; i < GROUPS; i++) {
         sums->linear += part[i][0];

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "host/backend/course.h"
 #include "host/cpu/volume/volume.h"
 #include "host/cpu/volume/volume_kernel.h"
 
@@ -46,8 +47,8 @@ static enum err z_norm(const struct volume_job *j, const struct map_spans *v,
 {
     const struct volume_kernels *k = ISA_PICK(volume_kernels);
     struct volume_moments all = {0, 0, 0};
-    struct volume_sums *part = malloc((size_t)v->count * sizeof *part);
-    double *shift = malloc((size_t)v->count * sizeof *shift);
+    struct volume_sums *part = calloc((size_t)v->count, sizeof *part);
+    double *shift = calloc((size_t)v->count, sizeof *shift);
     enum err e = part && shift ? ERR_OK
                                : FAIL(ERR_MEMORY, "no memory left for %lld partial sums",
                                       (long long)v->count);
@@ -55,6 +56,8 @@ static enum err z_norm(const struct volume_job *j, const struct map_spans *v,
     for (int64_t i = 0; i < (e ? 0 : v->count); i++) {
         int64_t n;
         const float *x = map_span(v, i, &n);
+        if (backend_stopped_at(j->be, v->whole ? 0 : i))
+            continue;
         shift[i] = isfinite(x[0]) ? (double)x[0] : 0;
         part[i] = k->sums(x, n, shift[i]);
     }
@@ -77,6 +80,8 @@ static struct volume_map map_rescale(const struct volume_job *j, const struct ma
     for (int64_t i = 0; i < v->count; i++) {
         int64_t n;
         const float *x = map_span(v, i, &n);
+        if (backend_stopped_at(j->be, v->whole ? 0 : i))
+            continue;
         k->range(x, n, &low, &high);
     }
     return volume_map_rescale(j->step, low, high);
@@ -101,6 +106,8 @@ enum err volume_map(const struct volume_job *j)
             /* Backwards: what the first pass read last is in the caches yet. */
             const int64_t at = s->norm ? last - (i - first) : i;
             const float *x = map_span(&v, at, &n);
+            if (backend_stopped_at(j->be, v.whole ? 0 : i))
+                break;
             k->map(x, n, &map, s->dtype, (char *)j->out + at * v.length * bytes, j->stream);
         }
         k->fence();

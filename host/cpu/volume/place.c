@@ -1,6 +1,7 @@
 /* Crop, pad, flip and exchange of axes: rows are copied where they stay rows, else tiles are
  * transposed. */
 #include "host/cpu/common/arithmetic.h"
+#include "host/backend/course.h"
 #include "host/cpu/volume/volume.h"
 #include "host/cpu/volume/volume_kernel.h"
 
@@ -68,7 +69,7 @@ static void place_box(const struct volume_job *j, const struct place_rows *p)
 #pragma omp parallel for num_threads(j->threads) schedule(static, 1)
     for (int t = 0; t < j->threads; t++) {
         const int64_t end = rows * (t + 1) / j->threads;
-        for (int64_t row = rows * t / j->threads; row < end;) {
+        for (int64_t row = rows * t / j->threads; row < end && !backend_stopped(j->be);) {
             const int64_t r = row / columns, c = row % columns,
                           count = int_min(columns - c, end - row);
             const float *in = j->in + p->base + r * p->step[0] + c * p->step[1];
@@ -110,6 +111,8 @@ static void place_transpose(const struct volume_job *j)
 #pragma omp parallel for num_threads(j->threads) schedule(static)
     for (int64_t t = 0; t < s->out[other] * along; t++) {
         int64_t place[3] = {base, 0, 0};
+        if (backend_stopped_at(j->be, t))
+            continue;
         place[other + 1] = t / along;
         for (int64_t k = 0; k < across; k++)
             transpose_tile(j, a, stride, place, t % along * TILE, k * TILE);

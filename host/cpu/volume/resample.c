@@ -4,6 +4,7 @@
 
 #include "host/backend/volume_math.h"
 #include "host/cpu/common/arithmetic.h"
+#include "host/backend/course.h"
 #include "host/cpu/volume/volume.h"
 #include "host/cpu/volume/volume_kernel.h"
 
@@ -133,6 +134,8 @@ static void between_part(const struct volume_job *j, const struct resample_axis 
     const struct volume_step *s = j->step;
     const int64_t n = s->out[1], rows = s->out[0] * n, end = rows * (thread + 1) / j->threads;
     for (int64_t row = rows * thread / j->threads, count; row < end; row += count) {
+        if (backend_stopped_at(j->be, row / BETWEEN_ROWS))
+            break;
         const int64_t r = row / n, c = row % n, r0 = axis[0].at[r];
         count = int_min(BETWEEN_ROWS, int_min(n - c, end - row));
         const struct volume_between b = {

@@ -1,4 +1,5 @@
 /* Rows of a result, made by all threads. */
+#include "host/backend/course.h"
 #include "host/cpu/volume/volume.h"
 #include "host/cpu/volume/volume_kernel.h"
 
@@ -12,14 +13,15 @@ static void rows_make_part(const struct volume_job *j, volume_row *make, const v
         .stream = j->stream, .ahead = j->ahead ? j->ahead : VOLUME_FETCH};
     k->begin(&line, (float *)j->out + first * n);
     int64_t r = first / j->step->out[1], c = first % j->step->out[1]; /* no division a row */
-    for (int64_t row = first; row < end; row++) {
+    int64_t row = first;
+    for (; row < end && !backend_stopped_at(j->be, row); row++) {
         make(j, context, t, r, c, (float *)j->out + row * n, &line);
         if (++c == j->step->out[1]) {
             c = 0;
             r++;
         }
     }
-    k->end(&line, (float *)j->out + end * n);
+    k->end(&line, (float *)j->out + row * n);
     k->fence();
 }
 

@@ -39,6 +39,7 @@ enum err cpu_volume_step(struct backend *be, const struct volume_step *step,
     const struct volume_job job = {step,
                                    in->ptr,
                                    out->ptr,
+                                   be,
                                    cpu_team(be, from > to ? from : to),
                                    written >= cpu_volume_stream_least,
                                    0};

@@ -15,6 +15,7 @@ struct volume_job {
     const struct volume_step *step;
     const float *in;
     void *out;
+    const struct backend *be; /* asked for the wish to end, which leaves the rest out */
     int threads, stream;
     int64_t ahead; /* struct volume_line's, 0: the usual */
 };

@@ -245,7 +245,7 @@ static void test_automatic(void **state)
     struct regularisation r;
     open_world(&t);
     t.m.regularisation.automatic = 1;
-    assert_ok(auto_regularise(&t.m, dense_open(&t.y), dense_open(&t.w), &r));
+    assert_ok(auto_regularise(&t.be, &t.m, dense_open(&t.y), dense_open(&t.w), &r));
     assert_ok(reconstruct(&t));
     assert_near(t.report.sigma_y, r.sigma_y, 0);
     assert_near(t.report.sigma_x, r.sigma_x, 0);
