@@ -11,11 +11,10 @@ fi
 if [ -n "${TOMOPROF_EXPECTS_GPU-}" ] && [ ! -e /dev/nvidiactl ] && [ ! -e /dev/dxg ]; then
     if [ -e /proc/driver/nvidia/version ]; then # the host's: its modules show in every container
         echo "tomoprof: this machine has a GPU of NVIDIA, but the container was not given it, so the CPU computes: install" \
-            "nvidia-container-toolkit, then ./start.sh docker, or TOMOPROF_GPU=nvidia docker compose run --rm profiler" >&2
+            "nvidia-container-toolkit, then ./start.sh docker, or docker compose run --rm profiler" >&2
     elif [ "${1-}" != run ]; then # which says so itself
         echo "tomoprof: no GPU is visible in this container, so the CPU computes; for a GPU install NVIDIA's driver and" \
-            "nvidia-container-toolkit on the host, then ./start.sh docker, or TOMOPROF_GPU=nvidia docker compose run --rm" \
-            "profiler" >&2
+            "nvidia-container-toolkit on the host, then ./start.sh docker, or docker compose run --rm profiler" >&2
     fi
 fi
 case ${1-} in

@@ -1,4 +1,4 @@
-"""The shell scripts pass shellcheck."""
+"""The shell scripts pass shellcheck, and Git writes their lines as a shell reads them, also on Windows."""
 
 import shutil
 import subprocess
@@ -11,7 +11,23 @@ SCRIPTS = ["start.sh", "tests/run.sh", ".ci/run", "cuda/set_up.sh", "cuda/toolki
            "packaging/arm/test.sh", "tests/container/fresh.sh", "tests/loop.sh", "tests/gpu/check.sh", "tests/gpu/pack.sh"]
 
 
+def endings():
+    """The files that a container or a shell reads, of which Git for Windows would make CRLF."""
+    names = [*SCRIPTS, "docker/Dockerfile", "compose.yaml", "cuda/requirements.txt"]
+    done = subprocess.run(["git", "check-attr", "-z", "eol", "--", *names], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    if done.returncode:
+        print(f"line endings not checked: {done.stderr.strip()}")
+        return 0
+    words = done.stdout.split("\0")
+    wrong = [name for name, eol in zip(words[::3], words[2::3]) if eol != "lf"]
+    for name in wrong:
+        print(f"{name}: .gitattributes does not say eol=lf, so Git for Windows gives it CRLF")
+    return len(wrong)
+
+
 def main():
+    if endings():
+        return 1
     tool = shutil.which("shellcheck")
     if not tool:
         print("skipped: shellcheck is not installed")
