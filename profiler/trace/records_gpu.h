@@ -124,10 +124,10 @@ struct trace_graph_node { /* where a node was created or captured */
     uint32_t graph, cloned;
     uint64_t original;
 };
-struct trace_cubin { /* saved as cubin-CRC.bin (16 hex digits) in the trace folder when `saved`;
-                        else crc is just an id */
+struct trace_cubin { /* saved as cubin-HASH.bin (16 hex digits) in the trace folder when `saved`;
+                        the hash is of all bytes, 0: not asked for */
     struct trace_record r;
-    uint64_t crc, bytes;
+    uint64_t hash, bytes;
     uint32_t module, saved;
 };
 struct trace_gpu_fault { /* unified-memory event; kind as CUpti_ActivityUnifiedMemoryCounterKind */

@@ -191,8 +191,6 @@ static void callbacks(void)
     FIELD(cupti_subscriber, old_name, CUpti_SubscriberParams, oldSubscriberName);
     FIELD(cupti_subscriber, old_name_bytes, CUpti_SubscriberParams, oldSubscriberSize);
     VALUE(sizeof(struct cupti_subscriber), CUpti_SubscriberParams_STRUCT_SIZE);
-    FIELD(cupti_crc, cubin, CUpti_GetCubinCrcParams, cubin);
-    FIELD(cupti_crc, crc, CUpti_GetCubinCrcParams, cubinCrc);
     VALUE(sizeof(struct cupti_memory_counter), sizeof(CUpti_ActivityUnifiedMemoryCounterConfig));
     VALUE(CUPTI_CU_INIT_FINISHED, CUPTI_CBID_RESOURCE_CU_INIT_FINISHED);
     VALUE(CUPTI_MODULE_LOADED, CUPTI_CBID_RESOURCE_MODULE_LOADED);

@@ -229,15 +229,6 @@ EXPORT(cuptiGetGraphId, void *node, uint32_t *id)
     return 0;
 }
 
-EXPORT(cuptiGetCubinCrc, struct cupti_crc *c)
-{
-    FAIL_IF_ASKED("cuptiGetCubinCrc");
-    c->crc = 0x1234;
-    for (size_t i = 0; i < c->cubin_bytes; i++)
-        c->crc = c->crc * 31 + ((const uint8_t *)c->cubin)[i];
-    return 0;
-}
-
 EXPORT(cuptiGetStreamIdEx, void *context, void *stream, uint8_t per_thread, uint32_t *id)
 {
     (void)context, (void)per_thread;

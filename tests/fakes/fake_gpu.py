@@ -66,7 +66,7 @@ KINDS = {
     41: ("stream", "name id context priority flags", "Q4I", False),
     42: ("node", "node stack graph cloned original", "QQIIQ", False),
     44: ("fault", "start end value address kind source target process", "4Q4I", False),
-    43: ("cubin", "crc bytes module saved", "QQII", False),
+    43: ("cubin", "hash bytes module saved", "QQII", False),
 }
 
 

@@ -344,9 +344,9 @@ static void a_kernel_shows_the_line_where_its_code_begins(void **state)
     assert_ok(outfile_write(&f, bytes, n));
     assert_ok(outfile_commit(&f));
     free(bytes);
-    struct trace_cubin c = {.r = {.kind = TRACE_CUBIN, .time_ns = T0}, .crc = 0xabc, .saved = 1};
+    struct trace_cubin c = {.r = {.kind = TRACE_CUBIN, .time_ns = T0}, .hash = 0xabc, .saved = 1};
     stage_put(&st, 0, &c);
-    c.crc = 0xdef; /* its file is missing */
+    c.hash = 0xdef; /* its file is missing */
     stage_put(&st, 0, &c);
     launch(1, at120, 1);
     kernel(10, 30, "_Z11backprojectPfPKfi", 1);

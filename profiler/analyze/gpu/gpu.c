@@ -367,11 +367,11 @@ static enum err gpu_cubin(struct image *im, void *state, const struct trace_item
     struct gpu *g = state;
     (void)im;
     for (size_t i = 0; i < g->cubins.count; i++)
-        if (g->cubins.items[i] == c->crc)
+        if (g->cubins.items[i] == c->hash)
             return ERR_OK;
     if (!c->saved || g->cubins.count >= 4096)
         return ERR_OK;
-    return vector_add(&g->cubins, c->crc);
+    return vector_add(&g->cubins, c->hash);
 }
 
 static enum err gpu_fact(struct image *im, void *state, const struct trace_item *item)

@@ -72,11 +72,6 @@ struct cupti_subscriber {
     char *old_name;
     size_t old_name_bytes;
 };
-struct cupti_crc {
-    size_t bytes, cubin_bytes;
-    const void *cubin;
-    uint64_t crc;
-};
 struct cupti_memory_counter {
     uint32_t scope, kind, device, enable;
 };
@@ -108,8 +103,7 @@ typedef void cupti_complete(void *context, uint32_t stream, uint8_t *buffer, siz
       (struct cupti_memory_counter *, uint32_t))                                                   \
     X(node_id, "cuptiGetGraphNodeId", 0, (void *, uint64_t *))                                     \
     X(graph_id, "cuptiGetGraphId", 0, (void *, uint32_t *))                                        \
-    X(stream_id, "cuptiGetStreamIdEx", 0, (void *, void *, uint8_t, uint32_t *))                   \
-    X(crc, "cuptiGetCubinCrc", 0, (struct cupti_crc *))
+    X(stream_id, "cuptiGetStreamIdEx", 0, (void *, void *, uint8_t, uint32_t *))
 
 struct cupti {
 #define X(member, symbol, required, parameters) int(*member) parameters;

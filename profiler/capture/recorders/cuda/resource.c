@@ -57,18 +57,18 @@ static int cubin_write(int fd, const char *bytes, size_t n)
 }
 
 /* 0, or errno. Other processes of the run may save the same one: each writes beside and renames. */
-static int cubin_save(struct capture_thread *t, uint64_t crc, const void *bytes, size_t n)
+static int cubin_save(struct capture_thread *t, uint64_t hash, const void *bytes, size_t n)
 {
     enum { ROOM = sizeof capture.config.folder + 64, BESIDE = ROOM + 64 };
     char *path = t->scratch, *beside = path + ROOM;
-    snprintf(path, ROOM, "%s/cubin-%016llx.bin", capture.config.folder, (unsigned long long)crc);
+    snprintf(path, ROOM, "%s/cubin-%016llx.bin", capture.config.folder, (unsigned long long)hash);
     if (!access(path, F_OK))
         return 0;
     static uint64_t total; /* atomic */
     if (__atomic_add_fetch(&total, n, __ATOMIC_RELAXED) > CUBIN_TOTAL)
         return EFBIG;
     snprintf(beside, BESIDE, "%s/cubin-%016llx.bin.%d-%lx", capture.config.folder,
-             (unsigned long long)crc, (int)getpid(), (unsigned long)(uintptr_t)path & 0xffffff);
+             (unsigned long long)hash, (int)getpid(), (unsigned long)(uintptr_t)path & 0xffffff);
     int fd = raw_open(beside, O_WRONLY | O_CREAT | O_EXCL);
     if (fd < 0)
         return errno;
@@ -86,21 +86,19 @@ void cuda_cubin(struct capture_thread *t, const struct cupti_module *module)
 {
     if (!module->cubin || !module->bytes)
         return;
-    struct cupti_crc crc = {sizeof crc, module->bytes, module->cubin, 0};
-    int lines = has_lines(module->cubin, module->bytes), error = 0;
-    if (!cuda.cupti.crc || cuda.cupti.crc(&crc) || !crc.crc)
-        crc.crc = trace_hash(module->cubin, module->bytes, 0);
-    if (lines)
-        error = module->bytes > CUBIN_LIMIT ? EFBIG
-                                            : cubin_save(t, crc.crc, module->cubin, module->bytes);
+    const int lines = has_lines(module->cubin, module->bytes),
+              large = lines && module->bytes > CUBIN_LIMIT;
+    const uint64_t hash = lines && !large ? trace_hash(module->cubin, module->bytes, 0) : 0;
+    const int error = large ? EFBIG : hash ? cubin_save(t, hash, module->cubin, module->bytes) : 0;
     if (error)
-        capture_note(t, 1, "cuda.cubin",
-                     "device code %016llx (%zu bytes) could not be saved: %s; its kernels have no "
-                     "device lines",
-                     (unsigned long long)crc.crc, module->bytes,
-                     error == EFBIG ? "over the limit of 64 MiB, 256 MiB in all" : strerror(error));
+        capture_note(
+            t, 1, "cuda.cubin",
+            "device code of module %u (%zu bytes) could not be saved: %s; its kernels have no "
+            "device lines",
+            module->id, module->bytes,
+            error == EFBIG ? "over the limit of 64 MiB, 256 MiB in all" : strerror(error));
     struct trace_cubin r = {.r.kind = TRACE_CUBIN,
-                            .crc = crc.crc,
+                            .hash = hash,
                             .bytes = module->bytes,
                             .module = module->id,
                             .saved = lines && !error};
