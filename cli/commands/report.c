@@ -14,7 +14,7 @@
 #include "profiler/report/text/text.h"
 
 static struct report_request {
-    int text, sort, reanalyze;
+    int text, sort, reanalyze, verbose;
     int shown; /* the answer is in the text that was printed */
     int64_t top;
     struct profile_options profile;
@@ -29,6 +29,8 @@ static struct opt options[] = {
     OPTION_CHOICE("sort", 0, request.sort, "self|inclusive|calls",
                   "order of the tables of --text (default self)"),
     OPTION_INT("top", 'n', request.top, "N", "rows of each table (default 20)", 1, 1e6),
+    OPTION_FLAG("verbose", 'v', request.verbose,
+                "print notes on the data too that change no number of the tables"),
     OPTION_FLAG("reanalyze", 0, request.reanalyze, "analyse although there is a profile.json"),
     OPTION_TWIN("again", OPT_FLAG, request.reanalyze, NULL),
     OPTION_TEXT("after", 0, request.after, "imports",
@@ -142,8 +144,12 @@ static enum err print_report(const struct model *m)
     int terminal = isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
     if (terminal && log_colour())
         plain_stdout_styles();
-    return report_text(m, stdout, terminal ? size.ws_col > 0 ? size.ws_col : 80 : 0,
-                       terminal && log_colour(), (int)request.top, (enum text_sort)request.sort);
+    const struct text_view view = {.width = terminal ? size.ws_col > 0 ? size.ws_col : 80 : 0,
+                                   .colour = terminal && log_colour(),
+                                   .top = (int)request.top,
+                                   .sort = (enum text_sort)request.sort,
+                                   .verbose = request.verbose};
+    return report_text(m, stdout, &view);
 }
 
 /* A suite without a traced pass: its times alone make a page. */

@@ -58,7 +58,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     FUZZ_CHECK(findings_add(m) == ERR_OK && m->answers_count);
-    FUZZ_CHECK(report_text(m, null, 80, 1, 50, TEXT_SELF) == ERR_OK);
+    FUZZ_CHECK(report_text(m, null, &(struct text_view){.width = 80, .colour = 1, .top = 50}) ==
+               ERR_OK);
     FUZZ_CHECK(profile_write(m, profile) == ERR_OK);
     FUZZ_CHECK(profile_read(profile, &again) == ERR_OK);
     FUZZ_CHECK(again->files_count == m->files_count && again->stacks_count == m->stacks_count);

@@ -61,7 +61,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         FUZZ_CHECK(*err_text());
         return 0;
     }
-    FUZZ_CHECK(report_text(m, null, 80, 1, 50, TEXT_SELF) == ERR_OK);
+    FUZZ_CHECK(report_text(m, null, &(struct text_view){.width = 80, .colour = 1, .top = 50}) ==
+               ERR_OK);
     check_exports(m, null);
     check_compare(null);
     FUZZ_CHECK(profile_write(m, again) == ERR_OK);

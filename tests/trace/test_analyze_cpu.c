@@ -392,7 +392,8 @@ static void nothing_is_a_profile_too(void **state)
     analyse();
     assert_int_equal(m->files_count, 0);
     assert_true(isnan(m->totals.cpu.user) && isnan(m->totals.gpu_busy_s));
-    assert_true(report_text(m, stderr, 80, 0, 5, TEXT_SELF) == ERR_OK);
+    assert_true(report_text(m, stderr, &(struct text_view){.width = 80, .colour = 0, .top = 5}) ==
+                ERR_OK);
 }
 
 static void what_was_on_and_saw_nothing_is_zero(void **state)

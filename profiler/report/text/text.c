@@ -19,6 +19,7 @@ struct sheet {
     int full; /* no terminal: source lines are whole */
     const struct model *m;
     enum text_sort sort;
+    int verbose;
 };
 struct text_row {
     const struct model_file *file;
@@ -380,8 +381,13 @@ static void sheet_notes(const struct sheet *s)
         }
         fputs("\n", s->out);
     }
+    int hidden = 0;
     for (int i = 0; i < m->quality.items_count; i++) {
         const struct model_item *q = &m->quality.items[i];
+        if (!s->verbose && (!q->severity || !strcmp(q->severity, "info"))) {
+            hidden++;
+            continue;
+        }
         fprintf(s->out, "  %s: ", q->severity ? q->severity : "info");
         sheet_clean(s, q->text ? q->text : "", 400);
         fputs(" ", s->out);
@@ -390,22 +396,30 @@ static void sheet_notes(const struct sheet *s)
         sheet_clean(s, q->fix ? q->fix : "", 400);
         fputs("\n", s->out);
     }
+    if (hidden)
+        sheet_styled(s, DIM, "  %d more note%s on the data: --verbose\n", hidden,
+                     hidden == 1 ? "" : "s");
     for (int i = 0; i < m->quality.checks_count; i++)
         if (!m->quality.checks[i].ok)
             fprintf(s->out, "  broken law: %s (%g, found %g)\n", m->quality.checks[i].text,
                     m->quality.checks[i].expected, m->quality.checks[i].found);
 }
 
-enum err report_text(const struct model *m, FILE *out, int width, int colour, int top,
-                     enum text_sort sort)
+enum err report_text(const struct model *m, FILE *out, const struct text_view *v)
 {
-    const struct sheet s = {out, width > 40 ? width : 100, colour, top > 0 ? top : 20, !width, m,
-                            sort};
+    const struct sheet s = {.out = out,
+                            .width = v->width > 40 ? v->width : 100,
+                            .colour = v->colour,
+                            .top = v->top > 0 ? v->top : 20,
+                            .full = !v->width,
+                            .m = m,
+                            .sort = v->sort,
+                            .verbose = v->verbose};
     struct text_row *rows;
     size_t count;
     enum err e = rows_of(m, &rows, &count);
     if (e == ERR_OK) {
-        if (sort == TEXT_INCLUSIVE)
+        if (s.sort == TEXT_INCLUSIVE)
             array_sort(rows, count, sizeof *rows, most_inclusive_first);
         sheet_summary(&s);
         sheet_answers(&s);
@@ -416,15 +430,15 @@ enum err report_text(const struct model *m, FILE *out, int width, int colour, in
         e = functions_table(&s);
     }
     if (e == ERR_OK)
-        e = text_ranges(m, out, colour, s.top);
-    if (e == ERR_OK && sort == TEXT_CALLS)
-        e = text_calls(m, out, colour, s.top);
+        e = text_ranges(m, out, s.colour, s.top);
+    if (e == ERR_OK && s.sort == TEXT_CALLS)
+        e = text_calls(m, out, s.colour, s.top);
     if (e == ERR_OK) {
         kernels_table(&s);
         transfers_table(&s);
-        text_io(m, out, colour, top > 0 && top < 10 ? top : 10);
-        text_locks(m, out, colour, s.top);
-        text_ranks(m, out, colour, s.top);
+        text_io(m, out, s.colour, s.top < 10 ? s.top : 10);
+        text_locks(m, out, s.colour, s.top);
+        text_ranks(m, out, s.colour, s.top);
         sheet_notes(&s);
         if (ferror(out))
             e = FAIL(ERR_IO, "the report could not be written");

@@ -7,11 +7,15 @@
 #include "profiler/analyze/model/model.h"
 
 enum text_sort { TEXT_SELF, TEXT_INCLUSIVE, TEXT_CALLS };
-/* Prints the most expensive lines as a table for a terminal of `width` columns (0: 100, with whole source lines), `top` rows
- * per block; colour 0: plain text. Samples count no calls of functions, so that TEXT_CALLS orders
- * kernels and adds ranges, whose calls are counted. */
-enum err report_text(const struct model *m, FILE *out, int width, int colour, int top,
-                     enum text_sort sort);
+struct text_view {
+    int width;       /* of the terminal; 0: 100, with whole source lines */
+    int colour, top; /* 0: plain text; rows of each block */
+    enum text_sort sort;
+    int verbose; /* 1: with notes that name no damage, as "Build with -g" */
+};
+/* Prints the answers and the most expensive lines as tables. Samples count no calls of functions,
+ * so that TEXT_CALLS orders kernels and adds ranges, whose calls are counted. */
+enum err report_text(const struct model *m, FILE *out, const struct text_view *v);
 
 /* Tables of the text report beside those of lines and functions. */
 
@@ -26,8 +30,8 @@ void text_locks(const struct model *m, FILE *out, int colour, int top);
  * no ranks. */
 void text_ranks(const struct model *m, FILE *out, int colour, int top);
 
-/* Prints at most `top` regions and NVTX ranges, each with the own line that takes most of its CPU
- * time; nothing where the program has none. */
+/* Prints the `top` longest regions and NVTX ranges in the order in which they first began, each with
+ * the own line that takes most of its CPU time; nothing where the program has none. */
 enum err text_ranges(const struct model *m, FILE *out, int colour, int top);
 
 /* Prints at most `top` ranges, kernels and calls of CUDA, whose calls are counted. */

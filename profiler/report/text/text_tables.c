@@ -316,12 +316,28 @@ void text_ranks(const struct model *m, FILE *out, int colour, int top)
         rank_line(&mpi->lines[i], out);
 }
 
-ARRAY_ORDER(ranges_longest_first, struct model_range,
-            COMPARE(y->time.total_s, x->time.total_s) ?: strcmp(x->name, y->name));
+ARRAY_ORDER(longest_first, double, COMPARE(*y, *x));
 
-/* Prints the line that takes most of a range's CPU time. */
+/* Returns the time of the `top`th longest range; 0: there are not so many, or no memory. */
+static double range_least(const struct model_range *rows, int n, int top)
+{
+    double *times = n > top ? malloc((size_t)n * sizeof *times) : NULL, least = 0;
+    for (int i = 0; times && i < n; i++)
+        times[i] = rows[i].time.total_s;
+    if (times) {
+        array_sort(times, (size_t)n, sizeof *times, longest_first);
+        least = times[top - 1];
+    }
+    free(times);
+    return least;
+}
+
+/* Prints how much of a range no thread computed in, and the line that takes most of its CPU time. */
 static void range_line(FILE *out, const struct model_range *r)
 {
+    const double idle = 1 - r->cpu_s / r->time.total_s;
+    if (idle > 0.5)
+        fprintf(out, "%.0f %% off the CPU; ", 100 * idle);
     if (!r->file || !(r->cpu_s > 0))
         return;
     table_place(out, r->file, r->line, NULL);
@@ -336,13 +352,16 @@ enum err text_ranges(const struct model *m, FILE *out, int colour, int top)
     for (int i = 0; i < m->ranges_count; i++)
         if (m->ranges[i].name && m->ranges[i].time.total_s > 0)
             rows[n++] = m->ranges[i];
-    array_sort(rows, (size_t)n, sizeof *rows, ranges_longest_first);
+    const double least = range_least(rows, n, top);
     if (n)
         table_title(
             out, colour,
             "  wall s  times    mean ms     min ms     max ms   CPU s  region, and its line");
-    for (int i = 0; i < n && i < top; i++) {
+    for (int i = 0, shown = 0; i < n && shown < top; i++) {
         const struct model_range *r = &rows[i];
+        if (r->time.total_s < least)
+            continue;
+        shown++;
         table_number(out, 8, 3, r->time.total_s);
         fprintf(out, " %6lld", (long long)r->time.n);
         table_number(out, 11, 3, 1e3 * r->time.total_s / (double)r->time.n);

@@ -297,7 +297,7 @@ static void a_gain_of_a_run_of_unknown_length_is_cpu_time(void **state)
     assert_non_null(out);
     m->meta.wall_s = NAN;
     assert_ok(answer(m));
-    assert_ok(report_text(m, out, 100, 0, 5, TEXT_SELF));
+    assert_ok(report_text(m, out, &(struct text_view){.width = 100, .colour = 0, .top = 5}));
     assert_int_equal(fclose(out), 0);
     assert_non_null(strstr(text, "\n  Fixing this saves up to 1 s of CPU time."));
     assert_null(strstr(text, "nan"));
@@ -315,7 +315,7 @@ static void the_terminal_begins_with_the_answers(void **state)
     FILE *out = open_memstream(&text, &bytes);
     assert_non_null(out);
     assert_ok(answer(m));
-    assert_ok(report_text(m, out, 100, 0, 5, TEXT_SELF));
+    assert_ok(report_text(m, out, &(struct text_view){.width = 100, .colour = 0, .top = 5}));
     assert_int_equal(fclose(out), 0);
     const char *at = strstr(
         text, "app.py:9 takes 100 % of the CPU time (1 of 1 s).\n  Fixing this saves up to 1 s. ");

@@ -142,7 +142,7 @@ static void the_terminal_shows_functions_waits_and_processors(void **state)
     struct model *m = run_of(1, 2.5, 0.9);
     FILE *out = open_memstream(&text, &bytes);
     assert_non_null(out);
-    assert_ok(report_text(m, out, 100, 0, 5, TEXT_SELF));
+    assert_ok(report_text(m, out, &(struct text_view){.width = 100, .colour = 0, .top = 5}));
     assert_int_equal(fclose(out), 0);
     assert_non_null(strstr(text, " on 0.25 of 8 CPUs"));
     assert_non_null(strstr(text, "2.50         -  load.py:7"));
