@@ -133,8 +133,8 @@ case "${1-run}" in
 run)
     build_program run
     build/tomoprof run --quick
-    newest=$(find output -mindepth 1 -maxdepth 1 -type d -name '2*Z*' | sort | tail -n 1)
-    echo "Open $newest/report.html in a browser; build/tomoprof info output/latest shows the times again."
+    newest=$(find tomoprof-runs -mindepth 1 -maxdepth 1 -type d -name '2*Z*' | sort | tail -n 1)
+    echo "Open $newest/report.html in a browser; build/tomoprof info latest shows the times again."
     ;;
 build)
     build_program build

@@ -22,6 +22,12 @@ void run_private(void)
     umask(0777 & ~run_mode());
 }
 
+const char *run_default_folder(void)
+{
+    const char *folder = getenv("TOMOPROF_RUNS");
+    return folder && *folder ? folder : "tomoprof-runs";
+}
+
 enum err run_make(const char *out, char folder[RUN_PATH])
 {
     char stamp[17];
@@ -104,28 +110,30 @@ static int holds_run(const char *folder)
     return 0;
 }
 
-/* "latest" or "previous" where no file is called so: of the runs made from this folder, else
- * output/latest, else of all. */
+/* Finds "latest" or "previous" among the runs that were made from this folder; a run below it is
+ * named from here. */
 static enum err run_remembered(const char *word, char folder[RUN_PATH])
 {
-    const size_t back = !strcmp(word, "previous");
-    const char *run = NULL, *here = NULL;
+    char path[RUN_PATH + 16];
     char *cwd = getcwd(NULL, 0);
     struct run_list known;
     struct stat st;
+    const int previous = !strcmp(word, "previous");
     enum err e = run_list_read(&known);
-    const struct run_entry *entry = e ? NULL : run_list_back(&known, back, 1);
-    if (!e && !entry && !back && !lstat("output/latest", &st)) {
-        e = run_newest("output", folder);
-    } else if (!e) {
-        entry = entry ? entry : run_list_back(&known, back, 0);
-        run = entry ? entry->folder : NULL;
-        here = run && cwd && text_begins(run, cwd) ? run + strlen(cwd) : NULL;
-        if (!run)
-            e = FAIL(ERR_INPUT, "%s: no %srun is known: `tomoprof record CMD` makes one", word,
-                     back ? "earlier " : "");
-        else if (!text_print(folder, RUN_PATH, "%s", here && *here == '/' ? here + 1 : run))
+    const struct run_entry *run = e ? NULL : run_list_back(&known, (size_t)previous, 1);
+    text_print(path, sizeof path, "%s/latest", run_default_folder());
+    if (run) {
+        const size_t n = cwd && text_begins(run->folder, cwd) ? strlen(cwd) : 0;
+        const int below = n && run->folder[n] == '/';
+        if (!text_print(folder, RUN_PATH, "%s", run->folder + (below ? n + 1 : 0)))
             e = FAIL(ERR_INPUT, "%s: its name is too long", word);
+    } else if (!e && !previous && !lstat(path, &st)) {
+        e = run_newest(run_default_folder(), folder);
+    } else if (!e) {
+        e = FAIL(ERR_INPUT,
+                 "%s: no %srun was made from this folder: `tomoprof list` shows those of others, "
+                 "`tomoprof record CMD` makes one",
+                 word, previous ? "earlier " : "");
     }
     run_list_free(&known);
     free(cwd);

@@ -10,6 +10,9 @@
 
 #define RUN_PATH 4096
 
+/* Returns where runs go without --out: $TOMOPROF_RUNS, else tomoprof-runs. */
+const char *run_default_folder(void);
+
 /* Makes out/<stamp>, or out/<stamp>-2 and so on when another run began in the same second. */
 enum err run_make(const char *out, char folder[RUN_PATH]);
 
@@ -22,9 +25,10 @@ void run_private(void);
 /* Makes `latest` beside `folder` lead to it. */
 enum err run_latest(const char *folder);
 
-/* The folder that `name` means: a run, a folder of runs or its `latest` (then the newest), or,
- * where no such file is, "latest" and "previous" (of the runs that are remembered; else output/latest). ERR_INPUT where `latest` leads out of its
- * folder. */
+/* Finds the folder that `name` means: a run, a folder of runs or its `latest` (then the newest). Where
+ * no such file is, "latest" and "previous" are the newest runs that were made from the current
+ * folder; where none is remembered (another machine or a container made them), "latest" is that of
+ * the default folder. ERR_INPUT where `latest` leads out of its folder. */
 enum err run_find(const char *name, char folder[RUN_PATH]);
 
 /* 1: `name` is a file, and not a `latest` that names a run. */

@@ -2,6 +2,7 @@
 # Entry of the images: runs tomoprof with the words given, or the program that the first word names (sh, python).
 set -eu
 output=/work/output
+export TOMOPROF_RUNS=output
 
 if [ ! -w "$output" ]; then
     echo "tomoprof: $output is owned by uid $(stat -c %u "$output"), this container runs as uid $(id -u):" \
@@ -18,7 +19,8 @@ if [ -n "${TOMOPROF_EXPECTS_GPU-}" ] && [ ! -e /dev/nvidiactl ] && [ ! -e /dev/d
     fi
 fi
 case ${1-} in
-"" | -* | run | record | report | recon | apply | op | bench | simulate | gen | info | load | convert | doctor | export | compare | triage | width | help | reference)
+"" | -* | run | record | report | recon | apply | op | bench | simulate | gen | info | load | convert | doctor | export | compare | triage | width | help | reference | \
+    import | try | top | dump | list | menu)
     set -- tomoprof "$@"
     ;;
 esac

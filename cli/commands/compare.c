@@ -130,7 +130,7 @@ const struct command cmd_compare = {
         "Between two recordings, rootcause.md of A gets the time that B saved of each cause.\n\n"
         "Examples:\n"
         "  tomoprof compare previous latest\n"
-        "  tomoprof compare output/before output/after --fail-over 10% --out compare.html\n",
+        "  tomoprof compare runs/before runs/after --fail-over 10% --out compare.html\n",
     .options = options,
     .min_words = 2,
     .max_words = 2,

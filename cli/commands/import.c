@@ -16,11 +16,11 @@ static struct import_request {
     const char *out;
     double rate;
     int64_t size;
-} request = {.out = "output"};
+} request;
 
 static struct opt options[] = {
     OPTION_PLACE("out", 'o', request.out, "DIR",
-                 "the run is written to DIR/<UTC stamp>/ (default output)"),
+                 "the run is written to DIR/<UTC stamp>/ (default tomoprof-runs)"),
     OPTION_NUMBER("rate", 'r', request.rate, "HZ",
                   "samples per second, for captures that count samples without a time", 0.001, 1e9),
     {.name = "size",
@@ -50,7 +50,7 @@ static enum err run_import(int words, char **word)
     (void)words;
     const struct import_options o = {.rate_hz = request.rate};
     TRY(captured_read(word[0], &o, &m));
-    enum err e = run_make(request.out, folder);
+    enum err e = run_make(request.out ? request.out : run_default_folder(), folder);
     run_private();
     if (!e)
         e = captured_write(m, folder);

@@ -266,8 +266,7 @@ static enum err info_folder(const char *path)
             "%s: a recording, which has lines and no times of operations: `tomoprof report %s "
             "--text` prints them",
             folder, folder);
-    return FAIL(ERR_INPUT, "%s: a folder without timing.json: name a run, as in output/latest",
-                folder);
+    return FAIL(ERR_INPUT, "%s: a folder without timing.json: name a run, as in latest", folder);
 }
 
 static enum err run_info(int words, char **word)
@@ -315,7 +314,7 @@ const struct command cmd_info = {
             "content decides, not the name.\n\n"
             "Examples:\n"
             "  tomoprof info tests/data/tooth.h5\n"
-            "  tomoprof info output/latest\n"
+            "  tomoprof info latest\n"
             "  tomoprof info --json volume.nii.gz\n"
             "  tomoprof info --histogram --bins 100 volume.nii\n",
     .options = options,

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/run_folder.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/runs/profile.h"
 #include "cli/runs/record_json.h"
@@ -59,7 +60,7 @@ static int is_run(const struct dirent *e)
 {
     char path[RUN_PATH];
     struct stat st;
-    snprintf(path, sizeof path, "output/%s", e->d_name);
+    snprintf(path, sizeof path, "%s/%s", run_default_folder(), e->d_name);
     return e->d_name[0] == '2' && strchr(e->d_name, 'Z') && !lstat(path, &st) &&
            S_ISDIR(st.st_mode);
 }
@@ -73,10 +74,10 @@ static int newer_first(const struct dirent **a, const struct dirent **b)
 static int run_of_number(long number, char folder[RUN_PATH])
 {
     struct dirent **found = NULL;
-    const int n = scandir("output", &found, is_run, newer_first);
+    const int n = scandir(run_default_folder(), &found, is_run, newer_first);
     const int known = number >= 1 && number <= n && number <= MOST_RUNS;
     if (known)
-        snprintf(folder, RUN_PATH, "output/%s", found[number - 1]->d_name);
+        snprintf(folder, RUN_PATH, "%s/%s", run_default_folder(), found[number - 1]->d_name);
     for (int i = 0; i < n; i++)
         free(found[i]);
     free(found);
@@ -89,7 +90,7 @@ static void list_runs(void)
     char folder[RUN_PATH];
     int n = 0;
     for (; run_of_number(n + 1, folder); n++) {
-        const char *s = folder + strlen("output/");
+        const char *s = base_name(folder);
         char command[41] = "suite";
         struct record_facts facts = {0};
         size_t at = 0;
@@ -156,8 +157,8 @@ static void reconstruct_scan(void)
     for (int i = 0; i + 1 < stem; i++)
         name = scan[i] == '/' ? scan + i + 1 : name;
     snprintf(geometry, sizeof geometry, "%.*s.json", stem, scan);
-    snprintf(out, sizeof out, "output/%.*s.nii", stem - (int)(name - scan), name);
-    mkdir("output", run_mode());
+    snprintf(out, sizeof out, "%s/%.*s.nii", run_default_folder(), stem - (int)(name - scan), name);
+    mkdir(run_default_folder(), run_mode());
     if (access(geometry, R_OK))
         MENU_TOMOPROF("recon", "--in", scan, "--out", out);
     else
@@ -257,7 +258,7 @@ const struct command cmd_menu = {
     .words = "",
     .text = "For a terminal: profiles a program, reconstructs a scan, loads a file, runs the quick "
             "suite, opens a\n"
-            "past run, compares two. Runs are those below output/.\n\n"
+            "past run, compares two. Runs are those below tomoprof-runs/.\n\n"
             "Example: tomoprof menu\n",
     .options = options,
     .run = menu_command_run,

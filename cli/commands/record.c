@@ -32,7 +32,7 @@ static struct record_request {
     int paused, open;
     int overhead, no_analysis;
     struct profile_options profile;
-} request = {.out = "output", .warmup = 1};
+} request = {.warmup = 1};
 
 static struct opt options[] = {
     OPTION_TEXT("modes", 'm', request.modes, "A,B,...",
@@ -41,7 +41,7 @@ static struct opt options[] = {
     OPTION_NUMBER("rate", 'r', request.rate, "HZ",
                   "samples per second of CPU time of each thread (default 100)", 1, 10000),
     OPTION_PLACE("out", 'o', request.out, "DIR",
-                 "the run is written to DIR/<UTC stamp>/ (default output)"),
+                 "the run is written to DIR/<UTC stamp>/ (default tomoprof-runs)"),
     OPTION_INT(
         "pid", 'p', request.pid, "PID",
         "sample this running process from outside: CPU time and waiting only;\nthe process goes on",
@@ -444,6 +444,7 @@ static enum err run_record(int words, char **word)
     char **other = NULL;
     size_t others;
     const int count = 1 + (request.against != NULL);
+    request.out = request.out ? request.out : run_default_folder();
     if (request.against && !request.runs)
         request.runs = 5;
     TRY(check_record(words));

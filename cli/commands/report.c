@@ -264,7 +264,7 @@ const struct command cmd_report = {
         "  tomoprof report latest --text\n"
         "  tomoprof report latest --after imports\n"
         "  tomoprof report latest --what-if recon.py:24=0.5\n"
-        "  tomoprof report output/20260131T120000Z --text --top 5 --include '*/myproject/*'\n",
+        "  tomoprof report previous --text --top 5 --include '*/myproject/*'\n",
     .options = options,
     .max_words = 1,
     .flags = CMD_REMAKES,

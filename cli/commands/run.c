@@ -14,7 +14,6 @@
 static struct suite_plan plan = {.runs = 3,
                                  .backend = "auto",
                                  .timeout_s = 600,
-                                 .out = "output",
                                  .version = TP_VERSION,
                                  .seed = 42,
                                  .stop = &cli_stop};
@@ -52,7 +51,7 @@ static struct opt options[] = {
     OPTION_INT("seed", 0, plan.seed, "N",
                "seed of the noise and of the pixel partitions (default 42)", 0, 4294967295.0),
     OPTION_PLACE("out", 'o', plan.out, "DIR",
-                 "the run is written to DIR/<UTC stamp>/ (default output)"),
+                 "the run is written to DIR/<UTC stamp>/ (default tomoprof-runs)"),
     OPTION_FLAG("no-trace", 0, no_trace, "measure times only: no second, profiled pass"),
     OPTION_FLAG(
         "flamegraph", 0, flamegraph,
@@ -118,6 +117,7 @@ static enum err run_as_leader(const struct suite_team *team)
         plan.traced_runs = plan.runs;
     plan.tracer = no_trace || team ? NULL : &tracing_suite;
     plan.team = team;
+    plan.out = plan.out ? plan.out : run_default_folder();
     TRY(cli_program(&plan.program));
     if (flamegraph)
         tracing_set_rate(FLAME_HZ);

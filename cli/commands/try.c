@@ -17,14 +17,15 @@ static struct try_request {
     const char *out;
     int64_t checks;
     int json;
-} request = {.out = "output/try", .checks = 1};
+} request = {.checks = 1};
 
 static struct opt options[] = {
     OPTION_INT("check", 'c', request.checks, "N",
                "compute the first N calls from each line twice and compare (default 1);\n"
                "0: compare no results, which saves one run",
                0, 1000000),
-    OPTION_PLACE("out", 'o', request.out, "DIR", "write to DIR/<UTC stamp>/ (default output/try)"),
+    OPTION_PLACE("out", 'o', request.out, "DIR",
+                 "write to DIR/<UTC stamp>/ (default tomoprof-runs/try)"),
     CLI_OPT_JSON(request.json),
     {0},
 };
@@ -188,10 +189,13 @@ static enum err trial_do(struct try_job *t, const char *package)
 static enum err run_try(int words, char **word)
 {
     static struct try_job t;
+    static char runs[RUN_PATH];
     char package[RUN_PATH], folder[RUN_PATH];
     FAIL_IF(!words, ERR_USAGE,
             "try needs [--] PROGRAM ARGS, or RUN: `tomoprof try --help` has examples");
     t.checks = (int)request.checks;
+    if (!request.out && text_print(runs, sizeof runs, "%s/try", run_default_folder()))
+        request.out = runs;
     TRY(trial_hook(package));
     TRY(arena_create(&t.arena));
     enum err e = command_find(&t, words, word);
@@ -229,7 +233,7 @@ const struct command cmd_try = {
         "\n"
         "Examples:\n"
         "  tomoprof try -- python3 reconstruct.py --views 180\n"
-        "  tomoprof try output/latest\n"
+        "  tomoprof try latest\n"
         "  tomoprof try --check 5 -- python3 denoise.py\n",
     .options = options,
     .min_words = 0,

@@ -9,6 +9,7 @@
 #include "host/backend/registry.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/run_folder.h"
 #include "cli/doctor/probes.h"
 
 enum state probe_processor(struct found *f)
@@ -72,7 +73,7 @@ enum state probe_disk(struct found *f)
 {
     struct statvfs s;
     char human[16];
-    if (statvfs("output", &s) && statvfs(".", &s)) {
+    if (statvfs(run_default_folder(), &s) && statvfs(".", &s)) {
         SAY(f, "this folder is gone");
         return MISSING;
     }
@@ -92,7 +93,7 @@ enum state probe_container(struct found *f)
     else
         SAY(f, getenv("container") ? "some container" : "none");
     int closed = !access("/run/.containerenv", F_OK) || !access("/.dockerenv", F_OK);
-    return closed && access("output", W_OK) && access(".", W_OK) ? LIMITED : OK;
+    return closed && access(run_default_folder(), W_OK) && access(".", W_OK) ? LIMITED : OK;
 }
 
 enum state probe_wsl(struct found *f)

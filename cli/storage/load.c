@@ -103,7 +103,7 @@ static void device_close(struct load_device *out)
 }
 
 static struct load_request request = {.stop = &cli_stop};
-static const char *fetch = "pread", *boxes, *out = "output";
+static const char *fetch = "pread", *boxes, *out;
 static int64_t keep;
 static int explain, tune, json;
 
@@ -137,7 +137,7 @@ static struct opt options[] = {
     OPTION_FLAG("tune", 0, tune, "--sweep medium, then print the options to use"),
     OPTION_NUMBER("budget", 0, request.budget_s, "SECONDS",
                   "end the sweep after this time (quick 60, medium 600, full none)", 0.1, 1e7),
-    OPTION_PLACE("out", 'o', out, "DIR", "folder for the results (default output)"),
+    OPTION_PLACE("out", 'o', out, "DIR", "folder for the results (default tomoprof-runs)"),
     CLI_OPT_LINKS,
     CLI_OPT_JSON(json),
     {0},
@@ -178,7 +178,7 @@ static enum err load_print_small(const struct load_request *r, const struct load
 static enum err write_results(const struct loading *l)
 {
     char folder[RUN_PATH], path[RUN_PATH + 32];
-    TRY(run_make(out, folder));
+    TRY(run_make(out ? out : run_default_folder(), folder));
     snprintf(path, sizeof path, "%s/loading.json", folder);
     TRY(loading_write(l, path));
     TRY(load_rootcause(l, folder));

@@ -5,7 +5,7 @@
     volume = model.direct_recon(sinogram)   # or model.recon(sinogram)
 
     import pandas, tomoprof
-    run = tomoprof.read("output/latest")
+    run = tomoprof.read()
     pandas.DataFrame(run.lines).nlargest(10, "cpu_user")
     run                                     # in Jupyter: the report itself
 
@@ -160,9 +160,9 @@ class Run:
                 'style="width:100%;height:48em;border:1px solid #8888"></iframe>')
 
 
-def read(run="output/latest"):
-    """The run in that folder."""
-    return Run(run)
+def read(run=None):
+    """The run in that folder; without one, the newest in tomoprof-runs."""
+    return Run(run or os.path.join(os.environ.get("TOMOPROF_RUNS") or "tomoprof-runs", "latest"))
 
 
 def load_ipython_extension(shell):

@@ -23,7 +23,7 @@ PR_SET_PTRACER = 0x59616D61
 HELP = """%%tomoprof [--rate HZ] [--seconds N] [--out DIR] [--link] [options of `tomoprof report`]
 
 Records this cell with all threads of the kernel and shows the report below it. --link shows a link to the page instead
-of the page; --seconds N ends the recording after N seconds, not the cell. The run stays in DIR (default: output).
+of the page; --seconds N ends the recording after N seconds, not the cell. The run stays in DIR (default: tomoprof-runs).
 """
 
 

@@ -43,7 +43,7 @@ inside() {
 }
 began=$SECONDS
 inside ./start.sh
-inside 'test -s output/latest/report.html'
+inside 'test -s tomoprof-runs/latest/report.html'
 minutes "./start.sh"
 if [ "${1-}" != quick ]; then
     began=$SECONDS

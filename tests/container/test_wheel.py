@@ -11,7 +11,7 @@ from engine import ENVIRONMENT
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 USE = """
 import tomoprof
-run = tomoprof.read("output/latest")
+run = tomoprof.read("tomoprof-runs/latest")
 assert run.profile["totals"]["cpu"]["user"] is not None and "<iframe" in run._repr_html_()
 """
 

@@ -1,5 +1,5 @@
 """The thresholds of group storage over the times of a run; exit 1 where one is missed or was not measured.
-Usage: tomoprof run --ops 'storage_*' --sizes 256 --no-trace;  storage_gate.py output/latest/timing.json"""
+Usage: tomoprof run --ops 'storage_*' --sizes 256 --no-trace;  storage_gate.py tomoprof-runs/latest/timing.json"""
 import json
 import sys
 

@@ -89,7 +89,7 @@ def a_cell(check, folder):
     if not check.must(second["error"] is None and second["said"] == "" and len(second["shown"]) == 1, f"{second['error']}, {second['said']}"):
         return
     shown = second["shown"][0]
-    check.must("<iframe srcdoc=" in shown["html"] and "tomoprof: output/" in shown["text"], shown["text"])
+    check.must("<iframe srcdoc=" in shown["html"] and "tomoprof: tomoprof-runs/" in shown["text"], shown["text"])
     check.that(shown["text"].startswith("In [1]:4 "), f"the first sentence is {shown['text']}")
     check.must((pathlib.Path(shown["folder"]) / "trace/cells.json").stat().st_mode & 0o777 == 0o600, "others can read cells.json")
     check.must(out["left"] == 0, f"%unload_ext leaves {out['left']}")
@@ -118,7 +118,7 @@ def ends_of_cells(check, folder):
     check.that(len(short["shown"]) == 1 and "too few for shares of lines" in short["shown"][0]["text"], f"a short cell: {short['shown']}")
     check.that(stopped["error"] == "KeyboardInterrupt" and len(stopped["shown"]) == 1, f"Ctrl-C: {stopped['error']}, {stopped['said']}")
     html = stopped["shown"][0]["html"] if stopped["shown"] else ""
-    check.that("<iframe" not in html and '<a href="output/' in html, f"--link: {html[:300]}")
+    check.that("<iframe" not in html and '<a href="tomoprof-runs/' in html, f"--link: {html[:300]}")
     for cell, sentence in ((modes, "--modes cannot be used with --pid"), (pid, "--pid is not an option of %%tomoprof")):
         check.that(cell["error"] is None and not cell["shown"] and sentence in cell["said"] and cell["said"].count("\n") == 1, f"{cell}")
     check.that(unknown["error"] is None and not unknown["shown"] and "no report: " in unknown["said"] and "--colour" in unknown["said"], f"{unknown}")

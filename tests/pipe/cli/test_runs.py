@@ -12,7 +12,7 @@ def runs_are_found(check, folder):
     (folder / "here").mkdir()
     away = {"env": {"XDG_STATE_HOME": str(folder / "state")}, "cwd": folder / "here"}
     none = tomoprof("report", **away)
-    check.that(none.returncode == 2 and "latest: no run is known" in none.stderr, f"{none}")
+    check.that(none.returncode == 2 and "latest: no run was made from this folder" in none.stderr, f"{none}")
     check.that("No run is known" in tomoprof("list", **away).stdout, "an empty list")
     runs = []
     for i, out in enumerate(("../a", "runs", folder / "b")):
@@ -33,12 +33,26 @@ def runs_are_found(check, folder):
     check.that(done.returncode == 0 and "The program took" in done.stdout, f"{done}")
     elsewhere = {**away, "cwd": folder}
     check.that("No run is known of this folder" in tomoprof("list", "--here", **elsewhere).stdout, "runs of another folder")
-    check.that(tomoprof("report", "latest", **elsewhere).returncode == 0, "the newest of all")
+    done = tomoprof("report", "latest", **elsewhere)
+    check.that(done.returncode == 2 and "no run was made from this folder" in done.stderr and "tomoprof list" in done.stderr, f"another folder: {done}")
     (runs[0] / "record.json").write_text("{")
     lines = tomoprof("list", **away).stdout.splitlines()
     check.that(len(lines) == 3 and "(record.json is damaged)" in lines[0] and "nan" not in lines[0], f"a damaged run: {lines}")
     check.that(json.loads(tomoprof("list", "--json", **away).stdout)[0]["wall_s"] is None, "the time of a damaged run")
 
 
+def runs_have_a_folder(check, folder):
+    """tomoprof-runs, or what TOMOPROF_RUNS names; latest is there for those who do not remember."""
+    for variable, place in ((None, "tomoprof-runs"), ("output", "output"), ("", "tomoprof-runs")):
+        env = {} if variable is None else {"TOMOPROF_RUNS": variable}
+        for state in ("a", "b"):  # b remembers nothing of a
+            away = {"env": {"XDG_STATE_HOME": str(folder / f"{state}{variable}"), **env}, "cwd": folder}
+            if state == "a":
+                check.must(tomoprof("record", "--", "/bin/true", **away).returncode == 0, f"record, {variable!r}")
+            done = tomoprof("report", **away)
+            check.that(done.returncode == 0 and f"{place}/2" in done.stderr, f"{variable!r}: {done}")
+        check.that(tomoprof("report", "previous", **away).returncode == 2, "previous of what is not remembered")
+
+
 if __name__ == "__main__":
-    main(runs_are_found)
+    main(runs_are_found, runs_have_a_folder)

@@ -31,7 +31,7 @@ def scripts(folder):
 def checkout(folder, tool):
     """start.sh in a folder of its own with `tool` as build/tomoprof; returns the environment to run it in."""
     scripts(folder)
-    for name in ("build", "bin", "output"):
+    for name in ("build", "bin", "tomoprof-runs"):
         (folder / name).mkdir()
     (folder / "build/tomoprof").symlink_to(tool)
     program(folder / "bin/cmake", 'case $1 in --version) echo "cmake version 3.99" ;; esac\n')
@@ -77,15 +77,15 @@ def menu_on_a_terminal(check, folder):
         done = tomoprof("record", "--", "/bin/sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done", cwd=folder)
         check.that(done.returncode == 0, f"record: {done.stderr}")
         time.sleep(1.1)  # the next stamp
-    runs = sorted(p.name for p in (folder / "output").iterdir() if p.is_dir() and not p.is_symlink())
+    runs = sorted(p.name for p in (folder / "tomoprof-runs").iterdir() if p.is_dir() and not p.is_symlink())
     shown, code = typed(folder, environment, "v", "2", "c", "2", "1", "d", "q")
     stamp = runs[0]
     day = f"{stamp[:4]}-{stamp[4:6]}-{stamp[6:8]} {stamp[9:11]}:{stamp[11:13]} UTC"
     check.that(code == 0, f"menu ended with {code}")
     check.that(f"  2  {day}" in shown and "/bin/sh -c" in shown and "s CPU" in shown, f"no list of runs: {shown}")
     opened = (folder / "opened").read_text().split()
-    check.that(opened == [f"output/{runs[0]}/report.html"], f"opened {opened}, newest first means {runs[0]} is 2")
-    check.that(f"A output/{runs[0]}" in shown and f"B output/{runs[1]}" in shown, f"compare said nothing: {shown}")
+    check.that(opened == [f"tomoprof-runs/{runs[0]}/report.html"], f"opened {opened}, newest first means {runs[0]} is 2")
+    check.that(f"A tomoprof-runs/{runs[0]}" in shown and f"B tomoprof-runs/{runs[1]}" in shown, f"compare said nothing: {shown}")
     check.that("capture library" in shown, f"doctor said nothing: {shown}")
     shown, code = typed(folder, environment, "l", "", "l", str(DATA / "store/npy/f4.npy"), "l", "/none.npy", "q")
     check.that(code == 0 and "threads" in shown and "/none.npy: cannot read" in shown, f"load: {code} {shown}")
@@ -96,15 +96,15 @@ def the_menu_profiles_and_reconstructs(check, folder):
     scan = folder / "my scan.h5"
     scan.symlink_to(DATA / "tooth.h5")
     shown, code = typed(folder, environment, "p", "", "p", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exit 3", "s", str(scan), "s", "/none.h5", "q")
-    runs = [p.name for p in (folder / "output").iterdir() if p.is_dir() and not p.is_symlink()]
+    runs = [p.name for p in (folder / "tomoprof-runs").iterdir() if p.is_dir() and not p.is_symlink()]
     check.that(code == 0 and len(runs) == 1, f"{runs} {code}: {shown}")
-    check.that((folder / "opened").read_text().split() == [f"output/{runs[0]}/report.html"], "the page of the program did not open")
-    check.that((folder / "output/my scan.nii").is_file() and (folder / "output/my scan.png").is_file(), f"no volume: {shown}")
+    check.that((folder / "opened").read_text().split() == [f"tomoprof-runs/{runs[0]}/report.html"], "the page of the program did not open")
+    check.that((folder / "tomoprof-runs/my scan.nii").is_file() and (folder / "tomoprof-runs/my scan.png").is_file(), f"no volume: {shown}")
     check.that("/none.h5: cannot read" in shown, f"a scan that is not there: {shown}")
 
 
 def no_question_without_a_terminal(check, folder):
-    program(folder / "stub", f'mkdir -p output/20260101T000000Z; echo 20260101T000000Z > output/latest; echo "$@" >> "{folder}/calls"\n')
+    program(folder / "stub", f'mkdir -p tomoprof-runs/20260101T000000Z; echo 20260101T000000Z > tomoprof-runs/latest; echo "$@" >> "{folder}/calls"\n')
     environment = checkout(folder, folder / "stub")
     done = subprocess.run(["./start.sh"], cwd=folder, env=environment, stdin=subprocess.DEVNULL, text=True,
                           capture_output=True, timeout=300)

@@ -14,17 +14,17 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from pages import printed
 from tool import DATA, SANITIZED, SLOW, TOMOPROF, cpu_seconds, have, main, share, tomoprof
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-PAGES = {"README.md": 9, "docs/tutorial.md": 16, "docs/troubleshooting.md": 2, "docs/recording.md": 2, "docs/internals/performance.md": 5,
+PAGES = {"README.md": 9, "docs/howto/tasks.md": 8, "docs/tutorial.md": 16, "docs/troubleshooting.md": 2, "docs/recording.md": 2, "docs/internals/performance.md": 5,
          "docs/triage.md": 5, "docs/internals/triage-width.md": 3, "docs/report.md": 2, "docs/import.md": 2, "docs/howto/ci.md": 6,
          "docs/howto/mbirjax.md": 5, "docs/howto/gpu-python.md": 3, "docs/howto/slow-loader.md": 2, "docs/load.md": 7,
          "docs/howto/scans.md": 2, "docs/volume.md": 2, "docs/howto/install.md": 2,
          "docs/operations.md": 2, "docs/howto/good-volume.md": 2}  # at least so many commands are run
 PROGRAMS = r"build/\S+|tomoprof(?:-fpga)?|\./start\.sh|cmake|ctest|python3|pip|docker|docker-compose|cuda/\S+|sudo|tests/\S+|mpirun"
 LITERAL = ("docs/tutorial.md",)
-NUMBER = r"[-+]?\d[\d.]*(?:e[-+]?\d+)?"
 
 SMALLER = (  # the same words on less work, and real names in the place of placeholders
     ("run --quick ", "run --sizes 16 --ops median_filter3d "),
@@ -40,8 +40,8 @@ SMALLER = (  # the same words on less work, and real names in the place of place
     ("verilog DIR", "verilog cores"),
     ("scan.czi", "tests/data/store/czi/raw.czi"),
     ("import capture.sqlite", "import tests/data/import/torch_step.json.gz"),
-    ("RUN1 RUN2", "output/before output/after"),
-    ("triage RUN ", "triage output/before "),
+    ("RUN1 RUN2", "tomoprof-runs/before tomoprof-runs/after"),
+    ("triage RUN ", "triage tomoprof-runs/before "),
 )
 ELSEWHERE = {
     "./start.sh": "tests/container/fresh.sh",
@@ -86,13 +86,6 @@ def lines_of(page):
     return found
 
 
-def printed(line, output):
-    """Is `line` of a page in the output?"""
-    parts = ("".join(NUMBER if re.fullmatch(NUMBER, word) else r"\s+" if word.isspace() else ".*" if word == "..." else re.escape(word)
-                     for word in re.split(rf"(\.\.\.|{NUMBER}|\s+)", line)))
-    return re.search(parts, output)
-
-
 def record_runs(folder):
     """The runs before and after that the pages take for granted."""
     for name in ("before", "after"):
@@ -108,6 +101,7 @@ def place(folder, runs):
     for program in (pathlib.Path(TOMOPROF), pathlib.Path(TOMOPROF).with_name("tomoprof-fpga")):
         (folder / "build" / program.name).symlink_to(program)
     (folder / "tests/data").symlink_to(DATA)
+    (folder / "examples").symlink_to(ROOT / "examples")
     for name in ("reconstruct", "recon", "train", "solver"):
         # imports of several samples, for --after imports
         (folder / f"{name}.py").write_text("import asyncio, unittest.mock\nprint(sum(i * i for i in range(300000)))\n")
@@ -116,7 +110,7 @@ def place(folder, runs):
     (folder / "g.json").write_text(json.dumps(geometry))
     (folder / "mine.json").write_text(next(line for line in (ROOT / "docs/triage.md").read_text().splitlines()
                                            if line.startswith('    {"use_reference_gpu"')))
-    shutil.copytree(runs, folder / "output", symlinks=True)
+    shutil.copytree(runs, folder / "tomoprof-runs", symlinks=True)
     environment = {k: v for k, v in os.environ.items() if not k.startswith("TOMOPROF_") or k == "TOMOPROF_CALIBRATION"}
     environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_btl": "self,vader"}
     return {**environment, "PYTHONPATH": str(ROOT / "python"), "PATH": f"{folder}/build:{environment['PATH']}"}
@@ -130,7 +124,7 @@ def run_line(check, folder, environment, page, line, shown):
     for long, short in SMALLER if page not in LITERAL else ():
         line = line.replace(long, short)
     for name in ("timing.json", "profile.json"):  # of the newest run, where the page names them
-        latest = folder / "output/latest"
+        latest = folder / "tomoprof-runs/latest"
         if f" {name}" in line and latest.exists() and not (folder / name).exists():
             shutil.copy(latest / name, folder)
     done = subprocess.run(["bash", "-c", line], cwd=folder, env=environment, text=True, capture_output=True,
@@ -174,7 +168,7 @@ def pages(check, folder):
         run_page(check, folder / page, page, runs)
     if "docs/tutorial.md" not in mine:
         return
-    for name in ("tooth.nii", "tooth.png", "mbir.nii", "output/latest/report.html", "output/latest/triage.json"):
+    for name in ("tooth.nii", "tooth.png", "mbir.nii", "tomoprof-runs/latest/report.html", "tomoprof-runs/latest/triage.json"):
         check.that((folder / "docs/tutorial.md" / name).exists(), f"the tutorial left no {name}")
 
 

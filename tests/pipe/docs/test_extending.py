@@ -70,7 +70,7 @@ def examples(check, folder):
     check.that(call(tool, "record", "--", "/bin/sh", "-c", spin, cwd=folder).returncode == 0, "record")
     done = call(tool, "export", "--to", "lines", "latest", "--out", "lines.tsv", cwd=folder)
     check.that(done.returncode == 0, f"the exporter: {done}")
-    profile = folder / "output/latest/profile.json"
+    profile = folder / "tomoprof-runs/latest/profile.json"
     files = json.loads(profile.read_text())["files"]
     seconds = sum(line["cpu"]["user"] or 0 for f in files.values() for line in f["lines"])
     told = [float(line.split("\t")[1]) for line in (folder / "lines.tsv").read_text().splitlines()]

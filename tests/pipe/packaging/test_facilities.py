@@ -155,7 +155,7 @@ def image(check, folder):
     (program,) = (folder / "un packed").rglob("bin/tomoprof")
     before = read_only(folder / "un packed")
     done = call(program, "record", "--", sys.executable, "-c", "sum(range(10**6))", cwd=folder)
-    check.that(done.returncode == 0 and (folder / "output/latest/report.html").is_file(), f"record: {done.stderr}")
+    check.that(done.returncode == 0 and (folder / "tomoprof-runs/latest/report.html").is_file(), f"record: {done.stderr}")
     done = call(program, "recon", "--in", ROOT / "tests/data/tooth.h5", "--out", "tooth.npy", cwd=folder)
     missing = "this build has no HDF5" in done.stderr
     check.that(missing or done.returncode == 0 and (folder / "tooth.npy").stat().st_size > 10**6, f"recon: {done.stderr}")
@@ -175,8 +175,8 @@ def prefix(check, folder):
     rows = json.loads(call(program, "doctor", "--json", cwd=folder).stdout)["rows"]
     check.that(rows["capture_library"]["state"] == "ok" and str(folder / "first") not in json.dumps(rows), f"doctor: {rows['capture_library']}")
     done = call(program, "record", "--", sys.executable, "-c", "sum(range(10**6))", cwd=folder)
-    check.that(done.returncode == 0 and (folder / "output/latest/report.html").is_file(), f"record: {done.stderr}")
-    script = "import tomoprof; print(tomoprof.program()); print(len(tomoprof.read('output/latest').table('processes')))"
+    check.that(done.returncode == 0 and (folder / "tomoprof-runs/latest/report.html").is_file(), f"record: {done.stderr}")
+    script = "import tomoprof; print(tomoprof.program()); print(len(tomoprof.read('tomoprof-runs/latest').table('processes')))"
     python = {**os.environ, "PYTHONPATH": str(moved / "share/tomoprof/python"), "PYTHONDONTWRITEBYTECODE": "1"}
     done = call(sys.executable, "-c", script, cwd=folder, env=python)
     check.that(done.stdout.splitlines() == [str(program), "1"], f"the Python package: {done.stdout}{done.stderr}")

@@ -107,8 +107,8 @@ def install(check, path, folder):
     (folder / "x.py").write_text("print(sum(range(1000)))\n")
     done = call(program, "record", folder / "venv/bin/python", "x.py", cwd=folder)
     check.that(done.returncode == 0 and "499500" in done.stdout, f"record: {done.returncode} {done.stderr}")
-    done = call(folder / "venv/bin/python", "-c", "import tomoprof; print(tomoprof.read('output/latest'))", cwd=folder)
-    check.that("<tomoprof.Run output/" in done.stdout and "profile>" in done.stdout, f"tomoprof.read: {done.stdout} {done.stderr}")
+    done = call(folder / "venv/bin/python", "-c", "import tomoprof; print(tomoprof.read('tomoprof-runs/latest'))", cwd=folder)
+    check.that("<tomoprof.Run tomoprof-runs/" in done.stdout and "profile>" in done.stdout, f"tomoprof.read: {done.stdout} {done.stderr}")
 
 
 def wheels_of_nvidia(check, folder, program, before):

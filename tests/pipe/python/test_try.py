@@ -109,7 +109,7 @@ def replaced(check, folder):
     check.that((out / "compare.html").is_file() and (out / "before/profile.json").is_file() and (out / "after/profile.json").is_file(), "page and recordings")
     loaded = [name for name in ("before", "check", "after") if "the original was loaded" in (out / name / "stderr").read_text()]
     check.that(loaded == ["before", "check"], f"the original is loaded in {loaded}")
-    latest = [p for p in (place / "output", folder / "out/latest") if os.path.lexists(p)]
+    latest = [p for p in (place / "tomoprof-runs", folder / "out/latest") if os.path.lexists(p)]
     check.that(not latest, f"no run is the latest one: {latest}")
 
     patch = subprocess.run(["git", "apply", result["patch"]], cwd=result["root"], capture_output=True, text=True)

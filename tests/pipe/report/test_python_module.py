@@ -28,16 +28,16 @@ def a_recording(check, folder):
     (folder / "busy.py").write_text(SCRIPT)
     done = tomoprof("record", "--", "python3", "busy.py", cwd=folder)
     check.that(done.returncode == 0, f"record: {done.stderr}")
-    run = module.read(folder / "output/latest")
-    check.that(run.folder == module.read(folder / "output").folder == module.read(run.folder).folder, "names of one run")
-    latest = folder / "output/latest"
-    for text in (run.folder.name + "\n", "../output/" + run.folder.name, ".."):  # a file, where links cannot be made
+    run = module.read(folder / "tomoprof-runs/latest")
+    check.that(run.folder == module.read(folder / "tomoprof-runs").folder == module.read(run.folder).folder, "names of one run")
+    latest = folder / "tomoprof-runs/latest"
+    for text in (run.folder.name + "\n", "../tomoprof-runs/" + run.folder.name, ".."):  # a file, where links cannot be made
         latest.unlink()
         latest.write_text(text)
         if "/" in text or text == "..":
             check.that("does not name a run" in (raised(ValueError, lambda: module.read(latest)) or ""), f"latest holds {text}")
         else:
-            check.that(module.read(latest).folder == module.read(folder / "output").folder == run.folder, "latest as a file")
+            check.that(module.read(latest).folder == module.read(folder / "tomoprof-runs").folder == run.folder, "latest as a file")
     busy = [row for row in run.lines if row["file"].endswith("busy.py")]
     best = max(busy, key=lambda row: row["cpu_user"] or 0)
     check.that(best["line"] in (3, 4) and best["cpu_user"] > 0.1, f"the hottest line is {best}")
@@ -61,7 +61,7 @@ def a_recording(check, folder):
 def a_suite(check, folder):
     done = tomoprof("run", "--sizes", "16", "--ops", "parallel_fbp_recon", "--no-trace", cwd=folder)
     check.that(done.returncode == 0, f"run: {done.stderr}")
-    run = module.read(folder / "output/latest")
+    run = module.read(folder / "tomoprof-runs/latest")
     check.that([r["operation"] for r in run.measurements] == ["parallel_fbp_recon"] * 3, f"{run.measurements}")
     check.that(run.lines == [] and run.statistics[0]["volume_size"] == 16, f"{run.statistics}")
     check.that("no profile.json" in (raised(FileNotFoundError, lambda: module.read(folder)) or ""), "a folder without a run")

@@ -61,9 +61,10 @@ static void latest_names_the_newest_from_everywhere(void **state)
     (void)state;
     char made[RUN_PATH], found[RUN_PATH];
     assert_int_equal(run_find("latest", found), ERR_INPUT); /* no run was ever made */
-    assert_int_equal(run_make("output", made), ERR_OK);
+    assert_int_equal(run_make("tomoprof-runs", made), ERR_OK);
     assert_int_equal(run_latest(made), ERR_OK);
-    static const char *const names[] = {"latest", "output", "output/latest", "output/"};
+    static const char *const names[] = {"latest", "tomoprof-runs", "tomoprof-runs/latest",
+                                        "tomoprof-runs/"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         assert_int_equal(run_find(names[i], found), ERR_OK);
         assert_string_equal(strrchr(found, '/'), strrchr(made, '/'));
