@@ -109,7 +109,7 @@ static enum err unknown_apply_name(const char *name)
     }
     char inside[200];
     if (operations_with(name, names, n, inside))
-        return FAIL(ERR_USAGE, "no operation is called \"%s\", its name is in: %s", name, inside);
+        return FAIL(ERR_USAGE, "no operation is called \"%s\": did you mean %s?", name, inside);
     const char *near = opt_nearest(name, names, n);
     FAIL_IF(near, ERR_USAGE, "no operation is called \"%s\": did you mean %s?", name, near);
     return FAIL(ERR_USAGE, "no operation is called \"%s\": `tomoprof run --list` shows them all",

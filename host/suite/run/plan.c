@@ -28,7 +28,7 @@ static enum err unknown_operation_name(const char *name)
         names[n] = op->name;
     char inside[200];
     if (operations_with(name, names, n, inside))
-        return FAIL(ERR_USAGE, "`ops`: no operation is called \"%s\", its name is in: %s", name,
+        return FAIL(ERR_USAGE, "`ops`: no operation is called \"%s\": did you mean %s?", name,
                     inside);
     const char *near = opt_nearest(name, names, n);
     if (near)

@@ -100,7 +100,7 @@ def wrong_calls(check, folder):
     refused(check, "did you mean cuda?", "record", "--modes", "gpu", "--", "true")
     refused(check, "did you mean memory?", "record", "--modes", "cpu,heap", "--", "true")
     for command in (("run", "--ops", "fbp"), ("apply", "fbp_")):
-        refused(check, "its name is in: parallel_fbp_recon", *command)
+        refused(check, "did you mean parallel_fbp_recon", *command)
     refused(check, "--geometry cone --rows 1", "simulate", "--geometry", "fan", "--out", folder / "never")
     refused(check, "give parallel, cone, translation, multiaxis or a geometry file", "simulate", "--geometry", "conical", "--out", folder / "never")
     refused(check, "--runs 0: must be between", "run", "--runs", "0")
