@@ -138,8 +138,8 @@ def comparison(o, ratios, worst, load, bare_s):
              ["share of a line, largest error", told(("", off("tomoprof record"))), told(("", off("Scalene, CPU alone"))), "stacks, not summed by line"],
              ["lines of C, C++ and Cython below Python", "yes", "time only, at the Python line", "functions"],
              ["GPU kernels by launching line", "yes, in an emulator so far", "GPU use by line, polled", "yes, by call stack"]]
-    return [f"Medians of {o.pairs} pairs of runs of a NumPy program with clocks of its own ({bare_s:.1f} s of CPU time).",
-            f"{os.cpu_count()} CPUs had a load of {load:.1f} before (`tests/peers/profilers.py`). A ratio below 1 is noise.", "",
+    return [f"Medians of {o.pairs} paired runs of a NumPy program that times itself: {bare_s:.1f} s of CPU time, {os.cpu_count()} CPUs, load {load:.1f}",
+            "(`tests/peers/profilers.py`).", "",
             *(("| " + " | ".join(cells) + " |").replace("|  |", "| |") for cells in table)]
 
 
