@@ -149,7 +149,13 @@ static enum err print_report(const struct model *m)
                                    .top = (int)request.top,
                                    .sort = (enum text_sort)request.sort,
                                    .verbose = request.verbose};
-    return report_text(m, stdout, &view);
+    TRY(report_text(m, stdout, &view));
+    int notes = 0;
+    for (int i = 0; i < m->quality.items_count; i++)
+        notes += text_is_note(&m->quality.items[i]);
+    if (notes && !request.verbose)
+        printf("  %d more note%s on the data: --verbose\n", notes, notes == 1 ? "" : "s");
+    return ERR_OK;
 }
 
 /* A suite without a traced pass: its times alone make a page. */

@@ -209,6 +209,12 @@ int rule_io_processes(const struct run_facts *f, struct finding *out)
     return 1;
 }
 
+/* 1: half of it or more was spent on a CPU: it computes, which is not the storage's fault. */
+static int part_computes(const struct model_range *r)
+{
+    return r->cpu_s >= 0.5 * r->time.total_s;
+}
+
 /* Ranges of the program (NVTX) in which a tile takes long. */
 int rule_io_slow_part(const struct run_facts *f, struct finding *out)
 {
@@ -216,7 +222,7 @@ int rule_io_slow_part(const struct run_facts *f, struct finding *out)
     for (int i = 0; i < f->m->ranges_count; i++) {
         const struct model_range *r = &f->m->ranges[i];
         if (r->time.n >= PART_CALLS && r->time.median_s > PART_SLOW_S && !(r->gpu_n > 0) &&
-            (!worst || r->time.total_s > worst->time.total_s))
+            !part_computes(r) && (!worst || r->time.total_s > worst->time.total_s))
             worst = r;
     }
     if (!worst || !(f->m->io.read.mb > PART_READ_MIB))

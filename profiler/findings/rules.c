@@ -70,8 +70,8 @@ const struct finding_rule finding_rules[] = {
         "codec help where decoding leads.", EFFORT_CODE}},
       "Refuted if a second run, with the files in the page cache, is below 0.1 s a part.",
       "Record it again at once: %s.",
-      .fires = "an NVTX range without GPU work has a median above " AS_TEXT(PART_SLOW_S) " s in "
-               AS_TEXT(PART_CALLS) " or more calls"},
+      .fires = "an NVTX range without GPU work, off the CPU for half of its time, has a median above "
+               AS_TEXT(PART_SLOW_S) " s in " AS_TEXT(PART_CALLS) " or more calls"},
      .of_io = 1, .evaluate = rule_io_slow_part},
     {{"io.memory", "D5", "warning", "Loading needs much more memory than it reads",
       {{"Memory is about workers x batch x size of a decoded tile: use 2 to 4 workers, batches of "

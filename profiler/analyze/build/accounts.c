@@ -229,3 +229,14 @@ enum err build_overhead(struct run *r)
         r->q.capture_bytes < 1ull << 53 ? (int64_t)r->q.capture_bytes : MODEL_UNKNOWN;
     return ERR_OK;
 }
+
+int account_python_alone(const struct model *m)
+{
+    int python = 0;
+    for (int i = 0; i < m->processes_count; i++)
+        python += m->processes[i].python != NULL;
+    for (int i = 0; i < m->files_count; i++)
+        if (m->files[i].user && m->files[i].language && strcmp(m->files[i].language, "python"))
+            return 0;
+    return python && python == m->processes_count;
+}

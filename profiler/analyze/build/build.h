@@ -17,6 +17,9 @@ void build_free(struct run *r);                          /* the run; its model u
 
 enum err build_accounts(struct run *r); /* of build_meta */
 int account_is_row(const char *module);
+/* 1: all processes are Python's, and no compiled code of the program has known lines: how to build
+ * such code is of no use to it. */
+int account_python_alone(const struct model *m);
 enum err build_overhead(struct run *r); /* of build_quality: what the recorder itself took */
 /* For build_quality: describes processes without a trace; item.count 0: none. */
 enum err children_without_trace(struct run *r, struct model_item *item);

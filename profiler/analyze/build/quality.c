@@ -259,19 +259,6 @@ static enum err quality_accounts(struct run *r, struct item_list *l)
     return quality_add_item(r, l, &rule, (uint64_t)lround(100 * coverage), coverage);
 }
 
-/* 1: all processes are Python's, and the program has no compiled code whose lines are known: how to
- * build such code is of no use to it. */
-static int quality_python_alone(const struct model *m)
-{
-    int python = 0;
-    for (int i = 0; i < m->processes_count; i++)
-        python += m->processes[i].python != NULL;
-    for (int i = 0; i < m->files_count; i++)
-        if (m->files[i].user && m->files[i].language && strcmp(m->files[i].language, "python"))
-            return 0;
-    return python && python == m->processes_count;
-}
-
 /* Shares that a reader of the numbers has to know. */
 static enum err quality_shares(struct run *r, struct item_list *l)
 {
@@ -336,7 +323,7 @@ static enum err quality_shares(struct run *r, struct item_list *l)
                              (uint64_t)lround(100 * r->heap.borrowed_alloc / r->total.alloc),
                              r->heap.borrowed_alloc / r->total.alloc));
     struct rule unattributed_here = unattributed;
-    if (!quality_python_alone(r->m))
+    if (!account_python_alone(r->m))
         unattributed_here.fix = "Build with -g (no change of optimisation).";
     if (q->unattributed_cpu_share > 0.005)
         TRY(quality_add_item(r, l, &unattributed_here,
@@ -346,7 +333,7 @@ static enum err quality_shares(struct run *r, struct item_list *l)
         TRY(quality_add_item(r, l, &origin, (uint64_t)r->gpu.no_origin_n,
                              r->gpu.no_origin_ns / costs_gpu(&r->total)));
     struct symbols_quality s = symbols_quality(r->symbols);
-    if (s.no_lines && !quality_python_alone(r->m))
+    if (s.no_lines && !account_python_alone(r->m))
         TRY(quality_add_item(r, l, &symbols, (uint64_t)s.no_lines, (double)NAN));
     return s.changed_files
                ? quality_add_item(r, l, &changed, (uint64_t)s.changed_files, (double)NAN)

@@ -357,6 +357,11 @@ static void transfers_table(const struct sheet *s)
     }
 }
 
+int text_is_note(const struct model_item *q)
+{
+    return !q->severity || !strcmp(q->severity, "info");
+}
+
 static void sheet_notes(const struct sheet *s)
 {
     const struct model *m = s->m;
@@ -381,13 +386,10 @@ static void sheet_notes(const struct sheet *s)
         }
         fputs("\n", s->out);
     }
-    int hidden = 0;
     for (int i = 0; i < m->quality.items_count; i++) {
         const struct model_item *q = &m->quality.items[i];
-        if (!s->verbose && (!q->severity || !strcmp(q->severity, "info"))) {
-            hidden++;
+        if (!s->verbose && text_is_note(q))
             continue;
-        }
         fprintf(s->out, "  %s: ", q->severity ? q->severity : "info");
         sheet_clean(s, q->text ? q->text : "", 400);
         fputs(" ", s->out);
@@ -396,9 +398,6 @@ static void sheet_notes(const struct sheet *s)
         sheet_clean(s, q->fix ? q->fix : "", 400);
         fputs("\n", s->out);
     }
-    if (hidden)
-        sheet_styled(s, DIM, "  %d more note%s on the data: --verbose\n", hidden,
-                     hidden == 1 ? "" : "s");
     for (int i = 0; i < m->quality.checks_count; i++)
         if (!m->quality.checks[i].ok)
             fprintf(s->out, "  broken law: %s (%g, found %g)\n", m->quality.checks[i].text,

@@ -13,6 +13,8 @@ struct text_view {
     enum text_sort sort;
     int verbose; /* 1: with notes that name no damage, as "Build with -g" */
 };
+/* 1: an item of the data's quality that is printed only with `verbose`. */
+int text_is_note(const struct model_item *q);
 /* Prints the answers and the most expensive lines as tables. Samples count no calls of functions,
  * so that TEXT_CALLS orders kernels and adds ranges, whose calls are counted. */
 enum err report_text(const struct model *m, FILE *out, const struct text_view *v);

@@ -53,6 +53,7 @@ ELSEWHERE = {
     "cuda/sass.py": "tests/pipe/cuda/test_sass.py",
     "build/tomoprof run --backend cuda": "tests/device/test_program.py",  # on the stand-in for a GPU
     "build/tomoprof record --against": "tests/pipe/cli/test_repeat.py",
+    "build/tomoprof report latest --what-if": "tests/capture/what_if/test_what_if_line.py",
     "build/tomoprof try": "tests/pipe/python/test_try.py",
     "tomoprof record --with": "tests/pipe/report/test_import.py",
     "python3 tests/peers/run.py": "tests/peers/CMakeLists.txt",
