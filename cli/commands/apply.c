@@ -26,7 +26,7 @@ static struct apply_request {
         *backend;
     int64_t seed, iterations, subsets, repeat;
     double threshold;
-    int json;
+    int json, flamegraph;
     char settings[OPTIONS_LIST]; /* KEY=VALUE KEY=VALUE */
     struct backend_options backend_options;
 } request = {.backend = "auto", .iterations = 15, .threshold = 0.2};
@@ -82,6 +82,8 @@ static struct opt options[] = {
         "with --size: targets (JSON; `shipped`: tomoprof's), exit code\n1 when one is missed"),
     OPTION_INT("repeat", 0, request.repeat, "N",
                "run it once, then N times more, which are timed; --out may be\nleft out", 1, 1e6),
+    OPTION_FLAG("flamegraph", 0, request.flamegraph,
+                "with a SIZE: then profile it too, and draw a flame graph"),
     CLI_OPT_BACKEND(request.backend),
     CLI_OPT_THREADS(request.backend_options.threads),
     CLI_OPT_LINKS,
@@ -345,6 +347,8 @@ static enum err measure_operation(struct run_state *s, struct apply_report *r)
     enum err e = ERR_OK;
     if (request.size_text)
         e = apply_size_report(r, request.size_text, request.gate);
+    if (!e && request.flamegraph && !crew)
+        e = apply_flame(s->op->name, request.size_text, request.repeat, s->be->threads);
     else if (!request.json)
         log_info("%s: %.4g s on %s%s%s", s->op->name, r->seconds, s->be->device,
                  request.out ? ": " : "", request.out ? request.out : "");
@@ -399,6 +403,8 @@ static enum err take_size(int words, char **word, const struct operation *op)
         request.repeat = row->seen && !(op->takes & TAKES_ITERATIONS) ? request.iterations : 10;
     }
     FAIL_IF(request.out && op->finish, ERR_USAGE, "%s writes no --out", op->name);
+    FAIL_IF(request.flamegraph && *request.settings, ERR_USAGE,
+            "--flamegraph draws the operation with its default parameters: leave out --set");
     return ERR_OK;
 }
 
@@ -410,6 +416,8 @@ static enum err check_apply(int words, char **word, struct run_state *s)
             "%s is a benchmark: tomoprof run --ops %s", word[0], s->op->name);
     TRY(take_size(words, word, s->op));
     FAIL_IF(*request.settings && !s->op->step, ERR_USAGE, "%s takes no --set", word[0]);
+    FAIL_IF(request.flamegraph && !request.size_text, ERR_USAGE,
+            "--flamegraph needs a SIZE: `tomoprof apply %s 64 --flamegraph`", word[0]);
     return request.size_text ? ERR_OK : check_options(word[0], s->op);
 }
 

@@ -18,6 +18,8 @@ static struct opt options[] = {
     OPTION_TEXT("gate", 0, plan.gate, "FILE",
                 "targets that pairs of calls and copies are measured for"),
     OPTION_FLAG("traced", 0, plan.traced, "no calibration"),
+    OPTION_NUMBER("traced-cpu", 0, plan.traced_cpu_s, "S", "run until so much CPU time was used", 0,
+                  1e6),
     {0},
 };
 

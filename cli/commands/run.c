@@ -20,7 +20,8 @@ static struct suite_plan plan = {.runs = 3,
 static int quick, demos, flamegraph, list, no_trace, no_triage;
 
 /* Operations of a millisecond need samples that lie as close. */
-#define FLAME_HZ 2000
+#define FLAME_HZ    2000
+#define FLAME_CPU_S 1.0 /* 200 samples and more where the kernel ticks 250 times a second */
 
 static struct opt options[] = {
     OPTION_TEXT("ops", 0, plan.ops, "A,B,...",
@@ -56,7 +57,7 @@ static struct opt options[] = {
     OPTION_FLAG(
         "flamegraph", 0, flamegraph,
         "a flame graph of each operation and size:\nflamegraphs/OPERATION_SIZE.svg; the profiled "
-        "pass makes all --runs"),
+        "pass makes all --runs,\nand more until there are 200 samples"),
     OPTION_FLAG("no-triage", 0, no_triage, "no verdicts on FPGAs (triage.json, .md and .svg)"),
     OPTION_FLAG("list", 0, list, "print the operations and stop"),
     {0},
@@ -119,8 +120,10 @@ static enum err run_as_leader(const struct suite_team *team)
     plan.team = team;
     plan.out = plan.out ? plan.out : run_default_folder();
     TRY(cli_program(&plan.program));
-    if (flamegraph)
+    if (flamegraph) {
         tracing_set_rate(FLAME_HZ);
+        plan.traced_cpu_s = FLAME_CPU_S;
+    }
     enum err e = suite_run(&plan);
     if (!cli_stop)
         finish_run(!e || e == ERR_FAILED);

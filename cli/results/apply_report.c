@@ -5,9 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/child.h"
 #include "base/json/jsonw.h"
 #include "base/log.h"
+#include "cli/cli.h"
 #include "cli/results/ranks_report.h"
 #include "host/recon/common/rescale.h"
 #include "host/store/format/geometry_json.h"
@@ -227,4 +230,23 @@ enum err apply_size_report(const struct apply_report *r, const char *text, const
              s->op->name, text, s->be->device, t.median, t.mean, t.min, t.p95, t.cv, t.n,
              r->work.bytes_min > 0 ? in : "", r->work.bytes_min > 0 ? out : "", share);
     return gate ? judge_apply(r, text, gate, like_runs, rates.implausible) : ERR_OK;
+}
+
+enum err apply_flame(const char *name, const char *size, int64_t runs, int threads)
+{
+    char count[24], used[24];
+    const char *program;
+    enum child_end end;
+    int number;
+    TRY(cli_program(&program));
+    snprintf(count, sizeof count, "%" PRId64, runs + 1);
+    snprintf(used, sizeof used, "%d", threads);
+    const char *const words[] = {program,     "run",    "--ops", name,           "--sizes",
+                                 size,        "--runs", count,   "--flamegraph", "--no-triage",
+                                 "--threads", used,     NULL};
+    const struct child_program p = {
+        .argv = words, .output_fd = STDERR_FILENO, .log_fd = STDERR_FILENO, .stop = &cli_stop};
+    TRY(child_run(&p, &end, &number));
+    FAIL_IF(end != CHILD_EXITED || number, ERR_FAILED, "the profiled run of %s failed", name);
+    return ERR_OK;
 }

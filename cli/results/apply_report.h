@@ -39,6 +39,9 @@ enum err apply_size_model(struct run_state *s, const char *text);
  * ERR_FAILED when one is missed. */
 enum err apply_size_report(const struct apply_report *r, const char *text, const char *gate);
 
+/* Has `tomoprof run` profile the operation: a run with its page and a flame graph. */
+enum err apply_flame(const char *name, const char *size, int64_t runs, int threads);
+
 /* KEY=VALUE KEY=VALUE into s->settings. */
 enum err apply_settings(struct run_state *s, const char *text);
 

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -255,10 +256,29 @@ static enum err child_run_rows(struct child_run *c)
     return ERR_OK;
 }
 
+static double child_cpu_s(void)
+{
+    struct timespec t = {0};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Runs on, without rows, until a profile has samples enough. */
+static enum err child_run_on(struct child_run *c, double begin_s)
+{
+    struct measured unused;
+    while (c->plan->traced && child_cpu_s() - begin_s < c->plan->traced_cpu_s)
+        TRY(measure_once(c, &unused));
+    return ERR_OK;
+}
+
 static enum err child_run_each(struct child_run *c)
 {
+    const double begin_s = child_cpu_s();
     mark_measured(c, 1);
     enum err e = child_run_rows(c);
+    if (!e)
+        e = child_run_on(c, begin_s);
     mark_measured(c, 0);
     return e;
 }

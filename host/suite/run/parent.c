@@ -224,12 +224,13 @@ static void shorten_spin(void)
 static void run_child(struct child_rows *c, const struct suite_plan *o, FILE *log, int64_t times)
 {
     const struct cell *cell = c->cell;
-    char size[24], shape[SHAPE_TEXT], runs[24], threads[24], seed[24], fd[8];
+    char size[24], shape[SHAPE_TEXT], runs[24], threads[24], seed[24], fd[8], cpu[24];
     snprintf(size, sizeof size, "%" PRId64, cell->size);
     snprintf(runs, sizeof runs, "%" PRId64, times);
     snprintf(threads, sizeof threads, "%" PRId64, o->threads);
     snprintf(seed, sizeof seed, "%" PRIu64, o->seed);
     snprintf(fd, sizeof fd, "%d", CHILD_FD);
+    snprintf(cpu, sizeof cpu, "%g", o->traced_cpu_s);
     const char *argv[26] = {
         o->program,  "child-run", "--op",      cell->op->name, "--size", size, "--runs", runs,
         "--backend", o->backend,  "--threads", threads,        "--seed", seed, "--fd",   fd};
@@ -248,7 +249,11 @@ static void run_child(struct child_rows *c, const struct suite_plan *o, FILE *lo
         argv[n++] = o->gate;
     }
     if (o->traced)
-        argv[n] = "--traced";
+        argv[n++] = "--traced";
+    if (o->traced && o->traced_cpu_s > 0) {
+        argv[n++] = "--traced-cpu";
+        argv[n++] = cpu;
+    }
     struct child_program p = {.argv = argv,
                               .environment = o->environment,
                               .log_fd = fileno(log),

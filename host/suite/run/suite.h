@@ -53,7 +53,8 @@ struct suite_plan {
     char *const *environment;          /* of children; NULL: this process's */
     const char *previews;              /* folder for pictures of reconstructions; NULL: none */
     int traced;                        /* children need not calibrate */
-    const struct suite_team *team;     /* NULL: this process and its children */
+    double traced_cpu_s; /* traced children run on until they used so much CPU time; 0: no more */
+    const struct suite_team *team; /* NULL: this process and its children */
 };
 
 /* Runs the plan; writes timing.json, log.txt and out/latest; prints progress and the closing table
@@ -71,6 +72,7 @@ struct child_plan {
     const char *previews;          /* folder for the picture of a reconstruction, NULL: none */
     const char *gate;              /* targets that pairs are measured for, NULL: none */
     int traced;                    /* no calibration: its time would be in the profile */
+    double traced_cpu_s;           /* runs that are not reported follow until so much was used */
     const struct suite_team *team; /* NULL: one process */
     FILE *out;                     /* instead of fd, left open; NULL: fd */
 };
