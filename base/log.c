@@ -206,9 +206,15 @@ void progress(const char *label, double done, double total)
         char cells[21] = "....................";
         memset(cells, '#', (size_t)(share * 20));
         char line[200];
-        snprintf(line, sizeof line, "%s [%s] %3.0f%%  %.3g/s%s%s%s%s", bar.label, cells,
-                 share * 100, rate, *left ? "  left " : "", left, *bar.about ? "  " : "",
-                 bar.about);
+        const char *unit = strstr(bar.label, ", ");
+        const int name = (int)(unit ? unit - bar.label : (long)strlen(bar.label));
+        unit = unit ? unit + 1 : "";
+        char amount[60] = "";
+        if (*unit)
+            snprintf(amount, sizeof amount, "  %.0f of %.0f%s", done, total, unit);
+        snprintf(line, sizeof line, "%.*s [%s] %3.0f%%%s  %.3g%s/s%s%s%s%s", name, bar.label, cells,
+                 share * 100, amount, rate, unit, *left ? "  left " : "", left,
+                 *bar.about ? "  " : "", bar.about);
         fprintf(stderr, "\r\033[K%.*s", log_columns() - 1,
                 line); /* a wrapped line is not cleared */
         fflush(stderr);

@@ -39,7 +39,7 @@ int log_is_terminal(void);
 int log_colour(void);
 
 /* Progress on a terminal: `done` of `total` steps, redrawn at most 10 times a second with rate and
- * time left; silent elsewhere. `progress_end` clears the line. */
+ * time left; a label "NAME, UNIT" shows the amounts too (42 of 126 MB). Silent elsewhere. `progress_end` clears the line. */
 void progress(const char *label, double done, double total);
 /* Shows the work at hand at the line's end, as "cone_mbir_recon 64"; until progress_end. */
 void progress_about(const char *what);

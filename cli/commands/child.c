@@ -9,6 +9,7 @@ static struct opt options[] = {
     OPTION_INT("size", 0, plan.size, "N", "edge of the volume", 1, 65536),
     OPTION_TEXT("shape", 0, plan.shape, "RxCxS", "volume of unequal edges"),
     OPTION_INT("runs", 0, plan.runs, "N", "runs, the first is cold", 1, 1e6),
+    OPTION_INT("warmup", 0, plan.warmup, "N", "runs before, without rows", 0, 1e6),
     CLI_OPT_BACKEND(plan.backend),
     CLI_OPT_THREADS(plan.threads),
     OPTION_INT("seed", 0, plan.seed, "N", "seed of the noise", 0, 4294967295.0),

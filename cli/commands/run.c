@@ -37,6 +37,10 @@ static struct opt options[] = {
         "edges N of the N^3 volume (default 32,64,128,256);\n--group volume: 512x512x30 too"),
     OPTION_INT("runs", 0, plan.runs, "N",
                "runs of each; the first is a warm-up and not counted (default 3)", 1, 1e6),
+    OPTION_INT("warmup", 0, plan.warmup, "N",
+               "more warm-up runs of each, before the first one (default 0); not of\nMBIR, whose "
+               "runs are iterations",
+               0, 1e6),
     OPTION_FLAG("quick", 'q', quick, "sizes 32,64: under half a minute on two cores"),
     OPTION_FLAG("large", 0, plan.large, "512 and, where there is memory, 1024 too"),
     OPTION_TEXT(

@@ -25,7 +25,7 @@
 static void draw_profile_progress(void *context, double done, double total)
 {
     (void)context;
-    progress("analysis (MB)", done / 1e6, total / 1e6);
+    progress("analysis, MB", done / 1e6, total / 1e6);
 }
 
 /* Splits a comma list in place; *copy is to be freed. */

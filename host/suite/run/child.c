@@ -275,6 +275,9 @@ static enum err child_run_on(struct child_run *c, double begin_s)
 static enum err child_run_each(struct child_run *c)
 {
     const double begin_s = child_cpu_s();
+    struct measured unused;
+    for (int64_t i = 0; i < c->plan->warmup; i++)
+        TRY(measure_once(c, &unused));
     mark_measured(c, 1);
     enum err e = child_run_rows(c);
     if (!e)

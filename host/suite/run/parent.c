@@ -224,12 +224,13 @@ static void shorten_spin(void)
 static void run_child(struct child_rows *c, const struct suite_plan *o, FILE *log, int64_t times)
 {
     const struct cell *cell = c->cell;
-    char size[24], shape[SHAPE_TEXT], runs[24], threads[24], seed[24], fd[8], cpu[24];
+    char size[24], shape[SHAPE_TEXT], runs[24], threads[24], seed[24], fd[8], cpu[24], warmup[24];
     snprintf(size, sizeof size, "%" PRId64, cell->size);
     snprintf(runs, sizeof runs, "%" PRId64, times);
     snprintf(threads, sizeof threads, "%" PRId64, o->threads);
     snprintf(seed, sizeof seed, "%" PRIu64, o->seed);
     snprintf(fd, sizeof fd, "%d", CHILD_FD);
+    snprintf(warmup, sizeof warmup, "%" PRId64, o->warmup);
     snprintf(cpu, sizeof cpu, "%g", o->traced_cpu_s);
     const char *argv[26] = {
         o->program,  "child-run", "--op",      cell->op->name, "--size", size, "--runs", runs,
@@ -247,6 +248,10 @@ static void run_child(struct child_rows *c, const struct suite_plan *o, FILE *lo
     if (o->gate && !o->traced) {
         argv[n++] = "--gate";
         argv[n++] = o->gate;
+    }
+    if (o->warmup && !o->traced) {
+        argv[n++] = "--warmup";
+        argv[n++] = warmup;
     }
     if (o->traced)
         argv[n++] = "--traced";

@@ -41,6 +41,7 @@ struct suite_plan {
     const char *gate;    /* file of targets, or NULL */
     int64_t traced_runs; /* of the traced pass; 0: two */
     int64_t runs;        /* >= 1; run 1 is cold */
+    int64_t warmup;      /* runs before those, without rows */
     const char *backend; /* auto | cpu | cuda */
     int64_t threads;     /* 0 = all */
     double timeout_s;    /* per child */
@@ -65,7 +66,7 @@ enum err suite_run(const struct suite_plan *plan);
 /* The parameters of a child. */
 struct child_plan {
     const char *op, *backend;
-    int64_t size, runs, threads;
+    int64_t size, runs, threads, warmup;
     const char *shape; /* "512x512x30"; NULL: a cube */
     uint64_t seed;
     int fd;

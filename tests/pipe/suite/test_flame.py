@@ -21,6 +21,13 @@ def a_short_operation(check, folder):
     check.that(len(rows) == 3, f"2 runs and a warm-up, not those of the profile: {rows}")
 
 
+def more_warm_ups(check, folder):
+    done = tomoprof("run", "--ops", "parallel_fbp_recon", "--sizes", 16, "--runs", 2, "--warmup", 3, "--no-trace", cwd=folder)
+    check.must(done.returncode == 0, f"{done}")
+    rows = json.loads((newest(folder / "tomoprof-runs") / "timing.json").read_text())["measurements"]
+    check.that([r["run"] for r in rows] == [1, 2], f"warm-up runs have no rows: {rows}")
+
+
 def wrong_calls(check, folder):
     for words, text in ((("--flamegraph",), "needs a SIZE"), (("16", "--flamegraph", "--set", "a=1"), "")):
         done = tomoprof("apply", "parallel_fbp_recon", *words, cwd=folder)
@@ -28,4 +35,4 @@ def wrong_calls(check, folder):
 
 
 if __name__ == "__main__":
-    main(a_short_operation, wrong_calls)
+    main(a_short_operation, more_warm_ups, wrong_calls)

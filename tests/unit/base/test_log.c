@@ -155,6 +155,21 @@ static void fast_progress(void)
     progress_end();
 }
 
+static void amounts_progress(void)
+{
+    progress("analysis, MB", 42, 126);
+    progress_end();
+}
+
+static void amounts_have_their_unit(void **state)
+{
+    (void)state;
+    setenv("TERM", "xterm", 1);
+    capture_terminal(amounts_progress);
+    assert_non_null(strstr(text, "analysis [######..............]  33%  42 of 126 MB  "));
+    assert_non_null(strstr(text, " MB/s"));
+}
+
 static void progress_is_silent_in_a_file(void **state)
 {
     (void)state;
@@ -225,6 +240,7 @@ int main(void)
         cmocka_unit_test(levels_filter),
         cmocka_unit_test(long_lines_are_cut_and_ended),
         cmocka_unit_test(lines_of_threads_stay_whole),
+        cmocka_unit_test(amounts_have_their_unit),
         cmocka_unit_test(progress_is_silent_in_a_file),
         cmocka_unit_test(progress_on_a_terminal_is_limited_and_cleared),
         cmocka_unit_test(colour_obeys_the_user),
