@@ -57,6 +57,10 @@ static const struct work_case cases[] = {
     {{"__vfprintf_internal"}, {LIBC}, {0}, "formatting text", "page faults"},
     {{"_Unwind_RaiseException"}, {"/usr/lib/libgcc_s.so.1"}, {0}, "throwing exceptions", "page faults"},
     {{"std::__introsort_loop<int*>(int*)"}, {"/usr/lib/libx.so"}, {0}, "sorting", "page faults"},
+    {{"join_append_data", "csv_writerow"}, {"/usr/lib/_csv.cpython-311.so", "/usr/lib/_csv.cpython-311.so"}, {0}, "writing CSV", "page faults"},
+    {{"parse_process_char"}, {"/usr/lib/_csv.cpython-311.so"}, {0}, "parsing CSV", "page faults"},
+    {{"Dragon4", "doubletype_str", "LONG_to_UNICODE"}, {UMATH, UMATH, UMATH}, {0}, "writing numbers as text", "page faults"},
+    {{"std::string::compare(std::string const&)", "std::_Rb_tree<int, int>::_M_lower_bound(int)"}, {"/home/a/words", "/home/a/words"}, {0}, "ordered maps (trees)", "page faults"},
     {{"broadcast_strides"}, {UMATH}, {0}, "broadcast_strides (NumPy)", "page faults"},
     /* Told in words where no row knows what they call. */
     {{"_send_bytes"}, {0}, {"/usr/lib/python3.11/multiprocessing/connection.py"}, "handing over work to a pool", "page faults"},
