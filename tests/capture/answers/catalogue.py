@@ -134,6 +134,7 @@ def catalogue(python):
         script("h5py across chunks", "libraries/h5_columns.py", "h5py numpy", advises="chunk"),
 
         script("pandas apply, row by row", "arrays/pandas_apply.py", "pandas", advises="pandas|columns"),
+        script("pandas, CSV written and read", "arrays/write_csv.py", "pandas numpy", never="[Pp]arsing", says="writing CSV|as text"),
         script("pandas concat in a loop", "arrays/frame_concat.py", "pandas", advises="in a list|once (after|at)"),
         script("np.append in a loop", "arrays/np_append.py", "numpy", advises="in a list|once (after|at)"),
         script("list to array in a loop", "arrays/list_array.py", "numpy", advises="element|in a list"),
@@ -184,6 +185,7 @@ def catalogue(python):
 
         native("false sharing", "native/sharing.c", "cc", "-g", *c, clock="thread", never="more threads"),
         native("C++ std::async", "native/futures.cpp", "g++", "-g", *c, clock="thread"),
+        native("C++, words in std::map", "native/word_map.cpp", "g++", "-g", *c, says="ordered maps"),
         native("Rust, inner loop", "native/steps.rs", "rustc", "-O", "-g", "-C", "link-arg=truth.o"),
         made("Node, regular expression", "native/words.js", ["node", "words.js"], [], clock="process", lead=[], says="node", advises="--perf-"),
         made("Node that writes its names", "native/words.js", ["node", "--perf-prof", "words.js"], [], clock="process"),
