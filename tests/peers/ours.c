@@ -2,11 +2,12 @@
  * turn with those of other projects. Reads one command a line, answers with one line of JSON:
  *   calibrate                        the machine's peak
  *   prepare OPERATION GEOMETRY INPUT arrays in memory; INPUT is a .npy file or -
- *   run                              the operation once: seconds of computing alone
+ *   run                              the operation once: seconds of computing alone, CPU seconds of all threads
  *   save FILE                        the latest result as .npy
  * {"ok": false, "reason": ...} says what went wrong; the process goes on. */
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "host/backend/registry.h"
 #include "base/clock.h"
@@ -45,15 +46,25 @@ static enum err prepare(struct run_state *s, char word[WORDS][WORD], struct json
     return state_allocate_output(s);
 }
 
+/* CPU time of all threads. */
+static double cpu_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static enum err run(struct run_state *s, char word[WORDS][WORD], struct jsonw *answer)
 {
     (void)word;
     FAIL_IF(!s->op, ERR_USAGE, "prepare comes first");
     TRY(s->be->ops->sync(s->be));
+    const double cpu = cpu_seconds();
     int64_t start = clock_ns();
     TRY(s->op->run(s));
     TRY(s->be->ops->sync(s->be));
     jsonw_knumber(answer, "seconds", clock_seconds_since(start));
+    jsonw_knumber(answer, "cpu", cpu_seconds() - cpu);
     return ERR_OK;
 }
 

@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-TESTS = ("test_operators.py", "test_preprocess.py")
+TESTS = ("test_operators.py", "test_like_mbirjax.py", "test_calls_end.py", "test_preprocess.py")
 FACTS = """import sys, numpy
 print(sys.version.split()[0] + ("" if getattr(sys, "_is_gil_enabled", lambda: True)() else " free-threaded"), numpy.__version__)"""
 

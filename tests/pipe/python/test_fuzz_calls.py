@@ -1,6 +1,12 @@
 """Calls with arguments of all kinds: each returns or raises one of a few exceptions, and the interpreter survives."""
 
+import collections
+import contextlib
 import faulthandler
+import inspect
+import io
+import os
+import resource
 import warnings
 
 import module
@@ -12,13 +18,15 @@ from hypothesis import strategies as st
 from tool import LONG, main
 
 import tomoprof
-from tomoprof import _models
+import tomoprof.mbirjax
+from tomoprof import _models, preprocess
 
 ALLOWED = (ValueError, TypeError, NotImplementedError, NameError, MemoryError, tomoprof.Cancelled)
-SETTINGS = settings(max_examples=2000 if LONG else 250, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+SETTINGS = settings(max_examples=10000 if LONG else 200, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 TYPES = ("float32", "float64", "float16", ">f4", "int8", "uint16", "int64", "bool", "complex64", "object", "U3", "M8[s]")
 VALUES = (0.0, 1.0, -1.0, 1e-30, 1e30, np.inf, -np.inf, np.nan)
 
+small = st.one_of(st.integers(-3, 9), st.floats(-10, 10), st.sampled_from(VALUES), st.none(), st.booleans(), st.text(max_size=3))  # ends soon as a count, too
 numbers = st.one_of(st.integers(-3, 9), st.sampled_from((2**31, 2**63, -(2**40), 10**30)), st.floats(), st.none(), st.booleans(), st.text(max_size=3))
 
 
@@ -65,18 +73,24 @@ def models(draw):
 
 
 outcomes = {True: 0, False: 0}
+others = collections.Counter()  # exceptions of another kind, by function
 
 
-def attempt(call):
+def attempt(call, name=None):
+    """The result; None where one of the allowed exceptions came. With a name others are counted: Python's own functions raise what they do."""
     try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
+        with warnings.catch_warnings(), np.errstate(all="ignore"), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
             result = call()
         outcomes[True] += 1
         return result
     except ALLOWED:
         outcomes[False] += 1
-        return None
+    except Exception as error:
+        if name is None:
+            raise
+        others[f"{name}: {type(error).__name__}"] += 1
+    return None
 
 
 def shape_of(model, name):
@@ -109,6 +123,38 @@ def any_call(data):
         attempt(call)
 
 
+NOT_CALLED = ("main", "program", "read", "start", "load_ipython_extension", "unload_ipython_extension")
+
+
+def public(owner):
+    """Functions of a module, or methods of a model, without those that become another program."""
+    names = [name for name in getattr(owner, "__all__", dir(owner)) if not name.startswith("_") and name not in NOT_CALLED]
+    return [(name, getattr(owner, name)) for name in names if inspect.isroutine(getattr(owner, name, None))]
+
+
+FUNCTIONS = [*public(tomoprof), *public(preprocess), *public(tomoprof.mbirjax)]
+
+
+@seed(3)
+@SETTINGS
+@given(st.data())
+def any_function(data):
+    """Public functions and methods, with arguments of any kind in any place."""
+    model = data.draw(models())
+    if data.draw(st.integers(0, 20)) == 0:
+        tomoprof.configure(threads=data.draw(st.integers(1, 3)))
+    volume, sinogram = shape_of(model, "recon_shape"), shape_of(model, "sinogram_shape")
+    fitting = {"sinogram": arrays(sinogram), "recon": arrays(volume), "weights": arrays(sinogram), "ct_model": st.just(model), "model": st.just(model)}
+    anything = st.one_of(small, arrays(volume), arrays(sinogram), st.just(model), st.tuples(small, small), st.sampled_from(("minus_log", "entropy", "volume_crop")))
+    for name, function in data.draw(st.lists(st.sampled_from(FUNCTIONS + public(model)), min_size=3, max_size=6)):
+        parameters = [p for p in inspect.signature(function).parameters.values() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY) and p.name != "self"]
+        values = [data.draw(fitting.get(p.name, anything)) for p in parameters if p.default is p.empty or data.draw(st.integers(0, 3)) == 0]
+        if LONG:
+            faulthandler.dump_traceback_later(60, exit=True)  # a call that hangs
+        attempt(lambda: function(*values), name)
+        faulthandler.cancel_dump_traceback_later()
+
+
 @seed(2)
 @SETTINGS
 @given(st.text(alphabet="abT:' -[]\n0123456789.#\"", max_size=80))
@@ -118,9 +164,13 @@ def any_text(text):
 
 def calls(check, folder):
     faulthandler.enable()
+    resource.setrlimit(resource.RLIMIT_AS, (4 << 30,) * 2)
+    os.chdir(folder)  # some of them write files
+    tomoprof.configure(threads=2)
     any_call()
+    any_function()
     any_text()
-    print(f"  {outcomes[True]} calls returned, {outcomes[False]} raised")
+    print(f"  {outcomes[True]} calls returned, {outcomes[False]} raised, {sum(others.values())} raised what Python's functions do: {others.most_common(12)}")
     check.that(min(outcomes.values()) > 500, f"calls of one kind alone: {outcomes}")
     check.that(tomoprof.ParallelBeamModel((2, 2, 2), [0, 1]).forward_project(np.ones((2, 2, 2))).shape == (2, 2, 2), "a call after all")
 
