@@ -153,19 +153,25 @@ enum state probe_tasks(struct found *f)
 enum state probe_python(struct found *f)
 {
     int known = 0, seen = 0;
+    char older[80] = "";
     for (int minor = 0; minor < 30; minor++) {
         static struct record_target target;
         char name[24];
         snprintf(name, sizeof name, minor ? "python3.%d" : "python3", minor);
         if (record_target(name, &target))
             continue;
-        if (minor && seen + 1 < 8)
+        const int lines = minor >= 9 && minor <= 14;
+        if (lines)
             found_add(f, "%s3.%d", seen ? ", " : "", minor);
-        seen += minor > 0;
-        known += !minor || (minor >= 9 && minor <= 14);
+        else if (minor)
+            text_append(older, sizeof older, "%s3.%d", *older ? ", " : "", minor);
+        seen += lines;
+        known += !minor || lines;
     }
     if (!seen)
-        SAY(f, known ? "python3" : "none in PATH");
+        SAY(f, known ? "python3" : "none in PATH whose lines are known");
+    if (*older)
+        found_add(f, "; without lines: %s", older);
     return known ? OK : LIMITED;
 }
 

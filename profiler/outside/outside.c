@@ -36,7 +36,8 @@ struct recording {
     struct capture_thread us;
     char scratch[CAPTURE_SCRATCH]; /* its */
     struct threads threads;
-    int process; /* a descriptor of it; -1: none */
+    int process;     /* a descriptor of it; -1: none */
+    sigset_t asleep; /* signals that are held back while it is awake are not in it */
     uint64_t begin_ns, interval_ns;
     struct process_stat begin, last;
 };
@@ -136,7 +137,7 @@ static int recording_sleep(struct recording *r, uint64_t until)
     uint64_t now = trace_now(), left = until > now ? until - now : 0;
     struct timespec t = {(time_t)(left / 1000000000u), (long)(left % 1000000000u)};
     struct pollfd ended = {r->process, POLLIN, 0};
-    if (ppoll(&ended, 1, &t, NULL) > 0)
+    if (ppoll(&ended, 1, &t, stop_any_late() ? NULL : &r->asleep) > 0)
         return 0;
     return r->process >= 0 || kill(r->s->pid, 0) == 0 || errno != ESRCH;
 }
@@ -214,6 +215,18 @@ static void be_on_time(int on)
         set_turns(on ? 100000 : 0);
 }
 
+/* Has Ctrl-Z wait until no thread of the process is stopped: it would stay so for as long as this
+ * process does. */
+static void hold_stops(struct recording *r)
+{
+    sigset_t stops;
+    sigemptyset(&stops);
+    sigaddset(&stops, SIGTSTP);
+    sigaddset(&stops, SIGTTIN);
+    sigaddset(&stops, SIGTTOU);
+    sigprocmask(SIG_BLOCK, &stops, &r->asleep);
+}
+
 static int64_t process_peak_memory(pid_t pid)
 {
     char text[4096];
@@ -239,6 +252,7 @@ enum err outside_record(const struct outside_settings *s, struct outside_end *ou
     r.begin_ns = trace_now();
     if (s->begun)
         s->begun(s);
+    hold_stops(&r);
     be_on_time(1);
     out->still_runs = poll_until_the_end(&r);
     be_on_time(0);
@@ -248,6 +262,7 @@ enum err outside_record(const struct outside_settings *s, struct outside_end *ou
     out->peak_rss_bytes = process_peak_memory(s->pid);
     threads_end(&r.threads, &r.us);
     stop_late(1);
+    sigprocmask(SIG_SETMASK, &r.asleep, NULL);
     put_clock(&r);
     trace_finish(&capture.writer, TRACE_LEFT, 0);
     trace_stream_close(&r.us.stream);

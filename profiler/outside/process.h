@@ -34,6 +34,7 @@ void stop_go_on(pid_t tid, struct stopped *s);
 /* Lets go of those that stopped too late; `last`: waits for those that have not stopped yet, for
  * the kernel ends their calls with EINTR where this process goes away before. */
 void stop_late(int last);
+int stop_any_late(void);
 int stop_errno(pid_t pid); /* whether it may be traced: 0, or why not */
 
 /* images.c: the ELF images of the process, for unwinding, as MODULE records and to find Python. */

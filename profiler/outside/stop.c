@@ -130,6 +130,14 @@ void stop_late(int last)
     }
 }
 
+int stop_any_late(void)
+{
+    for (int i = 0; i < LATE; i++)
+        if (late[i])
+            return 1;
+    return 0;
+}
+
 int stop_thread(pid_t tid, struct stopped *out)
 {
     int status;

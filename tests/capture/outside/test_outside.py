@@ -343,8 +343,39 @@ def refusals(check, folder):
     sleeper.wait()
 
 
+def state_of(pid):
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+
+
+def ctrl_z_leaves_it_running(check, folder):
+    """Stopped between two looks, tomoprof holds no thread of the process."""
+    p = subprocess.Popen([sys.executable, "-c", "print('ready', flush=True)\nwhile True: pass"], stdout=subprocess.PIPE)
+    p.stdout.readline()
+    words = [TOMOPROF, "record", "--pid", str(p.pid), "--rate", "2000", "--out", str(folder / "out")]
+    recorder = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, preexec_fn=os.setpgrp)
+    check.that(any("recording process" in line for line in iter(recorder.stderr.readline, "")), "it did not begin")
+    stopped = held = 0
+    for _ in range(150):
+        os.kill(recorder.pid, signal.SIGTSTP)
+        end = time.monotonic() + 10
+        while state_of(recorder.pid) != "T" and time.monotonic() < end:
+            time.sleep(0.001)
+        stopped += state_of(recorder.pid) == "T"
+        time.sleep(0.002)
+        held += state_of(p.pid) == "t"
+        os.kill(recorder.pid, signal.SIGCONT)
+        time.sleep(0.003)
+    check.that(stopped > 100 and held == 0, f"stopped {stopped} times, the process with it {held} times")
+    recorder.send_signal(signal.SIGINT)
+    recorder.stderr.read()
+    check.that(recorder.wait(300) == 0, f"the recording ended with {recorder.returncode}")
+    p.kill()
+    p.wait()
+
+
 need_library()
 if os.uname().machine != "x86_64":
     print("skipped: running processes are recorded on x86-64 only")
     sys.exit(77)
-main(a_c_program, a_python_program, short_calls_have_the_kernels_modes, it_takes_turns_with_others, it_ends_after_some_seconds, a_killed_recorder_leaves_it_running, refusals)
+main(a_c_program, a_python_program, short_calls_have_the_kernels_modes, it_takes_turns_with_others, it_ends_after_some_seconds, a_killed_recorder_leaves_it_running,
+     ctrl_z_leaves_it_running, refusals)
