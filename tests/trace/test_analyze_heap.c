@@ -17,6 +17,16 @@ static int before_heap(void **state)
     return 0;
 }
 
+/* MB that the stacks ending at a line held at the peak. */
+static double stacks_held(int line)
+{
+    double bytes = 0;
+    for (int i = 0; i < m->stacks_count; i++)
+        if (m->stacks[i].frame >= 0 && m->frames[m->stacks[i].frame].line == line)
+            bytes += (double)m->stacks[i].peak_bytes;
+    return bytes / MB;
+}
+
 static void peak_and_what_was_live_then(void **state)
 {
     (void)state;
@@ -34,6 +44,8 @@ static void peak_and_what_was_live_then(void **state)
     NEAR(a->mem.avg_mb, 4 * 2.0 / 10);
     NEAR(b->mem.peak_mb, 3);
     NEAR(b->mem.at_peak_mb, 2);
+    NEAR(stacks_held(120), 4);
+    NEAR(stacks_held(210), 2);
     NEAR(b->mem.live_end_mb, 3);
     NEAR(b->mem.avg_mb, (2 * 9.0 + 7.0) / 10);
     NEAR(m->totals.peak_heap_mb, 6);

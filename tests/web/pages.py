@@ -215,6 +215,27 @@ def long(n=100_000):
     return p
 
 
+def crowd(functions=100_000, threads=500):
+    """Many functions on many threads: a caller in each thread, with callees of one sample each."""
+    p = example()
+    p["frames"] = {key: [] for key in p["frames"]}
+    p["stacks"] = {key: [] for key in p["stacks"]}
+    p["threads"] = [{**p["threads"][0], "tid": 10_000 + i, "main": i == 0, "user_s": functions / threads * 0.01, "sys_s": 0.0} for i in range(threads)]
+    before = len(p["timeline"])
+    for i in range(threads):
+        at = add_stack(p, None, add_frame(p, "python3", kind="thread", thread=i))
+        at = add_stack(p, at, add_frame(p, f"caller_{i % 7}", "recon.py", 8))
+        first = len(p["stacks"]["frame"])
+        for k in range(functions // threads):
+            add_stack(p, at, add_frame(p, f"function_{i}_{k}", "recon.py", 9), cpu=10_000_000 + 1000 * k)
+        n = functions // threads
+        add_track(p, "cpu", 0, i, first, 0, 10_000_000)
+        p["timeline"][-1]["events"] = {"start": [0] + [20_000_000] * (n - 1), "length": [10_000_000 + 1000 * k for k in range(n)], "busy": [10_000_000 + 1000 * k for k in range(n)], "count": [1] * n, "what": list(range(first, first + n))}
+    p["timeline"] = p["timeline"][before:]
+    p["meta"]["wall_s"] = 20_000_000 * (functions // threads) * 1e-9
+    return p
+
+
 def interrupted(timing):
     timing = copy.deepcopy(timing)
     timing["interrupted"] = True
@@ -235,7 +256,7 @@ def make(folder):
     timing = json.loads((suite / "timing.json").read_text())
     runs = {"both": (example(), timing), "profile": (example(), None), "timing": (None, timing), "hostile": (hostile(example()), None), "million": (million(), None),
             "old": (old(), None), "lossy": (lossy(), interrupted(timing)),
-            "parts": (parts(), timing), "waiting": (waiting(), None), "untimed": (untimed(), None), "blind": (blind(), None), "threads": (threads(), None), "long": (long(), None)}
+            "parts": (parts(), timing), "waiting": (waiting(), None), "untimed": (untimed(), None), "blind": (blind(), None), "threads": (threads(), None), "long": (long(), None), "crowd": (crowd(), None)}
     pages = {"suite": suite}
     for name, (profile, times) in runs.items():
         pages[name] = folder / name
@@ -260,6 +281,7 @@ def make(folder):
     pages["compare"] = folder / "compare"
     pages["compare"].mkdir()
     subprocess.run([TOMOPROF, "compare", folder / "both", folder / "lossy", "--out", pages["compare"] / "report.html"], check=True, stdout=subprocess.DEVNULL, timeout=300)
+    (pages["compare"] / "compare.json").write_text(tomoprof("compare", "--json", folder / "both", folder / "lossy").stdout)
     other, pages["beside"] = folder / "other", folder / "beside"  # another tool's capture in the page of the run
     done = tomoprof("import", "--out", other, DATA / "import" / "three_parts.perf.txt")
     if done.returncode:

@@ -329,11 +329,29 @@ export function viewTests({ open, openAll, drawn, that, column, job }) {
     await page.context().close();
   }
 
+  // A named range selects what happened while it was open, in its process; it is part of the address, and a click on its band selects the time.
+  async function named() {
+    const profile = profileOf("threads"), name = "back_project", range = profile.ranges.findIndex((r) => r.name === name), spans = [];
+    for (const t of profile.timeline.filter((x) => x.kind === "range")) { let at = 0; t.events.start.forEach((step, i) => { at += step; if (t.events.what[i] === range) spans.push([at, at + t.events.length[i]]); }); }
+    let sum = 0;
+    for (const t of profile.timeline.filter((x) => x.kind === "cpu")) { let at = 0; t.events.start.forEach((step, i) => { at += step; for (const [a, b] of spans) sum += Math.max(0, Math.min(b, at + t.events.length[i]) - Math.max(a, at)) * (t.events.busy[i] / t.events.length[i]); }); }
+    that(spans.length > 0 && sum > 0, `the example has ${spans.length} spans of ${name} with ${sum} ns`);
+    const page = await open("threads", { hash: `#flame-graph?range=${name}` }), detail = () => page.locator("#flame-detail").innerText();
+    that((await detail()).startsWith(`all: ${time(sum)}`), `flame graph of ${name}: ${await detail()}, the events have ${time(sum)}`);
+    await page.click("text=Whole run");
+    that(!page.url().includes("range=") && !(await detail()).startsWith(`all: ${time(sum)}`), "the button does not select the whole run");
+    await page.locator(".filter label", { hasText: "Range" }).locator("select").selectOption(String(range));
+    that(page.url().endsWith(`#flame-graph?range=${name}`) && (await detail()).startsWith(`all: ${time(sum)}`), `the menu does not select the range: ${page.url()}`);
+    await page.click("#tab-memory");
+    that((await page.locator("#memory").innerText()).includes(`Most that lines held during ${name}`), "memory does not follow a named range");
+    await page.context().close();
+  }
+
   // The first screen: the sentence, strip, source and flame graph are in view at 1280 x 800; source and flame graph lead to each other.
   async function first() {
     for (const name of ["threads", "waiting", "blind", "suite"]) {
       const page = await open(name, { height: 800 });
-      const low = await page.evaluate(() => [...document.querySelectorAll("#answer, #strip, .operations-strip"), ...document.querySelector(".panes").querySelectorAll(".scroll")].filter((n) => n.offsetParent).map((n) => [n.id || n.className, Math.round(n.getBoundingClientRect().bottom)]));
+      const low = await page.evaluate(() => [...document.querySelectorAll("#answer, #strip, .operations-strip, .first .cards"), ...document.querySelector(".panes").querySelectorAll(".scroll")].filter((n) => n.offsetParent).map((n) => [n.id || n.className, Math.round(n.getBoundingClientRect().bottom)]));
       that(low.length >= 3 && low.every(([, bottom]) => bottom <= 800), `${name}: below the first screen: ${JSON.stringify(low)}`);
       await page.context().close();
     }
@@ -350,5 +368,5 @@ export function viewTests({ open, openAll, drawn, that, column, job }) {
     that(await page.title() === "recon.py · 2.00 s · tomoprof", `title: ${await page.title()}`);
     await page.context().close();
   }
-  return [ticks, ranges, first, source, links, filters, calls, rows, searches, colours, charts, reads];
+  return [ticks, ranges, named, first, source, links, filters, calls, rows, searches, colours, charts, reads];
 }

@@ -42,12 +42,14 @@ enum err build_stacks(struct run *r)
     TRY(model_list(m, model_stack, m, stacks, r->nodes.count));
     for (size_t i = 0; i < r->nodes.count; i++) {
         const struct tree_node *n = &r->nodes.items[i];
-        m->stacks[i] = (struct model_stack){n->parent == TABLE_NONE ? -1 : (int32_t)n->parent,
-                                            (int32_t)n->frame,
-                                            timeline_integer(n->cpu),
-                                            timeline_integer(n->wait),
-                                            timeline_integer(n->gpu),
-                                            timeline_integer(n->alloc)};
+        m->stacks[i] =
+            (struct model_stack){n->parent == TABLE_NONE ? -1 : (int32_t)n->parent,
+                                 (int32_t)n->frame,
+                                 timeline_integer(n->cpu),
+                                 timeline_integer(n->wait),
+                                 timeline_integer(n->gpu),
+                                 timeline_integer(n->alloc),
+                                 r->has_heap ? timeline_integer(n->peak) : MODEL_UNKNOWN};
     }
     return ERR_OK;
 }

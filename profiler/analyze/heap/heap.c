@@ -348,7 +348,7 @@ static void free_replay(struct replay *p)
     vector_free(&p->free);
 }
 
-/* Live bytes of every site at the peak: a second replay up to it. */
+/* Live bytes of every site and stack at the peak: a second replay up to it. */
 static enum err attribute_peak(struct image *im, const struct replay *whole)
 {
     struct run *r = im->run;
@@ -366,6 +366,13 @@ static enum err attribute_peak(struct image *im, const struct replay *whole)
         double live = live_heap_estimate(&r->sites.items[i].heap, whole->peak_time);
         r->sites.items[i].heap = saved[i];
         r->sites.items[i].heap.at_peak = live;
+    }
+    for (size_t i = 0; i < r->nodes.count; i++) /* those of a smaller process */
+        r->nodes.items[i].peak = 0;
+    for (size_t i = 0; i < p.live.count; i++) {
+        const struct live *l = &p.live.items[i];
+        if (l->address)
+            r->nodes.items[im->contexts.items[l->context].node].peak += l->weight;
     }
     free_replay(&p);
     free(saved);

@@ -294,7 +294,8 @@
     X(INT, _, cpu_ns, "")                                                                          \
     X(INT, _, wait_ns, "")                                                                         \
     X(INT, _, gpu_ns, "")                                                                          \
-    X(INT, _, alloc_bytes, "")
+    X(INT, _, alloc_bytes, "")                                                                     \
+    X(INT, _, peak_bytes, "not freed when the largest process was at its peak; null unknown")
 
 #define MODEL_STAT_FIELDS(X)                                                                       \
     X(INT, _, n, "")                                                                               \

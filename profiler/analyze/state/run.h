@@ -59,7 +59,7 @@ struct source {
 };
 struct tree_node { /* of the tree of stacks */
     uint32_t parent, frame;
-    double cpu, wait, gpu, alloc;
+    double cpu, wait, gpu, alloc, peak; /* ns; bytes; peak: live when the heap was largest */
 };
 /* Kinds of waits, by system call; the last ones end when somebody else has done something. */
 enum waits_for {

@@ -273,6 +273,7 @@ static void finish_unknowns(const struct builder *b, struct model *m)
         s->wait_ns = b->run->has_wait ? s->wait_ns : MODEL_UNKNOWN;
         s->gpu_ns = b->run->has_gpu ? s->gpu_ns : MODEL_UNKNOWN;
         s->alloc_bytes = b->run->has_heap ? s->alloc_bytes : MODEL_UNKNOWN;
+        s->peak_bytes = MODEL_UNKNOWN; /* captures have allocations without their ends */
     }
     m->totals.path_ready_s = UNKNOWN;
     m->quality.overhead_count = 0;

@@ -76,6 +76,7 @@ static enum err compare_programs(struct comparison *c, const struct model *a, co
     if (ours && !c->operations_count) /* of a suite its operations are judged */
         compare_totals(c, a, b);
     TRY(compare_profiles(c, a, b));
+    TRY(compare_stacks(c, a, b));
     if (ours)
         return compare_own_functions(c, a, b);
     TRY(compare_functions(c, a, b));
@@ -151,6 +152,7 @@ void compare_free(struct comparison *c)
     free(c->quantities);
     for (int i = 0; i < c->warnings_count; i++)
         free(c->warnings[i]);
+    compare_stacks_free(c);
     free(c->edits);
     free(c->answer);
     free(c->operations);

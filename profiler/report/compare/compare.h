@@ -18,8 +18,10 @@ struct comparison {
     struct compare_edit *edits; /* by the size of the difference; of files with lines as above */
     struct compare_function *functions; /* by the larger share, from 1 % on */
     struct compare_quantity *quantities;
+    struct compare_stack *stacks;
     struct compare_total totals[3];
     int operations_count, lines_count, edits_count, functions_count, quantities_count, totals_count;
+    int stacks_count;
     double noise_a, noise_b; /* sd / mean of the CPU time of each side's runs; 0 unknown */
     double wall_a, wall_b, cpu_a, cpu_b; /* of recorded programs, s; NaN: no profile on a side */
     int causes_filled;                   /* 1: rootcause.md of A got its measured column */

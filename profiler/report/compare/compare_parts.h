@@ -2,6 +2,7 @@
 #ifndef TP_REPORT_COMPARE_COMPARE_PARTS_H
 #define TP_REPORT_COMPARE_COMPARE_PARTS_H
 
+#include "base/json/jsonw.h"
 #include "base/timing/timing.h"
 #include "profiler/analyze/model/model.h"
 #include "profiler/report/compare/compare.h"
@@ -54,6 +55,10 @@ const struct model_file *compare_file_of(const struct model *m, const struct mod
                                          const struct model_file *f);
 /* Functions by name and share: one of the runs was imported. */
 enum err compare_functions(struct comparison *c, const struct model *a, const struct model *b);
+/* Joins the stacks of both sides in one tree. */
+enum err compare_stacks(struct comparison *c, const struct model *a, const struct model *b);
+void compare_stacks_free(struct comparison *c);
+void compare_stacks_json(const struct comparison *c, struct jsonw *w);
 /* Compares totals, ranges and kernels, likewise. */
 enum err compare_quantities(struct comparison *c, const struct model *a, const struct model *b);
 /* The other tool that recorded a profile; NULL: this program. */

@@ -88,6 +88,14 @@ struct compare_function {
     enum compare_verdict verdict;
 };
 
+/* A call of the tree of both sides' stacks: parents come first. */
+struct compare_stack {
+    int parent, own, python; /* parent: -1 none; own: in a file of the program's own code */
+    long long line;          /* 0 or less: unknown */
+    char *function, *file, *module;
+    double a_s, b_s; /* CPU time of the call itself */
+};
+
 /* Runs that other tools captured have numbers that both may know. */
 struct compare_quantity {
     const char *group; /* total, range, kernel */

@@ -6,6 +6,7 @@
 #include "base/json/jsonw.h"
 #include "base/text.h"
 #include "profiler/report/compare/compare.h"
+#include "profiler/report/compare/compare_parts.h"
 #include "profiler/report/page/html.h"
 
 static const char *time_text(double s, char out[32])
@@ -419,6 +420,7 @@ void compare_json(const struct comparison *c, FILE *out)
     lines_json(c, &w);
     functions_json(c, &w);
     quantities_json(c, &w);
+    compare_stacks_json(c, &w);
     jsonw_end(&w);
     fputc('\n', out);
 }

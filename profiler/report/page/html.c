@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "profiler/report/page/assets.h"
 #include "profiler/report/page/html.h"
+#include "profiler/report/page/page_profile.h"
 
 #define DATA_LIMIT (1ull << 30) /* of one part: more than that no browser unpacks */
 
@@ -28,6 +29,7 @@ static const struct page_part {
                                                               report_html_compare */
 };
 #define PARTS    (sizeof parts / sizeof *parts)
+#define PROFILE  0
 #define PICTURES (PARTS - 2)
 #define COMPARE  (PARTS - 1)
 
@@ -36,18 +38,25 @@ struct text {
     size_t bytes;
 };
 
-static enum err check_part(const struct page_part *part, const char *path, const struct text *t)
+/* Checks a part, and makes of a profile what the page has of it. */
+static enum err check_part(const struct page_part *part, const char *path, struct text *t)
 {
+    enum err e = ERR_OK;
     cJSON *json = cJSON_ParseWithLength(t->data, t->bytes);
     FAIL_IF(!json, ERR_INPUT, "%s is not valid JSON: write it again with `tomoprof report`", path);
     const cJSON *schema = cJSON_GetObjectItemCaseSensitive(json, "schema");
     int ours =
         !part->schema || (cJSON_IsString(schema) &&
                           strncmp(schema->valuestring, part->schema, strlen(part->schema)) == 0);
+    if (ours && part == &parts[PROFILE]) {
+        free(t->data);
+        t->data = NULL;
+        e = page_profile(json, &t->data, &t->bytes);
+    }
     cJSON_Delete(json);
     FAIL_IF(!ours, ERR_INPUT, "%s has no \"schema\": \"%s...\": it is not a file of a tomoprof run",
             path, part->schema);
-    return ERR_OK;
+    return e;
 }
 
 static enum err load_part(const char *folder, const struct page_part *part, struct text *out)
@@ -94,35 +103,42 @@ static enum err gzip_text(const struct text *in, unsigned char **out, size_t *by
     return ERR_OK;
 }
 
+static enum err write_packed(struct outfile *f, const char *id, const struct text *text)
+{
+    unsigned char *packed = NULL;
+    size_t bytes = 0;
+    char head[128];
+    int n = snprintf(head, sizeof head, "<script type=\"text/plain\" id=\"%s\">", id);
+    enum err e = gzip_text(text, &packed, &bytes);
+    if (e == ERR_OK && (e = outfile_write(f, head, (size_t)n)) == ERR_OK)
+        e = write_base64(f, packed, bytes);
+    free(packed);
+    return e == ERR_OK ? outfile_write(f, "</script>\n", 10) : e;
+}
+
 static enum err write_data(struct outfile *f, const struct text texts[PARTS])
 {
-    enum err e = ERR_OK;
-    for (size_t i = 0; i < PARTS && e == ERR_OK; i++) {
-        unsigned char *packed = NULL;
-        size_t bytes = 0;
-        if (!texts[i].data)
-            continue;
-        char head[128];
-        int n = snprintf(head, sizeof head, "<script type=\"text/plain\" id=\"%s\">", parts[i].id);
-        if ((e = gzip_text(&texts[i], &packed, &bytes)) == ERR_OK &&
-            (e = outfile_write(f, head, (size_t)n)) == ERR_OK)
-            e = write_base64(f, packed, bytes);
-        if (e == ERR_OK)
-            e = outfile_write(f, "</script>\n", 10);
-        free(packed);
-    }
-    return e;
+    for (size_t i = 0; i < PARTS; i++)
+        if (texts[i].data)
+            TRY(write_packed(f, parts[i].id, &texts[i]));
+    return ERR_OK;
+}
+
+static enum err write_scripts(struct outfile *f)
+{
+    struct text scripts = {(char *)report_script, strlen(report_script)};
+    return write_packed(f, "scripts", &scripts);
 }
 
 /* The template with its slots {{name}} filled. */
 static enum err write_page(struct outfile *f, const struct text texts[PARTS], const char *nonce)
 {
     const struct {
-        const char *name, *text; /* NULL: the data */
+        const char *name, *text; /* NULL: packed */
     } slots[] = {{"nonce", nonce},
                  {"version", TP_VERSION},
                  {"style", report_style},
-                 {"script", report_script},
+                 {"script", NULL},
                  {"data", NULL}};
     for (const char *p = report_page; *p;) {
         const char *slot = strstr(p, "{{");
@@ -136,7 +152,7 @@ static enum err write_page(struct outfile *f, const struct text texts[PARTS], co
         if (slots[i].text)
             TRY(outfile_write(f, slots[i].text, strlen(slots[i].text)));
         else
-            TRY(write_data(f, texts));
+            TRY(strcmp(slots[i].name, "data") == 0 ? write_data(f, texts) : write_scripts(f));
         p = slot + 2 + strlen(slots[i].name) + 2;
     }
     return ERR_OK;

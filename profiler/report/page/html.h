@@ -1,6 +1,7 @@
 /* report.html: one file that opens offline. The data of the run (profile.json, timing.json,
- * triage.json, compare.json, pictures) are in it unchanged, gzip in base64, and the page draws
- * itself from them: the report never computes what they do not hold. assets/ has the page's parts
+ * triage.json, compare.json, pictures) are in it, gzip in base64, and the page draws itself from
+ * them: the report never computes what they do not hold. Of profile.json page_profile.h tells what
+ * is left out. assets/ has the page's parts
  * as files. */
 #ifndef TP_REPORT_PAGE_HTML_H
 #define TP_REPORT_PAGE_HTML_H

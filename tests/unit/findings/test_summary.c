@@ -25,10 +25,10 @@ static struct model *run_of(double cpu, double wait, double without_lines)
     m->frames[1].module = "b.so";
     assert_ok(model_list(m, model_stack, m, stacks, 4));
     static const struct model_stack stacks[] = {
-        {-1, 0, 1000000000, 0, 0, 0},
-        {0, 1, 1500000000, 0, 0, 0},
-        {1, 0, 1000000000, 0, 0, 0},
-        {0, 2, 500000000, 0, 0, 0},
+        {-1, 0, 1000000000, 0, 0, 0, 0},
+        {0, 1, 1500000000, 0, 0, 0, 0},
+        {1, 0, 1000000000, 0, 0, 0, 0},
+        {0, 2, 500000000, 0, 0, 0, 0},
     };
     memcpy(m->stacks, stacks, sizeof stacks);
     assert_ok(model_list(m, model_file, m, files, 1));
@@ -101,16 +101,16 @@ static void callers_are_those_that_spend_most_there(void **state)
             i == FIRST + 4 ? "library.c" : "own.c"; /* e, which does nothing itself */
     }
     assert_ok(model_list(m, model_stack, m, stacks, 12 + DEEP));
-    m->stacks[0] = (struct model_stack){-1, MAIN, s, 0, 0, 0};
+    m->stacks[0] = (struct model_stack){-1, MAIN, s, 0, 0, 0, 0};
     for (int i = 0; i < 5; i++) {
-        m->stacks[at++] = (struct model_stack){0, FIRST + i, 0, 0, 0, 0};
+        m->stacks[at++] = (struct model_stack){0, FIRST + i, 0, 0, 0, 0, 0};
         if (!i)
-            m->stacks[at++] = (struct model_stack){1, -1, 0, 0, 0, 0};
-        m->stacks[at] = (struct model_stack){at - 1, LEAF, (5 - i) * s, 0, 0, 0};
+            m->stacks[at++] = (struct model_stack){1, -1, 0, 0, 0, 0, 0};
+        m->stacks[at] = (struct model_stack){at - 1, LEAF, (5 - i) * s, 0, 0, 0, 0};
         at++;
     }
     for (int i = 0; i < DEEP; i++, at++)
-        m->stacks[at] = (struct model_stack){i ? at - 1 : 0, i % 2 ? ODD : EVEN, s, 0, 0, 0};
+        m->stacks[at] = (struct model_stack){i ? at - 1 : 0, i % 2 ? ODD : EVEN, s, 0, 0, 0, 0};
     assert_ok(functions_find(m, &rows, &n));
     assert_int_equal(n, FRAMES - 1);
     const struct function_row *even = &rows[0], *odd = &rows[1], *leaf = &rows[2], *top = &rows[3];

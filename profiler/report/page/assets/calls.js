@@ -1,5 +1,5 @@
 // Calls: the tree of calls, every function with its inclusive and self time, and for a chosen one who calls it and what it calls.
-import { frameKey, frameName, framePlace, frameTree, fullName, functionsOf, IMPORTS, WEIGHTS, weightsOf, weightText } from "./stacks.js";
+import { frameKey, frameName, framePlace, frameTree, fullName, functionsOf, isCall, WEIGHTS, weightsOf, weightText } from "./stacks.js";
 import { goTo, lineLink, onFilter, routes } from "./state.js";
 import { button, choice, code, cut, el, percent, say, table, toggle } from "./ui.js";
 
@@ -47,7 +47,7 @@ export function callsPanel(profile) {
       { title: "Inclusive", hint: "with everything it calls; recursion counts once", number: true, key: "incl", format: show }, { title: "of all", number: true, value: (f) => f.incl / (tree.value || 1), format: percent },
       { title: "Self", number: true, key: "self", format: show }, { title: "of all", number: true, value: (f) => f.self / (tree.value || 1), format: percent },
       { title: "Where", minor: true, value: (f) => framePlace(frames, f.frame), show: (f) => place(f.frame) }],
-    [...all.values()].filter((f) => f.frame === IMPORTS || frames.kind[f.frame] !== "thread"), { caption: "Functions", sort: 3, name: "functions by call", limit: 25, rowKey: (f) => f.key });
+    [...all.values()].filter((f) => isCall(frames, f.frame)), { caption: "Functions", sort: 3, name: "functions by call", limit: 25, rowKey: (f) => f.key });
     listBody.replaceChildren(functions);
   }
 
@@ -79,7 +79,7 @@ export function callsPanel(profile) {
     }
     drawTree();
     drawList();
-    const self = [...all.values()].filter((f) => f.frame === IMPORTS || frames.kind[f.frame] !== "thread").reduce((a, f) => (!a || f.self > a.self ? f : a), null);
+    const self = [...all.values()].filter((f) => isCall(frames, f.frame)).reduce((a, f) => (!a || f.self > a.self ? f : a), null);
     if (all.size) pick(all.has(state.key) ? state.key : (self ?? all.values().next().value).key);
     else drawOne();
   }

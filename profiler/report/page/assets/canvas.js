@@ -47,10 +47,25 @@ export function hueColour(hue, saturation, lightness) {
   return "#" + [0, 8, 4].map((n) => Math.round(255 * part(n)).toString(16).padStart(2, "0")).join("");
 }
 
+// Takes down as SVG what is drawn: the part of a canvas's context that the flame graph uses.
+export function svgRecorder() {
+  const out = [], round = (v) => Number(v.toFixed(2)), escaped = (text) => text.replace(/[&<>]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;" })[c]);
+  return {
+    fillStyle: "#000", fillRect(x, y, w, h) { out.push(`<rect x="${round(x)}" y="${round(y)}" width="${round(w)}" height="${round(h)}" fill="${this.fillStyle}"/>`); },
+    fillText(text, x, y) { out.push(`<text x="${round(x)}" y="${round(y + 4)}" fill="${this.fillStyle}">${escaped(text)}</text>`); },
+    strokeRect() {}, setLineDash() {}, // the ring of the keys is not saved
+    text: (width, height) => `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="system-ui, sans-serif" font-size="12">${out.join("\n")}</svg>\n`,
+  };
+}
+
+export const saveSvg = (text, name) => saveAs("data:image/svg+xml;charset=utf-8," + encodeURIComponent(text), `${name}.svg`);
+
 // Saves what a canvas shows. The name of the file begins with that of the page.
-export function savePicture(canvas, name) {
+export const savePicture = (canvas, name) => saveAs(canvas.toDataURL("image/png"), `${name}.png`);
+
+function saveAs(address, name) {
   const link = document.createElement("a");
-  link.href = canvas.toDataURL("image/png");
-  link.download = `${document.title.replace(/[^\w.-]+/g, "-").slice(0, 60)}-${name}.png`;
+  link.href = address;
+  link.download = `${document.title.replace(/[^\w.-]+/g, "-").slice(0, 60)}-${name}`;
   link.click();
 }

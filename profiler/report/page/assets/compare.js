@@ -1,6 +1,32 @@
 // The page of a comparison: operations and lines of two runs side by side.
 import { list, shortPath } from "./data.js";
-import { bytes, code, count, el, known, megabytes, percent, plain, seconds, table, UNKNOWN } from "./ui.js";
+import { mix } from "./canvas.js";
+import { flameView } from "./flame.js";
+import { frameTree } from "./stacks.js";
+import { bytes, choice, code, count, el, known, megabytes, percent, plain, seconds, table, UNKNOWN } from "./ui.js";
+
+// The flame graph of the difference: as wide as one side's time, red where B takes more, blue where it takes less.
+function differenceFlame(c) {
+  const rows = list(c.stacks), ns = (key) => rows.map((r) => Math.round((r[key] || 0) * 1e9)), columns = (key) => rows.map((r) => r[key]);
+  if (!rows.some((r) => r.a_s > 0) || !rows.some((r) => r.b_s > 0)) return [];
+  const profile = { files: Object.fromEntries(rows.filter((r) => r.own && r.file).map((r) => [r.file, { user: true }])), threads: [], timeline: [],
+    frames: { function: columns("function"), file: columns("file"), line: columns("line"), module: columns("module"), kind: rows.map((r) => (r.python ? "python" : "native")), thread: rows.map(() => null) },
+    stacks: { parent: columns("parent"), frame: rows.map((_, i) => i), cpu_ns: ns("b_s"), before_ns: ns("a_s") } };
+  let most = 1, side = "cpu_ns";
+  const delta = (node) => (side === "cpu_ns" ? node.value - node.other : node.other - node.value), signed = (v) => `${v < 0 ? "−" : "+"}${seconds(Math.abs(v) * 1e-9)}`;
+  const pair = (node, other) => {
+    node.other = other?.value ?? 0;
+    if (node.frame !== -1) most = Math.max(most, Math.abs(delta(node)));
+    for (const [key, child] of node.children) pair(child, other?.children.get(key));
+  };
+  const view = flameView(profile, { id: "flame-difference", weight: side, alone: true,
+    changed: () => { most = 1; pair(view.state.root, frameTree(profile, side === "cpu_ns" ? "before_ns" : "cpu_ns", false, true)); },
+    colour: (theme, node) => { const part = node.frame === -1 ? 0 : delta(node) / most; return mix(theme.raised, part > 0 ? (theme.dark ? "#c8432f" : "#e8604c") : theme.dark ? "#3577c9" : "#5b9be6", Math.min(1, Math.abs(part)) ** 0.6); },
+    words: (node) => (node.other === undefined ? "" : `A ${seconds((side === "cpu_ns" ? node.other : node.value) * 1e-9)}, B ${seconds((side === "cpu_ns" ? node.value : node.other) * 1e-9)}: ${signed(delta(node))}`) });
+  view.rebuild();
+  return [el("h2", {}, "Difference by call"), el("div", { class: "tools" }, choice("Widths", [["cpu_ns", "of B"], ["before_ns", "of A"]], side, (v) => { side = view.state.weight = v; view.rebuild(); })),
+    el("ul", { class: "legend", "aria-label": "Colours" }, el("li", {}, el("i", { class: "more" }), "takes more in B"), el("li", {}, el("i", { class: "less" }), "takes less in B")), view.canvas, el("p", { class: "note" }, view.detail)];
+}
 
 export function comparePanel(c) {
   const amount = (q, v) => (!known(v) ? UNKNOWN : q.unit === "s" ? seconds(v) : bytes(v));
@@ -27,6 +53,7 @@ export function comparePanel(c) {
       { title: "B - A", number: true, value: (f) => f.b_s - f.a_s, format: signed }, { title: "Own lines", hint: "the part of B - A in the function's own lines, with the libraries that they call", number: true, value: (f) => f.own_b_s - f.own_a_s, format: signed }, verdict,
       { title: "Line", kind: "name", value: (f) => `${f.file}:${f.line_b ?? f.line_a}`, show: (f) => code(`${shortPath(f.file)}:${f.line_b ?? f.line_a}`) }, { title: "Source", kind: "source", value: (f) => f.text ?? "", show: (f) => code(f.text ?? "", 200) }],
     own, { caption: "CPU time with callees", name: "functions", rowClass: (f) => (f.verdict === "slower" || f.verdict === "new" ? "hot" : null) })],
+    differenceFlame(c),
     list(c.edits).length > 0 && [el("h2", {}, "Edited lines"), ...c.edits.slice(0, 50).map((e) => el("div", { class: "finding" },
       el("p", {}, code(`${shortPath(e.file)}:${e.line_b}`), plain(`  ${seconds(e.a)} became ${seconds(e.b)}: ${e.verdict}`)), el("pre", { class: "diff" }, plain(e.diff))))],
     list(c.lines).length > 0 && [el("h2", {}, "Lines"), table([{ title: "Line", kind: "name", value: (l) => `${l.file}:${l.line}`, show: (l) => code(`${shortPath(l.file)}:${l.line}`) }, { title: "A", number: true, key: "a", format: seconds }, { title: "B", number: true, key: "b", format: seconds },

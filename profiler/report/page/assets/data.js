@@ -8,7 +8,9 @@ export async function unpack(id) {
   const stream = new Blob([raw]).stream().pipeThrough(new DecompressionStream("gzip"));
   const text = await new Response(stream).text();
   node.remove();
-  return JSON.parse(text);
+  const data = JSON.parse(text);
+  if (data?.stacks?.up) data.stacks.parent = data.stacks.up.map((distance, i) => (distance ? i - distance : null));
+  return data;
 }
 
 // A table of columns {a: [...], b: [...]} has as many rows as its first column.

@@ -1,8 +1,9 @@
 // The Files tab: which files and endpoints were waited for, how much of them was read how often, in which order, and by which lines.
 import { list, shortPath } from "./data.js";
 import { plot } from "./plots.js";
-import { chosen, isTimed, lineLink, onFilter, rangeName, routes } from "./state.js";
-import { button, bytes, code, count, el, known, megabytes, number, percent, plain, seconds, table } from "./ui.js";
+import { isTimed, lineLink, onFilter, rangePhrase, routes } from "./state.js";
+import { isWithin, spansOf } from "./time.js";
+import { bytes, code, count, el, known, megabytes, number, percent, plain, seconds, table } from "./ui.js";
 
 const ioKind = (f) => [f.file_system ?? f.kind, f.direct && "direct"].filter(Boolean).join(", ");
 const bigger = (f) => (f.read?.calls >= f.write?.calls ? f.read : f.write);
@@ -63,12 +64,12 @@ function diskTable(io) {
 
 // Sums the recorded moments of each file within the selected range.
 function filesInRange(profile) {
-  const rows = list(profile.io.files).map((f) => {
+  const spans = spansOf(profile), rows = list(profile.io.files).map((f) => {
     const m = f.moments, row = { path: f.path, calls: 0, read: 0, written: 0 }, every = f.moment_stride || 1;
-    list(m?.t_us).forEach((t, i) => { if (t * 1e3 >= chosen.from && t * 1e3 < chosen.until) { row.calls += every; row[m.op[i] ? "written" : "read"] += m.bytes[i] * every; } });
+    list(m?.t_us).forEach((t, i) => { if (isWithin(spans, t * 1e3)) { row.calls += every; row[m.op[i] ? "written" : "read"] += m.bytes[i] * every; } });
     return row;
   }).filter((r) => r.calls > 0);
-  return [el("h2", {}, `From ${rangeName()}`), table([{ title: "File", key: "path", show: (f) => code(f.path, 120) }, { title: "Calls", number: true, key: "calls", format: count }, { title: "Read", number: true, key: "read", format: bytes }, { title: "Written", number: true, key: "written", format: bytes }], rows, { sort: 2, name: "files of the range", filter: false }),
+  return [el("h2", {}, rangePhrase().replace(/^./, (c) => c.toUpperCase())), table([{ title: "File", key: "path", show: (f) => code(f.path, 120) }, { title: "Calls", number: true, key: "calls", format: count }, { title: "Read", number: true, key: "read", format: bytes }, { title: "Written", number: true, key: "written", format: bytes }], rows, { sort: 2, name: "files of the range", filter: false }),
     el("h2", {}, "The whole run")];
 }
 
@@ -79,17 +80,22 @@ export function filesPanel(profile) {
   return [range, ...filesOfRun(profile)];
 }
 
+// What the interpreter and libraries read for themselves.
+const PYTHONS = /\.py[cdo]?$|\.pth$|__pycache__|(^|\/)(site|dist)-packages(\/|$)|(^|\/)lib\/python3|\.so(\.[\d.]+)?$|(^|\/)pyvenv\.cfg$|^\/(proc|sys|etc)\//;
+
 function filesOfRun(profile) {
-  const io = profile.io, detail = el("div", {});
+  const io = profile.io, own = list(io.files).filter((f) => !PYTHONS.test(f.path)), rest = list(io.files).filter((f) => PYTHONS.test(f.path)), detail = el("div", {});
   const choose = (f) => detail.replaceChildren(...ioFile(f));
-  const node = table([{ title: "File", key: "path", show: (f) => button(plain(f.path), () => { choose(f); detail.scrollIntoView({ block: "nearest" }); }) }, ...ioColumns("file"),
+  const grid = (rows, name) => table([{ title: "File", key: "path", show: (f) => el("button", { type: "button", class: "plain", onclick: () => { choose(f); detail.scrollIntoView({ block: "nearest" }); } }, plain(f.path)) }, ...ioColumns("file"),
     { title: "Times read", hint: "bytes read, divided by the different bytes among them", number: true, key: "reread", format: (v) => number(v) }, { title: "In order", hint: "share of the bytes that continue an earlier call", number: true, value: (f) => bigger(f)?.sequential_share, format: percent },
-    { title: "Stored on", value: ioKind }], list(io.files), { caption: "Files, by time in calls", sort: 1, name: "files", limit: 30, rowKey: (f) => plain(f.path) });
+    { title: "Stored on", value: ioKind }], rows, { caption: "Files, by time in calls", sort: 1, name, limit: 30, rowKey: (f) => plain(f.path) });
+  const folded = rest.length > 0 && own.length > 0, sum = (of) => rest.reduce((a, f) => a + (of(f) || 0), 0), behind = folded && el("details", { class: "others", ontoggle: () => { if (behind.open && behind.childElementCount === 1) behind.append(grid(rest, "files of Python and libraries")); } },
+    el("summary", {}, `${count(rest.length)} ${rest.length === 1 ? "file" : "files"} of Python and libraries: ${megabytes(sum((f) => f.read?.mb))} read, ${seconds(sum((f) => f.s))} in calls`));
   routes.set("files", (name) => { const f = list(io.files).find((x) => plain(x.path) === name); if (f) choose(f); });
-  if (list(io.files).length) choose(io.files[0]);
-  const unseen = known(io.kernel_read_mb) ? ` The kernel counted ${megabytes(io.kernel_read_mb)} read and ${megabytes(io.kernel_write_mb)} written; ${megabytes(Math.max(0, io.unseen_read_mb))} and ${megabytes(Math.max(0, io.unseen_write_mb))} of that are missing here. ${megabytes(io.storage_read_mb)} came from storage, the rest from memory.` : "";
+  if (list(io.files).length) choose((folded ? own : list(io.files)).reduce((a, f) => ((f.s || 0) > (a.s || 0) ? f : a)));
+  const unseen = known(io.kernel_read_mb) ? ` The kernel counted ${megabytes(io.kernel_read_mb)} read and ${megabytes(io.kernel_write_mb)} written; ${megabytes(Math.max(0, io.unseen_read_mb))} and ${megabytes(Math.max(0, io.unseen_write_mb))} of that are missing here. ${megabytes(io.storage_read_mb)} came from storage${io.storage_read_mb > io.kernel_read_mb ? ", mapped files and what the kernel reads ahead included" : ", the rest from memory"}.` : "";
   return [el("p", {}, `Read ${megabytes(io.read?.mb)} in ${count(io.read?.calls)} calls, ${seconds(io.read?.s)} (${seconds(io.read?.waited_s)} waited); written ${megabytes(io.write?.mb)} in ${count(io.write?.calls)} calls, ${seconds(io.write?.s)}.` + unseen),
-    readingTable(io), node, io.files_more > 0 && el("p", { class: "note" }, `${count(io.files_more)} more files are not listed.`), detail, diskTable(io),
+    readingTable(io), grid(folded ? own : list(io.files), "files"), behind, io.files_more > 0 && el("p", { class: "note" }, `${count(io.files_more)} more files are not listed.`), detail, diskTable(io),
     list(io.endpoints).length > 0 && [el("h2", {}, "Endpoints"), table([{ title: "Endpoint", key: "path", show: (f) => code(f.path, 100) }, ...ioColumns("socket"), { title: "Requests", hint: "how often the program sent something and then read an answer", number: true, key: "requests", format: count },
       { title: "First byte", hint: "mean time from the end of a request to the first byte of its answer", number: true, key: "first_byte_ms", format: (v) => seconds(known(v) ? v * 1e-3 : v) }, { title: "In flight", hint: "mean number of requests that waited for their first byte at the same time", number: true, key: "in_flight", format: (v) => number(v) },
       { title: "Connections", number: true, key: "connects", format: count }, { title: "Per request", hint: "bytes received per request", number: true, value: (f) => (f.requests > 0 ? f.read?.mb / f.requests : null), format: megabytes }], io.endpoints, { caption: "Sockets, by time in calls", sort: 1, name: "endpoints" }),

@@ -1,6 +1,6 @@
 // Search over everything: lines, files, functions, kernels, ranges, operations, findings, parts of the page.
 import { list, operations, rowsOf, shortPath } from "./data.js";
-import { frameName, framePlace, frameTree, functionsOf, weightsOf } from "./stacks.js";
+import { frameName, framePlace, frameTree, functionsOf, isCall, weightsOf } from "./stacks.js";
 import { goTo } from "./state.js";
 import { code, count, cut, el, percent, plain } from "./ui.js";
 
@@ -17,7 +17,7 @@ function searchIndex(profile, timing, parts) {
   }
   if (profile && rowsOf(profile.stacks)) {
     const weight = weightsOf(profile)[0]?.[0], tree = weight && frameTree(profile, weight, false, false);
-    if (tree) for (const f of functionsOf(tree, profile.frames).values()) if (profile.frames.kind[f.frame] !== "thread") add("function", frameName(profile.frames, f.frame), framePlace(profile.frames, f.frame), f.incl / tree.value, () => goTo("calls", frameName(profile.frames, f.frame)));
+    if (tree) for (const f of functionsOf(tree, profile.frames).values()) if (isCall(profile.frames, f.frame)) add("function", frameName(profile.frames, f.frame), framePlace(profile.frames, f.frame), f.incl / tree.value, () => goTo("calls", frameName(profile.frames, f.frame)));
   }
   list(profile?.kernels).forEach((k) => add("kernel", k.name, k.file ? `${shortPath(k.file)}:${k.line}` : "", k.share_of_kernel_time, () => goTo("kernels", k.name)));
   const longest = Math.max(...list(profile?.ranges).map((r) => r.time?.total_s || 0), 1e-12);

@@ -1,19 +1,20 @@
 // Flame graph, root on top: left-heavy, in order of time, or callers of each function. One fills the tab, a small one stands beside the source.
-import { fit, inkOn, mix, painter, savePicture, themed } from "./canvas.js";
+import { fit, inkOn, mix, painter, savePicture, saveSvg, svgRecorder, themed } from "./canvas.js";
 import { list } from "./data.js";
 import { moduleTints } from "./modules.js";
-import { frameName, framePlace, fullName, frameTimeline, frameTree, WEIGHTS, weightsOf, weightText } from "./stacks.js";
-import { goTo, onFilter, rangeName, routes, isTimed, threadName, threadShown } from "./state.js";
+import { frameName, framePlace, fullName, frameTimeline, frameTree, isCall, WEIGHTS, weightsOf, weightText } from "./stacks.js";
+import { goTo, onFilter, rangePhrase, routes, isTimed, threadName, threadShown } from "./state.js";
 import { tracksOf } from "./time.js";
-import { button, choice, code, count, el, hideTip, percent, say, search, showTip, table, toggle } from "./ui.js";
+import { button, choice, code, count, el, hideTip, number, percent, say, search, showTip, table, toggle } from "./ui.js";
 
 const ROW = 18;
 const SLIVER = 1; // px: narrower siblings are drawn as one
 
-// options: {id: of the canvas, pick(path, line): a frame was chosen, changed(): the tree is another one}. {canvas, state, rebuild, find, focus, zoom, ...}
+// options: {id: of the canvas, weight: key of stacks, pick(path, line): a frame was chosen, changed(): the tree is another one, colour(theme, node) and words(node) in
+// the place of the module's, alone: the page has no lines to open}. {canvas, state, rebuild, find, focus, zoom, ...}
 export function flameView(profile, options) {
   const { frames } = profile, tints = moduleTints(profile);
-  const state = { weight: weightsOf(profile)[0]?.[0] ?? "cpu_ns", order: "heavy", fold: true, find: "", at: null, root: null, top: null, focus: null, track: null };
+  const state = { weight: options.weight ?? weightsOf(profile)[0]?.[0] ?? "cpu_ns", order: "heavy", fold: true, find: "", at: null, root: null, top: null, focus: null, track: null };
   const canvas = el("canvas", { tabindex: "0", id: options.id, role: "application", "aria-roledescription": "flame graph" });
   const detail = el("span", { id: options.id + "-detail" });
   let boxes = [];
@@ -38,8 +39,8 @@ export function flameView(profile, options) {
     finish(state.root, null, 0);
     state.top = state.focus = state.root;
     find();
-    describe(state.root);
     options.changed?.();
+    describe(state.root);
   }
   // Children in drawing order, parents, deepest level below. Recursion is as deep as the stacks: at most some hundreds.
   function finish(node, parent, depth) {
@@ -49,17 +50,17 @@ export function flameView(profile, options) {
     node.height = 0;
     for (const child of node.list) { finish(child, node, depth + 1); node.height = Math.max(node.height, child.height + 1); }
   }
-  // The deepest level that is drawn: what has no box wide enough needs no row.
+  // The deepest level that is drawn: a column of a few pixels alone needs no row.
   function levels(node, width) {
     let deep = 0;
-    for (const child of node.list) { const part = (width * child.value) / (node.value || 1); if (part >= SLIVER) deep = Math.max(deep, 1 + levels(child, part)); }
+    for (const child of node.list) { const part = (width * child.value) / (node.value || 1); if (part >= 3 * SLIVER) deep = Math.max(deep, 1 + levels(child, part)); }
     return deep || (node.list.length ? 1 : 0);
   }
-  function draw() {
+  function draw(recorder) {
     const above = [];
     for (let n = state.top.parent; n; n = n.parent) above.unshift(n);
     const rows = above.length + levels(state.top, canvas.clientWidth || 600) + 1;
-    const { context: g, width, height } = fit(canvas, rows * ROW + 2);
+    const { context: g, width, height } = recorder ? { context: recorder, width: canvas.clientWidth || 600, height: rows * ROW + 2 } : fit(canvas, rows * ROW + 2);
     const theme = themed();
     g.fillStyle = theme.back;
     g.fillRect(0, 0, width, height);
@@ -67,7 +68,7 @@ export function flameView(profile, options) {
     g.textBaseline = "middle";
     boxes = [];
     const box = (node, x, w, y) => {
-      const base = tints.colour(theme, node.frame), fill = finding() && !node.hit ? mix(base, theme.back, 0.8) : base;
+      const base = options.colour ? options.colour(theme, node) : tints.colour(theme, node.frame), fill = finding() && !node.hit ? mix(base, theme.back, 0.8) : base;
       g.fillStyle = fill;
       g.fillRect(x, y, Math.max(0.6, w - 0.8), ROW - 1);
       if (node.hit && finding()) { g.fillStyle = theme.ink; g.fillRect(x, y + ROW - 3, Math.max(0.6, w - 0.8), 2); } // what is chosen or found is underlined
@@ -107,20 +108,21 @@ export function flameView(profile, options) {
     };
     below(state.top, 0, width, above.length * ROW);
     canvas.dataset.boxes = boxes.length;
+    return recorder?.text(width, height);
   }
-  const paint = painter(draw);
+  const paint = painter(() => draw());
   function words(node) {
     const all = state.root.value || 1;
     if (node.merged) return `${count(node.merged)} ${node.merged === 1 ? "call" : "calls"} too small to draw\n${shown(node.value)} (${percent(node.value / all)} of all)`;
     const module = tints.of(node.frame);
-    return `${fullName(frames, node.frame)}${place(node) ? " — " + place(node) : ""}\n${shown(node.value)} (${percent(node.value / all)} of all), self ${shown(node.self)}${module ? ` · ${module}` : ""}`;
+    return `${fullName(frames, node.frame)}${place(node) ? " — " + place(node) : ""}\n${shown(node.value)} (${percent(node.value / all)} of all), self ${shown(node.self)}${module ? ` · ${module}` : ""}${options.words ? "\n" + options.words(node) : ""}`;
   }
   function describe(node) {
-    detail.textContent = words(node).replace("\n", ": ");
+    detail.textContent = words(node).replace("\n", ": ").replaceAll("\n", "; ");
     options.described?.(node);
     canvas.setAttribute("aria-label", "Flame graph. " + detail.textContent);
   }
-  const lineOf = (node) => (node.frame >= 0 && frames.file[node.frame] && profile.files?.[frames.file[node.frame]] ? [frames.file[node.frame], frames.line[node.frame] > 0 ? frames.line[node.frame] : null] : null);
+  const lineOf = (node) => (!options.alone && node.frame >= 0 && frames.file[node.frame] && profile.files?.[frames.file[node.frame]] ? [frames.file[node.frame], frames.line[node.frame] > 0 ? frames.line[node.frame] : null] : null);
   function openIt() {
     const [path, line] = lineOf(state.focus) ?? [];
     if (path) goTo("lines", line ? `${path}:${line}` : path);
@@ -166,7 +168,7 @@ export function flameView(profile, options) {
     paint();
     return largest;
   }
-  return { canvas, detail, state, tints, name, place, shown, rebuild, find, focus, zoom, lineOf, openIt };
+  return { canvas, detail, state, tints, svg: () => draw(svgRecorder()), name, place, shown, rebuild, find, focus, zoom, lineOf, openIt };
 }
 
 export function flamePanel(profile) {
@@ -177,7 +179,7 @@ export function flamePanel(profile) {
   const view = flameView(profile, {
     id: "flame",
     changed: () => { which.textContent = view.state.track && cpuTracks.length > 1 ? `One thread: ${threadName(list(profile.threads)[view.state.track.thread])}. Choose another one above.` : ""; found.textContent = view.state.found; if (functions.open) fillFunctions(); },
-    described: (node) => links.replaceChildren(...(node.frame === -1 || node.merged ? [] : [view.lineOf(node) && button("Open the line (o)", view.openIt), node.frame >= 0 && frames.kind[node.frame] !== "thread" && button("Callers and callees", () => goTo("calls", view.name(node)))].filter(Boolean))),
+    described: (node) => links.replaceChildren(...(node.frame === -1 || node.merged ? [] : [view.lineOf(node) && button("Open the line (o)", view.openIt), node.frame >= 0 && isCall(frames, node.frame) && button("Callers and callees", () => goTo("calls", view.name(node)))].filter(Boolean))),
   });
   const { state } = view, look = () => { const largest = view.find(); found.textContent = state.found; return largest; };
   const field = search("Find in flame graph", (text) => { state.find = text.toLowerCase(); state.at = null; look(); });
@@ -195,7 +197,7 @@ export function flamePanel(profile) {
   function fillFunctions() {
     const totals = new Map();
     const walk = (node) => {
-      if (node.frame !== -1 && node.self > 0) {
+      if (isCall(frames, node.frame) && node.self > 0) {
         const key = view.name(node) + "\n" + view.place(node).replace(/:\d+$/, "");
         totals.set(key, (totals.get(key) || 0) + node.self);
       }
@@ -210,7 +212,7 @@ export function flamePanel(profile) {
   function fillMenus() {
     const usable = weightsOf(profile), hidden = isTimed() ? WEIGHTS.filter(([key]) => !usable.some(([k]) => k === key) && list(profile.stacks?.[key]).some((v) => v > 0)).map(([, title]) => title) : [];
     if (!usable.some(([key]) => key === state.weight)) state.weight = usable[0]?.[0] ?? "cpu_ns";
-    menus.replaceChildren(...[choice("Weight", usable, state.weight, (v) => { state.weight = v; view.rebuild(); }), hidden.length > 0 && el("span", { class: "note" }, `Not known for ${rangeName()}: ${hidden.join(", ")}.`)].filter(Boolean));
+    menus.replaceChildren(...[choice("Weight", usable, state.weight, (v) => { state.weight = v; view.rebuild(); }), hidden.length > 0 && el("span", { class: "note" }, `Not known ${rangePhrase()}: ${hidden.join(", ")}.`)].filter(Boolean));
   }
   const redraw = () => { fillMenus(); view.rebuild(); };
   onFilter("flame-graph", redraw);
@@ -219,9 +221,10 @@ export function flamePanel(profile) {
     el("div", { class: "tools" },
       menus, choice("Order", orders, "heavy", (v) => { state.order = v; view.rebuild(); }),
       toggle("Fold imports and start-up", true, (on) => { state.fold = on; view.rebuild(); }),
-      field, found, button("Reset zoom", () => { field.value = state.find = ""; state.at = null; look(); view.zoom(state.root); }), button("Save as PNG", () => savePicture(view.canvas, "flame-graph")), which),
+      field, found, button("Reset zoom", () => { field.value = state.find = ""; state.at = null; look(); view.zoom(state.root); }), button("Save as PNG", () => savePicture(view.canvas, "flame-graph")), button("Save as SVG", () => saveSvg(view.svg(), "flame-graph")), which),
     view.tints.legend(),
     el("p", { class: "note" }, "Click or Enter zooms, Escape goes back, arrow keys move, o opens the line. Other frames are dimmed. Grey slivers are calls too small to draw."),
+    profile.merged && el("p", { class: "note" }, `Calls below ${number(100 * profile.merged.share, 2)} % of the run are merged in this page; profile.json has all ${count(profile.merged.nodes)}.`),
     view.canvas, el("p", { class: "note", id: "flame-line" }, view.detail, " ", links), functions,
-  ];
+  ].filter(Boolean);
 }

@@ -1,6 +1,6 @@
 // Kernels, transfers, CUDA calls, ranges: statistics as Nsight Systems prints them, with both denominators.
 import { list, most, placeText, shortPath } from "./data.js";
-import { lineLink, routes } from "./state.js";
+import { lineLink, routes, select } from "./state.js";
 import { bytes, code, count, el, number, percent, plain, seconds, table, UNKNOWN } from "./ui.js";
 
 const statColumns = (of) => [
@@ -60,7 +60,9 @@ export function transfersPanel(profile) {
 export function rangesPanel(profile) {
   let ranges = null;
   routes.set("ranges", (name) => { const row = ranges.reveal(name); row?.classList.add("chosen"); row?.scrollIntoView({ block: "center" }); });
-  return [(ranges = table([{ title: "Range", key: "name", show: (r) => code(r.name ?? "", 200) }, { title: "Domain", key: "domain", format: (v) => plain(v ?? "default") }, { title: "Style", key: "style" }, ...statColumns(timeOf), { title: "CPU", optional: true, hint: "time of all its threads meanwhile, samples", number: true, key: "cpu_s", format: seconds }, { title: "Mostly at", optional: true, hint: "the own line with most of that CPU time", kind: "name", value: (r) => (r.file ? `${r.file}:${r.line}` : ""), show: (r) => r.file && code(`${shortPath(r.file)}:${r.line}`) },
+  const timed = new Set(list(profile.timeline).filter((t) => t.kind === "range").flatMap((t) => [...new Set(list(t.events?.what))]));
+  const pick = (r) => { const i = profile.ranges.indexOf(r); return timed.has(i) ? el("button", { type: "button", class: "plain", title: "Select: all parts then show what happened during this range", onclick: () => select({ range: i }) }, plain(r.name ?? "range").slice(0, 200)) : code(r.name ?? "", 200); };
+  return [(ranges = table([{ title: "Range", key: "name", show: pick }, { title: "Domain", key: "domain", format: (v) => plain(v ?? "default") }, { title: "Style", key: "style" }, ...statColumns(timeOf), { title: "CPU", optional: true, hint: "time of all its threads meanwhile, samples", number: true, key: "cpu_s", format: seconds }, { title: "Mostly at", optional: true, hint: "the own line with most of that CPU time", kind: "name", value: (r) => (r.file ? `${r.file}:${r.line}` : ""), show: (r) => r.file && code(`${shortPath(r.file)}:${r.line}`) },
     { title: "GPU operations", optional: true, number: true, key: "gpu_n", format: count }, { title: "GPU time", optional: true, hint: "sum of the operations launched inside", number: true, key: "gpu_sum_s", format: seconds },
     { title: "GPU span", minor: true, optional: true, hint: "from the first to the last operation of each instance", number: true, key: "gpu_projected_s", format: seconds }, { title: "Never ended", minor: true, optional: true, number: true, key: "open", format: count }],
   list(profile.ranges), { caption: "Regions and NVTX ranges", sort: 3, name: "ranges", rowKey: (r) => plain(r.name ?? "") }))];

@@ -1,7 +1,7 @@
 // Cost by source line, file by file, with the text of the lines: the program's own code first, the rest folded.
 import { highlighted, languageOf, openMarks } from "./code.js";
 import { cpuOf, cpuTotal, list, partOf, rowsOf, shortPath } from "./data.js";
-import { address, COLOUR, goTo, inside, isFiltered, isTimed, MEANING, onFilter, rangeName, routes, stackThreads, threadName, threadShown } from "./state.js";
+import { address, COLOUR, goTo, inside, isFiltered, isTimed, MEANING, onFilter, rangePhrase, routes, stackThreads, threadName, threadShown } from "./state.js";
 import { linesIn } from "./time.js";
 import { button, bytes, cellBar, choice, code, copy, count, cut, el, known, megabytes, percent, plain, say, search, seconds, shortName, svg, table, toggle, UNKNOWN } from "./ui.js";
 
@@ -209,7 +209,8 @@ function drawLines() {
 }
 
 // A line with the source around it and its numbers as Markdown, for somebody who does not have the page.
-function lineStory(path, file, l, facts) {
+export function lineStory(path, line) {
+  const file = linesProfile.files[path], l = list(file.lines).find((x) => x.line === line) ?? { line }, facts = factsOf(l);
   const texts = lineTexts(file), around = [], p = linesProfile;
   for (let n = Math.max(1, l.line - 8); n <= l.line + 8; n++) if (texts.has(n)) around.push(`${String(n).padStart(5)}${n === l.line ? " >" : "  "} ${texts.get(n)}`);
   const told = list(p.answers).filter((a) => a.file === path && a.line === l.line).flatMap((a) => [a.text, a.advice]).filter(Boolean);
@@ -217,19 +218,23 @@ function lineStory(path, file, l, facts) {
     ...facts.filter(([, , v]) => v > 0).map(([title, text]) => `- ${title}: ${text}`), ...told.map((t) => `- ${t}`)].map(plain).join("\n") + "\n";
 }
 
-// All that is known of one line, with ways to the other parts, in a row below it.
-function lineFacts(path, file, l) {
+// What is known of a line: [title, text, value].
+function factsOf(l) {
   const m = l.mem || {}, c = l.copy || {}, g = l.gpu || {}, ranges = list(linesProfile.ranges);
-  const facts = [["Python", seconds(l.cpu?.python), l.cpu?.python], ["native", seconds(l.cpu?.native), l.cpu?.native], ["system", seconds(l.cpu?.sys), l.cpu?.sys], ["CPU with callees", seconds((l.cpu_incl?.user || 0) + (l.cpu_incl?.sys || 0)), l.cpu_incl?.user],
+  return [["Python", seconds(l.cpu?.python), l.cpu?.python], ["native", seconds(l.cpu?.native), l.cpu?.native], ["system", seconds(l.cpu?.sys), l.cpu?.sys], ["CPU with callees", seconds((l.cpu_incl?.user || 0) + (l.cpu_incl?.sys || 0)), l.cpu_incl?.user],
     ["standard error", seconds(l.cpu?.error), l.cpu?.error], ["CPU samples", count(l.cpu?.samples), l.cpu?.samples], ["waits", seconds(l.cpu?.wait), l.cpu?.wait], ["GPU", seconds(l.gpu_self_s), l.gpu_self_s], ["GPU with callees", seconds(l.gpu_incl_s), l.gpu_incl_s], ["device code", seconds(g.device_s), g.device_s],
     ["launches", count(g.launches), g.launches], ["copies on GPU", seconds(g.copy_s), g.copy_s], ["to device", bytes(c.h2d?.bytes), c.h2d?.bytes], ["from device", bytes(c.d2h?.bytes), c.d2h?.bytes],
     ["memory peak", megabytes(m.peak_mb), m.peak_mb], ["average", megabytes(m.avg_mb), m.avg_mb], ["allocated", `${megabytes(m.alloc_mb)} ± ${megabytes(m.error_mb)}`, m.alloc_mb], ["allocations", count(m.n), m.n], ["live at the end", megabytes(m.live_end_mb), m.live_end_mb], ["host copies", megabytes(c.host_mb), c.host_mb],
     ...list(l.ranges).slice(0, 3).map((r) => [`in ${plain(ranges[r.range]?.name ?? "a range")}`, seconds(r.cpu_s), r.cpu_s]),
     ...(list(l.threads).length > 1 ? l.threads.slice(0, 4).map((x) => [`on ${threadName(list(linesProfile.threads)[x.thread])}`, seconds(x.cpu_s), x.cpu_s]) : [])];
-  const name = list(file.functions)[l.function]?.name, link = `${path}:${l.line}`;
+}
+
+// All that is known of one line, with ways to the other parts, in a row below it.
+function lineFacts(path, file, l) {
+  const facts = factsOf(l), name = list(file.functions)[l.function]?.name, link = `${path}:${l.line}`;
   return [el("div", { class: "tools" }, code(`${plain(path)}:${l.line}`),
     button("Copy link", () => copy(location.href.split("#")[0] + address("lines", link)), { "aria-label": `Copy the link to ${shortPath(path)}:${l.line}` }),
-    button("Copy for an assistant", () => copy(lineStory(path, file, l, facts)), { title: "the line, the source around it and its numbers, as Markdown" }),
+    button("Copy for an assistant", () => copy(lineStory(path, l.line)), { title: "the line, the source around it and its numbers, as Markdown" }),
     rowsOf(linesProfile.stacks) > 0 && button("Flame graph", () => goTo("flame-graph", link)), name && rowsOf(linesProfile.stacks) > 0 && button(`Callers of ${cut(shortName(name, file.language), 30)}`, () => goTo("calls", name))),
   el("ul", { class: "facts" }, facts.filter(([, , v]) => v > 0).map(([title, text]) => el("li", {}, `${title} `, el("strong", {}, text))))];
 }
@@ -288,7 +293,7 @@ export function linesPanel(profile, timing) {
   const around = texts && choice("Lines", [["cost", "profiled only"], ["near", "with 3 around"], ["all", "whole file"]], linesState.around, redraw("around"));
   const part = suite && choice("Part", [["operations", "operations"], ["rest", "set-up and checks"], ["all", "all"]], linesState.part, redraw("part"));
   const find = search("Filter files", redraw("text"));
-  const timedNote = el("p", { class: "note" }), tellTimed = () => { timedNote.textContent = isTimed() ? `Times are sums of the samples from ${rangeName()}. GPU time, memory and the division into Python, native code and system are not known for a range.` : ""; timedNote.hidden = !isTimed(); };
+  const timedNote = el("p", { class: "note" }), tellTimed = () => { timedNote.textContent = isTimed() ? `Times are sums of the samples ${rangePhrase()}. GPU time, memory and the division into Python, native code and system are not known for a range.` : ""; timedNote.hidden = !isTimed(); };
   document.addEventListener("chosenchange", tellTimed);
   tellTimed();
   linesControls = () => { find.value = linesState.text; if (around) around.querySelector("select").value = linesState.around; if (part) part.querySelector("select").value = linesState.part; };

@@ -1,17 +1,19 @@
 // Locks: who waited for which, where, for how long, and which line held it. Only recordings with the mode `locks` have it.
 import { list, shortPath } from "./data.js";
-import { chosen, isTimed, lineLink, onFilter, processName } from "./state.js";
-import { code, count, el, number, percent, plain, seconds, table } from "./ui.js";
+import { isTimed, lineLink, onFilter, processName, rangeName } from "./state.js";
+import { hullOf } from "./time.js";
+import { code, count, cut, el, number, percent, plain, seconds, shortTemplates, table } from "./ui.js";
 
 export function locksPanel(profile) {
-  const place = (p) => (p.file ? lineLink(p.file, p.line) : code(p.native ?? p.function ?? "no line is known"));
+  const short = (text) => el("code", { title: plain(text) }, cut(shortTemplates(plain(text)), 48));
+  const place = (p) => (p.file ? lineLink(p.file, p.line) : short(p.native ?? p.function ?? "no line is known"));
   const name = (p) => (p.file ? `${shortPath(p.file)}:${p.line}` : p.native ?? p.function ?? "no line is known");
   const lockedIn = (h) => (h.locked_file ? ` (locked in ${shortPath(h.locked_file)}:${h.locked_line})` : "");
   const fewThreads = (v) => (v > 0 && v < 0.005 ? "< 0.01" : number(v));
   const holders = (l) => list(l.holders).slice(0, 3), processes = list(profile.processes), many = processes.length > 1;
   const unknown = (l) => (l.reason ? (holders(l).length ? "; " : "") + "unknown: " + l.reason : "");
   const process = { title: "Process", kind: "name", value: (row) => processName(processes[row.process]) };
-  const whole = el("p", { class: "note" }), tellWhole = () => { whole.hidden = !isTimed(); whole.textContent = `Waits for locks are recorded by place, not by time: these are of the whole run. For the selected range: tomoprof report RUN --from ${number(chosen.from * 1e-9)} --until ${number(chosen.until * 1e-9)}`; };
+  const whole = el("p", { class: "note" }), tellWhole = () => { whole.hidden = !isTimed(); const [from, until] = isTimed() ? hullOf(profile) : [0, 0]; whole.textContent = `Waits for locks are recorded by place, not by time: these are of the whole run. For ${rangeName()}: tomoprof report RUN --from ${number(from * 1e-9)} --until ${number(until * 1e-9)}`; };
   onFilter("locks", tellWhole);
   tellWhole();
   return [

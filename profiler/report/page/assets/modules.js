@@ -11,7 +11,7 @@ const shortModule = (path) => plain(path).split("/").pop().replace(/\.cpython-.*
 
 function moduleName(frames, own, f) {
   if (f === IMPORTS) return PYTHON;
-  if (f < 0 || frames.kind[f] === "thread") return "";
+  if (f < 0 || frames.kind[f] === "thread" || frames.kind[f] === "small") return "";
   if (["kernel", "copy", "set"].includes(frames.kind[f])) return DEVICE;
   const file = frames.file[f] ?? "", module = frames.module?.[f] ?? "";
   if (own[f]) return OWN;
@@ -37,7 +37,7 @@ export function moduleTints(profile) {
   const tint = (dark, name) => (name === OWN ? (dark ? "#d07a2d" : "#f4a556") : hue.has(name) ? hueColour(hue.get(name), dark ? 32 : 48, dark ? 40 : 78) : name === PYTHON ? (dark ? "#5b626d" : "#c9cdd4") : name === SYSTEM ? (dark ? "#474d57" : "#dcdfe4") : dark ? "#3a424e" : "#e6e2d8");
   return {
     of,
-    colour: (theme, f) => (f === -1 || (f >= 0 && frames.kind[f] === "thread") || of(f) === "" ? theme.raised : of(f) === DEVICE ? theme.k[frames.kind[f] === "kernel" ? COLOUR.kernel : COLOUR.copy] : tint(theme.dark, of(f))),
+    colour: (theme, f) => (f === -1 || of(f) === "" ? theme.raised : of(f) === DEVICE ? theme.k[frames.kind[f] === "kernel" ? COLOUR.kernel : COLOUR.copy] : tint(theme.dark, of(f))),
     legend: () => el("ul", { class: "legend tints", "aria-label": "Modules" }, [OWN, ...ranked, PYTHON, SYSTEM].filter((name) => sums.has(name) || (name === OWN && own.includes(true))).slice(0, 8).map((name) => {
       const swatch = el("i"), paint = () => { swatch.style.background = tint(document.documentElement.dataset.theme === "dark", name); };
       paint();

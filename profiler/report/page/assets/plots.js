@@ -1,6 +1,7 @@
 // Line and scatter plots in SVG, always with their numbers in a table beside them.
 import { allLines, boundBy, list, operations, peakOf } from "./data.js";
-import { chosen, COLOUR, isTimed, lineLink, onFilter, processName, rangeName, routes } from "./state.js";
+import { chosen, COLOUR, isTimed, lineLink, onFilter, processName, rangePhrase, routes } from "./state.js";
+import { isWithin, spansOf } from "./time.js";
 import { choice, code, count, el, known, megabytes, number, percent, plain, seconds, sparkline, svg, table, UNKNOWN } from "./ui.js";
 
 const tick = (v) => String(Number(v.toPrecision(4)));
@@ -160,12 +161,12 @@ export function memoryPanel(profile) {
 }
 
 function heldInRange(profile) {
-  const bin = profile.memory?.bin_s * 1e9;
-  return allLines(profile).map((l) => ({ file: l.path, line: l.line, value: list(l.live_mb).reduce((a, v, i) => ((i + 1) * bin > chosen.from && i * bin < chosen.until ? Math.max(a, v) : a), 0) })).filter((p) => p.value > 0).sort((a, b) => b.value - a.value).slice(0, 50);
+  const bin = profile.memory?.bin_s * 1e9, spans = spansOf(profile);
+  return allLines(profile).map((l) => ({ file: l.path, line: l.line, value: list(l.live_mb).reduce((a, v, i) => (isWithin(spans, i * bin, (i + 1) * bin) ? Math.max(a, v) : a), 0) })).filter((p) => p.value > 0).sort((a, b) => b.value - a.value).slice(0, 50);
 }
 
 function memoryParts(profile) {
-  const of = (s) => { if (!isTimed()) return s; const keep = list(s.t_s).map((t, i) => (t * 1e9 >= chosen.from && t * 1e9 <= chosen.until ? i : -1)).filter((i) => i >= 0); return { ...s, t_s: keep.map((i) => s.t_s[i]), rss_mb: keep.map((i) => s.rss_mb[i]) }; };
+  const spans = spansOf(profile), of = (s) => { if (!isTimed()) return s; const keep = list(s.t_s).map((t, i) => (isWithin(spans, t * 1e9) ? i : -1)).filter((i) => i >= 0); return { ...s, t_s: keep.map((i) => s.t_s[i]), rss_mb: keep.map((i) => s.rss_mb[i]) }; };
   const all = list(profile.memory?.series).filter((s) => chosen.process === null || s.process === chosen.process).map(of), total = totalMemory(all.filter((s) => s.t_s.length));
   const top = (s) => Math.max(...list(s.rss_mb).filter(known), 0), largest = Math.max(...all.map(top), 0);
   const shown = all.filter((s) => top(s) > 0 && top(s) >= 0.05 * largest).sort((a, b) => top(b) - top(a)).slice(0, 8), left = all.length - shown.length;
@@ -179,7 +180,7 @@ function memoryParts(profile) {
   return [
     el("p", {}, `Resident memory peaked at ${megabytes(t.peak_rss_mb)}, what was allocated and not freed at ${megabytes(t.peak_heap_mb)} (large mappings count whole, touched or not)` + (known(t.peak_device_mb) ? `, device memory at ${megabytes(t.peak_device_mb)}` : "") + `; ${megabytes(t.alloc_mb)} were allocated in all.`),
     series.length > 0 && [plot("Resident memory over time", { label: "s", zero: !isTimed() }, { label: "MiB" }, series), plotLegend(series), left > 0 && el("p", { class: "note" }, left === 1 ? "One smaller process is not drawn." : `${count(left)} smaller processes are not drawn.`)],
-    isTimed() ? places(`Most that lines held from ${rangeName()}`, heldInRange(profile), "In equal parts of the run; lines below 1 % of the largest heap are not followed. The amounts above and below are those of the whole run.") : places("Allocated and not freed at the peak", profile.memory?.peak_lines, `At ${seconds(profile.memory?.peak_s)} after the start.`), places("Device memory at its peak", profile.memory?.device_peak_lines),
+    isTimed() ? places(`Most that lines held ${rangePhrase()}`, heldInRange(profile), "In equal parts of the run; lines below 1 % of the largest heap are not followed. The amounts above and below are those of the whole run.") : places("Allocated and not freed at the peak", profile.memory?.peak_lines, `At ${seconds(profile.memory?.peak_s)} after the start.`), places("Device memory at its peak", profile.memory?.device_peak_lines),
     list(profile.memory?.leaks).length > 0 && [el("h2", {}, "Suspected leaks"), table([{ title: "Line", kind: "name", value: (p) => `${p.file}:${p.line}`, show: (p) => lineLink(p.file, p.line) }, { title: "Score", number: true, key: "score", format: (v) => number(v) },
       { title: "Live at the end", number: true, key: "live_mb", format: megabytes }, { title: "Growth per second", number: true, key: "velocity_mb_s", format: megabytes }], profile.memory.leaks, { sort: 2, name: "leaks" })],
   ].flat(2).filter(Boolean);

@@ -1,18 +1,19 @@
 // Trees of stacks, for the flame graph and the calls; and who calls whom.
 import { list, once } from "./data.js";
 import { chosen, isTimed, stackThreads, threadShown } from "./state.js";
-import { lentIn, weightsIn } from "./time.js";
+import { isWithin, lentIn, spansOf, weightsIn } from "./time.js";
 import { bytes, plain, seconds, shortTemplates } from "./ui.js";
 
-export const WEIGHTS = [["cpu_ns", "CPU time"], ["gpu_ns", "GPU time"], ["wait_ns", "waiting"], ["alloc_bytes", "allocated memory"]];
+export const WEIGHTS = [["cpu_ns", "CPU time"], ["gpu_ns", "GPU time"], ["wait_ns", "waiting"], ["peak_bytes", "memory at its peak"], ["alloc_bytes", "allocated memory"]];
 export const IMPORTS = -2; // the frame that stands for Python's import machinery and what ran in it
 export const POOL = -3; // the frame between a line and the threads of a pool that work for it
 export const weightsOf = (profile) => WEIGHTS.filter(([key]) => list(profile.stacks?.[key]).some((w) => w > 0) && !(isTimed() && weightsIn(profile, key) === null));
-export const weightText = (weight, v) => (weight === "alloc_bytes" ? bytes(v) : seconds(v * 1e-9));
+export const weightText = (weight, v) => (weight.endsWith("_bytes") ? bytes(v) : seconds(v * 1e-9));
 
 // Functions are one where name, file (or module) and kind agree; their lines differ.
 export function frameKey(frames, i) { return i === IMPORTS ? "imports" : i === POOL ? "pool" : (frames.function[i] ?? "") + "\u0001" + (frames.file[i] ?? frames.module?.[i] ?? "") + "\u0001" + (frames.kind[i] ?? ""); }
-export const frameName = (frames, i) => (i === IMPORTS ? "imports" : i === POOL ? "threads that work for this line" : i < 0 ? "all" : shortTemplates(fullName(frames, i)));
+export const isCall = (frames, i) => i === IMPORTS || i === POOL || (i >= 0 && frames.kind[i] !== "thread" && frames.kind[i] !== "small"); // no thread, no sum of calls too small for the page
+export const frameName = (frames, i) => (i >= 0 && frames.kind[i] === "small" ? "smaller calls" : i === IMPORTS ? "imports" : i === POOL ? "threads that work for this line" : i < 0 ? "all" : shortTemplates(fullName(frames, i)));
 export const fullName = (frames, i) => (i < 0 ? frameName(frames, i) : plain(frames.function[i] ?? frames.module?.[i] ?? "[unknown]"));
 export const framePlace = (frames, i) => (i < 0 ? "" : !frames.file[i] ? plain(frames.module?.[i] ?? "") : plain(frames.file[i]) + (frames.line[i] > 0 ? ":" + frames.line[i] : ""));
 
@@ -78,9 +79,9 @@ export function frameTree(profile, weight, reverse, fold) {
 export function frameTimeline(profile, track, fold) {
   const { frames } = profile, root = { frame: -1, value: 0, self: 0, children: [] };
   const { keys } = frameFacts(profile), keyOf = (f) => keys[f] ?? frameKey(frames, f), chainOf = chains(profile, fold);
-  const { what, busy, start, end } = track, open = [root];
+  const { what, busy, start, end } = track, open = [root], spans = isTimed() ? spansOf(profile, list(profile.threads)[track.thread]?.process) : null;
   for (let e = 0; e < what.length; e++) {
-    if (isTimed() && (end[e] <= chosen.from || start[e] >= chosen.until)) continue;
+    if (spans && !isWithin(spans, start[e], end[e])) continue;
     const chain = what[e] === null ? [] : chainOf(what[e]);
     let depth = 0;
     while (depth < chain.length && depth + 1 < open.length && keyOf(open[depth + 1].frame) === keyOf(chain[depth])) depth++;

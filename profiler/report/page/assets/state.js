@@ -8,9 +8,11 @@ export const MEANING = { native: "native code", python: "Python", kernel: "GPU k
 
 export function legend(names) { return el("ul", { class: "legend", "aria-label": "Colours" }, names.map((name) => el("li", {}, el("i", { class: "k" + COLOUR[name] }), MEANING[name]))); }
 
-// The selection: process, thread and range of time in ns; null: all. Every part that can tell them apart shows these alone.
-export const chosen = { process: null, thread: null, from: null, until: null };
-export const isTimed = () => chosen.from !== null;
+// The selection: process, thread, range of time in ns, and named range (in profile.ranges); null: all. Every part that can tell them apart shows these alone.
+export const chosen = { process: null, thread: null, from: null, until: null, range: null };
+export const WHOLE = { process: null, thread: null, from: null, until: null, range: null };
+export const hasSpan = () => chosen.from !== null;
+export const isTimed = () => hasSpan() || chosen.range !== null;
 export const ofThreads = () => chosen.process !== null || chosen.thread !== null;
 export const isFiltered = () => ofThreads() || isTimed();
 
@@ -29,7 +31,10 @@ export const stackThreads = once((profile) => {
 
 export const processName = (p) => (p ? `${known(p.rank) ? `rank ${p.rank} · ` : ""}${plain(p.program ?? "process").split("/").pop()} ${p.pid}` : "process");
 export const threadName = (t) => (t ? `${plain(t.name) || (t.main ? "main" : "thread")} ${t.tid}` : "thread");
-export const rangeName = () => (isTimed() ? spanText(chosen.from, chosen.until) : "the whole run");
+// The selected time: "200 to 500 ms", "fit", "fit, 200 to 500 ms"; and within a sentence: "from 200 to 500 ms", "during fit".
+const rangeTitle = (i) => plain(list(selectable?.ranges)[i]?.name ?? "range");
+export const rangeName = () => [chosen.range !== null && rangeTitle(chosen.range), hasSpan() && spanText(chosen.from, chosen.until)].filter(Boolean).join(", ") || "the whole run";
+export const rangePhrase = () => `${chosen.range === null ? "from" : "during"} ${rangeName()}`;
 
 // Parts that follow the selection: their redraw is called when it changes, at once or when they are opened next.
 export const filtered = new Map(); // id of the part: {redraw, stale}
@@ -51,7 +56,8 @@ export function select(values, aloud = true) {
 let selectable = null; // the profile
 export function selectionQuery() {
   const parts = [], digits = (ns) => String(Number((ns * 1e-9).toFixed(6)));
-  if (isTimed()) parts.push(`from=${digits(chosen.from)}`, `until=${digits(chosen.until)}`);
+  if (hasSpan()) parts.push(`from=${digits(chosen.from)}`, `until=${digits(chosen.until)}`);
+  if (chosen.range !== null) parts.push(`range=${encodeURIComponent(list(selectable?.ranges)[chosen.range]?.name ?? "")}`);
   if (chosen.process !== null) parts.push(`process=${list(selectable?.processes)[chosen.process]?.pid}`);
   if (chosen.thread !== null) parts.push(`thread=${list(selectable?.threads)[chosen.thread]?.tid}`);
   return parts.length ? "?" + parts.join("&") : "";
@@ -59,7 +65,7 @@ export function selectionQuery() {
 export function readSelection(query) {
   const values = new URLSearchParams(query), at = (rows, key, id) => { const i = id === null ? -1 : list(rows).findIndex((r) => String(r[key]) === id); return i < 0 ? null : i; };
   const from = Number(values.get("from")), until = Number(values.get("until")), timed = values.has("until") && until > from && from >= 0;
-  const next = { process: at(selectable?.processes, "pid", values.get("process")), thread: at(selectable?.threads, "tid", values.get("thread")), from: timed ? from * 1e9 : null, until: timed ? until * 1e9 : null };
+  const next = { process: at(selectable?.processes, "pid", values.get("process")), thread: at(selectable?.threads, "tid", values.get("thread")), from: timed ? from * 1e9 : null, until: timed ? until * 1e9 : null, range: at(selectable?.ranges, "name", values.get("range")) };
   if (Object.keys(next).some((key) => next[key] !== chosen[key])) select(next, false);
 }
 
@@ -68,6 +74,8 @@ export function filterBar(profile) {
   selectable = profile;
   const processes = list(profile?.processes), threads = list(profile?.threads).map((t, i) => ({ t, i })).filter(({ t }) => !ofRecorder(t));
   const cost = ({ t }) => (t.user_s || 0) + (t.sys_s || 0);
+  const timed = new Set(list(profile?.timeline).filter((t) => t.kind === "range").flatMap((t) => [...new Set(list(t.events?.what))]));
+  const ranges = list(profile?.ranges).map((r, i) => [i, r]).filter(([i]) => timed.has(i)).sort((a, b) => (b[1].time?.total_s || 0) - (a[1].time?.total_s || 0)).slice(0, 100);
   const bar = el("div", { class: "tools filter", role: "group", "aria-label": "Selection" });
   const draw = () => {
     const of = threads.filter(({ t }) => chosen.process === null || t.process === chosen.process).sort((a, b) => cost(b) - cost(a));
@@ -76,8 +84,9 @@ export function filterBar(profile) {
     bar.replaceChildren(...[
       processes.length > 1 && menu("Process", processes.map((p, i) => [String(i), `${processName(p)} · ${seconds(p.cpu_s)}`]), chosen.process, (process) => ({ process, thread: null })),
       of.length > 1 && menu("Thread", of.map((x) => [String(x.i), `${threadName(x.t)}${processes.length > 1 && chosen.process === null ? ` of ${processName(processes[x.t.process])}` : ""} · ${seconds(cost(x))}`]), chosen.thread, (thread) => ({ thread })),
-      isTimed() && el("span", { class: "range" }, rangeName()),
-      isFiltered() && button("Whole run", () => select({ process: null, thread: null, from: null, until: null }), { class: "button small" })].filter(Boolean));
+      ranges.length > 0 && menu("Range", ranges.map(([i, r]) => [String(i), `${plain(r.name ?? "range").slice(0, 60)} · ${seconds(r.time?.total_s)}`]), chosen.range, (range) => ({ range })),
+      hasSpan() && el("span", { class: "range" }, spanText(chosen.from, chosen.until)),
+      isFiltered() && button("Whole run", () => select(WHOLE), { class: "button small" })].filter(Boolean));
     if (focused >= 0) bar.querySelectorAll("select")[focused]?.focus();
   };
   document.addEventListener("chosenchange", draw);

@@ -1,6 +1,6 @@
 // What happened when: events of the timeline with absolute times, sums over the selected range, and the line that a pool's thread works for.
 import { list, once, rowsOf } from "./data.js";
-import { chosen, isTimed, stackThreads, threadShown } from "./state.js";
+import { chosen, hasSpan, isTimed, stackThreads, threadShown } from "./state.js";
 
 const NEAR_NS = 1e8; // a pool's thread works for what the main thread did at most so long ago, as in profiler/analyze/attribute/cpu.c
 
@@ -19,12 +19,42 @@ export const endOf = once((profile) => {
   return last;
 });
 
-// The part of an event's busy time within the selected range.
-const within = (t, i, from, until) => {
+// When each named range was open, in each process and (key -1) in any: Map of range -> Map of process -> [[from, until], ...], in order and apart.
+const rangeSpans = once((profile) => {
+  const of = new Map(), put = (range, process, span) => { if (!of.has(range)) of.set(range, new Map()); const spans = of.get(range); if (!spans.has(process)) spans.set(process, []); spans.get(process).push(span); };
+  for (const t of tracksOf(profile)) if (t.kind === "range") for (let i = 0; i < t.start.length; i++) for (const process of [processOf(profile, t), -1]) put(t.what[i], process, [t.start[i], t.end[i]]);
+  for (const spans of of.values()) for (const [process, all] of spans) {
+    const joined = [];
+    for (const [a, b] of all.sort((x, y) => x[0] - y[0])) { const last = joined[joined.length - 1]; if (last && a <= last[1]) last[1] = Math.max(last[1], b); else joined.push([a, b]); }
+    spans.set(process, joined);
+  }
+  return of;
+});
+const processOf = (profile, t) => t.process ?? list(profile.threads)[t.thread]?.process ?? -1;
+
+// The selected time of a process (undefined: of any), [[from, until], ...]. A named range: while it was open in this process, or, where it never was, in any.
+export function spansOf(profile, process = -1) {
+  const low = hasSpan() ? chosen.from : -Infinity, high = hasSpan() ? chosen.until : Infinity;
+  if (chosen.range === null) return [[low, high]];
+  const of = rangeSpans(profile).get(chosen.range);
+  return (of?.get(process) ?? of?.get(-1) ?? []).filter(([a, b]) => b > low && a < high).map(([a, b]) => [Math.max(a, low), Math.min(b, high)]);
+}
+// From the first to the last selected moment.
+export function hullOf(profile) {
+  const spans = spansOf(profile);
+  return spans.length ? [spans[0][0], spans[spans.length - 1][1]] : [0, 0];
+}
+const spanAfter = (spans, at) => { let low = 0, high = spans.length; while (low < high) { const mid = (low + high) >> 1; if (spans[mid][1] <= at) low = mid + 1; else high = mid; } return low; };
+export const isWithin = (spans, from, until = from) => { const next = spans[spanAfter(spans, from)]; return !!next && (until > from ? next[0] < until : next[0] <= from); };
+
+// The part of an event's busy time within spans of time.
+function within(t, i, spans) {
   const a = t.start[i], b = t.end[i];
-  if (b <= from || a >= until) return b === a && a >= from && a < until ? t.busy[i] : 0;
-  return b > a ? (t.busy[i] * (Math.min(b, until) - Math.max(a, from))) / (b - a) : t.busy[i];
-};
+  let k = spanAfter(spans, a), ns = 0;
+  if (b === a) return k < spans.length && a >= spans[k][0] ? t.busy[i] : 0;
+  for (; k < spans.length && spans[k][0] < b; k++) ns += Math.min(b, spans[k][1]) - Math.max(a, spans[k][0]);
+  return ns > 0 ? (t.busy[i] * ns) / (b - a) : 0;
+}
 
 // Amounts by stack under the selected range: the profile's own where there is none; null where they are not known by time.
 const TIMED = { cpu_ns: "cpu", wait_ns: "wait" };
@@ -32,10 +62,11 @@ let timed = { profile: null };
 export function weightsIn(profile, weight) {
   if (!isTimed()) return list(profile.stacks?.[weight]);
   if (!TIMED[weight]) return null;
-  if (timed.profile !== profile || timed.from !== chosen.from || timed.until !== chosen.until) timed = { profile, from: chosen.from, until: chosen.until };
+  const at = `${chosen.from} ${chosen.until} ${chosen.range}`;
+  if (timed.profile !== profile || timed.at !== at) timed = { profile, at };
   if (!timed[weight]) {
     const out = (timed[weight] = new Float64Array(rowsOf(profile.stacks)));
-    for (const t of tracksOf(profile)) if (t.kind === TIMED[weight]) for (let i = 0; i < t.start.length; i++) if (t.what[i] !== null && t.what[i] >= 0) out[t.what[i]] += within(t, i, chosen.from, chosen.until);
+    for (const t of tracksOf(profile)) if (t.kind === TIMED[weight]) { const spans = spansOf(profile, processOf(profile, t)); for (let i = 0; i < t.start.length; i++) if (t.what[i] !== null && t.what[i] >= 0) out[t.what[i]] += within(t, i, spans); }
   }
   return timed[weight];
 }
@@ -77,11 +108,12 @@ const lendersOf = once((profile) => {
   return out;
 });
 export function lentIn(profile) {
-  const out = new Map(), from = isTimed() ? chosen.from : -Infinity, until = isTimed() ? chosen.until : Infinity;
+  const out = new Map();
   for (const { track: t, lender } of lendersOf(profile)) {
     if (!threadShown(profile, t.thread)) continue;
+    const spans = isTimed() ? spansOf(profile, processOf(profile, t)) : null;
     for (let i = 0; i < lender.length; i++) {
-      const ns = lender[i] >= 0 ? (isTimed() ? within(t, i, from, until) : t.busy[i]) : 0;
+      const ns = lender[i] >= 0 ? (spans ? within(t, i, spans) : t.busy[i]) : 0;
       if (!(ns > 0)) continue;
       if (!out.has(t.what[i])) out.set(t.what[i], new Map());
       const of = out.get(t.what[i]);

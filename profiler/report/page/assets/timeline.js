@@ -1,8 +1,9 @@
 // Timeline: rows grouped by process and device, events joined where they are narrower than a pixel.
-import { fit, inkOn, painter, themed } from "./canvas.js";
+import { fit, inkOn, painter, savePicture, themed } from "./canvas.js";
 import { list } from "./data.js";
 import { totalMemory } from "./plots.js";
-import { chosen, COLOUR, goTo, isTimed, legend, ofThreads, onFilter, threadShown } from "./state.js";
+import { chosen, COLOUR, goTo, isTimed, legend, ofThreads, onFilter, rangeName, threadShown } from "./state.js";
+import { hullOf } from "./time.js";
 import { eventName, firstAfter, tellingFrame, timelineGroups, TRACK_COLOURS, TRACK_KINDS } from "./tracks.js";
 import { button, count, el, hideTip, known, megabytes, say, seconds, showTip, spanText, table, ticksOf } from "./ui.js";
 
@@ -199,9 +200,9 @@ export function timelinePanel(profile) {
   document.addEventListener("themechange", paint);
   let shownRange = "";
   const redraw = () => { // a selected range fills the view
-    const now = `${chosen.from} ${chosen.until}`;
+    const now = isTimed() ? rangeName() : "";
     layout();
-    if (now !== shownRange && (isTimed() || shownRange)) show(isTimed() ? chosen.from : 0, isTimed() ? chosen.until : total);
+    if (now !== shownRange) show(...(isTimed() ? hullOf(profile) : [0, total]));
     shownRange = now;
     paint();
   };
@@ -209,7 +210,7 @@ export function timelinePanel(profile) {
   redraw();
   const merged = tracks.filter((k) => k.t.resolution_ns > 0), kinds = new Set(tracks.map((k) => k.t.kind));
   return [
-    el("div", { class: "tools" }, button("Zoom in", () => zoomAt(0.6)), button("Zoom out", () => zoomAt(1 / 0.6)), button("Left", () => pan(-0.2)), button("Right", () => pan(0.2)), button("All", () => show(0, total)), quietButton, where),
+    el("div", { class: "tools" }, button("Zoom in", () => zoomAt(0.6)), button("Zoom out", () => zoomAt(1 / 0.6)), button("Left", () => pan(-0.2)), button("Right", () => pan(0.2)), button("All", () => show(0, total)), quietButton, button("Save as PNG", () => savePicture(canvas, "timeline")), where),
     legend([kinds.has("cpu") && frameKinds.includes("python") && "python", kinds.has("cpu") && "native", kinds.has("wait") && "wait", kinds.has("kernel") && "kernel", (kinds.has("copy") || kinds.has("set")) && "copy", kinds.has("range") && "range", kinds.has("api") && "waitCuda", allSeries.length && "memory"].filter(Boolean)),
     el("p", { class: "note" }, "Wheel or + and − zoom, dragging or arrow keys move, 0 shows all. Enter reads out the middle of the chosen row, or folds a process. A click, or o, opens the line. Nearby events are merged; the height shows how busy they were."),
     merged.length > 0 && el("p", { class: "note" }, `${merged.length} of ${tracks.length} rows had too many events for one file: events closer than ${seconds(Math.max(...merged.map((k) => k.t.resolution_ns)) * 1e-9)} were joined.`),

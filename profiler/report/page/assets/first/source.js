@@ -70,6 +70,6 @@ export function sourcePanes(profile) {
   const redraw = () => { flame?.rebuild(); if (flame && locked !== null) mark(locked); draw(false); };
   onFilter("summary", redraw);
   redraw();
-  return el("div", { class: "panes" },
+  return el("div", { class: "panes fitted" },
     el("div", { class: "pane" }, head, body, note), node);
 }

@@ -2,8 +2,8 @@
 import { fit, inkOn, painter, themed } from "../canvas.js";
 import { cpuTotal, list } from "../data.js";
 import { outerRanges } from "../tracks.js";
-import { chosen, COLOUR, isTimed, ofThreads, rangeName, select, threadShown } from "../state.js";
-import { binned, endOf } from "../time.js";
+import { chosen, COLOUR, hasSpan, isTimed, ofThreads, rangeName, select, threadShown } from "../state.js";
+import { binned, endOf, spansOf } from "../time.js";
 import { totalMemory } from "../plots.js";
 import { el, hideTip, known, megabytes, number, percent, seconds, showTip, ticksOf } from "../ui.js";
 
@@ -87,12 +87,13 @@ export function runStrip(profile) {
     if (isTimed()) {
       g.globalAlpha = 0.7;
       g.fillStyle = theme.back;
-      g.fillRect(left, 0, x(chosen.from) - left, y);
-      g.fillRect(x(chosen.until), 0, width - x(chosen.until), y);
+      let at = left; // what is not selected is pale
+      for (const [from, until] of spansOf(profile, chosen.process ?? undefined)) { g.fillRect(at, 0, x(from) - at, y); at = Math.max(at, x(until)); }
+      g.fillRect(at, 0, width - at, y);
       g.globalAlpha = 1;
       g.strokeStyle = theme.focus;
       g.lineWidth = 2;
-      g.strokeRect(x(chosen.from), 1, Math.max(2, x(chosen.until) - x(chosen.from)), y - 2);
+      if (hasSpan()) g.strokeRect(x(chosen.from), 1, Math.max(2, x(chosen.until) - x(chosen.from)), y - 2);
       g.lineWidth = 1;
     }
     canvas.dataset.rows = [...(bandRow ? ["bands"] : []), ...rows.map((r) => r.key)].join(" ");
@@ -131,6 +132,7 @@ export function runStrip(profile) {
     g.fillText(row.fact, row.height > 30 ? 2 : 62, row.height > 30 ? middle + 8 : middle, left - (row.height > 30 ? 8 : 68));
   }
   const paint = painter(draw);
+  const bandAt = (at) => bands.find((b) => at >= b.from && at < b.until);
   const timeAt = (event) => { const r = canvas.getBoundingClientRect(), left = LEFT(); return Math.max(0, Math.min(total, ((event.clientX - r.left - left) / (r.width - left)) * total)); };
   const setRange = (from, until, aloud) => {
     const a = Math.max(0, Math.min(from, until)), b = Math.min(total, Math.max(from, until));
@@ -154,25 +156,25 @@ export function runStrip(profile) {
       if (!asked) setTimeout(() => requestAnimationFrame(follow), slow < 40 ? 0 : 2 * slow);
       return;
     }
-    const at = timeAt(e), i = Math.min(BINS - 1, Math.floor((at / total) * BINS)), band = bands.find((b) => at >= b.from && at < b.until);
+    const at = timeAt(e), i = Math.min(BINS - 1, Math.floor((at / total) * BINS)), band = bandAt(at);
     if (e.clientX - canvas.getBoundingClientRect().left < LEFT()) { hideTip(); return; }
     showTip(e, [`${seconds(at * 1e-9)}${band ? ` · ${band.name}` : ""}`, ...rows.map((r) => `${r.title}: ${r.unit(data[r.key]?.[i] ?? 0)}`), ...(data.ready?.[i] > 0.005 ? [`waiting for a CPU: ${number(data.ready[i], 2)} threads`] : [])].join("\n"));
   });
   canvas.addEventListener("pointerup", (e) => {
     if (!drag) return;
-    if (Math.abs(e.clientX - drag.x) < 3) select({ from: null, until: null });
+    if (Math.abs(e.clientX - drag.x) < 3) { const band = e.offsetY < (bands.length ? BAND : 0) && !hasSpan() && bandAt(timeAt(e)); select(band ? { from: band.from, until: band.until } : { from: null, until: null }); } // a click on a band selects it
     else setRange(drag.from, timeAt(e), true);
     drag = next = null;
   });
   canvas.addEventListener("pointercancel", () => { drag = next = null; });
   canvas.addEventListener("pointerleave", hideTip);
   const move = (by) => {
-    const length = isTimed() ? chosen.until - chosen.from : total / 10, from = isTimed() ? chosen.from + by * length : cursor * (total - length);
+    const length = hasSpan() ? chosen.until - chosen.from : total / 10, from = hasSpan() ? chosen.from + by * length : cursor * (total - length);
     const at = Math.max(0, Math.min(total - length, from));
     setRange(at, at + length, true);
   };
-  const grow = (by) => { if (!isTimed()) { move(0); return; } const middle = (chosen.from + chosen.until) / 2, half = ((chosen.until - chosen.from) / 2) * by; setRange(Math.max(0, middle - half), Math.min(total, middle + half), true); };
-  const keys = { ArrowLeft: () => move(-0.2), ArrowRight: () => move(0.2), "+": () => grow(1.25), "-": () => grow(0.8), Escape: () => select({ from: null, until: null }), Home: () => { cursor = 0; setRange(0, isTimed() ? chosen.until - chosen.from : total / 10, true); }, End: () => setRange(total - (isTimed() ? chosen.until - chosen.from : total / 10), total, true) };
+  const grow = (by) => { if (!hasSpan()) { move(0); return; } const middle = (chosen.from + chosen.until) / 2, half = ((chosen.until - chosen.from) / 2) * by; setRange(Math.max(0, middle - half), Math.min(total, middle + half), true); };
+  const keys = { ArrowLeft: () => move(-0.2), ArrowRight: () => move(0.2), "+": () => grow(1.25), "-": () => grow(0.8), Escape: () => select({ from: null, until: null }), Home: () => { cursor = 0; setRange(0, hasSpan() ? chosen.until - chosen.from : total / 10, true); }, End: () => setRange(total - (hasSpan() ? chosen.until - chosen.from : total / 10), total, true) };
   canvas.addEventListener("keydown", (e) => { if (keys[e.key] && !e.ctrlKey && !e.metaKey) { e.preventDefault(); e.stopPropagation(); keys[e.key](); } });
   addEventListener("resize", paint);
   document.addEventListener("themechange", paint);
@@ -190,7 +192,7 @@ export function rangeFields(profile) {
   const field = (label, value) => el("label", {}, label + " ", el("input", { type: "number", min: "0", max: String(total * 1e-9), step: "any", value, size: "7" }));
   const from = field("From", "0"), until = field("until", ""), node = el("span", { class: "tools inline fields" }, from, until, " s");
   const [a, b] = node.querySelectorAll("input");
-  const show = () => { a.value = Number(((isTimed() ? chosen.from : 0) * 1e-9).toPrecision(4)); b.value = Number(((isTimed() ? chosen.until : total) * 1e-9).toPrecision(4)); };
+  const show = () => { a.value = Number(((hasSpan() ? chosen.from : 0) * 1e-9).toPrecision(4)); b.value = Number(((hasSpan() ? chosen.until : total) * 1e-9).toPrecision(4)); };
   node.addEventListener("change", () => {
     const low = Math.max(0, Number(a.value) * 1e9), high = Math.min(total, Number(b.value) * 1e9);
     if (high > low) select(low <= 0 && high >= total * 0.999 ? { from: null, until: null } : { from: low, until: high });

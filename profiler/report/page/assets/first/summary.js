@@ -1,8 +1,9 @@
 // The first screen: one sentence, source and flame graph side by side, what else is worth a change, whether the data can be trusted.
 import { boundBy, cpuOf, cpuTotal, list, ofRecorder, operations, operationShare, rowsOf, shortPath } from "../data.js";
+import { lineStory } from "../lines.js";
 import { rooflinePlot } from "../plots.js";
 import { address, COLOUR, goTo, inside, lineLink, routes } from "../state.js";
-import { code, count, el, known, number, percent, plain, rich, seconds, shortName, sparkline, stackedBar, table, UNKNOWN } from "../ui.js";
+import { button, code, copy, count, el, known, number, percent, plain, rich, seconds, shortName, sparkline, stackedBar, table, UNKNOWN } from "../ui.js";
 import { flamePane, sourcePanes } from "./source.js";
 
 // Without line tables: the functions themselves, from the stacks.
@@ -10,7 +11,7 @@ function mostExpensiveFrames(profile, count) {
   const { stacks, frames } = profile, rows = new Map();
   list(stacks?.cpu_ns).forEach((ns, i) => {
     const f = stacks.frame[i];
-    if (!(ns > 0) || f === null || f < 0) return;
+    if (!(ns > 0) || f === null || f < 0 || frames.kind[f] === "small") return;
     const module = plain(frames.module?.[f] ?? "").split("/").pop(), name = frames.function[f] ? shortName(frames.function[f], frames.kind?.[f]) : "[unknown]", key = `${name} ${module}`;
     if (!rows.has(key)) rows.set(key, { name: module ? `${name} (${module})` : name, function: name, module, value: 0 });
     rows.get(key).value += ns * 1e-9;
@@ -138,23 +139,28 @@ function profileAnswers(profile) {
       go: () => goTo("lines", `${a.file}:${a.line}`), source: line?.text, text: plain(a.text).replace(/ `.*` (takes|sleeps|waits|launches) /, " $1 "), gain: a.gain_s, wall: profile.meta.wall_s, advice: a.advice };
   });
 }
-const gainText = (a) => `Fixing this saves up to ${seconds(a.gain)}${a.wall === null ? " of CPU time" : a.wall > 0 ? ` of ${seconds(a.wall)}` : ""}.`;
+const gainText = (a, short) => `${short ? "Saves" : "Fixing this saves"} up to ${seconds(a.gain)}${a.wall === null ? " of CPU time" : a.wall > 0 && !short ? ` of ${seconds(a.wall)}` : ""}.`;
 
+// The second and third answer, in one row; the advice opens. A title that begins the text is not said twice.
 function cards(rows) {
   if (!rows.length) return null;
-  return el("ol", { class: "cards", "aria-label": "What to change next" }, rows.map((c) => el("li", {},
-    el("p", { class: "card-title" }, c.href ? el("a", { href: c.href, onclick: (e) => { e.preventDefault(); c.go(); } }, code(c.title, 80)) : code(c.title, 80), c.source && [" ", code(c.source.trim(), 60)]),
-    el("p", {}, el("bdi", {}, rich(c.text)), known(c.gain) && [" ", el("strong", {}, gainText(c))]), el("p", { class: "note" }, rich(c.advice ?? "")))));
+  return el("ol", { class: "cards", "aria-label": "What to change next" }, rows.map((c) => {
+    const text = plain(c.text), rest = text.startsWith(c.title + " ") ? text.slice(c.title.length + 1) : text;
+    return el("li", {}, el("p", {}, c.href ? el("a", { href: c.href, onclick: (e) => { e.preventDefault(); c.go(); } }, code(c.title, 80)) : el("strong", {}, plain(c.title).slice(0, 80)), c.source && [" ", code(c.source.trim(), 60)], " ", el("bdi", {}, rich(rest)), known(c.gain) && [" ", el("strong", {}, gainText(c, true))]),
+      c.advice && el("details", {}, el("summary", {}, "What to do"), el("p", {}, rich(c.advice))));
+  }));
 }
 
 // The headline, above all parts of the page.
 export function answerBlock(profile, timing) {
   const answers = timing ? suiteAnswers(timing) : profileAnswers(profile), first = answers[0], samples = profile?.totals?.cpu?.samples;
   const sentence = (timing ? suiteHeadline(timing) : profile?.headline) || "Nothing was measured in this run.";
+  const shared = !timing && list(profile?.answers).find((a) => a.file && known(a.line) && profile.files?.[a.file]);
   const few = !timing && known(samples) && samples < FEW && list(profile.answers)[0]?.kind !== "none" && cpuTotal(profile) > 0;
   return el("section", { class: "first", "aria-label": "The answer", "data-suite": !!timing },
     el("p", { class: "answer", id: "answer" }, el("bdi", {}, rich(sentence))),
-    el("p", { class: "advice" }, known(first?.gain) && [el("strong", {}, gainText(first)), " "], first?.advice && rich(first.advice), few && el("span", { class: "note" }, ` Only ${count(samples)} CPU samples were taken: shares are rough. Record more work, or with --rate 1000.`)));
+    el("p", { class: "advice" }, known(first?.gain) && [el("strong", {}, gainText(first)), " "], first?.advice && rich(first.advice), few && el("span", { class: "note" }, ` Only ${count(samples)} CPU samples were taken: shares are rough. Record more work, or with --rate 1000.`),
+      shared && [" ", button("Copy for an assistant", () => copy(lineStory(shared.file, shared.line)), { class: "plain", title: "the line, the source around it and its numbers, as Markdown" })]), cards(answers.slice(1, 3)));
 }
 
 // Operations at their largest size, as wide as their median.
@@ -163,17 +169,31 @@ function operationStrip(timing) {
   return total > 0 && el("div", { class: "operations-strip", role: "group", "aria-label": "Operations by time at their largest size" }, rows.map((s) => el("a", { href: address("scaling", s.operation), title: `${s.operation} at ${s.volume_size}³: ${seconds(s.median)}, ${percent(s.median / total)} of all`, css: { "flex-grow": String(s.median / total) }, onclick: (e) => { e.preventDefault(); goTo("scaling", s.operation); } }, s.median / total > 0.06 ? plain(s.operation) : "", el("span", { class: "unseen" }, `${s.operation} ${seconds(s.median)}`))));
 }
 
+// The panes take the room that sentence, cards and strip leave on the screen.
+function fitPanes(panel) {
+  const fitted = () => {
+    for (const panes of panel.querySelectorAll(".panes.fitted")) {
+      if (!panes.offsetParent) continue;
+      const box = panes.querySelector(".scroll"), above = box.getBoundingClientRect().top + scrollY, below = Math.max(0, panes.getBoundingClientRect().bottom - box.getBoundingClientRect().bottom);
+      panes.style.setProperty("--room", `${Math.round(innerHeight - above - below - 6)}px`);
+    }
+  };
+  addEventListener("resize", fitted);
+  document.addEventListener("chosenchange", () => requestAnimationFrame(fitted));
+  requestAnimationFrame(fitted);
+}
+
 export function summaryPanel(profile, timing, triage) {
   routes.set("summary", (id) => { const node = document.getElementById(id); node?.scrollIntoView({ block: "center" }); node?.focus({ preventScroll: true }); });
   const answers = timing ? suiteAnswers(timing) : profileAnswers(profile), said = answers.slice(0, 3).map((a) => a.text).join("\n");
   const findings = list(profile?.findings).slice(0, 8).map((f, i) => [f, i]).filter(([f]) => !said.includes(plain(f.title)));
   const traced = timing && profile && operationShare(profile, timing), cpu = profile ? cpuTotal(profile) : 0;
+  fitPanes(document.getElementById("summary"));
   return [
     timing && operationStrip(timing),
     timing && el("div", { class: "panes" }, el("div", { class: "pane" }, operationTable(timing, triage)), el("div", { class: "pane" }, rooflinePlot(timing))),
-    profile && (withoutLines(profile) && !traced ? el("div", { class: "panes" }, el("div", { class: "pane" }, topFunctions(profile, cpu), el("p", { class: "note" }, `${percent(profile.quality.unattributed_cpu_share)} of the CPU time has no source line: build with -g (it changes no optimisation), or install debug symbols.`)), flamePane(profile).node) : sourcePanes(profile)),
+    profile && (withoutLines(profile) && !traced ? el("div", { class: "panes fitted" }, el("div", { class: "pane" }, topFunctions(profile, cpu), el("p", { class: "note" }, `${percent(profile.quality.unattributed_cpu_share)} of the CPU time has no source line: build with -g (it changes no optimisation), or install debug symbols.`)), flamePane(profile).node) : sourcePanes(profile)),
     traced && cpu > 0 && el("p", { class: "note" }, `Set-up and checks took ${percent(1 - traced.cpu / cpu)} of the traced pass; the measured times leave them out.`),
-    cards(answers.slice(1, 3)),
     findings.length > 0 && [el("h2", {}, "Findings"), findings.map(([f, i]) => el("div", { class: "finding", id: `finding-${i}`, tabindex: "-1" },
       el("h3", {}, plain(f.title)), el("p", {}, rich(f.evidence)), findingLines(f),
       el("p", {}, rich(f.advice), known(f.gain_s) && ` At most ${seconds(f.gain_s)} can be saved (confidence: ${plain(f.confidence)}).`),
