@@ -398,7 +398,7 @@ async function framed() {
   page.on("pageerror", (e) => that(false, `framed: ${e.message}`));
   await page.goto("file://" + job.folder + "/notebook.html");
   const frame = page.frames()[1];
-  await frame.waitForFunction(() => document.documentElement.dataset.ready, null, { timeout: PATIENCE });
+  await frame.waitForFunction(() => document.documentElement.dataset.ready, null, { timeout: PATIENCE, polling: 100 }); // a frame out of sight has no animation frames
   that(await frame.evaluate(() => document.documentElement.dataset.ready) === "1", `framed: ${(await frame.locator("#main").innerText()).slice(0, 200)}`);
   that(await page.evaluate(() => scrollY) === 0, "framed: the page around it scrolled");
   await frame.click("#tab-lines");
