@@ -104,11 +104,18 @@ class ConeBeamModel(_Diverging):
     """A cone beam that turns around the axis of the slices, on a circle or a helix, with a flat or curved detector.
 
     sinogram_shape: (views, detector rows, channels). angles: radians, one a view. source_detector_dist, source_iso_dist: from the source
-    to the detector and to the axis, in ALU. helical_z_shifts: ALU, one a view, None for a circle. use_curved_detector: the detector is
-    part of a cylinder around the source.
+    to the detector and to the rotation axis. helical_z_shifts: one a view, None for a circle. Lengths are in one unit of your choice
+    (ALU); a detector pixel is delta_det_channel wide, 1 unless you set it. use_curved_detector: the detector is part of a cylinder
+    around the source.
 
+        angles = numpy.linspace(0, 2 * numpy.pi, 360, endpoint=False)
         model = tomoprof.ConeBeamModel((360, 96, 128), angles, source_detector_dist=512, source_iso_dist=256)
-        volume, record = model.recon(sinogram)"""
+        model.set_params(det_channel_offset=1.5)     # the axis is not at the middle of the detector
+        volume = model.direct_recon(sinogram)        # FDK: float32 (rows, columns, slices), attenuation per ALU
+        volume, record = model.recon(sinogram)       # MBIR: slower, with fewer artifacts
+        again = model.forward_project(volume)        # back_project is its exact adjoint
+
+    `model.print_params()` lists the parameters; recon_shape and delta_voxel are automatic, and you can set them."""
 
     _geometry = "cone"
     _type_name = "<class 'mbirjax.cone_beam.ConeBeamModel'>"

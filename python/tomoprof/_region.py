@@ -64,7 +64,7 @@ class _Region:
                 finally:
                     _stop(handle)
         else:
-            def inside(*args, **kwargs):
+            def inside(*args, **kwargs):  # type: ignore[misc]
                 handle = _start(name)
                 try:
                     return function(*args, **kwargs)

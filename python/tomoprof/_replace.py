@@ -336,7 +336,7 @@ def replaced_function(row, original):
 
 # ---- A package that is replaced as a whole, so that it and what it needs is not even loaded ----
 
-whole = {}
+whole: dict = {}
 
 
 class WholePackage:

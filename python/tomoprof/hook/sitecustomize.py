@@ -50,7 +50,7 @@ def load_next():
     own = sys.modules.pop(__name__, None)
     sys.path[:] = [folder for folder in sys.path if os.path.abspath(folder) != HERE]
     try:
-        import sitecustomize  # noqa: F401
+        import sitecustomize  # type: ignore[import-not-found]  # noqa: F401
     except ImportError as error:
         if error.name != "sitecustomize":
             raise

@@ -1,4 +1,4 @@
-"""Each block of Python in docs/python.md runs, in its order, where its imports are installed; so does the page on Dask."""
+"""Each block of Python in docs/python.md runs, in its order, where its imports are installed; so do README's and the page on Dask."""
 
 import json
 import re
@@ -32,6 +32,15 @@ def blocks(check, folder):
             exec(compile(text, "docs/python.md", "exec"), names)
         ran += 1
     check.that(ran >= 4 and len(FOUND) >= 9, f"{ran} of {len(FOUND)} blocks ran")
+    if "tooth" in names:
+        readme_lines(check, names["tooth"])
+
+
+def readme_lines(check, tooth):
+    """README's block gives the same tooth as the page."""
+    text, names = re.search(r"```python\n(.*?)```", (module.ROOT / "README.md").read_text(), re.S)[1], {}
+    exec(compile(text.replace('"tests/data/', f'"{module.ROOT}/tests/data/'), "README.md", "exec"), names)
+    check.that((names["tooth"] == tooth).all() and tooth.max() > 10 * abs(tooth.mean()), "the tooth of README.md differs from that of docs/python.md")
 
 
 def slabs_on_a_cluster(check, folder):
