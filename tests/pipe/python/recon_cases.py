@@ -1,6 +1,7 @@
 """Runs of MBIR and of the denoiser with options, for MBIRJAX and for tomoprof: `python3 recon_cases.py FILE.npz`, with mbirjax 0.7.3
 installed, writes what MBIRJAX makes of them."""
 
+import os
 import sys
 
 import numpy as np
@@ -46,5 +47,7 @@ def results(package):
 
 
 if __name__ == "__main__":
+    # By default it shards the slices among two devices, and keeps a shard's border as it was when an iteration began.
+    os.environ.update(XLA_FLAGS="--xla_force_host_platform_device_count=1", JAX_PLATFORMS="cpu")
     import mbirjax
     np.savez_compressed(sys.argv[1], **results(mbirjax))
