@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/json/tables.h"
 #include "base/text.h"
@@ -14,6 +15,7 @@
 #define SAME_TIME  COMPARE_LEAST /* two runs of one program differ by so much for no reason */
 #define BUSY       0.1           /* of a run, waiting for a CPU */
 #define UNKNOWN    ((double)NAN)
+enum { PATCHED_FILES = 64 };
 
 JSON_RECORD(trial_run, TRIAL_RUN_FIELDS)
 JSON_RECORD(trial_line, TRIAL_LINE_FIELDS)
@@ -260,17 +262,25 @@ static enum err page_write(struct try_job *t, const struct trial_stage *after,
     return e;
 }
 
-/* The patch of the source whose lines took most. */
+ARRAY_ORDER(by_time_before, struct trial_line, COMPARE(y->before_s, x->before_s));
+
+/* The patch of the sources whose lines call what was replaced; that whose line took most is first. */
 static enum err patch_write(struct try_job *t, struct trial_file *out)
 {
-    const struct trial_line *line = NULL;
+    const char *files[PATCHED_FILES];
     char root[RUN_PATH], path[RUN_PATH + 16];
-    int changes;
-    for (int i = 0; i < out->lines_count; i++)
-        line = line && !(out->lines[i].before_s > line->before_s) ? line : &out->lines[i];
-    if (!line)
+    int changes, count = 0;
+    array_sort(out->lines, (size_t)out->lines_count, sizeof *out->lines, by_time_before);
+    for (int i = 0; i < out->lines_count && count < PATCHED_FILES; i++) {
+        int there = 0;
+        for (int k = 0; k < count; k++)
+            there |= !strcmp(files[k], out->lines[i].file);
+        if (!there)
+            files[count++] = out->lines[i].file;
+    }
+    if (!count)
         return ERR_OK;
-    TRY(trial_patch(t, line->file, root, &changes));
+    TRY(trial_patch(t, files, count, root, &changes));
     snprintf(path, sizeof path, "%.*s/try.diff", RUN_PATH, t->folder);
     out->patch = changes ? arena_text(t->arena, path) : NULL;
     out->root = changes ? arena_text(t->arena, root) : NULL;

@@ -43,10 +43,11 @@ enum err trial_hook(char package[RUN_PATH]);
  * ERR_INTERRUPTED. */
 enum err trial_run(struct try_job *t, struct trial_stage *s, const char *package, int recorded);
 
-/* Writes DIR/try.diff: imports of the replaced modules in the source `file` that called them, changed
+/* Writes DIR/try.diff: imports of the replaced modules in the sources `files` that called them, changed
  * to ours. *changes: lines of it, 0: there is none to change, and no file. `root`: where `git apply`
- * is run. */
-enum err trial_patch(const struct try_job *t, const char *file, char root[RUN_PATH], int *changes);
+ * is run, for the first file; files elsewhere are left. */
+enum err trial_patch(const struct try_job *t, const char *const *files, int count,
+                     char root[RUN_PATH], int *changes);
 
 /* Returns seconds of the run's wall time in which an own line was at work or waited; NaN unknown. */
 struct model;

@@ -8,7 +8,6 @@ import atexit
 import functools
 import importlib
 import importlib.machinery
-import importlib.metadata
 import importlib.util
 import json
 import math
@@ -25,6 +24,7 @@ PACKAGE = pathlib.Path(__file__).resolve().parent
 ROWS = json.loads((PACKAGE / "replacements.json").read_text(encoding="utf-8"))
 CHECK = int(os.environ.get("TOMOPROF_TRY_CHECK") or 0) if os.environ.get("TOMOPROF_TRY") == "check" else 0
 CHECKS = os.environ.get("TOMOPROF_TRY") == "check"
+PARENTS = {".".join(parts[:n]) for parts in (row["hook"].split(".") for row in ROWS) for n in range(1, len(parts))}  # packages that hold them
 ONLY = [name for name in os.environ.get("TOMOPROF_TRY_ONLY", "").split(",") if name]
 OUT = os.environ.get("TOMOPROF_TRY_OUT")
 SEED = 1  # of both computations of a checked call, where the program has not just set one itself
@@ -218,6 +218,7 @@ def number(text):
 
 def version_fits(row):
     """Whether the installed package is of a version that the row was compared with; a note where it is not."""
+    import importlib.metadata
     package = {"skimage": "scikit-image"}.get(row["module"].partition(".")[0], row["module"].partition(".")[0])
     try:
         version = importlib.metadata.version(package)
@@ -240,13 +241,27 @@ def find_spec(name, path=None, target=None):
             whole[top] = WholePackage(WHOLE[top]) if any(map(wanted, rows)) and version_fits(WHOLE[top]) else None
         return whole[top] and whole[top].spec(name)
     rows = [row for row in ROWS if row["hook"] == name and wanted(row)]
+    if name in PARENTS and not CHECKS:
+        return late_parent(name, path, target)
     if not rows or not version_fits(rows[0]):
+        LateParent.load_above(name)
         return None
     spec = original_spec(name, path, target)
     if spec is not None and spec.loader is not None:
         spec.loader = ReplacingLoader(spec.loader, rows)
         if not CHECKS:
             return LateLoader(spec, rows).spec
+    return spec
+
+
+def late_parent(name, path, target):
+    """The spec of a package that holds a module of the table; None where nothing in it is replaced."""
+    rows = [row for row in ROWS if row["hook"].startswith(name + ".") and wanted(row)]
+    spec = original_spec(name, path, target) if rows else None
+    if spec is None or spec.loader is None:
+        LateParent.load_above(name)
+        return None
+    spec.loader = LateParent(name, spec.loader, rows)
     return spec
 
 
@@ -284,6 +299,60 @@ class ReplacingLoader:
                 setattr(module, row["name"], replaced_function(row, original))
 
 
+class LateParent:
+    """A package whose own code runs when something of it is used that is not replaced. A program that was changed imports ours alone, so
+    the trial should not take the time of the package's start either."""
+
+    late = {}
+
+    def __init__(self, name, loader, rows):
+        self.name, self.loader, self.rows, self.module = name, loader, rows, None
+
+    def __getattr__(self, name):
+        return getattr(self.loader, name)
+
+    def create_module(self, spec):
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module):
+        self.module = LateParent.late[self.name] = self, module
+        module.__getattr__ = self.attribute
+
+    def attribute(self, name):
+        inside = f"{self.name}.{name}"
+        if any(row["hook"] == inside or row["hook"].startswith(inside + ".") for row in self.rows):
+            return importlib.import_module(inside)
+        row = next((row for row in self.rows if row["module"] == self.name and row["name"] == name), None)
+        if row:
+            return getattr(importlib.import_module(row["hook"]), name)
+        if name.startswith("__") and name not in ("__version__", "__all__", "__doc__"):
+            raise AttributeError(f"module {self.name!r} has no attribute {name!r}")
+        self.load()
+        return getattr(self.module[1], name)
+
+    def load(self):
+        with lock:
+            if LateParent.late.pop(self.name, None) is None:
+                return
+            module = self.module[1]
+            del module.__getattr__
+            module.__spec__.loader = module.__loader__ = self.loader
+            try:
+                self.loader.exec_module(module)
+            except BaseException:
+                module.__getattr__, LateParent.late[self.name] = self.attribute, self.module
+                raise
+
+    @staticmethod
+    def load_above(name):
+        """Runs the code of the packages that hold a module, the outermost first."""
+        parts = name.split(".")
+        for n in range(1, len(parts)):
+            above = LateParent.late.get(".".join(parts[:n]))
+            if above:
+                above[0].load()
+
+
 class LateLoader:
     """A module that holds what is replaced; the original is loaded when another name of it is used, or a call has no equal. So the
     program takes the time that it takes with the patch, which does not load the original either."""
@@ -308,6 +377,7 @@ class LateLoader:
 
     def load(self):
         """The original, which takes the place of this module in what is imported from now on."""
+        LateParent.load_above(self.original.name)
         with lock:
             if self.loaded is None:
                 name, (parent, _, last) = self.original.name, self.original.name.rpartition(".")
@@ -383,6 +453,7 @@ class WholePackage:
     def missing(self, module, name):
         """A name that tomoprof.mbirjax lacks."""
         if name == "__version__":
+            import importlib.metadata
             return importlib.metadata.version(self.name)
         if name.startswith("__"):
             raise AttributeError(f"module {module!r} has no attribute {name!r}")

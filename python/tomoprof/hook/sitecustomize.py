@@ -11,15 +11,15 @@ class ModuleFinder:
     """Leaves all modules but those of TOMOPROF_TRY_MODULES to the other finders."""
 
     def __init__(self, modules):
-        self.modules, self.tops, self.replace = frozenset(modules), frozenset(name for name in modules if "." not in name), None
+        self.tops, self.replace = frozenset(name.partition(".")[0] for name in modules), None
 
     def find_spec(self, name, path=None, target=None):
-        if name not in self.modules and name.partition(".")[0] not in self.tops:
+        if name.partition(".")[0] not in self.tops:
             return None
         try:
             self.replace = self.replace or load_replace()
         except Exception as error:  # the program goes on with what it asked for, and the command passes the sentence on
-            self.modules = self.tops = frozenset()
+            self.tops = frozenset()
             note("failed", f"{type(error).__name__}: {error}")
             return None
         return self.replace.find_spec(name, path, target)

@@ -77,11 +77,12 @@ def packages(folder):
     return {"PYTHONPATH": str(site), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
-def tried(folder, env, text, *words, name="program.py", options=()):
+def tried(folder, env, text, *words, name="program.py", options=(), beside=None):
     """try.json of a program, and what was printed."""
     place = folder / name.removesuffix(".py")
     place.mkdir()
-    (place / name).write_text(textwrap.dedent(text))
+    for file, content in {name: text, **(beside or {})}.items():
+        (place / file).write_text(textwrap.dedent(content))
     done = tomoprof("try", *options, "--out", folder / "out", "--", PYTHON, name, *words, env=env, cwd=place)
     newest = max((folder / "out").iterdir(), default=None) if (folder / "out").is_dir() else None
     path = newest and newest / "try.json"
@@ -119,6 +120,64 @@ def replaced(check, folder):
     edited = subprocess.run([PYTHON, "program.py"], cwd=place, env=plain, capture_output=True, text=True)
     check.that("was loaded" not in edited.stderr, "nor does the patched program load it")
     check.that(edited.stdout == (out / "before/stdout").read_text(), f"the patched program prints {edited.stdout}{edited.stderr}")
+
+
+def several_files_and_functions(check, folder):
+    """One patch for all sources; names in full are changed where they are called. Each package alone, and both."""
+    text = """
+        import numpy as np
+        import scipy.ndimage  # in full
+        import helper
+
+        volume = np.random.default_rng(0).random((33, 32, 34)).astype("float32")
+        a = scipy.ndimage.median_filter(volume, size=3)
+        print("scipy.ndimage.median_filter", scipy.ndimage.zoom(volume))  # scipy.ndimage.median_filter
+        print(f"{a.sum() - helper.smooth(volume).sum():.3f}", helper.project(volume).shape)
+    """
+    helper = """
+        import mbirjax as mj
+        from scipy import __name__ as name, ndimage as nd
+
+        def smooth(volume):
+            return nd.median_filter(volume, size=3)
+
+        def project(volume):
+            return mj.ParallelBeamModel((8, 4, 16), np.linspace(0, np.pi, 8)).forward_project(volume[:16, :16, :4])
+
+        import numpy as np
+    """
+    env = packages(folder)
+    done, result, place, out = tried(folder, env, text, beside={"helper.py": helper})
+    check.that(done.returncode == 0, f"ends with {done.returncode}: {done.stderr[-300:]}")
+    check.that([run["name"] for run in result["runs"]][:2] == ["before", "after"] and
+               sorted(run["name"] for run in result["runs"][2:]) == ["after-mbirjax", "after-scipy.ndimage.median_filter"], f"{result['runs']}")
+    alone = {run["replaced"] for run in result["runs"][2:]}
+    check.that(alone == {"mbirjax replaced alone", "scipy.ndimage.median_filter replaced alone"}, f"{alone}")
+    patch = subprocess.run(["git", "apply", result["patch"]], cwd=result["root"], capture_output=True, text=True)
+    lines = (place / "program.py").read_text().splitlines()
+    check.that(patch.returncode == 0 and lines[2:4] == ["import scipy.ndimage  # in full", "import tomoprof.instead.ndimage"]
+               and "a = tomoprof.instead.ndimage.median_filter(volume, size=3)" in lines
+               and lines[8].startswith('print("scipy.ndimage.median_filter", scipy.ndimage.zoom') and lines[8].endswith("# scipy.ndimage.median_filter"),
+               f"{patch.stderr}{lines}")
+    lines = (place / "helper.py").read_text().splitlines()
+    check.that(lines[1:4] == ["import tomoprof.mbirjax as mj", "from scipy import __name__ as name", "from tomoprof.instead import ndimage as nd"], f"{lines}")
+    plain = {**os.environ, **env, "PYTHONPATH": os.environ["PYTHONPATH"] + os.pathsep + env["PYTHONPATH"]}
+    edited = subprocess.run([PYTHON, "program.py"], cwd=place, env=plain, capture_output=True, text=True)
+    check.that(edited.stdout == (out / "before/stdout").read_text(), f"the patched program prints {edited.stdout}{edited.stderr}")
+
+
+def parents_are_loaded_late(check, folder):
+    """The package that holds a replaced module runs when something else of it is used, once, and before what is in it."""
+    env = packages(folder)
+    (folder / "site-packages/scipy/__init__.py").write_text('import sys\nprint("scipy itself", file=sys.stderr)\nwhole = 7\n')
+    (folder / "site-packages/scipy/other.py").write_text("from scipy import whole\n")
+    done, result, _, out = tried(folder, env, SCRIPT.format(dtype="float32", size=3))
+    loads = [(out / name / "stderr").read_text().count("scipy itself") for name in ("before", "check", "after")]
+    check.that(loads == [1, 1, 0], f"the package is loaded {loads} times")
+    for number, use in enumerate(("import scipy.other", "from scipy import whole", "import scipy; scipy.whole", "from scipy import other, whole")):
+        done, result, _, out = tried(folder, env, SCRIPT.format(dtype="float32", size=3) + f"    {use}\n", name=f"used{number}.py")
+        loads = [(out / name / "stderr").read_text().count("scipy itself") for name in ("before", "check", "after")]
+        check.that(done.returncode == 0 and loads == [1, 1, 1] and result["runs"][1]["output"] is None, f"{use}: loaded {loads} times, {result['sentence']}")
 
 
 def original_is_loaded_late(check, folder):
@@ -227,4 +286,4 @@ def next_sitecustomize(check, folder):
     check.that((out / "check/stdout").read_text() == (out / "before/stdout").read_text() == "True True\n", (out / "check/stderr").read_text()[-300:])
 
 
-main(replaced, original_is_loaded_late, results_that_differ, not_replaced, whole_package, runs_and_errors, next_sitecustomize)
+main(replaced, several_files_and_functions, parents_are_loaded_late, original_is_loaded_late, results_that_differ, not_replaced, whole_package, runs_and_errors, next_sitecustomize)
