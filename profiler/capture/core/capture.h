@@ -65,10 +65,18 @@ struct capture_lock {
     uint16_t in_turns; /* the GIL: one wait is several calls with a timeout */
 };
 
+/* Folder and ending of the name by which the thread opened a file last (names.c of io). */
+struct capture_io_name {
+    uint64_t row;           /* row + 1 | round << 32; 0: none */
+    uint8_t folder, ending; /* lengths in text */
+    char text[118];
+};
+
 /* A thread of the target. Lives in a mapping of its own, found through one initial-exec pointer. */
 struct capture_thread {
     struct trace_stream stream;
     uint32_t tid;
+    uint64_t io_left, io_weight; /* lean.c, for each call: beside `busy` */
     volatile int busy;     /* inside the library: calls pass through, samples are counted as lost */
     uintptr_t frame;       /* of what has entered: its stack pointer is not above it. 0 unknown */
     const uintptr_t *call; /* where the target's call into the library has its return address */
@@ -76,8 +84,9 @@ struct capture_thread {
     int ours;                                 /* a thread of this library: never sampled */
     uint64_t cost_ns[TRACE_PARTS], cost_calls[TRACE_PARTS];
     uint64_t random, io_ns, io_drawn, io_entered, io_stack_ns; /* of capture_random; io's */
-    uint64_t io_left, io_weight, io_since, io_since_ns, io_waits, io_debt; /* lean.c */
-    struct stack_thread *stacks;                                           /* stack.c's scratch */
+    uint64_t io_since, io_since_ns, io_waits, io_debt;         /* lean.c */
+    struct capture_io_name io_name;
+    struct stack_thread *stacks; /* stack.c's scratch */
     char *scratch; /* CAPTURE_SCRATCH bytes, while it is inside; of one function at a time */
     struct capture_lock lock;
     const uint64_t *lock_calls;      /* its counter of locks that it took at once */

@@ -74,7 +74,7 @@ int close_range(unsigned first, unsigned last, int flags);
         phase_pause();                                                                             \
         type r = real arguments;                                                                   \
         phase_resume();                                                                            \
-        if (begin && !io_short(TRACE_IO_##kind, fd, r, at, begin))                                 \
+        if (begin && !IO_SHORT(data, begin, TRACE_IO_##kind, fd, r, at))                           \
             io_done(&(struct io_call){TRACE_IO_##kind, fd, r, at, begin, 0}, CALLER);              \
         return r;                                                                                  \
     }
@@ -89,7 +89,7 @@ DATA_CALLS(DATA)
         type (*real)(int, type, int) = (type(*)(int, type, int))raw_next(&next_##name, #name);     \
         uint64_t begin = io_short_begin();                                                         \
         type r = real(fd, offset, from);                                                           \
-        if (begin && !io_short_seek(fd, r, begin))                                                 \
+        if (begin && !IO_SHORT(seek, begin, fd, r))                                                \
             io_seeked(fd, r, begin, CALLER);                                                       \
         return r;                                                                                  \
     }
@@ -152,7 +152,7 @@ OPEN_CALLS(OPEN)
         uint64_t begin = io_short_begin();                                                         \
         int fd = real arguments;                                                                   \
         const char *name = fd >= 0 && (from == AT_FDCWD || *path == '/') ? path : NULL;            \
-        if (begin && !io_short_open(fd, name, flags, begin))                                       \
+        if (begin && !IO_SHORT(open, begin, fd, name, flags))                                      \
             io_opened(fd, name, flags, begin, CALLER);                                             \
         return fd;                                                                                 \
     }
@@ -199,7 +199,8 @@ CONTROL_CALLS(CONTROL)
     {                                                                                              \
         int (*real)(int) = (int (*)(int))raw_next(&next_##name, #name);                            \
         uint64_t begin = io_short_begin();                                                         \
-        uint32_t file = io_closing(fd, begin);                                                     \
+        int is_lean = begin - 1 < IO_LEAN_MEASURED && io_lean_close(fd, begin);                    \
+        uint32_t file = begin && !is_lean ? io_closing(fd, begin) : 0;                             \
         int r = real(fd);                                                                          \
         if (file)                                                                                  \
             io_closed(file, begin, r, CALLER);                                                     \

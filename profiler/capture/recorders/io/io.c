@@ -84,7 +84,7 @@ static void note_lean(struct capture_thread *t)
 
 static void note_summed(struct capture_thread *t)
 {
-    if (is_noted || !io_names_summed())
+    if (is_noted || !io_summed)
         return;
     is_noted = 1;
     capture_note(t, 0, "io.summed",

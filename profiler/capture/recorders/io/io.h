@@ -44,9 +44,18 @@ static inline uint64_t io_short_begin(void)
 }
 /* A short call like many before it, `begin` as io_short_begin gave it: 1 where it is recorded with
  * that. */
-int io_short(enum trace_io_op op, int fd, int64_t result, int64_t offset, uint64_t begin);
+int io_short_data(enum trace_io_op op, int fd, int64_t result, int64_t offset, uint64_t begin);
 int io_short_open(int fd, const char *path, int flags, uint64_t begin);
 int io_short_seek(int fd, int64_t result, uint64_t begin);
+/* lean.c: the same with stamp IO_LEAN or IO_LEAN_MEASURED. 0: it goes the long way, without its
+ * time. */
+int io_lean_data(enum trace_io_op op, int fd, int64_t result, int64_t offset, uint64_t begin);
+int io_lean_open(int fd, const char *path, int flags, uint64_t begin);
+int io_lean_seek(int fd, int64_t result, uint64_t begin);
+int io_lean_close(int fd, uint64_t begin);
+#define IO_SHORT(call, begin, ...)                                                                 \
+    ((begin) <= IO_LEAN_MEASURED ? io_lean_##call(__VA_ARGS__, begin)                              \
+                                 : io_short_##call(__VA_ARGS__, begin))
 
 struct io_call {
     enum trace_io_op op;
@@ -65,7 +74,8 @@ void io_done(const struct io_call *c, const void *caller);
 void io_opened(int fd, const char *path, int flags, uint64_t begin, const void *caller);
 /* Names may lead elsewhere from now on. */
 void io_names_change(void);
-/* Before it is closed; io_closed after it, with what came of it. `begin` as for io_opened. */
+/* Before it is closed, where io_lean_close has not counted it; io_closed after it, with what came of
+ * it. `begin` as for io_opened. */
 uint32_t io_closing(int fd, uint64_t begin);
 void io_closed(uint32_t file, uint64_t begin, int result, const void *caller);
 void io_closing_range(unsigned first, unsigned last);

@@ -134,7 +134,8 @@ static uint32_t row_of_name(const char *path)
         row = io_name_find(n.folder);
     }
     if (row) {
-        __atomic_fetch_add(&io_summed, 1, __ATOMIC_RELAXED);
+        io_name_keep(&thread_own->t.io_name, path, row);
+        io_summed = 1;
         return row;
     }
     n = io_name_of(path, 1);
@@ -151,14 +152,17 @@ static uint32_t row_of_name(const char *path)
 
 static inline int lean_opened(int fd, const char *path, int flags)
 {
-    if (!__atomic_load_n(&io_storm, __ATOMIC_RELAXED) || fd < 0 || fd >= IO_DESCRIPTORS ||
-        !io_name_suffices(path, flags))
+    if (!__atomic_load_n(&io_storm, __ATOMIC_RELAXED) || fd < 0 || fd >= IO_DESCRIPTORS || !path ||
+        flags & ~IO_NAME_FLAGS)
         return 0;
-    uint32_t row = row_of_name(path);
+    uint32_t row = io_name_again(&thread_own->t.io_name, path);
+    if (!row && io_name_suffices(path, flags))
+        row = row_of_name(path);
     if (!row)
         return 0;
-    io_forget(fd);
     struct io_descriptor *d = &io->descriptors[fd];
+    if (d->file)
+        io_forget(fd);
     io_open_by_name(d, flags);
     d->run.opens = 1;
     io_set_row(fd, row);
@@ -170,10 +174,45 @@ int io_lean_open(int fd, const char *path, int flags, uint64_t begin)
     COUNTED(lean_opened(fd, path, flags));
 }
 
+/* Adds a file that was read from its start on, or not at all, to those before it. */
+static inline int lean_sum_whole(struct io_descriptor *d)
+{
+    enum { FEW = 64 }; /* what a SIGKILL loses */
+    struct io_pending *r = &d->run;
+    struct io_whole *w = &d->whole;
+    if (!(io->files[d->file - 1].flags & TRACE_IO_MANY) || d->streams || r->seeks ||
+        r->end != r->bytes || d->wrote_ns || !io_run_lock(r))
+        return 0;
+    if (w->row != d->file || w->files >= FEW ||
+        (r->calls && w->calls && (w->op != r->op || w->low != r->low))) {
+        io_whole_end(w);
+        w->row = d->file;
+    }
+    if (r->calls) {
+        w->op = r->op;
+        w->low = r->low;
+    }
+    w->files += r->calls > 0;
+    w->opens += r->opens;
+    w->calls += r->calls;
+    w->bytes += r->bytes;
+    *r = (struct io_pending){0};
+    return 1;
+}
+
 static inline int lean_closed(int fd)
 {
-    io->descriptors[fd].run.opens++;
-    io_forget(fd);
+    struct io_descriptor *d = io_descriptor_known(fd);
+    if (!d)
+        return 1;
+    d->run.opens++;
+    if (lean_sum_whole(d)) {
+        __atomic_store_n(&d->file, 0, __ATOMIC_RELEASE);
+        d->shared = d->stream = d->seekable = d->known = d->accepted = d->writes = 0;
+        d->offset = 0;
+    } else {
+        io_forget(fd);
+    }
     return 1;
 }
 
@@ -281,12 +320,15 @@ void io_lean_stop(void)
         struct io_descriptor *d = io_descriptor_known(fd);
         if (d && io_run_waits(d))
             io_run_end(d);
+        io_whole_end(&io->descriptors[fd].whole);
     }
 }
 
 void io_lean_forked(void)
 {
     begun = 0;
-    for (int fd = 0; fd < io->descriptor_count; fd++)
+    for (int fd = 0; fd < io->descriptor_count; fd++) {
         io->descriptors[fd].run = (struct io_pending){0};
+        io->descriptors[fd].whole = (struct io_whole){0};
+    }
 }

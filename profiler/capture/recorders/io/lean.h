@@ -10,13 +10,6 @@ enum {
     LEAN_UNTIMED = 1, /* io_weight of a call that is not */
 };
 
-/* Counts a call with stamp IO_LEAN or IO_LEAN_MEASURED. 0: it goes the long way, without its time.
- */
-int io_lean_data(enum trace_io_op op, int fd, int64_t result, int64_t offset, uint64_t begin);
-int io_lean_seek(int fd, int64_t result, uint64_t begin);
-int io_lean_open(int fd, const char *path, int flags, uint64_t begin);
-int io_lean_close(int fd, uint64_t begin);
-
 /* Calls that the time of a slow one stands for. */
 uint64_t io_lean_weight(struct capture_thread *t);
 /* About once a second: ends it where few calls come. */
@@ -49,6 +42,8 @@ static inline void io_run_unlock(struct io_pending *r)
 
 /* Under the lock of `f`, and of the run. */
 void io_run_move(struct io_file *f, struct io_descriptor *d);
+/* Into the row, what waits for that of closed files. */
+void io_whole_end(struct io_whole *w);
 /* Under the lock of `f`, by a call that is recorded at once. */
 void io_run_flush(struct io_file *f, struct io_descriptor *d);
 

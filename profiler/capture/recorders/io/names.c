@@ -26,7 +26,7 @@ static struct name_slot slots[BUCKETS][PLACES] __attribute__((aligned(64)));
 static uint32_t round_now; /* names of other rounds are forgotten */
 uint32_t io_names_known;
 static uint64_t asked_until;
-uint64_t io_summed;
+int io_summed;
 static int setting;
 
 void io_names_change(void)
@@ -95,7 +95,7 @@ void io_name_set(uint64_t key, uint32_t row)
                 break;
         }
     }
-    io_names_known += to->key != key;
+    io_names_known += to->key != key || to->row >> 32 != round;
     __atomic_store_n(&to->key, 0, __ATOMIC_SEQ_CST);
     __atomic_store_n(&to->row, (uint64_t)round << 32 | row, __ATOMIC_SEQ_CST);
     __atomic_store_n(&to->key, key, __ATOMIC_SEQ_CST);
@@ -108,16 +108,62 @@ uint32_t io_name_row(const struct io_name *n)
     if (row)
         return row;
     row = io_name_find(n->folder);
-    if (row)
-        __atomic_fetch_add(&io_summed, 1, __ATOMIC_RELAXED);
+    if (row && !io_summed)
+        io_summed = 1;
     return row;
+}
+
+/* By words, as far as the page reaches in which the name begins: it may end before. */
+uint32_t io_name_again(const struct capture_io_name *last, const char *path)
+{
+    enum { PAGE = 4096, LONGEST = 32 };
+    const uint64_t row = last->row;
+    const size_t n = last->folder, ending = last->ending;
+    uint64_t a, b;
+    if (!row || row >> 32 != __atomic_load_n(&round_now, __ATOMIC_RELAXED) ||
+        ((uintptr_t)path & (PAGE - 1)) + n + sizeof a > PAGE)
+        return 0;
+    for (size_t i = 0; i < n; i += sizeof a) {
+        const size_t over = n - i < sizeof a ? 8 * (sizeof a - (n - i)) : 0;
+        __builtin_memcpy(&a, path + i, sizeof a);
+        __builtin_memcpy(&b, last->text + i, sizeof b);
+        if ((a ^ b) << over)
+            return 0;
+    }
+    const char *name = path + n;
+    size_t length = 0;
+    while (length < LONGEST && name[length] && name[length] != '/')
+        length++;
+    if (length <= ending || name[length])
+        return 0;
+    for (size_t i = 0; i < ending; i++)
+        if (name[length - ending + i] != last->text[n + i])
+            return 0;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* a handler may have opened another */
+    return last->row == row ? (uint32_t)row : 0;
+}
+
+void io_name_keep(struct capture_io_name *last, const char *path, uint32_t row)
+{
+    const size_t n = strlen(path);
+    const char *slash = memrchr(path, '/', n), *name = slash ? slash + 1 : path;
+    const char *ending = io_ending(name, path + n);
+    const size_t folder = (size_t)(name - path), bytes = (size_t)(path + n - ending);
+    last->row = 0;
+    if (!bytes || folder + bytes + sizeof(uint64_t) > sizeof last->text)
+        return;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    last->folder = (uint8_t)folder;
+    last->ending = (uint8_t)bytes;
+    memcpy(last->text, path, folder);
+    memcpy(last->text + folder, ending, bytes);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    last->row = (uint64_t)__atomic_load_n(&round_now, __ATOMIC_RELAXED) << 32 | row;
 }
 
 int io_name_suffices(const char *path, int flags)
 {
-    const int known = O_ACCMODE | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_NOATIME |
-                      O_CREAT | O_TRUNC | O_APPEND | O_SYNC | O_DSYNC;
-    if (!path || flags < 0 || flags & ~known)
+    if (!path || flags < 0 || flags & ~IO_NAME_FLAGS)
         return 0;
     if (path[0] != '/' || path[1] != 'd')
         return 1;
@@ -143,13 +189,8 @@ void io_asked(uint64_t now, uint64_t ns)
     io_may_ask(now);
 }
 
-uint64_t io_names_summed(void)
-{
-    return __atomic_load_n(&io_summed, __ATOMIC_RELAXED);
-}
-
 void io_names_forked(void)
 {
-    io_summed = asked_until = 0;
-    io_storm = setting = 0;
+    asked_until = 0;
+    io_summed = io_storm = setting = 0;
 }

@@ -15,7 +15,7 @@ struct io_name {
 struct io_name io_name_of(const char *path, int whole); /* whole 0: `path` is not filled */
 uint32_t io_name_find(uint64_t key);
 extern uint32_t io_names_known; /* of this second */
-extern uint64_t io_summed;
+extern int io_summed;           /* opens went to the row of a folder */
 /* ".tif" of a file's name that ends at `end`, else `end`: one that begins with a digit is a number
  * in a row of files. */
 const char *io_ending(const char *name, const char *end);
@@ -30,6 +30,13 @@ void io_name_set(uint64_t key, uint32_t row); /* row + 1 */
 uint32_t io_folder_row(uint32_t row);
 /* Opened with these flags, a regular file needs no look at its descriptor. */
 int io_name_suffices(const char *path, int flags);
+#define IO_NAME_FLAGS                                                                              \
+    (O_ACCMODE | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_NOATIME | O_CREAT | O_TRUNC |  \
+     O_APPEND | O_SYNC | O_DSYNC)
+/* lean.c, for a thread: the row of the folder and ending by which it opened a file last, 0 where
+ * `path` has another; and what it opens now. */
+uint32_t io_name_again(const struct capture_io_name *last, const char *path);
+void io_name_keep(struct capture_io_name *last, const char *path, uint32_t row);
 static inline void io_open_by_name(struct io_descriptor *d, int flags)
 {
     d->seekable = d->known = 1;
@@ -41,7 +48,6 @@ static inline void io_open_by_name(struct io_descriptor *d, int flags)
 void io_asked(uint64_t now, uint64_t ns);
 int io_may_ask(uint64_t now); /* sets it, too */
 
-uint64_t io_names_summed(void); /* opens that went to the row of a folder */
 void io_names_forked(void);
 
 #endif

@@ -37,8 +37,6 @@ void io_opened(int fd, const char *path, int flags, uint64_t begin, const void *
 /* By its name alone, while the kernel is not asked. */
 int io_short_open(int fd, const char *path, int flags, uint64_t begin)
 {
-    if (begin <= IO_LEAN_MEASURED)
-        return io_lean_open(fd, path, flags, begin);
     struct quick q;
     if (!__atomic_load_n(&io_storm, __ATOMIC_RELAXED) || fd < 0 || fd >= IO_DESCRIPTORS ||
         !io_name_suffices(path, flags) || !quick_begin(&q, begin) || quick_has_stack(&q))
@@ -64,10 +62,6 @@ uint32_t io_closing(int fd, uint64_t begin)
     uint32_t file = 0;
     if (!self)
         return 0;
-    if (begin <= IO_LEAN_MEASURED && !self->busy) {
-        io_lean_close(fd, begin);
-        return 0;
-    }
     if (__atomic_load_n(&io_storm, __ATOMIC_RELAXED) && !self->busy) {
         file = d->file;
         io_forget(fd);
@@ -132,7 +126,9 @@ void io_duplicated(int from, int to)
         d->run.op = 0;
         d->shared = 1;
         if ((unsigned)to < IO_DESCRIPTORS) {
+            const struct io_whole whole = io->descriptors[to].whole; /* of those before it */
             io->descriptors[to] = *d;
+            io->descriptors[to].whole = whole;
             io_set_row(to, d->file);
             io->descriptors[to].stream = 0;
             io->descriptors[to].wrote_ns = 0; /* the request is waited for once */

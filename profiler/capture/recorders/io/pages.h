@@ -35,6 +35,13 @@ struct io_pending {
     uint64_t end, bytes; /* of calls that go on from each other */
 };
 
+/* Files of one row of many, each opened under this number, read from its start on and closed. */
+struct io_whole {
+    uint32_t row; /* + 1; 0: none */
+    uint32_t files, opens, op, low, calls;
+    uint64_t bytes;
+};
+
 struct io_descriptor {
     uint32_t file;           /* its place in `files`, + 1; 0 unknown */
     uint8_t shared;          /* others move its offset too: the kernel is asked for it */
@@ -46,6 +53,7 @@ struct io_descriptor {
     uint8_t accepted, writes; /* writes: opened for nothing else */
     uint64_t end[IO_STREAMS]; /* the last used first */
     uint64_t wrote_ns;        /* of a socket: its last write, since which it was not read */
+    struct io_whole whole;    /* of what lay under this number before */
 } __attribute__((aligned(64)));
 
 #endif

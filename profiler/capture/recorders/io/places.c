@@ -58,12 +58,13 @@ static void add_moment(struct io_file *f, const struct io_moment *m)
 static void add_place(uint64_t *cell, struct io_descriptor *d, uint64_t offset, uint64_t bytes,
                       uint64_t rest)
 {
-    unsigned next = 0, near = d->streams, at;
+    const unsigned streams = d->streams;
+    unsigned next = streams, near = streams, at;
     enum trace_io_place place;
-    while (next < d->streams && offset != d->end[next]) {
-        if (near == d->streams && offset > d->end[next] && offset - d->end[next] <= IO_NEAR)
-            near = next;
-        next++;
+    for (unsigned i = streams; i-- > 0;) { /* the last used counts; without branches */
+        const uint64_t over = offset - d->end[i];
+        next = over ? next : i;
+        near = over - 1 < IO_NEAR ? i : near;
     }
     if (!d->streams)
         place = TRACE_IO_FIRST;
@@ -85,8 +86,8 @@ static void add_place(uint64_t *cell, struct io_descriptor *d, uint64_t offset, 
     at = next < d->streams ? next : near;
     if (at == d->streams)
         at = d->streams < IO_STREAMS ? d->streams++ : IO_STREAMS - 1;
-    for (; at > 0; at--)
-        d->end[at] = d->end[at - 1];
+    for (unsigned i = IO_STREAMS - 1; i > 0; i--)
+        d->end[i] = d->end[i <= at ? i - 1 : i];
     d->end[0] = offset + bytes;
 }
 
@@ -150,6 +151,37 @@ void io_run_flush(struct io_file *f, struct io_descriptor *d)
     io_run_move(f, d);
     d->run.op = 0;
     io_run_unlock(&d->run);
+}
+
+void io_whole_end(struct io_whole *w)
+{
+    struct thread_slot *s = thread_own;
+    struct io_file *f = w->row ? &io->files[w->row - 1] : NULL;
+    if (f && s && io_lock(f, s->t.tid)) {
+        f->op[TRACE_IO_OPEN].calls += w->opens;
+        if (w->calls) {
+            enum trace_io_op op = (enum trace_io_op)(w->op - 1);
+            uint64_t *cell = f->cell + trace_io_part(op, 0);
+            f->op[op].calls += w->calls;
+            f->op[op].bytes += w->bytes;
+            cell[TRACE_IO_SIZES + size_cell(w->bytes / w->calls)] += w->calls;
+            cell[TRACE_IO_PLACED + TRACE_IO_FIRST] += w->files;
+            cell[TRACE_IO_PLACED + TRACE_IO_NEXT] += w->calls - w->files;
+            cell[TRACE_IO_GOING_ON] += w->bytes;
+            f->seen += w->calls;
+        }
+        f->changed = 1;
+        io_unlock(f);
+    } else if (f) {
+        if (w->calls) {
+            __atomic_fetch_add(&f->missed[w->op - 1][0], w->calls, __ATOMIC_RELAXED);
+            __atomic_fetch_add(&f->missed[w->op - 1][1], w->bytes, __ATOMIC_RELAXED);
+            __atomic_fetch_add(&io_unplaced, w->calls, __ATOMIC_RELAXED);
+        }
+        __atomic_fetch_add(&f->missed[TRACE_IO_OPEN][0], w->opens, __ATOMIC_RELAXED);
+        f->changed = 1;
+    }
+    *w = (struct io_whole){0};
 }
 
 /* Also where a handler left the run locked by a jump. */

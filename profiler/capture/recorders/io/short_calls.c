@@ -15,10 +15,8 @@ static int has_moment(const struct io_file *f, const struct io_descriptor *d)
     return d->seekable && !(f->seen & (f->stride ? f->stride - 1 : 0));
 }
 
-int io_short(enum trace_io_op op, int fd, int64_t result, int64_t offset, uint64_t begin)
+int io_short_data(enum trace_io_op op, int fd, int64_t result, int64_t offset, uint64_t begin)
 {
-    if (begin <= IO_LEAN_MEASURED)
-        return io_lean_data(op, fd, result, offset, begin);
     struct quick q;
     struct io_descriptor *d = io_descriptor_known(fd);
     if (op > TRACE_IO_WRITE || result <= 0 || result >= LARGE || !d || !quick_begin(&q, begin))
@@ -57,8 +55,6 @@ int io_short_other(struct io_file *f, enum trace_io_op op, uint64_t begin)
 
 int io_short_seek(int fd, int64_t result, uint64_t begin)
 {
-    if (begin <= IO_LEAN_MEASURED)
-        return io_lean_seek(fd, result, begin);
     struct io_descriptor *d = io_descriptor_known(fd);
     if (result < 0 || !d || !d->seekable ||
         !io_short_other(&io->files[d->file - 1], TRACE_IO_SEEK, begin))

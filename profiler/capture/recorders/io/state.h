@@ -21,8 +21,8 @@ struct io_moment {
 struct io_file {
     int lock; /* tid of who changes it; only for moments: io_lock */
     int changed, defined;
+    uint32_t kind, flags, begun[2]; /* begun: whether it was read, written */
     uint64_t id, device, inode, born, size, resident;
-    uint32_t kind, flags;
     const char *name;
     struct trace_io_count op[TRACE_IO_OPS];
     uint64_t cell[TRACE_IO_CELLS];
@@ -31,8 +31,8 @@ struct io_file {
     struct io_moment first[IO_MOMENTS_FIRST], *moment; /* of one call in `stride` */
     uint32_t moments, moment_room;
     uint64_t stride, seen;
-    uint64_t waiting_since;     /* of an endpoint: since when requests wait for their first byte */
-    uint32_t waiting, begun[2]; /* how many; whether it was read, written */
+    uint64_t waiting_since; /* of an endpoint: since when requests wait for their first byte */
+    uint32_t waiting;       /* how many */
 };
 
 struct io_site {
