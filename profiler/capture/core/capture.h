@@ -84,7 +84,7 @@ struct capture_thread {
     int ours;                                 /* a thread of this library: never sampled */
     uint64_t cost_ns[TRACE_PARTS], cost_calls[TRACE_PARTS];
     uint64_t random, io_ns, io_drawn, io_entered, io_stack_ns; /* of capture_random; io's */
-    uint64_t io_since, io_since_ns, io_waits, io_debt;         /* lean.c */
+    uint64_t io_since, io_since_ns, io_waits, io_debt, io_cpu, io_sleeps; /* lean.c */
     struct capture_io_name io_name;
     struct stack_thread *stacks; /* stack.c's scratch */
     char *scratch; /* CAPTURE_SCRATCH bytes, while it is inside; of one function at a time */

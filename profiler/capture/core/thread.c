@@ -426,7 +426,7 @@ struct thread_slot *thread_fork_child(void)
     trace_stream_close(&keep->t.stream); /* the parent's chunk: unmapped, not sealed */
     memset(keep->t.cost_ns, 0, sizeof keep->t.cost_ns);
     memset(keep->t.cost_calls, 0, sizeof keep->t.cost_calls);
-    keep->t.io_ns = 0;
+    keep->t.io_ns = keep->t.io_cpu = 0;
     keep->parent_tid = 0;
     keep->timer_on = 0;
     keep->start = NULL; /* it is the main thread there */

@@ -28,6 +28,7 @@ static void io_limit_share(uint64_t now, uint64_t cost)
 {
     uint64_t full = __atomic_load_n(&bucket_until, __ATOMIC_RELAXED);
     int doubled = __atomic_load_n(&io_doublings, __ATOMIC_RELAXED);
+    now -= __atomic_load_n(&io_not_run, __ATOMIC_RELAXED);
     cost = cost < STACK_MOST ? cost : STACK_MOST;
     uint64_t spent = __atomic_add_fetch(&cost_since, cost, __ATOMIC_RELAXED);
     if (full <= now && doubled)
@@ -45,8 +46,9 @@ static void io_limit_share(uint64_t now, uint64_t cost)
 static int first_has(const struct io_file *f, const struct io_add *a)
 {
     uint64_t full = __atomic_load_n(&bucket_until, __ATOMIC_RELAXED);
-    return f->kind != TRACE_TO_FILE || f->size > SMALL || a->bytes > SMALL || full <= a->end ||
-           full - a->end <= FIRST_BURST * STACK_SHARE;
+    uint64_t now = a->end - __atomic_load_n(&io_not_run, __ATOMIC_RELAXED);
+    return f->kind != TRACE_TO_FILE || f->size > SMALL || a->bytes > SMALL || full <= now ||
+           full - now <= FIRST_BURST * STACK_SHARE;
 }
 
 /* How many calls the stack of this one stands for; 0: none is taken. */

@@ -267,12 +267,35 @@ static uint64_t cpu_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+uint64_t io_not_run;
+
+/* Returns what the thread could use of `ns` since the last look: its CPU time, where it did not sleep. A
+ * share of the clock's time would be five times as much of the CPU time beside ten busy threads on
+ * two CPUs. */
+static uint64_t lean_usable(struct capture_thread *t, uint64_t ns)
+{
+    struct rusage u = {0};
+    const uint64_t cpu_before = t->io_cpu, sleeps_before = t->io_sleeps;
+    if (ns == UINT64_MAX || getrusage(RUSAGE_THREAD, &u))
+        return ns;
+    t->io_cpu = 1000 * ((uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000u +
+                        (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec));
+    t->io_sleeps = (uint64_t)u.ru_nvcsw;
+    const uint64_t ran = t->io_cpu - cpu_before;
+    if (!t->io_since || !cpu_before || t->io_sleeps != sleeps_before || ran >= ns)
+        return ns;
+    if (t->tid == (uint32_t)capture.pid)
+        __atomic_fetch_add(&io_not_run, ns - ran, __ATOMIC_RELAXED);
+    return ran;
+}
+
 void io_lean_check(struct capture_thread *t, uint64_t stamp)
 {
     uint64_t ns = io_between(t->io_since, stamp);
     double share = capture.config.calls_share;
     if (ns < CHECK_NS)
         return;
+    ns = lean_usable(t, ns);
     int64_t more = (int64_t)(t->io_ns - t->io_since_ns);
     int known = t->io_since && ns != UINT64_MAX;
     int64_t debt = (int64_t)t->io_debt + (known ? more - (int64_t)(share * (double)ns) : 0);
@@ -326,7 +349,7 @@ void io_lean_stop(void)
 
 void io_lean_forked(void)
 {
-    begun = 0;
+    begun = io_not_run = 0;
     for (int fd = 0; fd < io->descriptor_count; fd++) {
         io->descriptors[fd].run = (struct io_pending){0};
         io->descriptors[fd].whole = (struct io_whole){0};

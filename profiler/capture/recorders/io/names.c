@@ -174,6 +174,7 @@ int io_may_ask(uint64_t now)
 {
     uint64_t full = __atomic_load_n(&asked_until, __ATOMIC_RELAXED);
     int was = __atomic_load_n(&io_storm, __ATOMIC_RELAXED); /* which ends when half is left */
+    now -= __atomic_load_n(&io_not_run, __ATOMIC_RELAXED);
     int storm = capture.config.calls_share < 1 &&
                 full > now + (was ? ASK_BURST / 2 : ASK_BURST) * ASK_SHARE;
     if (storm != was)
@@ -184,8 +185,9 @@ int io_may_ask(uint64_t now)
 void io_asked(uint64_t now, uint64_t ns)
 {
     uint64_t full = __atomic_load_n(&asked_until, __ATOMIC_RELAXED);
+    uint64_t ran = now - __atomic_load_n(&io_not_run, __ATOMIC_RELAXED);
     ns = ns < ASK_MOST ? ns : ASK_MOST;
-    __atomic_store_n(&asked_until, (full > now ? full : now) + ns * ASK_SHARE, __ATOMIC_RELAXED);
+    __atomic_store_n(&asked_until, (full > ran ? full : ran) + ns * ASK_SHARE, __ATOMIC_RELAXED);
     io_may_ask(now);
 }
 
