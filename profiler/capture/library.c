@@ -2,6 +2,7 @@
  * whichever comes first, start capture with the recorders that are listed here. */
 #include <dlfcn.h>
 
+#include "profiler/capture/core/asleep.h"
 #include "profiler/capture/core/core.h"
 #include "profiler/capture/core/stack.h"
 #include "profiler/capture/hooks/hooks.h"
@@ -19,16 +20,22 @@ static const struct recorder *const recorders[] = {
     &mpi_recorder,   &fatal_recorder,  &wait_recorder, &cpu_recorder,
 };
 
-static int library_start(int early)
+static void library_setup(void)
 {
-    raw_clock_setup();
     filter_hooks_setup();
-    thread_hooks_setup();
     io_hooks_setup();
     io_take_out_by(io_hooks_take_out);
     heap_set_allocator(&malloc_hooks);
     locks_set_calls(&lock_hooks);
-    return capture_start(recorders, sizeof recorders / sizeof *recorders, early);
+}
+
+static int library_start(int early)
+{
+    static const struct capture_parts parts = {recorders, sizeof recorders / sizeof *recorders,
+                                               library_setup};
+    raw_clock_setup();
+    thread_hooks_setup();
+    return capture_start(&parts, early);
 }
 
 /* glibc 2.32 and later say so. */
@@ -49,7 +56,8 @@ __attribute__((constructor)) static void loaded(int count, char **words)
 CAPTURE_API int InitializeInjection(void);
 CAPTURE_API int InitializeInjection(void)
 {
-    if (library_start(0))
+    library_start(0);
+    if (capture_is_on())
         cuda_initialize();
     return 1;
 }
@@ -58,6 +66,7 @@ CAPTURE_API int InitializeInjectionNvtx2(nvtx_get_table *get);
 CAPTURE_API int InitializeInjectionNvtx2(nvtx_get_table *get)
 {
     library_start(0);
+    capture_wake();
     return nvtx_initialize(get);
 }
 
@@ -65,5 +74,6 @@ CAPTURE_API int InitializeInjectionNvtxExtension(struct nvtx_extension *module);
 CAPTURE_API int InitializeInjectionNvtxExtension(struct nvtx_extension *module)
 {
     library_start(0);
+    capture_wake();
     return nvtx_initialize_extension(module);
 }

@@ -34,11 +34,12 @@ void trace_clock_shift(struct trace_writer *w, int which, int64_t shift_ns, uint
 }
 
 static int writer_create(struct trace_writer *w, const char *folder, const uint8_t run_id[16],
-                         int brief)
+                         int brief, uint64_t start)
 {
     struct trace_header *h = NULL;
     struct timespec real = {0};
-    uint64_t start = trace_now();
+    const uint64_t now = trace_now();
+    start = start ? start : now;
     size_t bytes = brief ? BRIEF_BYTES : TRACE_PAGE;
     char *memory = writer_map(bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     int fd = -1, why = memory ? writer_make_path(w, folder, getpid(), start) : errno;
@@ -65,7 +66,8 @@ static int writer_create(struct trace_writer *w, const char *folder, const uint8
     h->pid = getpid();
     h->parent = getppid();
     h->start_ns = start;
-    h->start_realtime_ns = (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec;
+    h->start_realtime_ns =
+        (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec - (now - start);
     h->file_bytes = TRACE_HEADER_BYTES;
     w->taken = writer_first_offset();
     h->capture_bytes = TRACE_HEADER_BYTES + bytes - (brief ? TRACE_HEADER_BYTES : 0);
@@ -78,11 +80,11 @@ static int writer_create(struct trace_writer *w, const char *folder, const uint8
 }
 
 static int create_either(struct trace_writer *w, const char *folder, const uint8_t run_id[16],
-                         uint64_t byte_limit, int brief)
+                         uint64_t byte_limit, int brief, uint64_t start)
 {
     int saved = errno;
     *w = (struct trace_writer){.fd = -1, .byte_limit = byte_limit};
-    w->failed = writer_create(w, folder, run_id, brief);
+    w->failed = writer_create(w, folder, run_id, brief, start);
     errno = saved;
     return w->failed;
 }
@@ -90,13 +92,14 @@ static int create_either(struct trace_writer *w, const char *folder, const uint8
 int trace_create(struct trace_writer *w, const char *folder, const uint8_t run_id[16],
                  uint64_t byte_limit)
 {
-    return create_either(w, folder, run_id, byte_limit, 0);
+    return create_either(w, folder, run_id, byte_limit, 0, 0);
 }
 
 int trace_create_brief(struct trace_writer *w, const char *folder, const uint8_t run_id[16],
-                       uint64_t byte_limit)
+                       uint64_t byte_limit, uint64_t start_ns)
 {
-    return create_either(w, folder, run_id, byte_limit, sysconf(_SC_PAGESIZE) == TRACE_PAGE);
+    return create_either(w, folder, run_id, byte_limit, sysconf(_SC_PAGESIZE) == TRACE_PAGE,
+                         start_ns);
 }
 
 static void finish_header(struct trace_writer *w, enum trace_end end, int detail)

@@ -56,9 +56,10 @@ struct trace_stream {
  * is then off and every later call a no-op. */
 int trace_create(struct trace_writer *w, const char *folder, const uint8_t run_id[16],
                  uint64_t byte_limit);
-/* The same for a trace that stays in memory while it is brief. */
+/* The same for a trace that stays in memory while it is brief; `start_ns`: when its process began
+ * (trace_now), 0: now. */
 int trace_create_brief(struct trace_writer *w, const char *folder, const uint8_t run_id[16],
-                       uint64_t byte_limit);
+                       uint64_t byte_limit, uint64_t start_ns);
 /* Moves a brief trace into its file, before the program can lose the right to it. 0, or errno. */
 int trace_to_file(struct trace_writer *w);
 /* The same before a signal ends the process: also where another thread is at it and stands still. */

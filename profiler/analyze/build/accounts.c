@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "profiler/analyze/attribute/sites.h"
 #include "profiler/analyze/build/build.h"
 
@@ -12,6 +13,9 @@ static const char startup[] = "[start-up]", shutdown[] = "[shutdown]", own[] = "
                   threads[] = "[threads]";
 #define THREADS_LEAST                                                                              \
     0.01 /* of the process; below it, the moments of the accounts differ by more */
+
+#define SHORT_CPU_NS 10e6
+enum { SHORT_LEAST = 20, SHORT_NAMED = 3 }; /* told from so many processes on */
 
 int account_is_row(const char *module)
 {
@@ -173,6 +177,61 @@ enum err build_accounts(struct run *r)
             TRY(accounts_row(r, a, shutdown, a->at[TRACE_AT_END], end, &r->shutdown_ns));
     }
     return ERR_OK;
+}
+
+/* The last program of each process, and the whole of the process's CPU time. */
+static enum err accounts_of_processes(const struct run *r, struct table *last)
+{
+    for (size_t i = 0; i < r->accounts.count; i++) {
+        const struct account *a = &r->accounts.items[i];
+        const uint32_t at = table_get(last, table_mix((uint64_t)a->pid, 0));
+        if (at == TABLE_NONE || r->accounts.items[at].start < a->start)
+            TRY(table_put(last, table_mix((uint64_t)a->pid, 0), (uint32_t)i));
+    }
+    return ERR_OK;
+}
+
+enum err accounts_short(struct run *r, struct model_item *item)
+{
+    const char *names[SHORT_NAMED];
+    struct table last = {0};
+    double all = 0;
+    int n = 0, named = 0;
+    char list[200] = "", text[400];
+    json_blank(&record_model_item, item);
+    if (!r->has_cpu)
+        return ERR_OK;
+    enum err e = accounts_of_processes(r, &last);
+    for (size_t i = 0; i < r->accounts.count && e == ERR_OK; i++) {
+        const struct account *a = &r->accounts.items[i];
+        const struct cpu_moment *end = &a->at[TRACE_AT_END];
+        const double ns = end->user + end->sys;
+        if (a->pid == r->options->launch.pid || !end->known || end->left_out ||
+            ns >= SHORT_CPU_NS || table_get(&last, table_mix((uint64_t)a->pid, 0)) != i)
+            continue;
+        all += ns;
+        n++;
+        int k = 0;
+        while (k < named && strcmp(names[k], a->name))
+            k++;
+        if (k == named && named < SHORT_NAMED)
+            names[named++] = a->name;
+    }
+    table_free(&last);
+    item->count = n;
+    if (e != ERR_OK || n < SHORT_LEAST)
+        return e;
+    for (int k = 0; k < named; k++)
+        text_append(list, sizeof list, "%s%.20s", k ? ", " : "", names[k]);
+    snprintf(text, sizeof text,
+             "%d processes took less than %g ms of CPU time each, %s s together: %s.", n,
+             1e-6 * SHORT_CPU_NS, NUMBER(3, ns_to_seconds(all)), list);
+    item->id = "short.processes";
+    item->severity = "info";
+    item->text = run_text(r, text);
+    item->effect = "What such a process does before its first input or output is counted, and has "
+                   "no lines.";
+    return item->text ? ERR_OK : FAIL(ERR_MEMORY, "no memory for the profile");
 }
 
 /* The recorder's own cost. Its functions measure one call in some, but cannot measure the way in

@@ -21,6 +21,8 @@ int account_is_row(const char *module);
  * such code is of no use to it. */
 int account_python_alone(const struct model *m);
 enum err build_overhead(struct run *r); /* of build_quality: what the recorder itself took */
+/* For build_quality: many processes of little CPU time; item.text NULL: few. */
+enum err accounts_short(struct run *r, struct model_item *item);
 /* For build_quality: describes processes without a trace; item.count 0: none. */
 enum err children_without_trace(struct run *r, struct model_item *item);
 

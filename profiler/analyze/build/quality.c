@@ -477,11 +477,13 @@ enum err build_quality(struct run *r)
         e = quality_filtered(r, &l);
     if (e == ERR_OK)
         e = quality_shares(r, &l);
-    struct model_item children;
-    if (e == ERR_OK)
-        e = children_without_trace(r, &children);
+    struct model_item children, brief;
+    e = e ? e : children_without_trace(r, &children);
     if (e == ERR_OK && children.count)
         e = vector_add(&l.all, children);
+    e = e ? e : accounts_short(r, &brief);
+    if (e == ERR_OK && brief.text)
+        e = vector_add(&l.all, brief);
     for (size_t i = 0; i < r->q.notes.count && e == ERR_OK; i++)
         e = vector_add(&l.all, r->q.notes.items[i]);
     if (e == ERR_OK)

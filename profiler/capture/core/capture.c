@@ -1,9 +1,10 @@
 /* The state of the whole library, and what needs nothing but it. */
 #include <unistd.h>
 
-#include "profiler/capture/core/capture.h"
+#include "profiler/capture/core/asleep.h"
 
 struct capture capture;
+struct asleep asleep;
 
 /* thread.c's, where threads of this process are recorded. */
 __attribute__((weak)) struct capture_thread *capture_self(void)

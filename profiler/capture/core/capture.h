@@ -4,7 +4,7 @@
  *
  * Loaded by LD_PRELOAD (samples, allocations, ranges), CUDA_INJECTION64_PATH (the CUDA driver calls
  * InitializeInjection) and NVTX_INJECTION64_PATH; whichever comes first starts it. Idle unless
- * TOMOPROF_CAPTURE_DIR names a folder. The variables: config.c.
+ * TOMOPROF_CAPTURE_DIR names a folder. The variables: facts.c.
  *
  * Four layers, each using those before it: raw (system calls), core (threads, stacks, the trace),
  * recorders (one `struct recorder` per thing that is recorded, recorder.h), hooks (functions of the
@@ -19,7 +19,7 @@
 
 #include "profiler/trace/writer.h"
 
-enum capture_mode { /* names in config.c; all but objects are on by default */
+enum capture_mode { /* names in facts.c; all but objects are on by default */
                     CAPTURE_CPU = 1,
                     CAPTURE_WAIT = 2,
                     CAPTURE_MEMORY = 4,
@@ -44,8 +44,7 @@ struct capture_config {
     double launcher;     /* pid of what started the program; 0: no trace is brief */
     double until_ns;     /* the recording ends then (trace_now); 0: with the process */
     uint8_t run_id[16];
-    char folder[512];
-    char library[512]; /* this library's own path, for children */
+    char folder[512], library[512]; /* this library's own path, for children */
 };
 
 struct capture {
@@ -55,22 +54,6 @@ struct capture {
     struct trace_writer writer;
 };
 extern struct capture capture;
-
-/* The wait for a lock that a thread is in; since 0: none. */
-struct capture_lock {
-    uint64_t since, part, stack; /* part: begin of what is not recorded yet */
-    uintptr_t address;
-    uint32_t holder, readers;
-    uint16_t kind;     /* enum trace_lock_kind */
-    uint16_t in_turns; /* the GIL: one wait is several calls with a timeout */
-};
-
-/* Folder and ending of the name by which the thread opened a file last (names.c of io). */
-struct capture_io_name {
-    uint64_t row;           /* row + 1 | round << 32; 0: none */
-    uint8_t folder, ending; /* lengths in text */
-    char text[118];
-};
 
 /* A thread of the target. Lives in a mapping of its own, found through one initial-exec pointer. */
 struct capture_thread {
@@ -85,10 +68,19 @@ struct capture_thread {
     uint64_t cost_ns[TRACE_PARTS], cost_calls[TRACE_PARTS];
     uint64_t random, io_ns, io_drawn, io_entered, io_stack_ns; /* of capture_random; io's */
     uint64_t io_since, io_since_ns, io_waits, io_debt, io_cpu, io_sleeps; /* lean.c */
-    struct capture_io_name io_name;
+    struct capture_io_name {    /* by which it opened a file last: names.c of io */
+        uint64_t row;           /* row + 1 | round << 32; 0: none */
+        uint8_t folder, ending; /* lengths in text */
+        char text[118];
+    } io_name;
     struct stack_thread *stacks; /* stack.c's scratch */
-    char *scratch; /* CAPTURE_SCRATCH bytes, while it is inside; of one function at a time */
-    struct capture_lock lock;
+    char *scratch;        /* CAPTURE_SCRATCH bytes, while it is inside; of one function at a time */
+    struct capture_lock { /* the wait for a lock that it is in; since 0: none */
+        uint64_t since, part, stack; /* part: begin of what is not recorded yet */
+        uintptr_t address;
+        uint32_t holder, readers;
+        uint16_t kind, in_turns; /* trace_lock_kind; the GIL: calls with a timeout make one wait */
+    } lock;
     const uint64_t *lock_calls;      /* its counter of locks that it took at once */
     uint64_t polled_from, polled_to; /* its last wait in poll and its like, until a read had it */
     int polled;                      /* the one descriptor that it was for; below 0: several */
@@ -109,8 +101,7 @@ struct capture_thread *capture_enter_in(const void *object);
 struct capture_thread *capture_enter_handler(const void *ucontext);
 void capture_leave(struct capture_thread *t, enum trace_part part, uint64_t entered_ns);
 
-/* The calling thread where it is registered, entered or not, else NULL: for functions of recorders
- * that are not given one. Async-signal-safe. */
+/* The calling thread where it is registered, entered or not, else NULL. Async-signal-safe. */
 struct capture_thread *capture_self(void);
 
 /* 0 in a child of vfork, whose memory is the parent's. */

@@ -40,10 +40,15 @@ struct thread_slot {
     char stack[HANDLER_STACK] __attribute__((aligned(64))), scratch[CAPTURE_SCRATCH];
 };
 
-/* start.c: capture and these recorders, once; 1: it is on. `early`: before main, one thread. */
-int capture_start(const struct recorder *const *recorders, size_t count, int early);
+struct capture_parts {
+    const struct recorder *const *recorders; /* in the order of starting */
+    size_t count;
+    void (*setup)(void); /* before they start */
+};
+/* start.c: capture and its parts, once; 1: it is on, or asleep. `early`: before main, one thread. */
+int capture_start(const struct capture_parts *parts, int early);
 
-/* config.c: 0 when no folder is named; what was wrong with other variables goes to `bad`. */
+/* facts.c: 0 when no folder is named; what was wrong with other variables goes to `bad`. */
 int config_read(struct capture_config *c, char *bad, size_t bad_bytes);
 void config_mode_names(unsigned modes, char *out, size_t bytes);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "profiler/capture/core/asleep.h"
 #include "profiler/capture/core/poll_thread.h"
 #include "profiler/capture/core/signals.h"
 #include "profiler/capture/raw/errands.h"
@@ -58,6 +59,8 @@ void process_filtered(int quiet)
 
 void process_finish(enum trace_end end, int detail)
 {
+    if (asleep_finish(end, detail, NULL))
+        return;
     if (!capture.on || !capture_is_here() || __atomic_exchange_n(&ended, 1, __ATOMIC_ACQUIRE))
         return;
     int quiet = poll_gate_keep(5000000u);
@@ -118,8 +121,9 @@ int process_new_trace(void)
     const struct capture_config *c = &capture.config;
     /* The program itself is recorded from its first moment on, killed or not. */
     int brief = c->launcher > 0 && (double)getppid() != c->launcher;
-    int failed = (brief ? trace_create_brief : trace_create)(&capture.writer, c->folder, c->run_id,
-                                                             c->byte_limit);
+    int failed = brief ? trace_create_brief(&capture.writer, c->folder, c->run_id, c->byte_limit,
+                                            asleep.since.r.time_ns)
+                       : trace_create(&capture.writer, c->folder, c->run_id, c->byte_limit);
     capture.writer.elsewhere = process_job_elsewhere;
     text_forget();
     for (struct thread_slot *s = thread_first(); s && !failed;
@@ -134,7 +138,7 @@ static __thread struct capture_thread *forking;
 
 static void before_fork(void)
 {
-    if (!capture.on)
+    if (!capture_is_on())
         return;
     int saved = errno;
     signals_hold(1);
@@ -159,6 +163,39 @@ static void in_parent(void)
     errno = saved;
 }
 
+/* A trace of this process and what is told first in it. 0: there is none. */
+static int process_open_trace(struct thread_slot *s, int forked)
+{
+    struct trace_account a = asleep.since;
+    if (forked) {
+        s = thread_fork_child();
+        trace_abandon(&capture.writer);
+    }
+    if (process_new_trace())
+        return 0;
+    if (!s)
+        return 1;
+    trace_stream_open(&s->t.stream, &capture.writer, s->t.tid);
+    thread_name(&s->t, s, s->name);
+    facts_write(&s->t);
+    facts_clock(&s->t);
+    if (!forked)
+        trace_put(&s->t.stream, &asleep.loaded.r, sizeof asleep.loaded, NULL, 0);
+    if (!a.r.time_ns)
+        a = facts_account(TRACE_AT_START);
+    trace_put(&s->t.stream, &a.r, sizeof a, NULL, 0);
+    return 1;
+}
+
+static void process_begin_forked(struct thread_slot *s)
+{
+    capture.on = 1;
+    if (!s)
+        return;
+    recorders_fork_child();
+    s->t.busy = 0;
+}
+
 static void in_child(void)
 {
     if (!capture.on)
@@ -168,27 +205,54 @@ static void in_child(void)
     raw_files_alone(1);
     raw_chars[0] = raw_chars[1] = 0; /* as the kernel's counters of the child */
     capture.pid = getpid();
+    asleep.since.r.time_ns = 0;
     poll_thread_forked(others);
-    struct thread_slot *s = thread_fork_child();
-    trace_abandon(&capture.writer);
-    if (process_new_trace()) {
-        capture.on = 0;
-    } else if (s) {
-        trace_stream_open(&s->t.stream, &capture.writer, s->t.tid);
-        thread_name(&s->t, s, s->name);
-        facts_write(&s->t);
-        facts_clock(&s->t);
-        struct trace_account a = facts_account(TRACE_AT_START);
-        trace_put(&s->t.stream, &a.r, sizeof a, NULL, 0);
-        recorders_fork_child();
+    int is_asleep = asleep_begin(ASLEEP_FORKED, NULL);
+    if (!is_asleep) {
+        capture.on = process_open_trace(NULL, 1);
+        if (capture.on)
+            process_begin_forked(thread_self());
     }
-    if (s)
-        s->t.busy = 0;
     raw_files_alone(0);
     poll_gate_unlock();
     signals_hold(0);
-    poll_thread_begin_child();
+    if (!is_asleep)
+        poll_thread_begin_child();
     errno = saved;
+}
+
+/* Ends what a process that is asleep has put off. */
+static void process_go_on(struct thread_slot *s, int forked)
+{
+    if (forked) {
+        process_begin_forked(s);
+        poll_thread_begin_child();
+    } else {
+        asleep.begin(&s->t);
+    }
+}
+
+static void process_wake(struct thread_slot *s, int forked)
+{
+    raw_files_alone(1);
+    if (process_open_trace(s, forked))
+        process_go_on(s, forked);
+    raw_files_alone(0);
+}
+
+static void process_put_asleep(struct thread_slot *s, int forked, enum trace_end end, int detail,
+                               const char *path)
+{
+    raw_files_alone(1);
+    if (process_open_trace(s, forked)) {
+        if (end == TRACE_EXEC)
+            put_process(&s->t, TRACE_EXECED, capture.pid, path);
+        thread_put_end(&s->t, s);
+        struct trace_account a = facts_account(TRACE_AT_END);
+        trace_put(&s->t.stream, &a.r, sizeof a, NULL, 0);
+        trace_finish(&capture.writer, end, detail);
+    }
+    raw_files_alone(0);
 }
 
 void process_made(enum trace_process_op op, pid_t child, const char *path)
@@ -240,15 +304,18 @@ static int process_record_vfork(enum trace_process_op op, const char *path)
     return 1;
 }
 
-enum { STAYED, LEFT, LEFT_BORROWED };
+enum { STAYED, LEFT, LEFT_BORROWED, LEFT_ASLEEP };
 
 int process_leave(const char *path)
 {
     int saved = errno, left = STAYED;
-    if (!capture.on)
+    if (!capture.on && !asleep.on)
         return STAYED;
     if (path && strchr(path, '/') && access(path, X_OK)) {
         /* it will fail: programs try one folder after the other */
+    } else if (asleep_finish(TRACE_EXEC, 0, path)) {
+        signals_leave(1);
+        left = LEFT_ASLEEP;
     } else if (!capture_is_here()) {
         left = process_record_vfork(TRACE_SPAWNED, path) ? LEFT_BORROWED : STAYED;
     } else {
@@ -265,17 +332,19 @@ void process_return(int left)
     int saved = errno;
     if (left == LEFT_BORROWED)
         process_record_vfork(TRACE_NOT_SPAWNED, NULL);
-    if (left == LEFT) {
+    if (left == LEFT || left == LEFT_ASLEEP) {
         signals_leave(0);
         trace_finish(&capture.writer, TRACE_RUNNING, 0);
     }
+    if (left == LEFT_ASLEEP)
+        asleep_return();
     errno = saved;
 }
 
 int process_traced_begin(void)
 {
     struct thread_slot *s = thread_self();
-    if (!capture.on || !capture_is_here() || !s || s->is_dropped)
+    if (!capture_is_on() || !capture_is_here() || !s || s->is_dropped)
         return 0;
     recorders_thread_lost(s);
     return 1;
@@ -304,6 +373,8 @@ static int end_in_time(void)
 
 int process_setup(void)
 {
+    static const struct asleep_calls calls = {process_wake, process_go_on, process_put_asleep};
+    asleep_set_calls(&calls);
     poll_thread_ends_when(end_in_time);
     capture.pid = getpid();
     on_exit(on_exit_code, NULL);

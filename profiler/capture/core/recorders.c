@@ -33,6 +33,13 @@ void recorders_start(const struct recorder *const *list, size_t count, struct ca
     }
 }
 
+void recorders_asleep(const struct recorder *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (list[i]->modes & capture.config.modes && list[i]->asleep)
+            list[i]->asleep();
+}
+
 void recorders_thread_start(struct capture_thread *t)
 {
     EACH(thread_start, t);

@@ -60,6 +60,11 @@ int signals_choose(int wanted)
     return 0;
 }
 
+int signals_choose_asleep(int wanted)
+{
+    return wanted ? wanted : is_free(SIGPROF) ? SIGPROF : 0;
+}
+
 /* All signals wait while the handler runs: one that arrives meanwhile must end the system call that
  * ours has interrupted (eintr_restart.c). SIGSYS does not wait: a filter sends it for a call of the
  * handler itself, and ends the program where it must wait (filter.c). */

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "profiler/capture/core/asleep.h"
 #include "profiler/capture/core/poll_thread.h"
 #include "profiler/capture/core/thread_poll.h"
 #include "profiler/capture/core/unwind/modules.h"
@@ -64,6 +65,7 @@ int thread_take_off(void)
 
 void thread_late(void)
 {
+    capture_wake();
     void (*work)(void) = __atomic_load_n(&put_off, __ATOMIC_RELAXED);
     if (__builtin_expect(work != NULL, 0))
         work();
@@ -157,6 +159,7 @@ static struct capture_thread *thread_enter(uintptr_t sp, uintptr_t frame, const 
 
 static void thread_prepare_caller(void)
 {
+    capture_wake();
     if (thread_live() && !thread_own)
         thread_register(NULL, 0);
     if (thread_live())

@@ -44,7 +44,8 @@ void thread_records_close(int forked)
 void thread_name(struct capture_thread *writer, struct thread_slot *s, const char *name)
 {
     struct trace_thread r = {.r.kind = TRACE_THREAD, .tid = s->t.tid, .parent_tid = s->parent_tid};
-    strncpy(s->name, name, sizeof s->name - 1);
+    if (name != s->name)
+        strncpy(s->name, name, sizeof s->name - 1);
     r.name_bytes = (uint32_t)strlen(s->name);
     r.flags = (s->t.tid == (uint32_t)getpid()) | (s->t.ours ? 2u : 0u);
     struct trace_stream *to = common_stream_acquire(writer);

@@ -198,7 +198,7 @@ CONTROL_CALLS(CONTROL)
     CAPTURE_API int name(int fd)                                                                   \
     {                                                                                              \
         int (*real)(int) = (int (*)(int))raw_next(&next_##name, #name);                            \
-        uint64_t begin = io_short_begin();                                                         \
+        uint64_t begin = io_close_begin();                                                         \
         int is_lean = begin - 1 < IO_LEAN_MEASURED && io_lean_close(fd, begin);                    \
         uint32_t file = begin && !is_lean ? io_closing(fd, begin) : 0;                             \
         int r = real(fd);                                                                          \

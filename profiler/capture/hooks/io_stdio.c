@@ -122,7 +122,7 @@ FOPEN_CALLS(FOPEN)
 CAPTURE_API int fclose(FILE *f)
 {
     int (*real)(FILE *) = (int (*)(FILE *))raw_next(&next_fclose, "fclose");
-    if (!io_on || !f)
+    if (!f || !io_on)
         return real(f);
     struct io_stream s = io_stream_begin(f);
     uint32_t file = io_stream_closing(&s, f, CALLER);

@@ -5,6 +5,7 @@
 #include <sys/time.h>
 #include <time.h>
 
+#include "profiler/capture/core/asleep.h"
 #include "profiler/capture/core/core.h"
 #include "profiler/capture/core/filter.h"
 #include "profiler/capture/core/signals.h"
@@ -95,7 +96,7 @@ CAPTURE_API int setitimer(__itimer_which_t which, const struct itimerval *value,
 {
     static void *next;
     typedef int (*fn)(__itimer_which_t, const struct itimerval *, struct itimerval *);
-    if (capture.on && value && (value->it_interval.tv_sec || value->it_interval.tv_usec))
+    if (value && (value->it_interval.tv_sec || value->it_interval.tv_usec) && capture_is_on())
         phase_wanted();
     return ((fn)raw_next(&next, "setitimer"))(which, value, old);
 }
@@ -105,7 +106,7 @@ CAPTURE_API int timer_settime(timer_t timer, int flags, const struct itimerspec 
 {
     static void *next;
     typedef int (*fn)(timer_t, int, const struct itimerspec *, struct itimerspec *);
-    if (capture.on && value && (value->it_interval.tv_sec || value->it_interval.tv_nsec))
+    if (value && (value->it_interval.tv_sec || value->it_interval.tv_nsec) && capture_is_on())
         phase_wanted();
     return ((fn)raw_next(&next, "timer_settime"))(timer, flags, value, old);
 }

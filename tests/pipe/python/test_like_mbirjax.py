@@ -101,7 +101,7 @@ def options_of_mbirjax(check, folder):
     for name, expected in np.load(DATA / "recon/mbirjax.npz").items():
         same = found[name].shape == expected.shape
         error = relative(found[name], expected) if same and expected.any() else float(not same)
-        check.that(error < 5e-4, f"{name} differs by {error:.2g}")
+        check.that(error < 5e-5, f"{name} differs by {error:.2g}")
 
 
 def partitions_of_the_caller(check, folder):

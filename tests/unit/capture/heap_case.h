@@ -26,6 +26,7 @@
 #define MIB  ((size_t)1 << 20)
 
 struct capture capture = {.config.alloc_mean = MEAN, .config.modes = CAPTURE_MEMORY};
+struct asleep asleep; /* nobody is */
 static struct capture_thread thread;
 static __thread int entered;
 static int entered_is_off;

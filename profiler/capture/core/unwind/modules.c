@@ -74,6 +74,15 @@ static const struct module_entry *modules_search(const struct module_table *t, u
     return &t->entry[low - 1];
 }
 
+const char *modules_name_at(uintptr_t address)
+{
+    static void *next;
+    int (*find)(void *, struct found_object *) =
+        (int (*)(void *, struct found_object *))raw_next(&next, "_dl_find_object");
+    struct found_object o;
+    return find && !find((void *)address, &o) && o.map ? o.map->l_name : NULL;
+}
+
 int modules_find(uintptr_t address, struct module *m)
 {
     if (find_object) {

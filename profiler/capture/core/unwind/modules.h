@@ -36,6 +36,9 @@ int modules_set(const struct module *list, size_t n, int unloaded);
 
 /* Finds the image at an address. Async-signal-safe. 0: none is known. */
 int modules_find(uintptr_t address, struct module *m);
+/* Tells the name of the image's file, "" of the program's, by the loader's list. Async-signal-safe.
+ * NULL: none is known, or the C library is older than 2.35. */
+const char *modules_name_at(uintptr_t address);
 /* Grows with every load and unload of an image that was seen. */
 uint32_t modules_generation(void);
 /* Grows when images went: from then on an address may be another one's. */

@@ -12,6 +12,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "profiler/capture/core/asleep.h"
 #include "profiler/capture/core/core.h"
 #include "profiler/capture/core/filter.h"
 #include "profiler/capture/core/signals.h"
@@ -169,6 +170,8 @@ static void sampler_watch(struct thread_slot *s, int other)
     uint64_t now = thread_poll_cpu(other ? s->t.tid : 0);
     /* Found late: its first sample counts for what was before. */
     s->cpu_last = s->whole && !s->sampled_ns ? 0 : now;
+    if (asleep.since.r.time_ns && s->t.tid == (uint32_t)capture.pid && !s->sampled_ns)
+        s->cpu_last = asleep.since.user_ns + asleep.since.system_ns; /* it was asleep */
     if (now == THREAD_POLL_UNKNOWN || syscall(SYS_timer_create, clock, &event, &s->timer)) {
         trace_lost(&capture.writer, TRACE_LOST_THREADS, 1);
         return;
@@ -365,6 +368,10 @@ static void sampler_handler(int number, siginfo_t *info, void *context)
     int saved = errno;
     struct thread_slot *s = sampler_slot(info), *self = thread_self();
     (void)number;
+    if (asleep_signal(info, context)) {
+        errno = saved;
+        return;
+    }
     if (!s)
         signals_foreign(self, info, context);
     else if (s == self || (!self && thread_adopt(s))) {

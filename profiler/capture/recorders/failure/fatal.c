@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "profiler/capture/core/asleep.h"
 #include "profiler/capture/core/core.h"
 #include "profiler/capture/core/stack.h"
 #include "profiler/capture/core/unwind/modules.h"
@@ -45,6 +46,7 @@ struct fatal_hit {
 static void fatal_put(void *hit, void *context)
 {
     const struct fatal_hit *h = hit;
+    capture_wake();
     struct capture_thread *t = capture_enter_handler(context);
     if (!t)
         return;
@@ -60,7 +62,7 @@ static void fatal_handler(int number, siginfo_t *info, void *context)
     const int saved = errno;
     const struct sigaction end = {.sa_handler = SIG_DFL};
     struct thread_slot *s = thread_self();
-    if (s && !s->t.ours && !s->handling && capture.on && capture_is_here()) {
+    if (s && !s->t.ours && !s->handling && (capture.on || asleep.on) && capture_is_here()) {
         struct fatal_hit hit = {s, number};
         s->handling = 1;
         own_stack_call(fatal_put, &hit, context, s->stack + sizeof s->stack);
@@ -84,7 +86,7 @@ static int is_ours(const struct sigaction *act)
 
 int fatal_covers(int number)
 {
-    return installed && capture.on && fatal_index(number) >= 0;
+    return installed && (capture.on || asleep.on) && fatal_index(number) >= 0;
 }
 
 int fatal_set_action(int number, const struct sigaction *act, struct sigaction *old)
@@ -147,4 +149,4 @@ static void fatal_stop(void)
 }
 
 const struct recorder fatal_recorder = {
-    .name = "fatal", .modes = ~0u, .start = fatal_start, .stop = fatal_stop};
+    .name = "fatal", .modes = ~0u, .start = fatal_start, .asleep = fatal_start, .stop = fatal_stop};

@@ -1,6 +1,7 @@
 /* Picks the blocks to record from those that the hooks of malloc report, and follows them. */
 #include <errno.h>
 
+#include "profiler/capture/core/asleep.h"
 #include "profiler/capture/recorders/heap/heap.h"
 
 static volatile int recording; /* allocations */
@@ -100,7 +101,7 @@ void heap_allocated(void *p, size_t bytes, enum trace_heap heap, const void *cal
     if (!p) /* nothing was allocated */
         return;
     int saved = errno, off = __atomic_load_n(&heap_is_off[HEAP_GROUP_MALLOC], __ATOMIC_RELAXED);
-    struct capture_thread *t = recording || off ? capture_enter() : NULL;
+    struct capture_thread *t = recording || off || asleep.on ? capture_enter() : NULL;
     if (t) {
         uint64_t entered = 0;
         struct live_block b = {(uintptr_t)p, bytes, block_weight(t, bytes, heap), heap};

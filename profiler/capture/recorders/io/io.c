@@ -30,6 +30,13 @@ static int io_start(void)
     return 0;
 }
 
+/* Calls come here, and wake the process. */
+static int io_asleep(void)
+{
+    io_on = 1;
+    return 0;
+}
+
 static unsigned (*take_out)(void);
 static int is_out;
 
@@ -164,6 +171,9 @@ static void io_fork_child(void)
                      "The process that made this one had taken reads and writes out of the "
                      "program's way: they are seen in sum alone.");
     io_files_forked();
+    for (int fd = 0; io_missed && fd < io->descriptor_count; fd++)
+        io_forget(fd);
+    io_missed = 0;
     io_lean_forked();
     io_mapped_forked();
     io_rings_forked();
@@ -176,6 +186,7 @@ const struct recorder io_recorder = {
     .name = "io",
     .modes = CAPTURE_IO,
     .start = io_start,
+    .asleep = io_asleep,
     .thread_start = io_lean_thread,
     .thread_gone = io_kernel_thread_ends,
     .tick = io_tick,

@@ -8,25 +8,24 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
+#include "profiler/capture/core/asleep.h"
 #include "profiler/capture/core/capture.h"
 #include "profiler/capture/raw/system.h"
 
-extern volatile int io_on;
+extern volatile int io_on, io_missed;
 
 /* Given before the recorder starts: takes the hooks of reads, writes and seeks out of the
  * program's way, where they cost more than they may. */
 void io_take_out_by(unsigned (*take_out)(void));
 void io_makes_child(void); /* before the program can wait for it */
 
-/* Before a call: when it begins, 0 where nothing is recorded (any longer: the clock, too, may be
- * forbidden then). */
+/* Before a call: when it begins; 0: nothing is recorded (any longer: the clock may be forbidden). */
 static inline uint64_t io_begin(void)
 {
-    return __builtin_expect(io_on && capture.on, 0) ? trace_now() : 0;
+    return __builtin_expect(capture_is_on() && io_on, 0) ? trace_now() : 0;
 }
 
-/* The same before a call that may be short: by the processor's counter, which takes less than the
- * clock, once it is known how fast that counts (short_calls.c). */
+/* The same by the processor's counter, once its speed is known, for calls that may be short. */
 #define IO_TICKS (1ull << 63)
 extern uint64_t io_tick_ns; /* times 2^32; 0: not known */
 static inline uint64_t io_stamp(void)
@@ -38,17 +37,24 @@ enum { IO_LEAN = 1, IO_LEAN_MEASURED }; /* stamps of calls that are not */
 uint64_t io_lean_begin(void);
 static inline uint64_t io_short_begin(void)
 {
-    if (!__builtin_expect(io_on && capture.on, 1))
+    if (!__builtin_expect(capture_is_on() && io_on, 1))
         return 0;
     return __atomic_load_n(&io_lean, __ATOMIC_RELAXED) ? io_lean_begin() : io_stamp();
 }
-/* A short call like many before it, `begin` as io_short_begin gave it: 1 where it is recorded with
- * that. */
+/* Before a descriptor is closed: that wakes nobody, its row is forgotten later. */
+static inline uint64_t io_close_begin(void)
+{
+    if (__builtin_expect(asleep.on, 0)) {
+        io_missed = 1;
+        return 0;
+    }
+    return io_short_begin();
+}
+/* A short call like many before it, with the stamp of io_short_begin; 1: it is recorded. */
 int io_short_data(enum trace_io_op op, int fd, int64_t result, int64_t offset, uint64_t begin);
 int io_short_open(int fd, const char *path, int flags, uint64_t begin);
 int io_short_seek(int fd, int64_t result, uint64_t begin);
-/* lean.c: the same with stamp IO_LEAN or IO_LEAN_MEASURED. 0: it goes the long way, without its
- * time. */
+/* lean.c: with IO_LEAN or IO_LEAN_MEASURED; 0: it goes the long way, without its time. */
 int io_lean_data(enum trace_io_op op, int fd, int64_t result, int64_t offset, uint64_t begin);
 int io_lean_open(int fd, const char *path, int flags, uint64_t begin);
 int io_lean_seek(int fd, int64_t result, uint64_t begin);

@@ -267,8 +267,6 @@ static uint64_t cpu_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-uint64_t io_not_run;
-
 /* Returns what the thread could use of `ns` since the last look: its CPU time, where it did not sleep. A
  * share of the clock's time would be five times as much of the CPU time beside ten busy threads on
  * two CPUs. */

@@ -26,6 +26,7 @@ static struct name_slot slots[BUCKETS][PLACES] __attribute__((aligned(64)));
 static uint32_t round_now; /* names of other rounds are forgotten */
 uint32_t io_names_known;
 static uint64_t asked_until;
+uint64_t io_not_run;
 int io_summed;
 static int setting;
 

@@ -1,6 +1,7 @@
 /* Descriptors that come, go, and share what they lead to. */
 #include <errno.h>
 
+#include "profiler/capture/core/asleep.h"
 #include "profiler/capture/recorders/io/names.h"
 #include "profiler/capture/recorders/io/lean.h"
 
@@ -99,8 +100,11 @@ void io_closed(uint32_t file, uint64_t begin, int result, const void *caller)
     errno = saved;
 }
 
+volatile int io_missed;
+
 void io_closing_range(unsigned first, unsigned last)
 {
+    io_missed |= asleep.on;
     struct capture_thread *t = io_on && capture.on && capture_is_here() ? io_enter(0, 0) : NULL;
     if (!t)
         return;
@@ -113,6 +117,7 @@ void io_closing_range(unsigned first, unsigned last)
 void io_duplicated(int from, int to)
 {
     int saved = errno;
+    io_missed |= asleep.on;
     struct capture_thread *t =
         io_on && capture.on && to >= 0 && capture_is_here() ? io_enter(0, 0) : NULL;
     if (!t)

@@ -86,7 +86,7 @@ void io_add(struct capture_thread *t, struct io_descriptor *d, struct io_file *f
 struct capture_thread *io_enter(int64_t bytes, int writes);
 /* `calls`: of the program that it recorded, for its cost. */
 void io_leave(struct capture_thread *t, unsigned calls, int saved_errno);
-/* lean.c: what of the clock's time the first thread was ready for a CPU and had none. */
+/* Time by the clock in which the first thread was ready for a CPU and had none. */
 extern uint64_t io_not_run;
 extern double io_call_ns; /* what a call costs before it enters and after it left */
 

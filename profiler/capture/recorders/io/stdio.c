@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "profiler/capture/core/asleep.h"
 #include "profiler/capture/recorders/io/lean.h"
 
 enum { PUTTING = 0x800 }; /* _IO_CURRENTLY_PUTTING of glibc's _flags */
@@ -17,7 +18,7 @@ static int64_t stream_pending(const FILE *f)
 
 struct io_stream io_stream_begin(FILE *f)
 {
-    return (struct io_stream){io_on && capture.on ? io_stamp() : 0,
+    return (struct io_stream){capture_is_on() && io_on ? io_stamp() : 0,
                               f->_IO_read_ptr,
                               f->_IO_read_end,
                               f->_IO_write_ptr,

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "profiler/capture/core/asleep.h"
 #include "profiler/capture/core/stack.h"
 #include "profiler/capture/recorders/cuda/cuda.h"
 #include "profiler/capture/recorders/nvtx/nvtx.h"
@@ -396,7 +397,7 @@ const size_t nvtx_extension_row_count = sizeof nvtx_extension_rows / sizeof *nvt
  * of a domain of their own. Both find the functions below by their names. */
 #define REGION(op, ...)                                                                            \
     do {                                                                                           \
-        if (capture.on && capture.config.modes & CAPTURE_NVTX)                                     \
+        if (capture_is_on() && capture.config.modes & CAPTURE_NVTX)                                \
             RECORD(op, .domain_name = TRACE_REGION_DOMAIN, __VA_ARGS__);                           \
     } while (0)
 

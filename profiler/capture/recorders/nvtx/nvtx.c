@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/capture/core/asleep.h"
 #include "profiler/capture/recorders.h"
 #include "profiler/capture/recorders/nvtx/nvtx.h"
 
@@ -58,7 +59,7 @@ static void nvtx_attach_table(const struct nvtx_callbacks *callbacks, nvtx_get_t
 
 int nvtx_initialize(nvtx_get_table *get)
 {
-    int saved = errno, recording = capture.on && capture.config.modes & CAPTURE_NVTX;
+    int saved = errno, recording = capture_is_on() && capture.config.modes & CAPTURE_NVTX;
     const struct nvtx_callbacks *callbacks = get ? get(NVTX_CALLBACKS) : NULL;
     int known = callbacks && callbacks->bytes >= sizeof *callbacks && callbacks->table;
     int result = recording && known;
@@ -79,7 +80,7 @@ int nvtx_initialize_extension(struct nvtx_extension *module)
     memcpy(&initialize, &found, sizeof found);
     if (!module || (found && initialize(module)))
         return module != NULL;
-    if (!capture.on || !(capture.config.modes & CAPTURE_NVTX))
+    if (!capture_is_on() || !(capture.config.modes & CAPTURE_NVTX))
         return 0;
     if (module->module != NVTX_EXTENSION_PAYLOAD || !module->count)
         return 1;

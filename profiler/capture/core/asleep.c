@@ -1,0 +1,236 @@
+/* When a short process wakes, and what is written of one that does not. */
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "profiler/capture/core/asleep.h"
+#include "profiler/capture/core/core.h"
+#include "profiler/capture/core/signals.h"
+#include "profiler/capture/core/thread_poll.h"
+#include "profiler/capture/core/unwind/modules.h"
+#include "profiler/capture/raw/own_stack.h"
+#include "profiler/capture/raw/system.h"
+
+#define AWAKE_AFTER_NS 10000000
+#define AGAIN_NS       1000000
+
+static const struct asleep_calls *asleep_calls;
+static int asleep_timer;
+static enum asleep_kind asleep_left; /* what it was, until it is known whether an exec fails */
+static char asleep_stack[HANDLER_STACK] __attribute__((aligned(64)));
+
+static void asleep_arm(long ns)
+{
+    struct itimerspec when = {{0, 0}, {0, ns}};
+    syscall(SYS_timer_settime, asleep_timer, 0, &when, NULL);
+}
+
+#ifdef __x86_64__
+static int asleep_is_possible(void)
+{
+    const struct capture_config *c = &capture.config;
+    return c->launcher > 0 && (double)getppid() != c->launcher && c->calls_share < 1 &&
+           c->modes & CAPTURE_CPU && sysconf(_SC_PAGESIZE) == TRACE_PAGE &&
+           modules_name_at((uintptr_t)asleep_stack);
+}
+
+/* Calls that wait while the caller holds nothing of the C library's and of the loader's. */
+static int asleep_call_waits(long number)
+{
+    static const short calls[] = {SYS_read,          SYS_write,    SYS_readv,   SYS_writev,
+                                  SYS_pread64,       SYS_pwrite64, SYS_wait4,   SYS_waitid,
+                                  SYS_accept,        SYS_accept4,  SYS_connect, SYS_recvfrom,
+                                  SYS_recvmsg,       SYS_sendto,   SYS_sendmsg, SYS_flock,
+                                  SYS_rt_sigsuspend, SYS_pause,    SYS_fcntl,   SYS_ioctl};
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (calls[i] == number)
+            return 1;
+    return 0;
+}
+
+static uintptr_t asleep_place(const ucontext_t *u)
+{
+    return (uintptr_t)u->uc_mcontext.gregs[REG_RIP];
+}
+
+static int asleep_is_call(uintptr_t code)
+{
+    const uint8_t *p = (const uint8_t *)code;
+    return p[0] == 0x0f && p[1] == 0x05;
+}
+
+/* The call returns EINTR for this signal alone: it is made again (eintr_restart.c). */
+static int asleep_has_interrupted(const ucontext_t *u)
+{
+    uint64_t pending = 0, blocked;
+    if (u->uc_mcontext.gregs[REG_RAX] != -EINTR || !modules_name_at(asleep_place(u)) ||
+        !asleep_is_call(asleep_place(u) - 2))
+        return 0;
+    memcpy(&blocked, &u->uc_sigmask, sizeof blocked);
+    syscall(SYS_rt_sigpending, &pending, sizeof pending);
+    return !(pending & ~blocked & ~(1ull << (capture.config.signal - 1)));
+}
+
+static int asleep_is_libc(uintptr_t address)
+{
+    const char *name = modules_name_at(address);
+    return name && (strstr(name, "/libc.so") || strstr(name, "/libc-2"));
+}
+
+/* Starting makes a thread, which takes locks of the C library. Its own code and the loader's may
+ * hold them, but for a call that waits; a malloc of others may hold one that calloc() takes. */
+static int asleep_may_wake(const ucontext_t *u)
+{
+    static void *next;
+    const uintptr_t at = asleep_place(u);
+    const long value = (long)u->uc_mcontext.gregs[REG_RAX];
+    const char *name = modules_name_at(at);
+    if (!name || strstr(name, "/ld-") || strstr(name, "/ld.so"))
+        return 0;
+    if (asleep_is_libc(at))
+        return asleep_is_call(at) ? asleep_call_waits(value)
+                                  : asleep_is_call(at - 2) && value == -EINTR;
+    return name != modules_name_at((uintptr_t)asleep_stack) &&
+           asleep_is_libc((uintptr_t)raw_next(&next, "malloc"));
+}
+#else
+static int asleep_is_possible(void)
+{
+    return 0;
+}
+
+static int asleep_may_wake(const ucontext_t *u)
+{
+    (void)u;
+    return 0;
+}
+
+static int asleep_has_interrupted(const ucontext_t *u)
+{
+    (void)u;
+    return 0;
+}
+#endif
+
+static void asleep_end(void)
+{
+    asleep.on = ASLEEP_NOT;
+    syscall(SYS_timer_delete, asleep_timer);
+}
+
+static void asleep_wake_now(void)
+{
+    const enum asleep_kind kind = (enum asleep_kind)asleep.on;
+    const int saved = errno;
+    struct thread_slot *s = thread_self();
+    if (kind && s && capture_is_here()) {
+        asleep_end();
+        asleep_calls->wake(s, kind == ASLEEP_FORKED);
+    }
+    errno = saved;
+}
+
+static void asleep_wake(void *a, void *context)
+{
+    (void)a;
+    (void)context;
+    asleep_wake_now();
+}
+
+/* The handler has blocked all signals: what the program blocks is what it comes back to. */
+static void asleep_wake_here(ucontext_t *u)
+{
+    struct thread_slot *s = thread_self();
+    const int before = capture.config.signal, was = s->blocked;
+    own_stack_call(asleep_wake, NULL, u, asleep_stack + sizeof asleep_stack);
+    if (capture.config.signal == before)
+        return;
+    s->blocked = sigismember(&u->uc_sigmask, capture.config.signal) == 1;
+    sigdelset(&u->uc_sigmask, capture.config.signal);
+    if (was)
+        sigaddset(&u->uc_sigmask, before);
+}
+
+int asleep_signal(const siginfo_t *info, void *context)
+{
+    if (info->si_code != SI_TIMER || info->si_value.sival_ptr != &asleep_timer)
+        return 0;
+    struct thread_slot *s = thread_self();
+    if (!s || !capture_is_here())
+        return 1;
+    if (asleep_has_interrupted(context))
+        s->interrupts++;
+    if (!asleep.on)
+        return 1;
+    if (asleep_may_wake(context))
+        asleep_wake_here(context);
+    else
+        asleep_arm(AGAIN_NS);
+    return 1;
+}
+
+static void asleep_handler(int number, siginfo_t *info, void *context)
+{
+    const int saved = errno;
+    (void)number;
+    if (!asleep_signal(info, context))
+        signals_foreign(thread_self(), info, context);
+    errno = saved;
+}
+
+/* Makes a place among the threads and a signal for a process that was just loaded. */
+static int asleep_prepare(const struct recorder *const *recorders, size_t count)
+{
+    capture.config.signal = signals_choose_asleep(asleep.wanted_signal);
+    struct thread_slot *s = capture.config.signal ? thread_register(NULL, 0) : NULL;
+    if (!s || signals_install(capture.config.signal, asleep_handler))
+        return 0;
+    signals_thread(s);
+    recorders_asleep(recorders, count);
+    return 1;
+}
+
+void asleep_set_calls(const struct asleep_calls *calls)
+{
+    asleep_calls = calls;
+}
+
+int asleep_begin(enum asleep_kind kind, const struct capture_parts *parts)
+{
+    if (!asleep_is_possible() || (parts && !asleep_prepare(parts->recorders, parts->count)))
+        return 0;
+    const struct thread_slot *s = thread_self();
+    struct sigevent event = {.sigev_value.sival_ptr = &asleep_timer,
+                             .sigev_signo = capture.config.signal,
+                             .sigev_notify = SIGEV_THREAD_ID};
+    event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
+    if (!s || s->is_dropped || syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &asleep_timer))
+        return 0;
+    asleep.wake = asleep_wake_now;
+    asleep.since = facts_account(TRACE_AT_START);
+    capture.on = 0;
+    asleep.on = kind;
+    asleep_arm(AWAKE_AFTER_NS);
+    return 1;
+}
+
+int asleep_finish(enum trace_end end, int detail, const char *path)
+{
+    struct thread_slot *s = thread_self();
+    if (!asleep.on || !s || !capture_is_here())
+        return 0;
+    asleep_left = (enum asleep_kind)asleep.on;
+    asleep_end();
+    asleep_calls->put(s, asleep_left == ASLEEP_FORKED, end, detail, path);
+    return 1;
+}
+
+void asleep_return(void)
+{
+    struct thread_slot *s = thread_self();
+    if (s)
+        asleep_calls->go_on(s, asleep_left == ASLEEP_FORKED);
+}

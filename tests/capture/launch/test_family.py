@@ -1,0 +1,182 @@
+"""Short processes are asleep until something of them is to be recorded: their number and CPU time are those that the kernel counts, and
+one that lives on wakes as if it had been recorded from its start: with samples, whole sleeps, its own mask of signals, its own files."""
+
+import json
+import pathlib
+import shutil
+import struct
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from recorded import command, compiled, main, need_library, newest, run
+from trace_file import SAMPLE, traces
+
+ACCOUNT, AT_END, IO_FILE = 20, 2, 22
+ROUNDS = 60
+PROGRAM = """
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/select.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+extern char **environ;
+static double cpu(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return t.tv_sec + 1e-9 * t.tv_nsec;
+}
+static void burn(double s) { for (double end = cpu() + s; cpu() < end;) ; }
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec + 1e-9 * t.tv_nsec;
+}
+/* The first call is interrupted, if any: each in a process of its own. */
+static int sleeps(int how)
+{
+    struct timespec t = {0, 150000000};
+    struct timeval v = {0, 150000};
+    struct epoll_event event;
+    double begin = now();
+    int r = how == 0 ? nanosleep(&t, NULL) : how == 1 ? poll(NULL, 0, 150) : how == 2 ? select(0, NULL, NULL, NULL, &v)
+          : how == 3 ? usleep(150000) : epoll_wait(epoll_create1(0), &event, 1, 150);
+    return r == 0 && now() - begin >= 0.149 ? 0 : 20 + how;
+}
+static void *other(void *unused) { burn(0.3); return unused; }
+static int leaf(const char *what)
+{
+    if (!strcmp(what, "short")) burn(0.002);
+    if (!strcmp(what, "long")) burn(0.3);
+    if (!strncmp(what, "sleep", 5)) return sleeps(what[5] - '0');
+    if (!strcmp(what, "blocked")) {
+        sigset_t all, old, pending;
+        sigfillset(&all);
+        sigprocmask(SIG_SETMASK, &all, NULL);
+        burn(0.3);
+        sigprocmask(SIG_BLOCK, NULL, &old);
+        sigpending(&pending);
+        for (int s = 1; s < 32; s++)
+            if (s != SIGKILL && s != SIGSTOP && (!sigismember(&old, s) || sigismember(&pending, s))) return s + 30;
+    }
+    if (!strcmp(what, "thread")) {
+        pthread_t t;
+        pthread_create(&t, NULL, other, NULL);
+        pthread_join(t, NULL);
+    }
+    if (!strcmp(what, "files")) {
+        char c;
+        int fd = open("/proc/self/exe", O_RDONLY), to = dup2(fd, 77);
+        close(fd);
+        for (int i = 0; i < 7; i++) if (read(to, &c, 1) != 1) return 9;
+    }
+    return 0;
+}
+int main(int argc, char **argv)
+{
+    static const char *const kinds[] = {"short", "long", "blocked", "thread", "files", "sleep0", "sleep1", "sleep2", "sleep3", "sleep4"};
+    if (argc > 2) return leaf(argv[2]);
+    for (int round = 0; round < atoi(argv[1]) * 2 + 18; round++) {
+        int is_short = round >= 18, way = round % 2;
+        const char *kind = is_short ? "short" : kinds[1 + round / 2];
+        char *words[] = {argv[0], "0", (char *)kind, NULL};
+        struct rusage u;
+        int status;
+        pid_t p = 0;
+        fflush(stdout);
+        if (way) posix_spawn(&p, argv[0], NULL, NULL, words, environ);
+        else if (!(p = fork())) _exit(leaf(kind));
+        wait4(p, &status, 0, &u);
+        printf("%s %d %d %ld\\n", kind, (int)p, WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status),
+               (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000 + u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+    }
+    return 0;
+}
+"""
+SHELL = "i=0; while [ $i -lt 300 ]; do i=$((i+1)); /bin/true; done"
+PYTHON = "import subprocess, sys\nfor _ in range(40): subprocess.run(['/bin/true'], check=True)"
+
+
+def account(trace):
+    """us of CPU time of its process at its last record"""
+    return max((user + system) / 1000 for user, system, at in (struct.unpack_from("<QQI", r.tail) for r in trace.of(ACCOUNT)) if at == AT_END)
+
+
+def told(data):
+    return next((item for item in data["quality"]["items"] if item["id"] == "short.processes"), {"count": 0, "text": ""})
+
+
+def one_of_each_kind(check, folder):
+    program = compiled(folder, "family", PROGRAM, "-pthread")
+    if not program:
+        print("skipped: no compiler")
+        return
+    done = run(command(folder / "runs", "--", program, ROUNDS), timeout=300)
+    check.must(done.returncode == 0, f"exit {done.returncode}: {done.stderr[-500:]!r}")
+    out = newest(folder / "runs")
+    files, made = traces(out / "trace"), [line.split() for line in done.stdout.decode().splitlines()]
+    check.must(len(made) == 18 + 2 * ROUNDS and not any(t.damage for t in files), f"{len(made)} children")
+    few, all_us = 0, 0
+    for kind, pid, code, us in made:
+        mine = [t for t in files if t.pid == int(pid)]
+        check.must(code == "0" and len(mine) == 1, f"{kind}: exit {code}, {len(mine)} traces")
+        used = account(mine[0])
+        least = {"short": 2000, "long": 300000, "blocked": 300000, "thread": 300000}.get(kind, 0)
+        check.that(least <= used <= int(us) + 1, f"{kind}: {used} us, at least {least} by its own clock, {us} by the kernel's")
+        few += used < 10000
+        all_us += used if used < 10000 else 0
+        if least >= 300000:
+            check.that(mine[0].of(SAMPLE), f"{kind}: no sample in 0.3 s of CPU time")
+        if kind == "files":
+            check.that(mine[0].of(IO_FILE), "a file that was read is missing")
+    item = told(json.loads((out / "profile.json").read_text()))
+    check.that(item["count"] == few and f"{1e-6 * all_us:.3g} s together" in item["text"], f"{few} short ones, {all_us} us: {item}")
+
+
+def in_all(check, folder, n, *words):
+    """n processes or more; together at most what the kernel counted for the run"""
+    done = run(command(folder / "runs", "--", *words), timeout=300)
+    check.must(done.returncode == 0, f"exit {done.returncode}: {done.stderr[-500:]!r}")
+    out = newest(folder / "runs")
+    data, end = json.loads((out / "profile.json").read_text()), json.loads((out / "record.json").read_text())["end"]
+    last = {}
+    for t in sorted(traces(out / "trace"), key=lambda t: t.start):
+        last[t.pid] = account(t)
+    used, kernel = 1e-6 * sum(last.values()), end["user_s"] + end["system_s"]
+    print(f"  {words[0]}: {len(last)} processes, {used:.3f} s; the kernel counted {kernel:.3f} s; {told(data)['text']}")
+    check.that(len(last) >= n and told(data)["count"] >= n - 1, f"{len(last)} processes of {n}, told {told(data)}")
+    check.that(used <= kernel + 1e-6 * len(last), f"{used} s of {kernel} s")
+
+
+def loops_of_shell_and_python(check, folder):
+    in_all(check, folder / "sh", 301, "sh", "-c", SHELL)
+    in_all(check, folder / "python", 41, sys.executable, "-c", PYTHON)
+
+
+def git_in_one_process_and_more(check, folder):
+    if not shutil.which("git"):
+        print("skipped: no git")
+        return
+    made = "git init -q . && seq 400 > a && git add . && git -c user.name=x -c user.email=x@x commit -qm a && git gc -q"
+    folder.mkdir(exist_ok=True)
+    subprocess.run(["sh", "-c", made], cwd=folder, check=True)
+    bare = subprocess.run(["git", "-C", folder, "log", "--stat", "--no-color"], capture_output=True, check=True)
+    done = run(command(folder / "runs", "--", "git", "-C", folder, "log", "--stat", "--no-color"))
+    check.that((done.returncode, done.stdout) == (0, bare.stdout), "git log differs")
+
+
+need_library()
+main(one_of_each_kind, loops_of_shell_and_python, git_in_one_process_and_more)
