@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/capture/core/asleep.h"
 #include "profiler/capture/core/core.h"
 #include "profiler/capture/core/stack.h"
 #include "profiler/capture/recorders.h"
@@ -17,7 +18,7 @@ static uint64_t calls;
 
 static int mpi_is_wanted(void)
 {
-    struct thread_slot *s = on ? thread_self() : NULL;
+    struct thread_slot *s = capture_is_on() && on ? thread_self() : NULL;
     return s && !s->t.busy && !s->t.ours && thread_live();
 }
 
