@@ -44,6 +44,7 @@ static void what_is_read_is_written_again(void **state)
     (void)state;
     struct model *m;
     assert_ok(profile_read(EXAMPLE, &m));
+    assert_false(m->earlier); /* a new field is also in the example */
     assert_string_equal(m->files[0].path, "recon.py");
     assert_int_equal(m->files[0].lines[1].line, 8);
     assert_near(m->files[0].lines[1].cpu.user, 0.9, 0);
