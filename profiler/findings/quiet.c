@@ -53,12 +53,17 @@ static const char *program_advice(const struct model_process *p)
     return "Look at all lines with `tomoprof report --libraries`.";
 }
 
-const struct model_item *quiet_busy(const struct model *m)
+static const struct model_item *quality_item(const struct model *m, const char *id)
 {
     for (int i = 0; i < m->quality.items_count; i++)
-        if (m->quality.items[i].id && !strcmp(m->quality.items[i].id, "cpu.busy"))
+        if (m->quality.items[i].id && !strcmp(m->quality.items[i].id, id))
             return &m->quality.items[i];
     return NULL;
+}
+
+const struct model_item *quiet_busy(const struct model *m)
+{
+    return quality_item(m, "cpu.busy");
 }
 
 static double own_idle_s(const struct model_own *o)
@@ -105,12 +110,15 @@ enum err quiet_idle(const struct model *m, struct model_answer *out)
 enum err quiet_too_few(const struct model *m, struct model_answer *out)
 {
     int64_t n = m->totals.cpu.samples;
-    char text[300];
+    char text[500];
+    const struct model_item *brief = quiet_few(m) ? quality_item(m, "short.processes") : NULL;
     double all;
     const struct model_process *most = program_with_most(m, &all);
     json_blank(&record_model_answer, out);
     out->kind = "none";
-    if (n == 0)
+    if (brief && brief->text)
+        snprintf(text, sizeof text, "%s", brief->text);
+    else if (n == 0)
         snprintf(text, sizeof text, "No CPU sample was taken, so no hotspot is known.");
     else if (n != MODEL_UNKNOWN && n < QUIET_ENOUGH)
         snprintf(text, sizeof text, "Only %lld CPU sample%s taken: too few to name a hotspot.",
@@ -123,7 +131,9 @@ enum err quiet_too_few(const struct model *m, struct model_answer *out)
     else
         snprintf(text, sizeof text, "No own line took a large part of the time.");
     out->text = arena_text(m->arena, text);
-    out->advice = n != MODEL_UNKNOWN && n < QUIET_ENOUGH
+    out->advice = brief ? "A process costs more to start than what such a one does: do the same in "
+                          "fewer processes."
+                  : n != MODEL_UNKNOWN && n < QUIET_ENOUGH
                       ? "Record more work, or sample more often: `tomoprof record --rate 1000`."
                       : program_advice(most);
     FAIL_IF(!out->text, ERR_MEMORY, "no memory for the profile");

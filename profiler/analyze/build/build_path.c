@@ -296,12 +296,15 @@ static double others_late(const struct walk *w, uint64_t t, const struct moment_
     return most;
 }
 
-/* 1: a child that starts, or of which nothing is known: it has no CPU. What it takes itself to start
- * is short. */
+/* 1: a child that starts, or of which nothing is known, for longer than a start takes: it has no CPU. */
 static int child_is_ready(const struct walk *w, uint64_t t, const struct moment_of *root)
 {
     const struct run *r = w->r;
-    if (!root || root->waits != WAITS_CHILD || t < root->start + STARTS_NS)
+    double since = root ? (double)root->start : 0;
+    for (size_t p = 0; p < r->processes.count; p++)
+        if (1e9 * r->processes.items[p].end_s <= (double)t)
+            since = fmax(since, 1e9 * r->processes.items[p].end_s);
+    if (!root || root->waits != WAITS_CHILD || (double)t < since + STARTS_NS)
         return 0;
     for (size_t p = 0; p < r->processes.count; p++) {
         const struct model_process *child = &r->processes.items[p];
@@ -363,11 +366,9 @@ static double walk_attribute_others(struct walk *w, uint64_t t, const struct mom
     woken = fmin(1, fmax(woken, late));
     walk_ready(w, part * woken);
     part *= 1 - woken;
-    if (part > 0 && child_is_ready(w, t, root)) {
-        walk_ready(w, part);
-        part = 0;
-    }
-    return part;
+    const int starts = part > 0 && child_is_ready(w, t, root);
+    walk_ready(w, starts ? part : 0);
+    return starts ? 0 : part;
 }
 
 /* The main thread of the first process that lives at `t`. */

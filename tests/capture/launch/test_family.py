@@ -159,6 +159,10 @@ def in_all(check, folder, n, *words):
     print(f"  {words[0]}: {len(last)} processes, {used:.3f} s; the kernel counted {kernel:.3f} s; {told(data)['text']}")
     check.that(len(last) >= n and told(data)["count"] >= n - 1, f"{len(last)} processes of {n}, told {told(data)}")
     check.that(used <= kernel + 1e-6 * len(last), f"{used} s of {kernel} s")
+    wall, waited = data["meta"]["wall_s"], data["totals"]["path_ready_s"]
+    check.that(waited <= max(0, wall - used) + 0.1 * wall, f"said to wait {waited} s for a CPU, in {wall} s of which {used} s were computed")
+    few = data["totals"]["cpu"]["samples"] < 20 and told(data)["text"]
+    check.that(not few or data["headline"] == few, f"few samples, and the short processes are not the answer: {data['headline']}")
 
 
 def loops_of_shell_and_python(check, folder):
