@@ -23,10 +23,11 @@ enum { LOOKS = 5, ANSWERS_MAX = 6 };
 #define BLIND   0.1  /* of the CPU time in own code: below it own lines do not explain the run */
 #define SOME    0.2
 #define TENTH   0.1
-#define ALONE   0.5 /* of the time: a line that needs no other beside it */
-#define MOSTLY  0.8 /* of the compilation: its line tells it */
-#define THIRD   0.3 /* of what the largest saves: less does not lead */
-#define EQUAL   0.7 /* of the largest: it does not lead alone */
+#define ALONE   0.5  /* of the time: a line that needs no other beside it */
+#define MOSTLY  0.8  /* of the compilation: its line tells it */
+#define THIRD   0.3  /* of what the largest saves: less does not lead */
+#define QUARTER 0.25 /* of the waits for a lock: who held it for less does not explain them */
+#define EQUAL   0.7  /* of the largest: it does not lead alone */
 #define UNKNOWN ((double)NAN)
 
 struct answer_list {
@@ -360,6 +361,13 @@ static int imports_lead(const struct answer_list *t, const struct model_answer *
 }
 
 /* The GIL in threads of libraries does not belong to a line of the program. */
+/* 1: the line that is named as the holder explains a good part of the waits, or none is named. */
+static int lock_is_explained(const struct answer_list *t, const struct model_answer *a)
+{
+    const struct lock_facts *k = &t->facts->lock;
+    return strcmp(a->kind, "lock") || !k->holder || k->holder_s >= QUARTER * k->wait;
+}
+
 static int lock_is_foreign(const struct answer_list *t, const struct model_answer *a)
 {
     return !strcmp(a->kind, "lock") && a->file && !file_is_own(t->m, a->file);
@@ -382,7 +390,8 @@ static int answer_serialises(const struct answer_list *t, const struct model_ans
                                                                                  : 2;
 
     return a->share >= least && a->gain_s > TENTH * t->own &&
-           a->gain_s > THIRD * t->all.items[0].gain_s && !lock_is_foreign(t, a);
+           a->gain_s > THIRD * t->all.items[0].gain_s && !lock_is_foreign(t, a) &&
+           lock_is_explained(t, a);
 }
 
 /* Compilation that is most of the CPU time names the cause, which its many lines do not. */

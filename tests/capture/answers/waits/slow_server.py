@@ -9,14 +9,14 @@ import time
 
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        if self.path == "/end":
-            threading.Thread(target=server.shutdown).start()
         time.sleep(0.4)
         body = json.dumps(list(range(20000))).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+        if self.path == "/end":  # once it is answered: the process ends with its threads
+            threading.Thread(target=server.shutdown).start()
 
     def log_message(self, *words):
         pass
