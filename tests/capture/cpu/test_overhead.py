@@ -8,6 +8,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from recorded import command, compiled, main, need_library, newest, of_samples, profile, run
+from trace_file import traces  # noqa: E402
 
 TARGETS = pathlib.Path(__file__).resolve().parents[1] / "targets"
 NEVER, SOON = "1", "0.000001"  # the share of CPU time at which wrappers go
@@ -109,7 +110,9 @@ def a_child_of_such_a_process_says_so(check, folder):
     if not truth:
         return
     texts = [item["text"] for item in p["quality"]["items"] if item["id"] == "malloc.off"]
-    check.that(len(texts) == 2, f"fork: {texts}")  # a short child shares a file of traces
+    found = traces(newest(folder / "runs") / "trace")  # a short child's lies in a file that it shares
+    sampled = [row["cpu_s"] > 0 for row in p["processes"]]
+    check.that(len(texts) == 2 and len(found) == 2 and sampled == [True, True], f"fork: {texts}, {[t.path.name for t in found]}, {sampled}")
 
 
 need_library()
