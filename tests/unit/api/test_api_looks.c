@@ -1,7 +1,7 @@
 /* links: tp_api pthread */
 /* How much work a call does between two looks at the wish to end: each call that may last. One
  * thread, so that a look is of all the work. TP_LOOKS=256: prints the CPU time between two looks
- * instead, of that size; times are no matter of pass or fail. */
+ * instead, of that size; times do not decide about pass or fail. */
 #include <time.h>
 
 #include "host/api/api.h"

@@ -80,7 +80,7 @@ export function filesPanel(profile) {
   return [range, ...filesOfRun(profile)];
 }
 
-// What the interpreter and libraries read for themselves.
+// Files that the interpreter and libraries read for themselves.
 const PYTHONS = /\.py[cdo]?$|\.pth$|__pycache__|(^|\/)(site|dist)-packages(\/|$)|(^|\/)lib\/python3|\.so(\.[\d.]+)?$|(^|\/)pyvenv\.cfg$|^\/(proc|sys|etc)\//;
 
 function filesOfRun(profile) {

@@ -218,7 +218,7 @@ export function lineStory(path, line) {
     ...facts.filter(([, , v]) => v > 0).map(([title, text]) => `- ${title}: ${text}`), ...told.map((t) => `- ${t}`)].map(plain).join("\n") + "\n";
 }
 
-// What is known of a line: [title, text, value].
+// Returns facts about a line: [title, text, value].
 function factsOf(l) {
   const m = l.mem || {}, c = l.copy || {}, g = l.gpu || {}, ranges = list(linesProfile.ranges);
   return [["Python", seconds(l.cpu?.python), l.cpu?.python], ["native", seconds(l.cpu?.native), l.cpu?.native], ["system", seconds(l.cpu?.sys), l.cpu?.sys], ["CPU with callees", seconds((l.cpu_incl?.user || 0) + (l.cpu_incl?.sys || 0)), l.cpu_incl?.user],
