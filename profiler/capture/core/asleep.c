@@ -81,14 +81,15 @@ static int asleep_is_libc(uintptr_t address)
 }
 
 /* Starting makes a thread, which takes locks of the C library. Its own code and the loader's may
- * hold them, but for a call that waits; a malloc of others may hold one that calloc() takes. */
+ * hold them, but for a call that waits; a malloc of others may hold one that calloc() takes. Code
+ * without a name was made at run time. */
 static int asleep_may_wake(const ucontext_t *u)
 {
     static void *next;
     const uintptr_t at = asleep_place(u);
     const long value = (long)u->uc_mcontext.gregs[REG_RAX];
     const char *name = modules_name_at(at);
-    if (!name || strstr(name, "/ld-") || strstr(name, "/ld.so"))
+    if (name && (strstr(name, "/ld-") || strstr(name, "/ld.so")))
         return 0;
     if (asleep_is_libc(at))
         return asleep_is_call(at) ? asleep_call_waits(value)
