@@ -11,6 +11,7 @@
 #include "profiler/analyze/build/build.h"
 #include "profiler/analyze/io/io.h"
 #include "profiler/analyze/ranks/ranks.h"
+#include "profiler/analyze/state/sent_code.h"
 
 static const char *const ends[] = {
     [TRACE_RUNNING] = "running",  [TRACE_EXIT] = "exit",     [TRACE_QUICK] = "quick_exit",
@@ -248,6 +249,7 @@ void build_free(struct run *r)
         free(plain[i]);
     gpu_run_free(&r->gpu);
     cython_free(r);
+    sent_code_free(r);
     io_free(r);
     ranks_free(r);
     clocks_free(r);

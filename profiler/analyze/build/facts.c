@@ -1,5 +1,6 @@
 /* Takes what a process says of itself (META) and of its recording (NOTE): the rows of the model's
  * meta, environment and quality, and what the program's own code is. */
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 
 #include "profiler/analyze/attribute/paths.h"
 #include "profiler/analyze/build/build.h"
+#include "profiler/analyze/state/sent_code.h"
 
 /* "a\nb" or "a,b" to words. */
 static enum err fact_split(struct run *r, const char *text, char separator, int paths,
@@ -81,12 +83,18 @@ static enum err fact_folder(struct run *r, const char *file, size_t bytes, int b
 }
 
 /* Adds the words, one in each line, that name a script. */
-static enum err fact_scripts(struct run *r, const char *words)
+static enum err fact_scripts(struct run *r, const char *folder, const char *words)
 {
+    char path[4200];
     for (const char *at = words; *at; at += *at == '\n') {
         size_t n = strcspn(at, "\n");
-        if (n > 3 && !memcmp(at + n - 3, ".py", 3))
+        if (n > 3 && !memcmp(at + n - 3, ".py", 3)) {
+            int inside = *at != '/' && folder;
             TRY(fact_folder(r, at, n, 0));
+            snprintf(path, sizeof path, "%s%s%.*s", inside ? folder : "", inside ? "/" : "",
+                     (int)(n < PATH_MAX ? n : PATH_MAX), at);
+            TRY(sent_code_may_be_in(r, path));
+        }
         at += n;
     }
     return ERR_OK;
@@ -105,7 +113,7 @@ static enum err fact_of_program(struct image *im, const char *key, const char *v
     if (!strcmp(key, "cwd"))
         im->program.cwd = run_text(r, value);
     if (!strcmp(key, "cmdline")) {
-        TRY(fact_scripts(r, value));
+        TRY(fact_scripts(r, im->program.cwd, value));
         TRY(owner_command(&im->program, im->arena, value));
     }
     if (!strncmp(key, "python", 6) && sscanf(value, "%d.%d", &major, &minor) == 2 && major == 3) {

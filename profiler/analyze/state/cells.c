@@ -43,6 +43,7 @@ static enum err cells_add(struct run *r, const cJSON *root)
                 "cell %d has no file, no name or no text", i);
     }
     r->cells = all.cells;
+    r->cells_count = all.cells_count;
     for (int i = 0; i < all.cells_count; i++) {
         TRY(table_put(&r->cell_by_file, cell_key(all.cells[i].file), (uint32_t)i));
         TRY(table_put(&r->cell_by_name, cell_key(all.cells[i].name), (uint32_t)i));
@@ -90,6 +91,11 @@ const char *cells_name(const struct run *r, const char *file)
 {
     const struct cell *c = cell_find(r, &r->cell_by_file, file);
     return c && !strcmp(c->file, file) ? c->name : NULL;
+}
+
+const char *cells_at(const struct run *r, int number)
+{
+    return number < r->cells_count ? r->cells[number].name : NULL;
 }
 
 const char *cells_text(const struct run *r, const char *name)

@@ -9,6 +9,8 @@
 enum err cells_read(struct run *r);
 /* The name of the cell whose code has this file name; NULL: it is not a cell. */
 const char *cells_name(const struct run *r, const char *file);
+/* The name of the cell with this number; NULL behind the last. */
+const char *cells_at(const struct run *r, int number);
 /* The text of the cell with this name; NULL: it is not a cell. */
 const char *cells_text(const struct run *r, const char *name);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "profiler/analyze/state/cells.h"
+#include "profiler/analyze/state/sent_code.h"
 #include "profiler/analyze/state/collector.h"
 
 const char *image_string(const struct image *im, uint64_t id)
@@ -122,6 +123,20 @@ static enum err define_string(struct image *im, void *state, const struct trace_
     return ERR_OK;
 }
 
+/* Gives code that was sent here its file back; notes own modules, from which code may be sent. */
+static enum err code_place(struct image *im, struct code_object *code)
+{
+    if (sent_code_is(code->file)) {
+        const char *file = sent_code_file(im->run, code->name, code->first_line);
+        code->file = file ? file : code->file;
+        return ERR_OK;
+    }
+    const struct owner_frame f = {.file = code->file, .function = code->name, .python = 1};
+    struct owner_program p = im->program;
+    p.include = p.exclude = NULL; /* these choose what is shown */
+    return frame_owner(&p, &f) == OWNER_OWN ? sent_code_may_be_in(im->run, code->file) : ERR_OK;
+}
+
 static enum err define_code(struct image *im, void *state, const struct trace_item *item)
 {
     const struct trace_code *c = (const void *)item->record;
@@ -139,7 +154,7 @@ static enum err define_code(struct image *im, void *state, const struct trace_it
     code->name = arena_text_n(kept, item->tail + c->file_bytes, c->name_bytes);
     code->first_line = c->first_line;
     FAIL_IF(!code->file || !code->name, ERR_MEMORY, "no memory for the texts of a trace");
-    return ERR_OK;
+    return code_place(im, code);
 }
 
 static enum err define_stack(struct image *im, void *state, const struct trace_item *item)

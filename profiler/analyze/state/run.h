@@ -191,7 +191,13 @@ struct run {
     VECTOR(struct source) sources;
     struct table source_by_path;
     const struct cell *cells; /* of a notebook; cells.c */
+    int cells_count;
     struct table cell_by_file, cell_by_name;
+    struct {
+        VECTOR(const char *) files; /* as recorded */
+        VECTOR(const char *) found;
+        struct table by_code;
+    } sent; /* sent_code.c */
     VECTOR(struct source_note) notes;
     struct table note_by_path;
     struct table path_of;        /* cache of paths.c, by address of the text */
