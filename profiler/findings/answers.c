@@ -360,7 +360,6 @@ static int imports_lead(const struct answer_list *t, const struct model_answer *
     return (a->gain_s > ALONE * t->own && t->own > QUIET_LONG) || other < TENTH * t->own;
 }
 
-/* The GIL in threads of libraries does not belong to a line of the program. */
 /* 1: the line that is named as the holder explains a good part of the waits, or none is named. */
 static int lock_is_explained(const struct answer_list *t, const struct model_answer *a)
 {
@@ -368,6 +367,7 @@ static int lock_is_explained(const struct answer_list *t, const struct model_ans
     return strcmp(a->kind, "lock") || !k->holder || k->holder_s >= QUARTER * k->wait;
 }
 
+/* The GIL in threads of libraries does not belong to a line of the program. */
 static int lock_is_foreign(const struct answer_list *t, const struct model_answer *a)
 {
     return !strcmp(a->kind, "lock") && a->file && !file_is_own(t->m, a->file);
@@ -381,26 +381,6 @@ static int answer_leads(const struct answer_list *t, const struct model_answer *
            (!busy || !strcmp(a->kind, "gpu")) && (!quiet_is_start(a) || imports_lead(t, a));
 }
 
-/* Threads that wait for each other for most of the run, ranks for a good part of it: their lines
- * cannot be understood alone. */
-static int answer_serialises(const struct answer_list *t, const struct model_answer *a)
-{
-    const double least = !strcmp(a->kind, "lock") || !strcmp(a->kind, "threads") ? ALONE
-                         : !strcmp(a->kind, "ranks")                             ? SOME
-                                                                                 : 2;
-
-    return a->share >= least && a->gain_s > TENTH * t->own &&
-           a->gain_s > THIRD * t->all.items[0].gain_s && !lock_is_foreign(t, a) &&
-           lock_is_explained(t, a);
-}
-
-/* Compilation that is most of the CPU time names the cause, which its many lines do not. */
-static int answer_compiles(const struct answer_list *t, const struct model_answer *a)
-{
-    return !strcmp(a->kind, "compile") && a->share >= ALONE &&
-           a->gain_s >= ALONE * t->all.items[0].gain_s;
-}
-
 /* 1: the line of the answer, or one that calls it, held a lock that others waited for. */
 static int is_under_lock(const struct answer_list *t, const struct model_answer *a)
 {
@@ -410,6 +390,25 @@ static int is_under_lock(const struct answer_list *t, const struct model_answer 
             recipe_holds_lock(t->facts, &t->m->own[i]) == FACT_HOLDS_LOCK)
             return 1;
     return 0;
+}
+
+/* Threads that wait for each other for most of the run, ranks for a good part of it: their lines
+ * cannot be understood alone. What could be saved most is less than the line under the lock takes. */
+static int answer_serialises(const struct answer_list *t, const struct model_answer *a)
+{
+    const double least = !strcmp(a->kind, "lock") || !strcmp(a->kind, "threads") ? ALONE
+                         : !strcmp(a->kind, "ranks")                             ? SOME
+                                                                                 : 2;
+    return a->share >= least && a->gain_s > TENTH * t->own &&
+           (a->gain_s > THIRD * t->all.items[0].gain_s || is_under_lock(t, &t->all.items[0])) &&
+           !lock_is_foreign(t, a) && lock_is_explained(t, a);
+}
+
+/* Compilation that is most of the CPU time names the cause, which its many lines do not. */
+static int answer_compiles(const struct answer_list *t, const struct model_answer *a)
+{
+    return !strcmp(a->kind, "compile") && a->share >= ALONE &&
+           a->gain_s >= ALONE * t->all.items[0].gain_s;
 }
 
 /* Finds the answer that becomes the headline; the number of answers: there is none. */

@@ -204,7 +204,7 @@ void stage_close(struct stage *st, enum trace_end end, int detail)
         trace_stream_close(&st->s[i]);
     trace_finish(&st->w, end, detail);
     if (st->w.header->end_ns)
-        st->w.header->end_ns = T0 + 10000 * MS;
+        st->w.header->end_ns = st->end ? st->end : T0 + 10000 * MS;
     trace_abandon(&st->w);
 }
 

@@ -24,6 +24,7 @@ struct stage {
     struct trace_writer w;
     struct trace_stream s[8]; /* one per thread */
     int threads;
+    uint64_t end; /* of the process; 0: 10 s after the first started */
 };
 
 /* A run folder with an empty trace/; removed by stage_end. */

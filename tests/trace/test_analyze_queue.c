@@ -72,11 +72,50 @@ static void threads_that_share_a_cpu_are_counted(void **state)
         "2 threads of the program share 1 CPU: the program waited 7 of 10 s for a CPU.");
 }
 
+/* A process of a program without own code, from `start` ms to `end` ms; what it waits for: `call`. */
+static void child_of(int parent, int pid, uint64_t start, uint64_t end, int call)
+{
+    stage_open(&st, pid, T0 + start * MS);
+    st.w.header->parent = parent;
+    st.end = T0 + end * MS;
+    stage_wait_in(&st, (uint32_t)pid, end, stage_at(&st, AT(LIBC, 1)), end - start, TRACE_SLEEP,
+                  call);
+    stage_close(&st, TRACE_EXIT, 0);
+}
+
+/* sh waits for one program and starts another then: while the first sleeps, that waits for nothing. */
+static void a_program_that_starts_later_is_not_ready_for_a_cpu(void **state)
+{
+    (void)state;
+    thread_waits(100, 10000, 110, 10000, SYS_wait4);
+    stage_close(&st, TRACE_EXIT, 0);
+    child_of(100, 101, 0, 10000, SYS_wait4);
+    child_of(101, 102, 0, 9000, SYS_clock_nanosleep);
+    child_of(101, 103, 9000, 10000, SYS_clock_nanosleep);
+    m = stage_model(NULL);
+    assert_true(stage_lawful(m));
+    assert_near(1e3 * m->totals.path_ready_s, 0, WITHIN);
+}
+
+/* The child itself starts a second after its parent has begun to wait: a CPU was not free before. */
+static void a_child_that_starts_late_had_no_cpu(void **state)
+{
+    (void)state;
+    thread_waits(100, 10000, 110, 10000, SYS_wait4);
+    stage_close(&st, TRACE_EXIT, 0);
+    child_of(100, 101, 1000, 10000, SYS_clock_nanosleep);
+    m = stage_model(NULL);
+    assert_true(stage_lawful(m));
+    assert_near(1e3 * m->totals.path_ready_s, 1000, 2 * WITHIN);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, before, after)
     const struct CMUnitTest tests[] = {
         TEST(a_worker_that_waits_for_a_cpu_is_not_waited_for),
+        TEST(a_program_that_starts_later_is_not_ready_for_a_cpu),
+        TEST(a_child_that_starts_late_had_no_cpu),
         TEST(a_busy_machine_is_noted),
         TEST(threads_that_share_a_cpu_are_counted),
     };

@@ -126,16 +126,30 @@ static int is_unnamed_part(const struct resolved *f, int left)
     return !f->function && f->module && left > 1 && f[1].module && !strcmp(f->module, f[1].module);
 }
 
+/* 1: the first code further out that is not the interpreter's is compiled code of a package. NumPy ends
+ * the unpacking of an array with an exception that no Python code sees. */
+static int serves_compiled(const struct resolved *f, int n)
+{
+    int i = 1;
+    while (i < n && !f[i].python && f[i].owner == OWNER_RUNTIME)
+        i++;
+    return i < n && !f[i].python && f[i].owner != OWNER_OWN;
+}
+
 /* Finds the innermost strong row, else the innermost weak one. */
 static void search_frames(struct image *im, const struct resolved *f, int n, struct work_search *to)
 {
     for (int i = 0; i < n && !to->own && !to->strong; i++) {
         to->own = f[i].owner == OWNER_OWN;
         uint32_t row = to->own ? NO_ROW : frame_row(im, &f[i]);
-        row = row < work_rows_count && work_rows[row].weak == WORK_CALLEE ? NO_ROW : row;
+        const int kind = row < work_rows_count ? work_rows[row].weak : 0;
+        const int serves = kind == WORK_INTERPRETER && serves_compiled(&f[i], n - i);
+        if (serves) /* what it did inside is a part of the caller too */
+            to->work.kind = NULL;
+        row = kind == WORK_CALLEE || serves ? NO_ROW : row;
         if (row == CODEC && is_unnamed_part(&f[i], n - i))
             continue;
-        to->strong = row != NO_ROW && (row == CODEC || !work_rows[row].weak);
+        to->strong = row != NO_ROW && (row == CODEC || kind != WORK_WEAK);
         if (to->strong || (row != NO_ROW && !to->work.kind))
             to->work = row_work(im->run, &f[i], row);
     }
@@ -160,16 +174,41 @@ static void module_of_file(const char *file, char *out, size_t room)
     }
 }
 
-/* "void ns::f<int>(double*)": "ns::f". */
+/* Returns the length of "operator()", "operator<" or "operator bool", which stands at `at`. */
+static int operator_length(const char *at)
+{
+    size_t k = strlen("operator");
+    k += at[k] == '('   ? 2
+         : at[k] == ' ' ? strcspn(at + k, "(")
+                        : strspn(at + k, "<>=!+-*/%^&|~[],");
+    return (int)k;
+}
+
+static int is_operator(const char *name, const char *at)
+{
+    const char next = text_begins(at, "operator") ? at[strlen("operator")] : 'a';
+    return next && strchr("(<>=!+-*/%^&|~[, ", next) &&
+           (at == name || at[-1] == ':' || at[-1] == ' ');
+}
+
+/* "void ns::f<int>(double*)": "ns::f"; "main::{lambda(int)#1}::operator()(int) const": "main::lambda". */
 static void function_plain(const char *name, char *out, size_t room)
 {
+    static const char anonymous[] = "(anonymous namespace)::", lambda[] = "{lambda(";
     size_t n = 0;
     int depth = 0;
-    static const char anonymous[] = "(anonymous namespace)::";
     for (const char *at = name; *at && n + 1 < room; at++) {
         if (text_begins(at, anonymous)) {
             at += strlen(anonymous) - 1;
             continue;
+        }
+        if (!depth && text_begins(at, lambda) && strchr(at, '}')) {
+            n += (size_t)snprintf(out + n, room - n, "lambda");
+            break;
+        }
+        if (!depth && is_operator(name, at)) {
+            n += (size_t)snprintf(out + n, room - n, "%.*s", operator_length(at), at);
+            break;
         }
         depth += *at == '<';
         if (!depth && *at == '(')
@@ -180,13 +219,20 @@ static void function_plain(const char *name, char *out, size_t room)
             out[n++] = *at;
         depth -= *at == '>' && depth > 0;
     }
-    out[n] = 0;
+    out[n < room ? n : room - 1] = 0;
     if (!n)
         snprintf(out, room, "%.*s", (int)room - 1, name);
 }
 
-static const char *callee_text(struct run *r, const struct resolved *f)
+/* 1: code of headers that was compiled into the program: its name says nothing. */
+static int is_built_in(const struct image *im, const struct resolved *f)
 {
+    return f->module && f->function && im->program.exe && !strcmp(f->module, im->program.exe);
+}
+
+static const char *callee_text(struct image *im, const struct resolved *f)
+{
+    struct run *r = im->run;
     char place[100] = "", name[120] = "", text[240];
     if (f->python) {
         const char *local = f->function ? strstr(f->function, ".<locals>.") : NULL;
@@ -198,7 +244,7 @@ static const char *callee_text(struct run *r, const struct resolved *f)
     const char *module = f->module ? base_name(f->module) : "";
     if (text_begins(module, "_multiarray_umath"))
         module = "NumPy";
-    int n = (int)strcspn(module, ".");
+    int n = is_built_in(im, f) ? 0 : (int)strcspn(module, ".");
     if (f->function)
         function_plain(f->function, name, sizeof name);
     if (*module == '[' && *name != '[')
@@ -234,10 +280,19 @@ static struct stack_work callee_work(struct image *im, const struct resolved *f,
     if (row < work_rows_count && work_rows[row].weak == WORK_CALLEE)
         return row_work(im->run, best, row);
     if (best)
-        return (struct stack_work){"call", callee_text(im->run, best)};
+        return (struct stack_work){"call", callee_text(im, best)};
     int python = end < n ? f[end].python : 0;
     return python ? (struct stack_work){"python", "Python's interpreter"}
                   : (struct stack_work){"self", "the line itself"};
+}
+
+/* Tells whether what the kernel did belongs to the work itself: compilers and imports have files of their own,
+ * and what is unpickled lies in new memory. */
+static int keeps_kernel_time(const struct stack_work of[WORK_MODES])
+{
+    const char *kind = of[WORK_USER].kind;
+    return text_begins(kind, "compile.") || text_begins(kind, "import") ||
+           (!strcmp(kind, "pickle") && !strcmp(of[WORK_SYSTEM].kind, "fault"));
 }
 
 enum err work_find(struct image *im, const struct resolved *inner, int inner_count,
@@ -249,14 +304,13 @@ enum err work_find(struct image *im, const struct resolved *inner, int inner_cou
     search_frames(im, frames, count, &search);
     out[WORK_USER] = search.work.kind ? search.work : callee_work(im, frames, count);
     out[WORK_SYSTEM] = (struct stack_work){"kernel", "system calls"};
-    if (text_begins(out[WORK_USER].kind, "compile.") || text_begins(out[WORK_USER].kind, "import"))
+    for (size_t i = 0; leaf && i < kernel_rows_count; i++)
+        if (row_matches(&kernel_rows[i], leaf)) {
+            out[WORK_SYSTEM] = (struct stack_work){kernel_rows[i].kind, kernel_rows[i].words};
+            break;
+        }
+    if (keeps_kernel_time(out))
         out[WORK_SYSTEM] = out[WORK_USER];
-    else
-        for (size_t i = 0; leaf && i < kernel_rows_count; i++)
-            if (row_matches(&kernel_rows[i], leaf)) {
-                out[WORK_SYSTEM] = (struct stack_work){kernel_rows[i].kind, kernel_rows[i].words};
-                break;
-            }
     FAIL_IF(!out[WORK_USER].what, ERR_MEMORY, "no memory for the profile");
     return ERR_OK;
 }

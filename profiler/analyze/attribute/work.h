@@ -19,8 +19,10 @@ enum err work_add(struct run *r, uint32_t own, const struct stack_work of[WORK_M
 
 /* A row of the table, work_kinds.c: the innermost frame that a row matches is the work, of weak
  * rows (1) only where no other matches further out, of rows of callees (2) only where the function
- * would be told by its name. Patterns are divided by |, * is any text. NULL: anything. */
-enum { WORK_WEAK = 1, WORK_CALLEE };
+ * would be told by its name. Of rows of the interpreter (3) only where it serves Python: what
+ * compiled code of a package asks of it is a part of that code. Patterns are divided by |, * is any
+ * text. NULL: anything. */
+enum { WORK_WEAK = 1, WORK_CALLEE, WORK_INTERPRETER };
 struct work_row {
     const char *kind, *words; /* words: "35 % <words>"; NULL: of the type that it converts to */
     int weak, python;         /* python: of Python's frames, else of machine code */

@@ -82,7 +82,7 @@ const struct work_row work_rows[] = {
     {"image", "image operations (OpenCV)", 1, 0, "cv2.*|libopencv*", NULL, NULL},
     {"hdf5", "reading chunks (HDF5)", 1, 0, "libhdf5*", NULL, NULL},
     {"throw", "throwing exceptions", 0, 0, NULL, "_Unwind_*|__cxa_throw|__cxa_begin_catch|__gxx_personality_v0|uw_*|execute_cfa_program*|*_Unwind_Find_FDE*", NULL},
-    {"throw", "raising exceptions", 0, 0, NULL, "PyErr_Format*|_PyErr_Format*|PyErr_Set*|_PyErr_Set*|PyErr_Normalize*|_PyErr_Normalize*|PyErr_GivenExc*|PyTraceBack_*|_PyTraceback_*|tb_dealloc|tb_create_raw|BaseException_*|PyException_*|_PyException_*|exception_unwind*", NULL},
+    {"throw", "raising exceptions", WORK_INTERPRETER, 0, NULL, "PyErr_Format*|_PyErr_Format*|PyErr_Set*|_PyErr_Set*|PyErr_Normalize*|_PyErr_Normalize*|PyErr_GivenExc*|PyTraceBack_*|_PyTraceback_*|tb_dealloc|tb_create_raw|BaseException_*|PyException_*|_PyException_*|exception_unwind*", NULL},
     {"format", "formatting text", 1, 0, NULL, "PyUnicode_Format*|_PyUnicode_Format*|unicode_format*|PyUnicode_FromFormat*|unicode_fromformat_arg|_PyUnicodeWriter_*|format_*_internal|*vfprintf*|printf_*|*snprintf*|_Py_dg_dtoa|float_repr*|long_to_decimal_string*|*Dragon4*|*dragon4*|PyOS_double_to_string|PyObject_Format|core::fmt::*|fmt::*|std::ostream::*|*std::num_put*|__printf_fp*", NULL},
     {"parse", "parsing numbers", 1, 0, NULL, "strtod*|____strtod*|PyLong_FromString*|PyLong_FromUnicodeObject|_Py_dg_strtod|PyFloat_FromString|core::num::dec2flt*|*strtol*", NULL},
     {"string", "building strings", 1, 0, NULL, "PyUnicode_Concat|PyUnicode_Append*|unicode_concatenate|PyUnicode_Join|_PyUnicode_JoinArray|_copy_characters|resize_compact|_PyUnicode_FastCopyCharacters|bytes_concat|PyBytes_Concat", NULL},

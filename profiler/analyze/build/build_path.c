@@ -311,7 +311,7 @@ static int child_is_ready(const struct walk *w, uint64_t t, const struct moment_
         const double start = 1e9 * child->start_s, end = 1e9 * child->end_s;
         int known = (int)p == root->process || !(end > (double)t);
         if (start > (double)t)
-            known |= start > (double)root->end;
+            known |= !child_waits_starts(r, child, ns_to_seconds((double)t), root->end);
         else
             known |= (double)t < start + STARTS_NS;
         for (size_t i = 0; i < w->active.count && !known; i++)

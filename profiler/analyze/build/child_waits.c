@@ -33,6 +33,12 @@ static int has_living_child(const struct run *r, int64_t pid, double t_s)
     return 0;
 }
 
+int child_waits_starts(const struct run *r, const struct model_process *p, double t_s,
+                       uint64_t until)
+{
+    return 1e9 * p->start_s <= (double)until && !has_living_child(r, p->parent, t_s);
+}
+
 enum err child_waits_add(struct run *r, uint32_t own, int process, double t_s, double ns)
 {
     const int64_t by = r->processes.items[process].pid;

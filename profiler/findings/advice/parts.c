@@ -60,12 +60,23 @@ static enum err sum_add(struct part_sums *s, const char *kind, const char *what,
 
 ARRAY_ORDER(by_share, struct part_sum, COMPARE(y->ns, x->ns) ?: strcmp(x->what, y->what));
 
-/* "scipy.ndimage.correlate1d": scipy; "f (libx)": libx. */
+/* "scipy.ndimage.correlate1d": scipy; "f (libx)": libx; "std::vector::push_back": std. */
 static size_t package_of(const char *what, const char **name)
 {
-    const char *open = text_ends(what, ")") ? strrchr(what, '(') : NULL;
-    *name = open ? open + 1 : what;
-    return strcspn(*name, open ? ")" : ".");
+    const char *open = text_ends(what, ")") ? strstr(what, " (") : NULL,
+               *space = strstr(what, "::");
+    *name = open ? open + 2 : what;
+    return !open && space ? (size_t)(space - what) : strcspn(*name, open ? ")" : ".");
+}
+
+/* The names that C++'s and Rust's have. */
+static const char *package_words(struct model *m, const char *name, size_t n)
+{
+    static const char *const standard[] = {"std", "core", "alloc", "__gnu_cxx"};
+    for (size_t i = 0; i < sizeof standard / sizeof *standard; i++)
+        if (strlen(standard[i]) == n && !strncmp(name, standard[i], n))
+            return "the standard library";
+    return arena_text_n(m->arena, name, n);
 }
 
 /* Joins small functions of one package into one part. */
@@ -93,7 +104,7 @@ static enum err sums_join(struct model *m, struct part_sums *s, double all)
             i = k == i ? kept - 1 : i;
         }
         s->all.count = kept;
-        const char *package = arena_text_n(m->arena, name, n);
+        const char *package = package_words(m, name, n);
         FAIL_IF(!package, ERR_MEMORY, "no memory for the profile");
         s->all.items[i] = (struct part_sum){"call", package, ns};
     }

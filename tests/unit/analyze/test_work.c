@@ -10,9 +10,10 @@ struct work_case {
     const char *function[DEEP], *module[DEEP], *file[DEEP]; /* leaf first; a file: Python's */
     const char *user, *system;
 };
-#define UMATH "/v/numpy/_core/_multiarray_umath.cpython-311-x86_64-linux-gnu.so"
-#define LIBC  "/usr/lib/x86_64-linux-gnu/libc.so.6"
-#define JAX   "/v/site-packages/jaxlib/libjax_common.so"
+#define UMATH  "/v/numpy/_core/_multiarray_umath.cpython-311-x86_64-linux-gnu.so"
+#define LIBC   "/usr/lib/x86_64-linux-gnu/libc.so.6"
+#define PYTHON "/usr/bin/python3.11"
+#define JAX    "/v/site-packages/jaxlib/libjax_common.so"
 
 /* clang-format off */
 static const struct work_case cases[] = {
@@ -50,11 +51,16 @@ static const struct work_case cases[] = {
     {{NULL, "findall"}, {"/usr/bin/python3.11"}, {0, "/usr/lib/python3.11/re/__init__.py"}, "regular expressions", "page faults"},
     {{"parse"}, {0}, {"/usr/lib/python3.11/re/_parser.py"}, "compiling regular expressions", "page faults"},
     {{"encoder_listencode_list"}, {"/usr/lib/python3.11/lib-dynload/_json.cpython-311.so"}, {0}, "JSON", "page faults"},
-    {{"save"}, {"/usr/lib/python3.11/lib-dynload/_pickle.cpython-311.so"}, {0}, "pickling", "page faults"},
+    /* It makes objects in new memory. */
+    {{"save"}, {"/usr/lib/python3.11/lib-dynload/_pickle.cpython-311.so"}, {0}, "pickling", "pickling"},
+    {{"__GI___libc_write", "save"}, {LIBC, "/usr/lib/python3.11/lib-dynload/_pickle.cpython-311.so"}, {0}, "pickling", "writing files"},
     {{"Logger._log"}, {0}, {"/usr/lib/python3.11/logging/__init__.py"}, "logging", "page faults"},
     /* The message of an exception is a part of it. */
     {{"__vfprintf_internal", "PyUnicode_FromFormatV", "PyErr_FormatV"}, {LIBC, "/usr/bin/python3.11", "/usr/bin/python3.11"}, {0}, "raising exceptions", "page faults"},
     {{"__vfprintf_internal"}, {LIBC}, {0}, "formatting text", "page faults"},
+    /* The end of an array that is unpacked: nobody raised that. */
+    {{"__vfprintf_internal", "PyErr_FormatV", "array_item"}, {LIBC, PYTHON, UMATH}, {0}, "NumPy scalars, one element at a time", "page faults"},
+    {{"PyErr_SetString", "array_ass"}, {PYTHON, UMATH}, {0}, "array_ass (NumPy)", "page faults"},
     {{"_Unwind_RaiseException"}, {"/usr/lib/libgcc_s.so.1"}, {0}, "throwing exceptions", "page faults"},
     {{"std::__introsort_loop<int*>(int*)"}, {"/usr/lib/libx.so"}, {0}, "sorting", "page faults"},
     {{"join_append_data", "csv_writerow"}, {"/usr/lib/_csv.cpython-311.so", "/usr/lib/_csv.cpython-311.so"}, {0}, "writing CSV", "page faults"},
@@ -73,6 +79,10 @@ static const struct work_case cases[] = {
     {{"NI_RankFilter", "_rank_filter", "median_filter"}, {"/v/site-packages/scipy/ndimage/_nd_image.cpython-311.so"}, {0, "/v/site-packages/scipy/ndimage/_filters.py", "/v/site-packages/scipy/ndimage/_filters.py"}, "scipy.ndimage.median_filter", "page faults"},
     {{"void ns::(anonymous namespace)::project<float>(float*, int)"}, {"/opt/lib/libproject.so.2"}, {0}, "ns::project (libproject)", "page faults"},
     {{NULL}, {"/opt/lib/libproject.so.2"}, {0}, "compiled code of libproject", "page faults"},
+    {{"double fit::{lambda(double)#1}::operator()(double) const"}, {"/opt/lib/libproject.so.2"}, {0}, "fit::lambda (libproject)", "page faults"},
+    {{"bool ns::operator< <int>(ns::A<int> const&, int)"}, {"/opt/lib/libproject.so.2"}, {0}, "ns::operator< (libproject)", "page faults"},
+    /* Code of headers, compiled into the program. */
+    {{"std::function<double (double)>::operator()(double) const"}, {"/home/a/words"}, {0}, "std::function::operator()", "page faults"},
     {{"wrapped_multiply"}, {"[jit]"}, {0}, "wrapped_multiply (compiled at run time)", "page faults"},
 };
 
@@ -82,18 +92,19 @@ static int case_frames(const struct work_case *c, struct resolved frames[DEEP + 
 {
     int n = 0;
     for (int i = 0; i < DEEP && (c->function[i] || c->module[i]); i++)
-        frames[n++] = (struct resolved){.function = c->function[i],
-                                        .module = c->module[i],
-                                        .file = c->file[i],
-                                        .python = c->file[i] != NULL,
-                                        .owner = OWNER_LIBRARY};
+        frames[n++] = (struct resolved){
+            .function = c->function[i],
+            .module = c->module[i],
+            .file = c->file[i],
+            .python = c->file[i] != NULL,
+            .owner = c->module[i] && !strcmp(c->module[i], PYTHON) ? OWNER_RUNTIME : OWNER_LIBRARY};
     return n;
 }
 
 static void image_begin(struct image *im, struct run *r)
 {
     *r = (struct run){0};
-    *im = (struct image){.run = r};
+    *im = (struct image){.run = r, .program.exe = "/home/a/words"};
     assert_ok(model_create(&r->m));
 }
 

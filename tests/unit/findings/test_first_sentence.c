@@ -348,9 +348,39 @@ static void a_lock_that_is_held_across_a_wait_leads(void **state)
     }
 }
 
+/* Its holder computes, and a CPU is left for a second one: what could be saved is little beside what
+ * the line takes, which the lock explains nevertheless. */
+static void a_lock_leads_before_the_line_that_holds_it(void **state)
+{
+    (void)state;
+    static const struct node nodes[] = {ROOT, LINE(0, 11, "decode", 3600, 3600),
+                                        LINE(0, 9, "work", 900, 300)};
+    for (int under = 0; under < 2; under++) {
+        struct model *m = RUN(4, nodes);
+        m->files[0].user = 1;
+        assert_ok(model_list(m, model_contention, m, contention, 1));
+        m->contention[0] = (struct model_contention){.threads = 4, .any_s = 3.5, .both_s = 3.5};
+        assert_ok(model_list(m, model_lock, m, locks, 1));
+        m->locks[0] = (struct model_lock){
+            .kind = "semaphore", .role = "contention", .wait_s = 10, .file = "app.py", .line = 10};
+        assert_ok(model_list(m, model_holder, &m->locks[0], holders, 1));
+        m->locks[0].holders[0] =
+            (struct model_holder){.file = "app.py", .line = under ? 11 : 30, .held_s = 10};
+        assert_ok(model_list(m, model_finding, m, findings, 1));
+        m->findings[0] = (struct model_finding){
+            .id = "lock.contention", .evidence = "4 threads.", .gain_s = 0.5};
+        assert_ok(model_list(m, model_place, &m->findings[0], lines, 1));
+        m->findings[0].lines[0] = (struct model_place){.file = "app.py", .line = under ? 11 : 30};
+        assert_ok(answer(m));
+        begins_with(m, under ? "4 threads." : "app.py:11 takes 80 % of the CPU time");
+        model_destroy(m);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_lock_leads_before_the_line_that_holds_it),
         cmocka_unit_test(a_wait_for_a_child_names_its_program),
         cmocka_unit_test(a_wait_of_a_third_of_a_second_is_told),
         cmocka_unit_test(a_lock_that_is_held_across_a_wait_leads),

@@ -139,7 +139,7 @@ function profileAnswers(profile) {
       go: () => goTo("lines", `${a.file}:${a.line}`), source: line?.text, text: plain(a.text).replace(/ `.*` (takes|sleeps|waits|launches) /, " $1 "), gain: a.gain_s, wall: profile.meta.wall_s, advice: a.advice };
   });
 }
-const gainText = (a, short) => `${short ? "Saves" : "Fixing this saves"} up to ${seconds(a.gain)}${a.wall === null ? " of CPU time" : a.wall > 0 && !short ? ` of ${seconds(a.wall)}` : ""}.`;
+const gainText = (a, short, which = "this") => `${short ? "Saves" : `Fixing ${which} saves`} up to ${seconds(a.gain)}${a.wall === null ? " of CPU time" : a.wall > 0 && !short ? ` of ${seconds(a.wall)}` : ""}.`;
 
 // The second and third answer, in one row; the advice opens. A title that begins the text is not said twice.
 function cards(rows) {
@@ -156,10 +156,11 @@ export function answerBlock(profile, timing) {
   const answers = timing ? suiteAnswers(timing) : profileAnswers(profile), first = answers[0], samples = profile?.totals?.cpu?.samples;
   const sentence = (timing ? suiteHeadline(timing) : profile?.headline) || "Nothing was measured in this run.";
   const shared = !timing && list(profile?.answers).find((a) => a.file && known(a.line) && profile.files?.[a.file]);
+  const told = list(profile?.answers)[0], which = !timing && first?.href && told?.text && !sentence.includes(told.text) ? first.title : undefined; // of several lines
   const few = !timing && known(samples) && samples < FEW && list(profile.answers)[0]?.kind !== "none" && cpuTotal(profile) > 0;
   return el("section", { class: "first", "aria-label": "The answer", "data-suite": !!timing },
     el("p", { class: "answer", id: "answer" }, el("bdi", {}, rich(sentence))),
-    el("p", { class: "advice" }, known(first?.gain) && [el("strong", {}, gainText(first)), " "], first?.advice && rich(first.advice), few && el("span", { class: "note" }, ` Only ${count(samples)} CPU samples were taken: shares are rough. Record more work, or with --rate 1000.`),
+    el("p", { class: "advice" }, known(first?.gain) ? [el("strong", {}, gainText(first, false, which)), " "] : which && first?.advice && [code(which, 80), ": "], first?.advice && rich(first.advice), few && el("span", { class: "note" }, ` Only ${count(samples)} CPU samples were taken: shares are rough. Record more work, or with --rate 1000.`),
       shared && [" ", button("Copy for an assistant", () => copy(lineStory(shared.file, shared.line)), { class: "plain", title: "the line, the source around it and its numbers, as Markdown" })]), cards(answers.slice(1, 3)));
 }
 
