@@ -1,5 +1,5 @@
 // Calls: the tree of calls, every function with its inclusive and self time, and for a chosen one who calls it and what it calls.
-import { frameKey, frameName, framePlace, frameTree, fullName, functionsOf, isCall, WEIGHTS, weightsOf, weightText } from "./stacks.js";
+import { frameName, framePlace, frameTree, fullName, functionsOf, isCall, WEIGHTS, weightsOf, weightText } from "./stacks.js";
 import { goTo, lineLink, onFilter, routes } from "./state.js";
 import { button, choice, code, cut, el, percent, say, table, toggle } from "./ui.js";
 
@@ -17,7 +17,7 @@ export function callsPanel(profile) {
     state.key = key;
     drawOne();
     listBody.querySelectorAll("tr.chosen").forEach((r) => r.classList.remove("chosen"));
-    functions?.reveal(key)?.classList.add("chosen");
+    functions?.reveal(String(key))?.classList.add("chosen");
     if (aloud) say(`${name(all.get(key).frame)} is chosen: callers and callees are below the tree.`);
   }
   const choose = (key, text, limit = 60) => button(cut(text, limit), () => pick(key, true), { class: "plain", title: all.has(key) ? fullName(frames, all.get(key).frame) : text });
@@ -26,12 +26,12 @@ export function callsPanel(profile) {
   function drawTree(focus) {
     const rows = [], total = tree.value || 1, twigs = new Map();
     const below = (node, level) => {
-      const children = [...node.children.values()].sort((a, b) => b.value - a.value), large = children.filter((c) => c.value >= 0.002 * total);
+      const children = node.children, large = children.filter((c) => c.value >= 0.002 * total);
       for (const child of large) {
         const isOpen = state.open.has(child), text = name(child.frame);
-        const twig = child.children.size ? el("button", { type: "button", class: "twig", "aria-expanded": String(isOpen), "aria-label": `Calls of ${text}`, onclick: () => { state.open[isOpen ? "delete" : "add"](child); drawTree(child); } }, isOpen ? "▾" : "▸") : el("span", { class: "twig" });
+        const twig = child.children.length ? el("button", { type: "button", class: "twig", "aria-expanded": String(isOpen), "aria-label": `Calls of ${text}`, onclick: () => { state.open[isOpen ? "delete" : "add"](child); drawTree(child); } }, isOpen ? "▾" : "▸") : el("span", { class: "twig" });
         twigs.set(child, twig);
-        rows.push(el("tr", {}, el("td", { class: "name" }, el("span", { css: { "padding-left": Math.min(level, 40) * 0.8 + "rem" } }, twig, choose(frameKey(frames, child.frame), text, 50))),
+        rows.push(el("tr", {}, el("td", { class: "name" }, el("span", { css: { "padding-left": Math.min(level, 40) * 0.8 + "rem" } }, twig, choose(child.key, text, 50))),
           el("td", { class: "number" }, show(child.value)), el("td", { class: "number" }, share(child.value, total)), el("td", { class: "number" }, child.self ? show(child.self) : ""), el("td", { class: "text minor" }, place(child.frame))));
         if (isOpen) below(child, level + 1);
       }
@@ -47,7 +47,7 @@ export function callsPanel(profile) {
       { title: "Inclusive", hint: "with everything it calls; recursion counts once", number: true, key: "incl", format: show }, { title: "of all", number: true, value: (f) => f.incl / (tree.value || 1), format: percent },
       { title: "Self", number: true, key: "self", format: show }, { title: "of all", number: true, value: (f) => f.self / (tree.value || 1), format: percent },
       { title: "Where", minor: true, value: (f) => framePlace(frames, f.frame), show: (f) => place(f.frame) }],
-    [...all.values()].filter((f) => isCall(frames, f.frame)), { caption: "Functions", sort: 3, name: "functions by call", limit: 25, rowKey: (f) => f.key });
+    [...all.values()].filter((f) => isCall(frames, f.frame)), { caption: "Functions", sort: 3, name: "functions by call", limit: 25, rowKey: (f) => String(f.key) });
     listBody.replaceChildren(functions);
   }
 
@@ -56,7 +56,7 @@ export function callsPanel(profile) {
     const f = all.get(state.key);
     if (!f) { oneBody.replaceChildren(); return; }
     const edge = (title, rows, own) => table([
-      { title, kind: "name", value: (r) => r.name, show: (r) => (r.key ? choose(r.key, r.name, 44) : el("em", {}, r.name)) },
+      { title, kind: "name", value: (r) => r.name, show: (r) => (r.key !== undefined ? choose(r.key, r.name, 44) : el("em", {}, r.name)) },
       { title: "Share", hint: "of the chosen function's inclusive amount", number: true, value: (r) => r.value / (f.incl || 1), format: percent }, { title: WEIGHTS.find(([k]) => k === state.weight)[1], number: true, key: "value", format: show }],
     [...[...rows].map(([key, value]) => ({ key, value, name: name(all.get(key).frame) })), ...own], { caption: title === "Caller" ? "Who calls it" : "What it calls", sort: 1, limit: 15, name: title === "Caller" ? "callers" : "callees", filter: false });
     const text = name(f.frame), outside = f.incl - [...f.callers.values()].reduce((a, b) => a + b, 0);
@@ -70,12 +70,11 @@ export function callsPanel(profile) {
     if (!now.some(([key]) => key === state.weight)) state.weight = now[0]?.[0] ?? usable[0][0];
     menus.replaceChildren(choice("Weight", now.length ? now : usable, state.weight, (v) => { state.weight = v; rebuild(); }));
     tree = frameTree(profile, state.weight, false, state.fold);
-    all = functionsOf(tree, frames);
+    all = functionsOf(tree);
     state.open.clear();
     for (let node = tree; node;) { // the path that takes half of what is above it
       state.open.add(node);
-      const top = [...node.children.values()].reduce((a, c) => (!a || c.value > a.value ? c : a), null);
-      node = top && top.value >= 0.5 * node.value ? top : null;
+      node = node.children[0]?.value >= 0.5 * node.value ? node.children[0] : null;
     }
     drawTree();
     drawList();

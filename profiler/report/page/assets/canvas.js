@@ -21,14 +21,19 @@ export function fit(canvas, height) {
 
 // One redraw per frame of the screen, however many events ask for it. Paper has no frames: main.js draws all of them before it prints.
 export const painters = [];
+const waiting = new Set(); // redraws for the next frame
 export function painter(draw) {
-  let waiting = false;
   painters.push(draw);
   return () => {
-    if (waiting) return;
-    waiting = true;
-    requestAnimationFrame(() => { waiting = false; draw(); });
+    if (!waiting.size) requestAnimationFrame(paintNow);
+    waiting.add(draw);
   };
+}
+// Draws what waits for a frame: for a caller that is within one.
+export function paintNow() {
+  const now = [...waiting];
+  waiting.clear();
+  for (const draw of now) draw();
 }
 
 const channels = (color) => [1, 3, 5].map((i) => parseInt(color.slice(i, i + 2), 16));

@@ -17,7 +17,8 @@ function differenceFlame(c) {
   const pair = (node, other) => {
     node.other = other?.value ?? 0;
     if (node.frame !== -1) most = Math.max(most, Math.abs(delta(node)));
-    for (const [key, child] of node.children) pair(child, other?.children.get(key));
+    const others = new Map(list(other?.children).map((o) => [o.key, o]));
+    for (const child of node.children) pair(child, others.get(child.key));
   };
   const view = flameView(profile, { id: "flame-difference", weight: side, alone: true,
     changed: () => { most = 1; pair(view.state.root, frameTree(profile, side === "cpu_ns" ? "before_ns" : "cpu_ns", false, true)); },

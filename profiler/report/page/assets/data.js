@@ -4,7 +4,8 @@ import { known, plain } from "./ui.js";
 export async function unpack(id) {
   const node = document.getElementById(id);
   if (!node) return null;
-  const raw = Uint8Array.from(atob(node.textContent.trim()), (c) => c.charCodeAt(0));
+  const binary = atob(node.textContent.trim()), raw = new Uint8Array(binary.length);
+  for (let i = 0; i < raw.length; i++) raw[i] = binary.charCodeAt(i);
   const stream = new Blob([raw]).stream().pipeThrough(new DecompressionStream("gzip"));
   const text = await new Response(stream).text();
   node.remove();

@@ -17,7 +17,7 @@ function searchIndex(profile, timing, parts) {
   }
   if (profile && rowsOf(profile.stacks)) {
     const weight = weightsOf(profile)[0]?.[0], tree = weight && frameTree(profile, weight, false, false);
-    if (tree) for (const f of functionsOf(tree, profile.frames).values()) if (isCall(profile.frames, f.frame)) add("function", frameName(profile.frames, f.frame), framePlace(profile.frames, f.frame), f.incl / tree.value, () => goTo("calls", frameName(profile.frames, f.frame)));
+    if (tree) for (const f of functionsOf(tree).values()) if (isCall(profile.frames, f.frame)) add("function", frameName(profile.frames, f.frame), framePlace(profile.frames, f.frame), f.incl / tree.value, () => goTo("calls", frameName(profile.frames, f.frame)));
   }
   list(profile?.kernels).forEach((k) => add("kernel", k.name, k.file ? `${shortPath(k.file)}:${k.line}` : "", k.share_of_kernel_time, () => goTo("kernels", k.name)));
   const longest = Math.max(...list(profile?.ranges).map((r) => r.time?.total_s || 0), 1e-12);

@@ -2,7 +2,7 @@
 import { fit, inkOn, mix, painter, savePicture, saveSvg, svgRecorder, themed } from "./canvas.js";
 import { list } from "./data.js";
 import { moduleTints } from "./modules.js";
-import { frameName, framePlace, fullName, frameTimeline, frameTree, isCall, WEIGHTS, weightsOf, weightText } from "./stacks.js";
+import { frameName, framePlace, framesOf, fullName, frameTimeline, frameTree, isCall, WEIGHTS, weightsOf, weightText } from "./stacks.js";
 import { goTo, onFilter, rangePhrase, routes, isTimed, threadName, threadShown } from "./state.js";
 import { tracksOf } from "./time.js";
 import { button, choice, code, count, el, hideTip, number, percent, say, search, showTip, table, toggle } from "./ui.js";
@@ -24,8 +24,8 @@ export function flameView(profile, options) {
   // Searched is every line of the function that the box stands for.
   const searched = (node) => {
     if (node.frame === -1) return false;
-    if (state.at) return [...node.frames.keys()].some((f) => f >= 0 && frames.file[f] === state.at.path && frames.line[f] === state.at.line);
-    return fullName(frames, node.frame).toLowerCase().includes(state.find) || [...node.frames.keys()].some((f) => framePlace(frames, f).toLowerCase().includes(state.find));
+    if (state.at) return framesOf(node).some((f) => f >= 0 && frames.file[f] === state.at.path && frames.line[f] === state.at.line);
+    return fullName(frames, node.frame).toLowerCase().includes(state.find) || framesOf(node).some((f) => framePlace(frames, f).toLowerCase().includes(state.find));
   };
   const finding = () => state.find !== "" || state.at !== null;
 
@@ -46,7 +46,7 @@ export function flameView(profile, options) {
   function finish(node, parent, depth) {
     node.parent = parent;
     node.depth = depth;
-    node.list = Array.isArray(node.children) ? node.children : [...node.children.values()].sort((a, b) => b.value - a.value);
+    node.list = node.children;
     node.height = 0;
     for (const child of node.list) { finish(child, node, depth + 1); node.height = Math.max(node.height, child.height + 1); }
   }

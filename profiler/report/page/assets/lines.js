@@ -2,7 +2,7 @@
 import { highlighted, languageOf, openMarks } from "./code.js";
 import { cpuOf, cpuTotal, list, partOf, rowsOf, shortPath } from "./data.js";
 import { address, COLOUR, goTo, inside, isFiltered, isTimed, MEANING, onFilter, rangePhrase, routes, stackThreads, threadName, threadShown } from "./state.js";
-import { linesIn } from "./time.js";
+import { lineNumbers, linesIn } from "./sums.js";
 import { button, bytes, cellBar, choice, code, copy, count, cut, el, known, megabytes, percent, plain, say, search, seconds, shortName, svg, table, toggle, UNKNOWN } from "./ui.js";
 
 const linesState = { unit: "%", text: "", around: "cost", part: "all", line: null };
@@ -47,7 +47,7 @@ function ownTimes(profile) {
 // What lines cost under the chosen part of the suite and the chosen threads. parts: of the bar below the CPU time.
 export function lineCosts(profile) {
   if (isTimed()) {
-    const sums = linesIn(profile), keys = keysOf(profile), of = (key) => (l) => sums.lines.get(keys.get(l.base ?? l))?.[key] ?? 0;
+    const sums = linesIn(profile), numbers = lineNumbers(profile), of = (key) => (l) => sums[key][numbers.of(l)] ?? 0;
     return { cpu: of("cpu"), own: of("own"), incl: of("incl"), wait: of("wait"), gpu: () => 0, total: sums.total, waitTotal: sums.waitTotal, gpuTotal: 0, parts: (l) => [[of("cpu")(l), "native"]], part: null };
   }
   const t = profile.totals, part = linesState.part === "all" || isFiltered() ? null : partOf(profile, linesTiming, linesState.part);

@@ -103,7 +103,7 @@ function buildTabs(parts, answer, bar) {
     return true;
   };
   addEventListener("hashchange", fromHash);
-  document.addEventListener("chosenchange", () => { if (!framed) history.replaceState(null, "", (location.hash.split("?")[0] || "#" + parts[0][0]) + selectionQuery()); });
+  document.addEventListener("chosenchange", (e) => { if (!framed && !e.detail.moving) history.replaceState(null, "", (location.hash.split("?")[0] || "#" + parts[0][0]) + selectionQuery()); });
   addEventListener("beforeprint", () => { panels.forEach((p, i) => { p.hidden = false; build(i); }); if (answer) answer.hidden = false; painters.forEach((draw) => draw()); });
   addEventListener("afterprint", () => { panels.forEach((p, i) => { p.hidden = nodes[i].tabIndex < 0; }); dispatchEvent(new Event("resize")); });
   if (!fromHash()) open(0);

@@ -44,11 +44,11 @@ export function refresh(id) {
   if (part?.stale) { part.stale = false; part.redraw(); }
 }
 
-// Changes the selection. `values`: of `chosen`, those that change.
-export function select(values, aloud = true) {
+// Changes the selection. `values`: of `chosen`, those that change; `moving`: more will follow at once, as in a drag.
+export function select(values, aloud = true, moving = false) {
   Object.assign(chosen, values);
   for (const [id, part] of filtered) { part.stale = true; if (!document.getElementById(id)?.hidden) refresh(id); }
-  document.dispatchEvent(new Event("chosenchange"));
+  document.dispatchEvent(new CustomEvent("chosenchange", { detail: { moving } }));
   if (aloud) say(isFiltered() ? `Selected: ${isTimed() ? rangeName() : ""}${isTimed() && ofThreads() ? ", " : ""}${ofThreads() ? "the chosen threads alone" : ""}.` : "The whole run is shown.");
 }
 
@@ -69,6 +69,8 @@ export function readSelection(query) {
   if (Object.keys(next).some((key) => next[key] !== chosen[key])) select(next, false);
 }
 
+const THREADS_MOST = 300; // in the menu: those that took most CPU time
+
 // Menus of processes and threads, and the selected range; empty where there is nothing to choose.
 export function filterBar(profile) {
   selectable = profile;
@@ -76,18 +78,26 @@ export function filterBar(profile) {
   const cost = ({ t }) => (t.user_s || 0) + (t.sys_s || 0);
   const timed = new Set(list(profile?.timeline).filter((t) => t.kind === "range").flatMap((t) => [...new Set(list(t.events?.what))]));
   const ranges = list(profile?.ranges).map((r, i) => [i, r]).filter(([i]) => timed.has(i)).sort((a, b) => (b[1].time?.total_s || 0) - (a[1].time?.total_s || 0)).slice(0, 100);
-  const bar = el("div", { class: "tools filter", role: "group", "aria-label": "Selection" });
-  const draw = () => {
+  const bar = el("div", { class: "tools filter", role: "group", "aria-label": "Selection" }), menus = new Map(), span = el("span", { class: "range" }), whole = button("Whole run", () => select(WHOLE), { class: "button small" });
+  const menu = (key, label, options, values) => { if (options.length) menus.set(key, choice(label, [["", "all"], ...options], "", (v) => select(values(v === "" ? null : +v)))); };
+  let made = null; // the process whose threads the menu has
+  const fill = () => {
     const of = threads.filter(({ t }) => chosen.process === null || t.process === chosen.process).sort((a, b) => cost(b) - cost(a));
-    const menu = (label, options, value, act) => choice(label, [["", "all"], ...options], value === null ? "" : String(value), (v) => select(act(v === "" ? null : +v)));
+    menus.clear();
+    menu("process", "Process", processes.length > 1 ? processes.map((p, i) => [String(i), `${processName(p)} · ${seconds(p.cpu_s)}`]) : [], (process) => ({ process, thread: null }));
+    menu("thread", "Thread", of.length > 1 ? of.filter((x, i) => i < THREADS_MOST || x.i === chosen.thread).map((x) => [String(x.i), `${threadName(x.t)}${processes.length > 1 && chosen.process === null ? ` of ${processName(processes[x.t.process])}` : ""} · ${seconds(cost(x))}`]) : [], (thread) => ({ thread }));
+    menu("range", "Range", ranges.map(([i, r]) => [String(i), `${plain(r.name ?? "range").slice(0, 60)} · ${seconds(r.time?.total_s)}`]), (range) => ({ range }));
     const focused = bar.contains(document.activeElement) ? [...bar.querySelectorAll("select")].indexOf(document.activeElement) : -1;
-    bar.replaceChildren(...[
-      processes.length > 1 && menu("Process", processes.map((p, i) => [String(i), `${processName(p)} · ${seconds(p.cpu_s)}`]), chosen.process, (process) => ({ process, thread: null })),
-      of.length > 1 && menu("Thread", of.map((x) => [String(x.i), `${threadName(x.t)}${processes.length > 1 && chosen.process === null ? ` of ${processName(processes[x.t.process])}` : ""} · ${seconds(cost(x))}`]), chosen.thread, (thread) => ({ thread })),
-      ranges.length > 0 && menu("Range", ranges.map(([i, r]) => [String(i), `${plain(r.name ?? "range").slice(0, 60)} · ${seconds(r.time?.total_s)}`]), chosen.range, (range) => ({ range })),
-      hasSpan() && el("span", { class: "range" }, spanText(chosen.from, chosen.until)),
-      isFiltered() && button("Whole run", () => select(WHOLE), { class: "button small" })].filter(Boolean));
+    bar.replaceChildren(...menus.values(), span, whole);
     if (focused >= 0) bar.querySelectorAll("select")[focused]?.focus();
+  };
+  const draw = () => {
+    const listed = (key) => chosen[key] === null || [...menus.get(key)?.querySelectorAll("option") ?? []].some((o) => o.value === String(chosen[key]));
+    if (made !== String(chosen.process) || !listed("thread")) { made = String(chosen.process); fill(); }
+    for (const [key, node] of menus) node.querySelector("select").value = chosen[key] === null ? "" : String(chosen[key]);
+    span.hidden = !hasSpan();
+    span.textContent = hasSpan() ? spanText(chosen.from, chosen.until) : "";
+    whole.hidden = !isFiltered();
   };
   document.addEventListener("chosenchange", draw);
   draw();

@@ -1,20 +1,20 @@
-// What happened when: events of the timeline with absolute times, sums over the selected range, and the line that a pool's thread works for.
+// What happened when: events of the timeline with absolute times, the selected spans of time, and the line that a pool's thread works for.
 import { list, once, rowsOf } from "./data.js";
-import { chosen, hasSpan, isTimed, stackThreads, threadShown } from "./state.js";
+import { chosen, hasSpan, threadShown } from "./state.js";
 
 const NEAR_NS = 1e8; // a pool's thread works for what the main thread did at most so long ago, as in profiler/analyze/attribute/cpu.c
 
-// Tracks with absolute starts and ends, once for each profile: [{kind, process, thread, start, end, busy, what}]
+// Tracks with absolute starts and ends, once for each profile: [{kind, process, thread, start, end, reach: the latest end so far, busy, what: -1 where it is not known}]
 export const tracksOf = once((profile) => list(profile.timeline).filter((t) => rowsOf(t.events)).map((t) => {
-    const n = rowsOf(t.events), start = new Float64Array(n), end = new Float64Array(n);
-    for (let i = 0, at = 0; i < n; i++) { at += t.events.start[i]; start[i] = at; end[i] = at + t.events.length[i]; }
-    return { kind: t.kind, process: t.process, thread: t.thread, start, end, busy: t.events.busy ?? t.events.length, what: t.events.what };
+    const n = rowsOf(t.events), start = new Float64Array(n), end = new Float64Array(n), reach = new Float64Array(n), what = new Int32Array(n);
+    for (let i = 0, at = 0, last = 0; i < n; i++) { at += t.events.start[i]; start[i] = at; end[i] = at + t.events.length[i]; reach[i] = last = Math.max(last, end[i]); what[i] = t.events.what[i] ?? -1; }
+    return { kind: t.kind, process: t.process, thread: t.thread, start, end, reach, busy: t.events.busy ?? t.events.length, what };
 }));
 
 // The moment at which the last event ended, ns.
 export const endOf = once((profile) => {
   let last = (profile.meta.wall_s || 0) * 1e9;
-  for (const t of tracksOf(profile)) for (const e of t.end) if (e > last) last = e;
+  for (const t of tracksOf(profile)) last = Math.max(last, t.reach[t.reach.length - 1]);
   for (const s of list(profile.memory?.series)) last = Math.max(last, ...list(s.t_s).slice(-1).map((v) => v * 1e9));
   return last;
 });
@@ -30,7 +30,7 @@ const rangeSpans = once((profile) => {
   }
   return of;
 });
-const processOf = (profile, t) => t.process ?? list(profile.threads)[t.thread]?.process ?? -1;
+export const processOf = (profile, t) => t.process ?? list(profile.threads)[t.thread]?.process ?? -1;
 
 // The selected time of a process (undefined: of any), [[from, until], ...]. A named range: while it was open in this process, or, where it never was, in any.
 export function spansOf(profile, process = -1) {
@@ -47,33 +47,9 @@ export function hullOf(profile) {
 const spanAfter = (spans, at) => { let low = 0, high = spans.length; while (low < high) { const mid = (low + high) >> 1; if (spans[mid][1] <= at) low = mid + 1; else high = mid; } return low; };
 export const isWithin = (spans, from, until = from) => { const next = spans[spanAfter(spans, from)]; return !!next && (until > from ? next[0] < until : next[0] <= from); };
 
-// The part of an event's busy time within spans of time.
-function within(t, i, spans) {
-  const a = t.start[i], b = t.end[i];
-  let k = spanAfter(spans, a), ns = 0;
-  if (b === a) return k < spans.length && a >= spans[k][0] ? t.busy[i] : 0;
-  for (; k < spans.length && spans[k][0] < b; k++) ns += Math.min(b, spans[k][1]) - Math.max(a, spans[k][0]);
-  return ns > 0 ? (t.busy[i] * ns) / (b - a) : 0;
-}
-
-// Amounts by stack under the selected range: the profile's own where there is none; null where they are not known by time.
-const TIMED = { cpu_ns: "cpu", wait_ns: "wait" };
-let timed = { profile: null };
-export function weightsIn(profile, weight) {
-  if (!isTimed()) return list(profile.stacks?.[weight]);
-  if (!TIMED[weight]) return null;
-  const at = `${chosen.from} ${chosen.until} ${chosen.range}`;
-  if (timed.profile !== profile || timed.at !== at) timed = { profile, at };
-  if (!timed[weight]) {
-    const out = (timed[weight] = new Float64Array(rowsOf(profile.stacks)));
-    for (const t of tracksOf(profile)) if (t.kind === TIMED[weight]) { const spans = spansOf(profile, processOf(profile, t)); for (let i = 0; i < t.start.length; i++) if (t.what[i] !== null && t.what[i] >= 0) out[t.what[i]] += within(t, i, spans); }
-  }
-  return timed[weight];
-}
-
-// Who lent a line to the events of threads without Python frames: Map of stack -> Map of the lender's stack -> ns within the selected range.
-// The lender is the main thread of the process: its wait that covers the sample, else its latest sample.
-const lendersOf = once((profile) => {
+// Who lent a line to the events of threads without Python frames: [{track, lender: the stack for each event, -1: none}]. The lender is the main thread
+// of the process: its wait that covers the sample, else its latest sample.
+export const lendersOf = once((profile) => {
   const { stacks, frames } = profile, threads = list(profile.threads), tracks = tracksOf(profile), n = rowsOf(stacks);
   const own = frames.file.map((f) => !!profile.files?.[f]?.user), python = new Uint8Array(n), alone = new Uint8Array(n);
   for (let i = 0; i < n; i++) {
@@ -90,7 +66,7 @@ const lendersOf = once((profile) => {
   }
   for (const all of mains.values()) {
     all.sort((a, b) => a[0] - b[0]);
-    for (let i = 1; i < all.length; i++) if (all[i][2] === null || alone[all[i][2]]) all[i] = [all[i][0], all[i][1], all[i - 1][2]];
+    for (let i = 1; i < all.length; i++) if (all[i][2] < 0 || alone[all[i][2]]) all[i] = [all[i][0], all[i][1], all[i - 1][2]];
   }
   const at = (all, time) => {
     let low = 0, high = all.length;
@@ -98,81 +74,22 @@ const lendersOf = once((profile) => {
     const next = all[low], last = all[low - 1];
     return next && next[1] <= time ? next[2] : last && time - last[0] <= NEAR_NS ? last[2] : -1;
   };
-  const out = []; // {track, lender: of each event, -1 none}
+  const out = [];
   for (const t of tracks) {
     const all = t.kind === "cpu" && !threads[t.thread]?.main && mains.get(t.process);
     if (!all) continue;
-    const lender = Int32Array.from(t.what, (s, i) => (s === null || s < 0 || python[s] ? -1 : at(all, t.end[i]) ?? -1));
-    if (lender.some((s) => s >= 0 && python[s])) out.push({ track: t, lender: lender.map((s) => (s >= 0 && python[s] ? s : -1)) });
+    const lender = t.what.map((s, i) => { const by = s < 0 || python[s] ? -1 : at(all, t.end[i]); return by >= 0 && python[by] ? by : -1; });
+    if (lender.some((s) => s >= 0)) out.push({ track: t, lender });
   }
   return out;
 });
-export function lentIn(profile) {
-  const out = new Map();
-  for (const { track: t, lender } of lendersOf(profile)) {
-    if (!threadShown(profile, t.thread)) continue;
-    const spans = isTimed() ? spansOf(profile, processOf(profile, t)) : null;
-    for (let i = 0; i < lender.length; i++) {
-      const ns = lender[i] >= 0 ? (spans ? within(t, i, spans) : t.busy[i]) : 0;
-      if (!(ns > 0)) continue;
-      if (!out.has(t.what[i])) out.set(t.what[i], new Map());
-      const of = out.get(t.what[i]);
-      of.set(lender[i], (of.get(lender[i]) || 0) + ns);
-    }
-  }
-  return out;
-}
-
-// Of each frame: its line, where the profile has it; whether it is own code, or a package's; and the lines that have time.
-const lineFrames = once((profile) => {
-  const { frames } = profile, known_ = new Set(), own = frames.file.map((f) => !!profile.files?.[f]?.user);
-  const takes = new Set(), packaged = frames.file.map((f, i) => frames.kind[i] === "python" && /(site|dist)-packages\//.test(f ?? ""));
-  for (const [path, file] of Object.entries(profile.files)) for (const l of list(file.lines)) { known_.add(`${path}:${l.line}`); if (l.cpu?.user + l.cpu?.sys > 0 || l.cpu?.wait > 0) takes.add(`${path}:${l.line}`); }
-  const keys = frames.file.map((f, i) => (f && known_.has(`${f}:${frames.line[i]}`) ? `${f}:${frames.line[i]}` : null));
-  return { keys, own, takes, packaged };
-});
-
-// What lines took within the selection, by the rule of the analysis (profiler/analyze/common/owner.h): a sample counts for the innermost line of own
-// code or of a package that does the work, which is one that has time itself in the whole run; else for the innermost other line that has some. Map "path:line" -> {cpu, incl, own: with the libraries that an own line calls, wait} in s; `total`, `waitTotal`, `placed`: of all shown threads.
-export function linesIn(profile) {
-  const { stacks, frames } = profile, n = rowsOf(stacks), of = stackThreads(profile), cpu = weightsIn(profile, "cpu_ns"), wait = weightsIn(profile, "wait_ns");
-  const { keys, own, takes, packaged } = lineFrames(profile), lines = new Map(), out = { lines, total: 0, waitTotal: 0, placed: 0 };
-  const at = (key) => { let l = lines.get(key); if (!l) lines.set(key, (l = { cpu: 0, incl: 0, own: 0, wait: 0 })); return l; };
-  const charge = (stack, ns, what) => {
-    const seen = new Set();
-    let self = null, first = null, innermost = null; // of the own and of packages; of any that the analysis gave time to
-    for (let s = stack; s !== null && s >= 0; s = stacks.parent[s] ?? -1) {
-      const f = stacks.frame[s], key = f === null || f < 0 ? null : keys[f];
-      if (!key) continue;
-      if (own[f]) innermost ??= key;
-      if (takes.has(key)) first ??= key;
-      if (own[f] || (packaged[f] && takes.has(key))) self ??= key;
-      if (what === "cpu" && !seen.has(key)) { seen.add(key); at(key).incl += ns * 1e-9; }
-    }
-    if (innermost !== null && what === "cpu") at(innermost).own += ns * 1e-9;
-    if ((self ?? first) !== null) { at(self ?? first)[what] += ns * 1e-9; if (what === "cpu") out.placed += ns * 1e-9; }
-  };
-  const lent = lentIn(profile);
-  for (let i = 0; i < n; i++) {
-    if (!threadShown(profile, of[i])) continue;
-    if (cpu[i] > 0) {
-      let rest = cpu[i];
-      for (const [lender, ns] of lent.get(i) ?? []) { const part = Math.min(rest, ns); charge(lender, part, "cpu"); rest -= part; }
-      if (rest > 0) charge(i, rest, "cpu");
-      out.total += cpu[i] * 1e-9;
-    }
-    if (wait?.[i] > 0) { charge(i, wait[i], "wait"); out.waitTotal += wait[i] * 1e-9; }
-  }
-  return out;
-}
-
 // When main threads imported: from a sample or wait within the import machinery to the next one elsewhere. [[from, until]]
 function importSpans(profile, importing, bare) {
   const of = new Map(), out = [];
   for (const t of tracksOf(profile)) {
     if ((t.kind !== "cpu" && t.kind !== "wait") || !list(profile.threads)[t.thread]?.main || !threadShown(profile, t.thread)) continue;
     if (!of.has(t.thread)) of.set(t.thread, []);
-    for (let i = 0; i < t.start.length; i++) if (t.what[i] !== null && t.what[i] >= 0 && !bare[t.what[i]]) of.get(t.thread).push([t.start[i], t.end[i], importing[t.what[i]]]);
+    for (let i = 0; i < t.start.length; i++) if (t.what[i] >= 0 && !bare[t.what[i]]) of.get(t.thread).push([t.start[i], t.end[i], importing[t.what[i]]]);
   }
   for (const events of of.values()) {
     events.sort((a, b) => a[0] - b[0]);
@@ -204,7 +121,7 @@ export function binned(profile, count) {
       const s = t.what[i];
       if (t.kind === "cpu") {
         add("cpu", t.start[i], t.end[i], t.busy[i] / step);
-      } else if (s !== null && s >= 0 && bare[s]) add("ready", t.start[i], t.end[i], t.busy[i] / step);
+      } else if (s >= 0 && bare[s]) add("ready", t.start[i], t.end[i], t.busy[i] / step);
     }
   }
   for (const [from, until] of importSpans(profile, importing, bare)) add("imports", from, until, (until - from) / step);

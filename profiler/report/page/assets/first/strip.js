@@ -1,5 +1,5 @@
 // The strip: the whole run on one row for each thing that was measured over time. A range that is dragged on it is the selection of all parts.
-import { fit, inkOn, painter, themed } from "../canvas.js";
+import { fit, inkOn, painter, paintNow, themed } from "../canvas.js";
 import { cpuTotal, list } from "../data.js";
 import { outerRanges } from "../tracks.js";
 import { chosen, COLOUR, hasSpan, isTimed, ofThreads, rangeName, select, threadShown } from "../state.js";
@@ -134,26 +134,25 @@ export function runStrip(profile) {
   const paint = painter(draw);
   const bandAt = (at) => bands.find((b) => at >= b.from && at < b.until);
   const timeAt = (event) => { const r = canvas.getBoundingClientRect(), left = LEFT(); return Math.max(0, Math.min(total, ((event.clientX - r.left - left) / (r.width - left)) * total)); };
-  const setRange = (from, until, aloud) => {
+  const setRange = (from, until, aloud, moving) => {
     const a = Math.max(0, Math.min(from, until)), b = Math.min(total, Math.max(from, until));
-    select(b - a < SHORTEST * total ? { from: null, until: null } : { from: a, until: b }, aloud);
+    select(b - a < SHORTEST * total ? { from: null, until: null } : { from: a, until: b }, aloud, moving);
   };
-  let slow = 0, next = null; // ms that the last redraw took; a slow page follows less often
+  let next = null; // where the pointer is, until the next frame follows it
   function follow() {
     if (next === null || !drag) return;
     const begun = performance.now();
-    setRange(drag.from, next, false);
-    slow = performance.now() - begun;
-    canvas.dataset.took = slow.toFixed(1);
+    setRange(drag.from, next, false, true);
+    paintNow();
+    canvas.dataset.took = (performance.now() - begun).toFixed(1);
     next = null;
   }
   canvas.addEventListener("pointerdown", (e) => { if (e.button) return; drag = { from: timeAt(e), x: e.clientX }; canvas.setPointerCapture(e.pointerId); hideTip(); });
   canvas.addEventListener("pointermove", (e) => {
     if (drag) {
       if (Math.abs(e.clientX - drag.x) < 3) return;
-      const asked = next !== null;
+      if (next === null) requestAnimationFrame(follow);
       next = timeAt(e);
-      if (!asked) setTimeout(() => requestAnimationFrame(follow), slow < 40 ? 0 : 2 * slow);
       return;
     }
     const at = timeAt(e), i = Math.min(BINS - 1, Math.floor((at / total) * BINS)), band = bandAt(at);

@@ -180,7 +180,7 @@ function fitPanes(panel) {
     }
   };
   addEventListener("resize", fitted);
-  document.addEventListener("chosenchange", () => requestAnimationFrame(fitted));
+  document.addEventListener("chosenchange", (e) => { if (!e.detail.moving) requestAnimationFrame(fitted); });
   requestAnimationFrame(fitted);
 }
 
