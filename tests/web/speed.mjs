@@ -12,16 +12,18 @@ const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1]
 const least = (values) => Math.min(...values), most = (values) => Math.max(...values);
 const ms = (v) => `${v.toFixed(0)} ms`;
 
-// The tasks of the page's main thread, [[begin, end], ...] in ms, and the marks that this script set, name -> ms.
+// The tasks of the page's main thread, [[begin, end, CPU time], ...] in ms, and the marks that this script set, name -> ms.
 function readTrace(buffer) {
   const events = JSON.parse(buffer.toString()).traceEvents, marks = new Map(), by = new Map();
   const mains = new Set(events.filter((e) => e.name === "thread_name" && e.args.name === "CrRendererMain").map((e) => `${e.pid}.${e.tid}`));
   for (const e of events) if (e.cat === "blink.user_timing" && e.name.startsWith("speed-")) { marks.set(e.name, e.ts / 1000); by.set("page", `${e.pid}.${e.tid}`); }
-  const tasks = events.filter((e) => e.ph === "X" && /RunTask$/.test(e.name) && mains.has(`${e.pid}.${e.tid}`) && `${e.pid}.${e.tid}` === by.get("page")).map((e) => [e.ts / 1000, (e.ts + e.dur) / 1000]);
-  return { marks, tasks: tasks.filter(([a, b], i) => !tasks.some(([c, d], j) => j !== i && c <= a && b <= d && (d - c > b - a))) };
+  const tasks = events.filter((e) => e.ph === "X" && /RunTask$/.test(e.name) && mains.has(`${e.pid}.${e.tid}`) && `${e.pid}.${e.tid}` === by.get("page")).map((e) => [e.ts / 1000, (e.ts + e.dur) / 1000, (e.tdur ?? e.dur) / 1000]).sort((a, b) => a[0] - b[0] || b[1] - a[1]), outer = [];
+  for (const task of tasks) if (!outer.length || task[0] >= outer[outer.length - 1][1]) outer.push(task);
+  return { marks, tasks: outer };
 }
-const work = (tasks, from, until) => tasks.reduce((a, [b, e]) => a + Math.max(0, Math.min(e, until) - Math.max(b, from)), 0);
-const longest = (tasks, from, until) => tasks.filter(([b, e]) => e > from && b < until).reduce((a, [b, e]) => Math.max(a, e - b), 0);
+// CPU time of the tasks between two moments, and of the longest.
+const work = (tasks, from, until) => tasks.reduce((a, [b, e, cpu]) => a + (e > b ? (cpu * Math.max(0, Math.min(e, until) - Math.max(b, from))) / (e - b) : 0), 0);
+const longest = (tasks, from, until) => tasks.filter(([b, e]) => e > from && b < until).reduce((a, [, , cpu]) => Math.max(a, cpu), 0);
 
 // Presses on the strip and moves over it; {ms of each step from the event to the frame that follows it}.
 async function drag(page) {
@@ -73,8 +75,8 @@ async function measure(path) {
     await context.close();
   }
   const size = readFileSync(path).length / 1e6;
-  console.log(`${path}: ${size.toFixed(2)} MB; opens in ${ms(least(opened))} (least of ${opened.length}; median ${ms(median(opened))}), the main thread works ${ms(least(busy))}, longest task ${ms(least(tasks))}`);
-  if (steps.length) console.log(`  a drag: ${ms(median(steps))} from the event to the frame (least ${ms(least(steps))}, most ${ms(most(steps))}), the main thread works ${ms(median(stepWork))} a step (least ${ms(least(stepWork))})`);
+  console.log(`${path}: ${size.toFixed(2)} MB; opens in ${ms(least(opened))} (least of ${opened.length}; median ${ms(median(opened))}), CPU time of the main thread ${ms(least(busy))}, of its longest task ${ms(least(tasks))}`);
+  if (steps.length) console.log(`  a drag: ${ms(median(steps))} from the event to the frame (least ${ms(least(steps))}, most ${ms(most(steps))}), CPU time of the main thread ${ms(median(stepWork))} a step (least ${ms(least(stepWork))})`);
 }
 
 for (const path of job.pages) await measure(path);

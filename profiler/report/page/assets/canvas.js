@@ -1,6 +1,9 @@
 // What flame graph and timeline share: a canvas of device pixels, colours of the theme, keys and dragging.
 
-export function themed() {
+let theme = null; // until it changes
+document.addEventListener("themechange", () => { theme = null; });
+export const themed = () => (theme ??= readTheme());
+function readTheme() {
   const style = getComputedStyle(document.documentElement);
   const get = (name) => style.getPropertyValue("--" + name).trim();
   return { back: get("back"), ink: get("ink"), faint: get("faint"), line: get("line"), raised: get("raised"), mark: get("mark"), focus: get("focus"), dark: document.documentElement.dataset.theme === "dark",
@@ -41,7 +44,12 @@ const channels = (color) => [1, 3, 5].map((i) => parseInt(color.slice(i, i + 2),
 export const mix = (from, to, part) => { const a = channels(from), b = channels(to); return "#" + a.map((v, i) => Math.round(v + (b[i] - v) * part).toString(16).padStart(2, "0")).join(""); };
 
 // Black or white, whichever has the larger contrast on #rrggbb (WCAG 2.2).
+const inks = new Map();
 export function inkOn(color) {
+  if (!inks.has(color)) inks.set(color, contrastOn(color));
+  return inks.get(color);
+}
+function contrastOn(color) {
   const [r, g, b] = channels(color).map((v) => { const c = v / 255; return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; });
   return (0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05) ** 2 > 1.05 * 0.05 ? "#000000" : "#ffffff";
 }

@@ -34,7 +34,9 @@ export function moduleTints(profile) {
   }
   const ranked = [...sums].filter(([name]) => ![OWN, PYTHON, SYSTEM, DEVICE, ""].includes(name)).filter(([, ns], _, all) => ns >= 0.01 * all.reduce((a, [, v]) => a + v, 0)).sort((a, b) => b[1] - a[1]).slice(0, HUES.length).map(([name]) => name), hue = new Map(ranked.map((name, i) => [name, HUES[i]]));
   const of = (f) => (f < 0 ? moduleName(frames, own, f) : names[f]);
-  const tint = (dark, name) => (name === OWN ? (dark ? "#d07a2d" : "#f4a556") : hue.has(name) ? hueColour(hue.get(name), dark ? 32 : 48, dark ? 40 : 78) : name === PYTHON ? (dark ? "#5b626d" : "#c9cdd4") : name === SYSTEM ? (dark ? "#474d57" : "#dcdfe4") : dark ? "#3a424e" : "#e6e2d8");
+  const tints = [new Map(), new Map()]; // light, dark
+  const tint = (dark, name) => { const of_ = tints[dark ? 1 : 0]; if (!of_.has(name)) of_.set(name, mixed(dark, name)); return of_.get(name); };
+  const mixed = (dark, name) => (name === OWN ? (dark ? "#d07a2d" : "#f4a556") : hue.has(name) ? hueColour(hue.get(name), dark ? 32 : 48, dark ? 40 : 78) : name === PYTHON ? (dark ? "#5b626d" : "#c9cdd4") : name === SYSTEM ? (dark ? "#474d57" : "#dcdfe4") : dark ? "#3a424e" : "#e6e2d8");
   return {
     of,
     colour: (theme, f) => (f === -1 || of(f) === "" ? theme.raised : of(f) === DEVICE ? theme.k[frames.kind[f] === "kernel" ? COLOUR.kernel : COLOUR.copy] : tint(theme.dark, of(f))),

@@ -14,7 +14,14 @@ export const weightText = (weight, v) => (weight.endsWith("_bytes") ? bytes(v) :
 // Functions are one where name, file (or module) and kind agree; their lines differ.
 function frameKey(frames, i) { return i === IMPORTS ? "imports" : i === POOL ? "pool" : (frames.function[i] ?? "") + "\u0001" + (frames.file[i] ?? frames.module?.[i] ?? "") + "\u0001" + (frames.kind[i] ?? ""); }
 export const isCall = (frames, i) => i === IMPORTS || i === POOL || (i >= 0 && frames.kind[i] !== "thread" && frames.kind[i] !== "small"); // no thread, no sum of calls too small for the page
-export const frameName = (frames, i) => (i >= 0 && frames.kind[i] === "small" ? "smaller calls" : i === IMPORTS ? "imports" : i === POOL ? "threads that work for this line" : i < 0 ? "all" : shortTemplates(fullName(frames, i)));
+const frameTitle = (frames, i) => (i >= 0 && frames.kind[i] === "small" ? "smaller calls" : i === IMPORTS ? "imports" : i === POOL ? "threads that work for this line" : i < 0 ? "all" : shortTemplates(fullName(frames, i)));
+const titles = new WeakMap(); // of frames: asked for at every redraw
+export function frameName(frames, i) {
+  if (!titles.has(frames)) titles.set(frames, new Map());
+  const known = titles.get(frames);
+  if (!known.has(i)) known.set(i, frameTitle(frames, i));
+  return known.get(i);
+}
 export const fullName = (frames, i) => (i < 0 ? frameName(frames, i) : plain(frames.function[i] ?? frames.module?.[i] ?? "[unknown]"));
 export const framePlace = (frames, i) => (i < 0 ? "" : !frames.file[i] ? plain(frames.module?.[i] ?? "") : plain(frames.file[i]) + (frames.line[i] > 0 ? ":" + frames.line[i] : ""));
 
@@ -31,40 +38,55 @@ const frameFacts = once((profile) => {
 // one node. Parents have smaller numbers than their children.
 function emptyTree(facts, frames) {
   const n = frames.function.length + 4, t = { parent: [-1], frame: [-1], node: [0], part: [0], nodeParent: [-1], nodeKey: [-1], partNode: [0], partFrame: [-1], partNext: [-1], lastPart: [0] };
-  const paths = new Map(), nodes = new Map(), parts = new Map();
-  const numbered = (map, key, make) => { let at = map.get(key); if (at === undefined) map.set(key, (at = make())); return at; };
-  t.step = (path, frame) => numbered(paths, path * n + frame + 4, () => {
-    const above = t.node[path], key = frame >= 0 ? facts.keys[frame] : facts.functions - frame;
-    const node = numbered(nodes, above * (facts.functions + 4) + key, () => { t.nodeParent.push(above); t.lastPart.push(-1); return t.nodeKey.push(key) - 1; });
-    t.part.push(numbered(parts, node * n + frame + 4, () => { t.partNode.push(node); t.partNext.push(t.lastPart[node]); t.lastPart[node] = t.partFrame.push(frame) - 1; return t.lastPart[node]; }));
+  const paths = new Map(), nodes = new Map(), stride = facts.functions + 4;
+  const nodeBelow = (above, key) => {
+    let node = nodes.get(above * stride + key);
+    if (node === undefined) { t.nodeParent.push(above); t.lastPart.push(-1); nodes.set(above * stride + key, (node = t.nodeKey.push(key) - 1)); }
+    return node;
+  };
+  const partOf = (node, frame) => { // a function has few lines
+    for (let k = t.lastPart[node]; k >= 0; k = t.partNext[k]) if (t.partFrame[k] === frame) return k;
+    t.partNode.push(node);
+    t.partNext.push(t.lastPart[node]);
+    return (t.lastPart[node] = t.partFrame.push(frame) - 1);
+  };
+  t.add = (path, frame) => { // a path that nobody asks for again
+    const node = nodeBelow(t.node[path], frame >= 0 ? facts.keys[frame] : facts.functions - frame);
+    t.part.push(partOf(node, frame));
     t.parent.push(path);
     t.frame.push(frame);
     return t.node.push(node) - 1;
-  });
+  };
+  t.step = (path, frame) => {
+    const key = path * n + frame + 4;
+    let to = paths.get(key);
+    if (to === undefined) paths.set(key, (to = t.add(path, frame)));
+    return to;
+  };
   return t;
 }
 
 // The path of each stack. Folded: what ran in imports below the last own code is one frame; what starts a program or an interpreter is left out.
 function stackPaths(profile, facts, tree, fold) {
-  const { stacks } = profile, n = rowsOf(stacks), { own, importing, python, foreign, starts } = facts, { step } = tree;
+  const { stacks } = profile, n = rowsOf(stacks), { own, importing, python, foreign, starts } = facts, { add, step } = tree;
   const folded = new Int32Array(n), bare = new Int32Array(n), inPython = new Uint8Array(n), inImports = new Uint8Array(n), whole = new Map();
   // As if nothing of it were within imports: own code that a module runs while it is imported.
   const unfolded = (i) => {
     if (i < 0) return 0;
     if (!inImports[i]) return folded[i];
-    if (!whole.has(i)) { const p = stacks.parent[i] ?? -1, f = stacks.frame[i] ?? -1, above = p >= 0 && !inPython[p] ? bare[p] : unfolded(p); whole.set(i, f < 0 || (foreign[f] && starts[f]) ? above : step(above, f)); }
+    if (!whole.has(i)) { const p = stacks.parent[i] ?? -1, f = stacks.frame[i] ?? -1, above = p >= 0 && !inPython[p] ? bare[p] : unfolded(p); whole.set(i, f < 0 || (foreign[f] && starts[f]) ? above : add(above, f)); }
     return whole.get(i);
   };
   for (let i = 0; i < n; i++) {
     const p = stacks.parent[i] ?? -1, f = stacks.frame[i] ?? -1, above = p < 0 ? 0 : folded[p];
-    if (!fold || f < 0) { folded[i] = f < 0 ? above : step(above, f); bare[i] = p < 0 ? 0 : bare[p]; inPython[i] = p < 0 ? 0 : inPython[p]; inImports[i] = p < 0 ? 0 : inImports[p]; continue; }
+    if (!fold || f < 0) { folded[i] = f < 0 ? above : add(above, f); bare[i] = p < 0 ? 0 : bare[p]; inPython[i] = p < 0 ? 0 : inPython[p]; inImports[i] = p < 0 ? 0 : inImports[p]; continue; }
     inPython[i] = (p >= 0 && inPython[p]) || python[f] ? 1 : 0;
     if (!inPython[i]) bare[i] = foreign[f] ? (p < 0 ? 0 : bare[p]) : step(p < 0 ? 0 : bare[p], f); // the path if an interpreter comes below
     const base = inPython[i] && p >= 0 && !inPython[p] ? bare[p] : above;
-    if (own[f]) folded[i] = step(p >= 0 && inImports[p] ? unfolded(p) : base, f);
+    if (own[f]) folded[i] = add(p >= 0 && inImports[p] ? unfolded(p) : base, f);
     else if (p >= 0 && inImports[p]) { folded[i] = folded[p]; inImports[i] = 1; }
     else if (importing[f]) { folded[i] = step(base, IMPORTS); inImports[i] = 1; }
-    else folded[i] = foreign[f] && starts[f] ? base : step(base, f);
+    else folded[i] = foreign[f] && starts[f] ? base : add(base, f);
   }
   return folded;
 }
@@ -123,11 +145,12 @@ export function frameTree(profile, weight, reverse, fold) {
     below[path] += sums[s];
     self[tree.node[path]] += sums[s];
   }
+  const { parent, node, part } = tree;
   for (let p = paths - 1; p >= 0; p--) {
-    if (!(below[p] > 0)) continue;
-    value[tree.node[p]] += below[p];
-    parts[tree.part[p]] += below[p];
-    if (p > 0) below[tree.parent[p]] += below[p];
+    if (below[p] === 0) continue;
+    value[node[p]] += below[p];
+    parts[part[p]] += below[p];
+    if (p > 0) below[parent[p]] += below[p];
   }
   const nodes = new Array(count).fill(null), best = new Float64Array(count), shared = { tree, parts };
   const made = (i) => ({ frame: -1, key: tree.nodeKey[i], value: value[i], self: self[i], children: [], lines: null, at: i, of: shared, parent: null, depth: 0, height: 0, hit: false }), root = made(0);
@@ -142,7 +165,7 @@ export function frameTree(profile, weight, reverse, fold) {
     const i = tree.partNode[k];
     if (parts[k] > best[i]) { best[i] = parts[k]; nodes[i].frame = tree.partFrame[k]; }
   }
-  for (const node of nodes) if (node && node.children.length > 1) node.children.sort((a, b) => b.value - a.value);
+  for (const each of nodes) if (each && each.children.length > 1) each.children.sort((a, b) => b.value - a.value);
   return root;
 }
 

@@ -52,7 +52,7 @@ function scaled(x, units) {
 export const seconds = (x) => scaled(x, [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]]);
 export const bytes = (x) => (known(x) && Math.abs(x) < 1024 && Number.isInteger(x) ? `${x} B` : scaled(x, [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]]));
 export const megabytes = (x) => (known(x) ? bytes(x * 2 ** 20) : UNKNOWN);
-export const count = (x) => (known(x) ? Math.round(x).toLocaleString("en-US") : UNKNOWN);
+export const count = (x) => (known(x) ? String(Math.round(x)).replace(/\B(?=(\d{3})+$)/g, ",") : UNKNOWN); // toLocaleString takes 80 ms at its first call
 export const percent = (x) => (x > 0 && x < 1e-4 ? "< 0.01 %" : known(x) ? (x * 100 >= 9.95 || x === 0 ? (x * 100).toFixed(0) : (x * 100).toPrecision(2)) + " %" : UNKNOWN);
 
 export function say(text) { document.getElementById("live").textContent = text; }
