@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "cli/cli.h"
 #include "cli/runs/job.h"
+#include "cli/runs/priced.h"
 #include "cli/runs/profile.h"
 #include "cli/runs/record_json.h"
 #include "cli/runs/run_files.h"
@@ -122,6 +123,7 @@ struct record_session {
     int silent;
     struct record_disks disks;
     struct record_clocks clocks;
+    struct record_prices prices;
     int given;  /* the folder: no latest leads to it */
     int looked; /* at both */
     char note[256];
@@ -156,7 +158,8 @@ static enum err write_record_facts(struct record_session *s, const struct record
                                        .cpu = *cpu ? cpu : NULL,
                                        .cpus = record_cpus(),
                                        .disks = s->looked ? &s->disks : NULL,
-                                       .clocks = s->looked ? &s->clocks : NULL};
+                                       .clocks = s->looked ? &s->clocks : NULL,
+                                       .prices = s->prices};
     TRY(record_facts_write(s->folder, &facts));
     if (!s->given && run_latest(s->folder)) /* the run itself is whole */
         log_warn("%s", err_text());
@@ -226,6 +229,8 @@ static enum err run_program(struct record_session *s)
     record_disks_end(&s->disks);
     record_clocks_end(&s->clocks);
     s->looked = 1;
+    if (!e && !s->job.among.rank)
+        priced_measure(&settings, &s->prices);
     record_environment_free(environment);
     return e;
 }

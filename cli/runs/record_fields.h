@@ -42,6 +42,11 @@
     X(INT, _, limited, "of them, in which something limited the clock")                            \
     X(INT, _, why, "bits of NVML's reasons")
 
+#define LAUNCH_PRICES_FIELDS(X)                                                                    \
+    X(REAL, _, fork_s, "a forked process that does nothing; null: few processes")                  \
+    X(REAL, _, load_s, "a program that does nothing, beside its fork; likewise")                   \
+    X(REAL, _, signal_s, "delivery of a sample's signal, without its handler")
+
 #define LAUNCH_FILE_FIELDS(X)                                                                      \
     X(TEXT, _, schema, "")                                                                         \
     X(TEXT, _, tomoprof_version, "")                                                               \
@@ -63,7 +68,8 @@
     X(MAYBE, launch_group, group, "of the control group's io.stat")                                \
     X(TEXT, _, group_reason, "why that is null")                                                   \
     X(LIST, launch_clock, clocks, "of GPUs")                                                       \
-    X(TEXT, _, clocks_reason, "why they are not known; null where they are")
+    X(TEXT, _, clocks_reason, "why they are not known; null where they are")                       \
+    X(MAYBE, launch_prices, prices, "CPU seconds that recording costs; null: not measured")
 
 /* clang-format on */
 

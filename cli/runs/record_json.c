@@ -22,16 +22,19 @@ JSON_DEFINE(launch_end, LAUNCH_END_FIELDS)
 JSON_DEFINE(launch_disk, LAUNCH_DISK_FIELDS)
 JSON_DEFINE(launch_group, LAUNCH_GROUP_FIELDS)
 JSON_DEFINE(launch_clock, LAUNCH_CLOCK_FIELDS)
+JSON_DEFINE(launch_prices, LAUNCH_PRICES_FIELDS)
 JSON_DEFINE(launch_file, LAUNCH_FILE_FIELDS)
 JSON_DECLARE(launch_end, LAUNCH_END_FIELDS)
 JSON_DECLARE(launch_disk, LAUNCH_DISK_FIELDS)
 JSON_DECLARE(launch_group, LAUNCH_GROUP_FIELDS)
 JSON_DECLARE(launch_clock, LAUNCH_CLOCK_FIELDS)
+JSON_DECLARE(launch_prices, LAUNCH_PRICES_FIELDS)
 JSON_DECLARE(launch_file, LAUNCH_FILE_FIELDS)
 JSON_RECORD(launch_end, LAUNCH_END_FIELDS)
 JSON_RECORD(launch_disk, LAUNCH_DISK_FIELDS)
 JSON_RECORD(launch_group, LAUNCH_GROUP_FIELDS)
 JSON_RECORD(launch_clock, LAUNCH_CLOCK_FIELDS)
+JSON_RECORD(launch_prices, LAUNCH_PRICES_FIELDS)
 JSON_RECORD(launch_file, LAUNCH_FILE_FIELDS)
 /* clang-format on */
 
@@ -133,6 +136,17 @@ static void clocks_to_file(const struct record_clocks *c, struct launch_clock *r
     file->clocks_reason = *c->reason ? c->reason : NULL;
 }
 
+static double real_or_unknown(double v)
+{
+    return v > 0 ? v : UNKNOWN;
+}
+
+static struct launch_prices prices_to_file(const struct record_prices *p)
+{
+    return (struct launch_prices){real_or_unknown(p->fork_s), real_or_unknown(p->load_s),
+                                  real_or_unknown(p->signal_s)};
+}
+
 /* Points file->timed to a list, which is to be freed. */
 static enum err timed_to_file(const struct record_facts *facts, struct launch_file *file)
 {
@@ -171,6 +185,8 @@ enum err record_facts_write(const char *folder, const struct record_facts *facts
         .notes = (const char **)facts->notes,
         .notes_count = words_in((const char *const *)facts->notes),
     };
+    struct launch_prices prices = prices_to_file(&facts->prices);
+    file.prices = facts->prices.signal_s > 0 ? &prices : NULL;
     disks_to_file(facts->disks, disks, &group, &file);
     clocks_to_file(facts->clocks, clocks, &file);
     snprintf(path, sizeof path, "%s/record.json", folder);
@@ -310,6 +326,10 @@ static enum err record_from_file(const char *path, const cJSON *root, struct rec
     end_from_file(file.end, &out->end);
     out->end.pid = int_or_zero(file.pid);
     end_from_file(file.baseline, &out->bare);
+    if (file.prices)
+        out->prices = (struct record_prices){real_or_zero(file.prices->fork_s),
+                                             real_or_zero(file.prices->load_s),
+                                             real_or_zero(file.prices->signal_s)};
     TRY(timed_from_file(&file, out));
     TRY(clocks_from_file(&file, out));
     return disks_from_file(&file, out);

@@ -18,7 +18,8 @@ struct record_facts {
     int cpus;                     /* that the program could use; 0 unknown */
     struct record_disks *disks;   /* NULL: not looked at */
     struct record_clocks *clocks; /* likewise */
-    struct arena *arena;          /* of what was read */
+    struct record_prices prices;
+    struct arena *arena; /* of what was read */
 };
 
 enum err record_facts_write(const char *folder, const struct record_facts *facts);

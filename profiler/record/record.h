@@ -51,6 +51,16 @@ struct record_end {
     int exit_unknown;      /* it was not started here */
 };
 
+/* prices.c: what recording costs one of each, measured after the run; CPU seconds, 0 unknown. */
+struct record_prices {
+    double fork_s, load_s; /* processes that do nothing: a forked one, a program */
+    double signal_s;       /* delivery of a sample's signal, without the handler */
+};
+/* `s`: as the program was recorded, with a folder that is made and removed. `processes` 0: their
+ * pairs of runs, 50 ms, are left out. */
+void record_prices_measure(const struct record_settings *s, int processes,
+                           struct record_prices *out);
+
 /* disks.c: the kernel's counters of block devices and of this process's control group, read before,
  * after and each second meanwhile by a thread of this process. */
 enum { RECORD_DISKS = 64 };

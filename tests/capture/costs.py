@@ -1,10 +1,10 @@
 """What recording costs programs of many small calls and of many short processes, and what the page says that it cost. On request:
 
-    TOMOPROF=build/tomoprof python3 tests/capture/costs.py [--pairs 7] [--only WORD] [--docs docs/internals/capture.md]
+    TOMOPROF=build/tomoprof python3 tests/capture/costs.py [--pairs 7] [--only WORD] [--parts] [--docs docs/internals/capture.md]
 
 Bare and recorded runs in turn; CPU time is that of the program with its children, by the kernel (of a recorded run: as the launcher reads
-it, so neither `record` nor the analysis is in it). *page* is the sum of `quality.overhead` and of the rows `[tomoprof]`, median; *factor*
-divides it by the median of what the pairs differ by, and is left out where that is within the spread of the bare runs. `--docs` puts
+it, so neither `record` nor the analysis is in it). *more* is what the least of both differ by, *page* the sum of `quality.overhead`, median;
+*factor* divides it by *more*, and is left out where that is within the spread of the bare runs. `--docs` puts
 the table between that page's costs marks; with `--only`, rows by their first cell."""
 
 import argparse
@@ -63,8 +63,53 @@ int main(int n, char **arg)
     return 0;
 }
 """
+LOCKS = """
+#include <pthread.h>
+#include <stdlib.h>
+static pthread_mutex_t shared = PTHREAD_MUTEX_INITIALIZER;
+static long rounds, sum;
+static void *work(void *own)
+{
+    for (long i = 0; i < rounds; i++) {
+        pthread_mutex_lock(own);
+        sum += i & 1;
+        pthread_mutex_unlock(own);
+        if (i % 64) continue;
+        pthread_mutex_lock(&shared);
+        sum++;
+        pthread_mutex_unlock(&shared);
+    }
+    return NULL;
+}
+int main(int n, char **arg)
+{
+    static struct { pthread_mutex_t lock; char rest[256]; } own[2] = {{PTHREAD_MUTEX_INITIALIZER}, {PTHREAD_MUTEX_INITIALIZER}};
+    pthread_t t;
+    rounds = n > 1 ? atol(arg[1]) : 0;
+    pthread_create(&t, NULL, work, &own[0].lock);
+    work(&own[1].lock);
+    pthread_join(t, NULL);
+    return 0;
+}
+"""
+THREADS = """
+import sys, threading
+def work(): sum(range(3000))
+for i in range(int(sys.argv[1])):
+    some = [threading.Thread(target=work) for _ in range(16)]
+    for t in some: t.start()
+    for t in some: t.join()
+"""
+NUMPY = """
+import numpy
+x = numpy.random.default_rng(1).standard_normal((512, 512))
+for i in range(60):
+    y = numpy.fft.ifft2(numpy.fft.fft2(x) * (1 + 0.001 * i)).real
+    x = numpy.sort(y, axis=1)[:, ::-1] + y.T * 1e-3
+print(float(x.sum()))
+"""
 SHELL = 'i=0; while [ $i -lt 300 ]; do i=$((i+1)); echo $i | tr 1 2; done | sort | md5sum'
-TRUES = 'i=0; while [ $i -lt 900 ]; do i=$((i+1)); /bin/true; done'
+TRUES = 'i=0; while [ $i -lt 200 ]; do i=$((i+1)); /bin/true; done'
 SPAWN = """
 import multiprocessing
 def work(n): return n
@@ -86,17 +131,21 @@ def programs(folder):
         (folder / "files" / f"{i}.dat").write_bytes(bytes(200))
     opens, storm, processes = (compiled(folder, name, (HERE / f"targets/{name}.c").read_text(), "-pthread", "-fno-builtin-malloc")
                                for name in ("opens", "storm", "processes"))
-    small = compiled(folder, "small", SMALL)
+    small, locks = compiled(folder, "small", SMALL), compiled(folder, "locks", LOCKS, "-pthread")
     yield "300,000 opens, reads and closes of 2,000 files in C", [opens, FILES, 150, "files"]
     yield "150,000 of 500 files in Python", [sys.executable, "-c", OPENS, 300]
     yield "3 M `write` of 12 bytes", [small, "write", 3000000]
     yield "60 M `fwrite` of 12 bytes", [small, "fwrite", 60000000]
     yield "sqlite3 that spills: 300,000 rows in random order", [sys.executable, "-c", SPILLS, 300000]
     yield "200 M mallocs", [storm, "malloc", 200000000]
+    yield "30 M locks on each of 2 threads", [locks, 30000000]
+    yield "Python: 4,800 threads", [sys.executable, "-c", THREADS, 300]
+    if subprocess.run([sys.executable, "-c", "import numpy"], capture_output=True).returncode == 0:
+        yield "NumPy: 60 transforms and sorts of 512 x 512", [sys.executable, "-c", NUMPY]
     for kind, what in (("fork", "fork, `_exit`"), ("write", "fork, open, `write`, `_exit`"), ("exec", "fork, exec of `/bin/true`"),
                        ("spawn", "`posix_spawn` of `/bin/true`")):
         yield f"400 children: {what}", [processes, kind, 400]
-    yield "sh: 900 times `/bin/true`", ["sh", "-c", TRUES]
+    yield "sh: 200 times `/bin/true`", ["sh", "-c", TRUES]
     yield "sh: 300 times `echo \\| tr`", ["sh", "-c", SHELL]
     repository = folder / "repository"
     made = "git init -q . && for i in 1 2 3 4 5 6 7 8; do seq $i 400 > $i; git add . && git -c user.name=x -c user.email=x@x commit -qm $i; done"
@@ -124,20 +173,21 @@ def recorded(words, folder):
     finished([TOMOPROF, "record", "--out", folder / "runs", "--", *words], folder)
     run = newest(folder / "runs")
     end, page = json.loads((run / "record.json").read_text()), json.loads((run / "profile.json").read_text())
-    module, stacks = page["frames"]["module"], page["stacks"]
-    start = sum(ns for ns, frame in zip(stacks["cpu_ns"], stacks["frame"]) if module[frame] == "[tomoprof]")
-    return end["end"]["user_s"] + end["end"]["system_s"], sum(row["s"] for row in page["quality"]["overhead"]) + 1e-9 * start
+    parts = {row["part"]: row["s"] for row in page["quality"]["overhead"]}
+    return end["end"]["user_s"] + end["end"]["system_s"], parts
 
 
-def row_of(name, words, folder, pairs):
-    bare, with_it, told = [], [], []
+def row_of(name, words, folder, pairs, show):
+    bare, with_it, told, parts = [], [], [], {}
     for _ in range(pairs):
         bare.append(finished(words, folder))
         cpu, says = recorded(words, folder)
         with_it.append(cpu)
-        told.append(says)
-    more = [b - a for a, b in zip(bare, with_it)]
-    middle, page = statistics.median(more), statistics.median(told)
+        told.append(sum(says.values()))
+        parts = {part: parts.get(part, []) + [s] for part, s in says.items()}
+    middle, page = min(with_it) - min(bare), statistics.median(told)
+    if show:
+        print({part: round(statistics.median(s), 4) for part, s in parts.items() if statistics.median(s) > 5e-5}, flush=True)
     quarters = statistics.quantiles(bare, n=4) if pairs > 1 else [0, 0, 0]
     is_known = middle > quarters[2] - quarters[0]
     return (f"| {name} | {min(bare):.3f}, {statistics.median(bare):.3f} | {min(with_it) / min(bare):.2f}, "
@@ -160,6 +210,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=int, default=7)
     parser.add_argument("--only", default="", help="programs whose names have this word")
+    parser.add_argument("--parts", action="store_true", help="print the parts of quality.overhead too")
     parser.add_argument("--docs", type=pathlib.Path)
     asked = parser.parse_args()
     lines = []
@@ -167,7 +218,7 @@ def main():
         folder = pathlib.Path(place)
         for name, words in programs(folder):
             if asked.only in name:
-                lines.append(row_of(name, words, folder, asked.pairs))
+                lines.append(row_of(name, words, folder, asked.pairs, asked.parts))
                 print(lines[-1], flush=True)
     if asked.docs:
         asked.docs.write_text(with_rows(asked.docs.read_text(), lines, bool(asked.only)))

@@ -1,6 +1,6 @@
 /* CPU time that no sample can stand for, by the accounts of the processes and of the launcher:
  * before the library was loaded, while it set itself up, after its last record, and where threads
- * begin and end. Then what the recorder itself took. */
+ * begin and end. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -232,61 +232,6 @@ enum err accounts_short(struct run *r, struct model_item *item)
     item->effect = "What such a process does before its first input or output is counted, and has "
                    "no lines.";
     return item->text ? ERR_OK : FAIL(ERR_MEMORY, "no memory for the profile");
-}
-
-/* The recorder's own cost. Its functions measure one call in some, but cannot measure the way in
- * and out (returns and cache lines that a system call left cold): they see 11 of the 30 ns that a
- * small write takes. Samples see all of it, where there are enough of them. */
-enum { SAMPLES_FEW = 4 }; /* a standard error of a half */
-
-static const struct recorder_part {
-    const char *name;
-    int called; /* by the program, in its threads: samples see it */
-} parts[TRACE_PARTS] = {
-    [TRACE_PART_SAMPLER] = {"sampler", 0},
-    [TRACE_PART_WAIT] = {"wait", 0},
-    [TRACE_PART_ALLOC] = {"alloc", 1},
-    [TRACE_PART_COPY] = {"copy", 1},
-    [TRACE_PART_NVTX] = {"nvtx", 1},
-    [TRACE_PART_CUDA] = {"cuda", 1},
-    [TRACE_PART_WRITER] = {"writer", 0},
-    [TRACE_PART_MALLOC_CALLS] = {"malloc calls", 1},
-    [TRACE_PART_FREE_CALLS] = {"free calls", 1},
-    [TRACE_PART_COPY_CALLS] = {"copy calls", 1},
-    [TRACE_PART_IO] = {"io", 1},
-    [TRACE_PART_LOCKS] = {"locks", 1},
-    [TRACE_PART_LOCK_CALLS] = {"lock calls", 1},
-    [TRACE_PART_MPI] = {"mpi", 1},
-};
-
-/* Divides the time that samples saw by what the parts that the program calls told. */
-static double times_more(const struct quality_count *q)
-{
-    double told = 0;
-    for (int i = 0; i < TRACE_PARTS; i++)
-        told += parts[i].called ? q->cost_ns[i] : 0;
-    return told > 0 && q->recorder_samples >= SAMPLES_FEW && q->recorder_sampled_ns > told
-               ? q->recorder_sampled_ns / told
-               : 1;
-}
-
-enum err build_overhead(struct run *r)
-{
-    struct model_quality *q = &r->m->quality;
-    double sum = 0, cpu = r->total.user + r->total.sys, more = times_more(&r->q);
-    TRY(model_list(r->m, model_cost, q, overhead, TRACE_PARTS));
-    for (int i = 0; i < TRACE_PARTS; i++) {
-        double ns = r->q.cost_ns[i] * (parts[i].called ? more : 1);
-        q->overhead[i] = (struct model_cost){parts[i].name, ns_to_seconds(ns),
-                                             r->q.cost_calls[i] < 9e15 ? (int64_t)r->q.cost_calls[i]
-                                                                       : MODEL_UNKNOWN};
-        sum += ns;
-    }
-    if (cpu > 0)
-        q->overhead_share = sum / cpu;
-    q->capture_bytes =
-        r->q.capture_bytes < 1ull << 53 ? (int64_t)r->q.capture_bytes : MODEL_UNKNOWN;
-    return ERR_OK;
 }
 
 int account_python_alone(const struct model *m)

@@ -20,7 +20,7 @@ int account_is_row(const char *module);
 /* 1: all processes are Python's, and no compiled code of the program has known lines: how to build
  * such code is of no use to it. */
 int account_python_alone(const struct model *m);
-enum err build_overhead(struct run *r); /* of build_quality: what the recorder itself took */
+enum err build_overhead(struct run *r); /* overhead.c, of build_quality: what the recorder took */
 /* For build_quality: many processes of little CPU time; item.text NULL: few. */
 enum err accounts_short(struct run *r, struct model_item *item);
 /* For build_quality: describes processes without a trace; item.count 0: none. */

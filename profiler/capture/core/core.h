@@ -79,6 +79,9 @@ int thread_adopt(struct thread_slot *s); /* in the handler: the calling thread t
 void thread_account(struct thread_slot *s,
                     int own); /* how much of its CPU time is before our time */
 void thread_cost(struct capture_thread *writer, struct thread_slot *s); /* its COST records */
+/* Counts a call of the calling thread by its CPU clock (thread_poll_cpu), which stands still while
+ * others have the CPU. Returns ns. */
+uint64_t thread_cost_add(struct capture_thread *t, enum trace_part part, uint64_t since);
 struct thread_slot *thread_fork_child(void); /* the calling thread's, the only one left */
 void thread_name(struct capture_thread *writer, struct thread_slot *s, const char *name);
 uint32_t thread_count(void); /* of the target's that are registered */

@@ -8,6 +8,7 @@
 #include "profiler/capture/core/asleep.h"
 #include "profiler/capture/core/poll_thread.h"
 #include "profiler/capture/core/signals.h"
+#include "profiler/capture/core/thread_poll.h"
 #include "profiler/capture/raw/errands.h"
 #include "profiler/capture/raw/system.h"
 
@@ -33,6 +34,7 @@ static void process_seal_trace(enum trace_end end, int detail, const char *path,
     struct capture_thread *t = capture_enter();
     const int was = errands_needed(1);
     if (t) {
+        const uint64_t begin = thread_poll_cpu(0);
         recorders_stop();
         facts_clock(t);
         if (end == TRACE_EXEC)
@@ -43,6 +45,8 @@ static void process_seal_trace(enum trace_end end, int detail, const char *path,
                     recorders_thread_pending(t, s);
                 thread_put_end(t, s);
             }
+        thread_cost_add(t, TRACE_PART_WRITER, begin);
+        thread_cost(t, (struct thread_slot *)t);
         struct trace_account a = facts_account(TRACE_AT_END);
         trace_put(&t->stream, &a.r, sizeof a, NULL, 0);
     }

@@ -120,6 +120,15 @@ void thread_cost(struct capture_thread *writer, struct thread_slot *s)
     put_cost(&writer->stream, s);
 }
 
+uint64_t thread_cost_add(struct capture_thread *t, enum trace_part part, uint64_t since)
+{
+    const uint64_t now = thread_poll_cpu(0);
+    const int known = now != THREAD_POLL_UNKNOWN && since != THREAD_POLL_UNKNOWN && now > since;
+    t->cost_calls[part]++;
+    t->cost_ns[part] += known ? now - since : 0;
+    return known ? now - since : 0;
+}
+
 void thread_put_end(struct capture_thread *writer, struct thread_slot *s)
 {
     struct trace_thread_end r = {.r.kind = TRACE_THREAD_END,

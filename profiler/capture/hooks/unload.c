@@ -16,11 +16,12 @@ static void unload_refresh_modules(void)
     int saved = errno;
     struct capture_thread *t = capture_enter();
     if (t) {
+        const uint64_t begin = trace_now();
         sigfillset(&all);
         signals_mask(SIG_SETMASK, &all, &old);
         modules_refresh_now(&t->stream);
         signals_mask(SIG_SETMASK, &old, NULL);
-        capture_leave(t, TRACE_PART_WRITER, 0);
+        capture_leave(t, TRACE_PART_WRITER, begin);
     }
     errno = saved;
 }

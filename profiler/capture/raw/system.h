@@ -38,6 +38,19 @@ static inline uint64_t raw_ticks(void)
 #endif
 }
 
+/* The same, after all that comes before it and before all that comes after it. */
+static inline uint64_t raw_ticks_between(void)
+{
+#if defined __x86_64__
+    __builtin_ia32_lfence();
+    const uint64_t ticks = raw_ticks();
+    __builtin_ia32_lfence();
+    return ticks;
+#else
+    return raw_ticks();
+#endif
+}
+
 void raw_sleep(uint64_t ns); /* less when a signal arrives */
 /* Waits while *word is `value`, `ns` at most (0: without end), for wakes of this process alone. */
 void raw_futex_wait(const volatile void *word, uint32_t value, uint64_t ns);

@@ -51,6 +51,42 @@ for _ in range(40000):
 """
 
 
+# After so many files that the kernel is asked for no more: three descriptors at a time in each of two threads, of files that are read in 0 to 3 pieces or from the middle on; closed in another order.
+SUMS = """
+import json, os, sys, threading
+kinds = ("none", "one", "three", "middle")
+def reads(fd, kind):
+    if kind == "middle":
+        os.lseek(fd, 100, os.SEEK_SET)
+    return sum(len(os.read(fd, 50)) for _ in range({"none": 0, "one": 1, "three": 3, "middle": 2}[kind]))
+def work(rounds, told):
+    for i in range(rounds):
+        some = [(kind, os.open(f"{sys.argv[1]}/{i % 40}.{kind}", os.O_RDONLY)) for kind in (kinds[(i + k) % 4] for k in range(3))]
+        for kind, fd in some: told[kind] = told.get(kind, 0) + reads(fd, kind)
+        for kind, fd in reversed(some): os.close(fd); told["opens"] = told.get("opens", 0) + 1
+for i in range(int(sys.argv[3])):
+    os.close(os.open(f"{sys.argv[2]}/{i}.dat", os.O_RDONLY))
+told = [{}, {}]
+threads = [threading.Thread(target=work, args=(40000, t)) for t in told]
+for t in threads: t.start()
+for t in threads: t.join()
+print(json.dumps({key: sum(t[key] for t in told) for key in told[0]}))
+"""
+
+# Calls wait in their descriptors when it forks. The child closes a number while it is asleep, then reads itself.
+INHERITED = """
+import os, sys
+fd, other = os.open(sys.argv[1], os.O_RDONLY), os.open(sys.argv[1], os.O_RDONLY)
+for at in range(0, 16 * 60000, 16):
+    os.pread(fd, 16, at)
+if os.fork() == 0:
+    os.close(other)
+    os.pread(fd, 16, 0)
+    os._exit(0)
+os.wait()
+"""
+
+
 def filled(folder):
     files = folder / "files"
     files.mkdir()
@@ -127,6 +163,41 @@ def test_pieces(check, folder):
     check.that(0 < spent < 100, f"{spent} s estimated")
 
 
+def test_descriptors(check, folder, others):
+    """Files that are summed under their descriptors' numbers: by row, opens, calls, bytes, sizes and places are exact."""
+    files = folder / "kinds"
+    files.mkdir()
+    for kind in ("none", "one", "three", "middle"):
+        for i in range(40):  # the page lists 300
+            (files / f"{i}.{kind}").write_bytes(bytes(BYTES))
+    done = run(command(folder / "runs_descriptors", "--", sys.executable, "-c", SUMS, files, others, str(FILES)), env=KEPT)
+    check.must(done.returncode == 0, f"ended with {done.returncode}: {done.stderr[-300:]!r}")
+    told = json.loads(done.stdout)
+    model = profile(folder / "runs_descriptors")
+    opens = 0
+    for kind, pieces in (("none", 0), ("one", 1), ("three", 3), ("middle", 2)):
+        rows = [r for r in model["io"]["files"] if r["path"].endswith(f".{kind}")]
+        calls, moved = sum(r["read"]["calls"] for r in rows), round(sum(r["read"]["mb"] or 0 for r in rows) * MIB)
+        sizes = [sum(n) for n in zip(*(r["read"]["sizes"] for r in rows))] if pieces else [0]
+        check.must(moved == told.get(kind, 0), f"{kind}: {moved} bytes instead of {told.get(kind, 0)}")
+        check.must(calls == moved // 50, f"{kind}: {calls} reads instead of {moved // 50}")
+        check.must(sizes[0] == calls and sum(sizes) == calls, f"{kind}: reads by size {sizes} of {calls}")
+        opens += sum(r["opens"] for r in rows)
+    check.must(opens == 2 * told["opens"], f"{opens} opens and closes instead of {2 * told['opens']}")
+    check.that("io.summed" in {i["id"] for i in model["quality"]["items"]}, "files were not summed")
+
+
+def test_inherited(check, folder):
+    pieces = folder / "inherited"
+    pieces.write_bytes(bytes(MIB))
+    done = run(command(folder / "runs_inherited", "--", sys.executable, "-c", INHERITED, pieces))
+    check.must(done.returncode == 0, f"ended with {done.returncode}: {done.stderr[-300:]!r}")
+    model = profile(folder / "runs_inherited")
+    calls = sum(r["read"]["calls"] for r in model["io"]["files"] if r["path"].endswith("/inherited"))
+    check.must(calls == 60001, f"{calls} reads instead of 60001")
+    check.that("io.sampled" in {i["id"] for i in model["quality"]["items"]}, "each call was recorded at once")
+
+
 def test_seen(check, folder, program, files):
     """Samples in the recorder's functions are time that they took: no less is told."""
     done = run(command(folder / "runs_seen", "--rate", "2000", "--", program, str(FILES), str(ROUNDS), files))
@@ -135,7 +206,7 @@ def test_seen(check, folder, program, files):
     stacks, modules = model["stacks"], model["frames"]["module"]
     own = [cpu for cpu, frame in zip(stacks["cpu_ns"], stacks["frame"]) if "libtomoprof_capture" in (modules[frame] or "")]
     check.that(own, "no sample fell into the recorder's functions")
-    told = sum(row["s"] for row in model["quality"]["overhead"] if row["part"] not in ("sampler", "wait", "writer"))
+    told = sum(row["s"] for row in model["quality"]["overhead"] if row["part"] not in ("sampler", "own threads", "writer", "signals", "processes"))
     check.must(told >= 1e-9 * sum(own) * (1 - 1e-6), f"{told} s told, samples saw {1e-9 * sum(own)} s")
 
 
@@ -165,6 +236,8 @@ def test(check, folder):
     test_sums(check, folder, program, files)
     test_pieces(check, folder)
     test_replaced(check, folder)
+    test_descriptors(check, folder, files)
+    test_inherited(check, folder)
     test_seen(check, folder, program, files)
 
 

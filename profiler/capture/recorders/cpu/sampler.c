@@ -333,7 +333,8 @@ static void sampler_take(struct thread_slot *s, void *context, enum trace_mode m
     if (trace_put(&s->t.stream, &r.r, sizeof r, NULL, 0))
         s->sampled_ns += weight;
     s->cpu_last = due.at;
-    capture_leave(&s->t, TRACE_PART_SAMPLER, entered);
+    capture_leave(&s->t, TRACE_PART_SAMPLER, 0);
+    thread_cost_add(&s->t, TRACE_PART_SAMPLER, now);
 }
 
 /* Pending signals are read last: one that arrives after it, within the microsecond to the

@@ -2,6 +2,8 @@
 #include <errno.h>
 
 #include "profiler/capture/core/asleep.h"
+#include "profiler/capture/core/core.h"
+#include "profiler/capture/core/thread_poll.h"
 #include "profiler/capture/recorders/heap/heap.h"
 
 static volatile int recording; /* allocations */
@@ -103,16 +105,15 @@ void heap_allocated(void *p, size_t bytes, enum trace_heap heap, const void *cal
     int saved = errno, off = __atomic_load_n(&heap_is_off[HEAP_GROUP_MALLOC], __ATOMIC_RELAXED);
     struct capture_thread *t = recording || off || asleep.on ? capture_enter() : NULL;
     if (t) {
-        uint64_t entered = 0;
         struct live_block b = {(uintptr_t)p, bytes, block_weight(t, bytes, heap), heap};
         if (b.weight > 0) {
-            entered = trace_now();
+            const uint64_t begin = thread_poll_cpu(0);
             block_record(t, &b, caller);
             heap_recorded();
-            uint64_t now = trace_now();
-            heap_limit_share(now, now - entered);
+            const uint64_t spent = thread_cost_add(t, TRACE_PART_ALLOC, begin);
+            heap_limit_share(trace_now(), spent);
         }
-        capture_leave(t, TRACE_PART_ALLOC, entered);
+        capture_leave(t, TRACE_PART_ALLOC, 0);
     } else if (bytes < HEAP_LARGE) {
         heap_idle(c);
     }

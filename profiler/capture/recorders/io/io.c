@@ -166,6 +166,7 @@ static void io_fork_child(void)
     ticks = next = 0;
     is_noted = is_lean = 0;
     io_names_forked();
+    io_lean_forked(); /* before descriptors are forgotten: what waits in them is the parent's */
     if (is_out && t)
         capture_note(t, 1, "io.off",
                      "The process that made this one had taken reads and writes out of the "
@@ -174,7 +175,6 @@ static void io_fork_child(void)
     for (int fd = 0; io_missed && fd < io->descriptor_count; fd++)
         io_forget(fd);
     io_missed = 0;
-    io_lean_forked();
     io_mapped_forked();
     io_rings_forked();
     io_kernel_forked();

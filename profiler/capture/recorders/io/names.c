@@ -109,8 +109,11 @@ uint32_t io_name_row(const struct io_name *n)
     if (row)
         return row;
     row = io_name_find(n->folder);
-    if (row && !io_summed)
-        io_summed = 1;
+    if (row) {
+        io_names_known++;
+        if (!io_summed)
+            io_summed = 1;
+    }
     return row;
 }
 

@@ -14,7 +14,7 @@ struct io_name {
 };
 struct io_name io_name_of(const char *path, int whole); /* whole 0: `path` is not filled */
 uint32_t io_name_find(uint64_t key);
-extern uint32_t io_names_known; /* of this second */
+extern uint32_t io_names_known; /* of this second, and opens for which one was not known */
 extern int io_summed;           /* opens went to the row of a folder */
 /* ".tif" of a file's name that ends at `end`, else `end`: one that begins with a digit is a number
  * in a row of files. */

@@ -110,6 +110,8 @@ static inline void quick_count(const struct quick *q, struct io_file *f, enum tr
     f->changed = 1;
 }
 
+extern uint64_t io_between_ticks; /* of raw_ticks_between, with nothing between two */
+
 /* short_calls.c: a call of op OPEN or SEEK, which moves nothing. */
 int io_short_other(struct io_file *f, enum trace_io_op op, uint64_t begin);
 /* Measures the cost of one, besides the measured part of it; at the start. */

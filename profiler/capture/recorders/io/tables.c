@@ -24,6 +24,7 @@ volatile int io_on;
 struct io_tables *io;
 uint64_t io_unplaced, io_own[2], io_no_chars[2];
 double io_call_ns;
+uint64_t io_between_ticks;
 int io_doublings;
 uint64_t io_tick_ns, io_last_tick_ns;
 

@@ -1,0 +1,10 @@
+/* After a run: what recording costs a process and a signal on this machine. */
+#ifndef TP_CLI_RUNS_PRICED_H
+#define TP_CLI_RUNS_PRICED_H
+
+#include "profiler/record/record.h"
+
+/* `settings` are those of the run. Processes are measured where it had several. */
+void priced_measure(const struct record_settings *settings, struct record_prices *out);
+
+#endif

@@ -1,0 +1,121 @@
+/* Measures what recording costs where no recorder can see it: before the library is loaded, after
+ * its last record, in the kernel that copies and frees its pages, and on the way into a signal
+ * handler and back. Pairs of runs of a shell, bare and recorded, on the machine of the run. */
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "profiler/record/record.h"
+
+extern char **environ;
+
+enum { ROUNDS = 4, SIGNALS = 64, CHILDREN = 8 };
+#define EIGHT(x) x x x x x x x x
+
+/* Adds one kind of process to the one before: a shell, that forks, that also starts a program. */
+static const char *const scripts[] = {":", EIGHT("(:);") ":", EIGHT("/bin/sh -c :;") ":"};
+enum { ALONE, FORKS, LOADS, SCRIPTS };
+
+/* Returns CPU seconds of a shell with its children; below 0: it failed. */
+static double script_run(const char *script, char *const *environment)
+{
+    char *const words[] = {(char[]){"sh"}, (char[]){"-c"}, (char *)script, NULL};
+    posix_spawn_file_actions_t files;
+    struct rusage use;
+    double spent = -1;
+    pid_t pid;
+    int status;
+    if (posix_spawn_file_actions_init(&files))
+        return -1;
+    for (int fd = 0; fd < 3; fd++)
+        posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_RDWR, 0);
+    if (!posix_spawn(&pid, "/bin/sh", &files, NULL, words, environment) &&
+        wait4(pid, &status, 0, &use) == pid && !status)
+        spent = (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
+                1e-6 * (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
+    posix_spawn_file_actions_destroy(&files);
+    return spent;
+}
+
+/* Returns 0 where a run failed. */
+static int scripts_measure(char *const *recorded, double more[SCRIPTS])
+{
+    for (int i = 0; i < SCRIPTS; i++) {
+        double least[2] = {1e9, 1e9};
+        for (int k = 0; k < 2 * ROUNDS; k++) {
+            const double spent = script_run(scripts[i], k & 1 ? recorded : environ);
+            if (spent < 0)
+                return 0;
+            least[k & 1] = spent < least[k & 1] ? spent : least[k & 1];
+        }
+        more[i] = least[1] - least[0];
+    }
+    return 1;
+}
+
+static double at_least_nothing(double seconds)
+{
+    return seconds > 0 ? seconds : 0;
+}
+
+static void processes_measure(const struct record_settings *s, struct record_prices *out)
+{
+    double more[SCRIPTS];
+    char **recorded, note[256];
+    if (mkdir(s->folder, 0700))
+        return;
+    if (!record_environment(s, environ, &recorded, note)) {
+        if (scripts_measure(recorded, more)) {
+            out->fork_s = at_least_nothing((more[FORKS] - more[ALONE]) / CHILDREN);
+            out->load_s = at_least_nothing((more[LOADS] - more[FORKS]) / CHILDREN);
+        }
+        record_environment_free(recorded);
+    }
+    dir_remove(s->folder);
+}
+
+static void signal_ignore(int number)
+{
+    (void)number;
+}
+
+static double thread_seconds(void)
+{
+    struct timespec t = {0};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double signal_measure(void)
+{
+    struct sigaction old, action = {.sa_handler = signal_ignore};
+    const int number = SIGRTMAX;
+    double least = 1e9;
+    if (sigaction(number, &action, &old))
+        return 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        const double begin = thread_seconds();
+        for (int i = 0; i < SIGNALS; i++)
+            raise(number);
+        const double each = (thread_seconds() - begin) / SIGNALS;
+        least = each < least ? each : least;
+    }
+    sigaction(number, &old, NULL);
+    return at_least_nothing(least);
+}
+
+void record_prices_measure(const struct record_settings *s, int processes,
+                           struct record_prices *out)
+{
+    *out = (struct record_prices){.signal_s = signal_measure()};
+    if (processes)
+        processes_measure(s, out);
+}
