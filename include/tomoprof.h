@@ -403,6 +403,30 @@ TOMOPROF_API tomoprof_status tomoprof_find_center(tomoprof_context *c, const tom
                                                   const char *method, const tomoprof_array *y,
                                                   double *channel, double *score);
 
+/* ---- Arrays in files ---- */
+
+/* An array of a file, a folder or a URL, of any format that `tomoprof info` reads. One call at a time
+ * uses it. */
+typedef struct tomoprof_file tomoprof_file;
+
+/* Opens an array by its name, NULL for the largest. BAD_ARGUMENT: nothing that is known, or no array
+ * of that name. */
+TOMOPROF_API tomoprof_status tomoprof_file_open(tomoprof_context *c, const char *path,
+                                                const char *array, tomoprof_file **out);
+/* Closes it. NULL is fine. */
+TOMOPROF_API void tomoprof_file_free(tomoprof_file *f);
+/* Writes what it is as JSON: format, array, arrays (all names), dtype ("u2"), shape and chunks. order
+ * has the dimensions as they are stored, the slowest first. A value is slope * stored + intercept.
+ * room and bytes are those of tomoprof_model_json. */
+TOMOPROF_API tomoprof_status tomoprof_file_json(tomoprof_context *c, const tomoprof_file *f,
+                                                char *json, size_t room, size_t *bytes);
+/* Reads the box of `count` elements from `start` on along each dimension (NULL: all) as they are
+ * stored, native. strides: bytes from one element to the next along each dimension of `to`, NULL:
+ * in C order. bytes: of the box. BAD_ARGUMENT: a box outside, a damaged file. */
+TOMOPROF_API tomoprof_status tomoprof_file_read(tomoprof_context *c, tomoprof_file *f,
+                                                const int64_t *start, const int64_t *count,
+                                                const int64_t *strides, void *to, size_t bytes);
+
 #ifdef __cplusplus
 }
 #endif

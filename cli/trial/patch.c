@@ -41,7 +41,13 @@ static const char *word_skip(const char *at, const char *word)
     return at + n + strspn(at + n, " \t");
 }
 
-/* `import MODULE as NAME`, and without a name where the module has no dot. Modules in a module that is
+/* 1: all of a package is replaced, with the modules in it. */
+static int is_package(const struct replacement *r)
+{
+    return strncmp(r->ours, "tomoprof.instead.", strlen("tomoprof.instead.")) != 0;
+}
+
+/* `import MODULE as NAME`, and without a name where the module has no dot. Modules in a package that is
  * replaced as a whole are taken too. */
 static int import_change(const char *at, const struct replacement *r, char *out, size_t room)
 {
@@ -51,7 +57,7 @@ static int import_change(const char *at, const struct replacement *r, char *out,
         return 0;
     const int whole = !strchr(r->module, '.');
     size_t more = 0;
-    while (whole && (name[n + more] == '.' || is_word(name[n + more])))
+    while (is_package(r) && (name[n + more] == '.' || is_word(name[n + more])))
         more++;
     const char *rest = name + n + more, *as = rest + strspn(rest, " \t");
     if (*rest == '.' || strchr(as, ','))
@@ -71,8 +77,7 @@ static int from_change(const char *at, const struct replacement *r, char *out, s
     const size_t n = strlen(r->module);
     if (!name)
         return 0;
-    if (!strncmp(name, r->module, n) && !is_word(name[n]) &&
-        (name[n] != '.' || !dot)) /* its own modules where it is replaced as a whole */
+    if (!strncmp(name, r->module, n) && !is_word(name[n]) && (name[n] != '.' || is_package(r)))
         return text_append(out, room, "from %s%s", r->ours, name + n);
     char parent[100];
     snprintf(parent, sizeof parent, "%.*s", dot ? (int)(dot - r->module) : 0, r->module);
@@ -164,16 +169,21 @@ static char *full_name_change(const char *line, const struct replacement *r)
     return found ? strdup(out) : NULL;
 }
 
-/* Returns 1 where a checked call was of this module, and of this function where a name is given. */
+/* Returns 1 where a call was of this module, and of this function where a name is given. 0 where one
+ * failed: the changed program would raise the exception. */
 static int module_was_called(const struct try_job *t, const char *module, const char *name)
 {
+    int called = 0;
     for (int i = 1; i < t->stages; i++)
         for (int k = 0; k < t->stage[i].calls_count; k++) {
             const struct trial_call *c = &t->stage[i].calls[k];
-            if (!strcmp(c->module, module) && (!name || !strcmp(c->name, name)) && !c->refused)
-                return 1;
+            if (strcmp(c->module, module))
+                continue;
+            if (c->failed)
+                return 0;
+            called |= (!name || !strcmp(c->name, name)) && !c->refused;
         }
-    return 0;
+    return called;
 }
 
 /* Copies a line; 0: it is too long to be an import. */

@@ -165,6 +165,20 @@ static void equality_text(const struct trial_file *r, char *out, size_t room)
         snprintf(out, room, "%s", l2 < 0 ? "" : " The results are equal to the bit.");
 }
 
+/* Adds the first call that failed in tomoprof. */
+static void failure_text(const struct trial_file *r, char *out, size_t room)
+{
+    char call[500];
+    for (int i = 0; i < r->calls_count; i++) {
+        if (!r->calls[i].failed)
+            continue;
+        call_text(&r->calls[i], call);
+        text_append(out, room, " %s failed in tomoprof; from then on the original computed there.",
+                    call);
+        return;
+    }
+}
+
 /* The first call whose results are not as promised; NULL: none. */
 static const struct trial_call *result_different(const struct trial_file *r)
 {
@@ -221,7 +235,7 @@ static void time_text(const struct trial_file *r, const char *label, char *out, 
 static const char *sentence_make(struct try_job *t, const struct trial_stage *after,
                                  const struct trial_file *r)
 {
-    char times[700], equal[200], call[500];
+    char times[1300], equal[200], call[500];
     if (!after)
         return sentence_of_none(t, r);
     const struct trial_stage *first = &t->stage[0];
@@ -234,6 +248,7 @@ static const char *sentence_make(struct try_job *t, const struct trial_stage *af
                            after->signal ? after->signal : after->exit_code, first->exit_code,
                            after->folder);
     time_text(r, label, times, sizeof times);
+    failure_text(r, times, sizeof times);
     const struct trial_call *c = result_different(r);
     if (c) {
         call_text(c, call);
@@ -360,7 +375,8 @@ static void calls_print(const struct trial_file *r)
         if (c->refused)
             printf("%10s not always replaced: %s\n", "", c->refused);
         if (c->failed)
-            printf("%10s failed, so that the original was called: %s\n", "", c->failed);
+            printf("%10s failed, so that the original was called from then on: %s\n", "",
+                   c->failed);
         if (c->mismatch)
             printf("%10s returns %s\n", "", c->mismatch);
     }

@@ -106,6 +106,9 @@ FUNCTIONS = {
     "step": (_C, c_char_p, c_char_p, _A, _A, _A),
     "step_shape": (_C, c_char_p, c_char_p, _A, _SIZES, POINTER(c_int)),
     "find_center": (_C, _M, c_char_p, _A, _DOUBLES, _DOUBLES),
+    "file_open": (_C, c_char_p, c_char_p, POINTER(c_void_p)),
+    "file_json": (_C, c_void_p, c_char_p, c_size_t, POINTER(c_size_t)),
+    "file_read": (_C, c_void_p, _SIZES, _SIZES, _SIZES, c_void_p, c_size_t),
 }
 
 
@@ -115,7 +118,7 @@ def _load():
     library.tomoprof_version.restype = library.tomoprof_error.restype = library.tomoprof_device.restype = library.tomoprof_backend.restype = c_char_p
     library.tomoprof_version.argtypes = ()
     library.tomoprof_error.argtypes = library.tomoprof_device.argtypes = library.tomoprof_backend.argtypes = (_C,)
-    for name in ("context_free", "model_free", "cancel"):
+    for name in ("context_free", "model_free", "file_free", "cancel"):
         function = getattr(library, "tomoprof_" + name)
         function.argtypes, function.restype = (_C,), None
     for name in ("model_sinogram_shape", "model_volume_shape"):

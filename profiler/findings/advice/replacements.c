@@ -8,6 +8,20 @@
 
 #define MOST 0.5 /* of the line's time */
 
+/* 1: the function takes the time of a row. */
+static int row_has_frame(const struct replacement *r, const char *name)
+{
+    if (!*r->frames)
+        return !strcmp(r->name, name);
+    for (const char *at = r->frames; *at; at += *at == '|') {
+        const size_t n = strcspn(at, "|");
+        if (strlen(name) == n && !strncmp(name, at, n))
+            return 1;
+        at += n;
+    }
+    return 0;
+}
+
 /* Returns the row of a Python frame; NULL: none. */
 static const struct replacement *frame_replacement(const struct model_frame *f)
 {
@@ -15,7 +29,7 @@ static const struct replacement *frame_replacement(const struct model_frame *f)
         return NULL;
     const char *dot = strrchr(f->function, '.'), *name = dot ? dot + 1 : f->function;
     for (size_t i = 0; i < replacements_count; i++)
-        if (!strcmp(replacements[i].name, name) && !fnmatch(replacements[i].file, f->file, 0))
+        if (row_has_frame(&replacements[i], name) && !fnmatch(replacements[i].file, f->file, 0))
             return &replacements[i];
     return NULL;
 }
@@ -25,14 +39,28 @@ static int frame_is_at(const struct model_frame *f, const struct model_own *at)
     return f->file && at->file && f->line == at->line && !strcmp(f->file, at->file);
 }
 
+/* 1: the text has all words of a part, with & between them. */
+static int text_has_words(const char *text, const char *words, size_t length)
+{
+    for (const char *at = words, *end = words + length; at < end;) {
+        char word[80];
+        size_t n = strcspn(at, "&|");
+        snprintf(word, sizeof word, "%.*s", (int)n, at);
+        if (!strstr(text, word))
+            return 0;
+        at += n + 1;
+    }
+    return 1;
+}
+
 /* 1: the text has one of the parts, with | between them. */
 static int text_has_part(const char *text, const char *parts)
 {
-    for (const char *at = parts; *at; at += strcspn(at, "|"), at += *at == '|') {
-        char part[80];
-        snprintf(part, sizeof part, "%.*s", (int)strcspn(at, "|"), at);
-        if (strstr(text, part))
+    for (const char *at = parts; *at; at += *at == '|') {
+        const size_t n = strcspn(at, "|");
+        if (text_has_words(text, at, n))
             return 1;
+        at += n;
     }
     return 0;
 }

@@ -11,9 +11,11 @@ struct replacement {
     const char *module, *name; /* as a program imports it: scipy.ndimage, median_filter */
     const char *hook;          /* the module that holds it */
     const char *file;          /* glob of the sources whose function of that name it is */
+    const char *frames;        /* names of functions there that take its time, with | between them;
+                                  "": its own */
     const char *text,
         *unless;       /* of the line that calls it: one of the first, none of the second, with
-                                  | between them; "" any, none */
+                                  | between them, and & between words of one; "" any, none */
     const char *ours;  /* module to import in its place */
     const char *label; /* what computes then */
     const char *equal; /* in words */

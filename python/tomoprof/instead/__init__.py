@@ -13,6 +13,18 @@ class NotEqual(NotImplementedError):
     """These arguments have no equal here; the sentence says which."""
 
 
+def array_text(value):
+    """An argument in words: "float64 of shape (3, 4)", "an array on a GPU", "list"."""
+    from tomoprof._devices import is_on_device
+    if is_on_device(value):
+        return "an array on a GPU"
+    shape = getattr(value, "shape", None)
+    if shape is None:
+        return type(value).__name__
+    kind = getattr(value, "dtype", type(value).__name__) if type(value).__module__ == "numpy" else type(value).__name__
+    return f"{kind} of shape {tuple(shape)}"
+
+
 def in_place_of(module):
     """A decorator: where the function raises NotEqual, the function of that name in `module` is called. `ours` is the bare function."""
     def decorate(ours):

@@ -11,7 +11,7 @@ import math
 import numpy
 
 from tomoprof._geometries import ParallelBeamModel
-from tomoprof.instead import NotEqual, in_place_of, rest_of
+from tomoprof.instead import NotEqual, array_text, in_place_of, rest_of
 
 LEAST = 128 ** 2  # samples: smaller sinograms are back projected by scikit-image in less time than it takes to start our threads
 
@@ -62,8 +62,7 @@ def iradon(radon_image, theta=None, output_size=None, filter_name="ramp", interp
 
 def _float_image(image, name):
     if type(image) is not numpy.ndarray or image.ndim != 2 or image.dtype.name not in ("float32", "float64"):
-        kind = f"{image.dtype} of shape {image.shape}" if isinstance(image, numpy.ndarray) else type(image).__name__
-        raise NotEqual(f"{name} is {kind}; tomoprof takes float32 or float64 of two axes")
+        raise NotEqual(f"{name} is {array_text(image)}; tomoprof takes a NumPy array of float32 or float64 and two axes")
     return image
 
 

@@ -31,8 +31,55 @@ def medians(check, folder):
         check.that(module.raised(NotEqual, ndimage.median_filter.ours, array, 3), f"{type(array)} has no equal")
     ndimage.LEAST = least
     check.that("faster from" in module.raised(NotEqual, ndimage.median_filter.ours, volume, 3), "a small volume is left to SciPy")
-    check.that(ndimage.zoom is scipy.ndimage.zoom, "other names are SciPy's")
+    check.that(ndimage.gaussian_filter is scipy.ndimage.gaussian_filter, "other names are SciPy's")
     check.that(module.raised(AttributeError, getattr, ndimage, "no_such_name"), "unknown names stay unknown")
+
+
+def scalings(check, folder):
+    """zoom, affine_transform and rotate where they are equal; everything else is SciPy's."""
+    ndimage.LEAST_TURNED, ndimage.LEAST_SCALED, least = 1, {0: 1, 1: 1}, (ndimage.LEAST_TURNED, ndimage.LEAST_SCALED)
+    volume = RANDOM.random((12, 15, 10)).astype(np.float32)
+    for factor in (2, 0.5, 1, (1.5, 0.7, 2.3)):
+        for mode in ("nearest", "reflect", "grid-mirror"):
+            for order in (0, 1):
+                ours, theirs = (f(volume, factor, order=order, mode=mode, grid_mode=True) for f in (ndimage.zoom.ours, scipy.ndimage.zoom))
+                check.that(ours.dtype == theirs.dtype and ours.shape == theirs.shape and relative(ours, theirs) <= 1e-6 * order,
+                           f"zoom by {factor}, {mode}, order {order}: {relative(ours, theirs):.2g}")
+    for shape in ((24, 30, 20), (6, 20, 10)):
+        ratio = np.divide(volume.shape, shape)
+        for matrix in (ratio, np.diag(ratio), np.column_stack([np.diag(ratio), (ratio - 1) / 2])):
+            options = {"offset": (ratio - 1) / 2, "output_shape": shape, "order": 1, "mode": "nearest"}
+            ours, theirs = (f(volume, matrix, **options) for f in (ndimage.affine_transform.ours, scipy.ndimage.affine_transform))
+            check.that(ours.shape == theirs.shape and relative(ours, theirs) <= 1e-6, f"affine_transform to {shape}: {relative(ours, theirs):.2g}")
+    for angle in (0.5, -3, 20, 180.0, 90):
+        options = {"axes": (2, 1), "reshape": angle == 90, "order": 1, "mode": "nearest"}
+        ours, theirs = (f(volume, angle, **options) for f in (ndimage.rotate.ours, scipy.ndimage.rotate))
+        check.that(ours.shape == theirs.shape and relative(ours, theirs) <= 1e-5, f"rotate by {angle}: {relative(ours, theirs):.2g}")
+    for axes in ((0, 1), (1, 0), (2, 0), (-1, 1)):
+        for quarter in (-90, 90, 180, 270, 450):
+            ours, theirs = (f(volume, quarter, axes, order=0) for f in (ndimage.rotate.ours, scipy.ndimage.rotate))
+            check.that(ours.shape == theirs.shape and (ours == theirs).all(), f"a turn of {quarter} over {axes}")
+    for function, given, options in ((ndimage.zoom, 2, {"order": 3, "mode": "nearest", "grid_mode": True}), (ndimage.zoom, 2, {"order": 1, "mode": "nearest"}),
+                                     (ndimage.zoom, 2, {"order": 1, "grid_mode": True}), (ndimage.rotate, 10, {"order": 1}), (ndimage.rotate, 90, {}),
+                                     (ndimage.affine_transform, [[1, 0.1, 0], [0, 1, 0], [0, 0, 1]], {"order": 1, "mode": "nearest"}),
+                                     (ndimage.affine_transform, [2, 1, 1], {"order": 1, "mode": "nearest"}),
+                                     (ndimage.affine_transform, [1, 1, 1], {"order": 1, "mode": "nearest", "offset": 0.5})):
+        check.that(module.raised(NotEqual, function.ours, volume, given, **options), f"{function.__name__} {given} {options} has no equal")
+        check.that((function(volume, given, **options) == getattr(scipy.ndimage, function.__name__)(volume, given, **options)).all(), "the original's")
+    check.that("float64" in module.raised(NotEqual, ndimage.zoom.ours, volume.astype(float), 2, order=1, mode="nearest", grid_mode=True), "float64")
+    ndimage.LEAST_TURNED, ndimage.LEAST_SCALED = least
+    for function, given, options in ((ndimage.zoom, 2, {"grid_mode": True}), (ndimage.rotate, 10, {"axes": (2, 1), "reshape": False})):
+        check.that("faster from" in module.raised(NotEqual, function.ours, volume, given, order=1, mode="nearest", **options), f"a small {function.__name__}")
+
+
+def arrays_elsewhere(check, folder):
+    """Arrays on a GPU, and of other kinds, are named."""
+    class OnGpu:
+        __cuda_array_interface__, shape, dtype = {}, (40, 40, 40), np.dtype("float32")
+
+    for function, options in ((ndimage.median_filter, {"size": 3}), (ndimage.zoom, {"zoom": 2, "order": 1}), (ndimage.rotate, {"angle": 3})):
+        check.that("an array on a GPU" in module.raised(NotEqual, function.ours, OnGpu(), **options), f"{function.__name__} of an array on a GPU")
+        check.that("is list" in module.raised(NotEqual, function.ours, [[1]], **options), f"{function.__name__} of a list")
 
 
 def disk(size, radius):
@@ -68,4 +115,44 @@ def radon_transforms(check, folder):
     check.that(transform.rotate is original.rotate, "other names are scikit-image's")
 
 
-main(medians, radon_transforms)
+def planes_of_astra(check, folder):
+    """ASTRA's creators with a projector of strips; other projectors, geometries and algorithms are its own."""
+    try:
+        import astra
+    except ImportError:
+        print("  skipped: no ASTRA", flush=True)
+        return
+    from tomoprof.instead import astra as instead
+    least, instead.LEAST = instead.LEAST, dict.fromkeys(instead.LEAST, 1)
+
+    def projector(kind, pitch=1.0, window=(-32, 32, -24, 24), angles=None, beams="parallel"):
+        angles = np.linspace(0, np.pi, 90, endpoint=False) if angles is None else angles
+        geometry = astra.create_proj_geom(beams, pitch, 100, angles, *((300, 100) if beams == "fanflat" else ()))
+        return instead.create_projector(kind, geometry, astra.create_vol_geom(48, 64, *window))
+
+    y, x = np.mgrid[:48, :64]
+    image = np.clip((14 - np.hypot(x - 30, y - 20)) / 3, 0, 1).astype(np.float32)
+    for options in ({}, {"pitch": 0.7}, {"window": (-16, 16, -12, 12)}):
+        strip = projector("strip", **options)
+        (number, ours), (_, theirs) = (f(image, strip) for f in (instead.create_sino.ours, astra.create_sino))
+        check.that(ours.shape == theirs.shape and relative(ours, theirs) < 0.002 and (astra.data2d.get(number) == ours).all(), f"create_sino {options}: {relative(ours, theirs):.2g}")
+        for name, arguments in (("create_backprojection", (theirs, strip)), ("create_reconstruction", ("FBP", strip, theirs))):
+            (number, ours), (_, second) = (f(*arguments) for f in (getattr(instead, name).ours, getattr(astra, name)))
+            check.that(ours.shape == second.shape and relative(ours, second) < 0.005 and (astra.data2d.get(number) == ours).all(), f"{name} {options}: {relative(ours, second):.2g}")
+    number = astra.data2d.create("-vol", astra.projector.volume_geometry(strip), image)
+    check.that(relative(instead.create_sino.ours(number, strip)[1], astra.create_sino(image, strip)[1]) < 0.002 and type(instead.create_sino.ours(number, strip, returnData=False)) is int, "by ID")
+    for kind, options, says in (("linear", {}, "'linear'"), ("line", {}, "'line'"), ("strip", {"window": (0, 64, 0, 48)}, "edges"), ("strip_fanflat", {"beams": "fanflat"}, "strip_fanflat")):
+        number = projector(kind, **options)
+        check.that(says in str(module.raised(NotEqual, instead.create_sino.ours, image, number)), f"{kind} {options}: {module.raised(NotEqual, instead.create_sino.ours, image, number)}")
+        check.that((instead.create_sino(image, number)[1] == astra.create_sino(image, number)[1]).all(), f"{kind} {options}: ASTRA's")
+    uneven = projector("strip", angles=np.array([0, 0.1, 1.0]))
+    for function, arguments, says in ((instead.create_reconstruction, ("SIRT", strip, theirs), "'SIRT'"), (instead.create_sino, (image[:-1], strip), "has shape"),
+                                      (instead.create_reconstruction, ("FBP", uneven, theirs[:3]), "not even"), (instead.create_sino, (image.astype(int), strip), "int64"),
+                                      (instead.create_sino, (image, strip, True, 0), "GPU")):
+        check.that(says in str(module.raised(NotEqual, function.ours, *arguments)), f"{says}: {module.raised(NotEqual, function.ours, *arguments)}")
+    instead.LEAST = least
+    check.that("faster from" in str(module.raised(NotEqual, instead.create_sino.ours, image, projector("strip", angles=np.array([0.0])))), "a small sinogram")
+    check.that(instead.create_vol_geom is astra.create_vol_geom, "other names")
+
+
+main(medians, scalings, arrays_elsewhere, radon_transforms, planes_of_astra)

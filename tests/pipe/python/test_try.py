@@ -20,8 +20,8 @@ import numpy
 
 print("the original was loaded", file=sys.stderr)
 
-def zoom(input):
-    return "zoomed"
+def shift(input):
+    return "shifted"
 
 def median_filter(input, size=None, footprint=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):
     end = time.thread_time() + 0.6
@@ -131,7 +131,7 @@ def several_files_and_functions(check, folder):
 
         volume = np.random.default_rng(0).random((33, 32, 34)).astype("float32")
         a = scipy.ndimage.median_filter(volume, size=3)
-        print("scipy.ndimage.median_filter", scipy.ndimage.zoom(volume))  # scipy.ndimage.median_filter
+        print("scipy.ndimage.median_filter", scipy.ndimage.shift(volume))  # scipy.ndimage.median_filter
         print(f"{a.sum() - helper.smooth(volume).sum():.3f}", helper.project(volume).shape)
     """
     helper = """
@@ -157,7 +157,7 @@ def several_files_and_functions(check, folder):
     lines = (place / "program.py").read_text().splitlines()
     check.that(patch.returncode == 0 and lines[2:4] == ["import scipy.ndimage  # in full", "import tomoprof.instead.ndimage"]
                and "a = tomoprof.instead.ndimage.median_filter(volume, size=3)" in lines
-               and lines[8].startswith('print("scipy.ndimage.median_filter", scipy.ndimage.zoom') and lines[8].endswith("# scipy.ndimage.median_filter"),
+               and lines[8].startswith('print("scipy.ndimage.median_filter", scipy.ndimage.shift') and lines[8].endswith("# scipy.ndimage.median_filter"),
                f"{patch.stderr}{lines}")
     lines = (place / "helper.py").read_text().splitlines()
     check.that(lines[1:4] == ["import tomoprof.mbirjax as mj", "from scipy import __name__ as name", "from tomoprof.instead import ndimage as nd"], f"{lines}")
@@ -189,10 +189,10 @@ def original_is_loaded_late(check, folder):
 
         volume = np.random.default_rng(0).random((32, 32, 32)).astype("float32")
         smooth = ndimage.median_filter(volume, size=3)
-        print(f"{smooth.sum():.6f}", scipy.ndimage.zoom(volume), ndimage.zoom(volume))
+        print(f"{smooth.sum():.6f}", scipy.ndimage.shift(volume), ndimage.shift(volume))
         print(f"{scipy.ndimage.median_filter(volume.astype(float), size=3).sum():.6f}", scipy.ndimage.__name__)
     """)
-    check.that(result["runs"][1]["output"] is None and "zoomed zoomed" in (out / "after/stdout").read_text(),
+    check.that(result["runs"][1]["output"] is None and "shifted shifted" in (out / "after/stdout").read_text(),
                f"{result['runs'][1]['output']} {(out / 'after/stderr').read_text()[-300:]}")
     calls = {call["line"]: call for call in result["calls"]}
     check.that(calls[7]["refused"] is None and "float64" in calls[9]["refused"], f"one of two is replaced: {result['calls']}")
@@ -256,6 +256,30 @@ def whole_package(check, folder):
     check.that((out / "check/stdout").read_text().endswith("(8, 4, 16)\n"), "the program goes on with the original")
 
 
+def failures_and_no_gain(check, folder):
+    """A line whose call failed is the original's from then on, and no patch changes it. A program that is not faster is told so."""
+    env = packages(folder)
+    text = """
+        import mbirjax as mj
+        import numpy as np
+
+        model = mj.ParallelBeamModel((8, 4, 16), np.linspace(0, np.pi, 8, endpoint=False))
+        for slices in (4, 5, 4):
+            y = model.forward_project(np.zeros((16, 16, slices), np.float32))
+        print(y.shape, float(y.sum()))
+    """
+    done, result, place, out = tried(folder, env, text, name="fails.py")
+    call = result["calls"][0]
+    check.that(call["calls"] == 3 and call["failed"].startswith("ValueError") and call["original_s"] > 0.9, f"the last two calls are the original's: {call}")
+    check.that(call["relative_l2"] == 0 and "at fails.py:7 failed in tomoprof; from then on the original computed there." in result["sentence"], result["sentence"])
+    check.that("failed, so that the original was called from then on: ValueError" in done.stdout, done.stdout)
+    check.that(result["patch"] is None and not result["runs"][1]["output"], f"no patch, the same output: {result['patch']}")
+    (folder / "site-packages/scipy/ndimage/__init__.py").write_text(MEDIAN.replace("0.6", "0"))
+    slower = "import sys, time\ntime.sleep(2 * ('tomoprof' in sys.modules))\n"
+    done, result, _, _ = tried(folder, env, textwrap.dedent(SCRIPT.format(dtype="float32", size=3)) + slower, name="same.py")
+    check.that("nothing is gained" in result["sentence"], f"a program that is not faster: {result['sentence']}")
+
+
 def runs_and_errors(check, folder):
     env = packages(folder)
     place = folder / "recorded"
@@ -286,4 +310,4 @@ def next_sitecustomize(check, folder):
     check.that((out / "check/stdout").read_text() == (out / "before/stdout").read_text() == "True True\n", (out / "check/stderr").read_text()[-300:])
 
 
-main(replaced, several_files_and_functions, parents_are_loaded_late, original_is_loaded_late, results_that_differ, not_replaced, whole_package, runs_and_errors, next_sitecustomize)
+main(replaced, several_files_and_functions, parents_are_loaded_late, original_is_loaded_late, results_that_differ, not_replaced, whole_package, failures_and_no_gain, runs_and_errors, next_sitecustomize)
