@@ -136,6 +136,22 @@ def loads(check, folder):
                                      (folder / "*.tif", {}, "not a file")):
             check.that(says in str(module.raised(NotEqual, imread.ours, given, **options)), f"{given} {options}")
         check.that(TiffWriter is tifffile.TiffWriter, "other names")
+    if has("zarr"):
+        import zarr
+
+        import tomoprof.instead.zarr as stores
+        made = zarr.create_array(folder / "z.zarr", data=DATA, chunks=(5, 4, 6))
+        made.attrs["unit"] = "mm"
+        zarr.create_group(folder / "group.zarr")
+        ours = stores.open.ours(str(folder / "z.zarr"), mode="r")
+        check.that(isinstance(ours, zarr.Array) and ours.attrs["unit"] == "mm" and ours.chunks == (5, 4, 6) and np.array_equal(np.asarray(ours), DATA), "the array")
+        for key in KEYS:
+            check.that(np.array_equal(ours[key], DATA[key]), f"zarr {key}")
+        check.that(np.array_equal(ours[[0, 3], :, :], DATA[[0, 3]]) and np.array_equal(ours.oindex[[1, 2]], DATA[[1, 2]]), "other selections are zarr's")
+        for given, options, says in ((folder / "z.zarr", {}, "mode is None"), (folder / "z.zarr", {"mode": "r+"}, "'r+'"), (folder / "group.zarr", {"mode": "r"}, "is a Group"),
+                                     (folder / "z.zarr", {"mode": "r", "path": "x"}, "path is given"), ({}, {"mode": "r"}, "store is dict")):
+            check.that(says in str(module.raised(NotEqual, stores.open.ours, given, **options)), f"{given} {options}: {module.raised(NotEqual, stores.open.ours, given, **options)}")
+        check.that(stores.create_array is zarr.create_array, "other names")
 
 
 main(formats, behaviour, loads)

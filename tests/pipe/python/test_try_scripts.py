@@ -1,6 +1,7 @@
 """`tomoprof try` with the real packages: scripts whose slow call is known, and scripts of which nothing may be replaced. All of them in
 long runs; what they gain: try_scripts.py."""
 
+import importlib.util
 import subprocess
 import sys
 
@@ -10,23 +11,19 @@ module.need("scipy", "skimage")
 import try_scripts  # noqa: E402
 from tool import LONG, main  # noqa: E402
 
-SHORT = ("median_function", "iradon", "median_5", "iradon_hann")
+SHORT = ("median_function", "iradon", "nifti", "median_5", "iradon_hann")
 
 
 def wanted(table):
     names = [name for name in table if LONG or name in SHORT]
-    try:
-        import mbirjax  # noqa: F401
-    except ImportError:
-        names = [name for name in names if not name.startswith(("cone_", "parallel_"))]
-    return names
+    return [name for name in names if importlib.util.find_spec(try_scripts.PACKAGES.get(name, "mbirjax" if name.startswith(("cone_", "parallel_")) else "numpy"))]
 
 
 def is_offered_and_equal(check, folder):
     for name in wanted(try_scripts.OFFERED):
         place = folder / name
         place.mkdir()
-        result, out, offers = try_scripts.tried(place, try_scripts.OFFERED[name])
+        result, out, offers = try_scripts.tried(place, try_scripts.OFFERED[name], name)
         wrong = try_scripts.offered_wrong(result, offers)
         check.that(not wrong, f"{name}: {wrong}")
         if result["patch"]:

@@ -17,6 +17,7 @@ import textwrap
 import time
 
 import module  # noqa: F401
+import numpy as np
 from tool import tomoprof
 
 GAIN = 0.10
@@ -61,6 +62,42 @@ OFFERED = {
     "parallel_recon": f"{PARALLEL}\nresult, _ = model.recon(sinogram, max_iterations=6)",
     "parallel_denoise": f"{PARALLEL}\nresult, _ = mj.QGGMRFDenoiser(volume.shape).denoise(np.asarray(volume), sigma_noise=0.05)",
 }
+OFFERED |= {
+    "zoom": f"from scipy.ndimage import zoom\n{VOLUME.format(96)}\nfor _ in range(4):\n    result = zoom(volume, 1.5, order=1, mode='nearest', grid_mode=True)",
+    "rotate_views": f"from scipy import ndimage\n{VOLUME.format(128)}\nfor _ in range(12):\n"
+                    "    result = ndimage.rotate(volume, 0.4, axes=(2, 1), reshape=False, order=1, mode='nearest')",
+    "nifti": "import nibabel as nib\nresult = 0\nfor _ in range(12):\n    image = nib.load('scan.nii.gz')\n    result = np.asanyarray(image.dataobj)",
+    "tiff": "import tifffile\nfor _ in range(12):\n    result = tifffile.imread('scan.tif')",
+    "zarr_open": "import zarr\nfor _ in range(40):\n    array = zarr.open('scan.zarr', mode='r')\n    result = array[...]",
+    "astra_strip": f"""
+import astra
+{IMAGE.format(256).replace("from skimage.transform import radon, iradon", "")}
+grid, beams = astra.create_vol_geom(256, 256), astra.create_proj_geom("parallel", 1.0, 256, np.deg2rad(theta))
+rays = astra.create_projector("strip", beams, grid)
+for _ in range(10):
+    number, result = astra.create_sino(image, rays)
+""",
+}
+SCAN = (np.cumsum(np.random.default_rng(0).standard_normal((160, 128, 96)), axis=0) * 20).astype("int16")
+
+
+def save_nifti(folder):
+    import nibabel
+    nibabel.save(nibabel.Nifti1Image(SCAN, np.eye(4)), folder / "scan.nii.gz")
+
+
+def save_tiff(folder):
+    import tifffile
+    tifffile.imwrite(folder / "scan.tif", SCAN, compression="zlib")
+
+
+def save_zarr(folder):
+    import zarr
+    zarr.create_array(folder / "scan.zarr", data=SCAN, chunks=(32, 64, 48))
+
+
+FILES = {"nifti": save_nifti, "tiff": save_tiff, "zarr_open": save_zarr}  # that a script reads
+PACKAGES = {"astra_strip": "astra", "nifti": "nibabel", "nifti_mapped": "nibabel", "tiff": "tifffile", "tiff_plain": "tifffile", "zarr_open": "zarr"}
 NOTHING = {
     "no_package": "result = sum(i * i for i in range(8_000_000))",
     "median_5": f"from scipy.ndimage import median_filter\n{VOLUME.format(48)}\nresult = median_filter(volume, size=5)",
@@ -71,14 +108,19 @@ NOTHING = {
     "iradon_hann": f"{IMAGE.format(256)}\nfor _ in range(6):\n    result = iradon(image, theta, filter_name='hann')",
     "iradon_nearest": f"{IMAGE.format(128)}\nresult = iradon(image, theta, interpolation='nearest')",
     "rotate": f"{IMAGE.format(512)}\nfrom skimage.transform import rotate\nfor k in range(20):\n    result = rotate(image, k)",
+    "zoom_cubic": f"from scipy.ndimage import zoom\n{VOLUME.format(96)}\nresult = zoom(volume, 1.5)",
+    "nifti_mapped": f"import nibabel as nib\n{VOLUME.format(128)}\nnib.save(nib.Nifti1Image(volume, np.eye(4)), 'scan.nii')\n"
+                    "for _ in range(30):\n    result = nib.load('scan.nii').get_fdata()",
+    "tiff_plain": f"import tifffile\n{VOLUME.format(128)}\ntifffile.imwrite('scan.tif', volume)\nfor _ in range(60):\n    result = tifffile.imread('scan.tif')",
     "own_median": f"{VOLUME.format(96)}\ndef median_filter(v, size):\n    return np.median([np.roll(v, k, a) for a in range(3) for k in (-1, 0, 1)], axis=0)\nresult = median_filter(volume, size=3)",
 }
 LAST = "\nprint(np.shape(result), type(result).__module__)\n"
 ENVIRONMENT = {"MBIRJAX_NUM_CPU_DEVICES": "1", "JAX_PLATFORMS": "cpu"}
 
 
-def tried(folder, text):
+def tried(folder, text, name=None):
     """try.json, the folder of the trial, and the offers of the recording of the program as it is."""
+    FILES.get(name, lambda place: None)(folder)
     (folder / "program.py").write_text("import numpy as np\n" + textwrap.dedent(text) + LAST)
     done = tomoprof("try", "--json", "--out", folder / "out", "--", sys.executable, "program.py", env=ENVIRONMENT, cwd=folder, timeout=900)
     assert done.returncode == 0, done.stderr[-500:]
@@ -127,7 +169,7 @@ def recorded_cpu(run):
 
 
 def bench_offered(folder, name, pairs):
-    result, out, offers = tried(folder, OFFERED[name])
+    result, out, offers = tried(folder, OFFERED[name], name)
     wrong = offered_wrong(result, offers)
     if wrong:
         return wrong, ""
