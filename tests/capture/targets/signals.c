@@ -466,26 +466,22 @@ static const struct {
     const char *name;
     void (*run)(void);
 } cases[] = {
-#define CASE(f)                                                                                    \
-    {                                                                                              \
-#f, f                                                                                      \
-    }
-    CASE(block_all),
-    CASE(profiling_timer),
-    CASE(all_real_time),
-    CASE(default_action),
-    CASE(ignored),
-    CASE(waited_for),
-    CASE(unblocked_late),
-    CASE(reset_all),
-    CASE(what_is_set),
-    CASE(mask_after_exec),
-    CASE(tiny_stack),
-    CASE(undisturbed),
-    CASE(interrupted),
-    CASE(jumps_out),
-    CASE(jumps_out_then_spins),
-    CASE(jumps_out_then_deeper),
+    {"block_all", block_all},
+    {"profiling_timer", profiling_timer},
+    {"all_real_time", all_real_time},
+    {"default_action", default_action},
+    {"ignored", ignored},
+    {"waited_for", waited_for},
+    {"unblocked_late", unblocked_late},
+    {"reset_all", reset_all},
+    {"what_is_set", what_is_set},
+    {"mask_after_exec", mask_after_exec},
+    {"tiny_stack", tiny_stack},
+    {"undisturbed", undisturbed},
+    {"interrupted", interrupted},
+    {"jumps_out", jumps_out},
+    {"jumps_out_then_spins", jumps_out_then_spins},
+    {"jumps_out_then_deeper", jumps_out_then_deeper},
     {"signal_fd", (void (*)(void))signal_fd_case},
 };
 

@@ -10,7 +10,7 @@ import sys
 import pathlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from test_import import message
+from test_import_back import message
 from tool import DATA, main, newest, tomoprof
 
 # Exports that nobody reads back, and why.
