@@ -99,14 +99,16 @@ static void bar_clear(void)
     bar.visible = 0;
 }
 
-static void log_text(enum log_level level, enum plain_keep keep, const char *format, va_list args)
+static void log_text(enum log_level level, enum plain_keep keep, void (*spell)(char *),
+                     const char *format, va_list args)
 {
     if (!redirected.sink && !log_prints(level))
         return;
     char raw[LINE_MAX_BYTES], text[LINE_MAX_BYTES];
     vsnprintf(raw, sizeof raw, format, args);
     plain_text(raw, keep, text, sizeof text);
-    err_spell(text);
+    if (spell)
+        spell(text);
     if (redirected.sink) {
         redirected.sink(redirected.context, level, text);
         return;
@@ -125,7 +127,7 @@ void log_line(enum log_level level, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    log_text(level, PLAIN_LINES, format, args);
+    log_text(level, PLAIN_LINES, err_spell, format, args);
     va_end(args);
 }
 
@@ -133,7 +135,15 @@ void log_styled(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    log_text(LOG_INFO, PLAIN_STYLED, format, args);
+    log_text(LOG_INFO, PLAIN_STYLED, err_spell, format, args);
+    va_end(args);
+}
+
+void log_verbatim(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    log_text(LOG_INFO, PLAIN_LINES, NULL, format, args);
     va_end(args);
 }
 

@@ -20,6 +20,10 @@ void log_line(enum log_level level, const char *format, ...) __attribute__((form
 /* Prints a line of a table at level info whose styles (PLAIN_BOLD, ...) reach the terminal. */
 void log_styled(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Prints a line at level info whose words in back quotes stay as they are: programs have names of
+ * options (`sort`). */
+void log_verbatim(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* Prints "tomoprof: PATH" and `note` at level info; on a terminal that knows links (OSC 8), the path
  * leads to the file. */
 void log_page(const char *path, const char *note);

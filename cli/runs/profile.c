@@ -213,11 +213,11 @@ void profile_announce(const char *page, const char *note, const char *top)
 {
     if (log_is_terminal()) {
         if (*top)
-            log_info("%s", top);
+            log_verbatim("%s", top);
         log_page(page, note);
         return;
     }
-    log_info("tomoprof: %s%s%s%s", page, note, *top ? ": " : "", top);
+    log_verbatim("tomoprof: %s%s%s%s", page, note, *top ? ": " : "", top);
 }
 
 int profile_open(const char *page)

@@ -36,12 +36,12 @@ static int text_order(const char *a, const char *b)
     return strcmp(a ? a : "", b ? b : "");
 }
 
-/* "<lambda>", "load.<genexpr>": a file has many of one name. */
+/* "<lambda>", "load.<genexpr>", C++'s "operator()": a file has many of one name. */
 static int is_nameless(const char *function)
 {
     const char *last = function ? strrchr(function, '.') : NULL;
     last = last ? last + 1 : function;
-    return last && *last == '<' && strcmp(last, "<module>");
+    return last && ((*last == '<' && strcmp(last, "<module>")) || !strncmp(last, "operator()", 10));
 }
 
 static int own_by_function(const void *a, const void *b)

@@ -153,7 +153,8 @@ static void facts_add_lock(struct run_facts *f)
     int kind = lock_kind_of(m, k);
     k->kind = lock_kinds[kind].key;
     k->name = lock_kinds[kind].name;
-    double waits = 0, queued = 0;
+    double waits = 0, queued = 0, most[2] = {0};
+    const struct model_holder *of[2] = {NULL}; /* that runs, that sleeps */
     for (int i = 0; i < m->locks_count; i++) {
         const struct model_lock *l = &m->locks[i];
         if (!lock_is_of(k, l))
@@ -164,20 +165,25 @@ static void facts_add_lock(struct run_facts *f)
         k->waits = !k->waits || l->wait_s > k->waits->wait_s ? l : k->waits;
         for (int n = 0; n < l->holders_count; n++) {
             const struct model_holder *h = &l->holders[n];
+            const int asleep = h->asleep != 0;
             double s = lock_held_s(m, k, h);
             k->held += h->held_s;
-            k->asleep += h->asleep ? h->held_s : 0;
-            if (s > k->holder_s) {
-                k->holder_s = s;
-                k->holder = h;
-            }
+            k->asleep += asleep ? h->held_s : 0;
+            of[asleep] = s > most[asleep] ? h : of[asleep];
+            most[asleep] = fmax(s, most[asleep]);
         }
     }
+    const int sleeps = k->held > 0 && k->asleep > SHARE(LOCK_ASLEEP) * k->held;
+    /* A thread that slept with the lock may be in the run queue before it leaves it: its next sample is at
+     * a later line. */
+    const int named = sleeps || most[1] > most[0];
+    k->holder = of[named];
+    k->holder_s = most[named];
     k->quiet = waits > 0 ? fmax(0, 1 - queued / waits) : 1;
-    k->rule = k->held > 0 && k->asleep > SHARE(LOCK_ASLEEP) * k->held ? "lock.asleep"
-              : kind != GIL                                           ? "lock.contention"
-              : k->c->python_share >= SHARE(LOCK_PYTHON)              ? "lock.gil_python"
-                                                                      : "lock.gil_native";
+    k->rule = sleeps                                     ? "lock.asleep"
+              : kind != GIL                              ? "lock.contention"
+              : k->c->python_share >= SHARE(LOCK_PYTHON) ? "lock.gil_python"
+                                                         : "lock.gil_native";
 }
 
 /* Calls of which one rank has the data, also of large counts: Gather_c. */

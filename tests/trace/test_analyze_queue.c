@@ -97,6 +97,36 @@ static void a_program_that_starts_later_is_not_ready_for_a_cpu(void **state)
     assert_near(1e3 * m->totals.path_ready_s, 0, WITHIN);
 }
 
+static void program_works(int thread, uint64_t from, uint64_t to)
+{
+    for (uint64_t t = from + 10; t <= to; t += 10)
+        stage_sample(&st, thread, t, stage_at(&st, AT(LIBC, 1)), 10, TRACE_USER);
+}
+
+/* gzip computes for 4 of 10 s, in two threads by turns. It was in the run queue for 5 s; of 1 s nothing is
+ * known, which is divided as the time around it. */
+static void a_program_in_the_run_queue_is_not_waited_for(void **state)
+{
+    (void)state;
+    stage_wait_in(&st, 100, 10000, stage_at(&st, AT(APP, 110)), 10000, TRACE_SLEEP, SYS_read);
+    stage_close(&st, TRACE_EXIT, 0);
+    stage_open(&st, 101, T0);
+    st.w.header->parent = 100;
+    stage_meta(&st, "exe", "/usr/bin/gzip");
+    int other = stage_thread(&st, 102, "gzip", 0);
+    program_works(0, 0, 2000);
+    stage_wait(&st, 101, 7000, 0, 5000, TRACE_RUNNABLE);
+    program_works(other, 8000, 10000);
+    stage_close(&st, TRACE_EXIT, 0);
+    m = stage_model(NULL);
+    assert_true(stage_lawful(m));
+    double waits = 0;
+    for (int i = 0; i < m->own_count; i++)
+        waits += m->own[i].line == 110 ? (double)m->own[i].path_wait_ns / (double)MS : 0;
+    assert_in_range((uint64_t)waits, 4000 - WITHIN, 4500 + WITHIN);
+    assert_near(1e3 * m->totals.path_ready_s, 10000 - waits, WITHIN);
+}
+
 /* The child itself starts a second after its parent has begun to wait: a CPU was not free before. */
 static void a_child_that_starts_late_had_no_cpu(void **state)
 {
@@ -116,6 +146,7 @@ int main(void)
         TEST(a_worker_that_waits_for_a_cpu_is_not_waited_for),
         TEST(a_program_that_starts_later_is_not_ready_for_a_cpu),
         TEST(a_child_that_starts_late_had_no_cpu),
+        TEST(a_program_in_the_run_queue_is_not_waited_for),
         TEST(a_busy_machine_is_noted),
         TEST(threads_that_share_a_cpu_are_counted),
     };

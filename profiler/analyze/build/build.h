@@ -50,10 +50,12 @@ void queues_free(struct queues *q);
 /* child_waits.c: adds the time for which node `own` waited at `t_s` to the programs that `process`
  * runs then, those that wait for others left out. ERR_MEMORY. */
 enum err child_waits_add(struct run *r, uint32_t own, int process, double t_s, double ns);
-/* Returns 1 where the process starts before `until` and its parent waits for no other now: it may be
- * in the run queue, on its way to its first step. */
-int child_waits_starts(const struct run *r, const struct model_process *p, double t_s,
-                       uint64_t until);
+/* Returns 1 where `root` waits for a child that starts, or of which nothing is known, for longer than a start
+ * takes: it has no CPU. active: rows of r->moments at `t`. */
+int child_waits_ready(const struct run *r, const struct moment_of *root, uint64_t t,
+                      const size_t *active, size_t count);
+/* Marks by process what runs another program than its parent and has no own code (gzip, ffmpeg). */
+void child_waits_foreign(const struct run *r, char *foreign);
 /* Returns the one of them that ran longest while node `own` waited; NULL: none did. */
 const char *child_waits_program(const struct run *r, uint32_t own);
 enum err build_quality(struct run *r);

@@ -14,7 +14,6 @@
 enum { MOMENTS = 16384 };
 #define GAP_NS     100000000 /* a thread of which nothing is known for less goes on: sleeps are told */
 #define BETWEEN_NS 1000000000 /* likewise where it is seen again: under load looks come late */
-#define STARTS_NS  5000000    /* a process that starts or ends: longer only without a CPU */
 #define WORKING    0.05       /* of its time on a CPU: more than a thread that beats the time */
 #define NO_THREAD  (-1)
 
@@ -35,6 +34,7 @@ struct walk {
     size_t next;
     struct doing *threads;      /* by row */
     struct thread_whole *whole; /* likewise */
+    char *foreign;              /* by process: another program, without own code */
     double step;                /* ns */
     uint64_t until, between; /* nobody begins or ends anything before; a gap may last until then */
     int steps;               /* moments alike, which are attributed together */
@@ -107,7 +107,7 @@ static struct own_node *moment_own(const struct walk *w, const struct moment_of 
 
 static int is_of_worker(const struct walk *w, const struct moment_of *m)
 {
-    return !strcmp(moment_own(w, m)->kind, "workers");
+    return !w->foreign[m->process] && !strcmp(moment_own(w, m)->kind, "workers");
 }
 
 static int is_own_code(const struct walk *w, const struct moment_of *m)
@@ -284,42 +284,20 @@ static int others_between(const struct walk *w, uint64_t t, const struct moment_
     return 0;
 }
 
-/* A thread waits for others that seem asleep: part of the time around `t` in which one of them was
- * ready for a CPU. */
+/* A thread waits for others that seem asleep, or for another program: part of the time around `t` in which
+ * one of them was ready for a CPU. */
 static double others_late(const struct walk *w, uint64_t t, const struct moment_of *root)
 {
     double most = 0;
-    for (size_t i = 0; i < w->r->threads.count; i++)
-        if ((int)i != root->thread && w->r->threads.items[i].process == root->process &&
-            thread_works(w, (int)i))
+    for (size_t i = 0; i < w->r->threads.count; i++) {
+        const int process = w->r->threads.items[i].process;
+        const int asked = root->waits == WAITS_LOCK
+                              ? (int)i != root->thread && process == root->process
+                              : root->waits != WAITS_DEVICE && w->foreign[process];
+        if (asked && thread_works(w, (int)i))
             most = fmax(most, queues_share(&w->queues, (int)i, (double)t));
-    return most;
-}
-
-/* 1: a child that starts, or of which nothing is known, for longer than a start takes: it has no CPU. */
-static int child_is_ready(const struct walk *w, uint64_t t, const struct moment_of *root)
-{
-    const struct run *r = w->r;
-    double since = root ? (double)root->start : 0;
-    for (size_t p = 0; p < r->processes.count; p++)
-        if (1e9 * r->processes.items[p].end_s <= (double)t)
-            since = fmax(since, 1e9 * r->processes.items[p].end_s);
-    if (!root || root->waits != WAITS_CHILD || (double)t < since + STARTS_NS)
-        return 0;
-    for (size_t p = 0; p < r->processes.count; p++) {
-        const struct model_process *child = &r->processes.items[p];
-        const double start = 1e9 * child->start_s, end = 1e9 * child->end_s;
-        int known = (int)p == root->process || !(end > (double)t);
-        if (start > (double)t)
-            known |= !child_waits_starts(r, child, ns_to_seconds((double)t), root->end);
-        else
-            known |= (double)t < start + STARTS_NS;
-        for (size_t i = 0; i < w->active.count && !known; i++)
-            known = walk_active(w, i)->process == (int)p;
-        if (!known)
-            return 1;
     }
-    return 0;
+    return most;
 }
 
 /* Adds what workers without own code compute while a line waits for them, or goes on between two
@@ -362,11 +340,12 @@ static double walk_attribute_others(struct walk *w, uint64_t t, const struct mom
                      ? moment_part(m) * m->ready
                      : 0;
     }
-    const double late = root && root->waits == WAITS_LOCK ? others_late(w, t, root) : 0;
+    const double late = root && part > 0 ? others_late(w, t, root) : 0;
     woken = fmin(1, fmax(woken, late));
     walk_ready(w, part * woken);
     part *= 1 - woken;
-    const int starts = part > 0 && child_is_ready(w, t, root);
+    const int starts =
+        part > 0 && child_waits_ready(w->r, root, t, w->active.items, w->active.count);
     walk_ready(w, starts ? part : 0);
     return starts ? 0 : part;
 }
@@ -468,9 +447,12 @@ enum err build_path(struct run *r)
     int *mains = calloc(r->processes.count + 1, sizeof *mains);
     w.threads = calloc(r->threads.count + 1, sizeof *w.threads);
     w.whole = calloc(r->threads.count + 1, sizeof *w.whole);
-    enum err e = mains && w.threads && w.whole
+    w.foreign = calloc(r->processes.count + 1, 1);
+    enum err e = mains && w.threads && w.whole && w.foreign
                      ? ERR_OK
                      : FAIL(ERR_MEMORY, "no memory for the critical path");
+    if (e == ERR_OK)
+        child_waits_foreign(r, w.foreign);
     for (size_t i = 0; i < r->moments.count && e == ERR_OK; i++) {
         const struct moment_of *m = &r->moments.items[i];
         struct thread_whole *of = &w.whole[m->thread];
@@ -494,6 +476,7 @@ enum err build_path(struct run *r)
     free(mains);
     free(w.threads);
     free(w.whole);
+    free(w.foreign);
     queues_free(&w.queues);
     vector_free(&w.active);
     return e;

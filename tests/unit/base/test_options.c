@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "base/log.h"
 #include "base/options.h"
 
 static const char *in, *label;
@@ -107,6 +108,29 @@ static void parameters_are_spelled_as_options(void **state)
 static void spell_rows(char *text)
 {
     opt_spell(rows, text);
+}
+
+static char told[100];
+
+static void keep_told(void *context, enum log_level level, const char *sentence)
+{
+    (void)context;
+    (void)level;
+    snprintf(told, sizeof told, "%s", sentence);
+}
+
+/* `sort` is an option of a command, and a program. */
+static void sentences_of_a_profile_are_not_spelled(void **state)
+{
+    (void)state;
+    err_speller = spell_rows;
+    log_redirect(keep_told, NULL);
+    log_info("waits for `runs`");
+    assert_string_equal(told, "waits for --runs");
+    log_verbatim("waits for `runs`");
+    assert_string_equal(told, "waits for `runs`");
+    log_redirect(NULL, NULL);
+    err_speller = NULL;
 }
 
 static void errors_are_spelled(void **state)
@@ -288,6 +312,7 @@ int main(void)
         cmocka_unit_test(numbers_reach_their_array),
         cmocka_unit_test(parameters_are_spelled_as_options),
         cmocka_unit_test(errors_are_spelled),
+        cmocka_unit_test(sentences_of_a_profile_are_not_spelled),
         cmocka_unit_test(a_list_keeps_all_values),
         cmocka_unit_test(a_wrapped_command_keeps_its_own_options),
         cmocka_unit_test(wrong_calls_say_what_is_wrong),

@@ -130,6 +130,13 @@ static void lambdas_are_not_one_function(void **state)
     begins_with(m, "app.py:12 takes 73 %");
     assert_near(m->answers[1].share, 0.09, 1e-9);
     model_destroy(m);
+    static const struct node of_cpp[] = {ROOT, LINE(0, 30, "main", 200, 200),
+                                         LINE(1, 14, "operator()", 450, 450),
+                                         LINE(1, 18, "operator()", 350, 350)};
+    m = RUN(1, of_cpp);
+    assert_ok(answer(m));
+    begins_with(m, "Three lines use most of the CPU time: app.py:14 (45 %), app.py:18 (35 %) and");
+    model_destroy(m);
 }
 
 /* A loop over three stages: they share the time, not the line that calls them. */

@@ -98,6 +98,27 @@ static void a_lock_costs_no_more_than_others_could_compute_beside_the_busiest(vo
     }
 }
 
+/* Most of the time its holders sleep: one that had no CPU when it woke was seen behind the lock next. */
+static void a_lock_that_sleepers_hold_names_where_they_sleep(void **state)
+{
+    (void)state;
+    static const struct model_holder holders[] = {
+        {.function = "ask", .file = "load.py", .line = 9, .asleep = 0, .held_s = 8},
+        {.function = "ask", .file = "load.py", .line = 5, .asleep = 1, .held_s = 7},
+        {.function = "ask", .file = "load.py", .line = 4, .asleep = 1, .held_s = 5}};
+    for (int asleep = 0; asleep < 2; asleep++) {
+        struct model *m = run_of("mutex", 20, 1);
+        struct model_lock *l = &m->locks[1];
+        assert_ok(model_list(m, model_holder, l, holders, 3));
+        memcpy(l->holders, holders, sizeof holders);
+        for (int i = 0; i < 3; i++)
+            l->holders[i].asleep &= asleep;
+        assert_non_null(strstr(lock_evidence(m), asleep ? "ask() at load.py:5 holds the mutex"
+                                                        : "ask() at load.py:9 holds the mutex"));
+        model_destroy(m);
+    }
+}
+
 /* Idle workers of a pool wait in futexes too. */
 static void a_futex_that_nobody_is_known_to_hold_names_nobody(void **state)
 {
@@ -138,6 +159,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_longest_waits_name_their_holder),
+        cmocka_unit_test(a_lock_that_sleepers_hold_names_where_they_sleep),
         cmocka_unit_test(a_helper_that_takes_the_lock_is_told_beside_its_caller),
         cmocka_unit_test(a_lock_costs_no_more_than_others_could_compute_beside_the_busiest),
         cmocka_unit_test(a_futex_that_nobody_is_known_to_hold_names_nobody),
