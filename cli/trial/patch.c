@@ -44,7 +44,7 @@ static const char *word_skip(const char *at, const char *word)
 /* 1: all of a package is replaced, with the modules in it. */
 static int is_package(const struct replacement *r)
 {
-    return strncmp(r->ours, "tomoprof.instead.", strlen("tomoprof.instead.")) != 0;
+    return !strchr(r->module, '.') && !strcmp(r->hook, r->module);
 }
 
 /* `import MODULE as NAME`, and without a name where the module has no dot. Modules in a package that is
@@ -186,6 +186,19 @@ static int module_was_called(const struct try_job *t, const char *module, const 
     return called;
 }
 
+/* 1: the program used names of a package that ours lacks. */
+static int names_are_missing(const struct try_job *t, const char *module)
+{
+    const size_t n = strlen(module);
+    for (int i = 1; i < t->stages; i++)
+        for (int k = 0; k < t->stage[i].notes_count; k++) {
+            const char *note = t->stage[i].notes[k];
+            if (!strncmp(note, module, n) && note[n] == '.' && strstr(note, "has no equal"))
+                return 1;
+        }
+    return 0;
+}
+
 /* Copies a line; 0: it is too long to be an import. */
 static int line_copy(const struct source_line *l, char line[IMPORT_LINE])
 {
@@ -202,7 +215,11 @@ static enum err line_change(const struct try_job *t, struct source_line *l)
         return ERR_OK;
     const size_t indent = strspn(line, " \t");
     for (size_t i = 0; i < replacements_count && !l->changed; i++) {
-        const struct replacement *r = &replacements[i];
+        struct replacement row = replacements[i];
+        const struct replacement *const r = &row;
+        if (is_package(r) && names_are_missing(t, r->module))
+            row.ours = arena_print(t->arena, "tomoprof.instead.%s", r->module);
+        FAIL_IF(!row.ours, ERR_MEMORY, "no memory for the patch");
         snprintf(out, sizeof out, "%.*s", (int)indent, line);
         if (!module_was_called(t, r->module, NULL) ||
             (!import_change(line + indent, r, out, sizeof out) &&

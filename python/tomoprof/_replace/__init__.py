@@ -7,7 +7,7 @@ leaves TOMOPROF_TRY_OUT/PID.json with its calls. Nothing is changed on disk.
 table.py has the rows, calls.py counts and compares calls, loaders.py replaces functions, package.py a package as a whole."""
 
 from tomoprof._replace.calls import report
-from tomoprof._replace.loaders import LateLoader, LateParent, ReplacingLoader, late_parent
+from tomoprof._replace.loaders import LateLoader, ReplacingLoader, late_parent, unchanged_spec
 from tomoprof._replace.package import WholePackage
 from tomoprof._replace.table import CHECKS, PARENTS, ROWS, WHOLE, original_spec, suspended, wanted
 
@@ -48,8 +48,7 @@ def find_spec(name, path=None, target=None):
     if name in PARENTS and not CHECKS:
         return late_parent(name, path, target)
     if not rows or not version_fits(rows[0]):
-        LateParent.load_above(name)
-        return None
+        return unchanged_spec(name)
     spec = original_spec(name, path, target)
     if spec is not None and spec.loader is not None:
         spec.loader = ReplacingLoader(spec.loader, rows)

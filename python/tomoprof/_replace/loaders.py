@@ -15,10 +15,31 @@ def late_parent(name, path, target):
     rows = [row for row in ROWS if row["hook"].startswith(name + ".") and wanted(row)]
     spec = original_spec(name, path, target) if rows else None
     if spec is None or spec.loader is None:
-        LateParent.load_above(name)
-        return None
+        return unchanged_spec(name)
     spec.loader = LateParent(name, spec.loader, rows)
     return spec
+
+
+def unchanged_spec(name):
+    """Runs the packages that hold a module in which nothing is replaced. None: the other finders know it, unless a package has just
+    imported it itself, so that it must not be loaded again."""
+    LateParent.load_above(name)
+    return LoadedAlready(name, sys.modules[name]).module.__spec__ if name in sys.modules else None
+
+
+class LoadedAlready:
+    """Gives a module that was imported while it was looked for. Python takes its spec then, whatever a finder says: it is ours until
+    the module is given."""
+
+    def __init__(self, name, module):
+        self.module, self.spec = module, module.__spec__
+        module.__spec__ = importlib.machinery.ModuleSpec(name, self)
+
+    def create_module(self, spec):
+        return self.module
+
+    def exec_module(self, module):
+        module.__spec__ = self.spec
 
 
 class ReplacingLoader:

@@ -37,18 +37,18 @@ class WholePackage:
         ours = importlib.import_module(self.ours + module.__name__[len(self.name):])
         for name, value in vars(ours).items():
             if not name.startswith("__") and not (isinstance(value, types.ModuleType) and value.__name__.startswith(self.ours)):
-                setattr(module, name, self.replaced(name, value))
+                setattr(module, name, self.replaced(module.__name__, name, value))
         module.__getattr__ = functools.partial(self.missing, module.__name__)
         module.__doc__, module.__path__ = ours.__doc__, []
 
-    def replaced(self, name, value):
+    def replaced(self, module, name, value):
         """A function of the table counts its calls."""
         if not isinstance(value, types.FunctionType) or name not in self.rows:
             return value
 
         @functools.wraps(value)
         def call(*arguments, **options):
-            return replaced_call(self.rows[name], name, value, functools.partial(self.call_original, name), arguments, options)
+            return replaced_call(self.rows[name], name, value, functools.partial(self.call_original, module, name), arguments, options)
 
         return call
 
@@ -112,10 +112,10 @@ class WholePackage:
                 suspended.on = False
         return self.originals[name]
 
-    def call_original(self, name, *arguments, **options):
+    def call_original(self, module, name, *arguments, **options):
         arguments = [self.original_model(value) for value in arguments]
         options = {key: self.original_model(value) for key, value in options.items()}
-        return getattr(self.original_module(self.name), name)(*arguments, **options)
+        return getattr(self.original_module(module), name)(*arguments, **options)
 
     def call_original_method(self, model, name, *arguments, **options):
         return getattr(self.original_model(model), name)(*arguments, **options)

@@ -178,6 +178,13 @@ def parents_are_loaded_late(check, folder):
         done, result, _, out = tried(folder, env, SCRIPT.format(dtype="float32", size=3) + f"    {use}\n", name=f"used{number}.py")
         loads = [(out / name / "stderr").read_text().count("scipy itself") for name in ("before", "check", "after")]
         check.that(done.returncode == 0 and loads == [1, 1, 1] and result["runs"][1]["output"] is None, f"{use}: loaded {loads} times, {result['sentence']}")
+    with open(folder / "site-packages/scipy/__init__.py", "a") as package:
+        package.write("import scipy.other\n")
+    with open(folder / "site-packages/scipy/other.py", "a") as module_:
+        module_.write('import sys\nprint("the other", file=sys.stderr)\n')
+    done, result, _, out = tried(folder, env, SCRIPT.format(dtype="float32", size=3) + "    import scipy.other\n", name="inner.py")
+    loads = [(out / name / "stderr").read_text().count("the other") for name in ("before", "check", "after")]
+    check.that(done.returncode == 0 and loads == [1, 1, 1], f"a module that its package imports is loaded {loads} times")
 
 
 def original_is_loaded_late(check, folder):
@@ -250,6 +257,11 @@ def whole_package(check, folder):
     check.that("+import tomoprof.mbirjax as mj\n" in open(result["patch"]).read(), "the patch")
     done, result, _, _ = tried(folder, env, text.rstrip() + "\n        print(mj.slice_viewer(y))\n", name="viewer.py")
     check.that(any("mbirjax.slice_viewer has no equal in tomoprof" in note for note in result["notes"]), f"{result['notes']}")
+    patch = subprocess.run(["git", "apply", result["patch"]], cwd=result["root"], capture_output=True, text=True)
+    plain = {**os.environ, **env, "PYTHONPATH": os.environ["PYTHONPATH"] + os.pathsep + env["PYTHONPATH"]}
+    edited = subprocess.run([PYTHON, "viewer.py"], cwd=place.parent / "viewer", env=plain, capture_output=True, text=True)
+    check.that(patch.returncode == 0 and edited.returncode == 0 and edited.stdout.endswith("original\n") and "tomoprof" in edited.stdout,
+               f"the patched program has the names that tomoprof lacks: {edited.stdout}{edited.stderr[-300:]}")
     failing = text.replace("np.ones((16, 16, 4), np.float32)", "np.ones((16, 16, 5), np.float32)")
     done, result, _, out = tried(folder, env, failing, name="failing.py")
     check.that("failed in tomoprof: ValueError" in result["sentence"], f"ours fails, the original computes: {result['sentence']}")
