@@ -19,10 +19,15 @@ extern char **environ;
 
 enum { ROUNDS = 4, SIGNALS = 64, CHILDREN = 8 };
 #define EIGHT(x) x x x x x x x x
+#define LAUNCHER "TOMOPROF_CAPTURE_LAUNCHER="
 
-/* Adds one kind of process to the one before: a shell, that forks, that also starts a program. */
-static const char *const scripts[] = {":", EIGHT("(:);") ":", EIGHT("/bin/sh -c :;") ":"};
-enum { ALONE, FORKS, LOADS, SCRIPTS };
+/* A shell as another process's child, which is asleep (core/asleep.c); as the program that was
+ * started; and with children. */
+static const struct price_case {
+    const char *script;
+    int is_child;
+} cases[] = {{":", 1}, {":", 0}, {EIGHT("(:);") ":", 0}};
+enum { LOADED, STARTED, FORKING, CASES };
 
 /* Returns CPU seconds of a shell with its children; below 0: it failed. */
 static double script_run(const char *script, char *const *environment)
@@ -45,13 +50,25 @@ static double script_run(const char *script, char *const *environment)
     return spent;
 }
 
-/* Returns 0 where a run failed. */
-static int scripts_measure(char *const *recorded, double more[SCRIPTS])
+/* Names a launcher that is not the parent of what is run, or this process again. */
+static void launcher_set(char *const *environment, int other)
 {
-    for (int i = 0; i < SCRIPTS; i++) {
+    while (*environment && strncmp(*environment, LAUNCHER, strlen(LAUNCHER)))
+        environment++;
+    if (*environment && other)
+        strcpy(*environment + strlen(LAUNCHER), getpid() == 1 ? "2" : "1");
+    else if (*environment)
+        sprintf(*environment + strlen(LAUNCHER), "%d", (int)getpid());
+}
+
+/* Returns 0 where a run failed. */
+static int cases_measure(char *const *recorded, double more[CASES])
+{
+    for (int i = 0; i < CASES; i++) {
         double least[2] = {1e9, 1e9};
+        launcher_set(recorded, cases[i].is_child);
         for (int k = 0; k < 2 * ROUNDS; k++) {
-            const double spent = script_run(scripts[i], k & 1 ? recorded : environ);
+            const double spent = script_run(cases[i].script, k & 1 ? recorded : environ);
             if (spent < 0)
                 return 0;
             least[k & 1] = spent < least[k & 1] ? spent : least[k & 1];
@@ -68,14 +85,14 @@ static double at_least_nothing(double seconds)
 
 static void processes_measure(const struct record_settings *s, struct record_prices *out)
 {
-    double more[SCRIPTS];
+    double more[CASES];
     char **recorded, note[256];
     if (mkdir(s->folder, 0700))
         return;
     if (!record_environment(s, environ, &recorded, note)) {
-        if (scripts_measure(recorded, more)) {
-            out->fork_s = at_least_nothing((more[FORKS] - more[ALONE]) / CHILDREN);
-            out->load_s = at_least_nothing((more[LOADS] - more[FORKS]) / CHILDREN);
+        if (cases_measure(recorded, more)) {
+            out->fork_s = at_least_nothing((more[FORKING] - more[STARTED]) / CHILDREN);
+            out->load_s = at_least_nothing(more[LOADED]);
         }
         record_environment_free(recorded);
     }

@@ -165,6 +165,8 @@ enum trace_part {
     TRACE_PART_LOCKS,
     TRACE_PART_LOCK_CALLS, /* that did not have to wait */
     TRACE_PART_MPI,
+    TRACE_PART_THREADS, /* their begin and end */
+    TRACE_PART_SECOND,  /* locks and system calls that the C library makes safe for two threads */
     TRACE_PARTS
 };
 struct trace_cost { /* our own time so far, by enum trace_part, of a thread; the last counts */

@@ -26,6 +26,8 @@ static const struct recorder_part {
     [TRACE_PART_LOCKS] = {"locks", 1},
     [TRACE_PART_LOCK_CALLS] = {"lock calls", 1},
     [TRACE_PART_MPI] = {"mpi", 1},
+    [TRACE_PART_THREADS] = {"threads", 0},
+    [TRACE_PART_SECOND] = {"second thread", 0},
 };
 enum { COST_SIGNALS = TRACE_PARTS, COST_PROCESSES, COST_ROWS };
 

@@ -76,12 +76,13 @@ struct thread_slot *thread_self(void);          /* NULL: none, or it has ended *
 extern __thread struct thread_slot *thread_own; /* the same, busy where it has ended */
 void thread_left(struct thread_slot *s);        /* it has entered, and jumped out of it */
 int thread_adopt(struct thread_slot *s); /* in the handler: the calling thread takes it over */
-void thread_account(struct thread_slot *s,
-                    int own); /* how much of its CPU time is before our time */
+void thread_account(struct thread_slot *s, int own); /* its CPU time that is before our time */
 void thread_cost(struct capture_thread *writer, struct thread_slot *s); /* its COST records */
-/* Counts a call of the calling thread by its CPU clock (thread_poll_cpu), which stands still while
- * others have the CPU. Returns ns. */
+/* Counts a call by the calling thread's CPU clock (thread_poll_cpu). Returns ns. */
 uint64_t thread_cost_add(struct capture_thread *t, enum trace_part part, uint64_t since);
+/* The same of begins (1) and ends (0) of threads, which have no stream then; `t` takes the sum. */
+void thread_cost_later(uint64_t since, int begins);
+void thread_cost_take(struct capture_thread *t, int last);
 struct thread_slot *thread_fork_child(void); /* the calling thread's, the only one left */
 void thread_name(struct capture_thread *writer, struct thread_slot *s, const char *name);
 uint32_t thread_count(void); /* of the target's that are registered */

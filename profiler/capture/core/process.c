@@ -46,6 +46,7 @@ static void process_seal_trace(enum trace_end end, int detail, const char *path,
                 thread_put_end(t, s);
             }
         thread_cost_add(t, TRACE_PART_WRITER, begin);
+        thread_cost_take(t, 1);
         thread_cost(t, (struct thread_slot *)t);
         struct trace_account a = facts_account(TRACE_AT_END);
         trace_put(&t->stream, &a.r, sizeof a, NULL, 0);

@@ -314,6 +314,8 @@ struct thread_slot *thread_register(struct thread_slot *given, uint32_t parent_t
 {
     int saved = errno;
     thread_own = &closed;
+    const int begins = given && !given->t.ours;
+    const uint64_t began = begins ? thread_poll_cpu(0) : THREAD_POLL_UNKNOWN;
     struct thread_slot *s = given ? given : thread_claim();
     if (!s) {
         trace_lost(&capture.writer, TRACE_LOST_THREADS, 1);
@@ -340,6 +342,8 @@ struct thread_slot *thread_register(struct thread_slot *given, uint32_t parent_t
     thread_account(s, 1);
     if (!s->t.ours)
         recorders_thread_start(&s->t);
+    if (begins)
+        thread_cost_later(began, 1);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     s->t.busy = 0;
     errno = saved;
@@ -367,6 +371,7 @@ void thread_end(struct thread_slot *s)
     s->t.busy = 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     const int recorded = thread_live() && !s->t.ours;
+    const uint64_t began = recorded ? thread_poll_cpu(0) : THREAD_POLL_UNKNOWN;
     if (thread_live()) {
         if (!s->t.ours) {
             if ((s->wait_known || s->sleep_pending > 0) && poll_gate_try()) {
@@ -387,6 +392,8 @@ void thread_end(struct thread_slot *s)
         __atomic_thread_fence(__ATOMIC_SEQ_CST); /* of two that end, one sees the other gone */
         if (!thread_count())                     /* ours ends with the last */
             poll_gate_wake();
+        if (recorded)
+            thread_cost_later(began, 0);
     }
     errno = saved;
 }

@@ -6,6 +6,7 @@
 
 #include "profiler/capture/core/core.h"
 #include "profiler/capture/core/thread_poll.h"
+#include "profiler/capture/raw/one_thread.h"
 
 /* Threads that record nothing else share a stream, for many live for less than a millisecond: a
  * chunk of its own would cost each of them six system calls and 8 KiB of the trace. Its records say
@@ -30,6 +31,12 @@ static void common_stream_release(const struct trace_stream *to)
         __atomic_store_n(&held, 0, __ATOMIC_RELEASE);
 }
 
+/* What the begin and end of threads took, until somebody writes it. */
+static struct {
+    uint64_t ns, calls;
+} later;
+static int several; /* the program has had more than one */
+
 void thread_records_close(int forked)
 {
     uint32_t free = 0;
@@ -38,6 +45,8 @@ void thread_records_close(int forked)
         return;
     if (common.writer)
         trace_stream_close(&common);
+    if (forked)
+        later.ns = later.calls = several = 0;
     common_stream_release(&common);
 }
 
@@ -127,6 +136,58 @@ uint64_t thread_cost_add(struct capture_thread *t, enum trace_part part, uint64_
     t->cost_calls[part]++;
     t->cost_ns[part] += known ? now - since : 0;
     return known ? now - since : 0;
+}
+
+void thread_cost_later(uint64_t since, int begins)
+{
+    const uint64_t now = thread_poll_cpu(0);
+    if (now != THREAD_POLL_UNKNOWN && since != THREAD_POLL_UNKNOWN && now > since)
+        __atomic_fetch_add(&later.ns, now - since, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&later.calls, (uint64_t)begins, __ATOMIC_RELAXED);
+    if (begins)
+        __atomic_store_n(&several, 1, __ATOMIC_RELAXED);
+}
+
+/* Returns ns of two atomic steps, as lock and unlock take or a system call that may be cancelled. */
+static double atomic_steps_ns(void)
+{
+    enum { ROUNDS = 4, LOOP = 16 };
+    uint64_t least = UINT64_MAX;
+    int word = 0;
+    for (int r = 0; r < ROUNDS; r++) {
+        const uint64_t begin = trace_now();
+        for (int i = 0; i < LOOP; i++) {
+            int none = 0;
+            __atomic_compare_exchange_n(&word, &none, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+            __atomic_fetch_sub(&word, 1, __ATOMIC_ACQ_REL);
+        }
+        const uint64_t ns = trace_now() - begin;
+        least = ns < least ? ns : least;
+    }
+    return (double)least / LOOP;
+}
+
+/* A program of one thread pays for the library's, where glibc was told (raw/one_thread.h). */
+static void second_thread_count(struct capture_thread *t)
+{
+    uint64_t since, calls = 0;
+    const uint64_t cpu = thread_poll_cpu(0);
+    if (several || !one_thread_is_over(&since) || cpu == THREAD_POLL_UNKNOWN || since >= cpu)
+        return;
+    for (const struct thread_slot *s = thread_first(); s; s = s->next)
+        if (s->used)
+            calls += s->t.cost_calls[TRACE_PART_IO] + s->t.cost_calls[TRACE_PART_LOCK_CALLS];
+    const double share = 1 - (double)since / (double)cpu;
+    t->cost_calls[TRACE_PART_SECOND] = (uint64_t)(share * (double)calls);
+    t->cost_ns[TRACE_PART_SECOND] = (uint64_t)(share * (double)calls * atomic_steps_ns());
+}
+
+void thread_cost_take(struct capture_thread *t, int last)
+{
+    if (last)
+        second_thread_count(t);
+    t->cost_ns[TRACE_PART_THREADS] += __atomic_exchange_n(&later.ns, 0, __ATOMIC_RELAXED);
+    t->cost_calls[TRACE_PART_THREADS] += __atomic_exchange_n(&later.calls, 0, __ATOMIC_RELAXED);
 }
 
 void thread_put_end(struct capture_thread *writer, struct thread_slot *s)

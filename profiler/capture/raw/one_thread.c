@@ -137,8 +137,15 @@ void one_thread_end(void)
     ended_at = clock_of_watched();
 }
 
+int one_thread_is_over(uint64_t *since)
+{
+    *since = ended_at < UINT64_MAX ? ended_at : 0;
+    return !flag || !flag_read();
+}
+
 void one_thread_forked(void)
 {
+    ended_at = 0;
     if (state_read() != ENDED)
         state_write(NONE);
     quiet = 1;

@@ -5,6 +5,7 @@
 #ifndef TP_CAPTURE_RAW_ONE_THREAD_H
 #define TP_CAPTURE_RAW_ONE_THREAD_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
 /* On the program's thread, all signals blocked, around the making of the library's: _begin before
@@ -20,5 +21,8 @@ int one_thread_hands_off(void);
 /* Ends this for good in this process, by any of the two threads. */
 void one_thread_end(void);
 void one_thread_forked(void); /* in the child */
+/* 1: the word says that there are several. *since: CPU time of the program's thread at which that
+ * began, 0: from the start. */
+int one_thread_is_over(uint64_t *since);
 
 #endif

@@ -115,6 +115,48 @@ def a_child_of_such_a_process_says_so(check, folder):
     check.that(len(texts) == 2 and len(found) == 2 and sampled == [True, True], f"fork: {texts}, {[t.path.name for t in found]}, {sampled}")
 
 
+MANY = """
+import threading
+for _ in range(40):
+    some = [threading.Thread(target=sum, args=(range(1000),)) for _ in range(5)]
+    for t in some: t.start()
+    for t in some: t.join()
+"""
+SHELL = 'i=0; while [ $i -lt 20 ]; do i=$((i+1)); (:); sh -c :; done'
+
+
+def recorded(check, folder, *words):
+    """Its rows, its profile, the prices that `record` measured."""
+    done = run(command(folder / "runs", "--", *words), env=dict(os.environ, TOMOPROF_CAPTURE_CALLS="0.99"))
+    check.must(done.returncode == 0, f"{words}: {done}")
+    p = profile(folder / "runs")
+    return parts(p), p, json.loads((newest(folder / "runs") / "record.json").read_text())["prices"]
+
+
+@of_samples
+def threads_and_signals_are_told(check, folder):
+    rows, p, prices = recorded(check, folder, sys.executable, "-c", MANY)
+    check.must(rows["threads"]["calls"] == 200, f"{rows['threads']} for 200 threads")
+    check.must(rows["threads"]["s"] > 0, f"{rows['threads']}: they cost nothing")
+    check.must(rows["second thread"]["calls"] == 0, f"{rows['second thread']}: the program has threads of its own")
+    check.must(rows["signals"]["calls"] == rows["sampler"]["calls"], f"{rows['signals']}, {rows['sampler']}")
+    told = rows["signals"]["calls"] * prices["signal_s"]
+    check.must(prices["signal_s"] > 0 and abs(rows["signals"]["s"] - told) <= 1e-9, f"{rows['signals']}, a signal costs {prices}")
+    own = sum(t["kernel_cpu_s"] or 0 for t in p["threads"] if t["name"] == "tomoprof")
+    check.must(abs(rows["own threads"]["s"] - own) <= 1e-6, f"{rows['own threads']}, the kernel counted {own} s")
+
+
+@of_samples
+def processes_are_told(check, folder):
+    rows, p, prices = recorded(check, folder, "sh", "-c", SHELL)
+    check.must(prices["fork_s"] > 0 and prices["load_s"] > 0, f"{prices} for more than 40 processes")
+    images = rows["processes"]["calls"]  # a shell may fork before it loads a program, or share its memory until then
+    check.that(images in (41, 61), f"{rows['processes']}: 20 forks, 20 programs, the shell")
+    least = (images - 21) * prices["fork_s"] + 20 * prices["load_s"]
+    check.that(rows["processes"]["s"] >= least * (1 - 1e-9), f"{rows['processes']}: {least} s by number and price")
+    check.must(not list(newest(folder / "runs").glob("*prices*")), "the runs that measured the prices are left")
+
+
 need_library()
 main(calls_are_told, a_calm_program_keeps_its_wrappers, wrappers_that_cost_too_much_go, what_is_not_asked_for_is_not_in_the_way,
-     a_child_of_such_a_process_says_so)
+     a_child_of_such_a_process_says_so, threads_and_signals_are_told, processes_are_told)
