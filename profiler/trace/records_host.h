@@ -31,9 +31,8 @@ enum trace_stack_flags {
 };
 /* In the place of a counter or of a pair's first word: frames are left out there, how many (0
  * unknown) in its lower 32 bits. */
-#define TRACE_LEFT_OUT (1ull << 63)
-#define TRACE_PYTHON_ENTRY                                                                         \
-    (1ull << 32) /* outermost frame of one call into the interpreter's C loop */
+#define TRACE_LEFT_OUT       (1ull << 63)
+#define TRACE_PYTHON_ENTRY   (1ull << 32) /* outermost frame of a call into Python's C loop */
 #define TRACE_PYTHON_NO_LINE (1ull << 33) /* its line could not be read; then it is 0 */
 struct trace_stack {
     struct trace_record r;
@@ -41,8 +40,7 @@ struct trace_stack {
     uint16_t native, python;
     uint32_t flags;
 };
-struct trace_module { /* tail = path, build id. Addresses of the process; bias = address - address
-                         in the ELF file */
+struct trace_module { /* tail = path, build id; bias = address here - address in the ELF file */
     struct trace_record r;
     uint64_t start, end, bias;
     uint16_t path_bytes, build_id_bytes;

@@ -69,7 +69,7 @@ static int poll_one_turn(struct thread_slot *self)
     if (each_second) {
         second = begin;
         facts_clock(&self->t);
-        thread_cost_take(&self->t, 0);
+        (void)thread_cost_take(&self->t);
         thread_cost(&self->t, self);
     }
     capture_leave(&self->t, TRACE_PART_WAIT, begin);

@@ -10,6 +10,7 @@
 #include "profiler/capture/core/signals.h"
 #include "profiler/capture/core/thread_poll.h"
 #include "profiler/capture/raw/errands.h"
+#include "profiler/capture/raw/one_thread.h"
 #include "profiler/capture/raw/system.h"
 
 static int ended;     /* 1: one thread is at it or has done it */
@@ -25,6 +26,41 @@ static void put_process(struct capture_thread *t, enum trace_process_op op, pid_
                               .tid = t->tid,
                               .path_bytes = (uint32_t)n};
     trace_put(&t->stream, &r.r, sizeof r, path, n);
+}
+
+/* Returns ns of two atomic steps, as lock and unlock take or a system call that may be cancelled. */
+static double atomic_steps_ns(void)
+{
+    enum { ROUNDS = 4, LOOP = 16 };
+    uint64_t least = UINT64_MAX;
+    int word = 0;
+    for (int r = 0; r < ROUNDS; r++) {
+        const uint64_t begin = trace_now();
+        for (int i = 0; i < LOOP; i++) {
+            int none = 0;
+            __atomic_compare_exchange_n(&word, &none, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+            __atomic_fetch_sub(&word, 1, __ATOMIC_ACQ_REL);
+        }
+        const uint64_t ns = trace_now() - begin;
+        least = ns < least ? ns : least;
+    }
+    return (double)least / LOOP;
+}
+
+/* A program of one thread pays for the library's, where glibc was told (raw/one_thread.h). */
+static void second_thread_count(struct capture_thread *t)
+{
+    uint64_t since, calls = 0;
+    const uint64_t cpu = thread_poll_cpu(0);
+    if (thread_cost_take(t) || !one_thread_is_over(&since) || cpu == THREAD_POLL_UNKNOWN ||
+        since >= cpu)
+        return;
+    for (const struct thread_slot *s = thread_first(); s; s = s->next)
+        if (s->used)
+            calls += s->t.cost_calls[TRACE_PART_IO] + s->t.cost_calls[TRACE_PART_LOCK_CALLS];
+    const double share = 1 - (double)since / (double)cpu;
+    t->cost_calls[TRACE_PART_SECOND] = (uint64_t)(share * (double)calls);
+    t->cost_ns[TRACE_PART_SECOND] = (uint64_t)(share * (double)calls * atomic_steps_ns());
 }
 
 /* The last records of all threads; those that still run can write after it. `quiet`: our own can
@@ -46,7 +82,7 @@ static void process_seal_trace(enum trace_end end, int detail, const char *path,
                 thread_put_end(t, s);
             }
         thread_cost_add(t, TRACE_PART_WRITER, begin);
-        thread_cost_take(t, 1);
+        second_thread_count(t);
         thread_cost(t, (struct thread_slot *)t);
         struct trace_account a = facts_account(TRACE_AT_END);
         trace_put(&t->stream, &a.r, sizeof a, NULL, 0);

@@ -6,7 +6,6 @@
 
 #include "profiler/capture/core/core.h"
 #include "profiler/capture/core/thread_poll.h"
-#include "profiler/capture/raw/one_thread.h"
 
 /* Threads that record nothing else share a stream, for many live for less than a millisecond: a
  * chunk of its own would cost each of them six system calls and 8 KiB of the trace. Its records say
@@ -31,7 +30,7 @@ static void common_stream_release(const struct trace_stream *to)
         __atomic_store_n(&held, 0, __ATOMIC_RELEASE);
 }
 
-/* What the begin and end of threads took, until somebody writes it. */
+/* Sums what begins and ends of threads took, until somebody writes it. */
 static struct {
     uint64_t ns, calls;
 } later;
@@ -148,46 +147,11 @@ void thread_cost_later(uint64_t since, int begins)
         __atomic_store_n(&several, 1, __ATOMIC_RELAXED);
 }
 
-/* Returns ns of two atomic steps, as lock and unlock take or a system call that may be cancelled. */
-static double atomic_steps_ns(void)
+int thread_cost_take(struct capture_thread *t)
 {
-    enum { ROUNDS = 4, LOOP = 16 };
-    uint64_t least = UINT64_MAX;
-    int word = 0;
-    for (int r = 0; r < ROUNDS; r++) {
-        const uint64_t begin = trace_now();
-        for (int i = 0; i < LOOP; i++) {
-            int none = 0;
-            __atomic_compare_exchange_n(&word, &none, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
-            __atomic_fetch_sub(&word, 1, __ATOMIC_ACQ_REL);
-        }
-        const uint64_t ns = trace_now() - begin;
-        least = ns < least ? ns : least;
-    }
-    return (double)least / LOOP;
-}
-
-/* A program of one thread pays for the library's, where glibc was told (raw/one_thread.h). */
-static void second_thread_count(struct capture_thread *t)
-{
-    uint64_t since, calls = 0;
-    const uint64_t cpu = thread_poll_cpu(0);
-    if (several || !one_thread_is_over(&since) || cpu == THREAD_POLL_UNKNOWN || since >= cpu)
-        return;
-    for (const struct thread_slot *s = thread_first(); s; s = s->next)
-        if (s->used)
-            calls += s->t.cost_calls[TRACE_PART_IO] + s->t.cost_calls[TRACE_PART_LOCK_CALLS];
-    const double share = 1 - (double)since / (double)cpu;
-    t->cost_calls[TRACE_PART_SECOND] = (uint64_t)(share * (double)calls);
-    t->cost_ns[TRACE_PART_SECOND] = (uint64_t)(share * (double)calls * atomic_steps_ns());
-}
-
-void thread_cost_take(struct capture_thread *t, int last)
-{
-    if (last)
-        second_thread_count(t);
     t->cost_ns[TRACE_PART_THREADS] += __atomic_exchange_n(&later.ns, 0, __ATOMIC_RELAXED);
     t->cost_calls[TRACE_PART_THREADS] += __atomic_exchange_n(&later.calls, 0, __ATOMIC_RELAXED);
+    return __atomic_load_n(&several, __ATOMIC_RELAXED);
 }
 
 void thread_put_end(struct capture_thread *writer, struct thread_slot *s)
