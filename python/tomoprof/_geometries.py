@@ -169,6 +169,30 @@ class ConeBeamModel(_Diverging):
         offset = self.get_params("recon_slice_offset") + 0.5 * (added[1] - added[0]) * slice_aspect * delta
         self.set_params(no_warning=True, recon_shape=(rows, columns, slices + sum(added)), recon_slice_offset=offset)
 
+    def split_sino_recon(self, sino: Array, weights: Array = None, half_overlap: int = 5, init_recon: Array = None, max_iterations: int = 15, stop_threshold_change_pct: float = 0.2,
+                         first_iteration: int = 0, compute_prior_loss: bool = False, logfile_path: Optional[str] = None, print_logs: bool = True,
+                         align_split_grid: bool = False) -> tuple[Array, dict]:
+        """Reconstructs the upper and the lower half of the detector one after the other, and joins both volumes: about half of the memory.
+
+        half_overlap: so many rows beyond the cut belong to both halves, 2 or more. align_split_grid: moves the slices by up to half of one, so
+        that the cut lies between two. Other arguments are those of `recon`. A circle only. Returns (volume, dict); the entries of the dict end
+        in _top and _bottom, 'split_params' has the overlaps."""
+        from tomoprof._split import split_sino_recon
+        options = {"max_iterations": max_iterations, "stop_threshold_change_pct": stop_threshold_change_pct, "first_iteration": first_iteration,
+                   "compute_prior_loss": compute_prior_loss, "print_logs": print_logs}
+        return split_sino_recon(self, sino, weights, half_overlap, init_recon, align_split_grid, logfile_path, options)
+
+    def helical_fdk_z_weight(self, recon: Array, sinogram: Array) -> Array:
+        """Divides each slice of a helix' volume (rows, columns, slices) by the share of the views that see it; 0 where none does.
+
+        `fdk_recon` does so by itself."""
+        views, rows, _ = self.get_params("sinogram_shape")
+        delta, aspect, offset, pitch = self.get_params(["delta_voxel", "voxel_slice_aspect", "recon_slice_offset", "delta_det_row"])
+        x, slices = host(recon, "recon", tuple(self.get_params("recon_shape")), VOLUME), self.get_params("recon_shape")[2]
+        z = aspect * delta * (numpy.arange(slices) - (slices - 1) / 2) + offset
+        seen = (abs(z[:, None] - self._components()["helical_z_shifts"]) <= 0.5 * rows * pitch / self.get_magnification()).sum(1)
+        return like(recon, x * numpy.where(seen > 0, views / numpy.maximum(seen, 1), 0).astype(FLOAT32))
+
     def _facts(self):
         views = self._components()
         shifts = views["helical_z_shifts"]
@@ -296,6 +320,17 @@ class QGGMRFDenoiser(TomographyModel):
         params = ReconParams(None, granularity, sequence, None, None, {"sigma_y": used.value}, None, None, None)._asdict()
         record = self.get_recon_dict(params, notes=f"Reconstruction completed: {datetime.datetime.now()}\n\n")
         return (out if out is not None else like(image, result)), record
+
+    def estimate_image_noise_std(self, image: Array) -> float:
+        """Estimates the deviation of the noise of an image (rows, columns, slices), as `denoise` does for itself."""
+        source = host(image, "image", tuple(self.get_params("recon_shape")), VOLUME)
+        check_finite(source, "image")
+        used, result = ctypes.c_double(), numpy.empty_like(source)
+        options = _library.ReconOptions(ctypes.sizeof(_library.ReconOptions), 0, 0.0)  # no iterations
+        with Call() as call:
+            call("denoise", self._plan(call.context).handle, header(source), 0.0, byref(options), header(result), byref(used))
+            self._warn(call.context)
+        return used.value
 
     def _denoiser_visits(self):
         granularity, sequence, mask = self.get_params(["granularity", "partition_sequence", "use_ror_mask"])

@@ -12,7 +12,7 @@ from typing import Any, Optional, Sequence
 import numpy
 
 from tomoprof import _library
-from tomoprof._arrays import FLOAT32, Array, Callback, host, like, output
+from tomoprof._arrays import FLOAT32, Array, Callback, _of_any, host, like, output
 from tomoprof._calls import SINOGRAM, VOLUME, Call, Plan, check_finite, header, integer, number
 from tomoprof._library import lib
 from tomoprof._parameters import SIGMAS
@@ -45,6 +45,35 @@ class TomographyModel(Records):
             for name, value in zip(SIGMAS, values):
                 self.params[name].val = value.value
         return {name: float(self.get_params(name)) for name in SIGMAS}
+
+    def auto_set_sigma_y(self, sinogram: Array, sino_indicator: Array, weights: Any = 1) -> None:
+        """Sets sigma_y from the root mean square of a sinogram where sino_indicator is 1, and from snr_db."""
+        y = _of_any(sinogram, "sinogram")
+        signal = math.sqrt(numpy.average(numpy.asarray(weights) * y**2, weights=numpy.asarray(sino_indicator)))
+        pitch = self.get_params("delta_voxel") / (self.get_params("delta_det_channel") / self.get_magnification())
+        sigma = 10 ** (-self.get_params("snr_db") / 20) * signal * math.sqrt(pitch)
+        self.set_params(no_warning=True, sigma_y=sigma, auto_regularize_flag=True)
+
+    def auto_set_sigma_x(self, recon_std: float) -> None:
+        """Sets sigma_x, the deviation of the qGGMRF prior, from that of the volume and from `sharpness`."""
+        self.set_params(no_warning=True, sigma_x=0.2 * 2 ** self.get_params("sharpness") * float(recon_std), auto_regularize_flag=True)
+
+    def auto_set_sigma_prox(self, recon_std: float) -> None:
+        """Sets sigma_prox, the deviation of the proximal term, in the same way."""
+        self.set_params(no_warning=True, sigma_prox=0.2 * 2 ** self.get_params("sharpness") * float(recon_std), auto_regularize_flag=True)
+
+    @staticmethod
+    def get_forward_model_loss(error_sinogram: Array, sigma_y: float, weights: Any = None, normalize: bool = True, num_real_elements: Optional[int] = None) -> float:
+        """The loss of the data: the root of the weighted mean square of a sinogram minus the projection, over sigma_y.
+
+        normalize False: half of the weighted sum of squares, over sigma_y squared. num_real_elements: so many samples count for the mean."""
+        error = _of_any(error_sinogram, "error_sinogram").astype(float)
+        w = numpy.asarray(1.0 if weights is None else weights, float)
+        squares, count = float((error * error * w).sum()), num_real_elements or error.size
+        if not normalize:
+            return squares / (2 * sigma_y**2)
+        mean = float(w) if w.ndim == 0 else float(w.sum()) / (num_real_elements or w.size)
+        return math.sqrt(squares / (mean * count)) / sigma_y
 
     _schedule = {"granularity": [1, 2, 4, 8, 16, 32, 64, 128, 128, 128, 128], "partition_sequence": [2, 4, 6] + [7, 8, 9, 10] * 25}
 

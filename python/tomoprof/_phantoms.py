@@ -112,7 +112,7 @@ def generate_demo_data(object_type="shepp-logan", model_type="cone", num_views=6
         model.auto_set_recon_geometry()
         params.update(voxel_row_aspect=voxel_row_aspect, voxel_slice_aspect=voxel_slice_aspect)
     shape = tuple(model.get_params("recon_shape"))
-    first, last = _seen_half_a_turn(model, helical_pitch) if helix else (0, shape[2])
+    first, last = _seen_half_a_turn(model, helical_pitch, params["helical_z_shifts"]) if helix else (0, shape[2])
     made = gen_cube_phantom if object_type == "cube" else generate_3d_shepp_logan_low_dynamic_range
     options = {} if object_type == "cube" else {"target_max_attenuation": target_max_attenuation}
     volume = numpy.zeros(shape, FLOAT32)
@@ -120,13 +120,13 @@ def generate_demo_data(object_type="shepp-logan", model_type="cone", num_views=6
     return volume, model.forward_project(volume), params
 
 
-def _seen_half_a_turn(model, pitch):
+def _seen_half_a_turn(model, pitch, shifts):
     """First and last slice, exclusive, that half a turn of a helix sees."""
     slices = model.get_params("recon_shape")[2]
     delta, aspect, offset = model.get_params(["delta_voxel", "voxel_slice_aspect", "recon_slice_offset"])
     z = aspect * delta * (numpy.arange(slices) - (slices - 1) / 2) + offset
     height = model.get_params("sinogram_shape")[1] * model.get_params("delta_det_row") / model.get_magnification()
-    shifts, trim = model.get_params("view_params_array")[:, 1], 0.5 * height * max(pitch - 1.0, 0.0)
+    trim = 0.5 * height * max(pitch - 1.0, 0.0)
     seen = numpy.flatnonzero((z >= shifts.min() + trim) & (z <= shifts.max() - trim))
     if not len(seen):
         raise ValueError("No slices are visible for at least half a rotation. Check helical_pitch, helical_z_range and num_views.")

@@ -14,6 +14,15 @@ from tomoprof._partitions import *  # noqa: F403
 from tomoprof._phantoms import *  # noqa: F403
 from tomoprof._records import ReconParams  # noqa: F401
 from tomoprof.mbirjax import _utils, preprocess  # noqa: F401
+from tomoprof.mbirjax._downloads import *  # noqa: F403
+from tomoprof.mbirjax._machine import *  # noqa: F403
+from tomoprof.mbirjax._objects import *  # noqa: F403
+from tomoprof.mbirjax._plots import *  # noqa: F403
+from tomoprof.mbirjax._prior import *  # noqa: F403
+from tomoprof.mbirjax._utils import is_oom  # noqa: F401
+from tomoprof.mbirjax._viewer import SliceViewer, slice_viewer  # noqa: F401
+from tomoprof.mbirjax._views import *  # noqa: F403
+from tomoprof.mbirjax.hsnt import *  # noqa: F403
 
 MultiAxisParallelBeamModel = MultiAxisParallelModel
 

@@ -46,18 +46,23 @@ def remove_sino_offset(sino: Array) -> Array:
     return like(sino, y - (means - means.min(0)).astype(FLOAT32)[:, :, None])
 
 
-def _support_level(values):
-    """The least value of a sample that belongs to the object: a quarter of the median above the background's peak. None where there is no background."""
+def background_boundaries(values: numpy.ndarray) -> tuple[float, float]:
+    """The two values where the peak of the histogram that is nearest to 0 falls below a tenth of its height."""
     counts, edges = numpy.histogram(values, bins=BINS)
     centers = (edges[:-1] + edges[1:]) / 2
     peaks = [i for i in range(BINS - 1) if counts[i] > counts[i + 1] and (i == 0 or counts[i] >= counts[i - 1])]
-    peak = min(peaks or range(BINS), key=lambda i: abs(centers[i]))
-    left = right = peak
+    left = right = peak = min(peaks or range(BINS), key=lambda i: abs(centers[i]))
     while left > 0 and counts[left] > 0.1 * counts[peak]:
         left -= 1
     while right < BINS - 1 and counts[right] > 0.1 * counts[peak]:
         right += 1
-    above = centers[right] + (centers[right] - centers[left])
+    return centers[left], centers[right]
+
+
+def _support_level(values):
+    """The least value of a sample that belongs to the object: a quarter of the median above the background's peak. None where there is no background."""
+    left, right = background_boundaries(values)
+    above = right + (right - left)
     if values.max() <= 0 or values.max() < above:
         warnings.warn("The sinogram has no positive values." if values.max() <= 0 else "The sinogram's background was not found.", stacklevel=4)
         return None

@@ -48,6 +48,12 @@ load_cone_preprocessing(file_path)
 multi_threshold_otsu(image, classes=2, num_bins=1024, valid_mask=None)
 segment_plastic_metal(recon, num_metal, radial_margin=None, top_margin=None, bottom_margin=None, valid_mask=None, num_real_slices=None)
 remove_sino_offset(sino)
+remove_all_stripe(sino, snr=3, large_filter_size=61, small_filter_size=21)
+remove_stripe_fw(sino, wavelet_filter_name='db5', sigma=2)
+sino_high_pass_filtering(sino, sigma_row=3.0, sigma_col=15.0, subtract_view_mean=True)
+estimate_sino_view_offset(ct_model, sino, direct_recon)
+align_sino_views(ct_model, sino, direct_recon)
+gen_huber_weights(weights, sino_error, T=1.0, delta=1.0, epsilon=1e-06)
 BH_correction(sino, alpha, batch_size=64, devices=None)
 """
 
@@ -184,7 +190,8 @@ def bad_input(check, folder):
         (ValueError, "inch", lambda: p.to_alu(1, "inch", "mm")),
         (ValueError, "alpha", lambda: p.BH_correction(sino, [])),
         (FileNotFoundError, "no files", lambda: p.read_tif_stack_dir(folder)),
-        (NotImplementedError, "remove_stripes_wavelet", lambda: tomoprof.mbirjax.preprocess.remove_all_stripe(sino)),
+        (NotImplementedError, "gen_weights_mar", lambda: tomoprof.mbirjax.preprocess.correct_sino_plastic_metal(None, sino, sino)),
+        (ValueError, "8 channels", lambda: preprocess.remove_all_stripe(sino[:, :, :5])),
         (NotImplementedError, r"zeiss\.get_sino_and_model.*tomoprof recon", lambda: tomoprof.mbirjax.preprocess.zeiss.get_sino_and_model("x")),
         (AttributeError, "nonsense", lambda: tomoprof.mbirjax.preprocess.nonsense),
     ]

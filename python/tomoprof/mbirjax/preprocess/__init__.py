@@ -6,8 +6,6 @@ from typing import Any
 from tomoprof.preprocess import *  # noqa: F403
 from tomoprof.preprocess import auto_crop_sino as _auto_crop_sino  # noqa: F401
 
-_RINGS = "rings are removed by tomoprof.step('remove_stripes_wavelet', sinogram)"
-_SHIFTS = "single views are not shifted; tomoprof.find_center finds a common offset"
 _METAL = "metal is handled by weights: tomoprof.gen_weights_mar"
 READERS = {
     "zeiss": "`tomoprof recon --in scan.txrm --out volume.nii` reads scans of Zeiss microscopes",
@@ -16,9 +14,7 @@ READERS = {
     "pymbir": "read the HDF5 file by h5py and build a ConeBeamModel from its geometry",
 }
 MISSING = {
-    "remove_all_stripe": _RINGS, "remove_stripe_fw": _RINGS,
-    "estimate_sino_view_offset": _SHIFTS, "align_sino_views": _SHIFTS, "sino_high_pass_filtering": _SHIFTS,
-    "correct_sino_plastic_metal": _METAL, "recon_plastic_metal": _METAL, "gen_huber_weights": _METAL,
+    "correct_sino_plastic_metal": _METAL, "recon_plastic_metal": _METAL,
 }
 
 
