@@ -1,5 +1,6 @@
 """Makes an installed tree whole: bundle.py TREE copies the libraries that a system may lack into lib/tomoprof/deps, and lets
-every program and library find them there by a path relative to itself. Needs readelf, ldd and patchelf."""
+every program and library find them there by a path relative to itself. A module for MPI is left out: each machine has an MPI of its
+own. Needs readelf, ldd and patchelf."""
 
 import os
 import pathlib
@@ -50,6 +51,7 @@ def main():
     tree = pathlib.Path(sys.argv[1]).resolve()
     deps = tree / "lib/tomoprof/deps"
     deps.mkdir(parents=True, exist_ok=True)
+    (tree / "lib/tomoprof/libtomoprof_mpi.so").unlink(missing_ok=True)
     for path in objects(tree):
         copy_needed(path, deps)
     for path in objects(tree):

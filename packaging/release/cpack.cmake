@@ -1,4 +1,4 @@
-# The .deb and the .rpm of pack.sh: the whole tree below /usr, which asks for the C library alone.
+# The .deb and the .rpm of pack.sh: the whole tree below /usr, which asks for the C library alone, of TP_GLIBC or newer.
 set(CPACK_PACKAGE_NAME tomoprof)
 set(CPACK_PACKAGE_VERSION $ENV{TP_VERSION})
 set(CPACK_PACKAGE_VENDOR tomoprof)
@@ -13,7 +13,7 @@ set(CPACK_PACKAGING_INSTALL_PREFIX /)
 set(CPACK_SET_DESTDIR OFF)
 set(CPACK_STRIP_FILES OFF)
 
-set(CPACK_DEBIAN_PACKAGE_DEPENDS "libc6 (>= 2.28)")
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "libc6 (>= $ENV{TP_GLIBC})")
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libcurl4 | libcurl4t64")
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
@@ -22,7 +22,7 @@ set(CPACK_RPM_FILE_NAME RPM-DEFAULT)
 set(CPACK_RPM_PACKAGE_LICENSE "ASL 2.0 and LGPLv3+ and BSD and MIT")
 set(CPACK_RPM_PACKAGE_GROUP "Development/Tools")
 set(CPACK_RPM_PACKAGE_AUTOREQPROV OFF)
-set(CPACK_RPM_PACKAGE_REQUIRES "libc.so.6(GLIBC_2.28)(64bit)")
+set(CPACK_RPM_PACKAGE_REQUIRES "libc.so.6(GLIBC_$ENV{TP_GLIBC})(64bit)")
 set(CPACK_RPM_COMPRESSION_TYPE gzip)
 set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION /usr/share/man /usr/share/man/man1 /usr/share/bash-completion
   /usr/share/bash-completion/completions /usr/share/zsh /usr/share/zsh/site-functions /usr/share/zsh/vendor-completions

@@ -29,7 +29,8 @@ cp /opt/tomoprof-libraries/cjson/LICENSE "$docs/licenses/cjson.txt"
 # One time for all, that of the commit.
 find "$tree" -exec touch --no-dereference --date "@$SOURCE_DATE_EPOCH" {} +
 
-/opt/tools/bin/python "$here/wheel.py" "$tree" "$out" --sbom "$docs/sbom.spdx.json" > /dev/null
+wheel=$(/opt/tools/bin/python "$here/wheel.py" "$tree" "$out" --sbom "$docs/sbom.spdx.json")
+glibc=$(basename "$wheel" | sed 's/.*manylinux_\([0-9]*\)_\([0-9]*\)_.*/\1.\2/') # the newest version that a file of the tree asks for
 
 name=tomoprof-$version-linux-$machine
 rm -rf "${tree:?}.archive"
@@ -42,6 +43,6 @@ tar -C "$tree.archive" --sort=name --format=gnu --owner=0 --group=0 --numeric-ow
 chmod 644 "$out/$name.tar.zst"
 
 for generator in DEB RPM; do
-    TP_TREE=$tree TP_VERSION=$version cpack -G $generator --config "$here/cpack.cmake" -B "$tree.cpack" > "$tree.cpack.log" || { cat "$tree.cpack.log"; exit 1; }
+    TP_TREE=$tree TP_VERSION=$version TP_GLIBC=$glibc cpack -G $generator --config "$here/cpack.cmake" -B "$tree.cpack" > "$tree.cpack.log" || { cat "$tree.cpack.log"; exit 1; }
 done
 mv "$tree.cpack"/*.deb "$tree.cpack"/*.rpm "$out/"
