@@ -225,6 +225,23 @@ def not_replaced(check, folder):
                    and why in result["sentence"], result["sentence"])
         check.that(len(result["runs"]) == 1 and result["patch"] is None, "there is nothing to run again, and no patch")
         check.that((out / "check/stdout").read_text() == (out / "before/stdout").read_text(), "the program goes on with the original")
+    (folder / "site-packages/jax.py").write_text(textwrap.dedent("""
+        class Device:
+            platform = "gpu"
+
+        class Array:
+            def __init__(self, data):
+                self.data, self.shape, self.dtype = data, data.shape, data.dtype
+
+            def devices(self):
+                return {Device()}
+
+            def __array__(self, dtype=None, copy=None):
+                return self.data
+    """))
+    text = SCRIPT.format(dtype="float32", size=3).replace("median_filter(volume", "median_filter(jax.Array(volume)").replace("import numpy", "import jax\n    import numpy", 1)
+    done, result, _, out = tried(folder, env, text, name="gpu.py")
+    check.that("an argument is an array on a GPU; tomoprof would copy it to the host" in result["sentence"] and done.returncode == 0, result["sentence"])
     done, result, _, out = tried(folder, env, """
         import json, sys
         print(json.dumps({"tomoprof": "tomoprof" in sys.modules, "path": [p for p in sys.path if "tomoprof" in p and "hook" in p]}))
