@@ -366,7 +366,7 @@ static void calls_print(const struct trial_file *r)
     for (int i = 0; i < r->calls_count; i++) {
         const struct trial_call *c = &r->calls[i];
         call_text(c, call);
-        if (c->checked > 0 && !c->mismatch)
+        if (c->checked > 0 && !c->mismatch && !isnan(c->relative_l2))
             printf("%10lld %13.1e %12.1e %11.0e  %s\n", (long long)c->calls, c->relative_l2,
                    c->largest, c->tolerance, call);
         else

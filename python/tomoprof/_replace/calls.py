@@ -159,13 +159,14 @@ class same_random:
 # ---- How equal two results are ----
 
 def leaves(value):
-    """The arrays and numbers of a result, in order. Dictionaries hold times and logs, which are not compared. Images are read."""
+    """The arrays and numbers of a result, in order. Dictionaries hold times and logs, integers are IDs: they are not compared. Images are
+    read."""
     if hasattr(value, "dataobj"):
         import numpy
         return [numpy.asanyarray(value.dataobj)]
     if isinstance(value, (tuple, list)):
         return [leaf for part in value for leaf in leaves(part)]
-    if isinstance(value, (int, float)) and not isinstance(value, bool) or hasattr(value, "dtype") and hasattr(value, "shape"):
+    if isinstance(value, float) or hasattr(value, "dtype") and hasattr(value, "shape"):
         return [value]
     return []
 

@@ -115,6 +115,23 @@ def radon_transforms(check, folder):
     check.that(transform.rotate is original.rotate, "other names are scikit-image's")
 
 
+def results_are_compared(check, folder):
+    """Arrays and numbers of a result, but no IDs, as ASTRA's are."""
+    from tomoprof._replace.calls import compare_results
+
+    def compared(ours, theirs):
+        entry = dict.fromkeys(("relative_l2", "largest", "scale", "mismatch"))
+        compare_results(entry, ours, theirs)
+        return entry
+
+    ones = np.ones(4)
+    check.that(compared((3, ones), (4, ones))["relative_l2"] == 0, "an ID beside an array")
+    check.that(compared(3, 4)["relative_l2"] is None, "an ID alone")
+    check.that(compared([ones, 2.0], [ones, 1.0])["relative_l2"] == 1 and compared({"time": 1.0}, {"time": 2.0})["relative_l2"] is None, "numbers; no dictionaries")
+    check.that(compared(ones * 1.5, ones) == {"relative_l2": 0.5, "largest": 0.5, "scale": 1.0, "mismatch": None}, f"{compared(ones * 1.5, ones)}")
+    check.that("shape" in compared(ones, ones[:3])["mismatch"] and "2 arrays" in compared([ones, ones], [ones])["mismatch"], "other shapes")
+
+
 def planes_of_astra(check, folder):
     """ASTRA's creators with a projector of strips; other projectors, geometries and algorithms are its own."""
     try:
@@ -155,4 +172,4 @@ def planes_of_astra(check, folder):
     check.that(instead.create_vol_geom is astra.create_vol_geom, "other names")
 
 
-main(medians, scalings, arrays_elsewhere, radon_transforms, planes_of_astra)
+main(medians, scalings, arrays_elsewhere, radon_transforms, results_are_compared, planes_of_astra)
