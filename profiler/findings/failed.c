@@ -15,6 +15,7 @@
 #define MOST      0.5 /* of the CPU time */
 #define FOLLOWED  0.2 /* of the wall time: shorter waits are left out */
 #define MISSING_S 0.5 /* of CPU time: short programs are quick to start, not to record */
+#define ALONE_S   0.1 /* likewise, where the rest has no answer */
 
 /* CPython's, after an exception; and where what it had to print could not be written besides. */
 enum { UNCAUGHT = 1, UNCAUGHT_UNWRITTEN = 120 };
@@ -135,9 +136,11 @@ static enum err failed_to_record(struct model *m)
                  coverage = m->quality.cpu_sample_coverage,
                  missing = recorded / coverage - recorded;
     const char *names = m->quality.unrecorded_names;
+    const int alone = m->answers_count && !strcmp(m->answers[0].kind, "none");
     char text[600];
     struct model_answer a;
-    if (m->quality.unrecorded < 1 || !(coverage < MOST) || !(missing > MISSING_S))
+    if (m->quality.unrecorded < 1 || !(coverage < MOST) ||
+        !(missing > (alone ? ALONE_S : MISSING_S)))
         return ERR_OK;
     json_blank(&record_model_answer, &a);
     a.kind = "unseen";

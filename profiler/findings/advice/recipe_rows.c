@@ -201,7 +201,7 @@ const struct advice_recipe recipes[] = {
      "It waits for its workers. Look at what they do; where each piece of work is small, send larger ones (chunksize=, batch_size=)."},
     {"wait", "subprocess.|check_output(|check_call(|.communicate(|os.system(", 0, 0,
      "It waits for another program. Start that earlier, let several run at a time, or do its work in this process."},
-    {"wait.events", "asyncio.run(|.run_until_complete(", 0, 0,
+    {"wait.events", "asyncio.run(|.run_until_complete(|trio.run(|anyio.run(", 0, 0,
      "This line runs the event loop. Which coroutine waits could not be read: look at what its coroutines await, and start that earlier."},
     {"wait.lock", ".join(|.result(|.wait(|_join(", 0, 0,
      "It waits for another thread to finish or to answer. Look at what that one does: the Lines and Locks tabs show it."},

@@ -49,6 +49,9 @@ def processes_without_the_recorder(check, folder):
         check.that(first["share"] > 0.9 and 1.4 < first["cost_s"] < 1.7, f"{name}: {first}")
         check.that("--pid" in first["advice"] and "cleared environment" in first["advice"], f"{name}: {first}")
         check.that(made["quality"]["unrecorded"] == 1 and made["quality"]["unrecorded_names"] == program, f"{made['quality']}")
+    compiled(folder, "brief", BURN.replace("1.5", "0.3"))
+    made = recorded(check, folder, "env", "-i", "./brief")  # half a second would be too much to ask where nothing else is known
+    check.that(made["answers"][0]["kind"] == "unseen", f"a brief one: {made['headline']}")
     made = recorded(check, folder, "sh", "-c", "./burns; true")
     check.that(made["answers"][0]["kind"] != "unseen" and made["quality"]["unrecorded"] is None, f"recorded as a whole: {made['answers'][0]}")
 

@@ -142,15 +142,15 @@ static void the_line_of_an_event_loop_says_what_is_not_known(void **state)
     (void)state;
     static const struct node nodes[] = {ROOT, WAIT(0, 4, "<module>", 3000, "events")};
     static const char *const texts[] = {"asyncio.run(main())", "loop.run_until_complete(main())",
-                                        "select.select(sockets, [], [])"};
-    for (int i = 0; i < 3; i++) {
+                                        "trio.run(main)", "select.select(sockets, [], [])"};
+    for (int i = 0; i < 4; i++) {
         struct model *m = RUN(4, nodes);
         assert_ok(model_list(m, model_line, &m->files[0], lines, 1));
         m->files[0].lines[0].line = 4;
         m->files[0].lines[0].text = texts[i];
         assert_ok(answer(m));
         assert_true(!strstr(m->answers[0].advice, "Which coroutine waits could not be read") ==
-                    (i == 2));
+                    (i == 3));
         model_destroy(m);
     }
 }
