@@ -373,7 +373,9 @@ static void a_lock_leads_before_the_line_that_holds_it(void **state)
         assert_ok(model_list(m, model_holder, &m->locks[0], holders, 1));
         m->locks[0].holders[0] =
             (struct model_holder){.file = "app.py", .line = under ? 11 : 30, .held_s = 10};
-        assert_ok(model_list(m, model_finding, m, findings, 1));
+        assert_ok(model_list(m, model_finding, m, findings, 2));
+        m->findings[1] = (struct model_finding){
+            .title = "Decoding", .evidence = "Much.", .advice = "Do.", .gain_s = 3.7};
         m->findings[0] = (struct model_finding){
             .id = "lock.contention", .evidence = "4 threads.", .gain_s = 0.5};
         assert_ok(model_list(m, model_place, &m->findings[0], lines, 1));
