@@ -450,7 +450,7 @@ async function perfetto(file, series, unit) {
   await page.context().close();
 }
 
-for (const test of [() => accessible("both"), () => accessible("both", { dark: true }, { runOnly: ["color-contrast"] }), () => accessible("both", { width: 400 }, { rules: { "color-contrast": { enabled: false } } }), () => accessible("threads", { width: 800 }), () => everyPart("suite"), () => everyPart("profile"), () => everyPart("timing"),
+for (const test of [() => accessible("both"), () => accessible("both", { dark: true }, { runOnly: ["color-contrast"] }), () => accessible("both", { width: 400 }, { rules: { "color-contrast": { enabled: false } } }), () => accessible("threads", { width: 800 }), () => accessible("suite"), () => accessible("compare"), () => accessible("import"), () => everyPart("profile"), () => everyPart("timing"),
   ...viewTests({ open, openAll, drawn, that, column, job }), tables, triage, keyboard, numbers, lines, parts, answers, themes, hostile, large, crowd, reduced, damaged, framed, beside, speedscope, perfettoOfChrome, perfettoOfItsOwn]) {
   if (job.only && !new RegExp(job.only).test(test.name || String(test))) continue;
   const begun = Date.now();

@@ -368,5 +368,83 @@ export function viewTests({ open, openAll, drawn, that, column, job }) {
     that(await page.title() === "recon.py · 2.00 s · tomoprof", `title: ${await page.title()}`);
     await page.context().close();
   }
-  return [ticks, ranges, named, first, source, links, filters, calls, rows, searches, colours, charts, reads];
+  // Waits for locks in a range: sums of the parts of the profile.
+  async function locks() {
+    const profile = profileOf("threads"), [lock] = profile.locks, [from, until] = [0.95, 1.15];
+    const within = lock.waited_s.reduce((a, s, i) => a + (s * Math.max(0, Math.min(until, (i + 1) * lock.bin_s) - Math.max(from, i * lock.bin_s))) / lock.bin_s, 0);
+    that(within > 0.05 && within < lock.wait_s, `the example's lock waited ${within} s in the range`);
+    const page = await open("threads", { hash: `#locks?from=${from}&until=${until}` }), row = await page.$$eval('#locks div[aria-label="locks"] tbody tr', (n) => n.map((r) => [...r.cells].map((c) => c.innerText)));
+    that(row.length === 1 && row[0].includes(time(within * 1e9)) && row[0].includes(share(within / lock.wait_s)), `locks of the range: ${JSON.stringify(row)}, the profile has ${within} s`);
+    await page.evaluate(() => { location.hash = "#locks?from=0.1&until=0.4"; });
+    await page.waitForFunction(() => document.querySelectorAll("#locks tbody tr").length === 0);
+    await page.locator(".filter label", { hasText: "Process" }).locator("select").selectOption("1");
+    await page.click("text=Whole run");
+    that(await page.locator('#locks div[aria-label="locks"] tbody tr').count() === 1, "the lock of the whole run does not come back");
+    await page.locator(".filter label", { hasText: "Process" }).locator("select").selectOption("1");
+    that(await page.locator('#locks div[aria-label="locks"] tbody tr').count() === 0, "a lock of another process is shown");
+    await page.context().close();
+  }
+
+  // Tabs that would be empty are not there; a capture of another tool has the same first screen and names its tool.
+  async function empties() {
+    const page = await open("import"), ids = await page.$$eval("[role=tab]", (nodes) => nodes.map((n) => n.id.slice(4)));
+    that(String(ids) === "summary,lines,calls,flame-graph,time,environment", `tabs of a capture: ${ids}`);
+    that(await page.title() === "capture of perf · 971 ms · tomoprof", `title: ${await page.title()}`);
+    that((await page.locator("#subject").innerText()).startsWith("capture of perf"), `subject: ${await page.locator("#subject").innerText()}`);
+    that((await page.locator(".panes").innerText()).startsWith("Functions by self time") && !/--rate/.test(await page.locator(".first").innerText()), `first screen of a capture: ${await page.locator("main").innerText()}`);
+    await page.context().close();
+    const files = await open("threads", { hash: "#files" });
+    that(!/[-−]\d/.test(await files.locator("#files").innerText()), `an amount below zero: ${await files.locator("#files").innerText()}`);
+    await files.context().close();
+  }
+
+  // A part is where it was left.
+  async function places() {
+    const page = await open("long", { hash: "#lines" });
+    await page.evaluate(() => scrollTo(0, 700));
+    await page.click("#tab-calls");
+    const at = () => page.evaluate(() => Math.round(scrollY));
+    that(await at() === 0, `another part begins at ${await at()}`);
+    await page.click("#tab-lines");
+    that(await at() === 700, `the part was left at 700 and is at ${await at()}`);
+    await page.context().close();
+  }
+
+  // What a person shares: the flame graph as SVG and PNG, and a line with its source and numbers as Markdown.
+  async function shares() {
+    const page = await open("threads", { hash: "#flame-graph" }), profile = profileOf("threads");
+    const saved = async (label) => { const [file] = await Promise.all([page.waitForEvent("download"), page.click(`#flame-graph >> text="${label}"`)]); return { name: file.suggestedFilename(), data: readFileSync(await file.path()) }; };
+    const drawing = await saved("Save as SVG"), picture = await saved("Save as PNG"), text = drawing.data.toString();
+    that(drawing.name === "recon.py-2.00-s-tomoprof-flame-graph.svg" && picture.name === "recon.py-2.00-s-tomoprof-flame-graph.png", `names: ${drawing.name}, ${picture.name}`);
+    const wellFormed = await page.evaluate((t) => { const d = new DOMParser().parseFromString(t, "image/svg+xml"); return [d.querySelector("parsererror")?.textContent ?? "", d.querySelectorAll("rect").length, [...d.querySelectorAll("text")].map((n) => n.textContent)]; }, text);
+    const boxes = Number(await page.getAttribute("#flame", "data-boxes"));
+    that(wellFormed[0] === "" && wellFormed[1] > boxes && ["filter_rows", "main"].every((name) => wellFormed[2].includes(name)), `SVG: ${wellFormed}, ${boxes} boxes are drawn`);
+    that(picture.data.subarray(1, 4).toString() === "PNG" && picture.data.length > 2000, `PNG of ${picture.data.length} bytes`);
+    await page.click("#tab-summary");
+    await page.evaluate(() => { window.copied = ""; navigator.clipboard.writeText = (t) => { window.copied = t; return Promise.resolve(); }; });
+    await page.click(".first >> text=Copy for an assistant");
+    const told = await page.evaluate(() => window.copied), answer = profile.answers.find((a) => a.file), line = profile.files[answer.file].lines.find((l) => l.line === answer.line);
+    const wanted = [`${answer.file}:${answer.line}`, "```", line.text.trim(), `- CPU samples: ${line.cpu.samples}`, answer.advice.replaceAll("`", "")];
+    for (const want of wanted) that(told.replaceAll("`", "").includes(want.replaceAll("`", "")), `for an assistant, ${want} is not in: ${told}`);
+    await page.context().close();
+  }
+
+  // The range by keys alone: from the tabs to the strip, then chosen, resized, moved to either end, and given up.
+  async function keys() {
+    const page = await open("threads"), where = () => /from=([\d.]+)&until=([\d.]+)/.exec(page.url())?.slice(1).map(Number) ?? null;
+    await page.focus("#tab-summary");
+    let steps = 0;
+    while (await page.evaluate(() => document.activeElement.id) !== "strip" && steps++ < 20) await page.keyboard.press("Tab");
+    that(await page.evaluate(() => document.activeElement.id) === "strip", "the strip is not reached by Tab");
+    const press = async (key) => { await page.keyboard.press(key); return where(); };
+    const first = await press("ArrowRight"), longer = await press("+"), home = await press("Home"), end = await press("End");
+    const total = end?.[1], length = ([a, b]) => b - a;
+    that(first && Math.abs(length(first) - 0.2) < 1e-6, `an arrow selects ${first}`);
+    that(longer && Math.abs(length(longer) - 0.25) < 1e-6, `+ makes ${longer} of ${first}`);
+    that(home && home[0] === 0 && Math.abs(length(home) - 0.25) < 1e-6 && Math.abs(total - 2) < 1e-6, `Home and End select ${home} and ${end}`);
+    that((await page.getAttribute("#strip", "aria-label")).includes("Selected: 1.750 to 2.000 s"), `the strip says ${await page.getAttribute("#strip", "aria-label")}`);
+    that(await press("Escape") === null, "Escape keeps the range");
+    await page.context().close();
+  }
+  return [ticks, ranges, named, locks, empties, places, shares, keys, first, source, links, filters, calls, rows, searches, colours, charts, reads];
 }

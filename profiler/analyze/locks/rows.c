@@ -153,7 +153,65 @@ static const char *reason_of(const struct lock_row *r, double unknown)
     return "the holder had no sample, or the lock was free and the thread that waited had no CPU";
 }
 
-static enum err put_row(struct image *im, struct lock_row *r)
+/* Waits over time: as many parts of the run as fit, each a power of two of ns long. */
+enum { WAIT_BINS = 128 };
+#define BINS_LEAST 0.001 /* of the longest row: rows below it have none */
+
+struct wait_bins {
+    int shift;
+    double least, *of; /* ns; WAIT_BINS for each row, s */
+};
+
+static void bins_add(double *bins, int shift, const struct lock_wait *w)
+{
+    for (uint64_t i = w->start >> shift; i <= w->end >> shift && i < WAIT_BINS; i++) {
+        const uint64_t from = i << shift, to = (i + 1) << shift;
+        bins[i] += (double)((w->end < to ? w->end : to) - (w->start > from ? w->start : from));
+    }
+}
+
+/* Sums the waits of each row over time. free(b->of). */
+static enum err bins_fill(const struct locks *l, struct wait_bins *b)
+{
+    uint64_t end = 1;
+    double longest = 0;
+    b->of = calloc(l->rows.count * WAIT_BINS + 1, sizeof *b->of);
+    FAIL_IF(!b->of, ERR_MEMORY, "no memory for %zu rows of locks", l->rows.count);
+    for (size_t i = 0; i < l->waits.count; i++)
+        end = l->waits.items[i].end > end ? l->waits.items[i].end : end;
+    while (end >> b->shift >= WAIT_BINS)
+        b->shift++;
+    for (size_t i = 0; i < l->waits.count; i++)
+        if (l->waits.items[i].row != NO_ROW)
+            bins_add(b->of + (size_t)l->waits.items[i].row * WAIT_BINS, b->shift,
+                     &l->waits.items[i]);
+    for (size_t i = 0; i < l->rows.count; i++)
+        longest = fmax(longest, l->rows.items[i].ns);
+    b->least = BINS_LEAST * longest;
+    return ERR_OK;
+}
+
+/* Gives a row its waits over time, to 1 us. */
+static enum err put_bins(struct run *run, const struct wait_bins *b, size_t index, double ns,
+                         struct model_lock *row)
+{
+    const double *bins = b->of + index * WAIT_BINS;
+    int n = WAIT_BINS;
+    if (!(ns > 0) || ns < b->least)
+        return ERR_OK;
+    while (n > 1 && bins[n - 1] <= 0)
+        n--;
+    row->bin_s = ldexp(1e-9, b->shift);
+    row->waited_s_count = n;
+    row->waited_s = arena_take(run->m->arena, (size_t)n * sizeof *row->waited_s);
+    FAIL_IF(!row->waited_s, ERR_MEMORY, "no memory for the profile");
+    for (int i = 0; i < n; i++)
+        row->waited_s[i] = rint(bins[i] * 1e-3) * 1e-6;
+    return ERR_OK;
+}
+
+static enum err put_row(struct image *im, struct lock_row *r, const struct wait_bins *b,
+                        size_t index)
 {
     struct run *run = im->run;
     struct model_lock row;
@@ -169,6 +227,7 @@ static enum err put_row(struct image *im, struct lock_row *r)
     row.threads = (int64_t)r->threads;
     row.wait_s = r->ns * 1e-9;
     row.longest_s = r->longest * 1e-9;
+    TRY(put_bins(run, b, index, r->ns, &row));
     vector_sort(&r->holders, longest_first);
     size_t n = r->holders.count < HOLDERS_SHOWN ? r->holders.count : HOLDERS_SHOWN;
     double scale = r->known > r->ns ? r->ns / r->known : 1; /* samples vary */
@@ -198,7 +257,10 @@ static enum err put_row(struct image *im, struct lock_row *r)
 
 enum err lock_rows(struct image *im, const struct locks *l)
 {
-    for (size_t i = 0; i < l->rows.count; i++)
-        TRY(put_row(im, &l->rows.items[i]));
-    return ERR_OK;
+    struct wait_bins b = {0};
+    enum err e = bins_fill(l, &b);
+    for (size_t i = 0; i < l->rows.count && e == ERR_OK; i++)
+        e = put_row(im, &l->rows.items[i], &b, i);
+    free(b.of);
+    return e;
 }

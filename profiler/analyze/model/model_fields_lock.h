@@ -26,6 +26,8 @@
     X(INT, _, threads, "that waited")                                                              \
     X(REAL, _, wait_s, "threads added; with the time until a CPU was free")                        \
     X(REAL, _, longest_s, "of one wait")                                                           \
+    X(REAL, _, bin_s, "length of the parts of waited_s, from the first process's start")           \
+    X(NUMBERS, _, waited_s, "wait_s over time; of rows with 0.1 % of their process's longest")      \
     X(LIST, model_holder, holders, "by held_s; at most 20")                                        \
     X(REAL, _, unknown_s, "part of wait_s for which no holder's line is known; null for work")     \
     X(REAL, _, cpu_wait_s, "part of wait_s: the holder itself waited for a CPU")                   \

@@ -72,6 +72,8 @@ def native(check, folder):
         check.that(near(row["longest_s"], longest, whole), f"{name}: longest {row['longest_s']:.4f} s, by its clock {longest:.4f} s")
         # a wait of just 100 us is on one side of the limit by one clock, and on the other by the other
         check.that(abs(row["waits"] - count) <= 2 + 0.1 * count or kind == "futex", f"{name}: {row['waits']} waits, by its count {count}")
+        # over time, to 1 us a part
+        check.that(not row["waited_s"] or abs(sum(row["waited_s"]) - row["wait_s"]) < 1e-6 * len(row["waited_s"]), f"{name}: {sum(row['waited_s'])} s over time, {row['wait_s']} s in all")
         if name == "sleeper":
             sleeps = line_of(text, "sleeps with the mutex")
             most = top(row)  # 0.12 s each; on a busy machine the holder waits for a CPU then, for any time
@@ -92,6 +94,7 @@ def native(check, folder):
         check.that(abs(parts - row["wait_s"]) < 1e-6 or len(row["holders"]) == 20, f"{name}: {parts} s in parts of {row['wait_s']}")
     still = [r for r in rows(p, "contention", "mutex") if r["line"] == line_of(text, "waits until the end")]
     check.that(len(still) == 1 and 0.1 < still[0]["wait_s"] < whole, f"a thread that waits at the end: {still}")
+    check.that(still and len(still[0]["waited_s"]) == max(len(r["waited_s"]) for r in p["locks"]), f"over time, the wait until the end does not last longest: {p['locks']}")
     check.that(not [r for r in p["locks"] if r["function"] == "recursive"], "a thread waits for its own mutex")
     print(json.dumps(p["contention"]))
 

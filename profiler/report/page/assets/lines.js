@@ -121,6 +121,9 @@ export function aroundLines(file, rows, of) {
   return out;
 }
 
+// Where the text of a line is not in the report, its function says where it is.
+export const functionOf = (file, row) => { const f = known(row.function) ? list(file.functions)[row.function] : null; return f ? `in ${plain(f.name)}` : ""; };
+
 // All lines of the file whose text is in the report: number -> text, in order.
 export function lineTexts(file) {
   const all = [...list(file.source?.line).map((n, i) => [n, file.source.text[i]]), ...list(file.lines).filter((l) => known(l.line) && l.text !== null).map((l) => [l.line, l.text])];
@@ -158,7 +161,7 @@ function fileSection(path, file, profile, view, open) {
     const shown = linesState.around === "cost" ? aroundLines(file, rows, cost.cpu) : inContext(file, rows, linesState.around === "near"), heat = heatOf(path, file, view);
     const columns = view.columns.filter((c) => rows.some((r) => c.value(r))).map((c) => (c.title !== "CPU" ? c : { ...c, show: (l) => (l.total > 0 ? el("span", { class: "amount total" }, amount(l.total, cost.total)) : c.show(l)) })), language = languageOf(path, file);
     const marks = language ? openMarks(lineTexts(file), language) : null;
-    const source = (l) => (l.gap ? el("span", { class: "gap" }, l.gap) : highlighted(l.text ?? l.name ?? "", language, marks?.get(l.line) ?? null, 240));
+    const source = (l) => (l.gap ? el("span", { class: "gap" }, l.gap) : highlighted(l.text ?? l.name ?? functionOf(file, l), l.text === null ? null : language, marks?.get(l.line) ?? null, 240));
     grid = table([
       { title: "Line", number: true, rem: 3.4, key: "line", format: (v) => (known(v) ? String(v) : ""), show: (l) => !l.gap && inside("lines", `${path}:${l.line}`, String(l.line)) },
       { title: "Source", kind: "source", value: (l) => l.gap ?? l.text ?? "", show: source }, ...columns], shown,
@@ -274,6 +277,9 @@ function openLine(what) {
 }
 
 let linesControls = () => {}; // brings the menus in step with linesState
+
+// A suite's processes wait for one another: that explains nothing.
+export const ofSuite = () => !!linesTiming;
 
 // Before any part asks for the lines' costs: of a suite's traced pass, those of its operations come first.
 export function prepareLines(profile, timing) {

@@ -13,9 +13,10 @@ import { flamePanel } from "./flame.js";
 import { kernelsPanel, rangesPanel, transfersPanel } from "./gpu.js";
 import { linesPanel, prepareLines } from "./lines.js";
 import { locksPanel } from "./locks.js";
-import { memoryPanel, rooflinePanel, scalingPanel } from "./plots.js";
+import { hasMemory, memoryPanel, rooflinePanel, scalingPanel } from "./plots.js";
 import { ranksPanel } from "./ranks.js";
 import { address, COLOUR, filterBar, filtered, legend, onOpenPart, readSelection, refresh, routes, selectionQuery } from "./state.js";
+import { weightsOf } from "./stacks.js";
 import { timelinePanel } from "./timeline.js";
 import { triagePanel } from "./triage.js";
 import { button, el, known, number, plain, seconds, tip } from "./ui.js";
@@ -115,6 +116,9 @@ function programName(profile) {
   return ((/^python/.test(words[0] ?? "") && script) || words[0]) ?? "";
 }
 
+// A capture of another tool names the tool, where it does not name the program.
+const captureName = (profile) => (profile?.environment?.["import.tool"] ? `capture of ${plain(profile.environment["import.tool"])}` : "");
+
 // Title and icon: a page among many tabs is found by what ran.
 function namePage(text) {
   document.title = `${text ? plain(text).slice(0, 80) + " · " : ""}tomoprof`;
@@ -132,16 +136,16 @@ async function start() {
   if (profile) prepareLines(profile, timing);
   document.getElementById("tools").append(el("span", { class: "tools" }, themeButton(), button("Search /", () => find.ask()), button("Keys and colours ?", () => help.showModal())));
   const devices = list(timing?.environment?.devices).map((d) => (typeof d === "string" ? d : d?.name ?? "")).join(", ");
-  const what = alone ? `A: ${pair.a}, B: ${pair.b}` : timing ? `suite of ${operations(timing).length} operations${devices && " on " + devices}` : profile ? list(profile.meta.command).join(" ") : "no data";
+  const what = alone ? `A: ${pair.a}, B: ${pair.b}` : timing ? `suite of ${operations(timing).length} operations${devices && " on " + devices}` : profile ? [list(profile.meta.command).join(" "), captureName(profile)].filter(Boolean).join(" · ") : "no data";
   document.getElementById("subject").textContent = plain(what).slice(0, 300) + (profile && !timing && known(profile.meta.wall_s) ? ` · ${seconds(profile.meta.wall_s)}` : "") + (known(profile?.meta.from_s) && !timing ? ` · only seconds ${number(profile.meta.from_s)} to ${number(profile.meta.until_s)} of the run` : "") + (profile?.meta.started || timing?.timestamp ? ` · ${plain(timing?.timestamp ?? profile?.meta.started)}` : "");
-  namePage(alone ? `${pair.a} and ${pair.b}` : timing ? what : [programName(profile), known(profile?.meta.wall_s) && seconds(profile.meta.wall_s)].filter(Boolean).join(" · "));
-  const hasGpu = profile && (list(profile.kernels).length || list(profile.transfers).length || list(profile.apis).length);
+  namePage(alone ? `${pair.a} and ${pair.b}` : timing ? what : [programName(profile) || captureName(profile), known(profile?.meta.wall_s) && seconds(profile.meta.wall_s)].filter(Boolean).join(" · "));
+  const hasStacks = profile && weightsOf(profile).length > 0, hasGpu = profile && (list(profile.kernels).length || list(profile.transfers).length || list(profile.apis).length);
   const parts = alone ? [["compare", "Comparison", () => comparePanel(pair)]] : [
     ["summary", "Summary", () => summaryPanel(profile, timing, triage)],
     profile && ["lines", "Lines", () => linesPanel(profile, timing)],
-    profile && ["calls", "Calls", () => callsPanel(profile)],
-    profile && ["flame-graph", "Flame graph", () => flamePanel(profile)],
-    profile && ["time", "Timeline", () => timelinePanel(profile)],
+    hasStacks && ["calls", "Calls", () => callsPanel(profile)],
+    hasStacks && ["flame-graph", "Flame graph", () => flamePanel(profile)],
+    list(profile?.timeline).length > 0 && ["time", "Timeline", () => timelinePanel(profile)],
     hasGpu && ["kernels", "Kernels", () => kernelsPanel(profile)],
     hasGpu && ["transfers", "Transfers", () => transfersPanel(profile)],
     list(profile?.locks).some((l) => !(l.wait_s < 0.001 * profile.meta.wall_s)) && ["locks", "Locks", () => locksPanel(profile)],
@@ -149,7 +153,7 @@ async function start() {
     list(profile?.ranges).length > 0 && ["ranges", "Ranges", () => rangesPanel(profile)],
     (list(profile?.io?.files).length > 0 || list(profile?.io?.endpoints).length > 0) && ["files", "Files", () => filesPanel(profile)],
     list(causes?.causes).length > 0 && ["causes", "Root causes", () => causesPanel(causes)],
-    profile && ["memory", "Memory", () => memoryPanel(profile)],
+    profile && hasMemory(profile) && ["memory", "Memory", () => memoryPanel(profile)],
     timing && ["roofline", "Roofline", () => rooflinePanel(timing)],
     timing && ["scaling", "Scaling", () => scalingPanel(timing)],
     list(previews).length > 0 && ["preview", "Reconstructions", () => previewPanel(previews)],

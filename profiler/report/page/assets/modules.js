@@ -5,7 +5,7 @@ import { IMPORTS } from "./stacks.js";
 import { COLOUR } from "./state.js";
 import { el, plain } from "./ui.js";
 
-export const OWN = "own code", PYTHON = "Python", SYSTEM = "C library and kernel", DEVICE = "GPU";
+export const OWN = "own code", PYTHON = "Python", SYSTEM = "C library and kernel", DEVICE = "GPU", CXX = "C++ library";
 const HUES = [212, 158, 268, 336, 52, 190, 100]; // neighbours in rank are far apart
 const shortModule = (path) => plain(path).split("/").pop().replace(/\.cpython-.*$|\.abi3\.so.*$|\.so[.\d]*.*$/, "").replace(/-[0-9a-f]{8}$/, "").replace(/^lib(?=.)/, "");
 
@@ -20,7 +20,8 @@ function moduleName(frames, own, f) {
   if (packaged) return plain(packaged[1]).replace(/\.py$|\.libs$/, "");
   if (frames.kind[f] === "python" || /(^|\/)(lib)?python3?[\d.]*(\.so[\d.]*)?$/.test(module) || /\/Python-3/.test(file)) return PYTHON;
   if (/(^|\/)(libc|ld-linux|ld|libpthread|libm|libstdc\+\+|libgcc_s)[-.]|^\[/.test(module) || /nptl|sysdeps|glibc/.test(file)) return SYSTEM;
-  return module ? shortModule(module) : file.split("/").slice(-2)[0] || "unknown";
+  if (/(^|\/)include\/c\+\+\//.test(file)) return CXX; // its templates lie in the program itself
+  return module ? shortModule(module) : file.split("/").slice(-2)[0] || "native code";
 }
 
 // {of(frame): name of its module, colour(theme, frame), legend(): the modules that took most}
@@ -40,7 +41,7 @@ export function moduleTints(profile) {
   return {
     of,
     colour: (theme, f) => (f === -1 || of(f) === "" ? theme.raised : of(f) === DEVICE ? theme.k[frames.kind[f] === "kernel" ? COLOUR.kernel : COLOUR.copy] : tint(theme.dark, of(f))),
-    legend: () => el("ul", { class: "legend tints", "aria-label": "Modules" }, [OWN, ...ranked, PYTHON, SYSTEM].filter((name) => sums.has(name) || (name === OWN && own.includes(true))).slice(0, 8).map((name) => {
+    legend: () => el("ul", { class: "legend tints", "aria-label": "Modules" }, [OWN, ...ranked.slice(0, 5), PYTHON, SYSTEM].filter((name) => sums.has(name) || (name === OWN && own.includes(true))).map((name) => {
       const swatch = el("i"), paint = () => { swatch.style.background = tint(document.documentElement.dataset.theme === "dark", name); };
       paint();
       document.addEventListener("themechange", paint);

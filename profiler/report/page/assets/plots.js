@@ -152,6 +152,8 @@ export function totalMemory(series) {
   return out;
 }
 
+export const hasMemory = (profile) => list(profile.memory?.series).length > 0 || profile.totals.peak_heap_mb > 0 || profile.totals.alloc_mb > 0 || profile.totals.peak_device_mb > 0;
+
 // The memory of the selection: the lines' own amounts are known in equal parts of the run.
 export function memoryPanel(profile) {
   const body = el("div"), redraw = () => body.replaceChildren(...memoryParts(profile));

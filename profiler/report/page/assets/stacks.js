@@ -14,7 +14,7 @@ export const weightText = (weight, v) => (weight.endsWith("_bytes") ? bytes(v) :
 // Functions are one where name, file (or module) and kind agree; their lines differ.
 function frameKey(frames, i) { return i === IMPORTS ? "imports" : i === POOL ? "pool" : (frames.function[i] ?? "") + "\u0001" + (frames.file[i] ?? frames.module?.[i] ?? "") + "\u0001" + (frames.kind[i] ?? ""); }
 export const isCall = (frames, i) => i === IMPORTS || i === POOL || (i >= 0 && frames.kind[i] !== "thread" && frames.kind[i] !== "small"); // no thread, no sum of calls too small for the page
-const frameTitle = (frames, i) => (i >= 0 && frames.kind[i] === "small" ? "smaller calls" : i === IMPORTS ? "imports" : i === POOL ? "threads that work for this line" : i < 0 ? "all" : shortTemplates(fullName(frames, i)));
+const frameTitle = (frames, i) => (i >= 0 && frames.kind[i] === "small" ? "smaller calls" : i === IMPORTS ? "imports" : i === POOL ? "threads that work for this line" : i < 0 ? "all" : frames.function[i] ? shortTemplates(fullName(frames, i)) : fullName(frames, i).split("/").pop());
 const titles = new WeakMap(); // of frames: asked for at every redraw
 export function frameName(frames, i) {
   if (!titles.has(frames)) titles.set(frames, new Map());

@@ -109,7 +109,7 @@ function markdown(columns, rows) {
 // columns: {title, key or value(row), format(value, row), number, show(row) -> node, hint, optional: left out where it holds nothing,
 // rem: width, minor: left out on narrow screens}
 // options: {caption, sort: index or null, up: ascending first, filter: bool, limit, rowClass(row), rowKey(row): data-row, name,
-// context(row): stands in the order of the first column alone}. The node's reveal(key) shows that row and returns it, or null.
+// context(row): stands in the order of the first column alone, bare: without a filter and a button}. The node's reveal(key) shows that row and returns it, or null.
 export function table(all, rows, options = {}) {
   const columns = all.filter((c) => !c.optional || rows.some((row) => ![null, undefined, "", 0].includes(cell(c, row))));
   const state = { by: options.sort ?? -1, down: !options.up, text: "", all: false, from: 0 };
@@ -171,7 +171,7 @@ export function table(all, rows, options = {}) {
   draw();
   const name = options.name || options.caption || "table";
   const node = el("div", {},
-    el("div", { class: "tools" },
+    !options.bare && el("div", { class: "tools" },
       options.filter !== false && rows.length > 8 && search(`Filter ${name}`, (text) => { state.text = text; state.from = 0; draw(); }),
       button("Copy as Markdown", () => copy(markdown(columns, state.all ? ordered() : ordered().slice(0, limit))), { "aria-label": `Copy as Markdown: ${name}` })),
     el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": name },
@@ -248,7 +248,7 @@ export const rich = (text) => plain(text).split("`").map((piece, i, all) => (i %
 
 // A name of C++ that fits: what stands between < and > becomes an ellipsis where the name is long, then its parameters. The full name belongs into a title.
 export function shortTemplates(name) {
-  if (name.length <= 44 || !/[<(]/.test(name)) return name;
+  if (name.length <= 44 || !/[<(]/.test(name) || name[0] === "<") return name; // <built-in method f of ...> is not a template
   let out = "", depth = 0;
   for (let i = 0; i < name.length; i++) {
     const c = name[i], of = /operator[<>\-]*$/.test(out) && !depth;

@@ -2,7 +2,7 @@
 import { highlighted, languageOf, openMarks } from "../code.js";
 import { cpuTotal, list, shortPath } from "../data.js";
 import { flameView } from "../flame.js";
-import { aroundLines, lineCosts, lineTexts, sumOf } from "../lines.js";
+import { aroundLines, functionOf, lineCosts, lineTexts, ofSuite, sumOf } from "../lines.js";
 import { weightsOf } from "../stacks.js";
 import { goTo, inside, isFiltered, isTimed, onFilter } from "../state.js";
 import { choice, count, el, known, percent, say, seconds } from "../ui.js";
@@ -16,7 +16,7 @@ export const mostlyWaits = (profile) => !(profile.totals.gpu_sum_s > 0) && cpuTo
 function measure(profile) {
   const cost = lineCosts(profile), gpu = (l) => cost.gpu(l) || 0, first = list(profile.answers)[0]?.kind;
   if (first === "gpu" && cost.gpuTotal > 0) return { title: "GPU time", of: gpu, total: cost.gpuTotal, cost };
-  if (cost.waitTotal > 0 && (first === "wait" || mostlyWaits(profile))) return { title: "time and waits", of: (l) => Math.max(cost.cpu(l) || 0, cost.own(l) || 0) + (cost.wait(l) || 0), total: isFiltered() ? cost.total + cost.waitTotal : Math.max(profile.meta.wall_s || 0, cost.total), cost };
+  if (cost.waitTotal > 0 && !ofSuite() && (first === "wait" || mostlyWaits(profile))) return { title: "time and waits", of: (l) => Math.max(cost.cpu(l) || 0, cost.own(l) || 0) + (cost.wait(l) || 0), total: isFiltered() ? cost.total + cost.waitTotal : Math.max(profile.meta.wall_s || 0, cost.total), cost };
   return { title: cost.part ? "of the operations" : "CPU time", of: (l) => Math.max(cost.cpu(l) || 0, cost.own(l) || 0), total: cost.total, cost };
 }
 
@@ -57,8 +57,8 @@ export function sourcePanes(profile) {
       const press = el("button", { type: "button", class: "plain number-link", "aria-pressed": String(locked === row.line), "aria-label": `Line ${row.line}: show it in the flame graph`, onclick: () => { locked = locked === row.line ? null : row.line; at = row.line; mark(locked); draw(false); heads.get(row.line)?.focus(); } }, String(row.line));
       heads.set(row.line, press);
       return el("tr", { class: chosen_ ? "chosen" : row.total !== undefined ? "context def" : row.context ? "context" : null, "data-row": row.line, onmouseenter: () => locked === null && !row.context && mark(row.line), onmouseleave: () => locked === null && mark(null), ondblclick: () => goTo("lines", `${path}:${row.line}`) },
-        el("td", { class: "number" }, press), el("td", { class: "source" }, highlighted(row.text ?? row.name ?? "", language, marks?.get(row.line) ?? null, 200)),
-        el("td", { class: "number share" }, took > 0 && row.total === undefined && el("span", { class: "share-bar", css: { width: `${Math.max(0.1, (4.5 * took) / most).toFixed(2)}rem` } }), took > 0 && el("span", { class: "share-text" }, share >= 0.0005 ? percent(share) : "< 0.1 %")));
+        el("td", { class: "number" }, press), el("td", { class: "source" }, highlighted(row.text ?? row.name ?? functionOf(file, row), row.text === null ? null : language, marks?.get(row.line) ?? null, 200)),
+        el("td", { class: "number share" }, took > 0 && row.total === undefined && el("span", { class: "share-bar", css: { width: `${Math.max(0.1, (3 * took) / most).toFixed(2)}rem` } }), took > 0 && el("span", { class: "share-text" }, share >= 0.0005 ? percent(share) : "< 0.1 %")));
     });
     body.replaceChildren(el("table", { "aria-label": `${shortPath(path)}: line, source, share of the ${value.title}` }, el("colgroup", {}, el("col", { class: "narrow" }), el("col", {}), el("col", { class: "shares" })), el("tbody", {}, rows)));
     const row = at === null ? null : [...body.querySelectorAll("tr[data-row]")].find((r) => r.dataset.row === String(at));

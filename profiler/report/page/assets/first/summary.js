@@ -94,29 +94,35 @@ function operationTable(timing, triage) {
   const total = ops.reduce((a, op) => a + (largest(op)?.median || 0), 0);
   return table([
     { title: "Operation", kind: "name", key: "name", show: (op) => inside("scaling", op.name, code(op.name)) },
-    { title: "Largest size", number: true, value: (op) => largest(op)?.volume_size, format: (v) => (known(v) ? v + "³" : UNKNOWN) },
     { title: "Median", number: true, value: (op) => largest(op)?.median, format: seconds },
     { title: "Share", hint: "of the sum of the medians listed here", number: true, value: (op) => (largest(op) ? largest(op).median / total : null), format: percent },
+    { title: "Share of peak", hint: "of the nearer of the two measured limits", number: true, value: (op) => largest(op)?.roof_share, format: percent },
+    { title: "Bound by", kind: "name", value: (op) => (largest(op) && boundBy(timing, largest(op))?.what) ?? UNKNOWN },
+    { title: "Largest size", number: true, value: (op) => largest(op)?.volume_size, format: (v) => (known(v) ? v + "³" : UNKNOWN) },
     { title: "By size", value: (op) => op.sizes.length, format: (n) => n + " sizes", show: (op) => sparkline(op.sizes.map((s) => Math.log(s.median)), `${op.name}: ` + op.sizes.map((s) => `${s.volume_size}: ${seconds(s.median)}`).join(", ")) },
     { title: "Growth", optional: true, hint: "p of t = a + b N^p; empty below three sizes", number: true, value: (op) => op.scaling?.p, format: (v, op) => (known(v) ? "N^" + v.toFixed(2) : plain(op.scaling?.reason ? UNKNOWN : UNKNOWN)) },
     { title: "GFLOP/s", number: true, value: (op) => largest(op)?.gflops, format: (v) => number(v) },
     { title: "GB/s", number: true, value: (op) => largest(op)?.gbytes_per_s, format: (v) => number(v) },
-    { title: "Share of peak", hint: "of the nearer of the two measured limits", number: true, value: (op) => largest(op)?.roof_share, format: percent },
-    { title: "Bound by", kind: "name", value: (op) => (largest(op) && boundBy(timing, largest(op))?.what) ?? UNKNOWN },
     { title: "Runs", number: true, value: (op) => largest(op)?.n, format: count },
     { title: "Spread", hint: "standard deviation / mean", number: true, value: (op) => largest(op)?.cv, format: percent },
     ...(verdict.size ? [{ title: "FPGA", value: (op) => verdict.get(op.name) ?? UNKNOWN }] : []),
     { title: "Not measured", optional: true, value: (op) => op.failed.map((m) => `${m.volume_size}: ${m.status}, ${m.reason}`).filter((t, i, a) => a.indexOf(t) === i).join("; ") || "" },
-  ], ops, { caption: "Operations at their largest measured size", sort: 2, name: "operations" });
+  ], ops, { caption: "Operations at their largest measured size", sort: 1, name: "operations" });
 }
 
 function topFunctions(profile, cpu) {
   return table([
     { title: "Function", kind: "name", key: "function", show: (f) => code(f.function, 100) }, { title: "Module", kind: "name", key: "module", show: (f) => code(f.module) },
     { title: "CPU", number: true, key: "value", format: seconds }, { title: "of all CPU", number: true, value: (f) => f.value / cpu, format: percent },
-  ], mostExpensiveFrames(profile, 10), { caption: "Functions that cost most themselves: most of the CPU time has no source line", name: "top functions", filter: false });
+  ], mostExpensiveFrames(profile, 20), { name: "top functions", filter: false, bare: true });
 }
 
+
+// In the place of the source.
+function functionsPane(profile, cpu, advice) {
+  return el("div", { class: "pane" }, el("div", { class: "tools pane-head" }, el("strong", {}, "Functions by self time"), profile.totals.cpu && el("span", { class: "unit" }, `% of ${seconds(cpu)} CPU time`)), topFunctions(profile, cpu),
+    !/ -g /.test(advice ?? "") && el("p", { class: "note" }, `${percent(profile.quality.unattributed_cpu_share)} of the CPU time has no source line: build with -g (it changes no optimisation), or install debug symbols.`));
+}
 
 // The lines that a finding is about, most first.
 function findingLines(finding) {
@@ -145,7 +151,7 @@ const gainText = (a, short, which = "this") => `${short ? "Saves" : `Fixing ${wh
 function cards(rows) {
   if (!rows.length) return null;
   return el("ol", { class: "cards", "aria-label": "What to change next" }, rows.map((c) => {
-    const text = plain(c.text), rest = text.startsWith(c.title + " ") ? text.slice(c.title.length + 1) : text;
+    const text = plain(c.text), rest = text.startsWith(c.title) ? text.slice(c.title.length).replace(/^: ?| /, "") : text;
     return el("li", {}, el("p", {}, c.href ? el("a", { href: c.href, onclick: (e) => { e.preventDefault(); c.go(); } }, code(c.title, 80)) : el("strong", {}, plain(c.title).slice(0, 80)), c.source && [" ", code(c.source.trim(), 60)], " ", el("bdi", {}, rich(rest)), known(c.gain) && [" ", el("strong", {}, gainText(c, true))]),
       c.advice && el("details", {}, el("summary", {}, "What to do"), el("p", {}, rich(c.advice))));
   }));
@@ -160,8 +166,8 @@ export function answerBlock(profile, timing) {
   const few = !timing && known(samples) && samples < FEW && list(profile.answers)[0]?.kind !== "none" && cpuTotal(profile) > 0;
   return el("section", { class: "first", "aria-label": "The answer", "data-suite": !!timing },
     el("p", { class: "answer", id: "answer" }, el("bdi", {}, rich(sentence))),
-    el("p", { class: "advice" }, known(first?.gain) ? [el("strong", {}, gainText(first, false, which)), " "] : which && first?.advice && [code(which, 80), ": "], first?.advice && rich(first.advice), few && el("span", { class: "note" }, ` Only ${count(samples)} CPU samples were taken: shares are rough. Record more work, or with --rate 1000.`),
-      shared && [" ", button("Copy for an assistant", () => copy(lineStory(shared.file, shared.line)), { class: "plain", title: "the line, the source around it and its numbers, as Markdown" })]), cards(answers.slice(1, 3)));
+    el("p", { class: "advice" }, known(first?.gain) ? [el("strong", {}, gainText(first, false, which)), " "] : which && first?.advice && [code(which, 80), ": "], first?.advice && rich(first.advice), few && el("span", { class: "note" }, ` Only ${count(samples)} CPU samples were taken: shares are rough. Record more work${profile.environment?.["import.tool"] ? "" : ", or with --rate 1000"}.`),
+      shared && [" ", button("Copy for an assistant", () => copy(lineStory(shared.file, shared.line)), { class: "plain prose", title: "the line, the source around it and its numbers, as Markdown" })]), cards(answers.slice(1, 3)));
 }
 
 // Operations at their largest size, as wide as their median.
@@ -192,8 +198,8 @@ export function summaryPanel(profile, timing, triage) {
   fitPanes(document.getElementById("summary"));
   return [
     timing && operationStrip(timing),
-    timing && el("div", { class: "panes" }, el("div", { class: "pane" }, operationTable(timing, triage)), el("div", { class: "pane" }, rooflinePlot(timing))),
-    profile && (withoutLines(profile) && !traced ? el("div", { class: "panes fitted" }, el("div", { class: "pane" }, topFunctions(profile, cpu), el("p", { class: "note" }, `${percent(profile.quality.unattributed_cpu_share)} of the CPU time has no source line: build with -g (it changes no optimisation), or install debug symbols.`)), flamePane(profile).node) : sourcePanes(profile)),
+    timing && el("div", { class: "panes suite" }, el("div", { class: "pane" }, operationTable(timing, triage)), el("div", { class: "pane" }, rooflinePlot(timing))),
+    profile && (withoutLines(profile) && !traced ? el("div", { class: "panes fitted" }, functionsPane(profile, cpu, answers[0]?.advice), flamePane(profile).node) : sourcePanes(profile)),
     traced && cpu > 0 && el("p", { class: "note" }, `Set-up and checks took ${percent(1 - traced.cpu / cpu)} of the traced pass; the measured times leave them out.`),
     findings.length > 0 && [el("h2", {}, "Findings"), findings.map(([f, i]) => el("div", { class: "finding", id: `finding-${i}`, tabindex: "-1" },
       el("h3", {}, plain(f.title)), el("p", {}, rich(f.evidence)), findingLines(f),
