@@ -243,8 +243,11 @@ export function spanText(from, until) {
   return `${from > 0 ? (from / size).toFixed(digits) : "0"} to ${(until / size).toFixed(digits)} ${name}`;
 }
 
+// Numbers stay with their units on one line.
+const unbroken = (text) => text.split(/(\d[\d.,]* (?:%|(?:[mµn]?s|[KMGT]?i?B)(?!\w)))/).map((piece, i) => (i % 2 ? el("span", { class: "unbroken" }, piece) : piece));
+
 // Text with the source in back quotes as code.
-export const rich = (text) => plain(text).split("`").map((piece, i, all) => (i % 2 && i < all.length - 1 ? el("code", {}, piece) : i % 2 ? "`" + piece : piece));
+export const rich = (text) => plain(text).split("`").flatMap((piece, i, all) => (i % 2 && i < all.length - 1 ? el("code", {}, piece) : unbroken(i % 2 ? "`" + piece : piece)));
 
 // A name of C++ that fits: what stands between < and > becomes an ellipsis where the name is long, then its parameters. The full name belongs into a title.
 export function shortTemplates(name) {
