@@ -247,6 +247,12 @@ export function viewTests({ open, openAll, drawn, that, column, job }) {
     that(wide <= 0, `in print something is ${wide} px wider than the paper`);
     that((await two.locator("#lines tbody").first().innerText()).includes("back_project_kernel<<<"), "in print there is no source");
     await two.context().close();
+    const suite = await open("suite", { width: 800 });
+    await suite.emulateMedia({ media: "print" });
+    await suite.evaluate(() => dispatchEvent(new Event("beforeprint")));
+    const wider = await suite.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    that(wider <= 0, `in print the suite is ${wider} px wider than the paper`);
+    await suite.context().close();
   }
 
   // Each part of the time of a line that reads has a column with the number of the profile.

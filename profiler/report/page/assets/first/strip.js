@@ -124,7 +124,7 @@ export function runStrip(profile) {
     g.font = "12px system-ui, sans-serif";
     g.fillStyle = theme.faint;
     if (row.key === "cpu" && data.ready) {
-      g.fillText("grey: waiting for a CPU", 52, middle - 8);
+      g.fillText("grey: waiting for a CPU", 52, middle - 8, left - 58);
       g.fillStyle = theme.k[COLOUR.wait];
       g.fillRect(38, middle - 13, 10, 10);
       g.fillStyle = theme.faint;
