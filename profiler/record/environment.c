@@ -11,9 +11,10 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "profiler/record/record.h"
+#include "profiler/trace/writer.h"
 
 #define LIBRARY "libtomoprof_capture.so"
-#define ADDED   14
+#define ADDED   15
 
 enum err record_library(const char *program, char path[RUN_PATH])
 {
@@ -172,7 +173,7 @@ enum err record_environment(const struct record_settings *s, char *const *base, 
     base -= l.n;
 
     unsigned char id[16];
-    char hex[33], rate[40];
+    char hex[33], rate[40], clock[TRACE_CLOCK_TEXT];
     if (getrandom(id, sizeof id, 0) != sizeof id)
         memcpy(id, &(pid_t){getpid()}, sizeof(pid_t));
     for (int i = 0; i < 16; i++)
@@ -188,6 +189,8 @@ enum err record_environment(const struct record_settings *s, char *const *base, 
     snprintf(hex, sizeof hex, "%d", (int)getpid());
     environment_put(&l, "TOMOPROF_CAPTURE_LAUNCHER", hex, NULL);
     put_filters(&l);
+    trace_clock_text(clock);
+    environment_put(&l, "TOMOPROF_CAPTURE_CLOCK", clock, NULL);
     if (s->modes)
         environment_put(&l, "TOMOPROF_CAPTURE_MODES", s->modes, NULL);
     if (s->rate_hz > 0)

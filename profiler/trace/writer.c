@@ -33,20 +33,38 @@ void trace_clock_shift(struct trace_writer *w, int which, int64_t shift_ns, uint
         w->header->clock.shift[which] = (struct trace_clock_shift){shift_ns, error_ns, trace_now()};
 }
 
+/* Children of a fork write nothing into it. */
+static void writer_wipe_on_fork(void *alive)
+{
+    syscall(SYS_madvise, alive, TRACE_PAGE, MADV_WIPEONFORK);
+}
+
+/* What the caller gives may have been used before, by this process or by its parent. */
+static char *writer_memory(struct trace_writer *w, size_t bytes, char *given)
+{
+    w->is_given = given != NULL;
+    if (!given)
+        return writer_map(bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memset(given + TRACE_PAGE, 0, sizeof(struct trace_header));
+    memset(given + TRACE_PAGE + TRACE_HEADER_BYTES, 0, sizeof(struct trace_chunk));
+    return given;
+}
+
 static int writer_create(struct trace_writer *w, const char *folder, const uint8_t run_id[16],
-                         int brief, uint64_t start)
+                         int brief, uint64_t start, char *given)
 {
     struct trace_header *h = NULL;
     struct timespec real = {0};
     const uint64_t now = trace_now();
     start = start ? start : now;
     size_t bytes = brief ? BRIEF_BYTES : TRACE_PAGE;
-    char *memory = writer_map(bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *memory = writer_memory(w, bytes, brief ? given : NULL);
     int fd = -1, why = memory ? writer_make_path(w, folder, getpid(), start) : errno;
     if (!why && !brief)
         fd = writer_make_file(w, &h, &why);
     if (why || (!brief && fd < 0)) {
-        writer_unmap(memory, bytes);
+        if (!w->is_given)
+            writer_unmap(memory, bytes);
         return why;
     }
     if (brief) {
@@ -57,7 +75,8 @@ static int writer_create(struct trace_writer *w, const char *folder, const uint8
         h->clock.id = trace_clock_id();
         h->born_ns = trace_birth_time(AT_FDCWD, w->path);
     }
-    syscall(SYS_madvise, memory, TRACE_PAGE, MADV_WIPEONFORK);
+    if (!w->is_given)
+        writer_wipe_on_fork(memory);
     *(int *)memory = 1;
     w->alive = (int *)memory;
     clock_gettime(CLOCK_REALTIME, &real);
@@ -80,11 +99,11 @@ static int writer_create(struct trace_writer *w, const char *folder, const uint8
 }
 
 static int create_either(struct trace_writer *w, const char *folder, const uint8_t run_id[16],
-                         uint64_t byte_limit, int brief, uint64_t start)
+                         uint64_t byte_limit, int brief, uint64_t start, char *given)
 {
     int saved = errno;
     *w = (struct trace_writer){.fd = -1, .byte_limit = byte_limit};
-    w->failed = writer_create(w, folder, run_id, brief, start);
+    w->failed = writer_create(w, folder, run_id, brief, start, given);
     errno = saved;
     return w->failed;
 }
@@ -92,14 +111,14 @@ static int create_either(struct trace_writer *w, const char *folder, const uint8
 int trace_create(struct trace_writer *w, const char *folder, const uint8_t run_id[16],
                  uint64_t byte_limit)
 {
-    return create_either(w, folder, run_id, byte_limit, 0, 0);
+    return create_either(w, folder, run_id, byte_limit, 0, 0, NULL);
 }
 
 int trace_create_brief(struct trace_writer *w, const char *folder, const uint8_t run_id[16],
-                       uint64_t byte_limit, uint64_t start_ns)
+                       uint64_t byte_limit, uint64_t start_ns, void *memory)
 {
     return create_either(w, folder, run_id, byte_limit, sysconf(_SC_PAGESIZE) == TRACE_PAGE,
-                         start_ns);
+                         start_ns, memory);
 }
 
 static void finish_header(struct trace_writer *w, enum trace_end end, int detail)
@@ -127,8 +146,11 @@ void trace_finish(struct trace_writer *w, enum trace_end end, int detail)
         brief_end_beside(w);
         finish_header(w, end, detail); /* of the file, where that is the header by now */
     }
-    if (end == TRACE_RUNNING)
+    if (end == TRACE_RUNNING) {
+        if (w->is_given)
+            writer_wipe_on_fork(w->brief);
         brief_goes_on(w);
+    }
     errno = saved;
 }
 
@@ -139,7 +161,8 @@ void trace_abandon(struct trace_writer *w)
         writer_unmap(w->header, TRACE_HEADER_BYTES);
     if (w->moved)
         writer_unmap(w->moved, TRACE_CHUNK_FIRST);
-    writer_unmap(w->alive, w->brief ? BRIEF_BYTES : TRACE_PAGE);
+    if (!w->is_given)
+        writer_unmap(w->alive, w->brief ? BRIEF_BYTES : TRACE_PAGE);
     if (w->header && writer_owns(w, w->fd))
         syscall(SYS_close, w->fd);
     *w = (struct trace_writer){.fd = -1};

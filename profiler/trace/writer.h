@@ -39,6 +39,7 @@ struct trace_writer {
     int followed;              /* its thread has gone on there */
     int hidden;                /* the file, behind a member that has more */
     long mover;                /* the thread of TRACE_MOVING */
+    int is_given;              /* the memory is the caller's */
     int added;                 /* to the file of the brief ones, and nothing has changed since */
 };
 
@@ -57,9 +58,10 @@ struct trace_stream {
 int trace_create(struct trace_writer *w, const char *folder, const uint8_t run_id[16],
                  uint64_t byte_limit);
 /* The same for a trace that stays in memory while it is brief; `start_ns`: when its process began
- * (trace_now), 0: now. */
+ * (trace_now), 0: now. `memory`: BRIEF_BYTES (brief.h) of the caller's, at the beginning of a page, for
+ * a process that is about to end or to become another; NULL: the trace maps its own. */
 int trace_create_brief(struct trace_writer *w, const char *folder, const uint8_t run_id[16],
-                       uint64_t byte_limit, uint64_t start_ns);
+                       uint64_t byte_limit, uint64_t start_ns, void *memory);
 /* Moves a brief trace into its file, before the program can lose the right to it. 0, or errno. */
 int trace_to_file(struct trace_writer *w);
 /* The same before a signal ends the process: also where another thread is at it and stands still. */
@@ -74,6 +76,13 @@ void trace_writer_unshare(struct trace_writer *w);
  */
 uint64_t trace_clock_id(void);
 void trace_clock_changes(void); /* the program may enter another name space from now on */
+/* Spares a process the files of /proc that tell it, 60 us of the first look into them: `given` is by
+ * another process, "ID:OFFSET" of trace_clock_text. Taken where CLOCK_REALTIME is as far ahead of
+ * CLOCK_MONOTONIC as it was there, to 1 us; another host or name space, or a clock that was set,
+ * has another offset. */
+void trace_clock_given(const char *given);
+enum { TRACE_CLOCK_TEXT = 48 };
+void trace_clock_text(char out[TRACE_CLOCK_TEXT]); /* "" where the clock is unknown */
 uint64_t trace_birth_time(int fd, const char *path); /* ns; of the file, 0 unknown */
 /* Compared with that of an MPI program's first rank, when it started (0) and ended (1). */
 void trace_clock_shift(struct trace_writer *w, int which, int64_t shift_ns, uint64_t error_ns);

@@ -1,6 +1,8 @@
 /* The file of a trace: its path, its descriptor, room in it, and the clock that it names. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -254,7 +256,59 @@ uint64_t trace_birth_time(int fd, const char *path)
     return (uint64_t)st.stx_btime.tv_sec * 1000000000u + st.stx_btime.tv_nsec;
 }
 
+/* How far CLOCK_REALTIME is ahead, to a fraction of a microsecond. */
+static int64_t clock_offset(void)
+{
+    int64_t best = INT64_MAX, offset = 0;
+    for (int i = 0; i < 3 && best > 300; i++) {
+        struct timespec real = {0};
+        const uint64_t before = trace_now();
+        clock_gettime(CLOCK_REALTIME, &real);
+        const int64_t bracket = (int64_t)(trace_now() - before);
+        if (bracket >= best)
+            continue;
+        best = bracket;
+        offset = (int64_t)real.tv_sec * 1000000000 + real.tv_nsec - (int64_t)before - bracket / 2;
+    }
+    return offset;
+}
+
 static int clock_may_change;
+static uint64_t clock_known, clock_whole; /* by the boot; and by the name space */
+
+#define CLOCK_DIFFERS_NS 1000
+
+/* By hand: these functions of the C library lie in pages that a short process does not have. */
+void trace_clock_given(const char *given)
+{
+    uint64_t id = 0, offset = 0;
+    const char *p = given;
+    for (; *p && *p != ':'; p++) {
+        const int digit = *p >= '0' && *p <= '9' ? *p - '0' : *p >= 'a' && *p <= 'f' ? *p - 87 : -1;
+        if (digit < 0)
+            return;
+        id = id * 16 + (uint64_t)digit;
+    }
+    if (p == given || *p++ != ':' || !*p)
+        return;
+    for (; *p; p++) {
+        if (*p < '0' || *p > '9')
+            return;
+        offset = offset * 10 + (uint64_t)(*p - '0');
+    }
+    const int64_t differs = clock_offset() - (int64_t)offset;
+    if (differs >= -CLOCK_DIFFERS_NS && differs <= CLOCK_DIFFERS_NS)
+        clock_whole = id;
+}
+
+void trace_clock_text(char out[TRACE_CLOCK_TEXT])
+{
+    const int64_t offset = clock_offset();
+    const uint64_t id = trace_clock_id();
+    *out = 0;
+    if (id && offset >= 0)
+        snprintf(out, TRACE_CLOCK_TEXT, "%016" PRIx64 ":%" PRId64, id, offset);
+}
 
 void trace_clock_changes(void)
 {
@@ -265,21 +319,20 @@ void trace_clock_changes(void)
  * fork as well, unless the program makes name spaces. */
 uint64_t trace_clock_id(void)
 {
-    static uint64_t known, whole;
     struct statx st;
-    if (whole && !clock_may_change)
-        return whole;
+    if (clock_whole && !clock_may_change)
+        return clock_whole;
     char boot[64];
-    uint64_t h = known ? known : 0xcbf29ce484222325u;
+    uint64_t h = clock_known ? clock_known : 0xcbf29ce484222325u;
     static const char id[] = "/proc/sys/kernel/random/boot_id";
-    const long fd = known ? -1 : syscall(SYS_openat, AT_FDCWD, id, O_RDONLY | O_CLOEXEC);
+    const long fd = clock_known ? -1 : syscall(SYS_openat, AT_FDCWD, id, O_RDONLY | O_CLOEXEC);
     const long n = fd < 0 ? 0 : syscall(SYS_read, fd, boot, sizeof boot);
     if (fd >= 0)
         syscall(SYS_close, fd);
     for (long i = 0; i < n; i++)
         h = (h ^ (uint8_t)boot[i]) * 0x100000001b3u;
-    known = known || n > 0 ? h : 0;
+    clock_known = clock_known || n > 0 ? h : 0;
     if (!syscall(SYS_statx, AT_FDCWD, "/proc/self/ns/time", 0, STATX_INO, &st))
         h = (h ^ st.stx_ino) * 0x100000001b3u;
-    return whole = !known ? 0 : h ? h : 1;
+    return clock_whole = !clock_known ? 0 : h ? h : 1;
 }

@@ -20,7 +20,7 @@ MAY_INCLUDE = {
     "base/mark": set(),
     "cuda": {"base", "host/geom", "host/backend", "base/mark"},
     "profiler/image": set(),
-    "profiler/record": {"base", "profiler/image"},
+    "profiler/record": {"base", "profiler/image", "profiler/trace"},
     "profiler/trace": {"base"},
     "profiler/capture": {"profiler/trace", "profiler/image"},
     "profiler/capture_mpi": {"profiler/trace", "profiler/capture"},

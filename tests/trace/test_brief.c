@@ -17,7 +17,7 @@ static const uint8_t run_id[16] = "run";
 static struct trace_writer brief_created(struct trace_stream *s)
 {
     struct trace_writer w;
-    assert_int_equal(trace_create_brief(&w, traces_folder, run_id, 0, 0), 0);
+    assert_int_equal(trace_create_brief(&w, traces_folder, run_id, 0, 0, NULL), 0);
     trace_stream_open(s, &w, 1);
     return w;
 }
@@ -216,7 +216,7 @@ static void a_forked_child_has_its_own(void **state)
         trace_finish(&w, TRACE_EXIT, 9);
         trace_stream_close(&s);
         trace_abandon(&w);
-        bad += trace_create_brief(&w, traces_folder, run_id, 0, 0);
+        bad += trace_create_brief(&w, traces_folder, run_id, 0, 0, NULL);
         trace_stream_open(&s, &w, 2);
         bad += !put_sample(&s, 50) + !put_sample(&s, 51);
         trace_finish(&w, TRACE_EXIT, 0);

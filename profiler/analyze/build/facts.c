@@ -100,16 +100,27 @@ static enum err fact_scripts(struct run *r, const char *folder, const char *word
     return ERR_OK;
 }
 
+/* A process that ended within its first milliseconds told the path by which it was started, which
+ * may be a link (/bin/true): its file, where that is still here. */
+static enum err fact_program(struct image *im, const char *value)
+{
+    struct run *r = im->run;
+    char *file = *value == '/' ? realpath(value, NULL) : NULL;
+    const char *exe = run_text(r, file ? file : value);
+    free(file);
+    FAIL_IF(!exe, ERR_MEMORY, "no memory for the texts of a trace");
+    im->program.exe = exe;
+    r->processes.items[im->index].program = path_shown(r, exe);
+    return fact_folder(r, exe, strlen(exe), 1);
+}
+
 static enum err fact_of_program(struct image *im, const char *key, const char *value)
 {
     struct run *r = im->run;
     struct model_process *process = &r->processes.items[im->index];
     int major, minor;
-    if (!strcmp(key, "exe")) {
-        TRY(fact_folder(r, value, strlen(value), 1));
-        im->program.exe = run_text(r, value);
-        process->program = path_shown(r, im->program.exe);
-    }
+    if (!strcmp(key, "exe"))
+        TRY(fact_program(im, value));
     if (!strcmp(key, "cwd"))
         im->program.cwd = run_text(r, value);
     if (!strcmp(key, "cmdline")) {

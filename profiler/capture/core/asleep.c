@@ -224,7 +224,7 @@ int asleep_finish(enum trace_end end, int detail, const char *path)
     if (!asleep.on || !s || !capture_is_here())
         return 0;
     asleep_left = (enum asleep_kind)asleep.on;
-    asleep_end();
+    asleep.on = ASLEEP_NOT; /* the timer goes with the process, or with its program */
     asleep_calls->put(s, asleep_left == ASLEEP_FORKED, end, detail, path);
     return 1;
 }
@@ -232,6 +232,7 @@ int asleep_finish(enum trace_end end, int detail, const char *path)
 void asleep_return(void)
 {
     struct thread_slot *s = thread_self();
+    asleep_end();
     if (s)
         asleep_calls->go_on(s, asleep_left == ASLEEP_FORKED);
 }

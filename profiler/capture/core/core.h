@@ -54,7 +54,7 @@ void config_mode_names(unsigned modes, char *out, size_t bytes);
 
 /* facts.c */
 void facts_arguments(int count, char *const words[]); /* as the program begins, before the others */
-void facts_write(struct capture_thread *t);
+void facts_write(struct capture_thread *t, int brief); /* brief: it ends without having woken */
 void facts_clock_source(
     struct capture_thread *t);  /* where facts_write did not: the trace is brief */
 const char *facts_status(void); /* /proc/self/status, as the process image began */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -43,10 +44,32 @@ static void facts_put_link(struct capture_thread *t, const char *key, const char
     capture_meta(t, key, target);
 }
 
-/* It holds for the child of a fork as well. */
-static void program_fact(struct capture_thread *t)
+/* The arguments, as the kernel laid them. The first look into /proc costs a process 27 us, each file
+ * 8 to 12, one of /proc/self/task 25 more: so what is known otherwise is not asked there. */
+static const char *words_begin, *words_end;
+
+/* The path by which the kernel was asked for this program, which the analysis resolves. NULL: that is
+ * not all of it, for it depends on a folder or a descriptor, or is a script's, whose interpreter has
+ * it as its second word. */
+static const char *program_asked_for(void)
+{
+    const char *path = (const char *)getauxval(AT_EXECFN);
+    const char *second = words_begin ? words_begin + strlen(words_begin) + 1 : NULL;
+    if (!path || *path != '/' || !strncmp(path, "/proc/", 6) || !strncmp(path, "/dev/", 5) ||
+        !second || (second < words_end && !strcmp(second, path)))
+        return NULL;
+    return path;
+}
+
+/* It holds for the child of a fork as well. `brief`: of a process that ends without having woken. */
+static void program_fact(struct capture_thread *t, int brief)
 {
     static char path[512];
+    const char *asked = brief && !*path ? program_asked_for() : NULL;
+    if (asked) {
+        capture_meta(t, "exe", asked);
+        return;
+    }
     ssize_t n = *path ? 0 : readlink("/proc/self/exe", path, sizeof path);
     if (n == (ssize_t)sizeof path)
         *path = 0;
@@ -71,10 +94,6 @@ const char *facts_status(void)
         raw_read_file("/proc/self/status", text, sizeof text);
     return text;
 }
-
-/* The arguments, as the kernel laid them. The first look into /proc costs a process 27 us, each file
- * 8 to 12, one of /proc/self/task 25 more: so what is known otherwise is not asked there. */
-static const char *words_begin, *words_end;
 
 void facts_arguments(int count, char *const words[])
 {
@@ -127,34 +146,58 @@ static struct {
     char hz[24], modes[128], number[4][32];
 } texts;
 
+/* Whole numbers by hand: printf() lies in pages of the C library that a short process does not have.
+ */
+static void text_of_number(char *out, size_t bytes, double value)
+{
+    char digits[24], *p = digits + sizeof digits;
+    uint64_t whole = value >= 0 && value < 1e10 ? (uint64_t)value : 0;
+    if ((double)whole != value) {
+        snprintf(out, bytes, "%.10g", value);
+        return;
+    }
+    *--p = 0;
+    do
+        *--p = (char)('0' + whole % 10);
+    while (whole /= 10);
+    strcpy(out, p);
+}
+
 static void texts_make(void)
 {
     const double value[] = {capture.config.cpu_hz, capture.config.wait_hz,
                             capture.config.alloc_mean, capture.config.copy_mean};
     if (texts.made)
         return;
-    snprintf(texts.hz, sizeof texts.hz, "%ld", ticks_per_second());
+    text_of_number(texts.hz, sizeof texts.hz, (double)ticks_per_second());
     config_mode_names(capture.config.modes, texts.modes, sizeof texts.modes);
     for (size_t i = 0; i < sizeof value / sizeof *value; i++)
-        snprintf(texts.number[i], sizeof texts.number[i], "%.10g", value[i]);
+        text_of_number(texts.number[i], sizeof texts.number[i], value[i]);
     texts.made = 1;
 }
 
-void facts_write(struct capture_thread *t)
+/* Writes those variables that change what a profile means. */
+static void environment_facts(struct capture_thread *t)
 {
     char key[64] = "env.";
+    for (char *const *row = environ; row && *row; row++)
+        for (size_t i = 0; i < sizeof environment / sizeof *environment; i++) {
+            const size_t n = **row == *environment[i] ? strlen(environment[i]) : 0;
+            if (!n || strncmp(*row, environment[i], n) || (*row)[n] != '=')
+                continue;
+            strcpy(key + strlen("env."), environment[i]);
+            capture_meta(t, key, *row + n + 1);
+        }
+}
+
+void facts_write(struct capture_thread *t, int brief)
+{
     struct utsname u;
     texts_make();
-    program_fact(t);
+    program_fact(t, brief);
     folder_fact(t);
     command_fact(t);
-    for (size_t i = 0; i < sizeof environment / sizeof *environment; i++) {
-        const char *value = getenv(environment[i]);
-        if (!value)
-            continue;
-        strcpy(key + strlen("env."), environment[i]);
-        capture_meta(t, key, value);
-    }
+    environment_facts(t);
     if (uname(&u) == 0)
         capture_meta(t, "kernel", u.release);
     capture_meta(t, "hz", texts.hz);
@@ -250,30 +293,52 @@ static int read_modes(const char *text, unsigned *modes)
     return 1;
 }
 
+static int read_hex_digit(char c)
+{
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
 static int read_hex(const char *text, uint8_t out[16])
 {
     uint8_t bytes[16];
-    if (strlen(text) != 32 || strspn(text, "0123456789abcdefABCDEF") != 32)
+    if (strlen(text) != 32)
         return 0;
     for (int i = 0; i < 16; i++) {
-        const char pair[3] = {text[2 * i], text[2 * i + 1], 0};
-        bytes[i] = (uint8_t)strtoul(pair, NULL, 16);
+        const int high = read_hex_digit(text[2 * i]), low = read_hex_digit(text[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return 0;
+        bytes[i] = (uint8_t)(high * 16 + low);
     }
     memcpy(out, bytes, 16);
     return 1;
 }
 
-static int read_value(const struct config_row *r, const char *text, void *field)
+/* strtod(), for a few digits without the pages of the C library that it lies in. 0: not a number. */
+static int read_number(const char *text, double *out)
 {
     char *end;
+    size_t n = 0;
+    for (*out = 0; n < 15 && text[n] >= '0' && text[n] <= '9'; n++)
+        *out = *out * 10 + (text[n] - '0');
+    if (n && !text[n])
+        return 1;
+    *out = strtod(text, &end);
+    return end != text && !*end;
+}
+
+static int read_value(const struct config_row *r, const char *text, void *field)
+{
+    double v;
     if (r->type == MODE_LIST)
         return read_modes(text, field);
     if (r->type == HEX16)
         return read_hex(text, field);
     double low = r->type == SIGNAL_NUMBER ? SIGRTMIN : r->low;
     double high = r->type == SIGNAL_NUMBER ? SIGRTMAX : r->high;
-    double v = strtod(text, &end);
-    if (end == text || *end || !(v >= low && v <= high))
+    if (!read_number(text, &v) || !(v >= low && v <= high))
         return 0;
     if (r->type == NUMBER)
         *(double *)field = v;
@@ -282,6 +347,21 @@ static int read_value(const struct config_row *r, const char *text, void *field)
     else
         *(int *)field = (int)v;
     return 1;
+}
+
+/* By one walk through the environment. */
+static void config_texts(const char *texts_of[sizeof rows / sizeof *rows])
+{
+    static const char prefix[] = "TOMOPROF_CAPTURE_";
+    for (char *const *row = environ; row && *row; row++) {
+        if (strncmp(*row, prefix, sizeof prefix - 1))
+            continue;
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+            const size_t n = strlen(rows[i].name);
+            if (!texts_of[i] && !strncmp(*row, rows[i].name, n) && (*row)[n] == '=')
+                texts_of[i] = *row + n + 1;
+        }
+    }
 }
 
 int config_read(struct capture_config *c, char *bad, size_t bad_bytes)
@@ -298,8 +378,10 @@ int config_read(struct capture_config *c, char *bad, size_t bad_bytes)
     if (!folder || !*folder || strlen(folder) >= sizeof c->folder)
         return 0;
     strcpy(c->folder, folder);
+    const char *texts_of[sizeof rows / sizeof *rows] = {0};
+    config_texts(texts_of);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const char *text = secure_getenv(rows[i].name);
+        const char *text = texts_of[i];
         if (!text || !*text || read_value(&rows[i], text, (char *)c + rows[i].offset))
             continue;
         int n = snprintf(bad + used, bad_bytes - used, "%s%s=%.64s is not %s", used ? "; " : "",
@@ -313,8 +395,13 @@ void config_mode_names(unsigned modes, char *out, size_t bytes)
 {
     size_t used = 0;
     out[0] = 0;
-    for (size_t i = 0; i < MODES; i++)
-        if (modes & 1u << i && used + strlen(mode_names[i]) + 2 < bytes)
-            used +=
-                (size_t)snprintf(out + used, bytes - used, "%s%s", used ? "," : "", mode_names[i]);
+    for (size_t i = 0; i < MODES; i++) {
+        const size_t n = strlen(mode_names[i]);
+        if (!(modes & 1u << i) || used + n + 2 >= bytes)
+            continue;
+        if (used)
+            out[used++] = ',';
+        memcpy(out + used, mode_names[i], n + 1);
+        used += n;
+    }
 }

@@ -12,6 +12,7 @@
 #include "profiler/capture/raw/errands.h"
 #include "profiler/capture/raw/one_thread.h"
 #include "profiler/capture/raw/system.h"
+#include "profiler/trace/brief.h"
 
 static int ended;     /* 1: one thread is at it or has done it */
 static int exit_code; /* as quick_exit got it */
@@ -157,20 +158,27 @@ static int process_job_elsewhere(struct trace_writer *w, trace_job *job, uint32_
     return 1;
 }
 
-int process_new_trace(void)
+/* `memory`: of a process that does not go on as it is. */
+static int process_create_trace(void *memory)
 {
     const struct capture_config *c = &capture.config;
     /* The program itself is recorded from its first moment on, killed or not. */
     int brief = c->launcher > 0 && (double)getppid() != c->launcher;
     int failed = brief ? trace_create_brief(&capture.writer, c->folder, c->run_id, c->byte_limit,
-                                            asleep.since.r.time_ns)
+                                            asleep.since.r.time_ns, memory)
                        : trace_create(&capture.writer, c->folder, c->run_id, c->byte_limit);
     capture.writer.elsewhere = process_job_elsewhere;
-    text_forget();
+    if (!memory)
+        text_forget();
     for (struct thread_slot *s = thread_first(); s && !failed;
          s = s->next) /* those of a fork's parent */
         capture_count_memory(sizeof *s);
     return failed;
+}
+
+int process_new_trace(void)
+{
+    return process_create_trace(NULL);
 }
 
 /* Fork. Our own thread is kept out of libc, whose locks it would hold for ever in the child; the
@@ -205,20 +213,20 @@ static void in_parent(void)
 }
 
 /* A trace of this process and what is told first in it. 0: there is none. */
-static int process_open_trace(struct thread_slot *s, int forked)
+static int process_open_trace(struct thread_slot *s, int forked, void *memory)
 {
     struct trace_account a = asleep.since;
     if (forked) {
         s = thread_fork_child();
         trace_abandon(&capture.writer);
     }
-    if (process_new_trace())
+    if (process_create_trace(memory))
         return 0;
     if (!s)
         return 1;
     trace_stream_open(&s->t.stream, &capture.writer, s->t.tid);
     thread_name(&s->t, s, s->name);
-    facts_write(&s->t);
+    facts_write(&s->t, memory != NULL);
     facts_clock(&s->t);
     if (!forked)
         trace_put(&s->t.stream, &asleep.loaded.r, sizeof asleep.loaded, NULL, 0);
@@ -250,7 +258,7 @@ static void in_child(void)
     poll_thread_forked(others);
     int is_asleep = asleep_begin(ASLEEP_FORKED, NULL);
     if (!is_asleep) {
-        capture.on = process_open_trace(NULL, 1);
+        capture.on = process_open_trace(NULL, 1, NULL);
         if (capture.on)
             process_begin_forked(thread_self());
     }
@@ -276,7 +284,7 @@ static void process_go_on(struct thread_slot *s, int forked)
 static void process_wake(struct thread_slot *s, int forked)
 {
     raw_files_alone(1);
-    if (process_open_trace(s, forked))
+    if (process_open_trace(s, forked, NULL))
         process_go_on(s, forked);
     raw_files_alone(0);
 }
@@ -284,8 +292,9 @@ static void process_wake(struct thread_slot *s, int forked)
 static void process_put_asleep(struct thread_slot *s, int forked, enum trace_end end, int detail,
                                const char *path)
 {
+    static char memory[BRIEF_BYTES] __attribute__((aligned(TRACE_PAGE)));
     raw_files_alone(1);
-    if (process_open_trace(s, forked)) {
+    if (process_open_trace(s, forked, memory)) {
         if (end == TRACE_EXEC)
             put_process(&s->t, TRACE_EXECED, capture.pid, path);
         thread_put_end(&s->t, s);
@@ -377,8 +386,10 @@ void process_return(int left)
         signals_leave(0);
         trace_finish(&capture.writer, TRACE_RUNNING, 0);
     }
-    if (left == LEFT_ASLEEP)
+    if (left == LEFT_ASLEEP) {
+        text_forget();
         asleep_return();
+    }
     errno = saved;
 }
 

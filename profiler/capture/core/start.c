@@ -1,5 +1,4 @@
 /* Starts capture in this process: configuration, trace file, threads, recorders, our own thread. */
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,14 +8,14 @@
 #include "profiler/capture/core/filter.h"
 #include "profiler/capture/core/poll_thread.h"
 #include "profiler/capture/core/signals.h"
+#include "profiler/capture/raw/next_symbol.h"
 #include "profiler/capture/raw/system.h"
 
 static void find_library(struct capture_config *c)
 {
-    Dl_info info;
-    if (dladdr((void *)&capture, &info) && info.dli_fname &&
-        strlen(info.dli_fname) < sizeof c->library)
-        strcpy(c->library, info.dli_fname);
+    const char *name = own_image_name();
+    if (name && strlen(name) < sizeof c->library)
+        strcpy(c->library, name);
 }
 
 static const struct capture_parts *start_parts;
@@ -61,6 +60,9 @@ static void capture_begin_process(void)
     if (filter_inherited()) /* before the calls below, which a filter may forbid */
         return;
     asleep.loaded = facts_account(TRACE_AT_LOAD);
+    const char *clock = secure_getenv("TOMOPROF_CAPTURE_CLOCK");
+    if (clock)
+        trace_clock_given(clock);
     asleep.wanted_signal = c->signal;
     find_library(c);
     thread_setup();
@@ -80,7 +82,7 @@ static void capture_begin_process(void)
         return;
     }
     s->t.busy = 1;
-    facts_write(&s->t);
+    facts_write(&s->t, 0);
     facts_clock(&s->t);
     capture_begin_recorders(&s->t);
 }

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "profiler/capture/raw/next_symbol.h"
 #include "profiler/capture/raw/system.h"
 
 typedef int clock_fn(clockid_t, struct timespec *);
@@ -35,8 +36,12 @@ void raw_clock_setup(void)
     raw_clock_check();
     if (raw_ticks_trapped)
         return;
+    static const char name[] = "__vdso_clock_gettime";
+    shared = (clock_fn *)kernel_symbol(name);
+    if (shared)
+        return;
     void *page = dlopen("linux-vdso.so.1", RTLD_LAZY | RTLD_NOLOAD);
-    shared = page ? (clock_fn *)dlsym(page, "__vdso_clock_gettime") : NULL;
+    shared = page ? (clock_fn *)dlsym(page, name) : NULL;
 }
 
 int raw_clock_gettime(clockid_t clock, struct timespec *t)

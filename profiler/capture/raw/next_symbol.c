@@ -7,6 +7,7 @@
 #include <link.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "profiler/capture/raw/next_symbol.h"
 
@@ -62,14 +63,26 @@ static int symbol_read_image(const struct link_map *m, struct symbol_image *im)
     return 1;
 }
 
+static const struct link_map *own_image(void)
+{
+    const struct link_map *m = _r_debug.r_map;
+    while (m && m->l_ld != _DYNAMIC)
+        m = m->l_next;
+    return m;
+}
+
+const char *own_image_name(void)
+{
+    const struct link_map *m = own_image();
+    return m && *m->l_name ? m->l_name : NULL;
+}
+
 /* Those behind this library, up to one that cannot be read: from there on dlsym() knows. Opened
  * later by the program, this library has none behind it. */
 static int symbol_read_images(void)
 {
-    const struct link_map *m = _r_debug.r_map;
+    const struct link_map *m = own_image();
     int n = 0;
-    while (m && m->l_ld != _DYNAMIC)
-        m = m->l_next;
     for (m = m ? m->l_next : NULL; m && n < IMAGES; m = m->l_next)
         if (!symbol_read_image(m, &images[n++]))
             return n - 1;
@@ -130,4 +143,23 @@ void *next_symbol(const char *name)
             break;
         }
     return dlsym(RTLD_NEXT, name);
+}
+
+void *kernel_symbol(const char *name)
+{
+    const ElfW(Ehdr) *h = (const ElfW(Ehdr) *)getauxval(AT_SYSINFO_EHDR);
+    const ElfW(Phdr) *p = h ? (const ElfW(Phdr) *)((const char *)h + h->e_phoff) : NULL;
+    struct link_map m = {0};
+    struct symbol_image im;
+    int is_placed = 0;
+    void *f = NULL;
+    for (int i = 0; p && i < h->e_phnum; i++)
+        if (p[i].p_type == PT_LOAD && !is_placed++)
+            m.l_addr = (uintptr_t)h + p[i].p_offset - p[i].p_vaddr;
+        else if (p[i].p_type == PT_DYNAMIC)
+            m.l_ld = (ElfW(Dyn) *)((uintptr_t)h + p[i].p_offset);
+    if (!is_placed || !m.l_ld || !symbol_read_image(&m, &im) ||
+        symbol_search(&im, name, symbol_hash(name), &f) != SYMBOL_FOUND)
+        return NULL;
+    return f;
 }
