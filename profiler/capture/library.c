@@ -27,6 +27,7 @@ static void library_setup(void)
     io_take_out_by(io_hooks_take_out);
     heap_set_allocator(&malloc_hooks);
     locks_set_calls(&lock_hooks);
+    lock_hooks_find();
 }
 
 static int library_start(int early)
@@ -49,7 +50,8 @@ static int library_single_threaded(void)
 __attribute__((constructor)) static void loaded(int count, char **words)
 {
     facts_arguments(count, words);
-    library_start(library_single_threaded());
+    if (!library_start(library_single_threaded()))
+        lock_hooks_find();
 }
 
 /* The CUDA driver calls this inside cuInit. Never fails: the target goes on without us. */

@@ -77,7 +77,8 @@ static int has_sse42(void)
     static volatile signed char known;
     if (!known) {
         unsigned a = 1, b, c = 0, d;
-        const unsigned *leaf = __x86_get_cpuid_feature_leaf ? __x86_get_cpuid_feature_leaf(0) : NULL;
+        const unsigned *leaf =
+            __x86_get_cpuid_feature_leaf ? __x86_get_cpuid_feature_leaf(0) : NULL;
         if (leaf)
             c = leaf[2];
         else

@@ -34,12 +34,14 @@ void trace_clock_shift(struct trace_writer *w, int which, int64_t shift_ns, uint
 }
 
 /* Children of a fork write nothing into it. */
-static void writer_wipe_on_fork(void *alive)
+static void writer_set_alive(struct trace_writer *w, char *page)
 {
-    syscall(SYS_madvise, alive, TRACE_PAGE, MADV_WIPEONFORK);
+    syscall(SYS_madvise, page, TRACE_PAGE, MADV_WIPEONFORK);
+    *(int *)page = 1;
+    w->alive = (int *)page;
 }
 
-/* What the caller gives may have been used before, by this process or by its parent. */
+/* Clears what the caller gives: this process or its parent may have used it before. */
 static char *writer_memory(struct trace_writer *w, size_t bytes, char *given)
 {
     w->is_given = given != NULL;
@@ -75,10 +77,11 @@ static int writer_create(struct trace_writer *w, const char *folder, const uint8
         h->clock.id = trace_clock_id();
         h->born_ns = trace_birth_time(AT_FDCWD, w->path);
     }
-    if (!w->is_given)
-        writer_wipe_on_fork(memory);
-    *(int *)memory = 1;
-    w->alive = (int *)memory;
+    static const int given_alive = 1; /* nothing forks before writer_set_alive */
+    if (w->is_given)
+        w->alive = &given_alive;
+    else
+        writer_set_alive(w, memory);
     clock_gettime(CLOCK_REALTIME, &real);
     h->version = TRACE_VERSION;
     h->header_bytes = TRACE_HEADER_BYTES;
@@ -117,8 +120,8 @@ int trace_create(struct trace_writer *w, const char *folder, const uint8_t run_i
 int trace_create_brief(struct trace_writer *w, const char *folder, const uint8_t run_id[16],
                        uint64_t byte_limit, uint64_t start_ns, void *memory)
 {
-    return create_either(w, folder, run_id, byte_limit, sysconf(_SC_PAGESIZE) == TRACE_PAGE,
-                         start_ns, memory);
+    return create_either(w, folder, run_id, byte_limit, writer_page() == TRACE_PAGE, start_ns,
+                         memory);
 }
 
 static void finish_header(struct trace_writer *w, enum trace_end end, int detail)
@@ -148,7 +151,7 @@ void trace_finish(struct trace_writer *w, enum trace_end end, int detail)
     }
     if (end == TRACE_RUNNING) {
         if (w->is_given)
-            writer_wipe_on_fork(w->brief);
+            writer_set_alive(w, w->brief);
         brief_goes_on(w);
     }
     errno = saved;

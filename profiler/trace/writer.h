@@ -82,7 +82,7 @@ void trace_clock_changes(void); /* the program may enter another name space from
  * has another offset. */
 void trace_clock_given(const char *given);
 enum { TRACE_CLOCK_TEXT = 48 };
-void trace_clock_text(char out[TRACE_CLOCK_TEXT]); /* "" where the clock is unknown */
+void trace_clock_text(char out[TRACE_CLOCK_TEXT]);   /* "" where the clock is unknown */
 uint64_t trace_birth_time(int fd, const char *path); /* ns; of the file, 0 unknown */
 /* Compared with that of an MPI program's first rank, when it started (0) and ended (1). */
 void trace_clock_shift(struct trace_writer *w, int which, int64_t shift_ns, uint64_t error_ns);

@@ -36,10 +36,19 @@ uint64_t trace_now(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+uint64_t writer_page(void)
+{
+#ifdef __x86_64__
+    return TRACE_PAGE;
+#else
+    return (uint64_t)sysconf(_SC_PAGESIZE);
+#endif
+}
+
 /* Kernels of aarch64 may have pages of 16 or 64 KiB: chunks lie at their multiples. */
 uint64_t writer_first_offset(void)
 {
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t page = writer_page();
     return page > TRACE_HEADER_BYTES ? page : TRACE_HEADER_BYTES;
 }
 
@@ -71,7 +80,7 @@ void writer_unmap(const volatile void *p, size_t bytes)
  * (ext4: 70 ns for a record of 40 bytes all in all, with fallocate 115). */
 static int writer_allocate(int fd, uint64_t offset, size_t bytes)
 {
-    static char zeros[TRACE_PAGE];
+    static char zeros[TRACE_PAGE] __attribute__((aligned(64)));
     struct rlimit limit;
     /* past the limit the kernel would send SIGXFSZ, which ends the program */
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && offset + bytes > limit.rlim_cur)

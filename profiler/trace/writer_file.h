@@ -11,6 +11,7 @@ void writer_unmap(const volatile void *p, size_t bytes); /* nothing for NULL */
 
 /* Gives the file room at `offset` and maps it; NULL: *why. */
 void *writer_map_room(int fd, uint64_t offset, size_t bytes, int *why);
+uint64_t writer_page(void); /* bytes of the machine's pages */
 /* Returns where the first chunk lies. */
 uint64_t writer_first_offset(void);
 /* Sets w->path to `folder`/PID-START.tpt; 0 or ENAMETOOLONG. */

@@ -17,7 +17,7 @@ GENERATED = {"report_assets.c": "profiler/report/page/report_assets.c", "hls_tem
              "verilog_cores.c": "profiler/fpga/embed/verilog_cores.c"}
 # The C library's memcpy, syscall and their like under the names that the capture library gives them (raw/memory.h), for every layer.
 RENAMED = {"raw_memcpy", "raw_memmove", "raw_memset", "raw_memcmp", "raw_syscall",
-           "raw_clock_gettime"}
+           "raw_clock_gettime", "raw_getpid", "raw_getppid"}
 # The capture library is alone in other people's processes: nothing calls it, and what it does not define is the C library's.
 ALONE = {"tomoprof_capture", "tp_stacks"}
 TARGETS = re.compile(r"(tp_\w+|tomoprof|tomoprof-fpga|tomoprof_capture)\.dir$")

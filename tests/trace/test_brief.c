@@ -230,6 +230,60 @@ static void a_forked_child_has_its_own(void **state)
     trace_abandon(&w);
 }
 
+/* A process that ends asleep gives its own memory, which is used again where the exec failed. */
+static void memory_of_the_caller_serves_again(void **state)
+{
+    (void)state;
+    static char memory[BRIEF_BYTES] __attribute__((aligned(TRACE_PAGE)));
+    struct trace_stream s;
+    struct trace_writer w;
+    int status;
+    for (int round = 0; round < 2; round++) {
+        traces_empty();
+        assert_int_equal(trace_create_brief(&w, traces_folder, run_id, 0, 0, memory), 0);
+        trace_stream_open(&s, &w, 1);
+        assert_true(put_sample(&s, 1));
+        trace_finish(&w, TRACE_EXEC, 0);
+        assert_int_equal(only_trace(1, 1).end, TRACE_EXEC);
+        trace_finish(&w, TRACE_RUNNING, 0);
+        assert_true(put_sample(&s, 2));
+        pid_t child = fork();
+        if (!child)
+            _exit(put_sample(&s, 99));
+        waitpid(child, &status, 0);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        trace_finish(&w, TRACE_EXIT, round);
+        trace_stream_close(&s);
+        struct trace_header h = only_trace(2, 0);
+        assert_true(h.end == TRACE_EXIT && h.end_detail == round);
+        trace_abandon(&w);
+    }
+}
+
+/* The clock of another process is taken where its offset is that of this one. */
+static void a_clock_that_is_told(void **state)
+{
+    (void)state;
+    char told[TRACE_CLOCK_TEXT], other[TRACE_CLOCK_TEXT];
+    const uint64_t own = trace_clock_id();
+    trace_clock_text(told);
+    assert_true(own && strtoull(told, NULL, 16) == own);
+    const long long offset = atoll(strchr(told, ':') + 1);
+    const char *const bad[] = {"", ":", "12", "12:", "12:x", "x:12", "12:-5"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        trace_clock_given(bad[i]);
+    snprintf(other, sizeof other, "1234:%lld", offset + 1000000);
+    trace_clock_given(other);
+    assert_int_equal(trace_clock_id(), own);
+    snprintf(other, sizeof other, "1234:%lld", offset);
+    for (int i = 0; i < 100 && trace_clock_id() == own; i++) /* each reading may be interrupted */
+        trace_clock_given(other);
+    assert_int_equal(trace_clock_id(), 0x1234);
+    for (int i = 0; i < 100 && trace_clock_id() != own; i++)
+        trace_clock_given(told);
+    assert_int_equal(trace_clock_id(), own);
+}
+
 /* Another thread has begun to move it and does not go on, as on a busy machine: the file that it made
  * has a part of the records by then, in the worst case. */
 static void an_end_beside_a_move_that_stands_still_is_kept(void **state)
@@ -355,6 +409,8 @@ int main(void)
         cmocka_unit_test(an_end_beside_a_move_that_stands_still_is_kept),
         cmocka_unit_test(an_exec_that_fails_beside_a_move_leaves_one_trace),
         cmocka_unit_test(a_forked_child_has_its_own),
+        cmocka_unit_test(memory_of_the_caller_serves_again),
+        cmocka_unit_test(a_clock_that_is_told),
         cmocka_unit_test(a_torn_member_harms_no_other),
         cmocka_unit_test(a_limit_of_size_gives_it_a_file),
     };

@@ -66,6 +66,7 @@ static enum err account_attribute(struct image *im, void *state)
     struct account *a = &mine->account;
     struct quality_count *q = &im->run->q;
     a->pid = im->header.pid;
+    a->image = im->index;
     a->start = im->header.start_ns;
     a->execs = im->header.end == TRACE_EXEC;
     a->ended = im->header.end != TRACE_RUNNING;
@@ -156,6 +157,18 @@ static enum err threads_row(struct run *r, const struct account *a)
     return accounts_row(r, a, threads, from, to, &unused);
 }
 
+/* Fills in what the kernel counted for a process that ended before its first sample. NAN: it could
+ * not tell that any more. */
+static void account_unsampled(const struct run *r, const struct account *a)
+{
+    struct model_process *p = &r->processes.items[a->image];
+    const struct cpu_moment before = account_before(r, a), *end = &a->at[TRACE_AT_END];
+    const double ns = end->user + end->sys - before.user - before.sys;
+    if (p->cpu_s > 0 || isnan(p->cpu_s) || end->left_out)
+        return;
+    p->cpu_s = end->known && ns >= 0 ? ns_to_seconds(ns) : (double)NAN;
+}
+
 enum err build_accounts(struct run *r)
 {
     const struct analyze_launch *l = &r->options->launch;
@@ -164,6 +177,7 @@ enum err build_accounts(struct run *r)
                                    l->own_user_s + l->own_system_s > 0, 0};
     for (size_t i = 0; i < r->accounts.count && r->has_cpu; i++) {
         const struct account *a = &r->accounts.items[i];
+        account_unsampled(r, a);
         if (a->at[TRACE_AT_LOAD].known) {
             TRY(accounts_row(r, a, startup, account_before(r, a), a->at[TRACE_AT_LOAD],
                              &r->startup_ns));

@@ -63,7 +63,8 @@
     X(TEXT, _, end, "exit, quick_exit, exec, signal, running, filtered")                           \
     X(INT, _, end_detail, "exit code or signal number")                                            \
     X(MAYBE, model_failure, failure, "what ended it; null: nothing that is known")                 \
-    X(REAL, _, cpu_s, "user and system time that was sampled")                                     \
+    X(REAL, _, cpu_s,                                                                              \
+      "user and system time that was sampled; without a sample, the kernel's count")               \
     X(REAL, _, peak_rss_mb, "most resident memory")                                                \
     X(REAL, _, peak_heap_mb, "most live heap, estimated")
 

@@ -134,6 +134,7 @@ struct cpu_moment { /* the process's CPU time until then, ns */
 };
 struct account {                   /* of one process image */
     int pid, execs, ended, thread; /* thread: row of its main thread, -1 none */
+    size_t image;
     uint64_t start;
     const char *name;
     struct cpu_moment at[TRACE_AT_END + 1]; /* by enum trace_account_at */

@@ -1,5 +1,6 @@
 /* When a short process wakes, and what is written of one that does not. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -29,12 +30,27 @@ static void asleep_arm(long ns)
 }
 
 #ifdef __x86_64__
+static int asleep_is_libc(uintptr_t address)
+{
+    const char *name = modules_name_at(address);
+    return name && (strstr(name, "/libc.so") || strstr(name, "/libc-2"));
+}
+
+/* Starting allocates, also where the program is inside of its allocator: of one that is not the C
+ * library's (the program's own, a preloaded one) nobody knows that it could be called there. */
+static int asleep_allocator_is_known(void)
+{
+    static void *next;
+    return modules_name_at((uintptr_t)calloc) == modules_name_at((uintptr_t)asleep_stack) &&
+           asleep_is_libc((uintptr_t)raw_next(&next, "malloc"));
+}
+
 static int asleep_is_possible(void)
 {
     const struct capture_config *c = &capture.config;
     return c->launcher > 0 && (double)getppid() != c->launcher && c->calls_share < 1 &&
-           c->modes & CAPTURE_CPU && sysconf(_SC_PAGESIZE) == TRACE_PAGE &&
-           modules_name_at((uintptr_t)asleep_stack);
+           c->modes & CAPTURE_CPU && modules_name_at((uintptr_t)asleep_stack) &&
+           asleep_allocator_is_known();
 }
 
 /* Calls that wait while the caller holds nothing of the C library's and of the loader's. */
@@ -74,18 +90,10 @@ static int asleep_has_interrupted(const ucontext_t *u)
     return !(pending & ~blocked & ~(1ull << (capture.config.signal - 1)));
 }
 
-static int asleep_is_libc(uintptr_t address)
-{
-    const char *name = modules_name_at(address);
-    return name && (strstr(name, "/libc.so") || strstr(name, "/libc-2"));
-}
-
 /* Starting makes a thread, which takes locks of the C library. Its own code and the loader's may
- * hold them, but for a call that waits; a malloc of others may hold one that calloc() takes. Code
- * without a name was made at run time. */
+ * hold them, but for a call that waits. Code without a name was made at run time. */
 static int asleep_may_wake(const ucontext_t *u)
 {
-    static void *next;
     const uintptr_t at = asleep_place(u);
     const long value = (long)u->uc_mcontext.gregs[REG_RAX];
     const char *name = modules_name_at(at);
@@ -94,8 +102,7 @@ static int asleep_may_wake(const ucontext_t *u)
     if (asleep_is_libc(at))
         return asleep_is_call(at) ? asleep_call_waits(value)
                                   : asleep_is_call(at - 2) && value == -EINTR;
-    return name != modules_name_at((uintptr_t)asleep_stack) &&
-           asleep_is_libc((uintptr_t)raw_next(&next, "malloc"));
+    return name != modules_name_at((uintptr_t)asleep_stack);
 }
 #else
 static int asleep_is_possible(void)

@@ -2,9 +2,10 @@
 #include <unistd.h>
 
 #include "profiler/capture/core/asleep.h"
+#include "profiler/capture/raw/near.h"
 
-struct capture capture;
-struct asleep asleep;
+struct capture capture CAPTURE_NEAR;
+struct asleep asleep CAPTURE_NEAR;
 
 /* thread.c's, where threads of this process are recorded. */
 __attribute__((weak)) struct capture_thread *capture_self(void)

@@ -37,7 +37,7 @@ struct thread_slot {
     int wait_known, adopted; /* adopted: found in /proc, not through pthread_create */
     int16_t wait_state, wait_syscall;
     char name[16];
-    char stack[HANDLER_STACK] __attribute__((aligned(64))), scratch[CAPTURE_SCRATCH];
+    char scratch[CAPTURE_SCRATCH], stack[HANDLER_STACK] __attribute__((aligned(64)));
 };
 
 struct capture_parts {
@@ -48,7 +48,8 @@ struct capture_parts {
 /* start.c: capture and its parts, once; 1: it is on, or asleep. `early`: before main, one thread. */
 int capture_start(const struct capture_parts *parts, int early);
 
-/* facts.c: 0 when no folder is named; what was wrong with other variables goes to `bad`. */
+/* facts.c: 0 when no folder is named; what was wrong with other variables goes to `bad`, which is
+ * empty before. */
 int config_read(struct capture_config *c, char *bad, size_t bad_bytes);
 void config_mode_names(unsigned modes, char *out, size_t bytes);
 

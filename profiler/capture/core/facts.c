@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "profiler/capture/core/core.h"
+#include "profiler/capture/raw/near.h"
 #include "profiler/capture/raw/system.h"
 #include "profiler/trace/secrets.h"
 
@@ -29,7 +30,7 @@ static const char *const environment[] = {
 static long ticks_per_second(void)
 {
     struct timespec t;
-    if (clock_getres(CLOCK_MONOTONIC_COARSE, &t) || t.tv_nsec <= 0)
+    if (syscall(SYS_clock_getres, CLOCK_MONOTONIC_COARSE, &t) || t.tv_nsec <= 0)
         return 0;
     return (1000000000 + t.tv_nsec / 2) / t.tv_nsec;
 }
@@ -65,15 +66,17 @@ static const char *program_asked_for(void)
 static void program_fact(struct capture_thread *t, int brief)
 {
     static char path[512];
-    const char *asked = brief && !*path ? program_asked_for() : NULL;
+    static int is_read;
+    const char *asked = brief && !is_read ? program_asked_for() : NULL;
     if (asked) {
         capture_meta(t, "exe", asked);
         return;
     }
-    ssize_t n = *path ? 0 : readlink("/proc/self/exe", path, sizeof path);
+    ssize_t n = is_read ? 0 : readlink("/proc/self/exe", path, sizeof path);
     if (n == (ssize_t)sizeof path)
         *path = 0;
-    if (*path)
+    is_read = *path != 0;
+    if (is_read)
         capture_meta(t, "exe", path);
     else
         facts_put_link(t, "exe", "/proc/self/exe");
@@ -106,23 +109,17 @@ void facts_arguments(int count, char *const words[])
     words_end = end;
 }
 
-static size_t read_arguments(char *out, size_t bytes)
-{
-    size_t n = (size_t)(words_end - words_begin);
-    if (!n || words_end[-1]) /* longer ones have been written over them */
-        return raw_read_file("/proc/self/cmdline", out, bytes);
-    n = n < bytes - 1 ? n : bytes - 1;
-    memcpy(out, words_begin, n);
-    out[n] = 0;
-    return n;
-}
-
 /* Writes one argument per line, secrets masked. */
 static void command_fact(struct capture_thread *t)
 {
     enum { ROOM = CAPTURE_SCRATCH / 2 };
-    char *words = t->scratch, *text = words + ROOM;
-    size_t n = read_arguments(words, ROOM);
+    char *text = t->scratch, *read = text + ROOM;
+    const char *words = words_begin;
+    size_t n = (size_t)(words_end - words_begin);
+    if (!n || n >= ROOM || words_end[-1]) { /* longer ones have been written over them */
+        n = raw_read_file("/proc/self/cmdline", read, ROOM);
+        words = read;
+    }
     secrets_mask_words(words, n, text, ROOM);
     capture_meta(t, "cmdline", text);
 }
@@ -144,7 +141,7 @@ void facts_clock_source(struct capture_thread *t)
 static struct {
     int made;
     char hz[24], modes[128], number[4][32];
-} texts;
+} texts CAPTURE_NEAR;
 
 /* Whole numbers by hand: printf() lies in pages of the C library that a short process does not have.
  */
@@ -198,7 +195,7 @@ void facts_write(struct capture_thread *t, int brief)
     folder_fact(t);
     command_fact(t);
     environment_facts(t);
-    if (uname(&u) == 0)
+    if (syscall(SYS_uname, &u) == 0)
         capture_meta(t, "kernel", u.release);
     capture_meta(t, "hz", texts.hz);
     if (!capture.writer.brief)
@@ -374,7 +371,6 @@ int config_read(struct capture_config *c, char *bad, size_t bad_bytes)
                                  .alloc_mean = 512 * 1024,
                                  .copy_mean = 8 * 1024 * 1024,
                                  .calls_share = 0.02};
-    bad[0] = 0;
     if (!folder || !*folder || strlen(folder) >= sizeof c->folder)
         return 0;
     strcpy(c->folder, folder);

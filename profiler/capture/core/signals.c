@@ -11,13 +11,14 @@
 
 #include "profiler/capture/core/core.h"
 #include "profiler/capture/core/signals.h"
+#include "profiler/capture/raw/near.h"
 #include "profiler/capture/raw/system.h"
 
 typedef int (*sigaction_fn)(int, const struct sigaction *, struct sigaction *);
 typedef int (*mask_fn)(int, const sigset_t *, sigset_t *);
 
-static struct sigaction theirs; /* for the sampler's number */
-static int installed;           /* that number, 0: none */
+static struct sigaction theirs CAPTURE_NEAR; /* for the sampler's number */
+static int installed;                        /* that number, 0: none */
 static int on_stack = SA_ONSTACK;
 static void (*installed_handler)(int, siginfo_t *, void *);
 

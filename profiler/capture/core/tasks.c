@@ -92,7 +92,7 @@ static void tasks_visit(struct task_scan *w, uint32_t tid)
 
 static int scan_tasks(struct task_scan *w)
 {
-    static char buffer[4096] __attribute__((aligned(8))); /* of the library's one thread */
+    static char buffer[4096] __attribute__((aligned(64))); /* of the library's one thread */
     long n, fd = raw_open("/proc/self/task", O_RDONLY);
     if (fd < 0 && !thread_count()) /* is the process at its end? That must be known. */
         fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_CLOEXEC);

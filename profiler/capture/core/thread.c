@@ -206,13 +206,19 @@ struct thread_slot *thread_claim(void)
             struct thread_slot *next = s->next;
             memset(&s->t, 0, sizeof s->t);
             memset((char *)s + offsetof(struct thread_slot, key_rounds), 0,
-                   offsetof(struct thread_slot, stack) - offsetof(struct thread_slot, key_rounds));
+                   offsetof(struct thread_slot, scratch) -
+                       offsetof(struct thread_slot, key_rounds));
             s->next = next;
             s->t.scratch = s->scratch;
             return s;
         }
     }
-    struct thread_slot *s = raw_map(sizeof *s, MAP_NORESERVE);
+    /* Most processes have one thread: a mapping less for them. */
+    static struct thread_slot main_slot;
+    static int main_taken;
+    struct thread_slot *s = __atomic_exchange_n(&main_taken, 1, __ATOMIC_RELAXED)
+                                ? raw_map(sizeof *s, MAP_NORESERVE)
+                                : &main_slot;
     if (!s)
         return NULL;
     capture_count_memory(sizeof *s);

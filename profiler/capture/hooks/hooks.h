@@ -11,6 +11,7 @@
 
 extern const struct heap_allocator malloc_hooks; /* malloc.c */
 extern const struct lock_calls lock_hooks;       /* locks.c */
+void lock_hooks_find(void);         /* once the process is recorded, or will not be; 20 searches */
 extern __typeof(memcpy) own_memcpy; /* copies.c: the wrapper, by a name that nobody replaces */
 
 /* rebind.c: what the program's calls are bound to. */

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "profiler/capture/hooks/hooks.h"
+#include "profiler/capture/raw/near.h"
 #include "profiler/capture/raw/next_symbol.h"
 #include "profiler/capture/recorders/cpu/phase.h"
 #include "profiler/capture/recorders/failure/exception.h"
@@ -52,8 +53,8 @@ typedef const struct timespec *deadline_t;
     X(sem_trywait, (s), (sem_t * s))                                                               \
     X(sem_post, (s), (sem_t * s))
 
-/* Before the C library's functions are known: a constructor of another library was first. An
- * allocator of the program's that is called by what finds them has the locks to itself. */
+/* Before the C library's functions are known: a constructor of another library was first, or the
+ * process is asleep and this is its first lock. An allocator of the program's that is called by what finds them has the locks to itself. */
 static int find_late(void);
 #define LATE(name, otherwise, arguments, parameters)                                               \
     static __attribute__((noinline, cold)) int late_##name parameters                              \
@@ -71,7 +72,7 @@ static struct {
 #define NEXT(name, ...) __typeof(name) *name;
     LOCK_LIST(NEXT) RWLOCK_LIST(NEXT) CONDITION_LIST(NEXT) SEMAPHORE_LIST(NEXT)
 #undef NEXT
-} next = {
+} next CAPTURE_NEAR = {
 #define NEXT(name, ...) .name = late_##name,
     LOCK_LIST(NEXT) RWLOCK_LIST(NEXT) CONDITION_LIST(NEXT) SEMAPHORE_LIST(NEXT)
 #undef NEXT
@@ -79,9 +80,17 @@ static struct {
 
 static call_fn *next_call; /* syscall() */
 
-static __attribute__((constructor)) void locks_find_next(void)
+/* A handler of the program may be the first to call these. */
+static __attribute__((constructor)) void locks_find_early(void)
 {
     next_call = (call_fn *)next_symbol("syscall");
+    void *f = next_symbol("sem_post");
+    if (f)
+        __atomic_store_n((void **)&next.sem_post, f, __ATOMIC_RELAXED);
+}
+
+void lock_hooks_find(void)
+{
     static const struct {
         const char *name;
         void *slot;
@@ -108,7 +117,9 @@ static int find_late(void)
     if (finding)
         return 0;
     finding = 1;
-    locks_find_next();
+    if (!next_call)
+        locks_find_early();
+    lock_hooks_find();
     finding = 0;
     return 1;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "profiler/capture/hooks/hooks.h"
+#include "profiler/capture/raw/near.h"
 #include "profiler/capture/raw/next_symbol.h"
 #include "profiler/capture/raw/one_thread.h"
 
@@ -39,8 +40,9 @@ static struct {
     void *(*valloc)(size_t);
     void *(*pvalloc)(size_t);
     void (*free)(void *);
-} next = {early_malloc,         early_calloc, early_realloc, early_memalign, early_aligned_alloc,
-          early_posix_memalign, early_valloc, early_pvalloc, early_free};
+} next CAPTURE_NEAR = {early_malloc,   early_calloc,        early_realloc,
+                       early_memalign, early_aligned_alloc, early_posix_memalign,
+                       early_valloc,   early_pvalloc,       early_free};
 
 /* 1 when the next definitions are known, 0 inside the search for them. */
 static int malloc_resolve_next(void)

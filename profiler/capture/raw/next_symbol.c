@@ -1,7 +1,7 @@
 /* Finds the functions that the library's hooks replace by the hash tables of the images that were
  * loaded with the program. A process start needs 160 of them, and each dlsym() takes locks, sets up
- * a way back for errors, and may allocate. It is asked where a table has something unusual: an
- * indirect function, a version that is not the default, no hash table. */
+ * a way back for errors, and may allocate. It is asked where a table has something unusual: a
+ * version that is not the default, no hash table. */
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "profiler/capture/raw/near.h"
 #include "profiler/capture/raw/next_symbol.h"
 
 enum { IMAGES = 64, VERSION_HIDDEN = 0x8000 };
@@ -22,7 +23,7 @@ struct symbol_image {
     const uint32_t *bucket, *chain;
     uint32_t bloom_words, bloom_shift, buckets, first;
 };
-static struct symbol_image images[IMAGES];
+static struct symbol_image images[IMAGES] CAPTURE_NEAR;
 static int image_count = -1; /* below 0: not read yet */
 
 extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));
@@ -99,6 +100,14 @@ static uint32_t symbol_hash(const char *name)
 
 enum symbol_found { SYMBOL_NONE, SYMBOL_FOUND, SYMBOL_UNUSUAL };
 
+/* On x86-64 a function that chooses the one for this processor takes nothing and knows all from the
+ * loader, which has relocated its image before. */
+#if defined __x86_64__ && defined __GLIBC__
+#define SYMBOL_CHOSEN STT_GNU_IFUNC
+#else
+#define SYMBOL_CHOSEN (-1)
+#endif
+
 static enum symbol_found symbol_search(const struct symbol_image *im, const char *name,
                                        uint32_t hash, void **out)
 {
@@ -114,10 +123,13 @@ static enum symbol_found symbol_search(const struct symbol_image *im, const char
         const ElfW(Sym) *s = &im->symbol[i];
         if ((h | 1) == (hash | 1) && s->st_shndx != SHN_UNDEF &&
             !strcmp(im->text + s->st_name, name)) {
-            if (ELF64_ST_TYPE(s->st_info) != STT_FUNC || !s->st_value)
+            const int type = ELF64_ST_TYPE(s->st_info);
+            if (!s->st_value || (type != STT_FUNC && type != SYMBOL_CHOSEN))
                 return SYMBOL_UNUSUAL;
             if (!im->version || !(im->version[i] & VERSION_HIDDEN)) {
                 *out = (void *)(im->bias + s->st_value);
+                if (type == SYMBOL_CHOSEN)
+                    *out = ((void *(*)(void)) * out)();
                 return SYMBOL_FOUND;
             }
             found = SYMBOL_UNUSUAL;

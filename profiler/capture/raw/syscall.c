@@ -51,3 +51,15 @@ long raw_syscall(long number, long a, long b, long c, long d, long e, long f)
     errno = (int)-r;
     return -1;
 }
+
+int raw_getpid(void);
+int raw_getpid(void)
+{
+    return (int)raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
+}
+
+int raw_getppid(void);
+int raw_getppid(void)
+{
+    return (int)raw_syscall(SYS_getppid, 0, 0, 0, 0, 0, 0);
+}

@@ -106,6 +106,47 @@ int main(int argc, char **argv)
     return 0;
 }
 """
+OWN_MALLOC = """
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+enum { ROOM = 4 << 20 };
+static volatile char held;
+static size_t used = ROOM;
+static char *room;
+void *malloc(size_t n)
+{
+    while (__atomic_test_and_set(&held, __ATOMIC_ACQUIRE)) ;
+    if (used + n > ROOM) {
+        room = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        used = 0;
+    }
+    char *at = room + used;
+    used = (used + n + 15) / 16 * 16;
+    for (volatile int i = 0; i < 20000; i++) ;
+    __atomic_clear(&held, __ATOMIC_RELEASE);
+    return at;
+}
+void free(void *p) { (void)p; }
+void *calloc(size_t n, size_t each) { return memset(malloc(n * each), 0, n * each); }
+void *realloc(void *p, size_t n) { void *to = malloc(n); return p ? memcpy(to, p, n) : to; }
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        for (int i = 0, status; i < 12; i++) {
+            pid_t p = fork();
+            if (!p) { execl(argv[0], argv[0], "leaf", NULL); _exit(9); }
+            if (wait(&status) != p || status) return 8;
+        }
+        return 0;
+    }
+    while (clock() < CLOCKS_PER_SEC / 10) if (!malloc(16)) return 7;
+    return 0;
+}
+"""
 SHELL = "i=0; while [ $i -lt 300 ]; do i=$((i+1)); /bin/true; done"
 PYTHON = "import subprocess, sys\nfor _ in range(40): subprocess.run(['/bin/true'], check=True)"
 
@@ -127,6 +168,7 @@ def one_of_each_kind(check, folder):
     done = run(command(folder / "runs", "--", program, ROUNDS), timeout=300)
     check.must(done.returncode == 0, f"exit {done.returncode}: {done.stderr[-500:]!r}")
     out = newest(folder / "runs")
+    data = json.loads((out / "profile.json").read_text())
     files, made = traces(out / "trace"), [line.split() for line in done.stdout.decode().splitlines()]
     check.must(len(made) == 18 + 2 * ROUNDS and not any(t.damage for t in files), f"{len(made)} children")
     few, all_us = 0, 0
@@ -134,6 +176,10 @@ def one_of_each_kind(check, folder):
         mine = [t for t in files if t.pid == int(pid)]
         check.must(code == "0" and len(mine) == 1, f"{kind}: exit {code}, {len(mine)} traces")
         used = account(mine[0])
+        row = [p for p in data["processes"] if p["pid"] == int(pid)]
+        check.must(len(row) == 1 and row[0]["program"].endswith("/family"), f"{kind}: {row}")
+        sampled = mine[0].of(SAMPLE)
+        check.that(sampled or abs(1e6 * row[0]["cpu_s"] - used) < 2, f"{kind}: {row[0]['cpu_s']} s in the profile, {used} us at its end")
         least = {"short": 2000, "long": 300000, "blocked": 300000, "thread": 300000}.get(kind, 0)
         check.that(least <= used <= int(us) + 1, f"{kind}: {used} us, at least {least} by its own clock, {us} by the kernel's")
         few += used < 10000
@@ -142,7 +188,7 @@ def one_of_each_kind(check, folder):
             check.that(mine[0].of(SAMPLE), f"{kind}: no sample in 0.3 s of CPU time")
         if kind == "files":
             check.that(mine[0].of(IO_FILE), "a file that was read is missing")
-    item = told(json.loads((out / "profile.json").read_text()))
+    item = told(data)
     check.that(item["count"] == few and f"{1e-6 * all_us:.3g} s together" in item["text"], f"{few} short ones, {all_us} us: {item}")
 
 
@@ -170,6 +216,16 @@ def loops_of_shell_and_python(check, folder):
     in_all(check, folder / "python", 41, sys.executable, "-c", PYTHON)
 
 
+def an_allocator_of_its_own_holds_its_lock(check, folder):
+    program = compiled(folder, "allocates", OWN_MALLOC, "-O1", "-fno-builtin")
+    if not program:
+        print("skipped: no compiler")
+        return
+    done = run(command(folder / "runs", "--", program), timeout=100)
+    check.must(done.returncode == 0, f"exit {done.returncode}: {done.stderr[-300:]!r}")
+    check.that(any(t.of(SAMPLE) for t in traces(newest(folder / "runs") / "trace")[1:]), "no sample of the child")
+
+
 def git_in_one_process_and_more(check, folder):
     if not shutil.which("git"):
         print("skipped: no git")
@@ -183,4 +239,4 @@ def git_in_one_process_and_more(check, folder):
 
 
 need_library()
-main(one_of_each_kind, loops_of_shell_and_python, git_in_one_process_and_more)
+main(one_of_each_kind, an_allocator_of_its_own_holds_its_lock, loops_of_shell_and_python, git_in_one_process_and_more)

@@ -21,6 +21,7 @@ static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 enum { NUMBERS = sizeof numbers / sizeof *numbers };
 
 static struct sigaction theirs[NUMBERS]; /* the default, as the program set it */
+static unsigned has_set;                 /* bit: it did, with flags or a mask of its own */
 static int installed;
 
 static int fatal_index(int number)
@@ -89,6 +90,8 @@ int fatal_covers(int number)
     return installed && (capture.on || asleep.on) && fatal_index(number) >= 0;
 }
 
+static const struct sigaction fatal_none; /* SIG_DFL */
+
 int fatal_set_action(int number, const struct sigaction *act, struct sigaction *old)
 {
     const int i = fatal_index(number), stands = act && is_default(act);
@@ -102,8 +105,10 @@ int fatal_set_action(int number, const struct sigaction *act, struct sigaction *
         return failed;
     if (old)
         *old = is_ours(&was) ? theirs[i] : was;
-    if (stands)
+    if (stands && (act != &fatal_none || has_set & 1u << i)) {
         theirs[i] = *act;
+        has_set |= 1u << i;
+    }
     return 0;
 }
 
@@ -123,7 +128,6 @@ static int is_of_go(struct dl_phdr_info *info, size_t bytes, void *context)
 
 static int fatal_start(void)
 {
-    const struct sigaction none = {.sa_handler = SIG_DFL};
     struct sigaction now;
     int go = 0;
     modules_hold();
@@ -133,7 +137,7 @@ static int fatal_start(void)
         return 0;
     for (int i = 0; i < NUMBERS; i++)
         if (!fatal_real(numbers[i], NULL, &now) && is_default(&now))
-            fatal_set_action(numbers[i], &none, NULL);
+            fatal_set_action(numbers[i], &fatal_none, NULL);
     installed = 1;
     return 0;
 }

@@ -1,0 +1,8 @@
+/* Variables that a process needs at its start lie together: each page of them is a page fault. */
+#ifndef TP_CAPTURE_RAW_NEAR_H
+#define TP_CAPTURE_RAW_NEAR_H
+
+/* Puts a variable of 64 bytes or more among the small ones (CMakeLists.txt), not among the tables. */
+#define CAPTURE_NEAR __attribute__((aligned(16)))
+
+#endif
