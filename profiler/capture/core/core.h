@@ -48,8 +48,7 @@ struct capture_parts {
 /* start.c: capture and its parts, once; 1: it is on, or asleep. `early`: before main, one thread. */
 int capture_start(const struct capture_parts *parts, int early);
 
-/* facts.c: 0 when no folder is named; what was wrong with other variables goes to `bad`, which is
- * empty before. */
+/* facts.c: 0 when no folder is named; what else was wrong is added to `bad`, which is empty. */
 int config_read(struct capture_config *c, char *bad, size_t bad_bytes);
 void config_mode_names(unsigned modes, char *out, size_t bytes);
 
