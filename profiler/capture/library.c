@@ -34,6 +34,7 @@ static int library_start(int early)
 {
     static const struct capture_parts parts = {recorders, sizeof recorders / sizeof *recorders,
                                                library_setup};
+    asleep.allocator = (uintptr_t)calloc;
     raw_clock_setup();
     thread_hooks_setup();
     return capture_start(&parts, early);

@@ -1,6 +1,5 @@
 /* When a short process wakes, and what is written of one that does not. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -41,7 +40,7 @@ static int asleep_is_libc(uintptr_t address)
 static int asleep_allocator_is_known(void)
 {
     static void *next;
-    return modules_name_at((uintptr_t)calloc) == modules_name_at((uintptr_t)asleep_stack) &&
+    return modules_name_at(asleep.allocator) == modules_name_at((uintptr_t)asleep_stack) &&
            asleep_is_libc((uintptr_t)raw_next(&next, "malloc"));
 }
 

@@ -13,6 +13,7 @@
 struct asleep {
     volatile int on;                         /* nothing is recorded yet */
     int wanted_signal;                       /* as it was configured */
+    uintptr_t allocator;                     /* the calloc to which all calls of this name lead */
     void (*wake)(void);                      /* at a moment at which the program could allocate */
     void (*begin)(struct capture_thread *t); /* the recorders of one that was just loaded */
     struct trace_account loaded;             /* when the library was */
