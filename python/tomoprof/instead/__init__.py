@@ -7,6 +7,7 @@ replacements.json lists them, with how equal they are; `tomoprof try` measures w
 
 import functools
 import importlib
+import sys
 
 
 class NotEqual(NotImplementedError):
@@ -25,6 +26,23 @@ def array_text(value):
     return f"{kind} of shape {tuple(shape)}"
 
 
+def original_of(module, name):
+    """The function of that name in `module`. Where a program has assigned ours there, the one that the package defines: by the module's
+    own lazy import, else in the file of the package that has it."""
+    found = getattr(importlib.import_module(module), name)
+    if not hasattr(found, "ours"):
+        return found
+    held = sys.modules[module]
+    late = vars(held).get("__getattr__")
+    candidates = [late(name)] if late else []
+    package = module.partition(".")[0] + "."
+    candidates += [vars(other).get(name) for path, other in sorted(sys.modules.items()) if path.startswith(package) and other is not None]
+    for candidate in candidates:
+        if callable(candidate) and not hasattr(candidate, "ours") and getattr(candidate, "__module__", None) in sys.modules:
+            return candidate
+    raise NotEqual(f"{module}.{name} is tomoprof's: the original, which these arguments need, is not to be found")
+
+
 def in_place_of(module):
     """A decorator: where the function raises NotEqual, the function of that name in `module` is called. `ours` is the bare function."""
     def decorate(ours):
@@ -33,7 +51,7 @@ def in_place_of(module):
             try:
                 return ours(*arguments, **options)
             except NotEqual:
-                return getattr(importlib.import_module(module), ours.__name__)(*arguments, **options)
+                return original_of(module, ours.__name__)(*arguments, **options)
 
         call.ours = ours
         return call

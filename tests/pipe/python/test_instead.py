@@ -113,6 +113,26 @@ def radon_transforms(check, folder):
     check.that(math.isclose(transform.iradon.ours(sinogram).mean(), original.iradon(sinogram).mean(), rel_tol=0.01), "the same density")
     check.that(module.raised(NotEqual, transform.radon.ours, np.ones((16, 16))), "an image beyond the circle has no equal")
     check.that(transform.rotate is original.rotate, "other names are scikit-image's")
+    kept = original.iradon
+    wanted = kept(sinogram, filter_name="hann")
+    original.iradon = transform.iradon
+    try:
+        check.that(relative(transform.iradon(sinogram, filter_name="hann"), wanted) == 0, "the original's, where a program has put ours in its place")
+    finally:
+        original.iradon = kept
+
+
+def places_of_originals(check, folder):
+    """A call without an equal finds the original where ours was assigned in its place."""
+    import tomoprof.instead as instead
+    kept = scipy.ndimage.median_filter
+    scipy.ndimage.median_filter = ndimage.median_filter
+    try:
+        volume = RANDOM.random((6, 6, 6)).astype(np.float32)
+        check.that((ndimage.median_filter(volume, 5) == kept(volume, 5)).all(), "the original of scipy.ndimage")
+        check.that(module.raised(NotEqual, instead.original_of, "tomoprof.instead.ndimage", "median_filter"), "ours everywhere")
+    finally:
+        scipy.ndimage.median_filter = kept
 
 
 def results_are_compared(check, folder):
@@ -172,4 +192,4 @@ def planes_of_astra(check, folder):
     check.that(instead.create_vol_geom is astra.create_vol_geom, "other names")
 
 
-main(medians, scalings, arrays_elsewhere, radon_transforms, results_are_compared, planes_of_astra)
+main(medians, scalings, arrays_elsewhere, radon_transforms, places_of_originals, results_are_compared, planes_of_astra)
