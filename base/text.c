@@ -39,6 +39,63 @@ int text_print(char *out, size_t room, const char *format, ...)
     return fits;
 }
 
+/* Copies a name without what stands between < and >; 0: they do not match. */
+static int name_without_templates(const char *name, char *out, size_t room)
+{
+    size_t n = 0;
+    int depth = 0;
+    *out = 0;
+    for (size_t i = 0; name[i]; i++) {
+        const int of_operator =
+            !depth && (text_ends(out, "operator") || text_ends(out, "operator<") ||
+                       text_ends(out, "operator>") || text_ends(out, "operator-"));
+        const int arrow = i && name[i - 1] == '-';
+        const char *piece = "";
+        char letter[2] = {name[i], 0};
+        if (name[i] == '<' && !of_operator)
+            piece = depth++ ? "" : "<...>";
+        else if (name[i] == '>' && depth && !arrow)
+            depth--;
+        else if (!depth)
+            piece = letter;
+        if (n + strlen(piece) >= room)
+            return 0;
+        n += (size_t)snprintf(out + n, room - n, "%s", piece);
+    }
+    return !depth;
+}
+
+/* Finds the ( that belongs to the ) at the end, before "const"; NULL: there is none. */
+static char *name_parameters(char *name)
+{
+    size_t n = strlen(name);
+    int depth = 0;
+    if (text_ends(name, " const"))
+        n -= strlen(" const");
+    if (!n || name[n - 1] != ')')
+        return NULL;
+    while (n--) {
+        depth += (name[n] == ')') - (name[n] == '(');
+        if (!depth)
+            return name + n;
+    }
+    return NULL;
+}
+
+const char *name_text(const char *name, char out[NAME_TEXT])
+{
+    enum { LONG = 44, STILL_LONG = 60, LONG_PARAMETERS = 20, ROOM = 4000 }; /* as the page */
+    char text[ROOM];
+    snprintf(out, NAME_TEXT, "%s", name);
+    if (strlen(name) <= LONG || *name == '<' || !name_without_templates(name, text, sizeof text))
+        return out;
+    char *open = strlen(text) > STILL_LONG ? name_parameters(text) : NULL;
+    if (open && strlen(open) > LONG_PARAMETERS)
+        snprintf(open, sizeof text - (size_t)(open - text), "(...)");
+    snprintf(out, NAME_TEXT, "%s", text);
+    return out;
+}
+
 const char *number_text(double v, int digits, char out[NUMBER_TEXT])
 {
     const double size = fabs(v);

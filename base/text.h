@@ -46,6 +46,12 @@ enum { NUMBER_TEXT = 40 };
 const char *number_text(double v, int digits, char out[NUMBER_TEXT]);
 #define NUMBER(digits, v) number_text(v, digits, (char[NUMBER_TEXT]){0})
 
+/* A name of C++ that fits a sentence: where it is long, <...> stands for its templates, then (...) for
+ * its parameters: "Histogram<...>::add(...)". Other names, and those whose brackets do not match, stay.
+ * Cut to out[]. */
+enum { NAME_TEXT = 81 };
+const char *name_text(const char *name, char out[NAME_TEXT]);
+
 enum plain_keep {
     PLAIN_LINE = 0,  /* one line: line ends and tabs are escaped too */
     PLAIN_LINES = 1, /* line ends and tabs pass */

@@ -75,13 +75,13 @@ static void failed_place(const struct model_failure *f, char out[400])
     const struct model_own at = {.file = f->file, .line = f->line, .function = f->function};
     const char *name = f->function && *f->function != '<' ? f->function : NULL;
     const char *call = name && !strchr(name, '(') ? "()" : "";
-    char place[300] = "";
+    char place[300] = "", shown[NAME_TEXT];
     if (f->file)
         own_place(&at, place);
     if (f->exception)
         snprintf(out, 400, ": %.80s%s%s", f->exception, f->file ? " at " : "", place);
     else if (name || f->file)
-        snprintf(out, 400, " (%s%.80s%s%s%s)", name ? "in " : "", name ? name : "",
+        snprintf(out, 400, " (%s%s%s%s%s)", name ? "in " : "", name ? name_text(name, shown) : "",
                  name ? call : "", name && f->file ? ", " : "", place);
 }
 

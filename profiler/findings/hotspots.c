@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/text.h"
 #include "profiler/findings/hotspots.h"
 
 #define NEARLY_ALL 0.8  /* of a function's time in one that it calls: it merely calls it */
@@ -424,12 +425,14 @@ const struct model_line *own_line_of(const struct model *m, const char *path, in
 void own_place(const struct model_own *at, char out[300])
 {
     const char *slash = at->module ? strrchr(at->module, '/') : NULL;
+    char name[NAME_TEXT];
     if (at->file)
         snprintf(out, 300, "%.200s:%lld", at->file, (long long)at->line);
     else if (at->function && (!at->module || own_made_at_run_time(at)))
-        snprintf(out, 300, "%.200s", at->function);
+        snprintf(out, 300, "%s", name_text(at->function, name));
     else
-        snprintf(out, 300, "%.200s (%.60s)", at->function ? at->function : "unknown code",
+        snprintf(out, 300, "%s (%.60s)",
+                 at->function ? name_text(at->function, name) : "unknown code",
                  slash        ? slash + 1
                  : at->module ? at->module
                               : "no module");
@@ -461,9 +464,12 @@ void hotspot_name(const struct hotspot *s, char out[400])
         snprintf(out, 400, "%s", place);
         return;
     }
-    const char *inner = strstr(f, ".<");
-    int n = snprintf(out, 400, "%.*s%s (", inner ? (int)(inner - f) : 80, f,
-                     strchr(f, '(') ? "" : "()");
+    char name[NAME_TEXT];
+    (void)name_text(f, name);
+    char *inner = strstr(name, ".<");
+    if (inner)
+        *inner = 0;
+    int n = snprintf(out, 400, "%s%s (", name, strchr(name, '(') ? "" : "()");
     if (s->last > s->first)
         snprintf(out + n, 400 - (size_t)n, "%.200s:%lld to %lld)", s->at->file, (long long)s->first,
                  (long long)s->last);

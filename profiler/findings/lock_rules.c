@@ -12,16 +12,17 @@
  * place where a helper took the lock. */
 static void holder_name(const struct model_holder *h, char out[300])
 {
-    const char *f = h->function && *h->function != '<' ? h->function : NULL;
-    const char *native = h->native && (!f || strcmp(h->native, f)) ? h->native : NULL;
-    const char *inner = f ? strstr(f, ".<") : NULL; /* a generator of it */
-    int length = f ? inner ? (int)(inner - f) : (int)strlen(f) : 0;
-    snprintf(out, 300, "%.*s%s", length < 80 ? length : 80, f ? f : "",
-             f && !strchr(f, '(') ? "()" : "");
+    char name[NAME_TEXT] = "", below[NAME_TEXT];
+    const char *f = h->function && *h->function != '<' ? name_text(h->function, name) : NULL;
+    const char *native = h->native && (!f || strcmp(h->native, h->function)) ? h->native : NULL;
+    char *inner = strstr(name, ".<"); /* a generator of it */
+    if (inner)
+        *inner = 0;
+    snprintf(out, 300, "%s%s", name, f && !strchr(name, '(') ? "()" : "");
     if (h->file)
         text_append(out, 300, "%s%.80s:%lld", f ? " at " : "", h->file, (long long)h->line);
     if (native)
-        text_append(out, 300, "%sin %.80s", *out ? " " : "", native);
+        text_append(out, 300, "%sin %s", *out ? " " : "", name_text(native, below));
     if (h->locked_file)
         text_append(out, 300, " (locked in %.80s:%lld)", h->locked_file, (long long)h->locked_line);
 }

@@ -66,23 +66,15 @@ __attribute__((target("sse4.2"))) static uint32_t crc_sse42(uint32_t crc, const 
     return crc_plain((uint32_t)a, p, n);
 }
 
-/* glibc 2.33 and later have asked the processor already: bits {eax, ebx, ecx, edx} of leaf 1. */
-extern const unsigned *__x86_get_cpuid_feature_leaf(unsigned leaf) __attribute__((weak));
-
 /* Before main and in signal handlers too: asks the processor itself, once, and this alone, which
  * takes 6 us in a virtual machine, for it traps. The compiler's __builtin_cpu_supports asks many
- * times at each start of a process. */
+ * times at each start of a process; glibc's own answer would demand glibc 2.33. */
 static int has_sse42(void)
 {
     static volatile signed char known;
     if (!known) {
         unsigned a = 1, b, c = 0, d;
-        const unsigned *leaf =
-            __x86_get_cpuid_feature_leaf ? __x86_get_cpuid_feature_leaf(0) : NULL;
-        if (leaf)
-            c = leaf[2];
-        else
-            __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+        __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
         known = c >> 20 & 1 ? 1 : -1;
     }
     return known > 0;

@@ -56,7 +56,8 @@ def import_recon_hdf5(file_path: Any):
 
 def merge_log_files(merged_path: Any, labeled_paths: Any) -> None:
     """Joins the logs of pairs (label, path) that exist into one file, each below a line with its label, and removes them."""
-    found = [(label, path) for label, path in labeled_paths if path is not None and os.path.exists(path)]
+    merged_path = os.fspath(merged_path)  # a number would be a descriptor, which open() closes
+    found = [(label, os.fspath(path)) for label, path in labeled_paths if path is not None and os.path.exists(os.fspath(path))]
     texts = []
     for label, path in found:
         with open(path, encoding="utf-8") as log:

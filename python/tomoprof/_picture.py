@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 import zlib
 from typing import Any, Optional
@@ -32,7 +33,7 @@ class Picture:
 
     def save(self, path: Any) -> None:
         """Writes the PNG file."""
-        with open(path, "wb") as file:
+        with open(os.fspath(path), "wb") as file:
             file.write(self._repr_png_())
 
     def __repr__(self) -> str:

@@ -50,7 +50,7 @@ def build_model(required_params, optional_params=None, regularization=None):
     required_params.pop("geometry_type")
     return ParallelBeamModel(**required_params)
 
-def slice_viewer(*volumes):
+def recon_plastic_metal(*volumes):
     return "original"
 '''
 SCRIPT = """
@@ -272,8 +272,8 @@ def whole_package(check, folder):
     check.that("tomoprof" in (out / "after/stdout").read_text() and "mbirjax" in (out / "before/stdout").read_text(), "whose model it is")
     check.that(not result["notes"], f"the original was not loaded: {result['notes']}")
     check.that("+import tomoprof.mbirjax as mj\n" in open(result["patch"]).read(), "the patch")
-    done, result, _, _ = tried(folder, env, text.rstrip() + "\n        print(mj.slice_viewer(y))\n", name="viewer.py")
-    check.that(any("mbirjax.slice_viewer has no equal in tomoprof" in note for note in result["notes"]), f"{result['notes']}")
+    done, result, _, _ = tried(folder, env, text.rstrip() + "\n        print(mj.recon_plastic_metal(y))\n", name="viewer.py")
+    check.that(any("mbirjax.recon_plastic_metal has no equal in tomoprof" in note for note in result["notes"]), f"{result['notes']}")
     patch = subprocess.run(["git", "apply", result["patch"]], cwd=result["root"], capture_output=True, text=True)
     plain = {**os.environ, **env, "PYTHONPATH": os.environ["PYTHONPATH"] + os.pathsep + env["PYTHONPATH"]}
     edited = subprocess.run([PYTHON, "viewer.py"], cwd=place.parent / "viewer", env=plain, capture_output=True, text=True)

@@ -79,6 +79,41 @@ static void numbers_have_all_their_digits(void **state)
         assert_string_equal(NUMBER(rows[i].digits, rows[i].v), rows[i].text);
 }
 
+static void names_of_templates_are_short(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"worker", "worker"},
+        {"std::vector<int>::push_back(int)", "std::vector<int>::push_back(int)"},
+        {"Histogram<std::__cxx11::basic_string<char, std::allocator<char> > >::add(int)",
+         "Histogram<...>::add(int)"},
+        {"Histogram<std::__cxx11::basic_string<char, std::allocator<char> > >::add(unsigned long, "
+         "double) const",
+         "Histogram<...>::add(unsigned long, double) const"},
+        {"scan::Reader::read_rows(std::vector<std::string, std::allocator<int> >, unsigned long, "
+         "int)",
+         "scan::Reader::read_rows(...)"},
+        {"std::ostream& operator<< <char, std::char_traits<char> >(std::ostream&, char const*)",
+         "std::ostream& operator<< <...>(std::ostream&, char const*)"},
+        {"bool geometry::operator<(geometry::Point<double, 3> const&, geometry::Point<double, 3>)",
+         "bool geometry::operator<(...)"},
+        {"<built-in method very_long_name_of_a_method of type object at 0x7f>",
+         "<built-in method very_long_name_of_a_method of type object at 0x7f>"},
+        {"a name of fifty bytes whose bracket < is never closed",
+         "a name of fifty bytes whose bracket < is never closed"},
+        {"", ""},
+    };
+    char out[NAME_TEXT], endless[9000];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_string_equal(name_text(rows[i][0], out), rows[i][1]);
+    memset(endless, 'x', sizeof endless - 1);
+    endless[sizeof endless - 1] = 0;
+    assert_int_equal(strlen(name_text(endless, out)), NAME_TEXT - 1);
+    memset(endless, '<', sizeof endless - 1);
+    endless[0] = 'f';
+    assert_int_equal(strlen(name_text(endless, out)), NAME_TEXT - 1);
+}
+
 static void text_that_does_not_fit_is_cut(void **state)
 {
     char out[8] = "";
@@ -194,6 +229,7 @@ int main(void)
         cmocka_unit_test(beginnings_and_ends),
         cmocka_unit_test(names_and_folders_of_paths),
         cmocka_unit_test(numbers_have_all_their_digits),
+        cmocka_unit_test(names_of_templates_are_short),
         cmocka_unit_test(text_that_does_not_fit_is_cut),
         cmocka_unit_test(what_a_terminal_would_obey_is_shown),
         cmocka_unit_test(a_cut_keeps_whole_characters),
