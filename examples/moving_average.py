@@ -4,7 +4,7 @@ import math
 import sys
 
 WINDOW = 80
-values = [math.sin(i / 50) for i in range(400000)]
+values = [math.sin(i / 50) for i in range(1000000)]
 
 
 def moving_average(values, window):

@@ -18,7 +18,7 @@ ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 def get_top_level_tar_dir(tar_path: Any, max_entries: int = 1) -> str:
     """The folder that an archive has at its top, by its first max_entries entries."""
     folders: set[str] = set()
-    with tarfile.open(tar_path) as archive:
+    with tarfile.open(os.fspath(tar_path)) as archive:
         for number, member in enumerate(archive):
             if member.name.strip():
                 folders.add(member.name.split("/")[0])

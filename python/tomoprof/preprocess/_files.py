@@ -32,7 +32,7 @@ def _unit(image):
 
 def read_tif_img(img_path: Any) -> numpy.ndarray:
     """Reads a TIFF file as float32; integers over the largest of their type. The shape is the file's."""
-    return _unit(_tifffile().imread(img_path))
+    return _unit(_tifffile().imread(os.fspath(img_path)))
 
 
 def read_tif_stack_dir(scan_dir: Any, view_ids: Any = None) -> numpy.ndarray:

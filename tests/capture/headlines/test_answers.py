@@ -82,7 +82,7 @@ PLAIN = """#include <math.h>
 static double cpu(void) { return (double)clock() / CLOCKS_PER_SEC; }
 __attribute__((noinline)) static double waves(double until) { double s = 0; for (int i = 0; cpu() < until; i++) for (int k = 0; k < 1000; k++) s += sin(i * 1e3 + k); return s; }
 __attribute__((noinline)) static double other(double until) { double s = 0; while (cpu() < until) for (int k = 0; k < 1000; k++) s += k; return s; }
-int main(void) { double s = waves(0.6), w = cpu(); s += other(0.8); printf("{\\"waves\\": %g, \\"cpu\\": %g, \\"s\\": %g}\\n", w, cpu(), s); return 0; }
+int main(void) { double s = waves(1.5), w = cpu(); s += other(2); printf("{\\"waves\\": %g, \\"cpu\\": %g, \\"s\\": %g}\\n", w, cpu(), s); return 0; }
 """
 
 

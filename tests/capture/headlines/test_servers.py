@@ -17,7 +17,7 @@ from recorded import command, main, need_library, of_samples, profile
 SERVER = """import http.server, sys, threading, time
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        end = time.thread_time() + 0.08
+        end = time.thread_time() + 0.2
         while self.path == "/work" and time.thread_time() < end: sum(range(20000))
         self.send_response(200); self.end_headers()
         if self.path == "/end": threading.Thread(target=server.shutdown).start()
@@ -32,7 +32,7 @@ from werkzeug.serving import make_server
 app = Flask(__name__)
 @app.route("/work")
 def work():
-    end = time.thread_time() + 0.08
+    end = time.thread_time() + 0.2
     while time.thread_time() < end: sum(range(20000))
     return ""
 @app.route("/end")
@@ -47,7 +47,7 @@ GEVENT = """import time
 import gevent
 from gevent.pywsgi import WSGIServer
 def app(environ, start):
-    end = time.thread_time() + 0.08
+    end = time.thread_time() + 0.2
     while environ["PATH_INFO"] == "/work" and time.thread_time() < end: sum(range(20000))
     if environ["PATH_INFO"] == "/end": gevent.spawn_later(0.2, server.stop)
     start("200 OK", [])
@@ -77,7 +77,7 @@ name = input()
 ASYNC = """import asyncio, time
 async def serve(reader, writer):
     path = (await reader.readline()).split()[1]
-    end = time.thread_time() + 0.08
+    end = time.thread_time() + 0.2
     while path == b"/work" and time.thread_time() < end: sum(range(20000))
     writer.write(b"HTTP/1.0 200 OK\\r\\n\\r\\n")
     await writer.drain()
