@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/array.h"
 #include "base/text.h"
@@ -76,6 +77,8 @@ static const char *package_words(struct model *m, const char *name, size_t n)
     for (size_t i = 0; i < sizeof standard / sizeof *standard; i++)
         if (strlen(standard[i]) == n && !strncmp(name, standard[i], n))
             return "the standard library";
+    if (n == strlen("numpy") && !strncasecmp(name, "numpy", n))
+        return "NumPy"; /* its Python files and its compiled code */
     return arena_text_n(m->arena, name, n);
 }
 
@@ -90,7 +93,7 @@ static enum err sums_join(struct model *m, struct part_sums *s, double all)
         double ns = 0, most = s->all.items[i].ns;
         for (size_t k = i; k < s->all.count; k++)
             if (!strcmp(s->all.items[k].kind, "call") &&
-                package_of(s->all.items[k].what, &other) == n && !strncmp(name, other, n))
+                package_of(s->all.items[k].what, &other) == n && !strncasecmp(name, other, n))
                 ns += s->all.items[k].ns;
         if (!n || ns <= most || most >= PACKAGE * ns || ns < PART_LEAST * all)
             continue;
@@ -98,7 +101,7 @@ static enum err sums_join(struct model *m, struct part_sums *s, double all)
         for (size_t k = 0; k < s->all.count; k++) {
             struct part_sum *x = &s->all.items[k];
             if (k != i && !strcmp(x->kind, "call") && package_of(x->what, &other) == n &&
-                !strncmp(name, other, n))
+                !strncasecmp(name, other, n))
                 continue;
             s->all.items[kept++] = *x;
             i = k == i ? kept - 1 : i;

@@ -89,6 +89,7 @@ static const struct recipe_case cases[] = {
     {"x.append(y)", NULL, {{"gc", "garbage collection", 90}}, FACT_PYTHON, NULL, "The garbage collector looks at all objects again and again"},
     {"y = correlate(x)", NULL, {{"call", "scipy.ndimage.correlate1d", 62}, {"python", "Python's interpreter", 38}}, FACT_PYTHON, "62 % in scipy.ndimage.correlate1d, 38 % in Python's interpreter.", "Look at scipy.ndimage.correlate1d: "},
     /* Small functions of one package are one part. */
+    {"y = fit(x)", NULL, {{"call", "broadcast_strides (NumPy)", 12}, {"call", "numpy.lib._shape.tile", 10}, {"call", "numpy.linalg.norm", 10}}, FACT_PYTHON, "32 % in NumPy.", "Look at NumPy: "},
     {"y = solve(x)", NULL, {{"call", "sympy.a.f", 9}, {"call", "sympy.b.g", 9}, {"call", "sympy.c.h", 8}, {"call", "mpmath.x", 4}}, FACT_PYTHON, "26 % in sympy.", "Look at sympy: "},
     {"for x in y:", NULL, {{"python", "Python's interpreter", 95}}, FACT_PYTHON, "95 % in Python's interpreter.", "This loop runs in Python's interpreter."},
 };
