@@ -15,4 +15,4 @@ def smoothed(n):
     return means
 
 
-print(sum(smoothed(700)))
+print(sum(smoothed(1500)))

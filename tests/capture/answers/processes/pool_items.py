@@ -11,10 +11,10 @@ def square(k):
 
 def main():
     with phase("own"):
-        expected = sum(k * k for k in range(3000))  # truth: own
+        expected = sum(k * k for k in range(9000))  # truth: own
     with concurrent.futures.ProcessPoolExecutor(2) as pool:
         with phase("map"):
-            got = sum(pool.map(square, range(3000)))  # truth: map
+            got = sum(pool.map(square, range(9000)))  # truth: map
     print(expected == got)
 
 

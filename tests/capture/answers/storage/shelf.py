@@ -18,4 +18,4 @@ with phase("store"):
         for k in range(20):
             shelf[f"view{k}"] = {"angles": [x * 0.5 for x in range(20000)], "name": f"view {k}"}  # truth: store
 with shelve.open("scan", flag="r") as shelf:
-    print(total(shelf, [f"view{k % 20}" for k in range(800)]))
+    print(total(shelf, [f"view{k % 20}" for k in range(2400)]))
