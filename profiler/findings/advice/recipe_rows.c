@@ -4,6 +4,8 @@
 /* clang-format off */
 #define LOOP_ADVICE \
     "Each piece is a task of the event loop, which costs more than the piece. Ask for fewer and larger ones: larger chunks of an array, several items in one request."
+#define POOL_ADVICE \
+    "Handing the work over takes longer than the work: give the workers larger pieces (chunksize=, batch_size=), or do it here."
 const struct advice_recipe recipes[] = {
     {NULL, NULL, FACT_HOLDS_LOCK, FACT_HOLDS_GIL,
      "Other threads wait for the lock that this line holds. Move out of the lock what does not need it: reading, decoding and computing can happen before, storing the result inside."},
@@ -165,6 +167,7 @@ const struct advice_recipe recipes[] = {
     {"open", NULL, 0, 0, "Open each file once and keep it open; os.scandir() returns names with their types in one call."},
     {"process", NULL, 0, 0, "Starting a process copies the page tables of a large one. Start workers once, early, and reuse them (a pool, forkserver)."},
     {"futex", NULL, FACT_LOOP, 0, LOOP_ADVICE},
+    {"futex", NULL, FACT_POOL, 0, POOL_ADVICE},
     {"futex", NULL, 0, 0, "Threads wake each other very often. Hand over larger pieces of work, or give each thread data of its own."},
     {"lock", NULL, 0, 0, "Locks are taken very often. Take them once for many items, or give each thread data of its own."},
     {"sleep", NULL, 0, 0, "It sleeps for very short times. Wait for an event instead (a condition, a queue, select)."},
@@ -173,7 +176,7 @@ const struct advice_recipe recipes[] = {
     {"kernel", NULL, 0, 0, "System calls take the time: make fewer and larger ones."},
     {"table", NULL, 0, 0, "pandas does much for each small operation. Use whole columns at a time, or NumPy arrays inside of the loop."},
 
-    {"pool", NULL, RECIPE_FIRST, 0, "Handing the work over takes longer than the work: give the workers larger pieces (chunksize=, batch_size=), or do it here."},
+    {"pool", NULL, RECIPE_FIRST, 0, POOL_ADVICE},
     {"loop", NULL, 0, 0, LOOP_ADVICE},
     {"http", NULL, 0, 0, "Each request costs CPU time, however little it asks for. Ask for larger blocks (block_size=), join requests, and keep connections open (a session)."},
     {"call", NULL, 0, 0, "Look at %s: can it get less data or a smaller type, be called once for many items, or be replaced?"},

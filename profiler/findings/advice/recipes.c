@@ -243,6 +243,7 @@ enum err recipes_apply(struct model *m, const struct run_facts *facts,
     recipe_facts_of(facts, line, &f);
     f.has |= line_parts_share(&parts, "compile.") >= FIRST_PART ? FACT_COMPILES : 0;
     f.has |= line_parts_share(&parts, "loop") >= PART_LEAST ? FACT_LOOP : 0;
+    f.has |= line_parts_share(&parts, "pool") >= PART_LEAST ? FACT_POOL : 0;
     const struct advice_recipe *r = recipe_choose(&parts, &f, &part);
     a->advice = recipe_text(m, facts, r, part);
     line_parts_text(&parts, of, sizeof of);

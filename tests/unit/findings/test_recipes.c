@@ -83,6 +83,7 @@ static const struct recipe_case cases[] = {
     {"block = file.read(n)", NULL, {{"http", "HTTP requests", 40}}, FACT_PYTHON, NULL, "Each request costs CPU time"},
     {"record = shelf[key]", NULL, {{"pickle", "pickling", 70}}, FACT_PYTHON, NULL, "Keep what was loaded"},
     {"x = a[:, :, k]", NULL, {{"futex", "locks (kernel)", 34}, {"call", "zarr", 17}, {"loop", "running an event loop (asyncio)", 14}}, FACT_PYTHON, NULL, "Each piece is a task of the event loop"},
+    {"p.map(f, x)", NULL, {{"futex", "locks (kernel)", 35}, {"pool", "handing over work to a pool", 19}, {"pickle", "pickling", 19}}, FACT_PYTHON | FACT_PROCESSES, NULL, "Handing the work over takes "},
     {"x = q.get()", NULL, {{"futex", "locks (kernel)", 34}, {"call", "zarr", 17}}, FACT_PYTHON, NULL, "Threads wake each other very often."},
     {"x = a[:, :, k]", NULL, {{"loop", "running an event loop (asyncio)", 30}, {"call", "zarr", 20}}, FACT_PYTHON, NULL, "Each piece is a task of the event loop"},
     {"a = np.zeros(n)", NULL, {{"fault", "page faults", 90}}, FACT_PYTHON, NULL, "Each new large array gets new pages"},
