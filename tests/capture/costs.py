@@ -68,7 +68,7 @@ LOCKS = """
 #include <stdlib.h>
 static pthread_mutex_t shared = PTHREAD_MUTEX_INITIALIZER;
 static long rounds, sum;
-static void *work(void *own)
+static void *lock_work(void *own)
 {
     for (long i = 0; i < rounds; i++) {
         pthread_mutex_lock(own);
@@ -86,8 +86,8 @@ int main(int n, char **arg)
     static struct { pthread_mutex_t lock; char rest[256]; } own[2] = {{PTHREAD_MUTEX_INITIALIZER}, {PTHREAD_MUTEX_INITIALIZER}};
     pthread_t t;
     rounds = n > 1 ? atol(arg[1]) : 0;
-    pthread_create(&t, NULL, work, &own[0].lock);
-    work(&own[1].lock);
+    pthread_create(&t, NULL, lock_work, &own[0].lock);
+    lock_work(&own[1].lock);
     pthread_join(t, NULL);
     return 0;
 }

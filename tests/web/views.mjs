@@ -416,7 +416,7 @@ export function viewTests({ open, openAll, drawn, that, column, job }) {
     await page.context().close();
   }
 
-  // What a person shares: the flame graph as SVG and PNG, and a line with its source and numbers as Markdown.
+  // Shares the flame graph as SVG and PNG, and a line with its source and numbers as Markdown.
   async function shares() {
     const page = await open("threads", { hash: "#flame-graph" }), profile = profileOf("threads");
     const saved = async (label) => { const [file] = await Promise.all([page.waitForEvent("download"), page.click(`#flame-graph >> text="${label}"`)]); return { name: file.suggestedFilename(), data: readFileSync(await file.path()) }; };

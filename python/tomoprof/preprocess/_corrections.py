@@ -60,7 +60,7 @@ def background_boundaries(values: numpy.ndarray) -> tuple[float, float]:
 
 
 def _support_level(values):
-    """The least value of a sample that belongs to the object: a quarter of the median above the background's peak. None where there is no background."""
+    """The least value of a sample that belongs to the object: a quarter of the median above the background's peak. None without a background."""
     left, right = background_boundaries(values)
     above = right + (right - left)
     if values.max() <= 0 or values.max() < above:

@@ -29,7 +29,7 @@ static const struct {
     {"weigh", 1000, -1}, {"weigh", 0, -1},   {"weigh", -7, -1},
 };
 
-static void written(const char *path, const char *text)
+static void file_written(const char *path, const char *text)
 {
     FILE *f = fopen(path, "w");
     assert_true(f && fputs(text, f) >= 0 && !fclose(f));
@@ -47,8 +47,8 @@ static void test_places(void **state)
         assert_true(!sent_code_may_be_in(r, paths[i]) && !sent_code_may_be_in(r, paths[i]));
     }
     assert_true(!sent_code_may_be_in(r, "/etc/passwd") && r->sent.files.count == 3);
-    written(paths[0], script);
-    written(paths[1], other);
+    file_written(paths[0], script);
+    file_written(paths[1], other);
     for (int twice = 0; twice < 2; twice++)
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
             const char *found = sent_code_file(r, cases[i].name, cases[i].line);

@@ -121,7 +121,7 @@ export function aroundLines(file, rows, of) {
   return out;
 }
 
-// Where the text of a line is not in the report, its function says where it is.
+// Names the function of a line whose text is not in the report.
 export const functionOf = (file, row) => { const f = known(row.function) ? list(file.functions)[row.function] : null; return f ? `in ${plain(f.name)}` : ""; };
 
 // All lines of the file whose text is in the report: number -> text, in order.

@@ -4,7 +4,7 @@ import { chosen, isTimed, lineLink, onFilter, processName, rangePhrase } from ".
 import { spansOf } from "./time.js";
 import { count, cut, el, known, number, percent, plain, seconds, shortTemplates, table } from "./ui.js";
 
-// What a lock's row waited within the selection, s: its waits are known in equal parts of the run. null where they are not.
+// Seconds that a lock's row waited within the selection: its waits are known in equal parts of the run. null where they are not.
 export function waitedIn(profile, lock) {
   const bins = list(lock.waited_s), bin = lock.bin_s * 1e9;
   if (!bins.length || !known(lock.bin_s)) return null;

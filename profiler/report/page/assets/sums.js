@@ -99,7 +99,7 @@ const stackLines = once((profile) => {
   return { self: charged.map((c, i) => (c >= 0 ? c : first[i])), own, outermost };
 });
 
-// What lines took within the selection, in s by their number: {cpu, incl, own: with the libraries that an own line calls, wait}; `total`, `waitTotal`: of all shown threads.
+// Times of lines within the selection, in s by their number: {cpu, incl, own: with the libraries that an own line calls, wait}; `total`, `waitTotal`: of all shown threads.
 export function linesIn(profile) {
   const { stacks } = profile, n = rowsOf(stacks), sources = sourcesOf(profile), cpu = sourceSums(profile, "cpu_ns"), wait = sourceSums(profile, "wait_ns"), of = stackThreads(profile);
   const ways = stackLines(profile), { count } = lineNumbers(profile), zero = () => new Float64Array(count), out = { cpu: zero(), incl: zero(), own: zero(), wait: zero(), total: 0, waitTotal: 0 }, below = new Float64Array(n);

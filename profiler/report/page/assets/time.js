@@ -1,4 +1,4 @@
-// What happened when: events of the timeline with absolute times, the selected spans of time, and the line that a pool's thread works for.
+// Events of the timeline with absolute times, the selected spans of time, and the line that a pool's thread works for.
 import { list, once, rowsOf } from "./data.js";
 import { chosen, hasSpan, threadShown } from "./state.js";
 
@@ -47,7 +47,7 @@ export function hullOf(profile) {
 const spanAfter = (spans, at) => { let low = 0, high = spans.length; while (low < high) { const mid = (low + high) >> 1; if (spans[mid][1] <= at) low = mid + 1; else high = mid; } return low; };
 export const isWithin = (spans, from, until = from) => { const next = spans[spanAfter(spans, from)]; return !!next && (until > from ? next[0] < until : next[0] <= from); };
 
-// Who lent a line to the events of threads without Python frames: [{track, lender: the stack for each event, -1: none}]. The lender is the main thread
+// Lenders of lines to the events of threads without Python frames: [{track, lender: the stack for each event, -1: none}]. The lender is the main thread
 // of the process: its wait that covers the sample, else its latest sample.
 export const lendersOf = once((profile) => {
   const { stacks, frames } = profile, threads = list(profile.threads), tracks = tracksOf(profile), n = rowsOf(stacks);
