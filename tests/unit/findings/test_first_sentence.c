@@ -326,6 +326,19 @@ static void a_wait_of_a_third_of_a_second_is_told(void **state)
     model_destroy(m);
 }
 
+/* Four threads wait for one lock, whose holder is at that line. */
+static void add_contended_lock(struct model *m, int line)
+{
+    m->files[0].user = 1;
+    assert_ok(model_list(m, model_contention, m, contention, 1));
+    m->contention[0] = (struct model_contention){.threads = 4, .any_s = 3.5, .both_s = 3.5};
+    assert_ok(model_list(m, model_lock, m, locks, 1));
+    m->locks[0] = (struct model_lock){
+        .kind = "semaphore", .role = "contention", .wait_s = 10, .file = "app.py", .line = 10};
+    assert_ok(model_list(m, model_holder, &m->locks[0], holders, 1));
+    m->locks[0].holders[0] = (struct model_holder){.file = "app.py", .line = line, .held_s = 10};
+}
+
 /* Its holder sleeps below the line that holds it, which explains the wait; elsewhere it does not. */
 static void a_lock_that_is_held_across_a_wait_leads(void **state)
 {
@@ -335,15 +348,7 @@ static void a_lock_that_is_held_across_a_wait_leads(void **state)
                                         LINE(0, 9, "work", 300, 300)};
     for (int under = 0; under < 2; under++) {
         struct model *m = RUN(4, nodes);
-        m->files[0].user = 1;
-        assert_ok(model_list(m, model_contention, m, contention, 1));
-        m->contention[0] = (struct model_contention){.threads = 4, .any_s = 3.5, .both_s = 3.5};
-        assert_ok(model_list(m, model_lock, m, locks, 1));
-        m->locks[0] = (struct model_lock){
-            .kind = "semaphore", .role = "contention", .wait_s = 10, .file = "app.py", .line = 10};
-        assert_ok(model_list(m, model_holder, &m->locks[0], holders, 1));
-        m->locks[0].holders[0] =
-            (struct model_holder){.file = "app.py", .line = under ? 11 : 30, .held_s = 10};
+        add_contended_lock(m, under ? 11 : 30);
         assert_ok(model_list(m, model_finding, m, findings, 1));
         m->findings[0] =
             (struct model_finding){.id = "lock.asleep", .evidence = "4 threads.", .gain_s = 2.4};
@@ -364,15 +369,7 @@ static void a_lock_leads_before_the_line_that_holds_it(void **state)
                                         LINE(0, 9, "work", 900, 300)};
     for (int under = 0; under < 2; under++) {
         struct model *m = RUN(4, nodes);
-        m->files[0].user = 1;
-        assert_ok(model_list(m, model_contention, m, contention, 1));
-        m->contention[0] = (struct model_contention){.threads = 4, .any_s = 3.5, .both_s = 3.5};
-        assert_ok(model_list(m, model_lock, m, locks, 1));
-        m->locks[0] = (struct model_lock){
-            .kind = "semaphore", .role = "contention", .wait_s = 10, .file = "app.py", .line = 10};
-        assert_ok(model_list(m, model_holder, &m->locks[0], holders, 1));
-        m->locks[0].holders[0] =
-            (struct model_holder){.file = "app.py", .line = under ? 11 : 30, .held_s = 10};
+        add_contended_lock(m, under ? 11 : 30);
         assert_ok(model_list(m, model_finding, m, findings, 2));
         m->findings[1] = (struct model_finding){
             .title = "Decoding", .evidence = "Much.", .advice = "Do.", .gain_s = 3.7};
