@@ -409,8 +409,9 @@ TOMOPROF_API tomoprof_status tomoprof_find_center(tomoprof_context *c, const tom
  * uses it. */
 typedef struct tomoprof_file tomoprof_file;
 
-/* Opens an array by its name, NULL for the largest. BAD_ARGUMENT: nothing that is known, or no array
- * of that name. */
+/* Opens an array by its name, NULL for the largest. The first call loads libtomoprof_files.so, with the
+ * libraries of codecs that it needs, from tomoprof/ beside the library. BAD_ARGUMENT: nothing that is
+ * known, or no array of that name. UNSUPPORTED: libtomoprof_files.so or a library of it is missing. */
 TOMOPROF_API tomoprof_status tomoprof_file_open(tomoprof_context *c, const char *path,
                                                 const char *array, tomoprof_file **out);
 /* Closes it. NULL is fine. */

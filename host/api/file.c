@@ -1,17 +1,56 @@
-/* Arrays in files: opened by their content, read in boxes. */
-#include <stdio.h>
+/* Arrays in files: opens the module that reads them, and checks the caller's arguments. */
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json/jsonw.h"
+#include "base/file.h"
+#include "base/log.h"
 #include "host/api/call.h"
-#include "host/store/engine/engine.h"
+#include "host/api/file_module.h"
 
-struct tomoprof_file {
-    struct store *s;
-    struct store_array *a;
-    struct store_dtype type; /* as it is read: native */
-};
+#define MODULE "libtomoprof_files.so"
+
+static const struct file_module *module; /* NULL: no file was opened yet */
+
+/* Two threads may do it at once: both find the same. A lock would be held for ever in a child of
+ * fork(). */
+static enum err module_open(void)
+{
+    char path[4096];
+    file_entry *entry;
+    if (__atomic_load_n(&module, __ATOMIC_ACQUIRE))
+        return ERR_OK;
+    FAIL_IF(!file_beside_program(path, sizeof path, MODULE), ERR_UNSUPPORTED,
+            MODULE " is missing beside libtomoprof, also in tomoprof/: build or install both of "
+                   "one version");
+    /* Never closed: the libraries of codecs may have threads and handlers at exit. */
+    void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    FAIL_IF(!object, ERR_UNSUPPORTED, "what reads files cannot be opened: %s", dlerror());
+    void *symbol = dlsym(object, FILE_ENTRY_NAME);
+    memcpy(&entry, &symbol, sizeof entry); /* C knows no cast from object to function */
+    FAIL_IF(!symbol || entry()->bytes != sizeof *module, ERR_UNSUPPORTED,
+            "%s is of another version of tomoprof: build both again", path);
+    __atomic_store_n(&module, entry(), __ATOMIC_RELEASE);
+    return ERR_OK;
+}
+
+/* Passes a line of the module on to the context that this thread works for. */
+static void module_log(void *context, enum log_level level, const char *sentence)
+{
+    (void)context;
+    log_line(level, "%s", sentence);
+}
+
+static struct file_call module_call(tomoprof_context *c)
+{
+    return (struct file_call){module_log, c->memory, c->threads, &c->stop};
+}
+
+/* Keeps the module's sentence as the thread's. */
+static enum err module_status(enum err e)
+{
+    return e ? FAIL(e, "%s", module->sentence()) : ERR_OK;
+}
 
 struct file_work {
     tomoprof_context *c;
@@ -37,55 +76,9 @@ static enum err file_work_open(void *state)
     TRY(file_argument(w->out, "out"));
     *w->out = NULL;
     TRY(file_argument(w->path, "path"));
-    tomoprof_file *f = calloc(1, sizeof *f);
-    FAIL_IF(!f, ERR_MEMORY, "no memory left to open a file");
-    enum err e = store_open(w->path, &f->s);
-    if (!e)
-        e = store_find(f->s, w->name, &f->a);
-    if (!e)
-        e = store_index(f->s, f->a); /* now: a reader's child ends with the thread that opened */
-    if (e) {
-        tomoprof_file_free(f);
-        return e;
-    }
-    f->type = f->a->dtype;
-    f->type.swap = 0;
-    *w->out = f;
-    return ERR_OK;
-}
-
-static void file_write_sizes(struct jsonw *w, const char *key, const int64_t *n, int dims)
-{
-    jsonw_karray(w, key);
-    for (int d = 0; d < dims; d++)
-        jsonw_int(w, n[d]);
-    jsonw_end(w);
-}
-
-static void file_write_json(const tomoprof_file *f, FILE *out)
-{
-    const struct store_array *a = f->a;
-    struct jsonw w;
-    char type[24];
-    snprintf(type, sizeof type, "%c%d", a->dtype.kind, a->dtype.bytes);
-    jsonw_init(&w, out, 0);
-    jsonw_object(&w);
-    jsonw_kstring(&w, "format", f->s->format);
-    jsonw_kstring(&w, "array", a->name);
-    jsonw_karray(&w, "arrays");
-    for (int32_t i = 0; i < f->s->arrays_count; i++)
-        jsonw_string(&w, f->s->arrays[i]->name);
-    jsonw_end(&w);
-    jsonw_kstring(&w, "dtype", type);
-    file_write_sizes(&w, "shape", a->shape, a->dims);
-    file_write_sizes(&w, "chunks", a->tiles ? a->shape : a->chunk, a->dims);
-    jsonw_karray(&w, "order");
-    for (int d = 0; d < a->dims; d++)
-        jsonw_int(&w, a->order[d]);
-    jsonw_end(&w);
-    jsonw_knumber(&w, "slope", a->slope);
-    jsonw_knumber(&w, "intercept", a->intercept);
-    jsonw_end(&w);
+    TRY(module_open());
+    const struct file_call k = module_call(w->c);
+    return module_status(module->open(&k, w->path, w->name, w->out));
 }
 
 static enum err file_work_json(void *state)
@@ -97,54 +90,25 @@ static enum err file_work_json(void *state)
     TRY(file_argument(w->length, "bytes"));
     if (w->room)
         TRY(file_argument(w->json, "json"));
-    FILE *out = open_memstream(&text, &bytes);
-    FAIL_IF(!out, ERR_MEMORY, "no memory left for the facts of a file");
-    file_write_json(w->f, out);
-    const int failed = fclose(out);
-    if (!failed && w->room) {
+    const enum err e = module_status(module->json(w->f, &text, &bytes));
+    if (!e && w->room) {
         const size_t part = bytes < w->room ? bytes : w->room - 1;
         memcpy(w->json, text, part);
         w->json[part] = 0;
     }
-    *w->length = bytes;
+    if (!e)
+        *w->length = bytes;
     free(text);
-    FAIL_IF(failed, ERR_MEMORY, "no memory left for the facts of a file");
-    return ERR_OK;
-}
-
-static enum err file_take_box(const struct file_work *w, struct engine_box *box)
-{
-    const struct store_array *a = w->f->a;
-    size_t wanted = w->f->type.bytes;
-    *box = engine_all(a);
-    for (int d = 0; d < a->dims; d++) {
-        box->start[d] = w->start ? w->start[d] : 0;
-        box->count[d] = w->count ? w->count[d] : a->shape[d];
-        FAIL_IF(box->start[d] < 0 || box->count[d] < 1 || box->count[d] > a->shape[d] ||
-                    box->start[d] > a->shape[d] - box->count[d],
-                ERR_USAGE,
-                "start=%lld and count=%lld along dimension %d; expected a part of 0 to %lld",
-                (long long)box->start[d], (long long)box->count[d], d, (long long)a->shape[d]);
-        wanted *= (size_t)box->count[d]; /* a part of what the store has found to fit */
-    }
-    FAIL_IF(w->bytes != wanted, ERR_USAGE, "bytes=%zu; the box has %zu", w->bytes, wanted);
-    return ERR_OK;
+    return e;
 }
 
 static enum err file_work_read(void *state)
 {
     const struct file_work *w = state;
-    struct engine_box box;
-    struct engine_plan *p;
     TRY(file_argument(w->f, "f"));
     TRY(file_argument(w->to, "to"));
-    TRY(file_take_box(w, &box));
-    const struct engine_options o = {.threads = w->c->threads, .stop = &w->c->stop};
-    TRY(engine_plan(w->f->s, w->f->a, &box, &o, &p));
-    const enum err e = engine_run(p, w->f->type, w->to, w->strides, NULL, NULL);
-    engine_plan_free(p);
-    FAIL_IF(!e && w->c->stop, ERR_INTERRUPTED, "cancelled");
-    return e;
+    const struct file_call k = module_call(w->c);
+    return module_status(module->read(&k, w->f, w->start, w->count, w->strides, w->to, w->bytes));
 }
 
 /* ---- tomoprof.h ---- */
@@ -153,15 +117,13 @@ tomoprof_status tomoprof_file_open(tomoprof_context *c, const char *path, const 
                                    tomoprof_file **out)
 {
     return call_simple(c, file_work_open,
-                       &(struct file_work){.path = path, .name = array, .out = out});
+                       &(struct file_work){.c = c, .path = path, .name = array, .out = out});
 }
 
 void tomoprof_file_free(tomoprof_file *f)
 {
-    if (!f)
-        return;
-    store_close(f->s);
-    free(f);
+    if (f)
+        module->close(f);
 }
 
 tomoprof_status tomoprof_file_json(tomoprof_context *c, const tomoprof_file *f, char *json,

@@ -6,6 +6,17 @@ target_link_libraries(tomoprof_library PRIVATE tp_api)
 # Takes the objects that it needs from the other rooms, and only the libraries that these need.
 target_link_options(tomoprof_library PRIVATE -Wl,--as-needed -Wl,--exclude-libs,ALL -Wl,-z,now -Wl,-z,defs
   "-Wl,--version-script=${CMAKE_CURRENT_LIST_DIR}/libtomoprof.map")
+
+# What reads files needs the libraries of a dozen codecs: libtomoprof opens it with the first file (file.c).
+add_library(tomoprof_files MODULE ${CMAKE_CURRENT_LIST_DIR}/file_module.c)
+set_target_properties(tomoprof_files PROPERTIES LINKER_LANGUAGE C C_VISIBILITY_PRESET hidden)
+target_link_libraries(tomoprof_files PRIVATE tp_store)
+target_include_directories(tomoprof_files PRIVATE include)
+target_link_options(tomoprof_files PRIVATE -Wl,--as-needed -Wl,--exclude-libs,ALL -Wl,-z,now -Wl,-z,defs)
+add_dependencies(tomoprof_library tomoprof_files)
+add_dependencies(tp_api tomoprof_files) # for the tests, which have tp_api in them
+install(TARGETS tomoprof_files LIBRARY DESTINATION lib/tomoprof)
+
 if(SKBUILD) # a wheel has no links
   set(skip NAMELINK_SKIP)
 endif()

@@ -39,7 +39,9 @@ def main():
         return report([f"the test itself is broken: {planted}, {len(functions)} functions"])
     if "--write" in sys.argv:
         LIST.write_text("".join(f"{name}\n" for name in sorted(symbols)))
-    return report(check(symbols, set(LIST.read_text().split()), functions))
+    module = exported(library.with_name("libtomoprof_files.so"))  # what reads files has one, for libtomoprof alone
+    problems = [] if module == {"tomoprof_files": ""} else [f"libtomoprof_files.so exports {sorted(module)}; expected tomoprof_files"]
+    return report(problems + check(symbols, set(LIST.read_text().split()), functions))
 
 
 if __name__ == "__main__":

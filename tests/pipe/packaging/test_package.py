@@ -17,7 +17,7 @@ from tool import SANITIZED, TOMOPROF, main
 
 BUILD = pathlib.Path(TOMOPROF).resolve().parent
 PARTS = ["bin/tomoprof", "bin/tomoprof-fpga", "lib/libtomoprof.so.0", "include/tomoprof.h", "lib/pkgconfig/tomoprof.pc",
-         "lib/tomoprof/libtomoprof_capture.so", "share/man/man1/tomoprof.1",
+         "lib/tomoprof/libtomoprof_capture.so", "lib/tomoprof/libtomoprof_files.so", "share/man/man1/tomoprof.1",
          "share/bash-completion/completions/tomoprof", "share/zsh/site-functions/_tomoprof",
          "share/fish/vendor_completions.d/tomoprof.fish", "share/doc/tomoprof/LICENSE",
          "share/doc/tomoprof/docs/profile.md"]

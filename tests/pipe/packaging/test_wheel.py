@@ -86,7 +86,8 @@ def contents(check, path):
         check.that(line in said, f"METADATA lacks {line!r}")
     check.that("tomoprof = tomoprof:main" in data[f"{info}/entry_points.txt"].decode(), "the console entry")
     check.that(modes["tomoprof/bin/tomoprof"] == 0o100755 and modes["tomoprof/__init__.py"] == 0o100644, "modes")
-    check.that("tomoprof/lib/tomoprof/libtomoprof_capture.so" in data, "the capture library is not inside")
+    for name in ("capture", "files"):
+        check.that(f"tomoprof/lib/tomoprof/libtomoprof_{name}.so" in data, f"libtomoprof_{name}.so is not inside")
     check.that("tomoprof/py.typed" in data and not any(name.startswith("tomoprof/share/tomoprof/python") for name in data), "the package, once")
     libraries = {name for name in data if "libtomoprof.so" in name}
     check.that(libraries == {"tomoprof/lib/libtomoprof.so.0"} and "tomoprof/include/tomoprof.h" in data, f"libtomoprof: {libraries}")

@@ -2,7 +2,11 @@
 
 import gzip
 import os
+import pathlib
 import pickle
+import shutil
+import subprocess
+import sys
 import threading
 
 import module
@@ -101,6 +105,33 @@ def behaviour(check, folder):
     check.that(module.raised(ValueError, lambda: tomoprof.open(folder / "d.npy")[...]), "a file that is cut")
 
 
+def module_of_files(check, folder):
+    """What reads files is loaded with the first one, from beside the library; its absence is one sentence."""
+    np.save(folder / "m.npy", DATA)
+    script = ("import numpy, sys, tomoprof\n"
+              "model = tomoprof.ParallelBeamModel((4, 2, 8), numpy.linspace(0, 3, 4))\n"
+              "model.back_project(model.forward_project(numpy.ones((8, 8, 2), 'float32')))\n"
+              "def loaded(): return 'libtomoprof_files' in open('/proc/self/maps').read()\n"
+              "before = loaded()\n"
+              "try: file = tomoprof.open(sys.argv[1])\n"
+              "except NotImplementedError as error: print(error)\n"
+              "else: print(before, loaded(), file[2, 3, 4])\n")
+
+    def said(library):
+        done = subprocess.run([sys.executable, "-c", script, folder / "m.npy"], text=True, capture_output=True, timeout=300,
+                              env={**os.environ, "TOMOPROF_LIBRARY": str(library)})
+        check.that(done.returncode == 0 and not done.stderr, f"{library}: {done.returncode} {done.stderr}")
+        return done.stdout.strip()
+
+    check.that(said(module.LIBRARY) == f"False True {DATA[2, 3, 4]}", f"loaded with the first file: {said(module.LIBRARY)}")
+    alone = pathlib.Path(shutil.copy(module.LIBRARY, folder))
+    check.that("libtomoprof_files.so is missing beside libtomoprof" in said(alone), f"without the module: {said(alone)}")
+    other = str(shutil.copy(module.LIBRARY, folder / "libtomoprof_files.so"))
+    check.that(f"{other} is of another version of tomoprof" in said(alone), f"with another library: {said(alone)}")
+    pathlib.Path(other).write_bytes(b"nothing")
+    check.that("cannot be opened" in said(alone) and other in said(alone), f"with a damaged one: {said(alone)}")
+
+
 def loads(check, folder):
     if has("nibabel"):
         import nibabel
@@ -154,4 +185,4 @@ def loads(check, folder):
         check.that(stores.create_array is zarr.create_array, "other names")
 
 
-main(formats, behaviour, loads)
+main(formats, behaviour, module_of_files, loads)
