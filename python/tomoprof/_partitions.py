@@ -66,7 +66,7 @@ def gen_set_of_pixel_partitions(recon_shape: Sequence[int], granularity: Sequenc
 
 def gen_full_indices(recon_shape: Sequence[int], use_ror_mask: Any = True) -> numpy.ndarray:
     """All pixel indices of the region of reconstruction, ascending."""
-    return gen_pixel_partition(recon_shape, 1, use_ror_mask)[0]
+    return numpy.flatnonzero(get_2d_ror_mask(recon_shape, use_ror_mask=use_ror_mask)).astype(numpy.int32)
 
 
 def gen_pixel_partition_grid(recon_shape: Sequence[int], num_subsets: int, use_ror_mask: Any = True):

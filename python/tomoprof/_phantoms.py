@@ -25,10 +25,10 @@ def generate_3d_shepp_logan_low_dynamic_range(phantom_shape: Sequence[int], devi
     target_max_attenuation: scales it so that the largest line integral is about this for voxels of 1 ALU. devices and max_block_gb
     have no effect."""
     rows, columns, slices = phantom_shape
+    phantom = numpy.zeros((rows, columns, slices), FLOAT32)
     x = numpy.linspace(-1, 1, rows, dtype=FLOAT32)[:, None]
     y = numpy.linspace(-1, 1, columns, dtype=FLOAT32)[None, :]
     depth = numpy.linspace(-1, 1, slices, dtype=FLOAT32)
-    phantom = numpy.zeros((rows, columns, slices), FLOAT32)
     for x0, y0, z0, a, b, c, angle, intensity in SHEPP_LOGAN:
         cosine, sine = (FLOAT32.type(f(numpy.deg2rad(angle))) for f in (numpy.cos, numpy.sin))
         plane = (cosine * (x - x0) + sine * (y - y0)) ** 2 / a**2 + (-sine * (x - x0) + cosine * (y - y0)) ** 2 / b**2
@@ -47,7 +47,7 @@ def gen_cube_phantom(recon_shape: Sequence[int], device=None):
     phantom = numpy.zeros((rows, columns, slices), FLOAT32)
     for k in range(slices):
         shift = int(k * width / slices)
-        phantom[(rows - height) // 2:(rows + height) // 2, shift + (columns - width) // 2:shift + (columns + width) // 2, k] = 1.0 / max(height, width)
+        phantom[(rows - height) // 2:(rows + height) // 2, shift + (columns - width) // 2:shift + (columns + width) // 2, k] = 1.0 / max(height, width, 1)
     return phantom
 
 
@@ -111,6 +111,9 @@ def generate_demo_data(object_type="shepp-logan", model_type="cone", num_views=6
         model.set_params(voxel_row_aspect=voxel_row_aspect, voxel_slice_aspect=voxel_slice_aspect)
         model.auto_set_recon_geometry()
         params.update(voxel_row_aspect=voxel_row_aspect, voxel_slice_aspect=voxel_slice_aspect)
+    if model.get_params("recon_shape") is None:
+        raise ValueError(f"{num_x_translations} x {num_z_translations} translations, {x_spacing} and {z_spacing} apart, see no volume with a detector of "
+                         f"{num_det_rows} x {num_det_channels}; expected a larger detector or smaller steps")
     shape = tuple(model.get_params("recon_shape"))
     first, last = _seen_half_a_turn(model, helical_pitch, params["helical_z_shifts"]) if helix else (0, shape[2])
     made = gen_cube_phantom if object_type == "cube" else generate_3d_shepp_logan_low_dynamic_range

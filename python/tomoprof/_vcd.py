@@ -16,9 +16,10 @@ class Visits:
 
     def __init__(self, partitions, sequence) -> None:
         self.partitions = [self._rows(partition, i) for i, partition in enumerate(partitions)]
-        self.sequence = numpy.ascontiguousarray(sequence, numpy.int32)
-        if self.sequence.ndim != 1 or (self.sequence.size and not 0 <= self.sequence.min() <= self.sequence.max() < len(self.partitions)):
+        numbers = numpy.asarray(sequence)
+        if numbers.ndim != 1 or (numbers.size and (numbers.dtype.kind not in "iu" or not 0 <= numbers.min() <= numbers.max() < len(self.partitions))):
             raise ValueError(f"partition_sequence is {sequence!r}; expected indices of the {len(self.partitions)} partitions")
+        self.sequence = numpy.ascontiguousarray(numbers, numpy.int32)
         orders = [numpy.random.permutation(len(self.partitions[i])) for i in self.sequence]
         self.orders = numpy.concatenate(orders).astype(numpy.int32) if orders else numpy.empty(0, numpy.int32)
 

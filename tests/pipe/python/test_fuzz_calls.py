@@ -7,6 +7,8 @@ import inspect
 import io
 import os
 import resource
+import subprocess
+import sys
 import warnings
 
 import module
@@ -15,14 +17,15 @@ module.need("hypothesis")
 import numpy as np
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
-from tool import LONG, main
+from tool import LONG, SANITIZED, main
 
 import tomoprof
 import tomoprof.mbirjax
 from tomoprof import _models, preprocess
 
 ALLOWED = (ValueError, TypeError, NotImplementedError, NameError, MemoryError, tomoprof.Cancelled)
-SETTINGS = settings(max_examples=10000 if LONG else 200, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+EXAMPLES = int(os.environ.get("TP_EXAMPLES", 10000 if LONG else 60 if SANITIZED else 200))
+SETTINGS = settings(max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 TYPES = ("float32", "float64", "float16", ">f4", "int8", "uint16", "int64", "bool", "complex64", "object", "U3", "M8[s]")
 VALUES = (0.0, 1.0, -1.0, 1e-30, 1e30, np.inf, -np.inf, np.nan)
 
@@ -72,6 +75,7 @@ def models(draw):
     return model
 
 
+FILE = []  # that any_size opens
 outcomes = {True: 0, False: 0}
 others = collections.Counter()  # exceptions of another kind, by function
 
@@ -123,6 +127,50 @@ def any_call(data):
         attempt(call)
 
 
+# Where sizes leave 31, 32, 63 and 64 bits: as lengths, counts, indices and settings.
+BORDERS = tuple(sign * (2**bits + more) for bits in (16, 31, 32, 33, 62, 63, 64) for more in (-1, 0, 1) for sign in (1, -1)) + (0, 1, 2, 10**30)
+lengths = st.sampled_from((2, 2, 3) + BORDERS)
+
+
+def ones(shape):
+    """An array of any shape in the memory of one number."""
+    return np.broadcast_to(np.float32(1), shape)
+
+
+@seed(4)
+@SETTINGS
+@given(st.data())
+def any_size(data):
+    """Shapes, counts and indices at the borders of integers: refused before anything of that size is taken, or computed."""
+    shape, recon_shape, volume = (data.draw(st.tuples(lengths, lengths, lengths)) for _ in range(3))
+    count, kind, changed = data.draw(lengths), data.draw(st.sampled_from(sorted(_models.MODELS))), data.draw(st.booleans())
+    shape = (2, *shape[1:]) if data.draw(st.booleans()) else shape
+    angles = ones(min(max(shape[0], 0), 1 << 16))
+    makers = {"parallel": lambda: tomoprof.ParallelBeamModel(shape, angles), "cone": lambda: tomoprof.ConeBeamModel(shape, angles, 40, 20),
+              "translation": lambda: tomoprof.TranslationModel(shape, np.outer(angles, [1, 0, 1]), 40, 20),
+              "multiaxis": lambda: tomoprof.MultiAxisParallelModel(shape, np.stack([angles, 0.1 * angles], 1))}
+    for model in filter(None, (attempt(makers[kind]), tomoprof.ParallelBeamModel((2, 2, 8), [0, 1]))):
+        attempt(lambda: model.set_params(verbose=0, **({"recon_shape": recon_shape} if changed else {})))
+        x, y = (attempt(lambda: ones(shape_of(model, name))) for name in ("recon_shape", "sinogram_shape"))
+        for call in (lambda: model.forward_project(x), lambda: model.back_project(y), lambda: model.direct_recon(y), lambda: model.compute_hessian_diagonal(),
+                     lambda: model.sparse_forward_project(ones((1, volume[2])), [count]), lambda: model.sparse_back_project(y, [0, count], count),
+                     lambda: model.recon(y, init_recon=0, max_iterations=1), lambda: model.recon(y, max_iterations=count, stop_threshold_change_pct=100),
+                     lambda: model.recon(y, first_iteration=count, max_iterations=2), lambda: model.vcd_recon(y, [np.array([[count]], object)], [0], 0.0),
+                     lambda: model.vcd_recon(y, [np.zeros((1, 1), np.int32)], [count], 0.0), lambda: tomoprof.phantom(model), lambda: model.scale_recon_shape(count, 1, 1)):
+            attempt(call)
+    for call in (lambda: tomoprof.median_filter3d(ones(volume)), lambda: tomoprof.gen_weights(ones(volume), "emission"), lambda: tomoprof.step("minus_log", ones(volume)),
+                 lambda: tomoprof.QGGMRFDenoiser(volume).denoise(ones(volume), 1, max_iterations=1), lambda: tomoprof.gen_pixel_partition(volume, count),
+                 lambda: tomoprof.mbirjax.gen_pixel_partition_grid((4, 4, 1), count), lambda: tomoprof.mbirjax.gen_pixel_partition_blue_noise(volume, 3),
+                 lambda: tomoprof.mbirjax.gen_full_indices(volume), lambda: tomoprof.mbirjax.gen_cube_phantom((2, 2, min(count, 9))),
+                 lambda: tomoprof.mbirjax.generate_3d_shepp_logan_low_dynamic_range((*volume[:2], 2)),
+                 lambda: tomoprof.step("volume_crop", ones((8, 8, 8)), start=(count, 0, 0), shape=(1, volume[0], 1)),
+                 lambda: tomoprof.step("remove_stripes_sorting", ones((2, 2, 8)), size=count), lambda: tomoprof.configure(memory=count)):
+        attempt(call)
+    tomoprof.configure(threads=2, memory=0)
+    for index in (count, slice(count, None), slice(None, volume[0], volume[1]), (slice(-count, volume[1]), 0)):
+        attempt(lambda: FILE[0][index], "open()[]")  # IndexError, too
+
+
 NOT_CALLED = ("main", "program", "read", "start", "load_ipython_extension", "unload_ipython_extension")
 
 
@@ -162,17 +210,32 @@ def any_text(text):
     attempt(lambda: tomoprof.load_model("geometry_type:\n  val: " + text))
 
 
+def sanitizers(check, _):
+    """A call that reads behind an array is reported: what the other calls would do with a wrong length."""
+    if not SANITIZED:
+        return
+    script = ("import ctypes, numpy, tomoprof\nfrom tomoprof._calls import Call, header\nfrom tomoprof._library import Array\n"
+              "x = numpy.ones((64, 8, 8), 'float32')\nout = numpy.ones((64, 8, 9), 'float32')\n"
+              "with Call() as call: call('gen_weights', b'emission', ctypes.byref(Array(out.shape, x.ctypes.data)), header(out))\n")
+    done = subprocess.run([sys.executable, "-c", script], text=True, capture_output=True, timeout=300)
+    check.that(done.returncode != 0 and "ERROR: AddressSanitizer: heap-buffer-overflow" in done.stderr, f"reading behind an array: {done.returncode} {done.stderr[:2000]}")
+
+
 def calls(check, folder):
-    faulthandler.enable()
-    resource.setrlimit(resource.RLIMIT_AS, (4 << 30,) * 2)
+    if not SANITIZED:  # ASan says more about a crash, and takes terabytes of addresses
+        faulthandler.enable()
+        resource.setrlimit(resource.RLIMIT_AS, (4 << 30,) * 2)
     os.chdir(folder)  # some of them write files
     tomoprof.configure(threads=2)
+    np.save("borders.npy", np.zeros((3, 4, 5)))
+    FILE.append(tomoprof.open("borders.npy"))
+    any_size()
     any_call()
     any_function()
     any_text()
     print(f"  {outcomes[True]} calls returned, {outcomes[False]} raised, {sum(others.values())} raised what Python's functions do: {others.most_common(12)}")
-    check.that(min(outcomes.values()) > 500, f"calls of one kind alone: {outcomes}")
+    check.that(min(outcomes.values()) > EXAMPLES * 5 // 2, f"calls of one kind alone: {outcomes}")
     check.that(tomoprof.ParallelBeamModel((2, 2, 2), [0, 1]).forward_project(np.ones((2, 2, 2))).shape == (2, 2, 2), "a call after all")
 
 
-main(calls)
+main(sanitizers, calls)
