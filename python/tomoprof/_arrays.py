@@ -4,7 +4,7 @@ float32 in C order is used where it lies. Other types, orders and strides are co
 
 import ctypes
 import sys
-from typing import Any, Callable, Optional
+from typing import Any
 
 import numpy
 
@@ -12,7 +12,7 @@ from tomoprof import _devices
 
 FLOAT32 = numpy.dtype("float32")
 Array = Any  # of NumPy, PyTorch or JAX, or what NumPy reads; results are in the library of the input
-Callback = Optional[Callable[[float, float], Any]]  # (done, total); a true value ends the call
+Callback = Any  # None, a function of (done, total), whose true value ends the call, or a bar of tqdm
 
 
 _HEAD = object.__basicsize__

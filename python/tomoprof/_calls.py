@@ -14,6 +14,7 @@ from tomoprof._arrays import Callback, address
 from tomoprof._devices import DeviceArray
 from tomoprof._library import acquire, lib, release
 from tomoprof._parameters import plain
+from tomoprof._progress import Relay, callback_of
 
 VOLUME, SINOGRAM = "rows, columns, slices", "views, detector rows, channels"
 
@@ -53,14 +54,19 @@ class Call:
     """A context for the length of a `with`, and calls in it with progress, interruption and errors as exceptions."""
 
     def __init__(self, callback: Callback = None, backend: Any = None) -> None:
-        self.callback, self.own = callback, backend is not None
+        self.callback, self.own = callback if callback is None else callback_of(callback), backend is not None
+        self.relay = self.callback if type(self.callback) is Relay else None
         self.context = acquire(backend)
         self.context.watch.messages.clear()
 
     def __enter__(self):
+        if self.relay is not None:
+            self.relay.belongs_to(self.context)
         return self
 
     def __exit__(self, *_):
+        if self.relay is not None:
+            self.relay.belongs_to(None)
         if not self.own:
             release(self.context)
 

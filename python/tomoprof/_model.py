@@ -17,6 +17,7 @@ from tomoprof._calls import SINOGRAM, VOLUME, Call, Plan, check_finite, header, 
 from tomoprof._library import lib
 from tomoprof._parameters import SIGMAS
 from tomoprof._partitions import gen_partition_sequence, gen_set_of_pixel_partitions
+from tomoprof._progress import callback_of
 from tomoprof._records import ReconParams, Records
 from tomoprof._vcd import Bar, Run, Visits, prior_loss
 
@@ -29,7 +30,8 @@ class TomographyModel(Records):
     a copy; results come in the library of the input. Parameters have MBIRJAX's names: `print_params()` lists them.
 
     Methods that compute take two more arguments by name: `out`, a float32 array for the result, and `callback(done, total)`, which is
-    called while they run and ends them when it returns something true. Ctrl-C ends them, too."""
+    called while they run and ends them when it returns something true; a bar of tqdm in its place is moved. Ctrl-C ends them, too.
+    `tomoprof.progress` iterates over the steps of a call."""
 
     def auto_set_regularization_params(self, sinogram: Array, weights: Array = None) -> dict:
         """Sets sigma_y, sigma_x and sigma_prox from a sinogram where auto_regularize_flag is set. Returns them as a dict."""
@@ -162,6 +164,8 @@ class TomographyModel(Records):
         losses: list[float] = []
         names = ["qggmrf_nbr_wts", "sigma_x", "p", "q", "T"]
         changes = {"use_ror_mask": False, **changes} if self._masked else changes
+
+        callback = callback_of(callback)
 
         def after(done, total):
             losses.append(prior_loss(result, *self.get_params(names)))

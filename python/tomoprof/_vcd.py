@@ -8,6 +8,7 @@ import numpy
 
 from tomoprof import _library
 from tomoprof._arrays import address
+from tomoprof._progress import Moved
 from tomoprof._random import random_seed
 
 
@@ -71,25 +72,25 @@ def prior_loss(volume, weights, sigma_x, p, q, T):
 
 
 class Bar:
-    """A tqdm bar of a call's progress on a terminal, beside the caller's callback; nothing where tqdm is missing."""
+    """A tqdm bar of a call's progress on a terminal or in a notebook, beside the caller's callback; nothing where tqdm is missing or the
+    callback is a bar."""
 
     def __init__(self, call, title, wanted) -> None:
         self.bar = None
-        if not wanted:
+        if not wanted or type(call.callback) is Moved:
             return
         try:
             from tqdm.auto import tqdm
         except ImportError:
             return
-        self.bar = tqdm(desc=title, disable=None, leave=False, unit="iteration")
+        self.bar = tqdm(desc=title, disable=None, leave=False, unit="iteration")  # None: in text that is not on a terminal
         if self.bar.disable:
             self.bar = None
             return
-        self.callback, call.callback = call.callback, self.step
+        self.move, self.callback, call.callback = Moved(self.bar), call.callback, self.step
 
     def step(self, done, total):
-        self.bar.total = total
-        self.bar.update(done - self.bar.n)
+        self.move(done, total)
         return self.callback(done, total) if self.callback else 0
 
     def __enter__(self):
