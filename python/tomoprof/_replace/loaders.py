@@ -68,7 +68,7 @@ class LateParent:
     """A package whose own code runs when something of it is used that is not replaced. A program that was changed imports ours alone, so
     the trial should not take the time of the package's start either."""
 
-    late = {}
+    late: dict[type, type] = {}
 
     def __init__(self, name, loader, rows):
         self.name, self.loader, self.rows, self.module = name, loader, rows, None

@@ -26,6 +26,23 @@ def array_text(value):
     return f"{kind} of shape {tuple(shape)}"
 
 
+def file_equal_to(path, package, shape, dtype):
+    """The `tomoprof.open` of a file that `package` reads as an array of this shape and type; NotEqual where tomoprof reads another."""
+    from tomoprof._open import File
+    file = File(path)
+    if file.shape != tuple(shape) or file.dtype != dtype.newbyteorder("="):
+        raise NotEqual(f"tomoprof reads {file.dtype} of shape {file.shape}; {package} reads {dtype} of shape {tuple(shape)}")
+    return file
+
+
+def box_or(file, key, other):
+    """`file[key]`, or `other(key)` where that is not a box."""
+    try:
+        return file[key]
+    except IndexError:
+        return other(key)
+
+
 def original_of(module, name):
     """The function of that name in `module`. Where a program has assigned ours there, the one that the package defines: by the module's
     own lazy import, else in the file of the package that has it."""

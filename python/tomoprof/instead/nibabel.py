@@ -8,8 +8,7 @@ import functools
 import importlib
 import os
 
-from tomoprof._open import File
-from tomoprof.instead import NotEqual, array_text, in_place_of, rest_of
+from tomoprof.instead import NotEqual, array_text, box_or, file_equal_to, in_place_of, rest_of
 
 __getattr__ = rest_of("nibabel")
 
@@ -26,10 +25,7 @@ def load(filename, **options):
     proxy = getattr(image, "_dataobj", None)
     if type(proxy) is not proxies.ArrayProxy:
         raise NotEqual(f"the image's voxels are {type(proxy).__name__}; tomoprof reads those of an ArrayProxy")
-    file = File(filename)
-    if file.shape != tuple(proxy.shape) or file.dtype != proxy.dtype.newbyteorder("="):
-        raise NotEqual(f"tomoprof reads {file.dtype} of shape {file.shape}; nibabel reads {proxy.dtype} of shape {tuple(proxy.shape)}")
-    image._dataobj = _voxels_class()._of(proxy, file)
+    image._dataobj = _voxels_class()._of(proxy, file_equal_to(filename, "nibabel", proxy.shape, proxy.dtype))
     return image
 
 
@@ -46,9 +42,6 @@ def _voxels_class():
             return own
 
         def _get_unscaled(self, slicer):
-            try:
-                return self._file[slicer]
-            except IndexError:
-                return super()._get_unscaled(slicer)
+            return box_or(self._file, slicer, super()._get_unscaled)
 
     return Voxels

@@ -7,8 +7,7 @@ tifffile says what the file's first series is; files that tomoprof sees in anoth
 import importlib
 import os
 
-from tomoprof._open import File
-from tomoprof.instead import NotEqual, array_text, in_place_of, rest_of
+from tomoprof.instead import NotEqual, array_text, file_equal_to, in_place_of, rest_of
 
 __getattr__ = rest_of("tifffile")
 
@@ -25,7 +24,4 @@ def imread(files=None, **options):
         shape, dtype, compression = series.shape, series.dtype, getattr(series.keyframe, "compression", 1)
     if compression == 1:
         raise NotEqual(f"{os.path.basename(files)} is not compressed; tifffile reads it at once")
-    file = File(files)
-    if file.shape != tuple(shape) or file.dtype != dtype.newbyteorder("="):
-        raise NotEqual(f"tomoprof reads {file.dtype} of shape {file.shape}; tifffile reads {dtype} of shape {tuple(shape)}")
-    return file[...]
+    return file_equal_to(files, "tifffile", shape, dtype)[...]

@@ -8,8 +8,7 @@ import functools
 import importlib
 import os
 
-from tomoprof._open import File
-from tomoprof.instead import NotEqual, array_text, in_place_of, rest_of
+from tomoprof.instead import NotEqual, array_text, box_or, file_equal_to, in_place_of, rest_of
 
 __getattr__ = rest_of("zarr")
 
@@ -24,9 +23,7 @@ def open(store=None, *, mode=None, **options):
     array = importlib.import_module("zarr.api.synchronous").open(store, mode=mode)
     if type(array) is not importlib.import_module("zarr").Array:
         raise NotEqual(f"{os.path.basename(store)} is a {type(array).__name__}; tomoprof replaces an Array")
-    file = File(store)
-    if file.shape != tuple(array.shape) or file.dtype != array.dtype.newbyteorder("="):
-        raise NotEqual(f"tomoprof reads {file.dtype} of shape {file.shape}; zarr reads {array.dtype} of shape {tuple(array.shape)}")
+    file = file_equal_to(store, "zarr", array.shape, array.dtype)
     own = _array_class()(array.async_array)
     own._file = file
     return own
@@ -38,9 +35,6 @@ def _array_class():
         """zarr's Array; integers, slices and ... are read by tomoprof."""
 
         def __getitem__(self, selection):
-            try:
-                return self._file[selection]
-            except IndexError:
-                return super().__getitem__(selection)
+            return box_or(self._file, selection, super().__getitem__)
 
     return Boxes

@@ -192,4 +192,18 @@ def planes_of_astra(check, folder):
     check.that(instead.create_vol_geom is astra.create_vol_geom, "other names")
 
 
-main(medians, scalings, arrays_elsewhere, radon_transforms, places_of_originals, results_are_compared, planes_of_astra)
+def names_of_mbirjax(check, folder):
+    """The module inside is the one that has MBIRJAX's other names, too, however it is imported."""
+    import tomoprof.instead.mbirjax as mj
+    import tomoprof.preprocess
+    check.that(mj.preprocess.__name__ == "tomoprof.instead.mbirjax.preprocess" and mj.preprocess.scan_to_sino is tomoprof.preprocess.scan_to_sino, f"{mj.preprocess}")
+    try:
+        import mbirjax
+    except ImportError:
+        print("  mbirjax is not installed")
+    else:
+        missing = [name for name in dir(mbirjax.preprocess) if not name.startswith("_") and not hasattr(mj.preprocess, name)]
+        check.that(not missing, f"mj.preprocess lacks {missing}")
+
+
+main(names_of_mbirjax, medians, scalings, arrays_elsewhere, radon_transforms, places_of_originals, results_are_compared, planes_of_astra)

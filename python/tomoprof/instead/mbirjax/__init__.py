@@ -2,8 +2,10 @@
 
     import tomoprof.instead.mbirjax as mj  # in place of: import mbirjax as mj"""
 
+import importlib
+
 from tomoprof.instead import rest_of
-from tomoprof.instead.mbirjax import preprocess  # noqa: F401
 from tomoprof.mbirjax import *  # noqa: F403
 
+importlib.import_module("tomoprof.instead.mbirjax.preprocess")  # which becomes `preprocess` here, in place of tomoprof.mbirjax's
 __getattr__ = rest_of("mbirjax")
