@@ -1,6 +1,7 @@
 /* Starts children, reads what they write, ends them in time, and waits for them. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,8 +26,39 @@
 
 extern char **environ;
 
-/* Takes over both ends, of which the second is the child's. */
-static enum err child_fork_with(struct child *c, const int fds[2],
+static void descriptors_close(int from, int to)
+{
+    from = from < 3 ? 3 : from;
+    if (from > to)
+        return;
+#ifdef SYS_close_range
+    if (!syscall(SYS_close_range, from, to, 0))
+        return;
+#endif
+    const long most = sysconf(_SC_OPEN_MAX);
+    for (int fd = from; fd <= to && fd < most; fd++)
+        close(fd);
+}
+
+/* In the child: a pipe of this process that is read by none would else wait for its end. */
+static void helper_begin(int fd, int life)
+{
+    const int low = fd < life ? fd : life, high = fd < life ? life : fd;
+    sigset_t io;
+    sigemptyset(&io);
+    sigaddset(&io, SIGIO);
+    signal(SIGIO, SIG_DFL);
+    sigprocmask(SIG_UNBLOCK, &io, NULL);
+    fcntl(life, F_SETOWN, getpid());
+    fcntl(life, F_SETFL, O_ASYNC);
+    descriptors_close(0, low - 1);
+    descriptors_close(low + 1, high - 1);
+    descriptors_close(high + 1, INT_MAX);
+}
+
+/* Takes over both ends, of which the second is the child's. `life`: NULL, or a pipe of which the
+ * child reads. */
+static enum err child_fork_with(struct child *c, const int fds[2], const int *life,
                                 int (*work)(void *context, int fd), void *context)
 {
     fflush(stdout); /* or both would print what is in it */
@@ -33,14 +66,21 @@ static enum err child_fork_with(struct child *c, const int fds[2],
     if (pid == 0) {
         close(fds[0]);
         log_forked();
+        if (life)
+            helper_begin(fds[1], life[0]);
         _exit(work(context, fds[1]));
     }
     const int why = errno;
     close(fds[1]);
-    if (pid < 0)
+    if (life)
+        close(life[0]);
+    if (pid < 0) {
         close(fds[0]);
+        if (life)
+            close(life[1]);
+    }
     FAIL_IF(pid < 0, ERR_FAILED, "cannot start a process: %s", strerror(why));
-    *c = (struct child){pid, fds[0]};
+    *c = (struct child){pid, fds[0], life ? life[1] : -1};
     return ERR_OK;
 }
 
@@ -48,15 +88,21 @@ enum err child_fork(struct child *c, int (*work)(void *context, int fd), void *c
 {
     int fds[2];
     FAIL_IF(pipe2(fds, O_CLOEXEC), ERR_FAILED, "cannot make a pipe: %s", strerror(errno));
-    return child_fork_with(c, fds, work, context);
+    return child_fork_with(c, fds, NULL, work, context);
 }
 
 enum err child_fork_both(struct child *c, int (*work)(void *context, int fd), void *context)
 {
-    int fds[2];
+    int fds[2], life[2];
     FAIL_IF(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), ERR_FAILED,
             "cannot make a pair of sockets: %s", strerror(errno));
-    return child_fork_with(c, fds, work, context);
+    if (pipe2(life, O_CLOEXEC)) {
+        const int why = errno;
+        close(fds[0]);
+        close(fds[1]);
+        return FAIL(ERR_FAILED, "cannot make a pipe: %s", strerror(why));
+    }
+    return child_fork_with(c, fds, life, work, context);
 }
 
 size_t child_read(const struct child *c, void *data, size_t bytes, const volatile int *stop)

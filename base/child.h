@@ -9,14 +9,18 @@
 
 struct child {
     pid_t pid;
-    int fd; /* reads what the child writes */
+    int fd;   /* reads what the child writes */
+    int life; /* of child_fork_both: the child ends where no process has it open */
 };
 
 /* Runs `work` in a copy of this process, with `fd` the pipe's end to write to. What it returns is
  * the exit code: no handler of exit() runs, and no buffer of stdio is flushed. */
 enum err child_fork(struct child *c, int (*work)(void *context, int fd), void *context);
 
-/* The same with a socket, on which both sides read and write. */
+/* The same for a helper that stays: `fd` is a socket, on which both sides read and write, and the
+ * child keeps no other descriptor open but the standard ones. It ends by SIGIO when this process has
+ * ended or closed c->life, whatever it does then; unlike PR_SET_PDEATHSIG, not with the thread that
+ * started it. */
 enum err child_fork_both(struct child *c, int (*work)(void *context, int fd), void *context);
 
 /* Reads until `bytes` are there or the pipe ends; returns how many there are. While *stop (may be

@@ -87,6 +87,7 @@ struct store {
     const char *root;             /* of objects that are added from now on */
     struct remote_blocks *blocks; /* of manifest/remote.c */
     struct object_window *window; /* of manifest/object.c */
+    struct codec_child *decoders; /* idle ones */
     void *reader;
     void (*close)(struct store *s); /* of the reader; NULL: none */
     size_t arrays_room, objects_room, notes_room, aliases_room;
@@ -104,7 +105,6 @@ enum err store_find(struct store *s, const char *name, struct store_array **out)
 enum err store_index(struct store *s, struct store_array *a);
 enum err store_index_box(struct store *s, struct store_array *a, const int64_t start[STORE_DIMS],
                          const int64_t count[STORE_DIMS]);
-
 int64_t store_elements(const struct store_array *a);
 /* Shape of a chunk as it is decoded, and its place. */
 void store_chunk_box(const struct store_array *a, int64_t chunk, int64_t start[STORE_DIMS],

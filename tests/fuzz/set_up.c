@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "host/store/codec/children.h"
 #include "host/store/guard/guarded.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -11,6 +12,7 @@ void fuzz_set_up(void)
     setenv("TOMOPROF_MEMORY", "256MiB", 1);
     log_set_level(LOG_ERROR);
     guarded_readers = 0; /* a crash is a finding */
+    codec_children_used = 0;
 }
 
 void fuzz_folder(const char *name, char out[64])

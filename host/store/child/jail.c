@@ -178,8 +178,10 @@ static void files_filter(const struct jail *j)
 
 void jail_enter(const struct jail *j)
 {
-    jail_limit(j->bytes);
-    setrlimit(RLIMIT_CPU, &(struct rlimit){j->seconds, j->seconds + 1});
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+    mem_limit_process(j->bytes);
+    if (j->seconds)
+        setrlimit(RLIMIT_CPU, &(struct rlimit){j->seconds, j->seconds + 1});
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     files_filter(j);
     calls_filter(j->fd);

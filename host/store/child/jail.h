@@ -10,7 +10,7 @@ struct jail {
     const char *file; /* is read, with all files below `folder`; NULL: any file is */
     const char *folder;
     size_t bytes;     /* of address space beyond what it has */
-    unsigned seconds; /* of CPU time */
+    unsigned seconds; /* of CPU time; 0: no limit here, its parent watches it */
 };
 
 /* Limits the memory of the whole process, which ends with its parent and leaves no core. */

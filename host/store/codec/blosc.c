@@ -223,19 +223,21 @@ int blosc_available(void)
     return 1;
 }
 
-enum err blosc_part(const struct codec_call *c, size_t begin, size_t end)
+enum err blosc_part(const struct codec_call *c, size_t begin, size_t end, int *done)
 {
     size_t bytes = 0, item = 0;
-    int flags;
+    int flags, here = 0;
+    if ((end - begin) * 2 <= c->out_bytes)
+        TRY(blosc_lz4_part(c, begin, end, &here));
+    if (done)
+        *done = here;
+    if (here || done)
+        return ERR_OK;
     if (blosc_cbuffer_validate(c->in, c->in_bytes, &bytes) < 0 || bytes != c->out_bytes)
         return codec_blosc(c);
     blosc_cbuffer_metainfo(c->in, &item, &flags);
     if (!item || bytes % item || bytes > INT32_MAX || (end - begin) * 2 > bytes)
         return codec_blosc(c);
-    int done;
-    TRY(blosc_lz4_part(c, begin, end, &done));
-    if (done)
-        return ERR_OK;
     const int first = (int)(begin / item), n = (int)((end + item - 1) / item) - first;
     if (blosc_getitem(c->in, first, n, c->out + (size_t)first * item) != n * (int)item)
         return CODEC_DAMAGED(c, "it cannot be decompressed");
@@ -259,10 +261,12 @@ int blosc_available(void)
     return 0;
 }
 
-enum err blosc_part(const struct codec_call *c, size_t begin, size_t end)
+enum err blosc_part(const struct codec_call *c, size_t begin, size_t end, int *done)
 {
+    if (done)
+        *done = 0;
     (void)begin, (void)end;
-    return codec_blosc(c);
+    return done ? ERR_OK : codec_blosc(c);
 }
 
 enum err codec_blosc(const struct codec_call *c)

@@ -1,17 +1,9 @@
-/* The table of codecs, and pipelines of them. */
+/* Decodes here or in a child, and encodes. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/store/codec/children.h"
 #include "host/store/codec/codecs.h"
-
-static const struct {
-    codec_fn *decode;
-    int grows;
-} table[] = {
-#define X(name, text, function, grows) {function, grows},
-    CODEC_LIST(X)
-#undef X
-};
 
 int codec_available(enum codec codec, const char **library)
 {
@@ -44,68 +36,57 @@ void codec_worker_free(struct codec_worker *w)
     fast_inflate_free(w);
     zstd_free(w);
     jpeg_free(w);
+    codec_child_free(w);
     for (int i = 0; i < 3; i++)
         free(w->spare[i]);
     *w = (struct codec_worker){0};
 }
 
-enum err codec_decode(struct codec_worker *w, const struct codec_pipeline *p, const void *in,
-                      size_t in_bytes, void *out, size_t out_bytes)
+static int codecs_available(const struct codec_pipeline *p)
 {
-    size_t wanted[CODEC_STEPS + 1];
-    if (p->count == 0) {
-        FAIL_IF(in_bytes < out_bytes, ERR_INPUT, "%zu bytes are stored, %zu are needed", in_bytes,
-                out_bytes);
-        memcpy(out, in, out_bytes);
-        return ERR_OK;
-    }
-    /* Sizes of each step's input, from the last step on; 0: not known, it is compressed. */
-    wanted[p->count] = out_bytes;
-    for (int i = p->count - 1; i >= 0; i--) {
-        const int grows = table[p->step[i].codec].grows;
-        wanted[i] = grows < 0 || !wanted[i + 1] ? 0 : wanted[i + 1] + (size_t)grows;
-    }
-    struct codec_call c = {.worker = w, .in = in, .in_bytes = in_bytes};
-    for (int i = 0; i < p->count; i++) {
-        const int grows = table[p->step[i].codec].grows;
-        c.step = &p->step[i];
-        c.out_bytes = wanted[i + 1];
-        FAIL_IF(!c.out_bytes && grows < 0 && i + 1 < p->count, ERR_UNSUPPORTED,
-                "two compressors follow each other (%s after %s)", codec_name(p->step[i + 1].codec),
-                codec_name(c.step->codec));
-        FAIL_IF((wanted[i] && c.in_bytes != wanted[i]) ||
-                    (grows >= 0 && c.in_bytes < (size_t)grows),
-                ERR_INPUT, "%zu bytes are stored, %zu are needed", c.in_bytes, wanted[i]);
-        if (!c.out_bytes && i + 1 < p->count)
-            c.out_bytes = c.in_bytes - (size_t)grows;
-        if (i + 1 < p->count)
-            TRY(codec_spare(w, i & 1, c.out_bytes + 1));
-        c.out = i + 1 < p->count ? w->spare[i & 1] : out;
-        TRY(table[c.step->codec].decode(&c));
-        c.in = c.out;
-        c.in_bytes = c.out_bytes;
-    }
-    return ERR_OK;
+    const char *unused;
+    for (int i = 0; i < p->count; i++)
+        if (!codec_available(p->step[i].codec, &unused))
+            return 0;
+    return 1;
 }
 
-size_t codec_part_bytes(const struct codec_pipeline *p, size_t whole, size_t end)
+enum err codec_decode_lent(struct codec_worker *w, const struct codec_pipeline *p, const void *in,
+                           size_t in_bytes, void *out, size_t out_bytes, size_t begin, size_t end,
+                           const unsigned char **from)
 {
-    const int stream = p->count == 1 && p->step[0].codec == CODEC_GZIP_PART;
-    return stream && (end < whole / 2 || !fast_inflate_available()) ? end : whole;
+    const struct codec_task t = {.pipeline = *p,
+                                 .in_bytes = in_bytes,
+                                 .out_bytes = out_bytes,
+                                 .begin = begin,
+                                 .end = end,
+                                 .part = end > 0};
+    int done = 0;
+    *from = out;
+    if (!codec_needs_child(p) || !codecs_available(p))
+        return codec_run(w, &t, in, out);
+    TRY(codec_run_own(w, &t, in, out, &done));
+    return done ? ERR_OK : codec_child_run(w, &t, in, from);
 }
 
 enum err codec_decode_part(struct codec_worker *w, const struct codec_pipeline *p, const void *in,
                            size_t in_bytes, void *out, size_t out_bytes, size_t begin, size_t end)
 {
-    const struct codec_call c = {.worker = w,
-                                 .step = &p->step[0],
-                                 .in = in,
-                                 .in_bytes = in_bytes,
-                                 .out = out,
-                                 .out_bytes = out_bytes};
-    if (p->count == 1 && p->step[0].codec == CODEC_BLOSC)
-        return blosc_part(&c, begin, end);
-    return codec_decode(w, p, in, in_bytes, out, out_bytes);
+    const unsigned char *from;
+    TRY(codec_decode_lent(w, p, in, in_bytes, out, out_bytes, begin, end, &from));
+    if (from != out)
+        memcpy((char *)out + begin, from + begin, end - begin);
+    return ERR_OK;
+}
+
+enum err codec_decode(struct codec_worker *w, const struct codec_pipeline *p, const void *in,
+                      size_t in_bytes, void *out, size_t out_bytes)
+{
+    const unsigned char *from;
+    TRY(codec_decode_lent(w, p, in, in_bytes, out, out_bytes, 0, 0, &from));
+    if (from != out)
+        memcpy(out, from, out_bytes);
+    return ERR_OK;
 }
 
 static size_t encode_bound(const struct codec_step *s, size_t n)

@@ -67,6 +67,7 @@ struct codec_worker {
     void *inflate, *zstd, *jpeg;
     unsigned char *spare[3]; /* between two steps; the last inside of one */
     size_t spare_room[3];
+    struct codec_child *child;
 };
 void codec_worker_free(struct codec_worker *w);
 

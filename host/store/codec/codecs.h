@@ -25,10 +25,26 @@ void shuffle_decode(size_t item, const unsigned char *const *in, size_t first, s
                     unsigned char *out);
 uint32_t crc32c(const void *in, size_t n);
 
-/* Bytes [begin, end) at least, at their place in c->out. */
-enum err blosc_part(const struct codec_call *c, size_t begin, size_t end);
+/* Bytes [begin, end) at least, at their place in c->out. `done`: NULL, or only what needs no library
+ * is done; !*done: nothing was. */
+enum err blosc_part(const struct codec_call *c, size_t begin, size_t end, int *done);
 /* Does the same for chunks of LZ4; !*done: another one. */
 enum err blosc_lz4_part(const struct codec_call *c, size_t begin, size_t end, int *done);
+
+/* As codec_decode and codec_decode_part (`part`: bytes [begin, end) are wanted), in this process. */
+struct codec_task {
+    struct codec_pipeline pipeline;
+    size_t in_bytes, out_bytes, begin, end;
+    int part;
+};
+enum err codec_run(struct codec_worker *w, const struct codec_task *t, const void *in, void *out);
+/* Does what needs no library that has a child; !*done: nothing. */
+enum err codec_run_own(struct codec_worker *w, const struct codec_task *t, const void *in,
+                       void *out, int *done);
+/* The same in the worker's child; *out lies in memory that it shares, until the next call. */
+enum err codec_child_run(struct codec_worker *w, const struct codec_task *t, const void *in,
+                         const unsigned char **out);
+void codec_child_free(struct codec_worker *w);
 
 /* libdeflate, where it is in this build. */
 int fast_inflate_available(void);

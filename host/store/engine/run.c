@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "host/store/codec/children.h"
 #include "host/store/engine/parts.h"
 #include "host/store/engine/worker.h"
 
@@ -69,6 +70,25 @@ static int is_little(const struct engine_plan *p)
            p->facts.bytes_fetched <= ALONE_BYTES;
 }
 
+/* Room for the largest chunk of the plan that a child decodes; 0: there is none. Where a chunk's stored
+ * bytes are not known yet, it takes an eighth more than the decoded ones, which the child gets. */
+static size_t decoder_bytes(const struct engine_plan *p)
+{
+    const struct store_array *a = p->array;
+    int64_t most = 0;
+    int needed = 0;
+    for (int i = 0; i < a->pipelines_count; i++)
+        needed |= codec_needs_child(&a->pipelines[i]);
+    for (int64_t i = 0; needed && i < p->facts.tasks; i++) {
+        const struct store_chunk *c = &a->chunks[p->tasks[i].chunk];
+        const int64_t decoded = c->skip + store_chunk_bytes(a, p->tasks[i].chunk);
+        const int64_t stored = c->whole || c->stored < 0 ? decoded : c->stored;
+        if (codec_needs_child(&a->pipelines[c->pipeline]) && decoded + stored > most)
+            most = decoded + stored;
+    }
+    return (size_t)most;
+}
+
 static void run_threads(struct engine_job *job, int n)
 {
     struct team t = {.w = calloc((size_t)n, sizeof *t.w),
@@ -77,6 +97,10 @@ static void run_threads(struct engine_job *job, int n)
     for (int i = 0; t.w && i < n; i++)
         t.w[i] = (struct engine_worker){.job = job, .number = i, .team = &t};
     struct engine_worker alone = {.job = job};
+    const size_t bytes = decoder_bytes(job->plan);
+    for (int i = 0; bytes && t.w && i < n;
+         i++) /* a fork beside running workers may wait for them */
+        codec_children_lend(&job->plan->store->decoders, &t.w[i].codecs, bytes);
     if (!t.w || !is_little(job->plan))
         start_others(&t);
     else

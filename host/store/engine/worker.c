@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "host/store/codec/children.h"
 #include "host/store/engine/worker.h"
 
 #define HUGE_PAGE    ((size_t)2 << 20)
@@ -224,9 +225,9 @@ static int is_in_place(const struct engine_job *job, const struct engine_task *t
 }
 
 /* A chunk into the worker's own memory, and from there to those that are kept. Of others only what
- * the part needs, `end` bytes at most; several parts of a tile need it whole. */
+ * the part needs, `needed` bytes at most; several parts of a tile need it whole. */
 static enum err task_decode_chunk(struct engine_worker *w, const struct engine_task *t,
-                                  const unsigned char *stored, size_t n, int64_t end)
+                                  const unsigned char *stored, size_t n, int64_t needed)
 {
     const struct store_array *a = w->job->plan->array;
     const struct store_chunk *c = &a->chunks[t->chunk];
@@ -234,17 +235,17 @@ static enum err task_decode_chunk(struct engine_worker *w, const struct engine_t
     struct chunk_cache *kept = w->job->plan->options.kept;
     const size_t whole = (size_t)(c->skip + store_chunk_bytes(a, t->chunk)),
                  begin = (size_t)(c->skip + t->first * a->dtype.bytes),
-                 last = (size_t)(c->skip + end);
+                 end = (size_t)(c->skip + needed);
     const int keep = kept && chunk_cache_takes(kept, whole);
-    const size_t all = keep || a->tiles ? whole : codec_part_bytes(p, whole, last);
+    const size_t all = keep || a->tiles ? whole : codec_part_bytes(p, whole, end);
+    const int part = !keep && !a->tiles;
     w->decoded_chunk = -1;
-    TRY(worker_room(w, &w->decoded, &w->decoded_room, all));
-    TRY(keep || a->tiles
-            ? codec_decode(&w->codecs, p, stored, n, w->decoded, whole)
-            : codec_decode_part(&w->codecs, p, stored, n, w->decoded, all, begin, last));
+    TRY(worker_room(w, &w->decoded, &w->decoded_room, all)); /* no page of it where a child lends */
+    TRY(codec_decode_lent(&w->codecs, p, stored, n, w->decoded, all, part ? begin : 0,
+                          part ? end : 0, &w->chunk));
     w->decoded_chunk = a->tiles ? t->chunk : -1;
     if (keep)
-        chunk_cache_add(kept, a, t->chunk, w->decoded, whole);
+        chunk_cache_add(kept, a, t->chunk, w->chunk, whole);
     return ERR_OK;
 }
 
@@ -271,7 +272,8 @@ static enum err task_decode(struct engine_worker *w, const struct engine_task *t
         *from = bytes + t->first * a->dtype.bytes;
         return ERR_OK;
     }
-    if (!w->job->plan->options.kept && is_in_place(w->job, t, shape, stride)) {
+    const int apart = codec_needs_child(&a->pipelines[c->pipeline]);
+    if (!apart && !w->job->plan->options.kept && is_in_place(w->job, t, shape, stride)) {
         unsigned char *target = target_of(w->job, t);
         *from = target;
         return codec_decode(&w->codecs, &a->pipelines[c->pipeline], bytes, (size_t)stored, target,
@@ -279,7 +281,7 @@ static enum err task_decode(struct engine_worker *w, const struct engine_task *t
     }
     if (w->decoded_chunk != t->chunk)
         TRY(task_decode_chunk(w, t, bytes, (size_t)stored, task_needed_bytes(a, t, stride)));
-    *from = w->decoded + c->skip + t->first * a->dtype.bytes;
+    *from = w->chunk + c->skip + t->first * a->dtype.bytes;
     return ERR_OK;
 }
 
@@ -462,6 +464,7 @@ void worker_run(struct engine_worker *w)
     if (e)
         worker_fail(job, e);
     fetch_end(&w->fetch);
+    codec_children_take(&job->plan->store->decoders, &w->codecs);
     codec_worker_free(&w->codecs);
     free(w->stored);
     free(w->decoded);

@@ -27,7 +27,8 @@ struct engine_worker {
     struct codec_worker codecs;
     unsigned char *stored, *decoded, *converted;
     size_t stored_room, decoded_room, converted_room;
-    int64_t decoded_chunk; /* that `decoded` holds; -1: none */
+    const unsigned char *chunk; /* decoded: in `decoded`, or lent by the child of `codecs` */
+    int64_t decoded_chunk;      /* that `chunk` is; -1: none */
     struct fetch_request *requests;
     int64_t *request_of;        /* of each part of a group */
     struct cached_chunk **held; /* of each part: its chunk is decoded already */

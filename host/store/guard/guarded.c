@@ -31,6 +31,7 @@ enum guarded_message { DONE, SIZE, READ, INDEX };
 
 struct guarded { /* the wires of one side */
     pid_t pid;
+    int life;
     struct store_wire *in, *out;
 };
 
@@ -234,6 +235,7 @@ static int guarded_end(struct guarded *g)
     while (waitpid(g->pid, &status, 0) < 0 && errno == EINTR)
         ;
     close(g->in->fd);
+    close(g->life);
     g->pid = 0;
     return status;
 }
@@ -316,6 +318,7 @@ static enum err guarded_start(const struct guarded_work *work, struct store *s)
     s->close = guarded_close;
     TRY(child_fork_both(&c, child_serve, (void *)(uintptr_t)work));
     g->pid = c.pid;
+    g->life = c.life;
     g->in->fd = g->out->fd = c.fd;
     return ERR_OK;
 }

@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/array.h"
 #include "base/memory.h"
+#include "host/store/codec/children.h"
 #include "host/store/fetch/http.h"
 #include "host/store/manifest/manifest.h"
 
@@ -40,6 +41,7 @@ void store_close(struct store *s)
         return;
     if (s->close)
         s->close(s);
+    codec_children_end(&s->decoders);
     for (int32_t i = 0; i < s->objects_count; i++)
         if (s->objects[i].fd >= 0)
             close(s->objects[i].fd);

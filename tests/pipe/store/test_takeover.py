@@ -1,0 +1,122 @@
+"""Files that take over the library which decodes their chunks: libraries of their own, loaded before, play what such a file would make of it.
+What they do happens in a child without network and files, and the command says one sentence."""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from tool import DATA, SANITIZED, TOMOPROF, have, loadable, main, tomoprof
+
+# library, a function of it that is called for a chunk, a file
+CODECS = {
+    "libturbojpeg0": ("tjDecompressHeader3", DATA / "store/tiff/jpeg_colour.tif", "JPEG"),
+    "libjxr": ("PKImageDecode_Create_WMP", DATA / "store/czi/jxr.czi", "JPEG XR"),
+    "libblosc": ("blosc_cbuffer_validate", DATA / "store/zarr/zarr2/blosc", "blosc"),
+}
+CRASH = "long {name}(void) {{ return *(volatile int *)8; }}\n"
+FOREVER = "long {name}(void) {{ for (;;) __asm__ volatile(\"\"); }}\n"
+# Writes a file, asks a server, starts a process that writes a file, and says that all went well.
+ACT = """
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+long {name}(void)
+{{
+    close(open("{place}/written", O_WRONLY | O_CREAT, 0600));
+    struct sockaddr_in a = {{AF_INET, htons({port}), {{htonl(INADDR_LOOPBACK)}}}};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (fd >= 0)
+        connect(fd, (struct sockaddr *)&a, sizeof a);
+    if (fork() == 0)
+        close(open("{place}/started", O_WRONLY | O_CREAT, 0600));
+    _exit(0);
+}}
+"""
+
+
+def shim(folder, source, name, **values):
+    """A library with a function of that name."""
+    path = folder / f"{name}.so"
+    (folder / f"{name}.c").write_text(source.format(name=name, **values))
+    subprocess.run([shutil.which("cc"), "-shared", "-fPIC", "-O0", "-o", path, folder / f"{name}.c"], check=True, timeout=300)
+    return {"LD_PRELOAD": loadable(path)}
+
+
+def cases():
+    if not shutil.which("cc") or SANITIZED:
+        print("  not tried: needs a compiler and a build without sanitizers")
+        return
+    for library, case in CODECS.items():
+        if have("chunk_codecs", library.removesuffix("0")):
+            yield case
+
+
+def crashes(check, folder):
+    for name, path, codec in cases():
+        env = shim(folder, CRASH, name)
+        for words in (("convert", path, folder / "never.npy"), ("load", path, "--out", folder / "runs")):
+            done = tomoprof(*words, env=env)
+            check.that(done.returncode == 2 and f"its {codec} data are damaged (decoding them ended with signal 11" in done.stderr, f"{name}: {words[0]}: {done}")
+        check.that(not list(folder.glob("never*")), f"{name}: something was left")
+
+
+def acts(check, folder):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0)
+        for name, path, codec in cases():
+            done = tomoprof("convert", path, folder / "never.npy", env=shim(folder, ACT, name, place=folder, port=server.getsockname()[1]))
+            check.that(done.returncode == 2 and f"its {codec} data are damaged" in done.stderr, f"{name}: {done}")
+            with contextlib.suppress(BlockingIOError):
+                server.accept()
+                check.that(False, f"{name}: it asked a server")
+            check.that(not list(folder.glob("written")) + list(folder.glob("started")) + list(folder.glob("never*")), f"{name}: {os.listdir(folder)}")
+
+
+def children(pid):
+    found = []
+    for task in pathlib.Path(f"/proc/{pid}/task").glob("*"):
+        with contextlib.suppress(OSError):
+            found += [int(word) for word in (task / "children").read_text().split()]
+    return found
+
+
+def state(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return "gone"
+
+
+def until(condition, text):
+    end = time.monotonic() + 300
+    while not condition():
+        assert time.monotonic() < end, text
+        time.sleep(0.01)
+
+
+def endless(check, folder):
+    """A signal ends the command, and its children with it, though they are busy."""
+    for name, path, _ in cases():
+        env = {**os.environ, **shim(folder, FOREVER, name)}
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+            run = subprocess.Popen([TOMOPROF, "convert", path, folder / "never.npy"], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            until(lambda: any(state(pid) == "R" for pid in children(run.pid)), f"{name}: no child works")
+            mine = children(run.pid)
+            run.send_signal(number)
+            check.that(run.wait(timeout=300) == -number, f"{name}: {number} ended it with {run.returncode}")
+            until(lambda: all(state(pid) in ("gone", "Z") for pid in mine), f"{name}: a child of {mine} works on after signal {number}")
+            check.that(number == signal.SIGKILL or not list(folder.glob("never*")), f"{name}: {number} left {list(folder.glob('never*'))}")
+            for path_left in folder.glob("never*"):
+                path_left.unlink()
+
+
+if __name__ == "__main__":
+    main(crashes, acts, endless)
