@@ -130,13 +130,13 @@ thread.join()
 """
 
 DEPTH = 45  # packages that import the next one, each through half a dozen frames of the import system
-IMPORTED = "import time\nend = time.thread_time() + 0.7\nwhile time.thread_time() < end:\n    sum(range(20000))\n"
+IMPORTED = "import time\nend = time.thread_time() + 0.7\nwhile time.thread_time() < end:\n    sum(range(400000))\n"
 IMPORTS = """import time
 begin = time.thread_time()
 import chain_0  # imports
 middle = time.thread_time()
 while time.thread_time() < middle + 0.3:
-    sum(range(20000))
+    sum(range(400000))
 print(middle - begin, time.thread_time() - middle)
 """
 

@@ -15,7 +15,7 @@ a = time.perf_counter()
 def acquire():
     time.sleep(1.6)
 def work():
-    while time.process_time() < 0.6: sum(range(20000))
+    while time.process_time() < 0.6: sum(range(400000))
 acquire()
 b = time.perf_counter()
 work()
@@ -29,7 +29,7 @@ def worker(k):
         time.sleep(0.24)
         slept[k] += time.perf_counter() - a
         end = time.thread_time() + 0.06
-        while time.thread_time() < end: sum(range(20000))
+        while time.thread_time() < end: sum(range(400000))
 a = time.perf_counter()
 threads = [threading.Thread(target=worker, args=(k,)) for k in range(2)]
 for t in threads: t.start()
@@ -71,7 +71,7 @@ b, cpu = time.perf_counter(), time.process_time() - cpu
 def work(until):
     s, cpu = 0, time.process_time() + 0.4  # enough samples on a fast machine, and on a busy one
     while time.perf_counter() < until or time.process_time() < cpu:
-        for i in range(1000):
+        for i in range(100000):
             s += i
 work(b + 0.7 * (b - a))
 print(json.dumps({"imports": b - a, "cpu": cpu, "work": time.perf_counter() - b}))
@@ -80,8 +80,8 @@ PLAIN = """#include <math.h>
 #include <stdio.h>
 #include <time.h>
 static double cpu(void) { return (double)clock() / CLOCKS_PER_SEC; }
-__attribute__((noinline)) static double waves(double until) { double s = 0; for (int i = 0; cpu() < until; i++) for (int k = 0; k < 1000; k++) s += sin(i * 1e3 + k); return s; }
-__attribute__((noinline)) static double other(double until) { double s = 0; while (cpu() < until) for (int k = 0; k < 1000; k++) s += k; return s; }
+__attribute__((noinline)) static double waves(double until) { double s = 0; for (int i = 0; cpu() < until; i++) for (int k = 0; k < 300000; k++) s += sin(i * 1e3 + k); return s; }
+__attribute__((noinline)) static double other(double until) { double s = 0; while (cpu() < until) for (int k = 0; k < 3000000; k++) s += k; return s; }
 int main(void) { double s = waves(1.5), w = cpu(); s += other(2); printf("{\\"waves\\": %g, \\"cpu\\": %g, \\"s\\": %g}\\n", w, cpu(), s); return 0; }
 """
 
@@ -145,7 +145,7 @@ def wait():
 begin = time.perf_counter()
 wait()
 waited = time.perf_counter() - begin
-while time.process_time() < 0.6: sum(range(20000))
+while time.process_time() < 0.6: sum(range(400000))
 print(json.dumps({"waited": waited, "wall": time.perf_counter() - begin, "cpu": time.process_time(), "lines": [3, 7]}))
 """
 
@@ -179,7 +179,7 @@ void meet(void) { pthread_t t; pthread_create(&t, NULL, ends, NULL); pthread_mut
 """
 MEETS = """import ctypes, time
 library = ctypes.CDLL("site-packages/library.so")
-while time.process_time() < 0.5: sum(range(20000))
+while time.process_time() < 0.5: sum(range(400000))
 print(time.perf_counter(), flush=True)
 library.meet()
 """
@@ -203,7 +203,7 @@ begin = time.perf_counter()
 subprocess.run(["sh", "-c", "ulimit -t 2; while :; do :; done"])  # 2 s of CPU time on any machine: waits are answers from 20 looks on
 waited = time.perf_counter() - begin
 def work():
-    while time.process_time() < 0.3: sum(range(20000))
+    while time.process_time() < 0.3: sum(range(400000))
 work()
 print(json.dumps({"waited": waited}))
 """
@@ -237,7 +237,7 @@ POLLED = """import json, multiprocessing, sys, time
 sys.path.insert(0, "site-packages")
 import poller
 def cell():
-    while time.process_time() < 1.2: sum(range(20000))
+    while time.process_time() < 1.2: sum(range(400000))
 if __name__ == "__main__":
     jobs = [multiprocessing.Process(target=cell) for k in range(2)]
     for j in jobs: j.start()
@@ -357,7 +357,7 @@ def imports_are_an_item_and_can_be_left_out(check, folder):
     body = "".join(f"def f{{0}}_{i}(x):\n    return [x + {i}, x * {i}, (x, {i}, 'a{i}')]\n" for i in range(1500))
     for k in range(8):
         (modules / f"slow{k}.py").write_text(body.replace("{0}", str(k)))
-    (modules / "slow.py").write_text("".join(f"import slow{k}\n" for k in range(8)) + "import time\nwhile time.process_time() < 0.8: sum(range(1000))\n")
+    (modules / "slow.py").write_text("".join(f"import slow{k}\n" for k in range(8)) + "import time\nwhile time.process_time() < 0.8: sum(range(400000))\n")
     truth, said, _ = recorded(folder, "imports", IMPORTS.replace('"modules"', '"modules/site-packages"'))
     if truth["imports"] > 8 * truth["cpu"]:
         return print(f"  skipped: the program waited for a CPU: {truth}")

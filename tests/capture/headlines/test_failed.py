@@ -108,7 +108,7 @@ if __name__ == "__main__":
 }
 BUSY = """import time
 def work():
-    while time.process_time() < 1.5: sum(range(20000))
+    while time.process_time() < 1.5: sum(range(400000))
 work()
 raise ValueError("after the work")
 """

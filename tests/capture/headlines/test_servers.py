@@ -18,7 +18,7 @@ SERVER = """import http.server, sys, threading, time
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         end = time.thread_time() + 0.2
-        while self.path == "/work" and time.thread_time() < end: sum(range(20000))
+        while self.path == "/work" and time.thread_time() < end: sum(range(400000))
         self.send_response(200); self.end_headers()
         if self.path == "/end": threading.Thread(target=server.shutdown).start()
     def log_message(self, *words): pass
@@ -33,7 +33,7 @@ app = Flask(__name__)
 @app.route("/work")
 def work():
     end = time.thread_time() + 0.2
-    while time.thread_time() < end: sum(range(20000))
+    while time.thread_time() < end: sum(range(400000))
     return ""
 @app.route("/end")
 def end():
@@ -48,7 +48,7 @@ import gevent
 from gevent.pywsgi import WSGIServer
 def app(environ, start):
     end = time.thread_time() + 0.2
-    while environ["PATH_INFO"] == "/work" and time.thread_time() < end: sum(range(20000))
+    while environ["PATH_INFO"] == "/work" and time.thread_time() < end: sum(range(400000))
     if environ["PATH_INFO"] == "/end": gevent.spawn_later(0.2, server.stop)
     start("200 OK", [])
     return [b""]
@@ -78,7 +78,7 @@ ASYNC = """import asyncio, time
 async def serve(reader, writer):
     path = (await reader.readline()).split()[1]
     end = time.thread_time() + 0.2
-    while path == b"/work" and time.thread_time() < end: sum(range(20000))
+    while path == b"/work" and time.thread_time() < end: sum(range(400000))
     writer.write(b"HTTP/1.0 200 OK\\r\\n\\r\\n")
     await writer.drain()
     writer.close()

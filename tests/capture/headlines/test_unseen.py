@@ -7,7 +7,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from recorded import command, compiled, main, need_library, of_samples, profile, run
 
-BURN = "#include <time.h>\nint main(void) { volatile double x = 1; while (clock() < 1.5 * CLOCKS_PER_SEC) x = x * 1.0000001; return 0; }\n"
+BURN = "#include <time.h>\nint main(void) { volatile double x = 1; while (clock() < 1.5 * CLOCKS_PER_SEC) for (int i = 0; i < 3000000; i++) x = x * 1.0000001; return 0; }\n"
 # The symbols by which interpreters are known: up to 3.6, and 3.7 or 3.8.
 OLD = {"up_to_3_6": "void *_PyThreadState_Current;", "up_to_3_8": "char _PyRuntime[4096];"}
 KEEPS = """import sys

@@ -8,13 +8,13 @@ from truth import phase
 def rows():
     end = time.process_time() + 1
     while time.process_time() < end:
-        sum(range(20000))  # truth: rows
+        sum(range(400000))  # truth: rows
 
 
 def columns():
     end = time.process_time() + 1
     while time.process_time() < end:
-        max(range(20000))  # truth: columns
+        max(range(400000))  # truth: columns
 
 
 def main():

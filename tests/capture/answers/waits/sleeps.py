@@ -12,7 +12,7 @@ def acquire():
 def work():
     end = time.process_time() + 1.6
     while time.process_time() < end:
-        sum(range(20000))  # truth: work
+        sum(range(400000))  # truth: work
 
 
 with phase("sleep"):

@@ -13,7 +13,7 @@ def worker():
         end = time.thread_time() + 0.1
         with phase("work"):
             while time.thread_time() < end:
-                sum(range(20000))  # truth: work
+                sum(range(400000))  # truth: work
 
 
 threads = [threading.Thread(target=worker) for _ in range(2)]
