@@ -29,13 +29,14 @@ enum { LOOKS = 5, ANSWERS_MAX = 6 };
 #define QUARTER 0.25 /* of the waits for a lock: who held it for less does not explain them */
 #define EQUAL   0.7  /* of the largest: it does not lead alone */
 #define UNKNOWN ((double)NAN)
+#define FELT    0.05 /* s: one waiting turn on a busy machine is as long */
 
 struct answer_list {
     struct model *m;
     const struct run_facts *facts;
-    double wall, own, cpu; /* own: the wall time without waiting for a CPU */
-    double idle;           /* of the own time, waiting for requests */
-    const char *divided;   /* a sentence of the lines that share the CPU time; NULL: one leads */
+    double own, cpu;     /* own: the wall time without waiting for a CPU */
+    double idle;         /* of the own time, waiting for requests */
+    const char *divided; /* a sentence of the lines that share the CPU time; NULL: one leads */
     VECTOR(struct model_answer) all;
 };
 
@@ -262,7 +263,7 @@ static enum err answers_add_waits_for_others(struct answer_list *t)
     TRY(answers_add_leading(t, "lock", fmin(1, any), UNKNOWN, 1));
     TRY(answers_add_leading(t, "threads", UNKNOWN, UNKNOWN, 1));
     return answers_add_leading(t, "ranks", m->mpi.wall_s > 0 ? late / m->mpi.wall_s : UNKNOWN, late,
-                               t->wall > 0 ? t->own / t->wall : 1);
+                               t->facts->wall > 0 ? t->own / t->facts->wall : 1);
 }
 
 static int has_line(const struct answer_list *t, const char *file, int64_t line)
@@ -316,7 +317,7 @@ static enum err answers_add_findings(struct answer_list *t)
     for (int i = 0; i < t->m->findings_count; i++) {
         const struct model_finding *f = &t->m->findings[i];
         const struct model_place *at = finding_own_line(t->m, f);
-        if (!(f->gain_s > 0) || finding_leads(f) || (at && has_line(t, at->file, at->line)))
+        if (!(f->gain_s >= FELT) || finding_leads(f) || (at && has_line(t, at->file, at->line)))
             continue;
         struct model_answer a = answer_blank("finding", NULL);
         char where[300] = "";
@@ -476,12 +477,8 @@ enum err answers_add(struct model *m, const struct run_facts *facts)
                                                               answers_add_imports,
                                                               answers_add_compilation,
                                                               answers_add_findings};
-    struct answer_list t = {.m = m,
-                            .facts = facts,
-                            .wall = facts->wall,
-                            .own = facts->own,
-                            .cpu = facts->cpu,
-                            .idle = quiet_idle_s(m)};
+    struct answer_list t = {
+        .m = m, .facts = facts, .own = facts->own, .cpu = facts->cpu, .idle = quiet_idle_s(m)};
     enum err e = ERR_OK;
     for (size_t i = 0; i < sizeof parts / sizeof *parts && e == ERR_OK; i++)
         e = parts[i](&t);

@@ -57,7 +57,7 @@ sys.setrecursionlimit(20000)
 def work(seconds):
     end = now() + seconds
     while now() < end:  # a call of the kernel: beside shorter sums up to 4 % of the time
-        sum(range(100000))  # leaf
+        sum(range(400000))  # leaf
 
 def plain(depth):
     if depth:
@@ -94,7 +94,7 @@ threading.stack_size(int(sys.argv[1]) << 20)
 def work(seconds):
     end = now() + seconds
     while now() < end:
-        sum(range(100000))  # leaf
+        sum(range(400000))  # leaf
 
 def plain(depth, seconds):
     if depth:

@@ -395,7 +395,7 @@ def a_program_without_own_lines_is_named(check, folder):
     """Perl's code has no lines that are known; Perl's own clock tells the CPU time."""
     if not shutil.which("perl"):
         return print("  skipped: no perl")
-    code = 'my $s = 0; while ((times)[0] < 0.8) { $s += $_ for 1 .. 20000; } printf "%g", (times)[0] + (times)[1];'
+    code = 'my $s = 0; while ((times)[0] < 0.8) { $s += $_ for 1 .. 400000; } printf "%g", (times)[0] + (times)[1];'
     truth, said, last = answers(folder, "perl", "perl", "-e", code)
     found = re.search(r"large part of the time: perl[\d.]* used ([\d.]+) of the [\d.]+ s of CPU time\.$", last)
     if check.that(found, f"the last line: {last}"):
