@@ -33,5 +33,6 @@ struct file_module {
 
 #define FILE_ENTRY_NAME "tomoprof_files"
 typedef const struct file_module *file_entry(void);
+file_entry tomoprof_files; /* exported by libtomoprof_files.so alone */
 
 #endif
