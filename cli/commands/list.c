@@ -25,7 +25,14 @@ static struct opt options[] = {
     {0},
 };
 
-/* The words of the command, or what else made the run. */
+/* The file by which a run tells who made it, where no command is known. */
+static const struct list_maker {
+    const char *file, *words;
+} makers[] = {{"timing.json", "(tomoprof run)"},
+              {"loading.json", "(tomoprof load)"},
+              {"profile.json", "(imported)"}};
+
+/* Writes the words of the command, on one line, or what else made the run. */
 static void list_command(const char *folder, const struct record_facts *f, char out[256])
 {
     char path[4400];
@@ -33,14 +40,16 @@ static void list_command(const char *folder, const struct record_facts *f, char 
     *out = 0;
     for (const char **word = f->command; word && *word; word++)
         text_append(out, 256, "%s%s", *out ? " " : "", *word);
-    snprintf(path, sizeof path, "%s/timing.json", folder);
-    if (!*out)
-        text_print(out, 256, "%s", stat(path, &st) ? "(imported)" : "(tomoprof run)");
+    for (size_t i = 0; !*out && i < sizeof makers / sizeof *makers; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, makers[i].file);
+        if (!stat(path, &st))
+            text_print(out, 256, "%s", makers[i].words);
+    }
 }
 
 static void list_row(const struct run_entry *run, const struct record_facts *f, struct jsonw *json)
 {
-    char when[32] = "", seconds[24] = "", command[256];
+    char when[32] = "", seconds[24] = "", command[256], shown[256];
     struct stat st;
     struct tm tm;
     list_command(run->folder, f, command);
@@ -57,7 +66,8 @@ static void list_row(const struct run_entry *run, const struct record_facts *f, 
         strftime(when, sizeof when, "%Y-%m-%d %H:%M", &tm);
     if (f->command && isfinite(f->end.wall_s))
         snprintf(seconds, sizeof seconds, "%s s", NUMBER(3, f->end.wall_s));
-    printf("%-16s %9s  %-30s  %s\n", when, seconds, command, run->folder);
+    plain_text(command, PLAIN_LINE, shown, sizeof shown);
+    printf("%-16s %9s  %-30s  %s\n", when, seconds, shown, run->folder);
 }
 
 static enum err list_runs(int words, char **word)

@@ -173,6 +173,24 @@ static int has_times_only(const char *folder)
     return is_file(path, &st);
 }
 
+/* A run of `load` has its page, and neither lines nor functions. 1: it is one. */
+static int is_load(const char *folder, enum err *e)
+{
+    char path[RUN_PATH + 16];
+    struct stat st;
+    snprintf(path, sizeof path, "%s/loading.html", folder);
+    if (!is_file(path, &st))
+        return 0;
+    *e = request.text ? FAIL(ERR_INPUT,
+                             "%s is a run of `tomoprof load`, which has no lines to print: its page "
+                             "is %s",
+                             folder, path)
+                      : ERR_OK;
+    if (!*e)
+        profile_announce(path, "", "");
+    return 1;
+}
+
 /* Runs of before rootcause.md was written have none: an existing one keeps what `compare` measured.
  */
 static enum err add_causes(const char *folder, const struct model *m)
@@ -219,6 +237,9 @@ static enum err run_report(int words, char **word)
     run_private();
     int named = is_file(name, &st) && text_has_suffix(name, ".json");
     TRY(check_traces(named ? name : folder, named));
+    enum err of_load;
+    if (!named && is_load(folder, &of_load))
+        return of_load;
     if (!named && has_times_only(folder)) {
         FAIL_IF(request.text, ERR_INPUT,
                 "%s was not traced, so it has no lines to print: `tomoprof info %s` "

@@ -183,6 +183,7 @@ static enum err write_results(const struct loading *l)
     TRY(loading_write(l, path));
     TRY(load_rootcause(l, folder));
     TRY(load_page(l, folder));
+    TRY(run_latest(folder));
     log_info("%s/loading.json", folder);
     return ERR_OK;
 }

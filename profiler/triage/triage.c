@@ -23,8 +23,9 @@ static enum err triage_load(const char *timing, const char *profile, const struc
     if (o->sass)
         TRY(sass_read(o->sass, &t->sass));
     FAIL_IF(!timing && o->size <= 0, ERR_USAGE,
-            "a profile does not say how large the volume was: add `size=N` (its edge), or give a "
-            "run with timing.json");
+            "this is a recording, which does not say how large the volume was. If the program calls "
+            "tomoprof's operations, add `size=N` (the edge of the volume). If it calls none of "
+            "tomoprof's operations, there is nothing to judge: `tomoprof run` measures them.");
     return ERR_OK;
 }
 
@@ -105,7 +106,9 @@ static enum err judge_all(struct triage *t)
             candidate_free(c);
     }
     FAIL_IF(!t->candidates_count && !knows_any(t), ERR_INPUT,
-            "no operation that triage knows was measured: it knows those of `tomoprof run --list`");
+            "%s none of tomoprof's operations, which triage judges: `tomoprof run --list` names them, "
+            "`tomoprof run` measures and judges them",
+            t->timing.rows_count ? "timing.json holds" : "the program of this recording called");
     qsort(t->candidates, (size_t)t->candidates_count, sizeof(struct candidate *), by_verdict);
     return ERR_OK;
 }

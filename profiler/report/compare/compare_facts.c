@@ -26,6 +26,8 @@ static const struct fact {
       {"modes", "what was recorded", 0}, {"cpu.hz", "samples per second of CPU time", 0},
 };
 
+enum { FACT_TEXT = 400 };
+
 static enum err add_warning(struct comparison *c, int first, char *text)
 {
     FAIL_IF(!text, ERR_MEMORY, "no memory left for the comparison");
@@ -58,10 +60,11 @@ static enum err warn_of_fact(struct comparison *c, const struct fact *f, const c
     if ((!a && !b) || (a && b && !strcmp(a, b)))
         return ERR_OK;
     int other = f->machine && a && b; /* unknown on a side: not known to be another */
+    char of_a[FACT_TEXT], of_b[FACT_TEXT]; /* the text of a program may have several lines */
     c->machines_differ |= other;
-    return add_warning(
-        c, other,
-        text("%s differs: %s in A, %s in B", f->what, a ? a : "unknown", b ? b : "unknown"));
+    plain_text(a ? a : "unknown", PLAIN_LINE, of_a, sizeof of_a);
+    plain_text(b ? b : "unknown", PLAIN_LINE, of_b, sizeof of_b);
+    return add_warning(c, other, text("%s differs: %s in A, %s in B", f->what, of_a, of_b));
 }
 
 static const char *environment_of_model(const struct model *m, const char *key)

@@ -5,7 +5,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from tool import main, newest, tomoprof
+from tool import DATA, main, newest, tomoprof
 
 
 def runs_are_found(check, folder):
@@ -54,5 +54,41 @@ def runs_have_a_folder(check, folder):
         check.that(tomoprof("report", "previous", **away).returncode == 2, "previous of what is not remembered")
 
 
+def loads_are_runs(check, folder):
+    """Two runs of `load` are `previous` and `latest`, which compare judges and report names the page of."""
+    away = {"env": {"XDG_STATE_HOME": str(folder / "state")}, "cwd": folder}
+    scan = DATA / "tooth.h5"
+    for _ in range(2):
+        check.must(tomoprof("load", scan, **away).returncode == 0, "load")
+    listed = tomoprof("list", **away).stdout.splitlines()
+    check.that(len(listed) == 2 and all("(tomoprof load)" in row for row in listed), f"{listed}")
+    done = tomoprof("compare", "previous", "latest", **away)
+    check.that(done.returncode == 0 and "the load that was profiled" in done.stdout, f"{done}")
+    done = tomoprof("report", **away)
+    check.that(done.returncode == 0 and "loading.html" in done.stderr, f"{done}")
+    done = tomoprof("report", "latest", "--text", **away)
+    check.that(done.returncode == 2 and "loading.html" in done.stderr, f"{done}")
+    done = tomoprof("triage", "latest", **away)
+    check.that(done.returncode == 2 and "tomoprof run" in done.stderr, f"{done}")
+
+
+def commands_fill_one_row(check, folder):
+    """A command with line breaks and control characters is one row of the list."""
+    away = {"env": {"XDG_STATE_HOME": str(folder / "state")}, "cwd": folder}
+    check.must(tomoprof("record", "--", sys.executable, "-c", "import sys\nx = '\x1b[31m'\nsys.exit(0)", **away).returncode == 0, "record")
+    text = tomoprof("list", **away).stdout
+    check.that(text.count("\n") == 1 and "\x1b" not in text and "-c import sys\\nx = '" in text, f"{text!r}")
+    compared = tomoprof("compare", "latest", "latest", **away).stdout
+    check.that("\x1b" not in compared, f"{compared!r}")
+
+
+def triage_says_what_a_recording_lacks(check, folder):
+    away = {"env": {"XDG_STATE_HOME": str(folder / "state")}, "cwd": folder}
+    check.must(tomoprof("record", "--", sys.executable, "-c", "pass", **away).returncode == 0, "record")
+    for words in ((), ("--size", "64")):
+        done = tomoprof("triage", "latest", *words, **away)
+        check.that(done.returncode == 2 and "recording" in done.stderr and "`tomoprof run" in done.stderr and "none of tomoprof's operations" in done.stderr and not done.stdout, f"{words}: {done}")
+
+
 if __name__ == "__main__":
-    main(runs_are_found, runs_have_a_folder)
+    main(runs_are_found, runs_have_a_folder, loads_are_runs, commands_fill_one_row, triage_says_what_a_recording_lacks)
