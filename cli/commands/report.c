@@ -181,11 +181,12 @@ static int is_load(const char *folder, enum err *e)
     snprintf(path, sizeof path, "%s/loading.html", folder);
     if (!is_file(path, &st))
         return 0;
-    *e = request.text ? FAIL(ERR_INPUT,
-                             "%s is a run of `tomoprof load`, which has no lines to print: its page "
-                             "is %s",
-                             folder, path)
-                      : ERR_OK;
+    *e = request.text
+             ? FAIL(ERR_INPUT,
+                    "%s is a run of `tomoprof load`, which has no lines to print: its page "
+                    "is %s",
+                    folder, path)
+             : ERR_OK;
     if (!*e)
         profile_announce(path, "", "");
     return 1;

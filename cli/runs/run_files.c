@@ -30,10 +30,11 @@ enum err triage_find(struct triage_paths *p)
         *p->timing = 0;
     if (!is_file(p->profile))
         *p->profile = 0;
-    FAIL_IF(!*p->timing && !*p->profile, ERR_INPUT,
-            "%s holds neither timing.json nor profile.json: triage takes a finished run of `tomoprof "
-            "run`, or a recording",
-            p->folder);
+    FAIL_IF(
+        !*p->timing && !*p->profile, ERR_INPUT,
+        "%s holds neither timing.json nor profile.json: triage takes a finished run of `tomoprof "
+        "run`, or a recording",
+        p->folder);
     return ERR_OK;
 }
 

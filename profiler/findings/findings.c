@@ -95,7 +95,8 @@ enum err findings_add(struct model *m)
     struct run_facts facts;
     run_facts_of(m, &facts);
     TRY(rules_apply(m, &facts));
-    return answers_add(m, &facts);
+    TRY(answers_add(m, &facts));
+    return range_answers_add(m, &facts);
 }
 
 enum err findings_of_run(const char *run_folder, const struct analyze_options *options,

@@ -22,10 +22,11 @@ static enum err triage_load(const char *timing, const char *profile, const struc
         TRY(profile_read(profile, &t->profile));
     if (o->sass)
         TRY(sass_read(o->sass, &t->sass));
-    FAIL_IF(!timing && o->size <= 0, ERR_USAGE,
-            "this is a recording, which does not say how large the volume was. If the program calls "
-            "tomoprof's operations, add `size=N` (the edge of the volume). If it calls none of "
-            "tomoprof's operations, there is nothing to judge: `tomoprof run` measures them.");
+    FAIL_IF(
+        !timing && o->size <= 0, ERR_USAGE,
+        "this is a recording, which does not say how large the volume was. If the program calls "
+        "tomoprof's operations, add `size=N` (the edge of the volume). If it calls none of "
+        "tomoprof's operations, there is nothing to judge: `tomoprof run` measures them.");
     return ERR_OK;
 }
 
@@ -105,10 +106,11 @@ static enum err judge_all(struct triage *t)
         else
             candidate_free(c);
     }
-    FAIL_IF(!t->candidates_count && !knows_any(t), ERR_INPUT,
-            "%s none of tomoprof's operations, which triage judges: `tomoprof run --list` names them, "
-            "`tomoprof run` measures and judges them",
-            t->timing.rows_count ? "timing.json holds" : "the program of this recording called");
+    FAIL_IF(
+        !t->candidates_count && !knows_any(t), ERR_INPUT,
+        "%s none of tomoprof's operations, which triage judges: `tomoprof run --list` names them, "
+        "`tomoprof run` measures and judges them",
+        t->timing.rows_count ? "timing.json holds" : "the program of this recording called");
     qsort(t->candidates, (size_t)t->candidates_count, sizeof(struct candidate *), by_verdict);
     return ERR_OK;
 }

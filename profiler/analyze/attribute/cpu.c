@@ -195,7 +195,7 @@ static enum err cpu_attribute_sample(struct image *im, const struct held *h, uin
         FAIL_IF(!l, ERR_MEMORY, "no memory for the timeline");
         t->cpu_track = (uint32_t)(l - im->run->timeline.items) + 1;
     }
-    TRY(range_cpu(im, h->time, weight, index));
+    TRY(range_spent(im, RANGE_CPU, h->time, weight, index));
     uint64_t start = h->time > h->weight ? h->time - h->weight : 0;
     struct track *track = &im->run->timeline.items[t->cpu_track - 1].track;
     TRY(track_add(track, start, h->time, index, run_track_limit(im->run)));
@@ -348,6 +348,8 @@ static enum err cpu_wait(struct image *im, void *state, const struct trace_item 
         wait_vote(&im->contexts.items[index], w);
     t->wait += (double)w->weight_ns;
     r->waits[w->state] += (double)w->weight_ns;
+    TRY(range_spent(im, w->state == TRACE_RUNNABLE ? RANGE_READY : RANGE_WAIT, end,
+                    (double)w->weight_ns, index));
     const uint32_t at = w->stack ? stack : TABLE_NONE;
     struct cpu *c = state;
     TRY(t->main ? seen_add(&c->main, start, end, at) : seen_of_other(im, c, t, start, end, at));

@@ -15,15 +15,23 @@ struct instance {
     uint32_t parent, counter; /* parent + 1 */
     uint32_t thread;
 };
-/* CPU time of a context inside a range; outer_ns: part of it where that was the outermost one. */
+/* Time of a context inside a range; outer_ns: part of the CPU time where that was the outermost one. */
 struct inside {
     uint32_t context, counter;
-    double ns, outer_ns;
+    double ns, outer_ns, wait_ns;
 };
-struct moment { /* a CPU sample */
+struct moment { /* a CPU sample, or a wait that ended then */
     uint64_t time;
     double weight;
     uint32_t context;
+    enum range_spent spent;
+};
+struct range_counter { /* of one name */
+    uint64_t domain, message;
+    uint32_t style;
+    uint64_t marks, opened, closed;
+    double operations, gpu_sum, cpu, wait, ready;
+    struct dist time;
 };
 struct range_cpu {
     VECTOR(struct moment) moments;
@@ -38,17 +46,6 @@ static void range_cpu_free(struct range_cpu *c)
     vector_free(&c->moments);
     vector_free(&c->pairs);
     table_free(&c->by_pair);
-}
-
-static enum err range_cpu_sample(struct image *im, struct range_cpu *c, uint64_t time,
-                                 double weight, uint32_t context)
-{
-    if (c->moments.count >= SAMPLES_MAX) {
-        im->run->q.ranges_full++;
-        return ERR_OK;
-    }
-    TRY(vector_add(&c->moments, (struct moment){time, weight, context}));
-    return ERR_OK;
 }
 
 /* Instances of each thread, in the order of their starts: of[first[t]] to of[first[t + 1]]. */
@@ -84,9 +81,11 @@ static uint32_t last_before(const struct by_thread *list, const struct instance 
     return end > begin ? list->of[end - 1] + 1 : 0;
 }
 
-static enum err range_cpu_add(struct image *im, struct range_cpu *c, uint32_t context,
-                              uint32_t counter, double ns, double outer_ns)
+/* *out NULL: there are too many. */
+static enum err range_pair(struct image *im, struct range_cpu *c, uint32_t context,
+                           uint32_t counter, struct inside **out)
 {
+    *out = NULL;
     uint64_t key = table_mix(context, counter);
     uint32_t at = table_get(&c->by_pair, key);
     if (at == TABLE_NONE) {
@@ -95,17 +94,57 @@ static enum err range_cpu_add(struct image *im, struct range_cpu *c, uint32_t co
             return ERR_OK;
         }
         at = (uint32_t)c->pairs.count;
-        TRY(vector_add(&c->pairs, (struct inside){context, counter, 0, 0}));
+        TRY(vector_add(&c->pairs, (struct inside){.context = context, .counter = counter}));
         TRY(table_put(&c->by_pair, key, at));
     }
-    c->pairs.items[at].ns += ns;
-    c->pairs.items[at].outer_ns += outer_ns;
+    *out = &c->pairs.items[at];
     return ERR_OK;
 }
 
-/* Makes the pairs, and adds each sample to cpu_ns[counter] of all ranges around it. */
+/* The part of a moment that lies in an instance: all of a sample, what overlaps of a wait. */
+static double moment_within(const struct moment *m, const struct instance *r)
+{
+    if (m->spent == RANGE_CPU)
+        return m->weight;
+    const double end = (double)m->time, start = end - m->weight;
+    const double first = (double)r->start, last = r->end ? (double)r->end : end;
+    return (end < last ? end : last) - (start > first ? start : first);
+}
+
+/* Adds a moment to all ranges that were open then. */
+static enum err range_moment_add(struct image *im, struct range_cpu *c, const struct moment *m,
+                                 const struct instance *instances, uint32_t at,
+                                 struct range_counter *counters)
+{
+    struct inside *outermost = NULL;
+    const uint64_t half = m->spent == RANGE_CPU ? 0 : (uint64_t)(m->weight / 2);
+    for (; at; at = instances[at - 1].parent) {
+        const struct instance *r = &instances[at - 1];
+        if (r->end && r->end + half < m->time)
+            continue;
+        const double ns = moment_within(m, r);
+        struct range_counter *counter = &counters[r->counter];
+        struct inside *pair;
+        *(m->spent == RANGE_CPU    ? &counter->cpu
+          : m->spent == RANGE_WAIT ? &counter->wait
+                                   : &counter->ready) += ns;
+        if (m->spent == RANGE_READY)
+            continue;
+        TRY(range_pair(im, c, m->context, r->counter, &pair));
+        if (pair)
+            *(m->spent == RANGE_CPU ? &pair->ns : &pair->wait_ns) += ns;
+        outermost = pair;
+    }
+    if (outermost && m->spent == RANGE_CPU)
+        outermost->outer_ns += m->weight;
+    return ERR_OK;
+}
+
+/* Makes the pairs, and adds each moment to the counters of all ranges around it. A thread without
+ * ranges computes for the main thread's. */
 static enum err range_cpu_finish(struct image *im, struct range_cpu *c,
-                                 const struct instance *instances, size_t n, double *cpu_ns)
+                                 const struct instance *instances, size_t n,
+                                 struct range_counter *counters)
 {
     struct by_thread list = {0};
     size_t main = 0;
@@ -117,20 +156,14 @@ static enum err range_cpu_finish(struct image *im, struct range_cpu *c,
     for (size_t i = 0; i < c->moments.count && e == ERR_OK; i++) {
         const struct moment *m = &c->moments.items[i];
         size_t thread = im->contexts.items[m->context].thread;
-        if (list.first[thread] == list.first[thread + 1])
-            thread = main;
-        uint32_t outermost = 0;
-        uint32_t at = last_before(&list, instances, thread, m->time);
-        for (; at && !e; at = instances[at - 1].parent) {
-            const struct instance *r = &instances[at - 1];
-            if (r->end && r->end < m->time)
+        if (list.first[thread] == list.first[thread + 1]) {
+            if (m->spent != RANGE_CPU)
                 continue;
-            cpu_ns[r->counter] += m->weight;
-            e = range_cpu_add(im, c, m->context, r->counter, m->weight, 0);
-            outermost = at;
+            thread = main;
         }
-        if (outermost && !e)
-            e = range_cpu_add(im, c, m->context, instances[outermost - 1].counter, 0, m->weight);
+        const uint64_t half = m->spent == RANGE_CPU ? 0 : (uint64_t)(m->weight / 2);
+        const uint32_t at = last_before(&list, instances, thread, m->time - half);
+        e = range_moment_add(im, c, m, instances, at, counters);
     }
     free(list.of);
     free(list.first);
@@ -152,15 +185,31 @@ static enum err range_site_add(struct run *r, uint32_t site, uint32_t range,
     return ERR_OK;
 }
 
-/* The pairs become the run's: sites, and rows[counter]. */
+static enum err range_own_add(struct run *r, uint32_t own, uint32_t range,
+                              const struct inside *pair)
+{
+    uint64_t key = table_mix((uint64_t)own, range);
+    uint32_t at = table_get(&r->ranges.own_by_key, key);
+    if (at == TABLE_NONE) {
+        at = (uint32_t)r->ranges.own.count;
+        TRY(vector_add(&r->ranges.own, (struct own_in_range){own, range, 0, 0}));
+        TRY(table_put(&r->ranges.own_by_key, key, at));
+    }
+    r->ranges.own.items[at].cpu += pair->ns;
+    r->ranges.own.items[at].wait += pair->wait_ns;
+    return ERR_OK;
+}
+
+/* The pairs become the run's: sites, rows of own code, and rows[counter]. */
 static enum err range_cpu_attribute(struct image *im, const struct range_cpu *c,
                                     const uint32_t *rows)
 {
     for (size_t i = 0; i < c->pairs.count; i++) {
         const struct inside *pair = &c->pairs.items[i];
-        int site = im->contexts.items[pair->context].site;
-        if (site >= 0)
-            TRY(range_site_add(im->run, (uint32_t)site, rows[pair->counter], pair));
+        const struct sample_context *context = &im->contexts.items[pair->context];
+        if (context->site >= 0 && pair->ns > 0)
+            TRY(range_site_add(im->run, (uint32_t)context->site, rows[pair->counter], pair));
+        TRY(range_own_add(im->run, context->own, rows[pair->counter], pair));
     }
     return ERR_OK;
 }
@@ -171,13 +220,6 @@ struct open_range {
     uint32_t instance, counter; /* instance + 1 */
     uint64_t start, handle;
     int pushed;
-};
-struct range_counter { /* of one name */
-    uint64_t domain, message;
-    uint32_t style;
-    uint64_t marks, opened, closed;
-    double operations, gpu_sum, cpu;
-    struct dist time;
 };
 struct range_thread {
     VECTOR(struct open_range) open;
@@ -352,21 +394,22 @@ void range_operation(struct image *im, uint32_t instance, uint64_t call, uint64_
     }
 }
 
-enum err range_cpu(struct image *im, uint64_t time, double weight, uint32_t context)
+enum err range_spent(struct image *im, enum range_spent spent, uint64_t time, double weight,
+                     uint32_t context)
 {
-    return range_cpu_sample(im, &image_ranges(im)->cpu, time, weight, context);
+    struct range_cpu *c = &image_ranges(im)->cpu;
+    if (c->moments.count >= SAMPLES_MAX) {
+        im->run->q.ranges_full++;
+        return ERR_OK;
+    }
+    return vector_add(&c->moments, (struct moment){time, weight, context, spent});
 }
 
 static enum err ranges_finish(struct image *im, void *state)
 {
     struct ranges *rs = state;
-    double *cpu_ns = calloc(rs->counters.count + 1, sizeof *cpu_ns);
-    FAIL_IF(!cpu_ns, ERR_MEMORY, "no memory for the analysis");
-    enum err e = range_cpu_finish(im, &rs->cpu, rs->instances.items, rs->instances.count, cpu_ns);
-    for (size_t i = 0; i < rs->counters.count; i++)
-        rs->counters.items[i].cpu = cpu_ns[i];
-    free(cpu_ns);
-    return e;
+    return range_cpu_finish(im, &rs->cpu, rs->instances.items, rs->instances.count,
+                            rs->counters.items);
 }
 
 /* The image's ranges become the run's. */
@@ -391,6 +434,8 @@ static enum err ranges_attribute(struct image *im, void *state)
         t->operations += (uint64_t)l->operations;
         t->gpu_sum += l->gpu_sum;
         t->cpu += l->cpu;
+        t->wait += l->wait;
+        t->ready += l->ready;
     }
     for (size_t i = 0; i < rs->instances.count && e == ERR_OK; i++)
         if (rs->instances.items[i].last)

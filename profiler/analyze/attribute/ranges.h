@@ -5,7 +5,10 @@
 #include "profiler/analyze/state/collector.h"
 
 extern const struct collector collector_ranges;
-enum err range_cpu(struct image *im, uint64_t time, double weight, uint32_t context); /* a sample */
+enum range_spent { RANGE_CPU, RANGE_WAIT, RANGE_READY }; /* READY: for a CPU */
+/* Takes a CPU sample, or a wait that ended at `time`. */
+enum err range_spent(struct image *im, enum range_spent spent, uint64_t time, double weight,
+                     uint32_t context);
 /* The innermost open range instance of a thread + 1, 0 none. */
 uint32_t range_now(const struct image *im, const struct thread *t);
 /* A device operation that was launched inside of the instance, by a call that began at `call`. */

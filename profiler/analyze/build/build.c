@@ -229,10 +229,11 @@ void build_free(struct run *r)
     struct counters *lists[] = {&r->ranges.names, &r->modules, &r->cut_at};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         counters_free(lists[i]);
-    struct table *tables[] = {&r->site_by_key,  &r->source_by_path,   &r->path_of,
-                              &r->node_by_key,  &r->frame_by_key,     &r->ranges.inside_by_key,
-                              &r->own_by_key,   &r->in_thread_by_key, &r->note_by_path,
-                              &r->cell_by_file, &r->cell_by_name,     &r->work_by_key};
+    struct table *tables[] = {&r->site_by_key,       &r->source_by_path, &r->path_of,
+                              &r->node_by_key,       &r->frame_by_key,   &r->ranges.inside_by_key,
+                              &r->ranges.own_by_key, &r->own_by_key,     &r->in_thread_by_key,
+                              &r->note_by_path,      &r->cell_by_file,   &r->cell_by_name,
+                              &r->work_by_key};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         table_free(tables[i]);
     void *plain[] = {r->sites.items,         r->sources.items,     r->paths.items,
@@ -244,7 +245,7 @@ void build_free(struct run *r)
                      r->own.items,           r->moments.items,     r->in_threads.items,
                      r->notes.items,         r->locks.rows.items,  r->locks.contention.items,
                      r->locks.held_up.items, r->locks.spans.items, r->works.items,
-                     r->child_waits.items};
+                     r->child_waits.items,   r->ranges.own.items};
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         free(plain[i]);
     gpu_run_free(&r->gpu);

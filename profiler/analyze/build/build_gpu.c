@@ -152,6 +152,7 @@ static enum err transfer_rows(struct run *r)
     return ERR_OK;
 }
 
+#define RANGE_LEAST 0.01 /* of a range's time: a row of own code below it is not listed */
 enum { ROW_BEFORE = 3 }; /* in the keys of a call's counter: its row before calls are in order */
 
 ARRAY_ORDER(by_sum, struct counter,
@@ -211,6 +212,31 @@ static void range_lines(struct run *r)
     }
 }
 
+ARRAY_ORDER(by_range_and_time, struct own_in_range,
+            COMPARE(x->range, y->range) ?: COMPARE(y->cpu + y->wait, x->cpu + x->wait) ?: COMPARE(x->own, y->own));
+
+/* Lists the rows of own code with 1 % of a range's time. */
+static enum err range_own_rows(struct run *r)
+{
+    const struct own_in_range *all = r->ranges.own.items;
+    vector_sort(&r->ranges.own, by_range_and_time);
+    for (size_t first = 0, end; first < r->ranges.own.count; first = end) {
+        struct model_range *row = &r->m->ranges[all[first].range];
+        double sum = 0;
+        size_t n = 0;
+        for (end = first; end < r->ranges.own.count && all[end].range == all[first].range; end++)
+            sum += all[end].cpu + all[end].wait;
+        while (first + n < end && all[first + n].cpu + all[first + n].wait >= RANGE_LEAST * sum)
+            n++;
+        TRY(model_list(r->m, model_range_own, row, own, n));
+        for (size_t i = 0; i < n; i++)
+            row->own[i] =
+                (struct model_range_own){(int32_t)all[first + i].own, (int64_t)all[first + i].cpu,
+                                         (int64_t)all[first + i].wait};
+    }
+    return ERR_OK;
+}
+
 static enum err range_rows(struct run *r)
 {
     struct model *m = r->m;
@@ -227,6 +253,10 @@ static enum err range_rows(struct run *r)
             row->time.n = (int64_t)t->value;
         if (r->has_cpu && t->key[0] != 2)
             row->cpu_s = ns_to_seconds(t->cpu);
+        if (r->has_wait && t->key[0] != 2) {
+            row->wait_s = ns_to_seconds(t->wait);
+            row->ready_s = ns_to_seconds(t->ready);
+        }
         if (!r->has_gpu)
             continue;
         row->gpu_n = (int64_t)t->operations;
@@ -234,7 +264,7 @@ static enum err range_rows(struct run *r)
         row->gpu_projected_s = ns_to_seconds(t->gpu_projected);
     }
     range_lines(r);
-    return ERR_OK;
+    return range_own_rows(r);
 }
 
 static enum err sum_rows(struct run *r, struct counters *list, struct model_sum **rows, int *count)

@@ -29,7 +29,7 @@ struct counter { /* anything that is counted by a name or a few small numbers */
     const char *name, *domain;
     uint32_t key[4];
     uint64_t errors, open, operations;
-    double value, cpu, gpu_sum, gpu_projected;
+    double value, cpu, wait, ready, gpu_sum, gpu_projected;
     struct dist time;
 };
 struct counters {

@@ -129,12 +129,14 @@ static const struct owner_row rows[] = {
     {FILE_RELATIVE, JIT, OWNER_PACKAGE, NULL},
     {FUNCTION_METHOD, JIT, OWNER_OWN, NULL},
     {FILE_NONE, JIT, OWNER_LIBRARY, NULL},
+    /* Python's own modules, also where its sources lie below the program's folder. */
+    {MODULE_WITHIN, COMPILED, OWNER_LIBRARY, "/lib-dynload/"},
     /* The program's folders, whatever they are called: /usr/src/app in a container. */
     {FILE_BELOW, ANY, OWNER_OWN, NULL},
     {FILE_RELATIVE, PYTHON, OWNER_OWN, NULL},
     /* Installed modules: compiled parts of packages, runtimes that run other programs, libraries of
      * numbers and files, which computing centres install anywhere. */
-    {MODULE_WITHIN, COMPILED, OWNER_LIBRARY, PACKAGES "|/lib-dynload/"},
+    {MODULE_WITHIN, COMPILED, OWNER_LIBRARY, PACKAGES},
     {MODULE_WITHIN, COMPILED, OWNER_PACKAGE, "/.m2/repository/|/.gradle/caches/"},
     {MODULE_NAME, COMPILED, OWNER_LIBRARY,
      "node|nodejs|java|ruby|perl|php|julia|deno|bun|luajit|R|dotnet|libjvm.so|libnode.so*|libR.so|"

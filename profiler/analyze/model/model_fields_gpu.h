@@ -85,19 +85,6 @@
     X(REAL, _, share_of_api, "total / totals.api_s")                                               \
     X(REAL, _, share_of_wall, "total / meta.wall_s; above 1 where threads overlap")                \
     X(ONE, model_stat, time, "on the host")
-#define MODEL_RANGE_FIELDS(X)                                                                      \
-    X(TEXT, _, domain, "NVTX; null is the default one")                                            \
-    X(TEXT, _, name, "")                                                                           \
-    X(TEXT, _, style, "push_pop, start_stop, mark")                                                \
-    X(INT, _, open, "instances that never ended, not part of time")                                \
-    X(ONE, model_stat, time, "on the host")                                                        \
-    X(REAL, _, cpu_s, "CPU time meanwhile, see docs/profile.md")                                   \
-    X(TEXT, _, file, "key of files, of the own line with most of it; null: none")                  \
-    X(INT, _, line, "likewise")                                                                    \
-    X(REAL, _, line_cpu_s, "part of cpu_s at that line")                                           \
-    X(INT, _, gpu_n, "device operations launched inside, on the range's thread")                   \
-    X(REAL, _, gpu_sum_s, "sum of them")                                                           \
-    X(REAL, _, gpu_projected_s, "sum of the spans from each instance's first to its last")
 #define MODEL_GAP_FIELDS(X)                                                                        \
     X(INDEX, _, device, "in devices")                                                              \
     X(REAL, _, start_s, "since the first process's start")                                         \

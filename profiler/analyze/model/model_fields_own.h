@@ -1,4 +1,4 @@
-/* profile.json: the call tree of own code, and what its lines did (see model_fields.h for the form). */
+/* profile.json: the call tree of own code, what its lines did, and ranges of its time (see model_fields.h for the form). */
 #ifndef TP_ANALYZE_MODEL_MODEL_FIELDS_OWN_H
 #define TP_ANALYZE_MODEL_MODEL_FIELDS_OWN_H
 
@@ -29,6 +29,30 @@
     X(TEXT, _, kind, "stable key; call: any other function, python: the interpreter, self: own code") \
     X(TEXT, _, what, "in words, or the function's name")                                           \
     X(INT, _, cpu_ns, "")
+
+/* Regions and NVTX ranges. */
+#define MODEL_RANGE_OWN_FIELDS(X)                                                                  \
+    X(INDEX, _, own, "in own")                                                                     \
+    X(INT, _, cpu_ns, "CPU time meanwhile, threads added")                                         \
+    X(INT, _, wait_ns, "waiting meanwhile, of the range's thread, for a CPU left out")
+#define MODEL_RANGE_FIELDS(X)                                                                      \
+    X(TEXT, _, domain, "NVTX; null is the default one")                                            \
+    X(TEXT, _, name, "")                                                                           \
+    X(TEXT, _, style, "push_pop, start_stop, mark")                                                \
+    X(INT, _, open, "instances that never ended, not part of time")                                \
+    X(ONE, model_stat, time, "on the host")                                                        \
+    X(REAL, _, cpu_s, "CPU time meanwhile, see docs/profile.md")                                   \
+    X(REAL, _, wait_s, "its threads waited meanwhile, for a CPU left out")                         \
+    X(REAL, _, ready_s, "its threads waited for a CPU meanwhile")                                  \
+    X(TEXT, _, answer, "what takes its time; null: it is too short to tell")                       \
+    X(TEXT, _, advice, "what to do about it; null: none")                                          \
+    X(LIST, model_range_own, own, "its time by row of own; rows of 1 % of it")                     \
+    X(TEXT, _, file, "key of files, of the own line with most of it; null: none")                  \
+    X(INT, _, line, "likewise")                                                                    \
+    X(REAL, _, line_cpu_s, "part of cpu_s at that line")                                           \
+    X(INT, _, gpu_n, "device operations launched inside, on the range's thread")                   \
+    X(REAL, _, gpu_sum_s, "sum of them")                                                           \
+    X(REAL, _, gpu_projected_s, "sum of the spans from each instance's first to its last")
 
 /* clang-format on */
 

@@ -118,6 +118,10 @@ struct in_range { /* CPU time of a site inside a range; ns: where that is the ou
     uint32_t site, range;
     double ns, all_ns;
 };
+struct own_in_range { /* time of a node of own code inside a range */
+    uint32_t own, range;
+    double cpu, wait; /* wait: for a CPU left out */
+};
 struct in_thread { /* what a thread has of a site */
     uint32_t site, thread;
     double cpu, incl, wait, gpu;
@@ -235,7 +239,8 @@ struct run {
     struct {
         struct counters names;
         VECTOR(struct in_range) inside; /* CPU time of lines inside of them */
-        struct table inside_by_key;
+        VECTOR(struct own_in_range) own;
+        struct table inside_by_key, own_by_key;
     } ranges;
     struct {
         VECTOR(struct model_series) series;

@@ -59,7 +59,7 @@ static enum err warn_of_fact(struct comparison *c, const struct fact *f, const c
 {
     if ((!a && !b) || (a && b && !strcmp(a, b)))
         return ERR_OK;
-    int other = f->machine && a && b; /* unknown on a side: not known to be another */
+    int other = f->machine && a && b;      /* unknown on a side: not known to be another */
     char of_a[FACT_TEXT], of_b[FACT_TEXT]; /* the text of a program may have several lines */
     c->machines_differ |= other;
     plain_text(a ? a : "unknown", PLAIN_LINE, of_a, sizeof of_a);

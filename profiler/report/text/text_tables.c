@@ -332,16 +332,35 @@ static double range_least(const struct model_range *rows, int n, int top)
     return least;
 }
 
-/* Prints how much of a range no thread computed in, and the line that takes most of its CPU time. */
-static void range_line(FILE *out, const struct model_range *r)
+/* Prints what a range did other than computing, where that is much of its time, and its line where
+ * too few samples were taken for an answer. */
+static void range_rest(FILE *out, const struct model_range *r)
 {
-    const double idle = 1 - r->cpu_s / r->time.total_s;
-    if (idle > 0.5)
-        fprintf(out, "%.0f %% off the CPU; ", 100 * idle);
-    if (!r->file || !(r->cpu_s > 0))
+    const double much = 0.25, wait = r->wait_s / r->time.total_s,
+                 ready = r->ready_s / r->time.total_s;
+    if (wait > much)
+        fprintf(out, "%.0f %% waiting", 100 * wait);
+    if (ready > much)
+        fprintf(out, "%s%.0f %% without a CPU", wait > much ? ", " : "", 100 * ready);
+    if (r->answer || !r->file || !(r->cpu_s > 0))
         return;
+    fputs(wait > much || ready > much ? "; " : "", out);
     table_place(out, r->file, r->line, NULL);
     fprintf(out, " (%.0f %% of its CPU time)", 100 * r->line_cpu_s / r->cpu_s);
+}
+
+/* Prints an answer for each range below their table. */
+static void range_answer(FILE *out, int colour, const struct model_range *r)
+{
+    if (!r->answer)
+        return;
+    fputs(colour ? "  " PLAIN_BOLD : "  ", out);
+    table_text(out, r->name, 40);
+    fputs(colour ? PLAIN_END ": " : ": ", out);
+    table_text(out, r->answer, INT_MAX);
+    fputs(r->advice ? " " : "", out);
+    table_text(out, r->advice ? r->advice : "", INT_MAX);
+    putc('\n', out);
 }
 
 enum err text_ranges(const struct model *m, FILE *out, int colour, int top)
@@ -354,9 +373,8 @@ enum err text_ranges(const struct model *m, FILE *out, int colour, int top)
             rows[n++] = m->ranges[i];
     const double least = range_least(rows, n, top);
     if (n)
-        table_title(
-            out, colour,
-            "  wall s  times    mean ms     min ms     max ms   CPU s  region, and its line");
+        table_title(out, colour,
+                    "  wall s  times    mean ms     min ms     max ms   CPU s  region");
     for (int i = 0, shown = 0; i < n && shown < top; i++) {
         const struct model_range *r = &rows[i];
         if (r->time.total_s < least)
@@ -371,9 +389,15 @@ enum err text_ranges(const struct model *m, FILE *out, int colour, int top)
         fputs("  ", out);
         table_text(out, r->name, 40);
         fputs("  ", out);
-        range_line(out, r);
+        range_rest(out, r);
         putc('\n', out);
     }
+    putc('\n', out);
+    for (int i = 0, shown = 0; i < n && shown < top; i++)
+        if (rows[i].time.total_s >= least) {
+            range_answer(out, colour, &rows[i]);
+            shown++;
+        }
     if (n > top)
         fprintf(out, "   %d more regions\n", n - top);
     free(rows);

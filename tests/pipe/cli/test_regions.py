@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from tool import main, newest, tomoprof
+from tool import main, newest, of_samples, tomoprof
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 ENV = {"PYTHONPATH": str(ROOT / "python")}
@@ -65,6 +65,53 @@ except ValueError:
     check.that(not any("_region.py" in name for name, f in profile["files"].items() if f["user"]), f"{list(profile['files'])}")
     check.that(any("load" in line and "prog.py:" in line and "of its CPU time" in line for line in text.splitlines()), text)
     check.that(any(t["kind"] == "range" for t in profile["timeline"]), "no band on the timeline")
+
+
+SECTIONS = """
+import time, zlib
+data = zlib.compress(bytes(range(256)) * 40000)
+
+def until(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        yield
+
+def parse():
+    for _ in until(1.6):
+        zlib.decompress(data)
+
+def smooth():
+    for _ in until(1.6):
+        sorted(str(i) for i in range(20000))
+
+with tomoprof.region("ingestion"):
+    parse()
+with tomoprof.region("partial read"):
+    smooth()
+with tomoprof.region("S3"):
+    time.sleep(1.2)
+with tomoprof.region("brief"):
+    pass
+"""
+
+
+@of_samples
+def each_region_has_an_answer(check, folder):
+    """The sections of a notebook in their order, each with what takes its time; a short one has none."""
+    profile, text, _ = record(check, folder, SECTIONS)
+    source = (SPIN + SECTIONS).splitlines()
+    rows = regions(profile)
+    for name, words, kind in (("ingestion", "zlib.decompress(data)", "inflating"), ("partial read", "sorted(", ""), ("S3", "time.sleep(1.2)", "sleeps")):
+        line = next(i for i, text in enumerate(source, 1) if words in text)
+        answer = rows[name]["answer"] or ""
+        check.that(f"prog.py:{line} " in answer and words in answer and kind in answer, f"{name}: {answer!r}")
+        check.that(f"  {name}: {answer}" in text, f"{name}: not in {text}")
+    check.must(rows["brief"]["answer"] is None and "brief: " not in text, f"{rows['brief']}")
+    said = [text.find(f"  {name}: ") for name in ("ingestion", "partial read", "S3")]
+    check.that(said == sorted(said), f"order: {said}")
+    check.that(rows["S3"]["wait_s"] > 1 > rows["ingestion"]["wait_s"] and rows["S3"]["ready_s"] < 0.6, f"{rows['S3']} {rows['ingestion']}")
+    for row in rows.values():
+        check.must(sum(x["cpu_ns"] for x in row["own"]) <= 1e9 * row["cpu_s"] * 1.0001, f"{row}")
 
 
 def coroutines_may_overlap(check, folder):
@@ -197,4 +244,4 @@ def c_regions_need_no_library(check, folder):
 
 
 if __name__ == "__main__":
-    main(python_regions_are_rows, coroutines_may_overlap, without_the_recorder_they_are_nothing, paused_begins_with_the_first_region, c_regions_need_no_library)
+    main(python_regions_are_rows, each_region_has_an_answer, coroutines_may_overlap, without_the_recorder_they_are_nothing, paused_begins_with_the_first_region, c_regions_need_no_library)

@@ -326,7 +326,7 @@ def wrong_calls(check, folder):
         ("cannot read", times, "--weights", folder / "nothing.json"),
         ("neither a timing.json nor a profile.json", folder / "text.json"),
         ("not a JSON object", folder / "half.json"),
-        ("no operation that triage knows", folder / "none.json"),
+        ("holds none of tomoprof's operations", folder / "none.json"),
         ("no operation was measured at it", times, "--size", 128),
         ("", folder / "empty"),
         ("", folder / "nowhere"),

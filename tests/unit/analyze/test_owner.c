@@ -169,6 +169,8 @@ static const struct {
      "/srv/job/venv/lib/python3.11/site-packages/numpy/_core/_umath.so"},
     {OWNER_LIBRARY, &python, 0, NULL, "add",
      "/usr/lib/python3.11/lib-dynload/_json.cpython-311-x86_64-linux-gnu.so"},
+    {OWNER_LIBRARY, &python, 0, "/srv/job/python-build.1/Python-3.11.7/Modules/zlibmodule.c",
+     "zlib_decompress", "/v/3.11.7/lib/python3.11/lib-dynload/zlib.cpython-311-x86_64-linux-gnu.so"},
     {OWNER_LIBRARY, &conda, 0, NULL, "png_read", "/data/forge/envs/ct/lib/libpng16.so.16"},
     {OWNER_RUNTIME, &conda, 0, NULL, "_PyEval_Vector",
      "/data/forge/envs/ct/bin/python3.11"},
