@@ -7,7 +7,7 @@
 
 #include "base/child.h"
 #include "base/text.h"
-#include "host/store/child/jail.h"
+#include "base/jail/jail.h"
 #include "host/store/exchange/sandbox.h"
 #include "base/file.h"
 #include "base/memory.h"

@@ -17,7 +17,7 @@
 
 #include "base/child.h"
 #include "base/memory.h"
-#include "host/store/child/jail.h"
+#include "base/jail/jail.h"
 #include "host/store/codec/children.h"
 #include "host/store/codec/codecs.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/child.h"
 #include "base/memory.h"
-#include "host/store/child/jail.h"
+#include "base/jail/jail.h"
 #include "host/store/exchange/sandbox.h"
 
 int file_is_own(const char *path)

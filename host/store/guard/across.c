@@ -3,11 +3,12 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/memory.h"
 #include "host/store/guard/across.h"
 
 #define NAMES_MOST  131072 /* notes and other names */
 #define ARRAYS_MOST 65536
-#define MEMORY_MOST ((int64_t)1 << 20) /* bytes of an object in memory */
+#define MEMORY_MOST ((int64_t)1 << 30) /* bytes of an object in memory: a view of a scan */
 #define CHUNK_MOST  ((int64_t)1 << 46)
 
 /* Refuses what a child sent and its reader would not. */
@@ -230,6 +231,7 @@ static enum err object_take(struct store_wire *w, struct store *s)
     wire_number(w, &bytes);
     REFUSE_IF(s, !name || bytes < -1 || bytes > MEMORY_MOST);
     if (bytes >= 0) {
+        TRY(mem_require(s->name, (size_t)bytes, NULL));
         void *data = malloc((size_t)bytes + 1);
         FAIL_IF(!data, ERR_MEMORY, "%s: no memory left", s->name);
         wire_bytes(w, data, (size_t)bytes);

@@ -3,7 +3,7 @@
 #ifndef TP_STORE_GUARD_ACROSS_H
 #define TP_STORE_GUARD_ACROSS_H
 
-#include "host/store/child/wire.h"
+#include "base/jail/wire.h"
 #include "host/store/manifest/manifest.h"
 
 /* Writes what a child found. */

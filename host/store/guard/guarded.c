@@ -15,7 +15,7 @@
 #include "base/arena.h"
 #include "base/child.h"
 #include "base/memory.h"
-#include "host/store/child/jail.h"
+#include "base/jail/jail.h"
 #include "host/store/fetch/http.h"
 #include "host/store/guard/across.h"
 #include "host/store/guard/guarded.h"

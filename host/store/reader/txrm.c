@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/store/guard/guarded.h"
 #include "host/store/manifest/manifest.h"
 #include "host/store/reader/cfb.h"
 #include "host/store/reader/reader.h"
@@ -165,8 +166,9 @@ static enum err fill_from(struct store *s, const struct cfb *c)
     return ERR_OK;
 }
 
-static enum err txrm_open(const struct reader_file *f, struct store **out)
+static enum err txrm_open_here(const void *file, struct store **out)
 {
+    const struct reader_file *f = file;
     struct cfb c;
     int32_t object;
     TRY(store_make(f->path, "Zeiss TXRM", out));
@@ -182,6 +184,12 @@ static enum err txrm_open(const struct reader_file *f, struct store **out)
         *out = NULL;
     }
     return e;
+}
+
+/* In a child: compound files are tables that lead to tables. */
+static enum err txrm_open(const struct reader_file *f, struct store **out)
+{
+    return guarded_open(f->path, "Zeiss TXRM", txrm_open_here, f, out);
 }
 
 const struct reader reader_txrm = {"Zeiss TXRM", "TXRM", txrm_knows, txrm_open};

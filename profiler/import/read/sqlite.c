@@ -1,52 +1,208 @@
-/* The only file that knows libsqlite3. The bytes are opened in memory: no journal, no second file,
- * nothing of the database's own SQL is run. */
-#include <stdio.h>
+/* Asks a child that runs libsqlite3: it has no network, no file, and a limited memory and time. Rows
+ * come in batches, so that no row costs a switch between the processes. */
+#include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "base/arena.h"
+#include "base/child.h"
+#include "base/jail/jail.h"
+#include "base/jail/wire.h"
+#include "base/memory.h"
 #include "profiler/import/read/sqlite.h"
+#include "profiler/import/read/sqlite_library.h"
 
-#ifdef TP_SQLITE
-#include <sqlite3.h>
+#define COLUMNS_MOST 32
+#define ROWS_MOST    4096          /* of a batch */
+#define SECONDS_MOST (4 * 60 * 60) /* of CPU time: hours of legal data, not for ever */
 
-#define STEPS_PER_LOOK 100000
-#define LOOKS          200000 /* 2e10 steps of its machine: hours of legal data, not for ever */
+int database_child_used = 1;
+
+enum database_call { CALL_HAS, CALL_SELECT, CALL_ROWS, CALL_LEAST };
+enum database_row { ROW_NONE, ROW_NEXT, ROW_MORE, ROW_ERROR };
 
 struct database {
-    sqlite3 *db;
-    sqlite3_stmt *rows;
+    struct sqlite_library *here; /* where no child is used */
     const char *path;
-    long looks;
+    struct child child;
+    struct store_wire in, out;
+    int status;  /* of a child that has ended, as waitpid says it */
+    int in_rows; /* a batch is not read to its end */
+    int columns;
+    struct database_value value[COLUMNS_MOST];
+    char *text[COLUMNS_MOST]; /* WIRE_TEXT bytes each, for those columns that have texts */
 };
 
 int database_available(void)
 {
-    return 1;
+    return sqlite_library_available();
 }
 
-static int database_progress(void *context)
+/* ---- the child ---- */
+
+static void serve_error(struct store_wire *out, enum err e)
 {
-    struct database *d = context;
-    return ++d->looks > LOOKS;
+    const char *text = e ? err_text() : NULL;
+    int number = (int)e;
+    wire_int(out, &number);
+    wire_text(out, &text);
 }
 
-static enum err database_failed(const struct database *d, const char *what)
+static void serve_select(struct sqlite_library *d, struct store_wire *in, struct store_wire *out,
+                         int *columns)
 {
-    return FAIL(ERR_INPUT, "%s: %s: SQLite says \"%s\". The file is damaged: export it again.",
-                d->path, what, sqlite3_errmsg(d->db));
+    const char *table = NULL, *order = NULL, *names[COLUMNS_MOST];
+    wire_text(in, &table);
+    wire_int(in, columns);
+    *columns = *columns < 0 || *columns > COLUMNS_MOST ? 0 : *columns;
+    for (int i = 0; i < *columns; i++)
+        wire_text(in, &names[i]);
+    wire_text(in, &order);
+    serve_error(out,
+                in->broken ? ERR_INPUT : sqlite_library_select(d, table, names, *columns, order));
 }
 
-static enum err database_check(struct database *d)
+static void serve_rows(struct sqlite_library *d, struct store_wire *out, int columns)
 {
-    int code;
-    if (sqlite3_prepare_v2(d->db, "PRAGMA quick_check(1)", -1, &d->rows, NULL) != SQLITE_OK)
-        return database_failed(d, "cannot be read");
-    code = sqlite3_step(d->rows);
-    const char *text = code == SQLITE_ROW ? (const char *)sqlite3_column_text(d->rows, 0) : NULL;
-    FAIL_IF(!text || strcmp(text, "ok"), ERR_INPUT,
-            "%s: a damaged database (%.100s). Export it again.", d->path,
-            text ? text : sqlite3_errmsg(d->db));
-    return ERR_OK;
+    enum err e = ERR_OK;
+    int rows = 0, kind = ROW_NEXT;
+    for (; rows < ROWS_MOST && sqlite_library_next(d, &e); rows++) {
+        wire_int(out, &kind);
+        for (int i = 0; i < columns; i++) {
+            struct database_value v;
+            sqlite_library_value(d, i, &v);
+            int value = (int)v.kind;
+            wire_int(out, &value);
+            if (v.kind == DATABASE_INT)
+                wire_number(out, &v.number);
+            else if (v.kind == DATABASE_TEXT)
+                wire_text(out, &v.text);
+        }
+    }
+    kind = e ? ROW_ERROR : rows == ROWS_MOST ? ROW_MORE : ROW_NONE;
+    wire_int(out, &kind);
+    if (e)
+        serve_error(out, e);
+}
+
+static void serve_call(struct sqlite_library *d, struct store_wire *in, struct store_wire *out,
+                       int *columns)
+{
+    const char *table = NULL, *column = NULL;
+    int64_t number = 0;
+    int call = -1, has;
+    wire_int(in, &call);
+    if (in->broken)
+        return;
+    if (call == CALL_SELECT) {
+        serve_select(d, in, out, columns);
+    } else if (call == CALL_ROWS) {
+        serve_rows(d, out, *columns);
+    } else {
+        wire_text(in, &table);
+        if (call == CALL_HAS) {
+            has = !in->broken && sqlite_library_has(d, table);
+            wire_int(out, &has);
+            return;
+        }
+        wire_text(in, &column);
+        wire_number(in, &number);
+        number = in->broken ? 0 : sqlite_library_least(d, table, column, number);
+        wire_number(out, &number);
+    }
+}
+
+static void serve_jail(int fd)
+{
+    signal(SIGINT, SIG_IGN); /* of the terminal: the parent decides */
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGPIPE, SIG_DFL);
+    jail_enter(&(struct jail){
+        .fd = fd, .file = "", .folder = "", .bytes = mem_available(), .seconds = SECONDS_MOST});
+}
+
+static int database_serve(void *context, int fd)
+{
+    const struct import_input *input = context;
+    struct store_wire *in = calloc(1, sizeof *in), *out = calloc(1, sizeof *out);
+    struct sqlite_library *d = NULL;
+    int columns = 0;
+    if (!in || !out || arena_create(&in->arena))
+        return 1;
+    in->fd = out->fd = fd;
+    out->writes = out->jailed = 1;
+    serve_jail(fd);
+    const enum err e = sqlite_library_open(input, &d);
+    serve_error(out, e);
+    while (wire_flush(out) && !e && !in->broken)
+        serve_call(d, in, out, &columns);
+    return 0;
+}
+
+/* ---- this process ---- */
+
+static void database_end(struct database *d)
+{
+    if (d->child.pid <= 0)
+        return;
+    shutdown(d->child.fd, SHUT_RDWR);
+    close(d->child.life); /* ends it, whatever it does */
+    while (waitpid(d->child.pid, &d->status, 0) < 0 && errno == EINTR)
+        ;
+    close(d->child.fd);
+    d->child.pid = 0;
+}
+
+static enum err database_lost(struct database *d)
+{
+    database_end(d);
+    const int number = WIFSIGNALED(d->status) ? WTERMSIG(d->status) : 0;
+    FAIL_IF(number == SIGXCPU, ERR_INPUT,
+            "%s: reading this database took more than %d hours. Export less.", d->path,
+            SECONDS_MOST / 3600);
+    FAIL_IF(number && number != SIGIO, ERR_INPUT,
+            "%s: reading this database ended with signal %d (%s): it is damaged. Export it again.",
+            d->path, number, strsignal(number));
+    return FAIL(ERR_INPUT, "%s: this database cannot be read: it is damaged. Export it again.",
+                d->path);
+}
+
+static enum err database_error(struct database *d)
+{
+    int e = 0, n = -1;
+    char text[WIRE_TEXT];
+    wire_int(&d->in, &e);
+    wire_int(&d->in, &n); /* of a text, as wire_text sends it */
+    if (d->in.broken || n >= WIRE_TEXT || e < 0 || e >= ERR_COUNT || (e && n < 1))
+        return database_lost(d);
+    wire_bytes(&d->in, text, n > 0 ? (size_t)n : 0);
+    text[n > 0 ? n : 0] = 0;
+    return e ? FAIL((enum err)e, "%s", text) : ERR_OK;
+}
+
+/* Reads a batch that nobody wants any more to its end. */
+static void database_skip(struct database *d)
+{
+    enum err e = ERR_OK;
+    while (d->in_rows && database_next(d, &e))
+        ;
+}
+
+static void call_begin(struct database *d, enum database_call call)
+{
+    int number = (int)call;
+    database_skip(d);
+    wire_int(&d->out, &number);
+}
+
+static void call_text(struct database *d, const char *text)
+{
+    wire_text(&d->out, &text);
 }
 
 enum err database_open(const struct import_input *in, struct database **out)
@@ -55,153 +211,142 @@ enum err database_open(const struct import_input *in, struct database **out)
     FAIL_IF(!d, ERR_MEMORY, "no memory for the import");
     *out = d;
     d->path = in->path;
-    if (sqlite3_open_v2(":memory:", &d->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
-        return database_failed(d, "cannot be opened");
-    /* Views, triggers and functions in the schema are not trusted. */
-    sqlite3_db_config(d->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    sqlite3_db_config(d->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-    sqlite3_limit(d->db, SQLITE_LIMIT_LENGTH, 16 << 20);
-    sqlite3_limit(d->db, SQLITE_LIMIT_SQL_LENGTH, 100000);
-    sqlite3_progress_handler(d->db, STEPS_PER_LOOK, database_progress, d);
-    if (sqlite3_deserialize(d->db, "main", (unsigned char *)in->data, (sqlite3_int64)in->bytes,
-                            (sqlite3_int64)in->bytes, SQLITE_DESERIALIZE_READONLY) != SQLITE_OK)
-        return database_failed(d, "cannot be opened");
-    sqlite3_exec(d->db, "PRAGMA cell_size_check=ON", NULL, NULL, NULL);
-    return database_check(d);
+    if (!database_child_used || !database_available())
+        return sqlite_library_open(in, &d->here);
+    TRY(child_fork_both(&d->child, database_serve, (void *)(uintptr_t)in));
+    d->in.fd = d->out.fd = d->child.fd;
+    d->out.writes = 1;
+    return database_error(d);
 }
 
-void database_close(struct database *d)
+enum err database_close(struct database *d, enum err e)
 {
     if (!d)
-        return;
-    sqlite3_finalize(d->rows);
-    sqlite3_close(d->db);
+        return e;
+    sqlite_library_close(d->here);
+    if (d->in.broken)
+        e = database_lost(d);
+    database_end(d);
+    for (int i = 0; i < COLUMNS_MOST; i++)
+        free(d->text[i]);
     free(d);
-}
-
-static int database_prepare(struct database *d, const char *sql)
-{
-    sqlite3_finalize(d->rows);
-    d->rows = NULL;
-    return sqlite3_prepare_v2(d->db, sql, -1, &d->rows, NULL) == SQLITE_OK;
+    return e;
 }
 
 int database_has(struct database *d, const char *table)
 {
-    if (!database_prepare(d, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"))
-        return 0;
-    sqlite3_bind_text(d->rows, 1, table, -1, SQLITE_STATIC);
-    return sqlite3_step(d->rows) == SQLITE_ROW;
-}
-
-static int has_column(struct database *d, const char *table, const char *column)
-{
-    return sqlite3_table_column_metadata(d->db, "main", table, column, NULL, NULL, NULL, NULL,
-                                         NULL) == SQLITE_OK;
+    int has = 0;
+    if (d->here)
+        return sqlite_library_has(d->here, table);
+    call_begin(d, CALL_HAS);
+    call_text(d, table);
+    wire_flush(&d->out);
+    wire_int(&d->in, &has);
+    return has == 1;
 }
 
 enum err database_select(struct database *d, const char *table, const char *const *columns,
                          int count, const char *order)
 {
-    char sql[2048] = "SELECT ";
-    for (int i = 0; i < count; i++) {
-        size_t used = strlen(sql);
-        int there = has_column(d, table, columns[i]);
-        snprintf(sql + used, sizeof sql - used, "%s%s%s%s", i ? ", " : "", there ? "\"" : "",
-                 there ? columns[i] : "NULL", there ? "\"" : "");
+    FAIL_IF(count > COLUMNS_MOST, ERR_INTERNAL, "%s: %d columns", table, count);
+    d->columns = count;
+    if (d->here)
+        return sqlite_library_select(d->here, table, columns, count, order);
+    call_begin(d, CALL_SELECT);
+    call_text(d, table);
+    wire_int(&d->out, &count);
+    for (int i = 0; i < count; i++)
+        call_text(d, columns[i]);
+    call_text(d, order);
+    wire_flush(&d->out);
+    TRY(database_error(d));
+    call_begin(d, CALL_ROWS);
+    d->in_rows = wire_flush(&d->out);
+    return ERR_OK;
+}
+
+static enum err value_take(struct database *d, int column)
+{
+    struct database_value *v = &d->value[column];
+    int kind = 0, n = -1;
+    *v = (struct database_value){0};
+    wire_int(&d->in, &kind);
+    if (kind == DATABASE_INT)
+        wire_number(&d->in, &v->number);
+    if (kind == DATABASE_TEXT)
+        wire_int(&d->in, &n);
+    if (d->in.broken || kind < DATABASE_NONE || kind > DATABASE_TEXT || n >= WIRE_TEXT ||
+        (kind == DATABASE_TEXT && n < 0))
+        return database_lost(d);
+    if (n >= 0) {
+        if (!d->text[column])
+            d->text[column] = malloc(WIRE_TEXT);
+        FAIL_IF(!d->text[column], ERR_MEMORY, "no memory for the import");
+        wire_bytes(&d->in, d->text[column], (size_t)n);
+        d->text[column][n] = 0;
+        v->text = d->text[column];
     }
-    size_t used = strlen(sql);
-    snprintf(sql + used, sizeof sql - used, " FROM main.\"%s\"%s%s", table,
-             order ? " ORDER BY " : "", order ? order : "");
-    return database_prepare(d, sql) ? ERR_OK : database_failed(d, table);
+    v->kind = (enum database_kind)kind;
+    return ERR_OK;
+}
+
+/* Takes a row from the child; 0: none, or *e. */
+static int row_take(struct database *d, enum err *e)
+{
+    int kind = ROW_MORE;
+    while (kind == ROW_MORE) {
+        if (!d->in_rows)
+            return 0;
+        wire_int(&d->in, &kind);
+        if (d->in.broken)
+            kind = -1;
+        d->in_rows = kind == ROW_NEXT;
+        if (kind == ROW_MORE) {
+            call_begin(d, CALL_ROWS);
+            d->in_rows = wire_flush(&d->out);
+        }
+    }
+    if (kind == ROW_ERROR)
+        *e = database_error(d);
+    else if (kind != ROW_NEXT && kind != ROW_NONE)
+        *e = database_lost(d);
+    for (int i = 0; kind == ROW_NEXT && i < d->columns && !*e; i++)
+        *e = value_take(d, i);
+    d->in_rows &= !*e;
+    return kind == ROW_NEXT && !*e;
 }
 
 int database_next(struct database *d, enum err *e)
 {
-    int code = sqlite3_step(d->rows);
-    if (code == SQLITE_ROW)
-        return 1;
-    *e = code == SQLITE_DONE ? ERR_OK : database_failed(d, "cannot be read further");
-    return 0;
+    if (!d->here)
+        return row_take(d, e);
+    if (!sqlite_library_next(d->here, e))
+        return 0;
+    for (int i = 0; i < d->columns; i++)
+        sqlite_library_value(d->here, i, &d->value[i]);
+    return 1;
 }
 
 int64_t database_int(struct database *d, int column, int64_t otherwise)
 {
-    return sqlite3_column_type(d->rows, column) == SQLITE_INTEGER
-               ? sqlite3_column_int64(d->rows, column)
-               : otherwise;
+    return d->value[column].kind == DATABASE_INT ? d->value[column].number : otherwise;
 }
 
 const char *database_text(struct database *d, int column)
 {
-    return sqlite3_column_type(d->rows, column) == SQLITE_TEXT
-               ? (const char *)sqlite3_column_text(d->rows, column)
-               : NULL;
+    return d->value[column].kind == DATABASE_TEXT ? d->value[column].text : NULL;
 }
 
 int64_t database_least(struct database *d, const char *table, const char *column, int64_t otherwise)
 {
-    char sql[256];
-    if (!database_has(d, table) || !has_column(d, table, column))
-        return otherwise;
-    snprintf(sql, sizeof sql,
-             "SELECT min(\"%s\") FROM main.\"%s\" WHERE typeof(\"%s\") = 'integer'", column, table,
-             column);
-    return database_prepare(d, sql) && sqlite3_step(d->rows) == SQLITE_ROW
-               ? database_int(d, 0, otherwise)
-               : otherwise;
+    int64_t least = otherwise;
+    if (d->here)
+        return sqlite_library_least(d->here, table, column, otherwise);
+    call_begin(d, CALL_LEAST);
+    call_text(d, table);
+    call_text(d, column);
+    wire_number(&d->out, &least);
+    wire_flush(&d->out);
+    wire_number(&d->in, &least);
+    return d->in.broken ? otherwise : least;
 }
-
-#else
-
-int database_available(void)
-{
-    return 0;
-}
-
-enum err database_open(const struct import_input *in, struct database **out)
-{
-    *out = NULL;
-    return FAIL(ERR_UNSUPPORTED,
-                "%s: a database of Nsight Systems, and this build has no libsqlite3. Install it "
-                "(Debian: libsqlite3-dev) and build again.",
-                in->path);
-}
-
-void database_close(struct database *d)
-{
-    (void)d;
-}
-
-int database_has(struct database *d, const char *table)
-{
-    return (void)d, (void)table, 0;
-}
-
-enum err database_select(struct database *d, const char *table, const char *const *columns,
-                         int count, const char *order)
-{
-    (void)d, (void)columns, (void)count, (void)order;
-    return FAIL(ERR_UNSUPPORTED, "%s: this build has no libsqlite3", table);
-}
-
-int database_next(struct database *d, enum err *e)
-{
-    return (void)d, (void)e, 0;
-}
-
-int64_t database_int(struct database *d, int column, int64_t otherwise)
-{
-    return (void)d, (void)column, otherwise;
-}
-
-const char *database_text(struct database *d, int column)
-{
-    return (void)d, (void)column, NULL;
-}
-
-int64_t database_least(struct database *d, const char *table, const char *column, int64_t otherwise)
-{
-    return (void)d, (void)table, (void)column, otherwise;
-}
-#endif

@@ -10,9 +10,11 @@
 
 struct database;
 
-int database_available(void); /* 0: built without libsqlite3 */
+extern int database_child_used; /* 0: the library runs in this process, as fuzzers want */
+int database_available(void);   /* 0: built without libsqlite3 */
 enum err database_open(const struct import_input *in, struct database **out);
-void database_close(struct database *d);
+/* Returns e, or why the child that reads it has ended before. */
+enum err database_close(struct database *d, enum err e);
 int database_has(struct database *d, const char *table); /* a table, not a view in its place */
 
 /* Selects rows in `order` (columns of the table). A column that the table lacks reads as

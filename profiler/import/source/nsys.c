@@ -173,7 +173,7 @@ static enum err nsys_read(struct builder *b, const struct import_input *in,
     enum err e = database_open(in, &n.d);
     if (!e)
         e = nsys_read_tables(&n);
-    database_close(n.d);
+    e = database_close(n.d, e);
     struct table *const tables[] = {&n.strings,      &n.threads, &n.process_names,
                                     &n.thread_names, &n.domains, &n.correlations};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)

@@ -1,4 +1,4 @@
-"""Files that take over the library which decodes their chunks: libraries of their own, loaded before, play what such a file would make of it.
+"""Files that take over the library which decodes their chunks or reads their database: libraries of their own, loaded before, play what such a file would make of it.
 What they do happens in a child without network and files, and the command says one sentence."""
 
 import contextlib
@@ -50,9 +50,15 @@ def shim(folder, source, name, **values):
     return {"LD_PRELOAD": loadable(path)}
 
 
+def can_shim():
+    if shutil.which("cc") and not SANITIZED:
+        return True
+    print("  not tried: needs a compiler and a build without sanitizers")
+    return False
+
+
 def cases():
-    if not shutil.which("cc") or SANITIZED:
-        print("  not tried: needs a compiler and a build without sanitizers")
+    if not can_shim():
         return
     for library, case in CODECS.items():
         if have("chunk_codecs", library.removesuffix("0")):
@@ -118,5 +124,24 @@ def endless(check, folder):
                 path_left.unlink()
 
 
+def databases(check, folder):
+    """A capture of Nsight Systems is an SQLite database."""
+    path = DATA / "import/three_parts.sqlite.gz"
+    plain = tomoprof("import", path, "--out", folder / "runs")
+    if not can_shim() or (plain.returncode == 2 and "no libsqlite3" in plain.stderr):
+        return
+    check.that(plain.returncode == 0, f"without a shim: {plain}")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0)
+        for source, words in ((CRASH, "reading this database ended with signal 11"), (ACT, "this database cannot be read")):
+            for name in ("sqlite3_deserialize", "sqlite3_step"):
+                done = tomoprof("import", path, "--out", folder / "never", env=shim(folder, source, name, place=folder, port=server.getsockname()[1]))
+                check.that(done.returncode == 2 and words in done.stderr and done.stderr.count("\n") == 1, f"{name}: {done}")
+                check.that(not list(folder.glob("written")) + list(folder.glob("started")) + list(folder.glob("never/*/profile.json")), f"{name}: {os.listdir(folder)}")
+        with contextlib.suppress(BlockingIOError):
+            server.accept()
+            check.that(False, "it asked a server")
+
+
 if __name__ == "__main__":
-    main(crashes, acts, endless)
+    main(crashes, acts, endless, databases)

@@ -293,11 +293,46 @@ static void test_link(void **state)
     store_close(s);
 }
 
+/* Returns how many children this thread has. */
+static int children_now(void)
+{
+    char path[64], text[256];
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)gettid());
+    FILE *f = fopen(path, "r");
+    if (!f)
+        return -1;
+    int n = 0;
+    for (size_t got = fread(text, 1, sizeof text, f); got; got = fread(text, 1, sizeof text, f))
+        for (size_t i = 0; i < got; i++)
+            n += text[i] == ' ';
+    fclose(f);
+    return n;
+}
+
+static void test_compound_files(void **state)
+{
+    struct store *s;
+    uint16_t value;
+    (void)state;
+    const int before = children_now();
+    if (before < 0)
+        skip(); /* a kernel without CONFIG_PROC_CHILDREN */
+    assert_ok(store_open(TP_DATA "/store/txrm/u2.txrm", &s));
+    assert_int_equal(children_now(), before + 1);
+    assert_string_equal(s->format, "Zeiss TXRM");
+    assert_ok(store_index(s, s->arrays[0]));
+    const struct store_chunk *c = &s->arrays[0]->chunks[0];
+    assert_ok(store_object_read(s, c->object, c->offset, &value, sizeof value));
+    store_close(s);
+    assert_int_equal(children_now(), before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_passes), cmocka_unit_test(test_ends), cmocka_unit_test(test_jail),
-        cmocka_unit_test(test_lies),   cmocka_unit_test(test_link),
+        cmocka_unit_test(test_compound_files), cmocka_unit_test(test_passes),
+        cmocka_unit_test(test_ends),           cmocka_unit_test(test_jail),
+        cmocka_unit_test(test_lies),           cmocka_unit_test(test_link),
     };
     return cmocka_run_group_tests(tests, enter, leave);
 }

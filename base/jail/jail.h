@@ -1,7 +1,7 @@
 /* Takes from a child process what reading a file does not need. A file that is made to take over the
  * library that reads it then gets nothing but an error sentence. */
-#ifndef TP_STORE_CHILD_JAIL_H
-#define TP_STORE_CHILD_JAIL_H
+#ifndef TP_BASE_JAIL_JAIL_H
+#define TP_BASE_JAIL_JAIL_H
 
 #include <stddef.h>
 

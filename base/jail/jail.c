@@ -20,7 +20,7 @@
 #endif
 
 #include "base/memory.h"
-#include "host/store/child/jail.h"
+#include "base/jail/jail.h"
 
 void jail_limit(size_t bytes)
 {

@@ -1,8 +1,8 @@
 /* Numbers, texts and bytes between this process and a child that reads a file for it. One function
  * passes a thing both ways: it writes into a wire, or fills the thing from it. What comes from a child
  * is checked by who takes it. */
-#ifndef TP_STORE_CHILD_WIRE_H
-#define TP_STORE_CHILD_WIRE_H
+#ifndef TP_BASE_JAIL_WIRE_H
+#define TP_BASE_JAIL_WIRE_H
 
 #include <stddef.h>
 #include <stdint.h>

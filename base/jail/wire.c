@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "host/store/child/wire.h"
+#include "base/jail/wire.h"
 
 /* Without SIGPIPE in the process that reads: the child may have ended. */
 static ssize_t wire_send(const struct store_wire *w, const void *bytes, size_t n)
