@@ -256,7 +256,7 @@ async function answers() {
   const [name, ns] = [...own].sort((a, b) => b[1] - a[1])[0], text = await blind.locator("main").innerText();
   that(text.startsWith("waves (prog) takes 60 % of the CPU time") && text.includes(`${((100 * ns) / 2.4e9).toFixed(0)} %`) && text.includes("100 % of the CPU time has no source line: build with -g"), `${name}, ${ns} ns: ${text.slice(0, 300)}`);
   const complete = await blind.locator("#quality summary").innerText();
-  that(complete.includes("Data complete, but waited for a CPU The machine was busy: the program waited 5 of 10 s for a CPU."), `the badge of a busy machine: ${complete}`);
+  that(complete.includes("! Busy machine the program waited 5 of 10 s for a CPU."), `the badge of a busy machine: ${complete}`);
   that((await column(blind, 'div[role=region][aria-label="top functions"] table', 0))[0] === name, "the dearest function is not in the table");
   await blind.click("#tab-lines");
   that((await blind.locator("#lines").innerText()).includes("Build with -g"), "Lines does not say why it is empty");
@@ -265,7 +265,9 @@ async function answers() {
   const size = Math.max(...timing.statistics.map((s) => s.volume_size)), above = timing.statistics.filter((s) => s.volume_size === size && s.median > 0 && s.roof_share > 0).map((s) => [s.median * (1 - s.roof_share), s.operation]).sort((a, b) => b[0] - a[0]);
   that((await suite.locator("#answer").innerText()).startsWith(`At ${size}³, ${above[0][1]} is farthest from this machine's peak`), `the suite's headline: ${await suite.locator("#answer").innerText()}, by roof_share ${above.slice(0, 3)}`);
   that((await suite.locator(".first .cards li").count()) === 2, "the suite has no two cards");
-  await suite.click("#summary .operations-strip a >> nth=0");
+  await suite.click("#summary .operations-strip button >> nth=0");
+  that(await suite.locator("#summary svg.plot .ring").count() > 0, "the chosen operation is not marked on the roofline");
+  await suite.click("#summary .panes >> text=growth");
   that(await suite.locator("#scaling").isVisible() && (await suite.locator("#scaling select").inputValue()) === timing.statistics.filter((s) => s.volume_size === size).sort((a, b) => b.median - a.median)[0].operation, "the strip does not lead to the operation");
   await suite.context().close();
   const narrow = await open("waiting", { width: 400, hash: "#lines" });

@@ -94,6 +94,12 @@ def parts():
     return profile
 
 
+def idle_pool(profile):
+    """A lock's row of threads of a pool that had no work."""
+    return {**profile["locks"][0], "kind": "condition", "role": "work", "file": None, "line": None, "function": "blas_thread_server", "wait_s": 1.8, "holders": [], "unknown_s": None, "reason": None,
+            "waited_s": [s * 1.8 / (sum(profile["locks"][0]["waited_s"]) or 1) for s in profile["locks"][0]["waited_s"]]}
+
+
 def waiting():
     """2.4 s of CPU time in 10 s, one thread; line 5 waited six of them and line 9 one."""
     profile = example()
@@ -110,6 +116,7 @@ def waiting():
             "cost_s": 6.0, "share": 0.6, "of": "own time", "gain_s": 6.0, "advice": "Read ahead in a thread."}
     imports = {**wait, "kind": "imports", "file": None, "line": None, "function": None, "text": "Importing modules took 1 of 10 s.", "gain_s": 1.0}
     profile["headline"] = wait["text"]
+    profile["locks"] = [idle_pool(profile)]
     profile["answers"] = [wait, profile["answers"][0], imports, {**imports, "text": "the fourth"}]
     return profile
 
@@ -195,10 +202,44 @@ def threads():
     add_track(p, "wait", 0, 1, waits, 300_000_000, 1_500_000_000)
     add_track(p, "cpu", 1, 2, second, 500_000_000, 300_000_000)
     add_track(p, "wait", 0, 3, waits, 0, 1_900_000_000)
+    p["locks"].append(idle_pool(p))
     p["io"]["unseen_write_mb"] = -0.198  # the kernel had not yet counted what the program had written
     p["memory"]["series"].append({"process": 1, "t_s": [0.5, 1.0, 1.5], "rss_mb": [100, 300, 300], "heap_mb": [0, 0, 0]})
     p["io"]["reading"] = [{"file": "recon.py", "line": 5, "mb": 128.0, "calls": 3.0, "storage_s": 0.012, "ready_s": 0.024, "network_s": 0.0, "copy_s": 0.004, "decode_s": 0.11,
                            "unnamed_s": 0.0, "codec": "zlib", "convert_s": 0.05, "place_s": 0.06, "other_s": 0.08}]
+    return p
+
+
+def pool():
+    """The example whose line recon.py:9 waits 400 ms while a thread of a pool runs a package's Python for 240 ms of its time; the thread waits before and after."""
+    p = example()
+    p["totals"].update(gpu_sum_s=0, gpu_busy_s=0)
+    stacks, own = p["stacks"], p["own"]
+    root = add_stack(p, None, add_frame(p, "worker", kind="thread", thread=1))
+    runs = add_stack(p, root, add_frame(p, "run_task", "site-packages/lib/pool.py", 7), cpu=240_000_000)
+    idle = add_stack(p, root, add_frame(p, "get", "lib/python3.11/queue.py", 171), wait=500_000_000)
+    stacks["cpu_ns"][6] -= 240_000_000  # filter_rows, recon.py:9
+    stacks["wait_ns"][10] -= 400_000_000
+    stacks["wait_ns"][6] += 400_000_000
+    lines = {line["line"]: line for line in p["files"]["recon.py"]["lines"]}
+    for key in ("cpu", "cpu_incl"):
+        lines[9][key]["user"] -= 0.24
+    package = copy.deepcopy(p["files"]["recon.py"])
+    package.update(user=False, cpu_share=0.1, length=9, functions=[{**package["functions"][0], "name": "run_task", "line": 6}], source={"line": [], "text": []})
+    package["lines"] = [{**copy.deepcopy(lines[9]), "line": 7, "text": "task.run()", "function": 0, "live_mb": [], "threads": []}]
+    for key in ("cpu", "cpu_incl"):
+        package["lines"][0][key]["user"] = 0.24
+    p["files"]["site-packages/lib/pool.py"] = package
+    own["cpu_ns"][6] -= 240_000_000
+    workers = {"parent": 6, "kind": "workers", "cpu_ns": 240_000_000, "samples": 24}
+    for key, column in own.items():
+        column.append(workers.get(key, 0 if key.endswith("_ns") else None))
+    main = p["timeline"][0]["events"]
+    kept = sum(1 for i in range(len(main["start"])) if sum(main["start"][: i + 1]) + main["length"][i] <= 1_450_000_000)
+    p["timeline"][0]["events"] = {key: column[:kept] for key, column in main.items()}
+    p["timeline"][1]["events"]["what"] = [6]
+    add_track(p, "cpu", 0, 1, runs, 1_500_000_000, 240_000_000)
+    add_track(p, "wait", 0, 1, idle, 1_000_000_000, 900_000_000)
     return p
 
 
@@ -257,7 +298,7 @@ def make(folder):
     timing = json.loads((suite / "timing.json").read_text())
     runs = {"both": (example(), timing), "profile": (example(), None), "timing": (None, timing), "hostile": (hostile(example()), None), "million": (million(), None),
             "old": (old(), None), "lossy": (lossy(), interrupted(timing)),
-            "parts": (parts(), timing), "waiting": (waiting(), None), "untimed": (untimed(), None), "blind": (blind(), None), "threads": (threads(), None), "long": (long(), None), "crowd": (crowd(), None)}
+            "parts": (parts(), timing), "waiting": (waiting(), None), "untimed": (untimed(), None), "blind": (blind(), None), "threads": (threads(), None), "pool": (pool(), None), "long": (long(), None), "crowd": (crowd(), None)}
     pages = {"suite": suite}
     for name, (profile, times) in runs.items():
         pages[name] = folder / name

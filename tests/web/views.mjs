@@ -226,7 +226,9 @@ export function viewTests({ open, openAll, drawn, that, column, job }) {
     that(cells[heads.indexOf("Occupancy")] === `${100 * kernel.occupancy} %` && cells[heads.indexOf("Limited by")] === kernel.limiter, `kernels: ${heads} ${cells}`);
     await page.click("#tab-locks");
     const lock = profile.locks[0], row = await page.$$eval('#locks div[aria-label="locks"] tbody tr:first-child td', (n) => n.map((c) => c.innerText));
-    that(row[0] === `${lock.file}:${lock.line}` && row[1] === (lock.kind === "gil" ? "GIL" : lock.kind) && row[3] === time(lock.wait_s * 1e9) && row[7] === `${lock.holders[0].file}:${lock.holders[0].line} ${share(lock.holders[0].share)}; unknown: ${lock.reason}`, `locks: ${row}`);
+    that(row[0] === `${lock.file}:${lock.line}` && row[1] === (lock.kind === "gil" ? "GIL" : lock.kind) && row[2] === time(lock.wait_s * 1e9) && row[7] === `${lock.holders[0].file}:${lock.holders[0].line} ${share(lock.holders[0].share)}; unknown (1)`, `locks: ${row}`);
+    const locked = await page.locator("#locks").innerText();
+    that(locked.split(lock.reason).length === 2 && locked.includes(`(1) ${lock.reason}.`), `the reason is not said once: ${locked}`);
     await page.click("#tab-causes");
     const told = JSON.parse(readFileSync(job.pages.both.replace("report.html", "rootcause.json"), "utf8")), said = await page.locator("#causes").innerText();
     that(told.causes.length > 0 && [...told.causes.flatMap((c) => [c.statement, c.evidence, c.refuted_by, c.test]), ...told.actions.map((a) => a.text), ...told.questions, "not known", told.summary].every((t) => said.includes(t.replaceAll("`", ""))), `root causes: ${said}`);
@@ -386,6 +388,10 @@ export function viewTests({ open, openAll, drawn, that, column, job }) {
     await page.locator(".filter label", { hasText: "Process" }).locator("select").selectOption("1");
     await page.click("text=Whole run");
     that(await page.locator('#locks div[aria-label="locks"] tbody tr').count() === 1, "the lock of the whole run does not come back");
+    const idle = profile.locks.filter((l) => l.role === "work"), folded = await page.locator("#locks details:not([open]) > summary").innerText(); // threads without work explain nothing
+    that(idle.length === 1 && folded === `Waits for a signal or for work: 1 row, ${time(idle[0].wait_s * 1e9)} of all threads`, `threads without work: ${folded}`);
+    const [curve] = await page.locator('#locks div[aria-label="locks"] svg.curve').evaluateAll((n) => n.map((s) => s.getAttribute("aria-label"))), most = Math.max(...lock.waited_s);
+    that(curve === `waits over the run: most, ${time(most * 1e9)} of all threads, in the ${time(lock.bin_s * 1e9)} from ${time(lock.waited_s.indexOf(most) * lock.bin_s * 1e9)}`, `when threads waited: ${curve}`);
     await page.locator(".filter label", { hasText: "Process" }).locator("select").selectOption("1");
     that(await page.locator('#locks div[aria-label="locks"] tbody tr').count() === 0, "a lock of another process is shown");
     await page.context().close();
@@ -399,6 +405,9 @@ export function viewTests({ open, openAll, drawn, that, column, job }) {
     that((await page.locator("#subject").innerText()).startsWith("capture of perf"), `subject: ${await page.locator("#subject").innerText()}`);
     that((await page.locator(".panes").innerText()).startsWith("Functions by self time") && !/--rate/.test(await page.locator(".first").innerText()), `first screen of a capture: ${await page.locator("main").innerText()}`);
     await page.context().close();
+    const serial = await open("waiting");
+    that(await serial.locator("#tab-locks").count() === 0 && profileOf("waiting").locks.length === 1, "a pool without work has made a part on locks");
+    await serial.context().close();
     const files = await open("threads", { hash: "#files" });
     that(!/[-−]\d/.test(await files.locator("#files").innerText()), `an amount below zero: ${await files.locator("#files").innerText()}`);
     await files.context().close();
@@ -435,6 +444,65 @@ export function viewTests({ open, openAll, drawn, that, column, job }) {
     await page.context().close();
   }
 
+  // Threads of a pool that run a library's code count for the own line that waits for them: in the sentence, the source, the lines, the flame graph, and in a range.
+  async function workers() {
+    const profile = profileOf("pool"), { own, stacks, frames } = profile, key = own.kind.indexOf("workers"), line = own.line[own.parent[key]];
+    const of = own.cpu_ns[own.parent[key]] + own.cpu_ns[key], all = (profile.totals.cpu.user + profile.totals.cpu.sys) * 1e9, cell = async (page, n, i) => (await page.locator(`#lines details.file[data-path="recon.py"] tr[data-row="${n}"] td`).allInnerTexts())[i];
+    that(line === 9 && of === 600e6 && own.cpu_ns[key] === 240e6, `the example has ${of} ns at line ${line}`);
+    const page = await open("pool");
+    that((await page.locator(`.source-lines tr[data-row="${line}"]`).innerText()).endsWith(share(of / all)), `the source pane: ${await page.locator(`.source-lines tr[data-row="${line}"]`).innerText()}`);
+    await page.click("#tab-lines");
+    await page.click("text=% of total");
+    const withCallees = async (p) => cell(p, line, (await p.locator('#lines details.file[data-path="recon.py"] thead th').allInnerTexts()).findIndex((h) => /with\s+callees/.test(h)));
+    that(await withCallees(page) === time(of), `with callees: ${await withCallees(page)}`);
+    that((await page.locator('#lines details.file[data-path="recon.py"] > summary').innerText()).includes("with libraries and workers"), "it is not said that workers are in the sum");
+    await page.evaluate((n) => { window.copied = ""; navigator.clipboard.writeText = (t) => { window.copied = t; return Promise.resolve(); }; location.hash = `#lines/recon.py:${n}`; }, line);
+    await page.click("#lines tr.detail >> text=Copy for an assistant");
+    that((await page.evaluate(() => window.copied)).includes(`The line takes ${share(of / all)} of it`), `for an assistant: ${await page.evaluate(() => window.copied)}`);
+    await page.click("#tab-calls");
+    await page.evaluate(() => { location.hash = "#calls/filter_rows"; });
+    const sum = stacks.cpu_ns.reduce((a, ns, i) => a + (["filter_rows", "run_task"].includes(frames.function[stacks.frame[i]]) ? ns : 0), 0);
+    await page.waitForFunction((t) => document.getElementById("calls-one")?.innerText.includes(t), `Inclusive ${time(sum)}`, { timeout: 20000 }).catch(async () => that(false, `calls: ${await page.locator("#calls-one").innerText()}, the stacks have ${sum}`));
+    await page.context().close();
+    const ranged = await open("pool", { hash: "#lines?from=1.5&until=1.74" });
+    await openAll(ranged);
+    await ranged.click("text=% of total");
+    that(await withCallees(ranged) === time(240e6), `in a range with callees: ${await withCallees(ranged)}`);
+    that((await ranged.locator('#lines details.file[data-path^="site-packages"] tr[data-row="7"]').innerText()).includes(time(240e6)), "in a range the package's own line has no time");
+    await ranged.click("#tab-summary");
+    that((await ranged.locator(`.source-lines tr[data-row="${line}"]`).innerText()).endsWith("100 %"), "in a range the source pane has no workers");
+    await ranged.context().close();
+  }
+
+  // What a wait was for is written where no time on a CPU covers it.
+  async function labels() {
+    const page = await open("pool", { hash: "#time" }), profile = profileOf("pool");
+    await drawn(page);
+    const shown = JSON.parse(await page.getAttribute("#timeline", "data-labels")), busy = profile.timeline.filter((t) => t.kind === "cpu" && t.thread === 1).map((t) => [t.events.start[0], t.events.start[0] + t.events.length[0]]);
+    const waits = shown.filter(([name]) => name.includes("waiting") && name.startsWith("worker"));
+    that(busy.length === 1 && waits.length === 1 && waits.every(([, a, b]) => busy.every(([c, d]) => b <= c || a >= d)), `labels ${JSON.stringify(waits)} over times on a CPU ${JSON.stringify(busy)}`);
+    await page.context().close();
+  }
+
+  // An operation of the suite that is chosen: its lines, its place on the roofline, its address.
+  async function operation() {
+    const profile = profileOf("parts"), name = "cone_back_project", range = profile.ranges.findIndex((r) => r.name === name), spans = [];
+    for (const t of profile.timeline.filter((x) => x.kind === "range")) { let at = 0; t.events.start.forEach((step, i) => { at += step; if (t.events.what[i] === range) spans.push([at, at + t.events.length[i]]); }); }
+    let sum = 0;
+    for (const t of profile.timeline.filter((x) => x.kind === "cpu")) { let at = 0; t.events.start.forEach((step, i) => { at += step; for (const [a, b] of spans) sum += Math.max(0, Math.min(b, at + t.events.length[i]) - Math.max(a, at)) * (t.events.busy[i] / t.events.length[i]); }); }
+    const page = await open("parts", { height: 800 }), box = page.locator("#summary .operations-strip button", { hasText: name }), unit = () => page.locator(".panes .unit").first().innerText();
+    that(sum > 0 && !(await unit()).includes(time(sum)), `the pane of all operations: ${await unit()}`);
+    await box.click({ force: true });
+    that((await unit()).includes(time(sum)) && page.url().endsWith(`#summary?range=${name}`) && await box.getAttribute("aria-pressed") === "true", `the pane of ${name}: ${await unit()} at ${page.url()}, the events have ${time(sum)}`);
+    that((await page.locator("#operation-chosen").innerText()).startsWith(`${name} at`) && await page.locator("#summary svg.plot .ring").count() > 0, `the roofline: ${await page.locator("#operation-chosen").innerText()}`);
+    await box.click({ force: true });
+    that(!page.url().includes("range=") && await box.getAttribute("aria-pressed") === "false" && await page.locator("#summary svg.plot .ring").count() === 0, "a second click does not give up the operation");
+    await page.context().close();
+    const linked = await open("parts", { hash: `#summary?range=${name}` });
+    that(await linked.locator("#summary .operations-strip button", { hasText: name }).getAttribute("aria-pressed") === "true" && (await linked.locator(".panes .unit").first().innerText()).includes(time(sum)), "the address of an operation does not choose it");
+    await linked.context().close();
+  }
+
   // The range by keys alone: from the tabs to the strip, then chosen, resized, moved to either end, and given up.
   async function keys() {
     const page = await open("threads"), where = () => /from=([\d.]+)&until=([\d.]+)/.exec(page.url())?.slice(1).map(Number) ?? null;
@@ -452,5 +520,5 @@ export function viewTests({ open, openAll, drawn, that, column, job }) {
     that(await press("Escape") === null, "Escape keeps the range");
     await page.context().close();
   }
-  return [ticks, ranges, named, locks, empties, places, shares, keys, first, source, links, filters, calls, rows, searches, colours, charts, reads];
+  return [ticks, ranges, named, locks, workers, labels, operation, empties, places, shares, keys, first, source, links, filters, calls, rows, searches, colours, charts, reads];
 }

@@ -2,7 +2,7 @@
 # The scripts are ES modules. A page that is one file has no addresses to import from, so each module becomes a strict function that
 # returns what it exports, in the order in which they need each other. An import of what is not exported ends the build.
 cmake_minimum_required(VERSION 3.16)
-set(scripts ui data state time sums canvas code stacks modules lines calls flame tracks plots strip source summary timeline gpu locks ranks files causes environment triage compare find main)
+set(scripts ui data state time sums canvas code stacks modules lines calls flame tracks plots strip source suite summary timeline gpu locks ranks files causes environment triage compare find main)
 
 function(embed name text)
   string(HEX "${text}" hex)

@@ -49,8 +49,8 @@ export function peakOf(timing, operation, size) {
 // What binds an operation: the nearer of the two peaks. null when it cannot be told.
 export function boundBy(timing, statistic) {
   const peak = peakOf(timing, statistic.operation, statistic.volume_size);
-  if (!peak || !known(statistic.gflops) || !known(statistic.gbytes_per_s)) return null;
-  const compute = (statistic.gflops * 1e9) / peak.flops, memory = (statistic.gbytes_per_s * 1e9) / peak.bytes;
+  if (!peak || (!known(statistic.gflops) && !known(statistic.gbytes_per_s))) return null;
+  const compute = ((statistic.gflops || 0) * 1e9) / peak.flops, memory = ((statistic.gbytes_per_s || 0) * 1e9) / peak.bytes; // an operation may declare its bytes alone
   const share = known(statistic.roof_share) ? statistic.roof_share : Math.max(compute, memory); // of all its runs; the peaks are those beside the first
   return { what: compute >= memory ? "arithmetic" : "memory bandwidth", share };
 }

@@ -1,6 +1,6 @@
 // Cost by source line, file by file, with the text of the lines: the program's own code first, the rest folded.
 import { highlighted, languageOf, openMarks } from "./code.js";
-import { cpuOf, cpuTotal, list, partOf, rowsOf, shortPath } from "./data.js";
+import { cpuOf, cpuTotal, list, once, partOf, rowsOf, shortPath } from "./data.js";
 import { address, COLOUR, goTo, inside, isFiltered, isTimed, MEANING, onFilter, rangePhrase, routes, stackThreads, threadName, threadShown } from "./state.js";
 import { lineNumbers, linesIn } from "./sums.js";
 import { button, bytes, cellBar, choice, code, copy, count, cut, el, known, megabytes, percent, plain, say, search, seconds, shortName, svg, table, toggle, UNKNOWN } from "./ui.js";
@@ -32,17 +32,29 @@ function keysOf(profile) {
   return lineKeys.get(profile);
 }
 
-// CPU time of the innermost own line of each stack, with the libraries that it calls.
-const ownSums = new WeakMap();
+// CPU time of each own line with the libraries that it calls, what it imports, and the threads and processes that work for it: {own, pool: that of such
+// workers alone, with those of its callees, by `path:line`; stray: of workers for which no own line waits}. The rows of profile.own are a tree.
+export const ownSums = once((profile) => {
+  const own = profile.own ?? {}, kinds = list(own.kind), sums = { own: new Map(), pool: new Map(), stray: 0 }, add = (map, key, v) => map.set(key, (map.get(key) || 0) + v);
+  const isLine = (i) => kinds[i] === "code" && own.file[i] !== null, above = (i) => own.parent[i] ?? -1;
+  kinds.forEach((kind, i) => {
+    const s = (own.cpu_ns[i] || 0) * 1e-9, callers = new Set();
+    let line = i;
+    while (line >= 0 && kinds[line] !== "code") line = above(line);
+    if (line >= 0 && isLine(line)) add(sums.own, `${own.file[line]}:${own.line[line]}`, s);
+    if (kind !== "workers") return;
+    if (line < 0) sums.stray += s;
+    for (; line >= 0; line = above(line)) if (isLine(line)) callers.add(`${own.file[line]}:${own.line[line]}`);
+    for (const key of callers) add(sums.pool, key, s);
+  });
+  return sums;
+});
 function ownTimes(profile) {
-  if (!ownSums.has(profile)) {
-    const sums = new Map(), own = profile.own ?? {};
-    list(own.kind).forEach((kind, i) => { if (kind === "code" && own.file[i] !== null) { const key = `${own.file[i]}:${own.line[i]}`; sums.set(key, (sums.get(key) || 0) + own.cpu_ns[i] * 1e-9); } });
-    ownSums.set(profile, sums);
-  }
-  const sums = ownSums.get(profile), keys = keysOf(profile);
-  return (l) => sums.get(keys.get(l.base ?? l)) ?? 0;
+  const { own } = ownSums(profile), keys = keysOf(profile);
+  return (l) => own.get(keys.get(l.base ?? l)) ?? 0;
 }
+const poolOf = (profile, l) => ownSums(profile).pool.get(keysOf(profile).get(l.base ?? l)) ?? 0;
+const inclusive = (profile, l) => (l.cpu_incl?.user || 0) + (l.cpu_incl?.sys || 0) + poolOf(profile, l);
 
 // What lines cost under the chosen part of the suite and the chosen threads. parts: of the bar below the CPU time.
 export function lineCosts(profile) {
@@ -57,7 +69,7 @@ export function lineCosts(profile) {
     return { cpu, own: cpu, incl: mine("cpu_incl_s"), wait: mine("wait_s"), gpu, total: threads.reduce((a, x) => a + (x.user_s || 0) + (x.sys_s || 0), 0), waitTotal: threads.reduce((a, x) => a + (x.wait_s || 0), 0),
       gpuTotal: list(profile.stacks.gpu_ns).reduce((a, ns, i) => a + (threadShown(profile, of[i]) ? ns * 1e-9 : 0), 0), parts: (l) => [[cpu(l), "native"]], part: null };
   }
-  return { cpu: part ? part.cpu : cpuOf, own: part ? part.cpu : ownTimes(profile), incl: part ? null : (l) => (l.cpu_incl?.user || 0) + (l.cpu_incl?.sys || 0), wait: part ? () => 0 : (l) => l.cpu?.wait, gpu: (l) => l.gpu_self_s, total: part ? part.total : cpuTotal(profile),
+  return { cpu: part ? part.cpu : cpuOf, own: part ? part.cpu : ownTimes(profile), incl: part ? null : (l) => inclusive(profile, l), wait: part ? () => 0 : (l) => l.cpu?.wait, gpu: (l) => l.gpu_self_s, total: part ? part.total : cpuTotal(profile),
     waitTotal: t.cpu?.wait, gpuTotal: t.gpu_sum_s, parts: (l) => (part ? [[part.cpu(l), "native"]] : [[l.cpu.python, "python"], [l.cpu.native ?? l.cpu.user, "native"], [l.cpu.sys, "system"]]), part };
 }
 
@@ -75,7 +87,7 @@ function lineColumns(profile, cost) {
   };
   return [
     { title: "CPU", number: true, rem: 5.2, value: cost.cpu, hint: "Python, native and system time of the line itself; the longest bar is the hotspot", used: cost.total > 0, format: (v) => (v ? amount(v, cost.total) : ""), show: (l) => cost.cpu(l) > 0 && bar(l) },
-    cost.incl && time("with callees", cost.incl, cost.total, "CPU time here and below; recursion counts once"),
+    cost.incl && time("with callees", cost.incl, cost.total, "CPU time here and below, and of the threads and processes that work for the line; recursion counts once"),
     time("GPU", cost.gpu, cost.gpuTotal, "device time of what this line launched"),
     all && time("GPU with callees", (l) => l.gpu_incl_s, t.gpu_sum_s, "device time of what was launched here or below", { minor: true }),
     all && { ...time("device code", (l) => l.gpu?.device_s, t.kernel_s, "time of the kernels whose code begins here, whichever line launched them", { minor: true }), used: device },
@@ -104,6 +116,7 @@ function inContext(file, rows, near) {
 // The given lines in order, with the head of the function around each and what all its lines took (`total`), and gaps where lines are left out.
 export function aroundLines(file, rows, of) {
   const texts = lineTexts(file), shown = new Map(rows.map((l) => [l.line, l])), out = [];
+  if (!texts.size) return [...rows].sort((a, b) => a.line - b.line); // each names its function
   for (const i of new Set(rows.map((l) => l.function))) {
     const f = known(i) ? list(file.functions)[i] : null;
     if (!f || !known(f.line) || f.line < 1 || f.name === "<module>") continue;
@@ -131,17 +144,18 @@ export function lineTexts(file) {
 }
 
 // What own lines took together with the libraries that they call, as shares: {of(path, line), file(path): of CPU time, hottest}. null where the profile does not say, or by thread.
-function ownShares(profile) {
-  const own = profile.own, wall = profile.meta.wall_s * 1e9, n = rowsOf(own), sum = (key) => list(own[key]).reduce((a, v) => a + (v || 0), 0);
-  if (!n || isFiltered() || linesState.part !== "all") return null;
-  const cpu = sum("cpu_ns"), gpu = sum("gpu_ns"), lines = new Map(), files = new Map(), add = (map, key, v) => map.set(key, (map.get(key) || 0) + v);
-  const parts = [["cpu_ns", cpu], ["gpu_ns", gpu], ["path_wait_ns", wall]].map(([key, total]) => {
-    const of = new Map();
-    for (let i = 0; i < n; i++) if (own.kind[i] === "code" && own.file[i] !== null) { add(of, `${own.file[i]}:${own.line[i]}`, own[key]?.[i] || 0); if (key === "cpu_ns") add(files, own.file[i], own[key][i] || 0); }
-    return [of, total];
-  });
+function ownShares(profile, cost) {
+  const own = profile.own, n = rowsOf(own), sum = (key) => list(own[key]).reduce((a, v) => a + (v || 0), 0), lines = new Map(), files = new Map(), add = (map, key, v) => map.set(key, (map.get(key) || 0) + v);
+  if (linesState.part !== "all" || (isFiltered() ? !isTimed() : !n)) return null;
+  const atOf = (i) => (own.kind[i] === "code" && own.file[i] !== null ? `${own.file[i]}:${own.line[i]}` : null), parts = [];
+  if (isTimed()) parts.push([new Map(Object.entries(profile.files).filter(([, f]) => f.user).flatMap(([path, f]) => list(f.lines).map((l) => [`${path}:${l.line}`, cost.own(l) || 0]))), cost.total]);
+  else {
+    parts.push([ownSums(profile).own, sum("cpu_ns") * 1e-9]);
+    for (const [key, total] of [["gpu_ns", sum("gpu_ns")], ["path_wait_ns", profile.meta.wall_s * 1e9]]) { const of = new Map(); for (let i = 0; i < n; i++) if (atOf(i)) add(of, atOf(i), own[key]?.[i] || 0); parts.push([of, total]); }
+  }
   for (const [of, total] of parts) for (const [at, v] of of) if (total > 0) lines.set(at, Math.max(lines.get(at) || 0, v / total));
-  const hottest = Math.max(0, ...lines.values());
+  const [times, cpu] = parts[0], hottest = Math.max(0, ...lines.values());
+  for (const [at, s] of times) add(files, at.replace(/:\d*$/, ""), s);
   return hottest > 0 ? { of: (path, line) => lines.get(`${path}:${line}`) || 0, file: (path) => (cpu > 0 ? (files.get(path) || 0) / cpu : null), hottest } : null;
 }
 
@@ -171,7 +185,7 @@ function fileSection(path, file, profile, view, open) {
   };
   const gpu = profile.totals.gpu_sum_s > 0;
   const node = el("details", { class: "file", "data-path": path, ontoggle: () => node.open && fill() },
-    el("summary", {}, el("bdi", {}, plain(path)), " · CPU ", percent(view.share(file)), file.user && view.own && view.own.file(path) > view.share(file) - 0.005 && `, ${percent(view.own.file(path))} with libraries`, gpu && ` · GPU ${percent(view.gpuShare(file))}`), holder);
+    el("summary", {}, el("bdi", {}, plain(path)), " · CPU ", percent(view.share(file)), file.user && view.own && view.own.file(path) > Math.max(0, view.share(file) - 0.005) && `, ${percent(view.own.file(path))} with libraries${view.workers(path) ? " and workers" : ""}`, gpu && ` · GPU ${percent(view.gpuShare(file))}`), holder);
   node.fill = fill;
   node.reveal = (line) => { fill(); return grid.reveal(String(line)); };
   if (open) { node.open = true; fill(); }
@@ -192,7 +206,8 @@ function drawLines() {
   const profile = linesProfile, cost = lineCosts(profile), gpu = profile.totals.gpu_sum_s > 0, hottest = { cpu: 0, gpu: 0 };
   for (const file of Object.values(profile.files)) for (const l of list(file.lines)) { hottest.cpu = Math.max(hottest.cpu, cost.cpu(l) || 0); hottest.gpu = Math.max(hottest.gpu, cost.gpu(l) || 0); }
   const whole = !cost.part && !isFiltered();
-  const view = { own: ownShares(profile), cost, hottest, whole, gpu, columns: lineColumns(profile, cost), share: (f) => (whole ? f.cpu_share : cost.total > 0 ? sumOf(list(f.lines), cost.cpu) / cost.total : null), gpuShare: (f) => (whole ? f.gpu_share : cost.gpuTotal > 0 ? sumOf(list(f.lines), cost.gpu) / cost.gpuTotal : null) };
+  const pools = new Set([...ownSums(profile).pool.keys()].map((at) => at.replace(/:\d*$/, "")));
+  const view = { own: ownShares(profile, cost), workers: (path) => pools.has(path), cost, hottest, whole, gpu, columns: lineColumns(profile, cost), share: (f) => (whole ? f.cpu_share : cost.total > 0 ? sumOf(list(f.lines), cost.cpu) / cost.total : null), gpuShare: (f) => (whole ? f.gpu_share : cost.gpuTotal > 0 ? sumOf(list(f.lines), cost.gpu) / cost.gpuTotal : null) };
   const device = Math.min(1, 20 * (profile.totals.gpu_busy_s || 0) / profile.meta.wall_s); // a GPU that was busy for less than 5 % of the run orders no files
   const weights = new Map(Object.entries(profile.files).map(([path, f]) => [f, Math.max(view.share(f) || 0, device * view.gpuShare(f) || 0, (f.user && view.own?.file(path)) || 0)]));
   const files = Object.entries(profile.files).filter(([path, f]) => path.toLowerCase().includes(linesState.text.toLowerCase()) && (whole || weights.get(f) > 0)).sort((a, b) => weights.get(b[1]) - weights.get(a[1]));
@@ -217,14 +232,14 @@ export function lineStory(path, line) {
   const texts = lineTexts(file), around = [], p = linesProfile;
   for (let n = Math.max(1, l.line - 8); n <= l.line + 8; n++) if (texts.has(n)) around.push(`${String(n).padStart(5)}${n === l.line ? " >" : "  "} ${texts.get(n)}`);
   const told = list(p.answers).filter((a) => a.file === path && a.line === l.line).flatMap((a) => [a.text, a.advice]).filter(Boolean);
-  return [`# ${path}:${l.line} of \`${list(p.meta.command).join(" ")}\``, "", `Recorded by tomoprof ${p.meta.tool_version}: ${seconds(p.meta.wall_s)}, ${seconds(cpuTotal(p))} CPU time. The line takes ${percent(p.totals.cpu ? cpuOf(l) / (cpuTotal(p) || 1) : null)} of it.`, "", ...(around.length ? ["```" + (languageOf(path, file) ?? ""), ...around, "```", ""] : []),
+  return [`# ${path}:${l.line} of \`${list(p.meta.command).join(" ")}\``, "", `Recorded by tomoprof ${p.meta.tool_version}: ${seconds(p.meta.wall_s)}, ${seconds(cpuTotal(p))} CPU time. The line takes ${percent(p.totals.cpu ? Math.max(cpuOf(l), ownTimes(p)(l)) / (cpuTotal(p) || 1) : null)} of it, with what it calls.`, "", ...(around.length ? ["```" + (languageOf(path, file) ?? ""), ...around, "```", ""] : []),
     ...facts.filter(([, , v]) => v > 0).map(([title, text]) => `- ${title}: ${text}`), ...told.map((t) => `- ${t}`)].map(plain).join("\n") + "\n";
 }
 
 // Returns facts about a line: [title, text, value].
 function factsOf(l) {
   const m = l.mem || {}, c = l.copy || {}, g = l.gpu || {}, ranges = list(linesProfile.ranges);
-  return [["Python", seconds(l.cpu?.python), l.cpu?.python], ["native", seconds(l.cpu?.native), l.cpu?.native], ["system", seconds(l.cpu?.sys), l.cpu?.sys], ["CPU with callees", seconds((l.cpu_incl?.user || 0) + (l.cpu_incl?.sys || 0)), l.cpu_incl?.user],
+  return [["Python", seconds(l.cpu?.python), l.cpu?.python], ["native", seconds(l.cpu?.native), l.cpu?.native], ["system", seconds(l.cpu?.sys), l.cpu?.sys], ["CPU with callees", seconds(inclusive(linesProfile, l)), inclusive(linesProfile, l)], ["of that by threads and processes that work for it", seconds(poolOf(linesProfile, l)), poolOf(linesProfile, l)],
     ["standard error", seconds(l.cpu?.error), l.cpu?.error], ["CPU samples", count(l.cpu?.samples), l.cpu?.samples], ["waits", seconds(l.cpu?.wait), l.cpu?.wait], ["GPU", seconds(l.gpu_self_s), l.gpu_self_s], ["GPU with callees", seconds(l.gpu_incl_s), l.gpu_incl_s], ["device code", seconds(g.device_s), g.device_s],
     ["launches", count(g.launches), g.launches], ["copies on GPU", seconds(g.copy_s), g.copy_s], ["to device", bytes(c.h2d?.bytes), c.h2d?.bytes], ["from device", bytes(c.d2h?.bytes), c.d2h?.bytes],
     ["memory peak", megabytes(m.peak_mb), m.peak_mb], ["average", megabytes(m.avg_mb), m.avg_mb], ["allocated", `${megabytes(m.alloc_mb)} ± ${megabytes(m.error_mb)}`, m.alloc_mb], ["allocations", count(m.n), m.n], ["live at the end", megabytes(m.live_end_mb), m.live_end_mb], ["host copies", megabytes(c.host_mb), c.host_mb],

@@ -12,7 +12,7 @@ import { answerBlock, qualityBadge, summaryPanel } from "./first/summary.js";
 import { flamePanel } from "./flame.js";
 import { kernelsPanel, rangesPanel, transfersPanel } from "./gpu.js";
 import { linesPanel, prepareLines } from "./lines.js";
-import { locksPanel } from "./locks.js";
+import { hasLocks, locksPanel } from "./locks.js";
 import { hasMemory, memoryPanel, rooflinePanel, scalingPanel } from "./plots.js";
 import { ranksPanel } from "./ranks.js";
 import { address, COLOUR, filterBar, filtered, legend, onOpenPart, readSelection, refresh, routes, selectionQuery } from "./state.js";
@@ -148,7 +148,7 @@ async function start() {
     list(profile?.timeline).length > 0 && ["time", "Timeline", () => timelinePanel(profile)],
     hasGpu && ["kernels", "Kernels", () => kernelsPanel(profile)],
     hasGpu && ["transfers", "Transfers", () => transfersPanel(profile)],
-    list(profile?.locks).some((l) => !(l.wait_s < 0.001 * profile.meta.wall_s)) && ["locks", "Locks", () => locksPanel(profile)],
+    hasLocks(profile) && ["locks", "Locks", () => locksPanel(profile)],
     list(profile?.mpi?.ranks).length > 0 && ["ranks", "Ranks", () => ranksPanel(profile)],
     list(profile?.ranges).length > 0 && ["ranges", "Ranges", () => rangesPanel(profile)],
     (list(profile?.io?.files).length > 0 || list(profile?.io?.endpoints).length > 0) && ["files", "Files", () => filesPanel(profile)],

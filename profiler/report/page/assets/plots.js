@@ -21,7 +21,7 @@ const ticksLog = (low, high) => {
 // axes: {label, log, format}; series: {name, points: [[x, y]], line, dots, colour: of COLOUR, or none for ink, dash, hollow, thick, title(point), label(point)}
 const strokeOf = (s) => (s.colour ? `var(--c${COLOUR[s.colour]})` : "var(--ink)");
 
-export function plot(name, x, y, series, height = 340) {
+export function plot(name, x, y, series, height = 340, marked = null) {
   const W = 760, L = 88, B = 46, T = 12, R = 24;
   const all = series.flatMap((s) => s.points).filter(([a, b]) => known(a) && known(b) && (!x.log || a > 0) && (!y.log || b > 0));
   if (!all.length) return el("p", {}, "Nothing to draw.");
@@ -46,20 +46,20 @@ export function plot(name, x, y, series, height = 340) {
     const points = s.points.filter(([a, b]) => known(a) && known(b) && (!x.log || a > 0) && (!y.log || b > 0)), color = strokeOf(s);
     if (s.line) node.append(svg("polyline", { points: points.map(([a, b]) => `${px(a).toFixed(1)},${py(b).toFixed(1)}`).join(" "), fill: "none", stroke: color, "stroke-width": s.thick ? 3 : 1.6, ...(s.dash ? { "stroke-dasharray": s.dash } : {}) }));
     if (s.dots) for (const p of points) {
-      const dot = svg("circle", { cx: px(p[0]), cy: py(p[1]), r: s.radius ? s.radius(p) : 4, ...(s.hollow ? { fill: "var(--back)", "fill-opacity": 0.6, stroke: color, "stroke-width": 1.5 } : { fill: color, "fill-opacity": 0.85, stroke: "var(--back)" }) });
+      const dot = svg("circle", { cx: px(p[0]), cy: py(p[1]), r: s.radius ? s.radius(p) : 4, ...(s.ring ? { class: "ring", fill: "none", stroke: "var(--focus)", "stroke-width": 3 } : s.hollow ? { fill: "var(--back)", "fill-opacity": 0.6, stroke: color, "stroke-width": 1.5 } : { fill: color, "fill-opacity": 0.85, stroke: "var(--back)" }) });
       dot.append(svg("title", {}, s.title ? s.title(p) : `${s.name}: ${number(p[0])}, ${number(p[1])}`));
       node.append(dot);
     }
   }
-  const dots = series.filter((s) => s.dots).flatMap((s) => s.points.map((p) => [px(p[0]), py(p[1]), s.radius ? s.radius(p) : 4])).filter(([a, b]) => known(a) && known(b));
-  label(node, series.flatMap((s) => (s.label ? s.points.filter(([a, b]) => known(a) && known(b)).map((p) => ({ x: px(p[0]), y: py(p[1]), r: s.radius ? s.radius(p) : 4, text: s.label(p) })) : [])), { left: L, right: W - R, top: T, bottom: height - B }, dots);
+  const dots = series.filter((s) => s.dots && !s.ring).flatMap((s) => s.points.map((p) => [px(p[0]), py(p[1]), s.radius ? s.radius(p) : 4])).filter(([a, b]) => known(a) && known(b));
+  label(node, series.flatMap((s) => (s.label ? s.points.filter(([a, b]) => known(a) && known(b)).map((p) => ({ x: px(p[0]), y: py(p[1]), r: s.radius ? s.radius(p) : 4, text: s.label(p) })) : [])), { left: L, right: W - R, top: T, bottom: height - B }, dots, marked);
   return node;
 }
 
-// Texts beside their dots where there is room: to the right, to the left, then farther away with a line to the dot. dots: [x, y, radius] of all.
-function label(node, marks, box, dots) {
+// Texts beside their dots where there is room: to the right, to the left, then farther away with a line to the dot. dots: [x, y, radius] of all. The marked one comes first.
+function label(node, marks, box, dots, marked) {
   const taken = dots.map(([x, y, r]) => [x - r, y - r, x + r, y + r]), free = (a) => a[0] >= box.left && a[2] <= box.right && a[1] >= box.top && a[3] <= box.bottom && !taken.some((b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3]);
-  for (const m of [...marks].sort((a, b) => a.y - b.y)) {
+  for (const m of [...marks].sort((a, b) => (b.text === marked) - (a.text === marked) || a.y - b.y)) {
     const w = 5.6 * m.text.length + 2, at = [];
     for (let dy = 0; dy <= 180; dy += 12) for (const dx of dy ? [0, 30, 70] : [0]) for (const y of dy ? [m.y - dy, m.y + dy] : [m.y]) at.push([m.x + m.r + 3 + dx, y], [m.x - m.r - 3 - w - dx, y]);
     const place = at.find(([x, y]) => free([x, y - 6, x + w, y + 5]));
@@ -67,7 +67,7 @@ function label(node, marks, box, dots) {
     const [x, y] = place;
     taken.push([x, y - 6, x + w, y + 5]);
     if (Math.abs(y - m.y) > 13) node.append(svg("line", { class: "axis", x1: m.x, y1: m.y, x2: x < m.x ? x + w : x, y2: y, "stroke-width": 0.6 }));
-    node.append(svg("text", { class: "dot-label", x: x, y: y + 3.5 }, m.text));
+    node.append(svg("text", { class: m.text === marked ? "dot-label marked" : "dot-label", x: x, y: y + 3.5 }, m.text));
   }
 }
 
@@ -76,7 +76,7 @@ function plotLegend(series) {
   return el("ul", { class: "legend" }, series.map((s) => {
     const sample = svg("svg", { viewBox: "0 0 24 12", width: 24, height: 12, "aria-hidden": "true" });
     if (s.line) sample.append(svg("line", { x1: 0, x2: 24, y1: 6, y2: 6, stroke: strokeOf(s), "stroke-width": s.thick ? 3 : 1.6, ...(s.dash ? { "stroke-dasharray": s.dash } : {}) }));
-    if (s.dots) sample.append(svg("circle", { cx: 12, cy: 6, r: 4, stroke: strokeOf(s), "stroke-width": 1.5, fill: s.hollow ? "var(--back)" : strokeOf(s) }));
+    if (s.dots) sample.append(svg("circle", { cx: 12, cy: 6, r: 4, stroke: s.ring ? "var(--focus)" : strokeOf(s), "stroke-width": s.ring ? 3 : 1.5, fill: s.hollow || s.ring ? "var(--back)" : strokeOf(s) }));
     return el("li", {}, sample, " ", plain(s.name));
   }));
 }
@@ -94,10 +94,12 @@ function rooflineSeries(timing) {
   return { points, series: [...peaks, dots("smaller sizes", true, points.filter((p) => !largest.includes(p))), dots("largest size of each operation", false, largest)] };
 }
 
-// The chart alone, with what its marks mean.
-export function rooflinePlot(timing) {
-  const { series } = rooflineSeries(timing) ?? {};
-  return series ? [plot("Roofline: rate over arithmetic intensity, operations below the measured peak", { label: "FLOP per byte (ideal)", log: true }, { label: "GFLOP/s", log: true }, series, 460), plotLegend(series)] : [];
+// The chart alone, with what its marks mean. `marked`: the name of an operation whose dots have a ring.
+export function rooflinePlot(timing, marked = null) {
+  const { series, points } = rooflineSeries(timing) ?? {};
+  if (!series) return [];
+  const of = points.filter((p) => p.op.name === marked), ring = of.length ? [{ name: marked, ring: true, dots: true, radius: ([, , p]) => series[series.length - 1].radius([0, 0, p]) + 4, title: series[series.length - 1].title, points: of.map((p) => [p.intensity, p.s.gflops, p]) }] : [];
+  return [plot("Roofline: rate over arithmetic intensity, operations below the measured peak", { label: "FLOP per byte (ideal)", log: true }, { label: "GFLOP/s", log: true }, [...series, ...ring], 460, marked), plotLegend([...series, ...ring])];
 }
 
 export function rooflinePanel(timing) {

@@ -96,19 +96,34 @@ const stackLines = once((profile) => {
     while (at_ >= 0 && s >= 0 && line[s] !== at_) s = stacks.parent[s] ?? -1;
     outermost[i] = s < 0 ? at_ : -1;
   }
-  return { self: charged.map((c, i) => (c >= 0 ? c : first[i])), own, outermost };
+  return { self: charged.map((c, i) => (c >= 0 ? c : first[i])), charged, own, outermost, line };
+});
+
+// Of sources whose stack has lines itself beside those of its lender: the lines that the lender's stack has not. Map of source -> numbers of lines.
+const linesBeside = once((profile) => {
+  const { stacks } = profile, sources = sourcesOf(profile), { line, outermost, charged } = stackLines(profile), out = new Map();
+  for (let s = rowsOf(stacks); s < sources.count; s++) {
+    if (charged[sources.stack[s]] < 0) continue;
+    const above = new Set(), beside = [];
+    for (let i = sources.lender[s]; i >= 0; i = stacks.parent[i] ?? -1) above.add(line[i]);
+    for (let i = sources.stack[s]; i >= 0; i = stacks.parent[i] ?? -1) if (outermost[i] >= 0 && !above.has(outermost[i])) beside.push(outermost[i]);
+    out.set(s, beside);
+  }
+  return out;
 });
 
 // Times of lines within the selection, in s by their number: {cpu, incl, own: with the libraries that an own line calls, wait}; `total`, `waitTotal`: of all shown threads.
 export function linesIn(profile) {
   const { stacks } = profile, n = rowsOf(stacks), sources = sourcesOf(profile), cpu = sourceSums(profile, "cpu_ns"), wait = sourceSums(profile, "wait_ns"), of = stackThreads(profile);
-  const ways = stackLines(profile), { count } = lineNumbers(profile), zero = () => new Float64Array(count), out = { cpu: zero(), incl: zero(), own: zero(), wait: zero(), total: 0, waitTotal: 0 }, below = new Float64Array(n);
+  const ways = stackLines(profile), beside = linesBeside(profile), { count } = lineNumbers(profile), zero = () => new Float64Array(count), out = { cpu: zero(), incl: zero(), own: zero(), wait: zero(), total: 0, waitTotal: 0 }, below = new Float64Array(n);
   for (let s = 0; s < sources.count; s++) {
     const i = sources.stack[s], by = sources.lender[s] < 0 ? i : sources.lender[s];
     if (!(cpu[s] > 0) || !threadShown(profile, of[i])) continue;
     below[by] += cpu[s];
     out.total += cpu[s] * 1e-9;
-    if (ways.self[by] >= 0) out.cpu[ways.self[by]] += cpu[s] * 1e-9;
+    const self = ways.charged[i] >= 0 ? ways.charged[i] : ways.self[by];
+    if (self >= 0) out.cpu[self] += cpu[s] * 1e-9;
+    for (const line of by === i ? [] : beside.get(s) ?? []) out.incl[line] += cpu[s] * 1e-9;
     if (ways.own[by] >= 0) out.own[ways.own[by]] += cpu[s] * 1e-9;
   }
   for (let i = n - 1; i >= 0; i--) { // with callees: callers come before their callees

@@ -47,14 +47,15 @@ export function hullOf(profile) {
 const spanAfter = (spans, at) => { let low = 0, high = spans.length; while (low < high) { const mid = (low + high) >> 1; if (spans[mid][1] <= at) low = mid + 1; else high = mid; } return low; };
 export const isWithin = (spans, from, until = from) => { const next = spans[spanAfter(spans, from)]; return !!next && (until > from ? next[0] < until : next[0] <= from); };
 
-// Lenders of lines to the events of threads without Python frames: [{track, lender: the stack for each event, -1: none}]. The lender is the main thread
-// of the process: its wait that covers the sample, else its latest sample.
+// Lenders of lines to the events of threads without own code: [{track, lender: the stack for each event, -1: none}]. The lender is the main thread
+// of the process: its wait that covers the sample, else its latest sample. A thread of a pool that runs a library's Python has own code as its lender.
 export const lendersOf = once((profile) => {
   const { stacks, frames } = profile, threads = list(profile.threads), tracks = tracksOf(profile), n = rowsOf(stacks);
-  const own = frames.file.map((f) => !!profile.files?.[f]?.user), python = new Uint8Array(n), alone = new Uint8Array(n);
+  const own = frames.file.map((f) => !!profile.files?.[f]?.user), python = new Uint8Array(n), mine = new Uint8Array(n), alone = new Uint8Array(n);
   for (let i = 0; i < n; i++) {
     const p = stacks.parent[i], f = stacks.frame[i], root = p === null || p < 0;
     python[i] = (root ? 0 : python[p]) || (f >= 0 && f !== null && frames.kind[f] === "python") || (f >= 0 && f !== null && own[f]) ? 1 : 0;
+    mine[i] = (root ? 0 : mine[p]) || (f >= 0 && f !== null && own[f]) ? 1 : 0;
     alone[i] = root ? 1 : 0; // a thread that waits for a CPU has no stack
   }
   const mains = new Map(); // process: what its main thread did, by time
@@ -78,7 +79,7 @@ export const lendersOf = once((profile) => {
   for (const t of tracks) {
     const all = t.kind === "cpu" && !threads[t.thread]?.main && mains.get(t.process);
     if (!all) continue;
-    const lender = t.what.map((s, i) => { const by = s < 0 || python[s] ? -1 : at(all, t.end[i]); return by >= 0 && python[by] ? by : -1; });
+    const lender = t.what.map((s, i) => { const by = s < 0 || mine[s] ? -1 : at(all, t.end[i]); return by >= 0 && (python[s] ? mine[by] : python[by]) ? by : -1; });
     if (lender.some((s) => s >= 0)) out.push({ track: t, lender });
   }
   return out;

@@ -50,19 +50,22 @@ export function timelinePanel(profile) {
     g.textBaseline = "middle";
     drawAxis(g, theme, left, width, height);
     view.drawn = 0;
+    view.labels = [];
     rows.forEach((row, r) => { if (row.head) return;
       if (r === view.row) { g.fillStyle = theme.raised; g.fillRect(left, AXIS + r * TRACK_HEIGHT, width - left, TRACK_HEIGHT - 1); }
-      for (const track of [row.under, row]) if (track) drawTrack(g, theme, track, AXIS + r * TRACK_HEIGHT, left, width, scale);
+      for (const track of [row.under, row]) if (track) drawTrack(g, theme, track, AXIS + r * TRACK_HEIGHT, left, width, scale, track === row ? null : row);
     });
     if (memory.length) drawMemory(g, theme, AXIS + rows.length * TRACK_HEIGHT, left, width, scale);
     g.fillStyle = theme.back;
     g.fillRect(0, AXIS, left - 2, height);
     rows.forEach((row, r) => drawName(g, theme, row, AXIS + r * TRACK_HEIGHT, left, width, r === view.row));
     g.fillStyle = theme.ink;
-    if (memory.length) g.fillText("resident memory, all together", 8, AXIS + rows.length * TRACK_HEIGHT + MEMORY / 2, left - 12);
+    if (memory.length) g.fillText(`at most ${megabytes(Math.max(...memory.map(([, mb]) => mb)))}`, 8, AXIS + rows.length * TRACK_HEIGHT + MEMORY / 2 + 9, left - 12);
+    if (memory.length) g.fillText("resident memory, all together", 8, AXIS + rows.length * TRACK_HEIGHT + MEMORY / 2 - 8, left - 12);
     where.textContent = `${spanText(view.from, view.to)} of ${seconds(total * 1e-9)}`;
     canvas.setAttribute("aria-label", `Timeline of ${rows.length} rows, ${where.textContent}`);
     canvas.dataset.drawn = view.drawn;
+    canvas.dataset.labels = JSON.stringify(view.labels.slice(0, 200));
     canvas.dataset.rows = rows.map((row) => row.name).join("\n");
   }
   function drawName(g, theme, row, y, left, width, isChosen) {
@@ -94,7 +97,17 @@ export function timelinePanel(profile) {
   }
   // On a CPU: by what the leaf of the stack is.
   const colourOf = (track, what) => (track.t.kind === "cpu" && what >= 0 && frameKinds[profile.stacks.frame[what]] === "python" ? COLOUR.python : COLOUR[TRACK_COLOURS[track.t.kind] ?? "native"]);
-  function drawTrack(g, theme, track, y, left, width, scale) {
+  // The first part of an event, at least 40 px wide, that no box of the track over it covers; null: there is none.
+  function labelRoom(over, from, until, scale) {
+    const l = over.levels[0], wide = 40 / scale;
+    let free = from;
+    for (let i = firstAfter(l.end, from, l.n), looked = 0; i < l.n && l.start[i] < until && looked < 100; i++, looked++) {
+      if (l.start[i] - free >= wide) return [free, l.start[i]];
+      free = Math.max(free, l.end[i]);
+    }
+    return until - free >= wide ? [free, until] : null;
+  }
+  function drawTrack(g, theme, track, y, left, width, scale, over) {
     let level = track.levels[0];
     const inView = (l) => { const a = firstAfter(l.end, view.from, l.n); const b = firstAfter(l.start, view.to, l.n) + 3; return [a, Math.min(l.n, b)]; };
     let range = inView(level);
@@ -116,10 +129,12 @@ export function timelinePanel(profile) {
       const x0 = Math.max(left, x), w0 = Math.min(width, x + w) - x0;
       const part = b > a ? level.busy[i] / (b - a) : 1;
       fill(x0, Math.max(0.8, w0 - 0.5), k, part);
-      if (w0 > 40 && part > 0.7 && level === track.levels[0]) {
-        const text = nameOf(track, level.what[i]), room = Math.floor((w0 - 6) / 6.4);
+      const shown = w0 > 40 && part > 0.7 && level === track.levels[0] && (over ? labelRoom(over, Math.max(a, view.from), Math.min(b, view.to), scale) : [Math.max(a, view.from), Math.min(b, view.to)]);
+      if (shown) {
+        const text = nameOf(track, level.what[i]), wide = (shown[1] - shown[0]) * scale, room = Math.floor((wide - 6) / 6.4);
         g.fillStyle = inkOn(theme.k[k]);
-        g.fillText(text.length > room ? text.slice(0, Math.max(1, room - 1)) + "…" : text, x0 + 3, y + TRACK_HEIGHT / 2, w0 - 5);
+        g.fillText(text.length > room ? text.slice(0, Math.max(1, room - 1)) + "…" : text, left + (shown[0] - view.from) * scale + 3, y + TRACK_HEIGHT / 2, wide - 5);
+        view.labels.push([track.name, shown[0], shown[1]]);
       }
     }
     flush();
@@ -136,8 +151,6 @@ export function timelinePanel(profile) {
     memory.forEach(([t, mb], j) => { const x = left + (t * 1e9 - view.from) * scale, h = y + MEMORY - 3 - ((MEMORY - 8) * mb) / top; if (j) g.lineTo(x, h); else g.moveTo(x, h); });
     g.stroke();
     g.lineWidth = 1;
-    g.fillStyle = theme.ink;
-    g.fillText(megabytes(top), left + 3, y + 8);
   }
   const paint = painter(draw);
   function show(from, to) {

@@ -2,7 +2,7 @@
 import { highlighted, languageOf, openMarks } from "../code.js";
 import { cpuTotal, list, shortPath } from "../data.js";
 import { flameView } from "../flame.js";
-import { aroundLines, functionOf, lineCosts, lineTexts, ofSuite, sumOf } from "../lines.js";
+import { aroundLines, functionOf, lineCosts, lineTexts, ofSuite, ownSums, sumOf } from "../lines.js";
 import { weightsOf } from "../stacks.js";
 import { goTo, inside, isFiltered, isTimed, onFilter } from "../state.js";
 import { choice, count, el, known, percent, say, seconds } from "../ui.js";
@@ -28,10 +28,11 @@ export function flamePane(profile, pick) {
   return { flame, node: el("div", { class: "pane" }, el("div", { class: "tools pane-head" }, el("strong", {}, "Flame graph"), inside("flame-graph", null, "larger"), el("span", { class: "unit", id: "flame-first-line" }, flame.detail)), el("div", { class: "scroll flame-scroll" }, flame.canvas), flame.tints.legend()) };
 }
 
-export function sourcePanes(profile) {
+// `beside`: a pane in the place of the flame graph.
+export function sourcePanes(profile, beside = null) {
   const answer = list(profile.answers)[0], body = el("div", { class: "scroll source-lines", tabindex: "0", role: "region", "aria-label": "source" }), head = el("div", { class: "tools pane-head" }), note = el("p", { class: "note" });
   let path = profile.files?.[answer?.file] ? answer.file : null, at = path && known(answer.line) ? answer.line : null, locked = null;
-  const { flame, node } = flamePane(profile, (place) => { if (place && profile.files[place[0]]) { [path, at] = place; draw(true); } });
+  const { flame, node } = beside ? { flame: null, node: beside } : flamePane(profile, (place) => { if (place && profile.files[place[0]]) { [path, at] = place; draw(true); } });
   const heads = new Map();
 
   // Marks a line's frames in the flame graph; null: all frames alike.
@@ -64,7 +65,7 @@ export function sourcePanes(profile) {
     const row = at === null ? null : [...body.querySelectorAll("tr[data-row]")].find((r) => r.dataset.row === String(at));
     if (row && (follow || !draw.done)) requestAnimationFrame(() => { body.scrollTop = Math.max(0, row.offsetTop - body.clientHeight / 2); });
     draw.done = true;
-    const shown = hot.reduce((a, l) => a + value.of(l), 0), own = sums.filter(([, f]) => f.user).reduce((a, [, , s]) => a + s, 0), workers = profile.own && !isFiltered() ? list(profile.own.kind).reduce((a, k, i) => a + (k === "workers" ? profile.own.cpu_ns[i] * 1e-9 : 0), 0) / (total || 1) : 0, elsewhere = total > 0 && !isTimed() ? 1 - sums.reduce((a, [, , s]) => a + s, 0) / total : 0;
+    const shown = hot.reduce((a, l) => a + value.of(l), 0), own = sums.filter(([, f]) => f.user).reduce((a, [, , s]) => a + s, 0), workers = isFiltered() ? 0 : ownSums(profile).stray / (total || 1), elsewhere = total > 0 && !isTimed() ? 1 - sums.reduce((a, [, , s]) => a + s, 0) / total : 0;
     note.textContent = !texts.size ? "The source is not in this report." : total > 0 && own > 0 && own / total < 0.3 && file.user ? `Your own lines take ${percent(own / total)}. ${workers > 0.1 ? `${percent(workers)} ran in workers, threads or processes on whose stacks none of them is.` : "The rest ran in libraries that none of them called."}` : elsewhere > 0.1 ? `${percent(elsewhere)} of the CPU time has no source line.` : shown > 0 && hot.length === LINES_MOST ? `The ${count(LINES_MOST)} lines that take most are shown.` : "";
   }
   const redraw = () => { flame?.rebuild(); if (flame && locked !== null) mark(locked); draw(false); };

@@ -1,10 +1,10 @@
 // The first screen: one sentence, source and flame graph side by side, what else is worth a change, whether the data can be trusted.
 import { boundBy, cpuOf, cpuTotal, list, ofRecorder, operations, operationShare, rowsOf, shortPath } from "../data.js";
 import { lineStory } from "../lines.js";
-import { rooflinePlot } from "../plots.js";
 import { address, COLOUR, goTo, inside, lineLink, routes } from "../state.js";
 import { button, code, copy, count, el, known, number, percent, plain, rich, seconds, shortName, sparkline, stackedBar, table, UNKNOWN } from "../ui.js";
 import { flamePane, sourcePanes } from "./source.js";
+import { suitePanes } from "./suite.js";
 
 // Without line tables: the functions themselves, from the stacks.
 function mostExpensiveFrames(profile, count) {
@@ -59,9 +59,9 @@ export function qualityBadge(profile, timing) {
   const bad = items.filter((i) => i.severity !== "info");
   const complete = bad.length === 0 && profile?.quality?.complete !== false;
   const busy = items.find((i) => i.id === "cpu.busy"), notable = busy ? [busy, ...bad] : bad;
-  const title = !complete ? `Data incomplete: ${notable.length || 1} ${notable.length === 1 ? "thing" : "things"} to know` : busy ? "Data complete, but waited for a CPU" : "Data complete";
+  const title = !complete ? `Data incomplete: ${notable.length || 1} ${notable.length === 1 ? "thing" : "things"} to know` : busy ? "Busy machine" : "Data complete";
   return el("details", { class: "quality", id: "quality" },
-    el("summary", {}, el("span", { class: "badge " + (complete && !busy ? "good" : "bad") }, (complete && !busy ? "✓ " : "! ") + title), notable.length > 0 && el("bdi", {}, " " + plain(notable[0].text).slice(0, 160))),
+    el("summary", {}, el("span", { class: "badge " + (complete && !busy ? "good" : "bad") }, (complete && !busy ? "✓ " : "! ") + title), notable.length > 0 && el("bdi", {}, " " + plain(notable[0].text).replace(complete ? /^The machine was busy: / : /^$/, "").slice(0, 160))),
     items.length === 0 ? el("p", {}, "No loss, drop or clock trouble was seen.")
       : table([
         { title: "Severity", kind: "name", key: "severity" }, { title: "What", key: "text" }, { title: "Count", key: "count", number: true, format: count },
@@ -170,12 +170,6 @@ export function answerBlock(profile, timing) {
       shared && [" ", button("Copy for an assistant", () => copy(lineStory(shared.file, shared.line)), { class: "plain prose", title: "the line, the source around it and its numbers, as Markdown" })]), cards(answers.slice(1, 3)));
 }
 
-// Operations at their largest size, as wide as their median.
-function operationStrip(timing) {
-  const rows = operations(timing).map((op) => op.sizes[op.sizes.length - 1]).filter((s) => s && known(s.median)).sort((a, b) => b.median - a.median), total = rows.reduce((a, s) => a + s.median, 0);
-  return total > 0 && el("div", { class: "operations-strip", role: "group", "aria-label": "Operations by time at their largest size" }, rows.map((s) => el("a", { href: address("scaling", s.operation), title: `${s.operation} at ${s.volume_size}³: ${seconds(s.median)}, ${percent(s.median / total)} of all`, css: { "flex-grow": String(s.median / total) }, onclick: (e) => { e.preventDefault(); goTo("scaling", s.operation); } }, s.median / total > 0.06 ? plain(s.operation) : "", el("span", { class: "unseen" }, `${s.operation} ${seconds(s.median)}`))));
-}
-
 // The panes take the room that sentence, cards and strip leave on the screen.
 function fitPanes(panel) {
   const fitted = () => {
@@ -197,9 +191,8 @@ export function summaryPanel(profile, timing, triage) {
   const traced = timing && profile && operationShare(profile, timing), cpu = profile ? cpuTotal(profile) : 0;
   fitPanes(document.getElementById("summary"));
   return [
-    timing && operationStrip(timing),
-    timing && el("div", { class: "panes suite" }, el("div", { class: "pane" }, operationTable(timing, triage)), el("div", { class: "pane" }, rooflinePlot(timing))),
-    profile && (withoutLines(profile) && !traced ? el("div", { class: "panes fitted" }, functionsPane(profile, cpu, answers[0]?.advice), flamePane(profile).node) : sourcePanes(profile)),
+    timing && suitePanes(profile, timing, traced, () => operationTable(timing, triage)),
+    !timing && (withoutLines(profile) ? el("div", { class: "panes fitted" }, functionsPane(profile, cpu, answers[0]?.advice), flamePane(profile).node) : sourcePanes(profile)),
     traced && cpu > 0 && el("p", { class: "note" }, `Set-up and checks took ${percent(1 - traced.cpu / cpu)} of the traced pass; the measured times leave them out.`),
     findings.length > 0 && [el("h2", {}, "Findings"), findings.map(([f, i]) => el("div", { class: "finding", id: `finding-${i}`, tabindex: "-1" },
       el("h3", {}, plain(f.title)), el("p", {}, rich(f.evidence)), findingLines(f),
