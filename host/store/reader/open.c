@@ -19,13 +19,24 @@
 static const struct reader *const readers[] = {READER_LIST(READER_ROW)};
 #define READERS (sizeof readers / sizeof *readers)
 
+/* Asks for a name that most stores have. An error: nothing answers, or it wants a login. */
+static enum err remote_probe(const char *folder)
+{
+    char path[8192];
+    int64_t bytes;
+    snprintf(path, sizeof path, "%s/zarr.json", folder);
+    return http_size(path, &bytes);
+}
+
 static enum err reader_unknown(const struct reader_file *f)
 {
     char bytes[16] = "", known[200] = "";
     for (size_t i = 0; i < 4 && i < f->head_bytes; i++)
         text_append(bytes, sizeof bytes, "%s%02x", i ? " " : "", f->head[i]);
-    if (f->is_folder && http_is_url(f->path))
+    if (f->is_folder && http_is_url(f->path)) {
+        TRY(remote_probe(f->path));
         return FAIL(ERR_INPUT, "%s: is neither a file nor a Zarr store on this server", f->path);
+    }
     if (f->is_folder)
         return FAIL(ERR_INPUT,
                     "%s: a folder without .zarray, .zgroup, zarr.json or numbered .tif files",
@@ -46,13 +57,16 @@ static enum err open_known(const struct reader_file *f, struct store **out)
     return reader_unknown(f);
 }
 
-/* Names that end in .zarr, or are not there themselves, are folders. */
+/* Names that end in .zarr, or are not there themselves, are folders. A server may refuse names that
+ * are not there, so that only one that does not answer is an error here. */
 static enum err remote_head(struct reader_file *f, unsigned char *head)
 {
     int64_t bytes = -1;
-    f->is_folder = text_has_suffix(f->path, ".zarr");
-    if (f->is_folder)
-        return ERR_OK;
+    f->is_folder |= text_has_suffix(f->path, ".zarr");
+    if (f->is_folder) {
+        const enum err e = remote_probe(f->path);
+        return e == ERR_INPUT ? ERR_OK : e;
+    }
     TRY(http_size(f->path, &bytes));
     f->is_folder = bytes < 0;
     f->head_bytes = bytes < 0 ? 0 : (size_t)(bytes < HEAD_BYTES ? bytes : HEAD_BYTES);
@@ -77,7 +91,8 @@ enum err store_open(const char *name, struct store **out)
         snprintf(folder, sizeof folder, "%.*s", (int)strlen(name) - 1, name);
         f.path = folder;
         f.is_folder = 1;
-    } else if (remote) {
+    }
+    if (remote) {
         e = remote_head(&f, head);
     } else if (!f.is_folder && !(e = file_open(name, &file))) {
         f.head_bytes = fread(head, 1, HEAD_BYTES, file);

@@ -150,6 +150,12 @@ def faults_that_stay(check, folder):
     for (fault, phrase, code), done in side_by_side(cases, asked):
         check.that(done.returncode == code and phrase in done.stderr, f"{fault}: exit {done.returncode}: {done.stderr}")
     check.that(sorted(p.name for p in folder.iterdir()) == ["big.npy", "x.npy"], f"left {list(folder.iterdir())}")
+    with serve(folder, fault=lambda n, h: "login") as (url, server):
+        done = tomoprof("info", f"{url}/x.zarr")
+        check.that(done.returncode == 2 and "the server answers 403: it needs a login" in done.stderr, done.stderr)
+    silent = ["http://127.0.0.1:1/x.zarr", "http://127.0.0.1:1/folder/"]
+    for name, done in side_by_side(silent, lambda name: tomoprof("info", name, timeout=600)):
+        check.that(done.returncode == 1 and name in done.stderr and ", in each of 6 tries" in done.stderr, f"nothing listens: {done.stderr}")
     for name, done in side_by_side(("http://127.0.0.1:1/x.npy", "s3://bucket"),
                                    lambda name: tomoprof("info", name, env={"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}, timeout=600)):
         check.that(done.returncode in (1, 2) and name in done.stderr and done.stderr.count("\n") == 1, done.stderr)
