@@ -1,6 +1,7 @@
 /* Rules over the measurements, a row for each: a statement, the numbers that fired it, what would
  * refute it. `tomoprof reference rules` prints the table of docs/internals/loading.md. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -10,12 +11,16 @@ enum { EVIDENCE_MOST = 5 };
 
 /* Numbers that decide whether a rule fires; shares in percent. */
 #define OF_WORK       60 /* of the work, by one phase */
+#define CPU_WAITED    25 /* of the work and the waits for a CPU, by these waits */
 #define CPU_IDLE      50 /* busy processors, below */
 #define PLACE_OF_WORK 40
 #define PROCESSES     5 /* slower than threads by */
 #define CHUNK_SLOW_S  0.1
 #define UNEVEN_CHUNKS 20
 #define UNEVEN_TIMES  1.5 /* p95 over the median */
+#define CACHED_ALL    95
+#define CACHED_NONE   5
+#define UNEVEN_BYTES  1.2 /* p95 of the stored bytes over their median */
 #define OPEN_OF_TIME  5
 #define AMPLIFICATION 1.5
 #define REQUEST_KIB   64
@@ -23,7 +28,9 @@ enum { EVIDENCE_MOST = 5 };
 
 struct load_facts {
     const struct loading *l;
-    double open, index, fetch, decode, convert, place, work, busy;
+    double open, index, fetch, decode, convert, place, work;
+    double waited;      /* for a CPU; 0 where that is unknown */
+    double busy;        /* share of the workers' time in which they computed, waits left out */
     double share;       /* of the work, of a second of it */
     double each;        /* elapsed seconds for a second of work */
     double mean_stored; /* bytes of a chunk */
@@ -62,8 +69,10 @@ static void load_facts_of(const struct loading *l, struct load_facts *d)
                              .place = phase_s(l, "place")};
     d->work = d->fetch + d->decode + d->convert + d->place;
     d->share = 1 / (d->work > 0 ? d->work : 1);
-    d->each = d->work > 0 ? l->read_s / d->work : 0;
-    d->busy = l->read_s > 0 ? l->read_cpu_s / (l->read_s * (double)l->workers) : 0;
+    d->waited = isfinite(l->cpu_wait_s) ? l->cpu_wait_s : 0;
+    d->each = d->work > 0 ? l->read_s / (d->work + d->waited) : 0;
+    const double had = l->read_s * (double)l->workers - d->waited;
+    d->busy = had > 0 ? fmin(1, l->read_cpu_s / had) : 1;
     for (int i = 0; i < l->chunks_count; i++)
         d->mean_stored += (double)l->chunks[i].stored / l->chunks_count;
     for (int i = 0; i < l->sweep_count; i++) { /* the fastest first */
@@ -112,11 +121,50 @@ static int load_copy(const struct load_facts *d, struct load_fired *out)
            fired_with_gain(out, d->fetch * d->each / 2);
 }
 
+/* Waits for a CPU, of the whole time. */
+static int load_waits(const struct load_facts *d, struct load_fired *out)
+{
+    const double all = d->work + d->waited;
+    evidence_add(out, "waited for a CPU", all > 0 ? 100 * d->waited / all : 0,
+                 "% of the workers' time");
+    evidence_add(out, "CPU time", d->l->read_cpu_s, "s");
+    evidence_add(out, "workers", (double)d->l->workers, "");
+    evidence_add(out, "processors", (double)d->l->processors, "");
+    return d->waited > SHARE(CPU_WAITED) * all && fired_with_gain(out, d->waited * d->each);
+}
+
+static int load_others(const struct load_facts *d, struct load_fired *out)
+{
+    return load_waits(d, out) && d->l->workers <= d->l->processors;
+}
+
+static int load_crowd(const struct load_facts *d, struct load_fired *out)
+{
+    return load_waits(d, out) && d->l->workers > d->l->processors;
+}
+
 static int load_decode(const struct load_facts *d, struct load_fired *out)
 {
     evidence_add(out, "decode", 100 * d->decode * d->share, "% of the work");
     evidence_add(out, "processors busy", 100 * d->busy, "%");
     return d->decode * d->share > SHARE(OF_WORK) && fired_with_gain(out, d->decode * d->each);
+}
+
+/* Threads help where a processor is left for one. */
+static int threads_help(const struct load_facts *d)
+{
+    return d->l->workers < d->l->processors &&
+           !(d->waited > SHARE(CPU_WAITED) * (d->work + d->waited));
+}
+
+static int load_decode_few(const struct load_facts *d, struct load_fired *out)
+{
+    return load_decode(d, out) && threads_help(d);
+}
+
+static int load_decode_all(const struct load_facts *d, struct load_fired *out)
+{
+    return load_decode(d, out) && !threads_help(d);
 }
 
 static int load_place(const struct load_facts *d, struct load_fired *out)
@@ -164,6 +212,44 @@ static int load_uneven(const struct load_facts *d, struct load_fired *out)
            fired_with_gain(out, (double)s->n * (s->mean_s - s->p50_s) / workers);
 }
 
+static int load_uneven_cached(const struct load_facts *d, struct load_fired *out)
+{
+    const double cached = d->l->file.cached_share;
+    return cached > SHARE(CACHED_NONE) && cached < SHARE(CACHED_ALL) && load_uneven(d, out);
+}
+
+/* p95 of the chunks' stored bytes over their median; 0: unknown. */
+static double stored_spread(const struct loading *l)
+{
+    double spread = 0;
+    double *bytes = malloc(((size_t)l->chunks_count + 1) * sizeof *bytes);
+    for (int i = 0; bytes && i < l->chunks_count; i++)
+        bytes[i] = (double)l->chunks[i].stored;
+    if (bytes && l->chunks_count) {
+        qsort(bytes, (size_t)l->chunks_count, sizeof *bytes, ascending_double);
+        const double median = bytes[l->chunks_count / 2];
+        spread = median > 0 ? bytes[(int)(0.95 * (l->chunks_count - 1))] / median : 0;
+    }
+    free(bytes);
+    return spread;
+}
+
+static int load_uneven_bytes(const struct load_facts *d, struct load_fired *out)
+{
+    struct load_fired cached = {.gain_low_s = 0};
+    const double spread = stored_spread(d->l);
+    if (load_uneven_cached(d, &cached) || !(spread > UNEVEN_BYTES) || !load_uneven(d, out))
+        return 0;
+    evidence_add(out, "p95 over p50 of the stored bytes", spread, "");
+    return 1;
+}
+
+static int load_uneven_else(const struct load_facts *d, struct load_fired *out)
+{
+    struct load_fired cached = {.gain_low_s = 0}, bytes = {.gain_low_s = 0};
+    return !load_uneven_cached(d, &cached) && !load_uneven_bytes(d, &bytes) && load_uneven(d, out);
+}
+
 static int load_open(const struct load_facts *d, struct load_fired *out)
 {
     const double open = d->open + d->index;
@@ -208,14 +294,38 @@ static const struct load_rule load_rules[] = {
       .test = "tomoprof load FILE --cache cold",
       .fires = "the same, and processors are busy"},
      .evaluate = load_copy},
+    {{.id = "D-CPU",
+      .title = "Loading waits for a CPU: other programs use the processors.",
+      .advice = {{"load it again while no other programs compute, or give this one a larger share "
+                  "of the processors", EFFORT_SETTING}},
+      .refuted_by = "a run on an idle machine that takes as long",
+      .test = "tomoprof load FILE --cache warm",
+      .fires = "workers wait for a CPU for more than " PERCENT(CPU_WAITED) " of their time, and are "
+               "not more than the processors"},
+     .evaluate = load_others},
+    {{.id = "D-CPU",
+      .title = "Loading waits for a CPU: more workers are ready than there are processors.",
+      .advice = {{"as many workers as processors (`tomoprof load FILE --threads 0`)",
+                  EFFORT_SETTING}},
+      .refuted_by = "a run with as many workers as processors that takes longer",
+      .test = "tomoprof load FILE --threads 0",
+      .fires = "the same, and workers are more than the processors"},
+     .evaluate = load_crowd},
     {{.id = "D-DEC",
       .title = "Decoding dominates: the codec limits loading, not the disk.",
       .advice = {{"more threads, up to the number of processors", EFFORT_SETTING},
                  {"store the array with zstd or uncompressed (tomoprof convert)", EFFORT_FORMAT}},
       .refuted_by = "a run with twice as many threads that takes as long",
       .test = "tomoprof load FILE --threads 0",
-      .fires = "decoding is more than " PERCENT(OF_WORK) " of the work"},
-     .evaluate = load_decode},
+      .fires = "decoding is more than " PERCENT(OF_WORK) " of the work, and a processor is free"},
+     .evaluate = load_decode_few},
+    {{.id = "D-DEC",
+      .title = "Decoding dominates: the codec limits loading, not the disk.",
+      .advice = {{"store the array with zstd or uncompressed (tomoprof convert)", EFFORT_FORMAT}},
+      .refuted_by = "an uncompressed copy that takes as long",
+      .test = "tomoprof convert FILE COPY.npy, then tomoprof load COPY.npy",
+      .fires = "the same, and no processor is free for another thread"},
+     .evaluate = load_decode_all},
     {{.id = "D1",
       .title = "Placing takes longer than fetching: memory copies limit loading.",
       .advice = {{"read boxes that follow the file's order of dimensions", EFFORT_CODE}},
@@ -248,12 +358,29 @@ static const struct load_rule load_rules[] = {
      .evaluate = load_slow_chunks},
     {{.id = "D6",
       .title = "Chunks differ much in their time: some come from the page cache and some from the "
-               "disk, or they are compressed differently.",
+               "disk.",
       .advice = {{"`tomoprof load FILE --cache cold` and then warm, beside each other", EFFORT_SETTING}},
       .refuted_by = "a run with a warm cache that differs as much",
       .test = "tomoprof load FILE --cache warm",
-      .fires = "p95 is above " AS_TEXT(UNEVEN_TIMES) " times the median"},
-     .evaluate = load_uneven},
+      .fires = "p95 is above " AS_TEXT(UNEVEN_TIMES) " times the median, and a part of the file is "
+               "in the page cache"},
+     .evaluate = load_uneven_cached},
+    {{.id = "D6",
+      .title = "Chunks differ much in their time: they are compressed differently.",
+      .advice = {{"chunks of the same codec and of similar contents", EFFORT_FORMAT}},
+      .refuted_by = "chunks of the same stored size that differ as much",
+      .test = "tomoprof load FILE --json",
+      .fires = "the same, without such a part, and the stored bytes have a p95 above "
+               AS_TEXT(UNEVEN_BYTES) " times their median"},
+     .evaluate = load_uneven_bytes},
+    {{.id = "D6",
+      .title = "Chunks differ much in their time, and neither the page cache nor their size is the "
+               "reason: the disk, or other work on the machine.",
+      .advice = {{"load it twice: are the same chunks slow?", EFFORT_SETTING}},
+      .refuted_by = "a second run in which the same chunks are slow",
+      .test = "tomoprof load FILE --json",
+      .fires = "the same, and stored bytes differ less"},
+     .evaluate = load_uneven_else},
     {{.id = "D7",
       .title = "Opening and reading the index are a large part; they come once per file.",
       .advice = {{"keep the file open between reads", EFFORT_CODE}},
@@ -282,9 +409,13 @@ static const struct load_rule load_rules[] = {
 /* clang-format on */
 enum { LOAD_RULES = sizeof load_rules / sizeof *load_rules };
 
-const struct cause_rule *load_rule_find(const char *id)
+double load_effort_days(const char *advice)
 {
-    return rule_find(load_rules, sizeof *load_rules, LOAD_RULES, id);
+    for (int i = 0; i < LOAD_RULES; i++)
+        for (int k = 0; k < 2; k++)
+            if (load_rules[i].rule.advice[k].text == advice)
+                return load_rules[i].rule.advice[k].effort_days;
+    return (double)NAN;
 }
 
 void load_rules_write(FILE *out)
@@ -330,8 +461,8 @@ static void causes_order(struct loading *l)
 enum err load_causes(struct loading *l)
 {
     struct load_facts d;
-    const double whole = l->estimate_full_s.mid;
-    const double scale = isfinite(whole) && l->read_s > 0 ? whole / l->read_s : 1;
+    const int some = l->chunks_read > 0 && l->chunks_read < l->file.chunks;
+    const double scale = some ? (double)l->file.chunks / (double)l->chunks_read : 1;
     load_facts_of(l, &d);
     TRY(json_items(l->arena, &record_load_cause, LOAD_RULES, &l->causes, &l->causes_count));
     l->causes_count = 0;

@@ -59,6 +59,8 @@ struct load_session {
     int sends;                /* each box goes to the device while the next one is read */
     size_t given;             /* bytes that are on their way there */
     int64_t open_ns, index_ns, allocate_ns, pin_ns, send_ns;
+    int64_t cpu_wait_ns; /* left out of open_ns, index_ns and allocate_ns: no CPU was free */
+    double running;      /* other threads that were ready to run when it began; 0: unknown */
     int64_t deadline_ns; /* 0: none */
 };
 /* A part of the array that goes to the device at least: tests want small ones. */
@@ -68,7 +70,7 @@ void load_end(struct load_session *s);
 
 /* A run of one way. */
 struct load_run {
-    double seconds, cpu_s, cached_share;
+    double seconds, cpu_s, cached_share, fill_s; /* fill_s: of `seconds`, fills between tiles */
     struct engine_result result;
     struct engine_facts facts; /* sums over all boxes */
     struct chunk_cache_facts kept;
@@ -87,8 +89,8 @@ enum err load_profile(struct load_session *s, struct loading *l);
 enum err load_sweep(struct load_session *s, struct loading *l);
 /* Then causes. */
 enum err load_causes(struct loading *l);
-const struct cause_rule *load_rule_find(const char *id); /* NULL: no rule of that id */
-void load_rules_write(FILE *out); /* the table of rules for the docs, as Markdown */
+double load_effort_days(const char *advice); /* of a cause's actions */
+void load_rules_write(FILE *out);            /* the table of rules for the docs, as Markdown */
 
 /* Share of the store's files that is in the page cache; NaN: unknown. */
 double load_cached_share(const struct store *s);

@@ -30,6 +30,7 @@
     X(INT, _, decode_ns, "")                                                                       \
     X(INT, _, convert_ns, "")                                                                      \
     X(INT, _, place_ns, "")                                                                        \
+    X(INT, _, cpu_wait_ns, "its worker was ready to run and had no CPU; null: unknown")            \
     X(INT, _, stored, "bytes")                                                                     \
     X(INT, _, decoded, "bytes")                                                                    \
     X(INDEX, _, worker, "")
@@ -57,8 +58,8 @@
 
 #define LOAD_ESTIMATE_FIELDS(X)                                                                    \
     X(REAL, _, low, "s")                                                                           \
-    X(REAL, _, mid, "s, of the whole array; the measured time where all of it was read")           \
-    X(REAL, _, high, "s; low and high are 2 standard errors of the mean chunk away")
+    X(REAL, _, mid, "s, of the whole array with opening, index and memory; measured where all of it was read") \
+    X(REAL, _, high, "s; the whole lies between low and high in 19 of 20 cases")
 
 #define LOAD_SWEEP_FIELDS(X)                                                                       \
     X(TEXT, _, backend, "way to fetch that was used")                                              \
@@ -104,10 +105,11 @@
     X(TEXT, _, cache, "state before each run: warm, cold, or as it is")                            \
     X(TEXT, _, to, "memory; pinned: memory that a GPU reads; device: and from there to the GPU")   \
     X(ONE, load_file, file, "")                                                                    \
-    X(MAP, load_phase, phases, "of the profile: open, index, allocate, queue, ... finish")         \
+    X(MAP, load_phase, phases, "of the profile: open, index, allocate, ... cpu_wait, finish")      \
     X(INT, _, chunks_read, "of the profile")                                                       \
     X(REAL, _, read_s, "elapsed time of the profile's reading")                                    \
     X(REAL, _, read_cpu_s, "")                                                                     \
+    X(REAL, _, cpu_wait_s, "of workers, while reading: ready, without a CPU; null: unknown")       \
     X(INT, _, workers, "of the profile")                                                           \
     X(REAL, _, amplification, "bytes decoded, or fetched, over bytes wanted")                      \
     X(INT, _, requests, "fetches of the profile; joined ones count once")                          \

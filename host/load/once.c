@@ -124,6 +124,7 @@ static void add_result(struct engine_result *sum, const struct engine_result *r)
     *sum = *r;
     sum->tasks_done += was.tasks_done;
     sum->wall_ns += was.wall_ns;
+    sum->fill_ns += was.fill_ns;
     sum->requests += was.requests;
     sum->bytes_fetched += was.bytes_fetched;
     sum->workers = was.workers > r->workers ? was.workers : r->workers;
@@ -163,6 +164,7 @@ static enum err run_plans(struct load_session *s, const struct plans *p, struct 
         }
     }
     run->seconds = clock_seconds_since(begin);
+    run->fill_s = 1e-9 * (double)run->result.fill_ns;
     run->cpu_s = cpu_seconds() - cpu;
     for (; times && task < run->facts.tasks; task++)
         times[task].worker = -1;

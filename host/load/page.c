@@ -53,8 +53,11 @@ static void put_file(const struct loading *l, FILE *f)
             l->chunks_read == 1 ? " was" : "s were", l->read_s, (long long)l->workers,
             l->workers == 1 ? "" : "s");
     if (isfinite(l->estimate_full_s.mid))
-        fprintf(f, " The whole array takes %.4f s (%.4f to %.4f).", l->estimate_full_s.mid,
-                l->estimate_full_s.low, l->estimate_full_s.high);
+        fprintf(f, " The whole array takes %.4f s", l->estimate_full_s.mid);
+    if (l->estimate_full_s.high > l->estimate_full_s.low)
+        fprintf(f, ", estimated (95 %%: %.4f to %.4f)", l->estimate_full_s.low,
+                l->estimate_full_s.high);
+    fputs(".", f);
     if (l->recommended) {
         fputs("<p><strong>Recommended:</strong> <code>", f);
         put_page_text(f, l->recommended);
@@ -70,7 +73,7 @@ static void put_phases(const struct loading *l, FILE *f)
 {
     double all = 0;
     for (int i = 0; i < l->phases_count; i++)
-        all += l->phases[i].wall_s;
+        all += isfinite(l->phases[i].wall_s) ? l->phases[i].wall_s : 0;
     fputs("<h2>Phases</h2><table><tr><th>phase<th class=n>workers, s<th class=n>elapsed, s<th>", f);
     for (int i = 0; i < l->phases_count; i++) {
         const struct load_phase *p = &l->phases[i];

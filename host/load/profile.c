@@ -4,14 +4,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "host/load/estimate.h"
 #include "host/load/load.h"
 
-#define BINS 20
+#define BINS         20
+#define WORKERS_MOST 256
 
 /* As much of the array as half of the free memory holds, along its slowest dimension. */
 static enum err choose_box(struct load_session *s)
@@ -63,25 +66,67 @@ static enum err session_send(struct load_session *s)
     return d->check(d->self, s->out, s->out_bytes);
 }
 
-enum err load_begin(const struct load_request *r, struct load_session *s)
+/* Threads of all programs that are ready to run, without this one; 0: unknown. */
+static double others_running(void)
 {
-    *s = (struct load_session){.request = r};
-    int64_t at = clock_ns();
+    char line[256];
+    int n = 0;
+    FILE *f = fopen("/proc/stat", "re");
+    while (f && fgets(line, sizeof line, f) && sscanf(line, "procs_running %d", &n) != 1)
+        ;
+    if (f)
+        fclose(f);
+    return n > 1 ? n - 1 : 0;
+}
+
+/* A stretch of the calling thread: elapsed time, and of it that without a CPU. */
+struct stretch {
+    int fd;
+    int64_t at, waited;
+};
+
+static void stretch_begin(struct stretch *t)
+{
+    t->waited = clock_waits_ns(t->fd);
+    t->at = clock_ns();
+}
+
+static void stretch_end(const struct stretch *t, int64_t *with_cpu, int64_t *without)
+{
+    const int64_t elapsed = clock_ns() - t->at, waited = clock_waits_ns(t->fd) - t->waited;
+    *with_cpu = elapsed > waited ? elapsed - waited : 0;
+    *without += elapsed - *with_cpu;
+}
+
+static enum err session_open(struct load_session *s, struct stretch *t)
+{
+    const struct load_request *r = s->request;
+    stretch_begin(t);
     TRY(store_open(r->path, &s->store));
     TRY(store_find(s->store, r->array, &s->array));
-    s->open_ns = clock_ns() - at;
-    at = clock_ns();
+    stretch_end(t, &s->open_ns, &s->cpu_wait_ns);
+    stretch_begin(t);
     TRY(store_index(s->store, s->array));
-    s->index_ns = clock_ns() - at;
+    stretch_end(t, &s->index_ns, &s->cpu_wait_ns);
     s->type = r->as_float ? (struct store_dtype){'f', 4, 0} : s->array->dtype;
     s->type.swap = 0;
     TRY(choose_box(s));
     TRY(load_boxes(s));
-    at = clock_ns();
+    stretch_begin(t);
     TRY(engine_shared(s->out_bytes, &s->out));
     memset(s->out, 0, s->out_bytes); /* its pages are there before the first run, for all ways */
-    s->allocate_ns = clock_ns() - at;
+    stretch_end(t, &s->allocate_ns, &s->cpu_wait_ns);
     return session_pin(s);
+}
+
+enum err load_begin(const struct load_request *r, struct load_session *s)
+{
+    *s = (struct load_session){.request = r, .running = others_running()};
+    struct stretch t = {.fd = clock_waits_open()};
+    const enum err e = session_open(s, &t);
+    if (t.fd >= 0)
+        close(t.fd);
+    return e;
 }
 
 void load_end(struct load_session *s)
@@ -127,17 +172,22 @@ static enum err fill_file(struct load_session *s, struct loading *l)
     return ERR_OK;
 }
 
-static enum err fill_chunks(struct loading *l, const struct engine_time *t, int64_t n)
+static enum err fill_chunks(struct loading *l, const struct engine_time *t, int64_t n,
+                            int counts_waits)
 {
-    int64_t done = 0;
+    int64_t done = 0, waited = 0;
     for (int64_t i = 0; i < n; i++)
         done += t[i].worker >= 0;
     TRY(json_items(l->arena, &record_load_chunk, (size_t)done, &l->chunks, &l->chunks_count));
     for (int64_t i = 0, k = 0; i < n; i++)
         if (t[i].worker >= 0)
             l->chunks[k++] = (struct load_chunk){
-                t[i].chunk,   t[i].box,   t[i].queue,  t[i].fetch,   t[i].decode,
-                t[i].convert, t[i].place, t[i].stored, t[i].decoded, t[i].worker};
+                t[i].chunk,  t[i].box,     t[i].queue, t[i].fetch,
+                t[i].decode, t[i].convert, t[i].place, counts_waits ? t[i].cpu_wait : JSON_UNKNOWN,
+                t[i].stored, t[i].decoded, t[i].worker};
+    for (int64_t i = 0; i < n; i++)
+        waited += t[i].worker >= 0 ? t[i].cpu_wait : 0;
+    l->cpu_wait_s = counts_waits ? 1e-9 * (double)waited : (double)NAN;
     return ERR_OK;
 }
 
@@ -148,33 +198,47 @@ static double seconds_quantile(const double *x, int n, double q)
     return i + 1 < n ? x[i] + (at - i) * (x[i + 1] - x[i]) : x[n - 1];
 }
 
-/* Fills the spread of chunks, whose parts are summed; *error is the standard error of the mean over
- * the mean. */
-static enum err fill_spread(struct loading *l, double *error)
+/* Sums the parts of each chunk into `sample`, in the order of reading. */
+static enum err sample_chunks(const struct loading *l, struct load_sample *sample)
 {
-    struct load_spread *s = &l->spread;
-    double *x = arena_take(l->arena, ((size_t)l->chunks_count + 1) * sizeof *x), sum = 0,
-           squares = 0;
-    s->histogram = arena_take(l->arena, BINS * sizeof *s->histogram);
-    FAIL_IF(!x || !s->histogram, ERR_MEMORY, "no memory left for the times");
+    const size_t most = (size_t)l->chunks_count + 1;
+    double *x = arena_take(l->arena, most * sizeof *x);
+    char *first = arena_take(l->arena, most), *seen = arena_take(l->arena, WORKERS_MOST);
+    FAIL_IF(!x || !first || !seen, ERR_MEMORY, "no memory left for the times");
+    memset(seen, 0, WORKERS_MOST);
     int n = 0;
     for (int i = 0; i < l->chunks_count; i++) {
         const struct load_chunk *c = &l->chunks[i];
         const double t = 1e-9 * (double)(c->fetch_ns + c->decode_ns + c->convert_ns + c->place_ns);
-        if (i && c->chunk == c[-1].chunk && c->box == c[-1].box)
+        if (i && c->chunk == c[-1].chunk && c->box == c[-1].box) {
             x[n - 1] += t;
-        else
-            x[n++] = t;
+            continue;
+        }
+        first[n] = c->worker < WORKERS_MOST && !seen[c->worker];
+        if (c->worker < WORKERS_MOST)
+            seen[c->worker] = 1;
+        x[n++] = t;
     }
+    sample->seconds = x;
+    sample->first = first;
+    sample->count = n;
+    return ERR_OK;
+}
+
+static enum err fill_spread(struct loading *l, const struct load_sample *sample)
+{
+    struct load_spread *s = &l->spread;
+    const int n = sample->count;
+    double *x = arena_take(l->arena, ((size_t)n + 1) * sizeof *x), sum = 0;
+    s->histogram = arena_take(l->arena, BINS * sizeof *s->histogram);
+    FAIL_IF(!x || !s->histogram, ERR_MEMORY, "no memory left for the times");
+    array_copy(x, sample->seconds, (size_t)n, sizeof *x);
     s->n = n;
     s->histogram_count = BINS;
-    *error = 0;
     if (!n)
         return ERR_OK;
     for (int i = 0; i < n; i++)
         sum += x[i];
-    for (int i = 0; i < n; i++)
-        squares += (x[i] - sum / n) * (x[i] - sum / n);
     qsort(x, (size_t)n, sizeof *x, ascending_double);
     s->mean_s = sum / n;
     s->min_s = x[0];
@@ -189,7 +253,6 @@ static enum err fill_spread(struct loading *l, double *error)
         const int bin = width > 0 ? (int)(BINS * (log(fmax(x[i], 1e-9)) - low) / width) : 0;
         s->histogram[bin < BINS ? bin : BINS - 1]++;
     }
-    *error = n > 1 && sum > 0 ? sqrt(squares / (n - 1) / n) / (sum / n) : 1;
     return ERR_OK;
 }
 
@@ -206,6 +269,9 @@ static enum err fill_phases(struct load_session *s, struct loading *l, double re
     }
     for (int k = 1; k < 5; k++)
         all += sum[k];
+    const double waits = isfinite(l->cpu_wait_s) ? l->cpu_wait_s : 0,
+                 once_waits = 1e-9 * (double)s->cpu_wait_ns;
+    all += waits;
     const double open_s = 1e-9 * (double)s->open_ns, index_s = 1e-9 * (double)s->index_ns,
                  allocate_s = 1e-9 * (double)s->allocate_ns, pin_s = 1e-9 * (double)s->pin_ns,
                  send_s = 1e-9 * (double)s->send_ns;
@@ -219,6 +285,8 @@ static enum err fill_phases(struct load_session *s, struct loading *l, double re
         {"decode", sum[2], all > 0 ? read_s * sum[2] / all : 0},
         {"convert", sum[3], all > 0 ? read_s * sum[3] / all : 0},
         {"place", sum[4], all > 0 ? read_s * sum[4] / all : 0},
+        {"cpu_wait", once_waits + l->cpu_wait_s,
+         once_waits + (all > 0 ? read_s * l->cpu_wait_s / all : 0)},
         {"send", send_s, send_s},
         {"finish", finish_s, finish_s},
     };
@@ -232,12 +300,45 @@ static enum err fill_phases(struct load_session *s, struct loading *l, double re
     return ERR_OK;
 }
 
+/* The whole: measured, where all of it was read, or from a sample. */
+static void fill_estimate(const struct load_session *s, struct loading *l,
+                          const struct load_run *run, struct load_sample *sample)
+{
+    const int64_t most = s->request->chunks;
+    const double once = 1e-9 * (double)(s->open_ns + s->index_ns + s->allocate_ns + s->pin_ns +
+                                        s->send_ns),
+                 once_waits = 1e-9 * (double)s->cpu_wait_ns;
+    double more = 1, n = sample->count;
+    for (int d = 0; d < s->array->dims; d++)
+        more *= (double)s->array->shape[d] / (double)s->box.count[d];
+    if (most && most < l->file.chunks)
+        more *= (double)l->file.chunks / fmax(n, 1);
+    if (l->interrupted && run->result.tasks_done > 0)
+        more *= (double)run->facts.tasks / (double)run->result.tasks_done;
+    if (!sample->count)
+        return;
+    l->estimate_full_s.low = l->estimate_full_s.mid = l->estimate_full_s.high =
+        once + once_waits + run->seconds;
+    if (!(more > 1))
+        return;
+    sample->whole = more * n;
+    sample->workers = (double)run->result.workers;
+    sample->processors = (double)l->processors;
+    sample->read_s = run->seconds - run->fill_s;
+    sample->cpu_s = run->cpu_s;
+    sample->wait_s = isfinite(l->cpu_wait_s) ? l->cpu_wait_s : 0;
+    sample->once_s = once + run->fill_s;
+    sample->once_wait_s = once_waits;
+    sample->running = s->running;
+    l->estimate_full_s = load_estimate_of(sample);
+}
+
 enum err load_profile(struct load_session *s, struct loading *l)
 {
     struct load_run run;
     struct engine_time *t;
     char stamp[17];
-    double error = 0;
+    struct load_sample sample = {0};
     clock_stamp(stamp);
     l->timestamp = arena_text(l->arena, stamp);
     l->processors = engine_processors();
@@ -252,10 +353,11 @@ enum err load_profile(struct load_session *s, struct loading *l)
     TRY(session_send(s));
     const int64_t finish = clock_ns();
     l->file.cached_share = run.cached_share;
-    enum err e = fill_chunks(l, t, run.facts.tasks);
+    enum err e = fill_chunks(l, t, run.facts.tasks, run.result.counts_waits);
     engine_unshare(t, (size_t)(run.facts.tasks + 1) * sizeof *t);
     TRY(e);
-    TRY(fill_spread(l, &error));
+    TRY(sample_chunks(l, &sample));
+    TRY(fill_spread(l, &sample));
     l->chunks_read = l->spread.n;
     s->chunks = l->spread.n;
     l->read_s = run.seconds;
@@ -282,12 +384,6 @@ enum err load_profile(struct load_session *s, struct loading *l)
                                      k->dropped};
     }
     l->interrupted = run.result.tasks_done < run.facts.tasks;
-    /* Chunks that were not read take as long as those that were. */
-    const double once = 1e-9 * (double)(s->open_ns + s->index_ns + s->pin_ns + s->send_ns),
-                 factor = l->spread.n ? (double)l->file.chunks / (double)l->spread.n : (double)NAN;
-    const double left = factor > 1 ? factor - 1 : 0, off = 2 * error * left * run.seconds;
-    l->estimate_full_s.mid = once + run.seconds * (1 + left);
-    l->estimate_full_s.low = fmax(once + run.seconds, l->estimate_full_s.mid - off);
-    l->estimate_full_s.high = l->estimate_full_s.mid + off;
+    fill_estimate(s, l, &run, &sample);
     return fill_phases(s, l, run.seconds, clock_seconds_since(finish));
 }

@@ -26,7 +26,6 @@ static enum err rootcause_add_causes(struct rootcause *r, const struct loading *
 {
     for (int i = 0; i < l->causes_count; i++) {
         const struct load_cause *from = &l->causes[i];
-        const struct cause_rule *rule = load_rule_find(from->rule);
         struct rootcause_cause *c = rootcause_cause(r);
         if (!c)
             break;
@@ -37,8 +36,8 @@ static enum err rootcause_add_causes(struct rootcause *r, const struct loading *
         c->gain_low_s = from->gain_low_s;
         c->gain_high_s = from->gain_high_s;
         TRY(cause_evidence(r, from, c));
-        for (int k = 0; rule && k < from->actions_count; k++)
-            rootcause_action(r, c, from->actions[k], rule->advice[k].effort_days);
+        for (int k = 0; k < from->actions_count; k++)
+            rootcause_action(r, c, from->actions[k], load_effort_days(from->actions[k]));
     }
     return ERR_OK;
 }
@@ -92,6 +91,8 @@ static enum err rootcause_fill(struct rootcause *r, const struct loading *l, con
     TRY(rootcause_add_checks(r, l));
     rootcause_rank(r);
     for (int i = 0; i < l->phases_count; i++) {
+        if (!isfinite(l->phases[i].wall_s))
+            continue;
         all += l->phases[i].wall_s;
         if (!most || l->phases[i].wall_s > most->wall_s)
             most = &l->phases[i];

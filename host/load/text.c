@@ -31,16 +31,38 @@ static void text_file(const struct loading *l, FILE *f)
     fprintf(f, "\n\n");
 }
 
+static void text_number(FILE *f, const char *format, int width, double v)
+{
+    if (isfinite(v))
+        fprintf(f, format, width, v);
+    else
+        fprintf(f, "%*s", width, "-");
+}
+
+/* The time of the whole array, measured or estimated. */
+static void text_whole(const struct loading *l, FILE *f)
+{
+    const struct load_estimate *e = &l->estimate_full_s;
+    if (!(e->high > e->low)) {
+        fprintf(f, "whole array: %.4f s, measured\n", e->mid);
+        return;
+    }
+    fprintf(f, "whole array: %.4f s, estimated (95 %%: %.4f to %.4f)\n", e->mid, e->low, e->high);
+}
+
 static void text_phases(const struct loading *l, FILE *f)
 {
     double all = 0;
     for (int i = 0; i < l->phases_count; i++)
-        all += l->phases[i].wall_s;
+        all += isfinite(l->phases[i].wall_s) ? l->phases[i].wall_s : 0;
     fprintf(f, "phase       workers, s   elapsed, s   share\n");
     for (int i = 0; i < l->phases_count; i++) {
         const struct load_phase *p = &l->phases[i];
-        fprintf(f, "%-9s %12.6f %12.6f %6.1f %%\n", p->name, p->worker_s, p->wall_s,
-                all > 0 ? 100 * p->wall_s / all : 0);
+        fprintf(f, "%-9s ", p->name);
+        text_number(f, "%*.6f ", 12, p->worker_s);
+        text_number(f, "%*.6f ", 12, p->wall_s);
+        text_number(f, "%*.1f %%", 6, all > 0 ? 100 * p->wall_s / all : 0);
+        fputc('\n', f);
     }
     const struct load_spread *s = &l->spread;
     char saved[16], peak[16], most[16];
@@ -63,16 +85,7 @@ static void text_phases(const struct loading *l, FILE *f)
         return;
     fprintf(f, "one chunk: p5 %.6f  p50 %.6f  p95 %.6f  max %.6f s\n", s->p5_s, s->p50_s, s->p95_s,
             s->max_s);
-    fprintf(f, "whole array: %.4f s (%.4f to %.4f)\n", l->estimate_full_s.mid,
-            l->estimate_full_s.low, l->estimate_full_s.high);
-}
-
-static void text_number(FILE *f, const char *format, int width, double v)
-{
-    if (isfinite(v))
-        fprintf(f, format, width, v);
-    else
-        fprintf(f, "%*s", width, "-");
+    text_whole(l, f);
 }
 
 static void text_sweep(const struct loading *l, FILE *f)
@@ -133,6 +146,8 @@ enum err load_text(const struct loading *l, FILE *out, int causes)
         text_sweep(l, out);
     if (causes)
         text_causes(l, out);
+    else if (l->causes_count)
+        fprintf(out, "\n%s: %s\n", l->causes[0].rule, l->causes[0].statement);
     if (l->recommended) {
         fprintf(out, "\nRecommended: %s", l->recommended);
         if (isfinite(l->recommended_speedup))

@@ -13,6 +13,7 @@
 #define LARGEST       ((int64_t)16 << 20)
 #define TASKS_MOST    ((size_t)1 << 26)
 #define OVERLAPS_MOST 1000
+#define TILES_MOST    4096
 #define BATCH_BYTES   ((int64_t)1 << 18)   /* they stay in the second cache */
 #define BATCH_LEAST   ((int64_t)128 << 10) /* decoded: less is not worth a turn of its own */
 
@@ -300,6 +301,27 @@ static int64_t part_elements(const struct store_array *a, const struct engine_ta
     return n;
 }
 
+/* All tiles tell whether they cover the box, also where only some are read; of very many, a sample
+ * would take longer to plan than to read. */
+static enum err plan_add_tiles(struct engine_plan *p)
+{
+    const struct store_array *a = p->array;
+    int64_t parts = 0; /* no two of them overlap */
+    for (int64_t i = 0; i < a->chunks_count; i++) {
+        const struct engine_facts before = p->facts;
+        if (a->chunks_count > TILES_MOST && !is_sampled(p, i, a->chunks_count))
+            continue;
+        TRY(plan_add_chunk(p, i));
+        for (int64_t k = before.tasks; k < p->facts.tasks; k++)
+            parts += part_elements(a, &p->tasks[k]);
+        if (!is_sampled(p, i, a->chunks_count))
+            p->facts = before;
+    }
+    p->covered = parts * a->dtype.bytes == p->facts.bytes_wanted ||
+                 (p->options.chunks_most && a->chunks_count > TILES_MOST);
+    return ERR_OK;
+}
+
 static enum err plan_make_tasks(struct engine_plan *p)
 {
     const struct store_array *a = p->array;
@@ -316,15 +338,11 @@ static enum err plan_make_tasks(struct engine_plan *p)
     TRY(store_index_box(p->store, p->array, p->box.start, p->box.count));
     if (!a->tiles)
         TRY(plan_add_grid(p));
-    for (int64_t i = 0; a->tiles && i < a->chunks_count; i++)
-        if (is_sampled(p, i, a->chunks_count))
-            TRY(plan_add_chunk(p, i));
-    int64_t parts = 0; /* no two of them overlap */
-    for (int64_t i = 0; i < p->facts.tasks; i++) {
+    p->covered = 1;
+    if (a->tiles)
+        TRY(plan_add_tiles(p));
+    for (int64_t i = 0; i < p->facts.tasks; i++)
         set_key(p, &p->tasks[i]);
-        parts += part_elements(a, &p->tasks[i]);
-    }
-    p->covered = !a->tiles || parts * a->dtype.bytes == p->facts.bytes_wanted;
     sorted = a;
     array_sort(p->tasks, (size_t)p->facts.tasks, sizeof *p->tasks,
                p->options.order == ORDER_OFFSET ? by_offset : by_key);

@@ -156,6 +156,7 @@ static enum err job_end(struct engine_job *job, struct engine_result *result)
     result->workers = job->workers;
     result->requests = job->requests;
     result->bytes_fetched = job->bytes_fetched;
+    result->counts_waits = job->times && !job->blind;
     result->way = job->fallback[0] ? fetch_pread.name
                   : p->options.way ? p->options.way->name
                                    : fetch_pread.name;
@@ -197,8 +198,10 @@ enum err engine_run(struct engine_plan *p, struct store_dtype type, void *out,
         n = (int)p->groups_count;
     const int64_t begin = clock_ns();
     job->begin_ns = begin;
-    if (!p->covered) /* between tiles */
+    if (!p->covered) { /* between tiles */
         worker_fill(job);
+        result->fill_ns = clock_ns() - begin;
+    }
     if (processes)
         run_processes(job, n < 1 ? 1 : n);
     else

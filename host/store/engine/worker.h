@@ -14,7 +14,8 @@ struct engine_job {
     struct engine_time *times;
     int64_t begin_ns;
     int64_t next, tasks_done, buffer_bytes, requests, bytes_fetched; /* atomic */
-    int failed, refused; /* atomic: the first one writes */
+    int failed, refused, blind; /* atomic; the first to fail, or to be refused, writes; blind: a
+                                   worker whose waits for a CPU are unknown */
     enum err e;
     char text[1024], fallback[200];
     int workers;
@@ -33,6 +34,9 @@ struct engine_worker {
     int64_t *request_of;        /* of each part of a group */
     struct cached_chunk **held; /* of each part: its chunk is decoded already */
     int64_t requests_room, held_count;
+    int waits_fd;       /* clock_waits_open, where times are wanted */
+    int64_t waits_ns;   /* so far */
+    double fetch_waits; /* share of the group's fetch without a CPU */
     /* Not NULL: called once, with the time of the worker's first group; it may start the others. */
     void (*first_done)(struct engine_worker *w, int64_t ns);
     void *team;

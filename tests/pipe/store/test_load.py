@@ -58,14 +58,22 @@ def profile(check, folder):
     check.that(said["file"]["codec"] == "none" and sum(said["chunks"]["convert_ns"]) < sum(said["chunks"]["fetch_ns"]), "raw data are only fetched")
     check.that(sum(said["spread"]["histogram"]) == said["spread"]["n"] == 10, f"{said['spread']}")
     check.that(not said["interrupted"] and said["amplification"] == 1 and said["sweep"] == [], "nothing was swept")
-    summed = sum(said["phases"][k]["wall_s"] for k in STEPS)
-    check.that(abs(summed - said["read_s"]) < 1e-9, f"steps have {summed} of {said['read_s']} s")
+    summed, work = (sum(said["phases"][k][of] for k in STEPS) for of in ("wall_s", "worker_s"))
+    waited = said["cpu_wait_s"] or 0
+    check.that(abs(summed - said["read_s"] * work / (work + waited)) < 1e-9, f"steps have {summed} of {said['read_s']} s, {waited} s without a CPU")
+    told = sum(x or 0 for x in said["chunks"]["cpu_wait_ns"]) * 1e-9
+    check.that(abs(told - waited) < 1e-9 and (said["phases"]["cpu_wait"]["worker_s"] or 0) >= waited, f"chunks waited {told}, {said['phases']['cpu_wait']}")
+    full, parts = said["estimate_full_s"], sum(p["wall_s"] or 0 for p in said["phases"].values())
+    check.that(full["low"] == full["mid"] == full["high"], f"all was read: {full}")
+    check.that(abs(full["mid"] + said["phases"]["finish"]["wall_s"] - parts) < 1e-9, f"the whole is not the sum of its phases: {full}, {parts}")
     for k in STEPS:
         check.that(abs(said["phases"][k]["worker_s"] - sum(said["chunks"][k + "_ns"]) * 1e-9) < 1e-9, f"{k} is the sum of its chunks")
     few = loaded(check, folder, folder / "x.npy", "--tiles", 5, "--float32", "--cache", "warm")
     estimate = few["estimate_full_s"]
     check.that(few["chunks_read"] == 5 and set(few["chunks"]["chunk"]) < set(range(10)), f"{few['chunks']['chunk']}")
-    check.that(estimate["low"] <= estimate["mid"] <= estimate["high"] and estimate["mid"] > 1.9 * few["read_s"], f"{estimate}")
+    check.that(estimate["low"] <= estimate["mid"] <= estimate["high"] and estimate["mid"] > few["phases"]["allocate"]["wall_s"], f"{estimate}")
+    table = tomoprof("load", folder / "x.npy", "--tiles", 5, "--out", folder / "out").stdout
+    check.that("\ncpu_wait " in table and "s, estimated (95 %: " in table, table)
     check.that(few["phases"]["convert"]["worker_s"] > 0 and few["file"]["cached_share"] == 1, "converted, from the cache")
 
 

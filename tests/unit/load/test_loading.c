@@ -81,6 +81,93 @@ static void rules_fire_on_their_numbers(void **state)
     loading_free(l);
 }
 
+static const struct load_cause *cause_of(const struct loading *l, const char *rule)
+{
+    for (int i = 0; i < l->causes_count; i++)
+        if (!strcmp(l->causes[i].rule, rule))
+            return &l->causes[i];
+    fail_msg("%s did not fire", rule);
+    return NULL;
+}
+
+static int advises(const struct load_cause *c, const char *words)
+{
+    for (int i = 0; i < c->actions_count; i++)
+        if (strstr(c->actions[i], words))
+            return 1;
+    return 0;
+}
+
+/* 1 s of work, of which 90 % is decoding, beside 7 s without a CPU: that leads, and no advice asks
+ * for threads, which would wait too. */
+static void waiting_for_a_cpu_is_not_decoding(void **state)
+{
+    (void)state;
+    struct loading *l = made(0.9, 1);
+    l->read_s = 8;
+    l->cpu_wait_s = 7;
+    l->processors = 2;
+    assert_ok(load_causes(l));
+    assert_string_equal(l->causes[0].rule, "D-CPU");
+    assert_true(l->causes[0].gain_high_s > 6.9 && l->causes[0].gain_high_s < 7.1);
+    assert_true(advises(cause_of(l, "D-CPU"), "other programs"));
+    assert_false(advises(cause_of(l, "D-DEC"), "more threads"));
+    for (int i = 0; i < cause_of(l, "D-DEC")->evidence_count; i++)
+        if (!strcmp(cause_of(l, "D-DEC")->evidence[i].name, "processors busy"))
+            assert_true(cause_of(l, "D-DEC")->evidence[i].value > 99);
+    loading_free(l);
+}
+
+/* Threads help while processors are left. More workers than processors wait for each other. */
+static void threads_are_advised_up_to_the_processors(void **state)
+{
+    (void)state;
+    struct loading *l = made(0.9, 1);
+    l->processors = 2;
+    assert_ok(load_causes(l));
+    assert_true(advises(cause_of(l, "D-DEC"), "more threads"));
+    loading_free(l);
+    l = made(0.9, 2);
+    l->processors = l->workers = 2;
+    assert_ok(load_causes(l));
+    assert_false(advises(cause_of(l, "D-DEC"), "more threads"));
+    loading_free(l);
+    l = made(0.9, 2);
+    l->processors = 2;
+    l->workers = 16;
+    l->cpu_wait_s = 14;
+    assert_ok(load_causes(l));
+    assert_true(advises(cause_of(l, "D-CPU"), "as many workers as processors"));
+    assert_false(advises(cause_of(l, "D-CPU"), "other programs"));
+    loading_free(l);
+}
+
+/* Chunks that differ are not said to come from the disk where all are in the page cache. */
+static void uneven_chunks_have_the_cause_that_was_seen(void **state)
+{
+    (void)state;
+    static const struct {
+        double cached, stored_most;
+        const char *words, *not_these;
+    } rows[] = {{1, 100, "neither the page cache", "from the disk"},
+                {0.5, 100, "some from the disk", "compressed differently"},
+                {1, 300, "compressed differently", "from the disk"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct loading *l = made(0.5, 0.9);
+        l->spread.p95_s = 2e-3;
+        l->file.cached_share = rows[i].cached;
+        assert_ok(json_items(l->arena, &record_load_chunk, 100, &l->chunks, &l->chunks_count));
+        for (int k = 0; k < 100; k++)
+            l->chunks[k] =
+                (struct load_chunk){.chunk = k, .stored = k < 20 ? rows[i].stored_most : 100};
+        assert_ok(load_causes(l));
+        const char *statement = cause_of(l, "D6")->statement;
+        if (!strstr(statement, rows[i].words) || strstr(statement, rows[i].not_these))
+            fail_msg("%zu: %s", i, statement);
+        loading_free(l);
+    }
+}
+
 /* 1 s of fetching beside 9 s of opening: either rule fires, and the larger gain leads. */
 static void the_largest_gain_comes_first(void **state)
 {
@@ -115,6 +202,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_schema_is_that_of_the_fields),
         cmocka_unit_test(rules_fire_on_their_numbers),
+        cmocka_unit_test(waiting_for_a_cpu_is_not_decoding),
+        cmocka_unit_test(threads_are_advised_up_to_the_processors),
+        cmocka_unit_test(uneven_chunks_have_the_cause_that_was_seen),
         cmocka_unit_test(the_largest_gain_comes_first),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

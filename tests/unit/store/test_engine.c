@@ -138,6 +138,40 @@ static void test_times(void **state)
     store_close(s);
 }
 
+/* Some tiles of a mosaic without gaps: nothing else of the output is touched, as when all are read. */
+static void test_some_tiles(void **state)
+{
+    (void)state;
+    struct store *s;
+    struct store_array *a;
+    struct engine_plan *p;
+    struct engine_result r;
+    assert_ok(store_open(TP_DATA "/store/czi/raw.czi", &s));
+    assert_ok(store_find(s, NULL, &a));
+    assert_ok(store_index(s, a));
+    const struct engine_box whole = engine_all(a);
+    const struct engine_options o = {.threads = 1, .chunks_most = 2};
+    const size_t bytes = (size_t)(store_elements(a) * a->dtype.bytes);
+    unsigned char *x = malloc(bytes), *all_of_it = malloc(bytes);
+    size_t touched = 0, wrong = 0;
+    assert_true(x && all_of_it);
+    assert_ok(engine_read(s, a, NULL, a->dtype, all_of_it, NULL));
+    memset(x, 0xa5, bytes);
+    assert_ok(engine_plan(s, a, &whole, &o, &p));
+    assert_ok(engine_run(p, a->dtype, x, NULL, NULL, &r));
+    for (size_t i = 0; i < bytes; i++) {
+        touched += x[i] != 0xa5;
+        wrong += x[i] != 0xa5 && x[i] != all_of_it[i];
+    }
+    assert_int_equal(r.fill_ns, 0);
+    assert_int_equal(wrong, 0);
+    assert_true(touched > 0 && touched < bytes * 3 / 4);
+    engine_plan_free(p);
+    free(x);
+    free(all_of_it);
+    store_close(s);
+}
+
 /* A slice, and a block, of a compressed store: what is read is decoded into its place, and what
  * is held beside it is the compressed bytes. */
 static void test_memory(void **state)
@@ -177,9 +211,9 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plan),   cmocka_unit_test(test_box_index),
-        cmocka_unit_test(test_little), cmocka_unit_test(test_times),
-        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_plan),       cmocka_unit_test(test_box_index),
+        cmocka_unit_test(test_little),     cmocka_unit_test(test_times),
+        cmocka_unit_test(test_some_tiles), cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
