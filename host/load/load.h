@@ -85,6 +85,9 @@ enum err load_once(struct load_session *s, const struct engine_options *o, enum 
 
 /* Fills the model: file, phases, chunks, spread, estimate. */
 enum err load_profile(struct load_session *s, struct loading *l);
+/* Names the way that `options` spell, with so many workers, where its gain over the sequential way
+ * is one; NaN: it was not measured again. */
+enum err load_recommend(struct loading *l, const char *options, int workers, double gain);
 /* Then the table, the fastest first, and what is recommended. */
 enum err load_sweep(struct load_session *s, struct loading *l);
 /* Then causes. */

@@ -121,8 +121,10 @@
     X(TABLE, load_chunk, chunks, "")                                                               \
     X(LIST, load_sweep, sweep, "the fastest first")                                                \
     X(LIST, load_cause, causes, "")                                                                \
-    X(TEXT, _, recommended, "options of the row that is recommended")                              \
-    X(REAL, _, recommended_speedup, "measured again beside the sequential way")                    \
+    X(TEXT, _, recommended, "options of the fastest row with the fewest workers; null: none gains") \
+    X(REAL, _, recommended_speedup, "of that row, measured again beside the sequential way")       \
+    X(TEXT, _, recommended_reader, "what the library that programs read this format with can do")  \
+    X(TEXT, _, recommended_reason, "why nothing is recommended after a sweep")                     \
     X(FLAG, _, interrupted, "by a signal or the budget: what there is")
 
 #define LOADING_STRUCTS(X)                                                                         \

@@ -61,12 +61,16 @@ static void put_file(const struct loading *l, FILE *f)
     if (l->recommended) {
         fputs("<p><strong>Recommended:</strong> <code>", f);
         put_page_text(f, l->recommended);
-        fputs("</code>", f);
-        if (isfinite(l->recommended_speedup))
-            fprintf(f, ", %.2f times as fast as sequential, measured again%s",
-                    l->recommended_speedup,
-                    l->recommended_speedup < 1.05 ? ": not a gain on this machine now" : "");
+        fprintf(f, "</code>, %.2f times as fast as sequential, measured again.",
+                l->recommended_speedup);
     }
+    if (l->recommended_reader) {
+        fputs(" In your own program, ", f);
+        put_page_text(f, l->recommended_reader);
+        fputs(".", f);
+    }
+    if (l->recommended_reason)
+        fprintf(f, "<p><strong>Recommended:</strong> nothing; %s.", l->recommended_reason);
 }
 
 static void put_phases(const struct loading *l, FILE *f)

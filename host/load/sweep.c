@@ -7,10 +7,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/table.h"
+#include "base/text.h"
 #include "host/load/load.h"
 
 #define ROUNDS    3
 #define ROWS_MOST 512
+#define GAIN      1.05 /* less is noise */
 #define NEAR_BEST 1.05 /* rows within 5 % of the fastest: the one with the fewest workers */
 
 struct sweep_row {
@@ -187,6 +189,47 @@ static int by_speed(const void *x, const void *y)
     return good_a ? (a->seconds > b->seconds) - (a->seconds < b->seconds) : 0;
 }
 
+/* How other libraries do it, before and after the number of workers. */
+static const struct {
+    const char *format, *before, *after;
+} reader_advice[] = {
+    {"CZI", "aicspylibczi: read_image(cores=", "), or regions of read_mosaic on so many threads"},
+    {"TIFF", "tifffile: imread(path, maxworkers=", ")"},
+    {"Zarr", "zarr: zarr.config.set({\"threading.max_workers\": ", "})"},
+    {"OME-Zarr", "zarr: zarr.config.set({\"threading.max_workers\": ", "})"},
+    {"HDF5", "h5py: ",
+     " processes that read whole chunks (its threads share one lock), and rdcc_nbytes of at least "
+     "the chunks that a box touches"},
+    {"NIfTI", "nibabel: ", " processes, each with its own part of img.dataobj"},
+};
+
+enum err load_recommend(struct loading *l, const char *options, int workers, double gain)
+{
+    char text[200];
+    l->recommended_speedup = gain;
+    if (!(gain >= GAIN)) {
+        if (isfinite(gain))
+            snprintf(text, sizeof text,
+                     "no way gains more than 5 %%: the fastest is %.2f times as fast as one chunk "
+                     "after the other",
+                     gain);
+        else
+            snprintf(text, sizeof text, "the fastest way was not measured again");
+        l->recommended_reason = arena_text(l->arena, text);
+        FAIL_IF(!l->recommended_reason, ERR_MEMORY, "no memory left for the sweep");
+        return ERR_OK;
+    }
+    l->recommended = arena_text(l->arena, options);
+    for (size_t i = 0; i < sizeof reader_advice / sizeof *reader_advice && workers > 1; i++)
+        if (l->file.format && text_begins(l->file.format, reader_advice[i].format)) {
+            snprintf(text, sizeof text, "%s%d%s", reader_advice[i].before, workers,
+                     reader_advice[i].after);
+            l->recommended_reader = arena_text(l->arena, text);
+        }
+    FAIL_IF(!l->recommended, ERR_MEMORY, "no memory left for the sweep");
+    return ERR_OK;
+}
+
 /* The cheapest of the rows that are as fast as the fastest, measured again beside the sequential
  * one. */
 static enum err sweep_recommend(struct load_session *s, struct loading *l, const struct sweep *w,
@@ -214,14 +257,13 @@ static enum err sweep_recommend(struct load_session *s, struct loading *l, const
     if (o->gap)
         snprintf(text + n, sizeof text - (size_t)n, " `gap=%lld`", (long long)o->gap);
     err_spell(text);
-    l->recommended = arena_text(l->arena, text);
+    double gain = NAN;
     struct sweep_row pair[2] = {{.options = w->rows[0].options}, {.options = *o}};
     for (int i = 0; i < 2 * ROUNDS && !is_over(s); i++)
         row_measure(s, &pair[i % 2], cache);
     if (pair[0].runs && pair[1].runs)
-        l->recommended_speedup =
-            pair[0].seconds[row_median(&pair[0])] / pair[1].seconds[row_median(&pair[1])];
-    return ERR_OK;
+        gain = pair[0].seconds[row_median(&pair[0])] / pair[1].seconds[row_median(&pair[1])];
+    return load_recommend(l, text, o->threads + o->processes, gain);
 }
 
 enum err load_sweep(struct load_session *s, struct loading *l)

@@ -148,13 +148,15 @@ enum err load_text(const struct loading *l, FILE *out, int causes)
         text_causes(l, out);
     else if (l->causes_count)
         fprintf(out, "\n%s: %s\n", l->causes[0].rule, l->causes[0].statement);
-    if (l->recommended) {
-        fprintf(out, "\nRecommended: %s", l->recommended);
-        if (isfinite(l->recommended_speedup))
-            fprintf(out, " (%.2f times as fast as sequential, measured again%s)",
-                    l->recommended_speedup,
-                    l->recommended_speedup < 1.05 ? ": not a gain on this machine now" : "");
-        fprintf(out, "\n");
-    }
+    if (l->recommended)
+        fprintf(out, "\nRecommended: %s (%.2f times as fast as sequential, measured again)\n",
+                l->recommended, l->recommended_speedup);
+    for (int i = 0; l->recommended && i < l->causes_count; i++)
+        if (!strcmp(l->causes[i].rule, "D-CPU"))
+            fprintf(out, "It was measured on a busy machine: measure again on an idle one.\n");
+    if (l->recommended_reader)
+        fprintf(out, "In your own program, %s.\n", l->recommended_reader);
+    if (l->recommended_reason)
+        fprintf(out, "\nRecommended: nothing; %s.\n", l->recommended_reason);
     return ERR_OK;
 }

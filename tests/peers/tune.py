@@ -63,6 +63,8 @@ def row(o, name, cache):
     path = o.folder / name
     said = load(o, path, "--sweep", "medium", "--cache", cache)
     good = [r for r in said["sweep"] if r["status"] == "ok"]
+    if not said["recommended"]:
+        raise SystemExit(f"{name}: nothing is recommended: {said['recommended_reason']}")
     mid, low, high, first, second = gain(o, path, cache, said["recommended"].split())
     causes = ", ".join(c["rule"] for c in said["causes"]) or "none"
     return (f"| {name} | {cache} | {len(good)} of {len(said['sweep'])} | {said['recommended']} | {said['recommended_speedup']:.2f} | "

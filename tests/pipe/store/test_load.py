@@ -115,7 +115,9 @@ def sweep(check, folder):
         check.that(abs(r["mbytes_per_s"] * r["seconds"] - 20 * 256 * 512 * 2e-6) < 1e-6, f"MB/s: {r}")
         check.that(r["peak_bytes"] >= 20 * 256 * 512 * 2 and r["seconds_min"] <= r["seconds"] <= r["seconds_max"], f"{r}")
     check.that({"pread", "mmap"} <= {r["backend"] for r in good} and any(r["processes"] for r in good), "ways and processes")
-    check.that(said["recommended"] in {f"--fetch {r['backend']} --{'processes' if r['processes'] else 'threads'} {r['workers']} --batch {r['batch']} "
+    gains = (said["recommended_speedup"] or 0) >= 1.05
+    check.that((said["recommended"] is not None, said["recommended_reason"] is None) == (gains, gains), f"{said['recommended']} of {said['recommended_speedup']}")
+    check.that(not gains or said["recommended"] in {f"--fetch {r['backend']} --{'processes' if r['processes'] else 'threads'} {r['workers']} --batch {r['batch']} "
                                        f"--order {r['order']}" + (f" --gap {r['gap']}" if r["gap"] else "") for r in good}, f"recommended: {said['recommended']}")
     table = tomoprof("load", folder / "x.npy", "--sweep", "quick", "--explain", "--out", folder / "out").stdout
     check.that("speed-up" in table and "Recommended: " in table and "cached chunks" in table, table)

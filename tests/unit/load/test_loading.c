@@ -1,5 +1,6 @@
 /* links: tp_load */
 /* loading.json's schema beside its writer, and rules over made-up measurements. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,6 +169,33 @@ static void uneven_chunks_have_the_cause_that_was_seen(void **state)
     }
 }
 
+/* A way that gains names what the user's own reader can do; one that gains nothing is not named. */
+static void what_gains_is_recommended_and_nothing_else(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *format, *reader;
+        double gain;
+    } rows[] = {{"CZI", "read_image(cores=4)", 1.9},
+                {"TIFF stack", "maxworkers=4", 1.2},
+                {"OME-Zarr", "4", 1.2},
+                {"HDF5", "processes", 1.2},
+                {"CZI", NULL, 1.02},
+                {"CZI", NULL, (double)NAN}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct loading *l;
+        assert_ok(loading_create(&l));
+        l->file.format = rows[i].format;
+        assert_ok(load_recommend(l, "--threads 4 --batch 1", 4, rows[i].gain));
+        assert_int_equal(l->recommended != NULL, rows[i].reader != NULL);
+        assert_int_equal(l->recommended_reader != NULL, rows[i].reader != NULL);
+        assert_int_equal(l->recommended_reason != NULL, rows[i].reader == NULL);
+        if (rows[i].reader && !strstr(l->recommended_reader, rows[i].reader))
+            fail_msg("%s: %s", rows[i].format, l->recommended_reader);
+        loading_free(l);
+    }
+}
+
 /* 1 s of fetching beside 9 s of opening: either rule fires, and the larger gain leads. */
 static void the_largest_gain_comes_first(void **state)
 {
@@ -205,6 +233,7 @@ int main(void)
         cmocka_unit_test(waiting_for_a_cpu_is_not_decoding),
         cmocka_unit_test(threads_are_advised_up_to_the_processors),
         cmocka_unit_test(uneven_chunks_have_the_cause_that_was_seen),
+        cmocka_unit_test(what_gains_is_recommended_and_nothing_else),
         cmocka_unit_test(the_largest_gain_comes_first),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
