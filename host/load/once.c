@@ -125,6 +125,7 @@ static void add_result(struct engine_result *sum, const struct engine_result *r)
     sum->tasks_done += was.tasks_done;
     sum->wall_ns += was.wall_ns;
     sum->fill_ns += was.fill_ns;
+    sum->child_cpu_ns += was.child_cpu_ns;
     sum->requests += was.requests;
     sum->bytes_fetched += was.bytes_fetched;
     sum->workers = was.workers > r->workers ? was.workers : r->workers;
@@ -165,7 +166,7 @@ static enum err run_plans(struct load_session *s, const struct plans *p, struct 
     }
     run->seconds = clock_seconds_since(begin);
     run->fill_s = 1e-9 * (double)run->result.fill_ns;
-    run->cpu_s = cpu_seconds() - cpu;
+    run->cpu_s = cpu_seconds() - cpu + 1e-9 * (double)run->result.child_cpu_ns;
     for (; times && task < run->facts.tasks; task++)
         times[task].worker = -1;
     return ERR_OK;

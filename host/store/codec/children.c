@@ -174,6 +174,11 @@ static double child_cpu_s(const struct codec_child *c)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+int64_t codec_child_cpu_ns(const struct codec_worker *w)
+{
+    return w->child ? (int64_t)(1e9 * child_cpu_s(w->child)) : 0;
+}
+
 /* 1: the answer is there; 0: the child has ended; -1: it takes too long. */
 static int answer_wait(const struct codec_child *c, struct child_answer *a)
 {

@@ -4,6 +4,8 @@
 #ifndef TP_STORE_CODEC_CHILDREN_H
 #define TP_STORE_CODEC_CHILDREN_H
 
+#include <stdint.h>
+
 #include "host/store/codec/codec.h"
 
 int codec_needs_child(const struct codec_pipeline *p);
@@ -20,6 +22,9 @@ enum err codec_decode_lent(struct codec_worker *w, const struct codec_pipeline *
 void codec_children_lend(struct codec_child **idle, struct codec_worker *w, size_t bytes);
 void codec_children_take(struct codec_child **idle, struct codec_worker *w);
 void codec_children_end(struct codec_child **idle);
+
+/* CPU time of the worker's child since it began; 0: it has none. */
+int64_t codec_child_cpu_ns(const struct codec_worker *w);
 
 /* 0: only JPEG XR has a child, as fuzzers want. */
 extern int codec_children_used;

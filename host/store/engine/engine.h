@@ -56,9 +56,10 @@ const struct engine_facts *engine_facts(const struct engine_plan *p);
 struct engine_result {
     int64_t tasks_done, wall_ns, buffer_bytes; /* buffers of all workers */
     int64_t fill_ns;                           /* of wall_ns: the fill value between tiles */
-    int counts_waits;                          /* 0: this kernel does not tell `cpu_wait` */
-    const char *way;                           /* that was used, */
-    char fallback[200];                        /* and why not the wanted one; "" */
+    int64_t child_cpu_ns; /* CPU time of children that decoded, and still wait for more */
+    int counts_waits;     /* 0: this kernel does not tell `cpu_wait` */
+    const char *way;      /* that was used, */
+    char fallback[200];   /* and why not the wanted one; "" */
     int workers;
     int64_t requests, bytes_fetched; /* joined requests count once, with their gaps */
 };

@@ -156,6 +156,7 @@ static enum err job_end(struct engine_job *job, struct engine_result *result)
     result->workers = job->workers;
     result->requests = job->requests;
     result->bytes_fetched = job->bytes_fetched;
+    result->child_cpu_ns = job->child_cpu_ns;
     result->counts_waits = job->times && !job->blind;
     result->way = job->fallback[0] ? fetch_pread.name
                   : p->options.way ? p->options.way->name

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -348,25 +347,6 @@ void worker_fill(struct engine_job *job)
     place_fill(job, &all);
 }
 
-/* Nanoseconds without a CPU since this was asked last. */
-static int64_t worker_waited(struct engine_worker *w)
-{
-    const int64_t before = w->waits_ns;
-    return (w->waits_ns = clock_waits_ns(w->waits_fd)) - before;
-}
-
-/* Takes the time without a CPU out of the steps. */
-static void time_without_waits(struct engine_time *t, double fetch_waits, int64_t waited)
-{
-    const int64_t steps = t->decode + t->convert + t->place, fetch = t->fetch;
-    const double left = steps > waited ? 1 - (double)waited / (double)steps : 0;
-    t->fetch = fetch_waits < 1 ? (int64_t)((double)fetch * (1 - fetch_waits)) : 0;
-    t->decode = (int64_t)((double)t->decode * left);
-    t->convert = (int64_t)((double)t->convert * left);
-    t->place = (int64_t)((double)t->place * left);
-    t->cpu_wait = fetch - t->fetch + steps - t->decode - t->convert - t->place;
-}
-
 static enum err worker_task(struct engine_worker *w, int64_t number, const struct fetch_request *r,
                             const struct cached_chunk *held, int64_t *now)
 {
@@ -405,7 +385,7 @@ static enum err worker_task(struct engine_worker *w, int64_t number, const struc
                                                            : t->bytes,
                                  .decoded = task_elements(a, t) * a->dtype.bytes,
                                  .worker = w->number};
-        time_without_waits(&job->times[number], w->fetch_waits, worker_waited(w));
+        waits_take_out(w, &job->times[number]);
     }
     *now = at[3];
     return ERR_OK;
@@ -424,10 +404,10 @@ static enum err group_parts(struct engine_worker *w, int64_t first, int64_t last
     struct engine_job *job = w->job;
     const int64_t begin = clock_ns();
     w->decoded_chunk = -1;
-    worker_waited(w);
+    waits_fetch(w);
     TRY(fetch_group(w, first, last));
     int64_t now = clock_ns();
-    w->fetch_waits = (double)worker_waited(w) / (double)(now - begin + 1);
+    waits_fetched(w, now - begin);
     for (int64_t i = first; i < last; i++) {
         const int64_t r = w->request_of[i - first];
         enum err e = worker_task(w, i, r < 0 ? NULL : &w->requests[r], w->held[i - first], &now);
@@ -463,9 +443,7 @@ void worker_run(struct engine_worker *w)
     for (int64_t g = 0; g < p->groups_count; g++)
         if (p->groups[g + 1] - p->groups[g] > longest)
             longest = p->groups[g + 1] - p->groups[g];
-    w->waits_fd = job->times ? clock_waits_open() : -1;
-    if (w->waits_fd < 0)
-        __atomic_store_n(&job->blind, 1, __ATOMIC_RELAXED);
+    waits_begin(w);
     enum err e = fetch_start(&w->fetch, way, longest < 256 ? (int)longest : 256, reason);
     if (reason[0] && !__atomic_exchange_n(&job->refused, 1, __ATOMIC_ACQ_REL))
         memcpy(job->fallback, reason, sizeof reason);
@@ -491,8 +469,8 @@ void worker_run(struct engine_worker *w)
     if (e)
         worker_fail(job, e);
     fetch_end(&w->fetch);
+    waits_end(w);
     codec_children_take(&job->plan->store->decoders, &w->codecs);
-    close(w->waits_fd); /* -1 too */
     codec_worker_free(&w->codecs);
     free(w->stored);
     free(w->decoded);
