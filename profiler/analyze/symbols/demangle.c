@@ -1,4 +1,4 @@
-/* Readable names of C++ functions by the C++ library of the machine, where it has one. */
+/* Readable names of C++ functions by the C++ library of the machine, where it has one, and of Rust's. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -53,6 +53,8 @@ char *demangle(const char *mangled)
     char *whole = strndup(mangled, without_clone(mangled));
     if (cxa_demangle && whole && strncmp(whole, "_Z", 2) == 0)
         readable = cxa_demangle(whole, NULL, NULL, &status);
+    if (whole && !readable)
+        readable = demangle_rust(whole), status = 0;
     if (!readable || status != 0)
         return whole;
     free(whole);

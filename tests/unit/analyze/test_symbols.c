@@ -258,12 +258,77 @@ static void clones_have_the_name_of_their_source(void **state)
     }
 }
 
+/* Examples of rustc-demangle and of RFC 2603, without hashes of crates. */
+static void names_of_rust_are_readable(void **state)
+{
+    static const char *const names[][2] = {
+        {"_RNvC6_123foo3bar", "123foo::bar"},
+        {"_RNvNtNtCs1234_7mycrate3foo3bar3baz.llvm.15915590401395", "mycrate::foo::bar::baz"},
+        {"_RNqCs4fqI2P2rA04_11utf8_identsu30____7hkackfecea1cbdathfdh9hlq6y",
+         "utf8_idents::\u10e1\u10d0\u10ed\u10db\u10d4\u10da\u10d0\u10d3_"
+         "\u10d2\u10d4\u10db\u10e0\u10d8\u10d4\u10da\u10d8_"
+         "\u10e1\u10d0\u10d3\u10d8\u10da\u10d8"},
+        {"_RNCNCNgCs6DXkGYLi8lr_2cc5spawn00B5_", "cc::spawn::{closure#0}::{closure#0}"},
+        {"_RNCINkXs25_NgCsbmNqQUJIY6D_4core5sliceINyB9_4IterhENuNgNoBb_4iter8iterator8Iterator"
+         "9rpositionNCNgNpB9_6memchr7memrchrs_0E0Bb_",
+         "<core::slice::Iter<u8> as core::iter::iterator::Iterator>::rposition::"
+         "<core::slice::memchr::memrchr::{closure#1}>::{closure#0}"},
+        {"_RINbNbCskIICzLVDPPb_5alloc5alloc8box_freeDINbNiB4_5boxed5FnBoxuEp6OutputuEL_"
+         "ECs1iopQbuBiw2_"
+         "3std",
+         "alloc::alloc::box_free::<dyn alloc::boxed::FnBox<(), Output = ()>>"},
+        {"_RINtC8arrayvec8ArrayVechKj7b_E", "arrayvec::ArrayVec::<u8, 123>"},
+        {"_RMC0INtC8arrayvec8ArrayVechKj7b_E", "<arrayvec::ArrayVec<u8, 123>>"},
+        {"_RINvCs1_1a1fKan80_Kb1_Kc76_KpE", "a::f::<-128, true, 'v', _>"},
+        {"_RINvC1a1fRmQTlmEPSaATuEj_E", "a::f::<&u32, &mut (i32, u32), *const [i8], [((),); 0]>"},
+        {"_RINvC1a1fRmQTlmEPSaAuj2_E", "a::f::<&u32, &mut (i32, u32), *const [i8], [(); 2]>"},
+        {"_RINvC1a1fFUKCmEuFG_RL0_hEREE", NULL},
+        {"_RINvC1a1fFUKCmEuE", "a::f::<unsafe extern \"C\" fn(u32)>"},
+        {"_RINvC1a1fFG_RL0_hEbE", "a::f::<for<'a> fn(&'a u8) -> bool>"},
+        {"_RNvC1a", NULL},
+        {"_RNvC9999999999a1b", NULL},
+        {"_RNvB_1b", NULL},
+        {"_Read", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *name = demangle(names[i][0]);
+        assert_string_equal(name, names[i][1] ? names[i][1] : names[i][0]);
+        free(name);
+    }
+}
+
+/* Each B leads to a pair of the level before: 2^30 types, of which none is printed. */
+static void a_name_that_would_fill_the_memory_stays(void **state)
+{
+    char name[1024] = "_RINvC1a1fTuuE";
+    size_t at = 8; /* of the last pair, behind "_R" */
+    (void)state;
+    for (int i = 0; i < 30; i++) {
+        const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+        char number[4];
+        const size_t n = at - 1;
+        if (n < 62)
+            snprintf(number, sizeof number, "%c", digits[n]);
+        else
+            snprintf(number, sizeof number, "%c%c", digits[n / 62], digits[n % 62]);
+        at = strlen(name) - 2;
+        snprintf(name + strlen(name), sizeof name - strlen(name), "TB%s_B%s_E", number, number);
+    }
+    strcat(name, "E");
+    char *readable = demangle(name);
+    assert_string_equal(readable, name);
+    free(readable);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(inlined_calls_come_innermost_first),
         cmocka_unit_test(units_without_an_address_table_are_found),
         cmocka_unit_test(names_of_cxx_are_readable),
+        cmocka_unit_test(names_of_rust_are_readable),
+        cmocka_unit_test(a_name_that_would_fill_the_memory_stays),
         cmocka_unit_test(a_stripped_file_has_its_exported_functions_alone),
         cmocka_unit_test(separate_debug_files_are_found),
         cmocka_unit_test(a_build_id_finds_debug_files_and_gone_programs),
