@@ -60,15 +60,14 @@ static int words_in(const char *const *words)
     return n;
 }
 
-static void free_words(char **words)
+void record_words_free(char **words)
 {
     for (char **word = words; word && *word; word++)
         free(*word);
     free(words);
 }
 
-/* A copy of the command with secrets masked; NULL: no memory. */
-static char **masked_command(const char *const *words)
+char **record_words_masked(const char *const *words)
 {
     int next = 0;
     char **copy = calloc((size_t)words_in(words) + 1, sizeof *copy);
@@ -76,7 +75,7 @@ static char **masked_command(const char *const *words)
         size_t room = strlen(SECRET_MASK) * strlen(words[i]) + 8;
         copy[i] = malloc(room);
         if (!copy[i]) {
-            free_words(copy);
+            record_words_free(copy);
             return NULL;
         }
         secrets_mask(words[i], &next, copy[i], room);
@@ -164,7 +163,7 @@ enum err record_facts_write(const char *folder, const struct record_facts *facts
     struct outfile f;
     struct jsonw w;
     struct launch_end end = end_to_file(&facts->end), bare = end_to_file(&facts->bare);
-    char **command = masked_command(facts->command);
+    char **command = record_words_masked(facts->command);
     FAIL_IF(!command, ERR_MEMORY, "no memory for the command line");
     struct launch_disk disks[RECORD_DISKS];
     struct launch_group group;
@@ -199,7 +198,7 @@ enum err record_facts_write(const char *folder, const struct record_facts *facts
         e = outfile_commit(&f);
     }
     free(file.timed);
-    free_words(command);
+    record_words_free(command);
     return e;
 }
 

@@ -22,6 +22,10 @@ struct record_facts {
     struct arena *arena; /* of what was read */
 };
 
+/* A copy of a command with secrets masked, malloc'ed; NULL: no memory. */
+char **record_words_masked(const char *const *words);
+void record_words_free(char **words);
+
 enum err record_facts_write(const char *folder, const struct record_facts *facts);
 /* Empty where the folder has none (the suite's runs); free it in any case. */
 enum err record_facts_read(const char *folder, struct record_facts *out);

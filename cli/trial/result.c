@@ -3,10 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/array.h"
 #include "base/file.h"
 #include "base/json/tables.h"
 #include "base/text.h"
+#include "cli/runs/record_json.h"
 #include "cli/trial/trial.h"
 #include "profiler/analyze/model/model.h"
 #include "profiler/report/compare/compare.h"
@@ -302,16 +304,29 @@ static enum err patch_write(struct try_job *t, struct trial_file *out)
     return ERR_OK;
 }
 
+static enum err result_command(const struct try_job *t, struct trial_file *out)
+{
+    int words = 0;
+    while (t->command[words])
+        words++;
+    char **masked = record_words_masked((const char *const *)t->command);
+    const char **kept = arena_take(t->arena, ((size_t)words + 1) * sizeof *kept);
+    for (int i = 0; masked && kept && i < words; i++)
+        kept[i] = arena_text(t->arena, masked[i]);
+    const int done = masked && kept;
+    record_words_free(masked);
+    FAIL_IF(!done, ERR_MEMORY, "no memory for %d words", words);
+    out->command = kept;
+    out->command_count = words;
+    return ERR_OK;
+}
+
 enum err trial_result(struct try_job *t, const struct trial_stage *check,
                       const struct trial_stage *after, struct trial_file *out)
 {
     json_blank(&record_trial_file, out);
-    int words = 0;
-    while (t->command[words])
-        words++;
     out->schema = TRY_SCHEMA;
-    out->command = (const char **)t->command;
-    out->command_count = words;
+    TRY(result_command(t, out));
     const struct trial_stage *noted = after ? after : check;
     out->notes = noted ? noted->notes : NULL;
     out->notes_count = noted ? noted->notes_count : 0;

@@ -1,15 +1,38 @@
 /* Adds what a source reads, each thing once: processes, threads, frames, stacks, and their
  * costs. */
+#include <string.h>
+
+#include "base/arena.h"
 #include "profiler/analyze/attribute/paths.h"
 #include "profiler/analyze/attribute/stack_tree.h"
 #include "profiler/analyze/build/build.h"
 #include "profiler/import/build/builder.h"
+#include "profiler/trace/secrets.h"
 
 enum index_kind { INDEX_PROCESS = 1, INDEX_THREAD };
 
 static uint64_t index_key(enum index_kind kind, uint64_t a, uint64_t b)
 {
     return table_mix(table_mix(kind, a), table_mix(b, 3));
+}
+
+#define WORDS_BYTES 4096 /* of a name; more is cut, as of any text of a capture */
+
+/* Returns a name of a process or thread as it is kept: some tools put the command line into it. */
+static const char *name_masked(struct builder *b, const char *name)
+{
+    char words[WORDS_BYTES], kept[WORDS_BYTES];
+    const size_t n = name ? strnlen(name, sizeof words - 1) : 0;
+    if (!n || !memchr(name, ' ', n))
+        return name;
+    memcpy(words, name, n);
+    words[n] = 0;
+    for (size_t i = 0; i < n; i++)
+        words[i] = words[i] == ' ' ? 0 : words[i];
+    size_t used = secrets_mask_words(words, n + 1, kept, sizeof kept);
+    for (size_t i = 0; i < used; i++)
+        kept[i] = kept[i] == '\n' ? ' ' : kept[i];
+    return arena_text_n(b->run->m->arena, kept, used);
 }
 
 enum err builder_process(struct builder *b, int64_t pid, const char *program, int32_t *out)
@@ -26,7 +49,7 @@ enum err builder_process(struct builder *b, int64_t pid, const char *program, in
         TRY(table_put(&b->index, key, at));
     }
     if (program)
-        r->processes.items[at].program = path_shown(r, program);
+        r->processes.items[at].program = path_shown(r, name_masked(b, program));
     *out = (int32_t)at;
     return ERR_OK;
 }
@@ -48,7 +71,7 @@ enum err builder_thread(struct builder *b, int32_t process, int64_t tid, const c
         TRY(table_put(&b->index, key, at));
     }
     if (name)
-        r->threads.items[at].name = name;
+        r->threads.items[at].name = name_masked(b, name);
     *out = (int32_t)at;
     return ERR_OK;
 }

@@ -169,6 +169,29 @@ def secrets(check, folder):
     check.that(any(b"--max-tokens=512" in p.read_bytes() for p in (run / "trace").iterdir()), "the traces have no arguments at all")
 
 
+def secrets_elsewhere(check, folder):
+    """In the files of `try`, and in imported names of processes and threads, into which some tools put command lines."""
+    (folder / "program.py").write_text("print(sum(range(1000)))\n")
+    done = tomoprof("try", "--out", folder / "try", "--", sys.executable, folder / "program.py", *SECRET_WORDS, *PLAIN_WORDS)
+    check.that(done.returncode in (0, 1), f"try: {done}")
+    text = (folder / "try/try.json") if (folder / "try/try.json").exists() else next(iter((folder / "try").rglob("try.json")))
+    check.that(json.loads(text.read_text())["command"][-len(PLAIN_WORDS):] == PLAIN_WORDS, f"{text.read_text()[:500]}")
+    for name, content in [("stderr", done.stderr.encode())] + [(p.name, p.read_bytes()) for p in (folder / "try").rglob("*") if p.is_file()]:
+        check.that(SECRET.encode() not in content, f"try: {name} holds the secret: ...{content[max(0, content.find(SECRET.encode()) - 40):][:80]}")
+    line = f"python x.py --token={SECRET} --password {SECRET} https://me:{SECRET}@host/ --max-tokens=512"
+    speedscope = json.loads((DATA / "import/pyspy.speedscope.json").read_text())
+    speedscope["profiles"][0]["name"] = f'Process 3 Thread 5 "{line}"'
+    write_json(folder / "s.speedscope.json", speedscope)
+    (folder / "p.folded").write_text(f'process 7:"{line}";main (x.py:3) 40\nprocess 7:"{line}";work (x.py:5) 60\n')
+    (folder / "perf.txt").write_text(f"# cmdline : /usr/bin/perf record {line}\n" + (DATA / "import/hot.perf.txt").read_text())
+    for name in ("s.speedscope.json", "p.folded", "perf.txt"):
+        done = tomoprof("import", folder / name, "--out", folder / name.split(".")[0])
+        if check.that(done.returncode == 0, f"{name}: {done}"):
+            run = newest(folder / name.split(".")[0])
+            nowhere(check, run, done, SECRET)
+            check.that(name != "s.speedscope.json" or "--max-tokens=512" in (run / "profile.json").read_text(), f"{name}: the name is gone")
+
+
 def inputs_stay(check, folder):
     """An output that is an input, or another output, by device and inode: refused before any work."""
     if not have("hdf5"):
@@ -408,4 +431,4 @@ def unknown_numbers(check, folder):
 
 
 if __name__ == "__main__":
-    main(planted_links, linked_pictures, own_links, private_runs, secrets, secrets_of_a_running_program, private_text, inputs_stay, on_a_terminal, one_line, cells, unknown_numbers)
+    main(planted_links, linked_pictures, own_links, private_runs, secrets, secrets_of_a_running_program, secrets_elsewhere, private_text, inputs_stay, on_a_terminal, one_line, cells, unknown_numbers)
