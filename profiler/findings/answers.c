@@ -93,7 +93,8 @@ static const char *branches_text(struct answer_list *t, const struct hotspots *h
                                    : ",",
                       name, 100 * 1e-9 * hot->found[i].ns / t->cpu);
     }
-    return answer_text(t, "%.550s of %s s.", text, NUMBER(3, t->cpu));
+    return answer_text(t, "%.500s of %s.", text,
+                       model_cpu_text(t->m, t->cpu, (char[MODEL_PART]){0}));
 }
 
 /* A profile in which many lines take a little each. */
@@ -108,9 +109,9 @@ static enum err answers_add_flat(struct answer_list *t, const struct hotspots *h
     a.gain_s = fmin(a.cost_s, t->own);
     a.text = answer_text(t,
                          "No line dominates: the largest is %s with %.0f %%; %d lines share "
-                         "%.0f %% of %s s of CPU time.",
+                         "%.0f %% of %s of CPU time.",
                          name, 1e-7 * hot->largest.ns / t->cpu, hot->lines, 100 * a.share,
-                         NUMBER(3, t->cpu));
+                         model_cpu_text(t->m, t->cpu, (char[MODEL_PART]){0}));
     a.advice = "Look for what these lines have in common: who calls them, how often, and on how "
                "much data. The Calls tab lists the callers.";
     t->divided = a.text;
@@ -143,8 +144,8 @@ static enum err answers_add_cpu(struct answer_list *t)
             hotspot_name(s, name);
         else
             own_place_and_text(t->m, s->at, name);
-        a.text = answer_text(t, "%s takes %.0f %% of the CPU time (%s of %s s).", name, 100 * share,
-                             NUMBER(3, cost), NUMBER(3, t->cpu));
+        a.text = answer_text(t, "%s takes %.0f %% of the CPU time (%s).", name, 100 * share,
+                             model_cpu_part(t->m, cost, t->cpu, (char[MODEL_PART]){0}));
         a.cost_s = cost;
         a.share = share;
         a.of = "CPU time";

@@ -96,6 +96,8 @@ enum err findings_add(struct model *m)
     run_facts_of(m, &facts);
     TRY(rules_apply(m, &facts));
     TRY(answers_add(m, &facts));
+    for (int i = 0; i < m->answers_count && model_counts_samples(m); i++)
+        m->answers[i].cost_s = m->answers[i].gain_s = (double)NAN; /* samples are not seconds */
     return range_answers_add(m, &facts);
 }
 

@@ -320,8 +320,9 @@ enum err quiet_library_line(const struct model *m, double cpu_s, double own_s,
     out->share = most / cpu_s;
     out->of = "CPU time";
     out->gain_s = most < own_s ? most : own_s;
-    snprintf(text, sizeof text, "%.200s:%lld takes %.0f %% of the CPU time (%s of %s s).%s",
-             file->path, (long long)line->line, 100 * out->share, NUMBER(3, most), NUMBER(3, cpu_s),
+    snprintf(text, sizeof text, "%.200s:%lld takes %.0f %% of the CPU time (%s).%s", file->path,
+             (long long)line->line, 100 * out->share,
+             model_cpu_part(m, most, cpu_s, (char[MODEL_PART]){0}),
              has_own_code(m) ? " It is a library's line: the program's own lines took little time."
                              : "");
     out->text = arena_text(m->arena, text);

@@ -329,6 +329,10 @@ def make(folder):
     if done.returncode:
         sys.exit(f"tomoprof import: {done.stderr}")
     pages["import"] = other / os.readlink(other / "latest")
+    done = tomoprof("import", "--out", folder / "counts", DATA / "import" / "pyspy.folded")
+    if done.returncode:
+        sys.exit(f"tomoprof import pyspy.folded: {done.stderr}")
+    pages["folded"] = folder / "counts" / os.readlink(folder / "counts" / "latest")
     pages["beside"].mkdir()
     shutil.copy(folder / "both" / "profile.json", pages["beside"])
     done = tomoprof("compare", "--json", pages["beside"], pages["import"])

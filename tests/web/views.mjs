@@ -405,6 +405,13 @@ export function viewTests({ open, openAll, drawn, that, column, job }) {
     that((await page.locator("#subject").innerText()).startsWith("capture of perf"), `subject: ${await page.locator("#subject").innerText()}`);
     that((await page.locator(".panes").innerText()).startsWith("Functions by self time") && !/--rate/.test(await page.locator(".first").innerText()), `first screen of a capture: ${await page.locator("main").innerText()}`);
     await page.context().close();
+    const counts = await open("folded"), all = profileOf("folded").stacks.cpu_ns.reduce((a, b) => a + b, 0); // samples have no length
+    for (const id of ["summary", "lines", "calls", "flame-graph"]) {
+      await counts.click("#tab-" + id);
+      if (id === "lines") await counts.click("text=% of total");
+      that(!/\d [nµm]?s\b|0\.000/.test(await counts.locator("main").innerText()) && new RegExp(`\\b${all} samples`).test(await counts.locator("main").innerText()), `times of a capture of samples in ${id}: ${await counts.locator("main").innerText()}`);
+    }
+    await counts.context().close();
     const serial = await open("waiting");
     that(await serial.locator("#tab-locks").count() === 0 && profileOf("waiting").locks.length === 1, "a pool without work has made a part on locks");
     await serial.context().close();

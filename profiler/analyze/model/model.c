@@ -1,6 +1,10 @@
 /* The tables of profile.json's structs, and models without content. */
+#include <stdio.h>
+#include <string.h>
+
 #include "base/file.h"
 #include "base/json/tables.h"
+#include "base/text.h"
 #include "profiler/analyze/model/model.h"
 
 MODEL_STRUCTS(JSON_RECORD)
@@ -31,6 +35,32 @@ void model_destroy(struct model *m)
 {
     if (m)
         arena_free(m->arena);
+}
+
+int model_counts_samples(const struct model *m)
+{
+    for (int i = 0; i < m->environment_count; i++)
+        if (m->environment[i].key && !strcmp(m->environment[i].key, "import.unit"))
+            return m->environment[i].value && !strcmp(m->environment[i].value, "samples");
+    return 0;
+}
+
+const char *model_cpu_text(const struct model *m, double s, char out[MODEL_PART])
+{
+    if (model_counts_samples(m))
+        snprintf(out, MODEL_PART, "%.0f samples", 1e9 * s);
+    else
+        snprintf(out, MODEL_PART, "%s s", NUMBER(3, s));
+    return out;
+}
+
+const char *model_cpu_part(const struct model *m, double part_s, double all_s, char out[MODEL_PART])
+{
+    if (model_counts_samples(m))
+        snprintf(out, MODEL_PART, "%.0f of %.0f samples", 1e9 * part_s, 1e9 * all_s);
+    else
+        snprintf(out, MODEL_PART, "%s of %s s", NUMBER(3, part_s), NUMBER(3, all_s));
+    return out;
 }
 
 /* A model to profile.json, and the schema of that file. */

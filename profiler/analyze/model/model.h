@@ -37,6 +37,16 @@ enum err model_items(struct model *m, const struct json_record *type, size_t cou
 #define model_list(m, type, owner, name, count)                                                    \
     model_items((m), &record_##type, (count), &(owner)->name, &(owner)->name##_count)
 
+/* 1: a capture that counts samples of unknown length. Each is 1 ns in the model. */
+int model_counts_samples(const struct model *m);
+
+/* Writes CPU time as a part of all: "2.1 of 3.2 s", or "44 of 57 samples". */
+enum { MODEL_PART = 100 };
+const char *model_cpu_part(const struct model *m, double part_s, double all_s,
+                           char out[MODEL_PART]);
+/* Writes one amount: "3.2 s", or "57 samples". */
+const char *model_cpu_text(const struct model *m, double s, char out[MODEL_PART]);
+
 /* profile.json, written whole or not at all; read with its schema's version checked, every value
  * too. Keys are added within a version of the schema: a file of an earlier tomoprof is read. */
 enum err profile_write(const struct model *m, const char *path);

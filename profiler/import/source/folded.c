@@ -1,5 +1,5 @@
 /* Folded stacks, root first: "a;b;c 12" per line, as py-spy, flamegraph.pl and tomoprof write them.
- */
+ * The format does not say what it counts. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +18,26 @@ static int folded_split(const char *line, size_t n, size_t *stack, int64_t *weig
     *weight = strtoll(line + digits, NULL, 10);
     *stack = digits - 1; /* 0: py-spy's thread without a frame */
     return 1;
+}
+
+#define NS_LEAST                                                                                   \
+    1000000 /* a count above it is not one of samples: at 100 a second, of 3 hours in one stack */
+
+/* The largest count of all lines. */
+static int64_t folded_most(const struct import_input *in)
+{
+    const char *at = in->data, *end = at + in->bytes;
+    int64_t most = 0;
+    while (at < end) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        size_t n = (size_t)((stop ? stop : end) - at), length;
+        int64_t weight;
+        n -= n && at[n - 1] == '\r';
+        if (folded_split(at, n, &length, &weight) && weight > most)
+            most = weight;
+        at = stop ? stop + 1 : end;
+    }
+    return most;
 }
 
 static int folded_is_it(const struct import_input *in)
@@ -64,7 +84,7 @@ static enum err folded_stack(struct builder *b, const char *line, size_t n, int3
 }
 
 static enum err folded_lines(struct builder *b, const struct import_input *in, double ns_each,
-                             int64_t *bad)
+                             int samples, int64_t *bad)
 {
     const char *at = in->data, *end = at + in->bytes;
     int32_t process, thread, root, node;
@@ -83,7 +103,7 @@ static enum err folded_lines(struct builder *b, const struct import_input *in, d
                 return FAIL(ERR_INPUT, "%s: weight %lld is more than 104 days", b->base,
                             (long long)weight);
             TRY(builder_cost(b, node, IMPORT_CPU, llround((double)weight * ns_each),
-                             ns_each != 1 ? weight : 0));
+                             samples ? weight : 0));
         } else
             *bad += n > 0;
         at = stop ? stop + 1 : end;
@@ -95,15 +115,20 @@ static enum err folded_read(struct builder *b, const struct import_input *in,
                             const struct import_options *o)
 {
     int64_t bad = 0;
-    int known = o->rate_hz > 0;
-    TRY(folded_lines(b, in, known ? 1e9 / o->rate_hz : 1, &bad));
+    const int known = o->rate_hz > 0, samples = !known && folded_most(in) < NS_LEAST;
+    TRY(folded_lines(b, in, known ? 1e9 / o->rate_hz : 1, known || samples, &bad));
     TRY(source_is(b, "folded stacks", NULL));
+    if (samples)
+        TRY(import_fact(b, "import.unit", "samples"));
     TRY(import_note(
         b, 1, "import_unit", known ? "info" : "warning",
-        known ? "Folded stacks hold counts; the rate that was given makes them times."
-              : "Folded stacks do not say their unit: the counts were taken for "
-                "nanoseconds of CPU time.",
-        known ? NULL : "Where they count samples, give their rate: `tomoprof import --rate HZ`."));
+        known     ? "Folded stacks hold counts; the rate that was given makes them times."
+        : samples ? "Folded stacks do not say their unit: the counts were taken for samples."
+                  : "Folded stacks do not say their unit: the counts were taken for nanoseconds of "
+                    "CPU time.",
+        known     ? NULL
+        : samples ? "Times are unknown. Give the samples per second: `tomoprof import --rate HZ`."
+                  : "Where they count samples, give their rate: `tomoprof import --rate HZ`."));
     b->run->m->meta.cpu_hz = known ? o->rate_hz : (double)NAN;
     return import_note(b, bad, "import_damaged", "warning", "Lines did not end in a count.",
                        "They were left out.");

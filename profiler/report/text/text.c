@@ -115,7 +115,8 @@ static void sheet_summary(const struct sheet *s)
     fputs(isfinite(wall) ? " wall" : "unknown wall time", s->out);
     if (isfinite(t->cpu.user)) {
         double cpu = t->cpu.user + positive_or_zero(t->cpu.sys);
-        fprintf(s->out, ", %s s CPU", NUMBER(3, cpu));
+        fprintf(s->out, ", %s%s", model_cpu_text(s->m, cpu, (char[MODEL_PART]){0}),
+                model_counts_samples(s->m) ? "" : " CPU");
         if (isfinite(t->cpu.sys)) /* imported captures do not always tell */
             fprintf(s->out, " (%s user, %s system)", NUMBER(3, t->cpu.user), NUMBER(3, t->cpu.sys));
         cpus_used(s, cpu);
@@ -288,7 +289,7 @@ static enum err functions_table(const struct sheet *s)
     size_t count;
     double cpu = positive_or_zero(s->m->totals.cpu.user) + positive_or_zero(s->m->totals.cpu.sys);
     int most = s->top < FUNCTIONS || summary_lacks_lines(s->m) ? s->top : FUNCTIONS;
-    int where = s->width >= 120 ? 50 : 38;
+    int where = s->width >= 120 ? 50 : 38, counts = model_counts_samples(s->m);
     TRY(functions_find(s->m, &rows, &count));
     if (count) {
         if (s->sort == TEXT_INCLUSIVE)
@@ -296,13 +297,14 @@ static enum err functions_table(const struct sheet *s)
         fputs(s->sort == TEXT_INCLUSIVE ? "\nFunctions, by their inclusive CPU time\n"
                                         : "\nFunctions, by their CPU time\n",
               s->out);
-        sheet_styled(s, BOLD, "  self %%  incl %%  self s  %-*s called by\n", where, "function");
+        sheet_styled(s, BOLD, "  self %%  incl %% %s  %-*s called by\n",
+                     counts ? "samples" : " self s", where, "function");
     }
     for (size_t i = 0; i < count && (int)i < most; i++) {
         const struct function_row *r = &rows[i];
         sheet_number(s, 8, 1, 100 * r->self_s / cpu);
         sheet_number(s, 8, 1, 100 * r->incl_s / cpu);
-        sheet_number(s, 8, 2, r->self_s);
+        sheet_number(s, 8, counts ? 0 : 2, counts ? 1e9 * r->self_s : r->self_s);
         fputs("  ", s->out);
         int used = sheet_clean(s, r->name, where - 3);
         if (*r->place && where - used > 6) {

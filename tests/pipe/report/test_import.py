@@ -133,6 +133,16 @@ def stacks_with_lines(check, folder):
     check.that(abs(line["cpu"]["user"] - want) < 1e-9, f"line 3: {line['cpu']['user']}, not {want}")
     (folder / "empty.folded").write_text("a;b 2\n 3\n")  # py-spy writes a thread without frames so
     check.that(total(imported(check, folder, folder / "empty.folded"), "cpu_ns") == 5, "a stack without frames")
+    profile = imported(check, folder, HERE / "pyspy.folded", out="counts")  # without a rate: samples, of unknown length
+    all_, first = sum(int(n) for _, n in counts), profile["answers"][0]
+    check.that(profile["environment"].get("import.unit") == "samples" and profile["totals"]["cpu"]["samples"] == all_, f"counts: {profile['environment']}, {profile['totals']['cpu']}")
+    check.that(first["text"].startswith(f"pyprog.py:3 takes {100 * want * 100 / all_:.0f} % of the CPU time ({want * 100:.0f} of {all_} samples)") and first["gain_s"] is None, f"the answer of counts: {first}")
+    run = next(path.parent for path in (folder / "counts").glob("*/profile.json"))
+    text = tomoprof("report", "--text", run).stdout
+    check.that(f"{all_} samples" in text and not re.search(r"0\.0000|saves up to", text), f"report --text of counts: {text}")
+    (folder / "ns.folded").write_text("main;a 3000000000\nmain;b 12\n")  # as tomoprof exports: nobody takes a million samples of one stack
+    profile = imported(check, folder, folder / "ns.folded", out="ns")
+    check.that("import.unit" not in profile["environment"] and total(profile, "cpu_ns") == 3 * 10**9 + 12, f"nanoseconds: {profile['environment']}")
     file = json.loads((HERE / "pyspy.speedscope.json").read_text())
     profile = imported(check, folder, HERE / "pyspy.speedscope.json")
     want = sum(sum(p["weights"]) for p in file["profiles"])

@@ -3,7 +3,7 @@ import { highlighted, languageOf, openMarks } from "./code.js";
 import { cpuOf, cpuTotal, list, once, partOf, rowsOf, shortPath } from "./data.js";
 import { address, COLOUR, goTo, inside, isFiltered, isTimed, MEANING, onFilter, rangePhrase, routes, stackThreads, threadName, threadShown } from "./state.js";
 import { lineNumbers, linesIn } from "./sums.js";
-import { button, bytes, cellBar, choice, code, copy, count, cut, el, known, megabytes, percent, plain, say, search, seconds, shortName, svg, table, toggle, UNKNOWN } from "./ui.js";
+import { button, bytes, cellBar, choice, code, copy, count, cpuName, cut, el, known, megabytes, percent, plain, say, search, seconds, shortName, svg, table, toggle, UNKNOWN } from "./ui.js";
 
 const linesState = { unit: "%", text: "", around: "cost", part: "all", line: null };
 let linesBody = null, linesProfile = null, linesTiming = null;
@@ -232,7 +232,7 @@ export function lineStory(path, line) {
   const texts = lineTexts(file), around = [], p = linesProfile;
   for (let n = Math.max(1, l.line - 8); n <= l.line + 8; n++) if (texts.has(n)) around.push(`${String(n).padStart(5)}${n === l.line ? " >" : "  "} ${texts.get(n)}`);
   const told = list(p.answers).filter((a) => a.file === path && a.line === l.line).flatMap((a) => [a.text, a.advice]).filter(Boolean);
-  return [`# ${path}:${l.line} of \`${list(p.meta.command).join(" ")}\``, "", `Recorded by tomoprof ${p.meta.tool_version}: ${seconds(p.meta.wall_s)}, ${seconds(cpuTotal(p))} CPU time. The line takes ${percent(p.totals.cpu ? Math.max(cpuOf(l), ownTimes(p)(l)) / (cpuTotal(p) || 1) : null)} of it, with what it calls.`, "", ...(around.length ? ["```" + (languageOf(path, file) ?? ""), ...around, "```", ""] : []),
+  return [`# ${path}:${l.line} of \`${list(p.meta.command).join(" ")}\``, "", `Recorded by tomoprof ${p.meta.tool_version}: ${[known(p.meta.wall_s) && seconds(p.meta.wall_s), `${seconds(cpuTotal(p))} ${cpuName()}`.trim()].filter(Boolean).join(", ")}. The line takes ${percent(p.totals.cpu ? Math.max(cpuOf(l), ownTimes(p)(l)) / (cpuTotal(p) || 1) : null)} of it, with what it calls.`, "", ...(around.length ? ["```" + (languageOf(path, file) ?? ""), ...around, "```", ""] : []),
     ...facts.filter(([, , v]) => v > 0).map(([title, text]) => `- ${title}: ${text}`), ...told.map((t) => `- ${t}`)].map(plain).join("\n") + "\n";
 }
 

@@ -19,7 +19,7 @@ import { address, COLOUR, filterBar, filtered, legend, onOpenPart, readSelection
 import { weightsOf } from "./stacks.js";
 import { timelinePanel } from "./timeline.js";
 import { triagePanel } from "./triage.js";
-import { button, el, known, number, plain, seconds, tip } from "./ui.js";
+import { button, countSamples, el, known, number, plain, seconds, tip } from "./ui.js";
 
 function themeButton() {
   const themes = ["system", "light", "dark"];
@@ -129,6 +129,7 @@ function namePage(text) {
 async function start() {
   const [profile, timing, triage, previews, pair, causes] = await Promise.all(["data-profile", "data-timing", "data-triage", "data-previews", "data-compare", "data-causes"].map(unpack));
   document.body.append(tip);
+  if (profile?.environment?.["import.unit"] === "samples") countSamples();
   const help = helpDialog();
   document.body.append(help);
   const alone = pair && !profile && !timing;

@@ -3,12 +3,12 @@ import { list, once, rowsOf } from "./data.js";
 import { chosen, isTimed, stackThreads, threadShown } from "./state.js";
 import { sourcesOf, sourceSums } from "./sums.js";
 import { isWithin, spansOf } from "./time.js";
-import { bytes, plain, seconds, shortTemplates } from "./ui.js";
+import { bytes, cpuName, plain, seconds, shortTemplates } from "./ui.js";
 
 export const WEIGHTS = [["cpu_ns", "CPU time"], ["gpu_ns", "GPU time"], ["wait_ns", "waiting"], ["peak_bytes", "memory at its peak"], ["alloc_bytes", "allocated memory"]];
 export const IMPORTS = -2; // the frame that stands for Python's import machinery and what ran in it
 export const POOL = -3; // the frame between a line and the threads of a pool that work for it
-export const weightsOf = (profile) => WEIGHTS.filter(([key]) => list(profile.stacks?.[key]).some((w) => w > 0) && !(isTimed() && sourceSums(profile, key) === null));
+export const weightsOf = (profile) => WEIGHTS.filter(([key]) => list(profile.stacks?.[key]).some((w) => w > 0) && !(isTimed() && sourceSums(profile, key) === null)).map(([key, title]) => [key, key === "cpu_ns" ? cpuName() || "samples" : title]);
 export const weightText = (weight, v) => (weight.endsWith("_bytes") ? bytes(v) : seconds(v * 1e-9));
 
 // Functions are one where name, file (or module) and kind agree; their lines differ.

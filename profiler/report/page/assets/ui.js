@@ -49,7 +49,11 @@ function scaled(x, units) {
   const [factor, unit] = units[units.length - 1];
   return number(x / factor) + " " + unit;
 }
-export const seconds = (x) => scaled(x, [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]]);
+// A capture that counts samples of unknown length has 1 ns for each.
+let samplesOnly = false;
+export const countSamples = () => { samplesOnly = true; };
+export const cpuName = () => (samplesOnly ? "" : "CPU time");
+export const seconds = (x) => (samplesOnly && known(x) ? `${count(x * 1e9)} ${Math.round(x * 1e9) === 1 ? "sample" : "samples"}` : scaled(x, [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]]));
 export const bytes = (x) => (known(x) && Math.abs(x) < 1024 && Number.isInteger(x) ? `${x} B` : scaled(x, [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]]));
 export const megabytes = (x) => (known(x) ? bytes(x * 2 ** 20) : UNKNOWN);
 export const count = (x) => (known(x) ? String(Math.round(x)).replace(/\B(?=(\d{3})+$)/g, ",") : UNKNOWN); // toLocaleString takes 80 ms at its first call

@@ -5,7 +5,7 @@ import { flameView } from "../flame.js";
 import { aroundLines, functionOf, lineCosts, lineTexts, ofSuite, ownSums, sumOf } from "../lines.js";
 import { weightsOf } from "../stacks.js";
 import { goTo, inside, isFiltered, isTimed, onFilter } from "../state.js";
-import { choice, count, el, known, percent, say, seconds } from "../ui.js";
+import { choice, count, cpuName, el, known, percent, say, seconds } from "../ui.js";
 
 const LINES_MOST = 40, SHARE_LEAST = 0.004; // of lines with a number in the pane; of the file's largest
 
@@ -17,7 +17,7 @@ function measure(profile) {
   const cost = lineCosts(profile), gpu = (l) => cost.gpu(l) || 0, first = list(profile.answers)[0]?.kind;
   if (first === "gpu" && cost.gpuTotal > 0) return { title: "GPU time", of: gpu, total: cost.gpuTotal, cost };
   if (cost.waitTotal > 0 && !ofSuite() && (first === "wait" || mostlyWaits(profile))) return { title: "time and waits", of: (l) => Math.max(cost.cpu(l) || 0, cost.own(l) || 0) + (cost.wait(l) || 0), total: isFiltered() ? cost.total + cost.waitTotal : Math.max(profile.meta.wall_s || 0, cost.total), cost };
-  return { title: cost.part ? "of the operations" : "CPU time", of: (l) => Math.max(cost.cpu(l) || 0, cost.own(l) || 0), total: cost.total, cost };
+  return { title: cost.part ? "of the operations" : cpuName(), of: (l) => Math.max(cost.cpu(l) || 0, cost.own(l) || 0), total: cost.total, cost };
 }
 
 // The flame graph as a pane. {node, flame: null where no stacks are known}
@@ -66,7 +66,7 @@ export function sourcePanes(profile, beside = null) {
     if (row && (follow || !draw.done)) requestAnimationFrame(() => { body.scrollTop = Math.max(0, row.offsetTop - body.clientHeight / 2); });
     draw.done = true;
     const shown = hot.reduce((a, l) => a + value.of(l), 0), own = sums.filter(([, f]) => f.user).reduce((a, [, , s]) => a + s, 0), workers = isFiltered() ? 0 : ownSums(profile).stray / (total || 1), elsewhere = total > 0 && !isTimed() ? 1 - sums.reduce((a, [, , s]) => a + s, 0) / total : 0;
-    note.textContent = !texts.size ? "The source is not in this report." : total > 0 && own > 0 && own / total < 0.3 && file.user ? `Your own lines take ${percent(own / total)}. ${workers > 0.1 ? `${percent(workers)} ran in workers, threads or processes on whose stacks none of them is.` : "The rest ran in libraries that none of them called."}` : elsewhere > 0.1 ? `${percent(elsewhere)} of the CPU time has no source line.` : shown > 0 && hot.length === LINES_MOST ? `The ${count(LINES_MOST)} lines that take most are shown.` : "";
+    note.textContent = !texts.size ? "The source is not in this report." : total > 0 && own > 0 && own / total < 0.3 && file.user ? `Your own lines take ${percent(own / total)}. ${workers > 0.1 ? `${percent(workers)} ran in workers, threads or processes on whose stacks none of them is.` : "The rest ran in libraries that none of them called."}` : elsewhere > 0.1 ? `${percent(elsewhere)} of the ${cpuName() || "samples"} has no source line.` : shown > 0 && hot.length === LINES_MOST ? `The ${count(LINES_MOST)} lines that take most are shown.` : "";
   }
   const redraw = () => { flame?.rebuild(); if (flame && locked !== null) mark(locked); draw(false); };
   onFilter("summary", redraw);

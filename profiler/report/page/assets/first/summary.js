@@ -2,7 +2,7 @@
 import { boundBy, cpuOf, cpuTotal, list, ofRecorder, operations, operationShare, rowsOf, shortPath } from "../data.js";
 import { lineStory } from "../lines.js";
 import { address, COLOUR, goTo, inside, lineLink, routes } from "../state.js";
-import { button, code, copy, count, el, known, number, percent, plain, rich, seconds, shortName, sparkline, stackedBar, table, UNKNOWN } from "../ui.js";
+import { button, code, copy, count, cpuName, el, known, number, percent, plain, rich, seconds, shortName, sparkline, stackedBar, table, UNKNOWN } from "../ui.js";
 import { flamePane, sourcePanes } from "./source.js";
 import { suitePanes } from "./suite.js";
 
@@ -120,7 +120,7 @@ function topFunctions(profile, cpu) {
 
 // In the place of the source.
 function functionsPane(profile, cpu, advice) {
-  return el("div", { class: "pane" }, el("div", { class: "tools pane-head" }, el("strong", {}, "Functions by self time"), profile.totals.cpu && el("span", { class: "unit" }, `% of ${seconds(cpu)} CPU time`)), topFunctions(profile, cpu),
+  return el("div", { class: "pane" }, el("div", { class: "tools pane-head" }, el("strong", {}, "Functions by self time"), profile.totals.cpu && el("span", { class: "unit" }, `% of ${seconds(cpu)} ${cpuName()}`)), topFunctions(profile, cpu),
     !/ -g /.test(advice ?? "") && el("p", { class: "note" }, `${percent(profile.quality.unattributed_cpu_share)} of the CPU time has no source line: build with -g (it changes no optimisation), or install debug symbols.`));
 }
 
