@@ -30,6 +30,7 @@ const struct work_row work_rows[] = {
     {"spin", "threads of a pool that wait for work", WORK_CALLEE, 0, "libgomp*|libomp*|libiomp*", NULL, NULL},
     {"spin.eigen", "threads of a pool that wait for work", 0, 0, NULL, "*ThreadPoolTempl*WaitForWork*|*ThreadPoolTempl*Steal*", NULL},
     {"gil", "taking the GIL", 0, 0, NULL, "take_gil|drop_gil|PyEval_RestoreThread|_PyEval_*Thread", NULL},
+    {"record", "the recording itself", WORK_CALLEE, 0, "libtomoprof_capture*", NULL, NULL},
     /* Numbers. */
     {"fft", "FFT", 0, 0, NULL, "*pocketfft*|fftw*|*ducc*fft*|*DftiCompute*", NULL},
     {"fft", "FFT", 0, 0, "libfftw3*|*pocketfft*|*pypocketfft*", NULL, NULL},

@@ -67,6 +67,9 @@ static const struct work_case cases[] = {
     {{"parse_process_char"}, {"/usr/lib/_csv.cpython-311.so"}, {0}, "parsing CSV", "page faults"},
     {{"Dragon4", "doubletype_str", "LONG_to_UNICODE"}, {UMATH, UMATH, UMATH}, {0}, "writing numbers as text", "page faults"},
     {{"std::string::compare(std::string const&)", "std::_Rb_tree<int, int>::_M_lower_bound(int)"}, {"/home/a/words", "/home/a/words"}, {0}, "ordered maps (trees)", "page faults"},
+    /* Named only where nothing else is: the call that it counts says more. */
+    {{"in_parent", "fork"}, {"/opt/tomoprof/libtomoprof_capture.so", LIBC}, {0}, "the recording itself", "page faults"},
+    {{"malloc", "allocate"}, {LIBC, "/opt/tomoprof/libtomoprof_capture.so"}, {0}, "allocating memory", "page faults"},
     {{"broadcast_strides"}, {UMATH}, {0}, "broadcast_strides (NumPy)", "page faults"},
     /* Told in words where no row knows what they call. */
     {{"_send_bytes"}, {0}, {"/usr/lib/python3.11/multiprocessing/connection.py"}, "handing over work to a pool", "page faults"},
