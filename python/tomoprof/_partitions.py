@@ -55,7 +55,8 @@ def gen_pixel_partition(recon_shape: Sequence[int], num_subsets: int, use_ror_ma
     length = -(-len(pixels) // num_subsets) if num_subsets else 0
     extra = num_subsets * length - len(pixels)
     pixels = numpy.random.permutation(pixels)
-    again = numpy.random.choice(pixels[:(num_subsets - 1) * length], size=extra, replace=False)
+    full = len(pixels) // length if length else 0  # rows: a pixel of a later one would be in it twice
+    again = numpy.random.choice(pixels[:full * length], size=extra, replace=False)
     return numpy.sort(numpy.concatenate((pixels, again)).reshape(num_subsets, length), axis=1).astype(numpy.int32)
 
 

@@ -189,9 +189,11 @@ def use_beside_models(check, folder):
     for kind, expected in (("unweighted", np.ones_like(x)), ("transmission", np.exp(-x)), ("transmission_root", np.exp(-x / 2)),
                            ("emission", 1 / (np.abs(x) + 0.1))):
         check.that(relative(tomoprof.gen_weights(x, kind), expected) < 1e-6, kind)
-    for subsets in (1, 7, 64):
+    pixels = _partitions.gen_full_indices((16, 16, 3))
+    for subsets in (1, 7, 64, *40 * [21]):  # 21 subsets lack more pixels than one of them has
         part = tomoprof.gen_pixel_partition((16, 16, 3), subsets)
-        check.that(set(part.ravel()) == set(_partitions.gen_full_indices((16, 16, 3))), f"a partition into {subsets}")
+        check.that(set(part.ravel()) == set(pixels), f"a partition into {subsets}")
+        check.that((np.diff(part, axis=1) > 0).all(), f"a subset of {subsets} has a pixel twice")
     model = cone(24, 16, 32)
     volume, sinogram = tomoprof.phantom(model, sinogram=True)
     check.that(relative(model.forward_project(volume), sinogram) < 0.3, "the phantom and its line integrals")
