@@ -354,7 +354,8 @@ TOMOPROF_API tomoprof_status tomoprof_auto_regularise(tomoprof_context *c, const
                                                       double *sigma_y, double *sigma_x,
                                                       double *sigma_prox);
 /* Denoises a volume of any shape (QGGMRFDenoiser). sigma_noise > 0, or 0: estimated. p, q, T, the
- * neighbours' weights and sharpness are m's; m NULL: the defaults, and sharpness 0. Of the options
+ * neighbours' weights and sharpness are m's, and sigma_x where its auto_regularize_flag is 0, else it
+ * is estimated; m NULL: the defaults, and sharpness 0. Of the options
  * iterations, threshold, seed, initial (NULL: `in`) and the first of the partitions, whose rows are
  * visited in order, are read; NULL is fine. sigma_used may be NULL. */
 TOMOPROF_API tomoprof_status tomoprof_denoise(tomoprof_context *c, const tomoprof_model *m,

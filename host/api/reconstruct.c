@@ -338,15 +338,17 @@ static enum err compute_denoise(struct api_call *k)
     const int64_t *n = k->operands[0].a.shape;
     struct mbir_subsets subsets;
     TRY(subsets_take(&r->o, n[0] * n[1], 0, &subsets));
-    const struct denoise_options o = {.sigma_noise = r->sigma_noise,
-                                      .sharpness = k->m ? k->m->regularisation.sharpness : 0,
-                                      .initial = operand_buffer(&k->operands[DENOISE_INITIAL]),
-                                      .part = subsets.partitions,
-                                      .max_iterations = r->o.iterations,
-                                      .stop_threshold_percent = r->o.stop_threshold_percent,
-                                      .seed = (uint32_t)r->o.seed,
-                                      .on_iteration = call_progress,
-                                      .context = k->context};
+    const struct denoise_options o = {
+        .sigma_noise = r->sigma_noise,
+        .sharpness = k->m ? k->m->regularisation.sharpness : 0,
+        .sigma_x = k->m && !k->m->regularisation.automatic ? k->m->regularisation.sigma_x : 0,
+        .initial = operand_buffer(&k->operands[DENOISE_INITIAL]),
+        .part = subsets.partitions,
+        .max_iterations = r->o.iterations,
+        .stop_threshold_percent = r->o.stop_threshold_percent,
+        .seed = (uint32_t)r->o.seed,
+        .on_iteration = call_progress,
+        .context = k->context};
     const struct volume v = {.rows = n[0], .cols = n[1], .slices = n[2]};
     struct denoise_report report;
     const enum err e = qggmrf_denoise(k->be, &v, k->m ? &k->m->regularisation : NULL,

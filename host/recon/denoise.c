@@ -104,7 +104,9 @@ static enum err denoiser_regularise(struct denoiser *d, const struct buffer *in)
         const struct thinned t = volume_thin(d->be, v, copy, step);
         const double given = d->options->sigma_noise;
         d->r.sigma_y = given > 0 ? given : estimate_noise(d->be, v, copy);
-        d->r.sigma_x = 0.2 * exp2(d->options->sharpness) * typical_deviation(&t, d->r.sigma_y);
+        d->r.sigma_x = d->options->sigma_x > 0 ? d->options->sigma_x
+                                               : 0.2 * exp2(d->options->sharpness) *
+                                                     typical_deviation(&t, d->r.sigma_y);
     }
     mem_free(copy);
     TRY(e);

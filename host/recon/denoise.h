@@ -10,6 +10,7 @@ struct denoise_options {
     double stop_threshold_percent; /* 0.2 */
     uint32_t seed;                 /* of NumPy's generator, which draws the subsets */
     double sharpness;              /* sigma_x grows by 2^sharpness; 0 */
+    double sigma_x;                /* of the prior; 0 = estimated from the image */
     const struct buffer *initial;  /* to begin with; NULL = the image */
     const struct partition *part;  /* subsets of the caller's; NULL = 16, drawn by the seed */
     void (*on_iteration)(void *context, int64_t done, int64_t total); /* progress (optional) */

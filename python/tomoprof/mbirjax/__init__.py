@@ -15,6 +15,7 @@ from tomoprof._phantoms import *  # noqa: F403
 from tomoprof._records import ReconParams  # noqa: F401
 from tomoprof.mbirjax import _utils, preprocess  # noqa: F401
 from tomoprof.mbirjax._downloads import *  # noqa: F403
+from tomoprof.mbirjax._mace4d import MACE4DModel  # noqa: F401
 from tomoprof.mbirjax._machine import *  # noqa: F403
 from tomoprof.mbirjax._objects import *  # noqa: F403
 from tomoprof.mbirjax._plots import *  # noqa: F403

@@ -19,7 +19,7 @@ PACKAGE = "mbirjax==0.7.3"
 # Why a test that did not pass is not applicable: its file, its name, the error, the reason. A failure of numbers is in no row.
 REASONS = (
     ("", "", r"No module named 'mbirjax\.projectors'|cannot import name '_pallas_kernels'|no attribute 'projectors'", "internals of MBIRJAX's kernels and their tiles"),
-    ("", "", r"No module named 'mbirjax\.mace4d'", "volumes in time are not there"),
+    ("", "", r"No module named 'mbirjax\.mace4d'", "imports private functions of the module that MACE4DModel is in"),
     ("test_preprocessing", "", r"mbirjax\.preprocess\.(nsi|zeiss|zeiss_tct|pymbir)\.\w+ is not in tomoprof", "readers of NSI, Zeiss and pymbir files; `tomoprof recon` reads Zeiss files"),
     ("test_preprocessing", "test_parallel_auto_crop_roundtrip", "parallel beams need one each", "twice as many slices as detector rows: MBIRJAX makes the model, and its projection fails"),
     ("test_recon_restart", "", "no attribute 'recon_placement'", "calls private methods of the model, and names the JAX device of the result"),

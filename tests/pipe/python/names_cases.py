@@ -149,7 +149,37 @@ def views(package, found):
     found["edges"] = package.max_abs_neighbor_diff(x[:, :, 12])
 
 
-PARTS = (stripes, wavelets, shifts, prior, objects, models, views)
+def seeded(call):
+    def seeded_call(*arguments, **options):
+        np.random.seed(11)  # MBIRJAX draws more numbers than tomoprof: the next call begins with the same ones
+        return call(*arguments, **options)
+    return seeded_call
+
+
+def frames(package, found):
+    """Volumes in time of a scan of two turns."""
+    count, rows, channels = 48, 8, 10
+    model = package.ConeBeamModel((count, rows, channels), np.radians(15.0) * np.arange(count), 100.0, 50.0)
+    model.set_params(verbose=0)
+    base = np.exp(-np.add.outer(np.linspace(-1, 1, rows) ** 2, np.linspace(-1, 1, channels) ** 2))
+    sino = np.stack([base * (1 + 0.1 * np.sin(0.5 * view)) for view in range(count)]).astype(np.float32)
+    for name, frames, iterations in (("frames", None, 2), ("frames_own", 3, 1)):
+        mace = package.MACE4DModel(model, num_frames=frames)
+        mace.set_params(dejitter=frames is None, verbose=0, mace_prior_weight=[0.1, 0.2, 0.3])
+        mace.set_device_pool(1)
+        for frame in mace.model_list:
+            frame.prox_map, frame.recon = seeded(frame.prox_map), seeded(frame.recon)
+        shape = (mace.num_frames, *mace.recon_shape)
+        begin = np.linspace(0, 0.1, int(np.prod(shape)), dtype=np.float32).reshape(shape) + 0.01 * np.random.default_rng(50).random(shape, np.float32)
+        volumes, record = mace.recon(sino, np.exp(-sino), begin if frames is None else None, iterations, 0)
+        found[name] = volumes
+        if frames is None:
+            found[name + "_change"] = np.array([row["consensus_change_pct"] for row in record["timing"]], np.float32)
+        found[name + "_views"] = np.array([(views.start, views.stop) for views in mace.view_slices])
+        found[name + "_sigma"] = np.float32(record["recon_params"]["denoiser sigma (global)"])
+
+
+PARTS = (stripes, wavelets, shifts, prior, objects, models, views, frames)
 
 
 def results(package, parts=PARTS):
