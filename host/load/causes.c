@@ -15,6 +15,7 @@ enum { EVIDENCE_MOST = 5 };
 #define CPU_IDLE      50 /* busy processors, below */
 #define PLACE_OF_WORK 40
 #define PROCESSES     5 /* slower than threads by */
+#define ALLOCATED     25
 #define CHUNK_SLOW_S  0.1
 #define UNEVEN_CHUNKS 20
 #define UNEVEN_TIMES  1.5 /* p95 over the median */
@@ -50,23 +51,24 @@ struct load_rule {
     int (*evaluate)(const struct load_facts *d, struct load_fired *out);
 };
 
-static double phase_s(const struct loading *l, const char *name)
+static const struct load_phase *phase_of(const struct loading *l, const char *name)
 {
+    static const struct load_phase none;
     for (int i = 0; i < l->phases_count; i++)
         if (!strcmp(l->phases[i].name, name))
-            return l->phases[i].worker_s;
-    return 0;
+            return &l->phases[i];
+    return &none;
 }
 
 static void load_facts_of(const struct loading *l, struct load_facts *d)
 {
     *d = (struct load_facts){.l = l,
-                             .open = phase_s(l, "open"),
-                             .index = phase_s(l, "index"),
-                             .fetch = phase_s(l, "fetch"),
-                             .decode = phase_s(l, "decode"),
-                             .convert = phase_s(l, "convert"),
-                             .place = phase_s(l, "place")};
+                             .open = phase_of(l, "open")->worker_s,
+                             .index = phase_of(l, "index")->worker_s,
+                             .fetch = phase_of(l, "fetch")->worker_s,
+                             .decode = phase_of(l, "decode")->worker_s,
+                             .convert = phase_of(l, "convert")->worker_s,
+                             .place = phase_of(l, "place")->worker_s};
     d->work = d->fetch + d->decode + d->convert + d->place;
     d->share = 1 / (d->work > 0 ? d->work : 1);
     d->waited = isfinite(l->cpu_wait_s) ? l->cpu_wait_s : 0;
@@ -192,6 +194,15 @@ static int load_processes(const struct load_facts *d, struct load_fired *out)
     evidence_add(out, "processes", d->processes->seconds, "s");
     evidence_add(out, "threads", d->threads->seconds, "s");
     return fired_with_gain(out, d->processes->seconds - d->threads->seconds);
+}
+
+static int load_allocated(const struct load_facts *d, struct load_fired *out)
+{
+    const double memory = phase_of(d->l, "allocate")->wall_s,
+                 all = memory + d->open + d->index + d->l->read_s;
+    evidence_add(out, "memory for the array", all > 0 ? 100 * memory / all : 0, "% of the time");
+    evidence_add(out, "page faults", (double)d->l->page_faults, "");
+    return memory > SHARE(ALLOCATED) * all && fired_with_gain(out, memory);
 }
 
 static int load_slow_chunks(const struct load_facts *d, struct load_fired *out)
@@ -326,6 +337,16 @@ static const struct load_rule load_rules[] = {
       .test = "tomoprof convert FILE COPY.npy, then tomoprof load COPY.npy",
       .fires = "the same, and no processor is free for another thread"},
      .evaluate = load_decode_all},
+    {{.id = "D-ALLOC",
+      .title = "New memory for the array is a large part: the kernel gives and clears each page.",
+      .advice = {{"huge pages (for malloc GLIBC_TUNABLES=glibc.malloc.hugetlb=1; NumPy asks for them)",
+                  EFFORT_SETTING},
+                 {"read into the same array again, instead of into a new one each time",
+                  EFFORT_CODE}},
+      .refuted_by = "a second read into the same array that takes as long as the first with its memory",
+      .test = "tomoprof load FILE --sweep quick",
+      .fires = "memory takes more than " PERCENT(ALLOCATED) " of the time"},
+     .once = 1, .evaluate = load_allocated},
     {{.id = "D1",
       .title = "Placing takes longer than fetching: memory copies limit loading.",
       .advice = {{"read boxes that follow the file's order of dimensions", EFFORT_CODE}},

@@ -59,12 +59,14 @@ struct load_session {
     int sends;                /* each box goes to the device while the next one is read */
     size_t given;             /* bytes that are on their way there */
     int64_t open_ns, index_ns, allocate_ns, pin_ns, send_ns;
+    int64_t allocate_work_ns, page_faults; /* of allocating, all its threads */
     int64_t cpu_wait_ns; /* left out of open_ns, index_ns and allocate_ns: no CPU was free */
     double running;      /* other threads that were ready to run when it began; 0: unknown */
     int64_t deadline_ns; /* 0: none */
 };
 /* A part of the array that goes to the device at least: tests want small ones. */
 extern size_t load_piece_bytes;
+enum err load_memory(struct load_session *s); /* `out`, with all its pages */
 enum err load_begin(const struct load_request *r, struct load_session *s);
 void load_end(struct load_session *s);
 

@@ -113,6 +113,7 @@
     X(INT, _, workers, "of the profile")                                                           \
     X(REAL, _, amplification, "bytes decoded, or fetched, over bytes wanted")                      \
     X(INT, _, requests, "fetches of the profile; joined ones count once")                          \
+    X(INT, _, page_faults, "pages of the array that the kernel gave and cleared in `allocate`")    \
     X(INT, _, boxes, "that were read one after the other; null: all was read at once")             \
     X(COUNTS, _, box, "elements of such a box")                                                    \
     X(ONE, load_kept, kept, "decoded chunks that stay in memory between boxes")                    \

@@ -112,10 +112,7 @@ static enum err session_open(struct load_session *s, struct stretch *t)
     s->type.swap = 0;
     TRY(choose_box(s));
     TRY(load_boxes(s));
-    stretch_begin(t);
-    TRY(engine_shared(s->out_bytes, &s->out));
-    memset(s->out, 0, s->out_bytes); /* its pages are there before the first run, for all ways */
-    stretch_end(t, &s->allocate_ns, &s->cpu_wait_ns);
+    TRY(load_memory(s));
     return session_pin(s);
 }
 
@@ -278,7 +275,7 @@ static enum err fill_phases(struct load_session *s, struct loading *l, double re
     const struct load_phase rows[] = {
         {"open", open_s, open_s},
         {"index", index_s, index_s},
-        {"allocate", allocate_s, allocate_s},
+        {"allocate", 1e-9 * (double)s->allocate_work_ns, allocate_s},
         {"pin", pin_s, pin_s},
         {"queue", sum[0], 0}, /* its batch mates are at work meanwhile */
         {"fetch", sum[1], all > 0 ? read_s * sum[1] / all : 0},
@@ -365,6 +362,7 @@ enum err load_profile(struct load_session *s, struct loading *l)
     l->workers = run.result.workers;
     l->amplification = run.facts.amplification;
     l->requests = run.result.requests;
+    l->page_faults = s->page_faults;
     if (s->request->box_dims) {
         l->boxes = s->boxes;
         l->box_count = s->array->dims;

@@ -22,13 +22,23 @@
 #define ALONE_BYTES ((int64_t)1 << 20)
 #define ALONE_NS    200000 /* expected for what is left after the first group */
 
-enum err engine_shared(size_t bytes, void **out)
+static enum err memory_map(size_t bytes, int flags, void **out)
 {
-    *out = mmap(NULL, bytes + 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    *out = mmap(NULL, bytes + 1, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
     if (*out != MAP_FAILED)
         return ERR_OK;
     *out = NULL;
-    return FAIL(ERR_MEMORY, "no memory left to share %zu bytes between processes", bytes);
+    return FAIL(ERR_MEMORY, "no memory left for %zu bytes to read into", bytes);
+}
+
+enum err engine_shared(size_t bytes, void **out)
+{
+    return memory_map(bytes, MAP_SHARED, out);
+}
+
+enum err engine_private(size_t bytes, void **out)
+{
+    return memory_map(bytes, MAP_PRIVATE, out);
 }
 
 void engine_unshare(void *p, size_t bytes)

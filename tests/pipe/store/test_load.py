@@ -63,6 +63,7 @@ def profile(check, folder):
     check.that(abs(summed - said["read_s"] * work / (work + waited)) < 1e-9, f"steps have {summed} of {said['read_s']} s, {waited} s without a CPU")
     told = sum(x or 0 for x in said["chunks"]["cpu_wait_ns"]) * 1e-9
     check.that(abs(told - waited) < 1e-9 and (said["phases"]["cpu_wait"]["worker_s"] or 0) >= waited, f"chunks waited {told}, {said['phases']['cpu_wait']}")
+    check.that(said["page_faults"] >= 40 * 256 * 512 * 2 // (2 << 20), f"{said['page_faults']} page faults")
     full, parts = said["estimate_full_s"], sum(p["wall_s"] or 0 for p in said["phases"].values())
     check.that(full["low"] == full["mid"] == full["high"], f"all was read: {full}")
     check.that(abs(full["mid"] + said["phases"]["finish"]["wall_s"] - parts) < 1e-9, f"the whole is not the sum of its phases: {full}, {parts}")

@@ -169,6 +169,26 @@ static void uneven_chunks_have_the_cause_that_was_seen(void **state)
     }
 }
 
+/* Memory that takes longer than reading is a cause with a cure; a small part of the time is none. */
+static void new_memory_is_a_cause(void **state)
+{
+    (void)state;
+    struct loading *l = made(0.5, 0.9);
+    l->phases[1] = (struct load_phase){"allocate", 2, 2};
+    l->page_faults = 524288;
+    assert_ok(load_causes(l));
+    assert_string_equal(l->causes[0].rule, "D-ALLOC");
+    assert_true(l->causes[0].gain_high_s > 1.9 && l->causes[0].gain_high_s < 2.1);
+    assert_true(advises(&l->causes[0], "same array"));
+    loading_free(l);
+    l = made(0.5, 0.9);
+    l->phases[1] = (struct load_phase){"allocate", 0.1, 0.1};
+    l->page_faults = 24;
+    assert_ok(load_causes(l));
+    assert_false(fired(l, "D-ALLOC"));
+    loading_free(l);
+}
+
 /* A way that gains names what the user's own reader can do; one that gains nothing is not named. */
 static void what_gains_is_recommended_and_nothing_else(void **state)
 {
@@ -233,6 +253,7 @@ int main(void)
         cmocka_unit_test(waiting_for_a_cpu_is_not_decoding),
         cmocka_unit_test(threads_are_advised_up_to_the_processors),
         cmocka_unit_test(uneven_chunks_have_the_cause_that_was_seen),
+        cmocka_unit_test(new_memory_is_a_cause),
         cmocka_unit_test(what_gains_is_recommended_and_nothing_else),
         cmocka_unit_test(the_largest_gain_comes_first),
     };
