@@ -7,6 +7,7 @@
 #include "base/run_folder.h"
 #include "cli/cli.h"
 #include "cli/storage/sandbox.h"
+#include "host/backend/cpu_name.h"
 #include "host/backend/registry.h"
 #include "host/backend/streams.h"
 #include "host/load/load.h"
@@ -191,12 +192,16 @@ static enum err write_results(const struct loading *l)
 static enum err measure_load(const struct load_request *r, struct load_session *s,
                              struct loading *l)
 {
+    char cpu[CPU_NAME];
+    cpu_name(cpu);
+    l->cpu = *cpu ? arena_text(l->arena, cpu) : NULL;
     TRY(load_begin(r, s));
     TRY(load_profile(s, l));
     if (r->sweep) {
         cli_signals_stop(1);
         TRY(load_sweep(s, l));
     }
+    TRY(load_ratings(l));
     TRY(load_causes(l));
     if (json) {
         struct jsonw w;

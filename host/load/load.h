@@ -92,7 +92,8 @@ enum err load_profile(struct load_session *s, struct loading *l);
 enum err load_recommend(struct loading *l, const char *options, int workers, double gain);
 /* Then the table, the fastest first, and what is recommended. */
 enum err load_sweep(struct load_session *s, struct loading *l);
-/* Then causes. */
+/* Then ratings, and causes. */
+enum err load_ratings(struct loading *l);
 enum err load_causes(struct loading *l);
 double load_effort_days(const char *advice); /* of a cause's actions */
 void load_rules_write(FILE *out);            /* the table of rules for the docs, as Markdown */
@@ -101,6 +102,8 @@ void load_rules_write(FILE *out);            /* the table of rules for the docs,
 double load_cached_share(const struct store *s);
 /* 0 when the files could not be put into that state. */
 int load_set_cache(const struct store *s, enum load_cache cache);
+/* Tells how the array's chunks lie; `covered`: without holes. NULL: unknown. */
+const char *load_layout(const struct store_array *a, int covered, struct arena *arena);
 const char *load_filesystem(const char *path);
 const char *load_cache_name(enum load_cache cache);
 const char *load_order_name(enum engine_order order);

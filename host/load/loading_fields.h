@@ -11,6 +11,7 @@
     X(TEXT, _, dtype, "")                                                                          \
     X(COUNTS, _, chunk, "elements of a chunk; empty for tiles that form no grid")                  \
     X(INT, _, chunks, "")                                                                          \
+    X(TEXT, _, layout, "how chunks lie: a grid, tiles that overlap, holes")                        \
     X(TEXT, _, codec, "none, or the codecs in the order of decoding")                              \
     X(INT, _, bytes, "of the array, decoded")                                                      \
     X(INT, _, bytes_stored, "of its chunks")                                                       \
@@ -26,10 +27,8 @@
     X(INT, _, chunk, "")                                                                           \
     X(INT, _, box, "that it was read for; 0 where all is read at once")                            \
     X(INT, _, queue_ns, "between its fetch and its decoding, behind others of its batch")          \
-    X(INT, _, fetch_ns, "")                                                                        \
-    X(INT, _, decode_ns, "")                                                                       \
-    X(INT, _, convert_ns, "")                                                                      \
-    X(INT, _, place_ns, "")                                                                        \
+    X(INT, _, fetch_ns, "") X(INT, _, decode_ns, "")                                               \
+    X(INT, _, convert_ns, "") X(INT, _, place_ns, "")                                              \
     X(INT, _, cpu_wait_ns, "its worker was ready to run and had no CPU; null: unknown")            \
     X(INT, _, stored, "bytes")                                                                     \
     X(INT, _, decoded, "bytes")                                                                    \
@@ -46,20 +45,24 @@
 
 #define LOAD_SPREAD_FIELDS(X)                                                                      \
     X(INT, _, n, "chunks; of the work on one: fetch, decode, convert and place")                   \
-    X(REAL, _, mean_s, "")                                                                         \
-    X(REAL, _, min_s, "")                                                                          \
-    X(REAL, _, p5_s, "")                                                                           \
-    X(REAL, _, p25_s, "")                                                                          \
-    X(REAL, _, p50_s, "")                                                                          \
-    X(REAL, _, p75_s, "")                                                                          \
-    X(REAL, _, p95_s, "")                                                                          \
-    X(REAL, _, max_s, "")                                                                          \
+    X(REAL, _, mean_s, "") X(REAL, _, min_s, "")                                                   \
+    X(REAL, _, p5_s, "") X(REAL, _, p25_s, "")                                                     \
+    X(REAL, _, p50_s, "") X(REAL, _, p75_s, "")                                                    \
+    X(REAL, _, p95_s, "") X(REAL, _, max_s, "")                                                    \
     X(COUNTS, _, histogram, "chunks in 20 bins of equal width on a logarithmic axis from min to max")
 
 #define LOAD_ESTIMATE_FIELDS(X)                                                                    \
     X(REAL, _, low, "s")                                                                           \
     X(REAL, _, mid, "s, of the whole array with opening, index and memory; measured where all of it was read") \
     X(REAL, _, high, "s; the whole lies between low and high in 19 of 20 cases")
+
+#define LOAD_RATING_FIELDS(X)                                                                      \
+    X(TEXT, _, name, "")                                                                           \
+    X(REAL, _, value, "")                                                                          \
+    X(TEXT, _, unit, "")                                                                           \
+    X(TEXT, _, rating, "Fast, Moderate or Slow")                                                   \
+    X(REAL, _, fast, "limit; below that of slow: less is better")                                  \
+    X(REAL, _, slow, "")
 
 #define LOAD_SWEEP_FIELDS(X)                                                                       \
     X(TEXT, _, backend, "way to fetch that was used")                                              \
@@ -72,8 +75,7 @@
     X(INT, _, runs, "")                                                                            \
     X(REAL, _, seconds, "median of the runs")                                                      \
     X(NUMBERS, _, times, "seconds of each run")                                                    \
-    X(REAL, _, seconds_min, "")                                                                    \
-    X(REAL, _, seconds_max, "")                                                                    \
+    X(REAL, _, seconds_min, "") X(REAL, _, seconds_max, "")                                        \
     X(REAL, _, cpu_s, "of the median run")                                                         \
     X(REAL, _, speedup, "median of the sequential row over this one's")                            \
     X(REAL, _, mpx_per_s, "10^6 elements")                                                         \
@@ -102,6 +104,8 @@
 #define LOADING_FIELDS(X)                                                                          \
     X(TEXT, _, timestamp, "UTC, a label")                                                          \
     X(INT, _, processors, "that the program may use")                                              \
+    X(TEXT, _, cpu, "model of the processors")                                                     \
+    X(INT, _, memory_bytes, "of the machine")                                                      \
     X(TEXT, _, cache, "state before each run: warm, cold, or as it is")                            \
     X(TEXT, _, to, "memory; pinned: memory that a GPU reads; device: and from there to the GPU")   \
     X(ONE, load_file, file, "")                                                                    \
@@ -113,13 +117,14 @@
     X(INT, _, workers, "of the profile")                                                           \
     X(REAL, _, amplification, "bytes decoded, or fetched, over bytes wanted")                      \
     X(INT, _, requests, "fetches of the profile; joined ones count once")                          \
-    X(INT, _, page_faults, "pages of the array that the kernel gave and cleared in `allocate`")    \
+    X(INT, _, page_faults, "pages of the array that the kernel gave and cleared for it")           \
     X(INT, _, boxes, "that were read one after the other; null: all was read at once")             \
     X(COUNTS, _, box, "elements of such a box")                                                    \
     X(ONE, load_kept, kept, "decoded chunks that stay in memory between boxes")                    \
     X(ONE, load_spread, spread, "")                                                                \
     X(ONE, load_estimate, estimate_full_s, "")                                                     \
     X(TABLE, load_chunk, chunks, "")                                                               \
+    X(LIST, load_rating, ratings, "")                                                              \
     X(LIST, load_sweep, sweep, "the fastest first")                                                \
     X(LIST, load_cause, causes, "")                                                                \
     X(TEXT, _, recommended, "options of the fastest row with the fewest workers; null: none gains") \
@@ -135,6 +140,7 @@
     X(load_kept, LOAD_KEPT_FIELDS)                                                                 \
     X(load_spread, LOAD_SPREAD_FIELDS)                                                             \
     X(load_estimate, LOAD_ESTIMATE_FIELDS)                                                         \
+    X(load_rating, LOAD_RATING_FIELDS)                                                             \
     X(load_sweep, LOAD_SWEEP_FIELDS)                                                               \
     X(load_evidence, LOAD_EVIDENCE_FIELDS)                                                         \
     X(load_cause, LOAD_CAUSE_FIELDS)

@@ -99,13 +99,14 @@ static enum err make_plans(struct load_session *s, const struct engine_options *
                            struct engine_facts *sum)
 {
     int64_t moved = 0;
-    *sum = (struct engine_facts){0};
+    *sum = (struct engine_facts){.covered = 1};
     p->of = calloc((size_t)s->boxes, sizeof *p->of);
     FAIL_IF(!p->of, ERR_MEMORY, "no memory left to plan %" PRId64 " boxes", s->boxes);
     for (; p->count < s->boxes; p->count++) {
         const struct engine_box b = box_at(s, p->count);
         TRY(engine_plan(s->store, s->array, &b, o, &p->of[p->count]));
         const struct engine_facts *f = engine_facts(p->of[p->count]);
+        sum->covered &= f->covered;
         sum->chunks += f->chunks;
         sum->chunks_stored += f->chunks_stored;
         sum->tasks += f->tasks;

@@ -73,6 +73,23 @@ static void put_file(const struct loading *l, FILE *f)
         fprintf(f, "<p><strong>Recommended:</strong> nothing; %s.", l->recommended_reason);
 }
 
+static void put_ratings(const struct loading *l, FILE *f)
+{
+    if (!l->ratings_count)
+        return;
+    fputs("<h2>Ratings</h2><table><tr><th>rating<th>measure<th class=n>value<th class=n>fast"
+          "<th class=n>slow",
+          f);
+    for (int i = 0; i < l->ratings_count; i++) {
+        const struct load_rating *r = &l->ratings[i];
+        const int less = r->fast < r->slow;
+        fprintf(f, "<tr><td>%s<td>%s<td class=n>%.3g %s<td class=n>%s %g<td class=n>%s %g",
+                r->rating, r->name, r->value, r->unit, less ? "below" : "from", r->fast,
+                less ? "above" : "below", r->slow);
+    }
+    fputs("</table>", f);
+}
+
 static void put_phases(const struct loading *l, FILE *f)
 {
     double all = 0;
@@ -114,7 +131,7 @@ static void put_sweep_table(const struct loading *l, FILE *f)
         if (isfinite(l->sweep[i].speedup))
             best = fmax(best, l->sweep[i].speedup);
     fputs("<h2>Ways to load</h2><table><tr><th>fetch<th class=n>workers<th class=n>batch<th>order"
-          "<th class=n>seconds<th class=n>speed-up<th class=n>MB/s<th>",
+          "<th class=n>seconds<th class=n>speed-up<th class=n>Mpx/s<th class=n>MB/s<th>",
           f);
     for (int i = 0; i < l->sweep_count; i++) {
         const struct load_sweep *r = &l->sweep[i];
@@ -123,6 +140,7 @@ static void put_sweep_table(const struct loading *l, FILE *f)
                 r->order);
         put_cell(f, "%.6f", r->seconds);
         put_cell(f, "%.2f", r->speedup);
+        put_cell(f, "%.1f", r->mpx_per_s);
         put_cell(f, "%.1f", r->mbytes_per_s);
         if (strcmp(r->status, "ok") != 0) {
             fprintf(f, "<td>%s: ", r->status);
@@ -166,6 +184,7 @@ enum err load_page(const struct loading *l, const char *folder)
     snprintf(path, sizeof path, "%s/loading.html", folder);
     TRY(outfile_open(&o, path));
     put_file(l, o.stream);
+    put_ratings(l, o.stream);
     put_phases(l, o.stream);
     if (l->sweep_count)
         put_sweep_table(l, o.stream);

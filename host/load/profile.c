@@ -339,6 +339,7 @@ enum err load_profile(struct load_session *s, struct loading *l)
     clock_stamp(stamp);
     l->timestamp = arena_text(l->arena, stamp);
     l->processors = engine_processors();
+    l->memory_bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
     static const char *const places[] = {"memory", "pinned", "device"};
     l->cache = load_cache_name(s->request->cache);
     l->to = places[s->request->to];
@@ -350,6 +351,7 @@ enum err load_profile(struct load_session *s, struct loading *l)
     TRY(session_send(s));
     const int64_t finish = clock_ns();
     l->file.cached_share = run.cached_share;
+    l->file.layout = load_layout(s->array, run.facts.covered, l->arena);
     enum err e = fill_chunks(l, t, run.facts.tasks, run.result.counts_waits);
     engine_unshare(t, (size_t)(run.facts.tasks + 1) * sizeof *t);
     TRY(e);

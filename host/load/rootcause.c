@@ -48,6 +48,9 @@ static void rootcause_add_evidence(struct rootcause *r, const struct loading *l)
     for (int i = 0; i < l->phases_count; i++)
         if (l->phases[i].worker_s > 0)
             rootcause_number(r, l->phases[i].name, l->phases[i].worker_s, "s", "workers added");
+    for (int i = 0; i < l->ratings_count; i++)
+        rootcause_number(r, l->ratings[i].name, l->ratings[i].value, l->ratings[i].unit,
+                         l->ratings[i].rating);
     rootcause_number(r, "reading", l->read_s, "s", "elapsed");
     rootcause_number(r, "CPU time of reading", l->read_cpu_s, "s", NULL);
     rootcause_number(r, "one chunk, p5", s->p5_s, "s", NULL);

@@ -24,6 +24,8 @@ static void text_file(const struct loading *l, FILE *f)
         fprintf(f, " of ");
         text_shape(f, x->chunk, x->chunk_count);
     }
+    if (x->layout)
+        fprintf(f, " (%s)", x->layout);
     fprintf(f, ", codec %s, on %s", x->codec,
             x->filesystem ? x->filesystem : "an unknown file system");
     if (isfinite(x->cached_share))
@@ -86,6 +88,13 @@ static void text_phases(const struct loading *l, FILE *f)
     fprintf(f, "one chunk: p5 %.6f  p50 %.6f  p95 %.6f  max %.6f s\n", s->p5_s, s->p50_s, s->p95_s,
             s->max_s);
     text_whole(l, f);
+    for (int i = 0; i < l->ratings_count; i++) {
+        const struct load_rating *r = &l->ratings[i];
+        const char *blank = *r->unit ? " " : "";
+        fprintf(f, "%s%-8s  %s: %.3g%s%s (fast %s %g, slow %s %g)\n", i ? "" : "\n", r->rating,
+                r->name, r->value, blank, r->unit, r->fast < r->slow ? "below" : "from", r->fast,
+                r->fast < r->slow ? "above" : "below", r->slow);
+    }
 }
 
 static void text_sweep(const struct loading *l, FILE *f)

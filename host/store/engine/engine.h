@@ -43,6 +43,7 @@ struct engine_facts {
     int64_t chunks, chunks_stored; /* that the box touches; those that are not just a fill value */
     int64_t tasks;                 /* parts of chunks with a fetch of their own */
     int64_t bytes_wanted, bytes_fetched, bytes_decoded;
+    int covered; /* no place of the box is without a chunk or tile */
     double
         amplification; /* decoded bytes, or fetched ones where nothing is compressed, over wanted */
 };

@@ -24,7 +24,6 @@ struct engine_plan {
     int64_t *groups; /* first task of each, and the end: groups_count + 1 */
     int64_t groups_count;
     size_t room;
-    int covered; /* the parts fill the box */
 };
 
 /* Threads or processes that the plan's options ask for. */

@@ -317,8 +317,8 @@ static enum err plan_add_tiles(struct engine_plan *p)
         if (!is_sampled(p, i, a->chunks_count))
             p->facts = before;
     }
-    p->covered = parts * a->dtype.bytes == p->facts.bytes_wanted ||
-                 (p->options.chunks_most && a->chunks_count > TILES_MOST);
+    p->facts.covered = parts * a->dtype.bytes == p->facts.bytes_wanted ||
+                       (p->options.chunks_most && a->chunks_count > TILES_MOST);
     return ERR_OK;
 }
 
@@ -338,7 +338,7 @@ static enum err plan_make_tasks(struct engine_plan *p)
     TRY(store_index_box(p->store, p->array, p->box.start, p->box.count));
     if (!a->tiles)
         TRY(plan_add_grid(p));
-    p->covered = 1;
+    p->facts.covered = 1;
     if (a->tiles)
         TRY(plan_add_tiles(p));
     for (int64_t i = 0; i < p->facts.tasks; i++)

@@ -209,7 +209,7 @@ enum err engine_run(struct engine_plan *p, struct store_dtype type, void *out,
         n = (int)p->groups_count;
     const int64_t begin = clock_ns();
     job->begin_ns = begin;
-    if (!p->covered) { /* between tiles */
+    if (!p->facts.covered) { /* between tiles */
         worker_fill(job);
         result->fill_ns = clock_ns() - begin;
     }

@@ -189,6 +189,43 @@ static void new_memory_is_a_cause(void **state)
     loading_free(l);
 }
 
+/* Ratings by the limits of the guide for tiles: below 10 ms is fast, above 100 ms slow, 100 Mpx/s fast,
+ * below 20 slow; what was not measured has none. */
+static void chunks_are_rated(void **state)
+{
+    (void)state;
+    static const struct {
+        double read_ms, place_ms, mpx;
+        const char *read, *place, *rate;
+    } rows[] = {{9, 0.9, 100, "Fast", "Fast", "Fast"},
+                {10, 1, 99, "Moderate", "Moderate", "Moderate"},
+                {100, 10, 20, "Moderate", "Moderate", "Moderate"},
+                {101, 11, 19, "Slow", "Slow", "Slow"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct loading *l;
+        int64_t shape[] = {1000, 1000};
+        assert_ok(loading_create(&l));
+        assert_ok(json_items(l->arena, &record_load_chunk, 2, &l->chunks, &l->chunks_count));
+        for (int k = 0; k < 2; k++)
+            l->chunks[k] = (struct load_chunk){.chunk = k,
+                                               .fetch_ns = (int64_t)(rows[i].read_ms * 5e5),
+                                               .decode_ns = (int64_t)(rows[i].read_ms * 5e5),
+                                               .place_ns = (int64_t)(rows[i].place_ms * 1e6),
+                                               .decoded = 1000000};
+        l->spread.n = 2;
+        l->file.shape = shape;
+        l->file.shape_count = 2;
+        l->file.bytes = 2000000;
+        l->read_s = 1 / rows[i].mpx;
+        assert_ok(load_ratings(l));
+        assert_int_equal(l->ratings_count, 3); /* there was no sweep */
+        assert_string_equal(l->ratings[0].rating, rows[i].read);
+        assert_string_equal(l->ratings[1].rating, rows[i].place);
+        assert_string_equal(l->ratings[2].rating, rows[i].rate);
+        loading_free(l);
+    }
+}
+
 /* A way that gains names what the user's own reader can do; one that gains nothing is not named. */
 static void what_gains_is_recommended_and_nothing_else(void **state)
 {
@@ -254,6 +291,7 @@ int main(void)
         cmocka_unit_test(threads_are_advised_up_to_the_processors),
         cmocka_unit_test(uneven_chunks_have_the_cause_that_was_seen),
         cmocka_unit_test(new_memory_is_a_cause),
+        cmocka_unit_test(chunks_are_rated),
         cmocka_unit_test(what_gains_is_recommended_and_nothing_else),
         cmocka_unit_test(the_largest_gain_comes_first),
     };
