@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include "base/run_folder.h"
@@ -16,6 +15,7 @@
 #include "cli/runs/priced.h"
 #include "cli/runs/profile.h"
 #include "cli/runs/record_json.h"
+#include "cli/runs/record_modes.h"
 #include "cli/runs/run_files.h"
 #include "cli/runs/timed.h"
 #include "cli/runs/with_tool.h"
@@ -31,7 +31,7 @@ static struct record_request {
     int64_t pid;
     int runs, warmup; /* runs 0: not timed */
     int paused, open;
-    int overhead, no_analysis;
+    int overhead, no_analysis, whole_graphs;
     struct profile_options profile;
 } request = {.warmup = 1};
 
@@ -39,6 +39,9 @@ static struct opt options[] = {
     OPTION_TEXT("modes", 'm', request.modes, "A,B,...",
                 "record only these of cpu, wait, memory, copies, io, locks, python,\nnvtx, cuda "
                 "(default: all these), objects (small Python objects by\nline; slower)"),
+    OPTION_CHOICE("graphs", 0, request.whole_graphs, "nodes|whole",
+                  "CUDA graphs: record their kernels and copies (default), or only how\nlong each "
+                  "launch took, which costs less"),
     OPTION_NUMBER("rate", 'r', request.rate, "HZ",
                   "samples per second of CPU time of each thread (default 100)", 1, 10000),
     OPTION_PLACE("out", 'o', request.out, "DIR",
@@ -74,45 +77,6 @@ static struct opt options[] = {
     PROFILE_OPTIONS(request.profile),
     {0},
 };
-
-/* The mode that a word of everyday language means; NULL: none. */
-static const char *mode_meant(const char *word)
-{
-    static const char *const words[][2] = {
-        {"gpu", "cuda"},    {"kernels", "cuda"},  {"cupti", "cuda"}, {"nvidia", "cuda"},
-        {"heap", "memory"}, {"malloc", "memory"}, {"ram", "memory"}, {"memcpy", "copies"},
-        {"sleep", "wait"},  {"offcpu", "wait"},   {"time", "cpu"},   {"samples", "cpu"},
-        {"ranges", "nvtx"}, {"marks", "nvtx"},    {"py", "python"},  {"gil", "locks"},
-        {"mutex", "locks"}, {"futex", "locks"},   {"lock", "locks"}};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (!strcasecmp(word, words[i][0]))
-            return words[i][1];
-    return NULL;
-}
-
-static enum err check_modes(const char *list)
-{
-    static const char *const known[] = {"cpu",  "wait", "memory",  "copies", "python",
-                                        "nvtx", "cuda", "objects", "io",     "locks"};
-    const int n = sizeof known / sizeof *known;
-    FAIL_IF(list && !*list, ERR_USAGE, "--modes: the list is empty");
-    for (const char *at = list; at && *at; at += strcspn(at, ","), at += *at == ',') {
-        char word[24];
-        snprintf(word, sizeof word, "%.*s", (int)strcspn(at, ","), at);
-        int i = 0;
-        while (i < n && strcmp(word, known[i]))
-            i++;
-        const char *near = mode_meant(word);
-        near = near ? near : opt_nearest(word, known, n);
-        FAIL_IF(i == n && near, ERR_USAGE, "--modes: unknown mode \"%s\": did you mean %s?", word,
-                near);
-        FAIL_IF(i == n, ERR_USAGE,
-                "--modes: unknown mode \"%s\": use some of "
-                "cpu,wait,memory,copies,python,nvtx,cuda,objects,io,locks",
-                word);
-    }
-    return ERR_OK;
-}
 
 struct record_session {
     char folder[RUN_PATH], trace[TRACING_PATH];
@@ -209,6 +173,7 @@ static enum err run_program(struct record_session *s)
                                              .modes = request.modes,
                                              .rate_hz = request.rate,
                                              .seconds = request.seconds,
+                                             .whole_graphs = request.whole_graphs,
                                              .preload = s->target.preload};
     TRY(record_environment(&settings, environ, &environment, s->note));
     if (*s->note)
@@ -371,7 +336,7 @@ static enum err check_record(int words)
             request.pid ? "pid" : "no-analysis");
     if (request.with)
         TRY(with_tool_check(request.with));
-    return check_modes(request.modes);
+    return record_modes_check(request.modes);
 }
 
 /* Finds the program of a command line; s->word is to be freed. */

@@ -14,7 +14,7 @@
 #include "profiler/trace/writer.h"
 
 #define LIBRARY "libtomoprof_capture.so"
-#define ADDED   15
+#define ADDED   16
 
 enum err record_library(const char *program, char path[RUN_PATH])
 {
@@ -195,6 +195,8 @@ enum err record_environment(const struct record_settings *s, char *const *base, 
         environment_put(&l, "TOMOPROF_CAPTURE_MODES", s->modes, NULL);
     if (s->rate_hz > 0)
         environment_put(&l, "TOMOPROF_CAPTURE_RATE", rate, NULL);
+    if (s->whole_graphs)
+        environment_put(&l, "TOMOPROF_CAPTURE_GRAPHS", "1", NULL);
     if (s->preload)
         put_preload(&l, s, base);
     put_injections(&l, s, base, note);

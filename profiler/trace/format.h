@@ -45,7 +45,7 @@ enum trace_end {                /* how the process image ended, as far as it cou
     X(PYTHON, "python", "Python frames could not be read")                                         \
     X(ALLOCATIONS, "allocations", "sampled allocations did not fit into the table")                \
     X(GPU_BUFFERS, "gpu_buffers", "CUPTI was out of buffers")                                      \
-    X(GPU_DROPPED, "gpu_dropped", "CUPTI dropped activity records")                                \
+    X(GPU_DROPPED, "gpu_dropped", "records of GPU activities were dropped")                        \
     X(GPU_UNKNOWN, "gpu_unknown", "CUPTI activity of kinds that are not known")                    \
     X(GPU_ZERO, "gpu_zero_time", "GPU activities came without timestamps")                         \
     X(STRINGS, "strings", "texts were cut")

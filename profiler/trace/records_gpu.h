@@ -36,17 +36,17 @@ struct trace_api { /* outermost CUDA call on its thread, written on its return; 
 };
 struct trace_kernel {
     struct trace_record r;
-    uint64_t start, end, queued,
-        submitted; /* queued, submitted 0 unless latency timestamps are on */
-    uint64_t name; /* mangled */
+    uint64_t start, end, queued, submitted; /* into the command buffer, to the device; 0 unknown */
+    uint64_t name;                          /* mangled */
     uint64_t graph_node;
     uint32_t correlation, device, context, stream, graph, cubin_function;
     uint32_t grid[3], block[3], cluster[3];
     uint32_t registers, static_shared, dynamic_shared, shared_executed;
     uint64_t local_bytes;
-    uint32_t launch_type, reserved;
+    uint32_t launch_type, reserved; /* as CUpti_ActivityLaunchType, or enum trace_launch */
 };
-enum trace_memory_kind { /* as CUPTI's CUpti_ActivityMemoryKind */
+enum trace_launch { TRACE_LAUNCH_GRAPH = 0x100 }; /* a graph as a whole, without configuration */
+enum trace_memory_kind {                          /* as CUPTI's CUpti_ActivityMemoryKind */
                          TRACE_MEMORY_UNKNOWN,
                          TRACE_MEMORY_PAGEABLE,
                          TRACE_MEMORY_PINNED,
@@ -67,7 +67,8 @@ enum trace_copy_kind { /* as CUPTI's CUpti_ActivityMemcpyKind */
                        TRACE_COPY_DTOA,
                        TRACE_COPY_DTOD,
                        TRACE_COPY_HTOH,
-                       TRACE_COPY_PTOP
+                       TRACE_COPY_PTOP,
+                       TRACE_COPY_DECOMPRESS /* ours: of the decompression engine */
 };
 struct trace_gpu_copy {
     struct trace_record r;

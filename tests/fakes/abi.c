@@ -20,6 +20,7 @@ int main(void)
 /* After those: both declare InitializeInjectionNvtx2's parts, under different names. */
 #include "profiler/capture/recorders/cuda/cuda.h"
 #include "profiler/capture/recorders/cuda/cupti_records.h"
+#include "profiler/capture/recorders/cuda/cupti_records_graph.h"
 #include "profiler/capture/recorders/nvtx/nvtx.h"
 
 static int failed, done;
@@ -170,6 +171,38 @@ static void objects(void)
     FIELD(cupti_jit, correlation, CUpti_ActivityJit2, correlationId);
 }
 
+static void graphs(void)
+{
+#define G(field, its)     FIELD(cupti_graph_run, field, CUpti_ActivityGraphTrace2, its)
+    G(correlation, correlationId);
+    G(start, start);
+    G(end, end);
+    G(device, deviceId);
+    G(graph, graphId);
+    G(context, contextId);
+    G(stream, streamId);
+#define L(field, its)     FIELD(cupti_device_graph_run, field, CUpti_ActivityDeviceGraphTrace, its)
+    L(device, deviceId);
+    L(start, start);
+    L(end, end);
+    L(graph, graphId);
+    L(launcher, launcherGraphId);
+    L(context, contextId);
+    L(stream, streamId);
+#define B(field, its)     FIELD(cupti_decompress, field, CUpti_ActivityMemDecompress, its)
+    B(device, deviceId);
+    B(context, contextId);
+    B(stream, streamId);
+    B(correlation, correlationId);
+    B(operations, numberOfOperations);
+    B(bytes, sourceBytes);
+    B(start, start);
+    B(end, end);
+    VALUE(CUPTI_GRAPH, CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+    VALUE(CUPTI_DEVICE_GRAPH, CUPTI_ACTIVITY_KIND_DEVICE_GRAPH_TRACE);
+    VALUE(CUPTI_DECOMPRESS, CUPTI_ACTIVITY_KIND_MEM_DECOMPRESS);
+}
+
 static void callbacks(void)
 {
     FIELD(cupti_call, site, CUpti_CallbackData, callbackSite);
@@ -290,6 +323,7 @@ int main(void)
     copies();
     memories();
     objects();
+    graphs();
     callbacks();
     parameters();
     nvtx();

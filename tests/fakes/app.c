@@ -25,10 +25,12 @@ static void tell(int line, const char *what)
     if (truth)
         fprintf(truth,
                 "{\"line\": %d, \"what\": \"%s\", \"ns\": %llu, \"correlation\": %u, \"bytes\": "
-                "%llu, \"name\": \"%s\", \"device\": %u, \"stream\": %u}\n",
+                "%llu, \"name\": \"%s\", \"device\": %u, \"stream\": %u, \"end\": %llu, "
+                "\"delay\": %llu}\n",
                 line, what, (unsigned long long)(a->end ? a->end - a->start : 0), a->correlation,
                 (unsigned long long)a->bytes, a->kind == FAKE_KERNEL ? a->name : "", a->device,
-                a->stream);
+                a->stream, (unsigned long long)a->end,
+                (unsigned long long)(a->queued ? a->start - a->queued : 0));
 }
 #define TELL(what) tell(__LINE__, what)
 
@@ -92,6 +94,7 @@ static void all(void)
     cudaGraphInstantiate(&executable, graph, 0);
     for (int i = 0; i < 3; i++)
         cudaGraphLaunch(executable, stream), TELL("graph");
+    cuMemBatchDecompressAsync(700, 3, stream), TELL("decompress");
     cudaFree(at);
     cudaDeviceSynchronize();
     cuModuleUnload(module);

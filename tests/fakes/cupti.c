@@ -10,12 +10,14 @@
  *   hang=1          a flush never returns
  *   full=1          overheads are of a full command buffer, with data that the client frees
  *   unified=1       unified memory can be watched
+ *   device_graph=1  each whole graph launches another one on the device
  *   buffers=N       asks for N buffers more than it uses, and keeps them
  *   NAME=CODE       the call NAME (cuptiSubscribe, ..) fails so; other=1: it names another tool */
 #include <dlfcn.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "profiler/capture/recorders/cuda/cupti_records_graph.h"
 #include "store.h"
 
 #define FAIL_IF_ASKED(name)                                                                        \
@@ -37,7 +39,7 @@ static uint8_t domains[8], calls[3][64];
 static const char *const names[3][32] = {
     {NULL},
     {"INVALID", "cuDeviceGet", "cuLaunchKernel", "cuMemcpyHtoD_v2", "cuMemcpyAsync", "cuMemcpy",
-     "cuModuleLoadData", "cuModuleUnload", "cuStreamQuery"},
+     "cuModuleLoadData", "cuModuleUnload", "cuStreamQuery", "cuMemBatchDecompressAsync"},
     {"INVALID", "cudaGetDevice_v3020", "cudaMemcpy_v3020", "cudaLaunchKernel_v7000",
      "cudaMemcpyAsync_v3020", "cudaMemcpyPeer_v4000", "cudaMemset_v3020", "cudaMalloc_v3020",
      "cudaMallocAsync_v11020", "cudaFree_v3020", "cudaSetDevice_v3020",
@@ -175,6 +177,20 @@ EXPORT(cuptiActivityEnable, uint32_t kind)
 {
     FAIL_IF_ASKED("cuptiActivityEnable");
     store_enabled[kind] = 1;
+    return 0;
+}
+
+EXPORT(cuptiActivityEnableLatencyTimestamps, uint8_t on)
+{
+    FAIL_IF_ASKED("cuptiActivityEnableLatencyTimestamps");
+    store_latency = on;
+    return 0;
+}
+
+EXPORT(cuptiActivityEnableDeviceGraph, uint8_t on)
+{
+    FAIL_IF_ASKED("cuptiActivityEnableDeviceGraph");
+    store_enabled[CUPTI_DEVICE_GRAPH] = on;
     return 0;
 }
 

@@ -52,19 +52,6 @@ FAKE_API int fake_pending(void)
     return tool.pending && tool.pending();
 }
 
-FAKE_API long fake_option(const char *key, long otherwise)
-{
-    static const char *text;
-    if (!text) /* asked with each call: what it costs would pass for the recorder's */
-        text = getenv("FAKE") ? getenv("FAKE") : "";
-    const char *at = text;
-    size_t n = *at ? strlen(key) : 0;
-    for (; at && *at; at += strcspn(at, ","), at += *at == ',')
-        if (!strncmp(at, key, n) && at[n] == '=')
-            return strtol(at + n + 1, NULL, 0);
-    return otherwise;
-}
-
 static uint64_t now(void)
 {
     struct timespec t;
@@ -136,6 +123,8 @@ static void enqueue(struct stream *s, struct fake_activity *a)
     if (early) /* begins before the call that asked for it */
         a->start = at - early;
     a->end = s->free_at = a->start + length;
+    a->queued = at - 2000;
+    a->submitted = at - 1500;
     s->busy += length;
     pthread_mutex_unlock(&lock);
     a->device = s->device;
@@ -308,6 +297,18 @@ FAKE_API int cudaMemcpy(void *to, const void *from, size_t bytes, int kind)
     int result = copy("cuMemcpy", f.correlation, bytes, kind, NULL, fake_host_kind(to, from));
     wait_until(default_stream[device].free_at);
     return finish(&f, result);
+}
+
+FAKE_API int cuMemBatchDecompressAsync(size_t bytes, size_t count, void *stream)
+{
+    need_context();
+    struct frame f = begin(1, "cuMemBatchDecompressAsync", NULL, NULL);
+    struct fake_activity a = {.kind = FAKE_DECOMPRESS,
+                              .correlation = f.correlation,
+                              .bytes = bytes,
+                              .operation = (uint32_t)count};
+    submit(stream_of(stream), &a);
+    return finish(&f, 0);
 }
 
 FAKE_API int cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device,

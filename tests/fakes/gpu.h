@@ -17,11 +17,18 @@ enum fake_more {
     FAKE_MEMORY = 49,
     FAKE_POOL = 50
 };
-enum fake_rare { FAKE_OVERHEAD = 17, FAKE_UNIFIED = 25, FAKE_JIT = 52 };
+enum fake_rare {
+    FAKE_OVERHEAD = 17,
+    FAKE_UNIFIED = 25,
+    FAKE_GRAPH = 51,
+    FAKE_JIT = 52,
+    FAKE_DEVICE_GRAPH = 53,
+    FAKE_DECOMPRESS = 54
+};
 
 struct fake_activity {
     uint32_t kind, correlation, runtime_correlation, device, context, stream;
-    uint64_t start, end, bytes, address, pool, graph_node;
+    uint64_t start, end, bytes, address, pool, graph_node, queued, submitted;
     uint32_t graph, operation, memory_kind, peer; /* of memory: 1 allocate, 2 release */
     uint32_t grid, block;
     uint8_t copy_kind, from, to;
@@ -94,5 +101,7 @@ FAKE_API int cudaStreamBeginCapture(void *stream, int mode);
 FAKE_API int cudaStreamEndCapture(void *stream, void **graph);
 FAKE_API int cudaGraphInstantiate(void **executable, void *graph, unsigned long long flags);
 FAKE_API int cudaGraphLaunch(void *executable, void *stream);
+/* The two that are not NVIDIA's arguments: `bytes` of `count` batches. */
+FAKE_API int cuMemBatchDecompressAsync(size_t bytes, size_t count, void *stream);
 
 #endif

@@ -8,11 +8,12 @@
 #include <time.h>
 
 #include "profiler/capture/recorders/cuda/cupti_records.h"
+#include "profiler/capture/recorders/cuda/cupti_records_graph.h"
 
 cupti_request *store_request;
 cupti_complete *store_complete;
 uint64_t (*store_clock)(void);
-uint8_t store_enabled[64];
+uint8_t store_enabled[64], store_latency;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint8_t *buffer;
 static size_t buffer_bytes, used, records;
@@ -113,7 +114,8 @@ static const struct length {
     {CUPTI_DEVICE, {176, 176, 184, 240}},       {CUPTI_CONTEXT, {16, 16, 40, 64}},
     {CUPTI_STREAM, {24, 24, 24, 32}},           {CUPTI_SYNC, {40, 48, 56, 72}},
     {CUPTI_OVERHEAD, {40, 48, 56, 80}},         {CUPTI_JIT, {64, 64, 72, 96}},
-    {CUPTI_UNIFIED_MEMORY, {64, 64, 104, 120}},
+    {CUPTI_UNIFIED_MEMORY, {64, 64, 104, 120}}, {CUPTI_GRAPH, {48, 56, 56, 72}},
+    {CUPTI_DEVICE_GRAPH, {56, 56, 56, 72}},     {CUPTI_DECOMPRESS, {64, 64, 64, 80}},
 };
 
 size_t store_length(uint32_t kind)
@@ -140,6 +142,9 @@ union any {
     struct cupti_overhead overhead;
     struct cupti_jit jit;
     struct cupti_unified_memory unified;
+    struct cupti_graph_run graph;
+    struct cupti_device_graph_run device_graph;
+    struct cupti_decompress decompress;
 };
 
 static size_t fill_work(union any *r, const struct fake_activity *a)
@@ -157,6 +162,9 @@ static size_t fill_work(union any *r, const struct fake_activity *a)
                                           .block = {(int)a->block, 1, 1},
                                           .correlation = a->correlation,
                                           .name = a->name,
+                                          .queued = store_latency ? a->queued : 0,
+                                          .submitted = store_latency ? a->submitted : 0,
+                                          .shared_executed = 65536,
                                           .graph_node = a->graph_node,
                                           .graph = a->graph,
                                           .local_total = 7,
@@ -266,6 +274,26 @@ static size_t fill(union any *r, const struct fake_activity *a)
         r->unified = (struct cupti_unified_memory){
             CUPTI_UNIFIED_MEMORY, 1, a->bytes, a->start, a->end, a->address, .to = 1};
         return sizeof r->unified;
+    case FAKE_GRAPH:
+        r->graph = (struct cupti_graph_run){CUPTI_GRAPH, a->correlation, a->start,   a->end,
+                                            a->device,   a->graph,       a->context, a->stream};
+        return sizeof r->graph;
+    case FAKE_DEVICE_GRAPH:
+        r->device_graph = (struct cupti_device_graph_run){
+            CUPTI_DEVICE_GRAPH, a->device, a->start,   a->end,   a->graph + 100,
+            a->graph,           1,         a->context, a->stream};
+        return sizeof r->device_graph;
+    case FAKE_DECOMPRESS:
+        r->decompress = (struct cupti_decompress){CUPTI_DECOMPRESS,
+                                                  a->device,
+                                                  a->context,
+                                                  a->stream,
+                                                  .correlation = a->correlation,
+                                                  .operations = a->operation,
+                                                  .bytes = a->bytes,
+                                                  .start = a->start,
+                                                  .end = a->end};
+        return sizeof r->decompress;
     case FAKE_CONTEXT:
         r->context =
             (struct cupti_context){CUPTI_CONTEXT, a->context, a->device, 1, (uint16_t)a->stream};
@@ -312,13 +340,35 @@ static void empty_window(void)
         }
 }
 
+/* The launch of a graph whose nodes are adding up to one record. */
+static struct fake_activity whole;
+
+static void emit_whole(void)
+{
+    if (!whole.end)
+        return;
+    emit(&whole);
+    whole.kind = FAKE_DEVICE_GRAPH;
+    if (store_option("device_graph", 0) && store_enabled[FAKE_DEVICE_GRAPH])
+        emit(&whole);
+    whole.end = 0;
+}
+
 void store_activity(const struct fake_activity *a)
 {
     static unsigned turn;
     if (!store_request || a->kind >= sizeof store_enabled || !store_enabled[a->kind])
         return;
     pthread_mutex_lock(&lock);
-    if (a->end && store_option("shuffle", 0)) {
+    const int node = a->graph && store_enabled[FAKE_GRAPH];
+    if (!node || whole.correlation != a->correlation)
+        emit_whole();
+    if (node) {
+        const uint64_t start = whole.end ? whole.start : a->start;
+        whole = *a;
+        whole.kind = FAKE_GRAPH;
+        whole.start = start;
+    } else if (a->end && store_option("shuffle", 0)) {
         unsigned i = (turn += 5) % 8;
         if (in_window[i])
             emit(&window[i]);
@@ -338,6 +388,7 @@ size_t store_dropped(void)
 void store_flush(void)
 {
     pthread_mutex_lock(&lock);
+    emit_whole();
     empty_window();
     deliver();
     pthread_mutex_unlock(&lock);
@@ -346,7 +397,7 @@ void store_flush(void)
 int store_pending(void)
 {
     pthread_mutex_lock(&lock);
-    int waiting = buffer != NULL;
+    int waiting = buffer != NULL || whole.end;
     for (int i = 0; i < 8; i++)
         waiting |= in_window[i];
     pthread_mutex_unlock(&lock);

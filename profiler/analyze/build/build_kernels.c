@@ -54,6 +54,7 @@ static enum err variant_row(struct run *r, struct variant *v, struct model_varia
     row->registers = number_or_unknown(v->registers);
     row->static_shared = number_or_unknown(v->static_shared);
     row->dynamic_shared = number_or_unknown(v->dynamic_shared);
+    row->carveout_bytes = number_or_unknown(v->carveout);
     row->local_bytes = v->local_bytes < 1ull << 53 ? (int64_t)v->local_bytes : MODEL_UNKNOWN;
     row->time = stat_of(&v->time);
     const struct trace_device *d = &r->gpu.devices.items[v->device].d;
@@ -77,11 +78,14 @@ static enum err build_kernel_row(struct run *r, struct kernel *k, struct model_k
 {
     struct dist all = {0};
     enum err e = ERR_OK;
-    double api = 0, queue = 0, ns = 0;
+    double api = 0, queue = 0, ns = 0, delay = 0, submit = 0, delayed = 0;
     for (size_t i = 0; i < k->variants.count && e == ERR_OK; i++) {
         e = dist_merge(&all, &k->variants.items[i].time);
         api += k->variants.items[i].api_ns;
         queue += k->variants.items[i].queue_ns;
+        delay += k->variants.items[i].delay_ns;
+        submit += k->variants.items[i].submit_ns;
+        delayed += k->variants.items[i].delayed_n;
         ns += k->variants.items[i].time.sum;
     }
     row->time = stat_of(&all);
@@ -102,6 +106,8 @@ static enum err build_kernel_row(struct run *r, struct kernel *k, struct model_k
     row->line = k->line > 0 ? k->line : MODEL_UNKNOWN;
     row->api_s = ns_to_seconds(api);
     row->queue_s = ns_to_seconds(queue);
+    row->queue_delay_s = delayed > 0 ? ns_to_seconds(delay / delayed) : (double)NAN;
+    row->submit_delay_s = delayed > 0 ? ns_to_seconds(submit / delayed) : (double)NAN;
     row->share_of_kernel_time = k->total / r->total.gpu_kernel;
     row->share_of_wall = k->total / (double)(r->last - r->origin);
     vector_sort(&k->variants, by_time);

@@ -36,7 +36,7 @@ static const struct rule {
      "Their release is not seen: live memory and leaks may be too large.", NULL},
     {"lost.gpu_buffers", LOST(GPU_BUFFERS), "error", "%llu times CUPTI was out of buffers.",
      "Kernels or copies are missing.", NULL},
-    {"lost.gpu_dropped", LOST(GPU_DROPPED), "error", "CUPTI dropped %llu activity records.",
+    {"lost.gpu_dropped", LOST(GPU_DROPPED), "error", "%llu records of GPU activities were dropped.",
      "Kernels or copies are missing.", NULL},
     {"lost.gpu_unknown", LOST(GPU_UNKNOWN), "info",
      "%llu CUPTI activities are of kinds that are not known.", "They are not shown.",

@@ -114,7 +114,7 @@ static int same_variant(const struct variant *a, const struct variant *b)
            !memcmp(a->block, b->block, sizeof a->block) &&
            !memcmp(a->cluster, b->cluster, sizeof a->cluster) && a->registers == b->registers &&
            a->static_shared == b->static_shared && a->dynamic_shared == b->dynamic_shared &&
-           a->device == b->device;
+           a->carveout == b->carveout && a->device == b->device;
 }
 
 /* Moves the image's variants to the run's kernels. */
@@ -132,6 +132,9 @@ static enum err merge_variants(struct image *im, struct gpu *g)
             to->api_ns += v->api_ns;
             to->queue_ns += v->queue_ns;
             to->queued_n += v->queued_n;
+            to->delay_ns += v->delay_ns;
+            to->submit_ns += v->submit_ns;
+            to->delayed_n += v->delayed_n;
         } else {
             TRY(vector_add(&k->variants, *v));
             v->time = (struct dist){0}; /* it is the run's now */

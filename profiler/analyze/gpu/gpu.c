@@ -112,12 +112,18 @@ static enum err variant_of(struct gpu *g, const struct trace_kernel *k, uint32_t
                         .registers = k->registers,
                         .static_shared = k->static_shared,
                         .dynamic_shared = k->dynamic_shared,
+                        .carveout = k->shared_executed ? k->shared_executed : VARIANT_UNKNOWN,
                         .device = dev,
                         .local_bytes = k->local_bytes,
                         .kernel = TABLE_NONE};
     memcpy(v.grid, k->grid, sizeof v.grid);
     memcpy(v.block, k->block, sizeof v.block);
     memcpy(v.cluster, k->cluster, sizeof v.cluster);
+    if (k->launch_type == TRACE_LAUNCH_GRAPH) {
+        v.grid[0] = v.block[0] = v.cluster[0] = v.registers = VARIANT_UNKNOWN;
+        v.static_shared = v.dynamic_shared = v.carveout = VARIANT_UNKNOWN;
+        v.local_bytes = UINT64_MAX;
+    }
     uint64_t key = table_hash(&v, offsetof(struct variant, device) + sizeof v.device);
     *index = table_get(&g->variant_by_key, key);
     if (*index != TABLE_NONE)
@@ -129,6 +135,12 @@ static enum err variant_of(struct gpu *g, const struct trace_kernel *k, uint32_t
     *index = (uint32_t)g->variants.count;
     TRY(vector_add(&g->variants, v));
     return table_put(&g->variant_by_key, key, *index);
+}
+
+/* Both are of CUPTI's clock, whose steps between host and device may put them in the other order. */
+static double ns_after(uint64_t from, uint64_t to)
+{
+    return to > from ? (double)(to - from) : 0;
 }
 
 static enum err gpu_kernel(struct image *im, void *state, const struct trace_item *item)
@@ -144,7 +156,13 @@ static enum err gpu_kernel(struct image *im, void *state, const struct trace_ite
         return ERR_OK;
     TRY(gpu_device(im, g, k->device, &o.device));
     TRY(variant_of(g, k, o.device, &a.what));
-    TRY(dist_add(&g->variants.items[a.what].time, a.end - a.start));
+    struct variant *v = &g->variants.items[a.what];
+    TRY(dist_add(&v->time, a.end - a.start));
+    if (k->queued) {
+        v->delay_ns += ns_after(k->queued, k->start);
+        v->submit_ns += ns_after(k->queued, k->submitted);
+        v->delayed_n++;
+    }
     o.start = a.start;
     o.end = a.end;
     o.what = a.what;
@@ -156,10 +174,12 @@ static enum err gpu_kernel(struct image *im, void *state, const struct trace_ite
 static enum direction direction_of(uint32_t kind)
 {
     static const uint8_t of[] = {
-        [TRACE_COPY_UNKNOWN] = DIR_OTHER, [TRACE_COPY_HTOD] = DIR_H2D, [TRACE_COPY_DTOH] = DIR_D2H,
-        [TRACE_COPY_HTOA] = DIR_H2D,      [TRACE_COPY_ATOH] = DIR_D2H, [TRACE_COPY_ATOA] = DIR_D2D,
-        [TRACE_COPY_ATOD] = DIR_D2D,      [TRACE_COPY_DTOA] = DIR_D2D, [TRACE_COPY_DTOD] = DIR_D2D,
-        [TRACE_COPY_HTOH] = DIR_H2H,      [TRACE_COPY_PTOP] = DIR_P2P};
+        [TRACE_COPY_UNKNOWN] = DIR_OTHER, [TRACE_COPY_HTOD] = DIR_H2D,
+        [TRACE_COPY_DTOH] = DIR_D2H,      [TRACE_COPY_HTOA] = DIR_H2D,
+        [TRACE_COPY_ATOH] = DIR_D2H,      [TRACE_COPY_ATOA] = DIR_D2D,
+        [TRACE_COPY_ATOD] = DIR_D2D,      [TRACE_COPY_DTOA] = DIR_D2D,
+        [TRACE_COPY_DTOD] = DIR_D2D,      [TRACE_COPY_HTOH] = DIR_H2H,
+        [TRACE_COPY_PTOP] = DIR_P2P,      [TRACE_COPY_DECOMPRESS] = DIR_DECOMPRESS};
     return kind < sizeof of ? of[kind] : DIR_OTHER;
 }
 

@@ -15,7 +15,16 @@ struct kernel_counters { /* sums over launches; shares are multiplied by their n
 
 enum activity_kind { ACTIVITY_KERNEL, ACTIVITY_COPY, ACTIVITY_SET, ACTIVITY_MEMORY };
 extern const char *const gpu_directions[], *const gpu_memories[]; /* end with NULL */
-enum direction { DIR_H2D, DIR_D2H, DIR_D2D, DIR_P2P, DIR_H2H, DIR_OTHER, DIRECTIONS };
+enum direction {
+    DIR_H2D,
+    DIR_D2H,
+    DIR_D2D,
+    DIR_P2P,
+    DIR_H2H,
+    DIR_DECOMPRESS,
+    DIR_OTHER,
+    DIRECTIONS
+};
 
 struct activity {
     uint64_t start, end, bytes; /* relative to the origin */

@@ -5,7 +5,8 @@
 #include "profiler/analyze/gpu/clock.h"
 #include "profiler/analyze/gpu/gpu.h"
 
-const char *const gpu_directions[] = {"h2d", "d2h", "d2d", "p2p", "h2h", "other", NULL};
+const char *const gpu_directions[] = {"h2d", "d2h",        "d2d",   "p2p",
+                                      "h2h", "decompress", "other", NULL};
 const char *const gpu_memories[] = {"unknown", "pageable",      "pinned",         "device", "array",
                                     "managed", "device_static", "managed_static", NULL};
 

@@ -35,6 +35,7 @@
     X(INT, _, registers, "per thread")                                                             \
     X(INT, _, static_shared, "bytes")                                                              \
     X(INT, _, dynamic_shared, "bytes")                                                             \
+    X(INT, _, carveout_bytes, "of a multiprocessor's memory, that the driver gave to shared memory")\
     X(INT, _, local_bytes, "local memory in all")                                                  \
     X(REAL, _, occupancy, "theoretical: resident warps / warps that fit on a multiprocessor")      \
     X(TEXT, _, limiter, "of the occupancy: warps, blocks, registers, shared")                      \
@@ -50,6 +51,8 @@
     X(REAL, _, share_of_wall, "total / meta.wall_s; above 1 where kernels overlap")                \
     X(REAL, _, api_s, "host time of the launching calls")                                          \
     X(REAL, _, queue_s, "sum of the times from the end of the call to the kernel's start")         \
+    X(REAL, _, queue_delay_s, "mean of a launch, from the command buffer to the start; null: not told")\
+    X(REAL, _, submit_delay_s, "its part until the buffer was submitted to the device")            \
     X(REAL, _, dram_read_bytes, "counted by Nsight Compute, as the next four; else null")          \
     X(REAL, _, dram_write_bytes, "")                                                               \
     X(REAL, _, compute_share, "of the multiprocessors' peak, mean over its device time")           \
@@ -59,7 +62,7 @@
     X(INT, _, variants_left_out, "")                                                               \
     X(LIST, model_place, launched_at, "lines, value in s; at most 16")
 #define MODEL_TRANSFER_FIELDS(X)                                                                   \
-    X(TEXT, _, direction, "h2d d2h d2d p2p h2h other")                                             \
+    X(TEXT, _, direction, "h2d d2h d2d p2p h2h decompress other")                                             \
     X(TEXT, _, from, "pageable pinned device array managed unknown")                               \
     X(TEXT, _, to, "likewise")                                                                     \
     X(FLAG, _, asynchronous, "by the call")                                                        \

@@ -9,11 +9,13 @@
 
 struct variant { /* launch configuration of a kernel, of one image */
     uint64_t name;
-    uint32_t grid[3], block[3], cluster[3], registers, static_shared, dynamic_shared, device;
+    uint32_t grid[3], block[3], cluster[3], registers, static_shared, dynamic_shared, carveout,
+        device;
     uint64_t local_bytes;
     struct dist time;
     double api_ns, queue_ns, queued_n, occupancy, waves; /* the last two: by another tool, or 0 */
-    uint32_t kernel;                                     /* in run.kernels, once known */
+    double delay_ns, submit_ns, delayed_n; /* from the command buffer to start, to the device */
+    uint32_t kernel;                       /* in run.kernels, once known */
 };
 struct launch_site { /* where a kernel was launched */
     uint32_t site;

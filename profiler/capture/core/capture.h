@@ -34,15 +34,15 @@ enum capture_mode { /* names in facts.c; all but objects are on by default */
 
 struct capture_config {
     unsigned modes;
-    double cpu_hz;       /* samples per second of CPU time of each thread */
-    double wait_hz;      /* polls per second of threads that wait */
-    double alloc_mean;   /* mean bytes between sampled allocations */
-    double copy_mean;    /* mean bytes between sampled copies */
-    double calls_share;  /* of CPU time: wrappers that take more are taken out; 1: never */
-    int signal;          /* of the sampler; 0 = choose a free real-time one */
-    uint64_t byte_limit; /* of one trace file, 0 none */
-    double launcher;     /* pid of what started the program; 0: no trace is brief */
-    double until_ns;     /* the recording ends then (trace_now); 0: with the process */
+    double cpu_hz;                /* samples per second of CPU time of each thread */
+    double wait_hz;               /* polls per second of threads that wait */
+    double alloc_mean, copy_mean; /* mean bytes between sampled allocations; copies */
+    double calls_share;           /* of CPU time: wrappers that take more are taken out; 1: never */
+    int signal;                   /* of the sampler; 0 = choose a free real-time one */
+    uint64_t byte_limit;          /* of one trace file, 0 none */
+    double whole_graphs;          /* above 0: CUDA graphs are recorded without their nodes */
+    double launcher;              /* pid of what started the program; 0: no trace is brief */
+    double until_ns;              /* the recording ends then (trace_now); 0: with the process */
     uint8_t run_id[16];
     char folder[512], library[512]; /* this library's own path, for children */
 };

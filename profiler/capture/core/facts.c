@@ -266,6 +266,8 @@ static const struct config_row {
     {"TOMOPROF_CAPTURE_ALLOC_MEAN", "bytes, 1 to 1e12", NUMBER, FIELD(alloc_mean), 1, 1e12},
     {"TOMOPROF_CAPTURE_COPY_MEAN", "bytes, 1 to 1e12", NUMBER, FIELD(copy_mean), 1, 1e12},
     {"TOMOPROF_CAPTURE_CALLS", "a share of the CPU time, 0 to 1", NUMBER, FIELD(calls_share), 0, 1},
+    {"TOMOPROF_CAPTURE_GRAPHS", "1: CUDA graphs whole, 0: by nodes", NUMBER, FIELD(whole_graphs), 0,
+     1},
     {"TOMOPROF_CAPTURE_SIGNAL", "a real-time signal number", SIGNAL_NUMBER, FIELD(signal), 0, 0},
     {"TOMOPROF_CAPTURE_LIMIT", "bytes of one trace file", BYTES, FIELD(byte_limit), 1 << 16, 1e18},
     {"TOMOPROF_CAPTURE_UNTIL", "nanoseconds of CLOCK_MONOTONIC", NUMBER, FIELD(until_ns), 1, 9e15},

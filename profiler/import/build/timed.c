@@ -122,6 +122,7 @@ static enum err timed_variant(struct kernel *k, const struct import_operation *o
                         .registers = variant_number(o->registers),
                         .static_shared = variant_number(o->static_shared),
                         .dynamic_shared = variant_number(o->dynamic_shared),
+                        .carveout = VARIANT_UNKNOWN,
                         .device = (uint32_t)o->device,
                         .local_bytes = UINT64_MAX};
     for (int i = 0; i < 3; i++) {

@@ -40,7 +40,8 @@ def the_truth_is_there(check, folder, trace, tag):
     """Every piece of work: exact duration, bytes, name, place, and a call that a stack belongs to."""
     expected = collections.Counter()
     for row in truth(folder):
-        if row["what"] in ("kernel", "copy", "set"):
+        if row["what"] in ("kernel", "copy", "set", "decompress"):
+            row["what"] = row["what"].replace("decompress", "copy")
             expected[row["what"], row["correlation"], row["ns"], row["bytes"], row["name"], row["device"], row["stream"]] += 1
     calls = trace.apis()
     found = collections.Counter()
@@ -52,7 +53,7 @@ def the_truth_is_there(check, folder, trace, tag):
         found[what, r.correlation, r.end - r.start, size, name, r.device, r.stream] += 1
         call = calls.get(r.correlation)
         check.that(call and call.stack and call.start <= call.end, f"{tag}: {what} {r.correlation} has no call with a stack")
-        check.that(what == "kernel" or (call and call.bytes == r.bytes), f"{tag}: {what} of {size} bytes, the call says {call}")
+        check.that(what == "kernel" or (call and (call.bytes == r.bytes or r.kind == 11)), f"{tag}: {what} of {size} bytes, the call says {call}")
     check.that(found == expected, f"{tag}: {found - expected} is not {expected - found}")
     check.that(not gpu_losses(trace), f"{tag}: lost {trace.lost}")
     check.that("cuda.silent" not in trace.notes, f"{tag}: {trace.notes}")
@@ -80,7 +81,10 @@ def every_kind_of_work_is_recorded(check, folder):
     check.that({d.id for d in trace.device} == {0, 1} and all(d.sms == 20 and d.major == 8 for d in trace.device), f"{trace.device}")
     check.that({(c.id, c.device) for c in trace.context} == {(1, 0), (2, 1)}, f"{trace.context}")
     check.that(len(trace.stream) == 3 and len(trace.sync) == 3, f"{trace.stream} {trace.sync}")
-    check.that({(c.kind, c.source, c.target) for c in trace.copy} == {(1, 1, 3), (2, 3, 1), (8, 3, 3), (10, 3, 3)}, f"{trace.copy}")
+    check.that({(c.kind, c.source, c.target) for c in trace.copy} == {(1, 1, 3), (2, 3, 1), (8, 3, 3), (10, 3, 3), (11, 3, 3)}, f"{trace.copy}")
+    unpacked = [(c.bytes, c.copies, c.asynchronous) for c in trace.copy if c.kind == 11]
+    check.that(unpacked == [(700, 3, 1)], f"work of the decompression engine: {unpacked}")
+    check.that(all(k.executed == 65536 for k in trace.kernel), "the carve-out of shared memory")
     allocated = [m for m in trace.memory if m.operation == 1]
     check.that({m.bytes for m in allocated} == {1 << 20, 4096}, f"{trace.memory}")
     check.that({m.operation for m in trace.memory} == {1, 2, 3} and any(m.pool and m.reserved for m in allocated), f"{trace.memory}")
@@ -114,6 +118,33 @@ def graphs_know_where_they_were_built(check, folder):
         built = nodes.get(node.original) if node and node.cloned else None
         check.that(built and built.stack in {a.stack for a in captured}, f"{k}: no place where it was built")
         check.that(trace.strings[calls[k.correlation].name] == "cudaGraphLaunch", f"{k}: launched by {calls[k.correlation]}")
+
+
+def graphs_are_recorded_whole_when_asked(check, folder):
+    trace = recorded(check, folder / "whole", "all", fake="device_graph=1", TOMOPROF_CAPTURE_GRAPHS="1")
+    launched = [row for row in truth(folder / "whole") if row["what"] == "graph"]
+    calls = trace.apis()
+    found = [k for k in trace.kernel if k.graph and k.correlation]
+    check.that([(k.correlation, k.end, k.launch_type) for k in found] == [(r["correlation"], r["end"], 0x100) for r in launched], f"{found}")
+    check.that(all(k.end - k.start >= r["ns"] + 1000 for k, r in zip(found, launched)), f"a graph is not as long as its nodes: {found} {launched}")
+    check.that(len({trace.strings[k.name] for k in found}) == 1 and trace.strings[found[0].name].startswith("CUDA graph "), f"{found}")
+    check.that(all(trace.strings[calls[k.correlation].name] == "cudaGraphLaunch" and calls[k.correlation].stack for k in found), f"{found}")
+    ours = [trace.strings[k.name] for k in trace.kernel if k.graph and not k.correlation]
+    graph = found[0].graph
+    check.that(ours == [f"CUDA graph {graph + 100}, launched by graph {graph}"] * 3, f"graphs that the device launched: {ours}")
+    check.that(not any(k.node for k in trace.kernel) and "cuda.graphs" in trace.notes and not gpu_losses(trace), f"{trace.notes} {trace.lost}")
+    trace = recorded(check, folder / "old", "all", fake="cuptiActivityEnable=21", TOMOPROF_CAPTURE_GRAPHS="1")
+    check.that("graphs are recorded by their nodes" in trace.notes.get("cuda.call", "") and "cuda.graphs" not in trace.notes, f"{trace.notes}")
+
+
+def kernels_say_how_long_they_were_queued(check, folder):
+    trace = recorded(check, folder, "all")
+    expected = {row["correlation"]: row["delay"] for row in truth(folder) if row["what"] == "kernel"}
+    found = {k.correlation: k.start - k.queued for k in trace.kernel if not k.graph}
+    check.that(found == expected and len(found) == 22, f"{found} instead of {expected}")
+    check.that(all(k.submitted - k.queued == 500 for k in trace.kernel), "when kernels were submitted")
+    trace = recorded(check, folder / "refused", "all", fake="cuptiActivityEnableLatencyTimestamps=1")
+    check.that("queued is unknown" in trace.notes.get("cuda.call", "") and not any(k.queued for k in trace.kernel), f"{trace.notes}")
 
 
 def records_of_any_length_are_read(check, folder):
@@ -330,7 +361,8 @@ def time_lands_on_the_line_that_launched(check, folder):
     done = run(command(folder / "runs", "--", fake_gpu.APP, "all"), env=env)
     check.that(done.returncode == 0, f"{done}")
     found = collections.Counter()
-    for path, file in profile(folder / "runs")["files"].items():
+    made = profile(folder / "runs")
+    for path, file in made["files"].items():
         for line in file["lines"]:
             if line["gpu_self_s"]:
                 found[pathlib.PurePath(path).name, line["line"]] += round(line["gpu_self_s"] * 1e9)
@@ -343,10 +375,39 @@ def time_lands_on_the_line_that_launched(check, folder):
         check.that(found.get(line, 0) > wanted.pop(line), f"graph launches {found}")
         found.pop(line, None)
     check.that(found == wanted, f"{found - wanted} instead of {wanted - found}")
+    details_are_in_the_profile(check, made, truth(folder))
+
+
+def details_are_in_the_profile(check, made, rows):
+    """Queue delay by kernel, the carve-out of shared memory, the decompression engine's work."""
+    launches = collections.Counter(k["name"] for k in made["kernels"] for _ in range(k["time"]["n"]))
+    check.that(sum(launches.values()) == 28, f"{launches}")
+    delays = sum(k["queue_delay_s"] * k["time"]["n"] for k in made["kernels"])
+    least = sum(row["delay"] for row in rows if row["what"] == "kernel") * 1e-9  # the six of graphs were queued too
+    check.that(delays >= least and all(abs(k["submit_delay_s"] - 500e-9) < 1e-12 for k in made["kernels"]), f"{delays} s, at least {least} s")
+    check.that({v["carveout_bytes"] for k in made["kernels"] for v in k["variants"]} == {65536}, f"{made['kernels']}")
+    check.that([(t["bytes"], t["time"]["n"]) for t in made["transfers"] if t["direction"] == "decompress"] == [(700, 1)], f"{made['transfers']}")
+
+
+def whole_graphs_through_the_command(check, folder):
+    env = fake_gpu.environment(folder)
+    for name in ("LD_PRELOAD", "CUDA_INJECTION64_PATH", "TOMOPROF_CAPTURE_DIR"):
+        del env[name]
+    done = run(command(folder / "runs", "--graphs", "whole", "--", fake_gpu.APP, "all"), env=env)
+    check.that(done.returncode == 0, f"{done}")
+    made = profile(folder / "runs")
+    row = [k for k in made["kernels"] if k["name"].startswith("CUDA graph ")]
+    check.that(len(row) == 1 and row[0]["time"]["n"] == 3 and not row[0]["variants"] and row[0]["queue_delay_s"] is None, f"{row}")
+    graph = {r["line"] for r in truth(folder) if r["what"] == "graph"}
+    check.that({p["line"] for p in row[0]["launched_at"]} == graph, f"{row[0]['launched_at']}")
+    check.that(any("recorded whole" in item["text"] for item in made["quality"]["items"]), "the profile does not say that graphs are whole")
+    done = run(command(folder / "runs", "--graphs", "some", "--", fake_gpu.APP, "all"), env=env)
+    check.that(done.returncode == 2 and b"--graphs some: must be one of nodes|whole" in done.stderr, f"{done}")
 
 
 need_library()
-main(time_lands_on_the_line_that_launched, every_kind_of_work_is_recorded, rare_records_are_read, data_of_a_full_command_buffer_is_freed, graphs_know_where_they_were_built, records_of_any_length_are_read,
+main(time_lands_on_the_line_that_launched, graphs_are_recorded_whole_when_asked, kernels_say_how_long_they_were_queued,
+     whole_graphs_through_the_command, every_kind_of_work_is_recorded, rare_records_are_read, data_of_a_full_command_buffer_is_freed, graphs_know_where_they_were_built, records_of_any_length_are_read,
      the_order_and_thread_of_delivery_do_not_matter, what_is_lost_is_counted, buffers_run_out_without_silence,
      many_kernels_take_bounded_memory, threads_record_at_once, correlation_ids_wrap, names_survive_their_module, clocks_are_told,
      refusals_are_told_and_the_target_goes_on, another_tool_is_named, old_and_missing_cupti_are_told,

@@ -108,6 +108,16 @@ void cuda_drain(struct capture_thread *t, int limit)
     }
 }
 
+/* Counts the records of a buffer that nobody can write: the thread that brings it is unknown. */
+static void count_unwritten(uint8_t *buffer, size_t valid)
+{
+    uint8_t *record = NULL;
+    uint64_t n = 0;
+    while (valid && !cuda.cupti.next(buffer, valid, &record))
+        n++;
+    trace_lost(&capture.writer, TRACE_LOST_GPU_DROPPED, n);
+}
+
 /* A buffer outside the pool has no place to wait: the thread that brings it decodes it, and yields
  * for the few hundred microseconds that another one may be decoding. */
 static void decode_extra(struct capture_thread *t, uint8_t *buffer, size_t valid)
@@ -117,6 +127,8 @@ static void decode_extra(struct capture_thread *t, uint8_t *buffer, size_t valid
     if (t) {
         cuda_decode(t, buffer, valid);
         __atomic_store_n(&decoding, 0, __ATOMIC_RELEASE);
+    } else {
+        count_unwritten(buffer, valid);
     }
     raw_unmap(buffer, BUFFER_BYTES);
     count_memory(-BUFFER_BYTES);

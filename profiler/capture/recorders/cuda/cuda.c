@@ -10,7 +10,7 @@
 #include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders.h"
 #include "profiler/capture/recorders/cuda/cuda.h"
-#include "profiler/capture/recorders/cuda/cupti_records.h"
+#include "profiler/capture/recorders/cuda/cupti_records_graph.h"
 
 static void cuda_callback(void *user, uint32_t domain, uint32_t id, const void *data)
 {
@@ -56,6 +56,7 @@ static int devices_hidden(struct capture_thread *t)
  * one of several subscribers, with calls of their own for activities and without a clock of theirs.
  */
 enum { NAMELESS = 130300 };
+enum { DECOMPRESSES = 26 }; /* 12.8: the first with records of the decompression engine */
 
 static int cuda_subscribe(struct capture_thread *t)
 {
@@ -110,8 +111,30 @@ static void enable_kinds(struct capture_thread *t)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         cuda_check(t, cuda.cupti.enable(rows[i].kind), rows[i].call, rows[i].meaning);
+    if (cuda.version >= DECOMPRESSES)
+        cuda_check(t, cuda.cupti.enable(CUPTI_DECOMPRESS), "cuptiActivityEnable(MEM_DECOMPRESS)",
+                   "work of the decompression engine is missing");
     if (cuda.cupti.all_syncs)
         cuda.cupti.all_syncs(0); /* frameworks ask without end whether an event has come */
+}
+
+/* Switches on what CUPTI takes only before CUDA is initialised, in which this library is called.
+ * Older versions lack some of these calls. */
+static void enable_details(struct capture_thread *t)
+{
+    if (cuda.cupti.latency)
+        cuda_check(t, cuda.cupti.latency(1), "cuptiActivityEnableLatencyTimestamps",
+                   "how long kernels were queued is unknown");
+    if (cuda.cupti.device_graphs)
+        cuda_check(t, cuda.cupti.device_graphs(1), "cuptiActivityEnableDeviceGraph",
+                   "graphs that the device launched are missing");
+    if (capture.config.whole_graphs <= 0 ||
+        !cuda_check(t, cuda.cupti.enable(CUPTI_GRAPH), "cuptiActivityEnable(GRAPH_TRACE)",
+                    "graphs are recorded by their nodes"))
+        return;
+    capture_note(t, 0, "cuda.graphs",
+                 "CUDA graphs were recorded whole (`graphs=whole`): their kernels, copies and "
+                 "memsets are not in the profile");
 }
 
 static void enable_domains(struct capture_thread *t)
@@ -149,6 +172,7 @@ static void cuda_attach(struct capture_thread *t)
     cuda.pid = getpid();
     enable_domains(t);
     cuda_at_exit(); /* and again after cuInit */
+    enable_details(t);
     set_clock(t);
     int why = cuda_buffers_open();
     code = why ? 8 : cuda.cupti.register_buffers(cuda_request, cuda_complete);

@@ -99,6 +99,8 @@ typedef void cupti_complete(void *context, uint32_t stream, uint8_t *buffer, siz
     X(dropped, "cuptiActivityGetNumDroppedRecords", 1, (void *, uint32_t, size_t *))               \
     X(flush, "cuptiActivityFlushAll", 1, (uint32_t))                                               \
     X(all_syncs, "cuptiActivityEnableAllSyncRecords", 0, (uint8_t))                                \
+    X(latency, "cuptiActivityEnableLatencyTimestamps", 0, (uint8_t))                               \
+    X(device_graphs, "cuptiActivityEnableDeviceGraph", 0, (uint8_t))                               \
     X(memory_counters, "cuptiActivityConfigureUnifiedMemoryCounter", 0,                            \
       (struct cupti_memory_counter *, uint32_t))                                                   \
     X(node_id, "cuptiGetGraphNodeId", 0, (void *, uint64_t *))                                     \

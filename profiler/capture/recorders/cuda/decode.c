@@ -1,10 +1,12 @@
 /* CUPTI's activity records to ours: one function per kind. */
+#include <stdio.h>
 #include <string.h>
 
 #include "profiler/capture/raw/safe_read.h"
 #include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders/cuda/call_state.h"
 #include "profiler/capture/recorders/cuda/cupti_records.h"
+#include "profiler/capture/recorders/cuda/cupti_records_graph.h"
 
 /* Kernel names by their address. CUPTI shares one copy between the records of a kernel, but when it
  * goes is not written anywhere: after a module was unloaded an address is read again, and what
@@ -92,6 +94,64 @@ static void decode_kernel(struct capture_thread *t, const void *record)
     if (!k->graph)
         __atomic_sub_fetch(&cuda.unanswered, 1, __ATOMIC_RELAXED);
     decode_put(t, &r.r, sizeof r, k->start, k->end);
+}
+
+/* A whole graph counts as one kernel, without a launch configuration. */
+static void put_graph(struct capture_thread *t, struct trace_kernel *r, uint32_t launcher)
+{
+    char name[64];
+    int n = snprintf(name, sizeof name,
+                     launcher ? "CUDA graph %u, launched by graph %u" : "CUDA graph %u", r->graph,
+                     launcher);
+    r->r.kind = TRACE_KERNEL;
+    r->name = capture_text(t, name, (size_t)n);
+    r->launch_type = TRACE_LAUNCH_GRAPH;
+    decode_put(t, &r->r, sizeof *r, r->start, r->end);
+}
+
+static void decode_graph(struct capture_thread *t, const void *record)
+{
+    const struct cupti_graph_run *g = record;
+    struct trace_kernel r = {.start = g->start,
+                             .end = g->end,
+                             .correlation = g->correlation,
+                             .device = g->device,
+                             .context = g->context,
+                             .stream = g->stream,
+                             .graph = g->graph};
+    put_graph(t, &r, 0);
+}
+
+static void decode_device_graph(struct capture_thread *t, const void *record)
+{
+    const struct cupti_device_graph_run *g = record;
+    struct trace_kernel r = {.start = g->start,
+                             .end = g->end,
+                             .device = g->device,
+                             .context = g->context,
+                             .stream = (uint32_t)g->stream,
+                             .graph = g->graph};
+    put_graph(t, &r, g->launcher);
+}
+
+static void decode_decompress(struct capture_thread *t, const void *record)
+{
+    const struct cupti_decompress *d = record;
+    struct trace_gpu_copy r = {.r.kind = TRACE_GPU_COPY,
+                               .start = d->start,
+                               .end = d->end,
+                               .bytes = d->bytes,
+                               .correlation = d->correlation,
+                               .device = d->device,
+                               .context = d->context,
+                               .stream = d->stream,
+                               .kind = TRACE_COPY_DECOMPRESS,
+                               .from = TRACE_MEMORY_DEVICE,
+                               .to = TRACE_MEMORY_DEVICE,
+                               .asynchronous = 1,
+                               .copies = d->operations,
+                               .peer_device = d->device};
+    decode_put(t, &r.r, sizeof r, d->start, d->end);
 }
 
 static void decode_copy(struct capture_thread *t, const void *record)
@@ -307,6 +367,9 @@ static const struct activity_kind {
     [CUPTI_OVERHEAD] = {decode_overhead, sizeof(struct cupti_overhead)},
     [CUPTI_JIT] = {decode_jit, sizeof(struct cupti_jit)},
     [CUPTI_UNIFIED_MEMORY] = {decode_fault, sizeof(struct cupti_unified_memory)},
+    [CUPTI_GRAPH] = {decode_graph, sizeof(struct cupti_graph_run)},
+    [CUPTI_DEVICE_GRAPH] = {decode_device_graph, sizeof(struct cupti_device_graph_run)},
+    [CUPTI_DECOMPRESS] = {decode_decompress, sizeof(struct cupti_decompress)},
 };
 
 _Static_assert(sizeof(struct cupti_kernel) >= sizeof(struct cupti_device), "the longest");
