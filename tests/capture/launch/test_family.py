@@ -12,7 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from recorded import command, compiled, main, need_library, newest, run
 from trace_file import SAMPLE, traces
 
-ACCOUNT, AT_END, IO_FILE = 20, 2, 22
+ACCOUNT, AT_END, IO_FILE, IO_KERNEL = 20, 2, 22, 27
 ROUNDS = 60
 PROGRAM = """
 #define _GNU_SOURCE
@@ -216,6 +216,15 @@ def loops_of_shell_and_python(check, folder):
     in_all(check, folder / "python", 41, sys.executable, "-c", PYTHON)
 
 
+def what_only_allocates_sleeps_on(check, folder):
+    """One in some 100 of these allocates what is recorded; a process that is awake says what the kernel counted of its input and output."""
+    done = run(command(folder / "runs", "--", "sh", "-c", "i=0; while [ $i -lt 40 ]; do i=$((i+1)); sh -c :; done"), timeout=100)
+    check.must(done.returncode == 0, f"exit {done.returncode}: {done.stderr[-300:]!r}")
+    files = traces(newest(folder / "runs") / "trace")
+    awake = sum(bool(t.of(IO_KERNEL)) for t in files)
+    check.that(len(files) >= 41 and 1 <= awake <= 10, f"{awake} of {len(files)} processes are awake")
+
+
 def an_allocator_of_its_own_holds_its_lock(check, folder):
     program = compiled(folder, "allocates", OWN_MALLOC, "-O1", "-fno-builtin")
     if not program:
@@ -239,4 +248,4 @@ def git_in_one_process_and_more(check, folder):
 
 
 need_library()
-main(one_of_each_kind, an_allocator_of_its_own_holds_its_lock, loops_of_shell_and_python, git_in_one_process_and_more)
+main(one_of_each_kind, what_only_allocates_sleeps_on, an_allocator_of_its_own_holds_its_lock, loops_of_shell_and_python, git_in_one_process_and_more)

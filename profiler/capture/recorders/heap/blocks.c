@@ -9,6 +9,10 @@
 static volatile int recording; /* allocations */
 static void (*recorded)(void); /* atomic */
 
+/* A record counts for at least and at most this, ns: it may have waited for a CPU. */
+#define HEAP_COST_LEAST 500
+#define HEAP_COST_MOST  200000
+
 enum { DOUBLINGS = 20 };
 static int doublings;                     /* of all distances, to keep the rate */
 static uint64_t bucket_until, cost_since; /* ns */
@@ -100,7 +104,7 @@ static void block_record(struct capture_thread *t, const struct live_block *b, c
 void heap_allocated(void *p, size_t bytes, enum trace_heap heap, const void *caller)
 {
     struct heap_countdown *c = &heap_thread.alloc;
-    if (!p) /* nothing was allocated */
+    if (!p || heap_sleeps_on(c, bytes, capture.config.alloc_mean)) /* NULL: nothing was allocated */
         return;
     int saved = errno, off = __atomic_load_n(&heap_is_off[HEAP_GROUP_MALLOC], __ATOMIC_RELAXED);
     struct capture_thread *t = recording || off || asleep.on ? capture_enter() : NULL;

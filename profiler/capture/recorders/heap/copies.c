@@ -11,6 +11,8 @@ int heap_copies_on;
 __attribute__((noinline, cold)) void heap_copied(size_t n, const void *caller)
 {
     struct heap_countdown *c = &heap_thread.copy;
+    if (heap_sleeps_on(c, n, capture.config.copy_mean))
+        return;
     int saved = errno;
     struct capture_thread *t = capture_enter();
     if (t) {

@@ -1,5 +1,6 @@
 /* The random part of allocation sampling: distances between samples, and the weight that makes sums
  * of them unbiased. */
+#include "profiler/capture/core/asleep.h"
 #include "profiler/capture/raw/logarithm.h"
 #include "profiler/capture/recorders/heap/heap.h"
 
@@ -31,6 +32,22 @@ static void countdown_draw(struct heap_countdown *c, struct capture_thread *t, d
 void heap_idle(struct heap_countdown *c)
 {
     *c = (struct heap_countdown){.left = HEAP_IDLE};
+}
+
+/* Most short processes allocate some KiB, and nothing of that is recorded. */
+int heap_sleeps_on(struct heap_countdown *c, size_t bytes, double mean)
+{
+    struct capture_thread *t = asleep.on && bytes < HEAP_LARGE ? capture_self() : NULL;
+    const uint64_t taken = (uint64_t)bytes + HEAP_CALL_BYTES;
+    if (!t)
+        return 0;
+    if (!c->armed)
+        countdown_draw(c, t, mean);
+    const uint64_t distance = c->left + c->beyond;
+    if (taken > distance)
+        return 0;
+    countdown_set(c, distance - taken);
+    return 1;
 }
 
 double heap_counted(struct heap_countdown *c, struct capture_thread *t, size_t bytes, double mean)

@@ -21,9 +21,6 @@
 #define HEAP_LARGE ((size_t)1 << 20)
 #define HEAP_BURST 50000000ull /* ns */
 #define HEAP_SHARE 200
-/* A record counts for at least and at most this, ns: it may have waited for a CPU. */
-#define HEAP_COST_LEAST 500
-#define HEAP_COST_MOST  200000
 /* Mappings below are left out; Python's arenas are that. */
 #define MAPPING_SMALL ((size_t)256 << 10)
 
@@ -78,6 +75,8 @@ double heap_weight(size_t bytes, double mean); /* calls that one of `bytes` stan
 /* For a countdown that was found due: counts down; how many calls this one stands for, 0 when it is
  * left out. Then draws anew with `mean`. */
 double heap_counted(struct heap_countdown *c, struct capture_thread *t, size_t bytes, double mean);
+/* The same in a process that is asleep: 1, nothing is to be recorded; 0: the call wakes it. */
+int heap_sleeps_on(struct heap_countdown *c, size_t bytes, double mean);
 void heap_idle(struct heap_countdown *c); /* of a thread that cannot record now */
 
 /* records.c */
