@@ -10,16 +10,36 @@
 #undef fread_unlocked
 #undef fwrite_unlocked
 
+/* The difference is 0 where a stream has no such buffer, and below 0 where it is written by lines. */
 static int stdio_buffer_holds(const FILE *f, size_t bytes)
 {
-    return f->_IO_read_end > f->_IO_read_ptr &&
-           (size_t)(f->_IO_read_end - f->_IO_read_ptr) >= bytes;
+    return f->_IO_read_end - f->_IO_read_ptr >= (ptrdiff_t)bytes;
 }
 
 static int has_room(const FILE *f, size_t bytes)
 {
-    return f->_IO_write_end > f->_IO_write_ptr &&
-           (size_t)(f->_IO_write_end - f->_IO_write_ptr) > bytes;
+    return f->_IO_write_end - f->_IO_write_ptr > (ptrdiff_t)bytes;
+}
+
+/* How long a line is shows when it was read. To look for its end took two thirds as long as reading
+ * it, and the time before each call as long as that. So a buffer with room for four lines like the
+ * longest of late holds one. Where it did not, the next call that comes to its end has the bytes. */
+enum { LINE_LEAST = 64, LINES = 4, LINE_FORGET = 16 };
+static size_t line_room = LINE_LEAST; /* atomic */
+
+static int holds_line(const FILE *f, size_t most)
+{
+    const size_t room = __atomic_load_n(&line_room, __ATOMIC_RELAXED);
+    return stdio_buffer_holds(f, most < room ? most : room);
+}
+
+static int64_t line_seen(size_t bytes)
+{
+    const size_t room = __atomic_load_n(&line_room, __ATOMIC_RELAXED),
+                 less = room - room / LINE_FORGET;
+    const size_t now = bytes * LINES > less ? bytes * LINES : less;
+    __atomic_store_n(&line_room, now > LINE_LEAST ? now : LINE_LEAST, __ATOMIC_RELAXED);
+    return (int64_t)bytes;
 }
 
 /* X(type, name, parameters, arguments, op, whether the buffer is enough, bytes moved): the stream
@@ -33,15 +53,18 @@ static int has_room(const FILE *f, size_t bytes)
       (b, room, s, n, f), READ, stdio_buffer_holds(f, s *n), (int64_t)(r * s))                     \
     X(size_t, __fread_unlocked_chk, (void *b, size_t room, size_t s, size_t n, FILE *f),           \
       (b, room, s, n, f), READ, stdio_buffer_holds(f, s *n), (int64_t)(r * s))                     \
-    X(char *, fgets, (char *b, int n, FILE *f), (b, n, f), READ, stdio_buffer_holds(f, (size_t)n), \
-      r ? (int64_t)strlen(r) : 0)                                                                  \
+    X(char *, fgets, (char *b, int n, FILE *f), (b, n, f), READ, holds_line(f, (size_t)n),         \
+      r ? line_seen(strlen(r)) : 0)                                                                \
     X(char *, fgets_unlocked, (char *b, int n, FILE *f), (b, n, f), READ,                          \
-      stdio_buffer_holds(f, (size_t)n), r ? (int64_t)strlen(r) : 0)                                \
+      holds_line(f, (size_t)n), r ? line_seen(strlen(r)) : 0)                                      \
     X(char *, __fgets_chk, (char *b, size_t room, int n, FILE *f), (b, room, n, f), READ,          \
-      stdio_buffer_holds(f, (size_t)n), r ? (int64_t)strlen(r) : 0)                                \
-    X(ssize_t, getline, (char **b, size_t *n, FILE *f), (b, n, f), READ, 0, r)                     \
-    X(ssize_t, getdelim, (char **b, size_t *n, int end, FILE *f), (b, n, end, f), READ, 0, r)      \
-    X(ssize_t, __getdelim, (char **b, size_t *n, int end, FILE *f), (b, n, end, f), READ, 0, r)    \
+      holds_line(f, (size_t)n), r ? line_seen(strlen(r)) : 0)                                      \
+    X(ssize_t, getline, (char **b, size_t *n, FILE *f), (b, n, f), READ, holds_line(f, SIZE_MAX),  \
+      r > 0 ? line_seen((size_t)r) : 0)                                                            \
+    X(ssize_t, getdelim, (char **b, size_t *n, int end, FILE *f), (b, n, end, f), READ,            \
+      holds_line(f, SIZE_MAX), r > 0 ? line_seen((size_t)r) : 0)                                   \
+    X(ssize_t, __getdelim, (char **b, size_t *n, int end, FILE *f), (b, n, end, f), READ,          \
+      holds_line(f, SIZE_MAX), r > 0 ? line_seen((size_t)r) : 0)                                   \
     X(size_t, fwrite, (const void *b, size_t s, size_t n, FILE *f), (b, s, n, f), WRITE,           \
       has_room(f, s *n), (int64_t)(r * s))                                                         \
     X(size_t, fwrite_unlocked, (const void *b, size_t s, size_t n, FILE *f), (b, s, n, f), WRITE,  \
@@ -50,13 +73,16 @@ static int has_room(const FILE *f, size_t bytes)
     X(int, fflush_unlocked, (FILE * f), (f), WRITE, !f || f->_IO_write_ptr == f->_IO_write_base, 0)
 
 /* A call that the buffer can serve goes on by a jump: no frame, no register kept. NAME_seen is
- * entered by one as well, so its caller is the program's. */
+ * entered by one as well, so its caller is the program's; it comes first, and finds where to. */
 #define STREAM(type, name, parameters, arguments, op, enough, bytes)                               \
     static void *next_##name;                                                                      \
     type name parameters;                                                                          \
+    static type name##_seen parameters;                                                            \
+    static type(*fast_##name) parameters = name##_seen;                                            \
     static __attribute__((noinline, cold)) type name##_seen parameters                             \
     {                                                                                              \
         type(*real) parameters = (type(*) parameters)raw_next(&next_##name, #name);                \
+        __atomic_store_n(&fast_##name, real, __ATOMIC_RELAXED);                                    \
         if (!io_on || (enough))                                                                    \
             return real arguments;                                                                 \
         struct io_stream s_ = io_stream_begin(f);                                                  \
@@ -66,9 +92,9 @@ static int has_room(const FILE *f, size_t bytes)
     }                                                                                              \
     CAPTURE_API type name parameters                                                               \
     {                                                                                              \
-        type(*real) parameters =                                                                   \
-            (type(*) parameters)__atomic_load_n(&next_##name, __ATOMIC_RELAXED);                   \
-        return __builtin_expect(real && (enough), 1) ? real arguments : name##_seen arguments;     \
+        if (__builtin_expect(enough, 1))                                                           \
+            return __atomic_load_n(&fast_##name, __ATOMIC_RELAXED) arguments;                      \
+        return name##_seen arguments;                                                              \
     }
 STREAM_CALLS(STREAM)
 
