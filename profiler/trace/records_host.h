@@ -70,9 +70,8 @@ struct trace_thread_end {
 enum trace_mode { TRACE_USER, TRACE_SYSTEM };
 struct trace_sample { /* the thread of the chunk was on a CPU */
     struct trace_record r;
-    uint64_t stack;
-    uint64_t weight_ns; /* CPU time that this sample stands for */
-    uint32_t tid, mode; /* enum trace_mode */
+    uint64_t stack, weight_ns; /* CPU time that this sample stands for */
+    uint32_t tid, mode;        /* enum trace_mode */
 };
 enum trace_state {
     TRACE_ON_CPU,
@@ -84,8 +83,7 @@ enum trace_state {
 };
 struct trace_wait { /* wall time of thread `tid` in a state other than on-CPU, seen from outside */
     struct trace_record r;
-    uint64_t stack;
-    uint64_t weight_ns; /* wall time that this sample stands for */
+    uint64_t stack, weight_ns; /* wall time that this sample stands for */
     uint32_t tid;
     int16_t state;   /* enum trace_state */
     int16_t syscall; /* number, -1 unknown */
@@ -165,6 +163,8 @@ enum trace_part {
     TRACE_PART_MPI,
     TRACE_PART_THREADS, /* their begin and end */
     TRACE_PART_SECOND,  /* locks and system calls that the C library makes safe for two threads */
+    TRACE_PART_WAKE,    /* a process that was asleep begins to be recorded */
+    TRACE_PART_STDIO,   /* calls that a stream's buffer served: an estimate of their number */
     TRACE_PARTS
 };
 struct trace_cost { /* our own time so far, by enum trace_part, of a thread; the last counts */

@@ -56,6 +56,7 @@ static void main_process(void)
         stage_sample(&st, 0, t, stack, 10, TRACE_USER);
     cost_put(100, TRACE_PART_SAMPLER, 1 * MS, 50); /* the last one of a thread counts */
     cost_put(100, TRACE_PART_SAMPLER, 2 * MS, 100);
+    cost_put(100, TRACE_PART_SAMPLER, 1.5 * MS, 80); /* as the library's thread saw it before */
     cost_put(100, TRACE_PART_MALLOC_CALLS, 3 * MS, 1000000);
     cost_put(101, TRACE_PART_WAIT, 500 * MS, 20);
     struct trace_thread_end e = {.r = {.kind = TRACE_THREAD_END, .time_ns = T0 + 950 * MS},
@@ -79,15 +80,23 @@ static void parts_add_up(void **state)
     account_put(200, TRACE_AT_LOAD, 1);
     account_put(201, TRACE_AT_START, 2);
     stage_close(&st, TRACE_EXIT, 0);
+    stage_open(&st, 400, T0 + 300 * MS); /* killed: its own thread was counted by itself alone */
+    stage_thread(&st, 401, "tomoprof", 2);
+    cost_put(401, TRACE_PART_WAIT, 6 * MS, 3);
+    cost_put(400, TRACE_PART_WAKE, 1 * MS, 1);
+    account_put(300, TRACE_AT_LOAD, 1);
+    account_put(301, TRACE_AT_START, 3);
+    stage_close(&st, TRACE_RUNNING, 0);
     const struct analyze_options priced = {
         .launch = {.fork_s = 0.5e-3, .load_s = 1.5e-3, .signal_s = 2e-6}};
     m = stage_model(&priced);
     assert_cost("sampler", 2, 100);
     assert_cost("malloc calls", 3, 1000000);
-    assert_cost("own threads", 30, 20);
+    assert_cost("own threads", 30 + 6, 20 + 3);
+    assert_cost("wake", 1, 1);
     assert_cost("signals", 0.2, 100);
-    assert_cost("processes", 4 + 0.5 + 1.5, 3);
-    assert_sum(1 + 0.005 + 0.004 + 0.001 + 0.001 + 0.001);
+    assert_cost("processes", 4 + 0.5 + 1.5 + 2, 4);
+    assert_sum(1 + 0.005 + 0.004 + 0.001 + 0.001 + 0.001 + 0.001 + 0.002);
 }
 
 static void without_prices_what_was_measured_counts(void **state)

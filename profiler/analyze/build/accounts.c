@@ -56,7 +56,9 @@ static enum err account_cost(struct image *im, void *state, const struct trace_i
         TRY(vector_add(&mine->overhead, (struct overhead){0}));
         TRY(table_put(&mine->overhead_by_key, key, at));
     }
-    mine->overhead.items[at] = (struct overhead){c->part, c->ns, c->calls};
+    if (c->calls >=
+        mine->overhead.items[at].calls) /* the library's thread writes those of others */
+        mine->overhead.items[at] = (struct overhead){c->part, c->ns, c->calls};
     return ERR_OK;
 }
 
@@ -72,8 +74,10 @@ static enum err account_attribute(struct image *im, void *state)
     a->ended = im->header.end != TRACE_RUNNING;
     a->thread = -1;
     a->name = "main";
+    int counted = 0; /* the recorder's own thread, by the kernel */
     for (size_t i = 0; i < im->threads.count; i++) {
         const struct thread *t = &im->threads.items[i];
+        counted |= t->recorder && t->ended && t->kernel_ns > 0 && !build_of_part(im->run);
         a->threads_ns += t->ended ? t->kernel_ns : t->user + t->sys;
         a->others += !t->main && !t->recorder;
         if (t->main) {
@@ -85,7 +89,7 @@ static enum err account_attribute(struct image *im, void *state)
     for (size_t i = 0; i < mine->overhead.count; i++) {
         const struct overhead *o = &mine->overhead.items[i];
         if (o->part < TRACE_PARTS) {
-            q->cost_ns[o->part] += (double)o->ns;
+            q->cost_ns[o->part] += o->part == TRACE_PART_WAIT && counted ? 0 : (double)o->ns;
             q->cost_calls[o->part] += (double)o->calls;
         }
     }

@@ -28,6 +28,8 @@ static const struct recorder_part {
     [TRACE_PART_MPI] = {"mpi", 1},
     [TRACE_PART_THREADS] = {"threads", 0},
     [TRACE_PART_SECOND] = {"second thread", 0},
+    [TRACE_PART_WAKE] = {"wake", 0},
+    [TRACE_PART_STDIO] = {"stdio calls", 1},
 };
 enum { COST_SIGNALS = TRACE_PARTS, COST_PROCESSES, COST_ROWS };
 
@@ -48,12 +50,12 @@ static struct model_cost cost_row(const char *name, double ns, double calls)
                                calls < 9e15 ? (int64_t)calls : MODEL_UNKNOWN};
 }
 
-/* Its own threads by the kernel; where that has not counted all of them, by the clock. */
+/* Its own threads by the kernel; those whose end it did not tell by the last that they said. */
 static struct model_cost cost_of_part(const struct quality_count *q, int part, double more)
 {
     double ns = q->cost_ns[part] * (parts[part].called ? more : 1);
-    if (part == TRACE_PART_WAIT && q->recorder_ns > 0)
-        ns = q->recorder_ns;
+    if (part == TRACE_PART_WAIT)
+        ns += q->recorder_ns;
     return cost_row(parts[part].name, ns, q->cost_calls[part]);
 }
 

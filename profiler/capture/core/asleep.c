@@ -134,8 +134,10 @@ static void asleep_wake_now(void)
     const int saved = errno;
     struct thread_slot *s = thread_self();
     if (kind && s && capture_is_here()) {
+        const uint64_t begin = thread_poll_cpu(0);
         asleep_end();
         asleep_calls->wake(s, kind == ASLEEP_FORKED);
+        thread_cost_add(&s->t, TRACE_PART_WAKE, begin);
     }
     errno = saved;
 }

@@ -27,7 +27,7 @@ struct thread_slot {
     uint64_t begin_user, begin_system; /* of its kernel account: before an exec, other code ran */
     int whole;                         /* all of its account is to be sampled */
     int64_t system_seen, system_owed;  /* the kernel's account of it, and of no sample yet */
-    uint64_t faults_seen, sleeps_seen;
+    uint64_t faults_seen, sleeps_seen, costs_put;
     uint64_t sampled_ns;
     volatile int handling, lost_in_row; /* in the sampler's handler; samples */
     /* the wait recorder's view */

@@ -55,6 +55,31 @@ void poll_thread_ends_when(int (*over)(void))
     is_over = over;
 }
 
+#define COSTS_EVERY 8000000000u /* ns, at most */
+#define COSTS_OF    8           /* sooner, where that is more than this part of the time so far */
+static uint64_t costs_from, costs_next;
+
+/* Counts the turn, and writes now and then what recording has taken so far: a process may be killed,
+ * as those of a Python pool are. */
+static void poll_put_costs(struct capture_thread *t, uint64_t now)
+{
+    const uint64_t age = now - costs_from, cpu = thread_poll_cpu(0);
+    t->cost_ns[TRACE_PART_WAIT] = cpu == THREAD_POLL_UNKNOWN ? 0 : cpu;
+    t->cost_calls[TRACE_PART_WAIT]++;
+    if (now < costs_next)
+        return;
+    costs_next = now + (age / COSTS_OF < COSTS_EVERY ? age / COSTS_OF : COSTS_EVERY);
+    (void)thread_cost_take(t);
+    for (struct thread_slot *s = thread_first(); s; s = s->next) {
+        uint64_t calls = 0;
+        for (int i = 0; i < TRACE_PARTS; i++)
+            calls += s->t.cost_calls[i];
+        if (s->used && s->t.tid && calls != s->costs_put)
+            thread_cost(t, s);
+        s->costs_put = calls;
+    }
+}
+
 /* Does one turn; returns 1 while a thread of the target is left. */
 static int poll_one_turn(struct thread_slot *self)
 {
@@ -69,10 +94,9 @@ static int poll_one_turn(struct thread_slot *self)
     if (each_second) {
         second = begin;
         facts_clock(&self->t);
-        (void)thread_cost_take(&self->t);
-        thread_cost(&self->t, self);
     }
-    capture_leave(&self->t, TRACE_PART_WAIT, begin);
+    poll_put_costs(&self->t, begin);
+    capture_leave(&self->t, TRACE_PART_WAIT, 0);
     return left;
 }
 
@@ -219,6 +243,8 @@ void poll_thread_begin(void)
         return;
     state = RUNNING;
     own_tid = 0;
+    costs_from = trace_now();
+    costs_next = 0;
     raw_files_seen_by(poll_others_see);
     errands_take(poll_gate_call);
     int failed = begin_own(poll_thread_main, STACK_BYTES, 1);

@@ -64,12 +64,24 @@ static void second_thread_count(struct capture_thread *t)
     t->cost_ns[TRACE_PART_SECOND] = (uint64_t)(share * (double)calls * atomic_steps_ns());
 }
 
+/* Most brief processes end before the library's thread has anything to say of itself. */
+static void own_thread_count(struct capture_thread *t)
+{
+    uint32_t tid;
+    const uint64_t cpu = poll_thread_tid(&tid) && tid ? thread_poll_cpu(tid) : THREAD_POLL_UNKNOWN;
+    if (cpu == THREAD_POLL_UNKNOWN)
+        return;
+    t->cost_ns[TRACE_PART_WAIT] = cpu;
+    t->cost_calls[TRACE_PART_WAIT] = 1;
+}
+
 /* The last records of all threads; those that still run can write after it. `quiet`: our own can
  * not. */
 static void process_seal_trace(enum trace_end end, int detail, const char *path, int quiet)
 {
     struct capture_thread *t = capture_enter();
     const int was = errands_needed(1);
+    int ours = 0;
     if (t) {
         const uint64_t begin = thread_poll_cpu(0);
         recorders_stop();
@@ -78,11 +90,14 @@ static void process_seal_trace(enum trace_end end, int detail, const char *path,
             put_process(t, TRACE_EXECED, capture.pid, path);
         for (struct thread_slot *s = thread_first(); s; s = s->next)
             if (s->used && s->t.tid) {
+                ours |= s->t.ours;
                 if (quiet && !s->t.ours)
                     recorders_thread_pending(t, s);
                 thread_put_end(t, s);
             }
         thread_cost_add(t, TRACE_PART_WRITER, begin);
+        if (!ours)
+            own_thread_count(t);
         second_thread_count(t);
         thread_cost(t, (struct thread_slot *)t);
         struct trace_account a = facts_account(TRACE_AT_END);

@@ -115,6 +115,54 @@ def a_child_of_such_a_process_says_so(check, folder):
     check.that(len(texts) == 2 and len(found) == 2 and sampled == [True, True], f"fork: {texts}, {[t.path.name for t in found]}, {sampled}")
 
 
+# Its child reads, sleeps, and is killed as soon as 1.2 s later: it has no last word.
+KILLED = """
+import os, signal, sys, time
+done, says = os.pipe()
+child = os.fork()
+if child == 0:
+    fd = os.open(sys.executable, os.O_RDONLY)
+    for at in range(20000):
+        os.pread(fd, 64, at)
+    os.write(says, b"x")
+    time.sleep(1000)
+os.read(done, 1)
+time.sleep(1.2)
+os.kill(child, signal.SIGKILL)
+os.wait()
+"""
+LINES = """
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static unsigned next(void) { static unsigned x = 1; return (x = x * 1103515245 + 12345) >> 16; }
+int main(int n, char **arg)
+{
+    enum { LINES = 300000 };
+    char text[6000], b[4096], *line = NULL;
+    size_t room = 0;
+    long calls = 0, bytes = 0, got;
+    FILE *f = fopen(arg[1], "w");
+    if (n < 2 || !f) return 2;
+    memset(text, 'x', sizeof text);
+    for (int i = 0; i < LINES; i++) {
+        unsigned length = next() % 2000 ? next() % 60 : 5000;
+        bytes += length + 1;
+        if (i % 4) calls += fwrite(text, 1, length, f) == length;
+        else for (unsigned k = 0; k < length; k++) putc('y', f);
+        putc('\\n', f);
+    }
+    fclose(f);
+    printf("{\\"writes\\": %ld, \\"bytes\\": %ld", calls, bytes);
+    f = fopen(arg[1], "r");
+    for (calls = 0; (got = getline(&line, &room, f)) > 0; calls++) bytes -= got;
+    rewind(f);
+    for (; fgets(b, sizeof b, f); calls++) ;
+    printf(", \\"reads\\": %ld, \\"left\\": %ld}", calls, bytes);
+    return 0;
+}
+"""
 MANY = """
 import threading
 for _ in range(40):
@@ -147,6 +195,36 @@ def threads_and_signals_are_told(check, folder):
 
 
 @of_samples
+def killed_processes_are_told(check, folder):
+    done = run(command(folder / "runs", "--", sys.executable, "-c", KILLED), env=dict(os.environ, TOMOPROF_CAPTURE_CALLS="0.99"))
+    check.must(done.returncode == 0, f"{done}")
+    rows = parts(profile(folder / "runs"))
+    check.that(rows["io"]["calls"] >= 20000 and rows["io"]["s"] > 0, f"{rows['io']}: the killed child read 20,000 times")
+
+
+@of_samples
+def calls_of_stdio_are_told(check, folder):
+    """Those that the buffer serves are not counted, but told by those that it does not serve. putc has no hook, and is none of them."""
+    program = compiled(folder, "lines", LINES, "-O1", "-fno-builtin")
+    if not program:
+        print("skipped: no C compiler")
+        return
+    done = run(command(folder / "runs", "--", program, folder / "lines.txt"))
+    check.must(done.returncode == 0, f"{done}")
+    p, truth = profile(folder / "runs"), json.loads(done.stdout)
+    check.must(truth["left"] == 0, f"{truth}")
+    row, known = parts(p)["stdio calls"], truth["writes"] + truth["reads"]
+    check.that(abs(row["calls"] - known) <= 0.15 * known, f"{row['calls']} calls instead of {known}")
+    check.must(row["s"] >= LEAST_S * row["calls"] * 0.99, f"{row['s']} s for {row['calls']} calls")
+    files = [f for f in p["io"]["files"] if f["path"].endswith("lines.txt")]
+    read, wrote = (round(sum(f[op]["mb"] for f in files) * (1 << 20)) for op in ("read", "write"))
+    check.must((read, wrote) == (2 * truth["bytes"], truth["bytes"]), f"{read} read and {wrote} written, twice and once {truth['bytes']}")
+    # a refill in the middle of a line that is longer than those before is told with the next one
+    calls, blocks = sum(f["read"]["calls"] for f in files), 2 * truth["bytes"] / 4096
+    check.must(0.9 * blocks <= calls <= blocks + 2, f"{calls} reads of {blocks} blocks")
+
+
+@of_samples
 def processes_are_told(check, folder):
     rows, p, prices = recorded(check, folder, "sh", "-c", SHELL)
     check.must(prices["fork_s"] > 0 and prices["load_s"] > 0, f"{prices} for more than 40 processes")
@@ -159,4 +237,5 @@ def processes_are_told(check, folder):
 
 need_library()
 main(calls_are_told, a_calm_program_keeps_its_wrappers, wrappers_that_cost_too_much_go, what_is_not_asked_for_is_not_in_the_way,
-     a_child_of_such_a_process_says_so, threads_and_signals_are_told, processes_are_told)
+     a_child_of_such_a_process_says_so, threads_and_signals_are_told, killed_processes_are_told,
+     calls_of_stdio_are_told, processes_are_told)
