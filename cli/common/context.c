@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "cli/common/context.h"
+#include "host/store/writer/outdir.h"
 
 volatile sig_atomic_t cli_stop;
 const char *cli_device_memory;
@@ -20,6 +21,7 @@ static void on_signal(int number)
         return;
     }
     outfile_remove_temporaries();
+    outdir_remove_temporaries();
     signal(number, SIG_DFL);
     raise(number); /* delivered when this handler returns: the parent sees the true cause */
 }

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "host/store/engine/engine.h"
 #include "host/store/format/nifti.h"
+#include "host/store/writer/outdir.h"
 #include "host/store/writer/writer.h"
 
 #define SLAB_BYTES ((int64_t)64 << 20)
@@ -210,11 +211,10 @@ enum err store_convert(const char *in, const char *out, const struct writer_opti
     if (w.file.stream || w.file.path) {
         e = e ? e : outfile_commit(&w.file);
         outfile_abort(&w.file);
-    } else if (!e && rename(w.made, out)) {
-        e = FAIL(ERR_IO, "%s: cannot be renamed: %s", out, strerror(errno));
+    } else if (f == &write_zarr && w.made[0]) {
+        const enum err ended = outdir_end(w.made, e ? NULL : out);
+        e = e ? e : ended;
     }
-    if (e && f == &write_zarr && w.made[0])
-        dir_remove(w.made);
     free(w.state);
     store_close(s);
     return e;

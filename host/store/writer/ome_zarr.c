@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "host/store/engine/engine.h"
+#include "host/store/writer/outdir.h"
 #include "host/store/writer/writer.h"
 
 #define LEVELS_MOST 24
@@ -389,17 +390,12 @@ enum err store_pyramid(const char *in, const char *out, const struct writer_opti
     TRY_OUT(pyramid_set_axes(&p, a));
     TRY_OUT(pyramid_set_type(&p, a));
     pyramid_lost(&p, s, a);
-    if (mkdir(p.made, 0777)) {
-        e = FAIL(ERR_IO, "%s: cannot be made: %s", p.made, strerror(errno));
-        goto out;
-    }
+    TRY_OUT(outdir_begin(p.made));
     e = make_levels(&p, s, a);
     if (!e)
         e = write_group(&p);
-    if (!e && rename(p.made, out))
-        e = FAIL(ERR_IO, "%s: cannot be renamed: %s", out, strerror(errno));
-    if (e)
-        dir_remove(p.made);
+    const enum err ended = outdir_end(p.made, e ? NULL : out);
+    e = e ? e : ended;
     result->bytes = store_elements(a) * p.type.bytes;
     result->levels = p.levels;
     result->array = a->name;

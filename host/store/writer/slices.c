@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "host/store/engine/engine.h"
 #include "host/store/format/png.h"
+#include "host/store/writer/outdir.h"
 #include "host/store/writer/slices.h"
 #include "host/store/writer/writer.h"
 
@@ -121,14 +122,12 @@ enum err slices_write(const char *in, const char *folder, struct slices_request 
                  folder);
     if (!e && !r->png)
         e = file_require_space(folder, w.shape[0] * writer_slab_bytes(&w));
-    if (!e && mkdir(w.made, 0777))
-        e = FAIL(ERR_IO, "%s: cannot be made: %s", w.made, strerror(errno));
-    else if (!e) {
+    if (!e)
+        e = outdir_begin(w.made);
+    if (!e) {
         e = slices_write_all(s, a, &w, r);
-        if (!e && rename(w.made, folder))
-            e = FAIL(ERR_IO, "%s: cannot be renamed: %s", folder, strerror(errno));
-        if (e)
-            dir_remove(w.made);
+        const enum err ended = outdir_end(w.made, e ? NULL : folder);
+        e = e ? e : ended;
     }
     r->count = w.shape[0];
     store_close(s);

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "base/json/jsonw.h"
+#include "host/store/writer/outdir.h"
 #include "host/store/writer/chunks.h"
 
 struct zarr_state {
@@ -174,7 +175,11 @@ static enum err zarr_begin(struct writer *w)
     }
     const int n = snprintf(w->made, sizeof w->made, "%s.%ld.tmp", w->path, (long)getpid());
     FAIL_IF(n >= 4200, ERR_USAGE, "%s: the path is too long", w->path);
-    FAIL_IF(mkdir(w->made, 0777), ERR_IO, "%s: cannot be made: %s", w->made, strerror(errno));
+    const enum err begun = outdir_begin(w->made);
+    if (begun) {
+        w->made[0] = 0; /* it is not this process's, and stays */
+        return begun;
+    }
     if (z->version == 3)
         return zarr_write_json(w, "zarr.json", 1);
     TRY(zarr_write_json(w, ".zattrs", 2));
@@ -189,11 +194,13 @@ static void chunk_name(const struct writer *w, const int64_t at[STORE_DIMS], cha
         text_append(out, room, "%s%lld", z->version == 3 ? "/" : i ? "." : "", (long long)at[i]);
 }
 
-static enum err write_whole(const char *path, const void *bytes, size_t n)
+/* `made` is there, and what it lacks below is made. */
+static enum err write_whole(const char *path, size_t made, const void *bytes, size_t n)
 {
     char folder[4600];
     FILE *f = fopen(path, "wbe");
-    for (const char *slash = path; !f && errno == ENOENT && (slash = strchr(slash + 1, '/'));) {
+    for (const char *slash = path + made;
+         !f && errno == ENOENT && (slash = strchr(slash + 1, '/'));) {
         snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
         mkdir(folder, 0777);
         if (!strchr(slash + 1, '/'))
@@ -211,7 +218,7 @@ static enum err zarr_put_chunk(struct writer *w, const int64_t at[STORE_DIMS], c
 {
     char path[4500];
     chunk_name(w, at, path, sizeof path);
-    return write_whole(path, bytes, n);
+    return write_whole(path, strlen(w->made), bytes, n);
 }
 
 static enum err zarr_slab(struct writer *w, int64_t first, int64_t count, const void *data)

@@ -5,13 +5,15 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from tool import DATA, SANITIZED, have, loadable, main, tomoprof
+from tool import DATA, SANITIZED, TOMOPROF, have, loadable, main, tomoprof, write_json
 
 SHAPE = (5, 37, 41)
 STORE = DATA / "store"
@@ -204,5 +206,28 @@ def pyramids(check, folder):
     same(check, folder / "turned.npy", x.transpose(2, 0, 1), "--order 2,0,1")
 
 
+def interrupted(check, folder):
+    """A signal in the middle of a folder that is written: nothing of it is left. The input says that it is 18 TiB of zeros."""
+    (folder / "in.zarr").mkdir()
+    out = folder / "out"
+    out.mkdir()
+    write_json(folder / "in.zarr/.zarray", {"zarr_format": 2, "shape": [100000, 7000, 7000], "chunks": [1, 7000, 7000], "dtype": "<f4", "compressor": None,
+                                            "fill_value": 0, "order": "C", "filters": None})
+    for name in ("x.zarr", "x.ome.zarr"):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            p = subprocess.Popen([TOMOPROF, "convert", folder / "in.zarr", out / name, "--chunk", "1,700,700"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            end = time.monotonic() + 300
+            while p.poll() is None and time.monotonic() < end and sum(len(files) for _, _, files in os.walk(out)) < 50:
+                time.sleep(0.01)
+            check.that(p.poll() is None, f"{name}: ended before it could be interrupted: {p.stderr.read() if p.poll() is not None else ''}")
+            p.send_signal(number)
+            said = p.communicate(timeout=300)[1]
+            check.that(p.returncode == -number, f"{name}, signal {number}: exit {p.returncode}, said {said!r}")
+            left = os.listdir(out)
+            check.that(not left, f"{name}, signal {number}: left {left}")
+            for path in left:
+                shutil.rmtree(out / path)
+
+
 if __name__ == "__main__":
-    main(from_every_format, into_every_format, references, what_is_lost, replaced, refused, pyramids, a_library_that_crashes)
+    main(from_every_format, into_every_format, references, what_is_lost, replaced, refused, pyramids, a_library_that_crashes, interrupted)
