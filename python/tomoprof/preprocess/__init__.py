@@ -15,6 +15,7 @@ from tomoprof.preprocess._crops import (apply_config_crop, apply_detector_crop, 
 from tomoprof.preprocess._files import (load_cone_preprocessing, read_tif_img, read_tif_stack_dir, save_cone_preprocessing)  # noqa: F401
 from tomoprof.preprocess._parts import (project_vector_to_vector, put_in_slice, unit_vector)  # noqa: F401
 from tomoprof.preprocess._metal import gen_huber_weights  # noqa: F401
+from tomoprof.preprocess._plastic_metal import correct_sino_plastic_metal, recon_plastic_metal  # noqa: F401
 from tomoprof.preprocess._shifts import align_sino_views, estimate_sino_view_offset, sino_high_pass_filtering  # noqa: F401
 from tomoprof.preprocess._stripes import (detect_stripe, generate_column_index_matrix, remove_all_stripe, remove_dead_fluctuating_stripes_interpolation,  # noqa: F401
                                           remove_large_stripes_sorting, remove_small_stripes_sorting, remove_stripe_fw)
@@ -22,10 +23,11 @@ from tomoprof.preprocess._scans import (CropError, compute_sino_transmission, co
 
 __all__ = ["BH_correction", "align_sino_views", "apply_beam_hardening_curve", "apply_config_crop", "apply_cylindrical_mask", "apply_detector_crop",
            "apply_inverse_beam_hardening_curve", "auto_crop_sino", "compute_scaling_factor", "compute_sino_transmission", "correct_background_offset",
-           "correct_det_rotation", "correct_zinger_pixels", "crop_view_data", "detect_blank_margins", "detect_stripe", "downsample_view_data",
+           "correct_det_rotation", "correct_sino_plastic_metal", "correct_zinger_pixels", "crop_view_data", "detect_blank_margins", "detect_stripe", "downsample_view_data",
            "estimate_sino_view_offset", "finalize_model", "fit_beam_hardening_curve", "fit_inverse_beam_hardening_curve", "gen_huber_weights",
            "generate_column_index_matrix", "interpolate_defective_pixels", "load_cone_preprocessing", "multi_threshold_otsu",
-           "project_vector_to_vector", "put_in_slice", "read_tif_img", "read_tif_stack_dir", "remove_all_stripe",
+           "project_vector_to_vector", "put_in_slice", "read_tif_img", "read_tif_stack_dir", "recon_plastic_metal",
+           "remove_all_stripe",
            "remove_dead_fluctuating_stripes_interpolation", "remove_large_stripes_sorting", "remove_sino_offset", "remove_small_stripes_sorting",
            "remove_stripe_fw", "save_cone_preprocessing", "scan_to_sino", "segment_plastic_metal", "sino_high_pass_filtering", "to_alu",
            "unit_vector"]

@@ -179,7 +179,22 @@ def frames(package, found):
         found[name + "_sigma"] = np.float32(record["recon_params"]["denoiser sigma (global)"])
 
 
-PARTS = (stripes, wavelets, shifts, prior, objects, models, views, frames)
+def metals(package, found):
+    """A disc of plastic with two rods of metal, whose attenuation hardens."""
+    model = package.ConeBeamModel((24, 10, 32), np.linspace(0, 2 * np.pi, 24, endpoint=False), 128.0, 64.0)
+    model.set_params(verbose=0)
+    rows, columns, slices = model.get_params("recon_shape")
+    y, x = np.mgrid[:rows, :columns] - (np.array([rows, columns]).reshape(2, 1, 1) - 1) / 2
+    plastic, metal = np.hypot(x, y) < 0.3 * columns, np.hypot(x - 4, y - 3) < 2
+    sino = np.asarray(model.forward_project(np.repeat(np.where(plastic, 0.02, 0)[:, :, None] + 0.2 * metal[:, :, None], slices, 2).astype(np.float32)))
+    sino = sino - 0.08 * sino**2 + 0.002 * np.random.default_rng(51).standard_normal(sino.shape).astype(np.float32)
+    volume = np.asarray(model.direct_recon(sino))
+    found["metal_free"] = package.preprocess.correct_sino_plastic_metal(model, sino, volume, num_constraint_update_iter=0)
+    found["metal_bound"] = package.preprocess.correct_sino_plastic_metal(model, sino, volume, gamma=0.05)
+    found["metal_two"] = package.preprocess.correct_sino_plastic_metal(model, sino, volume, num_metal=2, order=2)
+
+
+PARTS = (stripes, wavelets, shifts, prior, objects, models, views, frames, metals)
 
 
 def results(package, parts=PARTS):

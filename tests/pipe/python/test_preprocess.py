@@ -190,7 +190,7 @@ def bad_input(check, folder):
         (ValueError, "inch", lambda: p.to_alu(1, "inch", "mm")),
         (ValueError, "alpha", lambda: p.BH_correction(sino, [])),
         (FileNotFoundError, "no files", lambda: p.read_tif_stack_dir(folder)),
-        (NotImplementedError, "gen_weights_mar", lambda: tomoprof.mbirjax.preprocess.correct_sino_plastic_metal(None, sino, sino)),
+        (ValueError, "num_metal", lambda: p.correct_sino_plastic_metal(None, sino, sino, num_metal=0)),
         (ValueError, "8 channels", lambda: preprocess.remove_all_stripe(sino[:, :, :5])),
         (NotImplementedError, r"zeiss\.get_sino_and_model.*tomoprof recon", lambda: tomoprof.mbirjax.preprocess.zeiss.get_sino_and_model("x")),
         (AttributeError, "nonsense", lambda: tomoprof.mbirjax.preprocess.nonsense),

@@ -1,4 +1,4 @@
-"""tomoprof.mbirjax with all names of MBIRJAX: those that tomoprof lacks, as recon_plastic_metal, are the installed package's, which is loaded then.
+"""tomoprof.mbirjax with all names of MBIRJAX: those that tomoprof lacks, as preprocess.nsi, are the installed package's, which is loaded then.
 
     import tomoprof.instead.mbirjax as mj  # in place of: import mbirjax as mj"""
 

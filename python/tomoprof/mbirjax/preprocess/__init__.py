@@ -1,4 +1,4 @@
-"""mbirjax.preprocess: the functions of tomoprof.preprocess; what tomoprof lacks raises NotImplementedError where it is called."""
+"""mbirjax.preprocess: the functions of tomoprof.preprocess; the readers that tomoprof lacks raise NotImplementedError where they are called."""
 
 import sys
 from typing import Any
@@ -6,20 +6,16 @@ from typing import Any
 from tomoprof.preprocess import *  # noqa: F403
 from tomoprof.preprocess import auto_crop_sino as _auto_crop_sino  # noqa: F401
 
-_METAL = "metal is handled by weights: tomoprof.gen_weights_mar"
 READERS = {
     "zeiss": "`tomoprof recon --in scan.txrm --out volume.nii` reads scans of Zeiss microscopes",
     "zeiss_tct": "`tomoprof recon` reads Zeiss scans, but none of a translated object",
     "nsi": "read the .tif files by read_tif_stack_dir and build a ConeBeamModel from the geometry",
     "pymbir": "read the HDF5 file by h5py and build a ConeBeamModel from its geometry",
 }
-MISSING = {
-    "correct_sino_plastic_metal": _METAL, "recon_plastic_metal": _METAL,
-}
 
 
 class _Missing:
-    """A function or module of MBIRJAX's that tomoprof lacks."""
+    """A module of MBIRJAX's that tomoprof lacks."""
 
     def __init__(self, name, instead):
         self.name, self.instead = name, instead
@@ -36,8 +32,6 @@ class _Missing:
 def __getattr__(name):
     if name in READERS:
         return sys.modules[f"{__name__}.{name}"]
-    if name in MISSING:
-        return _Missing(name, MISSING[name])
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
