@@ -79,6 +79,22 @@ async function accessible(name, options, rules = {}) {
   await page.context().close();
 }
 
+// Every page and tab, what other tests open aside: no text is what a script writes where it has no value. Also where an operation of the suite or a range is selected.
+async function texts() {
+  const seen = ["both", "threads", "suite", "compare", "import", "profile", "timing", "lossy", "million", "trace", "crowd", "long"]; // the last four are the example with much of one thing
+  const places = [...Object.keys(job.pages).filter((name) => !seen.includes(name)).map((name) => [name, ""]), ["both", "?from=0.5&until=0.9"], ["suite", "?from=0.5&until=0.9"], ["parts", "?range=cone_back_project"]];
+  for (const [name, query] of places) {
+    const page = await open(name, { hash: query && `#summary${query}` });
+    for (const id of await tabs(page)) {
+      await page.click("#tab-" + id);
+      await drawn(page);
+      that(await page.locator('[role="alert"]').count() === 0, `${name}${query}: ${id}: ${await page.locator('[role="alert"]').allInnerTexts()}`);
+      for (const text of await strange(page)) that(false, `${name}${query}: ${id} shows ${text}`);
+    }
+    await page.context().close();
+  }
+}
+
 const column = (page, table, i) => page.$$eval(`${table} tbody tr`, (rows, i) => rows.map((r) => r.cells[i].innerText), i);
 
 async function tables() {
@@ -452,8 +468,8 @@ async function perfetto(file, series, unit) {
   await page.context().close();
 }
 
-for (const test of [() => accessible("both"), () => accessible("both", { dark: true }, { runOnly: ["color-contrast"] }), () => accessible("both", { width: 400 }, { rules: { "color-contrast": { enabled: false } } }), () => accessible("threads", { width: 800 }), () => accessible("suite"), () => accessible("compare"), () => accessible("import"), () => everyPart("profile"), () => everyPart("timing"),
-  ...viewTests({ open, openAll, drawn, that, column, job }), tables, triage, keyboard, numbers, lines, parts, answers, themes, hostile, large, crowd, reduced, damaged, framed, beside, speedscope, perfettoOfChrome, perfettoOfItsOwn]) {
+for (const test of [() => accessible("both"), () => accessible("both", { dark: true }, { runOnly: ["color-contrast"] }), () => accessible("both", { width: 400 }, { rules: { "color-contrast": { enabled: false } } }), () => accessible("threads", { width: 800 }), () => accessible("suite"), () => accessible("parts", { dark: true, hash: "#summary?range=cone_back_project" }, { runOnly: ["color-contrast"] }), () => accessible("compare"), () => accessible("import"), () => everyPart("profile"), () => everyPart("timing"),
+  texts, ...viewTests({ open, openAll, drawn, that, column, job }), tables, triage, keyboard, numbers, lines, parts, answers, themes, hostile, large, crowd, reduced, damaged, framed, beside, speedscope, perfettoOfChrome, perfettoOfItsOwn]) {
   if (job.only && !new RegExp(job.only).test(test.name || String(test))) continue;
   const begun = Date.now();
   try {

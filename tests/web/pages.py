@@ -232,8 +232,11 @@ def pool():
     p["files"]["site-packages/lib/pool.py"] = package
     own["cpu_ns"][6] -= 240_000_000
     workers = {"parent": 6, "kind": "workers", "cpu_ns": 240_000_000, "samples": 24}
-    for key, column in own.items():
-        column.append(workers.get(key, 0 if key.endswith("_ns") else None))
+    lazy = {"parent": 6, "kind": "import", "cpu_ns": 20_000_000, "samples": 2}  # the line does much else
+    own["cpu_ns"][6] -= 20_000_000
+    for row in (workers, lazy):
+        for key, column in own.items():
+            column.append(row.get(key, 0 if key.endswith("_ns") else None))
     main = p["timeline"][0]["events"]
     kept = sum(1 for i in range(len(main["start"])) if sum(main["start"][: i + 1]) + main["length"][i] <= 1_450_000_000)
     p["timeline"][0]["events"] = {key: column[:kept] for key, column in main.items()}

@@ -32,21 +32,23 @@ function keysOf(profile) {
   return lineKeys.get(profile);
 }
 
-// CPU time of each own line with the libraries that it calls, what it imports, and the threads and processes that work for it: {own, pool: that of such
-// workers alone, with those of its callees, by `path:line`; stray: of workers for which no own line waits}. The rows of profile.own are a tree.
+// CPU time of each own line with the libraries that it calls and the threads and processes that work for it: {own, pool: that of such workers alone,
+// with those of its callees, by `path:line`; stray: of workers for which no own line waits}. Imports count for a line that does little else, as in the
+// first sentence. The rows of profile.own are a tree.
 export const ownSums = once((profile) => {
-  const own = profile.own ?? {}, kinds = list(own.kind), sums = { own: new Map(), pool: new Map(), stray: 0 }, add = (map, key, v) => map.set(key, (map.get(key) || 0) + v);
+  const own = profile.own ?? {}, kinds = list(own.kind), sums = { own: new Map(), pool: new Map(), stray: 0 }, imports = new Map(), add = (map, key, v) => map.set(key, (map.get(key) || 0) + v);
   const isLine = (i) => kinds[i] === "code" && own.file[i] !== null, above = (i) => own.parent[i] ?? -1;
   kinds.forEach((kind, i) => {
     const s = (own.cpu_ns[i] || 0) * 1e-9, callers = new Set();
     let line = i;
     while (line >= 0 && kinds[line] !== "code") line = above(line);
-    if (line >= 0 && isLine(line)) add(sums.own, `${own.file[line]}:${own.line[line]}`, s);
+    if (line >= 0 && isLine(line)) add(kind === "import" ? imports : sums.own, `${own.file[line]}:${own.line[line]}`, s);
     if (kind !== "workers") return;
     if (line < 0) sums.stray += s;
     for (; line >= 0; line = above(line)) if (isLine(line)) callers.add(`${own.file[line]}:${own.line[line]}`);
     for (const key of callers) add(sums.pool, key, s);
   });
+  for (const [key, s] of imports) if (s > (sums.own.get(key) || 0)) add(sums.own, key, s);
   return sums;
 });
 function ownTimes(profile) {

@@ -17,7 +17,7 @@ function measure(profile) {
   const cost = lineCosts(profile), gpu = (l) => cost.gpu(l) || 0, first = list(profile.answers)[0]?.kind;
   if (first === "gpu" && cost.gpuTotal > 0) return { title: "GPU time", of: gpu, total: cost.gpuTotal, cost };
   if (cost.waitTotal > 0 && !ofSuite() && (first === "wait" || mostlyWaits(profile))) return { title: "time and waits", of: (l) => Math.max(cost.cpu(l) || 0, cost.own(l) || 0) + (cost.wait(l) || 0), total: isFiltered() ? cost.total + cost.waitTotal : Math.max(profile.meta.wall_s || 0, cost.total), cost };
-  return { title: cost.part ? "of the operations" : cpuName(), of: (l) => Math.max(cost.cpu(l) || 0, cost.own(l) || 0), total: cost.total, cost };
+  return { title: cost.part ? "traced" : cpuName(), of: (l) => Math.max(cost.cpu(l) || 0, cost.own(l) || 0), total: cost.total, cost };
 }
 
 // The flame graph as a pane. {node, flame: null where no stacks are known}
