@@ -369,8 +369,11 @@ static void unit_line(struct unit *u, uint64_t address, uint64_t function, struc
         const char *file = dwarf_linesrc(line, NULL, NULL);
         int same = !frame->file || (file && !strcmp(file, frame->file));
         frame->file = frame->file ? frame->file : file;
-        if (same && !dwarf_lineno(line, &frame->line) && frame->line)
+        int number = 0; /* above INT_MAX in a damaged file: negative here */
+        if (same && !dwarf_lineno(line, &number) && number > 0) {
+            frame->line = number;
             return;
+        }
     }
 }
 
