@@ -1,6 +1,6 @@
 """The matrix of formats: what is read, shown by info, converted, written, reconstructed and read over HTTP, each checked against the
 library that owns the format. Prints the table of docs/load.md; exit 1 where a cell fails or that table says something else.
-Usage: PYTHON matrix.py TOMOPROF   (pip install numpy h5py tifffile zarr nibabel pylibCZIrw olefile)"""
+Usage: PYTHON matrix.py TOMOPROF   (pip install numpy h5py tifffile zarr nibabel pylibCZIrw olefile mrcfile pynrrd SimpleITK)"""
 import importlib.util
 import json
 import os
@@ -56,6 +56,22 @@ def nifti(path):
     return np.asarray(nibabel.load(path).dataobj)
 
 
+def mrc(path):
+    import mrcfile
+    with mrcfile.open(path) as f:
+        return np.array(f.data)
+
+
+def nrrd_(path):
+    import nrrd
+    return nrrd.read(str(path))[0]
+
+
+def metaimage(path):
+    import SimpleITK
+    return SimpleITK.GetArrayFromImage(SimpleITK.ReadImage(str(path)))
+
+
 def hdf5(name):
     def read(path):
         import h5py
@@ -65,6 +81,8 @@ def hdf5(name):
 
 # format, a file of it, its array, the owner's reader, the end of a file that `convert` writes, a scan of it
 ROWS = [("NumPy .npy", STORE / "npy/u2_big.npy", None, np.load, ".npy", ".npy"), ("NIfTI .nii", STORE / "nifti/i2.nii", None, nifti, ".nii", None),
+        ("MRC", STORE / "mrc/i2_big.mrc", None, mrc, None, None), ("NRRD", STORE / "nrrd/i2_gzip.nrrd", None, nrrd_, None, None),
+        ("MetaImage", STORE / "metaimage/i2.mhd", None, metaimage, None, None),
         ("NIfTI .nii.gz", STORE / "nifti/i2_bgzf.nii.gz", None, nifti, ".nii.gz", None), ("TIFF, BigTIFF", STORE / "tiff/u2_deflate_tiles.tif", None, tiff, ".tif", ".tif"),
         ("folder of TIFF", STORE / "tiff/stack", None, tiff, None, "stack"), ("HDF5, Data Exchange", SCAN / "exchange.h5", "exchange/data", hdf5("exchange/data"), ".h5", SCAN / "exchange.h5"),
         ("NXtomo", SCAN / "nxtomo.nx", "scan1/device/camera/data", hdf5("scan1/device/camera/data"), None, SCAN / "nxtomo.nx"),
@@ -137,7 +155,7 @@ def reconstruction(name, scan, folder):
 
 
 def main():
-    absent = [m for m in ("h5py", "tifffile", "zarr", "nibabel", "pylibCZIrw", "olefile") if not importlib.util.find_spec(m)]
+    absent = [m for m in ("h5py", "tifffile", "zarr", "nibabel", "pylibCZIrw", "olefile", "mrcfile", "nrrd", "SimpleITK") if not importlib.util.find_spec(m)]
     if absent:
         print(f"skipped: this Python lacks {', '.join(absent)}")
         sys.exit(77)

@@ -21,8 +21,11 @@ struct reader {
     enum err (*open)(const struct reader_file *f, struct store **out);
 };
 
-/* Every reader, in the order in which they are asked. NAME.c defines reader_NAME. */
-#define READER_LIST(X) X(npy) X(hdf5) X(tiff) X(czi) X(txrm) X(zarr) X(refs) X(tiff_stack) X(nifti)
+/* Every reader, in the order in which they are asked. NAME.c defines reader_NAME; flat.c the first four. */
+#define READER_LIST(X)                                                                             \
+    X(npy)                                                                                         \
+    X(mrc)                                                                                         \
+    X(nrrd) X(metaimage) X(hdf5) X(tiff) X(czi) X(txrm) X(zarr) X(refs) X(tiff_stack) X(nifti)
 
 #define READER_DECLARE(name) extern const struct reader reader_##name;
 READER_LIST(READER_DECLARE)

@@ -1,6 +1,6 @@
 """Writes the small files of this folder with the libraries that own their formats. The value of element i (C order) is
 (i * i + 3 * i) % 1021 in the file's type, modulo 251 for 8 bits: tests/unit/store/test_store.c computes the same.
-Usage: make.py   (pip install numpy h5py hdf5plugin zarr numcodecs tifffile imagecodecs nibabel pylibCZIrw kerchunk)"""
+Usage: make.py   (pip install numpy h5py hdf5plugin zarr numcodecs tifffile imagecodecs nibabel pylibCZIrw kerchunk mrcfile pynrrd SimpleITK)"""
 import gzip
 import pathlib
 import shutil
@@ -53,6 +53,34 @@ def nifti():
     bgzip(raw, HERE / "nifti/i2_bgzf.nii.gz")
     half = len(raw) // 2
     (HERE / "nifti/i2_members.nii.gz").write_bytes(gzip.compress(raw[:half], mtime=0) + gzip.compress(raw[half:], mtime=0))
+
+
+def flat(folder, shape):
+    """MRC (also big-endian, with an extended header), NRRD and MetaImage, with their data in the file or beside it, also compressed."""
+    import mrcfile
+    import nrrd
+    import SimpleITK
+    x = values("i2", shape)
+    for name, dtype in (("u2.mrc", "u2"), ("f4.mrc", "f4")):
+        with mrcfile.new(folder / "mrc" / name, overwrite=True) as out:
+            out.set_data(values(dtype, shape))
+            out.voxel_size = (0.5, 1, 2)
+    header = bytearray(1024)
+    struct.pack_into(">10i", header, 0, *shape[::-1], 1, 0, 0, 0, *shape[::-1])
+    struct.pack_into(">3i", header, 64, 1, 2, 3)
+    struct.pack_into(">i", header, 92, 16)
+    header[208:216] = b"MAP \x11\x11\0\0"
+    (folder / "mrc/i2_big.mrc").write_bytes(header + bytes(16) + x.astype(">i2").tobytes())
+    for name, encoding in (("i2.nrrd", "raw"), ("i2_gzip.nrrd", "gzip"), ("i2.nhdr", "raw")):
+        nrrd.write(str(folder / "nrrd" / name), x, {"encoding": encoding, "spacings": [2, 1, 0.5]}, detached_header=name.endswith("nhdr"))
+    sizes = " ".join(map(str, shape[::-1]))
+    (folder / "nrrd/i2_end.nrrd").write_bytes(f"NRRD0004\n# data last\ntype: short\ndimension: 3\nsizes: {sizes}\nencoding: raw\nendian: big\n"
+                                              f"byte skip: -1\nspace directions: (0.5,0,0) (0,1,0) (0,0,2)\nkey:=value\n\njunk".encode() + x.astype(">i2").tobytes())
+    for name, compress in (("i2.mha", False), ("i2_zlib.mha", True), ("i2.mhd", False)):
+        image = SimpleITK.GetImageFromArray(x)
+        image.SetSpacing((0.5, 1, 2))
+        SimpleITK.WriteImage(image, str(folder / "metaimage" / name), useCompression=compress)
+    SimpleITK.WriteImage(SimpleITK.GetImageFromArray(np.stack([x, x], -1), isVector=True), str(folder / "metaimage/two.mha"))
 
 
 def tiff():
@@ -334,9 +362,12 @@ def fuzz():
     root = HERE.parents[1] / "fuzz" / "corpus" / "store"
     shutil.rmtree(root, ignore_errors=True)
     shape = (2, 5, 7)
-    folder = {name: root / name for name in ("npy", "nifti", "tiff", "czi", "txrm", "refs", "hdf5")}
+    folder = {name: root / name for name in ("npy", "nifti", "tiff", "czi", "txrm", "refs", "hdf5", "mrc", "nrrd", "metaimage")}
     for path in folder.values():
         path.mkdir(parents=True)
+    flat(root, shape)
+    for path in root.glob("*/*.raw"):
+        path.unlink()
     u2 = values("u2", shape)
     np.save(folder["npy"] / "u2.npy", u2)
     nibabel.save(nibabel.Nifti1Image(values("i2", shape), np.eye(4)), folder["nifti"] / "one.nii.gz")
@@ -371,10 +402,11 @@ def main():
             shutil.rmtree(path)
         elif path.suffix not in (".py", ".md"):
             path.unlink()
-    for room in ("npy", "nifti", "tiff", "hdf5", "zarr", "czi", "txrm"):
+    for room in ("npy", "nifti", "tiff", "hdf5", "zarr", "czi", "txrm", "mrc", "nrrd", "metaimage"):
         (HERE / room).mkdir()
     for make in (npy, nifti, tiff, hdf5, filters, zarr2, blosc_parts, zarr3, ome_zarr, ome5, czi, jxr, jpeg, jpeg_czi, references, fuzz):
         make()
+    flat(HERE, SHAPE)
     (HERE / "txrm/u2.txrm").write_bytes(txrm(SHAPE))
 
 
