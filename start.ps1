@@ -37,7 +37,8 @@ function Invoke-Container([string[]] $Words) {
     $gpu = if ("$facts" -match '"nvidia|nvidia\.com/gpu') { 'nvidia' } else { 'none' }
     if ($gpu -eq 'nvidia') {
         # Docker Desktop lists NVIDIA's runtime on machines without a GPU too: a container that asks for one would not start.
-        $null = docker run --rm --gpus all --env NVIDIA_DRIVER_CAPABILITIES=utility debian:bookworm-slim nvidia-smi -L 2>$null
+        $base = 'debian:bookworm-slim@sha256:abd67ffcfa541b485a3dff59865ab629aa048a6c613e639d36e7456b0b229241'
+        $null = docker run --rm --gpus all --env NVIDIA_DRIVER_CAPABILITIES=utility $base nvidia-smi -L 2>$null
         if ($LASTEXITCODE -ne 0) {
             $gpu = 'none'
             [Console]::Error.WriteLine('This container engine has the runtime of NVIDIA, but gives a container no GPU.')

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs a CUDA toolkit that the project builds with, without root: cuda/toolkit.sh [12|13] [FOLDER]. 13 (drivers from 580)
 # unless given: NVIDIA's wheels, pinned, by pip. 12 (12.4, drivers from 525): the packages of Debian 13, checked by apt,
-# unpacked and not installed. FOLDER is build-toolkit beside this folder unless given; CMake finds the default by itself,
+# unpacked and not installed, and the CUPTI of CUDA 12.8 by pip, for RTX 50 with drivers 570 to 579. FOLDER is build-toolkit beside this folder unless given; CMake finds the default by itself,
 # another with -DTP_CUDA_TOOLKIT=FOLDER/nvidia/cu13 (or cu12).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -26,18 +26,41 @@ mkdir -p "$folder/nvidia"
 folder=$(cd "$folder" && pwd)
 root=$folder/nvidia/cu$version
 
-from_wheels() {
+# Prints the Python that has pip.
+python_with_pip() {
     local python
     for python in python3 /usr/bin/python3; do
         if "$python" -m pip --version >/dev/null 2>&1; then
-            break
+            echo "$python"
+            return
         fi
     done
-    "$python" -m pip --version >/dev/null 2>&1 || fail "python3 has no pip (Debian: sudo apt-get install python3-pip)"
+    fail "python3 has no pip (Debian: sudo apt-get install python3-pip)"
+}
+
+# pip_into FOLDER REQUIREMENTS
+pip_into() {
+    "$python" -m pip install --quiet --no-deps --require-hashes --disable-pip-version-check --target "$1" --requirement "$2"
+}
+
+# Debian's CUPTI is of CUDA 12.4, which knows no chip after 9.0. The other one lies beside it under a name that says what it is:
+# profiler/capture/recorders/cuda/load.c takes it where the driver serves CUDA 12.8 or 12.9.
+cupti_of_12_8() {
+    local python version=12.8.90
+    python=$(python_with_pip)
+    echo "nvidia-cuda-cupti-cu12==$version --hash=sha256:ea0cb07ebda26bb9b29ba82cda34849e73c166c18162d3913575b0c9db9a6182" >"$root/cupti.txt"
+    pip_into "$root/wheels.tmp" "$root/cupti.txt"
+    mv "$root/wheels.tmp/nvidia/cuda_cupti/lib/libcupti.so.12" "$root/usr/lib/x86_64-linux-gnu/libcupti-12.8.so.12"
+    rm -rf "$root/wheels.tmp" "$root/cupti.txt"
+    printf 'wheel\tnvidia-cuda-cupti-cu12\t%s\tLicenseRef-NVIDIA-Proprietary\n' "$version" >>"$root/packages.tsv"
+}
+
+from_wheels() {
+    local python
+    python=$(python_with_pip)
     # pip replaces the whole folder nvidia of its target, in which CUDA 12 may be: into a folder beside, then moved.
     rm -rf "$root" "$folder/wheels.tmp" "$folder"/*.dist-info
-    "$python" -m pip install --quiet --no-deps --require-hashes --disable-pip-version-check --target "$folder/wheels.tmp" \
-        --requirement "$here/requirements.txt"
+    pip_into "$folder/wheels.tmp" "$here/requirements.txt"
     mv "$folder/wheels.tmp/nvidia/cu13" "$root"
     mv "$folder"/wheels.tmp/*.dist-info "$folder/"
     rm -rf "$folder/wheels.tmp"
@@ -109,7 +132,10 @@ if cmp -s "$recipe" "$root/installed.txt"; then
     exit 0
 fi
 case $version in
-12) from_debian ;;
+12)
+    from_debian
+    cupti_of_12_8
+    ;;
 13) from_wheels ;;
 esac
 "$root/bin/nvcc" --version | tail -n 2

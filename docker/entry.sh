@@ -13,10 +13,17 @@ if [ -n "${TOMOPROF_EXPECTS_GPU-}" ] && [ ! -e /dev/nvidiactl ] && [ ! -e /dev/d
     if [ -e /proc/driver/nvidia/version ]; then # the host's: its modules show in every container
         echo "tomoprof: this machine has a GPU of NVIDIA, but the container was not given it, so the CPU computes: install" \
             "nvidia-container-toolkit, then ./start.sh docker, or docker compose run --rm profiler" >&2
-    elif [ "${1-}" != run ]; then # which says so itself
+    else
         echo "tomoprof: no GPU is visible in this container, so the CPU computes; for a GPU install NVIDIA's driver and" \
             "nvidia-container-toolkit on the host, then ./start.sh docker, or docker compose run --rm profiler" >&2
     fi
+elif [ -n "${TOMOPROF_CPU_SERVICE-}" ]; then
+    case ${1-} in
+    run | recon | apply | simulate)
+        echo "tomoprof: this is the service for the CPU; on a machine with a GPU of NVIDIA:" \
+            "docker compose run --rm profiler $*" >&2
+        ;;
+    esac
 fi
 case ${1-} in
 "" | -* | run | record | report | recon | apply | op | bench | simulate | gen | info | load | convert | doctor | export | compare | triage | width | help | reference | \

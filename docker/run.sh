@@ -3,6 +3,8 @@
 set -eu
 cd "$(dirname "$0")/.."
 
+NSIGHT=${TOMOPROF_NSIGHT-/opt/nvidia} # where NVIDIA's packages put Nsight Systems
+
 # Writes what compose gets when it is called by itself: .env beside compose.yaml, unless that is somebody's own.
 remember() {
     local mark="# Written by ./start.sh docker, each time anew; without this line it is yours and stays."
@@ -63,10 +65,13 @@ in_container() {
     docker build --file docker/Dockerfile --target "$target" --tag "tomoprof:$target" \
         --build-arg BASE="$base" --build-arg GPU="$TOMOPROF_GPU" --build-arg SNAPSHOT="${TOMOPROF_SNAPSHOT-}" --build-arg BUILD_TYPE="${TOMOPROF_BUILD_TYPE-RelWithDebInfo}" \
         --network "${TOMOPROF_BUILD_NETWORK-default}" ${TOMOPROF_CA:+--secret "id=ca,src=$TOMOPROF_CA"} . >&2
-    if [ ! -t 0 ]; then # v1 of compose asks for a terminal unless told
-        set -- -T "$service" "$@"
+    if [ "$service" = nsys ] && [ -d "$NSIGHT" ]; then # newer than Debian's, or of the user's choice
+        set -- -v "$NSIGHT:/opt/nvidia:ro" "$service" "$@"
     else
         set -- "$service" "$@"
+    fi
+    if [ ! -t 0 ]; then # v1 of compose asks for a terminal unless told
+        set -- -T "$@"
     fi
     $compose run --rm "$@"
 }

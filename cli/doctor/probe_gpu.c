@@ -99,15 +99,56 @@ static void *open_named(const char *const *names)
 static void *open_cupti(int driver)
 {
     static const char *const all[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so", NULL},
-                             *const old[] = {"libcupti.so.12", NULL};
+                             *const old[] = {"libcupti.so.12", NULL},
+                             *const of_12_8[] = {"libcupti-12.8.so.12", NULL};
     const char *given = getenv("TOMOPROF_CAPTURE_CUPTI");
     void *library = given ? dlopen(given, RTLD_NOW | RTLD_LOCAL) : NULL;
+    if (!library && driver >= 12080 && driver < 13000)
+        library = open_named(of_12_8);
     if (!library && driver && driver < 13000)
         library = open_named(old);
     return library ? library : open_named(all);
 }
 
-/* Does the library fit the driver? API versions: 18 to 28 are CUDA 12.0 to 12.9, then 130000. */
+/* Returns the newest chip here by its compute capability, as 120 for 12.0; 0: unknown. */
+static int newest_chip(void)
+{
+    enum { MAJOR = 75, MINOR = 76 }; /* of cuda.h's CUdevice_attribute */
+    int (*init)(unsigned), (*count)(int *), (*get)(int *, int), (*attribute)(int *, int, int);
+    static const char *const names[] = {"cuInit", "cuDeviceGetCount", "cuDeviceGet",
+                                        "cuDeviceGetAttribute"};
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), *call[4];
+    int devices = 0, newest = 0, device, major, minor;
+    for (int i = 0; i < 4; i++)
+        if (!(call[i] = driver ? dlsym(driver, names[i]) : NULL))
+            return 0;
+    memcpy(&init, &call[0], sizeof init);
+    memcpy(&count, &call[1], sizeof count);
+    memcpy(&get, &call[2], sizeof get);
+    memcpy(&attribute, &call[3], sizeof attribute);
+    if (init(0) || count(&devices))
+        return 0;
+    for (int i = 0; i < devices; i++)
+        if (!get(&device, i) && !attribute(&major, MAJOR, device) &&
+            !attribute(&minor, MINOR, device) && 10 * major + minor > newest)
+            newest = 10 * major + minor;
+    return newest;
+}
+
+/* The first version of CUPTI that knows a chip: 18 to 28 are CUDA 11.8 to 12.9, then 130000. */
+static uint32_t cupti_for(int chip)
+{
+    static const struct {
+        int chip;
+        uint32_t version;
+    } rows[] = {{121, 27}, {120, 26}, {110, 130000}, {103, 27}, {100, 26}, {0, 18}};
+    int i = 0;
+    while (rows[i].chip > chip)
+        i++;
+    return rows[i].version;
+}
+
+/* Does the library fit the driver, and know the GPU? */
 enum state probe_cupti(struct found *f)
 {
     uint32_t version = 0;
@@ -133,6 +174,15 @@ enum state probe_cupti(struct found *f)
     if (driver && driver / 1000 < major) {
         f->consequence = "this driver refuses it: no GPU work in profiles";
         f->fix = "update NVIDIA's driver, or name an older libcupti.so in TOMOPROF_CAPTURE_CUPTI";
+        return LIMITED;
+    }
+    const int chip = newest_chip();
+    if (chip)
+        found_add(f, "; the GPU has compute capability %d.%d", chip / 10, chip % 10);
+    if (version < cupti_for(chip)) {
+        f->consequence = "this CUPTI does not know the GPU: no GPU work in profiles";
+        f->fix = "install CUPTI of CUDA 12.8 or newer (./start.sh cuda brings it), or name its "
+                 "libcupti.so in TOMOPROF_CAPTURE_CUPTI";
         return LIMITED;
     }
     f->consequence = "this version leaves device synchronisations out";

@@ -98,6 +98,27 @@ FAKE_API int cudaMemGetInfo(size_t *left, size_t *all)
     return 0;
 }
 
+FAKE_API int cuDeviceGetCount(int *count)
+{
+    *count = 1;
+    return 0;
+}
+
+FAKE_API int cuDeviceGet(int *device, int i)
+{
+    *device = i;
+    return 0;
+}
+
+/* FAKE chip=120: compute capability 12.0. */
+FAKE_API int cuDeviceGetAttribute(int *value, int attribute, int device)
+{
+    (void)device;
+    const int chip = (int)fake_option("chip", 86);
+    *value = attribute == 75 ? chip / 10 : attribute == 76 ? chip % 10 : 0;
+    return 0;
+}
+
 FAKE_API int cudaDeviceReset(void)
 {
     return cudaDeviceSynchronize();

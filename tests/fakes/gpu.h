@@ -88,6 +88,9 @@ FAKE_API int cudaEventElapsedTime(float *ms, void *from,
                                   void *to); /* FAKE event=PERCENT: too much */
 FAKE_API int cudaMemGetInfo(size_t *left, size_t *all);
 FAKE_API int cudaDeviceReset(void);
+FAKE_API int cuDeviceGetCount(int *count);
+FAKE_API int cuDeviceGet(int *device, int i);
+FAKE_API int cuDeviceGetAttribute(int *value, int attribute, int device);
 FAKE_API const char *cudaGetErrorString(int error);
 FAKE_API int cudaMemcpy(void *to, const void *from, size_t bytes, int kind);
 FAKE_API int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, void *stream);

@@ -26,7 +26,7 @@ def check_workflows():
 
 def check_base():
     names = {name: set(re.findall(r"debian:bookworm-slim[\w@:]*", (ROOT / name).read_text()))
-             for name in ("docker/Dockerfile", "compose.yaml", "docker/run.sh")}
+             for name in ("docker/Dockerfile", "compose.yaml", "docker/run.sh", "start.ps1")}
     problems = [f"{name}: {base} has no digest" for name, bases in names.items() for base in bases
                 if not re.fullmatch(r"[\w:-]+@sha256:[0-9a-f]{64}", base)]
     if len(set().union(*names.values())) != 1 or not all(names.values()):

@@ -296,6 +296,19 @@ def cupti_is_found_where_toolkits_and_wheels_have_it(check, folder):
         check.that(path.resolve() == (folder / place).resolve() and trace.kernel, f"{place}: {path}")
 
 
+def the_driver_decides_which_cupti(check, folder):
+    """Of three in one toolkit: that of CUDA 12.8 is the first that knows Blackwell, and needs a driver of 12.8."""
+    (folder / "here").mkdir()
+    (folder / "here/libcuda.so.1").symlink_to(fake_gpu.FAKES / "fake_gpu.so")
+    (folder / "toolkit/lib64").mkdir(parents=True)
+    for name in ("libcupti.so.13", "libcupti.so.12", "libcupti-12.8.so.12"):
+        shutil.copy(fake_gpu.FAKES / "fake_cupti.so", folder / "toolkit/lib64" / name)
+    for serves, taken in ((12040, "libcupti.so.12"), (12080, "libcupti-12.8.so.12"), (12090, "libcupti-12.8.so.12"), (13000, "libcupti.so.13")):
+        trace = recorded(check, folder / str(serves), "all", fake=f"serves={serves}", TOMOPROF_CAPTURE_CUPTI="-", CUDA_HOME="-",
+                         CUDA_PATH=folder / "toolkit", LD_LIBRARY_PATH=folder / "here")
+        check.that(pathlib.Path(trace.meta.get("cupti.path", "/")).name == taken and trace.kernel, f"a driver of {serves}: {trace.meta}")
+
+
 def a_flush_that_hangs_hangs_nothing(check, folder):
     trace = recorded(check, folder, "many", 100, fake="hang=1")
     check.that("cuda.flush" in trace.notes and len(trace.api) == 102, f"{trace.notes}, {len(trace.api)} calls")
@@ -411,5 +424,5 @@ main(time_lands_on_the_line_that_launched, graphs_are_recorded_whole_when_asked,
      the_order_and_thread_of_delivery_do_not_matter, what_is_lost_is_counted, buffers_run_out_without_silence,
      many_kernels_take_bounded_memory, threads_record_at_once, correlation_ids_wrap, names_survive_their_module, clocks_are_told,
      refusals_are_told_and_the_target_goes_on, another_tool_is_named, old_and_missing_cupti_are_told,
-     cupti_is_found_where_toolkits_and_wheels_have_it, a_flush_that_hangs_hangs_nothing, ends_of_all_kinds_keep_the_records, a_program_that_becomes_another_keeps_its_records,
+     cupti_is_found_where_toolkits_and_wheels_have_it, the_driver_decides_which_cupti, a_flush_that_hangs_hangs_nothing, ends_of_all_kinds_keep_the_records, a_program_that_becomes_another_keeps_its_records,
      the_injection_alone_is_enough, our_thread_does_not_keep_a_process_alive, forks_keep_apart, device_code_is_saved_once)

@@ -206,6 +206,11 @@ esac
         check.that(f"TOMOPROF_GPU={gpu}" in said and f"TOMOPROF_UID={os.getuid()}" in said, f".env with {facts}: {said}")
         check.that(("no NVIDIA runtime" in done.stderr) == (gpu == "none"), f"with {facts}: {done.stderr}")
         check.that(("gives a container no GPU" in done.stderr) == (given != 0), f"with {facts}: {done.stderr}")
+    (folder / "nsight").mkdir()
+    done = subprocess.run(["./start.sh", "docker", "nsys"], cwd=folder, env={**environment, "TOMOPROF_NSIGHT": str(folder / "nsight")},
+                          stdin=subprocess.DEVNULL, text=True, capture_output=True, timeout=300)
+    called = (folder / "calls").read_text().splitlines()[-1]
+    check.that(called == f"none compose run --rm -T -v {folder}/nsight:/opt/nvidia:ro nsys", f"start.sh docker nsys: {called}")
     noted.write_text("MINE=1\n")
     subprocess.run(["./start.sh", "docker"], cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
     check.that(noted.read_text() == "MINE=1\n", "start.sh docker wrote over a .env that is not its own")
@@ -238,7 +243,7 @@ def the_image_says_why_the_cpu_computes(check, folder):
         entry = entry.replace(path, here)  # of the folder that it runs in
     (folder / "entry.sh").write_text(entry)
     driver, gpu, none, given = "driver", "gpu", "no GPU is visible", "container was not given it"
-    for files, words, wanted in (((), "record", none), ((), "run", None), ((driver,), "run", given), ((driver,), "record", given),
+    for files, words, wanted in (((), "record", none), ((), "run", none), ((driver,), "run", given), ((driver,), "record", given),
                                  ((driver, gpu), "run", None), ((driver, gpu), "record", None)):
         for name in (driver, gpu):
             (folder / name).unlink(missing_ok=True)
@@ -248,6 +253,35 @@ def the_image_says_why_the_cpu_computes(check, folder):
                               env={"PATH": f"{folder}/bin:{os.environ['PATH']}", "TOMOPROF_EXPECTS_GPU": "1"})
         check.that((done.returncode, done.stdout) == (0, f"called with {words}\n"), f"entry.sh {words}: {done}")
         check.that(wanted in done.stderr if wanted else not done.stderr, f"entry.sh {words} with {files}: {done.stderr}")
+        check.that(not wanted or "docker compose run --rm profiler" in done.stderr.splitlines()[0], f"entry.sh {words}: {done.stderr}")
+    for words, says in ((["run", "--quick"], True), (["recon", "--in", "a.h5"], True), (["doctor"], False), (["record", "--", "true"], False)):
+        done = subprocess.run(["sh", "entry.sh", *words], cwd=folder, text=True, capture_output=True, timeout=300,
+                              env={"PATH": f"{folder}/bin:{os.environ['PATH']}", "TOMOPROF_CPU_SERVICE": "1"})
+        wanted = f"docker compose run --rm profiler {' '.join(words)}\n" if says else ""
+        check.that(done.stderr.endswith(wanted) and bool(done.stderr) == says, f"the service cpu, {words}: {done.stderr}")
+
+
+def nsys_says_what_the_card_needs(check, folder):
+    """With stand-ins: the newest nsys that was mounted is called, and a card that it does not know is told."""
+    (folder / "bin").mkdir()
+    program(folder / "bin/tomoprof", "exit 0\n")
+    script = (ROOT / "docker/nsys.sh").read_text().replace("/work/output", str(folder)).replace("/opt/nvidia", str(folder / "opt")).replace("/usr/local/cuda", str(folder / "cuda"))
+    (folder / "nsys.sh").write_text(script)
+    for there, card, warned in ((("2023.4.1", "2024.5.1"), "12.0", "2024.5"), (("2024.5.1", "2024.6.2", "2023.4.1"), "12.0", None),
+                                (("2024.5.1",), "8.9", None), (("2024.5.1",), "", None), (("2025.10.1", "2025.2.1"), "10.0", None)):
+        shutil.rmtree(folder / "opt", ignore_errors=True)
+        for version in there:
+            path = folder / f"opt/nsight-systems/{version}/bin/nsys"
+            path.parent.mkdir(parents=True)
+            program(path, f"""case $1 in --version) echo "NVIDIA Nsight Systems version {version}.34-1" ;;
+profile) echo {version}; for a; do case $a in --output=*) : >"${{a#--output=}}.nsys-rep";; esac; done;; esac
+""")
+        program(folder / "bin/nvidia-smi", f'echo "{card}"\n' if card else "exit 9\n")
+        done = subprocess.run(["sh", "nsys.sh"], cwd=folder, text=True, capture_output=True, timeout=300, env={"PATH": f"{folder}/bin:/usr/bin:/bin"})
+        newest = max(there, key=lambda v: [int(x) for x in v.split(".")])
+        check.that(done.returncode == 0 and done.stdout == f"{newest}\n", f"of {there}: {done}")
+        said = f"this GPU has compute capability {card}, which needs Nsight Systems 2024.6 or newer; this is {warned}"
+        check.that((said in done.stderr) if warned else ("compute capability" not in done.stderr), f"{there} and {card}: {done.stderr}")
 
 
 def nsys_is_called_where_it_is(check, folder):
@@ -271,4 +305,4 @@ def nsys_is_called_where_it_is(check, folder):
 
 main(menu_on_a_terminal, the_menu_profiles_and_reconstructs, no_question_without_a_terminal, a_moved_checkout_is_configured_afresh,
      the_second_build_and_the_containers_run_beside_the_tests, compose_is_told_of_the_gpu,
-     a_driver_gets_its_toolkit, the_image_says_why_the_cpu_computes, nsys_is_called_where_it_is)
+     a_driver_gets_its_toolkit, the_image_says_why_the_cpu_computes, nsys_says_what_the_card_needs, nsys_is_called_where_it_is)

@@ -65,4 +65,32 @@ def without_one_it_is_said(check, folder):
     check.that("has no CUDA back end (" in found and "./start.sh cuda" in found, found)
 
 
-main(the_driver_decides, a_named_one_is_opened, without_one_it_is_said)
+def a_cupti_that_does_not_know_the_chip_is_limited(check, folder):
+    program = beside(folder / "cupti")
+    for serves, version, chip, state in ((12080, 22, 120, "limited"), (12080, 26, 120, "ok"), (12080, 22, 89, "ok"), (12080, 26, 103, "limited"),
+                                         (12090, 28, 121, "ok"), (13000, 130001, 120, "ok"), (13000, 28, 110, "limited")):
+        env = {"LD_LIBRARY_PATH": str(program.parent), "LD_PRELOAD": str(FAKES / "fake_gpu.so"), "FAKE": f"serves={serves},version={version},chip={chip}",
+               "TOMOPROF_CAPTURE_CUPTI": str(FAKES / "fake_cupti.so")}
+        row = json.loads(run(program, env, "doctor", "--json").stdout)["rows"]["cupti"]
+        check.that(row["state"] == state, f"CUPTI {version} and a chip of {chip / 10}: {row}")
+        check.that(f"compute capability {chip / 10}" in row["found"], f"{row}")
+        check.that(state == "ok" or "does not know the GPU" in row["consequence"] and "12.8 or newer" in row["fix"], f"{row}")
+
+
+def the_cupti_fits_driver_and_chip(check, folder):
+    """Of three in one toolkit doctor takes the one that the driver serves."""
+    program = beside(folder / "three")
+    place = folder / "toolkit/lib64"
+    place.mkdir(parents=True)
+    source = folder / "cupti.c"
+    for name, version in (("libcupti.so.13", 130001), ("libcupti.so.12", 22), ("libcupti-12.8.so.12", 26)):
+        source.write_text(f"int cuptiGetVersion(unsigned *v) {{ *v = {version}; return 0; }}\n")
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", place / name, source], check=True)
+    for serves, version in ((12040, 22), (12080, 26), (12090, 26), (13000, 130001)):
+        env = {"LD_LIBRARY_PATH": str(program.parent), "LD_PRELOAD": str(FAKES / "fake_gpu.so"), "FAKE": f"serves={serves},chip=89",
+               "CUDA_PATH": str(folder / "toolkit")}
+        row = json.loads(run(program, env, "doctor", "--json").stdout)["rows"]["cupti"]
+        check.that(f"API version {version}," in row["found"], f"a driver of CUDA {serves}: {row}")
+
+
+main(a_cupti_that_does_not_know_the_chip_is_limited, the_cupti_fits_driver_and_chip, the_driver_decides, a_named_one_is_opened, without_one_it_is_said)

@@ -1,5 +1,5 @@
 /* links: tp_trace */
-/* Recognises drivers that are too old for CUPTI 13, by the text of their kernel module. */
+/* Reads which CUDA a driver serves, from the text of its kernel module. */
 #include "profiler/capture/recorders/cuda/driver.c"
 #include "tests/unit/check.h"
 
@@ -20,26 +20,33 @@ static void the_module_tells_the_version(void **state)
 {
     static const struct {
         const char *text;
-        int old;
+        int serves;
     } cases[] = {
         {"NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun Jul 27 07:18:09 UTC "
          "2025\n",
-         0},
+         13000},
         {"NVRM version: NVIDIA UNIX x86_64 Kernel Module  525.147.05  Wed Oct 25 20:27:35 UTC\n",
-         1},
+         12000},
         {"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build\n"
          "GCC version:  gcc version 12.2.0 (Debian 12.2.0-14)\n",
-         0},
-        {"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.86.10  Release Build\n", 1},
-        {"NVRM version: NVIDIA UNIX Open Kernel Module for aarch64  580.82.07  Release Build\n", 0},
+         13000},
+        {"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.86.10  Release Build\n",
+         12080},
+        {"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  575.57.08  Release Build\n",
+         12090},
+        {"NVRM version: NVIDIA UNIX x86_64 Kernel Module  565.77  Wed Nov 27 23:33:08 UTC 2024\n",
+         12000},
+        {"NVRM version: NVIDIA UNIX Open Kernel Module for aarch64  580.82.07  Release Build\n",
+         13000},
         {"no number\n", 0},
         {NULL, 0},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         module = cases[i].text;
-        if (cuda_driver_is_old() != cases[i].old)
-            fail_msg("%s: %s", module ? module : "no file", cases[i].old ? "is old" : "is new");
+        if (cuda_driver_version() != cases[i].serves)
+            fail_msg("%s: %d, not %d", module ? module : "no file", cuda_driver_version(),
+                     cases[i].serves);
     }
 }
 

@@ -41,7 +41,7 @@ void cuda_initialize(void);
 struct capture_thread *cuda_enter(int *entered);
 void cuda_leave(struct capture_thread *t, int entered, uint64_t since);
 
-int cuda_driver_is_old(void); /* too old for CUPTI 13, as far as is known */
+int cuda_driver_version(void); /* CUDA that the driver serves: 12080 = 12.8; 0 unknown */
 int cuda_load(struct capture_thread *t, struct cupti *out); /* 0, or noted why not and -1 */
 const char *cuda_sentence(int code);
 /* 1 when `code` is 0; else says once per call what failed and what that means. */

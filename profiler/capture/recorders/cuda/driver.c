@@ -1,4 +1,4 @@
-/* Checks if the driver is too old for CUPTI of CUDA 13. */
+/* Reads which CUDA the driver serves, which decides the CUPTI that fits. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,16 +21,22 @@ static int version_in(const char *text)
 
 /* The driver is asked itself, which may be done before cuInit has ended; where it is not loaded
  * yet, its kernel module's text says it. */
-int cuda_driver_is_old(void)
+int cuda_driver_version(void)
 {
+    static const struct {
+        int driver, serves;
+    } rows[] = {{580, 13000}, {575, 12090}, {570, 12080}, {1, 12000}}; /* older ones alike */
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
     void *symbol = driver ? dlsym(driver, "cuDriverGetVersion") : NULL;
     int (*serves)(int *), version = 0;
     memcpy(&serves, &symbol, sizeof symbol);
     if (symbol && !serves(&version) && version)
-        return version < 13000;
+        return version;
     char text[512];
     size_t n = raw_read_file("/proc/driver/nvidia/version", text, sizeof text);
     version = n ? version_in(text) : 0;
-    return version && version < 580; /* of CUDA 13 */
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (version >= rows[i].driver)
+            return rows[i].serves;
+    return 0;
 }

@@ -2,7 +2,9 @@
  * of CUDA_PATH or CUDA_HOME, beside the CUDA runtime that is loaded (toolkits and Python wheels),
  * NVIDIA's wheels beside any Python package that is loaded, the loader's own search, the customary
  * folder, the toolkits that this library was built beside. CUPTI older than the driver works, the
- * reverse does not: with a driver of CUDA 12 all places are asked for CUPTI 12 first. */
+ * reverse does not: with a driver of CUDA 12 all places are asked for CUPTI 12 first, and before
+ * that, where the driver serves it, for the one of CUDA 12.8 that cuda/toolkit.sh names so: the
+ * first that knows Blackwell. */
 #include <dlfcn.h>
 #include <link.h>
 #include <limits.h>
@@ -128,11 +130,16 @@ static void cupti_find(struct cupti_search *s)
         try_path(s, all[i], RTLD_NOLOAD);
     if (given && *given)
         try_path(s, given, 0);
-    if (cuda_driver_is_old()) {
+    const int serves = cuda_driver_version();
+    if (serves >= 12080 && serves < 13000) {
+        memcpy(s->names, (const char *[4]){"libcupti-12.8.so.12"}, sizeof s->names);
+        try_everywhere(s);
+    }
+    if (serves && serves < 13000) {
         memcpy(s->names, (const char *[4]){all[1]}, sizeof s->names);
         try_everywhere(s);
-        memcpy(s->names, all, sizeof all);
     }
+    memcpy(s->names, all, sizeof all);
     try_everywhere(s);
 }
 
