@@ -16,8 +16,10 @@
 enum {
     OWN_FRAMES = 16,        /* room for the library's own, which are left out */
     WRITTEN = 2 << 20 >> 3, /* ids remembered as written: 2 MiB */
-    WRITTEN_FEW = 4096,     /* of them, tried first */
-    PROBES_FEW = 8,
+    WRITTEN_FIRST = 512,    /* of them, tried first: a page */
+    PROBES_FIRST = 2,
+    WRITTEN_FEW = 4096, /* tried next */
+    PROBES_FEW = PROBES_FIRST + 8,
     PROBES = PROBES_FEW + 16,
     WINDOW_BYTES = 16384,
     /* When deep stacks have taken so much of the trace, 64 MiB, fewer frames are kept of them. */
@@ -69,12 +71,14 @@ void *stack_map(size_t bytes)
     return p;
 }
 
-/* Returns a slot where `id` may be. The first few share 8 pages: spread over all 512, each new
- * stack of a short program was a page fault, a quarter of what recording an import of pandas cost
- * in faults. */
+/* Returns a slot where `id` may be. The first few share a page, more of them 8: spread over all 512,
+ * each new stack of a short program was a page fault or two, a quarter of what recording an import
+ * of pandas cost in faults. */
 static _Atomic(uint64_t) *place(uint64_t id, uint64_t probe)
 {
-    return &written[probe < PROBES_FEW ? (id + probe) % WRITTEN_FEW : (id + probe) % WRITTEN];
+    return &written[(id + probe) % (probe < PROBES_FIRST ? WRITTEN_FIRST
+                                    : probe < PROBES_FEW ? WRITTEN_FEW
+                                                         : WRITTEN)];
 }
 
 int stack_was_written(uint64_t id)

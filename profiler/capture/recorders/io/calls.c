@@ -13,7 +13,8 @@
  * stack taken and stands for as many. Large and slow calls always do, and the first read and write
  * of each file: after a start-up with many calls, a file that is read in two would have no line.
  * Of small files, these are stopped by a second burst: imports of Python open a thousand. */
-enum { STACK_SHARE = 200, DOUBLINGS = 16, LARGE_DOUBLINGS = 4, SITES_FEW = 1024 };
+enum { STACK_SHARE = 200, DOUBLINGS = 16, LARGE_DOUBLINGS = 4 };
+enum { SITES_FIRST = 56, PROBES_FIRST = 2, SITES_FEW = 1024, PROBES_FEW = 10, PROBES = 42 };
 #define STACK_BURST 1000000ull /* ns: of a program of 50 ms, 2 % */
 #define FIRST_BURST 3000000ull
 #define STACK_MOST  200000ull /* that one counts for: it may have waited for a CPU */
@@ -93,8 +94,10 @@ static int64_t offset_of(int fd, struct io_descriptor *d, uint64_t bytes)
 static struct io_site *site_of(uint32_t file, uint64_t stack, uint32_t op)
 {
     uint64_t key = (stack ^ ((uint64_t)file << 8 | op) * 0x9e3779b97f4a7c15ull) | 1;
-    for (uint32_t i = 0; i < 40; i++) { /* the first few share pages: few stacks, few page faults */
-        struct io_site *s = &io->sites[i < 8 ? (key + i) % SITES_FEW : (key + i) % IO_SITES];
+    for (uint32_t i = 0; i < PROBES; i++) { /* few share pages: few stacks, few page faults */
+        struct io_site *s = &io->sites[(key + i) % (i < PROBES_FIRST ? SITES_FIRST
+                                                    : i < PROBES_FEW ? SITES_FEW
+                                                                     : IO_SITES)];
         uint64_t none = 0;
         if (__atomic_load_n(&s->key, __ATOMIC_RELAXED) == key)
             return s;

@@ -14,6 +14,8 @@
 
 enum {
     SLOTS = 2 * IO_FILES,
+    SLOTS_FIRST = 1024, /* tried first: a page, where the others are 8 */
+    PROBES_FIRST = 4,
     NAMES = 1 << 20,
     BLOCK = 256 << 10,
     MOST = 32 << 20, /* of io_take */
@@ -99,10 +101,15 @@ uint32_t io_file_count(void)
     return __atomic_load_n(&count, __ATOMIC_ACQUIRE);
 }
 
+static uint32_t *slot_of(uint64_t key, uint32_t probe)
+{
+    return &slots[((uint32_t)key + probe) % (probe < PROBES_FIRST ? SLOTS_FIRST : SLOTS)];
+}
+
 uint32_t io_find(uint64_t key)
 {
-    for (uint32_t i = 0, at = (uint32_t)key % SLOTS; i < SLOTS; i++, at = (at + 1) % SLOTS) {
-        uint32_t f = __atomic_load_n(&slots[at], __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < PROBES_FIRST + SLOTS; i++) {
+        uint32_t f = __atomic_load_n(slot_of(key, i), __ATOMIC_ACQUIRE);
         if (!f || keys[f - 1] == key)
             return f;
     }
@@ -124,7 +131,7 @@ static void touch_rows(uint32_t row)
 uint32_t io_insert(uint64_t key, const struct io_file *as, const char *name)
 {
     size_t n = strlen(name) + 1;
-    uint32_t at = (uint32_t)key % SLOTS, row = count;
+    uint32_t probe = 0, row = count;
     if (count >= IO_FILES || names_used + n > NAMES)
         return 0;
     struct io_file *f = &io->files[row];
@@ -134,10 +141,10 @@ uint32_t io_insert(uint64_t key, const struct io_file *as, const char *name)
     f->id = trace_hash(name, n, as->device ^ as->inode << 8 ^ as->born);
     names_used += n;
     keys[row] = key;
-    while (slots[at])
-        at = (at + 1) % SLOTS;
+    while (*slot_of(key, probe))
+        probe++;
     __atomic_store_n(&count, row + 1, __ATOMIC_RELEASE);
-    __atomic_store_n(&slots[at], row + 1, __ATOMIC_RELEASE);
+    __atomic_store_n(slot_of(key, probe), row + 1, __ATOMIC_RELEASE);
     return row + 1;
 }
 
