@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/array.h"
+#include "base/text.h"
 #include "host/store/format/nifti.h"
 #include "host/store/manifest/manifest.h"
 #include "host/store/reader/reader.h"
@@ -16,6 +17,7 @@
 #define HEADER          18                 /* of a BGZF block */
 #define HEAD            1024               /* decoded bytes that hold a header */
 #define EXTENSIONS_MOST ((int64_t)256 << 20)
+#define INFLATED_MOST   1040 /* times as many bytes as are stored */
 
 static int is_gzip(const struct reader_file *f)
 {
@@ -163,14 +165,16 @@ static enum err where_in_blocks(struct store *s, const void *context, int64_t at
     return ERR_OK;
 }
 
-static enum err set_gzip(struct store *s, struct store_array *a, const struct reader_file *f,
-                         int32_t object, int64_t offset)
+static enum err set_gzip(struct store *s, struct store_array *a, int32_t object, int64_t offset)
 {
     struct blocks b = {0};
     int64_t bytes;
+    unsigned char head[HEADER] = {0};
+    TRY(store_object_bytes(s, object, &bytes));
+    TRY(store_object_read(s, object, 0, head, (size_t)(bytes < HEADER ? bytes : HEADER)));
     a->pipelines_count = 1;
     a->pipelines[0] = (struct codec_pipeline){1, {{.codec = CODEC_GZIP_PART}}};
-    if (block_bytes(f->head)) {
+    if (block_bytes(head)) {
         enum err e = find_blocks(s, object, &b);
         const struct bgzf_place p = {&b, object, offset};
         if (!e)
@@ -182,7 +186,6 @@ static enum err set_gzip(struct store *s, struct store_array *a, const struct re
     memcpy(a->chunk, a->shape, sizeof a->chunk);
     TRY(store_array_check(s, a));
     TRY(store_chunks_room(s, a));
-    TRY(store_object_bytes(s, object, &bytes));
     return store_chunk_set(s, a, 0,
                            (struct store_chunk){.object = object, .stored = bytes, .skip = offset});
 }
@@ -224,7 +227,7 @@ static enum err extension_bytes(struct store *s, const struct nifti_header *h, i
     int64_t bytes, end = h->data_offset;
     TRY(store_object_bytes(s, object, &bytes));
     if (h->pair || (!gzip && end > bytes))
-        end = bytes;
+        end = gzip ? bytes * INFLATED_MOST : bytes;
     *n = 0;
     if (end - begin < 8)
         return ERR_OK;
@@ -297,11 +300,13 @@ static enum err read_extensions(struct store *s, struct nifti_header *h, int32_t
     return e;
 }
 
-/* x.hdr -> x.img */
-static void image_name(const char *path, char *out, size_t room)
+/* x.hdr -> x.img, x.hdr.gz -> x.img.gz */
+static void image_name(const char *path, int gzip, char *out, size_t room)
 {
     size_t n = strlen(path);
-    snprintf(out, room, "%.*s.img", (int)(n > 4 && path[n - 4] == '.' ? n - 4 : n), path);
+    n -= gzip && text_has_suffix(path, ".gz") ? 3 : 0;
+    snprintf(out, room, "%.*s.img%s", (int)(n > 4 && path[n - 4] == '.' ? n - 4 : n), path,
+             gzip ? ".gz" : "");
 }
 
 static enum err nifti_fill(struct store *s, const struct reader_file *f)
@@ -322,16 +327,13 @@ static enum err nifti_fill(struct store *s, const struct reader_file *f)
     TRY(store_array_add(s, "data", &a));
     TRY(set_array(s, a, h));
     a->nifti = h;
-    FAIL_IF(h->pair && gzip, ERR_UNSUPPORTED,
-            "%s: a compressed pair of .hdr and .img is not read. Decompress both with gunzip",
-            f->path);
     TRY(store_object_add(s, NULL, f->path, &object));
     TRY(read_extensions(s, h, object, gzip));
-    image_name(f->path, image, sizeof image);
+    image_name(f->path, gzip, image, sizeof image);
     if (h->pair)
         TRY(store_object_add(s, NULL, image, &object));
     if (gzip)
-        return set_gzip(s, a, f, object, h->data_offset);
+        return set_gzip(s, a, object, h->data_offset);
     return store_contiguous(s, a, object, h->data_offset);
 }
 

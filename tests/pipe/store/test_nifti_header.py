@@ -44,11 +44,10 @@ def make(path, version=1, end="<", dtype="i2", code=4, extensions=EXTENSIONS, sh
     count = int(np.prod(shape)) * (bits // 8 // np.dtype(dtype).itemsize if bits else 1)
     stored = (np.arange(count) * 37 % 251 - (0 if dtype == "u1" else 99)).astype(np.dtype(dtype).newbyteorder(end))
     front = bytes(head) + (b"\1\0\0\0" if extensions else bytes(4)) + blob
+    pack = gzip.compress if path.suffix == ".gz" else bytes
+    path.write_bytes(pack(front if pair else front + stored.tobytes()))
     if pair:
-        path.write_bytes(front)
-        path.with_suffix(".img").write_bytes(stored.tobytes())
-    else:
-        path.write_bytes((gzip.compress if path.suffix == ".gz" else bytes)(front + stored.tobytes()))
+        path.with_name(path.name.replace(".hdr", ".img")).write_bytes(pack(stored.tobytes()))
     return stored
 
 
@@ -83,7 +82,7 @@ def convert(check, *words):
 def everything_is_kept(check, folder):
     for version in (1, 2):
         for end in "<>":
-            for name, pair in (("in.nii", False), ("in.nii.gz", False), ("in.hdr", True)):
+            for name, pair in (("in.nii", False), ("in.nii.gz", False), ("in.hdr", True), ("in.hdr.gz", True)):
                 stored = make(folder / name, version, end, pair=pair)
                 for out in ("out.nii", "out.nii.gz"):
                     told = convert(check, folder / name, folder / out)
