@@ -79,19 +79,19 @@ static int farther_from_peak(const struct timing_statistics *a, const struct tim
                                               : a->median > b->median;
 }
 
-static void write_seconds(double s, char out[16])
+void timing_seconds(double s, char out[TIMING_SECONDS])
 {
     static const char *const units[] = {"s", "ms", "us", "ns"};
     int u = 0;
     for (; u < 3 && s < 1; u++)
         s *= 1000;
-    snprintf(out, 16, "%.3g %s", s, units[u]);
+    snprintf(out, TIMING_SECONDS, "%.3g %s", s, units[u]);
 }
 
 void timing_headline(const struct timing_file *t, char out[TIMING_HEADLINE])
 {
     const struct timing_statistics *top = NULL;
-    char took[16], at_peak[16];
+    char took[TIMING_SECONDS], at_peak[TIMING_SECONDS];
     int64_t size = 0;
     *out = 0;
     for (int i = 0; i < t->statistics_count; i++) {
@@ -105,13 +105,13 @@ void timing_headline(const struct timing_file *t, char out[TIMING_HEADLINE])
     }
     if (!top)
         return;
-    write_seconds(top->median, took);
+    timing_seconds(top->median, took);
     if (seconds_lost(top) < 0) {
         snprintf(out, TIMING_HEADLINE, "At %lld^3, %.60s takes %s.", (long long)size,
                  top->operation, took);
         return;
     }
-    write_seconds(top->median - seconds_lost(top), at_peak);
+    timing_seconds(top->median - seconds_lost(top), at_peak);
     snprintf(out, TIMING_HEADLINE,
              "At %lld^3, %.60s is farthest from this machine's peak: it takes %s, at the peak it "
              "would take %s.",

@@ -35,6 +35,10 @@ enum err timing_file_write(const struct timing_file *t, const char *path);
  */
 enum err timing_file_read(const char *path, struct timing_file **out);
 
+/* Writes a time with its unit: "1.59 ms". */
+enum { TIMING_SECONDS = 16 };
+void timing_seconds(double s, char out[TIMING_SECONDS]);
+
 /* At the largest size, the operation that loses most time to this machine's peak: in a sentence; ""
  * where nothing was measured. Times of different operations are not added up: they are not parts of
  * one whole. */

@@ -1,10 +1,13 @@
 /* The command `run`: the suite, its profile and the report in one folder. */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "host/backend/registry.h"
 #include "cli/cli.h"
 #include "cli/results/ranks_report.h"
+#include "cli/results/threads_report.h"
 #include "cli/runs/profile.h"
 #include "cli/runs/run_files.h"
 #include "host/cluster/crew.h"
@@ -17,6 +20,12 @@ static struct suite_plan plan = {.runs = 3,
                                  .version = TP_VERSION,
                                  .seed = 42,
                                  .stop = &cli_stop};
+static const char *threads;
+static struct {
+    int64_t of[THREADS_RUNS];
+    char folders[THREADS_RUNS][RUN_PATH];
+    int count;
+} turns; /* runs with different numbers of threads */
 static int quick, demos, flamegraph, list, no_trace, no_triage;
 
 /* Operations of a millisecond need samples that lie as close. */
@@ -48,7 +57,9 @@ static struct opt options[] = {
         "targets (JSON; `shipped`: tomoprof's): a table of passed and\nmissed ones, exit code "
         "1 when one is missed"),
     CLI_OPT_BACKEND(plan.backend),
-    CLI_OPT_THREADS(plan.threads),
+    OPTION_TEXT("threads", 't', threads, "N,M,...",
+                "CPU threads; 0: all that this process may use; several: a run with\neach, and a "
+                "table of all"),
     OPTION_NUMBER(
         "timeout", 0, plan.timeout_s, "SECONDS",
         "for all runs of one operation at one size, after which\nit counts as failed (default 600)",
@@ -76,13 +87,13 @@ static void analyse_traces(const char *folder)
 }
 
 /* The profile, the verdicts, and the page from all that the folder holds then. */
-static void finish_run(int whole)
+static void finish_run(int whole, char folder[RUN_PATH])
 {
-    char folder[RUN_PATH], page[RUN_PATH + 16], top[256], timed[1024];
+    char page[RUN_PATH + 16], top[256], timed[1024];
     snprintf(timed, sizeof timed, "%s", err_text());
-    snprintf(folder, sizeof folder, "%s", tracing_run());
+    snprintf(folder, RUN_PATH, "%s", plan.tracer ? tracing_run() : "");
     enum err e = *folder ? ERR_OK : run_find(plan.out, folder);
-    if (*tracing_run())
+    if (plan.tracer && *tracing_run())
         analyse_traces(folder);
     if (flamegraph && e == ERR_OK && !cli_stop) {
         snprintf(page, sizeof page, "%s/profile.json", folder);
@@ -102,8 +113,34 @@ static void finish_run(int whole)
     (void)FAIL(ERR_OK, "%s", timed); /* main prints the suite's sentence */
 }
 
-static enum err check_run(void)
+/* Reads "1,2,4" into turns. */
+static enum err read_threads(void)
 {
+    const char *at = threads ? threads : "0";
+    for (turns.count = 0;; at++) {
+        char *end;
+        const long long n = strtoll(at, &end, 10);
+        FAIL_IF(end == at || (*end && *end != ','), ERR_USAGE,
+                "--threads \"%s\": expected a number of threads, or several as in 1,2,4", threads);
+        FAIL_IF(n < 0 || n > 4096, ERR_USAGE, "--threads %lld: must be from 0 to 4096", n);
+        FAIL_IF(turns.count == THREADS_RUNS, ERR_USAGE, "--threads %s: give at most %d numbers",
+                threads, THREADS_RUNS);
+        for (int i = 0; i < turns.count; i++)
+            FAIL_IF(turns.of[i] == n, ERR_USAGE, "--threads %s: %lld is there twice", threads, n);
+        turns.of[turns.count++] = n;
+        at = end;
+        if (!*at)
+            break;
+    }
+    plan.threads = turns.of[0];
+    return ERR_OK;
+}
+
+static enum err check_run(int together)
+{
+    TRY(read_threads());
+    FAIL_IF(together && turns.count > 1, ERR_USAGE,
+            "--threads %s: several processes share each operation: give one number", threads);
     FAIL_IF(flamegraph && no_trace, ERR_USAGE,
             "--flamegraph needs the profiled pass: leave out --no-trace");
     FAIL_IF(demos && plan.group, ERR_USAGE, "--demos means --group demos: give one of the two");
@@ -128,9 +165,17 @@ static enum err run_as_leader(const struct suite_team *team)
         tracing_set_rate(FLAME_HZ);
         plan.traced_cpu_s = FLAME_CPU_S;
     }
-    enum err e = suite_run(&plan);
-    if (!cli_stop)
-        finish_run(!e || e == ERR_FAILED);
+    enum err e = ERR_OK;
+    for (int i = 0; i < turns.count && (!e || e == ERR_FAILED) && !cli_stop; i++) {
+        if (!team)
+            plan.threads = turns.of[i];
+        const enum err of_run = suite_run(&plan);
+        e = of_run ? of_run : e;
+        if (!cli_stop)
+            finish_run(!of_run || of_run == ERR_FAILED, turns.folders[i]);
+    }
+    if (!e && turns.count > 1 && !cli_stop)
+        e = threads_report(turns.folders, turns.count);
     return e;
 }
 
@@ -174,7 +219,7 @@ static enum err run_suite_command(int words, char **word)
     if (list)
         return ERR_OK;
     TRY(cluster_join(&c, &cli_end.silent));
-    TRY(cluster_agree(c, check_run(), &cli_end.silent));
+    TRY(cluster_agree(c, check_run(c->calls != NULL), &cli_end.silent));
     return c->calls ? run_together(c) : run_as_leader(NULL);
 }
 

@@ -129,18 +129,6 @@ void results_summarise(struct results *r)
 /* 30 + 11 + 10 + 8 + 11 + 11 + 8 and 6 blanks: 95 columns. */
 #define LINE "%-30s %11s %10s %8s %11s %11s %8s"
 
-static void human_time(double seconds, char out[16])
-{
-    static const struct {
-        double unit;
-        const char *name;
-    } units[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}};
-    int u = 0;
-    while (u < 3 && seconds < units[u].unit)
-        u++;
-    snprintf(out, 16, "%.3g %s", seconds / units[u].unit, units[u].name);
-}
-
 static void human_rate(const struct rates *r, char out[16])
 {
     if (r->updates_per_s > 0)
@@ -165,7 +153,7 @@ static void print_cell(const struct cell *c, const struct fit *fit, int first)
                    colour ? OFF : "", c->reason);
         return;
     }
-    human_time(c->statistics.median, median);
+    timing_seconds(c->statistics.median, median);
     human_rate(&c->rates, rate);
     if (c->cold_only || isnan(c->statistics.cv))
         snprintf(spread, sizeof spread, c->cold_only ? "cold" : "1 run");
