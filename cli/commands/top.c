@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/live/live.h"
 
@@ -201,6 +202,8 @@ static enum err run_top(int words, char **word)
     s.watch.interval_s = request.interval_s;
     s.watch.rate_hz = request.rate_hz;
     s.view.colour = isatty(STDOUT_FILENO) && log_colour();
+    if (s.view.colour && !screen)
+        plain_stdout_styles();
     enum err e = watch_begin(&s.watch, (pid_t)pid);
     if (!e)
         e = live_create(&s.live, &s.watch);

@@ -10,6 +10,7 @@
 #include "base/child.h"
 #include "base/json/jsonw.h"
 #include "base/log.h"
+#include "base/timing/timing.h"
 #include "cli/cli.h"
 #include "cli/results/ranks_report.h"
 #include "host/recon/common/rescale.h"
@@ -226,8 +227,12 @@ enum err apply_size_report(const struct apply_report *r, const char *text, const
     if (!isnan(rates.roof_share))
         snprintf(share, sizeof share, ", %.3g %% of copy%s", 100 * rates.roof_share,
                  rates.implausible ? ": implausible" : "");
-    log_info("%s %s on %s: median %.4g s, mean %.4g, min %.4g, p95 %.4g, cv %.2g of %d runs%s%s%s",
-             s->op->name, text, s->be->device, t.median, t.mean, t.min, t.p95, t.cv, t.n,
+    const double seconds[] = {t.median, t.mean, t.min, t.p95};
+    char times[sizeof seconds / sizeof *seconds][TIMING_SECONDS];
+    for (size_t i = 0; i < sizeof seconds / sizeof *seconds; i++)
+        timing_seconds(seconds[i], times[i]);
+    log_info("%s %s on %s: median %s, mean %s, min %s, p95 %s, cv %.2g of %d runs%s%s%s",
+             s->op->name, text, s->be->device, times[0], times[1], times[2], times[3], t.cv, t.n,
              r->work.bytes_min > 0 ? in : "", r->work.bytes_min > 0 ? out : "", share);
     return gate ? judge_apply(r, text, gate, like_runs, rates.implausible) : ERR_OK;
 }

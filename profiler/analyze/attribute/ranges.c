@@ -1,223 +1,14 @@
 /* Follows NVTX ranges as they open and close on each thread, and adds up their time by name. */
 #include <stdlib.h>
 
-#include "base/array.h"
-#include "profiler/analyze/attribute/ranges.h"
+#include "profiler/analyze/attribute/range_times.h"
 #include "profiler/analyze/state/image.h"
 
-/* Finds the ranges that were open at each CPU sample, by binary search in the instances of its
- * thread. */
-
-/* A time that a range was open, with the device operations launched inside on its thread. */
-struct instance {
-    uint64_t start, end; /* of the range on the host; end 0: open */
-    uint64_t first, last;
-    uint32_t parent, counter; /* parent + 1 */
-    uint32_t thread;
-};
-/* Time of a context inside a range; outer_ns: part of the CPU time where that was the outermost one. */
-struct inside {
-    uint32_t context, counter;
-    double ns, outer_ns, wait_ns;
-};
-struct moment { /* a CPU sample, or a wait that ended then */
-    uint64_t time;
-    double weight;
-    uint32_t context;
-    enum range_spent spent;
-};
-struct range_counter { /* of one name */
-    uint64_t domain, message;
-    uint32_t style;
-    uint64_t marks, opened, closed;
-    double operations, gpu_sum, cpu, wait, ready;
-    struct dist time;
-};
-struct range_cpu {
-    VECTOR(struct moment) moments;
-    VECTOR(struct inside) pairs;
-    struct table by_pair;
-};
-
-enum { SAMPLES_MAX = 1000000, PAIRS_MAX = 200000 };
-
-static void range_cpu_free(struct range_cpu *c)
-{
-    vector_free(&c->moments);
-    vector_free(&c->pairs);
-    table_free(&c->by_pair);
-}
-
-/* Instances of each thread, in the order of their starts: of[first[t]] to of[first[t + 1]]. */
-struct by_thread {
-    uint32_t *of;
-    size_t *first;
-};
-
-static enum err sort_instances(const struct image *im, const struct instance *instances, size_t n,
-                               struct by_thread *out)
-{
-    size_t threads = im->threads.count;
-    out->of = calloc(n + 1, sizeof *out->of);
-    out->first = calloc(threads + 2, sizeof *out->first);
-    FAIL_IF(!out->of || !out->first, ERR_MEMORY, "no memory for the analysis");
-    for (size_t i = 0; i < n; i++)
-        out->first[instances[i].thread + 2]++;
-    for (size_t t = 0; t < threads; t++)
-        out->first[t + 2] += out->first[t + 1];
-    for (size_t i = 0; i < n; i++)
-        out->of[out->first[instances[i].thread + 1]++] = (uint32_t)i;
-    return ERR_OK;
-}
-
-/* The last instance that began before `time`, + 1; it or one of its parents is open then, if any
- * is. */
-static uint32_t last_before(const struct by_thread *list, const struct instance *instances,
-                            size_t thread, uint64_t time)
-{
-    const size_t begin = list->first[thread];
-    const size_t end =
-        ARRAY_BOUND(begin, list->first[thread + 1], i, instances[list->of[i]].start <= time);
-    return end > begin ? list->of[end - 1] + 1 : 0;
-}
-
-/* *out NULL: there are too many. */
-static enum err range_pair(struct image *im, struct range_cpu *c, uint32_t context,
-                           uint32_t counter, struct inside **out)
-{
-    *out = NULL;
-    uint64_t key = table_mix(context, counter);
-    uint32_t at = table_get(&c->by_pair, key);
-    if (at == TABLE_NONE) {
-        if (c->pairs.count >= PAIRS_MAX) {
-            im->run->q.ranges_full++;
-            return ERR_OK;
-        }
-        at = (uint32_t)c->pairs.count;
-        TRY(vector_add(&c->pairs, (struct inside){.context = context, .counter = counter}));
-        TRY(table_put(&c->by_pair, key, at));
-    }
-    *out = &c->pairs.items[at];
-    return ERR_OK;
-}
-
-/* The part of a moment that lies in an instance: all of a sample, what overlaps of a wait. */
-static double moment_within(const struct moment *m, const struct instance *r)
-{
-    if (m->spent == RANGE_CPU)
-        return m->weight;
-    const double end = (double)m->time, start = end - m->weight;
-    const double first = (double)r->start, last = r->end ? (double)r->end : end;
-    return (end < last ? end : last) - (start > first ? start : first);
-}
-
-/* Adds a moment to all ranges that were open then. */
-static enum err range_moment_add(struct image *im, struct range_cpu *c, const struct moment *m,
-                                 const struct instance *instances, uint32_t at,
-                                 struct range_counter *counters)
-{
-    struct inside *outermost = NULL;
-    const uint64_t half = m->spent == RANGE_CPU ? 0 : (uint64_t)(m->weight / 2);
-    for (; at; at = instances[at - 1].parent) {
-        const struct instance *r = &instances[at - 1];
-        if (r->end && r->end + half < m->time)
-            continue;
-        const double ns = moment_within(m, r);
-        struct range_counter *counter = &counters[r->counter];
-        struct inside *pair;
-        *(m->spent == RANGE_CPU    ? &counter->cpu
-          : m->spent == RANGE_WAIT ? &counter->wait
-                                   : &counter->ready) += ns;
-        if (m->spent == RANGE_READY)
-            continue;
-        TRY(range_pair(im, c, m->context, r->counter, &pair));
-        if (pair)
-            *(m->spent == RANGE_CPU ? &pair->ns : &pair->wait_ns) += ns;
-        outermost = pair;
-    }
-    if (outermost && m->spent == RANGE_CPU)
-        outermost->outer_ns += m->weight;
-    return ERR_OK;
-}
-
-/* Makes the pairs, and adds each moment to the counters of all ranges around it. A thread without
- * ranges computes for the main thread's. */
-static enum err range_cpu_finish(struct image *im, struct range_cpu *c,
-                                 const struct instance *instances, size_t n,
-                                 struct range_counter *counters)
-{
-    struct by_thread list = {0};
-    size_t main = 0;
-    if (!n || !c->moments.count)
-        return ERR_OK;
-    while (main + 1 < im->threads.count && !im->threads.items[main].main)
-        main++;
-    enum err e = sort_instances(im, instances, n, &list);
-    for (size_t i = 0; i < c->moments.count && e == ERR_OK; i++) {
-        const struct moment *m = &c->moments.items[i];
-        size_t thread = im->contexts.items[m->context].thread;
-        if (list.first[thread] == list.first[thread + 1]) {
-            if (m->spent != RANGE_CPU)
-                continue;
-            thread = main;
-        }
-        const uint64_t half = m->spent == RANGE_CPU ? 0 : (uint64_t)(m->weight / 2);
-        const uint32_t at = last_before(&list, instances, thread, m->time - half);
-        e = range_moment_add(im, c, m, instances, at, counters);
-    }
-    free(list.of);
-    free(list.first);
-    return e;
-}
-
-static enum err range_site_add(struct run *r, uint32_t site, uint32_t range,
-                               const struct inside *pair)
-{
-    uint64_t key = table_mix((uint64_t)site, range);
-    uint32_t at = table_get(&r->ranges.inside_by_key, key);
-    if (at == TABLE_NONE) {
-        at = (uint32_t)r->ranges.inside.count;
-        TRY(vector_add(&r->ranges.inside, (struct in_range){site, range, 0, 0}));
-        TRY(table_put(&r->ranges.inside_by_key, key, at));
-    }
-    r->ranges.inside.items[at].ns += pair->outer_ns;
-    r->ranges.inside.items[at].all_ns += pair->ns;
-    return ERR_OK;
-}
-
-static enum err range_own_add(struct run *r, uint32_t own, uint32_t range,
-                              const struct inside *pair)
-{
-    uint64_t key = table_mix((uint64_t)own, range);
-    uint32_t at = table_get(&r->ranges.own_by_key, key);
-    if (at == TABLE_NONE) {
-        at = (uint32_t)r->ranges.own.count;
-        TRY(vector_add(&r->ranges.own, (struct own_in_range){own, range, 0, 0}));
-        TRY(table_put(&r->ranges.own_by_key, key, at));
-    }
-    r->ranges.own.items[at].cpu += pair->ns;
-    r->ranges.own.items[at].wait += pair->wait_ns;
-    return ERR_OK;
-}
-
-/* The pairs become the run's: sites, rows of own code, and rows[counter]. */
-static enum err range_cpu_attribute(struct image *im, const struct range_cpu *c,
-                                    const uint32_t *rows)
-{
-    for (size_t i = 0; i < c->pairs.count; i++) {
-        const struct inside *pair = &c->pairs.items[i];
-        const struct sample_context *context = &im->contexts.items[pair->context];
-        if (context->site >= 0 && pair->ns > 0)
-            TRY(range_site_add(im->run, (uint32_t)context->site, rows[pair->counter], pair));
-        TRY(range_own_add(im->run, context->own, rows[pair->counter], pair));
-    }
-    return ERR_OK;
-}
-
+enum { SAMPLES_MAX = 1000000 };
 #define INSTANCES_MAX 1500000 /* for the projection on the device; 48 bytes each */
 
 struct open_range {
-    uint32_t instance, counter; /* instance + 1 */
+    uint32_t instance, counter, detail; /* instance + 1, detail + 1 */
     uint64_t start, handle;
     int pushed;
 };
@@ -230,7 +21,7 @@ struct ranges {
     VECTOR(struct instance) instances;
     VECTOR(struct range_counter) counters;
     struct table by_key;
-    struct range_cpu cpu;
+    struct range_times cpu;
     uint32_t *rows; /* of each counter, in the run; after `attribute` */
 };
 
@@ -251,27 +42,34 @@ static void ranges_free(struct image *im, void *state)
     vector_free(&rs->counters);
     vector_free(&rs->instances);
     table_free(&rs->by_key);
-    range_cpu_free(&rs->cpu);
+    range_times_free(&rs->cpu);
     free(rs->rows);
 }
 
 enum style { STYLE_PUSH, STYLE_START, STYLE_MARK };
 static const char *const styles[] = {"push_pop", "start_stop", "mark"};
 
+/* *index: of its name, or with `of` (a counter + 1) of its payload. Beyond 100,000 names made from
+ * counters the rest shares one. */
 static enum err range_counter_of(struct ranges *rs, const struct trace_range *r, enum style style,
-                                 uint32_t *index)
+                                 uint32_t of, uint32_t *index)
 {
     uint64_t key = table_mix(table_mix(r->domain, r->message), style);
+    key = of ? table_mix(table_mix(key, of), r->payload) : key;
     *index = table_get(&rs->by_key, key);
     if (*index != TABLE_NONE)
         return ERR_OK;
-    if (rs->counters.count >= 100000) { /* names made from counters: the rest shares one */
-        *index = 0;
+    if (rs->counters.count >= 100000) {
+        *index = of ? of - 1 : 0;
         return ERR_OK;
     }
     *index = (uint32_t)rs->counters.count;
-    TRY(vector_add(&rs->counters, (struct range_counter){
-                                      .domain = r->domain, .message = r->message, .style = style}));
+    const struct range_counter row = {.domain = r->domain,
+                                      .message = r->message,
+                                      .payload = r->payload,
+                                      .style = style,
+                                      .of = of};
+    TRY(vector_add(&rs->counters, row));
     return table_put(&rs->by_key, key, *index);
 }
 
@@ -280,13 +78,19 @@ static enum err open_range(struct ranges *rs, size_t thread, const struct trace_
 {
     struct range_thread *t = &rs->threads.items[thread];
     struct open_range o = {.start = time, .handle = r->handle, .pushed = r->op == TRACE_PUSH};
-    TRY(range_counter_of(rs, r, o.pushed ? STYLE_PUSH : STYLE_START, &o.counter));
+    const enum style style = o.pushed ? STYLE_PUSH : STYLE_START;
+    TRY(range_counter_of(rs, r, style, 0, &o.counter));
     rs->counters.items[o.counter].opened++;
+    if (r->payload_kind == TRACE_PAYLOAD_U64 && r->payload) {
+        TRY(range_counter_of(rs, r, style, o.counter + 1, &o.detail));
+        o.detail = o.detail == o.counter ? 0 : o.detail + 1;
+    }
     if (rs->instances.count < INSTANCES_MAX) {
         uint32_t parent = t->open.count ? t->open.items[t->open.count - 1].instance : 0;
         TRY(vector_add(&rs->instances, (struct instance){.start = time,
                                                          .parent = parent,
                                                          .counter = o.counter,
+                                                         .detail = o.detail,
                                                          .thread = (uint32_t)thread}));
         o.instance = (uint32_t)rs->instances.count;
     }
@@ -308,6 +112,8 @@ static enum err close_range(struct image *im, struct ranges *rs, size_t thread, 
     time = time > o.start ? time : o.start;
     rs->counters.items[o.counter].closed++;
     TRY(dist_add(&rs->counters.items[o.counter].time, time - o.start));
+    if (o.detail)
+        TRY(dist_add(&rs->counters.items[o.detail - 1].time, time - o.start));
     if (!t->track) {
         int row = im->threads.items[thread].row;
         struct timeline_track *l = run_track(r, "range", im->index, row, -1, 0, 0);
@@ -361,7 +167,7 @@ static enum err ranges_record(struct image *im, void *state, const struct trace_
     case TRACE_STOP:
         return stop_range(im, rs, thread, r->handle, time);
     case TRACE_MARK:
-        TRY(range_counter_of(rs, r, STYLE_MARK, &index));
+        TRY(range_counter_of(rs, r, STYLE_MARK, 0, &index));
         rs->counters.items[index].marks++;
         return ERR_OK;
     default:
@@ -397,7 +203,7 @@ void range_operation(struct image *im, uint32_t instance, uint64_t call, uint64_
 enum err range_spent(struct image *im, enum range_spent spent, uint64_t time, double weight,
                      uint32_t context)
 {
-    struct range_cpu *c = &image_ranges(im)->cpu;
+    struct range_times *c = &image_ranges(im)->cpu;
     if (c->moments.count >= SAMPLES_MAX) {
         im->run->q.ranges_full++;
         return ERR_OK;
@@ -408,8 +214,19 @@ enum err range_spent(struct image *im, enum range_spent spent, uint64_t time, do
 static enum err ranges_finish(struct image *im, void *state)
 {
     struct ranges *rs = state;
-    return range_cpu_finish(im, &rs->cpu, rs->instances.items, rs->instances.count,
-                            rs->counters.items);
+    return range_times_finish(im, &rs->cpu, rs->instances.items, rs->instances.count,
+                              rs->counters.items);
+}
+
+/* Adds what a range of one payload took, which belongs to the run's row of its name. */
+static enum err range_payload_add(struct run *r, uint32_t row, const struct range_counter *l)
+{
+    struct counter *t = counter_of(&r->ranges.payloads, NULL, NULL, row, (uint32_t)l->payload,
+                                   (uint32_t)(l->payload >> 32), 0);
+    FAIL_IF(!t, ERR_MEMORY, "no memory for the ranges");
+    t->cpu += l->cpu;
+    t->wait += l->wait;
+    return dist_merge(&t->time, &l->time);
 }
 
 /* The image's ranges become the run's. */
@@ -422,6 +239,10 @@ static enum err ranges_attribute(struct image *im, void *state)
     enum err e = ERR_OK;
     for (size_t i = 0; i < rs->counters.count && e == ERR_OK; i++) {
         struct range_counter *l = &rs->counters.items[i];
+        if (l->of) {
+            e = range_payload_add(r, rows[l->of - 1], l);
+            continue;
+        }
         struct counter *t =
             counter_of(&r->ranges.names, run_text(r, image_string(im, l->domain)),
                        run_text(r, image_string(im, l->message)), l->style, 0, 0, 0);
@@ -449,7 +270,7 @@ static enum err ranges_attribute(struct image *im, void *state)
             t->events[k].what = rows[t->events[k].what];
     }
     if (e == ERR_OK)
-        e = range_cpu_attribute(im, &rs->cpu, rows);
+        e = range_times_attribute(im, &rs->cpu, rows);
     return e;
 }
 

@@ -226,7 +226,7 @@ void build_free(struct run *r)
 {
     for (size_t i = 0; i < r->timeline.count; i++)
         track_free(&r->timeline.items[i].track);
-    struct counters *lists[] = {&r->ranges.names, &r->modules, &r->cut_at};
+    struct counters *lists[] = {&r->ranges.names, &r->ranges.payloads, &r->modules, &r->cut_at};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         counters_free(lists[i]);
     struct table *tables[] = {&r->site_by_key,       &r->source_by_path, &r->path_of,

@@ -153,7 +153,8 @@ static enum err transfer_rows(struct run *r)
 }
 
 #define RANGE_LEAST 0.01 /* of a range's time: a row of own code below it is not listed */
-enum { ROW_BEFORE = 3 }; /* in the keys of a call's counter: its row before calls are in order */
+/* ROW_BEFORE: in the keys of a call's counter, its row before calls are in order. */
+enum { ROW_BEFORE = 3, RANGE_PAYLOADS = 30 };
 
 ARRAY_ORDER(by_sum, struct counter,
             COMPARE(y->time.sum, x->time.sum) ?: COMPARE(x->key[ROW_BEFORE], y->key[ROW_BEFORE]));
@@ -237,6 +238,31 @@ static enum err range_own_rows(struct run *r)
     return ERR_OK;
 }
 
+/* By range, then by payload, of which the key has the halves. */
+ARRAY_ORDER(by_payload, struct counter,
+            COMPARE(x->key[0], y->key[0]) ?: COMPARE(x->key[2], y->key[2]) ?: COMPARE(x->key[1], y->key[1]));
+
+/* Lists what ranges of each payload took. Many payloads are numbers of rounds. */
+static enum err range_payload_rows(struct run *r)
+{
+    struct counter *all = r->ranges.payloads.items;
+    const size_t count = r->ranges.payloads.count;
+    array_sort(all, count, sizeof *all, by_payload);
+    for (size_t first = 0, end; first < count; first = end) {
+        struct model_range *row = &r->m->ranges[all[first].key[0]];
+        for (end = first; end < count && all[end].key[0] == all[first].key[0];)
+            end++;
+        if (end - first > RANGE_PAYLOADS)
+            continue;
+        TRY(model_list(r->m, model_range_payload, row, payloads, end - first));
+        for (size_t i = first; i < end; i++)
+            row->payloads[i - first] = (struct model_range_payload){
+                (int64_t)((uint64_t)all[i].key[2] << 32 | all[i].key[1]), stat_of(&all[i].time),
+                r->has_cpu ? ns_to_seconds(all[i].cpu) : (double)NAN};
+    }
+    return ERR_OK;
+}
+
 static enum err range_rows(struct run *r)
 {
     struct model *m = r->m;
@@ -264,6 +290,7 @@ static enum err range_rows(struct run *r)
         row->gpu_projected_s = ns_to_seconds(t->gpu_projected);
     }
     range_lines(r);
+    TRY(range_payload_rows(r));
     return range_own_rows(r);
 }
 

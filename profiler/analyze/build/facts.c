@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "profiler/analyze/attribute/paths.h"
 #include "profiler/analyze/build/build.h"
 #include "profiler/analyze/state/sent_code.h"
@@ -114,6 +115,32 @@ static enum err fact_program(struct image *im, const char *value)
     return fact_folder(r, exe, strlen(exe), 1);
 }
 
+/* Returns the word behind `option` in words divided by line ends; NULL: it is not there. */
+static const char *word_after(struct image *im, const char *words, const char *option)
+{
+    const char *at = strstr(words, option);
+    at = at ? at + strlen(option) : NULL;
+    return at ? arena_text_n(im->arena, at, strcspn(at, "\n")) : NULL;
+}
+
+/* Names what a process runs, where many run one program: "cone_mbir_recon 64" of the suite's, the
+ * script of Python's. */
+static void fact_task(struct image *im, const char *cmdline)
+{
+    struct model_process *p = &im->run->processes.items[im->index];
+    const char *script = im->program.script;
+    char text[200];
+    if (cmdline && strstr(cmdline, "\nchild-run\n")) {
+        const char *op = word_after(im, cmdline, "\n--op\n"),
+                   *size = word_after(im, cmdline, "\n--size\n"),
+                   *shape = word_after(im, cmdline, "\n--shape\n");
+        snprintf(text, sizeof text, "%.80s %.40s", op ? op : "", shape ? shape : size ? size : "");
+        p->task = op ? run_text(im->run, text) : p->task;
+    } else if (im->program.python && script && *script && *script != '-') {
+        p->task = run_text(im->run, base_name(script));
+    }
+}
+
 static enum err fact_of_program(struct image *im, const char *key, const char *value)
 {
     struct run *r = im->run;
@@ -126,11 +153,13 @@ static enum err fact_of_program(struct image *im, const char *key, const char *v
     if (!strcmp(key, "cmdline")) {
         TRY(fact_scripts(r, im->program.cwd, value));
         TRY(owner_command(&im->program, im->arena, value));
+        fact_task(im, value);
     }
     if (!strncmp(key, "python", 6) && sscanf(value, "%d.%d", &major, &minor) == 2 && major == 3) {
         im->program.python = 1;
         im->python_minor = minor;
         process->python = run_text(r, value);
+        fact_task(im, NULL);
     }
     return ERR_OK;
 }

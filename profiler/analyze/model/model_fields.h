@@ -57,6 +57,7 @@
     X(INT, _, parent, "pid")                                                                       \
     X(INT, _, rank, "in MPI_COMM_WORLD; null: it started no MPI")                                  \
     X(TEXT, _, program, "path of the program, relativised")                                        \
+    X(TEXT, _, task, "its script, or operation and size of tomoprof's suite; null: its program says it") \
     X(TEXT, _, python, "version of its interpreter")                                               \
     X(REAL, _, start_s, "since the first process's start")                                         \
     X(REAL, _, end_s, "its end, or the last moment that was recorded")                             \
@@ -448,6 +449,7 @@
     X(model_set, MODEL_SET_FIELDS)                                                                 \
     X(model_api, MODEL_API_FIELDS)                                                                 \
     X(model_range_own, MODEL_RANGE_OWN_FIELDS)                                                     \
+    X(model_range_payload, MODEL_RANGE_PAYLOAD_FIELDS)                                             \
     X(model_range, MODEL_RANGE_FIELDS)                                                             \
     X(model_gap, MODEL_GAP_FIELDS)                                                                 \
     X(model_sum, MODEL_SUM_FIELDS)                                                                 \

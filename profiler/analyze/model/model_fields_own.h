@@ -35,6 +35,10 @@
     X(INDEX, _, own, "in own")                                                                     \
     X(INT, _, cpu_ns, "CPU time meanwhile, threads added")                                         \
     X(INT, _, wait_ns, "waiting meanwhile, of the range's thread, for a CPU left out")
+#define MODEL_RANGE_PAYLOAD_FIELDS(X)                                                              \
+    X(INT, _, payload, "")                                                                         \
+    X(ONE, model_stat, time, "of ranges with it")                                                  \
+    X(REAL, _, cpu_s, "CPU time meanwhile")
 #define MODEL_RANGE_FIELDS(X)                                                                      \
     X(TEXT, _, domain, "NVTX; null is the default one")                                            \
     X(TEXT, _, name, "")                                                                           \
@@ -47,6 +51,7 @@
     X(TEXT, _, answer, "what takes its time; null: it is too short to tell")                       \
     X(TEXT, _, advice, "what to do about it; null: none")                                          \
     X(LIST, model_range_own, own, "its time by row of own; rows of 1 % of it")                     \
+    X(LIST, model_range_payload, payloads, "by NVTX payload, of the suite the size; empty where it has none, or above 30") \
     X(TEXT, _, file, "key of files, of the own line with most of it; null: none")                  \
     X(INT, _, line, "likewise")                                                                    \
     X(REAL, _, line_cpu_s, "part of cpu_s at that line")                                           \

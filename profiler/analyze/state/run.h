@@ -237,8 +237,8 @@ struct run {
     struct flows flows;
     struct gpu_run gpu;
     struct {
-        struct counters names;
-        VECTOR(struct in_range) inside; /* CPU time of lines inside of them */
+        struct counters names, payloads; /* payloads: key is row of names, number in two halves */
+        VECTOR(struct in_range) inside;  /* CPU time of lines inside of them */
         VECTOR(struct own_in_range) own;
         struct table inside_by_key, own_by_key;
     } ranges;

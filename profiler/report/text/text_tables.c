@@ -332,6 +332,17 @@ static double range_least(const struct model_range *rows, int n, int top)
     return least;
 }
 
+static void range_times(FILE *out, const struct model_stat *t, double cpu_s)
+{
+    table_number(out, 8, 3, t->total_s);
+    fprintf(out, " %6lld", (long long)t->n);
+    table_number(out, 11, 3, 1e3 * t->total_s / (double)t->n);
+    table_number(out, 11, 3, 1e3 * t->min_s);
+    table_number(out, 11, 3, 1e3 * t->max_s);
+    table_number(out, 8, 3, cpu_s);
+    fputs("  ", out);
+}
+
 /* Prints what a range did other than computing, where that is much of its time, and its line where
  * too few samples were taken for an answer. */
 static void range_rest(FILE *out, const struct model_range *r)
@@ -380,24 +391,24 @@ enum err text_ranges(const struct model *m, FILE *out, int colour, int top)
         if (r->time.total_s < least)
             continue;
         shown++;
-        table_number(out, 8, 3, r->time.total_s);
-        fprintf(out, " %6lld", (long long)r->time.n);
-        table_number(out, 11, 3, 1e3 * r->time.total_s / (double)r->time.n);
-        table_number(out, 11, 3, 1e3 * r->time.min_s);
-        table_number(out, 11, 3, 1e3 * r->time.max_s);
-        table_number(out, 8, 3, r->cpu_s);
-        fputs("  ", out);
+        range_times(out, &r->time, r->cpu_s);
         table_text(out, r->name, 40);
         fputs("  ", out);
         range_rest(out, r);
         putc('\n', out);
-    }
-    putc('\n', out);
-    for (int i = 0, shown = 0; i < n && shown < top; i++)
-        if (rows[i].time.total_s >= least) {
-            range_answer(out, colour, &rows[i]);
-            shown++;
+        for (int k = 0; k < r->payloads_count && r->payloads_count > 1; k++) {
+            range_times(out, &r->payloads[k].time, r->payloads[k].cpu_s);
+            fprintf(out, "  at %lld\n", (long long)r->payloads[k].payload);
         }
+    }
+    for (int i = 0, shown = 0, told = 0; i < n && shown < top; i++) {
+        if (rows[i].time.total_s < least)
+            continue;
+        shown++;
+        if (rows[i].answer && !told++)
+            putc('\n', out);
+        range_answer(out, colour, &rows[i]);
+    }
     if (n > top)
         fprintf(out, "   %d more regions\n", n - top);
     free(rows);

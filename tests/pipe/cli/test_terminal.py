@@ -6,6 +6,7 @@ import pathlib
 import pty
 import re
 import struct
+import subprocess
 import sys
 import termios
 
@@ -75,5 +76,16 @@ def open_opens_the_page(check, folder):
     check.that(done.returncode == 2 and "--open" in done.stderr, f"{done}")
 
 
+def top_has_its_styles(check, folder):
+    with subprocess.Popen([sys.executable, "-c", "print('ready', flush=True); input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as job:
+        job.stdout.readline()
+        shown, code = shown_on_terminal(folder, "top", job.pid, "--once", NO_COLOR="")
+        job.stdin.write(b"\n")
+    if code and "trac" in shown:
+        print("  not run: this user may not trace others")
+        return
+    check.that(code == 0 and "\x1b[1m" in shown and "\\x1b" not in shown, f"exit {code}: {shown!r}")
+
+
 if __name__ == "__main__":
-    main(answer_and_link, report_prints_by_itself, open_opens_the_page)
+    main(answer_and_link, report_prints_by_itself, open_opens_the_page, top_has_its_styles)

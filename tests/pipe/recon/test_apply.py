@@ -4,6 +4,7 @@ what --json says, MBIRJAX's random partitions, and peak memory."""
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -105,6 +106,13 @@ def repeated(check, folder):
     check.that(again["fingerprint"] == once["fingerprint"], f"repeated: {again['fingerprint']}, once {once['fingerprint']}")
     missing = tomoprof("apply", "fdk_recon", *inputs(golden, "cone_fdk_recon"))
     check.that(missing.returncode == 2 and "needs --out FILE" in missing.stderr, f"no --out: {missing.stderr}")
+
+
+def times_have_units(check, folder):
+    done = tomoprof("apply", "median_filter3d", 16, 3, "--json")
+    times = json.loads(done.stdout)["times"]
+    said = re.search(r": median ([\d.]+) (\w+), mean [\d.]+ \w+, min [\d.]+ \w+, p95 [\d.]+ \w+, cv ", done.stderr)
+    check.that(said and abs(float(said[1]) * {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}[said[2]] / sorted(times)[1] - 1) < 0.01, f"{done.stderr} {times}")
 
 
 def same_bits(check, folder):
@@ -219,4 +227,4 @@ def peak_memory(check, folder):
 
 
 if __name__ == "__main__":
-    main(goldens, *([] if SANITIZED else [same_bits]), *share([repeated, quiet, defaults, partitions, peak_memory]))
+    main(goldens, *([] if SANITIZED else [same_bits]), *share([repeated, times_have_units, quiet, defaults, partitions, peak_memory]))

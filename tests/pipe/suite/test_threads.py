@@ -36,6 +36,28 @@ def a_run_for_each_number(check, folder):
     check.that(compared.returncode == 0 and all(op in compared.stdout for op in OPS.split(",")) and "threads differs: 1 in A, 2 in B" in compared.stdout, f"{compared}")
 
 
+def processes_are_named(check, folder):
+    """By operation and size in the suite, by script where Python runs several."""
+    done = tomoprof("run", "--ops", "median_filter3d,volume_flip", "--sizes", "16,24", "--runs", 2, "--out", folder / "out")
+    check.must(done.returncode == 0, f"{done}")
+    profile = json.loads((folder / "out/latest/profile.json").read_text())
+    check.that(sorted(p["task"] or "" for p in profile["processes"]) == [f"{op} {n}" for op in ("median_filter3d", "volume_flip") for n in (16, 24)],
+               f"{profile['processes']}")
+    rows = {r["name"]: r for r in profile["ranges"] if r["domain"] == "tomoprof"}
+    for op in ("median_filter3d", "volume_flip"):
+        sizes = {x["payload"]: x for x in rows[op]["payloads"]}
+        check.that(sizes.keys() == {16, 24} and all(x["time"]["n"] == 2 for x in sizes.values()), f"{op}: {rows[op]}")
+        check.that(abs(sum(x["time"]["total_s"] for x in sizes.values()) / rows[op]["time"]["total_s"] - 1) < 1e-6, f"{op}: {rows[op]}")
+    text = tomoprof("report", folder / "out/latest", "--text").stdout
+    check.that(all(f"  at {n}\n" in text for n in (16, 24)), text)
+    for name in ("first", "second"):
+        (folder / f"{name}.py").write_text("sum(range(3000000))\n")
+    done = tomoprof("record", "--out", folder / "two", "--", "sh", "-c", f"{sys.executable} first.py; {sys.executable} -O second.py; {sys.executable} -c pass", cwd=folder)
+    check.must(done.returncode == 0, f"{done}")
+    profile = json.loads((folder / "two/latest/profile.json").read_text())
+    check.that([p["task"] for p in profile["processes"] if p["python"]] == ["first.py", "second.py", None], f"{profile['processes']}")
+
+
 def wrong_numbers_are_refused(check, folder):
     for words, sentence in (("1,x", "x"), ("1,1", "twice"), ("", "number"), ("1,,2", "number"), ("1,2,3,4,5,6,7,8,9", "at most 8"), ("-1", "0"), ("1,9999", "4096")):
         done = tomoprof("run", "--threads", words, "--ops", OPS, "--sizes", 16, "--out", folder / "never")
@@ -44,4 +66,4 @@ def wrong_numbers_are_refused(check, folder):
 
 
 if __name__ == "__main__":
-    main(a_run_for_each_number, wrong_numbers_are_refused)
+    main(a_run_for_each_number, processes_are_named, wrong_numbers_are_refused)

@@ -29,7 +29,7 @@ export const stackThreads = once((profile) => {
   return out;
 });
 
-export const processName = (p) => (p ? `${known(p.rank) ? `rank ${p.rank} · ` : ""}${plain(p.program ?? "process").split("/").pop()} ${p.pid}` : "process");
+export const processName = (p) => (p ? `${known(p.rank) ? `rank ${p.rank} · ` : ""}${plain(p.task ?? (p.program ?? "process").split("/").pop())} ${p.pid}` : "process");
 export const threadName = (t) => (t ? `${plain(t.name) || (t.main ? "main" : "thread")} ${t.tid}` : "thread");
 // The selected time: "200 to 500 ms", "fit", "fit, 200 to 500 ms"; and within a sentence: "from 200 to 500 ms", "during fit".
 const rangeTitle = (i) => plain(list(selectable?.ranges)[i]?.name ?? "range");
