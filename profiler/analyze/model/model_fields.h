@@ -448,9 +448,7 @@
     X(model_transfer, MODEL_TRANSFER_FIELDS)                                                       \
     X(model_set, MODEL_SET_FIELDS)                                                                 \
     X(model_api, MODEL_API_FIELDS)                                                                 \
-    X(model_range_own, MODEL_RANGE_OWN_FIELDS)                                                     \
-    X(model_range_payload, MODEL_RANGE_PAYLOAD_FIELDS)                                             \
-    X(model_range, MODEL_RANGE_FIELDS)                                                             \
+    MODEL_RANGE_STRUCTS(X)                                                                         \
     X(model_gap, MODEL_GAP_FIELDS)                                                                 \
     X(model_sum, MODEL_SUM_FIELDS)                                                                 \
     X(model_gpu_total, MODEL_GPU_TOTAL_FIELDS)                                                     \

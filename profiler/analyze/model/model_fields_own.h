@@ -59,6 +59,11 @@
     X(REAL, _, gpu_sum_s, "sum of them")                                                           \
     X(REAL, _, gpu_projected_s, "sum of the spans from each instance's first to its last")
 
+#define MODEL_RANGE_STRUCTS(X)                                                                     \
+    X(model_range_own, MODEL_RANGE_OWN_FIELDS)                                                     \
+    X(model_range_payload, MODEL_RANGE_PAYLOAD_FIELDS)                                             \
+    X(model_range, MODEL_RANGE_FIELDS)
+
 /* clang-format on */
 
 #endif

@@ -347,8 +347,8 @@ static void range_times(FILE *out, const struct model_stat *t, double cpu_s)
  * too few samples were taken for an answer. */
 static void range_rest(FILE *out, const struct model_range *r)
 {
-    const double much = 0.25, wait = r->wait_s / r->time.total_s,
-                 ready = r->ready_s / r->time.total_s;
+    const double much = 0.25, wait = fmin(1, r->wait_s / r->time.total_s),
+                 ready = fmin(1, r->ready_s / r->time.total_s); /* of looks: more than there was */
     if (wait > much)
         fprintf(out, "%.0f %% waiting", 100 * wait);
     if (ready > much)
