@@ -205,6 +205,53 @@ static int remove_folder(void **state)
     return rmdir(folder);
 }
 
+/* Tells how many descriptors it has, then works for ever, or ends with its socket. */
+static int help_for_ever(void *context, int fd)
+{
+    int open = -1; /* the folder's own */
+    alarm(300);    /* where the test fails, nobody ends it */
+    char answer;
+    DIR *d = opendir("/proc/self/fd");
+    for (struct dirent *e; d && (e = readdir(d));)
+        open += e->d_name[0] != '.' && atoi(e->d_name) > 2;
+    closedir(d);
+    child_write(fd, &open, sizeof open);
+    while (context)
+        ;
+    return read(fd, &answer, 1) == 1 && answer == 'x';
+}
+
+static void a_helper_keeps_no_descriptor_and_ends_with_its_life(void **state)
+{
+    static int for_ever = 1;
+    struct child c;
+    int pipes[2], open = 0;
+    char byte;
+    (void)state;
+    assert_int_equal(pipe(pipes), 0);
+    assert_int_equal(child_fork_both(&c, help_for_ever, &for_ever), ERR_OK);
+    assert_int_equal(child_read(&c, &open, sizeof open, NULL), sizeof open);
+    assert_int_equal(open, 2); /* its socket, and its life */
+    close(pipes[1]);
+    assert_int_equal(read(pipes[0], &byte, 1), 0); /* nobody else has the other end */
+    close(c.life);
+    const int status = child_wait(&c);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGIO);
+    close(pipes[0]);
+}
+
+static void a_helper_is_talked_to(void **state)
+{
+    struct child c;
+    int open = 0;
+    (void)state;
+    assert_int_equal(child_fork_both(&c, help_for_ever, NULL), ERR_OK);
+    assert_int_equal(child_read(&c, &open, sizeof open, NULL), sizeof open);
+    assert_true(child_write(c.fd, "x", 1));
+    assert_int_equal(WEXITSTATUS(child_wait(&c)), 1);
+    close(c.life);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -215,6 +262,8 @@ int main(void)
         cmocka_unit_test(a_function_answers_with_more_than_a_pipe_takes),
         cmocka_unit_test(a_child_that_nobody_reads_ends),
         cmocka_unit_test(stop_ends_a_function),
+        cmocka_unit_test(a_helper_keeps_no_descriptor_and_ends_with_its_life),
+        cmocka_unit_test(a_helper_is_talked_to),
     };
     return cmocka_run_group_tests(tests, in_folder, remove_folder);
 }
