@@ -21,9 +21,11 @@ struct trace_chunk *brief_chunk(const struct trace_writer *w)
     return w->brief ? (struct trace_chunk *)(w->brief + TRACE_PAGE + TRACE_HEADER_BYTES) : NULL;
 }
 
-struct trace_chunk *brief_take(struct trace_writer *w)
+struct trace_chunk *brief_take(struct trace_writer *w, uint32_t bytes)
 {
-    return __atomic_exchange_n(&w->taken_first, 1, __ATOMIC_ACQ_REL) ? NULL : brief_chunk(w);
+    if (bytes != TRACE_CHUNK_FIRST || __atomic_exchange_n(&w->taken_first, 1, __ATOMIC_ACQ_REL))
+        return NULL;
+    return brief_chunk(w);
 }
 
 int brief_hold(struct trace_writer *w)
@@ -106,7 +108,7 @@ static int brief_move(struct trace_writer *w)
     if ((fd = writer_make_file(w, &header, &why)) < 0)
         return why;
     if (__atomic_exchange_n(&w->taken_first, 1, __ATOMIC_ACQ_REL)) {
-        bytes = TRACE_CHUNK_BYTES;
+        bytes = TRACE_CHUNK_FIRST;
         chunk = writer_map_room(fd, first, bytes, &why);
         if (chunk)
             brief_copy_chunk(chunk, brief_chunk(w));
@@ -204,9 +206,7 @@ __attribute__((noinline)) static int brief_write(const struct trace_writer *w, i
     header.born_ns = st.stx_mask & STATX_BTIME
                          ? (uint64_t)st.stx_btime.tv_sec * 1000000000u + st.stx_btime.tv_nsec
                          : 0;
-    if (sizeof chunk + chunk.used <= TRACE_CHUNK_FIRST) /* as most */
-        chunk.bytes = TRACE_CHUNK_FIRST;
-    header.file_bytes = TRACE_HEADER_BYTES + chunk.bytes;
+    header.file_bytes = TRACE_HEADER_BYTES + TRACE_CHUNK_FIRST;
     chunk.sealed = 1;
     uint32_t crc = trace_crc(0, &chunk.bytes, sizeof chunk - offsetof(struct trace_chunk, bytes));
     chunk.crc = trace_crc(crc, brief_chunk(w) + 1, chunk.used);

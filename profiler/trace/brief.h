@@ -16,11 +16,11 @@
 #include "profiler/trace/writer.h"
 
 /* Bytes of memory: a page that forks wipe, the header, the first chunk. */
-#define BRIEF_BYTES (TRACE_PAGE + TRACE_HEADER_BYTES + TRACE_CHUNK_BYTES)
+#define BRIEF_BYTES (TRACE_PAGE + TRACE_HEADER_BYTES + TRACE_CHUNK_FIRST)
 
 struct trace_chunk *brief_chunk(const struct trace_writer *w); /* the first chunk's memory */
-/* The chunk in memory, of TRACE_CHUNK_BYTES, for the first that asks for one, else NULL. */
-struct trace_chunk *brief_take(struct trace_writer *w);
+/* The chunk in memory for the first that asks for one of its size, else NULL. */
+struct trace_chunk *brief_take(struct trace_writer *w, uint32_t bytes);
 /* Goes on in the file where the stream's chunk has moved there. */
 void brief_follow(struct trace_stream *s);
 /* Makes the calling thread the one that moves the trace, which waits (20 ms at most) for another.

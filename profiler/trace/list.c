@@ -67,9 +67,8 @@ static size_t member_length(const char *bytes, size_t left, struct trace_header 
     memcpy(h, bytes, sizeof *h);
     memcpy(&c, bytes + sizeof *h, sizeof c);
     size_t n = sizeof *h + sizeof c + c.used;
-    const int whole = c.magic == TRACE_CHUNK_MAGIC && c.bytes <= TRACE_CHUNK_BYTES &&
-                      sizeof c + c.used <= c.bytes && n <= left;
-    return whole ? n : 0;
+    return c.magic == TRACE_CHUNK_MAGIC && c.used <= TRACE_CHUNK_FIRST - sizeof c && n <= left ? n
+                                                                                               : 0;
 }
 
 /* Members of a file of brief traces. What is none (a write that a full disk cut) is left out: the

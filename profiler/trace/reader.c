@@ -176,15 +176,14 @@ static enum err reader_open(struct trace_reader *r)
     FAIL_IF(r->fd < 0 || fstat(r->fd, &st), ERR_INPUT, "%s: cannot read: %s", r->path,
             strerror(errno));
     FAIL_IF(!S_ISREG(st.st_mode), ERR_INPUT, "%s: is not a file", r->path);
-    r->file_bytes = name ? TRACE_HEADER_BYTES : (uint64_t)st.st_size; /* and its chunk, below */
+    r->file_bytes = name ? TRACE_HEADER_BYTES + TRACE_CHUNK_FIRST : (uint64_t)st.st_size;
     TRY(reader_pread(r, r->base, &r->header, sizeof r->header, &got));
     TRY(check_header(r, got));
     if (name) {
         struct trace_chunk c;
         TRY(reader_pread(r, r->base + sizeof r->header, &c, sizeof c, &got));
-        FAIL_IF(got < sizeof c || c.bytes > TRACE_CHUNK_BYTES || sizeof c + c.used > c.bytes,
-                ERR_INPUT, "%s: the member is damaged", r->path);
-        r->file_bytes += c.bytes;
+        FAIL_IF(got < sizeof c || c.used > TRACE_CHUNK_FIRST - sizeof c, ERR_INPUT,
+                "%s: the member is damaged", r->path);
         r->members = sizeof r->header + sizeof c + c.used;
     }
     r->position = TRACE_HEADER_BYTES;

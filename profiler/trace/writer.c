@@ -163,7 +163,7 @@ void trace_abandon(struct trace_writer *w)
     if (!w->brief || (char *)w->header != w->brief + TRACE_PAGE)
         writer_unmap(w->header, TRACE_HEADER_BYTES);
     if (w->moved)
-        writer_unmap(w->moved, TRACE_CHUNK_BYTES);
+        writer_unmap(w->moved, TRACE_CHUNK_FIRST);
     if (!w->is_given)
         writer_unmap(w->alive, w->brief ? BRIEF_BYTES : TRACE_PAGE);
     if (w->header && writer_owns(w, w->fd))
@@ -219,7 +219,7 @@ static struct trace_chunk *new_chunk(struct trace_writer *w, uint32_t bytes)
     long made;
     if (w->failed)
         return NULL;
-    struct trace_chunk *c = w->brief && w->state != TRACE_IN_FILE ? brief_take(w) : NULL;
+    struct trace_chunk *c = w->brief && w->state != TRACE_IN_FILE ? brief_take(w, bytes) : NULL;
     if (c)
         return c;
     if (!writer_owns(w, w->fd) && writer_elsewhere(w, chunk_job, bytes, &made))
@@ -257,7 +257,7 @@ static int writer_next_chunk(struct trace_stream *s, size_t record_bytes, uint64
         bytes = TRACE_CHUNK_FIRST;
     struct trace_chunk *c = new_chunk(s->writer, bytes);
     if (c) {
-        c->bytes = c == brief_chunk(s->writer) ? TRACE_CHUNK_BYTES : bytes;
+        c->bytes = bytes;
         c->tid = s->tid;
         c->sequence = s->sequence++;
         c->first_ns = now;

@@ -95,10 +95,9 @@ def members(path):
     """The traces of a file of brief ones, each as its own file would be."""
     data, at = path.read_bytes(), 0
     while at < len(data):
-        size, = struct.unpack_from("<I", data, at + HEADER + 12)
         used, = struct.unpack_from("<I", data, at + HEADER + 24)
         end = at + HEADER + CHUNK + used
-        yield data[at : at + HEADER].ljust(4096, b"\0") + data[at + HEADER : end].ljust(size, b"\0")
+        yield data[at : at + HEADER].ljust(4096, b"\0") + data[at + HEADER : end].ljust(8192, b"\0")
         at = end
 
 

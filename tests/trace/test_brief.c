@@ -51,7 +51,7 @@ static void what_ends_soon_is_added_whole(void **state)
         struct trace_writer w = brief_created(&s);
         s.writer = &w;
         for (int k = 0; k <= i; k++, expected++)
-            assert_true(put_text(&s, (uint64_t)k + 1, (size_t)k * 40)); /* 52 KB at the end */
+            assert_true(put_text(&s, (uint64_t)k + 1, (size_t)k));
         trace_lost(&w, TRACE_LOST_SAMPLES, (uint64_t)i);
         assert_true(access(w.path, F_OK));
         trace_finish(&w, TRACE_EXIT, i);
@@ -85,14 +85,12 @@ static void what_records_more_has_a_file(void **state)
     s.writer = &w;
     assert_true(put_text(&s, 1, 100) && put_sample(&s, 2));
     trace_lost(&w, TRACE_LOST_SAMPLES, 3);
-    for (uint64_t i = 0; i < 8; i++)
-        assert_true(put_text(&s, 3 + i, TRACE_CHUNK_BYTES / 8));
-    assert_true(put_sample(&s, 4));
-    only_trace(11, 0); /* as after a SIGKILL now */
+    assert_true(put_text(&s, 3, TRACE_CHUNK_FIRST) && put_sample(&s, 4));
+    only_trace(4, 0); /* as after a SIGKILL now */
     trace_lost(&w, TRACE_LOST_SAMPLES, 4);
     trace_finish(&w, TRACE_QUICK, 5);
     trace_stream_close(&s);
-    struct trace_header h = only_trace(11, 0);
+    struct trace_header h = only_trace(4, 0);
     assert_true(h.end == TRACE_QUICK && h.end_detail == 5 && h.lost[TRACE_LOST_SAMPLES] == 7);
     trace_abandon(&w);
 }
