@@ -128,14 +128,20 @@ static void asleep_end(void)
     syscall(SYS_timer_delete, asleep_timer);
 }
 
+/* Tells what was asleep, once: the timer's signal may wake it between any two instructions. */
+static enum asleep_kind asleep_take(void)
+{
+    return (enum asleep_kind)__atomic_exchange_n(&asleep.on, ASLEEP_NOT, __ATOMIC_RELAXED);
+}
+
 static void asleep_wake_now(void)
 {
-    const enum asleep_kind kind = (enum asleep_kind)asleep.on;
     const int saved = errno;
     struct thread_slot *s = thread_self();
-    if (kind && s && capture_is_here()) {
-        const uint64_t begin = thread_poll_cpu(0);
+    const enum asleep_kind kind = s && capture_is_here() ? asleep_take() : ASLEEP_NOT;
+    if (kind) {
         asleep_end();
+        const uint64_t begin = thread_poll_cpu(0);
         asleep_calls->wake(s, kind == ASLEEP_FORKED);
         thread_cost_add(&s->t, TRACE_PART_WAKE, begin);
     }
@@ -229,11 +235,11 @@ int asleep_begin(enum asleep_kind kind, const struct capture_parts *parts)
 int asleep_finish(enum trace_end end, int detail, const char *path)
 {
     struct thread_slot *s = thread_self();
-    if (!asleep.on || !s || !capture_is_here())
+    const enum asleep_kind left = s && capture_is_here() ? asleep_take() : ASLEEP_NOT;
+    if (!left)
         return 0;
-    asleep_left = (enum asleep_kind)asleep.on;
-    asleep.on = ASLEEP_NOT; /* the timer goes with the process, or with its program */
-    asleep_calls->put(s, asleep_left == ASLEEP_FORKED, end, detail, path);
+    asleep_left = left; /* the timer goes with the process, or with its program */
+    asleep_calls->put(s, left == ASLEEP_FORKED, end, detail, path);
     return 1;
 }
 
