@@ -68,6 +68,8 @@ ELSEWHERE = {
     "sudo packaging/release/release.sh": "packaging/release/try.sh",
     "python3 tests/peers/loading.py": "tests/peers/CMakeLists.txt",
     "python3 tests/peers/tune.py": "tests/peers/CMakeLists.txt",
+    "python3 tests/peers/estimate.py": "tests/peers/CMakeLists.txt",
+    "cmake --preset asan": "CMakePresets.json",  # and the test itself in each build with sanitizers
     "python3 tests/capture/systems/run.py": "tests/peers/CMakeLists.txt",
 }
 NEEDS_MARKS = "triage profile.json"  # a profile alone names operations by their marks, which a build without NVTX has not
