@@ -55,9 +55,12 @@ def gen_pixel_partition(recon_shape: Sequence[int], num_subsets: int, use_ror_ma
     length = -(-len(pixels) // num_subsets) if num_subsets else 0
     extra = num_subsets * length - len(pixels)
     pixels = numpy.random.permutation(pixels)
-    full = len(pixels) // length if length else 0  # rows: a pixel of a later one would be in it twice
-    again = numpy.random.choice(pixels[:full * length], size=extra, replace=False)
-    return numpy.sort(numpy.concatenate((pixels, again)).reshape(num_subsets, length), axis=1).astype(numpy.int32)
+    for others in num_subsets - 1, len(pixels) // length if length else 0:  # MBIRJAX's choice; then of the full rows alone
+        again = numpy.random.choice(pixels[:others * length], size=extra, replace=False)
+        rows = numpy.sort(numpy.concatenate((pixels, again)).reshape(num_subsets, length), axis=1).astype(numpy.int32)
+        if (numpy.diff(rows, axis=1) > 0).all():  # else a subset has a pixel twice, which iterations refuse
+            break
+    return rows
 
 
 def gen_set_of_pixel_partitions(recon_shape: Sequence[int], granularity: Sequence[int], output_device=None, use_ror_mask: Any = True):
