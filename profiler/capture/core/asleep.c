@@ -138,7 +138,7 @@ static void asleep_wake_now(void)
 {
     const int saved = errno;
     struct thread_slot *s = thread_self();
-    const enum asleep_kind kind = s && capture_is_here() ? asleep_take() : ASLEEP_NOT;
+    const enum asleep_kind kind = asleep.on && s && capture_is_here() ? asleep_take() : ASLEEP_NOT;
     if (kind) {
         asleep_end();
         const uint64_t begin = thread_poll_cpu(0);
@@ -235,7 +235,8 @@ int asleep_begin(enum asleep_kind kind, const struct capture_parts *parts)
 int asleep_finish(enum trace_end end, int detail, const char *path)
 {
     struct thread_slot *s = thread_self();
-    const enum asleep_kind left = s && capture_is_here() ? asleep_take() : ASLEEP_NOT;
+    /* A filter may forbid getpid() to a process that is awake. */
+    const enum asleep_kind left = asleep.on && s && capture_is_here() ? asleep_take() : ASLEEP_NOT;
     if (!left)
         return 0;
     asleep_left = left; /* the timer goes with the process, or with its program */
