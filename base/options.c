@@ -280,6 +280,17 @@ static enum err options_parse_rows(struct opt *rows, int argc, char **argv, int 
     return ERR_OK;
 }
 
+int opt_leading(struct opt *rows, int argc, char **argv)
+{
+    int i = 0;
+    while (i < argc && argv[i][0] == '-' && argv[i][1] && strcmp(argv[i], "--")) {
+        char *value;
+        const struct opt *row = row_for(rows, argv[i], &value);
+        i += row && row->kind != OPT_FLAG && !value ? 2 : 1;
+    }
+    return int_smaller(i, argc);
+}
+
 int opt_is_path(const struct opt *row)
 {
     return row->kind == OPT_INPUT || row->kind == OPT_OUTPUT || row->kind == OPT_PLACE;

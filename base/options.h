@@ -90,9 +90,9 @@ int opt_is_path(const struct opt *row);
  * (--in=--odd names such a value). */
 enum err opt_parse(struct opt *rows, int argc, char **argv, int *positional);
 
-/* The same for a command that runs another one: options end at the first positional word, and all
- * from there on is left alone. */
+/* The same where options end at the first positional word, another command, which stays as it is. */
 enum err opt_parse_leading(struct opt *rows, int argc, char **argv, int *positional);
+int opt_leading(struct opt *rows, int argc, char **argv); /* words before that, with values */
 
 /* The name nearest to `word` in names[0..n) by edit distance, NULL when none is near enough to be
  * meant. */

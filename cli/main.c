@@ -147,7 +147,8 @@ static enum err note_input(const char *word, int remade)
 static enum err run_command(const struct command *c, int argc, char **argv)
 {
     int wraps = (c->flags & CMD_WRAPS) != 0;
-    for (int i = 0; i < argc && strcmp(argv[i], "--") && !(wraps && i); i++)
+    const int own = wraps ? opt_leading(c->options, argc, argv) : argc;
+    for (int i = 0; i < own && strcmp(argv[i], "--"); i++)
         if (is_help(argv[i])) {
             help_command(c);
             return ERR_OK;

@@ -7,7 +7,7 @@ target_link_libraries(tomoprof_library PRIVATE tp_api)
 target_link_options(tomoprof_library PRIVATE -Wl,--as-needed -Wl,--exclude-libs,ALL -Wl,-z,now -Wl,-z,defs
   "-Wl,--version-script=${CMAKE_CURRENT_LIST_DIR}/libtomoprof.map")
 
-# What reads files needs the libraries of a dozen codecs: libtomoprof opens it with the first file (file.c).
+# Reading files needs the libraries of a dozen codecs: libtomoprof opens this one with the first file (file.c).
 add_library(tomoprof_files MODULE ${CMAKE_CURRENT_LIST_DIR}/file_module.c)
 set_target_properties(tomoprof_files PROPERTIES LINKER_LANGUAGE C C_VISIBILITY_PRESET hidden)
 target_link_libraries(tomoprof_files PRIVATE tp_store)

@@ -171,7 +171,7 @@ static void objects(void)
     FIELD(cupti_jit, correlation, CUpti_ActivityJit2, correlationId);
 }
 
-static void graphs(void)
+static void abi_graphs(void)
 {
 #define G(field, its)     FIELD(cupti_graph_run, field, CUpti_ActivityGraphTrace2, its)
     G(correlation, correlationId);
@@ -323,7 +323,7 @@ int main(void)
     copies();
     memories();
     objects();
-    graphs();
+    abi_graphs();
     callbacks();
     parameters();
     nvtx();

@@ -23,7 +23,7 @@ from tomoprof._vcd import Run, Visits
 
 __all__ = ["MACE4DModel"]
 INIT_ITERATIONS = 15
-# Of axes (t, x, y, z): the one whose planes are denoised comes first, then time and two axes of space.
+# Axes are (t, x, y, z): the one whose planes are denoised comes first, then time and two axes of space.
 ORIENTATIONS = ((3, 0, 1, 2), (1, 0, 2, 3), (2, 0, 1, 3))
 DENOISER_SUBSETS, PIXELS_OF_SUBSET, LEAST_SIGMA_X = 16, 64, 1e-6
 TIMES = ("iteration", "prox_total_sec", "denoise_total_sec", "makespan_sec", "iteration_total_sec", "consensus_change_pct")

@@ -200,6 +200,9 @@ static void a_wrapped_command_keeps_its_own_options(void **state)
         {{"--runs=3", "-j", "--", "--in", "--", "-j"}, 6, 3, "--in", "-j"},
         {{"-j", "--runs=3", "--", "prog", "--", "--help"}, 6, 3, "prog", "--help"},
     };
+    char *asked[] = {"-j", "--runs", "3", "--help", "prog", "--help"};
+    assert_int_equal(opt_leading(rows, 6, asked), 4); /* the last is the program's */
+    assert_int_equal(opt_leading(rows, 2, asked), 2);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char *argv[6];
         int words;

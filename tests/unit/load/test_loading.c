@@ -91,7 +91,7 @@ static const struct load_cause *cause_of(const struct loading *l, const char *ru
     return NULL;
 }
 
-static int advises(const struct load_cause *c, const char *words)
+static int cause_advises(const struct load_cause *c, const char *words)
 {
     for (int i = 0; i < c->actions_count; i++)
         if (strstr(c->actions[i], words))
@@ -111,8 +111,8 @@ static void waiting_for_a_cpu_is_not_decoding(void **state)
     assert_ok(load_causes(l));
     assert_string_equal(l->causes[0].rule, "D-CPU");
     assert_true(l->causes[0].gain_high_s > 6.9 && l->causes[0].gain_high_s < 7.1);
-    assert_true(advises(cause_of(l, "D-CPU"), "other programs"));
-    assert_false(advises(cause_of(l, "D-DEC"), "more threads"));
+    assert_true(cause_advises(cause_of(l, "D-CPU"), "other programs"));
+    assert_false(cause_advises(cause_of(l, "D-DEC"), "more threads"));
     for (int i = 0; i < cause_of(l, "D-DEC")->evidence_count; i++)
         if (!strcmp(cause_of(l, "D-DEC")->evidence[i].name, "processors busy"))
             assert_true(cause_of(l, "D-DEC")->evidence[i].value > 99);
@@ -126,20 +126,20 @@ static void threads_are_advised_up_to_the_processors(void **state)
     struct loading *l = made(0.9, 1);
     l->processors = 2;
     assert_ok(load_causes(l));
-    assert_true(advises(cause_of(l, "D-DEC"), "more threads"));
+    assert_true(cause_advises(cause_of(l, "D-DEC"), "more threads"));
     loading_free(l);
     l = made(0.9, 2);
     l->processors = l->workers = 2;
     assert_ok(load_causes(l));
-    assert_false(advises(cause_of(l, "D-DEC"), "more threads"));
+    assert_false(cause_advises(cause_of(l, "D-DEC"), "more threads"));
     loading_free(l);
     l = made(0.9, 2);
     l->processors = 2;
     l->workers = 16;
     l->cpu_wait_s = 14;
     assert_ok(load_causes(l));
-    assert_true(advises(cause_of(l, "D-CPU"), "as many workers as processors"));
-    assert_false(advises(cause_of(l, "D-CPU"), "other programs"));
+    assert_true(cause_advises(cause_of(l, "D-CPU"), "as many workers as processors"));
+    assert_false(cause_advises(cause_of(l, "D-CPU"), "other programs"));
     loading_free(l);
 }
 
@@ -179,7 +179,7 @@ static void new_memory_is_a_cause(void **state)
     assert_ok(load_causes(l));
     assert_string_equal(l->causes[0].rule, "D-ALLOC");
     assert_true(l->causes[0].gain_high_s > 1.9 && l->causes[0].gain_high_s < 2.1);
-    assert_true(advises(&l->causes[0], "same array"));
+    assert_true(cause_advises(&l->causes[0], "same array"));
     loading_free(l);
     l = made(0.5, 0.9);
     l->phases[1] = (struct load_phase){"allocate", 0.1, 0.1};

@@ -69,7 +69,7 @@ static void words_of_mrc_that_are_wrong(void **state)
 }
 
 /* A file of the given bytes, opened; NULL where that fails. */
-static struct store *opened(const char *name, const void *bytes, size_t n)
+static struct store *flat_opened(const char *name, const void *bytes, size_t n)
 {
     struct store *s;
     FILE *f = fopen(name, "wb");
@@ -98,7 +98,7 @@ static void arrays_stay_in_their_file(void **state)
     char name[64];
     snprintf(name, sizeof name, "/tmp/test_flat.%ld", (long)getpid());
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct store *s = opened(name, rows[i].text, strlen(rows[i].text));
+        struct store *s = flat_opened(name, rows[i].text, strlen(rows[i].text));
         if (s || !strstr(err_text(), rows[i].words))
             fail_msg("row %zu: %s", i, s ? "opened" : err_text());
     }

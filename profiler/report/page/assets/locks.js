@@ -6,7 +6,7 @@ import { count, cut, el, known, number, percent, plain, seconds, shortTemplates,
 
 // A wait for a signal or for work, as that of an idle thread of a pool, is not contention. It counts where an own line waits.
 const isContention = (lock) => lock.role !== "work";
-// Whether the part has something to tell: a lock that held somebody up, or an own line that waits for work, for a thousandth of the run.
+// The part has something to tell: a lock that held somebody up, or an own line that waits for work, for a thousandth of the run.
 export const hasLocks = (profile) => list(profile?.locks).some((l) => !(l.wait_s < 0.001 * profile.meta.wall_s) && (isContention(l) || profile.files?.[l.file]?.user));
 
 // Seconds that a lock's row waited within the selection: its waits are known in equal parts of the run. null where they are not.

@@ -99,7 +99,7 @@ const stackLines = once((profile) => {
   return { self: charged.map((c, i) => (c >= 0 ? c : first[i])), charged, own, outermost, line };
 });
 
-// Of sources whose stack has lines itself beside those of its lender: the lines that the lender's stack has not. Map of source -> numbers of lines.
+// Maps a source to its lines that its lender's stack has not, for sources whose stack has lines itself.
 const linesBeside = once((profile) => {
   const { stacks } = profile, sources = sourcesOf(profile), { line, outermost, charged } = stackLines(profile), out = new Map();
   for (let s = rowsOf(stacks); s < sources.count; s++) {
