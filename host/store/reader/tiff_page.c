@@ -154,6 +154,10 @@ static enum err set_tag(struct store *s, struct tiff_page *p, int tag, uint64_t 
         slot = rows[i].tag == tag ? &rows[i] : slot;
     if (!slot || (tag == 270 && v.type != 2))
         return ERR_OK;
+    const uint32_t bit = UINT32_C(1) << (slot - rows);
+    FAIL_IF(tag != 270 && p->seen & bit, ERR_INPUT,
+            "%s: tag %d stands twice in its directory, which is damaged", s->name, tag);
+    p->seen |= bit;
     const int bytes = type_bytes(v.type);
     const int fits = tag == 347 ? bytes == 1 : tag == 270 || is_integer(v.type);
     FAIL_IF(!fits, ERR_INPUT, "%s: tag %d has values of type %d, which it cannot have", s->name,

@@ -19,6 +19,7 @@ struct tiff_page {
         resolution_unit;
     int mixed;         /* its samples have several types */
     int whole_colours; /* YCbCr without subsampling */
+    uint32_t seen;     /* bit per tag that a page needs */
     struct tiff_values offsets, counts, description, jpeg_tables, sub;
 };
 

@@ -130,6 +130,10 @@ def damaged_pages(check, folder):
         else:  # a page of other numbers is another array, and listed
             check.that("page3" in json.dumps(json.loads(tomoprof("info", "--json", t.save(folder / "x.tif")).stdout)), "a page of 7 bits is not listed")
             check.that("unreadable" in reads(check, folder / "x.tif", np.delete(x, 3, 0), "a page of 7 bits"), "a page of 7 bits is not listed as lost")
+    for tag, becomes in ((257, 256), (258, 256), (259, 258), (279, 278)):
+        t = of_pages(x)
+        struct.pack_into("<H", t.data, t.entries[3][tag], becomes)
+        refuses(check, t.save(folder / "x.tif"), ("page 4", f"tag {becomes} stands twice"), f"tag {tag} is a second {becomes}")
     t = of_pages(x)
     struct.pack_into("<I", t.data, t.entries[3][273] + 8, len(t.data) + 100)
     refuses(check, t.save(folder / "x.tif"), ("page 4",), "strips beyond the file")
