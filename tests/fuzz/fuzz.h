@@ -21,5 +21,7 @@ void fuzz_set_up(void);
 /* Makes a folder of its own, in memory where the machine has a file system there: thousands of
  * inputs are written to it. */
 void fuzz_folder(const char *name, char out[64]);
+/* Writes an input into one file in memory, anew each time; its path. */
+const char *fuzz_file(const uint8_t *data, size_t size);
 
 #endif

@@ -1,7 +1,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "profiler/analyze/symbols/demangle.h"
@@ -11,19 +10,6 @@
 #define FRAMES 8
 #define CODE   1024 /* bytes behind the ELF header's, in which the code of small files lies */
 
-/* Writes an input into one file in memory, anew each time. */
-static const char *file_of(const uint8_t *data, size_t size)
-{
-    static char path[64];
-    static int fd;
-    if (!fd) {
-        fd = memfd_create("fuzz", MFD_CLOEXEC);
-        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    }
-    FUZZ_CHECK(ftruncate(fd, 0) == 0 && pwrite(fd, data, size, 0) == (ssize_t)size);
-    return path;
-}
-
 /* Asks an ELF file with its debug information for places all over its code, as an analysis does with
  * files of the machine and of debuginfod. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -31,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct symbol_file *f = NULL;
     struct symbol_facts facts = {0};
     struct file_frame frames[FRAMES];
-    if (symbol_file_open(file_of(data, size), NULL, 0, &f, &facts)) {
+    if (symbol_file_open(fuzz_file(data, size), NULL, 0, &f, &facts)) {
         FUZZ_CHECK(*err_text());
         return 0;
     }

@@ -1,24 +1,8 @@
-#include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "profiler/import/import.h"
 #include "profiler/import/read/sqlite.h"
 #include "tests/fuzz/fuzz.h"
-
-/* Writes an input into one file in memory, anew each time. */
-static const char *file_of(const uint8_t *data, size_t size)
-{
-    static char path[64];
-    static int fd;
-    if (!fd) {
-        fd = memfd_create("fuzz", MFD_CLOEXEC);
-        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    }
-    FUZZ_CHECK(ftruncate(fd, 0) == 0 && pwrite(fd, data, size, 0) == (ssize_t)size);
-    return path;
-}
 
 /* Tries all importers by content. Whatever a capture holds, an imported model keeps its sums and
  * can be written. */
@@ -27,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct import_options o = {.rate_hz = 100};
     struct model *m = NULL;
     database_child_used = 0; /* a crash is a finding */
-    if (import_file(file_of(data, size), &o, &m)) {
+    if (import_file(fuzz_file(data, size), &o, &m)) {
         FUZZ_CHECK(*err_text());
         return 0;
     }

@@ -481,7 +481,7 @@ export function viewTests({ open, openAll, drawn, that, column, job }) {
     await ranged.context().close();
   }
 
-  // What a wait was for is written where no time on a CPU covers it.
+  // The cause of a wait is written where no time on a CPU covers it.
   async function labels() {
     const page = await open("pool", { hash: "#time" }), profile = profileOf("pool");
     await drawn(page);

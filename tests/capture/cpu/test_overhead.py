@@ -136,7 +136,7 @@ LINES = """
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-static unsigned next(void) { static unsigned x = 1; return (x = x * 1103515245 + 12345) >> 16; }
+static unsigned length_drawn(void) { static unsigned x = 1; return (x = x * 1103515245 + 12345) >> 16; }
 int main(int n, char **arg)
 {
     enum { LINES = 300000 };
@@ -147,7 +147,7 @@ int main(int n, char **arg)
     if (n < 2 || !f) return 2;
     memset(text, 'x', sizeof text);
     for (int i = 0; i < LINES; i++) {
-        unsigned length = next() % 2000 ? next() % 60 : 5000;
+        unsigned length = length_drawn() % 2000 ? length_drawn() % 60 : 5000;
         bytes += length + 1;
         if (i % 4) calls += fwrite(text, 1, length, f) == length;
         else for (unsigned k = 0; k < length; k++) putc('y', f);

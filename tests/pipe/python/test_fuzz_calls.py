@@ -127,7 +127,7 @@ def any_call(data):
         attempt(call)
 
 
-# Where sizes leave 31, 32, 63 and 64 bits: as lengths, counts, indices and settings.
+# Borders of 31, 32, 63 and 64 bits: as lengths, counts, indices and settings.
 BORDERS = tuple(sign * (2**bits + more) for bits in (16, 31, 32, 33, 62, 63, 64) for more in (-1, 0, 1) for sign in (1, -1)) + (0, 1, 2, 10**30)
 lengths = st.sampled_from((2, 2, 3) + BORDERS)
 
