@@ -385,7 +385,7 @@ def a_recording_ends_before_its_program(check, folder):
     """After --seconds nothing is recorded, of what it starts neither; the run can be looked at, the exit code is the program's."""
     script = folder / "phases.py"
     script.write_text("import subprocess, sys, time\ndef spin(s):\n    end = time.process_time() + s\n"
-                      "    while time.process_time() < end: pass\n"
+                      "    while time.process_time() < end: sum(range(300000))\n"
                       "def before(): spin(0.2)  # before\ndef after(): spin(0.3)  # after\n"
                       "before()\nprint('ready', flush=True)\nsys.stdin.readline()\nafter()\n"
                       "subprocess.run([sys.executable, '-c', ''])\nprint('end')\nsys.exit(7)\n")

@@ -118,7 +118,7 @@ def python_processes(check, folder):
                       "def begin(b): globals()['both'] = b\n"
                       "def spin():\n"
                       "    end = time.process_time() + 0.1\n"
-                      "    while time.process_time() < end: pass\n"
+                      "    while time.process_time() < end: sum(range(300000))\n"
                       "def f(x):\n    both.wait()\n    spin()\n    return x\n"  # each worker takes one
                       "if __name__ == '__main__':\n"
                       "    c = m.get_context(sys.argv[1])\n    spin()\n"

@@ -18,7 +18,7 @@ def compute():
     start.wait()
     end = time.thread_time() + 0.25
     while time.thread_time() < end:
-        sum(i * i for i in range(2000))   # @compute
+        sum(i * i for i in range(40000))   # @compute
 threads = [threading.Thread(target=compute) for _ in range(3)]
 [t.start() for t in threads], [t.join() for t in threads]
 enabled = getattr(sys, "_is_gil_enabled", lambda: True)

@@ -35,7 +35,7 @@ while time.thread_time() < end:
     a = time.thread_time(); light(n); b = time.thread_time(); heavy(3 * n)
     used["light"] += b - a; used["heavy"] += time.thread_time() - b
 """
-BUSY = "end = time.thread_time() + 0.5\nwhile time.thread_time() < end: sum(range(1000))\n"
+BUSY = "end = time.thread_time() + 0.5\nwhile time.thread_time() < end: sum(range(300000))\n"
 
 
 def package(folder):

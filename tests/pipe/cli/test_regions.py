@@ -13,14 +13,14 @@ from tool import main, newest, of_samples, tomoprof
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 ENV = {"PYTHONPATH": str(ROOT / "python")}
 
-# CPU time that the program measures itself, so that it is known on any machine.
+# CPU time that the program measures itself, so that it is known on any machine; each few ms, for reading that clock ends a turn before its sample.
 SPIN = """import time
 import tomoprof
 
 def spin(seconds):
     until = time.process_time() + seconds
     while time.process_time() < until:
-        sum(range(1000))
+        sum(range(300000))
 
 """
 
@@ -192,7 +192,7 @@ static void spin(double seconds)
     clock_t until = clock() + (clock_t)(seconds * CLOCKS_PER_SEC);
     volatile double x = 0;
     while (clock() < until)
-        for (int i = 0; i < 100000; i++)
+        for (int i = 0; i < 3000000; i++)
             x = x + i;
 }
 

@@ -13,12 +13,12 @@ PROGRAM = """import os, sys, time
 def moving_average(seconds):
     until = time.process_time() + seconds
     while time.process_time() < until:
-        sum(range(1000))
+        sum(range(300000))
 
 def steady():
     until = time.process_time() + 0.1
     while time.process_time() < until:
-        sum(range(1000))
+        sum(range(300000))
 
 with open(LOG, "a") as log:
     log.write(NAME + ("+" if "TOMOPROF_CAPTURE_DIR" in os.environ else "") + "\\n")

@@ -42,7 +42,7 @@ class ParallelBeamModel:
     def forward_project(self, recon, output_sharded=False):
         end = time.thread_time() + 0.5
         while time.thread_time() < end:
-            pass
+            sum(range(300000))
         return numpy.zeros(self.shape, numpy.float32)
 
 def build_model(required_params, optional_params=None, regularization=None):

@@ -13,7 +13,7 @@ spec = importlib.util.spec_from_file_location("tomoprof_module", SOURCE)
 module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
 
-SCRIPT = "import time\nend = time.process_time() + 0.5\nwhile time.process_time() < end:\n    sum(range(1000))\n"
+SCRIPT = "import time\nend = time.process_time() + 0.5\nwhile time.process_time() < end:\n    sum(range(300000))\n"
 
 
 def raised(kind, call):
