@@ -103,7 +103,7 @@ WORKFLOWS = (
 def place(folder):
     """A folder that looks like the repository."""
     (folder / "build").mkdir()
-    (folder / "build/tomoprof").symlink_to(TOMOPROF)
+    (folder / "build/tomoprof").symlink_to(pathlib.Path(TOMOPROF).resolve())
     (folder / "tests").mkdir()
     (folder / "tests/data").symlink_to(DATA)
     (folder / "python").symlink_to(ROOT / "python")
@@ -192,6 +192,8 @@ def write():
             home = pathlib.Path(folder, "tomoprof")
             home.mkdir()
             found = work_through(workflow, home)
+            if absent := [f"{c}: {text}" for c, text, code, _ in found if code == 127]:
+                sys.exit(f"the page stays as it is: {'; '.join(absent)}")
             made.append((workflow, [(c, text.replace(str(home), "~/tomoprof"), code, s) for c, text, code, s in found]))
             print(workflow[0], [round(s, 1) for *_, s in found], flush=True)
     PAGE.write_text(page_of(made))
