@@ -157,7 +157,7 @@ static void chrome_write(const struct model *m, const struct export_options *o, 
     jsonw_karray(&w, "traceEvents");
     for (int i = 0; i < m->processes_count; i++)
         put_metadata(&w, "process_name", m->processes[i].pid, 0,
-                     m->processes[i].program ? m->processes[i].program : "?");
+                     export_process_name(&m->processes[i]));
     for (int i = 0; i < m->timeline_count; i++)
         chrome_put_track(&w, m, o, i);
     put_memory(&w, m, o);

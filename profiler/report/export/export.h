@@ -45,6 +45,9 @@ enum err export_file(const struct model *m, const struct exporter *x,
 void export_track_name(const struct model *m, const struct model_track *t, char name[256]);
 const char *export_event_name(const struct model *m, const struct model_track *t, int32_t what);
 
+/* Returns what a process runs: its script, or operation and size of the suite; else its program. */
+const char *export_process_name(const struct model_process *p);
+
 /* Whole nanoseconds; 0 where the time is unknown or negative, at most 2^62. */
 uint64_t export_ns(double seconds);
 

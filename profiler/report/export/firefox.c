@@ -255,7 +255,7 @@ static void put_thread(struct jsonw *w, struct firefox_rows *r)
     number_rows(r);
     jsonw_object(w);
     jsonw_kstring(w, "processType", "default");
-    jsonw_kstring(w, "processName", p && p->program ? p->program : "?");
+    jsonw_kstring(w, "processName", p ? export_process_name(p) : "?");
     jsonw_kint(w, "processStartupTime", 0);
     jsonw_knull(w, "processShutdownTime");
     jsonw_kint(w, "registerTime", 0);

@@ -257,8 +257,7 @@ static void perfetto_write(const struct model *m, const struct export_options *o
 {
     struct out out = {.stream = stream, .m = m};
     for (int i = 0; i < m->processes_count; i++)
-        describe_track(&out, (uint64_t)i + 1, 0,
-                       m->processes[i].program ? m->processes[i].program : "?",
+        describe_track(&out, (uint64_t)i + 1, 0, export_process_name(&m->processes[i]),
                        m->processes[i].pid > 0 ? m->processes[i].pid : i, 0);
     out.flows = calloc((size_t)m->flows_count + 1, sizeof *out.flows);
     out.attached = calloc((size_t)m->flows_count + 1, 1);

@@ -97,10 +97,15 @@ static void speedscope_write(const struct model *m, const struct export_options 
                       export_units[i].title);
     for (int i = 0; i < m->timeline_count; i++) {
         const struct model_track *t = &m->timeline[i];
-        char name[128];
+        char name[256];
         int64_t tid =
             t->thread >= 0 && t->thread < m->threads_count ? m->threads[t->thread].tid : 0;
-        snprintf(name, sizeof name, "CPU time of thread %lld", (long long)tid);
+        if (m->processes_count > 1 && t->process >= 0 && t->process < m->processes_count)
+            snprintf(name, sizeof name, "CPU time of %.150s %lld, thread %lld",
+                     export_process_name(&m->processes[t->process]),
+                     (long long)m->processes[t->process].pid, (long long)tid);
+        else
+            snprintf(name, sizeof name, "CPU time of thread %lld", (long long)tid);
         if (t->kind && t->kind[0] == 'c' && t->kind[1] == 'p')
             write_profile(&w, &(struct samples){m, EXPORT_CPU, t, t->events_count}, name);
     }

@@ -129,6 +129,11 @@ uint64_t export_ns(double seconds)
     return seconds > 0 ? (uint64_t)fmin(seconds * 1e9, 0x1p62) : 0;
 }
 
+const char *export_process_name(const struct model_process *p)
+{
+    return p->task ? p->task : p->program ? p->program : "?";
+}
+
 void export_track_name(const struct model *m, const struct model_track *t, char name[256])
 {
     if (t->thread >= 0 && t->thread < m->threads_count)

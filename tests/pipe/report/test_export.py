@@ -243,6 +243,24 @@ def firefox_has_the_cpu_time(check, folder):
         check.that(all(n < len(thread["stringArray"]) for n in thread["funcTable"]["name"] + thread["markers"]["name"]), "a name that is not there")
 
 
+def processes_are_named_by_what_they_run(check, folder):
+    """Two of one program: operation and size tell them apart in every format that knows processes."""
+    profile = run_folder(folder)
+    tasks = ("cone_mbir_recon 48", "cone_mbir_recon 64")
+    profile["processes"] = [{**profile["processes"][0], "pid": 4711 + i, "program": "tomoprof", "task": task} for i, task in enumerate(tasks)]
+    track = next(t for t in profile["timeline"] if t["kind"] == "cpu")
+    profile["timeline"].append({**track, "process": 1})
+    write_json(folder / "profile.json", profile)
+    chrome = json.loads(export(check, folder, "--to", "chrome"))["traceEvents"]
+    check.that(sorted(e["args"]["name"] for e in chrome if e["name"] == "process_name") == sorted(tasks), "chrome")
+    perfetto = export(check, folder, "--to", "perfetto")
+    check.that(all(perfetto.count(task.encode()) == 1 for task in tasks), "perfetto")
+    scope = [p["name"] for p in json.loads(export(check, folder, "--to", "speedscope"))["profiles"]]
+    check.that(all(any(f"{task} {4711 + i}" in name for name in scope) for i, task in enumerate(tasks)), f"speedscope: {scope}")
+    firefox = json.loads(export(check, folder, "--to", "firefox"))["threads"]
+    check.that({t["processName"] for t in firefox} <= set(tasks), f"firefox: {[t['processName'] for t in firefox]}")
+
+
 def times_for_monitoring_and_ci(check, folder):
     """The traced pass adds no time to a case, and skips none that was timed; what failed in it has failed."""
     row = {"operation": 'odd"\\ <op>', "volume_size": 32, "run": 1, "time": 0.5, "traced": False, "cold": True, "status": "ok", "reason": None}
@@ -281,5 +299,5 @@ def wrong_calls_say_what_is_wrong(check, folder):
 
 if __name__ == "__main__":
     main(speedscope_adds_up, folded_adds_up, csv_has_every_line, chrome_nests_and_keeps_to_its_window, callgrind_adds_up, callgrind_counts_recursion_once, pprof_adds_up,
-         perfetto_holds_every_event, perfetto_leads_from_calls_to_operations, firefox_has_the_cpu_time, times_for_monitoring_and_ci,
+         perfetto_holds_every_event, perfetto_leads_from_calls_to_operations, firefox_has_the_cpu_time, processes_are_named_by_what_they_run, times_for_monitoring_and_ci,
          wrong_calls_say_what_is_wrong)
