@@ -9,8 +9,9 @@
 
 #define STEADY_LEAST 3    /* chunks; fewer, and the first ones count too */
 #define CPU_DRIFT    0.3  /* from run to run, of CPU time: clocks, caches, neighbours */
-#define DISK_LESS    0.85 /* the same, of waits for storage: neighbours are read ahead, */
+#define DISK_LESS    1.0  /* the same, of waits for storage: neighbours are read ahead, */
 #define DISK_MORE    0.6  /* which chunks far from each other are not */
+#define FETCH_LESS   0.6  /* of the CPU time of such reads: pages that were read ahead in vain */
 #define LOAD_LESS    0.6  /* of the waits for a CPU may not come again, */
 #define LOAD_MORE    1.0  /* and so many more may */
 #define LOAD_SEEN_S  0.05 /* of work: in less, a busy machine may have let all of it pass */
@@ -25,6 +26,7 @@ static double estimate_t(int freedom)
 
 struct estimate_parts {
     double cpu, storage, error; /* quiet seconds of the whole; standard errors of its reading */
+    double far; /* of `cpu`: fetching from storage, chunks that are far from each other */
 };
 
 static double parts_at(const struct estimate_parts *p, double load)
@@ -57,10 +59,12 @@ static struct estimate_parts estimate_parts_of(const struct load_sample *s)
                  share = all > 0 ? fmin(1, s->cpu_s / all) : 1, of = s->whole / workers,
                  busy = fmin(s->workers, s->count),
                  rest = fmax(0, s->read_s - (all + s->wait_s) / fmax(busy, 1)),
-                 left = sqrt(fmax(0, 1 - n / s->whole));
+                 left = sqrt(fmax(0, 1 - n / s->whole)),
+                 stored = all > 0 ? fmin(1, s->stored_s / all) : 0;
     return (struct estimate_parts){
         .cpu = s->once_s + rest + fmax(0, first) / workers + of * mean * share,
         .storage = of * mean * (1 - share),
+        .far = of * mean * fmax(0, stored - (1 - share)),
         .error = n > 1 ? estimate_t(n - 1) * sqrt(squares / (n - 1) / n) * of * left : of * mean};
 }
 
@@ -74,7 +78,7 @@ struct load_estimate load_estimate_of(const struct load_sample *s)
                  low = 1 + more * (1 - LOAD_LESS);
     const double mid = parts_at(&p, load);
     const double spread = hypot(p.error, CPU_DRIFT * p.cpu),
-                 below = hypot(spread * low, DISK_LESS * p.storage),
+                 below = hypot(spread * low, DISK_LESS * p.storage + FETCH_LESS * p.far),
                  above = hypot(spread * high, DISK_MORE * p.storage);
     return (struct load_estimate){fmax(0, parts_at(&p, low) - below), mid,
                                   parts_at(&p, high) + above};

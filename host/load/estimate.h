@@ -11,6 +11,7 @@ struct load_sample {
     int count;
     double whole; /* chunks of the whole */
     double workers, processors;
+    double stored_s;            /* of `seconds`: fetching what was not in the page cache */
     double read_s, cpu_s;       /* elapsed, with waits; CPU time of all workers */
     double wait_s;              /* for a CPU, all workers added */
     double once_s, once_wait_s; /* opening, index, memory: once, however much is read */

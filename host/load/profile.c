@@ -204,8 +204,10 @@ static enum err sample_chunks(const struct loading *l, struct load_sample *sampl
     FAIL_IF(!x || !first || !seen, ERR_MEMORY, "no memory left for the times");
     memset(seen, 0, WORKERS_MOST);
     int n = 0;
+    const double stored = isfinite(l->file.cached_share) ? 1 - l->file.cached_share : 0;
     for (int i = 0; i < l->chunks_count; i++) {
         const struct load_chunk *c = &l->chunks[i];
+        sample->stored_s += 1e-9 * (double)c->fetch_ns * stored;
         const double t = 1e-9 * (double)(c->fetch_ns + c->decode_ns + c->convert_ns + c->place_ns);
         if (i && c->chunk == c[-1].chunk && c->box == c[-1].box) {
             x[n - 1] += t;

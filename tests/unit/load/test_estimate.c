@@ -94,6 +94,18 @@ static void storage_and_spread(void **state)
     assert_true(wide.high - wide.low > 1.2 * (narrow.high - narrow.low));
 }
 
+/* Reading far apart costs CPU time that neighbours do not: the interval reaches further down. */
+static void chunks_from_storage_may_cost_less_beside_each_other(void **state)
+{
+    (void)state;
+    struct load_sample s = quiet_sample();
+    const struct load_estimate cached = load_estimate_of(&s);
+    s.stored_s = 0.2;
+    const struct load_estimate stored = load_estimate_of(&s);
+    assert_true(stored.mid == cached.mid && stored.high == cached.high);
+    assert_true(stored.low < cached.low - 0.05 && stored.low > 0.2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -101,6 +113,7 @@ int main(void)
         cmocka_unit_test(waits_for_a_cpu_lengthen_it),
         cmocka_unit_test(others_that_run_count_where_little_was_read),
         cmocka_unit_test(storage_and_spread),
+        cmocka_unit_test(chunks_from_storage_may_cost_less_beside_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
