@@ -103,7 +103,7 @@ static enum err convert_words(char **word)
 static enum err run_convert(int words, char **word)
 {
     (void)words;
-    return storage_sandboxed(convert_words, word, word[1]);
+    return storage_sandboxed(convert_words, word, 1, word[1]);
 }
 
 const struct command cmd_convert = {

@@ -24,6 +24,11 @@ static void info_print_axes(struct facts *f, const struct store_array *a)
     }
     if (known)
         facts_string(f, "axes", text);
+    *text = 0;
+    for (int i = 0; i < a->channels_count && strlen(text) < sizeof text - 50; i++)
+        text_append(text, sizeof text, "%s%.40s", i ? ", " : "", a->channels[i].name);
+    if (a->channels_count)
+        facts_string(f, "channels", text);
     for (int i = 0; i < a->dims; i++)
         if (a->spacing[i] > 0 && a->axis[i]) {
             snprintf(key, sizeof key, "spacing_%.15s", a->axis[i]);
@@ -179,7 +184,7 @@ enum err info_store(const char *path, int json)
 {
     char *word[] = {(char *)path};
     as_json = json;
-    return storage_sandboxed(print_store, word, NULL);
+    return storage_sandboxed(print_store, word, 1, NULL);
 }
 
 int info_is_store(const char *folder)
@@ -279,5 +284,5 @@ enum err info_histogram(const char *path, int number, int json)
     char *word[] = {(char *)path};
     bins = number;
     as_json = json;
-    return storage_sandboxed(count_values, word, NULL);
+    return storage_sandboxed(count_values, word, 1, NULL);
 }

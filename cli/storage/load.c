@@ -6,11 +6,12 @@
 #include "base/log.h"
 #include "base/run_folder.h"
 #include "cli/cli.h"
+#include "cli/storage/paths.h"
 #include "cli/storage/sandbox.h"
 #include "host/backend/cpu_name.h"
 #include "host/backend/registry.h"
 #include "host/backend/streams.h"
-#include "host/load/load.h"
+#include "host/load/against.h"
 
 /* Loading into pinned memory and on to the device, through the back end's interface. */
 
@@ -104,12 +105,20 @@ static void device_close(struct load_device *out)
 }
 
 static struct load_request request = {.stop = &cli_stop};
-static const char *fetch = "pread", *boxes, *out;
+static const char *fetch = "pread", *boxes, *out, *scene, *scaling, *copy;
 static int64_t keep;
 static int explain, tune, json;
 
 static struct opt options[] = {
     OPTION_TEXT("array", 0, request.array, "NAME", "the array to load (default: the largest)"),
+    OPTION_TEXT("channel", 0, request.channel, "NAME|N",
+                "a channel of it, by name or number from 0"),
+    OPTION_TEXT("scene", 0, scene, "NAME|N", "the scene of a CZI to load, in place of --array"),
+    OPTION_TEXT(
+        "scaling", 0, scaling, "2,4",
+        "also read levels of the file that are so much smaller,\nor make means, and compare"),
+    OPTION_OUTPUT("copy", 0, copy, "FILE",
+                  "also convert it into FILE; tells after how many reads that pays"),
     OPTION_INT("tiles", 'n', request.chunks, "N", "load N chunks, evenly chosen (default: all)", 1,
                1e9),
     OPTION_TEXT("fetch", 0, fetch, "pread|mmap|direct|uring", "way to get the bytes"),
@@ -201,6 +210,13 @@ static enum err measure_load(const struct load_request *r, struct load_session *
         cli_signals_stop(1);
         TRY(load_sweep(s, l));
     }
+    int64_t factors[STORE_DIMS];
+    int count;
+    storage_numbers(scaling, 2, 1 << 20, factors, &count);
+    if (count)
+        TRY(load_scalings(s, l, factors, count));
+    if (copy)
+        TRY(load_copy(r, l, copy));
     TRY(load_ratings(l));
     TRY(load_causes(l));
     if (json) {
@@ -229,6 +245,26 @@ static enum err parse_boxes(void)
     return ERR_OK;
 }
 
+static enum err parse_parts(struct load_request *r)
+{
+    static char name[64];
+    int64_t factors[STORE_DIMS];
+    int count;
+    FAIL_IF(!storage_numbers(scaling, 2, 1 << 20, factors, &count), ERR_USAGE,
+            "--scaling %s: give factors of at least 2, as 2,4", scaling);
+    FAIL_IF(scaling && (r->chunks || r->channel || boxes), ERR_USAGE,
+            "--scaling reads the whole array: leave --tiles, --channel and --boxes out");
+    FAIL_IF(scene && r->array, ERR_USAGE, "--scene and --array: give one of them");
+    if (scene) { /* numbers are names of arrays: scene0 */
+        snprintf(name, sizeof name, strspn(scene, "0123456789") == strlen(scene) ? "scene%s" : "%s",
+                 scene);
+        r->array = name;
+    }
+    return ERR_OK;
+}
+
+static int files; /* that were named; the words end there */
+
 static enum err load_words(char **word)
 {
     struct load_request *r = &request;
@@ -237,6 +273,8 @@ static enum err load_words(char **word)
     struct loading *l;
     r->path = word[0];
     r->device = &device;
+    TRY(parse_parts(r));
+    FAIL_IF(files > 1 && copy, ERR_USAGE, "--copy: give one file; %d are given", files);
     if (tune && !r->sweep)
         r->sweep = SWEEP_MEDIUM;
     TRY(fetch_find(fetch, &r->options.way));
@@ -254,7 +292,11 @@ static enum err load_words(char **word)
         device_close(&device);
         return e;
     }
-    e = measure_load(r, &s, l);
+    if (files > 1) {
+        e = load_set(r, word, files, l);
+        r->path = l->set.median;
+    }
+    e = e ? e : measure_load(r, &s, l);
     if (!e && l->interrupted && cli_stop)
         cli_end.exit_code = 130;
     load_end(&s);
@@ -265,28 +307,36 @@ static enum err load_words(char **word)
 
 static enum err run_load_command(int words, char **word)
 {
-    (void)words;
-    return storage_sandboxed(load_words, word, NULL);
+    struct paths paths;
+    TRY(paths_expand(word, words, &paths));
+    files = paths.count;
+    const enum err e = storage_sandboxed(load_words, paths.items, files, NULL);
+    paths_free(&paths);
+    return e;
 }
 
 const struct command cmd_load = {
     .name = "load",
     .summary = "Shows where the time of loading a file goes, and finds a faster way.",
-    .words = "FILE",
-    .text = "Reads an array of a file and times each chunk: fetch, decode, convert, place. FILE is "
-            ".npy,\n"
-            "NIfTI, MRC, NRRD, MetaImage, TIFF (also a folder of numbered files), HDF5, Zarr,\n"
-            "OME-Zarr, CZI, TXRM or kerchunk references, also on a server. Writes loading.html,\n"
-            "loading.json and rootcause.md into a new folder below --out.\n"
-            "--sweep measures other ways on the same chunks and ranks them: quick on 100 chunks, "
-            "medium\n"
-            "on 500, full on all.\n"
-            "\n"
-            "Examples:\n"
-            "  tomoprof load tests/data/tooth.h5\n"
-            "  tomoprof load tests/data/tooth.h5 --sweep quick --cache cold\n",
+    .words = "FILE...",
+    .text =
+        "Reads an array of a file and times each chunk: fetch, decode, convert, place. FILE is "
+        ".npy,\n"
+        "NIfTI, MRC, NRRD, MetaImage, TIFF (also a folder of numbered files), HDF5, Zarr,\n"
+        "OME-Zarr, CZI, TXRM or kerchunk references, also on a server. Writes loading.html,\n"
+        "loading.json and rootcause.md into a new folder below --out.\n"
+        "Several files, or a pattern in quotes, are read as one data set: shapes, types, times, "
+        "outliers.\n"
+        "--sweep measures other ways on the same chunks and ranks them: quick on 100 chunks, "
+        "medium\n"
+        "on 500, full on all.\n"
+        "\n"
+        "Examples:\n"
+        "  tomoprof load tests/data/tooth.h5\n"
+        "  tomoprof load tests/data/tooth.h5 --sweep quick --cache cold\n"
+        "  tomoprof load 'tests/data/store/nifti/*.nii' --out results\n",
     .options = options,
     .min_words = 1,
-    .max_words = 1,
+    .max_words = 1 << 20,
     .run = run_load_command,
 };

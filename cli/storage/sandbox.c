@@ -63,14 +63,17 @@ static enum err read_answer(struct child *c, const char *path, const char *out)
     return FAIL(ERR_INPUT, "%s: reading it gave no answer: the file is damaged", path);
 }
 
-enum err storage_sandboxed(enum err (*work)(char **word), char **word, const char *out)
+enum err storage_sandboxed(enum err (*work)(char **word), char **word, int inputs, const char *out)
 {
     struct child child;
     struct sandbox_work w = {work, word};
-    if (file_is_own(word[0]))
+    int other = 0;
+    while (other < inputs && file_is_own(word[other]))
+        other++;
+    if (other == inputs)
         return work(word);
     TRY(child_fork(&child, sandbox_answer, &w));
-    return read_answer(&child, word[0], out);
+    return read_answer(&child, word[other], out);
 }
 
 int storage_numbers(const char *text, long long least, long long most, int64_t out[STORE_DIMS],

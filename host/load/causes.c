@@ -325,14 +325,16 @@ static const struct load_rule load_rules[] = {
     {{.id = "D-DEC",
       .title = "Decoding dominates: the codec limits loading, not the disk.",
       .advice = {{"more threads, up to the number of processors", EFFORT_SETTING},
-                 {"store the array with zstd or uncompressed (tomoprof convert)", EFFORT_FORMAT}},
+                 {"store the array with zstd or uncompressed; `tomoprof load FILE --copy COPY.zarr` does, "
+                  "and tells after how many reads it pays", EFFORT_FORMAT}},
       .refuted_by = "a run with twice as many threads that takes as long",
       .test = "tomoprof load FILE --threads 0",
       .fires = "decoding is more than " PERCENT(OF_WORK) " of the work, and a processor is free"},
      .evaluate = load_decode_few},
     {{.id = "D-DEC",
       .title = "Decoding dominates: the codec limits loading, not the disk.",
-      .advice = {{"store the array with zstd or uncompressed (tomoprof convert)", EFFORT_FORMAT}},
+      .advice = {{"store the array with zstd or uncompressed; `tomoprof load FILE --copy COPY.zarr` does, "
+                  "and tells after how many reads it pays", EFFORT_FORMAT}},
       .refuted_by = "an uncompressed copy that takes as long",
       .test = "tomoprof convert FILE COPY.npy, then tomoprof load COPY.npy",
       .fires = "the same, and no processor is free for another thread"},

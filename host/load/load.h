@@ -28,6 +28,7 @@ enum load_to { TO_MEMORY, TO_PINNED, TO_DEVICE };
 
 struct load_request {
     const char *path, *array; /* array NULL: the first */
+    const char *channel;      /* name or number; NULL: all */
     struct engine_options options;
     int as_float;   /* convert to float32 */
     int64_t chunks; /* that are read; 0: all */
@@ -48,7 +49,7 @@ struct load_session {
     struct store *store;
     struct store_array *array;
     struct store_dtype type;
-    struct engine_box box; /* part of the array where memory holds no more */
+    struct engine_box wanted, box; /* box: what memory holds of it */
     int64_t boxes;
     int64_t chunks; /* that are read */
     void *out;

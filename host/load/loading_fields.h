@@ -10,7 +10,8 @@
     X(COUNTS, _, shape, "")                                                                        \
     X(TEXT, _, dtype, "")                                                                          \
     X(COUNTS, _, chunk, "elements of a chunk; empty for tiles that form no grid")                  \
-    X(INT, _, chunks, "")                                                                          \
+    X(INT, _, chunks, "of the array, or of its channel that was asked for")                        \
+    X(TEXT, _, channel, "that was asked for; null: all of them")                                   \
     X(TEXT, _, layout, "how chunks lie: a grid, tiles that overlap, holes")                        \
     X(TEXT, _, codec, "none, or the codecs in the order of decoding")                              \
     X(INT, _, bytes, "of the array, decoded")                                                      \
@@ -101,6 +102,54 @@
     X(REAL, _, gain_high_s, "estimated upper limit of what can be saved")                          \
     X(WORDS, _, actions, "")
 
+#define LOAD_DISK_FIELDS(X)                                                                        \
+    X(TEXT, _, name, "of the device of the file; null: unknown")                                   \
+    X(INT, _, requests, "that it served during the profile, those of other programs too")          \
+    X(INT, _, bytes, "")                                                                           \
+    X(REAL, _, requests_per_s, "")                                                                 \
+    X(REAL, _, wait_s, "mean of a request, with its queue; null: there was none")                  \
+    X(REAL, _, busy_share, "of the time in which it had requests")                                 \
+    X(TEXT, _, reason, "of missing numbers")
+
+#define LOAD_KIND_FIELDS(X)                                                                        \
+    X(COUNTS, _, shape, "")                                                                        \
+    X(TEXT, _, dtype, "")                                                                          \
+    X(INT, _, files, "")
+
+#define LOAD_SET_FIELDS(X)                                                                         \
+    X(INT, _, files, "null: one file was given")                                                   \
+    X(INT, _, failed, "that cannot be read")                                                       \
+    X(INT, _, bytes, "decoded") X(INT, _, bytes_stored, "")                                        \
+    X(REAL, _, seconds, "of all files: opening, index and reading, without making memory")         \
+    X(REAL, _, mpx_per_s, "10^6 elements")                                                         \
+    X(TEXT, _, median, "the file whose time is in the middle")                                     \
+    X(LIST, load_kind, kinds, "shapes and types, the most frequent first")
+
+#define LOAD_MEMBER_FIELDS(X)                                                                      \
+    X(TEXT, _, path, "") X(TEXT, _, format, "")                                                    \
+    X(COUNTS, _, shape, "") X(TEXT, _, dtype, "")                                                  \
+    X(INT, _, bytes, "decoded") X(INT, _, bytes_stored, "")                                        \
+    X(REAL, _, seconds, "") X(REAL, _, mpx_per_s, "")                                              \
+    X(TEXT, _, outlier, "how it differs from the others; null: it does not")                       \
+    X(TEXT, _, failure, "why it cannot be read")
+
+#define LOAD_SCALING_FIELDS(X)                                                                     \
+    X(INT, _, factor, "by which y and x are shorter")                                              \
+    X(TEXT, _, level, "array of the file that holds it; null: means of the whole array")           \
+    X(COUNTS, _, shape, "")                                                                        \
+    X(REAL, _, seconds, "to open the file and read the level; or to read all and make the means")  \
+    X(REAL, _, full_s, "to open the file and read the whole array")                                \
+    X(REAL, _, speedup, "")                                                                        \
+    X(REAL, _, rmse, "of each element of the array against the smaller version at its place")      \
+    X(REAL, _, psnr_db, "for the array's range; null: they are equal")
+
+#define LOAD_COPY_FIELDS(X)                                                                        \
+    X(TEXT, _, path, "null: no copy was made")                                                     \
+    X(REAL, _, made_s, "elapsed time of converting, with reading back and comparing")              \
+    X(REAL, _, read_s, "to open the copy and read all of it; median, from the page cache")         \
+    X(REAL, _, original_s, "the same of the file, in turn with it")                                \
+    X(INT, _, reads, "after which the copy has paid; null: it never does")
+
 #define LOADING_FIELDS(X)                                                                          \
     X(TEXT, _, timestamp, "UTC, a label")                                                          \
     X(INT, _, processors, "that the program may use")                                              \
@@ -123,6 +172,7 @@
     X(ONE, load_kept, kept, "decoded chunks that stay in memory between boxes")                    \
     X(ONE, load_spread, spread, "")                                                                \
     X(ONE, load_estimate, estimate_full_s, "")                                                     \
+    X(ONE, load_disk, disk, "")                                                                    \
     X(TABLE, load_chunk, chunks, "")                                                               \
     X(LIST, load_rating, ratings, "")                                                              \
     X(LIST, load_sweep, sweep, "the fastest first")                                                \
@@ -131,6 +181,10 @@
     X(REAL, _, recommended_speedup, "of that row, measured again beside the sequential way")       \
     X(TEXT, _, recommended_reader, "what the library that programs read this format with can do")  \
     X(TEXT, _, recommended_reason, "why nothing is recommended after a sweep")                     \
+    X(LIST, load_scaling, scalings, "smaller versions of the array")                               \
+    X(ONE, load_copy, copy, "")                                                                    \
+    X(ONE, load_set, set, "card of a data set of several files; all else is of one of them")       \
+    X(LIST, load_member, members, "")                                                              \
     X(FLAG, _, interrupted, "by a signal or the budget: what there is")
 
 #define LOADING_STRUCTS(X)                                                                         \
@@ -143,7 +197,13 @@
     X(load_rating, LOAD_RATING_FIELDS)                                                             \
     X(load_sweep, LOAD_SWEEP_FIELDS)                                                               \
     X(load_evidence, LOAD_EVIDENCE_FIELDS)                                                         \
-    X(load_cause, LOAD_CAUSE_FIELDS)
+    X(load_cause, LOAD_CAUSE_FIELDS)                                                               \
+    X(load_disk, LOAD_DISK_FIELDS)                                                                 \
+    X(load_kind, LOAD_KIND_FIELDS)                                                                 \
+    X(load_set, LOAD_SET_FIELDS)                                                                   \
+    X(load_member, LOAD_MEMBER_FIELDS)                                                             \
+    X(load_scaling, LOAD_SCALING_FIELDS)                                                           \
+    X(load_copy, LOAD_COPY_FIELDS)
 
 /* clang-format on */
 

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/page/markup.h"
-#include "host/load/load.h"
+#include "host/load/against.h"
 
 static void put_page_text(FILE *f, const char *s)
 {
@@ -184,10 +184,12 @@ enum err load_page(const struct loading *l, const char *folder)
     snprintf(path, sizeof path, "%s/loading.html", folder);
     TRY(outfile_open(&o, path));
     put_file(l, o.stream);
+    load_page_set(l, o.stream);
     put_ratings(l, o.stream);
     put_phases(l, o.stream);
     if (l->sweep_count)
         put_sweep_table(l, o.stream);
+    load_page_against(l, o.stream);
     put_causes(l, o.stream);
     page_end(o.stream);
     return outfile_commit(&o);

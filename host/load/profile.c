@@ -10,8 +10,8 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "host/load/against.h"
 #include "host/load/estimate.h"
-#include "host/load/load.h"
 
 #define BINS         20
 #define WORKERS_MOST 256
@@ -21,11 +21,14 @@ static enum err choose_box(struct load_session *s)
 {
     const struct store_array *a = s->array;
     const size_t most = mem_available() / 2;
-    s->box = engine_all(a);
+    s->wanted = engine_all(a);
+    if (s->request->channel)
+        TRY(load_channel(a, s->request->channel, &s->wanted));
+    s->box = s->wanted;
     const int slow = a->dims ? a->order[0] : 0;
     double bytes = s->type.bytes;
     for (int d = 0; d < a->dims; d++)
-        bytes *= (double)a->shape[d];
+        bytes *= (double)s->box.count[d];
     if (bytes > (double)most && a->dims) {
         int64_t n = (int64_t)((double)s->box.count[slow] * (double)most / bytes);
         if (a->chunk[slow] > 0 && n > a->chunk[slow])
@@ -154,6 +157,13 @@ static enum err fill_file(struct load_session *s, struct loading *l)
     memcpy(f->shape, a->shape, sizeof a->shape);
     memcpy(f->chunk, a->chunk, sizeof a->chunk);
     f->chunks = a->chunks_count;
+    if (s->request->channel) {
+        struct engine_plan *p;
+        TRY(engine_plan(s->store, s->array, &s->wanted, &(struct engine_options){0}, &p));
+        f->chunks = engine_facts(p)->chunks;
+        engine_plan_free(p);
+        f->channel = arena_text(l->arena, s->request->channel);
+    }
     f->bytes = store_elements(a) * a->dtype.bytes;
     f->bytes_stored = 0;
     for (int64_t i = 0; i < a->chunks_count; i++)
@@ -309,7 +319,7 @@ static void fill_estimate(const struct load_session *s, struct loading *l,
                  once_waits = 1e-9 * (double)s->cpu_wait_ns;
     double more = 1, n = sample->count;
     for (int d = 0; d < s->array->dims; d++)
-        more *= (double)s->array->shape[d] / (double)s->box.count[d];
+        more *= (double)s->wanted.count[d] / (double)s->box.count[d];
     if (most && most < l->file.chunks)
         more *= (double)l->file.chunks / fmax(n, 1);
     if (l->interrupted && run->result.tasks_done > 0)
@@ -347,7 +357,11 @@ enum err load_profile(struct load_session *s, struct loading *l)
     l->to = places[s->request->to];
     TRY(fill_file(s, l));
     load_parts(s);
+    struct disk_count before, after;
+    disk_counted(s->request->path, &before);
     TRY(load_once(s, &s->request->options, s->request->cache, &run, &t));
+    disk_counted(s->request->path, &after);
+    TRY(load_disk_fill(l, &before, &after, run.seconds));
     s->sends = 0;
     TRY(load_boxes(s));
     TRY(session_send(s));

@@ -43,6 +43,30 @@ static double rated_rate(const struct loading *l)
                                          : (double)NAN;
 }
 
+/* 1: half of what was fetched came from the disk. A file in the page cache says nothing of it. */
+static int disk_was_read(const struct loading *l)
+{
+    int64_t stored = 0;
+    for (int i = 0; i < l->chunks_count; i++)
+        stored += l->chunks[i].stored;
+    return l->disk.requests > 0 && l->disk.bytes >= stored / 2;
+}
+
+static double rated_wait(const struct loading *l)
+{
+    return disk_was_read(l) ? l->disk.wait_s : (double)NAN;
+}
+
+static double rated_requests(const struct loading *l)
+{
+    return disk_was_read(l) ? l->disk.requests_per_s : (double)NAN;
+}
+
+static double rated_busy(const struct loading *l)
+{
+    return disk_was_read(l) ? 100 * l->disk.busy_share : (double)NAN;
+}
+
 /* `fast` and `slow` are limits; where fast is the smaller one, less is better. */
 static const struct {
     const char *name, *unit;
@@ -53,6 +77,9 @@ static const struct {
     {"placing of a chunk", "s", 0.001, 0.01, rated_place},
     {"threads over one chunk after the other", "", 2, 1.2, rated_threads},
     {"throughput", "Mpx/s", 100, 20, rated_rate},
+    {"wait of a request to the disk", "s", 0.005, 0.02, rated_wait},
+    {"requests to the disk", "/s", 100, 10, rated_requests},
+    {"disk busy", "%", 50, 80, rated_busy},
 };
 enum { MEASURES = sizeof measures / sizeof *measures };
 

@@ -60,8 +60,9 @@ static void rootcause_add_evidence(struct rootcause *r, const struct loading *l)
     rootcause_number(r, "file in the page cache", 100 * l->file.cached_share, "%",
                      isfinite(l->file.cached_share) ? "before the first measurement"
                                                     : "the system does not tell");
-    rootcause_number(r, "disk: wait, requests, use", (double)NAN, "",
-                     "not sampled here: tomoprof record -- COMMAND does");
+    rootcause_number(r, "disk: requests while reading",
+                     l->disk.requests == JSON_UNKNOWN ? (double)NAN : (double)l->disk.requests, "",
+                     l->disk.reason ? l->disk.reason : l->disk.name);
 }
 
 static enum err rootcause_add_checks(struct rootcause *r, const struct loading *l)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "host/load/load.h"
+#include "host/load/against.h"
 
 static void text_shape(FILE *f, const int64_t *shape, int n)
 {
@@ -24,6 +24,8 @@ static void text_file(const struct loading *l, FILE *f)
         fprintf(f, " of ");
         text_shape(f, x->chunk, x->chunk_count);
     }
+    if (x->channel)
+        fprintf(f, " in channel %s", x->channel);
     if (x->layout)
         fprintf(f, " (%s)", x->layout);
     fprintf(f, ", codec %s, on %s", x->codec,
@@ -149,10 +151,12 @@ static void text_causes(const struct loading *l, FILE *f)
 
 enum err load_text(const struct loading *l, FILE *out, int causes)
 {
+    load_text_set(l, out);
     text_file(l, out);
     text_phases(l, out);
     if (l->sweep_count)
         text_sweep(l, out);
+    load_text_against(l, out);
     if (causes)
         text_causes(l, out);
     else if (l->causes_count)

@@ -45,13 +45,13 @@ struct store_array {
     int cut_edges;         /* chunks at the upper edges hold no more than the array */
     int order[STORE_DIMS]; /* dimensions inside of a chunk, the slowest first */
     const char *axis[STORE_DIMS], *unit[STORE_DIMS]; /* NULL: unknown */
-    const char *units, *group;    /* of the values; NX_class of its group in HDF5; NULL: unknown */
-    const char *from;             /* where links and virtual datasets take it from; NULL: here */
-    struct store_member *members; /* names of values; NULL: none */
-    int members_count, apart;     /* apart: no two tiles overlap */
-    double spacing[STORE_DIMS];   /* 0: unknown */
-    double slope, intercept;      /* value = slope * stored + intercept */
-    const struct nifti_header *nifti; /* its other fields; NULL: of another format */
+    const char *units, *group; /* of the values; NX_class of its group in HDF5; NULL: unknown */
+    const char *from;          /* where links and virtual datasets take it from; NULL: here */
+    struct store_member *members, *channels;  /* names of values, of places along c */
+    int members_count, channels_count, apart; /* apart: no two tiles overlap */
+    double spacing[STORE_DIMS];               /* 0: unknown */
+    double slope, intercept;                  /* value = slope * stored + intercept */
+    const struct nifti_header *nifti;         /* its other fields; NULL: of another format */
     unsigned char fill[16];
     int pipelines_count;
     struct codec_pipeline pipelines[STORE_PIPELINES];

@@ -22,6 +22,7 @@ WRITERS_OF_CSV = re.compile(r"csv")
 OWN_WORDS = {
     "HTML": {
         "cli/storage/volume_page_html.c": (5, "names of axes and views"),
+        "host/load/against_text.c": (1, "numbers of bytes"),
         "host/load/page.c": (8, "phases, ratings, ways to load, units"),
         "profiler/fpga/width/width_svg.c": (4, "operations, stages, colours"),
         "profiler/report/page/html.c": (1, "names of the page's parts"),

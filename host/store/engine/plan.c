@@ -301,20 +301,34 @@ static int64_t part_elements(const struct store_array *a, const struct engine_ta
     return n;
 }
 
+static int tile_touches(const struct engine_plan *p, const struct store_tile *t)
+{
+    for (int d = 0; d < p->array->dims; d++)
+        if (t->start[d] >= p->box.start[d] + p->box.count[d] ||
+            t->start[d] + t->shape[d] <= p->box.start[d])
+            return 0;
+    return 1;
+}
+
 /* All tiles tell whether they cover the box, also where only some are read; of very many, a sample
  * would take longer to plan than to read. */
 static enum err plan_add_tiles(struct engine_plan *p)
 {
     const struct store_array *a = p->array;
-    int64_t parts = 0; /* no two of them overlap */
+    int64_t parts = 0, inside = 0, number = 0; /* no two parts overlap */
+    for (int64_t i = 0; i < a->chunks_count; i++)
+        inside += tile_touches(p, &a->tiles[i]);
     for (int64_t i = 0; i < a->chunks_count; i++) {
         const struct engine_facts before = p->facts;
-        if (a->chunks_count > TILES_MOST && !is_sampled(p, i, a->chunks_count))
+        if (!tile_touches(p, &a->tiles[i]))
+            continue;
+        const int wanted = is_sampled(p, number++, inside);
+        if (a->chunks_count > TILES_MOST && !wanted)
             continue;
         TRY(plan_add_chunk(p, i));
         for (int64_t k = before.tasks; k < p->facts.tasks; k++)
             parts += part_elements(a, &p->tasks[k]);
-        if (!is_sampled(p, i, a->chunks_count))
+        if (!wanted)
             p->facts = before;
     }
     p->facts.covered = parts * a->dtype.bytes == p->facts.bytes_wanted ||

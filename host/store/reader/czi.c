@@ -6,12 +6,15 @@
 
 #include "base/arena.h"
 #include "base/array.h"
+#include "host/store/format/xml.h"
 #include "host/store/manifest/manifest.h"
 #include "host/store/reader/reader.h"
 
 #define ENTRY_DIMS   16
 #define ENTRIES_MOST (1 << 20)
 #define ARRAYS_MOST  256
+#define XML_MOST     (64 << 20)
+#define NAMES_MOST   1024 /* of channels */
 
 /* A mosaic may have these dimensions beside Y and X, the slowest first. */
 static const char plane_dims[] = "TRIHVBCZ";
@@ -292,6 +295,72 @@ static enum err add_array(struct store *s, const struct czi_entry *e, int n)
     return store_tiles_check(s, a);
 }
 
+/* Returns the text of the metadata segment, malloc'ed. NULL: it cannot be read, and names are left
+ * out. */
+static char *czi_read_xml(struct store *s)
+{
+    unsigned char head[48];
+    char *xml = NULL;
+    if (store_object_read(s, 0, 0, head, sizeof head) ||
+        store_object_read(s, 0, 92, head, 8)) /* the place of the segment */
+        return NULL;
+    const int64_t at = czi_get64(head);
+    if (at <= 0 || store_object_read(s, 0, at, head, 36) || memcmp(head, "ZISRAWMETADATA", 14) != 0)
+        return NULL;
+    const int64_t n = czi_get32(head + 32);
+    if (n > 0 && n < XML_MOST && (xml = malloc((size_t)n + 1))) {
+        xml[n] = 0;
+        if (store_object_read(s, 0, at + 288, xml, (size_t)n)) {
+            free(xml);
+            xml = NULL;
+        }
+    }
+    return xml;
+}
+
+/* Another name of the array of a scene, and of its levels. */
+static enum err name_scene(struct store *s, const char *name, long long scene)
+{
+    char array[64], alias[200];
+    const int n = snprintf(array, sizeof array, "scene%lld", scene);
+    for (int i = 0; i < s->arrays_count; i++) {
+        const char *rest = s->arrays[i]->name + n;
+        if (strncmp(s->arrays[i]->name, array, (size_t)n) != 0 || (*rest && *rest != '/'))
+            continue;
+        snprintf(alias, sizeof alias, "%.100s%s", name, rest);
+        TRY(store_alias_add(s, (struct store_alias){.name = store_text(s, alias),
+                                                    .how = "name of the scene",
+                                                    .array = s->arrays[i]}));
+    }
+    return ERR_OK;
+}
+
+/* Names of channels and scenes, which the dimensions of the image list in their order. */
+static enum err czi_name_parts(struct store *s, const char *xml)
+{
+    struct store_member *names = arena_take(s->arena, NAMES_MOST * sizeof *names);
+    const char *dimensions = xml_element(xml, "Dimensions"),
+               *channels = dimensions ? xml_element(dimensions, "Channels") : NULL,
+               *scenes = dimensions ? xml_element(dimensions, "Scenes") : NULL;
+    char name[120], number[24];
+    int count = 0, number_of = 0;
+    FAIL_IF(!names, ERR_MEMORY, "%s: no memory left", s->name);
+    for (const char *c = channels, *end = c ? strstr(c, "</Channels>") : NULL;
+         end && count < NAMES_MOST && (c = xml_element(c + 1, "Channel")) && c < end; number_of++)
+        if (xml_attribute(c, "Name", name, sizeof name))
+            names[count++] = (struct store_member){store_text(s, name), number_of};
+    for (int i = 0; i < s->arrays_count && count; i++) {
+        s->arrays[i]->channels = names;
+        s->arrays[i]->channels_count = count;
+    }
+    for (const char *c = scenes, *end = c ? strstr(c, "</Scenes>") : NULL;
+         end && (c = xml_element(c + 1, "Scene")) && c < end;)
+        if (xml_attribute(c, "Name", name, sizeof name) && *name &&
+            xml_attribute(c, "Index", number, sizeof number))
+            TRY(name_scene(s, name, strtoll(number, NULL, 10)));
+    return ERR_OK;
+}
+
 static enum err czi_fill(struct store *s, const struct reader_file *f)
 {
     struct czi_entry *entries = NULL;
@@ -311,6 +380,10 @@ static enum err czi_fill(struct store *s, const struct reader_file *f)
         }
     }
     free(entries);
+    char *xml = e ? NULL : czi_read_xml(s);
+    if (xml)
+        e = czi_name_parts(s, xml);
+    free(xml);
     return e;
 }
 

@@ -215,6 +215,18 @@ def czi():
                     out.write(tile[..., None], location=(j * 40, i * 32), plane={"C": 0, "T": 0, "Z": 0})
 
 
+def channels():
+    """Two scenes of two tiles in two named channels: element i of channel c in scene s is its value + 1100 c + 2200 s."""
+    from pylibCZIrw import czi as lib
+    with lib.create_czi(str(HERE / "czi/channels.czi"), compression_options="uncompressed:") as out:
+        for s in range(2):
+            for c in range(2):
+                for j in range(2):
+                    tile = (values("u2", (8, 12)) + 1100 * c + 2200 * s).astype(np.uint16)
+                    out.write(tile[..., None], location=(100 * s + 12 * j, 0), plane={"C": c, "T": 0, "Z": 0}, scene=s)
+        out.write_metadata("channels", channel_names={0: "DAPI", 1: "GFP & more"})
+
+
 def cfb(streams):
     """A compound file of version 3 with these streams, {"Folder/Name": bytes}: its short ones in the root's, as the format wants."""
     none, last, sector = 0xffffffff, 0xfffffffe, 512
@@ -404,7 +416,7 @@ def main():
             path.unlink()
     for room in ("npy", "nifti", "tiff", "hdf5", "zarr", "czi", "txrm", "mrc", "nrrd", "metaimage"):
         (HERE / room).mkdir()
-    for make in (npy, nifti, tiff, hdf5, filters, zarr2, blosc_parts, zarr3, ome_zarr, ome5, czi, jxr, jpeg, jpeg_czi, references, fuzz):
+    for make in (npy, nifti, tiff, hdf5, filters, zarr2, blosc_parts, zarr3, ome_zarr, ome5, czi, channels, jxr, jpeg, jpeg_czi, references, fuzz):
         make()
     flat(HERE, SHAPE)
     (HERE / "txrm/u2.txrm").write_bytes(txrm(SHAPE))

@@ -91,7 +91,7 @@ def every_format(check, folder):
         check.that(("arrays" in told) == (".nii" not in name), f"info {name}: {told}")
         layout = "2 x 2 tiles" if name == "czi/raw.czi" else "a regular grid"
         check.that(said["file"]["layout"].startswith(layout), f"{name}: {said['file']['layout']}")
-        check.that(said["memory_bytes"] > 1 << 28 and said["cpu"] != "" and [r["name"] for r in said["ratings"]][-1] == "throughput", f"{said['ratings']}")
+        check.that(said["memory_bytes"] > 1 << 28 and said["cpu"] != "" and "throughput" in {r["name"] for r in said["ratings"]}, f"{said['ratings']}")
         packed = said["file"]["codec"] != "none"
         check.that(not packed or said["phases"]["decode"]["worker_s"] > 0, f"{name}: {said['phases']}")
 

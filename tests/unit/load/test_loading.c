@@ -267,6 +267,41 @@ static void the_largest_gain_comes_first(void **state)
     loading_free(l);
 }
 
+/* By the limits of iostat: 20 ms, 10 requests a second, 80 %. */
+static void a_disk_is_rated_where_it_was_read(void **state)
+{
+    (void)state;
+    static const struct {
+        double wait_s, per_s, busy;
+        int64_t bytes;
+        const char *rating; /* of all three; NULL: none */
+    } rows[] = {{0.021, 9, 0.81, 4000, "Slow"},
+                {0.02, 10, 0.8, 4000, "Moderate"},
+                {0.004, 100, 0.49, 2000, "Fast"},
+                {0.021, 9, 0.81, 1999, NULL}}; /* the page cache had more */
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct loading *l;
+        assert_ok(loading_create(&l));
+        assert_ok(json_items(l->arena, &record_load_chunk, 1, &l->chunks, &l->chunks_count));
+        l->chunks[0].stored = 4000;
+        l->disk = (struct load_disk){.requests = 7,
+                                     .bytes = rows[i].bytes,
+                                     .wait_s = rows[i].wait_s,
+                                     .requests_per_s = rows[i].per_s,
+                                     .busy_share = rows[i].busy};
+        assert_ok(load_ratings(l));
+        int disk = 0;
+        for (int k = 0; k < l->ratings_count; k++)
+            if (strstr(l->ratings[k].name, "disk")) {
+                assert_non_null(rows[i].rating);
+                assert_string_equal(l->ratings[k].rating, rows[i].rating);
+                disk++;
+            }
+        assert_int_equal(disk, rows[i].rating ? 3 : 0);
+        loading_free(l);
+    }
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -292,6 +327,7 @@ int main(void)
         cmocka_unit_test(uneven_chunks_have_the_cause_that_was_seen),
         cmocka_unit_test(new_memory_is_a_cause),
         cmocka_unit_test(chunks_are_rated),
+        cmocka_unit_test(a_disk_is_rated_where_it_was_read),
         cmocka_unit_test(what_gains_is_recommended_and_nothing_else),
         cmocka_unit_test(the_largest_gain_comes_first),
     };
