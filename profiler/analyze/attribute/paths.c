@@ -89,9 +89,11 @@ static const char *shown_path(struct run *r, const char *recorded)
 
 const char *path_shown(struct run *r, const char *recorded)
 {
+    if (!(recorded = run_text(r, recorded))) /* one text, one path, wherever a caller keeps it */
+        return NULL;
     uint32_t at = table_get(&r->path_of, (uintptr_t)recorded);
-    if (!recorded || at != TABLE_NONE)
-        return recorded ? r->paths.items[at] : NULL;
+    if (at != TABLE_NONE)
+        return r->paths.items[at];
     const char *shown = shown_path(r, recorded);
     if (vector_add(&r->paths, shown) == ERR_OK) {
         (void)table_put(&r->path_of, (uintptr_t)recorded, (uint32_t)r->paths.count - 1);

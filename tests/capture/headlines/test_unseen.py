@@ -90,5 +90,18 @@ def greenlets(check, folder):
     check.that("is not read" not in made["headline"], made["headline"])
 
 
+def a_program_elsewhere_keeps_its_name(check, folder):
+    """Recorded from another folder, without lines: its path is shortened once, so no other file can have its name."""
+    if not compiled(folder, "burns", BURN, "-g0"):
+        print("  skipped: no C compiler")
+        return
+    (folder / "here").mkdir()
+    done = run(command(folder / "runs", "--", folder / "burns"), cwd=folder / "here")
+    check.must(done.returncode == 0, f"{done}")
+    made = profile(folder / "runs")
+    names = {m["module"] for m in made["unattributed"]} | {*made["frames"]["module"]} - {None}
+    check.that("(burns)" in made["headline"] and not any("(2)" in name for name in names), f"{made['headline']} {names}")
+
+
 need_library()
-main(processes_without_the_recorder, old_interpreters, memory_until_the_end, greenlets)
+main(processes_without_the_recorder, old_interpreters, memory_until_the_end, greenlets, a_program_elsewhere_keeps_its_name)
