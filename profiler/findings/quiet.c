@@ -133,9 +133,8 @@ enum err quiet_too_few(const struct model *m, struct model_answer *out)
     out->text = arena_text(m->arena, text);
     out->advice = brief ? "A process costs more to start than what such a one does: do the same in "
                           "fewer processes."
-                  : n != MODEL_UNKNOWN && n < QUIET_ENOUGH
-                      ? "Record more work, or sample more often: `tomoprof record --rate 1000`."
-                      : program_advice(most);
+                  : n != MODEL_UNKNOWN && n < QUIET_ENOUGH ? model_more_samples(m)
+                                                           : program_advice(most);
     FAIL_IF(!out->text, ERR_MEMORY, "no memory for the profile");
     return ERR_OK;
 }

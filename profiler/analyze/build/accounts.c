@@ -1,6 +1,6 @@
 /* CPU time that no sample can stand for, by the accounts of the processes and of the launcher:
  * before the library was loaded, while it set itself up, after its last record, and where threads
- * begin and end. */
+ * begin and end. At the end of the file: how many samples the other times rest on. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "profiler/analyze/attribute/sites.h"
 #include "profiler/analyze/build/build.h"
+#include "profiler/analyze/common/owner.h"
 
 static const char startup[] = "[start-up]", shutdown[] = "[shutdown]", own[] = "[tomoprof]",
                   threads[] = "[threads]";
@@ -252,13 +253,64 @@ enum err accounts_short(struct run *r, struct model_item *item)
     return item->text ? ERR_OK : FAIL(ERR_MEMORY, "no memory for the profile");
 }
 
-int account_python_alone(const struct model *m)
+int account_lacks_lines(const struct model *m)
 {
-    int python = 0;
-    for (int i = 0; i < m->processes_count; i++)
-        python += m->processes[i].python != NULL;
-    for (int i = 0; i < m->files_count; i++)
-        if (m->files[i].user && m->files[i].language && strcmp(m->files[i].language, "python"))
-            return 0;
-    return python && python == m->processes_count;
+    const struct owner_program program = {.exe =
+                                              m->processes_count ? m->processes[0].program : NULL};
+    for (int i = 0; i < m->unattributed_count; i++) {
+        const struct model_module *u = &m->unattributed[i];
+        const struct owner_frame frame = {.module = u->module};
+        if (u->module && *u->module != '[' && u->cpu.share > 0.005 &&
+            frame_owner(&program, &frame) == OWNER_OWN)
+            return 1;
+    }
+    return 0;
+}
+
+enum { SAMPLES_FEW = 100 }; /* below it, the error of a share of a half is above 5 % */
+
+enum err sampling_few(struct run *r, struct model_item *item)
+{
+    char text[80];
+    json_blank(&record_model_item, item);
+    if (!(r->total.user + r->total.sys > 0) || r->total.samples >= SAMPLES_FEW)
+        return ERR_OK;
+    snprintf(text, sizeof text, "Only %lld CPU samples were taken.", (long long)r->total.samples);
+    *item = (struct model_item){.id = "cpu.few",
+                                .severity = "info",
+                                .count = (int64_t)r->total.samples,
+                                .share = (double)NAN,
+                                .text = run_text(r, text),
+                                .effect = "Shares of CPU time are rough.",
+                                .fix = model_more_samples(r->m)};
+    FAIL_IF(!item->text, ERR_MEMORY, "no memory for the profile");
+    return ERR_OK;
+}
+
+/* Timers of CPU time fire at the kernel's tick: 250 times a second on most machines. */
+enum err sampling_rate(struct run *r, struct model_item *item)
+{
+    const double cpu = ns_to_seconds(r->total.user + r->total.sys), tick = model_tick_hz(r->m),
+                 asked = r->m->meta.cpu_hz;
+    char text[160], effect[120];
+    json_blank(&record_model_item, item);
+    if (!(tick > 0 && asked > tick && cpu * tick >= SAMPLES_FEW / 2.0))
+        return ERR_OK;
+    const double had = (double)r->total.samples / cpu;
+    if (had > 0.7 * asked)
+        return ERR_OK;
+    snprintf(text, sizeof text,
+             "%.0f samples a second of CPU time were taken, %.0f were asked for.", had, asked);
+    snprintf(effect, sizeof effect,
+             "The kernel's timers of CPU time come %.0f times a second. Each sample stands for the "
+             "time since the last.",
+             tick);
+    *item = (struct model_item){.id = "cpu.rate",
+                                .severity = "info",
+                                .count = (int64_t)lround(had),
+                                .share = had / asked,
+                                .text = run_text(r, text),
+                                .effect = run_text(r, effect)};
+    FAIL_IF(!item->text || !item->effect, ERR_MEMORY, "no memory for the profile");
+    return ERR_OK;
 }

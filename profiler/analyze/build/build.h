@@ -17,12 +17,14 @@ void build_free(struct run *r);                          /* the run; its model u
 
 enum err build_accounts(struct run *r); /* of build_meta */
 int account_is_row(const char *module);
-/* 1: all processes are Python's, and no compiled code of the program has known lines: how to build
- * such code is of no use to it. */
-int account_python_alone(const struct model *m);
+/* 1: compiled code of the program's own has no known lines: how to build it is of use. */
+int account_lacks_lines(const struct model *m);
 enum err build_overhead(struct run *r); /* overhead.c, of build_quality: what the recorder took */
 /* For build_quality: many processes of little CPU time; item.text NULL: few. */
 enum err accounts_short(struct run *r, struct model_item *item);
+/* Few samples, or fewer a second than were asked for; an item without a text: neither. */
+enum err sampling_few(struct run *r, struct model_item *item);
+enum err sampling_rate(struct run *r, struct model_item *item);
 /* For build_quality: describes processes without a trace; item.count 0: none. */
 enum err children_without_trace(struct run *r, struct model_item *item);
 

@@ -234,14 +234,14 @@ static enum err quality_accounts(struct run *r, struct item_list *l)
         "The rest was spent in processes without a recording, at the end of child processes, or in "
         "samples that were lost.",
         NULL};
-    static const struct rule more = {
+    struct rule more = {
         "cpu.coverage",
         0,
         "warning",
         "Samples stand for %llu %% of the CPU time that the kernel counted: the first one of each "
         "thread stands for a whole interval, however short the thread.",
         "CPU times are too large by that; shares of lines are rough.",
-        "Record more work, or sample more often: `tomoprof record --rate 1000`."};
+        model_more_samples(r->m)};
     double cpu = r->total.user + r->total.sys, coverage = r->m->quality.cpu_sample_coverage;
     if (cpu <= 0)
         return ERR_OK;
@@ -295,13 +295,6 @@ static enum err quality_shares(struct run *r, struct item_list *l)
                                         "Modules that have changed since the recording: %llu.",
                                         "Their lines are unknown.",
                                         "Analyse before rebuilding."};
-    static const struct rule few = {
-        "cpu.few",
-        0,
-        "info",
-        "Only %llu CPU samples were taken.",
-        "Shares of CPU time are rough.",
-        "Record more work, or sample more often: `tomoprof record --rate 1000`."};
     const struct model_meta *meta = &r->m->meta;
     if (isfinite(meta->from_s)) {
         char text[120];
@@ -312,9 +305,6 @@ static enum err quality_shares(struct run *r, struct item_list *l)
             NULL};
         TRY(quality_add_item(r, l, &part, 1, (double)NAN));
     }
-    double cpu = r->total.user + r->total.sys;
-    if (cpu > 0 && r->total.samples < 100) /* the error of a share of a half is then 5 % */
-        TRY(quality_add_item(r, l, &few, (uint64_t)r->total.samples, (double)NAN));
     if (q->borrowed_cpu_share > 0.005)
         TRY(quality_add_item(r, l, &borrowed, (uint64_t)lround(100 * q->borrowed_cpu_share),
                              q->borrowed_cpu_share));
@@ -323,7 +313,8 @@ static enum err quality_shares(struct run *r, struct item_list *l)
                              (uint64_t)lround(100 * r->heap.borrowed_alloc / r->total.alloc),
                              r->heap.borrowed_alloc / r->total.alloc));
     struct rule unattributed_here = unattributed;
-    if (!account_python_alone(r->m))
+    const int own = account_lacks_lines(r->m);
+    if (own)
         unattributed_here.fix = "Build with -g (no change of optimisation).";
     if (q->unattributed_cpu_share > 0.005)
         TRY(quality_add_item(r, l, &unattributed_here,
@@ -333,7 +324,7 @@ static enum err quality_shares(struct run *r, struct item_list *l)
         TRY(quality_add_item(r, l, &origin, (uint64_t)r->gpu.no_origin_n,
                              r->gpu.no_origin_ns / costs_gpu(&r->total)));
     struct symbols_quality s = symbols_quality(r->symbols);
-    if (s.no_lines && !account_python_alone(r->m))
+    if (s.no_lines && own)
         TRY(quality_add_item(r, l, &symbols, (uint64_t)s.no_lines, (double)NAN));
     return s.changed_files
                ? quality_add_item(r, l, &changed, (uint64_t)s.changed_files, (double)NAN)
@@ -477,13 +468,14 @@ enum err build_quality(struct run *r)
         e = quality_filtered(r, &l);
     if (e == ERR_OK)
         e = quality_shares(r, &l);
-    struct model_item children, brief;
-    e = e ? e : children_without_trace(r, &children);
-    if (e == ERR_OK && children.count)
-        e = vector_add(&l.all, children);
-    e = e ? e : accounts_short(r, &brief);
-    if (e == ERR_OK && brief.text)
-        e = vector_add(&l.all, brief);
+    static enum err (*const more[])(struct run *, struct model_item *) = {
+        sampling_few, sampling_rate, children_without_trace, accounts_short};
+    for (size_t i = 0; i < sizeof more / sizeof *more && e == ERR_OK; i++) {
+        struct model_item item;
+        e = more[i](r, &item);
+        if (e == ERR_OK && item.text)
+            e = vector_add(&l.all, item);
+    }
     for (size_t i = 0; i < r->q.notes.count && e == ERR_OK; i++)
         e = vector_add(&l.all, r->q.notes.items[i]);
     if (e == ERR_OK)

@@ -1,5 +1,7 @@
 /* The tables of profile.json's structs, and models without content. */
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -37,12 +39,32 @@ void model_destroy(struct model *m)
         arena_free(m->arena);
 }
 
-int model_counts_samples(const struct model *m)
+static const char *model_fact_value(const struct model *m, const char *key)
 {
     for (int i = 0; i < m->environment_count; i++)
-        if (m->environment[i].key && !strcmp(m->environment[i].key, "import.unit"))
-            return m->environment[i].value && !strcmp(m->environment[i].value, "samples");
-    return 0;
+        if (m->environment[i].key && !strcmp(m->environment[i].key, key))
+            return m->environment[i].value;
+    return NULL;
+}
+
+int model_counts_samples(const struct model *m)
+{
+    const char *unit = model_fact_value(m, "import.unit");
+    return unit && !strcmp(unit, "samples");
+}
+
+double model_tick_hz(const struct model *m)
+{
+    const char *hz = model_fact_value(m, "hz");
+    double ticks = hz ? strtod(hz, NULL) : 0;
+    return ticks > 0 ? ticks : (double)NAN;
+}
+
+const char *model_more_samples(const struct model *m)
+{
+    return m->meta.cpu_hz >= fmin(1000, 0.8 * model_tick_hz(m))
+               ? "Record more work."
+               : "Record more work, or sample more often: `tomoprof record --rate 1000`.";
 }
 
 const char *model_cpu_text(const struct model *m, double s, char out[MODEL_PART])

@@ -47,6 +47,12 @@ const char *model_cpu_part(const struct model *m, double part_s, double all_s,
 /* Writes one amount: "3.2 s", or "57 samples". */
 const char *model_cpu_text(const struct model *m, double s, char out[MODEL_PART]);
 
+/* The kernel's ticks a second in the recording, NaN unknown: its timers of CPU time come no oftener.
+ */
+double model_tick_hz(const struct model *m);
+/* Advice for too few samples: a higher rate only where the kernel has one. */
+const char *model_more_samples(const struct model *m);
+
 /* profile.json, written whole or not at all; read with its schema's version checked, every value
  * too. Keys are added within a version of the schema: a file of an earlier tomoprof is read. */
 enum err profile_write(const struct model *m, const char *path);

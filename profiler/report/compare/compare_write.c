@@ -140,7 +140,7 @@ static void own_functions_text(const struct comparison *c, FILE *out, int top)
     }
     if (few)
         fputs("undecided: too few samples, or too much noise; `tomoprof record --rate 1000` "
-              "takes ten times as many samples\n",
+              "takes more samples\n",
               out);
 }
 

@@ -8,7 +8,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from recorded import command, main, need_library, newest, of_samples, profile, run
+from recorded import command, compiled, main, need_library, newest, of_samples, profile, run
 from trace_file import SAMPLE, WAIT, traces
 
 WORK = """#define _GNU_SOURCE
@@ -186,5 +186,29 @@ def sleeps_that_keep_step(check, folder):
     near(check, waits[1] / max(sum(waits), 1e-9), share, within, f"share of the longer sleep in {looks} looks")
 
 
+BURNS = "#include <time.h>\nint main(void) { volatile double x = 1; while (clock() < 1.5 * CLOCKS_PER_SEC) for (int i = 0; i < 3000000; i++) x = x * 1.0000001; return 0; }\n"
+
+
+def notes_are_of_use(check, folder):
+    """A higher rate is advised only where the kernel has one, and how to build only to those who have compiled code of their own."""
+    def notes(name, *words):
+        done = run(command(folder / name, *words), cwd=folder)
+        check.must(done.returncode == 0, f"{words}: {done}")
+        made = profile(folder / name)
+        return {item["id"]: item for item in made["quality"]["items"]}, float(made["environment"]["hz"])
+    if not compiled(folder, "burns", BURNS, "-g0"):
+        print("  skipped: no C compiler")
+        return
+    found, tick = notes("asked", "--rate", "10000", "--", "./burns")
+    if tick < 5000:
+        check.that(found["cpu.rate"]["count"] <= 1.2 * tick and f"{tick:.0f} times a second" in found["cpu.rate"]["effect"], f"{found}")
+    check.that("-g" in found["symbols.lines"]["fix"] and "-g" in found["cpu.unattributed"]["fix"], f"{found}")
+    found, _ = notes("few", "--rate", "10000", "--", sys.executable, "-c", "sum(range(1000000))")
+    check.that("--rate" not in found["cpu.few"]["fix"], f"{found['cpu.few']}")
+    check.that("symbols.lines" not in found and not any("-g" in (item["fix"] or "").split() for item in found.values()), f"{found}")
+    found, _ = notes("default", "--", sys.executable, "-c", "sum(range(1000000))")
+    check.that("--rate 1000" in found["cpu.few"]["fix"], f"{found['cpu.few']}")
+
+
 need_library()
-main(before_and_after, of_a_tree_of_processes, shorter_than_an_interval, short_sleeps_add_up, sleeps_that_keep_step)
+main(before_and_after, of_a_tree_of_processes, shorter_than_an_interval, short_sleeps_add_up, sleeps_that_keep_step, notes_are_of_use)
