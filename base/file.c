@@ -230,6 +230,14 @@ enum err outfile_write(struct outfile *f, const void *data, size_t bytes)
     return ERR_OK;
 }
 
+enum err outfile_flush(struct outfile *f)
+{
+    errno = 0;
+    FAIL_IF(fflush(f->stream), ERR_IO, "%s: writing failed: %s", f->path,
+            strerror(errno ? errno : EIO));
+    return ERR_OK;
+}
+
 enum err outfile_commit(struct outfile *f)
 {
     errno = 0;
@@ -280,12 +288,15 @@ enum err file_open(const char *path, FILE **f)
     FAIL_IF(!S_ISREG(st.st_mode), ERR_INPUT, "%s: is %s, not a file", path, mode_kind(st.st_mode));
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     FAIL_IF(fd < 0, ERR_INPUT, "%s: cannot read: %s", path, strerror(errno));
-    if (!fstat(fd, &st) && S_ISREG(st.st_mode))
-        *f = fdopen(fd, "rb");
+    if (!fstat(fd, &st)) {
+        errno = EINVAL; /* another kind of file by now */
+        *f = S_ISREG(st.st_mode) ? fdopen(fd, "rb") : NULL;
+    }
     if (*f)
         return ERR_OK;
+    const int why = errno;
     close(fd);
-    return FAIL(ERR_INPUT, "%s: cannot be read as a file", path);
+    return FAIL(ERR_INPUT, "%s: cannot be read as a file: %s", path, strerror(why));
 }
 
 enum err file_read_all(const char *path, size_t limit, char **data, size_t *bytes)

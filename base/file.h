@@ -29,6 +29,7 @@ int file_link(const char *path, const char *target);
 
 /* fwrite that fails with a sentence naming the file and errno. */
 enum err outfile_write(struct outfile *f, const void *data, size_t bytes);
+enum err outfile_flush(struct outfile *f);
 
 /* ERR_IO with both numbers where the disk of `path` has less room than `bytes`: before the work, which
  * would end there. A device or pipe takes any number. */

@@ -1,8 +1,10 @@
 /* Finds the files of a run, has them judged, writes the verdicts beside them. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -146,6 +148,31 @@ const char *tracing_run(void)
     return traced;
 }
 
+/* Some file systems (FUSE with direct I/O) share no mapped file, which a trace is. Other failures
+ * are met where the trace is made: they may pass. */
+static enum err require_mapping(const char *folder)
+{
+    char name[TRACING_PATH + 16];
+    void *map = NULL;
+    snprintf(name, sizeof name, "%s/mapped.XXXXXX", folder);
+    const int fd = mkostemp(name, O_CLOEXEC);
+    if (fd < 0)
+        return ERR_OK;
+    if (!ftruncate(fd, 1))
+        map = mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    const int why = map == MAP_FAILED ? errno : 0;
+    close(fd);
+    unlink(name);
+    if (map && map != MAP_FAILED)
+        munmap(map, 1);
+    FAIL_IF(
+        why == ENODEV, ERR_USAGE,
+        "--out: %s lies on a file system that maps no files to be written, which a trace needs: "
+        "choose a folder on another one, for example below /tmp",
+        folder);
+    return ERR_OK;
+}
+
 enum err tracing_folder(const char *run, char out[TRACING_PATH])
 {
     char name[RUN_PATH + 16];
@@ -158,7 +185,10 @@ enum err tracing_folder(const char *run, char out[TRACING_PATH])
     free(real);
     FAIL_IF(n >= TRACING_PATH, ERR_USAGE, "--out: the absolute name is longer than %d bytes",
             TRACING_PATH - 1);
-    return ERR_OK;
+    const enum err e = require_mapping(out);
+    if (e && !rmdir(name))
+        rmdir(run); /* if it is empty: it was made for this recording */
+    return e;
 }
 
 static double rate_hz;

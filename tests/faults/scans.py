@@ -25,6 +25,7 @@ def arguments():
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument("--count", type=int, default=100)
     p.add_argument("--seed", type=int, help="default: another one each time, which is printed")
+    p.add_argument("--first", type=int, default=0, help="begin with this copy")
     p.add_argument("--at", type=int, help="this copy alone")
     return p.parse_args()
 
@@ -192,7 +193,7 @@ def main():
                 continue
             whole[name] = np.load(folder / "whole.npy")
             (folder / "whole.npy").unlink()
-        for at in range(o.count) if o.at is None else [o.at]:
+        for at in range(o.first, o.count) if o.at is None else [o.at]:
             name = SCANS[at % len(SCANS)]
             if name not in whole:
                 continue

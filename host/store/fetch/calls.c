@@ -30,8 +30,8 @@ enum err fetch_check_file(const struct store_object *o, int fd, int64_t *bytes)
 {
     struct stat st;
     char link[40], real[4352];
-    FAIL_IF(fstat(fd, &st) || !S_ISREG(st.st_mode), ERR_INPUT, "%s: is not a regular file",
-            o->name);
+    FAIL_IF(fstat(fd, &st), ERR_IO, "%s: cannot read: %s", o->name, strerror(errno));
+    FAIL_IF(!S_ISREG(st.st_mode), ERR_INPUT, "%s: is not a regular file", o->name);
     *bytes = st.st_size;
     if (!o->root)
         return ERR_OK;

@@ -25,7 +25,11 @@ enum err h5_open(const char *path, hid_t *file)
     TRY(file_open(path, &f)); /* for the system's reason, which HDF5 does not tell */
     fclose(f);
     *file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
-    FAIL_IF(*file < 0, ERR_INPUT, "%s: is not an HDF5 file, or is damaged", path);
+    if (*file < 0) { /* its disk may answer no more */
+        TRY(file_open(path, &f));
+        fclose(f);
+        return FAIL(ERR_INPUT, "%s: is not an HDF5 file, or is damaged", path);
+    }
     return ERR_OK;
 }
 

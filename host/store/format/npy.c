@@ -375,8 +375,7 @@ enum err npy_slabs_write(struct npy_slabs *w, int64_t first, int64_t count, cons
     const size_t bytes = (size_t)count * sizeof *x;
     if (count == w->slices)
         return outfile_write(&w->file, x, bytes * (size_t)w->pixels);
-    FAIL_IF(fflush(w->file.stream), ERR_IO, "%s: writing failed: %s", w->file.path,
-            strerror(errno));
+    TRY(outfile_flush(&w->file));
     for (int64_t p = 0; p < w->pixels; p++) {
         const off_t at = (off_t)w->head_bytes + (p * w->slices + first) * (off_t)sizeof *x;
         errno = 0;

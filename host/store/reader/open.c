@@ -96,6 +96,8 @@ enum err store_open(const char *name, struct store **out)
         e = remote_head(&f, head);
     } else if (!f.is_folder && !(e = file_open(name, &file))) {
         f.head_bytes = fread(head, 1, HEAD_BYTES, file);
+        if (ferror(file))
+            e = FAIL(ERR_IO, "%s: reading failed: %s", name, strerror(errno));
         fclose(file);
     }
     if (!e)

@@ -1,6 +1,7 @@
 /* A folder of numbered TIFF files: one page of each, one array for each stem. */
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,7 @@ static int knows_stack(const struct reader_file *f)
         free(names[i]);
     if (n >= 0)
         free(names);
-    return n > 0;
+    return n > 0 || (n < 0 && f->is_folder); /* open_stack says why it cannot be listed */
 }
 
 /* "proj" of "proj_0001.tif". */
@@ -157,6 +158,7 @@ static enum err open_stack(const struct reader_file *f, struct store **out)
 {
     struct dirent **names;
     int n = scandir(f->path, &names, select_numbered, by_number);
+    FAIL_IF(n < 0, ERR_IO, "%s: cannot be listed: %s", f->path, strerror(errno));
     FAIL_IF(n < 1, ERR_INPUT, "%s: has no numbered .tif files", f->path);
     *out = NULL;
     enum err e = store_make(f->path, "TIFF stack", out);

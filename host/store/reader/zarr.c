@@ -1,6 +1,7 @@
 /* Zarr stores: arrays and groups below a folder, and OME-Zarr's axes. */
 #include <cjson/cJSON.h>
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -268,7 +269,13 @@ static enum err walk_below(struct store *s, const struct zarr_keys *keys, const 
     if (snprintf(below, sizeof below, "%s%s/", prefix, name) >= (int)sizeof below - 512)
         return ERR_OK;
     snprintf(path, sizeof path, "%s/%s", (const char *)keys->state, below);
-    if (s->arrays_count == ARRAYS_MOST || stat(path, &st) || !S_ISDIR(st.st_mode))
+    if (s->arrays_count == ARRAYS_MOST)
+        return ERR_OK;
+    if (stat(path, &st))
+        return errno == ENOENT || errno == ELOOP
+                   ? ERR_OK
+                   : store_unreadable_add(s, below, -1, "cannot be read: %s", strerror(errno));
+    if (!S_ISDIR(st.st_mode))
         return ERR_OK;
     const struct zarr_folder f = {st.st_dev, st.st_ino, above, above->depth + 1, above->count};
     if (is_inside_itself(&f) || *f.count > FOLDERS_MOST)
@@ -293,6 +300,8 @@ static enum err zarr_walk_group(struct store *s, const struct zarr_keys *keys, c
     snprintf(path, sizeof path, "%s/%s", (const char *)keys->state, prefix);
     const int n = scandir(path, &names, is_name, versionsort);
     enum err e = ERR_OK;
+    if (n < 0) /* nobody knows what it holds */
+        e = store_unreadable_add(s, prefix, -1, "cannot be listed: %s", strerror(errno));
     for (int i = 0; i < n; i++) {
         if (!e)
             e = walk_below(s, keys, prefix, names[i]->d_name, f);

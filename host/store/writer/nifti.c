@@ -146,9 +146,7 @@ static enum err nifti_finish(struct writer *w, enum err e)
 {
     if (!e && w->state)
         e = bgzf_end(&w->file);
-    if (!e && fflush(w->file.stream))
-        e = FAIL(ERR_IO, "%s: writing failed", w->path);
-    return e;
+    return e ? e : outfile_flush(&w->file);
 }
 
 const struct writer_format write_nifti = {.suffix = ".nii",

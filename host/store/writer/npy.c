@@ -44,9 +44,7 @@ static enum err npy_slab(struct writer *w, int64_t first, int64_t count, const v
 
 static enum err npy_finish(struct writer *w, enum err e)
 {
-    if (!e && fflush(w->file.stream))
-        e = FAIL(ERR_IO, "%s: writing failed", w->path);
-    return e;
+    return e ? e : outfile_flush(&w->file);
 }
 
 const struct writer_format write_npy = {

@@ -213,8 +213,7 @@ static int begin_own(void *(*body)(void *), size_t stack_bytes, int alone)
     if (!s)
         return ENOMEM;
     s->t.ours = 1;
-    sigfillset(&all);
-    sigdelset(&all, SIGSYS);               /* see signals_install */
+    signals_fill(&all);
     signals_mask(SIG_SETMASK, &all, &old); /* inherited */
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);

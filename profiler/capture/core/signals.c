@@ -67,14 +67,21 @@ int signals_choose_asleep(int wanted)
 }
 
 /* All signals wait while the handler runs: one that arrives meanwhile must end the system call that
- * ours has interrupted (eintr_restart.c). SIGSYS does not wait: a filter sends it for a call of the
- * handler itself, and ends the program where it must wait (filter.c). */
+ * ours has interrupted (eintr_restart.c). Two do not wait, for what the handler itself does would end
+ * the program then: SIGSYS, which a filter sends for a call of it (filter.c), and SIGBUS, where the
+ * disk does not give a page of the trace (fatal.c). */
+void signals_fill(sigset_t *set)
+{
+    sigfillset(set);
+    sigdelset(set, SIGSYS);
+    sigdelset(set, SIGBUS);
+}
+
 int signals_install(int number, void (*handler)(int, siginfo_t *, void *))
 {
     struct sigaction act = {.sa_sigaction = handler,
                             .sa_flags = SA_SIGINFO | SA_RESTART | on_stack};
-    sigfillset(&act.sa_mask);
-    sigdelset(&act.sa_mask, SIGSYS);
+    signals_fill(&act.sa_mask);
     if (real_sigaction(number, &act, installed ? NULL : &theirs))
         return errno;
     installed = number;

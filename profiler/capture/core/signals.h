@@ -10,6 +10,7 @@ int signals_mask(int how, const sigset_t *set, sigset_t *old); /* the real one *
 int signals_choose(int wanted);                                /* a free signal, 0 none */
 int signals_choose_asleep(int wanted); /* the same, which a debugger passes on in silence */
 int signals_choose_traced(struct thread_slot *s); /* for a thread that is traced now */
+void signals_fill(sigset_t *set);                 /* all that may wait while the library works */
 int signals_install(int number, void (*handler)(int, siginfo_t *, void *));
 void signals_thread(struct thread_slot *s); /* lets the signal through on the calling thread */
 void signals_hold(int on);                  /* blocks it there around a fork */

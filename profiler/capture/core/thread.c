@@ -18,6 +18,7 @@
 #include "profiler/capture/core/unwind/modules.h"
 #include "profiler/capture/core/unwind/unwind.h"
 #include "profiler/capture/raw/errands.h"
+#include "profiler/capture/raw/mapping.h"
 #include "profiler/capture/raw/system.h"
 
 /* Destructors of keys run up to PTHREAD_DESTRUCTOR_ITERATIONS (4) times: ours puts itself off, so
@@ -248,44 +249,10 @@ static int find_first_stack(struct capture_thread *t, uintptr_t address)
     return 1;
 }
 
-/* The bounds of the mapping that holds `address`, by /proc/self/maps. */
-static void find_mapping(uintptr_t address, char *buffer, uintptr_t *low, uintptr_t *high)
-{
-    enum { ROOM = 2048 };
-    size_t kept = 0;
-    long fd = raw_open("/proc/self/maps", O_RDONLY), n;
-    if (fd < 0)
-        return;
-    while ((n = syscall(SYS_read, fd, buffer + kept, ROOM - 1 - kept)) > 0) {
-        char *line = buffer, *end;
-        buffer[kept += (size_t)n] = 0;
-        while ((end = strchr(line, '\n'))) {
-            uintptr_t bounds[2] = {0, 0};
-            int which = 0;
-            for (char *p = line; *p != ' ' && p < end; p++)
-                if (*p == '-')
-                    which = 1;
-                else
-                    bounds[which] =
-                        bounds[which] * 16 + (uintptr_t)(*p <= '9' ? *p - '0' : *p - 'a' + 10);
-            if (address >= bounds[0] && address < bounds[1]) {
-                *low = bounds[0];
-                *high = bounds[1];
-            }
-            line = end + 1;
-        }
-        kept = *high ? 0 : strlen(line);
-        memmove(buffer, line, kept);
-        if (kept == ROOM - 1) /* a longer line: only its first part is of interest */
-            kept = 0;
-    }
-    syscall(SYS_close, fd);
-}
-
 static void errand_mapping(struct errand *e)
 {
     uintptr_t low = 0, high = 0;
-    find_mapping((uintptr_t)e->pointer, e->text, &low, &high);
+    raw_mapping_find((uintptr_t)e->pointer, NULL, e->text, &low, &high);
     e->number[0] = low;
     e->number[1] = high;
 }
@@ -297,7 +264,7 @@ static void find_stack(struct capture_thread *t, uintptr_t address)
     if (e)
         e->pointer = (void *)address;
     if (!e || !errand_do(e)) {
-        find_mapping(address, t->scratch, &t->stack_low, &t->stack_high);
+        raw_mapping_find(address, NULL, t->scratch, &t->stack_low, &t->stack_high);
         return;
     }
     t->stack_low = e->number[0];

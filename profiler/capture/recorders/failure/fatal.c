@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <link.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -12,6 +14,7 @@
 #include "profiler/capture/core/core.h"
 #include "profiler/capture/core/stack.h"
 #include "profiler/capture/core/unwind/modules.h"
+#include "profiler/capture/raw/mapping.h"
 #include "profiler/capture/raw/own_stack.h"
 #include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders.h"
@@ -39,6 +42,25 @@ static int fatal_real(int number, const struct sigaction *act, struct sigaction 
     return ((fn)raw_next(&next, "sigaction"))(number, act, old);
 }
 
+/* Puts memory in the place of a page of the trace that its disk does not give any more (NFS, FUSE): the
+ * program goes on, and the trace ends here. 0: the page is not the trace's. */
+static int fatal_page(const void *address)
+{
+    const char *name = strrchr(capture.writer.path, '/');
+    const uintptr_t bytes = getauxval(AT_PAGESZ), page = (uintptr_t)address & ~(bytes - 1);
+    uintptr_t low = 0, high = 0;
+    char *buffer = name ? raw_map(RAW_MAPPING_ROOM, 0) : NULL;
+    if (!buffer)
+        return 0;
+    raw_mapping_find(page, name, buffer, &low, &high);
+    raw_unmap(buffer, RAW_MAPPING_ROOM);
+    if (!high)
+        return 0;
+    capture.writer.failed = EIO;
+    return syscall(SYS_mmap, page, bytes, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0L) != -1;
+}
+
 struct fatal_hit {
     struct thread_slot *slot;
     int number;
@@ -63,6 +85,11 @@ static void fatal_handler(int number, siginfo_t *info, void *context)
     const int saved = errno;
     const struct sigaction end = {.sa_handler = SIG_DFL};
     struct thread_slot *s = thread_self();
+    if (number == SIGBUS && info->si_code > 0 && fatal_page(info->si_addr)) {
+        fatal_set_action(number, &theirs[fatal_index(number)], NULL); /* the kernel took it away */
+        errno = saved;
+        return;
+    }
     if (s && !s->t.ours && !s->handling && (capture.on || asleep.on) && capture_is_here()) {
         struct fatal_hit hit = {s, number};
         s->handling = 1;
