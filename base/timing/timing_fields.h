@@ -58,6 +58,8 @@
     X(REAL, _, bytes, "that must cross main memory at least once")                                 \
     X(EXTRA, _, counted_flops, "by the processor; imported runs alone")                            \
     X(EXTRA, _, counted_bytes, "likewise")                                                         \
+    X(EXTRA, _, chunks_touched, "of stores, by reads of group storage")                            \
+    X(EXTRA, _, amplification, "bytes decoded, or fetched, for each one wanted; likewise")         \
     X(INT, _, peak_host_bytes, "")                                                                 \
     X(INT, _, peak_device_bytes, "")                                                               \
     X(MAYBE, timing_fingerprint, fingerprint, "")                                                  \
@@ -83,10 +85,7 @@
 /* t = a + b N^p */
 #define TIMING_SCALING_FIELDS(X)                                                                   \
     X(TEXT, _, operation, "")                                                                      \
-    X(REAL, _, a, "s")                                                                             \
-    X(REAL, _, b, "s")                                                                             \
-    X(REAL, _, p, "")                                                                              \
-    X(REAL, _, r2, "")                                                                             \
+    X(REAL, _, a, "s") X(REAL, _, b, "s") X(REAL, _, p, "") X(REAL, _, r2, "")                     \
     X(INT, _, sizes, "fitted")                                                                     \
     X(REAL, _, overhead_share, "a over the time at the largest size")                              \
     X(TEXT, _, reason, "the reason where a fit is missing")
@@ -98,6 +97,7 @@
     X(COUNTS, _, volume_sizes, "")                                                                 \
     X(INT, _, runs_per_size, "")                                                                   \
     X(INT, _, seed, "")                                                                            \
+    X(TEXT, _, settings, "`set` of the run: KEY=VALUE with blanks between them; null: none")      \
     X(REAL, _, timeout_s, "for all runs of one operation at one size")                             \
     X(FLAG, _, interrupted, "")                                                                    \
     X(LIST, timing_measurement, measurements, "")                                                  \

@@ -13,6 +13,7 @@ static struct opt options[] = {
     CLI_OPT_BACKEND(plan.backend),
     CLI_OPT_THREADS(plan.threads),
     OPTION_INT("seed", 0, plan.seed, "N", "seed of the noise", 0, 4294967295.0),
+    OPTION_TEXT("set", 0, plan.set, "KEY=VALUE", "parameters, with blanks between them"),
     OPTION_INT("fd", 0, plan.fd, "N", "file descriptor that receives one JSON object per line", 0,
                65536),
     OPTION_PLACE("previews", 0, plan.previews, "DIR", "draw the reconstruction there"),

@@ -21,6 +21,7 @@ static struct suite_plan plan = {.runs = 3,
                                  .seed = 42,
                                  .stop = &cli_stop};
 static const char *threads;
+static char settings[OPTIONS_LIST]; /* KEY=VALUE KEY=VALUE */
 static struct {
     int64_t of[THREADS_RUNS];
     char folders[THREADS_RUNS][RUN_PATH];
@@ -66,6 +67,9 @@ static struct opt options[] = {
         0.001, 1e6),
     OPTION_INT("seed", 0, plan.seed, "N",
                "seed of the noise and of the pixel partitions (default 42)", 0, 4294967295.0),
+    OPTION_LIST("set", 0, settings, "KEY=VALUE",
+                "parameters of the operations that take them, with blanks\nbetween them, or --set "
+                "again for each: batches, batch_size,\npatch and subjects of group storage"),
     OPTION_PLACE("out", 'o', plan.out, "DIR",
                  "the run is written to DIR/<UTC stamp>/ (default tomoprof-runs)"),
     OPTION_FLAG("no-trace", 0, no_trace, "measure times only: no second, profiled pass"),
@@ -144,6 +148,8 @@ static enum err check_run(int together)
     FAIL_IF(flamegraph && no_trace, ERR_USAGE,
             "--flamegraph needs the profiled pass: leave out --no-trace");
     FAIL_IF(demos && plan.group, ERR_USAGE, "--demos means --group demos: give one of the two");
+    if (*settings)
+        plan.set = settings;
     FAIL_IF(quick && plan.sizes, ERR_USAGE, "--quick means --sizes 32,64: give one of the two");
     return ERR_OK;
 }

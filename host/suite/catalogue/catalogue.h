@@ -71,10 +71,11 @@ struct operation {
     /* Timed by the iteration: the first run is this iteration (from 1) of one call of run. 0: each
      * run is a call. */
     int first_iteration;
-    /* Group volume: makes s->step from the model's volume and the settings; names those
-     * settings. */
+    /* Group volume: makes s->step from the model's volume and the settings. */
     enum err (*step)(struct run_state *s);
-    const char *settings;
+    const char *settings; /* that it takes, with blanks between them; NULL: none */
+    /* Reads of stores: chunks that are touched, and bytes decoded, or fetched, for each one wanted. */
+    enum err (*touch)(struct run_state *s, double *chunks, double *amplification);
     void (*finish)(struct run_state *s); /* gives back what prepare made; NULL: nothing */
     int apart;                           /* not in a run that names neither it nor its group */
 };

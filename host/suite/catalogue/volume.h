@@ -31,6 +31,10 @@ const char *setting(const struct run_state *s, const char *key);
 enum err setting_number(const struct run_state *s, const char *key, double *out);
 /* Cuts "KEY=VALUE KEY=VALUE" into its items, at most `most`; text is changed. */
 enum err settings_split(char *text, const char **items, int most, int *count);
+#define SETTINGS_MOST 32
+/* 1: the operation takes the key of KEY=VALUE. */
+struct operation;
+int setting_taken(const struct operation *op, const char *given);
 /* Only what the operation takes, each once. */
 enum err settings_check(const struct run_state *s);
 

@@ -92,6 +92,18 @@ enum err settings_split(char *text, const char **items, int most, int *count)
     return ERR_OK;
 }
 
+int setting_taken(const struct operation *op, const char *given)
+{
+    const size_t n = strcspn(given, "=");
+    for (const char *at = op->settings ? op->settings : ""; *at; at += strspn(at, " ")) {
+        const size_t length = strcspn(at, " ");
+        if (length == n && !strncmp(at, given, n))
+            return 1;
+        at += length;
+    }
+    return 0;
+}
+
 /* Only what the operation takes, each once. */
 enum err settings_check(const struct run_state *s)
 {
@@ -99,14 +111,8 @@ enum err settings_check(const struct run_state *s)
         const char *given = s->settings[i];
         const size_t n = strcspn(given, "=");
         FAIL_IF(!n || given[n] != '=', ERR_USAGE, "`set=%s`: KEY=VALUE is needed", given);
-        int known = 0;
-        for (const char *at = s->op->settings; *at; at += strspn(at, " ")) {
-            const size_t length = strcspn(at, " ");
-            known |= length == n && !strncmp(at, given, n);
-            at += length;
-        }
-        FAIL_IF(!known, ERR_USAGE, "%s takes no `set=%.*s`%s%s", s->op->name, (int)n, given,
-                *s->op->settings ? "; it takes " : "", s->op->settings);
+        FAIL_IF(!setting_taken(s->op, given), ERR_USAGE, "%s takes no `set=%.*s`%s%s", s->op->name,
+                (int)n, given, *s->op->settings ? "; it takes " : "", s->op->settings);
         for (int k = 0; k < i; k++)
             FAIL_IF(!strncmp(s->settings[k], given, n + 1), ERR_USAGE, "`set=%.*s` is given twice",
                     (int)n, given);

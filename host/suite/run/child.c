@@ -1,6 +1,7 @@
 /* The process that runs one operation at one size. Its lines, one JSON object each:
  *   {"gflops", "gbytes_per_s", "cached_gbytes_per_s", "like_runs_gbytes_per_s", "updates"}
  *                                                  before the first run
+ *   {"touched", "amplification"}                   before the first run of a read of stores
  *   {"run", "time", "flops", "bytes", ..., "max"}  after each run
  *   {"like_runs_gbytes_per_s"}                     after the last of short ones: copies between them
  *   {"pairs", "median", "low", "high", "bytes"}    after the last: of calls and copies
@@ -24,6 +25,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "host/suite/catalogue/catalogue.h"
+#include "host/suite/catalogue/volume.h"
 #include "host/suite/run/plan.h"
 #include "host/suite/run/suite.h"
 #include "host/suite/statistics/stats.h"
@@ -40,6 +42,8 @@ struct child_run {
     struct run_state s;
     const struct child_plan *plan;
     FILE *out;
+    char set[1024]; /* what `settings` point to */
+    const char *settings[SETTINGS_MOST];
 };
 
 struct measured {
@@ -357,6 +361,36 @@ static enum err child_run_iterations(struct child_run *c)
     return e;
 }
 
+static enum err child_touch(struct child_run *c)
+{
+    double chunks, amplification;
+    struct jsonw w;
+    TRY(c->s.op->touch(&c->s, &chunks, &amplification));
+    jsonw_init(&w, c->out, 0);
+    jsonw_object(&w);
+    jsonw_knumber(&w, "touched", chunks);
+    jsonw_knumber(&w, "amplification", amplification);
+    jsonw_end(&w);
+    fputc('\n', c->out);
+    return ERR_OK;
+}
+
+/* Keeps the settings that the operation takes: others of the run may take the rest. */
+static enum err child_settings(struct child_run *c)
+{
+    int count, kept = 0;
+    FAIL_IF(strlen(c->plan->set) >= sizeof c->set, ERR_USAGE, "`set`: more than %zu bytes",
+            sizeof c->set - 1);
+    snprintf(c->set, sizeof c->set, "%s", c->plan->set);
+    TRY(settings_split(c->set, c->settings, SETTINGS_MOST, &count));
+    for (int i = 0; i < count; i++)
+        if (setting_taken(c->s.op, c->settings[i]))
+            c->settings[kept++] = c->settings[i];
+    c->s.settings = c->settings;
+    c->s.settings_count = kept;
+    return ERR_OK;
+}
+
 static enum err child_run_all(struct child_run *c)
 {
     if (!c->plan->traced)
@@ -365,6 +399,8 @@ static enum err child_run_all(struct child_run *c)
     enum err e = state_prepare(&c->s);
     mark_pop();
     TRY(e);
+    if (c->s.op->touch)
+        TRY(child_touch(c));
     if (c->plan->team)
         TRY(c->plan->team->send(c->plan->team->crew, &c->s));
     TRY(c->s.op->first_iteration ? child_run_iterations(c) : child_run_each(c));
@@ -426,6 +462,8 @@ enum err suite_child(const struct child_plan *p)
     c.s.be = be;
     if (!e)
         e = model_for_size(c.s.op, p->size, &c.s.model);
+    if (!e && p->set)
+        e = child_settings(&c);
     if (!e && p->shape)
         e = take_shape(p->shape, &c.s.model.volume);
     if (!e)

@@ -66,6 +66,12 @@ static void take_pairs(struct cell *cell, const cJSON *line)
     cell->pair_bytes = line_number(line, "bytes");
 }
 
+static void take_touched(struct cell *cell, const cJSON *line)
+{
+    cell->touched = line_number(line, "touched");
+    cell->amplification = line_number(line, "amplification");
+}
+
 static void take_row(struct cell *cell, struct run_row *row, const cJSON *line)
 {
     cell->bytes_in = line_number(line, "bytes_in");
@@ -96,6 +102,8 @@ static void on_line(void *context, char *text)
     else if (cJSON_HasObjectItem(line, "shares"))
         snprintf(c->cell->shares, sizeof c->cell->shares, "%s",
                  cJSON_GetStringValue(cJSON_GetObjectItem(line, "shares")));
+    else if (cJSON_HasObjectItem(line, "touched"))
+        take_touched(c->cell, line);
     else if (cJSON_HasObjectItem(line, "pairs"))
         take_pairs(c->cell, line);
     else if (cJSON_HasObjectItem(line, "gflops"))
@@ -195,6 +203,7 @@ static void run_here(struct child_rows *c, const struct suite_plan *o)
                                     .threads = o->threads,
                                     .shape = c->cell->shape[0] ? shape : NULL,
                                     .seed = o->seed,
+                                    .set = o->set,
                                     .previews = o->previews,
                                     .team = o->team,
                                     .out = out};
@@ -232,13 +241,17 @@ static void run_child(struct child_rows *c, const struct suite_plan *o, FILE *lo
     snprintf(fd, sizeof fd, "%d", CHILD_FD);
     snprintf(warmup, sizeof warmup, "%" PRId64, o->warmup);
     snprintf(cpu, sizeof cpu, "%g", o->traced_cpu_s);
-    const char *argv[26] = {
+    const char *argv[28] = {
         o->program,  "child-run", "--op",      cell->op->name, "--size", size, "--runs", runs,
         "--backend", o->backend,  "--threads", threads,        "--seed", seed, "--fd",   fd};
     int n = 16;
     if (o->previews) {
         argv[n++] = "--previews";
         argv[n++] = o->previews;
+    }
+    if (o->set) {
+        argv[n++] = "--set";
+        argv[n++] = o->set;
     }
     if (cell->shape[0]) {
         shape_text(cell->size, cell->shape, shape);

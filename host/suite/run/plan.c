@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "base/options.h"
+#include "host/suite/catalogue/volume.h"
 #include "host/suite/run/plan.h"
 
 int operations_with(const char *part, const char *const *names, int n, char out[200])
@@ -161,6 +162,30 @@ static enum err plan_add_sizes(const char *sizes, struct run_plan *out)
             e = add_size(item, out);
     free(copy);
     return e ? e : plan_add_shapes(&shapes, out);
+}
+
+enum err plan_check_settings(const struct run_plan *p, const char *text)
+{
+    const char *items[SETTINGS_MOST];
+    char *copy = strdup(text ? text : "");
+    int count = 0;
+    FAIL_IF(!copy, ERR_MEMORY, "no memory left for the parameters");
+    enum err e = settings_split(copy, items, SETTINGS_MOST, &count);
+    for (int i = 0; i < count && !e; i++) {
+        int taken = 0;
+        if (!strchr(items[i], '='))
+            e = FAIL(ERR_USAGE, "`set=%s`: KEY=VALUE is needed", items[i]);
+        for (int k = 0; k < p->op_count; k++)
+            taken |= setting_taken(p->ops[k], items[i]);
+        if (!taken && !e)
+            e = FAIL(ERR_USAGE, "`set=%s`: no operation of this run takes it; %s%s", items[i],
+                     p->op_count == 1 && p->ops[0]->settings ? "it takes " : "",
+                     p->op_count == 1 && p->ops[0]->settings
+                         ? p->ops[0]->settings
+                         : "storage_read_batch_blocks takes batches, for example");
+    }
+    free(copy);
+    return e;
 }
 
 enum err plan_parse(const char *group, const char *ops, const char *sizes, int large,

@@ -37,5 +37,7 @@ int operations_with(const char *part, const char *const *names, int n, char out[
  * its sizes. ERR_USAGE names the item that is wrong and the nearest right one. */
 enum err plan_parse(const char *group, const char *ops, const char *sizes, int large,
                     struct run_plan *out);
+/* ERR_USAGE where a KEY=VALUE of the text is one that no operation of the plan takes; NULL: none. */
+enum err plan_check_settings(const struct run_plan *p, const char *text);
 
 #endif

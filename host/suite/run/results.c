@@ -24,6 +24,7 @@ enum err results_create(const struct run_plan *plan, const struct suite_plan *op
     out->plan = *plan;
     out->runs = options->runs;
     out->seed = options->seed;
+    out->set = options->set;
     out->timeout_s = options->timeout_s;
     timestamp_now(out->timestamp);
     int n = plan->op_count * plan->size_count;
@@ -182,6 +183,25 @@ static void print_shares(const struct results *r)
         }
 }
 
+/* Prints how much of the stores the reads of group storage need, below the table. */
+static void print_touched(const struct results *r)
+{
+    int rows = 0;
+    for (int op = 0; op < r->plan.op_count; op++)
+        for (int s = 0; s < r->plan.size_count; s++) {
+            const struct cell *c = results_cell(r, op, s);
+            if (!(c->touched > 0))
+                continue;
+            if (!rows++)
+                log_info("\n%-36s %5s %15s %14s", "read of a store", "size", "chunks touched",
+                         "amplification");
+            log_info("%-36s %5" PRId64 " %15.0f %14.2f", c->op->name, c->size, c->touched,
+                     c->amplification);
+        }
+    if (rows)
+        log_info("amplification: bytes decoded, or fetched, for each one wanted.");
+}
+
 void results_print(const struct results *r)
 {
     const char *bold = log_colour() ? BOLD : "", *dim = log_colour() ? DIM : "";
@@ -202,4 +222,5 @@ void results_print(const struct results *r)
     if (r->plan.size_count < 3)
         log_styled("%sgrowth: the exponent of t = a + b N^p needs at least 3 sizes.%s", dim, off);
     print_shares(r);
+    print_touched(r);
 }

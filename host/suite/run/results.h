@@ -48,7 +48,8 @@ struct cell {
     struct pairs_joined pairs;        /* of calls and copies, for the gate */
     double pair_bytes;
     double updates;
-    char shares[SUITE_SHARES]; /* of several processes: who did what */
+    char shares[SUITE_SHARES];     /* of several processes: who did what */
+    double touched, amplification; /* of reads of stores: chunks, bytes; 0: of others */
     struct statistics statistics;
     struct rates rates;
     int cold_only; /* the statistics rest on the cold run, because no other succeeded */
@@ -70,6 +71,7 @@ struct results {
     struct run_plan plan;
     int64_t runs;
     uint64_t seed;
+    const char *set; /* of `run --set`; NULL: none */
     double timeout_s;
     char timestamp[TIMESTAMP];
     int interrupted;

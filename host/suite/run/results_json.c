@@ -26,6 +26,8 @@ static enum err add_measured(struct timing_file *t, const struct cell *c, const 
     m->flops = known_number(row->work.flops);
     m->bytes = known_number(row->work.bytes_min);
     m->peak_host_bytes = row->peak_host_bytes;
+    m->chunks_touched = known_number(c->touched);
+    m->amplification = known_number(c->amplification);
     if (row->peak_device_bytes > 0)
         m->peak_device_bytes = (int64_t)row->peak_device_bytes;
     m->fingerprint = arena_take(t->arena, sizeof *m->fingerprint);
@@ -125,6 +127,7 @@ static enum err fill_timing(struct timing_file *t, const struct results *r,
     t->volume_sizes_count = p->size_count;
     t->runs_per_size = r->runs;
     t->seed = (int64_t)r->seed;
+    t->settings = r->set;
     t->timeout_s = r->timeout_s;
     t->interrupted = r->interrupted;
     TRY(timing_list(t, timing_measurement, measurements, (size_t)rows));

@@ -240,6 +240,7 @@ enum err suite_run(const struct suite_plan *options)
     struct suite_session s = {.options = options};
     struct run_plan plan;
     TRY(plan_parse(options->group, options->ops, options->sizes, options->large, &plan));
+    TRY(plan_check_settings(&plan, options->set));
     if (options->gate)
         TRY(targets_read(options->gate, &s.targets));
     TRY(results_create(&plan, options, &s.results));

@@ -48,7 +48,8 @@ struct suite_plan {
     const char *out;     /* output folder; the run is written to out/<UTC stamp>/ */
     const char *program; /* path of this program, to start children */
     const char *version;
-    uint64_t seed;            /* 42 */
+    uint64_t seed;   /* 42 */
+    const char *set; /* "KEY=VALUE KEY=VALUE" for the operations that take the keys; NULL */
     const volatile int *stop; /* non-zero ends the run early with what there is (optional) */
     const struct suite_tracer *tracer; /* NULL: no traced pass */
     char *const *environment;          /* of children; NULL: this process's */
@@ -69,6 +70,7 @@ struct child_plan {
     int64_t size, runs, threads, warmup;
     const char *shape; /* "512x512x30"; NULL: a cube */
     uint64_t seed;
+    const char *set; /* as above */
     int fd;
     const char *previews;          /* folder for the picture of a reconstruction, NULL: none */
     const char *gate;              /* targets that pairs are measured for, NULL: none */

@@ -29,6 +29,45 @@ def rows(check, folder):
     check.that(refused.returncode == 2 and "stores that it makes itself" in refused.stderr, refused.stderr)
 
 
+def run_of(check, folder, ops, *args, edge=128):
+    """Measurements by operation, and what was printed."""
+    done = tomoprof("run", "--ops", ops, "--sizes", edge, "--runs", 1, "--no-trace", "--out", folder / "out", *args)
+    data = json.loads((newest(folder / "out") / "timing.json").read_text())
+    return {m["operation"]: m for m in data["measurements"]}, data, done
+
+
+def touched(check, folder):
+    """Chunks that a region touches follow from its place: 1 or 8 blocks of 64^3, 32 or 64 slices."""
+    rows, data, done = run_of(check, folder, "storage_read_*")
+    check.that(done.returncode == 0 and data["settings"] is None, done.stderr)
+    wanted = {"roi_32_blocks": (1, 8), "roi_64_blocks": (1, 1), "roi_128_blocks": (8, 1), "roi_64_off_blocks": (8, 8), "roi_64_sliced": (64, 4),
+              "roi_64_off_sliced": (64, 4), "roi_128_sliced": (128, 1), "roi_32_sliced": (32, 16), "full_sliced": (128, 1), "full_blocks": (8, 1),
+              "slice_axial_sliced": (1, 1), "slice_axial_blocks": (4, 64), "slice_coronal_sliced": (128, 128), "slice_sagittal_blocks": (4, 64)}
+    for name, (chunks, times) in wanted.items():
+        m = rows["storage_read_" + name]
+        check.that((m["chunks_touched"], m["amplification"]) == (chunks, times), f"{name}: {m['chunks_touched']} chunks, {m['amplification']}")
+        line = [x.split() for x in done.stderr.splitlines() if x.startswith(f"storage_read_{name} ")][-1]
+        check.that(line[1:] == ["128", str(chunks), f"{times:.2f}"], f"{name}: {line}")
+    off, aligned = (rows[f"storage_read_roi_64_{n}blocks"]["fingerprint"] for n in ("off_", ""))
+    check.that(off != aligned, "the region across blocks is that at a corner")
+
+
+def parameters(check, folder):
+    """Batches, their size, the edge of a region and the number of stores, as document 000 names them."""
+    ops = "storage_read_batch_blocks,storage_ingest_sliced"
+    rows, data, done = run_of(check, folder, ops, "--set", "batches=5 batch_size=3", "--set", "patch=20", "--set", "subjects=2", edge=64)
+    batch, ingest = rows["storage_read_batch_blocks"], rows["storage_ingest_sliced"]
+    check.that(done.returncode == 0 and data["settings"] == "batches=5 batch_size=3 patch=20 subjects=2", f"{data['settings']} {done.stderr}")
+    check.that(batch["bytes"] == 2 * 15 * 20 ** 3 * 4 and 15 == batch["chunks_touched"], f"{batch}")
+    check.that(ingest["bytes"] == 2 * 2 * 64 ** 3 * 4 and "chunks_touched" not in ingest, f"{ingest}")
+    rows, _, done = run_of(check, folder, "storage_read_batch_blocks", "--set", "batches=1.5", edge=64)
+    check.that(done.returncode == 1 and "must be a whole number from 1 to 1000" in rows["storage_read_batch_blocks"]["reason"], f"{rows}")
+    for words, args in (("no operation of this run takes it", ("--set", "subject=2")), ("KEY=VALUE is needed", ("--set", "batches")),
+                        ("no operation of this run takes it; it takes subjects", ("--ops", "storage_ingest_blocks", "--set", "batches=2"))):
+        done = tomoprof("run", "--ops", "storage_read_batch_blocks", *args, "--no-trace", "--out", folder / "none")
+        check.that(done.returncode == 2 and words in done.stderr and not (folder / "none").exists(), f"{args}: {done.returncode} {done.stderr}")
+
+
 def gate(check, folder):
     """C1 and C2 of the thresholds, from times that are given here."""
     sys.path.insert(0, str(GATE.parent))
@@ -43,4 +82,4 @@ def gate(check, folder):
 
 
 if __name__ == "__main__":
-    main(rows, gate)
+    main(rows, touched, parameters, gate)
