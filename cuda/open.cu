@@ -150,7 +150,7 @@ const struct backend_ops cuda_backend_ops = {
     cuda_projector_free,
     cuda_forward,
     cuda_back,
-    NULL, /* back_voxel */
+    cuda_back_voxel,
     cuda_fourier_back,
     cuda_remove_stripes,
     cuda_prepare_step,

@@ -72,26 +72,36 @@ static __device__ inline float inverse_root_of(float x)
     return (0.5f - 0.5f * x * y * y) * y + y;
 }
 
-static __device__ inline struct footprint cone_footprint(const struct geometry &g,
-                                                         const struct cone_pose &v,
-                                                         struct pixel_ij at, struct fan_gain *fan)
+/* The middle of a pixel's shadow, in channels from that of the detector. flat: on the flat detector
+ * through the middle of a curved one. */
+static __device__ inline double cone_channel(const struct geometry &g, const struct cone_pose &v,
+                                             struct pixel_ij at, struct fan_gain *fan, double *flat)
 {
     const double i = (double)at.i, j = (double)at.j;
     const double x = fma(v.x_j, j, fma(v.x_i, i, v.x)); /* in channels at magnification 1 */
     const double inverse = fma(v.gain_j, j, fma(v.gain_i, i, v.gain));
-    const double gain = reciprocal_newton(inverse), flat = gain * x;
-    const double u = g.curved ? g.fan_channels * atan2(x * g.inverse_fan_channels, inverse) : flat;
+    const double gain = reciprocal_newton(inverse);
+    *fan = fan_gain{gain, inverse};
+    *flat = gain * x;
+    return g.curved ? g.fan_channels * atan2(x * g.inverse_fan_channels, inverse) : *flat;
+}
+
+static __device__ inline struct footprint cone_footprint(const struct geometry &g,
+                                                         const struct cone_pose &v,
+                                                         struct pixel_ij at, struct fan_gain *fan)
+{
+    double flat;
+    const double u = cone_channel(g, v, at, fan, &flat);
     const float tangent = (float)flat * g.cell_tangent;
     const float root = tangent * tangent + 1, cosine = inverse_root_of(root);
     const float along = fabsf(v.cos + v.sin * tangent) * g.delta;
     const float across = fabsf(v.cos * tangent - v.sin) * g.shadow_row;
     const float shadow = (along > across ? along : across) * cosine;
     struct footprint f;
-    f.width = (float)gain * shadow * g.inverse_cell * (g.curved ? 1 : root * cosine);
+    f.width = (float)fan->gain * shadow * g.inverse_cell * (g.curved ? 1 : root * cosine);
     f.height = g.pixel_area * reciprocal_of(shadow);
     if (g.tilted)
         f.height *= v.stretch;
-    *fan = fan_gain{gain, inverse};
     footprint_place(g, (int64_t)fmin(fmax((u + g.first_centre) * g.scale, -g.furthest), g.furthest),
                     &f);
     return f;

@@ -67,6 +67,7 @@ struct geometry {
     float cell_tangent, inverse_d, dz;
     double rows_per_slice, slices_per_row; /* of a pixel with magnification 1 */
     double row_centre;
+    double highest_slice; /* rows, at the largest magnification inside the mask */
     float bias; /* ROUNDING: as a constant it would be taken off each address anew (overlap) */
     int tilted; /* multi-axis */
     const union view_pose *view;

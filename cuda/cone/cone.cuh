@@ -13,6 +13,15 @@ enum err cone_spread(struct cuda_backend *be, const struct projector *p,
                      const struct pixel_list *pixels, struct batch b, const float *y, int power,
                      int set, float *x);
 
+/* Voxel-driven (voxel_driven.cu), for cones that turn: views in frames of zeros, of so many bytes
+ * each, and what the batch's add to x, or make of it. */
+size_t voxel_frame_bytes(const struct geometry *g);
+enum err voxel_frames_fill(struct cuda_backend *be, const struct projector *p, int views,
+                           const float *y, enum sino_order order, float *frames);
+enum err voxel_spread(struct cuda_backend *be, const struct projector *p,
+                      const struct pixel_list *pixels, struct batch b, const float *frames, int set,
+                      float *x);
+
 /* The vertical fan of cones and multi-axis scans: the rows that slices of a pixel cover, and how
  * much longer rays are there. */
 

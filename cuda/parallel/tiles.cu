@@ -2,7 +2,7 @@
  * a warp of it one row of pixels, with the sums in registers. The channels under the tile, a dozen
  * for 64 pixels, come into shared memory once for some views at a time, where spread.cuh reads two
  * for each pixel. Sums have the order of spread.cuh, and its bits. */
-#include "cuda/common/footprint.cuh"
+#include "cuda/common/cylinders.cuh"
 #include "cuda/common/kernel_table.cuh"
 #include "cuda/parallel/parallel.cuh"
 
@@ -28,28 +28,6 @@ template <int TAPS> struct alignas(16) tap_row {
     float weight[TAPS];
     int at; /* of the first in the view's channels, floats */
 };
-
-/* Finds a pixel's cylinder in x: its place in an ascending list; -1 if it is not in it. */
-static __device__ inline int cylinder_place(const struct tiles &a, int i, int j)
-{
-    const struct pixel_list &list = a.pixels;
-    const int pixel = i * a.g.cols + j;
-    int low = 0, high = (int)list.count;
-    if (i >= a.g.image_rows || j >= a.g.cols)
-        return -1;
-    if (!list.indices)
-        return pixel;
-    while (low < high) {
-        const int middle = low + (high - low) / 2;
-        if (list.indices[middle] < pixel)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == (int)list.count || list.indices[low] != pixel)
-        return -1;
-    return list.packed ? low : pixel;
-}
 
 /* The first channel under a tile: positions are linear, so a corner has it. */
 static __device__ inline int first_under(const struct geometry &g, const struct parallel_pose &v,
@@ -80,7 +58,7 @@ static __global__ void __launch_bounds__(THREADS, 4) tile_kernel(const __grid_co
     const int i0 = tile / a.across * SIDE, j0 = tile % a.across * SIDE;
     float sum[SIDE][GROUPS];
     for (int p = 0; p < SIDE; p++) {
-        const int place = a.set ? -1 : cylinder_place(a, i0 + own, j0 + p);
+        const int place = a.set ? -1 : cylinder_place(a.g, a.pixels, pixel_ij{i0 + own, j0 + p});
         const float *const x = a.x + (int64_t)place * a.g.slices + slice0;
         for (int n = 0; n < GROUPS; n++)
             sum[p][n] = place >= 0 && slice0 + n * WARP < a.g.slices ? x[n * WARP] : 0;
@@ -129,7 +107,7 @@ static __global__ void __launch_bounds__(THREADS, 4) tile_kernel(const __grid_co
             }
     }
     for (int p = 0; p < SIDE; p++) {
-        const int place = cylinder_place(a, i0 + own, j0 + p);
+        const int place = cylinder_place(a.g, a.pixels, pixel_ij{i0 + own, j0 + p});
         float *const x = a.x + (int64_t)place * a.g.slices + slice0;
         for (int n = 0; n < GROUPS; n++)
             if (place >= 0 && slice0 + n * WARP < a.g.slices)
@@ -169,11 +147,10 @@ int tiles_serve(const struct cuda_backend *be, const struct projector *p,
                 const struct pixel_list *pixels)
 {
     const struct geometry *g = &p->g;
-    const int64_t all = (int64_t)g->image_rows * g->cols;
     const int64_t blocks =
         ceil_div(g->image_rows, SIDE) * ceil_div(g->cols, SIDE) * ceil_div(g->slices, DEPTH * WARP);
     return taps_of(g->taps) && g->tile_span <= WIDEST_TILE && blocks >= be->multiprocessors &&
-           pixels->ascending && 2 * pixels->count > all;
+           list_fills_tiles(g, pixels);
 }
 
 enum err tiles_spread(struct cuda_backend *be, const struct projector *p,

@@ -186,6 +186,58 @@ enum err cuda_back(struct backend *be, struct projector *p, const struct pixel_s
     return e;
 }
 
+/* Rows that a slice may be high: those of a warp end below 2^31 rows. */
+#define HIGHEST_SLICE 0x1p20
+
+/* Scratch for the frames of some views: all, or what a tenth of volume and sinogram holds. */
+static enum err frames_plan(struct cuda_backend *be, const struct geometry *g, int64_t pixels,
+                            struct projection_plan *out)
+{
+    const double samples = (double)g->views * (double)g->rows * (double)g->channels;
+    const double floats = samples + (double)pixels * (double)g->slices;
+    const size_t each = voxel_frame_bytes(g);
+    const double fit = fmax(SCRATCH_LEAST, floats * sizeof(float) / 10) / (double)each;
+    *out = projection_plan{};
+    out->views = (int)fmax(1, fmin(fit, g->views));
+    TRY(workspace_hold(be, "scratch of a back projection", (size_t)out->views * each,
+                       &be->scratch));
+    out->tile = static_cast<float *>(be->scratch.ptr);
+    return ERR_OK;
+}
+
+static enum err project_voxel(struct cuda_backend *be, const struct projector *p,
+                              const struct pixel_set *pixels, struct sinogram y, float *x)
+{
+    struct pixel_list list;
+    struct projection_plan plan;
+    FAIL_IF(!p->g.cone || p->g.tilted, ERR_UNSUPPORTED,
+            "voxel-driven back projection is for cone beams");
+    FAIL_IF(!(p->g.highest_slice < HIGHEST_SLICE), ERR_INPUT,
+            "slices are up to %.3g detector rows high; the GPU computes up to 2^20: use thinner "
+            "ones, or `backend=cpu`",
+            p->g.highest_slice);
+    TRY(list_put(be, pixels, &list));
+    TRY(frames_plan(be, &p->g, list.count, &plan));
+    const int views = views_at_once(be, p, &plan, list.count);
+    for (int view = 0; view < p->g.views; view += views) {
+        const struct batch b = {view, (int)size_min(views, p->g.views - view)};
+        TRY(voxel_frames_fill(be, p, b.views, floats_of(y.data) + sinogram_plane(p, view), y.order,
+                              plan.tile));
+        TRY(voxel_spread(be, p, &list, b, plan.tile, view == 0, x));
+    }
+    return ERR_OK;
+}
+
+enum err cuda_back_voxel(struct backend *be, struct projector *p, const struct pixel_set *pixels,
+                         struct sinogram y, struct buffer *x)
+{
+    mark_push("back_project_voxel", (uint64_t)pixels->count);
+    const enum err e = project_voxel(device_of(be), p, pixels, y, floats_of(x));
+    mark_pop();
+    projection_declare(be, p, pixels, 1);
+    return e;
+}
+
 enum err cuda_sino_reorder(struct backend *base, const struct scan *s, struct sinogram in,
                            struct sinogram out)
 {

@@ -14,6 +14,8 @@ enum err cuda_forward(struct backend *be, struct projector *p, const struct pixe
                       const struct buffer *x, struct sinogram y);
 enum err cuda_back(struct backend *be, struct projector *p, const struct pixel_set *pixels,
                    struct sinogram y, struct sinogram w, int power, struct buffer *x);
+enum err cuda_back_voxel(struct backend *be, struct projector *p, const struct pixel_set *pixels,
+                         struct sinogram y, struct buffer *x);
 enum err cuda_sino_reorder(struct backend *be, const struct scan *s, struct sinogram in,
                            struct sinogram out);
 

@@ -61,12 +61,14 @@ static int geometry_places(const struct scan *s, const struct volume *v)
 static void geometry_set_cone(const struct scan *s, const struct volume *v, struct geometry *g)
 {
     const double dz = volume_delta_slice(v);
+    double lowest;
     g->fan_channels = s->source_detector / s->delta_channel;
     g->inverse_fan_channels = 1 / g->fan_channels;
     g->cell_tangent = (float)g->inverse_fan_channels;
     g->inverse_d = (float)(1 / s->source_detector);
     g->rows_per_slice = dz / s->delta_row;
     g->slices_per_row = s->delta_row / dz;
+    rows_per_slice(s, v, &lowest, &g->highest_slice);
     g->row_centre = s->row_offset / s->delta_row + 0.5 * (double)(s->rows - 1);
     g->dz = (float)dz;
     g->bias = ROUNDING;

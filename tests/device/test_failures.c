@@ -236,6 +236,33 @@ static enum err small_fourier(void)
     return e;
 }
 
+/* FDK by voxels: its scratch, and two batches of views. */
+static enum err small_voxels(void)
+{
+    const struct test_case c = {"voxels",         .beam = BEAM_CONE, .views = 40,
+                                .rows = 4,        .channels = 5,     .source_detector = 20,
+                                .source_iso = 10, .shape = {4, 4, 3}};
+    struct buffer y = {0}, x = {0};
+    struct backend *be = NULL;
+    struct ct_model m;
+    float host[800] = {0};
+    assert_ok(case_model(&c, &m));
+    setenv("TOMOPROF_CUDA_LAUNCH", "1e-9", 1);
+    enum err e = open_device(0, &be);
+    if (!e && !(e = be->ops->upload(be, host, sizeof host, &y)) &&
+        !(e = be->ops->alloc(be, "volume", 48 * sizeof *host, &x)) &&
+        !(e = back_project_voxel(be, &m, &y, &x)))
+        e = be->ops->download(be, &x, host, 48 * sizeof *host);
+    if (be) {
+        be->ops->release(be, &y);
+        be->ops->release(be, &x);
+    }
+    backend_close(be);
+    unsetenv("TOMOPROF_CUDA_LAUNCH");
+    ct_model_free(&m);
+    return e;
+}
+
 /* Every call of the runtime fails once: alone, which may pass where nothing depends on it, or with
  * all that follow. Returns how many there are. */
 static int64_t fail_each_call(enum err (*run)(void), int sticky, int64_t step)
@@ -304,6 +331,7 @@ static void every_failing_call_ends_in_a_sentence(void **state)
         assert_true(fail_each_call(small_recon, sticky, sticky ? 3 : 1) > 80);
         assert_true(fail_each_call(small_filter, sticky, 1) > 30);
         assert_true(fail_each_call(small_fourier, sticky, sticky ? 3 : 1) > 40);
+        assert_true(fail_each_call(small_voxels, sticky, 1) > 30);
     }
 }
 

@@ -7,9 +7,9 @@
 static const unsigned seeds[] = {0, 7919, 104729};
 #define SEEDS (int)(sizeof seeds / sizeof *seeds)
 
-enum result { FORWARD, SPARSE_FORWARD, BACK, HESSIAN, FILTER, MEDIAN, MBIR, RESULTS };
+enum result { FORWARD, SPARSE_FORWARD, BACK, HESSIAN, FILTER, MEDIAN, MBIR, VOXEL, RESULTS };
 static const char *const names[RESULTS] = {"forward", "sparse forward", "back", "Hessian",
-                                           "filter",  "median",         "MBIR"};
+                                           "filter",  "median",         "MBIR", "back by voxels"};
 
 static float *run_filter(struct rig *r, const float *y)
 {
@@ -56,6 +56,9 @@ static void compute(struct rig *r, const struct test_case *c, float *out[RESULTS
     out[FILTER] = run_filter(r, y);
     out[MEDIAN] = run_median(r, x);
     out[MBIR] = c->mbir ? run_mbir(r, y, w) : NULL;
+    out[VOXEL] = scan_is_cone(&r->model.scan)
+                     ? rig_back_voxel(r, inside, y, SINO_CHANNELS_FASTEST, x)
+                     : NULL;
     free(x);
     free(y);
     free(w);

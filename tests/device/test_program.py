@@ -241,6 +241,27 @@ def check_poses(folder):
     print(f"poses with tilts: {error:.2g} from the CPU")
 
 
+def check_voxel(folder):
+    """FDK by voxels: both back ends give the same volume, and not the matched one; the suite's row passes its own check."""
+    rng = numpy.random.default_rng(8)
+    views, rows, channels = 40, 21, 19
+    numpy.save(folder / "y.npy", rng.random((views, rows, channels), dtype=numpy.float32))
+    (folder / "g.json").write_text(json.dumps({"geometry": "cone", "sinogram_shape": [views, rows, channels], "source_detector_dist": 70,
+                                               "source_iso_dist": 30, "det_row_offset": 1.2, "recon_slice_offset": -0.7, "voxel_slice_aspect": 0.8,
+                                               "angles": (numpy.arange(views) * 2 * numpy.pi / views).tolist()}))
+    volumes = []
+    for backend, how in (("cpu", "voxel"), ("cuda", "voxel"), ("cuda", "matched")):
+        call("recon", "--backend", backend, "--geometry", folder / "g.json", "--in", folder / "y.npy", "--out", folder / "x.npy", "--method", "fdk",
+             "--backproject", how)
+        volumes.append(numpy.load(folder / "x.npy"))
+    error, matched = (numpy.linalg.norm(v - volumes[0]) / numpy.linalg.norm(volumes[0]) for v in volumes[1:])
+    assert error <= 1e-5 < matched, (error, matched)
+    call("run", "--backend", "cuda", "--ops", "cone_voxel_back_project", "--sizes", "16", "--runs", "1", "--no-trace", "--out", folder / "voxel")
+    row, = json.loads(next((folder / "voxel").rglob("timing.json")).read_text())["measurements"]
+    assert row["status"] == "ok" and row["backend"] == "cuda", row
+    print(f"FDK by voxels: {error:.2g} from the CPU")
+
+
 def check_without_driver(folder):
     """Asked for, the GPU that is not there ends the run with exit code 1; not asked for, the CPU computes and says why."""
     words = ["run", "--sizes", "16", "--runs", "1", "--ops", "parallel_fbp_recon", "--no-trace", "--out"]
@@ -325,6 +346,7 @@ def main():
         check_scales(folder)
         check_fourier(folder)
         check_poses(folder)
+        check_voxel(folder)
         check_stripes(folder)
         check_without_driver(folder)
         par, cone = DATA / "goldens/par_offset_pitch", DATA / "goldens/cone_offsets"

@@ -12,9 +12,9 @@
 static const int64_t lengths[] = {1, 33, 64, 65, 100, 129, 190, 200, 225, 257, 288, 290, 321};
 #define LENGTHS (int)(sizeof lengths / sizeof *lengths)
 
-enum result { FORWARD, TURNED, BACK, WHOLE, SQUARED, RESULTS };
-static const char *const names[RESULTS] = {"forward", "forward, rows fastest", "back, by pixels",
-                                           "back", "Hessian"};
+enum result { FORWARD, TURNED, BACK, WHOLE, SQUARED, VOXEL, RESULTS };
+static const char *const names[RESULTS] = {
+    "forward", "forward, rows fastest", "back, by pixels", "back", "Hessian", "back by voxels"};
 
 static int setup(void **state)
 {
@@ -41,6 +41,8 @@ static void compute(const char *backend, const struct test_case *c, float *out[R
     out[BACK] = rig_back(&r, by_pixels, y, w, SINO_CHANNELS_FASTEST, 1, NULL);
     out[WHOLE] = rig_back(&r, inside, y, w, SINO_CHANNELS_FASTEST, 1, NULL);
     out[SQUARED] = rig_back(&r, inside, NULL, w, SINO_ROWS_FASTEST, 2, NULL);
+    out[VOXEL] = c->beam == BEAM_CONE ? rig_back_voxel(&r, inside, y, SINO_CHANNELS_FASTEST, x)
+                                      : floats(r.voxels);
     *samples = r.samples;
     *voxels = r.voxels;
     free(x);
@@ -100,10 +102,13 @@ static void every_shape_gives_what_the_cpu_gives(void **state)
     const int forward = shim_variants_of("forward_projection");
     const int back = shim_variants_of("back_projection");
     const int tiles = shim_variants_of("back_projection_tiles");
-    print_message("%d kernels forward, %d back, %d by tiles\n", forward, back, tiles);
+    const int voxels = shim_variants_of("back_projection_voxel");
+    print_message("%d kernels forward, %d back, %d by tiles, %d by voxels\n", forward, back, tiles,
+                  voxels);
     assert_int_equal(forward, 2 * 4 * DEEPEST); /* beams, taps, depths */
     assert_int_equal(back, 2 * 4 * DEEPEST);
     assert_int_equal(tiles, 3 * 4); /* taps, depths */
+    assert_int_equal(voxels, DEEPEST);
 }
 
 /* Computes the prior's terms of a few pixels, malloc'ed: gradient, then curvature. */

@@ -22,13 +22,14 @@ COUNTS = {
     "parallel_back_subset": {"sm_90": (41, 16.5, 5, 0, 18), "sm_89": (41.5, 17, 4.5, 0, 18), "sm_120": (39.5, 17, 2, 0, 18)},
     "parallel_forward_project": {"sm_90": (41, 17, 7, 0, 12), "sm_89": (41, 16, 8, 0, 12), "sm_120": (41, 17, 7, 0, 12)},
     "cone_back_project": {"sm_90": (334, 167, 71, 9, 66), "sm_89": (333, 164, 77, 9, 66), "sm_120": (331, 170, 65, 9, 66)},
+    "cone_voxel_back_project": {"sm_90": (150, 83, 28, 2, 35), "sm_89": (150, 87, 25, 2, 35), "sm_120": (136, 68, 28, 2, 35)},
     "cone_forward_project": {"sm_90": (327, 170, 73, 10, 48), "sm_89": (319, 174, 68, 10, 48),
                              "sm_120": (318, 166, 70, 10, 48)}}
 UPDATES = 8
 # Bytes per update from L2 (warps of a block share what they read) and, at N = 1024, from memory: a number, or for back
 # projection the blocks that share a multiprocessor.
 BYTES = {"parallel_back_project": (0.81, 64), "parallel_back_subset": (3.9, 8), "parallel_forward_project": (1.2, None), "cone_back_project": (5.5, 5),
-         "cone_forward_project": (1.4, None)}
+         "cone_voxel_back_project": (1.5, 8), "cone_forward_project": (1.4, None)}
 
 
 def memory_bytes(blocks, multiprocessors, n=1024):

@@ -13,10 +13,12 @@ def kind(operation):
     for name in OTHERS:
         if name in operation:
             return name
+    if operation in ceilings.COUNTS:
+        return operation
     beam = operation.split("_")[0]
     for part, name in (("hessian", "back"), ("back", "back"), ("forward", "forward")):
         if part in operation:
-            return f"{beam}_back_subset" if operation == "parallel_back_subset" else f"{beam}_{name}_project"
+            return f"{beam}_{name}_project"
     return None
 
 

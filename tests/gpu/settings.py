@@ -26,7 +26,7 @@ SETTINGS = {
     "suite": "32,64,128,256",
     "suite_operations": "*",
     "suite_large": "512,1024",
-    "suite_large_operations": "parallel_forward_project,parallel_back_project,cone_forward_project,cone_back_project,*_fbp_filter,*_fdk_filter,median_filter3d,*_hessian_diagonal",
+    "suite_large_operations": "parallel_forward_project,parallel_back_project,cone_forward_project,cone_back_project,cone_voxel_back_project,*_fbp_filter,*_fdk_filter,median_filter3d,*_hessian_diagonal",
     "record_size": 64,
     "record_operations": "parallel_back_project,cone_forward_project,parallel_mbir_recon",
     "peers": ["mbirjax", "mbirtorch"],

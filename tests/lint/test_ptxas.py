@@ -21,7 +21,7 @@ HOW = "made anew with the commands in docs/internals/cuda.md"
 # the gather is the sum of a warp at its end. Cones: the fan (half of it the arc tangent of curved detectors), and pixels beyond
 # the window, which are worked out one by one.
 FP64 = [(r"tile_kernel|spread_kernel<.*straight_back", 0), (r"gather_kernel<.*straight", 30), (r"spread_kernel<.*fan_back", 150),
-        (r"gather_kernel<.*fan_forward", 180)]
+        (r"gather_kernel<.*fan_forward", 180), (r"voxel_kernel", 100)]
 LOCAL = {"spectrum_kernel", "table_kernel", "axis_kernel", "views_kernel<0>"}  # tables made once: the sine of a large argument, and an axis, index
 # an array; outliers: the samples of a window in order
 # By architecture: bytes of stack that may be spilled, loads in flight for each row of a flush, stall cycles per instruction of a hot

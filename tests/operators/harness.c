@@ -153,6 +153,17 @@ float *rig_back(struct rig *r, struct pixel_set pixels, const float *y, const fl
     return rig_pull(r, &out, cylinders(r, pixels));
 }
 
+float *rig_back_voxel(struct rig *r, struct pixel_set pixels, const float *y, enum sino_order order,
+                      const float *before)
+{
+    struct buffer in = rig_push(r, y, r->samples);
+    struct buffer out = rig_push(r, before, cylinders(r, pixels));
+    assert_ok(
+        r->be->ops->back_voxel(r->be, r->projector, &pixels, (struct sinogram){&in, order}, &out));
+    r->be->ops->release(r->be, &in);
+    return rig_pull(r, &out, cylinders(r, pixels));
+}
+
 static void *zeroed(int64_t n, size_t item)
 {
     void *p = calloc((size_t)(n > 0 ? n : 1), item);

@@ -44,6 +44,9 @@ float *rig_forward(struct rig *r, struct pixel_set pixels, const float *x, enum 
 /* y, w NULL = ones. `before` (volume or packed) is what x holds on entry; NULL = zeros. */
 float *rig_back(struct rig *r, struct pixel_set pixels, const float *y, const float *w,
                 enum sino_order order, int power, const float *before);
+/* Cones that turn, on back ends that have it. */
+float *rig_back_voxel(struct rig *r, struct pixel_set pixels, const float *y, enum sino_order order,
+                      const float *before);
 
 /* Uploads n floats into a buffer of the back end's own; pulls n floats out and releases it. */
 struct buffer rig_push(struct rig *r, const float *host, int64_t n);

@@ -58,7 +58,7 @@ foreach(target ${targets})
   endforeach()
   file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/ptx/${target})
   tp_ptx_library(ptx_${target} "${sources}")
-  foreach(test test_prepare test_volume test_project test_projection_calls test_passes test_hessian test_filter_recon test_analytic
+  foreach(test test_prepare test_volume test_project test_voxel test_projection_calls test_passes test_hessian test_filter_recon test_analytic
       test_mbir_twin test_goldens test_mbir test_moves test_shapes test_order)
     tp_ptx_test(ptx_${target} ${test})
   endforeach()

@@ -219,6 +219,10 @@ static inline int __ffs(int x)
 {
     return __builtin_ffs(x);
 }
+static inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned by)
+{
+    return (unsigned)(((uint64_t)high << 32 | low) >> (by & 31));
+}
 static inline int __float_as_int(float x)
 {
     int bits;

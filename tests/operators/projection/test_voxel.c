@@ -7,6 +7,9 @@
 #include "host/recon/recon.h"
 #include "tests/operators/harness.h"
 
+#define CONE(v, m, n, D, d)                                                                        \
+    .beam = BEAM_CONE, .views = v, .rows = m, .channels = n, .source_detector = D, .source_iso = d
+
 /* y of one view between its cells, 0 beside the detector. */
 static double bilinear(const struct scan *s, const double *plane, double row, double channel)
 {
@@ -58,24 +61,12 @@ static void twin(const struct rig *r, const double *y, double *x)
     }
 }
 
-static float *back_voxel(struct rig *r, struct pixel_set pixels, const float *y,
-                         const float *before)
-{
-    const int64_t cylinders = pixels.packed ? pixels.count : r->pixels;
-    struct buffer in = rig_push(r, y, r->samples);
-    struct buffer out = rig_push(r, before, cylinders * r->model.volume.slices);
-    assert_ok(r->be->ops->back_voxel(r->be, r->projector, &pixels,
-                                     (struct sinogram){&in, SINO_CHANNELS_FASTEST}, &out));
-    r->be->ops->release(r->be, &in);
-    return rig_pull(r, &out, cylinders * r->model.volume.slices);
-}
-
 /* Cylinders of a list of their own equal those of the volume, which keeps the other pixels. */
 static void check_packed(struct rig *r, const float *y, const float *x, const float *before)
 {
     const int64_t slices = r->model.volume.slices, count = r->inside_count / 2;
     const struct pixel_set packed = {r->inside, count, 1};
-    float *some = back_voxel(r, packed, y, before);
+    float *some = rig_back_voxel(r, packed, y, SINO_CHANNELS_FASTEST, before);
     for (int64_t q = 0; q < count; q++)
         assert_memory_equal(some + q * slices, x + r->inside[q] * slices,
                             (size_t)slices * sizeof *x);
@@ -90,15 +81,44 @@ static void check_packed(struct rig *r, const float *y, const float *x, const fl
     free(some);
 }
 
+/* Lists in any order, sinograms in either, and no pixel at all. */
+static void check_calls(struct rig *r, const float *y, const float *x, const float *before)
+{
+    const struct scan *s = &r->model.scan;
+    const struct pixel_set none = {r->inside, 0, 0}, all = rig_inside(r);
+    const size_t bytes = (size_t)r->voxels * sizeof *x;
+    int32_t *backwards = calloc((size_t)r->inside_count + 1, sizeof *backwards);
+    for (int64_t q = 0; q < r->inside_count; q++)
+        backwards[q] = r->inside[r->inside_count - 1 - q];
+    float *turned = floats(r->samples);
+    for (int64_t i = 0; i < r->samples; i++) {
+        const int64_t view = i / (s->rows * s->channels), cell = i % (s->rows * s->channels);
+        const int64_t row = cell / s->channels, channel = cell % s->channels;
+        turned[(view * s->channels + channel) * s->rows + row] = y[i];
+    }
+    const struct pixel_set listed = {backwards, r->inside_count, 0};
+    float *found[] = {rig_back_voxel(r, listed, y, SINO_CHANNELS_FASTEST, before),
+                      rig_back_voxel(r, all, turned, SINO_ROWS_FASTEST, before),
+                      rig_back_voxel(r, none, y, SINO_CHANNELS_FASTEST, before)};
+    assert_memory_equal(found[0], x, bytes);
+    assert_memory_equal(found[1], x, bytes);
+    assert_memory_equal(found[2], before, bytes);
+    for (int i = 0; i < 3; i++)
+        free(found[i]);
+    free(backwards);
+    free(turned);
+}
+
 static void check_case(struct rig *r, const struct test_case *c, void *context)
 {
     (void)c;
     if (!scan_is_cone(&r->model.scan) || !r->be->ops->back_voxel)
         return;
     float *y = random_floats(2, 0, 1, r->samples), *before = random_floats(1, -1, 1, r->voxels);
-    float *x = back_voxel(r, rig_inside(r), y, before);
+    float *x = rig_back_voxel(r, rig_inside(r), y, SINO_CHANNELS_FASTEST, before);
     double *y64 = widen(y, r->samples), *expected = doubles(r->voxels);
     check_packed(r, y, x, before);
+    check_calls(r, y, x, before);
     twin(r, y64, expected);
     for (int64_t pixel = 0, q = 0; pixel < r->pixels; pixel++) {
         const int inside = q < r->inside_count && r->inside[q] == pixel;
@@ -134,7 +154,7 @@ static void has_the_same_bits_at_any_thread_count(void **state)
                 rig_open(&r, harness_backend(b), threads[t], &cases[i]);
                 if (r.be->ops->back_voxel && scan_is_cone(&r.model.scan)) {
                     float *y = random_floats(2, 0, 1, r.samples), *zero = floats(r.voxels);
-                    float *x = back_voxel(&r, rig_inside(&r), y, zero);
+                    float *x = rig_back_voxel(&r, rig_inside(&r), y, SINO_CHANNELS_FASTEST, zero);
                     if (first)
                         assert_memory_equal(x, first, (size_t)r.voxels * sizeof *x);
                     free(first);
@@ -217,6 +237,42 @@ static void parallel_beams_are_refused(void **state)
     }
 }
 
+/* Slices of 4e4 rows, and of up to 2.3e6, which is more than a position on the GPU holds. */
+static void tall_slices_are_right_or_refused(void **state)
+{
+    (void)state;
+    static const struct test_case tall[] = {
+        {"tall", CONE(5, 6, 7, 28, 14), .slice_aspect = 4e4, .shape = {5, 5, 3}},
+        {"taller", CONE(5, 6, 7, 28, 14), .delta = .19, .slice_aspect = 2.5e5, .unmasked = 1,
+         .shape = {101, 101, 1}}};
+    for (int b = 0; harness_backend(b); b++)
+        for (int i = 0; i < 2; i++) {
+            struct rig r;
+            rig_open(&r, harness_backend(b), 1, &tall[i]);
+            float *y = random_floats(2, 0, 1, r.samples), *zero = floats(r.voxels);
+            struct buffer in = rig_push(&r, y, r.samples), out = rig_push(&r, zero, r.voxels);
+            const struct pixel_set inside = rig_inside(&r);
+            const enum err e = r.be->ops->back_voxel(
+                r.be, r.projector, &inside, (struct sinogram){&in, SINO_CHANNELS_FASTEST}, &out);
+            r.be->ops->release(r.be, &in);
+            float *x = rig_pull(&r, &out, r.voxels);
+            if (i == 1 && !strcmp(r.be->ops->name, "cuda")) {
+                assert_error(e, ERR_INPUT, "detector rows high; the GPU computes up to 2^20");
+            } else {
+                double *y64 = widen(y, r.samples), *expected = doubles(r.voxels);
+                assert_ok(e);
+                twin(&r, y64, expected);
+                assert_true(relative_l2(x, expected, r.voxels) < 1e-5);
+                free(y64);
+                free(expected);
+            }
+            free(x);
+            free(y);
+            free(zero);
+            rig_close(&r);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -224,6 +280,7 @@ int main(void)
         cmocka_unit_test(has_the_same_bits_at_any_thread_count),
         cmocka_unit_test(fdk_agrees_with_the_matched_one),
         cmocka_unit_test(parallel_beams_are_refused),
+        cmocka_unit_test(tall_slices_are_right_or_refused),
     };
     return cmocka_run_group_tests(tests, harness_setup, NULL);
 }
