@@ -1,9 +1,19 @@
-/* Where the pixels of a tile of the image have their cylinders: for kernels whose blocks own tiles
- * rather than entries of a list. */
+/* Finds the pixels of the image and their cylinders in x, also for kernels whose blocks own tiles of
+ * the image rather than entries of a list. */
 #ifndef TP_CUDA_COMMON_CYLINDERS_CUH
 #define TP_CUDA_COMMON_CYLINDERS_CUH
 
-#include "cuda/common/footprint.cuh"
+#include "cuda/common/projection.cuh"
+
+struct pixel_ij {
+    int i, j;
+};
+
+static __device__ inline struct pixel_ij pixel_ij_of(const struct geometry &g, int pixel)
+{
+    const int i = pixel / g.cols;
+    return pixel_ij{i, pixel - i * g.cols};
+}
 
 /* Finds a pixel's cylinder in x: its place in an ascending list; -1 if it is not in it. */
 static __device__ inline int cylinder_place(const struct geometry &g, const struct pixel_list &list,
@@ -25,6 +35,18 @@ static __device__ inline int cylinder_place(const struct geometry &g, const stru
     if (low == (int)list.count || list.indices[low] != pixel)
         return -1;
     return list.packed ? low : pixel;
+}
+
+#define STRIP_TILES 16
+
+/* Returns row and column of a tile: blocks go through strips of 16 tiles, so that those on the card
+ * at a time lie in a square, and share the channels under it in L2. */
+static __device__ inline struct pixel_ij tile_in_strips(int tile, int across, int down)
+{
+    const int strip = tile / (STRIP_TILES * down), left = strip * STRIP_TILES;
+    const int within = tile - left * down, rest = across - left;
+    const int width = rest < STRIP_TILES ? rest : STRIP_TILES;
+    return pixel_ij{within / width, left + within % width};
 }
 
 /* Tiles pay for lists of most of the image's pixels. */

@@ -6,7 +6,7 @@
 #ifndef TP_CUDA_COMMON_FOOTPRINT_CUH
 #define TP_CUDA_COMMON_FOOTPRINT_CUH
 
-#include "cuda/common/projection.cuh"
+#include "cuda/common/cylinders.cuh"
 
 /* A value that the compiler can neither see through nor work out again: it stays in a register. */
 static __device__ inline int opaque_int(int x)
@@ -25,16 +25,6 @@ struct footprint {
 struct fan_gain {
     double gain, inverse; /* magnification */
 };
-
-struct pixel_ij {
-    int i, j;
-};
-
-static __device__ inline struct pixel_ij pixel_ij_of(const struct geometry &g, int pixel)
-{
-    const int i = pixel / g.cols;
-    return pixel_ij{i, pixel - i * g.cols};
-}
 
 /* First channel of the taps around a position, to which 1 - taps / 2 is added already, and the
  * position from it on. */
@@ -72,7 +62,7 @@ static __device__ inline float inverse_root_of(float x)
     return (0.5f - 0.5f * x * y * y) * y + y;
 }
 
-/* The middle of a pixel's shadow, in channels from that of the detector. flat: on the flat detector
+/* Finds the middle of a pixel's shadow, in channels from that of the detector. flat: on the flat detector
  * through the middle of a curved one. */
 static __device__ inline double cone_channel(const struct geometry &g, const struct cone_pose &v,
                                              struct pixel_ij at, struct fan_gain *fan, double *flat)

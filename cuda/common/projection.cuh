@@ -66,8 +66,7 @@ struct geometry {
     double fan_channels, inverse_fan_channels; /* from the source to the detector, in channels */
     float cell_tangent, inverse_d, dz;
     double rows_per_slice, slices_per_row; /* of a pixel with magnification 1 */
-    double row_centre;
-    double highest_slice; /* rows, at the largest magnification inside the mask */
+    double row_centre, highest_slice;      /* rows of a slice, at most, inside the mask */
     float bias; /* ROUNDING: as a constant it would be taken off each address anew (overlap) */
     int tilted; /* multi-axis */
     const union view_pose *view;

@@ -2,7 +2,6 @@
  * detector cells. Views are copied into frames of zeros, so that nothing is tested that looks beside
  * the detector. A block owns 4 x 4 pixels, whose warps read the same columns at the same time; a
  * warp one pixel and up to 288 slices, with the sums in registers. */
-#include "cuda/common/cylinders.cuh"
 #include "cuda/common/kernel_table.cuh"
 #include "cuda/cone/cone.cuh"
 
@@ -15,7 +14,7 @@
 #define BESIDE 1
 #define BEFORE 2
 
-struct voxel_job {
+struct voxel_spread_job {
     struct geometry g;
     struct pixel_list pixels;
     struct batch batch;
@@ -29,24 +28,24 @@ struct voxel_job {
     struct warp_partition partition; /* of slices */
 };
 
-/* A pixel in a view: row of the warp's first slice and rows per slice, in 2^-32 rows. Read 16 bytes
- * at a time. */
+/* Tells a view's part of a pixel: row of the warp's first slice and rows per slice, in 2^-32 rows;
+ * read 16 bytes at a time. */
 struct alignas(16) voxel_ray {
     int64_t row, step;
     const float *column; /* the left one's row 0 */
     float left, right;   /* weights of both columns */
 };
 
-/* What a warp sees of a view. */
+/* Tells how a warp's slices lie to the frame of a view. */
 enum voxel_view { UNSEEN, CLIPPED, WITHIN };
 
-/* 2^-32 of it, within 2^-23: its upper bits behind the exponent of 1. */
+/* Returns 2^-32 of it, within 2^-23: its upper bits behind the exponent of 1. */
 static __device__ inline float fraction_of(unsigned rest)
 {
     return __int_as_float((int)__funnelshift_r(rest, 0x3f800000u >> 23, 9)) - 1;
 }
 
-static __device__ inline enum voxel_view voxel_prepare(const struct voxel_job &a,
+static __device__ inline enum voxel_view voxel_prepare(const struct voxel_spread_job &a,
                                                        struct pixel_ij at, int slice0, int slices,
                                                        int local_view, struct voxel_ray *r)
 {
@@ -74,8 +73,8 @@ static __device__ inline enum voxel_view voxel_prepare(const struct voxel_job &a
 }
 
 template <int SLICES, bool CLIPS>
-static __device__ inline void voxel_add(const struct voxel_job &a, const struct voxel_ray &shared,
-                                        int lane, float sum[SLICES])
+static __device__ inline void voxel_add(const struct voxel_spread_job &a,
+                                        const struct voxel_ray &shared, int lane, float sum[SLICES])
 {
     const struct voxel_ray r = shared;
     const float *const left = in_global(r.column), *const right = left + a.column;
@@ -93,19 +92,19 @@ static __device__ inline void voxel_add(const struct voxel_job &a, const struct 
 
 template <int SLICES>
 static __global__ void __launch_bounds__(THREADS, 2)
-    voxel_kernel(const __grid_constant__ struct voxel_job a)
+    voxel_kernel(const __grid_constant__ struct voxel_spread_job a)
 {
     SHARED_ARRAY(struct voxel_ray, shared);
     const int lane = threadIdx.x % WARP, own = threadIdx.x / WARP;
     struct voxel_ray *const rays = shared + own * WARP;
 
-    /* Neighbouring blocks: neighbouring pixels of the same slices. */
+    /* Neighbouring blocks: neighbouring tiles of the same slices. */
     const int part = blockIdx.x / a.blocks, block = blockIdx.x % a.blocks;
     struct pixel_ij at;
     int place = block * PIXELS + own;
     if (a.across) {
-        at.i = block / a.across * SIDE + own / SIDE;
-        at.j = block % a.across * SIDE + own % SIDE;
+        const struct pixel_ij tile = tile_in_strips(block, a.across, a.blocks / a.across);
+        at = pixel_ij{tile.i * SIDE + own / SIDE, tile.j * SIDE + own % SIDE};
         place = cylinder_place(a.g, a.pixels, at);
         if (place < 0)
             return;
@@ -147,9 +146,9 @@ static __global__ void __launch_bounds__(THREADS, 2)
 
 struct voxel_launcher {
     template <int, int SLICES>
-    static enum err launch(struct cuda_backend *be, const struct voxel_job &a)
+    static enum err launch(struct cuda_backend *be, const struct voxel_spread_job &a)
     {
-        void (*const back_projection_voxel)(struct voxel_job) = voxel_kernel<SLICES>;
+        void (*const back_projection_voxel)(struct voxel_spread_job) = voxel_kernel<SLICES>;
         LAUNCH(be, back_projection_voxel, (int64_t)a.blocks * a.partition.warps, THREADS,
                THREADS * sizeof(struct voxel_ray), a);
         return ERR_OK;
@@ -215,16 +214,17 @@ enum err voxel_spread(struct cuda_backend *be, const struct projector *p,
     const int64_t across = ceil_div(g->cols, SIDE), down = ceil_div(g->image_rows, SIDE);
     const int tiled = list_fills_tiles(g, pixels);
     const float scale = g->pixel_area * (float)g->rows_per_slice * g->inverse_cell;
-    const struct voxel_job a = {*g,
-                                *pixels,
-                                b,
-                                frames,
-                                x,
-                                set,
-                                g->rows + 2 * BEFORE,
-                                tiled ? (int)across : 0,
-                                (int)(tiled ? across * down : ceil_div(pixels->count, PIXELS)),
-                                scale,
-                                warp_partition_of(g->slices)};
+    const struct voxel_spread_job a = {
+        *g,
+        *pixels,
+        b,
+        frames,
+        x,
+        set,
+        g->rows + 2 * BEFORE,
+        tiled ? (int)across : 0,
+        (int)(tiled ? across * down : ceil_div(pixels->count, PIXELS)),
+        scale,
+        warp_partition_of(g->slices)};
     return launch_depth<struct voxel_launcher, 0, DEEPEST>(be, a);
 }

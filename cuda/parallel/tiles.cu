@@ -2,7 +2,7 @@
  * a warp of it one row of pixels, with the sums in registers. The channels under the tile, a dozen
  * for 64 pixels, come into shared memory once for some views at a time, where spread.cuh reads two
  * for each pixel. Sums have the order of spread.cuh, and its bits. */
-#include "cuda/common/cylinders.cuh"
+#include "cuda/common/footprint.cuh"
 #include "cuda/common/kernel_table.cuh"
 #include "cuda/parallel/parallel.cuh"
 

@@ -32,9 +32,17 @@ BYTES = {"parallel_back_project": (0.81, 64), "parallel_back_subset": (3.9, 8), 
          "cone_voxel_back_project": (1.5, 8), "cone_forward_project": (1.4, None)}
 
 
-def memory_bytes(blocks, multiprocessors, n=1024):
+# Whose blocks go through the image in strips, so that the pixels on the card lie in a square.
+SQUARES = {"cone_voxel_back_project"}
+
+
+def memory_bytes(operation, multiprocessors, n=1024):
     """Back: each set of resident pixels (4 a block) reads the channels under it anew; forward: a pixel stays for 20 views."""
-    return 4 * n * 0.637 / (multiprocessors * blocks * 4) if blocks else 0.2
+    blocks = BYTES[operation][1]
+    pixels = multiprocessors * blocks * 4 if blocks else 0
+    if operation in SQUARES:
+        return 4 * 1.27 * pixels ** 0.5 / pixels
+    return 4 * n * 0.637 / pixels if pixels else 0.2
 
 
 def ceilings(card):
@@ -44,9 +52,8 @@ def ceilings(card):
     for operation, counts in COUNTS.items():
         limits = {name: multiprocessors * clock * lanes * UPDATES / count
                   for (name, lanes), count in zip(LANES.items(), counts[arch]) if count}
-        from_l2, blocks = BYTES[operation]
-        limits["l2"] = l2 / from_l2
-        limits["dram"] = memory / memory_bytes(blocks, multiprocessors)
+        limits["l2"] = l2 / BYTES[operation][0]
+        limits["dram"] = memory / memory_bytes(operation, multiprocessors)
         bound = min(limits, key=limits.get)
         found[operation] = {"limits": {name: round(value) for name, value in limits.items()},
                             "ceiling": round(limits[bound]), "bound": bound}

@@ -62,9 +62,8 @@ def limits(operation, size, device, units):
         return {}
     counts = counts_of(what, device)
     found = {name: units[name] * ceilings.UPDATES / count for name, count in zip(ceilings.LANES, counts) if count}
-    from_l2, blocks = ceilings.BYTES[what]
-    found["l2"] = units["l2"] / from_l2
-    found["dram"] = units["dram"] / ceilings.memory_bytes(blocks, units["multiprocessors"], size[2])
+    found["l2"] = units["l2"] / ceilings.BYTES[what][0]
+    found["dram"] = units["dram"] / ceilings.memory_bytes(what, units["multiprocessors"], size[2])
     return found
 
 
