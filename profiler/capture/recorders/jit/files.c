@@ -37,11 +37,23 @@ static uint64_t jit_file_written(const struct stat *st)
     return ago > 0 && (uint64_t)ago < now ? now - (uint64_t)ago : now;
 }
 
+/* By hand: most processes that ask live for some milliseconds, and have no page of printf(). */
+static void jit_map_path(char path[64])
+{
+    char digits[12], *d = digits + sizeof digits;
+    unsigned pid = (unsigned)capture.pid;
+    *--d = 0;
+    do
+        *--d = (char)('0' + pid % 10);
+    while (pid /= 10);
+    strcpy(stpcpy(stpcpy(path, "/tmp/perf-"), d), ".map");
+}
+
 void jit_files_poll(struct capture_thread *t)
 {
     char path[64], value[64];
     struct stat st;
-    snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)capture.pid);
+    jit_map_path(path);
     if (jit_file_grew(path, &map_bytes, &st)) {
         snprintf(value, sizeof value, "%lld %llu", (long long)map_bytes,
                  (unsigned long long)jit_file_written(&st));

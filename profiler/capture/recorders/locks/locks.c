@@ -153,9 +153,11 @@ static void locks_thread_start(struct capture_thread *t)
 static void count_calls(struct capture_thread *t)
 {
     static int is_measured;
-    uint64_t calls;
-    if (!t->lock_calls || !safe_read((uintptr_t)t->lock_calls, &calls, sizeof calls))
+    uint64_t calls = locks_thread.calls;
+    if (!t->lock_calls)
         return;
+    if (t != capture_self() && !safe_read((uintptr_t)t->lock_calls, &calls, sizeof calls))
+        return; /* a thread's variables go with it */
     if (hooks && calls > FEW_CALLS && !__atomic_exchange_n(&is_measured, 1, __ATOMIC_RELAXED))
         call_ns = hooks->measure();
     t->cost_calls[TRACE_PART_LOCK_CALLS] = calls;
