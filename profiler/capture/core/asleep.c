@@ -8,24 +8,23 @@
 
 #include "profiler/capture/core/asleep.h"
 #include "profiler/capture/core/core.h"
+#include "profiler/capture/core/poll_thread.h"
 #include "profiler/capture/core/signals.h"
 #include "profiler/capture/core/thread_poll.h"
 #include "profiler/capture/core/unwind/modules.h"
 #include "profiler/capture/raw/own_stack.h"
 #include "profiler/capture/raw/system.h"
 
-#define AWAKE_AFTER_NS 10000000
-#define AGAIN_NS       1000000
+#define AGAIN_NS 1000000
 
 static const struct asleep_calls *asleep_calls;
-static int asleep_timer;
 static enum asleep_kind asleep_left; /* what it was, until it is known whether an exec fails */
 static char asleep_stack[HANDLER_STACK] __attribute__((aligned(64)));
 
 static void asleep_arm(long ns)
 {
     struct itimerspec when = {{0, 0}, {0, ns}};
-    syscall(SYS_timer_settime, asleep_timer, 0, &when, NULL);
+    syscall(SYS_timer_settime, asleep.timer, 0, &when, NULL);
 }
 
 #ifdef __x86_64__
@@ -35,21 +34,34 @@ static int asleep_is_libc(uintptr_t address)
     return name && (strstr(name, "/libc.so") || strstr(name, "/libc-2"));
 }
 
+extern const char __ehdr_start[], _end[]; /* of this library, by the linker */
+
 /* Starting allocates, also where the program is inside of its allocator: of one that is not the C
  * library's (the program's own, a preloaded one) nobody knows that it could be called there. */
 static int asleep_allocator_is_known(void)
 {
     static void *next;
-    return modules_name_at(asleep.allocator) == modules_name_at((uintptr_t)asleep_stack) &&
+    return asleep.allocator >= (uintptr_t)__ehdr_start && asleep.allocator < (uintptr_t)_end &&
            asleep_is_libc((uintptr_t)raw_next(&next, "malloc"));
+}
+
+/* Holds for the children of a process, of which each would touch eight pages to find it out. */
+static enum { ALLOCATOR_NEW, ALLOCATOR_KNOWN, ALLOCATOR_OTHER } asleep_allocator;
+
+void asleep_expect_fork(void)
+{
+    if (asleep_allocator == ALLOCATOR_NEW)
+        asleep_allocator = asleep_allocator_is_known() ? ALLOCATOR_KNOWN : ALLOCATOR_OTHER;
 }
 
 static int asleep_is_possible(void)
 {
     const struct capture_config *c = &capture.config;
-    return c->launcher > 0 && (double)getppid() != c->launcher && c->calls_share < 1 &&
-           c->modes & CAPTURE_CPU && modules_name_at((uintptr_t)asleep_stack) &&
-           asleep_allocator_is_known();
+    if (c->launcher <= 0 || (double)getppid() == c->launcher || c->calls_share >= 1 ||
+        !(c->modes & CAPTURE_CPU))
+        return 0;
+    asleep_expect_fork();
+    return asleep_allocator == ALLOCATOR_KNOWN;
 }
 
 /* Calls that wait while the caller holds nothing of the C library's and of the loader's. */
@@ -104,6 +116,10 @@ static int asleep_may_wake(const ucontext_t *u)
     return name != modules_name_at((uintptr_t)asleep_stack);
 }
 #else
+void asleep_expect_fork(void)
+{
+}
+
 static int asleep_is_possible(void)
 {
     return 0;
@@ -125,7 +141,30 @@ static int asleep_has_interrupted(const ucontext_t *u)
 static void asleep_end(void)
 {
     asleep.on = ASLEEP_NOT;
-    syscall(SYS_timer_delete, asleep_timer);
+    asleep_timer_end();
+}
+
+static int asleep_timer_make(void)
+{
+    struct sigevent event = {.sigev_value.sival_ptr = &asleep.timer,
+                             .sigev_signo = capture.config.signal,
+                             .sigev_notify = SIGEV_THREAD_ID};
+    event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
+    asleep.has_timer = !syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &asleep.timer);
+    return asleep.has_timer;
+}
+
+/* It is awake; its thread begins when it would have woken otherwise, by the signal that is the
+ * sampler's by now. */
+static void asleep_watch_thread(void)
+{
+    if (!poll_thread_is_late())
+        return;
+    const uint64_t age = trace_now() - asleep.since.r.time_ns;
+    if (asleep_timer_make())
+        asleep_arm(age < ASLEEP_NS ? (long)(ASLEEP_NS - age) : 1);
+    else
+        thread_late(1);
 }
 
 /* Tells what was asleep, once: the timer's signal may wake it between any two instructions. */
@@ -143,6 +182,7 @@ static void asleep_wake_now(void)
         asleep_end();
         const uint64_t begin = thread_poll_cpu(0);
         asleep_calls->wake(s, kind == ASLEEP_FORKED);
+        asleep_watch_thread();
         thread_cost_add(&s->t, TRACE_PART_WAKE, begin);
     }
     errno = saved;
@@ -169,17 +209,34 @@ static void asleep_wake_here(ucontext_t *u)
         sigaddset(&u->uc_sigmask, before);
 }
 
+static void asleep_thread_begins(void *a, void *context)
+{
+    (void)a;
+    (void)context;
+    thread_late(0);
+}
+
+static void asleep_begin_thread(const struct thread_slot *s, ucontext_t *u)
+{
+    if (poll_thread_is_late() && !s->t.busy && asleep_may_wake(u))
+        own_stack_call(asleep_thread_begins, NULL, u, asleep_stack + sizeof asleep_stack);
+    if (poll_thread_is_late() && asleep.has_timer)
+        asleep_arm(AGAIN_NS);
+}
+
 int asleep_signal(const siginfo_t *info, void *context)
 {
-    if (info->si_code != SI_TIMER || info->si_value.sival_ptr != &asleep_timer)
+    if (info->si_code != SI_TIMER || info->si_value.sival_ptr != &asleep.timer)
         return 0;
     struct thread_slot *s = thread_self();
     if (!s || !capture_is_here())
         return 1;
     if (asleep_has_interrupted(context))
         s->interrupts++;
-    if (!asleep.on)
+    if (!asleep.on) {
+        asleep_begin_thread(s, context);
         return 1;
+    }
     if (asleep_may_wake(context))
         asleep_wake_here(context);
     else
@@ -218,17 +275,13 @@ int asleep_begin(enum asleep_kind kind, const struct capture_parts *parts)
     if (!asleep_is_possible() || (parts && !asleep_prepare(parts->recorders, parts->count)))
         return 0;
     const struct thread_slot *s = thread_self();
-    struct sigevent event = {.sigev_value.sival_ptr = &asleep_timer,
-                             .sigev_signo = capture.config.signal,
-                             .sigev_notify = SIGEV_THREAD_ID};
-    event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
-    if (!s || s->is_dropped || syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &asleep_timer))
+    if (!s || s->is_dropped || !asleep_timer_make())
         return 0;
     asleep.wake = asleep_wake_now;
     asleep.since = facts_account(TRACE_AT_START);
     capture.on = 0;
     asleep.on = kind;
-    asleep_arm(AWAKE_AFTER_NS);
+    asleep_arm(ASLEEP_NS);
     return 1;
 }
 
@@ -248,6 +301,8 @@ void asleep_return(void)
 {
     struct thread_slot *s = thread_self();
     asleep_end();
-    if (s)
+    if (s) {
         asleep_calls->go_on(s, asleep_left == ASLEEP_FORKED);
+        asleep_watch_thread();
+    }
 }

@@ -7,11 +7,16 @@
 #define TP_CAPTURE_CORE_ASLEEP_H
 
 #include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "profiler/capture/core/capture.h"
 
+#define ASLEEP_NS 10000000 /* at most */
+
 struct asleep {
     volatile int on;                         /* nothing is recorded yet */
+    int timer, has_timer;                    /* by whose signal it wakes, or its thread begins */
     int wanted_signal;                       /* as it was configured */
     uintptr_t allocator;                     /* the calloc to which all calls of this name lead */
     void (*wake)(void);                      /* at a moment at which the program could allocate */
@@ -27,6 +32,14 @@ static inline void capture_wake(void)
         asleep.wake();
 }
 
+/* Before its signal is the program's again. */
+static inline void asleep_timer_end(void)
+{
+    if (asleep.has_timer)
+        syscall(SYS_timer_delete, asleep.timer);
+    asleep.has_timer = 0;
+}
+
 /* Before a call that would be recorded. */
 static inline int capture_is_on(void)
 {
@@ -39,6 +52,7 @@ enum asleep_kind { ASLEEP_NOT, ASLEEP_FORKED, ASLEEP_LOADED };
 /* The calling thread is the only one, and registered. 0: it cannot be; all starts now. */
 struct capture_parts; /* where the library was just loaded, else NULL */
 int asleep_begin(enum asleep_kind kind, const struct capture_parts *parts);
+void asleep_expect_fork(void); /* before a fork: finds what holds for the child as well */
 /* The process ends or (TRACE_EXEC) becomes another program: 1, it was asleep and is in the trace. */
 int asleep_finish(enum trace_end end, int detail, const char *path);
 /* It does not become another program after all: it is awake from now on. */

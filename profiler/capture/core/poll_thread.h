@@ -6,6 +6,9 @@
 #include "profiler/capture/core/core.h"
 
 void poll_thread_begin(void); /* starts it */
+/* The same for a process that has been asleep: as late as if it had slept on. */
+void poll_thread_begin_awake(void);
+int poll_thread_is_late(void); /* 1: it waits for that age alone */
 /* Asked after each turn; 1: the recording has ended, and the thread with it. */
 void poll_thread_ends_when(int (*over)(void));
 int poll_thread_stop(void);         /* asks it to end, waits at most 1 s; whether it has */

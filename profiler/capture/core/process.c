@@ -206,6 +206,7 @@ static void before_fork(void)
         return;
     int saved = errno;
     signals_hold(1);
+    asleep_expect_fork();
     poll_thread_step_aside();
     poll_gate_lock();
     forking = capture_enter_in(NULL);
@@ -270,6 +271,7 @@ static void in_child(void)
     raw_chars[0] = raw_chars[1] = 0; /* as the kernel's counters of the child */
     capture.pid = getpid();
     asleep.since.r.time_ns = 0;
+    asleep.has_timer = 0; /* timers are not inherited */
     poll_thread_forked(others);
     int is_asleep = asleep_begin(ASLEEP_FORKED, NULL);
     if (!is_asleep) {

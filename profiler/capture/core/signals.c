@@ -9,6 +9,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "profiler/capture/core/asleep.h"
 #include "profiler/capture/core/core.h"
 #include "profiler/capture/core/signals.h"
 #include "profiler/capture/raw/near.h"
@@ -130,6 +131,7 @@ void signals_withdraw(void)
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     if (!installed)
         return;
+    asleep_timer_end();
     signals_leave(1);
     real_sigaction(installed, &ignore, NULL);
     real_sigaction(installed, &theirs, NULL);

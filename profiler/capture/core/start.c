@@ -49,7 +49,7 @@ static void capture_begin_recorders(struct capture_thread *t)
     capture.on = 1; /* before the timer, whose signal finds a recording that has ended otherwise */
     recorders_thread_start(t);
     t->busy = 0;
-    poll_thread_begin();
+    poll_thread_begin_awake();
 }
 
 static void capture_begin_process(void)

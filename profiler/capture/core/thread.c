@@ -47,9 +47,9 @@ struct capture_thread *capture_self(void)
     return s ? &s->t : NULL;
 }
 
-static void (*put_off)(void); /* atomic */
+static void (*put_off)(int makes_thread); /* atomic */
 
-void thread_put_off(void (*work)(void))
+void thread_put_off(void (*work)(int makes_thread))
 {
     __atomic_store_n(&put_off, work, __ATOMIC_RELEASE);
 }
@@ -64,12 +64,12 @@ int thread_take_off(void)
     return __atomic_exchange_n(&put_off, NULL, __ATOMIC_ACQUIRE) != NULL;
 }
 
-void thread_late(void)
+void thread_late(int makes_thread)
 {
     capture_wake();
-    void (*work)(void) = __atomic_load_n(&put_off, __ATOMIC_RELAXED);
+    void (*work)(int) = __atomic_load_n(&put_off, __ATOMIC_RELAXED);
     if (__builtin_expect(work != NULL, 0))
-        work();
+        work(makes_thread);
 }
 
 int thread_live(void)
@@ -164,7 +164,7 @@ static void thread_prepare_caller(void)
     if (thread_live() && !thread_own)
         thread_register(NULL, 0);
     if (thread_live())
-        thread_late();
+        thread_late(0);
 }
 
 /* A call from the same depth is not from inside: + 1. */

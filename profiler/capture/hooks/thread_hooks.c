@@ -47,7 +47,7 @@ static int thread_trampoline_c11(void *argument)
 static struct thread_slot *thread_hook_claim(void *(*start)(void *), void *argument, void *stack,
                                              size_t bytes)
 {
-    thread_late();
+    thread_late(1);
     struct thread_slot *me = thread_self(),
                        *s = thread_live() && me && !me->t.busy ? thread_claim() : NULL;
     if (!s)
