@@ -43,6 +43,8 @@ static inline void asleep_timer_end(void)
 /* Before a call that would be recorded. */
 static inline int capture_is_on(void)
 {
+    if (__builtin_expect(capture.on, 1)) /* nothing is asleep then */
+        return 1;
     capture_wake();
     return capture.on;
 }

@@ -89,7 +89,7 @@ uint32_t thread_count(void); /* of the target's that are registered */
 /* Work that waits for a safe moment, which is when the target allocates or makes a thread. */
 void thread_put_off(void (*work)(int makes_thread)); /* the same function always */
 int thread_is_put_off(void);
-int thread_take_off(void);           /* 1: it was put off, and is not any longer */
+int thread_take_off(void);          /* 1: it was put off, and is not any longer */
 void thread_late(int makes_thread); /* at such a moment: calls it where it was put off */
 
 void text_forget(void); /* text.c: nothing is written yet in a new file */

@@ -20,8 +20,8 @@
 enum { NONE, RUNNING, STOPPING, ENDED };
 static uint32_t state; /* futex */
 static uint64_t not_before, aside;
-static int is_brief;    /* nothing but its age keeps the thread from beginning */
-static int was_put_off; /* before a fork */
+static int is_brief;     /* nothing but its age keeps the thread from beginning */
+static int was_put_off;  /* before a fork */
 static uint32_t own_tid; /* 0: it has not run yet */
 
 #define STACK_BYTES (256 * 1024) /* static TLS of the target lies on it too */

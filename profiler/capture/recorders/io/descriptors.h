@@ -18,7 +18,7 @@ static inline struct io_descriptor *io_descriptor_known(int fd) /* NULL: not kno
 
 static inline void io_set_row(int fd, uint32_t row) /* place + 1 */
 {
-    if (fd >= __atomic_load_n(&io->descriptor_count, __ATOMIC_RELAXED))
+    if (fd >= __atomic_load_n(&io_descriptor_count, __ATOMIC_RELAXED))
         io_raise_count(fd);
     __atomic_store_n(&io->descriptors[fd].file, row, __ATOMIC_RELEASE);
 }
@@ -42,6 +42,7 @@ static inline void io_forget(int fd)
         __atomic_fetch_sub(&f->waiting, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&d->file, 0, __ATOMIC_RELEASE);
     d->shared = d->stream = d->seekable = d->known = d->streams = d->accepted = d->writes = 0;
+    d->many = 0;
     d->offset = d->wrote_ns = 0;
     d->run = (struct io_pending){0};
 }

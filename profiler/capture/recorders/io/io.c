@@ -81,12 +81,14 @@ static void note_lean(struct capture_thread *t)
     if (is_lean || !io_lean_begun())
         return;
     is_lean = 1;
-    capture_note(t, 1, "io.sampled",
-                 "The program makes so many small reads, writes, opens or seeks that timing each "
-                 "would take more than %.0f %% of its CPU time: from %.2f s of CPU time on, one in "
-                 "%d is timed. Their counts, bytes and places in files are exact; their times are "
-                 "estimates. Set TOMOPROF_CAPTURE_CALLS=1 to time each.",
-                 100 * capture.config.calls_share, 1e-9 * (double)io_lean_begun(), LEAN_ONE_IN);
+    capture_note(
+        t, 1, "io.sampled",
+        "The program makes so many small reads, writes, opens or seeks that timing each "
+        "would take more than %.0f %% of its CPU time: from %.2f s of CPU time on, one in "
+        "%d to %d is timed. Their counts, bytes and places in files are exact; their times are "
+        "estimates. Set TOMOPROF_CAPTURE_CALLS=1 to time each.",
+        100 * capture.config.calls_share, 1e-9 * (double)io_lean_begun(), LEAN_ONE_IN,
+        LEAN_MANY_ONE_IN);
 }
 
 static void note_summed(struct capture_thread *t)
@@ -128,7 +130,7 @@ static void io_tick(struct capture_thread *ours)
 static void catch_up(struct capture_thread *t)
 {
     uint64_t now = trace_now();
-    for (int fd = 0; fd < io->descriptor_count; fd++) {
+    for (int fd = 0; fd < io_descriptor_count; fd++) {
         struct io_descriptor *d = io_descriptor_known(fd);
         long at =
             d && d->stream && d->seekable && d->known ? syscall(SYS_lseek, fd, 0L, SEEK_CUR) : -1;
@@ -172,7 +174,7 @@ static void io_fork_child(void)
                      "The process that made this one had taken reads and writes out of the "
                      "program's way: they are seen in sum alone.");
     io_files_forked();
-    for (int fd = 0; io_missed && fd < io->descriptor_count; fd++)
+    for (int fd = 0; io_missed && fd < io_descriptor_count; fd++)
         io_forget(fd);
     io_missed = 0;
     io_mapped_forked();

@@ -44,7 +44,7 @@ static inline uint64_t io_short_begin(void)
 /* Before a descriptor is closed: that wakes nobody, its row is forgotten later. */
 static inline uint64_t io_close_begin(void)
 {
-    if (__builtin_expect(asleep.on, 0)) {
+    if (__builtin_expect(!capture.on && asleep.on, 0)) {
         io_missed = 1;
         return 0;
     }

@@ -1,16 +1,16 @@
 /* If recording each call takes too much of the CPU time, a read that goes on where the one
  * before ended only adds to its descriptor: 10 ns instead of 100. Counts, bytes, sizes, places and
- * pages stay exact. Times are those of one call in LEAN_ONE_IN. */
+ * pages stay exact. Times are those of one call in LEAN_ONE_IN or LEAN_MANY_ONE_IN. */
 #include <errno.h>
 #include <sys/resource.h>
 #include <time.h>
 
+#include "profiler/capture/raw/near.h"
 #include "profiler/capture/recorders/io/lean.h"
 #include "profiler/capture/recorders/io/names.h"
 
 enum {
     MEASURED_ONE_IN = 4, /* of the calls that are drawn */
-    DRAWN_ONE_IN = LEAN_ONE_IN / MEASURED_ONE_IN * (MEASURED_ONE_IN - 1), /* the rest is timed */
     LARGE = 1 << 20,
     ENTRY_NS = 9,  /* the wrapper and io_lean_begin, behind a system call (perf, at 3 GHz) */
     FULL_NS = 100, /* of a call that is recorded in full */
@@ -18,18 +18,18 @@ enum {
 };
 #define FREE_NS 3000000 /* taken beyond the share before it begins */
 
-int io_lean;
+int io_lean CAPTURE_HOT;
 static uint64_t begun;
 
 /* A call that does not go on from the one before: that is settled, and this one waits. */
-static __attribute__((noinline)) int lean_run_begin(struct io_descriptor *d, enum trace_io_op op,
-                                                    uint64_t at, uint64_t bytes, int here)
+static int lean_run_begin(struct io_descriptor *d, enum trace_io_op op, uint64_t at, uint64_t bytes,
+                          int here)
 {
     struct thread_slot *s = thread_own;
     struct io_file *f = &io->files[d->file - 1];
     struct io_pending *r = &d->run;
     int none = 0;
-    if (!f->begun[op] || f->kind == TRACE_TO_SOCKET ||
+    if (op > TRACE_IO_WRITE || !f->begun[op] || f->kind == TRACE_TO_SOCKET ||
         (here && d->seekable && (!d->known || d->shared)))
         return 0;
     if (r->calls) {
@@ -39,7 +39,7 @@ static __attribute__((noinline)) int lean_run_begin(struct io_descriptor *d, enu
         io_run_move(f, d);
         io_unlock(f);
     }
-    r->op = op + 1;
+    r->op = (uint8_t)(op + 1);
     r->low = io_size_from(bytes, &r->sizes);
     r->calls = 1;
     r->bytes = bytes;
@@ -47,26 +47,40 @@ static __attribute__((noinline)) int lean_run_begin(struct io_descriptor *d, enu
     return 1;
 }
 
+/* Goes on with the run locked. */
+static __attribute__((noinline)) int lean_data_other(struct io_descriptor *d, enum trace_io_op op,
+                                                     uint64_t bytes, int64_t offset)
+{
+    const int here = offset == IO_HERE;
+    const uint64_t at = here ? d->offset : (uint64_t)offset;
+    const int counts = lean_run_begin(d, op, at, bytes, here);
+    if (counts && here)
+        d->offset = at + bytes;
+    io_run_unlock(&d->run);
+    return counts;
+}
+
+/* What is rare is in functions of its own, which this one and those below jump to: so they keep no
+ * registers. 630 instructions of an open, a read and a close were 75 of 1,050 ns. */
 static inline int lean_data(enum trace_io_op op, int fd, uint64_t bytes, int64_t offset)
 {
     struct io_descriptor *d = io_descriptor_known(fd);
-    if (!d || op > TRACE_IO_WRITE || bytes - 1 >= LARGE - 1 || !io_run_lock(&d->run))
+    if (__builtin_expect(!d || bytes - 1 >= LARGE - 1 || !io_run_lock(&d->run), 0))
         return 0;
     struct io_pending *r = &d->run;
-    int here = offset == IO_HERE, counts = 1;
-    uint64_t at = here ? d->offset : (uint64_t)offset;
-    if (r->op == op + 1u && bytes - r->low < r->sizes && (at == r->end || !d->seekable) &&
-        r->calls < UINT32_MAX) {
-        r->calls++;
-        r->bytes += bytes;
-        r->end = at + bytes;
-    } else {
-        counts = lean_run_begin(d, op, at, bytes, here);
-    }
-    if (counts && here)
+    const int here = offset == IO_HERE;
+    const uint64_t at = here ? d->offset : (uint64_t)offset;
+    if (__builtin_expect(r->op != op + 1u || bytes - r->low >= r->sizes ||
+                             (at != r->end && d->seekable) || r->calls == UINT32_MAX,
+                         0))
+        return lean_data_other(d, op, bytes, offset);
+    r->calls++;
+    r->bytes += bytes;
+    r->end = at + bytes;
+    if (here)
         d->offset = at + bytes;
     io_run_unlock(r);
-    return counts;
+    return 1;
 }
 
 /* Around a piece of code whose cost is measured: the processor overlaps it with neither side. */
@@ -76,22 +90,33 @@ static inline uint64_t io_stamp_between(void)
                                                           : trace_now();
 }
 
+static uint32_t lean_one_in(const struct capture_thread *t)
+{
+    return t->io_draws < LEAN_FEW ? LEAN_ONE_IN : LEAN_MANY_ONE_IN;
+}
+
+/* One in MEASURED_ONE_IN of the calls that are drawn is measured, the others are timed. */
+static uint32_t lean_drawn_one_in(uint32_t timed_one_in)
+{
+    return timed_one_in / MEASURED_ONE_IN * (MEASURED_ONE_IN - 1);
+}
+
 /* Such a call stands for all that are not timed, by what it costs. */
 static void lean_measured(uint64_t begin)
 {
     struct thread_slot *s = thread_own;
-    const uint64_t calls = (uint64_t)DRAWN_ONE_IN * MEASURED_ONE_IN;
     const uint64_t end = io_stamp_between(), ticks = end & IO_TICKS ? io_between_ticks : 0;
     uint64_t ns = io_between(begin + ticks, end);
     if (!s || ns > COST_MOST)
         return;
+    const uint64_t calls = (uint64_t)lean_drawn_one_in(lean_one_in(&s->t)) * MEASURED_ONE_IN;
     ns = (ns + ENTRY_NS) * calls;
     s->t.cost_calls[TRACE_PART_IO] += calls;
     s->t.cost_ns[TRACE_PART_IO] += ns;
     s->t.io_ns += ns;
 }
 
-static int lean_miss(void)
+static __attribute__((noinline)) int lean_miss(void)
 {
     struct thread_slot *s = thread_own;
     if (s && !s->t.busy) {
@@ -101,18 +126,26 @@ static int lean_miss(void)
     return 0;
 }
 
-#define COUNTED(call)                                                                              \
-    uint64_t stamp_ = begin == IO_LEAN ? 0 : io_stamp_between();                                   \
-    if (!(call))                                                                                   \
-        return lean_miss();                                                                        \
-    if (stamp_)                                                                                    \
-        lean_measured(stamp_);                                                                     \
-    return 1
+/* io_lean_NAME by lean_NAME, whose cost is measured now and then. */
+#define COUNTED(name, parameters, given, arguments)                                                \
+    static __attribute__((noinline)) int lean_##name##_measured parameters                         \
+    {                                                                                              \
+        (void)begin;                                                                               \
+        const uint64_t stamp = io_stamp_between();                                                 \
+        if (!lean_##name arguments)                                                                \
+            return lean_miss();                                                                    \
+        lean_measured(stamp);                                                                      \
+        return 1;                                                                                  \
+    }                                                                                              \
+    int io_lean_##name parameters                                                                  \
+    {                                                                                              \
+        if (__builtin_expect(begin != IO_LEAN, 0))                                                 \
+            return lean_##name##_measured given;                                                   \
+        return __builtin_expect(lean_##name arguments, 1) ? 1 : lean_miss();                       \
+    }
 
-int io_lean_data(enum trace_io_op op, int fd, int64_t result, int64_t offset, uint64_t begin)
-{
-    COUNTED(lean_data(op, fd, (uint64_t)result, offset));
-}
+COUNTED(data, (enum trace_io_op op, int fd, int64_t result, int64_t offset, uint64_t begin),
+        (op, fd, result, offset, begin), (op, fd, (uint64_t)result, offset))
 
 static inline int lean_seek(int fd, int64_t result)
 {
@@ -126,10 +159,7 @@ static inline int lean_seek(int fd, int64_t result)
     return 1;
 }
 
-int io_lean_seek(int fd, int64_t result, uint64_t begin)
-{
-    COUNTED(lean_seek(fd, result));
-}
+COUNTED(seek, (int fd, int64_t result, uint64_t begin), (fd, result, begin), (fd, result))
 
 /* Above a few names, or opens of unknown ones, all belong to their folder. */
 static uint32_t row_of_name(const char *path)
@@ -158,40 +188,85 @@ static uint32_t row_of_name(const char *path)
     return row;
 }
 
-static inline int lean_opened(int fd, const char *path, int flags)
+/* A read like the last one of the file before under this number goes on from it: `op`, `low` and
+ * `sizes` of that are still there. */
+static inline void lean_open_row(struct io_descriptor *d, uint32_t row, int flags, int many)
 {
-    if (!__atomic_load_n(&io_storm, __ATOMIC_RELAXED) || fd < 0 || fd >= IO_DESCRIPTORS || !path ||
-        flags & ~IO_NAME_FLAGS)
-        return 0;
-    uint32_t row = io_name_again(&thread_own->t.io_name, path);
-    if (!row && io_name_suffices(path, flags))
-        row = row_of_name(path);
+    io_open_by_name(d, flags);
+    d->many = many != 0;
+    d->run.opens = 1;
+    if (d->whole.row != row || d->shared)
+        d->run.op = 0;
+}
+
+static __attribute__((noinline)) int lean_open_other(int fd, const char *path, int flags)
+{
+    struct io_descriptor *d = &io->descriptors[fd];
+    const uint32_t row = io_name_suffices(path, flags) ? row_of_name(path) : 0;
     if (!row)
         return 0;
-    struct io_descriptor *d = &io->descriptors[fd];
     if (d->file)
         io_forget(fd);
-    io_open_by_name(d, flags);
-    d->run.opens = 1;
+    lean_open_row(d, row, flags, io->files[row - 1].flags & TRACE_IO_MANY);
     io_set_row(fd, row);
     return 1;
 }
 
-int io_lean_open(int fd, const char *path, int flags, uint64_t begin)
+static inline int lean_open(int fd, const char *path, int flags)
 {
-    COUNTED(lean_opened(fd, path, flags));
+    if (__builtin_expect(!__atomic_load_n(&io_storm, __ATOMIC_RELAXED) ||
+                             (unsigned)fd >= IO_DESCRIPTORS || !path || flags & ~IO_NAME_FLAGS,
+                         0))
+        return 0;
+    struct io_descriptor *d = &io->descriptors[fd];
+    const uint32_t row = io_name_again(&thread_own->t.io_name, path);
+    if (__builtin_expect(
+            !row || d->file || fd >= __atomic_load_n(&io_descriptor_count, __ATOMIC_RELAXED), 0))
+        return lean_open_other(fd, path, flags);
+    lean_open_row(d, row, flags, 1);
+    __atomic_store_n(&d->file, row, __ATOMIC_RELEASE);
+    return 1;
 }
 
-/* Adds a file that was read from its start on, or not at all, to those before it. */
-static inline int lean_sum_whole(struct io_descriptor *d)
+COUNTED(open, (int fd, const char *path, int flags, uint64_t begin), (fd, path, flags, begin),
+        (fd, path, flags))
+
+enum { WHOLE_FEW = 64 }; /* what a SIGKILL loses */
+
+/* Adds a file that was read from its start on, or not at all, to those before it; the run is locked. */
+static inline void lean_add_whole(struct io_descriptor *d)
 {
-    enum { FEW = 64 }; /* what a SIGKILL loses */
     struct io_pending *r = &d->run;
     struct io_whole *w = &d->whole;
-    if (!(io->files[d->file - 1].flags & TRACE_IO_MANY) || d->streams || r->seeks ||
-        r->end != r->bytes || d->wrote_ns || !io_run_lock(r))
-        return 0;
-    if (w->row != d->file || w->files >= FEW ||
+    w->files += r->calls > 0;
+    w->opens += r->opens;
+    w->calls += r->calls;
+    w->bytes += r->bytes;
+    r->calls = r->opens = 0;
+    r->end = r->bytes = 0;
+    io_run_unlock(r);
+    __atomic_store_n(&d->file, 0, __ATOMIC_RELEASE);
+    d->shared = d->stream = d->seekable = d->known = 0;
+    d->accepted = d->writes = d->many = 0;
+    d->offset = 0;
+}
+
+static inline int lean_is_whole(const struct io_descriptor *d)
+{
+    const struct io_pending *r = &d->run;
+    return d->many && !d->streams && !r->seeks && r->end == r->bytes && !d->wrote_ns;
+}
+
+static __attribute__((noinline)) int lean_close_other(int fd)
+{
+    struct io_descriptor *d = &io->descriptors[fd];
+    struct io_pending *r = &d->run;
+    struct io_whole *w = &d->whole;
+    if (!lean_is_whole(d) || !io_run_lock(r)) {
+        io_forget(fd);
+        return 1;
+    }
+    if (w->row != d->file || w->files >= WHOLE_FEW ||
         (r->calls && w->calls && (w->op != r->op || w->low != r->low))) {
         io_whole_end(w);
         w->row = d->file;
@@ -200,51 +275,46 @@ static inline int lean_sum_whole(struct io_descriptor *d)
         w->op = r->op;
         w->low = r->low;
     }
-    w->files += r->calls > 0;
-    w->opens += r->opens;
-    w->calls += r->calls;
-    w->bytes += r->bytes;
-    *r = (struct io_pending){0};
+    lean_add_whole(d);
     return 1;
 }
 
-static inline int lean_closed(int fd)
+static inline int lean_close(int fd)
 {
     struct io_descriptor *d = io_descriptor_known(fd);
     if (!d)
         return 1;
+    const struct io_pending *r = &d->run;
+    const struct io_whole *w = &d->whole;
     d->run.opens++;
-    if (lean_sum_whole(d)) {
-        __atomic_store_n(&d->file, 0, __ATOMIC_RELEASE);
-        d->shared = d->stream = d->seekable = d->known = d->accepted = d->writes = 0;
-        d->offset = 0;
-    } else {
-        io_forget(fd);
-    }
+    if (__builtin_expect(!lean_is_whole(d) || w->row != d->file || w->files >= WHOLE_FEW ||
+                             w->op != r->op || w->low != r->low || !io_run_lock(&d->run),
+                         0))
+        return lean_close_other(fd);
+    lean_add_whole(d);
     return 1;
 }
 
-int io_lean_close(int fd, uint64_t begin)
-{
-    COUNTED(lean_closed(fd));
-}
+COUNTED(close, (int fd, uint64_t begin), (fd, begin), (fd))
 
 static __attribute__((noinline)) uint64_t lean_draw(struct capture_thread *t)
 {
     uint64_t x = (uint64_t)(capture_random(t) * 0x1p32);
-    t->io_left = 1 + (uint32_t)(x % (2 * DRAWN_ONE_IN - 1));
+    const uint32_t one_in = lean_one_in(t);
+    t->io_draws++;
+    t->io_left = 1 + (uint32_t)(x % (2 * lean_drawn_one_in(one_in) - 1));
     x >>= 16;
     if (x % MEASURED_ONE_IN == 0)
         return IO_LEAN_MEASURED;
     unsigned d = (unsigned)__atomic_load_n(&io_doublings, __ATOMIC_RELAXED);
-    unsigned log = (unsigned)__builtin_ctz(LEAN_ONE_IN);
-    t->io_weight = LEAN_ONE_IN;
+    unsigned log = (unsigned)__builtin_ctz(one_in);
+    t->io_weight = one_in;
     d = d > log ? d : log;
     t->io_drawn = capture_random(t) * (double)(1u << (d - log)) <= 1 ? IO_DRAWN + d : IO_DRAWN_NONE;
     return io_stamp();
 }
 
-/* Weighs a call by LEAN_ONE_IN where the thread gave up the CPU in it or in one that was not timed.
+/* Weighs a call by io_weight where the thread gave up the CPU in it or in one that was not timed.
  * Else the kernel gave the CPU to others, which must not count for so many calls. */
 uint64_t io_lean_weight(struct capture_thread *t)
 {
@@ -345,7 +415,7 @@ void io_lean_thread(struct capture_thread *t)
 void io_lean_stop(void)
 {
     __atomic_store_n(&io_lean, 0, __ATOMIC_RELAXED);
-    for (int fd = 0; fd < io->descriptor_count; fd++) {
+    for (int fd = 0; fd < io_descriptor_count; fd++) {
         struct io_descriptor *d = io_descriptor_known(fd);
         if (d && io_run_waits(d))
             io_run_end(d);
@@ -356,7 +426,7 @@ void io_lean_stop(void)
 void io_lean_forked(void)
 {
     begun = io_not_run = 0;
-    for (int fd = 0; fd < io->descriptor_count; fd++) {
+    for (int fd = 0; fd < io_descriptor_count; fd++) {
         io->descriptors[fd].run = (struct io_pending){0};
         io->descriptors[fd].whole = (struct io_whole){0};
     }

@@ -7,6 +7,8 @@
 
 enum {
     LEAN_ONE_IN = 64, /* calls that are timed, at random; the time of each stands for as many */
+    LEAN_MANY_ONE_IN = 256, /* of a thread that has had LEAN_FEW drawn: each takes 400 ns */
+    LEAN_FEW = 2000,
     LEAN_UNTIMED = 1, /* io_weight of a call that is not */
 };
 
@@ -24,7 +26,7 @@ extern int io_threaded; /* the process has had several threads */
 /* Nothing else changes a run meanwhile: no thread, and no handler of a signal. */
 static inline int io_run_lock(struct io_pending *r)
 {
-    int none = 0;
+    uint8_t none = 0;
     if (__atomic_load_n(&io_threaded, __ATOMIC_RELAXED))
         return __atomic_compare_exchange_n(&r->lock, &none, 1, 0, __ATOMIC_ACQUIRE,
                                            __ATOMIC_RELAXED);

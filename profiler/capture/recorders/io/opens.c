@@ -109,7 +109,7 @@ void io_closing_range(unsigned first, unsigned last)
     if (!t)
         return;
     int saved = errno;
-    for (unsigned fd = first; fd <= last && fd < (unsigned)io->descriptor_count; fd++)
+    for (unsigned fd = first; fd <= last && fd < (unsigned)io_descriptor_count; fd++)
         io_forget((int)fd);
     io_leave(t, 0, saved);
 }

@@ -28,8 +28,8 @@ uint64_t io_pages_bytes(const struct io_pages *s, double *error);
 enum { IO_STREAMS = 8 }; /* places in a file that are read on from, of one descriptor */
 
 struct io_pending {
-    int lock;
-    uint32_t op; /* READ or WRITE, + 1; 0: no call may go on from the one before */
+    uint8_t lock;
+    uint8_t op; /* READ or WRITE, + 1; 0: no call may go on from the one before */
     uint32_t calls, opens, seeks;
     uint32_t low, sizes; /* of a call: at least, and below low + sizes */
     uint64_t end, bytes; /* of calls that go on from each other */
@@ -49,11 +49,12 @@ struct io_descriptor {
     uint8_t seekable, known; /* known: the offset is */
     uint64_t offset;
     struct io_pending run;
-    uint8_t streams;          /* in use; a line of the cache ends before */
+    uint8_t streams;          /* of `end` in use */
     uint8_t accepted, writes; /* writes: opened for nothing else */
-    uint64_t end[IO_STREAMS]; /* the last used first */
-    uint64_t wrote_ns;        /* of a socket: its last write, since which it was not read */
+    uint8_t many;             /* its row is known to be one of many files; the line ends here */
     struct io_whole whole;    /* of what lay under this number before */
+    uint64_t wrote_ns;        /* of a socket: its last write, since which it was not read */
+    uint64_t end[IO_STREAMS]; /* the last used first */
 } __attribute__((aligned(64)));
 
 #endif

@@ -2,9 +2,10 @@
  * their descriptor. */
 #include <string.h>
 
+#include "profiler/capture/raw/near.h"
 #include "profiler/capture/recorders/io/lean.h"
 
-int io_threaded;
+int io_threaded CAPTURE_HOT;
 
 static const uint64_t size_most[] = {100,     1 << 10,  10 << 10,  100 << 10, 1 << 20,
                                      4 << 20, 10 << 20, 100 << 20, 1 << 30};

@@ -48,9 +48,9 @@ struct io_tables {
     struct io_site sites[IO_SITES];
     uint32_t site[IO_SITES]; /* the places of those in use */
     uint32_t site_count;
-    int descriptor_count; /* none in use is higher */
 };
-extern struct io_tables *io; /* NULL: not started */
+extern struct io_tables *io;    /* NULL: not started */
+extern int io_descriptor_count; /* none in use is higher */
 extern uint64_t io_unplaced, io_own[2], io_no_chars[2];
 
 uint32_t io_file_count(void);

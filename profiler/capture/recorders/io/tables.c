@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "profiler/capture/raw/near.h"
 #include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders/io/state.h"
 
@@ -22,13 +23,14 @@ enum {
     TRIES = 200,
 };
 
-volatile int io_on;
-struct io_tables *io;
+volatile int io_on CAPTURE_HOT;
+struct io_tables *io CAPTURE_HOT;
+int io_descriptor_count CAPTURE_HOT;
 uint64_t io_unplaced, io_own[2], io_no_chars[2];
 double io_call_ns;
 uint64_t io_between_ticks;
 int io_doublings;
-uint64_t io_tick_ns, io_last_tick_ns;
+uint64_t io_tick_ns CAPTURE_HOT, io_last_tick_ns;
 
 static uint32_t slots[SLOTS]; /* place of a file + 1, by its key */
 static uint64_t keys[IO_FILES];
@@ -175,8 +177,8 @@ uint32_t io_row(uint32_t kind, const char *name)
 
 void io_raise_count(int fd)
 {
-    int top = __atomic_load_n(&io->descriptor_count, __ATOMIC_RELAXED);
-    while (fd >= top && !__atomic_compare_exchange_n(&io->descriptor_count, &top, fd + 1, 1,
+    int top = __atomic_load_n(&io_descriptor_count, __ATOMIC_RELAXED);
+    while (fd >= top && !__atomic_compare_exchange_n(&io_descriptor_count, &top, fd + 1, 1,
                                                      __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         ;
 }
@@ -199,7 +201,7 @@ void io_files_forked(void)
         f->moments = 0;
         f->seen = f->stride = 0;
     }
-    for (int fd = 0; fd < io->descriptor_count; fd++)
+    for (int fd = 0; fd < io_descriptor_count; fd++)
         if (io->descriptors[fd].file) {
             io->descriptors[fd].shared = 1;
             io->descriptors[fd].streams = 0;
