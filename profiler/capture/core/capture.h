@@ -68,10 +68,9 @@ struct capture_thread {
     uint64_t cost_ns[TRACE_PARTS], cost_calls[TRACE_PARTS];
     uint64_t random, io_ns, io_drawn, io_entered, io_stack_ns; /* of capture_random; io's */
     uint64_t io_since, io_since_ns, io_waits, io_debt, io_cpu, io_sleeps, io_draws; /* lean.c */
-    struct capture_io_name {    /* by which it opened a file last: names.c of io */
-        uint64_t row;           /* row + 1 | round << 32; 0: none */
-        uint64_t last, mask;    /* its last eight bytes; those of its ending */
-        uint8_t folder, ending; /* lengths; text: the folder */
+    struct capture_io_name {      /* by which it opened a file last: names.c of io */
+        uint64_t row, last, mask; /* row + 1 | round << 32, 0: none; its end; the ending's part */
+        uint8_t folder, ending;   /* lengths; text: the folder */
         char text[102];
     } io_name;
     struct stack_thread *stacks; /* stack.c's scratch */
