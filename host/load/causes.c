@@ -31,6 +31,7 @@ struct load_facts {
     const struct loading *l;
     double open, index, fetch, decode, convert, place, work;
     double waited;      /* for a CPU; 0 where that is unknown */
+    double once_waited; /* the same, while the file was opened and memory made */
     double busy;        /* share of the workers' time in which they computed, waits left out */
     double share;       /* of the work, of a second of it */
     double each;        /* elapsed seconds for a second of work */
@@ -72,6 +73,7 @@ static void load_facts_of(const struct loading *l, struct load_facts *d)
     d->work = d->fetch + d->decode + d->convert + d->place;
     d->share = 1 / (d->work > 0 ? d->work : 1);
     d->waited = isfinite(l->cpu_wait_s) ? l->cpu_wait_s : 0;
+    d->once_waited = fmax(0, phase_of(l, "cpu_wait")->worker_s - d->waited);
     d->each = d->work > 0 ? l->read_s / (d->work + d->waited) : 0;
     const double had = l->read_s * (double)l->workers - d->waited;
     d->busy = had > 0 ? fmin(1, l->read_cpu_s / had) : 1;
@@ -137,7 +139,13 @@ static int load_waits(const struct load_facts *d, struct load_fired *out)
 
 static int load_others(const struct load_facts *d, struct load_fired *out)
 {
-    return load_waits(d, out) && d->l->workers <= d->l->processors;
+    const double once = d->once_waited;
+    int fired = load_waits(d, out);
+    if (!fired && once > SHARE(CPU_WAITED) * (d->open + d->index + once + d->l->read_s)) {
+        evidence_add(out, "waited while the file was opened", 1e3 * once, "ms");
+        fired = fired_with_gain(out, once);
+    }
+    return fired && d->l->workers <= d->l->processors;
 }
 
 static int load_crowd(const struct load_facts *d, struct load_fired *out)
@@ -311,8 +319,8 @@ static const struct load_rule load_rules[] = {
                   "of the processors", EFFORT_SETTING}},
       .refuted_by = "a run on an idle machine that takes as long",
       .test = "tomoprof load FILE --cache warm",
-      .fires = "workers wait for a CPU for more than " PERCENT(CPU_WAITED) " of their time, and are "
-               "not more than the processors"},
+      .fires = "workers, or what opens the file, wait for a CPU for more than " PERCENT(CPU_WAITED)
+               " of their time, and workers are not more than the processors"},
      .evaluate = load_others},
     {{.id = "D-CPU",
       .title = "Loading waits for a CPU: more workers are ready than there are processors.",

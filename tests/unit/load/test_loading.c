@@ -99,6 +99,24 @@ static int cause_advises(const struct load_cause *c, const char *words)
     return 0;
 }
 
+/* A small file: all waits came while it was opened. Opening it takes little then. */
+static void waiting_while_opening_is_not_opening(void **state)
+{
+    (void)state;
+    struct loading *l = made(0.9, 1);
+    static struct load_phase phases[] = {{.name = "open", .worker_s = 0.5},
+                                         {.name = "decode", .worker_s = 0.9},
+                                         {.name = "cpu_wait", .worker_s = 4}};
+    l->phases = phases;
+    l->phases_count = 3;
+    l->cpu_wait_s = 0;
+    l->processors = 2;
+    assert_ok(load_causes(l));
+    assert_string_equal(l->causes[0].rule, "D-CPU");
+    assert_true(l->causes[0].gain_high_s > 3.9 && l->causes[0].gain_high_s < 4.1);
+    loading_free(l);
+}
+
 /* 1 s of work, of which 90 % is decoding, beside 7 s without a CPU: that leads, and no advice asks
  * for threads, which would wait too. */
 static void waiting_for_a_cpu_is_not_decoding(void **state)
@@ -322,6 +340,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_schema_is_that_of_the_fields),
         cmocka_unit_test(rules_fire_on_their_numbers),
+        cmocka_unit_test(waiting_while_opening_is_not_opening),
         cmocka_unit_test(waiting_for_a_cpu_is_not_decoding),
         cmocka_unit_test(threads_are_advised_up_to_the_processors),
         cmocka_unit_test(uneven_chunks_have_the_cause_that_was_seen),
