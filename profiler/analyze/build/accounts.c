@@ -121,8 +121,9 @@ static enum err accounts_row(struct run *r, const struct account *a, const char 
            all = to.user + to.sys - from.user - from.sys;
     if (!to.known || to.left_out || !from.known || all <= 0 || a->thread < 0)
         return ERR_OK;
-    user *= all / (user + sys); /* the parts are estimates: one of them may have shrunk */
-    sys = all - user;
+    const double scale = all / (user + sys); /* the parts are estimates: one may have shrunk */
+    user *= scale;
+    sys *= scale;
     *ns += all;
     struct model_thread *t = &r->threads.items[a->thread];
     t->user_s = (isnan(t->user_s) ? 0 : t->user_s) + ns_to_seconds(user);

@@ -195,6 +195,7 @@ def notes_are_of_use(check, folder):
         done = run(command(folder / name, *words), cwd=folder)
         check.must(done.returncode == 0, f"{words}: {done}")
         made = profile(folder / name)
+        check.that(all(row["cpu"][kind] >= 0 for row in [made["totals"], *made["unattributed"]] for kind in ("user", "sys")), f"{made['unattributed']}")
         return {item["id"]: item for item in made["quality"]["items"]}, float(made["environment"]["hz"])
     if not compiled(folder, "burns", BURNS, "-g0"):
         print("  skipped: no C compiler")
