@@ -237,26 +237,10 @@ static int load_uneven_cached(const struct load_facts *d, struct load_fired *out
     return cached > SHARE(CACHED_NONE) && cached < SHARE(CACHED_ALL) && load_uneven(d, out);
 }
 
-/* p95 of the chunks' stored bytes over their median; 0: unknown. */
-static double stored_spread(const struct loading *l)
-{
-    double spread = 0;
-    double *bytes = malloc(((size_t)l->chunks_count + 1) * sizeof *bytes);
-    for (int i = 0; bytes && i < l->chunks_count; i++)
-        bytes[i] = (double)l->chunks[i].stored;
-    if (bytes && l->chunks_count) {
-        qsort(bytes, (size_t)l->chunks_count, sizeof *bytes, ascending_double);
-        const double median = bytes[l->chunks_count / 2];
-        spread = median > 0 ? bytes[(int)(0.95 * (l->chunks_count - 1))] / median : 0;
-    }
-    free(bytes);
-    return spread;
-}
-
 static int load_uneven_bytes(const struct load_facts *d, struct load_fired *out)
 {
     struct load_fired cached = {.gain_low_s = 0};
-    const double spread = stored_spread(d->l);
+    const double spread = load_stored_spread(d->l);
     if (load_uneven_cached(d, &cached) || !(spread > UNEVEN_BYTES) || !load_uneven(d, out))
         return 0;
     evidence_add(out, "p95 over p50 of the stored bytes", spread, "");

@@ -96,8 +96,9 @@ enum err load_sweep(struct load_session *s, struct loading *l);
 /* Then ratings, and causes. */
 enum err load_ratings(struct loading *l);
 enum err load_causes(struct loading *l);
-double load_effort_days(const char *advice); /* of a cause's actions */
-void load_rules_write(FILE *out);            /* the table of rules for the docs, as Markdown */
+double load_stored_spread(const struct loading *l); /* p95 over median of chunks; 0 unknown */
+double load_effort_days(const char *advice);        /* of a cause's actions */
+void load_rules_write(FILE *out); /* the table of rules for the docs, as Markdown */
 
 /* Share of the store's files that is in the page cache; NaN: unknown. */
 double load_cached_share(const struct store *s);

@@ -309,6 +309,21 @@ static enum err fill_phases(struct load_session *s, struct loading *l, double re
     return ERR_OK;
 }
 
+double load_stored_spread(const struct loading *l)
+{
+    double spread = 0;
+    double *bytes = malloc(((size_t)l->chunks_count + 1) * sizeof *bytes);
+    for (int i = 0; bytes && i < l->chunks_count; i++)
+        bytes[i] = (double)l->chunks[i].stored;
+    if (bytes && l->chunks_count) {
+        qsort(bytes, (size_t)l->chunks_count, sizeof *bytes, ascending_double);
+        const double median = bytes[l->chunks_count / 2];
+        spread = median > 0 ? bytes[(int)(0.95 * (l->chunks_count - 1))] / median : 0;
+    }
+    free(bytes);
+    return spread;
+}
+
 /* The whole: measured, where all of it was read, or from a sample. */
 static void fill_estimate(const struct load_session *s, struct loading *l,
                           const struct load_run *run, struct load_sample *sample)
