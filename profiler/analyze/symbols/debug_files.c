@@ -7,10 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/clock.h"
 #include "profiler/analyze/symbols/debug_files.h"
 
 static const char *debug_root(int i)
@@ -103,6 +105,9 @@ int debug_file_by_link(const char *main, const char *link, uint32_t crc, char **
 /* Debug files from the servers that DEBUGINFOD_URLS names, by elfutils' own client where it is
  * installed; it keeps them in its cache. */
 
+#define SERVER_SECONDS 300 /* for one file, and no other follows one that takes longer */
+#define SERVER_BYTES   ((rlim_t)4 << 30) /* of one file, also where it was compressed on its way */
+
 struct client {
     void *session;
     int (*find)(void *session, const unsigned char *id, int bytes, char **path);
@@ -121,25 +126,53 @@ int debug_server_client(void)
     return debuginfod_library() != NULL;
 }
 
+static int64_t server_asked_ns;
+
+/* Is called by the client as it waits, and ends that by its answer: a server may send for ever. */
+static int server_is_late(void *session, long done, long all)
+{
+    (void)session, (void)done, (void)all;
+    return clock_seconds_since(server_asked_ns) > SERVER_SECONDS;
+}
+
 /* Returns the one client of the process: it keeps its connections. */
 static struct client *debuginfod_client(void)
 {
     static struct client c;
     const char *urls = getenv("DEBUGINFOD_URLS");
     void *(*begin)(void);
+    void (*watch)(void *session, int (*progress)(void *session, long done, long all));
     if (c.session || !urls || !*urls || !debuginfod_library())
         return c.session ? &c : NULL;
     *(void **)&begin = dlsym(debuginfod_library(), "debuginfod_begin");
     *(void **)&c.find = dlsym(debuginfod_library(), "debuginfod_find_debuginfo");
-    c.session = begin && c.find ? begin() : NULL;
+    *(void **)&watch = dlsym(debuginfod_library(), "debuginfod_set_progressfn");
+    c.session = begin && c.find && watch ? begin() : NULL;
+    if (c.session)
+        watch(c.session, server_is_late);
     return c.session ? &c : NULL;
+}
+
+/* Asks with a limit of what the client may write into its cache. */
+static int server_find(const struct client *c, const void *build_id, int bytes, char **path)
+{
+    struct rlimit all, few;
+    server_asked_ns = clock_ns();
+    if (getrlimit(RLIMIT_FSIZE, &all))
+        return -EIO;
+    few = all;
+    few.rlim_cur = all.rlim_cur < SERVER_BYTES ? all.rlim_cur : SERVER_BYTES;
+    setrlimit(RLIMIT_FSIZE, &few);
+    const int fd = c->find(c->session, build_id, bytes, path);
+    setrlimit(RLIMIT_FSIZE, &all);
+    return fd;
 }
 
 int debug_file_by_server(const void *build_id, int bytes, char **path)
 {
     static int unreachable; /* each module would wait for it anew, 90 s at most */
     struct client *c = unreachable || bytes < 2 || bytes > 64 ? NULL : debuginfod_client();
-    int fd = c ? c->find(c->session, build_id, bytes, path) : -1;
+    int fd = c ? server_find(c, build_id, bytes, path) : -1;
     unreachable |= c && fd < 0 && fd != -ENOENT && fd != -ENOSYS;
     return fd < 0 ? -1 : fd;
 }

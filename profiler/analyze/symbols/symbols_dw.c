@@ -2,6 +2,7 @@
 #ifdef TP_DW
 #include <dwarf.h>
 #include <elfutils/libdw.h>
+#include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/log.h"
 #include "profiler/analyze/symbols/code_image.h"
 #include "profiler/analyze/symbols/debug_files.h"
 #include "profiler/analyze/symbols/symbol_file.h"
@@ -56,6 +58,26 @@ struct symbol_file {
     long budget; /* entries that may still be read now: a loop of siblings ends */
 };
 
+/* Keeps what a server sent where it is of that build id: another file would give other lines. */
+static int server_checked(int fd, const void *id, int bytes, char **path)
+{
+    Elf *elf = fd >= 0 ? elf_begin(fd, ELF_C_READ, NULL) : NULL;
+    const void *its = NULL;
+    const int same =
+        elf && dwelf_elf_gnu_build_id(elf, &its) == bytes && !memcmp(its, id, (size_t)bytes);
+    elf_end(elf);
+    if (fd < 0 || same)
+        return fd;
+    log_warn(
+        "%s: a server of DEBUGINFOD_URLS sent the debug information of another file: it is not "
+        "used",
+        *path);
+    close(fd);
+    free(*path);
+    *path = NULL;
+    return -1;
+}
+
 /* libdwfl's own would ask servers for more than this. A CRC of 0 asks for the file that dwz shares
  * out to others. */
 static int find_debug(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
@@ -73,7 +95,9 @@ static int find_debug(Dwfl_Module *module, void **user, const char *name, Dwarf_
     int fd = bytes > 0 ? debug_file_by_id(id, bytes, ".debug", path) : -1;
     if (fd < 0 && main && link)
         fd = debug_file_by_link(main, link, crc, path);
-    return fd < 0 && bytes > 0 ? debug_file_by_server(id, bytes, path) : fd;
+    return fd < 0 && bytes > 0
+               ? server_checked(debug_file_by_server(id, bytes, path), id, bytes, path)
+               : fd;
 }
 
 static int find_elf(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
