@@ -29,8 +29,8 @@ int guarded_readers = 1;
 
 enum guarded_message { DONE, SIZE, READ, INDEX };
 
-struct guarded { /* the wires of one side */
-    pid_t pid;
+struct guarded {      /* the wires of one side */
+    pid_t pid, owner; /* a fork of the owner must not ask: its answers would be mixed with ours */
     int life;
     struct store_wire *in, *out;
 };
@@ -216,12 +216,24 @@ static void guarded_read(struct store *s, struct guarded *g)
     free(data);
 }
 
-/* Ends the child. Returns waitpid's status. */
+static void guarded_let_go(struct guarded *g)
+{
+    close(g->in->fd);
+    close(g->life);
+    g->pid = 0;
+}
+
+/* Ends the child. Returns waitpid's status. A fork leaves it to the owner: by now another process may
+ * have its number. */
 static int guarded_end(struct guarded *g)
 {
     int status = 0;
     if (g->pid <= 0)
         return 0;
+    if (g->owner != getpid()) {
+        guarded_let_go(g);
+        return 0;
+    }
     shutdown(g->in->fd, SHUT_RDWR); /* it ends when nobody listens */
 #ifdef SYS_pidfd_open
     struct pollfd ended = {.fd = (int)syscall(SYS_pidfd_open, g->pid, 0), .events = POLLIN};
@@ -234,9 +246,7 @@ static int guarded_end(struct guarded *g)
 #endif
     while (waitpid(g->pid, &status, 0) < 0 && errno == EINTR)
         ;
-    close(g->in->fd);
-    close(g->life);
-    g->pid = 0;
+    guarded_let_go(g);
     return status;
 }
 
@@ -289,6 +299,9 @@ static enum err guarded_index(struct store *s, struct store_array *a)
     struct guarded *g = s->reader;
     FAIL_IF(g->pid <= 0, ERR_INPUT, "%s: the index of %s cannot be read: it is damaged", s->name,
             a->name);
+    FAIL_IF(g->owner != getpid(), ERR_UNSUPPORTED,
+            "%s: was opened before fork(), in process %ld: open it in this process, %ld", s->name,
+            (long)g->owner, (long)getpid());
     message_begin(g, INDEX, *(const int *)a->reader);
     TRY(guarded_wait(s, g));
     return guarded_taken(s, g, across_take_chunks(g->in, s, a));
@@ -318,6 +331,7 @@ static enum err guarded_start(const struct guarded_work *work, struct store *s)
     s->close = guarded_close;
     TRY(child_fork_both(&c, child_serve, (void *)(uintptr_t)work));
     g->pid = c.pid;
+    g->owner = getpid();
     g->life = c.life;
     g->in->fd = g->out->fd = c.fd;
     return ERR_OK;

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -327,12 +328,34 @@ static void test_compound_files(void **state)
     assert_int_equal(children_now(), before);
 }
 
+/* A fork of this process does not ask, and leaves the reader to this process when it closes. */
+static void test_forks(void **state)
+{
+    struct store *s;
+    int status = 0;
+    (void)state;
+    assert_ok(open_with(plain_open, &s));
+    const pid_t pid = fork();
+    if (pid == 0) {
+        const enum err e = store_index(s, s->arrays[0]);
+        const int told = strstr(err_text(), "was opened before fork()") != NULL;
+        store_close(s);
+        _exit(e == ERR_UNSUPPORTED && told ? 0 : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_ok(store_index(s, s->arrays[0]));
+    assert_int_equal(s->arrays[0]->chunks_count, 4);
+    store_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_compound_files), cmocka_unit_test(test_passes),
-        cmocka_unit_test(test_ends),           cmocka_unit_test(test_jail),
-        cmocka_unit_test(test_lies),           cmocka_unit_test(test_link),
+        cmocka_unit_test(test_forks),  cmocka_unit_test(test_compound_files),
+        cmocka_unit_test(test_passes), cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_jail),   cmocka_unit_test(test_lies),
+        cmocka_unit_test(test_link),
     };
     return cmocka_run_group_tests(tests, enter, leave);
 }
