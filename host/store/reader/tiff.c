@@ -74,12 +74,16 @@ ARRAY_ORDER(by_size, struct tiff_group,
             COMPARE(y->elements, x->elements) ?: COMPARE(x->first, y->first));
 
 /* The largest is `data`; a smaller one that is not supported, as a mask of single bits is, becomes
- * a note. */
+ * a note. With the size of the largest pages and an odd number of bits it may be one of them, whose
+ * directory is damaged: then how large `data` is is not known. */
 static enum err add_group(struct store *s, const struct tiff_pages *all, const size_t *group_of,
-                          const struct tiff_group *g, int largest, size_t *which)
+                          const struct tiff_group *groups, size_t k, size_t *which)
 {
     char name[40] = "data";
-    const struct tiff_page *p = &all->items[g->first];
+    const struct tiff_group *g = &groups[k];
+    const struct tiff_page *p = &all->items[g->first], *most = &all->items[groups[0].first];
+    const int largest = k == 0, is_alike = p->level == most->level && p->width == most->width &&
+                                           p->height == most->height && p->bits != 1;
     int64_t n = 0;
     if (!largest && p->level)
         snprintf(name, sizeof name, "page%lld.%d", (long long)p->number - 1, p->level);
@@ -93,7 +97,7 @@ static enum err add_group(struct store *s, const struct tiff_pages *all, const s
     if (e != ERR_UNSUPPORTED || largest)
         return e;
     s->arrays_count = before;
-    return store_unreadable_add(s, name, 0, "%s", err_text()); /* the largest are readable */
+    return store_unreadable_add(s, name, is_alike ? -1 : 0, "%s", err_text());
 }
 
 /* A page that has the size of the largest ones and another layout would be missing in the stack. */
@@ -145,7 +149,7 @@ static enum err tiff_add_arrays(struct store *s, const struct tiff_pages *all)
     for (size_t i = 1; i < count && !e; i++)
         e = check_group(s, all, &groups[0], &groups[i]);
     for (size_t i = 0; i < count && !e; i++)
-        e = add_group(s, all, group_of, &groups[i], i == 0, which);
+        e = add_group(s, all, group_of, groups, i, which);
     free(which);
     return e;
 }
