@@ -34,7 +34,7 @@ static int blosc_header_read(const struct codec_call *c, struct blosc_header *h)
     *h =
         (struct blosc_header){c->in[3], get_little32(c->in + 4), get_little32(c->in + 8), c->in[2]};
     const size_t blocks = h->block ? (h->bytes + h->block - 1) / h->block : 0;
-    const int plain = !(h->flags & (COPIED | BITS | UNKNOWN)) && h->flags >> 5 == LZ4;
+    const int plain = !(h->flags & (BITS | UNKNOWN)) && h->flags >> 5 == LZ4;
     const int even = h->item && h->block && h->block % h->item == 0 && h->bytes % h->item == 0;
     const int one =
         h->flags & ONE || (even && h->item <= SPLIT_MOST && h->block / h->item >= SPLIT_LEAST);
@@ -203,6 +203,12 @@ enum err blosc_lz4_part(const struct codec_call *c, size_t begin, size_t end, in
     *done = blosc_header_read(c, &h);
     if (!*done)
         return ERR_OK;
+    if (h.flags & COPIED) {
+        if (c->in_bytes - HEADER < h.bytes)
+            return CODEC_DAMAGED(c, "it ends early");
+        memcpy(c->out + begin, c->in + HEADER + begin, end - begin);
+        return ERR_OK;
+    }
     for (size_t i = begin / h.block; i * h.block < end; i++) {
         const size_t from = i * h.block, left = h.bytes - from;
         struct blosc_block b = {left < h.block ? left : h.block, 1,

@@ -53,6 +53,7 @@ struct codec_step {
     int swap;    /* predictor 2: elements are big-endian; JPEG: blue comes first */
     int colours; /* JPEG: 0: as its own markers say; or one of these, whatever they say */
     int level;   /* encoders; SZIP: its options */
+    int plain;   /* blosc: by its store its chunks hold LZ4, which no library has to decode */
     const unsigned char *tables; /* JPEG: those that stand before every tile; borrowed */
     size_t tables_bytes;
 };

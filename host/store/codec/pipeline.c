@@ -82,7 +82,9 @@ enum err codec_run_own(struct codec_worker *w, const struct codec_task *t, const
 {
     const struct codec_call c = codec_call_of(w, t, in, out);
     *done = 0;
-    return is_blosc_part(t) ? blosc_part(&c, t->begin, t->end, done) : ERR_OK;
+    if (t->pipeline.count != 1 || t->pipeline.step[0].codec != CODEC_BLOSC)
+        return ERR_OK;
+    return blosc_lz4_part(&c, t->part ? t->begin : 0, t->part ? t->end : t->out_bytes, done);
 }
 
 int codec_children_used = 1;

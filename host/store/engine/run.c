@@ -80,6 +80,12 @@ static int is_little(const struct engine_plan *p)
            p->facts.bytes_fetched <= ALONE_BYTES;
 }
 
+/* A chunk that holds something else than its store says gets a child when it comes. */
+static int decoder_is_needed(const struct codec_pipeline *p)
+{
+    return codec_needs_child(p) && !(p->count == 1 && p->step[0].plain);
+}
+
 /* Room for the largest chunk of the plan that a child decodes; 0: there is none. Where a chunk's stored
  * bytes are not known yet, it takes an eighth more than the decoded ones, which the child gets. */
 static size_t decoder_bytes(const struct engine_plan *p)
@@ -88,12 +94,12 @@ static size_t decoder_bytes(const struct engine_plan *p)
     int64_t most = 0;
     int needed = 0;
     for (int i = 0; i < a->pipelines_count; i++)
-        needed |= codec_needs_child(&a->pipelines[i]);
+        needed |= decoder_is_needed(&a->pipelines[i]);
     for (int64_t i = 0; needed && i < p->facts.tasks; i++) {
         const struct store_chunk *c = &a->chunks[p->tasks[i].chunk];
         const int64_t decoded = c->skip + store_chunk_bytes(a, p->tasks[i].chunk);
         const int64_t stored = c->whole || c->stored < 0 ? decoded : c->stored;
-        if (codec_needs_child(&a->pipelines[c->pipeline]) && decoded + stored > most)
+        if (decoder_is_needed(&a->pipelines[c->pipeline]) && decoded + stored > most)
             most = decoded + stored;
     }
     return (size_t)most;

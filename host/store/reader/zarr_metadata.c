@@ -136,7 +136,9 @@ static struct codec_step codec_step_of(const struct store_array *a, enum codec c
 {
     const int64_t size = json_integer(cJSON_GetObjectItemCaseSensitive(settings, "elementsize"));
     return (struct codec_step){.codec = codec,
-                               .item = size >= 1 && size <= 64 ? (int)size : a->dtype.bytes};
+                               .item = size >= 1 && size <= 64 ? (int)size : a->dtype.bytes,
+                               .plain = codec == CODEC_BLOSC &&
+                                        !strcmp(json_text(settings, "cname"), "lz4")};
 }
 
 /* In the order of decoding: the compressor, then the filters from the last one on. */
