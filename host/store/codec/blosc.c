@@ -229,15 +229,13 @@ int blosc_available(void)
     return 1;
 }
 
-enum err blosc_part(const struct codec_call *c, size_t begin, size_t end, int *done)
+enum err blosc_part(const struct codec_call *c, size_t begin, size_t end)
 {
     size_t bytes = 0, item = 0;
     int flags, here = 0;
     if ((end - begin) * 2 <= c->out_bytes)
         TRY(blosc_lz4_part(c, begin, end, &here));
-    if (done)
-        *done = here;
-    if (here || done)
+    if (here)
         return ERR_OK;
     if (blosc_cbuffer_validate(c->in, c->in_bytes, &bytes) < 0 || bytes != c->out_bytes)
         return codec_blosc(c);
@@ -267,12 +265,10 @@ int blosc_available(void)
     return 0;
 }
 
-enum err blosc_part(const struct codec_call *c, size_t begin, size_t end, int *done)
+enum err blosc_part(const struct codec_call *c, size_t begin, size_t end)
 {
-    if (done)
-        *done = 0;
     (void)begin, (void)end;
-    return done ? ERR_OK : codec_blosc(c);
+    return codec_blosc(c);
 }
 
 enum err codec_blosc(const struct codec_call *c)

@@ -25,10 +25,9 @@ void shuffle_decode(size_t item, const unsigned char *const *in, size_t first, s
                     unsigned char *out);
 uint32_t crc32c(const void *in, size_t n);
 
-/* Bytes [begin, end) at least, at their place in c->out. `done`: NULL, or only what needs no library
- * is done; !*done: nothing was. */
-enum err blosc_part(const struct codec_call *c, size_t begin, size_t end, int *done);
-/* Does the same for chunks of LZ4; !*done: another one. */
+/* Bytes [begin, end) at least, at their place in c->out. */
+enum err blosc_part(const struct codec_call *c, size_t begin, size_t end);
+/* Does the same for chunks of LZ4, without a library; !*done: another one. */
 enum err blosc_lz4_part(const struct codec_call *c, size_t begin, size_t end, int *done);
 
 /* As codec_decode and codec_decode_part (`part`: bytes [begin, end) are wanted), in this process. */

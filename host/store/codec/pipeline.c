@@ -72,7 +72,7 @@ static struct codec_call codec_call_of(struct codec_worker *w, const struct code
 enum err codec_run(struct codec_worker *w, const struct codec_task *t, const void *in, void *out)
 {
     const struct codec_call c = codec_call_of(w, t, in, out);
-    return is_blosc_part(t) ? blosc_part(&c, t->begin, t->end, NULL)
+    return is_blosc_part(t) ? blosc_part(&c, t->begin, t->end)
                             : codec_run_all(w, &t->pipeline, in, t->in_bytes, out, t->out_bytes);
 }
 
