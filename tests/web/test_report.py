@@ -1,7 +1,9 @@
 """report.html in a real browser (browser.mjs), and what can be said of the file without one."""
 
+import itertools
 import json
 import math
+import operator
 import os
 import pathlib
 import re
@@ -74,31 +76,65 @@ def perfetto():
     return str(folder)
 
 
-def same(a, b):
-    """Equal as far as two writers of JSON agree."""
+def same(a, b, part=1e-14):
+    """Equal as far as two writers of JSON agree, or up to a part of each number. A key that is null may be missing."""
     if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+        return all(same(a.get(key), b.get(key), part) for key in a.keys() | b.keys())
     if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(map(same, a, b))
-    return math.isclose(a, b, rel_tol=1e-14) if isinstance(a, float) and isinstance(b, (int, float)) else a == b
+        return len(a) == len(b) and all(same(x, y, part) for x, y in zip(a, b))
+    return math.isclose(a, b, rel_tol=part) if isinstance(a, float) and isinstance(b, (int, float)) else a == b
+
+
+def rows_from(table):
+    """Objects, from the columns that the page has of them (profiler/report/page/page_columns.c)."""
+    columns = {key: values_from(column) for key, column in table["of"].items()}
+    return [{key: column[i] for key, column in columns.items()} for i in range(table["rows"])]
+
+
+def values_from(column):
+    if isinstance(column, list):
+        return column
+    if "counts" not in column:
+        return rows_from(column)
+    rows = iter(rows_from(column["all"]))
+    return [[next(rows) for _ in range(n)] for n in column["counts"]]
+
+
+def unfolded(shown):
+    """A profile as the page's scripts have it."""
+    for track in shown["timeline"]:
+        step = track.pop("step_ns", 1)
+        track["events"].update({key: [step * v for v in track["events"][key]] for key in ("start", "length", "busy") if key in track["events"]})
+    if "lines" in shown:
+        for file, lines in zip(shown["files"].values(), values_from(shown.pop("lines"))):
+            file["lines"] = lines
+    for holder, key in ((shown, "threads"), (shown["io"] or {}, "files")):
+        if isinstance(holder.get(key), dict):
+            holder[key] = rows_from(holder[key])
+    return shown
 
 
 def shortened(data):
     """What the page has unchanged of a file of the run."""
-    return {key: value for key, value in data.items() if key not in ("files", "stacks", "frames", "timeline", "flows", "merged")}
+    return {key: value for key, value in data.items() if key not in ("files", "stacks", "frames", "timeline", "flows", "merged", "threads", "io")}
 
 
 def same_sums(written, shown):
-    """Stacks by weight, lines by file, and events by their busy time."""
+    """Stacks by weight, lines by file, and events by their busy time, which the page has to a ten-millionth of the run."""
     weights = [key for key in written["stacks"] if key not in ("parent", "frame")]
     stacks = all(sum(v or 0 for v in written["stacks"][key]) == sum(v or 0 for v in shown["stacks"][key]) for key in weights)
     def lines(profile):
         return {path: [(line["line"], line["text"]) for line in file["lines"]] for path, file in profile["files"].items()}
     def seconds(profile):
         return sum((line["cpu"]["user"] or 0) + (line["cpu"]["sys"] or 0) for file in profile["files"].values() for line in file["lines"])
-    def busy(profile):
-        return [sum(track["events"].get("busy", track["events"]["length"])) for track in profile["timeline"]]
-    return stacks and lines(written) == lines(shown) and abs(seconds(written) - seconds(shown)) <= 1e-4 * seconds(written) and busy(written) == busy(shown)
+    step = 1e-7 * 1e9 * (written["meta"]["wall_s"] or 0)
+    def ends(events):
+        starts = list(itertools.accumulate(events["start"]))
+        return [*starts, *map(operator.add, starts, events["length"]), *itertools.accumulate(events.get("busy", events["length"]))]
+    def near(a, b):  # without busy times each length is off by a step at most
+        return len(a) == len(b) and all(abs(x - y) <= step * max(1, len(a) / 3) for x, y in zip(a, b))
+    events = all(near(ends(a["events"]), ends(b["events"])) for a, b in zip(written["timeline"], shown["timeline"]))
+    return stacks and lines(written) == lines(shown) and abs(seconds(written) - seconds(shown)) <= 1e-4 * seconds(written) and events
 
 
 def file_checks(pages):
@@ -122,9 +158,12 @@ def file_checks(pages):
         for key, file in (("data-profile", "profile.json"), ("data-timing", "timing.json")):
             if (folder / file).is_file():
                 written, shown = (json.loads(data) for data in ((folder / file).read_bytes(), blocks.get(key, b"{}")))
+                if key == "data-profile":
+                    shown = unfolded(shown)
                 check.that(same(shortened(written), shortened(shown)), f"{name}: {key} is not {file}")
                 if key == "data-profile":
                     check.that(set(shown) <= set(written) | {"merged"} and same_sums(written, shown), f"{name}: sums of the page are not those of {file}")
+                    check.that(all(same(written[k], shown[k], 1e-4) for k in ("threads", "io") if k in written), f"{name}: threads or files of the page are not those of {file}")
         check.that(not re.search(r"<(link|iframe|object|embed|img|script)[^>]*\s(src|href)=", text), f"{name}: the page refers to something outside of itself")
         check.that("default-src 'none'" in text, f"{name}: no policy")
         for word in personal:

@@ -32,9 +32,9 @@ static int number_is_zero(const cJSON *item)
 static void numbers_round(cJSON *item)
 {
     char digits[32];
-    for (cJSON *at = item->child; at; at = at->next)
+    for (cJSON *at = item ? item->child : NULL; at; at = at->next)
         numbers_round(at);
-    if (!cJSON_IsNumber(item) || item->valuedouble == floor(item->valuedouble))
+    if (!item || !cJSON_IsNumber(item) || item->valuedouble == floor(item->valuedouble))
         return;
     snprintf(digits, sizeof digits, "%.5g", item->valuedouble);
     cJSON_SetNumberValue(item, strtod(digits, NULL));
@@ -86,35 +86,6 @@ static void files_shorten(const cJSON *files)
     }
 }
 
-static int numbers_equal(const cJSON *a, const cJSON *b)
-{
-    for (a = a ? a->child : NULL, b = b ? b->child : NULL; a && b; a = a->next, b = b->next)
-        if (a->valuedouble != b->valuedouble)
-            return 0;
-    return !a && !b;
-}
-
-static int numbers_are_one(const cJSON *list)
-{
-    for (const cJSON *at = list ? list->child : NULL; at; at = at->next)
-        if (at->valuedouble != 1)
-            return 0;
-    return 1;
-}
-
-/* Busy times are lengths where no events were joined, and then each counts once. */
-static void events_shorten(const cJSON *timeline)
-{
-    const cJSON *track;
-    cJSON_ArrayForEach (track, timeline) {
-        cJSON *events = page_get(track, "events");
-        if (numbers_equal(page_get(events, "length"), page_get(events, "busy")))
-            cJSON_DeleteItemFromObjectCaseSensitive(events, "busy");
-        if (numbers_are_one(page_get(events, "count")))
-            cJSON_DeleteItemFromObjectCaseSensitive(events, "count");
-    }
-}
-
 /* Distances are small and repeat, so they compress to a third. */
 static void parents_to_distances(cJSON *stacks)
 {
@@ -133,9 +104,14 @@ enum err page_profile(cJSON *profile, char **text, size_t *bytes)
 {
     TRY(page_merge_stacks(profile));
     files_shorten(page_get(profile, "files"));
-    events_shorten(page_get(profile, "timeline"));
+    page_events(profile);
     parents_to_distances(page_get(profile, "stacks"));
     cJSON_DeleteItemFromObjectCaseSensitive(profile, "flows");
+    numbers_round(page_get(profile, "threads"));
+    numbers_round(page_get(page_get(profile, "io"), "files"));
+    page_lines_join(profile);
+    page_columns(profile, "threads");
+    page_columns(page_get(profile, "io"), "files");
     *text = cJSON_PrintUnformatted(profile);
     FAIL_IF(!*text, ERR_MEMORY, "no memory for the report's data");
     *bytes = strlen(*text);

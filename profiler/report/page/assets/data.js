@@ -10,8 +10,30 @@ export async function unpack(id) {
   const text = await new Response(stream).text();
   node.remove();
   const data = JSON.parse(text);
-  if (data?.stacks?.up) data.stacks.parent = data.stacks.up.map((distance, i) => (distance ? i - distance : null));
+  if (id === "data-profile") unfoldProfile(data);
   return data;
+}
+
+// Rows of what profiler/report/page/page_columns.c made columns of.
+function rowsFrom({ rows, of }) {
+  const out = Array.from({ length: rows }, () => ({}));
+  for (const [key, column] of Object.entries(of)) valuesFrom(column).forEach((value, i) => { out[i][key] = value; });
+  return out;
+}
+function valuesFrom(column) {
+  if (Array.isArray(column)) return column;
+  if (!column.counts) return rowsFrom(column);
+  const all = rowsFrom(column.all);
+  let at = 0;
+  return column.counts.map((n) => all.slice(at, (at += n)));
+}
+
+// profile.json as it was, from the short form of the page (profiler/report/page/page_profile.h).
+function unfoldProfile(data) {
+  if (data.stacks?.up) data.stacks.parent = data.stacks.up.map((distance, i) => (distance ? i - distance : null));
+  for (const { step_ns, events } of list(data.timeline)) if (step_ns) for (const key of ["start", "length", "busy"]) if (events[key]) events[key] = events[key].map((steps) => steps * step_ns);
+  if (data.lines) { const lines = valuesFrom(data.lines); Object.values(data.files).forEach((file, i) => { file.lines = lines[i]; }); }
+  for (const [holder, key] of [[data, "threads"], [data.io, "files"]]) if (holder?.[key]?.of) holder[key] = rowsFrom(holder[key]);
 }
 
 // A table of columns {a: [...], b: [...]} has as many rows as its first column.
