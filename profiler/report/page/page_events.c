@@ -63,7 +63,7 @@ static double event_step(const cJSON *profile)
 }
 
 /* Samples and waits, which are many and of uneven lengths. What a device did is exact. */
-static int is_looked_at(const cJSON *track)
+static int track_is_sampled(const cJSON *track)
 {
     const char *kind = cJSON_GetStringValue(page_get(track, "kind"));
     return kind && (!strcmp(kind, "cpu") || !strcmp(kind, "wait"));
@@ -80,7 +80,7 @@ void page_events(cJSON *profile)
             cJSON_DeleteItemFromObjectCaseSensitive(events, "busy");
         if (numbers_are_one(page_get(events, "count")))
             cJSON_DeleteItemFromObjectCaseSensitive(events, "count");
-        if (step > 1 && is_looked_at(track)) {
+        if (step > 1 && track_is_sampled(track)) {
             spans_round(page_get(events, "start"), page_get(events, "length"), step);
             amounts_round(page_get(events, "busy"), step);
             cJSON_AddNumberToObject(track, "step_ns", step);
