@@ -120,9 +120,11 @@ static void causes_add_evidence(struct rootcause *r, const struct model *m)
         work_s += positive_or_0(m->contention[i].both_s);
     }
     rootcause_number(r, "run", m->meta.wall_s, "s", "wall time");
-    rootcause_number(
-        r, "CPU time", positive_or_0(m->totals.cpu.user) + positive_or_0(m->totals.cpu.sys), "s",
-        causes_text(r, "%d threads, %d processes", m->threads_count, m->processes_count));
+    rootcause_number(r, "CPU time",
+                     positive_or_0(m->totals.cpu.user) + positive_or_0(m->totals.cpu.sys), "s",
+                     causes_text(r, "%d thread%s, %d process%s", m->threads_count,
+                                 m->threads_count == 1 ? "" : "s", m->processes_count,
+                                 m->processes_count == 1 ? "" : "es"));
     if (isfinite(io->read.s)) {
         rootcause_number(r, "reads waited", io->read.waited_s, "s",
                          causes_text(r, "%lld of %lld calls", (long long)io->read.waited,

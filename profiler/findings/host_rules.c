@@ -82,11 +82,12 @@ static double line_python(const struct model_line *l)
 int rule_cpu_python(const struct run_facts *f, struct finding *out)
 {
     const struct model_cpu *c = &f->m->totals.cpu;
-    if (quiet_few(f->m) || !(c->python > SHARE(PYTHON_OF_CPU) * (c->user + c->sys)) ||
-        !(c->python > SHARE(PYTHON_LEAST) * f->wall))
+    const double python = c->python - imports_s(f->m); /* which have a sentence of their own */
+    if (quiet_few(f->m) || !(python > SHARE(PYTHON_OF_CPU) * (c->user + c->sys)) ||
+        !(python > SHARE(PYTHON_LEAST) * f->wall))
         return 0;
-    finding_gain(out, (double)NAN, c->python * 0.9, "medium");
-    finding_evidence(out, "The interpreter took %s s of %s s of CPU time.", NUMBER(3, c->python),
+    finding_gain(out, (double)NAN, python * 0.9, "medium");
+    finding_evidence(out, "The interpreter took %s s of %s s of CPU time.", NUMBER(3, python),
                      NUMBER(3, c->user + c->sys));
     finding_lines_by(out, f->m, line_python);
     return 1;

@@ -48,6 +48,8 @@ int rule_io_storage(const struct run_facts *f, struct finding *out)
     return 1;
 }
 
+ARRAY_ORDER(decoding_most_first, struct model_place, COMPARE(y->value, x->value));
+
 int rule_io_decode(const struct run_facts *f, struct finding *out)
 {
     if (!(f->decode_s > SHARE(DECODE_OF_CPU) * f->cpu) ||
@@ -66,6 +68,12 @@ int rule_io_decode(const struct run_facts *f, struct finding *out)
                      NUMBER(3, f->waited), NUMBER(3, f->wall),
                      locked ? "More threads do not help while they wait for a lock."
                             : "Two threads that decode would save about half of it.");
+    for (int i = 0; i < f->m->io.reading_count; i++) {
+        const struct model_reading *r = &f->m->io.reading[i];
+        if (r->file && r->decode_s > 0)
+            finding_line(out, r->file, r->line, MODEL_UNKNOWN, r->decode_s);
+    }
+    vector_sort(&out->lines, decoding_most_first);
     return 1;
 }
 

@@ -152,6 +152,8 @@ int rule_io_placing(const struct run_facts *f, struct finding *out)
     double place = 0, convert = 0, read = 0;
     for (int i = 0; i < f->m->io.reading_count; i++) {
         const struct model_reading *r = &f->m->io.reading[i];
+        if (!(r->mb >= LINE_READS_MIB) && !(r->decode_s > 0))
+            continue; /* the CPU time of a pool that reads next to nothing is not of what it reads */
         place += positive_or_0(r->place_s);
         convert += positive_or_0(r->convert_s);
         read += positive_or_0(r->storage_s) + positive_or_0(r->network_s) +
@@ -173,10 +175,7 @@ int rule_io_placing(const struct run_facts *f, struct finding *out)
 /* CPU seconds of starting interpreters and importing. */
 static double start_s(const struct model *m)
 {
-    double start = 0;
-    for (int i = 0; i < m->own_count; i++)
-        if (m->own[i].kind && !strcmp(m->own[i].kind, "import"))
-            start += 1e-9 * positive_or_0((double)m->own[i].cpu_ns);
+    double start = imports_s(m);
     for (int i = 0; i < m->unattributed_count; i++)
         if (m->unattributed[i].module && !strcmp(m->unattributed[i].module, "[start-up]"))
             start += positive_or_0(m->unattributed[i].cpu.user) +

@@ -55,7 +55,7 @@ const struct finding_rule finding_rules[] = {
       "Refuted if a run without the copies takes as long.",
       "Leave out the copies and conversions, then: %s.",
       .fires = "copies and changes of type take longer than reading and decoding, and more than "
-               PERCENT(PLACING_LEAST) OF_RUN},
+               PERCENT(PLACING_LEAST) OF_RUN ", in lines that read a MiB or more"},
      .of_io = 1, .evaluate = rule_io_placing},
     {{"io.processes", "D3", "warning", "Starting processes costs much of the work",
       {{"Keep the processes and give each at least 50 tiles at a time, or use threads where the "
@@ -307,7 +307,7 @@ const struct finding_rule finding_rules[] = {
     {{"cpu.python", NULL, "info", "Much CPU time is spent in the Python interpreter",
       {{"Move the loop into NumPy, JAX or compiled code.", EFFORT_CODE}},
       .fires = "the interpreter takes more than " PERCENT(PYTHON_OF_CPU) " of the CPU time and "
-               PERCENT(PYTHON_LEAST) OF_RUN},
+               PERCENT(PYTHON_LEAST) OF_RUN ", without imports"},
      .evaluate = rule_cpu_python},
 };
 /* clang-format on */

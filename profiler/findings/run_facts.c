@@ -299,3 +299,12 @@ void run_facts_of(const struct model *m, struct run_facts *out)
     if (out->has_io || out->lock.c)
         facts_add_decoding(out);
 }
+
+double imports_s(const struct model *m)
+{
+    double ns = 0;
+    for (int i = 0; i < m->own_count; i++)
+        if (m->own[i].kind && !strcmp(m->own[i].kind, "import"))
+            ns += positive_or_0((double)m->own[i].cpu_ns);
+    return 1e-9 * ns;
+}

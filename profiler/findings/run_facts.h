@@ -53,6 +53,9 @@ void run_facts_of(const struct model *m, struct run_facts *out);
 
 int lock_is_of(const struct lock_facts *k, const struct model_lock *l); /* one of its rows */
 
+/* CPU seconds of the program's imports. */
+double imports_s(const struct model *m);
+
 /* 0 where a number is unknown or below it. */
 static inline double positive_or_0(double v)
 {

@@ -18,9 +18,9 @@ static const char *const codecs[][2] = {{"libz.", "zlib"},        {"inflate", "z
                                         {"snappy", "Snappy"},     {"crc32_z", "zlib"},
                                         {"adler32", "zlib"},      {"bitshuffle", "bitshuffle"},
                                         {"libjxr", "JPEG XR"},    {"ImageStrDec", "JPEG XR"}};
-static const char *const conversions[] = {"astype",   "_cast_",      "cast_",     "convert",
-                                          "byteswap", "strided_to_", "_swap_",    "ConvertType",
-                                          "rescale",  "H5T_",        "_to_contig"};
+static const char *const conversions[] = {"astype",   "_cast_",      "convert", "ConvertType",
+                                          "byteswap", "strided_to_", "_swap_",  "_to_contig",
+                                          "rescale",  "H5T_"};
 static const char *const copies[] = {"memcpy",           "memmove",          "__memset",
                                      "raw_array_assign", "PyArray_CopyInto", "array_assign",
                                      "CopyWithOffset",   "H5D__gather",      "H5D__scatter"};
@@ -42,6 +42,8 @@ static const char *const reads[] = {"read",
                                     "__libc_recv",
                                     "fread"};
 
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
 static int name_has_any(const char *name, const char *const *parts, size_t n)
 {
     for (size_t i = 0; name && i < n; i++)
@@ -50,7 +52,12 @@ static int name_has_any(const char *name, const char *const *parts, size_t n)
     return 0;
 }
 
-#define COUNT(list) (sizeof(list) / sizeof *(list))
+/* XLA's "broadcast_multiply" and "bitcast_copy" change no type. */
+static int name_converts(const char *name)
+{
+    return name &&
+           (name_has_any(name, conversions, COUNT(conversions)) || !strncmp(name, "cast_", 5));
+}
 
 static const char *base_of(const struct model_frame *f)
 {
@@ -120,5 +127,5 @@ enum frame_work frame_work(const struct model_frame *f, const struct codec_modul
         return WORK_DECODE;
     if (name_has_any(f->function, copies, COUNT(copies)))
         return WORK_PLACE;
-    return name_has_any(f->function, conversions, COUNT(conversions)) ? WORK_CONVERT : WORK_OTHER;
+    return name_converts(f->function) ? WORK_CONVERT : WORK_OTHER;
 }

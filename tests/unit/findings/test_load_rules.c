@@ -59,6 +59,59 @@ static void placing_longer_than_reading(void **state)
     }
 }
 
+/* A pool's threads are one row, with all that they compute: they read 0.1 MiB. */
+static void a_pool_that_reads_nothing_places_nothing(void **state)
+{
+    (void)state;
+    struct model *m = run_of();
+    assert_ok(model_list(m, model_reading, &m->io, reading, 1));
+    m->io.reading[0] =
+        (struct model_reading){.mb = 0.1, .calls = 22, .copy_s = 1e-5, .convert_s = 6};
+    assert_null(found(m, "io.placing"));
+    model_destroy(m);
+}
+
+/* Lines that decode are those of the finding, most first, so that their own sentence is enough. */
+static void decoding_names_its_lines(void **state)
+{
+    (void)state;
+    struct model *m = run_of();
+    assert_ok(model_list(m, model_frame, m, frames, 1));
+    m->frames[0] =
+        (struct model_frame){.function = "inflate", .module = "libz.so.1", .kind = "native"};
+    assert_ok(model_list(m, model_stack, m, stacks, 1));
+    m->stacks[0] = (struct model_stack){.parent = -1, .frame = 0, .cpu_ns = 8000000000};
+    assert_ok(model_list(m, model_reading, &m->io, reading, 3));
+    m->io.reading[0] = (struct model_reading){.file = "a.py", .line = 3, .mb = 50};
+    m->io.reading[1] = (struct model_reading){.file = "a.py", .line = 4, .decode_s = 3};
+    m->io.reading[2] = (struct model_reading){.file = "a.py", .line = 5, .decode_s = 5};
+    const struct model_finding *f = found(m, "io.decode");
+    assert_non_null(f);
+    assert_int_equal(f->lines_count, 2);
+    assert_int_equal(f->lines[0].line, 5);
+    model_destroy(m);
+}
+
+/* What the interpreter does while it imports has its own sentence. */
+static void imports_are_not_loops(void **state)
+{
+    (void)state;
+    for (int fires = 0; fires < 2; fires++) {
+        struct model *m = run_of();
+        m->totals.cpu.python = 4;
+        m->totals.cpu.samples = 900;
+        assert_ok(model_list(m, model_own, m, own, 1));
+        m->own[0].kind = fires ? "code" : "import";
+        m->own[0].cpu_ns = 3000000000;
+        assert_ok(findings_add(m));
+        int n = 0;
+        for (int i = 0; i < m->findings_count; i++)
+            n += !strcmp(m->findings[i].id, "cpu.python");
+        assert_int_equal(n, fires);
+        model_destroy(m);
+    }
+}
+
 static void processes_that_cost_their_start(void **state)
 {
     (void)state;
@@ -247,6 +300,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(placing_longer_than_reading),
+        cmocka_unit_test(a_pool_that_reads_nothing_places_nothing),
+        cmocka_unit_test(decoding_names_its_lines),
+        cmocka_unit_test(imports_are_not_loops),
         cmocka_unit_test(processes_that_cost_their_start),
         cmocka_unit_test(ranges_that_are_slow_or_begin_slowly),
         cmocka_unit_test(a_clock_below_its_highest),
