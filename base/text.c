@@ -84,7 +84,7 @@ static char *name_parameters(char *name)
 
 const char *name_text(const char *name, char out[NAME_TEXT])
 {
-    enum { LONG = 44, STILL_LONG = 60, LONG_PARAMETERS = 20, ROOM = 4000 }; /* as the page */
+    enum { LONG = 44, STILL_LONG = 44, LONG_PARAMETERS = 20, ROOM = 4000 }; /* as the page */
     char text[ROOM];
     snprintf(out, NAME_TEXT, "%s", name);
     if (strlen(name) <= LONG || *name == '<' || !name_without_templates(name, text, sizeof text))

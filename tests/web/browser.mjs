@@ -252,7 +252,10 @@ async function answers() {
   const shown = await waiting.$$eval(".first .cards li > p", (n) => n.map((c) => c.innerText.replace(/\s+/g, " ")));
   that(shown.length === 2, `${shown.length} cards`);
   that((await waiting.locator(".first .advice").innerText()).startsWith("Fixing this saves up to 6.00 s of 10.0 s. Read ahead in a thread."), `the advice: ${await waiting.locator(".first .advice").innerText()}`);
-  that(shown[0].startsWith("recon.py:8 f = np.fft.rfft(sino, axis=-1)") && shown[1].startsWith("Imports Importing modules took 1 of 10 s"), `cards: ${shown}`);
+  that(shown[0].startsWith("recon.py:8 f = np.fft.rfft(sino, axis=-1)") && shown[1].startsWith("recon.py:1: Importing modules took 1 of 10 s. Saves up to 1.00 s"), `cards: ${shown}`);
+  const subject = waiting.locator("#subject");
+  that(await subject.innerText() === "python recon.py --slices 128 --out volume.h5 · 10.0 s · 2026-11-28 11:12 UTC" && (await subject.getAttribute("title")).includes("projects/tomography/scripts/recon.py"), `the subject: ${await subject.innerText()}`);
+  that((await subject.boundingBox()).height < 30, "the subject takes two lines");
   await waiting.click(".first .cards a >> nth=0");
   that(await waiting.locator("#lines").isVisible() && (await waiting.locator("#lines tr.chosen").innerText()).includes("rfft"), "a card does not lead to its line");
   await waiting.click("#tab-summary");

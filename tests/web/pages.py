@@ -100,6 +100,9 @@ def idle_pool(profile):
             "waited_s": [s * 1.8 / (sum(profile["locks"][0]["waited_s"]) or 1) for s in profile["locks"][0]["waited_s"]]}
 
 
+LONG_NAME = "void back_project<std::vector<float, std::allocator<float>>, std::map<int, std::string>>(std::vector<float, std::allocator<float>>&, int)"
+
+
 def waiting():
     """2.4 s of CPU time in 10 s, one thread; line 5 waited six of them and line 9 one."""
     profile = example()
@@ -114,7 +117,12 @@ def waiting():
             line["cpu"]["wait"] = {("recon.py", 5): 6.0, ("recon.py", 9): 1.0}.get((path, line["line"]), 0.0)
     wait = {**profile["answers"][0], "kind": "wait", "line": 5, "text": "recon.py:5 `return np.load(path)` waits for input or output for 6 of the 10 s that the program ran.",
             "cost_s": 6.0, "share": 0.6, "of": "own time", "gain_s": 6.0, "advice": "Read ahead in a thread."}
-    imports = {**wait, "kind": "imports", "file": None, "line": None, "function": None, "text": "Importing modules took 1 of 10 s.", "gain_s": 1.0}
+    imports = {**wait, "kind": "imports", "line": 1, "function": None, "text": "Importing modules took 1 of 10 s (recon.py:1).", "gain_s": 1.0}
+    profile["meta"]["command"] = [".../envs/analysis/bin/python", ".../projects/tomography/scripts/recon.py", "--slices", "128", "--out", "volume.h5"]
+    profile["meta"]["started"] = "2026-11-28T11:12:47Z"
+    for i, kind in enumerate(profile["frames"]["kind"]):
+        if kind == "native":
+            profile["frames"]["function"][i] = LONG_NAME
     profile["headline"] = wait["text"]
     profile["locks"] = [idle_pool(profile)]
     profile["answers"] = [wait, profile["answers"][0], imports, {**imports, "text": "the fourth"}]

@@ -122,7 +122,7 @@ export function viewTests({ open, openAll, drawn, that, column, job }) {
     that(Math.abs(sum - 100) <= 2, `callees and itself are ${sum} %`);
     const names = async () => column(page, "#calls table.tree", 0);
     that((await names()).some((n) => n.includes("imports")) && !(await names()).some((n) => /_find_and_load|_start|Py_RunMain/.test(n)), `imports and start-up are not folded: ${await names()}`);
-    await page.click("#calls >> text=Fold imports and start-up");
+    await page.click("#calls >> text=Fold start-up");
     const button = page.locator('#calls table.tree button[aria-label="Calls of _find_and_load"]');
     that(await button.count() === 1, `imports do not unfold: ${await names()}`);
     await button.press("Enter");
@@ -198,6 +198,29 @@ export function viewTests({ open, openAll, drawn, that, column, job }) {
     that((await page.locator(".find [role=status]").innerText()) === "0 found", "it is not said that nothing was found");
     await page.keyboard.press("Escape");
     that(await page.locator("dialog[open]").count() === 0, "Escape does not close the search");
+    await page.context().close();
+  }
+
+  // A name of C++ is short where it is drawn or listed, and whole under the pointer.
+  async function names() {
+    const page = await open("waiting", { hash: "#time" }), whole = "std::vector<float, std::allocator<float>>&, int)";
+    await drawn(page);
+    const labels = (await page.getAttribute("#timeline", "data-rows")).split("\n"), box = await page.locator("#timeline").boundingBox(), left = Math.min(280, box.width * 0.32);
+    const row = labels.indexOf("python3 4711"), total = Number(/ of ([\d.]+) s$/.exec(await page.locator("#timeline-view").innerText())[1]);
+    await page.mouse.move(box.x + left + (1.7 / total) * (box.width - left), box.y + 20 + (row + 0.5) * 22); // the wait from 1.5 to 1.9 s
+    const tip = await page.locator(".tip").innerText();
+    that(tip.startsWith("waits: ") && tip.includes(whole), `a wait under the pointer: ${tip}; rows ${labels}`);
+    await page.click("#tab-calls");
+    const listed = page.locator("#calls button.plain", { hasText: "back_project<…>" }).first();
+    that((await listed.innerText()).length < 60 && (await listed.getAttribute("title")).includes(whole), `a name among the calls: ${await listed.innerText()}`);
+    await listed.click();
+    that((await page.locator("#calls-one h2 [title]").getAttribute("title")).includes(whole), "the chosen function has no whole name");
+    await page.click("#tab-flame-graph");
+    for (const width of [1280, 1920]) {
+      await page.setViewportSize({ width, height: 800 });
+      const heights = await page.$$eval("#flame-graph > .tools", (n) => n.map((x) => x.getBoundingClientRect().height));
+      that(heights[0] < 40, `the flame graph's controls take ${heights[0]} px at ${width}`);
+    }
     await page.context().close();
   }
 
@@ -436,7 +459,7 @@ export function viewTests({ open, openAll, drawn, that, column, job }) {
   async function shares() {
     const page = await open("threads", { hash: "#flame-graph" }), profile = profileOf("threads");
     const saved = async (label) => { const [file] = await Promise.all([page.waitForEvent("download"), page.click(`#flame-graph >> text="${label}"`)]); return { name: file.suggestedFilename(), data: readFileSync(await file.path()) }; };
-    const drawing = await saved("Save as SVG"), picture = await saved("Save as PNG"), text = drawing.data.toString();
+    const drawing = await saved("Save SVG"), picture = await saved("Save PNG"), text = drawing.data.toString();
     that(drawing.name === "recon.py-2.00-s-tomoprof-flame-graph.svg" && picture.name === "recon.py-2.00-s-tomoprof-flame-graph.png", `names: ${drawing.name}, ${picture.name}`);
     const wellFormed = await page.evaluate((t) => { const d = new DOMParser().parseFromString(t, "image/svg+xml"); return [d.querySelector("parsererror")?.textContent ?? "", d.querySelectorAll("rect").length, [...d.querySelectorAll("text")].map((n) => n.textContent)]; }, text);
     const boxes = Number(await page.getAttribute("#flame", "data-boxes"));
@@ -527,5 +550,5 @@ export function viewTests({ open, openAll, drawn, that, column, job }) {
     that(await press("Escape") === null, "Escape keeps the range");
     await page.context().close();
   }
-  return [ticks, ranges, named, locks, workers, labels, operation, empties, places, shares, keys, first, source, links, filters, calls, rows, searches, colours, charts, reads];
+  return [ticks, ranges, named, names, locks, workers, labels, operation, empties, places, shares, keys, first, source, links, filters, calls, rows, searches, colours, charts, reads];
 }

@@ -28,6 +28,7 @@ struct comparison {
     char **warnings; /* what makes the two runs an unfair pair: machine, tool chain, program */
     int warnings_count;
     int machines_differ; /* 1: some warning means that times must not be judged */
+    char parts[200];     /* sides that hold a part of their run alone, as sentences; "": neither */
 };
 
 /* `a`, `b`: run folders, or a timing.json or profile.json. ERR_INPUT when they have nothing in

@@ -106,6 +106,27 @@ static enum err warn_of_programs(struct comparison *c, const struct model *a, co
     return e;
 }
 
+/* `report --from`, `--until` and `--after` leave a profile of a part, `record --paused` begins with
+ * one: its times are not those of the run. */
+static enum err warn_of_part(struct comparison *c, const char *name, const struct compare_side *s)
+{
+    const struct model_meta *meta = s->profile ? &s->profile->meta : NULL;
+    if (!meta || !isfinite(meta->from_s))
+        return ERR_OK;
+    char part[100];
+    if (meta->paused)
+        text_print(part, sizeof part, "%s begins at its first region, after %s s", name,
+                   NUMBER(3, meta->from_s));
+    else
+        text_print(part, sizeof part, "%s holds seconds %s to %s of its run alone", name,
+                   NUMBER(3, meta->from_s), NUMBER(3, meta->until_s));
+    text_append(c->parts, sizeof c->parts, "%s. ", part);
+    return add_warning(
+        c, 0,
+        meta->paused ? text("%s", part)
+                     : text("%s: `tomoprof report %s` analyses all of it again", part, s->path));
+}
+
 /* Mean multiply-add rate of the calibrations of one run, 10^9 a second; 0: unknown. */
 static double calibration_mean(const struct timing_file *t)
 {
@@ -159,6 +180,8 @@ enum err compare_warnings(struct comparison *c, const struct compare_side *a,
                           const struct compare_side *b)
 {
     int alone = 0;
+    TRY(warn_of_part(c, "A", a));
+    TRY(warn_of_part(c, "B", b));
     for (size_t i = 0; a->timing && b->timing && i < sizeof of_suite / sizeof *of_suite; i++) {
         if (!strcmp(of_suite[i].key, "devices") && ran_on_cpu(a) && ran_on_cpu(b))
             continue; /* the CPU, which has its row, and the number of threads */
@@ -306,6 +329,7 @@ enum err compare_answer(struct comparison *c)
                 "These runs are from different machines (%s): their times do not show what a "
                 "change brought. ",
                 c->warnings[0]);
+    fputs(c->parts, out);
     if (c->operations_count)
         write_operations(c, out);
     else if (isfinite(c->wall_a) && isfinite(c->wall_b))

@@ -265,6 +265,21 @@ def recordings_of_another_machine(check, folder):
         check.that(any("CPU differs: X 9000 in A, unknown in B" in w for w in result["warnings"]) == (name == "old"), f"{name}: {result['warnings']}")
 
 
+def a_part_of_a_run_is_named(check, folder):
+    """After `report --from --until` the run's profile is that of the part: its times are not compared as if they were the run's."""
+    profile = json.loads((DATA / "profile" / "example.json").read_text())
+    for name, meta in (("whole", {}), ("part", {"from_s": 1.5, "until_s": 2.25}), ("paused", {"from_s": 0.5, "until_s": 2.0, "paused": True})):
+        (folder / name).mkdir()
+        write_json(folder / name / "profile.json", {**profile, "meta": {**profile["meta"], **meta}})
+    part, first = "seconds 1.5 to 2.25 of its run alone", "begins at its first region, after 0.5 s"
+    for a, b, said in (("whole", "part", [f"B holds {part}"]), ("part", "part", [f"A holds {part}", f"B holds {part}"]), ("part", "paused", [f"A holds {part}", f"B {first}"]), ("whole", "whole", [])):
+        result, _ = compare(check, folder / a, folder / b)
+        check.that(result["answer"].startswith("".join(f"{text}. " for text in said) + "The program took "), f"{a}, {b}: {result['answer']}")
+        check.that(sum("its run alone: `tomoprof report " in w or first in w for w in result["warnings"]) == len(said), f"{a}, {b}: {result['warnings']}")
+    text = tomoprof("compare", folder / "whole", folder / "part").stdout
+    check.that(f"! B holds {part}: `tomoprof report {folder / 'part'}` analyses all of it again" in text, text)
+
+
 def lines_are_judged_by_their_error(check, folder):
     profile = json.loads((DATA / "profile" / "example.json").read_text())
     other = json.loads(json.dumps(profile))
@@ -309,7 +324,7 @@ def wrong_input_is_named(check, folder):
 if __name__ == "__main__":
     main(verdicts_follow_the_interval, three_runs_decide_a_clear_change, equal_programs_are_not_called_different, ranks_give_the_exact_interval,
          edits_are_followed, another_program_is_said_first, a_limit_decides_the_exit_code, another_machine_is_not_judged, a_slower_moment_of_the_machine_is_named,
-         recordings_of_another_machine, functions_are_judged, noise_of_the_runs_counts, a_script_of_another_name_is_the_same_file,
+         recordings_of_another_machine, a_part_of_a_run_is_named, functions_are_judged, noise_of_the_runs_counts, a_script_of_another_name_is_the_same_file,
          runs_judge_the_program, loads_compare,
          lines_are_judged_by_their_error,
          the_page_says_the_same, wrong_input_is_named)

@@ -1,5 +1,5 @@
 // Calls: the tree of calls, every function with its inclusive and self time, and for a chosen one who calls it and what it calls.
-import { frameName, framePlace, frameTree, fullName, functionsOf, isCall, WEIGHTS, weightsOf, weightText } from "./stacks.js";
+import { frameName, framePlace, frameTree, functionsOf, hoverName, isCall, WEIGHTS, weightsOf, weightText } from "./stacks.js";
 import { goTo, lineLink, onFilter, routes } from "./state.js";
 import { button, choice, code, cut, el, percent, say, table, toggle } from "./ui.js";
 
@@ -20,7 +20,7 @@ export function callsPanel(profile) {
     functions?.reveal(String(key))?.classList.add("chosen");
     if (aloud) say(`${name(all.get(key).frame)} is chosen: callers and callees are below the tree.`);
   }
-  const choose = (key, text, limit = 60) => button(cut(text, limit), () => pick(key, true), { class: "plain", title: all.has(key) ? fullName(frames, all.get(key).frame) : text });
+  const choose = (key, text, limit = 60) => button(cut(text, limit), () => pick(key, true), { class: "plain", title: all.has(key) ? hoverName(frames, all.get(key).frame) : text });
 
   // Rows of the calls that are open; what takes less than 0.2 % is left out.
   function drawTree(focus) {
@@ -60,7 +60,7 @@ export function callsPanel(profile) {
       { title: "Share", hint: "of the chosen function's inclusive amount", number: true, value: (r) => r.value / (f.incl || 1), format: percent }, { title: WEIGHTS.find(([k]) => k === state.weight)[1], number: true, key: "value", format: show }],
     [...[...rows].map(([key, value]) => ({ key, value, name: name(all.get(key).frame) })), ...own], { caption: title === "Caller" ? "Who calls it" : "What it calls", sort: 1, limit: 15, name: title === "Caller" ? "callers" : "callees", filter: false });
     const text = name(f.frame), outside = f.incl - [...f.callers.values()].reduce((a, b) => a + b, 0);
-    oneBody.replaceChildren(el("h2", {}, "Callers and callees of ", code(text, 120)),
+    oneBody.replaceChildren(el("h2", {}, "Callers and callees of ", el("span", { title: hoverName(frames, f.frame) }, code(text, 120))),
       el("p", {}, `Inclusive ${show(f.incl)} (${share(f.incl, tree.value)} of all), self ${show(f.self)} (${share(f.self, tree.value)}). `, place(f.frame), " ", button("Flame graph", () => goTo("flame-graph", text))),
       el("div", { class: "pair" }, edge("Caller", f.callers, outside > 0.5 ? [{ name: "no caller is known", value: outside }] : []), edge("Callee", f.callees, f.outer > 0 ? [{ name: "(itself)", value: f.outer }] : [])));
   }
@@ -92,7 +92,7 @@ export function callsPanel(profile) {
   onFilter("calls", rebuild);
   rebuild();
   return [
-    el("div", { class: "tools" }, menus, toggle("Fold imports and start-up", true, (on) => { state.fold = on; rebuild(); })),
+    el("div", { class: "tools" }, menus, toggle("Fold start-up", true, (on) => { state.fold = on; rebuild(); })),
     el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "tree of calls" }, el("table", { class: "tree" }, el("caption", {}, "Tree of calls"),
       el("thead", {}, el("tr", {}, ["Function", "Inclusive", "of all", "Self", "Where"].map((h, i) => el("th", { scope: "col", class: i && i < 4 ? "number" : i === 4 ? "minor" : null }, h)))), treeBody)),
     oneBody, listBody,

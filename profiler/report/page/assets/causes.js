@@ -14,7 +14,7 @@ function evidenceText(r) {
 }
 
 function causeNode(c) {
-  return el("li", {}, el("h3", {}, plain(`${c.statement} (rule ${c.rule})`)), el("p", {}, rich(c.evidence)),
+  return el("li", {}, el("h3", {}, plain(`${c.statement.replace(/\.$/, "")} · rule ${c.rule}`)), el("p", {}, rich(c.evidence)),
     el("p", {}, el("strong", {}, `Gain: ${gainText(c.gain_low_s, c.gain_high_s)}.`), c.confidence ? ` Confidence: ${plain(c.confidence)}.` : ""),
     el("p", { class: "note" }, rich(c.refuted_by ?? ""), " ", rich(c.test ?? "")));
 }

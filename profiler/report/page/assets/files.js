@@ -3,7 +3,7 @@ import { list, shortPath } from "./data.js";
 import { plot } from "./plots.js";
 import { isTimed, lineLink, onFilter, rangePhrase, routes } from "./state.js";
 import { isWithin, spansOf } from "./time.js";
-import { bytes, code, count, el, known, megabytes, number, percent, plain, seconds, table } from "./ui.js";
+import { bytes, code, count, el, known, megabytes, number, percent, plain, rich, seconds, table } from "./ui.js";
 
 const ioKind = (f) => [f.file_system ?? f.kind, f.direct && "direct"].filter(Boolean).join(", ");
 const bigger = (f) => (f.read?.calls >= f.write?.calls ? f.read : f.write);
@@ -94,7 +94,7 @@ function filesOfRun(profile) {
   routes.set("files", (name) => { const f = list(io.files).find((x) => plain(x.path) === name); if (f) choose(f); });
   if (list(io.files).length) choose((folded ? own : list(io.files)).reduce((a, f) => ((f.s || 0) > (a.s || 0) ? f : a)));
   const unseen = known(io.kernel_read_mb) ? ` The kernel counted ${megabytes(io.kernel_read_mb)} read and ${megabytes(io.kernel_write_mb)} written; ${megabytes(Math.max(0, io.unseen_read_mb))} and ${megabytes(Math.max(0, io.unseen_write_mb))} of that are missing here. ${megabytes(io.storage_read_mb)} came from storage${io.storage_read_mb > io.kernel_read_mb ? ", mapped files and what the kernel reads ahead included" : ", the rest from memory"}.` : "";
-  return [el("p", {}, `Read ${megabytes(io.read?.mb)} in ${count(io.read?.calls)} calls, ${seconds(io.read?.s)} (${seconds(io.read?.waited_s)} waited); written ${megabytes(io.write?.mb)} in ${count(io.write?.calls)} calls, ${seconds(io.write?.s)}.` + unseen),
+  return [el("p", {}, rich(`Read ${megabytes(io.read?.mb)} in ${count(io.read?.calls)} calls, ${seconds(io.read?.s)} (${seconds(io.read?.waited_s)} waited); written ${megabytes(io.write?.mb)} in ${count(io.write?.calls)} calls, ${seconds(io.write?.s)}.` + unseen)),
     readingTable(io), grid(folded ? own : list(io.files), "files"), behind, io.files_more > 0 && el("p", { class: "note" }, `${count(io.files_more)} more files are not listed.`), detail, diskTable(io),
     list(io.endpoints).length > 0 && [el("h2", {}, "Endpoints"), table([{ title: "Endpoint", key: "path", show: (f) => code(f.path, 100) }, ...ioColumns("socket"), { title: "Requests", hint: "how often the program sent something and then read an answer", number: true, key: "requests", format: count },
       { title: "First byte", hint: "mean time from the end of a request to the first byte of its answer", number: true, key: "first_byte_ms", format: (v) => seconds(known(v) ? v * 1e-3 : v) }, { title: "In flight", hint: "mean number of requests that waited for their first byte at the same time", number: true, key: "in_flight", format: (v) => number(v) },

@@ -2,7 +2,7 @@
 import { fit, inkOn, mix, painter, savePicture, saveSvg, svgRecorder, themed } from "./canvas.js";
 import { list } from "./data.js";
 import { moduleTints } from "./modules.js";
-import { frameName, framePlace, framesOf, fullName, frameTimeline, frameTree, isCall, WEIGHTS, weightsOf, weightText } from "./stacks.js";
+import { frameName, framePlace, framesOf, fullName, frameTimeline, frameTree, hoverName, isCall, WEIGHTS, weightsOf, weightText } from "./stacks.js";
 import { goTo, onFilter, rangePhrase, routes, isTimed, threadName, threadShown } from "./state.js";
 import { tracksOf } from "./time.js";
 import { button, choice, code, count, el, hideTip, number, percent, say, search, showTip, table, toggle } from "./ui.js";
@@ -115,7 +115,7 @@ export function flameView(profile, options) {
     const all = state.root.value || 1;
     if (node.merged) return `${count(node.merged)} ${node.merged === 1 ? "call" : "calls"} too small to draw\n${shown(node.value)} (${percent(node.value / all)} of all)`;
     const module = tints.of(node.frame);
-    return `${fullName(frames, node.frame)}${place(node) ? " — " + place(node) : ""}\n${shown(node.value)} (${percent(node.value / all)} of all), self ${shown(node.self)}${module ? ` · ${module}` : ""}${options.words ? "\n" + options.words(node) : ""}`;
+    return `${hoverName(frames, node.frame)}${place(node) ? " — " + place(node) : ""}\n${shown(node.value)} (${percent(node.value / all)} of all), self ${shown(node.self)}${module ? ` · ${module}` : ""}${options.words ? "\n" + options.words(node) : ""}`;
   }
   function describe(node) {
     detail.textContent = words(node).replace("\n", ": ").replaceAll("\n", "; ");
@@ -220,11 +220,10 @@ export function flamePanel(profile) {
   return [
     el("div", { class: "tools" },
       menus, choice("Order", orders, "heavy", (v) => { state.order = v; view.rebuild(); }),
-      toggle("Fold imports and start-up", true, (on) => { state.fold = on; view.rebuild(); }),
-      field, found, button("Reset zoom", () => { field.value = state.find = ""; state.at = null; look(); view.zoom(state.root); }), button("Save as PNG", () => savePicture(view.canvas, "flame-graph")), button("Save as SVG", () => saveSvg(view.svg(), "flame-graph")), which),
+      toggle("Fold start-up", true, (on) => { state.fold = on; view.rebuild(); }),
+      field, found, button("Reset zoom", () => { field.value = state.find = ""; state.at = null; look(); view.zoom(state.root); }), button("Save PNG", () => savePicture(view.canvas, "flame-graph")), button("Save SVG", () => saveSvg(view.svg(), "flame-graph")), which),
     view.tints.legend(),
-    el("p", { class: "note" }, "Click or Enter zooms, Escape goes back, arrow keys move, o opens the line. Other frames are dimmed. Grey slivers are calls too small to draw."),
-    profile.merged && el("p", { class: "note" }, `Calls below ${number(100 * profile.merged.share, 2)} % of the run are merged in this page; profile.json has all ${count(profile.merged.nodes)}.`),
+    el("p", { class: "note hint" }, "Click or Enter zooms, Escape goes back, arrow keys move, o opens the line. Grey slivers are calls too small to draw.", profile.merged && ` Calls below ${number(100 * profile.merged.share, 2)} % of the run are merged in this page; profile.json has all ${count(profile.merged.nodes)}.`),
     view.canvas, el("p", { class: "note", id: "flame-line" }, view.detail, " ", links), functions,
   ].filter(Boolean);
 }

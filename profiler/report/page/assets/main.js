@@ -116,6 +116,10 @@ function programName(profile) {
   return ((/^python/.test(words[0] ?? "") && script) || words[0]) ?? "";
 }
 
+// A word of the command without its folders: they are in the title of the line.
+const wordName = (w) => (/^(~|\.{0,3})\//.test(w) ? w.split("/").pop() || w : w);
+const dateText = (t) => plain(t).replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?Z$/, "$1 $2 UTC");
+
 // A capture of another tool names the tool, where it does not name the program.
 const captureName = (profile) => (profile?.environment?.["import.tool"] ? `capture of ${plain(profile.environment["import.tool"])}` : "");
 
@@ -137,8 +141,9 @@ async function start() {
   if (profile) prepareLines(profile, timing);
   document.getElementById("tools").append(el("span", { class: "tools" }, themeButton(), button("Search /", () => find.ask()), button("Keys and colours ?", () => help.showModal())));
   const devices = list(timing?.environment?.devices).map((d) => (typeof d === "string" ? d : d?.name ?? "")).join(", ");
-  const what = alone ? `A: ${pair.a}, B: ${pair.b}` : timing ? `suite of ${operations(timing).length} operations${devices && " on " + devices}` : profile ? [list(profile.meta.command).join(" "), captureName(profile)].filter(Boolean).join(" · ") : "no data";
-  document.getElementById("subject").textContent = plain(what).slice(0, 300) + (profile && !timing && known(profile.meta.wall_s) ? ` · ${seconds(profile.meta.wall_s)}` : "") + (known(profile?.meta.from_s) && !timing ? ` · only seconds ${number(profile.meta.from_s)} to ${number(profile.meta.until_s)} of the run` : "") + (profile?.meta.started || timing?.timestamp ? ` · ${plain(timing?.timestamp ?? profile?.meta.started)}` : "");
+  const words = list(profile?.meta.command).join(" "), what = alone ? `A: ${pair.a}, B: ${pair.b}` : timing ? `suite of ${operations(timing).length} operations${devices && " on " + devices}` : profile ? [list(profile.meta.command).map(wordName).join(" "), captureName(profile)].filter(Boolean).join(" · ") : "no data";
+  document.getElementById("subject").textContent = plain(what).slice(0, 300) + (profile && !timing && known(profile.meta.wall_s) ? ` · ${seconds(profile.meta.wall_s)}` : "") + (known(profile?.meta.from_s) && !timing ? ` · only seconds ${number(profile.meta.from_s)} to ${number(profile.meta.until_s)} of the run` : "") + (profile?.meta.started || timing?.timestamp ? ` · ${dateText(timing?.timestamp ?? profile?.meta.started)}` : "");
+  if (words && !timing) document.getElementById("subject").title = plain(words);
   namePage(alone ? `${pair.a} and ${pair.b}` : timing ? what : [programName(profile) || captureName(profile), known(profile?.meta.wall_s) && seconds(profile.meta.wall_s)].filter(Boolean).join(" · "));
   const hasStacks = profile && weightsOf(profile).length > 0, hasGpu = profile && (list(profile.kernels).length || list(profile.transfers).length || list(profile.apis).length);
   const parts = alone ? [["compare", "Comparison", () => comparePanel(pair)]] : [

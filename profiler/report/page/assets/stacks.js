@@ -23,8 +23,10 @@ export function frameName(frames, i) {
   return known.get(i);
 }
 export const fullName = (frames, i) => (i < 0 ? frameName(frames, i) : plain(frames.function[i] ?? frames.module?.[i] ?? "[unknown]"));
+export const hoverName = (frames, i) => { const name = fullName(frames, i); return name.length > HOVER_MOST ? name.slice(0, HOVER_MOST) + "…" : name; };
 export const framePlace = (frames, i) => (i < 0 ? "" : !frames.file[i] ? plain(frames.module?.[i] ?? "") : plain(frames.file[i]) + (frames.line[i] > 0 ? ":" + frames.line[i] : ""));
 
+const HOVER_MOST = 600; // characters: names of C++ have up to ten thousand
 const STARTERS = /^(_start|__libc_start_(main|call_main).*|start_thread|clone3?|__clone3?|_dl_.*)$/;
 
 // Facts about frames that the trees need: whether a frame is own code, is Python's import machinery, starts a program or interpreter, and the number of its function.

@@ -2,6 +2,7 @@
 import { fit, inkOn, painter, savePicture, themed } from "./canvas.js";
 import { list } from "./data.js";
 import { totalMemory } from "./plots.js";
+import { hoverName } from "./stacks.js";
 import { chosen, COLOUR, goTo, isTimed, legend, ofThreads, onFilter, rangeName, threadShown } from "./state.js";
 import { hullOf } from "./time.js";
 import { eventName, firstAfter, tellingFrame, timelineGroups, TRACK_COLOURS, TRACK_KINDS } from "./tracks.js";
@@ -181,7 +182,7 @@ export function timelinePanel(profile) {
     say(`${rows[row].name}: ${view.closed.has(key) ? "folded" : "unfolded"}.`);
     return true;
   }
-  const words = ({ track, i, l }) => `${track.t.kind === "wait" ? "waits: " : ""}${nameOf(track, l.what[i]) || (track.t.kind === "wait" ? "for a CPU" : track.name)}\n${seconds((l.end[i] - l.start[i]) * 1e-9)} at ${seconds(l.start[i] * 1e-9)}` +
+  const words = ({ track, i, l }) => `${track.t.kind === "wait" ? "waits: " : ""}${eventName(profile, track.t, l.what[i], hoverName) || (track.t.kind === "wait" ? "for a CPU" : track.name)}\n${seconds((l.end[i] - l.start[i]) * 1e-9)} at ${seconds(l.start[i] * 1e-9)}` +
     (track.t.events.count && track.t.events.count[i] > 1 ? `\n${count(track.t.events.count[i])} events joined, ${seconds(l.busy[i] * 1e-9)} in them` : "");
   let drag = null;
   canvas.addEventListener("wheel", (e) => { e.preventDefault(); if (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY)) pan((e.deltaX || e.deltaY) / 1000); else zoomAt(Math.exp(e.deltaY / 400), timeAt(e)); }, { passive: false });
@@ -223,10 +224,10 @@ export function timelinePanel(profile) {
   redraw();
   const merged = tracks.filter((k) => k.t.resolution_ns > 0), kinds = new Set(tracks.map((k) => k.t.kind));
   return [
-    el("div", { class: "tools" }, button("Zoom in", () => zoomAt(0.6)), button("Zoom out", () => zoomAt(1 / 0.6)), button("Left", () => pan(-0.2)), button("Right", () => pan(0.2)), button("All", () => show(0, total)), quietButton, button("Save as PNG", () => savePicture(canvas, "timeline")), where),
+    el("div", { class: "tools" }, button("Zoom in", () => zoomAt(0.6)), button("Zoom out", () => zoomAt(1 / 0.6)), button("Left", () => pan(-0.2)), button("Right", () => pan(0.2)), button("All", () => show(0, total)), quietButton, button("Save PNG", () => savePicture(canvas, "timeline")), where),
     legend([kinds.has("cpu") && frameKinds.includes("python") && "python", kinds.has("cpu") && "native", kinds.has("wait") && "wait", kinds.has("kernel") && "kernel", (kinds.has("copy") || kinds.has("set")) && "copy", kinds.has("range") && "range", kinds.has("api") && "waitCuda", allSeries.length && "memory"].filter(Boolean)),
-    el("p", { class: "note" }, "Wheel or + and − zoom, dragging or arrow keys move, 0 shows all. Enter reads out the middle of the chosen row, or folds a process. A click, or o, opens the line. Nearby events are merged; the height shows how busy they were."),
-    merged.length > 0 && el("p", { class: "note" }, `${merged.length} of ${tracks.length} rows had too many events for one file: events closer than ${seconds(Math.max(...merged.map((k) => k.t.resolution_ns)) * 1e-9)} were joined.`),
+    el("p", { class: "note hint" }, "Wheel or + and − zoom, dragging or arrow keys move, 0 shows all. Enter reads out the middle of the chosen row, or folds a process. A click, or o, opens the line. Nearby events are merged; the height shows how busy they were."),
+    merged.length > 0 && el("p", { class: "note hint" }, `${merged.length} of ${tracks.length} rows had too many events for one file: events closer than ${seconds(Math.max(...merged.map((k) => k.t.resolution_ns)) * 1e-9)} were joined.`),
     canvas,
     el("details", {}, el("summary", {}, "The same as a table: rows and their busy time"), table([
       { title: "Process or device", value: (k) => groups.find((g) => g.rows.some((r) => r === k || r.under === k)).name }, { title: "Row", value: (k) => (k.t.kind === "cpu" || k.t.kind === "wait" ? `${k.name} · ${TRACK_KINDS[k.t.kind]}` : k.name) }, { title: "Events", number: true, value: (k) => (k.t.events.count ? k.t.events.count.reduce((a, b) => a + b, 0) : k.levels[0].n), format: count },

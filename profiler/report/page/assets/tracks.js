@@ -1,6 +1,6 @@
 // Rows of the timeline: levels of joined events, names, groups by process and device.
 import { list, rowsOf, shortPath } from "./data.js";
-import { frameName } from "./stacks.js";
+import { frameName, hoverName } from "./stacks.js";
 import { processName, threadName } from "./state.js";
 import { known, plain } from "./ui.js";
 
@@ -70,14 +70,15 @@ export function tellingFrame(profile, stack) {
     of((f) => frames.kind[f] !== "thread" && frames.function[f] && !RUNTIME.test(frames.function[f]) && !/(^|\/)(nptl|sysdeps|glibc)/.test(frames.file[f] ?? "")) ?? chain[0];
 }
 
-export function eventName(profile, track, what) {
+// `named`: frameName, or hoverName for the whole name.
+export function eventName(profile, track, what, named = frameName) {
   if (what < 0 || what === null) return "";
   const pick = { kernel: ["kernels", "name"], copy: ["transfers", "direction"], set: ["memsets", "memory"], range: ["ranges", "name"], api: ["apis", "name"] }[track.kind];
   if (pick) return plain(list(profile[pick[0]])[what]?.[pick[1]] ?? "");
   const leaf = profile.stacks.frame?.[what], frame = track.kind === "wait" ? tellingFrame(profile, what) : leaf;
   if (frame === undefined || frame === null || frame < 0) return "";
-  const line = profile.frames.line[frame], text = frameName(profile.frames, frame) + (profile.frames.file[frame] ? ` (${shortPath(profile.frames.file[frame])}${line > 0 ? ":" + line : ""})` : "");
-  return track.kind === "wait" && frame !== leaf ? `${text}, in ${frameName(profile.frames, leaf)}` : text;
+  const line = profile.frames.line[frame], text = named(profile.frames, frame) + (profile.frames.file[frame] ? ` (${shortPath(profile.frames.file[frame])}${line > 0 ? ":" + line : ""})` : "");
+  return track.kind === "wait" && frame !== leaf ? `${text}, in ${named(profile.frames, leaf)}` : text;
 }
 
 export const TRACK_KINDS = { cpu: "on CPU", wait: "waiting", kernel: "kernels", copy: "copies", set: "memsets", range: "ranges", api: "CUDA calls" };

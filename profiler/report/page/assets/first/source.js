@@ -20,6 +20,14 @@ function measure(profile) {
   return { title: cost.part ? "traced" : cpuName(), of: (l) => Math.max(cost.cpu(l) || 0, cost.own(l) || 0), total: cost.total, cost };
 }
 
+// Brings a row to the middle; the first row in view is whole.
+function scrollToRow(body, row) {
+  const rows = [...body.querySelectorAll("tr")], want = Math.max(0, row.offsetTop - body.clientHeight / 2), first = rows.find((r) => r.offsetTop >= want) ?? rows[0];
+  body.style.paddingBottom = "";
+  body.style.paddingBottom = `${Math.max(0, first.offsetTop - Math.max(0, body.scrollHeight - body.clientHeight))}px`;
+  body.scrollTop = first.offsetTop;
+}
+
 // The flame graph as a pane. {node, flame: null where no stacks are known}
 export function flamePane(profile, pick) {
   if (!weightsOf(profile).length) return { node: null, flame: null };
@@ -63,7 +71,7 @@ export function sourcePanes(profile, beside = null) {
     });
     body.replaceChildren(el("table", { "aria-label": `${shortPath(path)}: line, source, share of the ${value.title}` }, el("colgroup", {}, el("col", { class: "narrow" }), el("col", {}), el("col", { class: "shares" })), el("tbody", {}, rows)));
     const row = at === null ? null : [...body.querySelectorAll("tr[data-row]")].find((r) => r.dataset.row === String(at));
-    if (row && (follow || !draw.done)) requestAnimationFrame(() => { body.scrollTop = Math.max(0, row.offsetTop - body.clientHeight / 2); });
+    if (row && (follow || !draw.done)) requestAnimationFrame(() => scrollToRow(body, row));
     draw.done = true;
     const shown = hot.reduce((a, l) => a + value.of(l), 0), own = sums.filter(([, f]) => f.user).reduce((a, [, , s]) => a + s, 0), workers = isFiltered() ? 0 : ownSums(profile).stray / (total || 1), elsewhere = total > 0 && !isTimed() ? 1 - sums.reduce((a, [, , s]) => a + s, 0) / total : 0;
     note.textContent = !texts.size ? "The source is not in this report." : total > 0 && own > 0 && own / total < 0.3 && file.user ? `Your own lines take ${percent(own / total)}. ${workers > 0.1 ? `${percent(workers)} ran in workers, threads or processes on whose stacks none of them is.` : "The rest ran in libraries that none of them called."}` : elsewhere > 0.1 ? `${percent(elsewhere)} of the ${cpuName() || "samples"} has no source line.` : shown > 0 && hot.length === LINES_MOST ? `The ${count(LINES_MOST)} lines that take most are shown.` : "";

@@ -141,7 +141,7 @@ function suiteAnswers(timing) {
 function profileAnswers(profile) {
   return list(profile?.answers).filter((a) => a.kind !== "none").map((a) => {
     const line = a.file && list(profile.files?.[a.file]?.lines).find((l) => l.line === a.line);
-    return { title: a.file ? `${shortPath(a.file)}:${a.line}` : a.function ? shortName(a.function) : { imports: "Imports", finding: plain(a.text).split(":")[0] }[a.kind] ?? "The run", href: a.file ? address("lines", `${a.file}:${a.line}`) : null,
+    return { title: a.file ? `${shortPath(a.file)}:${a.line}` : a.function ? shortName(a.function) : { imports: "Importing modules", finding: plain(a.text).split(":")[0] }[a.kind] ?? "The run", href: a.file ? address("lines", `${a.file}:${a.line}`) : null,
       go: () => goTo("lines", `${a.file}:${a.line}`), source: line?.text, text: plain(a.text).replace(/ `.*` (takes|sleeps|waits|launches) /, " $1 "), gain: a.gain_s, wall: profile.meta.wall_s, advice: a.advice };
   });
 }
@@ -151,8 +151,8 @@ const gainText = (a, short, which = "this") => `${short ? "Saves" : `Fixing ${wh
 function cards(rows) {
   if (!rows.length) return null;
   return el("ol", { class: "cards", "aria-label": "What to change next" }, rows.map((c) => {
-    const text = plain(c.text), rest = text.startsWith(c.title) ? text.slice(c.title.length).replace(/^: ?| /, "") : text;
-    return el("li", {}, el("p", {}, c.href ? el("a", { href: c.href, onclick: (e) => { e.preventDefault(); c.go(); } }, code(c.title, 80)) : el("strong", {}, plain(c.title).slice(0, 80)), c.source && [" ", code(c.source.trim(), 60)], " ", el("bdi", {}, rich(rest)), known(c.gain) && [" ", el("strong", {}, gainText(c, true))]),
+    const text = plain(c.text).replace(` (${c.title})`, ""), rest = text.startsWith(c.title) ? text.slice(c.title.length).replace(/^: ?| /, "") : text, colon = /^\p{Lu}/u.test(rest) ? ":" : ""; // a sentence, or the rest of one
+    return el("li", {}, el("p", {}, c.href ? el("a", { href: c.href, onclick: (e) => { e.preventDefault(); c.go(); } }, code(c.title, 80)) : el("strong", {}, plain(c.title).slice(0, 80)), c.source && [" ", code(c.source.trim(), 60)], colon, " ", el("bdi", {}, rich(rest)), known(c.gain) && [" ", el("strong", {}, gainText(c, true))]),
       c.advice && el("details", {}, el("summary", {}, "What to do"), el("p", {}, rich(c.advice))));
   }));
 }
