@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "profiler/findings/hotspots.h"
 #include "profiler/findings/rules.h"
 
 static int64_t io_call_count(const struct model_io_calls *c)
@@ -133,6 +134,27 @@ static struct reread_sum reread_sum(const struct run_facts *f)
     return a;
 }
 
+static int path_is_own(const struct run_facts *f, const char *path)
+{
+    const struct model_file *file = path ? hotspots_file(f->m, path) : NULL;
+    return file && file->user;
+}
+
+/* Puts own lines that read, with all that they call, before the library's own. */
+static void reread_own_lines(const struct run_facts *f, const struct model_io_file *file,
+                             struct finding *out)
+{
+    for (int i = 0; i < file->lines_count; i++)
+        if (path_is_own(f, file->lines[i].file))
+            return;
+    for (int i = 0; i < f->m->io.reading_count; i++) {
+        const struct model_reading *r = &f->m->io.reading[i];
+        if (r->mb >= LINE_READS_MIB && path_is_own(f, r->file))
+            finding_line(out, r->file, r->line, (int64_t)r->calls,
+                         r->storage_s + r->network_s + r->copy_s);
+    }
+}
+
 int rule_io_reread(const struct run_facts *f, struct finding *out)
 {
     const struct reread_sum a = reread_sum(f);
@@ -158,6 +180,7 @@ int rule_io_reread(const struct run_facts *f, struct finding *out)
     finding_evidence(out, ". Reading took %s s%s%s s.", NUMBER(3, a.read_s),
                      a.decoded > 0 ? ", decoding about " : ", waiting ",
                      NUMBER(3, a.decoded > 0 ? a.decoded : a.waited_s));
+    reread_own_lines(f, a.worst, out);
     finding_file(out, a.worst);
     return 1;
 }

@@ -1,5 +1,5 @@
 /* links: tp_analyze */
-/* What a function does with the bytes that were read, by its name. */
+/* Tells by its name what a function does with the bytes that were read. */
 #include "profiler/analyze/model/codecs.h"
 #include "tests/unit/check.h"
 

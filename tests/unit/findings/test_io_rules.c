@@ -146,7 +146,20 @@ static void decoding_and_reading_again_are_told(void **state)
         m->stacks[i].frame = i;
         m->stacks[i].cpu_ns = i ? 1500000000 : 8000000000;
     }
+    assert_ok(model_list(m, model_io_place, &m->io.files[0], lines, 1)); /* the library's own */
+    m->io.files[0].lines[0] = (struct model_io_place){
+        .file = "h5py/defs.c", .line = 11300, .op = "read", .calls = 9, .s = 0.1};
+    assert_ok(model_list(m, model_file, m, files, 1));
+    m->files[0].path = "load.py";
+    m->files[0].user = 1;
+    assert_ok(model_list(m, model_reading, &m->io, reading, 2));
+    m->io.reading[0] = (struct model_reading){.file = "load.py", .line = 3, .decode_s = 8};
+    m->io.reading[1] =
+        (struct model_reading){.file = "load.py", .line = 2, .mb = 400, .calls = 9, .copy_s = 0.1};
     assert_ok(findings_add(m));
+    assert_int_equal(found(m, "io.reread")->lines_count, 2);
+    assert_string_equal(found(m, "io.reread")->lines[0].file, "load.py");
+    assert_int_equal(found(m, "io.reread")->lines[0].line, 2);
     holds(found(m, "io.decode"), "zlib took 8 s of 9.5 s of CPU time (84 %)");
     holds(found(m, "io.reread"), "each byte 5 times");
     holds(found(m, "io.reread"), "square");

@@ -92,7 +92,7 @@ static void decoding_names_its_lines(void **state)
     model_destroy(m);
 }
 
-/* What the interpreter does while it imports has its own sentence. */
+/* Imports have their own sentence, also for the time of the interpreter. */
 static void imports_are_not_loops(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 // Rows of the timeline: levels of joined events, names, groups by process and device.
 import { list, rowsOf, shortPath } from "./data.js";
-import { frameName, hoverName } from "./stacks.js";
+import { frameName } from "./stacks.js";
 import { processName, threadName } from "./state.js";
 import { known, plain } from "./ui.js";
 
@@ -70,7 +70,7 @@ export function tellingFrame(profile, stack) {
     of((f) => frames.kind[f] !== "thread" && frames.function[f] && !RUNTIME.test(frames.function[f]) && !/(^|\/)(nptl|sysdeps|glibc)/.test(frames.file[f] ?? "")) ?? chain[0];
 }
 
-// `named`: frameName, or hoverName for the whole name.
+// `named`: frameName, or what gives the whole name (hoverName).
 export function eventName(profile, track, what, named = frameName) {
   if (what < 0 || what === null) return "";
   const pick = { kernel: ["kernels", "name"], copy: ["transfers", "direction"], set: ["memsets", "memory"], range: ["ranges", "name"], api: ["apis", "name"] }[track.kind];

@@ -22,9 +22,9 @@ function measure(profile) {
 
 // Brings a row to the middle; the first row in view is whole.
 function scrollToRow(body, row) {
-  const rows = [...body.querySelectorAll("tr")], want = Math.max(0, row.offsetTop - body.clientHeight / 2), first = rows.find((r) => r.offsetTop >= want) ?? rows[0];
   body.style.paddingBottom = "";
-  body.style.paddingBottom = `${Math.max(0, first.offsetTop - Math.max(0, body.scrollHeight - body.clientHeight))}px`;
+  const rows = [...body.querySelectorAll("tr")], most = Math.max(0, body.scrollHeight - body.clientHeight), want = Math.min(most, Math.max(0, row.offsetTop - body.clientHeight / 2)), first = rows.find((r) => r.offsetTop >= want) ?? rows[0];
+  body.style.paddingBottom = `${Math.max(0, first.offsetTop - most)}px`;
   body.scrollTop = first.offsetTop;
 }
 
