@@ -82,13 +82,24 @@ static char *name_parameters(char *name)
     return NULL;
 }
 
+/* Writes std::string as programs do. */
+static void name_plain_strings(char *name)
+{
+    static const char full[] = "std::__cxx11::basic_string<...>", plain[] = "std::string";
+    for (char *at = name; (at = strstr(at, full)); at += sizeof plain - 1) {
+        memcpy(at, plain, sizeof plain - 1);
+        memmove(at + sizeof plain - 1, at + sizeof full - 1, strlen(at + sizeof full - 1) + 1);
+    }
+}
+
 const char *name_text(const char *name, char out[NAME_TEXT])
 {
-    enum { LONG = 44, STILL_LONG = 44, LONG_PARAMETERS = 20, ROOM = 4000 }; /* as the page */
+    enum { LONG = 44, STILL_LONG = 60, LONG_PARAMETERS = 20, ROOM = 4000 }; /* as the page */
     char text[ROOM];
     snprintf(out, NAME_TEXT, "%s", name);
     if (strlen(name) <= LONG || *name == '<' || !name_without_templates(name, text, sizeof text))
         return out;
+    name_plain_strings(text);
     char *open = strlen(text) > STILL_LONG ? name_parameters(text) : NULL;
     if (open && strlen(open) > LONG_PARAMETERS)
         snprintf(open, sizeof text - (size_t)(open - text), "(...)");

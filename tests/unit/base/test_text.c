@@ -93,6 +93,9 @@ static void names_of_templates_are_short(void **state)
         {"scan::Reader::read_rows(std::vector<std::string, std::allocator<int> >, unsigned long, "
          "int)",
          "scan::Reader::read_rows(...)"},
+        {"Histogram<int>::add(std::__cxx11::basic_string<char, std::char_traits<char> > const&, "
+         "std::__cxx11::basic_string<char>)",
+         "Histogram<...>::add(std::string const&, std::string)"},
         {"std::ostream& operator<< <char, std::char_traits<char> >(std::ostream&, char const*)",
          "std::ostream& operator<< <...>(std::ostream&, char const*)"},
         {"bool geometry::operator<(geometry::Point<double, 3> const&, geometry::Point<double, 3>)",

@@ -121,7 +121,7 @@ export function timelineGroups(profile) {
   const order = Object.keys(TRACK_KINDS), value = (key) => worth.get(key) || 0;
   for (const group of groups.values()) {
     const first = group.tracks[0], device = group.key[0] === "d", operation = device ? null : operationOf(profile, group.tracks), process = list(profile.processes)[+group.key.slice(1)];
-    group.name = device ? `GPU ${first.device}${list(profile.devices)[first.device]?.name ? ": " + plain(profile.devices[first.device].name) : ""}` : operation ? `${operation} (${processName(process)})` : processName(process);
+    group.name = device ? `GPU ${first.device}${list(profile.devices)[first.device]?.name ? ": " + plain(profile.devices[first.device].name) : ""}` : operation && !processName(process).startsWith(operation) ? `${operation} (${processName(process)})` : processName(process);
     group.rows = group.tracks.flatMap(rangeRows).map(({ t, depth }) => {
       const thread = list(profile.threads)[t.thread], owner = thread ? threadName(thread) : known(t.stream) ? `stream ${t.stream}` : "process";
       return { t, depth, levels: trackData(t), name: `${owner} · ${TRACK_KINDS[t.kind] || t.kind}${depth ? ` ${depth + 1}` : ""}`, quiet: value(ownerOf(t)) < 0.001 * total && !thread?.main, names: new Map() };

@@ -263,5 +263,6 @@ export function shortTemplates(name) {
     else if (c === ">" && depth > 0 && name[i - 1] !== "-") { if (--depth === 0) out += ">"; } else if (!depth) out += c;
   }
   if (depth) return name; // its brackets do not match
-  return out.length > 44 ? out.replace(/\([^()]{20,}\)( const)?$/, "(…)$1") : out;
+  out = out.replaceAll("std::__cxx11::basic_string<…>", "std::string");
+  return out.length > 60 ? out.replace(/\([^()]{20,}\)( const)?$/, "(…)$1") : out;
 }

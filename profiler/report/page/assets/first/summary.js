@@ -152,7 +152,7 @@ function cards(rows) {
   if (!rows.length) return null;
   return el("ol", { class: "cards", "aria-label": "What to change next" }, rows.map((c) => {
     const text = plain(c.text).replace(` (${c.title})`, ""), rest = text.startsWith(c.title) ? text.slice(c.title.length).replace(/^: ?| /, "") : text, colon = /^\p{Lu}/u.test(rest) ? ":" : ""; // a sentence, or the rest of one
-    return el("li", {}, el("p", {}, c.href ? el("a", { href: c.href, onclick: (e) => { e.preventDefault(); c.go(); } }, code(c.title, 80)) : el("strong", {}, plain(c.title).slice(0, 80)), c.source && [" ", code(c.source.trim(), 60)], colon, " ", el("bdi", {}, rich(rest)), known(c.gain) && [" ", el("strong", {}, gainText(c, true))]),
+    return el("li", {}, el("p", {}, c.href ? el("a", { href: c.href, onclick: (e) => { e.preventDefault(); c.go(); } }, code(c.title, 80)) : el("strong", {}, plain(c.title).slice(0, 80)), c.source && [" ", code(c.source.trim(), 60)], colon, " ", el("bdi", {}, rich(rest)), known(c.gain) && [" ", el("strong", {}, rich(gainText(c, true)))]),
       c.advice && el("details", {}, el("summary", {}, "What to do"), el("p", {}, rich(c.advice))));
   }));
 }
@@ -166,7 +166,7 @@ export function answerBlock(profile, timing) {
   const few = !timing && known(samples) && samples < FEW && list(profile.answers)[0]?.kind !== "none" && cpuTotal(profile) > 0;
   return el("section", { class: "first", "aria-label": "The answer", "data-suite": !!timing },
     el("p", { class: "answer", id: "answer" }, el("bdi", {}, rich(sentence))),
-    el("p", { class: "advice" }, known(first?.gain) ? [el("strong", {}, gainText(first, false, which)), " "] : which && first?.advice && [code(which, 80), ": "], first?.advice && rich(first.advice), few && el("span", { class: "note" }, ` Only ${count(samples)} CPU samples were taken: shares are rough. Record more work${profile.environment?.["import.tool"] ? "" : ", or with --rate 1000"}.`),
+    el("p", { class: "advice" }, known(first?.gain) ? [el("strong", {}, rich(gainText(first, false, which))), " "] : which && first?.advice && [code(which, 80), ": "], first?.advice && rich(first.advice), few && el("span", { class: "note" }, ` Only ${count(samples)} CPU samples were taken: shares are rough. Record more work${profile.environment?.["import.tool"] ? "" : ", or with --rate 1000"}.`),
       shared && [" ", button("Copy for an assistant", () => copy(lineStory(shared.file, shared.line)), { class: "plain prose", title: "the line, the source around it and its numbers, as Markdown" })]), cards(answers.slice(1, 3)));
 }
 
