@@ -111,7 +111,10 @@ static enum err info_nifti(const char *path)
     struct facts f;
     facts_begin(&f, request.json);
     facts_string(&f, "file", path);
-    facts_string(&f, "format", h.version == 2 ? "NIfTI-2 volume" : "NIfTI-1 volume");
+    facts_string(&f, "format",
+                 h.analyze        ? "Analyze 7.5 volume"
+                 : h.version == 2 ? "NIfTI-2 volume"
+                                  : "NIfTI-1 volume");
     facts_shape(&f, "shape", h.dims, h.shape);
     const char *unit = nifti_unit(h.details.units, 0);
     facts_number(&f, "spacing_x", h.spacing[0], unit ? unit : "");

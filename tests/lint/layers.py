@@ -43,7 +43,7 @@ INSIDE = {
     "host/cpu": ["common", "parallel", "cone", "projection", "vcd", "filter", "fourier", "prepare", "median", "volume"],
     "cuda": ["common", "parallel", "cone", "projection", "vcd", "filter", "fourier", "prepare", "median", "volume"],
     "host/recon": ["common", "slabs", "center"],
-    "host/store": ["codec", "fetch", "format", "h5", "manifest", "guard", "reader", "engine", "writer", "exchange"],
+    "host/store": ["codec", "fetch", "format", "h5", "manifest", "container", "guard", "reader", "engine", "writer", "exchange"],
     "host/suite": ["statistics", "catalogue", "run"],
     "cli": ["common", "reference", "doctor", "runs", "storage", "results", "trial", "live", "commands"],
     "profiler/capture": ["raw", "core/unwind", "core", "recorders/python", "recorders/failure", "recorders/locks", "recorders/heap", "recorders/wait", "recorders/cpu",

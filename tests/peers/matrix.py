@@ -44,6 +44,12 @@ def zarr_(path, name=None):
     return node[name][...] if name else node[...]
 
 
+def zarr_zip(path):
+    import zarr
+    with zarr.storage.ZipStore(str(path), mode="r") as store:
+        return zarr.open_array(store, mode="r")[...]
+
+
 def tiff(path):
     import tifffile
     if path.is_dir():
@@ -81,13 +87,17 @@ def hdf5(name):
 
 # format, a file of it, its array, the owner's reader, the end of a file that `convert` writes, a scan of it
 ROWS = [("NumPy .npy", STORE / "npy/u2_big.npy", None, np.load, ".npy", ".npy"), ("NIfTI .nii", STORE / "nifti/i2.nii", None, nifti, ".nii", None),
-        ("MRC", STORE / "mrc/i2_big.mrc", None, mrc, None, None), ("NRRD", STORE / "nrrd/i2_gzip.nrrd", None, nrrd_, None, None),
+        ("NumPy .npz", STORE / "npy/u2_deflate.npz", "u2", lambda p: np.load(p)["u2"], None, None),
+        ("Analyze 7.5", STORE / "nifti/analyze.hdr", None, nifti, None, None), ("MRC", STORE / "mrc/i2_big.mrc", None, mrc, None, None), ("NRRD", STORE / "nrrd/i2_gzip.nrrd", None, nrrd_, None, None),
         ("MetaImage", STORE / "metaimage/i2.mhd", None, metaimage, None, None),
         ("NIfTI .nii.gz", STORE / "nifti/i2_bgzf.nii.gz", None, nifti, ".nii.gz", None), ("TIFF, BigTIFF", STORE / "tiff/u2_deflate_tiles.tif", None, tiff, ".tif", ".tif"),
-        ("folder of TIFF", STORE / "tiff/stack", None, tiff, None, "stack"), ("HDF5, Data Exchange", SCAN / "exchange.h5", "exchange/data", hdf5("exchange/data"), ".h5", SCAN / "exchange.h5"),
+        ("OME-TIFF", STORE / "tiff/stack.ome.tif", None, tiff, None, None), ("ImageJ", STORE / "tiff/stack_imagej.tif", None, tiff, None, None),
+        ("TIFF of 1, 2, 4, 12 bits", STORE / "tiff/u2_12bits.tif", None, tiff, None, None), ("folder of TIFF", STORE / "tiff/stack", None, tiff, None, "stack"), ("HDF5, Data Exchange", SCAN / "exchange.h5", "exchange/data", hdf5("exchange/data"), ".h5", SCAN / "exchange.h5"),
+        ("HDF5 with a user block", STORE / "hdf5/user_block.h5", "gzip", hdf5("gzip"), None, None),
         ("NXtomo", SCAN / "nxtomo.nx", "scan1/device/camera/data", hdf5("scan1/device/camera/data"), None, SCAN / "nxtomo.nx"),
         ("Zeiss TXRM", SCAN / "parallel.txrm", "data", txrm, None, SCAN / "parallel.txrm"), ("Zarr 2", STORE / "zarr/zarr2/blosc", None, zarr_, ".zarr", None),
         ("Zarr 3", STORE / "zarr/zarr3/sharded", None, zarr_, ".zarr", None), ("OME-Zarr 0.4", STORE / "zarr/ome.zarr", "0", lambda p: zarr_(p, "0"), None, None),
+        (".zarr.zip", STORE / "zarr/u2.zarr.zip", None, zarr_zip, None, None),
         ("OME-Zarr 0.5", STORE / "zarr/ome5.zarr", "0", lambda p: zarr_(p, "0"), ".ome.zarr", None), ("Zeiss CZI", STORE / "czi/raw.czi", None, czi, None, None),
         ("kerchunk references", STORE / "hdf5/refs.json", "big", lambda p: hdf5("big")(p.parent / "kinds.h5"), "refs.json", None)]
 

@@ -12,8 +12,9 @@
 /* name, function, bytes that the encoded form has more than the decoded one (-1: compresses) */
 #define CODEC_LIST(X)                                                                              \
     X(CODEC_ZLIB, "zlib", codec_zlib, -1)                                                          \
-    X(CODEC_GZIP, "gzip", codec_gzip, -1)      /* all members, to their end */                     \
-    X(CODEC_GZIP_PART, "gzip", codec_gzip, -1) /* as far as is wanted */                           \
+    X(CODEC_DEFLATE, "deflate", codec_zlib, -1) /* without zlib's wrapper */                       \
+    X(CODEC_GZIP, "gzip", codec_gzip, -1)       /* all members, to their end */                    \
+    X(CODEC_GZIP_PART, "gzip", codec_gzip, -1)  /* as far as is wanted */                          \
     X(CODEC_ZSTD, "zstd", codec_zstd, -1)                                                          \
     X(CODEC_CZI_ZSTD0, "zstd", codec_czi, -1)  /* a short frame is filled up with zeros */         \
     X(CODEC_CZI_ZSTD1, "zstd1", codec_czi, -1) /* CZI: header, frame, bytes split high and low */  \
@@ -33,6 +34,7 @@
     X(CODEC_SHUFFLE, "shuffle", codec_shuffle, 0)                                                  \
     X(CODEC_PREDICT, "predictor 2", codec_predict, 0) /* TIFF: differences along a row */          \
     X(CODEC_PREDICT_FLOAT, "predictor 3", codec_predict, 0)                                        \
+    X(CODEC_UNPACK, "packed bits", codec_unpack, -1) /* TIFF: item: bits of a sample, 1 to 15 */   \
     X(CODEC_FLETCHER32, "fletcher32", codec_fletcher32, 4)                                         \
     X(CODEC_CRC32C, "crc32c", codec_crc32c, 4)
 

@@ -9,7 +9,9 @@
 typedef enum err codec_fn(const struct codec_call *c);
 codec_fn codec_zlib, codec_gzip, codec_zstd, codec_czi, codec_blosc, codec_lz4, codec_lzf,
     codec_packbits, codec_lzw, codec_jpeg, codec_jxr, codec_shuffle, codec_predict,
-    codec_fletcher32, codec_crc32c, codec_bitshuffle, codec_szip;
+    codec_fletcher32, codec_crc32c, codec_bitshuffle, codec_szip, codec_unpack;
+/* Stored bytes of so many unpacked ones; 0: these are not whole rows. */
+size_t unpack_stored(const struct codec_step *s, size_t out_bytes);
 
 /* Encoders: `out` has room for codec_bound; *got is what was written. */
 size_t zlib_bound(size_t bytes);
@@ -49,8 +51,9 @@ void codec_child_free(struct codec_worker *w);
 int fast_inflate_available(void);
 /* Inflates one member from `in`; 0: done, *used and *got are set; 1: damaged; 2: no room or no
  * library. */
-int fast_inflate(struct codec_worker *w, int gzip, const void *in, size_t n, void *out, size_t room,
-                 size_t *used, size_t *got);
+enum inflate_form { FORM_ZLIB, FORM_GZIP, FORM_RAW };
+int fast_inflate(struct codec_worker *w, enum inflate_form form, const void *in, size_t n,
+                 void *out, size_t room, size_t *used, size_t *got);
 void fast_inflate_free(struct codec_worker *w);
 /* `n` bytes compressed with a level of 1 to 9, raw or with zlib's wrapper; its length, 0 where it
  * does not fit `room` or libdeflate is not there. */

@@ -14,14 +14,16 @@ int fast_inflate_available(void)
     return 1;
 }
 
-int fast_inflate(struct codec_worker *w, int gzip, const void *in, size_t n, void *out, size_t room,
-                 size_t *used, size_t *got)
+int fast_inflate(struct codec_worker *w, enum inflate_form form, const void *in, size_t n,
+                 void *out, size_t room, size_t *used, size_t *got)
 {
     if (!w->inflate && !(w->inflate = libdeflate_alloc_decompressor()))
         return 2;
     enum libdeflate_result r =
-        gzip ? libdeflate_gzip_decompress_ex(w->inflate, in, n, out, room, used, got)
-             : libdeflate_zlib_decompress_ex(w->inflate, in, n, out, room, used, got);
+        form == FORM_GZIP ? libdeflate_gzip_decompress_ex(w->inflate, in, n, out, room, used, got)
+        : form == FORM_ZLIB
+            ? libdeflate_zlib_decompress_ex(w->inflate, in, n, out, room, used, got)
+            : libdeflate_deflate_decompress_ex(w->inflate, in, n, out, room, used, got);
     return r == LIBDEFLATE_SUCCESS ? 0 : r == LIBDEFLATE_INSUFFICIENT_SPACE ? 2 : 1;
 }
 
@@ -48,10 +50,10 @@ int fast_inflate_available(void)
     return 0;
 }
 
-int fast_inflate(struct codec_worker *w, int gzip, const void *in, size_t n, void *out, size_t room,
-                 size_t *used, size_t *got)
+int fast_inflate(struct codec_worker *w, enum inflate_form form, const void *in, size_t n,
+                 void *out, size_t room, size_t *used, size_t *got)
 {
-    (void)w, (void)gzip, (void)in, (void)n, (void)out, (void)room;
+    (void)w, (void)form, (void)in, (void)n, (void)out, (void)room;
     *used = *got = 0;
     return 2;
 }
@@ -71,10 +73,12 @@ size_t fast_deflate(int zlib, int level, const void *in, size_t n, void *out, si
 #define PIECE ((size_t)1 << 30) /* zlib counts in 32 bits */
 
 /* Members one after the other until out_bytes are there; *used of the input. */
-static enum err inflate_stream(const struct codec_call *c, int gzip, size_t from, size_t done)
+static enum err inflate_stream(const struct codec_call *c, enum inflate_form form, size_t from,
+                               size_t done)
 {
+    static const int windows[] = {[FORM_ZLIB] = 15, [FORM_GZIP] = 15 + 16, [FORM_RAW] = -15};
     z_stream z = {0};
-    FAIL_IF(inflateInit2(&z, gzip ? 15 + 16 : 15) != Z_OK, ERR_MEMORY, "no memory left for zlib");
+    FAIL_IF(inflateInit2(&z, windows[form]) != Z_OK, ERR_MEMORY, "no memory left for zlib");
     int r = Z_OK;
     size_t left = c->in_bytes - from;
     z.next_in = (Bytef *)(uintptr_t)(c->in + from);
@@ -87,7 +91,7 @@ static enum err inflate_stream(const struct codec_call *c, int gzip, size_t from
         r = inflate(&z, Z_NO_FLUSH);
         left -= give - z.avail_in;
         done += room - z.avail_out;
-        if (r == Z_STREAM_END && done < c->out_bytes && left && gzip)
+        if (r == Z_STREAM_END && done < c->out_bytes && left && form == FORM_GZIP)
             r = inflateReset(&z);
         else if (r != Z_OK || (give == z.avail_in && room == z.avail_out))
             break;
@@ -101,14 +105,15 @@ static enum err inflate_stream(const struct codec_call *c, int gzip, size_t from
 enum err codec_zlib(const struct codec_call *c)
 {
     size_t used, got;
-    int r = fast_inflate(c->worker, 0, c->in, c->in_bytes, c->out, c->out_bytes, &used, &got);
+    const enum inflate_form form = c->step->codec == CODEC_DEFLATE ? FORM_RAW : FORM_ZLIB;
+    int r = fast_inflate(c->worker, form, c->in, c->in_bytes, c->out, c->out_bytes, &used, &got);
     if (r == 0 && got == c->out_bytes)
         return ERR_OK;
     if (r == 0 || (r == 2 && fast_inflate_available()))
         return CODEC_DAMAGED(c, r ? "it holds more than the chunk" : "it ends early");
     if (r == 1)
         return CODEC_DAMAGED(c, "not a deflate stream");
-    return inflate_stream(c, 0, 0, 0);
+    return inflate_stream(c, form, 0, 0);
 }
 
 enum err codec_gzip(const struct codec_call *c)
@@ -120,7 +125,7 @@ enum err codec_gzip(const struct codec_call *c)
     /* libdeflate decodes whole members only: a part of a large one is zlib's. */
     while (fast_inflate_available() && done < c->out_bytes && whole <= c->out_bytes) {
         size_t used = 0, got = 0;
-        int r = fast_inflate(c->worker, 1, c->in + from, c->in_bytes - from, c->out + done,
+        int r = fast_inflate(c->worker, FORM_GZIP, c->in + from, c->in_bytes - from, c->out + done,
                              c->out_bytes - done, &used, &got);
         if (r == 1)
             return CODEC_DAMAGED(c, "not a deflate stream");
@@ -131,7 +136,7 @@ enum err codec_gzip(const struct codec_call *c)
         if (from >= c->in_bytes && done < c->out_bytes)
             return CODEC_DAMAGED(c, "it ends early");
     }
-    return done < c->out_bytes ? inflate_stream(c, 1, from, done) : ERR_OK;
+    return done < c->out_bytes ? inflate_stream(c, FORM_GZIP, from, done) : ERR_OK;
 }
 
 size_t zlib_bound(size_t bytes)

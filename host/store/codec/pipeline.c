@@ -27,8 +27,12 @@ static enum err codec_run_all(struct codec_worker *w, const struct codec_pipelin
     wanted[p->count] = out_bytes;
     for (int i = p->count - 1; i >= 0; i--) {
         const int grows = table[p->step[i].codec].grows;
-        wanted[i] = grows < 0 || !wanted[i + 1] ? 0 : wanted[i + 1] + (size_t)grows;
+        wanted[i] = p->step[i].codec == CODEC_UNPACK ? unpack_stored(&p->step[i], wanted[i + 1])
+                    : grows < 0 || !wanted[i + 1]    ? 0
+                                                     : wanted[i + 1] + (size_t)grows;
     }
+    if (p->step[0].codec == CODEC_UNPACK && in_bytes > wanted[0]) /* padding may follow */
+        in_bytes = wanted[0];
     struct codec_call c = {.worker = w, .in = in, .in_bytes = in_bytes};
     for (int i = 0; i < p->count; i++) {
         const int grows = table[p->step[i].codec].grows;

@@ -1,5 +1,5 @@
-/* Small codecs that take less code than a library's interface: LZF (h5py's), PackBits and LZW
- * (TIFF's). */
+/* Small codecs that take less code than a library's interface: LZF (h5py's), PackBits, LZW and
+ * samples of few bits (TIFF's). */
 #include <string.h>
 
 #include "host/store/codec/codecs.h"
@@ -110,4 +110,46 @@ enum err codec_lzw(const struct codec_call *c)
             width++;
     }
     return done == c->out_bytes ? ERR_OK : CODEC_DAMAGED(c, "it ends early");
+}
+
+/* Bytes of a row of samples as they are stored: it ends with a whole byte. */
+static size_t unpack_row(const struct codec_step *s, size_t *samples)
+{
+    *samples = (size_t)s->row * (size_t)s->samples;
+    return (*samples * (size_t)s->item + 7) / 8;
+}
+
+size_t unpack_stored(const struct codec_step *s, size_t out_bytes)
+{
+    size_t samples;
+    const size_t stored = unpack_row(s, &samples), row = samples * (s->item > 8 ? 2 : 1);
+    return !row || out_bytes % row ? 0 : out_bytes / row * stored;
+}
+
+/* Highest bit first; samples of more than 8 bits become 16 bits. */
+enum err codec_unpack(const struct codec_call *c)
+{
+    const unsigned bits = (unsigned)c->step->item, mask = (1u << bits) - 1;
+    size_t samples, done = 0;
+    const size_t stored = unpack_row(c->step, &samples),
+                 wanted = unpack_stored(c->step, c->out_bytes);
+    if (!wanted || c->in_bytes < wanted)
+        return CODEC_DAMAGED(c, "rows are incomplete");
+    for (size_t row = 0; row < wanted; row += stored) {
+        unsigned have = 0, window = 0; /* bits that are not taken yet */
+        for (size_t i = 0, at = row; i < samples; i++) {
+            while (have < bits) {
+                window = window << 8 | c->in[at++];
+                have += 8;
+            }
+            have -= bits;
+            const uint16_t v = (uint16_t)(window >> have & mask);
+            if (bits > 8)
+                memcpy(c->out + done, &v, sizeof v);
+            else
+                c->out[done] = (unsigned char)v;
+            done += bits > 8 ? sizeof v : 1;
+        }
+    }
+    return ERR_OK;
 }

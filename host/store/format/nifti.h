@@ -51,6 +51,7 @@ struct nifti_header {
     double slope, intercept; /* that hold: 1 and 0 where the file names none */
     int64_t data_offset;
     int pair;       /* .hdr and .img */
+    int analyze;    /* Analyze 7.5, whose header NIfTI-1 took over: no place in the world */
     int extensions; /* bytes of them follow the header */
     struct nifti_details details;
 };

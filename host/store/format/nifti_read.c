@@ -7,6 +7,7 @@
 #include <zlib.h>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "host/store/format/nifti.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "big-endian files are the swapped ones");
@@ -100,6 +101,31 @@ static void header_set_scale(struct nifti_header *h)
     h->intercept = scaled ? d->intercept : 0;
 }
 
+/* Analyze has no magic: the length of its header, a datatype that it knows, and the name of a pair. */
+static int is_analyze(const char *name, const struct nifti_view *v, const struct nifti_layout *l)
+{
+    static const int codes[] = {2, 4, 8, 16, 32, 64, 128};
+    const int64_t code = get_int(v, l->datatype, 2), dims = get_int(v, l->dim, l->dim_size);
+    int known = 0;
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        known |= codes[i] == code;
+    return l->version == 1 && known && dims >= 1 && dims <= 7 &&
+           (text_ends(name, ".hdr") || text_ends(name, ".hdr.gz"));
+}
+
+/* The other fields mean something else there. SPM writes a slope, where NIfTI has its own. */
+static void keep_analyze(struct nifti_details *d)
+{
+    struct nifti_details kept = {.slope = d->slope, .units = 2 /* mm */};
+    memcpy(kept.pixdim, d->pixdim, sizeof kept.pixdim);
+    kept.pixdim[0] = 1;
+    kept.cal_max = d->cal_max;
+    kept.cal_min = d->cal_min;
+    memcpy(kept.description, d->description, sizeof kept.description);
+    memcpy(kept.aux_file, d->aux_file, sizeof kept.aux_file);
+    *d = kept;
+}
+
 enum err nifti_parse(const char *name, const unsigned char *bytes, size_t n, struct nifti_header *h)
 {
     *h = (struct nifti_header){0};
@@ -113,17 +139,20 @@ enum err nifti_parse(const char *name, const unsigned char *bytes, size_t n, str
     FAIL_IF(!l, ERR_INPUT, "%s: is not a NIfTI file (it begins with neither 348 nor 540)", name);
     FAIL_IF(n < (size_t)l->bytes, ERR_INPUT, "%s: ends within its header", name);
     const int alone = !memcmp(bytes + l->magic, l->alone, 4);
-    FAIL_IF(!alone && memcmp(bytes + l->magic, l->pair, 4), ERR_INPUT,
+    h->analyze = !alone && memcmp(bytes + l->magic, l->pair, 4) != 0 && is_analyze(name, &v, l);
+    FAIL_IF(!alone && !h->analyze && memcmp(bytes + l->magic, l->pair, 4), ERR_INPUT,
             "%s: is not a NIfTI file (\"%s\" is missing at byte %d)", name, l->alone, l->magic);
     h->version = l->version;
     h->big_endian = v.swap;
-    h->pair = !alone;
-    h->extensions = n > (size_t)l->bytes && bytes[l->bytes] != 0;
+    h->pair = !alone; /* Analyze too */
+    h->extensions = !h->analyze && n > (size_t)l->bytes && bytes[l->bytes] != 0;
     TRY(read_sizes(name, &v, l, h));
     TRY(read_offset(name, &v, l, alone, h));
     h->datatype = (int)get_int(&v, l->datatype, 2);
     h->bits = (int)get_int(&v, l->bits, 2);
     nifti_details_read(bytes, l->version, v.swap, &h->details);
+    if (h->analyze)
+        keep_analyze(&h->details);
     header_set_scale(h);
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (types[i].code == h->datatype && types[i].bits == h->bits)

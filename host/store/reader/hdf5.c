@@ -4,9 +4,13 @@
 #include "host/store/manifest/manifest.h"
 #include "host/store/reader/reader.h"
 
+/* Its first block may be the user's: MATLAB writes a text there. */
 static int hdf5_knows(const struct reader_file *f)
 {
-    return f->head_bytes >= 8 && !memcmp(f->head, "\x89HDF\r\n\x1a\n", 8);
+    for (size_t at = 0; at + 8 <= f->head_bytes; at = at ? 2 * at : 512)
+        if (!memcmp(f->head + at, "\x89HDF\r\n\x1a\n", 8))
+            return 1;
+    return 0;
 }
 
 #ifdef TP_HDF5
@@ -198,17 +202,24 @@ static enum err index_check(const struct store *s, const struct store_array *a, 
     return ERR_OK;
 }
 
+/* In the object; -1: where no byte can be. */
+static int64_t hdf5_place_of(const struct hdf5_file *f, haddr_t address)
+{
+    return address > (haddr_t)(INT64_MAX - f->base) ? -1 : (int64_t)address + f->base;
+}
+
 static enum err index_chunks(struct store *s, struct store_array *a)
 {
     const struct dataset *d = a->reader;
     hsize_t at[STORE_DIMS];
     int64_t start[STORE_DIMS], shape[STORE_DIMS], found = 0;
+    const struct hdf5_file *file = hdf5_file(s, d->key.file);
     TRY(store_chunks_room(s, a));
     for (int64_t n = 0; n < a->chunks_count; n++) {
         unsigned mask = 0;
         haddr_t address = HADDR_UNDEF;
         hsize_t bytes = 0;
-        struct store_chunk c = {.object = hdf5_file(s, d->key.file)->object};
+        struct store_chunk c = {.object = file->object};
         store_chunk_box(a, n, start, shape);
         for (int i = 0; i < a->dims; i++)
             at[i] = (hsize_t)start[i];
@@ -217,7 +228,7 @@ static enum err index_chunks(struct store *s, struct store_array *a)
         if (address == HADDR_UNDEF)
             continue;
         found++;
-        c.offset = address > INT64_MAX ? -1 : (int64_t)address;
+        c.offset = hdf5_place_of(file, address);
         c.stored = bytes > INT64_MAX ? -1 : (int64_t)bytes;
         TRY(pipeline_of(s, a, mask, &c.pipeline));
         TRY(store_chunk_set(s, a, n, c));
@@ -245,9 +256,9 @@ static enum err set_contiguous(struct store *s, struct store_array *a)
 {
     const struct dataset *d = a->reader;
     const haddr_t address = H5Dget_offset(d->id);
+    const struct hdf5_file *file = hdf5_file(s, d->key.file);
     if (address != HADDR_UNDEF)
-        return store_contiguous(s, a, hdf5_file(s, d->key.file)->object,
-                                address > INT64_MAX ? -1 : (int64_t)address);
+        return store_contiguous(s, a, file->object, hdf5_place_of(file, address));
     memcpy(a->chunk, a->shape, sizeof a->chunk); /* never written */
     a->pipelines_count = 1;
     TRY(store_array_check(s, a));

@@ -14,6 +14,9 @@
 #define FILES_MOST 16384
 #define OPEN_MOST  32 /* files without arrays that stay open */
 
+#define USER_BLOCK      512 /* bytes, or twice as many, and so on */
+#define USER_BLOCK_MOST (1 << 26)
+
 struct hdf5_file *hdf5_file(struct store *s, int file)
 {
     return &((struct hdf5_reader *)s->reader)->files[file];
@@ -28,19 +31,22 @@ enum err hdf5_array_make(struct store *s, int file, hid_t id, const char *name, 
 struct file_state { /* of `bytes` */
     struct store *store;
     int32_t object;
+    int64_t base;
 };
 
 static enum err file_read(void *state, int64_t at, void *to, size_t n)
 {
     const struct file_state *f = state;
-    return store_object_read(f->store, f->object, at, to, n);
+    FAIL_IF(at < 0 || at > INT64_MAX - f->base, ERR_INPUT, "%s: an address lies outside of it",
+            f->store->name);
+    return store_object_read(f->store, f->object, at + f->base, to, n);
 }
 
 static enum err files_read_state(struct store *s, struct hdf5_file *f)
 {
     struct file_state *state = arena_take(s->arena, sizeof *state);
     FAIL_IF(!state, ERR_MEMORY, "%s: no memory left", f->name);
-    *state = (struct file_state){s, f->object};
+    *state = (struct file_state){s, f->object, f->base};
     f->bytes = (struct h5_bytes){.read = file_read, .state = state};
     enum err e = h5_bytes_sizes(&f->bytes);
     const hid_t root = e ? -1 : H5Oopen(f->id, "/", H5P_DEFAULT);
@@ -75,18 +81,27 @@ enum err hdf5_object_open(struct store *s, int file, hid_t group, const char *na
     return ERR_OK;
 }
 
-static enum err file_open_id(struct store *s, struct hdf5_file *f)
+/* MATLAB and others put a block of their own before the file that libhdf5 knows. */
+static enum err file_find_base(struct store *s, struct hdf5_file *f)
 {
-    hsize_t userblock = 0;
+    unsigned char head[8];
     int64_t bytes;
     TRY(store_object_bytes(s, f->object, &bytes)); /* a regular file, found without waiting */
-    TRY(s->remote ? h5_open_remote(s, f->object, &f->id) : h5_open(f->name, &f->id));
-    const hid_t list = H5Fget_create_plist(f->id);
-    H5Pget_userblock(list, &userblock);
-    H5Pclose(list);
-    FAIL_IF(userblock, ERR_UNSUPPORTED,
-            "%s: has a user block before its data: remove it with h5repack or h5unjam", f->name);
-    return ERR_OK;
+    for (int64_t at = 0; at + 8 <= bytes && at <= USER_BLOCK_MOST; at = at ? 2 * at : USER_BLOCK) {
+        TRY(store_object_read(s, f->object, at, head, sizeof head));
+        if (!memcmp(head, "\x89HDF\r\n\x1a\n", sizeof head)) {
+            f->base = at;
+            return ERR_OK;
+        }
+    }
+    return ERR_OK; /* libhdf5 says what is wrong */
+}
+
+static enum err file_open_id(struct store *s, struct hdf5_file *f)
+{
+    TRY(file_find_base(s, f));
+    return s->remote || f->base ? h5_open_object(s, f->object, f->base, &f->id)
+                                : h5_open(f->name, &f->id);
 }
 
 static enum err file_add(struct store *s, int32_t object, int *file)

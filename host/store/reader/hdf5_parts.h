@@ -11,7 +11,8 @@
 struct hdf5_file {
     const char *name, *folder;
     int32_t object;
-    hid_t id; /* -1: closed */
+    int64_t base; /* bytes of a user block, which libhdf5 never sees: its addresses begin behind */
+    hid_t id;     /* -1: closed */
     uint64_t device, node;
     int used;              /* arrays have datasets of it */
     struct h5_bytes bytes; /* for what is checked before libhdf5 sees it */
@@ -64,9 +65,9 @@ void hdf5_files_trim(struct store *s);
 enum err hdf5_object_open(struct store *s, int file, hid_t group, const char *name,
                           const H5L_info_t *link, hid_t *id);
 
-/* Opens a file behind a URL: libhdf5 reads its metadata through a driver of its virtual file layer.
- * The store must live as long as the file. */
-enum err h5_open_remote(struct store *s, int32_t object, hid_t *file);
+/* Opens a file behind a URL, or one that begins at byte `base` of an object: libhdf5 reads its
+ * metadata through a driver of its virtual file layer. The store must live as long as the file. */
+enum err h5_open_object(struct store *s, int32_t object, int64_t base, hid_t *file);
 
 int hdf5_key_of(int file, hid_t object, struct hdf5_key *out); /* 0: it failed */
 

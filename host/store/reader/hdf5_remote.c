@@ -11,6 +11,7 @@
 struct remote_source { /* what an access list holds */
     struct store *store;
     int32_t object;
+    int64_t base;
 };
 
 struct remote {
@@ -32,6 +33,7 @@ static H5FD_t *remote_open(const char *name, unsigned flags, hid_t access, haddr
         free(r);
         return NULL;
     }
+    r->bytes -= r->source.base;
     return &r->pub;
 }
 
@@ -72,12 +74,13 @@ static herr_t h5_remote_read(H5FD_t *file, H5FD_mem_t type, hid_t transfer, hadd
 {
     struct remote *r = (struct remote *)file;
     (void)type, (void)transfer;
-    if (address > (haddr_t)INT64_MAX - size)
+    if (address > (haddr_t)(INT64_MAX - r->source.base) - size)
         return -1;
     const int64_t at = (int64_t)address, left = at < r->bytes ? r->bytes - at : 0;
     const size_t n = (int64_t)size < left ? size : (size_t)left;
     memset((char *)to + n, 0, size - n); /* past the end are zeros, as of the other drivers */
-    return n && store_object_read(r->source.store, r->source.object, at, to, n) ? -1 : 0;
+    const int64_t from = at + r->source.base;
+    return n && store_object_read(r->source.store, r->source.object, from, to, n) ? -1 : 0;
 }
 
 static herr_t remote_write(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t address,
@@ -107,9 +110,9 @@ static const H5FD_class_t driver = {.name = "tomoprof_remote",
                                     .write = remote_write,
                                     .fl_map = H5FD_FLMAP_DICHOTOMY};
 
-enum err h5_open_remote(struct store *s, int32_t object, hid_t *file)
+enum err h5_open_object(struct store *s, int32_t object, int64_t base, hid_t *file)
 {
-    const struct remote_source source = {s, object};
+    const struct remote_source source = {s, object, base};
     *file = -1;
     TRY(h5_start(s->name));
     const hid_t id = H5FDregister(&driver), access = H5Pcreate(H5P_FILE_ACCESS);

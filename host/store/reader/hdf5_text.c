@@ -38,7 +38,7 @@ static enum err text_variable(struct store *s, const struct hdf5_file *f, hid_t 
     FAIL_IF(length > bytes, ERR_INPUT, "its text claims %" PRIu64 " bytes of an object of %" PRIu64,
             length, bytes);
     const size_t n = length < TEXT_MOST ? (size_t)length : TEXT_MOST - 1;
-    TRY(store_object_read(s, f->object, place, text, n));
+    TRY(store_object_read(s, f->object, place + f->base, text, n));
     text[n] = 0;
     return ERR_OK;
 }

@@ -324,6 +324,8 @@ static enum err nifti_fill(struct store *s, const struct reader_file *f)
     else
         memcpy(bytes, f->head, n);
     TRY(nifti_parse(f->path, bytes, n, h));
+    if (h->analyze)
+        s->format = "Analyze 7.5";
     TRY(store_array_add(s, "data", &a));
     TRY(set_array(s, a, h));
     a->nifti = h;

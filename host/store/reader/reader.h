@@ -25,7 +25,8 @@ struct reader {
 #define READER_LIST(X)                                                                             \
     X(npy)                                                                                         \
     X(mrc)                                                                                         \
-    X(nrrd) X(metaimage) X(hdf5) X(tiff) X(czi) X(txrm) X(zarr) X(refs) X(tiff_stack) X(nifti)
+    X(nrrd)                                                                                        \
+    X(metaimage) X(hdf5) X(tiff) X(czi) X(txrm) X(zarr) X(zip) X(refs) X(tiff_stack) X(nifti)
 
 #define READER_DECLARE(name) extern const struct reader reader_##name;
 READER_LIST(READER_DECLARE)

@@ -77,7 +77,8 @@ ARRAY_ORDER(by_size, struct tiff_group,
  * a note. With the size of the largest pages and an odd number of bits it may be one of them, whose
  * directory is damaged: then how large `data` is is not known. */
 static enum err add_group(struct store *s, const struct tiff_pages *all, const size_t *group_of,
-                          const struct tiff_group *groups, size_t k, size_t *which)
+                          const struct tiff_group *groups, size_t k, const struct tiff_axes *axes,
+                          size_t *which)
 {
     char name[40] = "data";
     const struct tiff_group *g = &groups[k];
@@ -92,8 +93,15 @@ static enum err add_group(struct store *s, const struct tiff_pages *all, const s
     for (size_t i = 0; i < all->count; i++)
         if (group_of[i] == g->first)
             which[n++] = i;
+    const int described = largest && n == axes->pages && all->items[which[0]].level == 0;
+    for (int64_t i = 0; described && axes->page && i < n; i++)
+        which[i] = (size_t)axes->page[i];
+    if (!largest && is_alike && p->bits % 8)
+        return store_unreadable_add(s, name, -1,
+                                    "page %lld has %d bits per sample, and the size of the others",
+                                    (long long)p->number, p->bits);
     const int before = s->arrays_count;
-    const enum err e = tiff_array_add(s, name, all, which, n);
+    const enum err e = tiff_array_add(s, name, all, which, n, described ? axes : NULL);
     if (e != ERR_UNSUPPORTED || largest)
         return e;
     s->arrays_count = before;
@@ -133,7 +141,8 @@ static size_t find_groups(const struct tiff_pages *all, size_t *group_of, struct
     return count;
 }
 
-static enum err tiff_add_arrays(struct store *s, const struct tiff_pages *all)
+static enum err tiff_add_arrays(struct store *s, const struct tiff_pages *all,
+                                const struct tiff_axes *axes)
 {
     struct tiff_group groups[LAYOUTS_MOST];
     size_t *which = malloc(2 * all->count * sizeof *which), *group_of = which + all->count;
@@ -149,7 +158,7 @@ static enum err tiff_add_arrays(struct store *s, const struct tiff_pages *all)
     for (size_t i = 1; i < count && !e; i++)
         e = check_group(s, all, &groups[0], &groups[i]);
     for (size_t i = 0; i < count && !e; i++)
-        e = add_group(s, all, group_of, groups, i, which);
+        e = add_group(s, all, group_of, groups, i, axes, which);
     free(which);
     return e;
 }
@@ -184,13 +193,17 @@ static enum err add_all(struct store *s, const struct tiff_pages *pages)
         "the file is incomplete. If the others were never made, remove the text: tiffset -u 270",
         s->name, (long long)planes, (long long)pages->main);
     /* Stacks above 4 GiB have one directory, and images one after the other. */
-    if (images > 1 && pages->main == 1 && p->compression == 1)
-        return tiff_array_imagej(s, p, images);
-    FAIL_IF(images > pages->main, ERR_INPUT,
+    const int in_one = images > 1 && pages->main == 1 && p->compression == 1;
+    FAIL_IF(!in_one && images > pages->main, ERR_INPUT,
             "%s: its description names %lld images, and %lld pages are found: a directory is "
             "damaged, or the file is incomplete",
             s->name, (long long)images, (long long)pages->main);
-    return tiff_add_arrays(s, pages);
+    struct tiff_axes axes;
+    enum err e = tiff_axes_read(s, p, in_one ? images : pages->main, &axes);
+    if (!e)
+        e = in_one ? tiff_array_imagej(s, p, images, &axes) : tiff_add_arrays(s, pages, &axes);
+    tiff_axes_free(&axes);
+    return e;
 }
 
 static enum err tiff_fill(struct store *s, const struct reader_file *f)

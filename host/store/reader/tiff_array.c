@@ -88,6 +88,15 @@ static enum err tiff_set_pipeline(struct store *s, struct store_array *a, const 
             s->name);
     if (p->compression == 7)
         return set_jpeg(s, p, line);
+    FAIL_IF(p->bits % 8 && p->predictor != 1, ERR_UNSUPPORTED,
+            "%s: predictor %d of samples of %d bits is not read. Convert it with tiffcp -c zip",
+            s->name, p->predictor, p->bits);
+    if (p->bits % 8)
+        line->step[line->count++] =
+            (struct codec_step){.codec = CODEC_UNPACK,
+                                .item = p->bits,
+                                .row = (int)(p->tile_width ? p->tile_width : p->width),
+                                .samples = p->planar == 2 ? 1 : p->samples};
     if (p->predictor == 1 || p->compression == 1)
         return ERR_OK;
     FAIL_IF(p->predictor > 3, ERR_UNSUPPORTED, "%s: predictor %d is not known", s->name,
@@ -105,7 +114,7 @@ static enum err tiff_set_pipeline(struct store *s, struct store_array *a, const 
 
 /* Dimensions: pages (where there are several), separate samples, rows, columns, samples. */
 static enum err tiff_set_shape(struct store *s, struct store_array *a, const struct tiff_page *p,
-                               int64_t pages, int64_t strip_rows)
+                               int64_t pages, const struct tiff_axes *axes, int64_t strip_rows)
 {
     const int64_t th = p->tile_height ? p->tile_height : strip_rows;
     const int64_t tw = p->tile_width ? p->tile_width : p->width;
@@ -113,23 +122,35 @@ static enum err tiff_set_shape(struct store *s, struct store_array *a, const str
         int there;
         const char *axis;
         int64_t shape, chunk;
-    } rows[] = {{pages > 1, NULL, pages, 1},
+    } rows[] = {{pages > 1 && !axes, NULL, pages, 1},
                 {p->samples > 1 && p->planar == 2, "c", p->samples, 1},
                 {1, "y", p->height, th},
                 {1, "x", p->width, tw},
                 {p->samples > 1 && p->planar != 2, "c", p->samples, p->samples}};
     a->dtype = (struct store_dtype){p->format == 3   ? 'f'
                                     : p->format == 2 ? 'i'
+                                    : p->bits == 1   ? 'b'
                                                      : 'u',
-                                    (unsigned char)(p->bits / 8), p->swap && p->bits > 8};
+                                    (unsigned char)((p->bits + 7) / 8), p->swap && p->bits >= 16};
     FAIL_IF(p->format > 3, ERR_UNSUPPORTED, "%s: sample format %d is not read", s->name, p->format);
     FAIL_IF(p->format == 3 && p->bits < 16, ERR_INPUT, "%s: floats of %d bits", s->name, p->bits);
+    FAIL_IF(p->format == 2 && p->bits % 8, ERR_UNSUPPORTED,
+            "%s: signed samples of %d bits are not read; unsigned ones are", s->name, p->bits);
+    for (int i = 0; axes && i < axes->count; i++) {
+        a->axis[a->dims] = axes->axis[i];
+        a->spacing[a->dims] = axes->spacing[i];
+        a->unit[a->dims] = axes->unit[i];
+        a->shape[a->dims] = axes->size[i];
+        a->chunk[a->dims++] = 1;
+    }
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].there) {
             a->axis[a->dims] = rows[i].axis;
             a->shape[a->dims] = rows[i].shape;
             a->chunk[a->dims++] = rows[i].chunk;
         }
+    if (axes)
+        tiff_axes_of_pixels(a, axes);
     a->cut_edges = !p->tile_height; /* the last strip is short, tiles are whole */
     TRY(tiff_set_pipeline(s, a, p));
     return store_array_check(s, a);
@@ -173,20 +194,20 @@ out:
     return e;
 }
 
-enum err tiff_array_imagej(struct store *s, const struct tiff_page *p, int64_t images)
+enum err tiff_array_imagej(struct store *s, const struct tiff_page *p, int64_t images,
+                           const struct tiff_axes *axes)
 {
     struct store_array *a;
     int64_t at;
     TRY(tiff_page_judge(s, p));
     TRY(store_array_add(s, "data", &a));
-    TRY(tiff_set_shape(s, a, p, images, p->height));
+    TRY(tiff_set_shape(s, a, p, images, axes, p->height));
     TRY(tiff_value(s, p, &p->offsets, 0, &at));
-    a->axis[0] = "z";
     return store_contiguous(s, a, p->object, at);
 }
 
 enum err tiff_array_add(struct store *s, const char *name, const struct tiff_pages *all,
-                        const size_t *which, int64_t count)
+                        const size_t *which, int64_t count, const struct tiff_axes *axes)
 {
     const struct tiff_page *p = &all->items[which[0]];
     struct store_array *a;
@@ -201,8 +222,8 @@ enum err tiff_array_add(struct store *s, const char *name, const struct tiff_pag
     free(n);
     TRY(e);
     const int64_t rows = p->rows_per_strip > 0 ? p->rows_per_strip : p->height;
-    TRY(tiff_set_shape(s, a, p, count, whole || rows > p->height ? p->height : rows));
-    for (int d = count > 1; d < a->dims; d++)
+    TRY(tiff_set_shape(s, a, p, count, axes, whole || rows > p->height ? p->height : rows));
+    for (int d = axes ? axes->count : count > 1; d < a->dims; d++)
         per_page *= a->grid[d];
     FAIL_IF(!whole && per_page > p->offsets.count, ERR_INPUT,
             "%s: a page has %lld strips or tiles, %lld are needed", s->name,

@@ -81,6 +81,16 @@ enum err tiff_value(struct store *s, const struct tiff_page *p, const struct tif
     return ERR_OK;
 }
 
+double tiff_rational(struct store *s, const struct tiff_page *p, const struct tiff_values *v)
+{
+    unsigned char raw[8];
+    if (v->type != 5 || store_object_read(s, p->object, v->offset, raw, sizeof raw))
+        return 0;
+    const double over = (double)tiff_get(raw, 4, p->swap);
+    const double under = (double)tiff_get(raw + 4, 4, p->swap);
+    return under > 0 ? over / under : 0;
+}
+
 void tiff_text(struct store *s, const struct tiff_page *p, const struct tiff_values *v, char *out,
                size_t room)
 {
@@ -138,28 +148,30 @@ static enum err set_tag(struct store *s, struct tiff_page *p, int tag, uint64_t 
 {
     int unused;
     struct tiff_slot rows[] = {
-        {256, &p->width, NULL, NULL},       {257, &p->height, NULL, NULL},
-        {258, NULL, &p->bits, NULL},        {259, NULL, &p->compression, NULL},
-        {262, NULL, &p->photometric, NULL}, {266, NULL, &p->fill_order, NULL},
-        {277, NULL, &p->samples, NULL},     {278, &p->rows_per_strip, NULL, NULL},
-        {284, NULL, &p->planar, NULL},      {296, NULL, &p->resolution_unit, NULL},
-        {317, NULL, &p->predictor, NULL},   {322, &p->tile_width, NULL, NULL},
-        {323, &p->tile_height, NULL, NULL}, {339, NULL, &p->format, NULL},
-        {530, NULL, &unused, NULL},         {270, NULL, NULL, &p->description},
-        {273, NULL, NULL, &p->offsets},     {279, NULL, NULL, &p->counts},
-        {324, NULL, NULL, &p->offsets},     {325, NULL, NULL, &p->counts},
-        {330, NULL, NULL, &p->sub},         {347, NULL, NULL, &p->jpeg_tables}};
+        {256, &p->width, NULL, NULL},         {257, &p->height, NULL, NULL},
+        {258, NULL, &p->bits, NULL},          {259, NULL, &p->compression, NULL},
+        {262, NULL, &p->photometric, NULL},   {266, NULL, &p->fill_order, NULL},
+        {277, NULL, &p->samples, NULL},       {278, &p->rows_per_strip, NULL, NULL},
+        {284, NULL, &p->planar, NULL},        {296, NULL, &p->resolution_unit, NULL},
+        {317, NULL, &p->predictor, NULL},     {322, &p->tile_width, NULL, NULL},
+        {323, &p->tile_height, NULL, NULL},   {339, NULL, &p->format, NULL},
+        {530, NULL, &unused, NULL},           {270, NULL, NULL, &p->description},
+        {282, NULL, NULL, &p->resolution[0]}, {283, NULL, NULL, &p->resolution[1]},
+        {273, NULL, NULL, &p->offsets},       {279, NULL, NULL, &p->counts},
+        {324, NULL, NULL, &p->offsets},       {325, NULL, NULL, &p->counts},
+        {330, NULL, NULL, &p->sub},           {347, NULL, NULL, &p->jpeg_tables}};
     const struct tiff_slot *slot = NULL;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         slot = rows[i].tag == tag ? &rows[i] : slot;
-    if (!slot || (tag == 270 && v.type != 2))
+    const int per_unit = tag == 282 || tag == 283; /* nothing but a spacing depends on them */
+    if (!slot || (tag == 270 && v.type != 2) || (per_unit && (v.type != 5 || n != 1)))
         return ERR_OK;
     const uint32_t bit = UINT32_C(1) << (slot - rows);
     FAIL_IF(tag != 270 && p->seen & bit, ERR_INPUT,
             "%s: tag %d stands twice in its directory, which is damaged", s->name, tag);
     p->seen |= bit;
     const int bytes = type_bytes(v.type);
-    const int fits = tag == 347 ? bytes == 1 : tag == 270 || is_integer(v.type);
+    const int fits = tag == 347 ? bytes == 1 : tag == 270 || per_unit || is_integer(v.type);
     FAIL_IF(!fits, ERR_INPUT, "%s: tag %d has values of type %d, which it cannot have", s->name,
             tag, v.type);
     if (tag == 270 && n == 0)
@@ -201,8 +213,8 @@ enum err tiff_page_judge(struct store *s, const struct tiff_page *p)
     FAIL_IF(p->compression == 6, ERR_UNSUPPORTED,
             "%s: compression 6 (old-style JPEG) is not read. Convert it with tiffcp -c zip",
             s->name);
-    FAIL_IF(p->bits != 8 && p->bits != 16 && p->bits != 32 && p->bits != 64, ERR_UNSUPPORTED,
-            "%s: has %d bits per sample; 8, 16, 32 and 64 are read. Convert it with tifffile: "
+    FAIL_IF(p->bits < 1 || (p->bits > 16 && p->bits != 32 && p->bits != 64), ERR_UNSUPPORTED,
+            "%s: has %d bits per sample; 1 to 16, 32 and 64 are read. Convert it with tifffile: "
             "imwrite(\"new.tif\", imread(\"old.tif\"))",
             s->name, p->bits);
     FAIL_IF(p->fill_order == 2, ERR_UNSUPPORTED,

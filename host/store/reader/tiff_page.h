@@ -20,7 +20,7 @@ struct tiff_page {
     int mixed;         /* its samples have several types */
     int whole_colours; /* YCbCr without subsampling */
     uint32_t seen;     /* bit per tag that a page needs */
-    struct tiff_values offsets, counts, description, jpeg_tables, sub;
+    struct tiff_values offsets, counts, description, jpeg_tables, sub, resolution[2]; /* x, y */
 };
 
 struct tiff_pages {
@@ -43,6 +43,8 @@ enum err tiff_value(struct store *s, const struct tiff_page *p, const struct tif
 /* Values [0, v->count), which *out (malloc) gets. */
 enum err tiff_all_values(struct store *s, const struct tiff_page *p, const struct tiff_values *v,
                          int64_t **out);
+/* A rational number; 0: it is not there. */
+double tiff_rational(struct store *s, const struct tiff_page *p, const struct tiff_values *v);
 /* Text of a tag, cut to room. */
 void tiff_text(struct store *s, const struct tiff_page *p, const struct tiff_values *v, char *out,
                size_t room);
@@ -50,10 +52,28 @@ int tiff_same_layout(const struct tiff_page *a, const struct tiff_page *b);
 /* The property in which pages of one size differ; NULL: of other sizes or types, or the same. */
 const char *tiff_other_layout(const struct tiff_page *a, const struct tiff_page *b);
 
-/* Appends an array of pages of one layout. */
+/* Dimensions that a description gives the pages, the slowest first; those of one page are left out. */
+struct tiff_axes {
+    int count; /* 0: the description names none, and pages are one dimension */
+    const char *axis[STORE_DIMS], *unit[STORE_DIMS], *xy_unit; /* NULL: unknown */
+    int64_t size[STORE_DIMS], pages;
+    double spacing[STORE_DIMS], x, y; /* 0: unknown */
+    int64_t *page;                    /* of each place in C order, from 0; NULL: in their order */
+    struct store_member *channels;
+    int channels_count;
+};
+/* Reads them from OME-XML, or the descriptions of ImageJ and tifffile, of `pages` pages. */
+enum err tiff_axes_read(struct store *s, const struct tiff_page *p, int64_t pages,
+                        struct tiff_axes *out);
+void tiff_axes_free(struct tiff_axes *axes);
+/* Spacing of y and x, and names of channels. */
+void tiff_axes_of_pixels(struct store_array *a, const struct tiff_axes *axes);
+
+/* Appends an array of pages of one layout; axes NULL: the pages are one dimension. */
 enum err tiff_array_add(struct store *s, const char *name, const struct tiff_pages *all,
-                        const size_t *which, int64_t count);
+                        const size_t *which, int64_t count, const struct tiff_axes *axes);
 /* Adds a page, whose pixels `images` images follow in one piece. */
-enum err tiff_array_imagej(struct store *s, const struct tiff_page *p, int64_t images);
+enum err tiff_array_imagej(struct store *s, const struct tiff_page *p, int64_t images,
+                           const struct tiff_axes *axes);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "host/store/fetch/http.h"
 #include "host/store/manifest/manifest.h"
 #include "host/store/reader/reader.h"
 #include "host/store/reader/tiff_page.h"
@@ -39,7 +40,8 @@ static int knows_stack(const struct reader_file *f)
         free(names[i]);
     if (n >= 0)
         free(names);
-    return n > 0 || (n < 0 && f->is_folder); /* open_stack says why it cannot be listed */
+    /* open_stack says why it cannot be listed; those of servers cannot */
+    return n > 0 || (n < 0 && f->is_folder && !http_is_url(f->path));
 }
 
 /* "proj" of "proj_0001.tif". */
@@ -105,7 +107,8 @@ static enum err tiff_stack_add(struct store *s, const char *folder, struct diren
     for (int i = 0; which && i < n; i++)
         which[i] = (size_t)i;
     if (!e)
-        e = which ? tiff_array_add(s, name, &pages, which, n) : FAIL(ERR_MEMORY, "no memory left");
+        e = which ? tiff_array_add(s, name, &pages, which, n, NULL)
+                  : FAIL(ERR_MEMORY, "no memory left");
     free(which);
     free(pages.items);
     return e;

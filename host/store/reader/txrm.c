@@ -5,7 +5,7 @@
 
 #include "host/store/guard/guarded.h"
 #include "host/store/manifest/manifest.h"
-#include "host/store/reader/cfb.h"
+#include "host/store/container/cfb.h"
 #include "host/store/reader/reader.h"
 
 #define VIEWS_MOST (1 << 20)

@@ -215,6 +215,30 @@ def czi():
                     out.write(tile[..., None], location=(j * 40, i * 32), plane={"C": 0, "T": 0, "Z": 0})
 
 
+def others():
+    """Files as other programs write them: archives, a block of the user's before HDF5, Analyze, stacks with dimensions, samples of few bits."""
+    u2 = values("u2")
+    np.savez(HERE / "npy/u2.npz", large=u2, small=np.arange(3))
+    np.savez_compressed(HERE / "npy/u2_deflate.npz", u2=np.asfortranarray(u2))
+    with zarr.storage.ZipStore(str(HERE / "zarr/u2.zarr.zip"), mode="w") as store:
+        zarr.create_array(store, shape=SHAPE, chunks=CHUNKS, dtype="u2", compressors=zarr.codecs.GzipCodec())[:] = u2
+    with h5py.File(HERE / "hdf5/user_block.h5", "w", userblock_size=1024) as f:
+        f.create_dataset("gzip", data=u2, chunks=CHUNKS, compression="gzip")
+        f["contiguous"] = u2
+        f["contiguous"].attrs["units"] = "counts"  # a text in a heap
+    with open(HERE / "hdf5/user_block.h5", "r+b") as f:
+        f.write(b"MATLAB 7.3 MAT-file".ljust(128))
+    nibabel.save(nibabel.AnalyzeImage(values("i2"), np.diag([0.5, 0.5, 2, 1])), HERE / "nifti/analyze.hdr")
+    stack = np.arange(2 * 3 * 4 * 5 * 6, dtype="u2").reshape(2, 3, 4, 5, 6)
+    sizes = {"PhysicalSizeX": 0.5, "PhysicalSizeXUnit": "\u00b5m", "PhysicalSizeY": 0.25, "PhysicalSizeYUnit": "\u00b5m", "PhysicalSizeZ": 2, "PhysicalSizeZUnit": "nm"}
+    tifffile.imwrite(HERE / "tiff/stack.ome.tif", stack, metadata={"axes": "TCZYX", "Channel": {"Name": ["DAPI", "GFP", "RFP"]}, **sizes})
+    tifffile.imwrite(HERE / "tiff/stack_imagej.tif", stack, imagej=True, resolution=(2, 4), metadata={"axes": "TZCYX", "spacing": 2, "unit": "um", "finterval": 0.1})
+    tifffile.imwrite(HERE / "tiff/u2_12bits.tif", u2, bitspersample=12, rowsperstrip=10, photometric="minisblack")
+    for bits in (1, 2, 4):
+        image = (np.arange(9 * 13).reshape(9, 13) * 7 // 3 % 2 ** bits).astype("u1")
+        tifffile.imwrite(HERE / f"tiff/bits{bits}.tif", image.astype(bool) if bits == 1 else image, bitspersample=bits, photometric="minisblack", rowsperstrip=4)
+
+
 def channels():
     """Two scenes of two tiles in two named channels: element i of channel c in scene s is its value + 1100 c + 2200 s."""
     from pylibCZIrw import czi as lib
@@ -374,7 +398,7 @@ def fuzz():
     root = HERE.parents[1] / "fuzz" / "corpus" / "store"
     shutil.rmtree(root, ignore_errors=True)
     shape = (2, 5, 7)
-    folder = {name: root / name for name in ("npy", "nifti", "tiff", "czi", "txrm", "refs", "hdf5", "mrc", "nrrd", "metaimage")}
+    folder = {name: root / name for name in ("npy", "nifti", "tiff", "czi", "txrm", "refs", "hdf5", "mrc", "nrrd", "metaimage", "zip")}
     for path in folder.values():
         path.mkdir(parents=True)
     flat(root, shape)
@@ -397,6 +421,14 @@ def fuzz():
         out.write(values("u2", (6, 7))[..., None], location=(5, 0), plane={"C": 0, "T": 0, "Z": 0})
     shutil.copy(HERE / "czi/jxr.czi", folder["czi"])
     shutil.copy(HERE / "tiff/jpeg_grey.tif", folder["tiff"] / "jpeg.tif")
+    np.savez(folder["zip"] / "two.npz", a=u2, b=np.arange(3))
+    np.savez_compressed(folder["zip"] / "deflate.npz", a=u2)
+    with zarr.storage.ZipStore(str(folder["zip"] / "zarr3.zip"), mode="w") as store:
+        zarr.create_array(store, shape=shape, chunks=(1, 3, 4), dtype="u2", compressors=zarr.codecs.GzipCodec())[:] = u2
+    with h5py.File(folder["hdf5"] / "user_block.h5", "w", userblock_size=512) as f:
+        f.create_dataset("data", data=u2, chunks=(1, 3, 4), compression="gzip")
+    for name in ("bits1", "bits2", "stack.ome", "stack_imagej"):
+        shutil.copy(HERE / f"tiff/{name}.tif", folder["tiff"])
     import base64, json
     raw = u2.tobytes()
     two = {"zarr_format": 2, "shape": shape, "chunks": [2, 5, 7], "dtype": "<u2", "compressor": {"id": "zlib"}, "fill_value": 0, "order": "C", "filters": None}
@@ -416,7 +448,7 @@ def main():
             path.unlink()
     for room in ("npy", "nifti", "tiff", "hdf5", "zarr", "czi", "txrm", "mrc", "nrrd", "metaimage"):
         (HERE / room).mkdir()
-    for make in (npy, nifti, tiff, hdf5, filters, zarr2, blosc_parts, zarr3, ome_zarr, ome5, czi, channels, jxr, jpeg, jpeg_czi, references, fuzz):
+    for make in (npy, nifti, tiff, hdf5, filters, zarr2, blosc_parts, zarr3, ome_zarr, ome5, others, czi, channels, jxr, jpeg, jpeg_czi, references, fuzz):
         make()
     flat(HERE, SHAPE)
     (HERE / "txrm/u2.txrm").write_bytes(txrm(SHAPE))

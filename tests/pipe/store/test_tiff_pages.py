@@ -165,7 +165,8 @@ def planes_of_ome(check, folder):
 
     for sizes in ((1, 1, 6), (6, 1, 1), (2, 3, 1)):
         text = one.format(*sizes, "") + "</OME>"
-        reads(check, of_text(text, False), x, f"whole, of {sizes} planes")
+        shape = [n for n in (sizes[1], sizes[0], sizes[2]) if n > 1]  # t, c, z of XYCZT, where each has its planes
+        reads(check, of_text(text, False), x.reshape(shape + [17, 12]), f"whole, of {sizes} planes")
         refuses(check, of_text(text, True), ("6 planes", "3 pages", "tiffset -u 270"), f"cut, of {sizes} planes")
     two = one.format(1, 2, 1, "") + one.format(1, 1, 4, "")[5:] + "</OME>"
     reads(check, of_text(two, False), x, "two images")
@@ -276,7 +277,7 @@ def refused_with_a_sentence(check, folder):
     """Layouts that are not read are named, with a way to convert them."""
     x = stack(1)[0]
     for more, words in (({"t259": (3, [6])}, "old-style JPEG"), ({"t259": (3, [4])}, "CCITT group 4"), ({"t259": (3, [34925])}, "LZMA"), ({"t259": (3, [34887])}, "LERC"),
-                        ({"t266": (3, [2])}, "FillOrder 2"), ({"t258": (3, [12])}, "12 bits"), ({"t258": (3, [1])}, "1 bits"), ({"t258": (3, [4])}, "4 bits"),
+                        ({"t266": (3, [2])}, "FillOrder 2"), ({"t258": (3, [24])}, "24 bits"), ({"t258": (3, [12]), "t339": (3, [2])}, "signed samples of 12 bits"),
                         ({"t339": (3, [6])}, "sample format 6"), ({"t262": (3, [6]), "t277": (3, [3]), "t258": (3, [8, 8, 8]), "t530": (3, [2, 2])}, "subsampled"),
                         ({"t277": (3, [3]), "t258": (3, [8, 16, 8])}, "several types")):
         t = Tiff()

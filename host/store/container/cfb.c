@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "host/store/manifest/manifest.h"
-#include "host/store/reader/cfb.h"
+#include "host/store/container/cfb.h"
 
 #define SMALL_SHIFT  6
 #define SMALL_BYTES  4096 /* streams below are short */

@@ -1,6 +1,6 @@
 /* Compound files (OLE2): streams by their paths, and where their bytes lie. */
-#ifndef TP_STORE_READER_CFB_H
-#define TP_STORE_READER_CFB_H
+#ifndef TP_STORE_CONTAINER_CFB_H
+#define TP_STORE_CONTAINER_CFB_H
 
 #include <stddef.h>
 
