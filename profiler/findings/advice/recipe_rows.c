@@ -34,6 +34,8 @@ const struct advice_recipe recipes[] = {
      "The JVM still compiles hot methods: measure after a warm-up, or keep the process running."},
     {"compile", NULL, 0, 0,
      "Code is compiled at run time. Keep the compiled code between runs, or compile it before."},
+    {"import", "Parallel(|Pool(|Executor(|.map(|.starmap(|.imap|.submit(|DataLoader(|.compute(", FACT_PYTHON | FACT_PROCESSES, 0,
+     "Each worker process imports these modules when it starts. Start the workers once and keep them for all calls, import less in them, or use threads where the work releases the GIL."},
     {"import", NULL, 0, 0,
      "This call imports modules the first time. Import them at the top of the file, or before the part that must be fast."},
 

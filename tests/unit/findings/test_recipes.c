@@ -53,6 +53,8 @@ static const struct recipe_case cases[] = {
     {"counts[w]++;", NULL, {{"tree", "ordered maps (trees)", 80}}, FACT_COMPILED, NULL, "An ordered map compares keys"},
     {"db.commit()", NULL, {{"write", "writing files", 80}}, FACT_PYTHON, NULL, "It writes to the disk each time. Commit or flush once"},
     {"while time.process_time() < 1:", NULL, {{"clock", "asking for the time", 60}}, FACT_PYTHON, NULL, "The time is asked for very often"},
+    {"out = Parallel(n_jobs=2)(delayed(one)(s) for s in stack)", NULL, {{"import", "importing modules", 57}}, FACT_PYTHON | FACT_PROCESSES, NULL, "Each worker process imports these modules when it starts."},
+    {"out = Parallel(n_jobs=2)(delayed(one)(s) for s in stack)", NULL, {{"import", "importing modules", 57}}, FACT_PYTHON, NULL, "This call imports modules the first time."},
     {"f.write(x)", NULL, {{"write", "writing files", 80}}, FACT_PYTHON, NULL, "Write larger blocks"},
     {"x = f.read(10)", NULL, {{"read", "reading files", 80}}, FACT_PYTHON, NULL, "Read larger blocks at a time"},
     {"x = self.load(i)", "Images.__getitem__", {{"python", "Python's interpreter", 80}}, FACT_PYTHON, NULL, "This __getitem__ runs in Python for each sample."},
