@@ -157,6 +157,15 @@ void trace_finish(struct trace_writer *w, enum trace_end end, int detail)
     errno = saved;
 }
 
+void trace_abandon_file(struct trace_writer *w)
+{
+    int saved = errno;
+    if (w->header && writer_owns(w, w->fd))
+        syscall(SYS_close, w->fd);
+    w->fd = -1;
+    errno = saved;
+}
+
 void trace_abandon(struct trace_writer *w)
 {
     int saved = errno;
@@ -166,8 +175,7 @@ void trace_abandon(struct trace_writer *w)
         writer_unmap(w->moved, TRACE_CHUNK_FIRST);
     if (!w->is_given)
         writer_unmap(w->alive, w->brief ? BRIEF_BYTES : TRACE_PAGE);
-    if (w->header && writer_owns(w, w->fd))
-        syscall(SYS_close, w->fd);
+    trace_abandon_file(w);
     *w = (struct trace_writer){.fd = -1};
     errno = saved;
 }

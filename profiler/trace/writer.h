@@ -90,6 +90,7 @@ void trace_finish(struct trace_writer *w, enum trace_end end, int detail);
 /* In a forked child: lets go of the parent's file without touching it. The child closes the
  * parent's streams before it makes a file of its own; that only unmaps them. */
 void trace_abandon(struct trace_writer *w);
+void trace_abandon_file(struct trace_writer *w); /* before that: its descriptor */
 
 void trace_stream_open(struct trace_stream *s, struct trace_writer *w, uint32_t tid);
 /* A write to it was left by a jump: the next one may begin. */

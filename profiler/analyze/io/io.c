@@ -26,6 +26,7 @@ struct io {
     VECTOR(uint64_t) state_ids;
     struct trace_io_kernel begin, end;
     struct trace_io_ring ring;
+    double seen[2]; /* bytes of its IO_USE */
 };
 
 static enum err io_create(struct image *im, void *state)
@@ -142,8 +143,9 @@ static enum err io_mount(struct image *im, void *state, const struct trace_item 
 static enum err io_use(struct image *im, void *state, const struct trace_item *item)
 {
     const struct trace_io_use *u = (const void *)item->record;
+    struct io *mine = state;
     struct io_row *r;
-    TRY(row_by_id(im, state, u->file, &r));
+    TRY(row_by_id(im, mine, u->file, &r));
     for (int i = 0; i < TRACE_IO_OPS; i++) {
         const struct trace_io_count *c = &u->op[i];
         r->op[i].calls += (double)c->calls;
@@ -155,7 +157,7 @@ static enum err io_use(struct image *im, void *state, const struct trace_item *i
         r->op[i].errors += (double)c->errors;
     }
     for (int i = 0; i < 2; i++)
-        im->run->io->seen[i] += (double)u->op[i].bytes;
+        mine->seen[i] += (double)u->op[i].bytes;
     for (size_t i = 0; i < item->tail_bytes / 8; i++) {
         uint64_t word;
         memcpy(&word, item->tail + 8 * i, 8);
@@ -259,7 +261,7 @@ static enum err io_finish(struct image *im, void *state)
         for (size_t k = 0; k < s->points.count && r->points.count < POINTS_MOST; k++)
             TRY(vector_add(&r->points, s->points.items[k]));
     }
-    if (!b->at)
+    if (!b->at) /* of one that ended asleep the kernel's counters are not known */
         return ERR_OK;
     im->run->has_io = 1;
     /* Two counters, read one after the other: the recorder may have written in between. */
@@ -267,8 +269,8 @@ static enum err io_finish(struct image *im, void *state)
         fmax(0, io_growth(a->read_chars, b->read_chars) - io_growth(a->own_read, b->own_read));
     io->kernel[1] +=
         fmax(0, io_growth(a->write_chars, b->write_chars) - io_growth(a->own_write, b->own_write));
-    io->seen[0] -= (double)b->no_chars_read;
-    io->seen[1] -= (double)b->no_chars_write;
+    io->seen[0] += mine->seen[0] - (double)b->no_chars_read;
+    io->seen[1] += mine->seen[1] - (double)b->no_chars_write;
     io->storage[0] += io_growth(a->read_bytes, b->read_bytes);
     io->storage[1] += io_growth(a->write_bytes, b->write_bytes);
     io->major_faults += io_growth(a->major_faults, b->major_faults);

@@ -15,7 +15,8 @@
 #include "profiler/capture/raw/own_stack.h"
 #include "profiler/capture/raw/system.h"
 
-#define AGAIN_NS 1000000
+#define AGAIN_NS  1000000
+#define HARDLY_NS 4000000
 
 static const struct asleep_calls *asleep_calls;
 static enum asleep_kind asleep_left; /* what it was, until it is known whether an exec fails */
@@ -224,6 +225,15 @@ static void asleep_begin_thread(const struct thread_slot *s, ucontext_t *u)
         asleep_arm(AGAIN_NS);
 }
 
+/* Beside other busy processes one that computes for a millisecond takes ten and more by the clock:
+ * what has hardly run sleeps on for a while. */
+static int asleep_has_hardly_run(void)
+{
+    const uint64_t before = asleep.since.user_ns + asleep.since.system_ns, now = thread_poll_cpu(0);
+    return trace_now() - asleep.since.r.time_ns < 4ull * ASLEEP_NS && now != THREAD_POLL_UNKNOWN &&
+           now < before + HARDLY_NS;
+}
+
 int asleep_signal(const siginfo_t *info, void *context)
 {
     if (info->si_code != SI_TIMER || info->si_value.sival_ptr != &asleep.timer)
@@ -237,7 +247,9 @@ int asleep_signal(const siginfo_t *info, void *context)
         asleep_begin_thread(s, context);
         return 1;
     }
-    if (asleep_may_wake(context))
+    if (asleep_has_hardly_run())
+        asleep_arm(ASLEEP_NS);
+    else if (!s->t.busy && asleep_may_wake(context))
         asleep_wake_here(context);
     else
         asleep_arm(AGAIN_NS);

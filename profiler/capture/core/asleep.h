@@ -12,10 +12,11 @@
 
 #include "profiler/capture/core/capture.h"
 
-#define ASLEEP_NS 10000000 /* at most */
+#define ASLEEP_NS 10000000 /* at most, but for one that hardly runs */
 
 struct asleep {
     volatile int on;                         /* nothing is recorded yet */
+    int counts;                              /* but for its input and output: io's tables have it */
     int timer, has_timer;                    /* by whose signal it wakes, or its thread begins */
     int wanted_signal;                       /* as it was configured */
     uintptr_t allocator;                     /* the calloc to which all calls of this name lead */
@@ -50,6 +51,9 @@ static inline int capture_is_on(void)
 }
 
 enum asleep_kind { ASLEEP_NOT, ASLEEP_FORKED, ASLEEP_LOADED };
+
+/* The calling thread, entered as by capture_enter, in a process that is asleep. */
+struct capture_thread *asleep_enter(void);
 
 /* The calling thread is the only one, and registered. 0: it cannot be; all starts now. */
 struct capture_parts; /* where the library was just loaded, else NULL */

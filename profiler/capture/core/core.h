@@ -55,8 +55,7 @@ void config_mode_names(unsigned modes, char *out, size_t bytes);
 /* facts.c */
 void facts_arguments(int count, char *const words[]); /* as the program begins, before the others */
 void facts_write(struct capture_thread *t, int brief); /* brief: it ends without having woken */
-void facts_clock_source(
-    struct capture_thread *t);  /* where facts_write did not: the trace is brief */
+void facts_clock_source(struct capture_thread *t); /* where facts_write did not: a brief trace */
 const char *facts_status(void); /* /proc/self/status, as the process image began */
 void facts_clock(struct capture_thread *t);
 struct trace_account facts_account(enum trace_account_at at); /* for trace_put */
@@ -78,8 +77,9 @@ void thread_left(struct thread_slot *s);        /* it has entered, and jumped ou
 int thread_adopt(struct thread_slot *s); /* in the handler: the calling thread takes it over */
 void thread_account(struct thread_slot *s, int own); /* its CPU time that is before our time */
 void thread_cost(struct capture_thread *writer, struct thread_slot *s); /* its COST records */
-/* Counts a call by the calling thread's CPU clock (thread_poll_cpu). Returns ns. */
+/* Counts a call by the calling thread's CPU clock. Returns ns. */
 uint64_t thread_cost_add(struct capture_thread *t, enum trace_part part, uint64_t since);
+void thread_cost_reset(struct capture_thread *t);
 /* The same of begins (1) and ends (0) of threads, which have no stream then; `t` takes the sum. */
 void thread_cost_later(uint64_t since, int begins);
 int thread_cost_take(struct capture_thread *t); /* 1: the program has had several threads */

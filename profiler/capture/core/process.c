@@ -272,9 +272,12 @@ static void in_child(void)
     capture.pid = getpid();
     asleep.since.r.time_ns = 0;
     asleep.has_timer = 0; /* timers are not inherited */
+    asleep.counts = 0;
     poll_thread_forked(others);
     int is_asleep = asleep_begin(ASLEEP_FORKED, NULL);
-    if (!is_asleep) {
+    if (is_asleep && thread_self()) {
+        thread_self()->t.busy = 0; /* it entered before the fork */
+    } else if (!is_asleep) {
         capture.on = process_open_trace(NULL, 1, NULL);
         if (capture.on)
             process_begin_forked(thread_self());
@@ -312,6 +315,7 @@ static void process_put_asleep(struct thread_slot *s, int forked, enum trace_end
     static char memory[BRIEF_BYTES] __attribute__((aligned(TRACE_PAGE)));
     raw_files_alone(1);
     if (process_open_trace(s, forked, memory)) {
+        recorders_asleep_stop(&s->t);
         if (end == TRACE_EXEC)
             put_process(&s->t, TRACE_EXECED, capture.pid, path);
         thread_put_end(&s->t, s);

@@ -25,6 +25,7 @@ struct recorder {
     int (*start)(
         void); /* once per process image; 0, or errno: a NOTE tells it, the recorder is off */
     int (*asleep)(void); /* before that, in a process that is asleep: what wakes it */
+    void (*asleep_stop)(struct capture_thread *t); /* its end; for another program at exec */
 
     /* Threads: on the thread itself. */
     void (*thread_start)(struct capture_thread *t);
@@ -59,6 +60,7 @@ struct recorder {
 /* Calls to all that are on, in the order of `list`, ends in the reverse order. */
 void recorders_start(const struct recorder *const *list, size_t count, struct capture_thread *t);
 void recorders_asleep(const struct recorder *const *list, size_t count);
+void recorders_asleep_stop(struct capture_thread *t);
 void recorders_thread_start(struct capture_thread *t);
 void recorders_thread_end(struct capture_thread *t);
 void recorders_thread_gone(void);

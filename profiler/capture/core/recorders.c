@@ -35,9 +35,18 @@ void recorders_start(const struct recorder *const *list, size_t count, struct ca
 
 void recorders_asleep(const struct recorder *const *list, size_t count)
 {
+    recorders = list;
+    recorder_count = count;
     for (size_t i = 0; i < count; i++)
         if (list[i]->modes & capture.config.modes && list[i]->asleep)
             list[i]->asleep();
+}
+
+void recorders_asleep_stop(struct capture_thread *t)
+{
+    for (size_t i = 0; i < recorder_count; i++)
+        if (recorders[i]->modes & capture.config.modes && recorders[i]->asleep_stop)
+            recorders[i]->asleep_stop(t);
 }
 
 void recorders_thread_start(struct capture_thread *t)

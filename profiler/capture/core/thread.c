@@ -135,11 +135,12 @@ static void set_entry(struct capture_thread *t, const struct entry *e)
 }
 
 /* `sp`: what lies below is not of an earlier call that is still going on. */
-static struct capture_thread *thread_enter(uintptr_t sp, uintptr_t frame, const uintptr_t *pointer)
+static struct capture_thread *thread_enter(int may, uintptr_t sp, uintptr_t frame,
+                                           const uintptr_t *pointer)
 {
     struct thread_slot *s = thread_own;
     struct entry e = {.frame = frame};
-    if (!thread_live() || !s)
+    if (!may || !s)
         return NULL;
     if (s->t.busy) {
         if (!is_left(s, sp))
@@ -171,20 +172,27 @@ static void thread_prepare_caller(void)
 __attribute__((noinline)) struct capture_thread *capture_enter(void)
 {
     thread_prepare_caller();
-    return thread_enter(CALLERS_STACK + 1, CALLERS_STACK, FRAME_POINTER);
+    return thread_enter(thread_live(), CALLERS_STACK + 1, CALLERS_STACK, FRAME_POINTER);
 }
 
 __attribute__((noinline)) struct capture_thread *capture_enter_in(const void *object)
 {
     thread_prepare_caller();
-    return thread_enter(CALLERS_STACK + 1, object ? (uintptr_t)object + 1 : 0, FRAME_POINTER);
+    return thread_enter(thread_live(), CALLERS_STACK + 1, object ? (uintptr_t)object + 1 : 0,
+                        FRAME_POINTER);
 }
 
 __attribute__((noinline)) struct capture_thread *capture_enter_handler(const void *ucontext)
 {
     if (!ucontext)
-        return thread_enter(CALLERS_STACK + 1, CALLERS_STACK, FRAME_POINTER);
-    return thread_enter(unwind_stack_pointer(ucontext), 0, NULL);
+        return thread_enter(thread_live(), CALLERS_STACK + 1, CALLERS_STACK, FRAME_POINTER);
+    return thread_enter(thread_live(), unwind_stack_pointer(ucontext), 0, NULL);
+}
+
+__attribute__((noinline)) struct capture_thread *asleep_enter(void)
+{
+    return thread_enter(asleep.on && asleep.counts, CALLERS_STACK + 1, CALLERS_STACK,
+                        FRAME_POINTER);
 }
 
 void capture_leave(struct capture_thread *t, enum trace_part part, uint64_t entered_ns)
@@ -396,6 +404,12 @@ uint32_t thread_count(void)
     return n;
 }
 
+void thread_cost_reset(struct capture_thread *t)
+{
+    memset(t->cost_ns, 0, sizeof t->cost_ns);
+    memset(t->cost_calls, 0, sizeof t->cost_calls);
+}
+
 struct thread_slot *thread_fork_child(void)
 {
     struct thread_slot *keep = thread_self();
@@ -407,8 +421,8 @@ struct thread_slot *thread_fork_child(void)
     keep->t.busy = 1;
     thread_records_close(1);
     trace_stream_close(&keep->t.stream); /* the parent's chunk: unmapped, not sealed */
-    memset(keep->t.cost_ns, 0, sizeof keep->t.cost_ns);
-    memset(keep->t.cost_calls, 0, sizeof keep->t.cost_calls);
+    if (!asleep.counts)
+        thread_cost_reset(&keep->t);
     keep->t.io_ns = keep->t.io_cpu = 0;
     keep->parent_tid = 0;
     keep->timer_on = 0;

@@ -17,6 +17,7 @@
 #include "profiler/capture/hooks/hooks.h"
 #include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders/cpu/phase.h"
+#include "profiler/capture/recorders/io/endpoints.h"
 #include "profiler/capture/recorders/io/io.h"
 
 static uint32_t thread_interrupts(void)

@@ -13,6 +13,7 @@
 #include "profiler/capture/hooks/hooks.h"
 #include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders/cpu/phase.h"
+#include "profiler/capture/recorders/io/endpoints.h"
 #include "profiler/capture/recorders/io/io.h"
 
 #ifndef CLOSE_RANGE_CLOEXEC
@@ -116,7 +117,7 @@ extern CAPTURE_API __typeof(llseek) llseek __attribute__((alias("lseek64"), copy
     CAPTURE_API int name parameters                                                                \
     {                                                                                              \
         int(*real) parameters = (int(*) parameters)raw_next(&next_##name, #name);                  \
-        uint64_t begin = io_begin();                                                               \
+        uint64_t begin = io_begin_asleep();                                                        \
         int fd = real arguments;                                                                   \
         if (begin)                                                                                 \
             io_opened(fd, NULL, -1, begin, CALLER);                                                \

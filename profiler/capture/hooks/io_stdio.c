@@ -137,7 +137,7 @@ CAPTURE_API void rewind(FILE *f)
     CAPTURE_API FILE *name parameters                                                              \
     {                                                                                              \
         FILE *(*real)parameters = (FILE * (*)parameters) raw_next(&next_##name, #name);            \
-        uint64_t begin = io_begin();                                                               \
+        uint64_t begin = io_begin_asleep();                                                        \
         FILE *f = real arguments;                                                                  \
         if (begin)                                                                                 \
             io_opened(f ? f->_fileno : -1, NULL, -1, begin, CALLER);                               \

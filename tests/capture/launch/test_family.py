@@ -225,6 +225,24 @@ def what_only_allocates_sleeps_on(check, folder):
     check.that(len(files) >= 41 and 1 <= awake <= 10, f"{awake} of {len(files)} processes are awake")
 
 
+def what_reads_and_writes_little_sleeps_on(check, folder):
+    """Nothing of it is missing: calls and bytes of all processes are those that the loop makes."""
+    words = ["sh", "-c", f"i=0; while [ $i -lt {ROUNDS} ]; do i=$((i+1)); echo $i | tr 1 2; done"]
+    bare, done = run(words, timeout=100), run(command(folder / "runs", "--", *words), timeout=100)
+    check.must((done.returncode, done.stdout) == (bare.returncode, bare.stdout), f"exit {done.returncode}: {done.stderr[-300:]!r}")
+    out = newest(folder / "runs")
+    files, io = traces(out / "trace"), json.loads((out / "profile.json").read_text())["io"]
+    pipes = [row for row in io["files"] if row["kind"] == "pipe"]
+    awake = sum(bool(t.of(IO_KERNEL)) for t in files)
+    print(f"  {awake} of {len(files)} processes are awake: {[(r['path'], r['read'], r['write']) for r in pipes]}")
+    check.must(len(pipes) == 1, f"{[(r['path'], r['kind']) for r in io['files']]}")
+    mb = len(bare.stdout) / 1048576
+    read, write = pipes[0]["read"], pipes[0]["write"]
+    check.that((read["calls"], write["calls"]) == (2 * ROUNDS, 2 * ROUNDS), f"{read['calls']} reads, {write['calls']} writes of {2 * ROUNDS} each")
+    check.that(abs(read["mb"] - mb) < 1e-7 and abs(write["mb"] - 2 * mb) < 1e-7, f"{read['mb']} MiB read of {mb}, {write['mb']} written of {2 * mb}")
+    check.that(len(files) >= 3 * ROUNDS and awake <= len(files) / 2, f"{awake} of {len(files)} processes are awake")
+
+
 def an_allocator_of_its_own_holds_its_lock(check, folder):
     program = compiled(folder, "allocates", OWN_MALLOC, "-O1", "-fno-builtin")
     if not program:
@@ -248,4 +266,4 @@ def git_in_one_process_and_more(check, folder):
 
 
 need_library()
-main(one_of_each_kind, what_only_allocates_sleeps_on, an_allocator_of_its_own_holds_its_lock, loops_of_shell_and_python, git_in_one_process_and_more)
+main(one_of_each_kind, what_only_allocates_sleeps_on, what_reads_and_writes_little_sleeps_on, an_allocator_of_its_own_holds_its_lock, loops_of_shell_and_python, git_in_one_process_and_more)

@@ -153,7 +153,7 @@ void io_add(struct capture_thread *t, struct io_descriptor *d, struct io_file *f
 {
     uint64_t ns = a->end - a->begin + a->polled, bytes = a->bytes > 0 ? (uint64_t)a->bytes : 0,
              stack = 0, weight = t->io_weight ? t->io_weight : 1;
-    double times = stands_for(t, f, a);
+    double times = capture.on ? stands_for(t, f, a) : 0; /* no stack without all of the library */
     int waited = has_waited(ns, bytes);
     if (ns >= SHORT_NS)
         weight = io_lean_weight(t);
@@ -190,8 +190,10 @@ void io_add(struct capture_thread *t, struct io_descriptor *d, struct io_file *f
         if (f->kind == TRACE_TO_SOCKET && bytes)
             add_socket(f, d, a);
     }
-    if (times > 0)
-        add_site(t, f, a, times, stack, waited);
+    if (times > 0 || !capture.on)
+        add_site(t, f, a, times > 0 ? times : 1, stack, waited);
+    if (!capture.on && a->op <= TRACE_IO_WRITE)
+        io_asleep_bytes[a->op] += bytes;
     f->changed = 1;
     io_unlock(f);
 }
@@ -199,7 +201,7 @@ void io_add(struct capture_thread *t, struct io_descriptor *d, struct io_file *f
 struct capture_thread *io_enter(int64_t bytes, int writes)
 {
     uint64_t stamp = io_stamp();
-    struct capture_thread *t = capture_enter();
+    struct capture_thread *t = capture.on ? capture_enter() : asleep_enter();
     if (t) {
         t->io_entered = stamp;
         t->io_stack_ns = 0;
@@ -225,13 +227,28 @@ void io_leave(struct capture_thread *t, unsigned calls, int saved_errno)
     errno = saved_errno;
 }
 
+/* A call that is worth its stack, or of an endpoint, ends the sleep. */
+static int wakes(const struct io_call *c, uint64_t ns)
+{
+    struct io_file *f = NULL;
+    struct capture_thread *t = io_enter(0, 0);
+    if (!t)
+        return 0;
+    const int known = io_descriptor(c->fd, &f) != NULL;
+    io_leave(t, 0, errno);
+    return c->result >= LARGE || (known && f->kind == TRACE_TO_SOCKET) ||
+           (known && f->kind == TRACE_TO_FILE && ns >= SLOW);
+}
+
 void io_done(const struct io_call *c, const void *caller)
 {
     int saved = errno;
-    if (!capture.on)
+    if (!io_records())
         return;
     uint64_t end = trace_now(), begin = c->begin;
     begin = io_begin_ns(begin, end);
+    if (!capture.on && wakes(c, end - begin))
+        capture_wake();
     struct capture_thread *t = io_enter(c->result, c->op == TRACE_IO_WRITE);
     struct io_file *f;
     if (!t) {
@@ -257,7 +274,7 @@ void io_done(const struct io_call *c, const void *caller)
 void io_seeked(int fd, int64_t result, uint64_t begin, const void *caller)
 {
     int saved = errno;
-    if (!capture.on)
+    if (!io_records())
         return;
     uint64_t end = trace_now();
     struct capture_thread *t = io_enter(0, 0);

@@ -25,6 +25,14 @@ static inline uint64_t io_begin(void)
     return __builtin_expect(capture_is_on() && io_on, 0) ? trace_now() : 0;
 }
 
+/* The same for calls that do not wake a process: asleep it counts them in its tables. */
+uint64_t io_begin_asleep(void);
+/* Something of a call can be recorded, in the tables at least. */
+static inline int io_records(void)
+{
+    return __builtin_expect(capture.on, 1) || (asleep.on && asleep.counts);
+}
+
 /* The same by the processor's counter, once its speed is known, for calls that may be short. */
 #define IO_TICKS (1ull << 63)
 extern uint64_t io_tick_ns; /* times 2^32; 0: not known */
@@ -37,14 +45,14 @@ enum { IO_LEAN = 1, IO_LEAN_MEASURED }; /* stamps of calls that are not */
 uint64_t io_lean_begin(void);
 static inline uint64_t io_short_begin(void)
 {
-    if (!__builtin_expect(capture_is_on() && io_on, 1))
-        return 0;
+    if (!__builtin_expect(capture.on && io_on, 1))
+        return io_begin_asleep();
     return __atomic_load_n(&io_lean, __ATOMIC_RELAXED) ? io_lean_begin() : io_stamp();
 }
 /* Before a descriptor is closed: that wakes nobody, its row is forgotten later. */
 static inline uint64_t io_close_begin(void)
 {
-    if (__builtin_expect(!capture.on && asleep.on, 0)) {
+    if (__builtin_expect(!capture.on && asleep.on && !asleep.counts, 0)) {
         io_missed = 1;
         return 0;
     }
@@ -101,17 +109,6 @@ void io_stream_end(const struct io_stream *s, FILE *f, enum trace_io_op op, int6
                    const void *caller);
 void io_stream_seeked(const struct io_stream *s, FILE *f, const void *caller);
 uint32_t io_stream_closing(const struct io_stream *s, FILE *f, const void *caller);
-
-/* network.c, endpoints.c */
-/* poll, select, epoll_wait came back; `fd`: the only one that they waited for, or below 0. */
-void io_polled(uint64_t begin, int fd);
-void io_connected(int fd, const struct sockaddr *to, socklen_t bytes, int result, uint64_t begin,
-                  const void *caller);
-void io_accepted(int fd);
-/* Its row is written although nothing was read from it: the process is a server. */
-void io_listening(int fd);
-struct addrinfo;
-void io_named(const char *host, const struct addrinfo *found);
 
 /* mapped.c: files in memory. */
 void io_mapped(void *at, size_t bytes, int fd, int64_t offset, uint64_t begin, const void *caller);

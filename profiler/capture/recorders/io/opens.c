@@ -10,7 +10,7 @@
 void io_opened(int fd, const char *path, int flags, uint64_t begin, const void *caller)
 {
     int saved = errno;
-    uint64_t end = begin && capture.on ? trace_now() : 0;
+    uint64_t end = begin && io_records() ? trace_now() : 0;
     int here = __atomic_load_n(&io_storm, __ATOMIC_RELAXED) || capture_is_here();
     struct capture_thread *t = end && here ? io_enter(0, 0) : NULL;
     if (t) {
@@ -58,7 +58,7 @@ int io_short_open(int fd, const char *path, int flags, uint64_t begin)
 
 uint32_t io_closing(int fd, uint64_t begin)
 {
-    struct io_descriptor *d = begin && capture.on ? io_descriptor_known(fd) : NULL;
+    struct io_descriptor *d = begin && io_records() ? io_descriptor_known(fd) : NULL;
     struct capture_thread *self = d ? capture_self() : NULL;
     uint32_t file = 0;
     if (!self)
@@ -84,7 +84,7 @@ void io_closed(uint32_t file, uint64_t begin, int result, const void *caller)
     if (!result && io_short_other(&io->files[file - 1], TRACE_IO_OPEN, begin))
         return;
     int saved = errno;
-    uint64_t end = file && capture.on ? trace_now() : 0;
+    uint64_t end = file && io_records() ? trace_now() : 0;
     struct capture_thread *t = end ? io_enter(0, 0) : NULL;
     if (t) {
         struct io_descriptor none = {0};
@@ -104,8 +104,8 @@ volatile int io_missed;
 
 void io_closing_range(unsigned first, unsigned last)
 {
-    io_missed |= asleep.on;
-    struct capture_thread *t = io_on && capture.on && capture_is_here() ? io_enter(0, 0) : NULL;
+    io_missed |= asleep.on && !asleep.counts;
+    struct capture_thread *t = io_on && io_records() && capture_is_here() ? io_enter(0, 0) : NULL;
     if (!t)
         return;
     int saved = errno;
@@ -117,9 +117,9 @@ void io_closing_range(unsigned first, unsigned last)
 void io_duplicated(int from, int to)
 {
     int saved = errno;
-    io_missed |= asleep.on;
+    io_missed |= asleep.on && !asleep.counts;
     struct capture_thread *t =
-        io_on && capture.on && to >= 0 && capture_is_here() ? io_enter(0, 0) : NULL;
+        io_on && io_records() && to >= 0 && capture_is_here() ? io_enter(0, 0) : NULL;
     if (!t)
         return;
     if (from != to)

@@ -435,6 +435,8 @@ void io_write_kernel(struct capture_thread *t, uint32_t at)
         account_add(t->tid, sum);
     else
         sum_process(sum);
+    for (int i = 0; !at && i < 2; i++) /* what is in the tables is to be in the difference */
+        sum[i] -= io_asleep_bytes[i] < sum[i] ? io_asleep_bytes[i] : sum[i];
     getrusage(RUSAGE_SELF, &u);
     struct trace_io_kernel r = {.r.kind = TRACE_IO_KERNEL,
                                 .read_chars = sum[0],

@@ -52,6 +52,7 @@ struct io_tables {
 extern struct io_tables *io;    /* NULL: not started */
 extern int io_descriptor_count; /* none in use is higher */
 extern uint64_t io_unplaced, io_own[2], io_no_chars[2];
+extern uint64_t io_asleep_bytes[2]; /* in the tables before the kernel's counters were read first */
 
 uint32_t io_file_count(void);
 void io_raise_count(int fd);    /* of descriptors */

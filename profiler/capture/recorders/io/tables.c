@@ -26,7 +26,7 @@ enum {
 volatile int io_on CAPTURE_HOT;
 struct io_tables *io CAPTURE_HOT;
 int io_descriptor_count CAPTURE_HOT;
-uint64_t io_unplaced, io_own[2], io_no_chars[2];
+uint64_t io_unplaced, io_own[2], io_no_chars[2], io_asleep_bytes[2];
 double io_call_ns;
 uint64_t io_between_ticks;
 int io_doublings;
