@@ -1,5 +1,7 @@
 """The kinds of faults, one function each: it makes one fault and tells what differs from the bare run."""
 
+import errno
+import json
 import os
 import resource
 import shutil
@@ -7,7 +9,8 @@ import signal
 import subprocess
 import time
 
-from fault import LIBRARY, TOMOPROF, children, loadable, send
+import fuse
+from fault import LIBRARY, OWN_WORDS, TOMOPROF, children, loadable, send
 
 KIB, MIB = 1024, 1 << 20
 
@@ -320,6 +323,49 @@ def clocks(f):
         f.that(not heavy, f"{env['CLOCKS']}: {heavy and heavy[0].weight / 1e9} s in one sample")
 
 
+def other_clock(f):
+    """The program has a name space of clocks of its own: its monotonic clock is days ahead of the launcher's, or behind."""
+    apart = ["unshare", "--time", "--monotonic", str(f.pick(-1, 1) * f.dice.randrange(1, 3000)), "--fork", "--kill-child"]
+    if subprocess.run([*apart, "true"], stderr=subprocess.DEVNULL).returncode:
+        raise Skip("no right to a name space of clocks")
+    bare = f.run([*apart, *f.target("tc")])
+    begin = time.monotonic()
+    done = f.run(f.command([*apart, *f.target("tc")], analysis=True))
+    took = time.monotonic() - begin
+    f.same(bare, done)
+    wall = json.loads((f.run_folder() / "profile.json").read_bytes())["meta"]["wall_s"]
+    f.that(0 <= wall <= took, f"{wall} s, and all of it took {took} s")
+
+
+CALLS = ("create", "write", "mkdir", "open", "read", "symlink", "rename", "flush", "setattr", "getattr", "lookup", "unlink", "link")
+
+
+def failing_disk(f):
+    """The run lies on a disk that fails at some calls, as NFS and FUSE do: refused before the program begins, or as bare."""
+    try:
+        fuse.own_mounts()
+        disk = fuse.Disk(f.folder / "real", f.folder / "disk")
+    except fuse.Failure as why:
+        raise Skip(str(why)) from why
+    f.out = disk.place / "runs"
+    words = f.target(f.pick("t", "tc", "p"))
+    bare = f.run(words)
+    fault = {"op": f.pick(*CALLS), "after": f.dice.randrange(40), "times": f.pick(1, 4, 1 << 30),
+             "errno": f.pick(errno.EIO, errno.ESTALE, errno.ENOSPC, errno.EDQUOT, errno.EACCES)}
+    disk.fails(fault)
+    done = f.run(f.command(words))
+    disk.fails()
+    if done.code in (1, 2) and done.err.count(b"tomoprof: ") == 1 and not done.out and done.result is None:
+        disk.end()
+        return
+    said = b"".join(line for line in done.err.splitlines(True) if not OWN_WORDS.match(line))
+    f.that((done.code, done.out, said, done.result) == (bare.code, bare.out, bare.err, bare.result), f"{fault}: {done.code} {done.out!r} {done.err!r}, bare {bare.code}")
+    for run in (p for p in f.out.glob("*/trace") if not p.parent.is_symlink()):
+        again = f.run([TOMOPROF, "report", "--reanalyze", "--text", run.parent])
+        f.that(again.code == 0 or again.err.count(b"tomoprof: ") == 1, f"{fault}: report: {again.code} {again.err!r}")
+    disk.end()
+
+
 def environment(f):
     """Variables that are odd, huge, wrong or missing."""
     name, value = f.pick(("TOMOPROF_CAPTURE_RATE", "-1"), ("TOMOPROF_CAPTURE_DIR", "/nowhere"), ("LD_PRELOAD", "/nowhere/lib.so"), ("LD_BIND_NOW", "1"),
@@ -365,5 +411,5 @@ def torn_run(f):
 
 KINDS = (fatal_signal, handled_signal, signal_storm, stopped, program_killed, launcher_killed, child_killed, analysis_interrupted, disk_full,
          own_disk_full, file_limit, descriptor_limit, process_limit, stack_limit, memory_limit, closed_streams, broken_pipe, filtered, links,
-         folder_gone, clocks, environment, torn_run)
+         folder_gone, clocks, other_clock, failing_disk, environment, torn_run)
 assert len(KINDS) >= 20

@@ -21,7 +21,7 @@ PATIENT = 300  # s: whoever is not done then waits for something that never come
 SOURCES = ["nifti/i2.nii", "nifti/i2.nii.gz", "nifti/i2_bgzf.nii.gz", "tiff/u2_pages.tif", "tiff/stack", "npy/f4.npy", "czi/raw.czi", "mrc/u2.mrc",
            "nrrd/i2.nhdr", "metaimage/i2.mhd", "zarr/zarr2/blosc", "txrm/u2.txrm", "hdf5/filters.h5"]
 NEEDS = {"zarr/zarr2/blosc": ("chunk_codecs", "blosc"), "hdf5/filters.h5": ("hdf5",)}
-READS = ("open", "read", "getattr", "readdir")
+READS = ("open", "read", "getattr", "readdir", "flush")
 TARGETS = ["v.npy", "v.nii", "v.nii.gz", "v.tif", "v.zarr"]
 WRITES = ("create", "write", "setattr", "fallocate", "fsync", "flush", "rename", "rename2", "link", "mkdir", "open")
 ERRORS = (errno.EIO, errno.ESTALE, errno.EDQUOT, errno.ENOSPC, errno.EACCES, errno.EROFS)
