@@ -291,6 +291,11 @@ void trace_stream_interrupted(struct trace_stream *s)
     s->sealing = s->busy = 0;
 }
 
+void trace_stream_leave(struct trace_stream *s)
+{
+    s->chunk = NULL;
+}
+
 void trace_stream_close(struct trace_stream *s)
 {
     int saved = errno;

@@ -90,12 +90,15 @@ void trace_finish(struct trace_writer *w, enum trace_end end, int detail);
 /* In a forked child: lets go of the parent's file without touching it. The child closes the
  * parent's streams before it makes a file of its own; that only unmaps them. */
 void trace_abandon(struct trace_writer *w);
-void trace_abandon_file(struct trace_writer *w); /* before that: its descriptor */
+/* Its descriptor alone: before that, or in a child that ends now, which unmaps all. */
+void trace_abandon_file(struct trace_writer *w);
 
 void trace_stream_open(struct trace_stream *s, struct trace_writer *w, uint32_t tid);
 /* A write to it was left by a jump: the next one may begin. */
 void trace_stream_interrupted(struct trace_stream *s);
 void trace_stream_close(struct trace_stream *s); /* seals its chunk and unmaps it */
+/* In a forked child that ends now: closing it unmaps nothing, as the end does that. */
+void trace_stream_leave(struct trace_stream *s);
 
 /* Appends `record` (its kind set; words, and time when 0, are filled in) and a tail, cut to what
  * fits into TRACE_RECORD_MAX. 1 written, 0 lost (and counted). */

@@ -82,8 +82,8 @@ uint64_t thread_cost_add(struct capture_thread *t, enum trace_part part, uint64_
 void thread_cost_reset(struct capture_thread *t);
 /* The same of begins (1) and ends (0) of threads, which have no stream then; `t` takes the sum. */
 void thread_cost_later(uint64_t since, int begins);
-int thread_cost_take(struct capture_thread *t); /* 1: the program has had several threads */
-struct thread_slot *thread_fork_child(void);    /* the calling thread's, the only one left */
+int thread_cost_take(struct capture_thread *t);  /* 1: the program has had several threads */
+struct thread_slot *thread_fork_child(int ends); /* the calling thread's, the only one left */
 void thread_name(struct capture_thread *writer, struct thread_slot *s, const char *name);
 uint32_t thread_count(void); /* of the target's that are registered */
 /* Work that waits for a safe moment, which is when the target allocates or makes a thread. */

@@ -233,8 +233,11 @@ static int process_open_trace(struct thread_slot *s, int forked, void *memory)
 {
     struct trace_account a = asleep.since;
     if (forked) {
-        s = thread_fork_child();
-        trace_abandon(&capture.writer);
+        s = thread_fork_child(memory != NULL);
+        if (memory)
+            trace_abandon_file(&capture.writer);
+        else
+            trace_abandon(&capture.writer);
     }
     if (process_create_trace(memory))
         return 0;
