@@ -66,32 +66,37 @@ static void footprint_cone(const struct projector *p, const struct view_geometry
     /* slice coordinate of z = 0, less half a slice: edge of slice 0 lies at -width * bottom */
     const double bottom = 0.5 * (double)v->slices - (v->slice_offset - g->z_shift) / delta_slice;
     const double row_centre = s->row_offset / s->delta_row + 0.5 * (double)(s->rows - 1);
-    double position[BATCH], x[BATCH], y[BATCH];
+    const double rows = delta_slice / s->delta_row * g->upright, slices = 1 / rows;
+    const double area = delta * delta_row * g->stretch;
+    double position[BATCH], x[BATCH], y[BATCH], gain[BATCH], tangent[BATCH], root[BATCH];
     float width[BATCH], height[BATCH];
     for (int q = 0; q < b->n; q++) {
         x[q] = g->cos * b->x[q] - g->sin * b->y[q] - g->x;
         y[q] = g->sin * b->x[q] + g->cos * b->y[q] - g->y;
+        const double distance = inverse_m - y[q] * inverse_d; /* over that of the detector */
+        gain[q] = 1 / distance;
+        out->width[q] = gain[q] * rows;
+        out->slices_per_row[q] = distance * slices;
+        out->edge[q] = row_centre - gain[q] * rows * bottom + g->rise * y[q];
+        out->slope[q] = gain[q] * inverse_d;
+        tangent[q] = gain[q] * x[q] * inverse_d;
+        position[q] = gain[q] * x[q] * inverse_cell + centre;
     }
-    if (s->curved)
-        for (int q = 0; q < b->n; q++)
-            position[q] = s->source_detector * atan2(x[q], s->source_iso - y[q]);
+    for (int q = 0; s->curved && q < b->n; q++) {
+        tangent[q] = x[q] / (s->source_iso - y[q]);
+        position[q] = s->source_detector * atan2(x[q], s->source_iso - y[q]) * inverse_cell + centre;
+    }
     for (int q = 0; q < b->n; q++) {
-        double gain = 1 / (inverse_m - y[q] * inverse_d);
-        double tangent = s->curved ? x[q] / (s->source_iso - y[q]) : gain * x[q] * inverse_d;
-        double cosine = 1 / sqrt(1 + tangent * tangent), sine = tangent * cosine;
-        double along = fabs(g->cos * cosine + g->sin * sine) * delta;
-        double across = fabs(g->sin * cosine - g->cos * sine) * p->shadow_row;
-        double footprint = along > across ? along : across;
-        double u = s->curved ? position[q] : gain * x[q];
-        position[q] = u * inverse_cell + centre;
-        width[q] = (float)(gain * footprint * inverse_cell * (s->curved ? 1 : 1 / cosine));
-        height[q] = (float)(delta * delta_row / footprint * g->stretch);
-        double rows = gain * delta_slice / s->delta_row * g->upright;
-        out->width[q] = rows;
-        out->slices_per_row[q] = 1 / rows;
-        out->edge[q] = row_centre - rows * bottom + g->rise * y[q];
-        out->slope[q] = gain * inverse_d;
+        /* footprint across the ray = widest * cosine, cosine = 1 / root */
+        const double along = fabs(g->cos + g->sin * tangent[q]) * delta;
+        const double across = fabs(g->sin - g->cos * tangent[q]) * p->shadow_row;
+        const double widest = along > across ? along : across;
+        root[q] = sqrt(1 + tangent[q] * tangent[q]);
+        width[q] = (float)(gain[q] * widest * inverse_cell);
+        height[q] = (float)(area * root[q] / widest);
     }
+    for (int q = 0; s->curved && q < b->n; q++)
+        width[q] /= (float)root[q];
     out->spread = g->spread;
     footprint_weigh(p, b->n, position, width, height, power, out);
 }

@@ -16,21 +16,20 @@
 
 /* Scratch, carved from one allocation: offsets in floats. */
 struct cone_layout {
-    size_t detector, cylinder, copy, fraction, cell, total;
+    size_t column, fraction, cell, copy, spare, total;
+    int64_t column_stride, blocks;
 };
 
 static struct cone_layout cone_layout_of(const struct projector *p)
 {
-    const size_t rows = (size_t)round_up(p->scan.rows, 16);
-    const size_t slices = (size_t)round_up(p->volume.slices, 16);
-    const size_t blocks = (rows > slices ? rows : slices) / 4 + 16;
-    struct cone_layout s = {0};
+    const int64_t longest = round_up(int_max(p->scan.rows, p->volume.slices), 16);
+    struct cone_layout s = {.column_stride = longest + 2 * CONE_PAD, .blocks = longest / 4 + 16};
     size_t at = worker_floats(p);
-    s.detector = at, at += rows + 2 * CONE_PAD;
-    s.cylinder = at, at += slices + 2 * CONE_PAD;
-    s.copy = at, at += slices;
-    s.fraction = at, at += blocks;
-    s.cell = at, at += blocks;
+    s.column = at, at += (size_t)(MAX_VIEWS * s.column_stride);
+    s.fraction = at, at += (size_t)(MAX_VIEWS * s.blocks);
+    s.cell = at, at += (size_t)(MAX_VIEWS * s.blocks);
+    s.copy = at, at += (size_t)longest;
+    s.spare = at, at += (size_t)longest;
     s.total = (size_t)round_up((int64_t)at, 16);
     return s;
 }
@@ -76,11 +75,13 @@ void cone_worker_init(struct cone_worker *w, const struct projector *p, float *s
                                    .power = power,
                                    .ld = ld,
                                    .view_stride = view_stride,
-                                   .detector = scratch + s.detector,
-                                   .cylinder = scratch + s.cylinder,
-                                   .copy = scratch + s.copy,
+                                   .column = scratch + s.column,
+                                   .column_stride = s.column_stride,
                                    .fraction = scratch + s.fraction,
-                                   .cell = (int32_t *)(void *)(scratch + s.cell)};
+                                   .cell = (int32_t *)(void *)(scratch + s.cell),
+                                   .blocks = s.blocks,
+                                   .copy = scratch + s.copy,
+                                   .spare = scratch + s.spare};
 }
 
 /* A group of cylinders (512 KiB at 512 slices) stays in L2 while the views pass by, each with the

@@ -22,11 +22,12 @@ struct cone_block {
     const float *z_squared;              /* of the first view */
     int views, power;
     int64_t ld, view_stride; /* tile: floats between columns, between views */
-    float *detector,
-        *cylinder;   /* scratch of CONE_PAD + rows|slices (rounded up to 16) + CONE_PAD */
-    float *copy;     /* scratch of slices (rounded up to 16) */
-    float *fraction; /* scratch of (larger of both)/4 */
+    float *column;         /* scratch: a column of rows or slices for each of MAX_VIEWS views, */
+    int64_t column_stride; /* CONE_PAD zeros at both ends, */
+    float *fraction;       /* and where blocks of intervals start in it, `blocks` for each view */
     int32_t *cell;
+    int64_t blocks;
+    float *copy, *spare; /* scratch of a column without pads */
 };
 
 struct cone_kernels {
