@@ -84,7 +84,8 @@ static void footprint_cone(const struct projector *p, const struct view_geometry
     }
     for (int q = 0; s->curved && q < b->n; q++) {
         tangent[q] = x[q] / (s->source_iso - y[q]);
-        position[q] = s->source_detector * atan2(x[q], s->source_iso - y[q]) * inverse_cell + centre;
+        position[q] =
+            s->source_detector * atan2(x[q], s->source_iso - y[q]) * inverse_cell + centre;
     }
     for (int q = 0; q < b->n; q++) {
         /* footprint across the ray = widest * cosine, cosine = 1 / root */

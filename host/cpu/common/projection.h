@@ -25,6 +25,9 @@ struct view_geometry {
     double spread;  /* rows under a voxel beyond those of its slice, on either side */
 };
 
+/* How 1/cos(psi) of a voxel is found from q = (v/D)^2: a square root, or a polynomial. */
+enum cosine_form { COSINE_EXACT, COSINE_CUBIC, COSINE_QUADRATIC };
+
 struct projector {
     struct scan scan; /* angles, z_shifts and moves not kept: see views */
     struct volume volume;
@@ -38,7 +41,7 @@ struct projector {
 
     /* cone: vertical fan, rows = (edge of slice 0) + width * slice; width = g * delta_slice /
      * delta_row */
-    int cos_exact;      /* 1: square root per voxel; 0: cubic in (v/D)^2 */
+    enum cosine_form cosine;
     double cos_poly[4]; /* sqrt(1 + q) ~ sum cos_poly[i] q^i, relative error < 3e-8 */
     float *z_squared;   /* [views or 1][slices padded], (z - shift)^2 */
     int64_t z_stride;   /* 0 when one table serves every view */

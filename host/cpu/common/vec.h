@@ -125,18 +125,6 @@ VEC_INLINE vf vf_sqrt(vf a)
  * that integer in the low bits, which is what window_get takes. */
 #define VF_INDEX_BIAS 12582912.0f /* 1.5 * 2^23 */
 
-/* Rounds floats in [0, 32) down to an integer, biased likewise. Without AVX-512 an integer may come
- * out as the one below it. */
-VEC_INLINE vf vf_index(vf a)
-{
-#if defined(__AVX512F__)
-    return (vf)_mm512_add_round_ps((__m512)a, _mm512_set1_ps(VF_INDEX_BIAS),
-                                   _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
-#else
-    return (a - 0.5f) + VF_INDEX_BIAS;
-#endif
-}
-
 struct vf_window {
 #if defined(__AVX512F__)
     vf low, high;

@@ -16,7 +16,7 @@
 
 /* Scratch, carved from one allocation: offsets in floats. */
 struct cone_layout {
-    size_t column, fraction, cell, copy, spare, total;
+    size_t detector, cylinder, fraction, cell, copy, spare, total;
     int64_t column_stride, blocks;
 };
 
@@ -25,7 +25,8 @@ static struct cone_layout cone_layout_of(const struct projector *p)
     const int64_t longest = round_up(int_max(p->scan.rows, p->volume.slices), 16);
     struct cone_layout s = {.column_stride = longest + 2 * CONE_PAD, .blocks = longest / 4 + 16};
     size_t at = worker_floats(p);
-    s.column = at, at += (size_t)(MAX_VIEWS * s.column_stride);
+    s.detector = at, at += (size_t)(MAX_VIEWS * s.column_stride);
+    s.cylinder = at, at += (size_t)(MAX_VIEWS * s.column_stride);
     s.fraction = at, at += (size_t)(MAX_VIEWS * s.blocks);
     s.cell = at, at += (size_t)(MAX_VIEWS * s.blocks);
     s.copy = at, at += (size_t)longest;
@@ -41,8 +42,12 @@ size_t cone_worker_floats(const struct projector *p)
 
 static struct cone_block *cone_block_at(struct worker *base, int64_t view, int views)
 {
-    struct cone_block *b = &((struct cone_worker *)base)->block;
+    struct cone_worker *w = (struct cone_worker *)base;
+    struct cone_block *b = &w->block;
     b->views = views;
+    for (int v = 0; v < views; v++)
+        ISA_PICK(cone_reach_kernels)
+            ->find(base->projector, &base->footprints[v], base->batch.n, &w->reach[v]);
     b->z_squared = base->projector->z_squared + view * base->projector->z_stride;
     return b;
 }
@@ -72,10 +77,12 @@ void cone_worker_init(struct cone_worker *w, const struct projector *p, float *s
     w->block = (struct cone_block){.projector = p,
                                    .pixels = &w->base.batch,
                                    .footprints = w->base.footprints,
+                                   .reach = w->reach,
                                    .power = power,
                                    .ld = ld,
                                    .view_stride = view_stride,
-                                   .column = scratch + s.column,
+                                   .detector = scratch + s.detector,
+                                   .cylinder = scratch + s.cylinder,
                                    .column_stride = s.column_stride,
                                    .fraction = scratch + s.fraction,
                                    .cell = (int32_t *)(void *)(scratch + s.cell),

@@ -15,16 +15,40 @@
  */
 #define CONE_PAD 96
 
+/* Slices of a batch of pixels that can touch the detector in a view, one spare on each side, whose
+ * weights come out as 0, and the detector rows that they touch: high is -1 where there are none.
+ * Of a footprint, the taps that are not 0: half of all footprints of three taps have but two. */
+struct cone_reach {
+    int32_t low[BATCH], high[BATCH], row_low[BATCH], row_high[BATCH];
+    int32_t skip[BATCH], taps[BATCH];
+};
+
+struct cone_reach_kernels {
+    void (*find)(const struct projector *p, const struct footprints *f, int pixels,
+                 struct cone_reach *out);
+};
+ISA_TABLES(cone_reach_kernels);
+
+/* A grid of intervals [edge + width*i, edge + width*(i+1)) laid over unit cells centred at
+ * integers. */
+struct cone_grid {
+    double edge, width, inverse; /* inverse = 1 / width */
+    double spread;               /* how far a voxel reaches beyond its interval, on either side */
+};
+
 struct cone_block {
     const struct projector *projector;
     const struct pixel_batch *pixels;
     const struct footprints *footprints; /* [views] */
+    const struct cone_reach *reach;      /* [views] */
     const float *z_squared;              /* of the first view */
     int views, power;
     int64_t ld, view_stride; /* tile: floats between columns, between views */
-    float *column;         /* scratch: a column of rows or slices for each of MAX_VIEWS views, */
-    int64_t column_stride; /* CONE_PAD zeros at both ends, */
-    float *fraction;       /* and where blocks of intervals start in it, `blocks` for each view */
+    /* Scratch: a column of rows (back) and one of slices (forward) for each of MAX_VIEWS views, with
+     * CONE_PAD zeros at both ends; zeros lie behind a column's end as well. */
+    float *detector, *cylinder;
+    int64_t column_stride;
+    float *fraction; /* where blocks of intervals start in it, `blocks` for each view */
     int32_t *cell;
     int64_t blocks;
     float *copy, *spare; /* scratch of a column without pads */
@@ -36,11 +60,18 @@ struct cone_kernels {
 };
 ISA_TABLES(cone_kernels);
 
+/* out[low .. high): the sum of `in` over the rows under slices, or the slices under rows. */
+void cone_back_general(const struct cone_block *b, struct cone_grid g, int64_t low, int64_t high,
+                       const float *in, float *out);
+void cone_forward_general(const struct cone_block *b, struct cone_grid g, int64_t low, int64_t high,
+                          const float *in, float *out);
+
 /* A worker for cone beams. */
 
 struct cone_worker {
     struct worker base; /* first: a struct worker * is one of these */
     struct cone_block block;
+    struct cone_reach reach[MAX_VIEWS];
 };
 
 /* Returns the floats of scratch per worker. */

@@ -43,21 +43,21 @@ static int projector_count_taps(const struct projector *p)
     return (int)fmin(ceil(widest * stretch - 1e-9) + 1, 2.0 * p->windows.back + 1);
 }
 
-/* Cubic through sqrt(1 + q) at the Chebyshev nodes of [0, most], as monomials by divided
- * differences. */
-static void fit_root(double most, double poly[4])
+/* Polynomial of n <= 4 coefficients through sqrt(1 + q) at the Chebyshev nodes of [0, most], as
+ * monomials by divided differences. */
+static void fit_root(double most, int n, double poly[4])
 {
     double q[4], f[4];
-    for (int i = 0; i < 4; i++) {
-        q[i] = 0.5 * most * (1 + cos(M_PI * (i + 0.5) / 4));
+    for (int i = 0; i < n; i++) {
+        q[i] = 0.5 * most * (1 + cos(M_PI * (i + 0.5) / n));
         f[i] = sqrt(1 + q[i]);
     }
-    for (int d = 1; d < 4; d++)
-        for (int i = 3; i >= d; i--)
+    for (int d = 1; d < n; d++)
+        for (int i = n - 1; i >= d; i--)
             f[i] = (f[i] - f[i - 1]) / (q[i] - q[i - d]);
     memset(poly, 0, 4 * sizeof *poly);
-    for (int i = 3; i >= 0; i--) {
-        for (int d = 3; d > 0; d--)
+    for (int i = n - 1; i >= 0; i--) {
+        for (int d = n - 1; d > 0; d--)
             poly[d] = poly[d - 1] - q[i] * poly[d];
         poly[0] = f[i] - q[i] * poly[0];
     }
@@ -81,8 +81,15 @@ static enum err set_vertical(struct projector *p, double up, double down)
     double highest = middle * dz + fmax(v->slice_offset + down, up - v->slice_offset);
     double tangent = projector_largest_gain(p) * highest / p->scan.source_detector;
     double most = fmax(tangent * tangent, 1e-6);
-    fit_root(most, p->cos_poly);
-    p->cos_exact = !(root_error(most, p->cos_poly) < 3e-8);
+    p->cosine = COSINE_EXACT;
+    for (int n = 4; n >= 3; n--) {
+        double poly[4];
+        fit_root(most, n, poly);
+        if (!(root_error(most, poly) < 3e-8))
+            break;
+        p->cosine = n == 4 ? COSINE_CUBIC : COSINE_QUADRATIC;
+        memcpy(p->cos_poly, poly, sizeof poly);
+    }
 
     int64_t padded = (v->slices + 15) / 16 * 16, tables = p->z_stride ? p->scan.views : 1;
     p->z_stride = p->z_stride ? padded : 0;
