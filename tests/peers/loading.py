@@ -1,13 +1,15 @@
 """Times loading beside the libraries that own the formats, on the same files with a warm page cache, in turn in two warm processes.
 
     python3 tests/peers/loading.py --program BUILD/tests/peers/peers_load --python VENV/bin/python --folder DIR [--markdown FILE]
+    python3 tests/peers/loading.py --library BUILD/libtomoprof.so --python VENV/bin/python --folder DIR [--markdown FILE]
     python3 tests/peers/loading.py --limit BUILD/tests/peers/peers_limit --python VENV/bin/python --folder DIR
 
-VENV holds h5py, zarr, tensorstore, tiledb, tifffile, imagecodecs, nibabel, medrs, pylibCZIrw and aicspylibczi. --limit gives the share of the
-measured limit of this machine instead. Each call opens the file, reads a box into
+VENV holds h5py, zarr, tensorstore, tiledb, tifffile, imagecodecs, nibabel, medrs, pylibCZIrw and aicspylibczi. --library reads by tomoprof.open from
+Python, in a process like that of the peers; peers that VENV lacks are left out then. --limit gives the share of the measured limit of this machine instead. Each call opens the file, reads a box into
 new memory and closes. The sums of bytes must agree: exit 1 where they do not. The program's own name for `worker` mode is --worker."""
 
 import argparse
+import importlib.util
 import json
 import os
 import pathlib
@@ -40,12 +42,8 @@ def make(folder):
     for name, version, codec in (("zstd.zarr", 3, zarr.codecs.ZstdCodec(level=3)), ("blosc.zarr", 2, numcodecs.Blosc("lz4", 5, 1))):
         a = zarr.create_array(folder / name, shape=SHAPE, chunks=(32, 64, 64), dtype="u2", zarr_format=version, compressors=codec)
         a[:] = scan
-    import tiledb
-    dims = [tiledb.Dim(n, domain=(0, s - 1), tile=t, dtype="u4") for n, s, t in zip("zyx", SHAPE, (32, 64, 64))]
-    schema = tiledb.ArraySchema(tiledb.Domain(*dims), [tiledb.Attr(dtype="u2", filters=[tiledb.ZstdFilter(level=3)])])
-    tiledb.DenseArray.create(str(folder / "zstd.tiledb"), schema)
-    with tiledb.open(str(folder / "zstd.tiledb"), "w") as a:
-        a[:] = scan
+    if importlib.util.find_spec("tiledb"):
+        make_tiledb(folder, scan)
     zarr.create_array(folder / "raw.zarr", shape=SHAPE, chunks=(32, 64, 64), dtype="u2", zarr_format=3, compressors=None)[:] = scan
     np.save(folder / "scan.npy", scan)
     tifffile.imwrite(folder / "raw.tif", scan, photometric="minisblack")
@@ -57,6 +55,15 @@ def make(folder):
             for j in range(4):
                 tile = np.random.default_rng(4 * i + j).normal(1000, 60, (800, 800)).astype(np.uint16)
                 out.write(tile[..., None], location=(j * 800, i * 800), plane={"C": 0, "T": 0, "Z": 0})
+
+
+def make_tiledb(folder, scan):
+    import tiledb
+    dims = [tiledb.Dim(n, domain=(0, s - 1), tile=t, dtype="u4") for n, s, t in zip("zyx", SHAPE, (32, 64, 64))]
+    schema = tiledb.ArraySchema(tiledb.Domain(*dims), [tiledb.Attr(dtype="u2", filters=[tiledb.ZstdFilter(level=3)])])
+    tiledb.DenseArray.create(str(folder / "zstd.tiledb"), schema)
+    with tiledb.open(str(folder / "zstd.tiledb"), "w") as a:
+        a[:] = scan
 
 
 def box(of):
@@ -112,6 +119,11 @@ def read_nibabel(path, of):
     return np.array(nibabel.load(path).dataobj[box(of)], copy=True)
 
 
+def read_tomoprof(path, of):
+    import tomoprof
+    return tomoprof.open(path)[box(of)]
+
+
 def read_pylibczirw(path, of):
     from pylibCZIrw import czi
     with czi.open_czi(path) as f:
@@ -134,10 +146,12 @@ def cpu_seconds():
     return u.ru_utime + u.ru_stime
 
 
-def worker(folder):
+def worker(folder, reader):
+    """`reader`: instead of the peers, which are asked for the same files and boxes."""
     import numpy as np
     for line in sys.stdin:
         name, peer, of = CASES[int(line)]
+        peer = reader or peer
         cpu, begin = cpu_seconds(), time.perf_counter()
         try:
             x = globals()["read_" + peer](str(folder / name), of)
@@ -146,6 +160,14 @@ def worker(folder):
         except Exception as e:  # a peer that fails keeps its row, with the reason
             said = "error " + repr(e).replace("\n", " ")
         print(said, flush=True)
+
+
+def installed(python):
+    """Numbers of the cases whose peer this Python has."""
+    names = {peer: {"pylibczirw": "pylibCZIrw"}.get(peer, peer) for _, peer, _ in CASES}
+    script = f"import importlib.util as u; print(*(p for p, n in {names!r}.items() if u.find_spec(n)))"
+    there = subprocess.run([python, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    return [i for i, (_, peer, _) in enumerate(CASES) if peer in there]
 
 
 def ask(process, line):
@@ -160,7 +182,7 @@ def measure(o, ours, theirs, number):
     words = ["-", "-"] if of is None else [",".join(map(str, part)) for part in of]
     rows = {"ours": [], "theirs": []}
     for _ in range(o.pairs + 1):
-        rows["ours"].append(ask(ours, f"{o.folder / name} - {' '.join(words)}"))
+        rows["ours"].append(ask(ours, str(number) if o.library else f"{o.folder / name} - {' '.join(words)}"))
         rows["theirs"].append(ask(theirs, str(number)))
     for side in rows.values():
         if side[0][0] == "error":
@@ -208,15 +230,17 @@ def table(rows):
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--program", help="peers_load of a build with -DTP_PEERS=ON")
+    p.add_argument("--library", type=pathlib.Path, help="libtomoprof.so: read by tomoprof.open from Python instead")
     p.add_argument("--limit", help="peers_limit of such a build: the share of the measured limit, instead of peers")
     p.add_argument("--python", default=sys.executable, help="the Python of the peers")
     p.add_argument("--folder", type=pathlib.Path, required=True, help="where the files are made")
     p.add_argument("--pairs", type=int, default=7)
     p.add_argument("--markdown", help="file for the table")
     p.add_argument("--worker", action="store_true")
+    p.add_argument("--reader", help="of a worker: instead of the peers")
     o = p.parse_args()
     if o.worker:
-        return worker(o.folder)
+        return worker(o.folder, o.reader)
     o.folder.mkdir(parents=True, exist_ok=True)
     here = str(pathlib.Path(__file__).resolve())
     if not (o.folder / "tiles.czi").exists() or not (o.folder / "scan.npy").exists():
@@ -226,8 +250,11 @@ def main():
         return limits(o)
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     rows = []
-    with subprocess.Popen([o.program], **pipes) as ours, subprocess.Popen([o.python, here, "--worker", "--folder", o.folder], **pipes) as theirs:
-        for number in range(len(CASES)):
+    peers = [o.python, here, "--worker", "--folder", o.folder]
+    module = {"TOMOPROF_LIBRARY": str(o.library), "PYTHONPATH": str(pathlib.Path(here).parents[2] / "python")}
+    mine = {"args": [*peers, "--reader", "tomoprof"], "env": {**os.environ, **module}} if o.library else {"args": [o.program]}
+    with subprocess.Popen(**mine, **pipes) as ours, subprocess.Popen(peers, **pipes) as theirs:
+        for number in installed(o.python) if o.library else range(len(CASES)):
             rows.append(measure(o, ours, theirs, number))
             print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
         ours.stdin.close()

@@ -35,6 +35,8 @@
     X(CODEC_PREDICT, "predictor 2", codec_predict, 0) /* TIFF: differences along a row */          \
     X(CODEC_PREDICT_FLOAT, "predictor 3", codec_predict, 0)                                        \
     X(CODEC_UNPACK, "packed bits", codec_unpack, -1) /* TIFF: item: bits of a sample, 1 to 15 */   \
+    X(CODEC_SCALE_OFFSET, "scale-offset", codec_scale_offset,                                      \
+      -1) /* samples: SCALE_; level: digits */                                                     \
     X(CODEC_FLETCHER32, "fletcher32", codec_fletcher32, 4)                                         \
     X(CODEC_CRC32C, "crc32c", codec_crc32c, 4)
 
@@ -46,6 +48,7 @@ enum codec {
 };
 
 enum { CODEC_AS_STORED = 1, CODEC_YCBCR };
+enum { SCALE_FLOAT = 1, SCALE_FILLS = 2, SCALE_BIG = 4 }; /* big-endian; with a fill value of 0 */
 
 struct codec_step {
     enum codec codec;

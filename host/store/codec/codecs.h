@@ -9,7 +9,7 @@
 typedef enum err codec_fn(const struct codec_call *c);
 codec_fn codec_zlib, codec_gzip, codec_zstd, codec_czi, codec_blosc, codec_lz4, codec_lzf,
     codec_packbits, codec_lzw, codec_jpeg, codec_jxr, codec_shuffle, codec_predict,
-    codec_fletcher32, codec_crc32c, codec_bitshuffle, codec_szip, codec_unpack;
+    codec_fletcher32, codec_crc32c, codec_bitshuffle, codec_szip, codec_unpack, codec_scale_offset;
 /* Stored bytes of so many unpacked ones; 0: these are not whole rows. */
 size_t unpack_stored(const struct codec_step *s, size_t out_bytes);
 

@@ -30,7 +30,7 @@ static const struct {
     {CODEC_LZF, 0, 16, 0, 0, 0},        {CODEC_BITSHUFFLE, 1, 64, 1 << 24, 0, 0},
     {CODEC_BLOSC, 0, 16, 0, 0, 0},      {CODEC_BITSHUFFLE_LZ4, 1, 64, 1 << 24, 0, 0},
     {CODEC_LZ4_HDF5, 0, 16, 0, 0, 0},   {CODEC_BITSHUFFLE_ZSTD, 1, 64, 1 << 24, 0, 0},
-    {CODEC_ZSTD, 0, 16, 0, 0, 0},
+    {CODEC_ZSTD, 0, 16, 0, 0, 0},       {CODEC_SCALE_OFFSET, 1, 8, 0, 7, 1},
 };
 
 static int step_is_known(const struct codec_step *p)

@@ -122,6 +122,22 @@ static int set_bitshuffle(const unsigned *value, size_t values, struct codec_ste
            (way == 0 || way == 2 || way == 3);
 }
 
+/* Kind of scale, digits, elements, class, bytes, sign, order, whether there is a fill value, the
+ * value. 0: by exponents, which HDF5 has never written, or with another fill value than 0. */
+static int set_scale_offset(const unsigned *value, size_t values, struct codec_step *out)
+{
+    const int digits = values > 1 ? (int)value[1] : 0;
+    if (values < 10 || value[0] == 1 || value[0] > 2 || value[3] > 1 || value[4] < 1 ||
+        value[4] > 8 || value[6] > 1 || value[7] > 1 || value[8] || value[9] || digits < -300 ||
+        digits > 300 || (value[3] == 1) != (value[0] == 0))
+        return 0;
+    out->item = (int)value[4];
+    out->level = value[3] ? digits : 0;
+    out->samples =
+        (value[3] ? SCALE_FLOAT : 0) | (value[7] ? SCALE_FILLS : 0) | (value[6] ? SCALE_BIG : 0);
+    return 1;
+}
+
 /* A filter's codec; 0: not known. */
 static int set_filter(int filter, const unsigned *value, size_t values, int item,
                       struct codec_step *out)
@@ -129,9 +145,10 @@ static int set_filter(int filter, const unsigned *value, size_t values, int item
     static const struct {
         int filter;
         enum codec codec;
-    } rows[] = {{1, CODEC_ZLIB},      {2, CODEC_SHUFFLE},        {3, CODEC_FLETCHER32},
-                {4, CODEC_SZIP},      {32008, CODEC_BITSHUFFLE}, {32000, CODEC_LZF},
-                {32001, CODEC_BLOSC}, {32004, CODEC_LZ4_HDF5},   {32015, CODEC_ZSTD}};
+    } rows[] = {{1, CODEC_ZLIB},    {2, CODEC_SHUFFLE},      {3, CODEC_FLETCHER32},
+                {4, CODEC_SZIP},    {6, CODEC_SCALE_OFFSET}, {32008, CODEC_BITSHUFFLE},
+                {32000, CODEC_LZF}, {32001, CODEC_BLOSC},    {32004, CODEC_LZ4_HDF5},
+                {32015, CODEC_ZSTD}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].filter == filter) {
             *out = (struct codec_step){.codec = rows[i].codec, .item = item};
@@ -139,6 +156,8 @@ static int set_filter(int filter, const unsigned *value, size_t values, int item
                 out->item = (int)value[0];
             if (filter == 4)
                 return set_szip(value, values, out);
+            if (filter == 6)
+                return set_scale_offset(value, values, out);
             return filter != 32008 || set_bitshuffle(value, values, out);
         }
     return 0;

@@ -226,6 +226,9 @@ def others():
         f.create_dataset("gzip", data=u2, chunks=CHUNKS, compression="gzip")
         f["contiguous"] = u2
         f["contiguous"].attrs["units"] = "counts"  # a text in a heap
+    with h5py.File(HERE / "hdf5/scale_offset.h5", "w") as f:
+        for name, digits in (("u2", 0), (">i4", 0), ("f4", 2)):
+            f.create_dataset(name.strip(">"), data=values(name), chunks=CHUNKS, scaleoffset=digits)
     with open(HERE / "hdf5/user_block.h5", "r+b") as f:
         f.write(b"MATLAB 7.3 MAT-file".ljust(128))
     nibabel.save(nibabel.AnalyzeImage(values("i2"), np.diag([0.5, 0.5, 2, 1])), HERE / "nifti/analyze.hdr")
@@ -425,6 +428,9 @@ def fuzz():
     np.savez_compressed(folder["zip"] / "deflate.npz", a=u2)
     with zarr.storage.ZipStore(str(folder["zip"] / "zarr3.zip"), mode="w") as store:
         zarr.create_array(store, shape=shape, chunks=(1, 3, 4), dtype="u2", compressors=zarr.codecs.GzipCodec())[:] = u2
+    with h5py.File(folder["hdf5"] / "scale_offset.h5", "w") as f:
+        f.create_dataset("i", data=u2, chunks=(1, 3, 4), scaleoffset=0)
+        f.create_dataset("f", data=values("f4", shape), chunks=(1, 3, 4), scaleoffset=2)
     with h5py.File(folder["hdf5"] / "user_block.h5", "w", userblock_size=512) as f:
         f.create_dataset("data", data=u2, chunks=(1, 3, 4), compression="gzip")
     for name in ("bits1", "bits2", "stack.ome", "stack_imagej"):
