@@ -178,6 +178,14 @@ static int poll_turns(struct thread_slot *self, uint64_t interval)
     return 0;
 }
 
+/* Returns ns until the first turn, which saves a brief trace from a signal that ends the process: due
+ * as late after its begin as if it had never been asleep. */
+static uint64_t poll_first_turn(uint64_t after)
+{
+    const uint64_t since = asleep.since.r.time_ns, age = since ? trace_now() - since : 0;
+    return after > age ? after - age : 1;
+}
+
 /* Nothing is recorded before the first turn is due: a process that ends sooner, as most of a
  * shell's and of a build's do, pays for the thread alone. */
 static void *poll_thread_main(void *given)
@@ -192,7 +200,7 @@ static void *poll_thread_main(void *given)
     self->t.random = trace_now() ^ (uintptr_t)self;
     begin_files();
     if (is_running())
-        poll_gate_wait(ends, poll_jitter(&self->t, interval));
+        poll_gate_wait(ends, poll_first_turn(poll_jitter(&self->t, interval)));
     int over = 0;
     if (is_running() && capture.on)
         over = poll_turns(self, interval);
