@@ -66,16 +66,19 @@ static enum err variable_set(const char *name, const char *value)
     return ERR_OK;
 }
 
-/* The names of the table's modules, with colons between them, once each. */
-static void modules_text(char *out, size_t room)
+/* The packages that the table's modules belong to, with colons between them, once each. */
+static void packages_text(char *out, size_t room)
 {
     *out = 0;
     for (size_t i = 0; i < replacements_count; i++) {
+        const char *name = replacements[i].hook;
+        const size_t bytes = strcspn(name, ".");
         int before = 0;
         for (size_t k = 0; k < i; k++)
-            before |= !strcmp(replacements[k].hook, replacements[i].hook);
+            before |= strcspn(replacements[k].hook, ".") == bytes &&
+                      !strncmp(replacements[k].hook, name, bytes);
         if (!before)
-            text_append(out, room, "%s%s", *out ? ":" : "", replacements[i].hook);
+            text_append(out, room, "%s%.*s", *out ? ":" : "", (int)bytes, name);
     }
 }
 
@@ -90,8 +93,8 @@ static enum err hook_environment(const struct try_job *t, const struct trial_sta
                         old ? old : ""),
             ERR_INPUT, "PYTHONPATH: is too long");
     TRY(variable_set("PYTHONPATH", text));
-    modules_text(text, sizeof text);
-    TRY(variable_set("TOMOPROF_TRY_MODULES", text));
+    packages_text(text, sizeof text);
+    TRY(variable_set("TOMOPROF_TRY_PACKAGES", text));
     TRY(variable_set("TOMOPROF_TRY", recorded ? "replace" : "check"));
     TRY(variable_set("TOMOPROF_TRY_ONLY", s->only));
     TRY(variable_set("TOMOPROF_TRY_OUT", s->folder));
@@ -259,7 +262,7 @@ static enum err words_make(const struct try_job *t, int recorded, const char ***
 
 enum err trial_run(struct try_job *t, struct trial_stage *s, const char *package, int recorded)
 {
-    static const char *const ours[] = {"TOMOPROF_TRY",       "TOMOPROF_TRY_MODULES",
+    static const char *const ours[] = {"TOMOPROF_TRY",       "TOMOPROF_TRY_PACKAGES",
                                        "TOMOPROF_TRY_ONLY",  "TOMOPROF_TRY_OUT",
                                        "TOMOPROF_TRY_CHECK", RECORD_RUN};
     const char **words = NULL;

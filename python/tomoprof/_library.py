@@ -210,7 +210,8 @@ class Context:
             lib.tomoprof_model_free(self.trash.pop())
 
     def __del__(self):
-        if getattr(self, "handle", None) and self.process == os.getpid():  # a child's copy belongs to the parent's threads
+        # Free-threaded Python clears modules before it drops contexts: then all goes with the process. A child's copy belongs to the parent's threads.
+        if os and lib and getattr(self, "handle", None) and self.process == os.getpid():
             self.sweep()
             lib.tomoprof_context_free(self.handle)
 

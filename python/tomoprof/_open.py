@@ -106,7 +106,7 @@ class File:
         return start, count, tuple(rest)
 
     def __del__(self):
-        if getattr(self, "_handle", None) and self._process == os.getpid():
+        if os and lib and getattr(self, "_handle", None) and self._process == os.getpid():  # Python clears modules at its end
             lib.tomoprof_file_free(self._handle)
 
 

@@ -180,5 +180,25 @@ def handlers_that_return(check, folder):
     check.that(done.returncode == 0 and done.stdout == "True True\n" and not done.stderr, f"{done.returncode} {done.stdout} {done.stderr[-600:]}")
 
 
+CLEARED = """
+import sys
+import numpy, tomoprof
+from tomoprof import _library, _open
+model = tomoprof.ParallelBeamModel((8, 2, 8), numpy.linspace(0, 3, 8))
+model.forward_project(numpy.ones(model.get_params("recon_shape")))
+file = tomoprof.open(sys.argv[1])
+_library.os = _library.lib = _open.os = _open.lib = None
+del _library.main_pool[:], model, file
+"""
+
+
+def modules_that_are_cleared(check, folder):
+    """What is dropped when Python has set the names of modules to None, as free-threaded Python does at its end, says nothing."""
+    import numpy
+    numpy.save(folder / "a.npy", numpy.zeros((2, 3, 4), numpy.float32))
+    done = subprocess.run([sys.executable, "-c", CLEARED, folder / "a.npy"], text=True, capture_output=True, timeout=120)
+    check.that(done.returncode == 0 and not done.stdout + done.stderr, f"{done.returncode} {done.stdout} {done.stderr[-600:]}")
+
+
 if __name__ == "__main__":
-    main(processes_and_threads, progress_and_its_end, ctrl_c, storm_of_signals, handlers_that_return)
+    main(processes_and_threads, progress_and_its_end, ctrl_c, storm_of_signals, handlers_that_return, modules_that_are_cleared)
