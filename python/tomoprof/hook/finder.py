@@ -1,4 +1,4 @@
-"""What the hook loads with the first module that tomoprof has functions for."""
+"""What the hook loads, into its own module, with the first module that tomoprof has functions for."""
 
 import importlib
 import importlib.util
@@ -6,21 +6,22 @@ import os
 import sys
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PACKAGES = os.environ["TOMOPROF_TRY_PACKAGES"].split(":")
+replace = None
 
 
-def finder_of(packages):
-    """The find_spec that replaces in `packages`. Where it cannot, the program goes on with what it asks for, and the command passes the
-    reason on."""
+def find_spec(name, path=None, target=None):
+    """The spec of a module in which functions are replaced; None leaves it to the other finders."""
+    global replace
+    if name.partition(".")[0] not in PACKAGES:
+        return None
     try:
-        replace = load_replace()
-    except Exception as error:
+        replace = replace or load_replace()
+    except Exception as error:  # the program goes on with what it asked for, and the command passes the sentence on
+        PACKAGES.clear()
         note_failure(f"{type(error).__name__}: {error}")
-        return lambda name, path=None, target=None: None
-
-    def find_spec(name, path=None, target=None):
-        return replace.find_spec(name, path, target) if name.partition(".")[0] in packages else None
-
-    return find_spec
+        return None
+    return replace.find_spec(name, path, target)
 
 
 def load_replace():

@@ -7,17 +7,13 @@ import os
 import sys
 
 HERE, OWN = os.path.dirname(__file__), sys.modules.pop(__name__)
-TOPS = set(os.environ.get("TOMOPROF_TRY_PACKAGES", "").split(":"))
+TOPS = os.environ.get("TOMOPROF_TRY_PACKAGES", "").split(":")
 
 
 def find_spec(name, path=None, target=None):
     """Leaves all modules but those of TOPS to the other finders."""
     if name.partition(".")[0] in TOPS:
-        from importlib.util import module_from_spec, spec_from_file_location
-        spec = spec_from_file_location("tomoprof_finder", HERE + "/finder.py")
-        finder = module_from_spec(spec)
-        spec.loader.exec_module(finder)
-        OWN.find_spec = finder.finder_of(TOPS)
+        type(__loader__)(__name__, HERE + "/finder.py").exec_module(OWN)  # defines find_spec anew
         return OWN.find_spec(name, path, target)
 
 
