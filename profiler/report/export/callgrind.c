@@ -139,9 +139,9 @@ static void callgrind_write(const struct model *m, const struct export_options *
     int *seen = malloc(frames * sizeof *seen);
     struct functions f = {malloc(frames * sizeof *f.of), malloc(frames * sizeof *f.order)};
     fputs("version: 1\ncreator: tomoprof\npositions: line\n", out);
-    fputs("event: cpu : CPU time, ns\nevent: gpu : GPU time, ns\nevent: wait : waiting, ns\nevent: "
-          "alloc : allocated "
-          "bytes\nevents: cpu gpu wait alloc\n",
+    fprintf(out, "event: cpu : %s\n", model_counts_samples(m) ? "samples" : "CPU time, ns");
+    fputs("event: gpu : GPU time, ns\nevent: wait : waiting, ns\nevent: alloc : allocated bytes\n"
+          "events: cpu gpu wait alloc\n",
           out);
     if (calls && seen && f.of && f.order) {
         memset(seen, -1, frames * sizeof *seen);

@@ -19,12 +19,18 @@ static void put_int(FILE *out, int64_t v)
         fprintf(out, "%lld", (long long)v);
 }
 
+/* Heads of the columns up to those of CPU time, in seconds or in samples. */
+#define CSV_CPU(unit)                                                                              \
+    "file,line,user,cpu_user_" unit ",cpu_sys_" unit ",cpu_wait_" unit ",cpu_python_" unit         \
+    ",cpu_native_" unit ",cpu_incl_user_" unit ",cpu_incl_sys_" unit ","
+enum { CPU_TIMES = 7 };
+
 static void csv_write(const struct model *m, const struct export_options *o, FILE *out)
 {
     (void)o;
-    fputs("file,line,user,cpu_user_s,cpu_sys_s,cpu_wait_s,cpu_python_s,cpu_native_s,cpu_incl_user_"
-          "s,cpu_incl_sys_s,"
-          "gpu_self_s,gpu_incl_s,launches,kernel_s,gpu_copy_s,h2d_bytes,d2h_bytes,alloc_mb,"
+    const int counted = model_counts_samples(m);
+    fputs(counted ? CSV_CPU("samples") : CSV_CPU("s"), out);
+    fputs("gpu_self_s,gpu_incl_s,launches,kernel_s,gpu_copy_s,h2d_bytes,d2h_bytes,alloc_mb,"
           "allocations,peak_mb,"
           "avg_mb,live_end_mb,host_copy_mb,text\r\n",
           out);
@@ -38,7 +44,10 @@ static void csv_write(const struct model *m, const struct export_options *o, FIL
                                     l->cpu.python,   l->cpu.native, l->cpu_incl.user,
                                     l->cpu_incl.sys, l->gpu_self_s, l->gpu_incl_s};
             for (size_t k = 0; k < sizeof times / sizeof *times; k++)
-                put_real(out, times[k]);
+                if (counted && k < CPU_TIMES && isfinite(times[k]))
+                    put_int(out, llround(1e9 * times[k]));
+                else
+                    put_real(out, times[k]);
             put_int(out, l->gpu.launches);
             put_real(out, l->gpu.kernel_s);
             put_real(out, l->gpu.copy_s);

@@ -9,11 +9,13 @@
 #include "profiler/analyze/model/model.h"
 
 enum export_weight { EXPORT_CPU, EXPORT_GPU, EXPORT_WAIT, EXPORT_ALLOC, EXPORT_WEIGHTS };
-extern const struct export_unit {
-    const char *name; /* cpu gpu wait alloc */
+struct export_unit {
+    const char *name; /* pprof's word */
     const char *title;
     const char *unit; /* speedscope's word: nanoseconds, bytes */
-} export_units[EXPORT_WEIGHTS];
+};
+/* CPU time of a capture that counts samples is their number, in "none". */
+const struct export_unit *export_unit_of(const struct model *m, enum export_weight w);
 /* Weight of a stack node itself, 0 when unknown. */
 int64_t export_weight(const struct model_stack *s, enum export_weight w);
 

@@ -25,6 +25,7 @@ struct flame {
     struct flame_box *boxes;
     int32_t count;
     struct table names; /* of (parent, name) */
+    int counted;        /* 1: weights are numbers of samples */
 };
 
 static int32_t box_of(struct flame *f, int32_t parent, const char *name, const char *module)
@@ -68,6 +69,15 @@ static void put_colour(FILE *out, const struct flame_box *b)
             62 + (int)(n / 64 % 14));
 }
 
+/* Writes "12.5 ms", or "3 samples" of a capture without times. */
+static void put_amount(FILE *out, const struct flame *f, int64_t weight)
+{
+    if (f->counted)
+        fprintf(out, "%lld sample%s", (long long)weight, weight == 1 ? "" : "s");
+    else
+        fprintf(out, "%.4g ms", (double)weight * 1e-6);
+}
+
 static void put_box(FILE *out, const struct flame *f, int32_t i, double x, double unit, int depth)
 {
     const struct flame_box *b = &f->boxes[i];
@@ -75,11 +85,10 @@ static void put_box(FILE *out, const struct flame *f, int32_t i, double x, doubl
     const int y = TOP + depth * HEIGHT;
     fputs("<g><title>", out);
     markup_text(out, b->name, 400);
-    fprintf(
-        out,
-        " (%.4g ms, %.2f %%)</title><rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"",
-        (double)b->total * 1e-6, 100.0 * (double)b->total / (double)f->boxes[0].total, x, y, width,
-        HEIGHT - 1);
+    fputs(" (", out);
+    put_amount(out, f, b->total);
+    fprintf(out, ", %.2f %%)</title><rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"",
+            100.0 * (double)b->total / (double)f->boxes[0].total, x, y, width, HEIGHT - 1);
     put_colour(out, b);
     fputs("\"/>", out);
     const int letters = (int)((width - 6) / LETTER);
@@ -126,11 +135,10 @@ static void put_graph(FILE *out, const struct flame *f, const char *title, struc
     svg_begin(out, WIDTH, TOP + rows * HEIGHT, "Flame graph", SVG_FILE);
     fputs("<g font-family=\"monospace\"><text x=\"3\" y=\"16\" font-size=\"13\">", out);
     markup_text(out, title, 200);
-    if (empty)
-        fputs(": no sample", out);
-    else
-        fprintf(out, ": %.4g ms of CPU time", (double)f->boxes[0].total * 1e-6);
-    fputs("</text>\n", out);
+    fputs(empty ? ": no sample" : ": ", out);
+    if (!empty)
+        put_amount(out, f, f->boxes[0].total);
+    fputs(empty || f->counted ? "</text>\n" : " of CPU time</text>\n", out);
     if (!empty)
         put_boxes(out, f, stack);
     fputs("</g>\n", out);
@@ -140,7 +148,7 @@ static void put_graph(FILE *out, const struct flame *f, const char *title, struc
 void flame_write(const struct model *m, const int64_t *weights, const char *title, FILE *out)
 {
     const size_t n = (size_t)m->stacks_count + 1;
-    struct flame f = {.boxes = malloc(n * sizeof *f.boxes)};
+    struct flame f = {.boxes = malloc(n * sizeof *f.boxes), .counted = model_counts_samples(m)};
     int32_t *at = malloc(n * sizeof *at);
     struct open_box *stack = malloc(n * sizeof *stack);
     if (f.boxes && at && stack && flame_build(m, weights, &f, at))

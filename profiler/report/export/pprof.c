@@ -34,11 +34,11 @@ static uint64_t text_index(struct texts *t, const char *s)
 }
 
 static void put_type(struct proto_out *out, struct proto_out *inner, struct texts *t, int field,
-                     enum export_weight w)
+                     const struct export_unit *u)
 {
-    static const char *const names[EXPORT_WEIGHTS] = {"cpu", "gpu", "wait", "alloc_space"};
-    proto_number(inner, 1, text_index(t, names[w]));
-    proto_number(inner, 2, text_index(t, export_units[w].unit));
+    const int counted = !strcmp(u->unit, "none");
+    proto_number(inner, 1, text_index(t, u->name));
+    proto_number(inner, 2, text_index(t, counted ? "count" : u->unit));
     proto_message(out, field, inner);
 }
 
@@ -120,15 +120,15 @@ static void pprof_write(const struct model *m, const struct export_options *o, F
     (void)o;
     proto_text(&t.table, STRING, "");
     for (int w = 0; w < EXPORT_WEIGHTS; w++)
-        put_type(&out, &inner, &t, SAMPLE_TYPE, (enum export_weight)w);
+        put_type(&out, &inner, &t, SAMPLE_TYPE, export_unit_of(m, (enum export_weight)w));
     pprof_put_stacks(m, &out, &inner);
     pprof_put_frames(m, &out, &inner, &t);
     if (m->meta.wall_s > 0)
         proto_number(&out, DURATION, export_ns(m->meta.wall_s));
-    put_type(&out, &inner, &t, PERIOD_TYPE, EXPORT_CPU);
+    put_type(&out, &inner, &t, PERIOD_TYPE, export_unit_of(m, EXPORT_CPU));
     if (m->meta.cpu_hz > 0)
         proto_number(&out, PERIOD, export_ns(1 / m->meta.cpu_hz));
-    proto_number(&out, DEFAULT_TYPE, text_index(&t, "cpu"));
+    proto_number(&out, DEFAULT_TYPE, text_index(&t, export_unit_of(m, EXPORT_CPU)->name));
     if (!out.failed && !t.table.failed &&
         !inner.failed) { /* else the file stays empty, which no reader takes for a profile */
         fwrite(out.data, 1, out.bytes, stream);

@@ -62,7 +62,7 @@ static void write_profile(struct jsonw *w, const struct samples *s, const char *
     jsonw_object(w);
     jsonw_kstring(w, "type", "sampled");
     jsonw_kstring(w, "name", name);
-    jsonw_kstring(w, "unit", export_units[s->weight].unit);
+    jsonw_kstring(w, "unit", export_unit_of(s->m, s->weight)->unit);
     jsonw_kint(w, "startValue", 0);
     jsonw_kint(w, "endValue", total);
     jsonw_karray(w, "samples");
@@ -94,7 +94,7 @@ static void speedscope_write(const struct model *m, const struct export_options 
     jsonw_karray(&w, "profiles");
     for (int i = 0; i < EXPORT_WEIGHTS; i++)
         write_profile(&w, &(struct samples){m, (enum export_weight)i, NULL, m->stacks_count},
-                      export_units[i].title);
+                      export_unit_of(m, (enum export_weight)i)->title);
     for (int i = 0; i < m->timeline_count; i++) {
         const struct model_track *t = &m->timeline[i];
         char name[256];

@@ -6,12 +6,19 @@
 #include "base/array.h"
 #include "profiler/report/export/export.h"
 
-const struct export_unit export_units[EXPORT_WEIGHTS] = {
-    [EXPORT_CPU] = {"cpu", "CPU time", "nanoseconds"},
-    [EXPORT_GPU] = {"gpu", "GPU time by launching line", "nanoseconds"},
-    [EXPORT_WAIT] = {"wait", "waiting", "nanoseconds"},
-    [EXPORT_ALLOC] = {"alloc", "allocated memory", "bytes"},
-};
+const struct export_unit *export_unit_of(const struct model *m, enum export_weight w)
+{
+    static const struct export_unit samples = {"samples", "samples", "none"},
+                                    units[EXPORT_WEIGHTS] = {
+                                        [EXPORT_CPU] = {"cpu", "CPU time", "nanoseconds"},
+                                        [EXPORT_GPU] = {"gpu", "GPU time by launching line",
+                                                        "nanoseconds"},
+                                        [EXPORT_WAIT] = {"wait", "waiting", "nanoseconds"},
+                                        [EXPORT_ALLOC] = {"alloc_space", "allocated memory",
+                                                          "bytes"},
+                                    };
+    return w == EXPORT_CPU && model_counts_samples(m) ? &samples : &units[w];
+}
 
 int64_t export_weight(const struct model_stack *s, enum export_weight w)
 {

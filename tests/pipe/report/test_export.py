@@ -171,6 +171,25 @@ def pprof_adds_up(check, folder):
             check.that(done.returncode == 0 and "filter_rows" in done.stdout, f"go tool pprof: {done.stdout[:500]}{done.stderr}")
 
 
+def samples_stay_samples(check, folder):
+    """Folded stacks without a rate count samples, which no format may call nanoseconds or seconds."""
+    done = tomoprof("import", "--out", folder, DATA / "import" / "pyspy.folded")
+    check.that(done.returncode == 0, done.stderr)
+    run = next(path for path in folder.iterdir() if path.is_dir() and not path.is_symlink())
+    shown = {name: export(check, run, "--to", name) for name in ("speedscope", "pprof", "callgrind", "csv", "svg", "folded")}
+    profiles = json.loads(shown["speedscope"])["profiles"]
+    check.that([(p["name"], p["unit"], sum(p["weights"])) for p in profiles] == [("samples", "none", 57)], f"speedscope: {[(p['name'], p['unit']) for p in profiles]}")
+    top = list(fields(gzip.decompress(shown["pprof"])))
+    texts = [v.decode() for n, v in top if n == 6]
+    types = [[texts[dict(fields(v))[key]] for key in (1, 2)] for n, v in top if n in (1, 11)]
+    check.that(types[0] == types[-1] == ["samples", "count"] and texts[dict(top)[14]] == "samples", f"pprof: {types}")
+    check.that(b"event: cpu : samples\n" in shown["callgrind"] and b"summary: 57 " in shown["callgrind"], f"callgrind: {shown['callgrind'][:200]}")
+    rows = list(csv.DictReader(io.StringIO(shown["csv"].decode())))
+    check.that(sum(int(row["cpu_user_samples"] or 0) for row in rows) == 57 and not any(key.startswith("cpu_") and key.endswith("_s") for key in rows[0]), f"csv: {rows[0]}")
+    check.that(b": 57 samples</text>" in shown["svg"] and b" ms" not in shown["svg"], f"svg: {re.findall(rb'>[^<]* ms[^<]*<', shown['svg'])[:3]}")
+    check.that(sum(int(line.rsplit(b" ", 1)[1]) for line in shown["folded"].splitlines()) == 57, "folded")
+
+
 def split_varints(data):
     begin = 0
     for i, byte in enumerate(data):
@@ -298,6 +317,6 @@ def wrong_calls_say_what_is_wrong(check, folder):
 
 
 if __name__ == "__main__":
-    main(speedscope_adds_up, folded_adds_up, csv_has_every_line, chrome_nests_and_keeps_to_its_window, callgrind_adds_up, callgrind_counts_recursion_once, pprof_adds_up,
+    main(speedscope_adds_up, folded_adds_up, csv_has_every_line, chrome_nests_and_keeps_to_its_window, callgrind_adds_up, callgrind_counts_recursion_once, pprof_adds_up, samples_stay_samples,
          perfetto_holds_every_event, perfetto_leads_from_calls_to_operations, firefox_has_the_cpu_time, processes_are_named_by_what_they_run, times_for_monitoring_and_ci,
          wrong_calls_say_what_is_wrong)
