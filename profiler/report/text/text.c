@@ -106,8 +106,28 @@ static void sheet_timed(const struct sheet *s)
                 NUMBER(4, mean), NUMBER(2, sqrt(squares / (n - 1))), n);
 }
 
-static void sheet_summary(const struct sheet *s)
+/* Prints what `write` writes: on a terminal in lines of its width. */
+static void sheet_sentences(const struct sheet *s, int indent, const void *of,
+                            void (*write)(const struct sheet *s, const void *of))
 {
+    char *text = NULL;
+    size_t bytes;
+    struct sheet line = *s;
+    line.out = s->full ? NULL : open_memstream(&text, &bytes);
+    if (line.out) {
+        write(&line, of);
+        if (!fclose(line.out))
+            text_wrapped(s->out, text, s->width, indent);
+        free(text);
+        return;
+    }
+    write(s, of); /* in one line, also without memory */
+    fputs("\n", s->out);
+}
+
+static void write_summary(const struct sheet *s, const void *of)
+{
+    (void)of;
     const struct model_totals *t = &s->m->totals;
     double wall = s->m->meta.wall_s;
     if (isfinite(wall))
@@ -129,8 +149,27 @@ static void sheet_summary(const struct sheet *s)
         fprintf(s->out, ", peak %s MiB", NUMBER(4, t->peak_rss_mb));
     if (isfinite(t->peak_device_mb) && t->peak_device_mb > 0)
         fprintf(s->out, ", device %s MiB", NUMBER(4, t->peak_device_mb));
-    fputs("\n", s->out);
-    sheet_timed(s);
+}
+
+static void write_headline(const struct sheet *s, const void *of)
+{
+    fputs(s->colour ? BOLD : "", s->out);
+    sheet_clean(s, of, 400);
+    fputs(s->colour ? END : "", s->out);
+}
+
+static void write_answer(const struct sheet *s, const void *of)
+{
+    const struct model_answer *a = of;
+    fputs("  ", s->out);
+    if (a->text && !text_begins(s->m->headline, a->text)) {
+        sheet_clean(s, a->text, 400);
+        fputs(text_ends(a->text, ".") ? " " : ". ", s->out);
+    }
+    if (isfinite(a->gain_s)) /* without wall time it is a capture without times */
+        fprintf(s->out, "Fixing this saves up to %s s%s. ", NUMBER(2, a->gain_s),
+                isfinite(s->m->meta.wall_s) ? "" : " of CPU time");
+    sheet_clean(s, a->advice ? a->advice : "", 400);
 }
 
 /* The headline, and what else could save much. */
@@ -138,22 +177,10 @@ static void sheet_answers(const struct sheet *s)
 {
     if (!s->m->headline)
         return;
-    fputs(s->colour ? "\n" BOLD : "\n", s->out);
-    sheet_clean(s, s->m->headline, 400);
-    fputs(s->colour ? END "\n" : "\n", s->out);
-    for (int i = 0; i < s->m->answers_count && i < 3; i++) {
-        const struct model_answer *a = &s->m->answers[i];
-        fputs("  ", s->out);
-        if (a->text && !text_begins(s->m->headline, a->text)) {
-            sheet_clean(s, a->text, 400);
-            fputs(" ", s->out);
-        }
-        if (isfinite(a->gain_s)) /* without wall time it is a capture without times */
-            fprintf(s->out, "Fixing this saves up to %s s%s. ", NUMBER(2, a->gain_s),
-                    isfinite(s->m->meta.wall_s) ? "" : " of CPU time");
-        sheet_clean(s, a->advice ? a->advice : "", 400);
-        fputs("\n", s->out);
-    }
+    fputs("\n", s->out);
+    sheet_sentences(s, 0, s->m->headline, write_headline);
+    for (int i = 0; i < s->m->answers_count && i < 3; i++)
+        sheet_sentences(s, 4, &s->m->answers[i], write_answer);
 }
 
 static int most_expensive_first(const void *a, const void *b)
@@ -273,11 +300,12 @@ static void sheet_callers(const struct sheet *s, const struct function_row *row,
 {
     for (int i = 0; i < row->callers_count; i++) {
         int percent = (int)lround(100 * row->callers[i].share);
-        int length = (int)strlen(row->callers[i].name) + 8;
+        char name[NAME_TEXT];
+        int length = (int)strlen(name_text(row->callers[i].name, name)) + 8;
         if (!percent || (i && length > columns))
             break;
         fputs(i ? ", " : "", s->out);
-        columns -= sheet_clean(s, row->callers[i].name, columns - 8) + 8;
+        columns -= sheet_clean(s, name, columns - 8) + 8;
         fprintf(s->out, " %d %%", percent);
     }
 }
@@ -306,7 +334,7 @@ static enum err functions_table(const struct sheet *s)
         sheet_number(s, 8, 1, 100 * r->incl_s / cpu);
         sheet_number(s, 8, counts ? 0 : 2, counts ? 1e9 * r->self_s : r->self_s);
         fputs("  ", s->out);
-        int used = sheet_clean(s, r->name, where - 3);
+        int used = sheet_clean(s, name_text(r->name, (char[NAME_TEXT]){0}), where - 3);
         if (*r->place && where - used > 6) {
             fputs(" (", s->out);
             used += sheet_clean(s, r->place, where - used - 4) + 3;
@@ -364,42 +392,47 @@ int text_is_note(const struct model_item *q)
     return !q->severity || !strcmp(q->severity, "info");
 }
 
+static void write_finding(const struct sheet *s, const void *of)
+{
+    const struct model_finding *f = of;
+    sheet_styled(s, BOLD, "  %s", f->title ? f->title : "");
+    if (isfinite(f->gain_low_s) && isfinite(f->gain_s))
+        fprintf(s->out, " (%s to %s s)", NUMBER(2, f->gain_low_s), NUMBER(2, f->gain_s));
+    else if (isfinite(f->gain_s))
+        fprintf(s->out, " (up to %s s)", NUMBER(2, f->gain_s));
+    fputs(": ", s->out);
+    sheet_clean(s, f->evidence ? f->evidence : "", 400);
+    fputs(" ", s->out);
+    sheet_clean(s, f->advice ? f->advice : "", 400);
+    if (f->refuted_by && f->test) {
+        fputs(" ", s->out);
+        sheet_clean(s, f->refuted_by, 400);
+        fputs(" ", s->out);
+        sheet_clean(s, f->test, 400);
+    }
+}
+
+static void write_item(const struct sheet *s, const void *of)
+{
+    const struct model_item *q = of;
+    fprintf(s->out, "  %s: ", q->severity ? q->severity : "info");
+    sheet_clean(s, q->text ? q->text : "", 400);
+    fputs(" ", s->out);
+    sheet_clean(s, q->effect ? q->effect : "", 400);
+    fputs(q->fix ? " " : "", s->out);
+    sheet_clean(s, q->fix ? q->fix : "", 400);
+}
+
 static void sheet_notes(const struct sheet *s)
 {
     const struct model *m = s->m;
     if (m->findings_count || m->quality.items_count)
         fputs("\n", s->out);
-    for (int i = 0; i < m->findings_count; i++) {
-        const struct model_finding *f = &m->findings[i];
-        sheet_styled(s, BOLD, "  %s", f->title ? f->title : "");
-        if (isfinite(f->gain_low_s) && isfinite(f->gain_s))
-            fprintf(s->out, " (%s to %s s)", NUMBER(2, f->gain_low_s), NUMBER(2, f->gain_s));
-        else if (isfinite(f->gain_s))
-            fprintf(s->out, " (up to %s s)", NUMBER(2, f->gain_s));
-        fputs(": ", s->out);
-        sheet_clean(s, f->evidence ? f->evidence : "", 400);
-        fputs(" ", s->out);
-        sheet_clean(s, f->advice ? f->advice : "", 400);
-        if (f->refuted_by && f->test) {
-            fputs(" ", s->out);
-            sheet_clean(s, f->refuted_by, 400);
-            fputs(" ", s->out);
-            sheet_clean(s, f->test, 400);
-        }
-        fputs("\n", s->out);
-    }
-    for (int i = 0; i < m->quality.items_count; i++) {
-        const struct model_item *q = &m->quality.items[i];
-        if (!s->verbose && text_is_note(q))
-            continue;
-        fprintf(s->out, "  %s: ", q->severity ? q->severity : "info");
-        sheet_clean(s, q->text ? q->text : "", 400);
-        fputs(" ", s->out);
-        sheet_clean(s, q->effect ? q->effect : "", 400);
-        fputs(q->fix ? " " : "", s->out);
-        sheet_clean(s, q->fix ? q->fix : "", 400);
-        fputs("\n", s->out);
-    }
+    for (int i = 0; i < m->findings_count; i++)
+        sheet_sentences(s, 4, &m->findings[i], write_finding);
+    for (int i = 0; i < m->quality.items_count; i++)
+        if (s->verbose || !text_is_note(&m->quality.items[i]))
+            sheet_sentences(s, 4, &m->quality.items[i], write_item);
     for (int i = 0; i < m->quality.checks_count; i++)
         if (!m->quality.checks[i].ok)
             fprintf(s->out, "  broken law: %s (%g, found %g)\n", m->quality.checks[i].text,
@@ -422,7 +455,8 @@ enum err report_text(const struct model *m, FILE *out, const struct text_view *v
     if (e == ERR_OK) {
         if (s.sort == TEXT_INCLUSIVE)
             array_sort(rows, count, sizeof *rows, most_inclusive_first);
-        sheet_summary(&s);
+        sheet_sentences(&s, 2, NULL, write_summary);
+        sheet_timed(&s);
         sheet_answers(&s);
         if (count)
             lines_table(&s, rows, count);

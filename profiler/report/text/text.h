@@ -19,6 +19,9 @@ int text_is_note(const struct model_item *q);
  * so that TEXT_CALLS orders kernels and adds ranges, whose calls are counted. */
 enum err report_text(const struct model *m, FILE *out, const struct text_view *v);
 
+/* Writes a line of a terminal: what is wider goes on below, behind `indent` blanks. */
+void text_wrapped(FILE *out, const char *text, int width, int indent);
+
 /* Tables of the text report beside those of lines and functions. */
 
 /* Prints sums of input and output, then at most `top` files and endpoints that took 1 % of the run

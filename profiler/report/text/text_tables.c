@@ -221,7 +221,7 @@ static void lock_row(const struct model_lock *l, FILE *out)
     table_place(out, h->file, h->line, h->function);
     if (h->native && (!h->function || strcmp(h->native, h->function))) {
         fputs(" in ", out);
-        table_text(out, h->native, 40);
+        table_text(out, name_text(h->native, (char[NAME_TEXT]){0}), 40);
     }
     if (h->locked_file) {
         fputs(", locked in ", out);

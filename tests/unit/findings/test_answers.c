@@ -318,16 +318,66 @@ static void the_terminal_begins_with_the_answers(void **state)
     assert_ok(report_text(m, out, &(struct text_view){.width = 100, .colour = 0, .top = 5}));
     assert_int_equal(fclose(out), 0);
     const char *at = strstr(
-        text, "app.py:9 takes 100 % of the CPU time (1 of 1 s).\n  Fixing this saves up to 1 s. ");
+        text, "app.py:9 takes 100 % of the CPU time (1 of 1 s).\n  Fixing this saves up to 1 s.");
     assert_non_null(at);
     assert_true(at < text + 200);
     free(text);
     model_destroy(m);
 }
 
+/* Some sentences end with a command, and have no full stop. */
+static void a_sentence_ends_before_its_gain(void **state)
+{
+    (void)state;
+    static const struct node nodes[] = {ROOT, LINE(0, 9, "work", 1000, 1000)};
+    struct model *m = RUN(3, nodes);
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    assert_non_null(out);
+    assert_ok(answer(m));
+    m->headline = "Two lines take the time.";
+    m->answers[0].text = "app.py:9 takes it; try it: tomoprof try latest";
+    assert_ok(report_text(m, out, &(struct text_view){.width = 100, .colour = 0, .top = 5}));
+    assert_int_equal(fclose(out), 0);
+    assert_non_null(
+        strstr(text, "\n  app.py:9 takes it; try it: tomoprof try latest. Fixing this"));
+    free(text);
+    model_destroy(m);
+}
+
+static void terminal_lines_end_between_words(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *wrapped;
+    } rows[] = {
+        {"  Fixing this saves up to 0.35 s. Do less.",
+         "  Fixing this saves\n    up to 0.35 s. Do\n    less.\n"},
+        {"one line", "one line\n"},
+        {"", "\n"},
+        {"a_word_that_is_wider_than_the_line b", "a_word_that_is_wider_than_the_line\n    b\n"},
+        {"\033[1mbold words take\033[0m none", "\033[1mbold words take\033[0m none\n"},
+        {"µ µ µ µ µ µ µ µ µ µ 9", "µ µ µ µ µ µ µ µ µ µ\n    9\n"},
+        {"takes 45 % of 1234567 s", "takes 45 % of\n    1234567 s\n"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char *text = NULL;
+        size_t bytes;
+        FILE *out = open_memstream(&text, &bytes);
+        assert_non_null(out);
+        text_wrapped(out, rows[i].text, 20, 4);
+        assert_int_equal(fclose(out), 0);
+        assert_string_equal(text, rows[i].wrapped);
+        free(text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_sentence_ends_before_its_gain),
+        cmocka_unit_test(terminal_lines_end_between_words),
         cmocka_unit_test(a_helper_of_many_callers_adds_up),
         cmocka_unit_test(lines_that_call_each_other_end),
         cmocka_unit_test(a_recursion_counts_once),
