@@ -120,6 +120,7 @@ def waiting():
     imports = {**wait, "kind": "imports", "line": 1, "function": None, "text": "Importing modules took 1 of 10 s (recon.py:1).", "gain_s": 1.0}
     profile["meta"]["command"] = [".../envs/analysis/bin/python", ".../projects/tomography/scripts/recon.py", "--slices", "128", "--out", "volume.h5"]
     profile["meta"]["started"] = "2026-11-28T11:12:47Z"
+    profile["io"]["files"][0]["path"] = "~/.cache/jit/minimum-" + "77fefde7c153d55bfb520962732c263ea0992a671156df9c6324216b023bcfc6" * 2 + "-cache"
     for i, kind in enumerate(profile["frames"]["kind"]):
         if kind == "native":
             profile["frames"]["function"][i] = LONG_NAME

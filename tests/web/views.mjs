@@ -216,8 +216,15 @@ export function viewTests({ open, openAll, drawn, that, column, job }) {
     await listed.click();
     that((await page.locator("#calls-one h2 [title]").getAttribute("title")).includes(whole), "the chosen function has no whole name");
     await page.click("#tab-flame-graph");
+    const compared = await open("compare"), told = (await compared.locator("body").innerText()).split("A: ").length - 1;
+    that(told === 1, `a comparison names its sides ${told} times`);
+    await compared.context().close();
     for (const width of [1280, 1920]) {
       await page.setViewportSize({ width, height: 800 });
+      await page.click("#tab-files");
+      const hidden = await page.$$eval("#files .scroll", (n) => n.map((x) => x.scrollWidth - x.clientWidth));
+      that(hidden.length > 1 && hidden.every((w) => w <= 0), `columns of Files lie outside of the screen of ${width}: ${hidden} px`);
+      await page.click("#tab-flame-graph");
       const heights = await page.$$eval("#flame-graph > .tools", (n) => n.map((x) => x.getBoundingClientRect().height));
       that(heights[0] < 40, `the flame graph's controls take ${heights[0]} px at ${width}`);
     }

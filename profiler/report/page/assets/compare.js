@@ -29,7 +29,8 @@ function differenceFlame(c) {
     el("ul", { class: "legend", "aria-label": "Colours" }, el("li", {}, el("i", { class: "more" }), "takes more in B"), el("li", {}, el("i", { class: "less" }), "takes less in B")), view.canvas, el("p", { class: "note" }, view.detail)];
 }
 
-export function comparePanel(c) {
+// `alone`: the page names both sides above.
+export function comparePanel(c, alone = false) {
   const amount = (q, v) => (!known(v) ? UNKNOWN : q.unit === "s" ? seconds(v) : bytes(v));
   const ranks = { slower: 3, faster: 2, undecided: 1 };
   const measured = (unit, s) => (unit === "s" ? (s.runs > 1 ? `${seconds(s.mean)} ± ${seconds(s.sd)}, ${seconds(s.min)} … ${seconds(s.max)}` : seconds(s.mean)) : megabytes(s.mean));
@@ -40,7 +41,7 @@ export function comparePanel(c) {
   const decided = { ...verdict, rank: (o) => (ranks[o.verdict] ?? 0) + (known(o.ratio) ? Math.atan(o.verdict === "faster" ? 1 / o.ratio : o.ratio) / 2 : 0) };
   return [
     el("p", { class: "answer", id: "answer" }, plain(c.answer)),
-    el("p", { class: "note" }, `A: ${plain(c.a)}. B: ${plain(c.b)}.`),
+    !alone && el("p", { class: "note" }, `A: ${plain(c.a)}. B: ${plain(c.b)}.`),
     list(c.warnings).length > 0 && el("div", { class: "finding" }, el("h2", {}, c.machines_differ ? "These runs are not a fair pair" : "To know"), el("ul", {}, c.warnings.map((w) => el("li", {}, plain(w))))),
     list(c.totals).length > 0 && [el("h2", {}, "The program"), table([{ title: "", kind: "name", key: "name" }, ...["a", "b"].map((side) => ({ title: side.toUpperCase(), number: true, value: (t) => t[side].median,
       show: (t) => plain(measured(t.unit, t[side])), hint: "mean ± standard deviation, and range, of the runs without the recorder" })), { title: "B / A", number: true, key: "ratio", format: (v) => (known(v) ? v.toFixed(3) : UNKNOWN) }, verdict,

@@ -146,7 +146,7 @@ async function start() {
   if (words && !timing) document.getElementById("subject").title = plain(words);
   namePage(alone ? `${pair.a} and ${pair.b}` : timing ? what : [programName(profile) || captureName(profile), known(profile?.meta.wall_s) && seconds(profile.meta.wall_s)].filter(Boolean).join(" · "));
   const hasStacks = profile && weightsOf(profile).length > 0, hasGpu = profile && (list(profile.kernels).length || list(profile.transfers).length || list(profile.apis).length);
-  const parts = alone ? [["compare", "Comparison", () => comparePanel(pair)]] : [
+  const parts = alone ? [["compare", "Comparison", () => comparePanel(pair, true)]] : [
     ["summary", "Summary", () => summaryPanel(profile, timing, triage)],
     profile && ["lines", "Lines", () => linesPanel(profile, timing)],
     hasStacks && ["calls", "Calls", () => callsPanel(profile)],
