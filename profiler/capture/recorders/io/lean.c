@@ -12,7 +12,7 @@
 enum {
     MEASURED_ONE_IN = 4, /* of the calls that are drawn */
     LARGE = 1 << 20,
-    ENTRY_NS = 9,  /* the wrapper and io_lean_begin, behind a system call (perf, at 3 GHz) */
+    ENTRY_NS = 5, /* the wrapper and io_lean_begin, by pairs of runs of writes and opens at 3 GHz */
     FULL_NS = 100, /* of a call that is recorded in full */
     CHECK_NS = 1000000,
 };
