@@ -15,6 +15,7 @@ struct spread {
     float *x;
     int power, set;
     struct warp_partition partition; /* of slices */
+    int across, tiles; /* of 2 x 2 pixels, a block each: along j, and all; 0: the list's order */
 };
 
 /* The detector columns under a pixel, from the first one with data. Read 16 bytes at a time. */
@@ -84,6 +85,32 @@ template <> __device__ inline int tap_count<0>(const struct column<0> &c)
     return c.taps;
 }
 
+/* A warp's pixel, -1 if it has none; its cylinder in x; which part of the slices. */
+struct spread_place {
+    int pixel, part;
+    int64_t cylinder;
+};
+
+static __device__ inline struct spread_place place_in_list(const struct spread &a, int own)
+{
+    const int64_t warp = (int64_t)blockIdx.x * WARPS + own, q = warp % a.pixels.count;
+    const int part = (int)(warp / a.pixels.count);
+    if (part >= a.partition.warps)
+        return spread_place{-1, part, 0};
+    const int pixel = a.pixels.indices ? a.pixels.indices[q] : (int)q;
+    return spread_place{pixel, part, a.pixels.packed ? q : pixel};
+}
+
+static __device__ inline struct spread_place place_in_tile(const struct spread &a, int own)
+{
+    const struct pixel_ij tile =
+        tile_in_strips((int)(blockIdx.x % a.tiles), a.across, a.tiles / a.across);
+    const struct pixel_ij at = {tile.i * 2 + own / 2, tile.j * 2 + own % 2};
+    const int place = cylinder_place(a.g, a.pixels, at);
+    return spread_place{place < 0 ? -1 : at.i * a.g.cols + at.j, (int)(blockIdx.x / a.tiles),
+                        place};
+}
+
 template <int TAPS, int SLICES, class FAN>
 static __global__ void __launch_bounds__(WARPS *WARP, FAN::BLOCKS)
     spread_kernel(const __grid_constant__ struct spread a)
@@ -95,16 +122,15 @@ static __global__ void __launch_bounds__(WARPS *WARP, FAN::BLOCKS)
     float *const window = reinterpret_cast<float *>(columns + WARP);
 
     /* Neighbouring warps: neighbouring pixels, which share most columns. */
-    const int64_t warp = (int64_t)blockIdx.x * WARPS + own;
-    const int64_t q = warp % a.pixels.count;
-    const int part = (int)(warp / a.pixels.count);
-    if (part >= a.partition.warps)
+    const struct spread_place at =
+        FAN::TILED && a.across ? place_in_tile(a, own) : place_in_list(a, own);
+    if (at.pixel < 0)
         return;
-    const int pixel = a.pixels.indices ? a.pixels.indices[q] : (int)q;
+    const int pixel = at.pixel, part = at.part;
     const struct warp_range slices = warp_range_of(&a.partition, part, a.g.slices);
     const int slice0 = slices.first + lane;
     const bool last_slice = slice0 + (SLICES - 1) * WARP < slices.end;
-    float *const x = a.x + (a.pixels.packed ? q : pixel) * (int64_t)a.g.slices + slice0;
+    float *const x = a.x + at.cylinder * a.g.slices + slice0;
     const FAN fan(a, slices, lane, window);
 
     float sum[SLICES];
@@ -132,10 +158,10 @@ template <template <int, int> class FAN> struct spreader {
     static enum err launch(struct cuda_backend *be, const struct spread &a)
     {
         typedef FAN<TAPS, SLICES> fan;
-        const int64_t warps = a.pixels.count * a.partition.warps;
+        const int64_t parts = a.partition.warps;
+        const int64_t blocks = a.across ? a.tiles * parts : ceil_div(a.pixels.count * parts, WARPS);
         void (*const back_projection)(struct spread) = spread_kernel<TAPS, SLICES, fan>;
-        LAUNCH(be, back_projection, ceil_div(warps, WARPS), WARPS * WARP,
-               WARPS * fan::shared_bytes(), a);
+        LAUNCH(be, back_projection, blocks, WARPS * WARP, WARPS * fan::shared_bytes(), a);
         return ERR_OK;
     }
 };
@@ -145,7 +171,18 @@ static enum err spread_with(struct cuda_backend *be, const struct projector *p,
                             const struct pixel_list *pixels, struct batch b, const float *y,
                             int power, int set, float *x)
 {
-    const struct spread a = {p->g, *pixels, b, y, x, power, set, warp_partition_of(p->g.slices)};
+    const int across = (int)ceil_div(p->g.cols, 2), down = (int)ceil_div(p->g.image_rows, 2);
+    const int tiled = FAN<0, 1>::TILED && list_fills_tiles(&p->g, pixels);
+    const struct spread a = {p->g,
+                             *pixels,
+                             b,
+                             y,
+                             x,
+                             power,
+                             set,
+                             warp_partition_of(p->g.slices),
+                             tiled ? across : 0,
+                             across * down};
     return launch_taps<struct spreader<FAN>>(be, a,
                                              p->g.channels >= p->g.taps ? taps_of(p->g.taps) : 0);
 }

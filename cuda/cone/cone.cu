@@ -180,6 +180,7 @@ enum err cone_gather(struct cuda_backend *be, const struct projector *p,
 template <int TAPS, int SLICES> struct fan_back {
     static constexpr int CELLS = DEEP[SLICES], STRIP = CELLS * WARP;
     static constexpr int BLOCKS = SLICES > 4 || !TAPS ? 5 : SLICES > 1 ? 6 : 8, TURNS = 1;
+    static constexpr bool TILED = true; /* whole images: L2 and memory would be the bound */
     struct column : ::column<TAPS> {
         struct resample_grid grid; /* of slices on rows */
         struct tilt tilt;          /* from the warp's first slice on */

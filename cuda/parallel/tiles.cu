@@ -13,6 +13,13 @@
 #define VIEWS   16 /* in shared memory at once, at most */
 #define ROOM    ((size_t)48 << 10)
 
+/* Values that 64 registers of a thread have room for; before sm_86 ptxas spills sooner. */
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ < 860
+#define MOST_KEPT 6
+#else
+#define MOST_KEPT 9
+#endif
+
 struct tiles {
     struct geometry g;
     struct pixel_list pixels;
@@ -22,6 +29,7 @@ struct tiles {
     int power, set;
     int across, count; /* tiles along j, and all of them */
     int views, span;   /* views at once; channels that hold a tile's footprints */
+    int fours;         /* rows of y begin at multiples of 16 bytes */
 };
 
 template <int TAPS> struct alignas(16) tap_row {
@@ -40,6 +48,82 @@ static __device__ inline int first_under(const struct geometry &g, const struct 
         first = start < first ? start : first;
     }
     return first;
+}
+
+/* Brings a view's channels under the tile, the first of which is c: the rows of the block's slices,
+ * zeros where there is none; 16 bytes at a time where rows are a multiple of that. */
+template <int GROUPS>
+static __device__ inline void bring_view(const struct tiles &a, const float *view, int c,
+                                         int slice0, int lane, float *to)
+{
+    const int length = GROUPS * WARP, slice = slice0 + (a.fours ? 4 * lane : lane);
+    const float *from = view + (int64_t)c * a.g.rows + slice;
+    if (a.fours) {
+        const bool mine = lane < length / 4, exists = slice < a.g.rows && mine;
+        to += 4 * lane;
+        UNROLLED(4)
+        for (int left = a.span; left > 0; left--, c++, from += a.g.rows, to += length) {
+            struct float4 values = {0, 0, 0, 0};
+            if (exists && (unsigned)c < (unsigned)a.g.channels)
+                values = *reinterpret_cast<const struct float4 *>(from);
+            if (mine)
+                *reinterpret_cast<struct float4 *>(to) = values;
+        }
+        return;
+    }
+    to += lane;
+    NOT_UNROLLED
+    for (int left = a.span; left > 0; left--, c++, from += a.g.rows, to += length) {
+        const bool exists = (unsigned)c < (unsigned)a.g.channels;
+        for (int i = 0; i < GROUPS; i++)
+            to[i * WARP] = exists && slice + i * WARP < a.g.rows ? from[i * WARP] : 0;
+    }
+}
+
+template <int TAPS, int GROUPS>
+static __device__ inline void read_values(const float *from, float value[TAPS][GROUPS])
+{
+    for (int t = 0; t < TAPS; t++)
+        for (int i = 0; i < GROUPS; i++)
+            value[t][i] = from[t * GROUPS * WARP + i * WARP];
+}
+
+/* Adds a view to the warp's row of pixels. Neighbours are at most one channel apart as a rule, and
+ * all lanes take the same turn: values of a channel stay in registers while pixels need it, where
+ * there are registers for them. */
+template <int TAPS, int GROUPS>
+static __device__ inline void add_view(const struct tap_row<TAPS> *row, const float *under,
+                                       float sum[SIDE][GROUPS])
+{
+    constexpr bool KEPT = TAPS * GROUPS <= MOST_KEPT;
+    const int length = GROUPS * WARP;
+    float value[TAPS][GROUPS];
+    int at = row[0].at;
+    read_values<TAPS, GROUPS>(under + at, value);
+    for (int p = 0; p < SIDE; p++) {
+        const struct tap_row<TAPS> h = row[p];
+        const float *const from = under + h.at;
+        const int step = h.at - at;
+        if (KEPT && p > 0 && step == length) {
+            for (int t = 0; t < TAPS - 1; t++)
+                for (int i = 0; i < GROUPS; i++)
+                    value[t][i] = value[t + 1][i];
+            for (int i = 0; i < GROUPS; i++)
+                value[TAPS - 1][i] = from[(TAPS - 1) * length + i * WARP];
+        } else if (KEPT && p > 0 && step == -length) {
+            for (int t = TAPS - 1; t > 0; t--)
+                for (int i = 0; i < GROUPS; i++)
+                    value[t][i] = value[t - 1][i];
+            for (int i = 0; i < GROUPS; i++)
+                value[0][i] = from[i * WARP];
+        } else if (p > 0 && (!KEPT || step)) {
+            read_values<TAPS, GROUPS>(from, value);
+        }
+        at = h.at;
+        for (int t = 0; t < TAPS; t++)
+            for (int i = 0; i < GROUPS; i++)
+                sum[p][i] += h.weight[t] * value[t][i];
+    }
 }
 
 template <int TAPS, int GROUPS>
@@ -79,32 +163,16 @@ static __global__ void __launch_bounds__(THREADS, 4) tile_kernel(const __grid_co
                 rows[k].weight[t] = footprint_entry(f, f.offset - (float)t, a.power);
             rows[k].at = (f.start - first[k / PIXELS]) * length;
         }
-        const float *from = a.y + (int64_t)view * a.g.channels * a.g.rows + slice0;
-        int at = 0, channel = own; /* of the row that the warp brings next */
         NOT_UNROLLED
-        for (float *to = channels + own * length + lane;; to += SIDE * length, channel += SIDE) {
-            for (; channel >= a.span; channel -= a.span, at++)
-                from += (int64_t)a.g.channels * a.g.rows;
-            if (at >= n)
-                break;
-            const int c = first[at] + channel;
-            const float *const row = from + (int64_t)c * a.g.rows;
-            const bool exists = (unsigned)c < (unsigned)a.g.channels;
-            for (int i = 0; i < GROUPS; i++)
-                to[i * WARP] = exists && slice0 + i * WARP < a.g.rows ? row[i * WARP] : 0;
-        }
+        for (int at = own; at < n; at += SIDE)
+            bring_view<GROUPS>(a, a.y + (int64_t)(view + at) * a.g.channels * a.g.rows, first[at],
+                               slice0 - lane, lane, channels + at * a.span * length);
         __syncthreads();
         const struct tap_row<TAPS> *row = rows + own * SIDE;
         const float *under = channels + lane;
         NOT_UNROLLED
         for (int left = n; left > 0; left--, row += PIXELS, under += a.span * length)
-            for (int p = 0; p < SIDE; p++) {
-                const struct tap_row<TAPS> h = row[p];
-                const float *const from = under + h.at;
-                for (int t = 0; t < TAPS; t++)
-                    for (int i = 0; i < GROUPS; i++)
-                        sum[p][i] += h.weight[t] * from[t * length + i * WARP];
-            }
+            add_view<TAPS, GROUPS>(row, under, sum);
     }
     for (int p = 0; p < SIDE; p++) {
         const int place = cylinder_place(a.g, a.pixels, pixel_ij{i0 + own, j0 + p});
@@ -161,8 +229,18 @@ enum err tiles_spread(struct cuda_backend *be, const struct projector *p,
     const int across = (int)ceil_div(g->cols, SIDE), down = (int)ceil_div(g->image_rows, SIDE);
     const int groups = (int)ceil_div(g->slices, WARP), chunks = (int)ceil_div(groups, DEPTH);
     const int depth = (int)ceil_div(groups, chunks);
-    const struct tiles a = {*g,     *pixels,       b, y,           x, power, set,
-                            across, across * down, 0, g->tile_span};
+    const struct tiles a = {*g,
+                            *pixels,
+                            b,
+                            y,
+                            x,
+                            power,
+                            set,
+                            across,
+                            across * down,
+                            0,
+                            g->tile_span,
+                            g->rows % 4 == 0 && (uintptr_t)y % 16 == 0};
     return taps_of(g->taps) == 2   ? tiler::depth<2>(be, a, depth)
            : taps_of(g->taps) == 3 ? tiler::depth<3>(be, a, depth)
                                    : tiler::depth<4>(be, a, depth);

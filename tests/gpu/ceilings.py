@@ -15,25 +15,27 @@ CARDS = {"H200": ("sm_90", 132, 1.98, 5600, 4800), "RTX 4090": ("sm_89", 128, 2.
 LANES = {"issue": 128, "fma": 128, "alu": 64, "special": 16, "memory": 32}
 
 # Instructions per turn of the inner loop (8 updates a lane), as cuda/sass.py --walk counts them. Whole images of parallel beams:
-# a view of a tile (32 updates a lane) takes 150 instructions and a warp's share of 13 channels (45 each) and 64 weights, by 8 warps.
-TILE = (62, 22, 15, 0, 22.5)
+# a view of a tile (32 updates a lane) takes 178 instructions where 4 of 7 steps are one channel, a warp's share of 13 channels 14 and
+# of 64 weights 16; 16 bytes a lane are four of memory.
+TILE = (52, 27, 7, 0, 12)
+CONE = {"sm_90": (336, 168, 71, 9, 66), "sm_89": (333, 164, 77, 9, 66), "sm_120": (331, 170, 65, 9, 66)}
 COUNTS = {
     "parallel_back_project": {"sm_90": TILE, "sm_89": TILE, "sm_120": TILE},
     "parallel_back_subset": {"sm_90": (41, 16.5, 5, 0, 18), "sm_89": (41.5, 17, 4.5, 0, 18), "sm_120": (39.5, 17, 2, 0, 18)},
     "parallel_forward_project": {"sm_90": (41, 17, 7, 0, 12), "sm_89": (41, 16, 8, 0, 12), "sm_120": (41, 17, 7, 0, 12)},
-    "cone_back_project": {"sm_90": (334, 167, 71, 9, 66), "sm_89": (333, 164, 77, 9, 66), "sm_120": (331, 170, 65, 9, 66)},
+    "cone_back_project": CONE, "cone_back_subset": CONE,
     "cone_voxel_back_project": {"sm_90": (150, 83, 28, 2, 35), "sm_89": (150, 87, 25, 2, 35), "sm_120": (136, 68, 28, 2, 35)},
     "cone_forward_project": {"sm_90": (327, 170, 73, 10, 48), "sm_89": (319, 174, 68, 10, 48),
                              "sm_120": (318, 166, 70, 10, 48)}}
 UPDATES = 8
 # Bytes per update from L2 (warps of a block share what they read) and, at N = 1024, from memory: a number, or for back
 # projection the blocks that share a multiprocessor.
-BYTES = {"parallel_back_project": (0.81, 64), "parallel_back_subset": (3.9, 8), "parallel_forward_project": (1.2, None), "cone_back_project": (5.5, 5),
+BYTES = {"parallel_back_project": (0.81, 64), "parallel_back_subset": (3.9, 8), "parallel_forward_project": (1.2, None), "cone_back_project": (4.8, 5), "cone_back_subset": (5.5, 5),
          "cone_voxel_back_project": (1.5, 8), "cone_forward_project": (1.4, None)}
 
 
 # Whose blocks go through the image in strips, so that the pixels on the card lie in a square.
-SQUARES = {"cone_voxel_back_project"}
+SQUARES = {"cone_back_project", "cone_voxel_back_project"}
 
 
 def memory_bytes(operation, multiprocessors, n=1024):

@@ -71,8 +71,7 @@ def ceiling(operation, size, device, units):
     """{"rate", "bound", "limits"}; None where nothing is predicted. MBIR: a forward and a back projection per update."""
     if "mbir" in operation:
         beam = operation.split("_")[0]
-        back = "parallel_back_subset" if beam == "parallel" else "cone_back_project"  # VCD goes pixel by pixel
-        parts = [ceiling(name, size, device, units) for name in (f"{beam}_forward_project", back)]
+        parts = [ceiling(name, size, device, units) for name in (f"{beam}_forward_project", f"{beam}_back_subset")]  # VCD goes pixel by pixel
         slower = min(parts, key=lambda part: part["rate"])
         return {"rate": 1 / sum(1 / part["rate"] for part in parts), "bound": slower["bound"], "limits": {}}
     found = limits(operation, size, device, units)
