@@ -207,6 +207,17 @@ static int lines_of_function(struct hotspot_search *h, const int *set, int n, in
     return n;
 }
 
+/* The node at the place of `key` that has most: two of a line may wait for different things. */
+static const struct model_own *most_at(const struct hotspot_search *h, const int *set, int n,
+                                       int key)
+{
+    int most = key;
+    for (int i = 0; i < n; i++)
+        if (h->place[set[i]] == key && h->cost[set[i]] > h->cost[most])
+            most = set[i];
+    return &h->m->own[most];
+}
+
 static int node_order(const void *a, const void *b)
 {
     const struct branch *x = a, *y = b;
@@ -261,7 +272,7 @@ static enum err search_lines(struct hotspot_search *h, const int *set, int n, in
         for (int i = 0; i < n; i++)
             if (told || of[i] == lines[k].key)
                 nodes[kept++] = set[i];
-        row.at = &h->m->own[lines[k].key];
+        row.at = most_at(h, set, n, lines[k].key);
         hotspot_add(h, row, nodes, kept);
     }
     free(lines);

@@ -3,6 +3,7 @@ one that lives on wakes as if it had been recorded from its start: with samples,
 
 import json
 import pathlib
+import re
 import shutil
 import struct
 import subprocess
@@ -208,7 +209,8 @@ def in_all(check, folder, n, *words):
     wall, waited = data["meta"]["wall_s"], data["totals"]["path_ready_s"]
     check.that(waited <= max(0, wall - used) + 0.1 * wall, f"said to wait {waited} s for a CPU, in {wall} s of which {used} s were computed")
     few = data["totals"]["cpu"]["samples"] < 20 and told(data)["text"]
-    check.that(not few or data["headline"] == few, f"few samples, and the short processes are not the answer: {data['headline']}")
+    named = data["headline"] == few or re.search(r"waits for `true` \(\d+ processes", data["headline"])  # beside others they take long
+    check.that(not few or named, f"few samples, and the short processes are not the answer: {data['headline']}")
 
 
 def loops_of_shell_and_python(check, folder):

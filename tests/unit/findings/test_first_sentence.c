@@ -314,6 +314,19 @@ static void a_wait_for_a_child_names_its_program(void **state)
     }
 }
 
+/* The line came before, elsewhere, and waited for nothing there. */
+static void the_node_that_waited_says_for_what(void **state)
+{
+    (void)state;
+    static const struct node nodes[] = {ROOT, LINE(0, 1, "early", 0, 0), LINE(1, 4, "main", 20, 20),
+                                        WAIT(0, 4, "main", 3000, "child"),
+                                        LINE(0, 9, "work", 900, 900)};
+    struct model *m = RUN(4, nodes);
+    assert_ok(answer(m));
+    begins_with(m, "app.py:4 waits for a child process for 3 of");
+    model_destroy(m);
+}
+
 /* The kernel tells how long a wait was, so few looks are enough to tell where. */
 static void a_wait_of_a_third_of_a_second_is_told(void **state)
 {
@@ -403,6 +416,7 @@ int main(void)
         cmocka_unit_test(branches_are_listed_in_place_of_the_line_above_them),
         cmocka_unit_test(a_sleep_is_weighed_against_work_by_wall_time),
         cmocka_unit_test(a_line_that_merely_calls_is_not_the_answer),
+        cmocka_unit_test(the_node_that_waited_says_for_what),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
