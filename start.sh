@@ -31,7 +31,7 @@ END
 recent_cmake() {
     local found
     found=$(cmake --version 2>/dev/null | sed -n '1s/[^0-9]*//p')
-    [ -n "$found" ] && [ "$(printf '3.25\n%s\n' "$found" | sort -V | head -n 1)" = 3.25 ]
+    [ -n "$found" ] && [ "$(printf '3.22\n%s\n' "$found" | sort -V | head -n 1)" = 3.22 ]
 }
 
 python_for_tests() {
@@ -40,7 +40,7 @@ python_for_tests() {
 
 # Prints what is missing, one word each.
 missing() {
-    recent_cmake || echo "cmake>=3.25"
+    recent_cmake || echo "cmake>=3.22"
     command -v ninja >/dev/null || echo ninja
     command -v cc >/dev/null || echo cc
     if command -v pkg-config >/dev/null; then

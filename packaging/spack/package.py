@@ -36,7 +36,7 @@ class Tomoprof(CMakePackage):
 
     depends_on("c", type="build")
     depends_on("cxx", type="build")
-    depends_on("cmake@3.25:", type="build")
+    depends_on("cmake@3.22:", type="build")
     depends_on("ninja", type="build")
     depends_on("pkgconfig", type="build")
 

@@ -76,14 +76,17 @@ class Progress:
         if self._thread.ident is not None:
             raise RuntimeError("the call has begun already: make another one with tomoprof.progress")
         self._thread.start()
+        left = 1.0  # of the steps: a loop that had them all, as one of zip's, leaves nothing early
         try:
             while True:
                 event = self._relay.events.get()
                 if event is None:
                     break
+                left = event[1] - event[0]
                 yield event
         finally:  # a `break`, an exception of the loop, Ctrl-C
-            self._relay.end()
+            if left > 0:
+                self._relay.end()
             self._thread.join()
         if self._error is not None:
             raise self._error

@@ -101,9 +101,9 @@ static void speedscope_write(const struct model *m, const struct export_options 
         int64_t tid =
             t->thread >= 0 && t->thread < m->threads_count ? m->threads[t->thread].tid : 0;
         if (m->processes_count > 1 && t->process >= 0 && t->process < m->processes_count)
-            snprintf(name, sizeof name, "CPU time of %.150s %lld, thread %lld",
+            snprintf(name, sizeof name, "CPU time of thread %lld of %.150s %lld", (long long)tid,
                      export_process_name(&m->processes[t->process]),
-                     (long long)m->processes[t->process].pid, (long long)tid);
+                     (long long)m->processes[t->process].pid);
         else
             snprintf(name, sizeof name, "CPU time of thread %lld", (long long)tid);
         if (t->kind && t->kind[0] == 'c' && t->kind[1] == 'p')
