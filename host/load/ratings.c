@@ -4,12 +4,18 @@
 
 #include "host/load/load.h"
 
+/* A number of a chunk; 0 where it is unknown. */
+static double rated_known(int64_t value)
+{
+    return value > 0 ? (double)value : 0;
+}
+
 static double rated_read(const struct loading *l)
 {
     double s = 0;
     for (int i = 0; i < l->chunks_count; i++)
-        s += 1e-9 *
-             (double)(l->chunks[i].fetch_ns + l->chunks[i].decode_ns + l->chunks[i].convert_ns);
+        s += 1e-9 * (rated_known(l->chunks[i].fetch_ns) + rated_known(l->chunks[i].decode_ns) +
+                     rated_known(l->chunks[i].convert_ns));
     return l->spread.n ? s / (double)l->spread.n : (double)NAN;
 }
 
@@ -17,7 +23,7 @@ static double rated_place(const struct loading *l)
 {
     double s = 0;
     for (int i = 0; i < l->chunks_count; i++)
-        s += 1e-9 * (double)l->chunks[i].place_ns;
+        s += 1e-9 * rated_known(l->chunks[i].place_ns);
     return l->spread.n ? s / (double)l->spread.n : (double)NAN;
 }
 
@@ -38,7 +44,7 @@ static double rated_rate(const struct loading *l)
     for (int i = 0; i < l->file.shape_count; i++)
         count *= (double)l->file.shape[i];
     for (int i = 0; i < l->chunks_count; i++)
-        bytes += (double)l->chunks[i].decoded;
+        bytes += rated_known(l->chunks[i].decoded);
     return elements > 0 && l->read_s > 0 ? bytes / (elements / count) / l->read_s / 1e6
                                          : (double)NAN;
 }
@@ -46,10 +52,10 @@ static double rated_rate(const struct loading *l)
 /* 1: half of what was fetched came from the disk. A file in the page cache says nothing of it. */
 static int disk_was_read(const struct loading *l)
 {
-    int64_t stored = 0;
+    double stored = 0;
     for (int i = 0; i < l->chunks_count; i++)
-        stored += l->chunks[i].stored;
-    return l->disk.requests > 0 && l->disk.bytes >= stored / 2;
+        stored += rated_known(l->chunks[i].stored);
+    return l->disk.requests > 0 && (double)l->disk.bytes >= stored / 2;
 }
 
 static double rated_wait(const struct loading *l)

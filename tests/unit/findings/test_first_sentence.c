@@ -81,7 +81,7 @@ static void a_flat_profile_says_so(void **state)
                                                LINE(0, 200, "<module>", 0, 0),
                                                {1, "import", NULL, 0, NULL, 300, 300, 0, NULL},
                                                LINE(1, 90, "main", 0, 0)};
-    static char names[LINES][8];
+    static char names[LINES][16];
     for (int i = 0; i < LINES; i++) {
         snprintf(names[i], sizeof names[i], "f%d", i);
         nodes[4 + 2 * i] = (struct node)LINE(3, 100 + i, "main", 0, 0);
