@@ -17,7 +17,7 @@
 
 /* Slices of a batch of pixels that can touch the detector in a view, one spare on each side, whose
  * weights come out as 0, and the detector rows that they touch: high is -1 where there are none.
- * Of a footprint, the taps that are not 0: half of all footprints of three taps have but two. */
+ * Taps of a footprint that are 0 are left out: half of all footprints of three taps have but two. */
 struct cone_reach {
     int32_t low[BATCH], high[BATCH], row_low[BATCH], row_high[BATCH];
     int32_t skip[BATCH], taps[BATCH];

@@ -228,7 +228,7 @@ void io_leave(struct capture_thread *t, unsigned calls, int saved_errno)
 }
 
 /* A call that is worth its stack, or of an endpoint, ends the sleep. */
-static int wakes(const struct io_call *c, uint64_t ns)
+static int io_call_wakes(const struct io_call *c, uint64_t ns)
 {
     struct io_file *f = NULL;
     struct capture_thread *t = io_enter(0, 0);
@@ -247,7 +247,7 @@ void io_done(const struct io_call *c, const void *caller)
         return;
     uint64_t end = trace_now(), begin = c->begin;
     begin = io_begin_ns(begin, end);
-    if (!capture.on && wakes(c, end - begin))
+    if (!capture.on && io_call_wakes(c, end - begin))
         capture_wake();
     struct capture_thread *t = io_enter(c->result, c->op == TRACE_IO_WRITE);
     struct io_file *f;
