@@ -383,14 +383,15 @@ static int answer_leads(const struct answer_list *t, const struct model_answer *
            (!busy || !strcmp(a->kind, "gpu")) && (!quiet_is_start(a) || imports_lead(t, a));
 }
 
-/* 1: the line of the answer, or one that calls it, held a lock that others waited for. */
+/* 1: a line of the answer's function, or one that calls it, held a lock that others waited for. */
 static int is_under_lock(const struct answer_list *t, const struct model_answer *a)
 {
-    for (int i = 0; i < t->m->own_count && a->file; i++)
-        if (t->m->own[i].file && t->m->own[i].line == a->line &&
-            !strcmp(t->m->own[i].file, a->file) &&
-            recipe_holds_lock(t->facts, &t->m->own[i]) == FACT_HOLDS_LOCK)
+    for (int i = 0; i < t->m->own_count && a->file; i++) {
+        const struct model_own *o = &t->m->own[i];
+        if (o->file && !strcmp(o->file, a->file) && o->function && a->function &&
+            !strcmp(o->function, a->function) && recipe_holds_lock(t->facts, o) == FACT_HOLDS_LOCK)
             return 1;
+    }
     return 0;
 }
 

@@ -10,13 +10,16 @@
 #include "base/text.h"
 #include "profiler/findings/rules.h"
 
-/* Writes "decode() at load.py:12", with the compiled function where the line is Python's, and the
- * place where a helper took the lock. */
-static void holder_name(const struct model_holder *h, char out[300])
+#define MOSTLY 0.75 /* of what the line held the lock for: the compiled function is named */
+
+/* Writes "decode() at load.py:12", with the compiled function where the line is Python's and most of
+ * its time, `line_s`, is there, and the place where a helper took the lock. */
+static void holder_name(const struct model_holder *h, double line_s, char out[300])
 {
     char name[NAME_TEXT] = "", below[NAME_TEXT];
     const char *f = h->function && *h->function != '<' ? name_text(h->function, name) : NULL;
-    const char *native = h->native && (!f || strcmp(h->native, h->function)) ? h->native : NULL;
+    const int below_it = h->native && (!f || strcmp(h->native, h->function));
+    const char *native = below_it && (!f || h->held_s >= MOSTLY * line_s) ? h->native : NULL;
     char *inner = strstr(name, ".<"); /* a generator of it */
     if (inner)
         *inner = 0;
@@ -65,7 +68,7 @@ static void lock_evidence(const struct lock_facts *k, struct finding *out)
     const int64_t threads =
         k->c->at_once > 0 && k->c->at_once < k->threads ? k->c->at_once : k->threads;
     if (k->holder)
-        holder_name(k->holder, holder);
+        holder_name(k->holder, k->holder_s, holder);
     if (k->waits->file)
         snprintf(where, sizeof where, " at %.80s:%lld", k->waits->file, (long long)k->waits->line);
     finding_evidence(out, "%lld thread%s", (long long)threads, threads == 1 ? "" : "s");

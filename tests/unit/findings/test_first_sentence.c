@@ -373,33 +373,48 @@ static void a_lock_that_is_held_across_a_wait_leads(void **state)
     }
 }
 
-/* Its holder computes, and a CPU is left for a second one: what could be saved is little beside what
- * the line takes, which the lock explains nevertheless. */
+/* Its holder at `line` computes, and a CPU is left for a second one: little could be saved. */
+static void lock_is_beside(struct model *m, int line, const char *answer_begins)
+{
+    add_contended_lock(m, line);
+    assert_ok(model_list(m, model_finding, m, findings, 2));
+    m->findings[1] = (struct model_finding){
+        .title = "Decoding", .evidence = "Much.", .advice = "Do.", .gain_s = 3.7};
+    m->findings[0] =
+        (struct model_finding){.id = "lock.contention", .evidence = "4 threads.", .gain_s = 0.5};
+    assert_ok(model_list(m, model_place, &m->findings[0], lines, 1));
+    m->findings[0].lines[0] = (struct model_place){.file = "app.py", .line = line};
+    assert_ok(answer(m));
+    begins_with(m, answer_begins);
+    model_destroy(m);
+}
+
+/* Before what the line takes, which the lock explains nevertheless. */
 static void a_lock_leads_before_the_line_that_holds_it(void **state)
 {
     (void)state;
     static const struct node nodes[] = {ROOT, LINE(0, 11, "decode", 3600, 3600),
                                         LINE(0, 9, "work", 900, 300)};
-    for (int under = 0; under < 2; under++) {
-        struct model *m = RUN(4, nodes);
-        add_contended_lock(m, under ? 11 : 30);
-        assert_ok(model_list(m, model_finding, m, findings, 2));
-        m->findings[1] = (struct model_finding){
-            .title = "Decoding", .evidence = "Much.", .advice = "Do.", .gain_s = 3.7};
-        m->findings[0] = (struct model_finding){
-            .id = "lock.contention", .evidence = "4 threads.", .gain_s = 0.5};
-        assert_ok(model_list(m, model_place, &m->findings[0], lines, 1));
-        m->findings[0].lines[0] = (struct model_place){.file = "app.py", .line = under ? 11 : 30};
-        assert_ok(answer(m));
-        begins_with(m, under ? "4 threads." : "app.py:11 takes 80 % of the CPU time");
-        model_destroy(m);
-    }
+    lock_is_beside(RUN(4, nodes), 30, "app.py:11 takes 80 % of the CPU time");
+    lock_is_beside(RUN(4, nodes), 11, "4 threads.");
+}
+
+/* The line after it takes as much: sometimes that is the function's largest. */
+static void a_lock_leads_before_the_function_that_holds_it(void **state)
+{
+    (void)state;
+    static const struct node nodes[] = {ROOT, LINE(0, 11, "worker", 1700, 1700),
+                                        LINE(0, 13, "worker", 1900, 1900),
+                                        LINE(0, 9, "work", 900, 300)};
+    lock_is_beside(RUN(4, nodes), 30, "worker() (app.py:11 to 13) takes 80 % of the CPU time");
+    lock_is_beside(RUN(4, nodes), 11, "4 threads.");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_lock_leads_before_the_line_that_holds_it),
+        cmocka_unit_test(a_lock_leads_before_the_function_that_holds_it),
         cmocka_unit_test(a_wait_for_a_child_names_its_program),
         cmocka_unit_test(a_wait_of_a_third_of_a_second_is_told),
         cmocka_unit_test(a_lock_that_is_held_across_a_wait_leads),
