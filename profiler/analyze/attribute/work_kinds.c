@@ -26,7 +26,7 @@ const struct work_row work_rows[] = {
     /* Runtimes of the language. */
     {"import", "importing modules", 0, 1, NULL, NULL, "<frozen importlib*"},
     {"gc", "garbage collection", 0, 0, NULL, "gc_collect_*|collect_generations|deduce_unreachable|visit_decref|subtract_refs|update_refs|visit_reachable|move_unreachable|gc_collect_main|PyGC_Collect|runtime.gc*|GCTaskThread*", NULL},
-    {"spin", "threads of a pool that wait for work", 0, 0, NULL, "blas_thread_server|gomp_*barrier_wait*|gomp_thread_start|gomp_simple_barrier*|do_spin|__kmp_hyper_barrier*|__kmp_wait*|__kmp_*flag*wait*", NULL},
+    {"spin", "threads of a pool that wait for work", 0, 0, NULL, "blas_thread_server|exec_blas|exec_blas_async_wait|gomp_*barrier_wait*|gomp_thread_start|gomp_simple_barrier*|do_spin|__kmp_hyper_barrier*|__kmp_wait*|__kmp_*flag*wait*", NULL},
     {"spin", "threads of a pool that wait for work", WORK_CALLEE, 0, "libgomp*|libomp*|libiomp*", NULL, NULL},
     {"spin.eigen", "threads of a pool that wait for work", 0, 0, NULL, "*ThreadPoolTempl*WaitForWork*|*ThreadPoolTempl*Steal*", NULL},
     {"gil", "taking the GIL", 0, 0, NULL, "take_gil|drop_gil|PyEval_RestoreThread|_PyEval_*Thread", NULL},

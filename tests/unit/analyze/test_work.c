@@ -37,6 +37,7 @@ static const struct work_case cases[] = {
     {{"DOUBLE_add_AVX512F"}, {UMATH}, {0}, "arithmetic on whole arrays (NumPy)", "page faults"},
     {{"dgemm_kernel_SKYLAKEX", "inner_thread"}, {"/v/numpy.libs/libscipy_openblas64_-32a4.so", "/v/numpy.libs/libscipy_openblas64_-32a4.so"}, {0}, "matrix products (BLAS)", "page faults"},
     {{"blas_thread_server"}, {"/v/numpy.libs/libscipy_openblas64_-32a4.so"}, {0}, "threads of a pool that wait for work", "page faults"},
+    {{"exec_blas", "dgemm_thread_nn"}, {"/v/numpy.libs/libscipy_openblas64_-32a4.so", "/v/numpy.libs/libscipy_openblas64_-32a4.so"}, {0}, "threads of a pool that wait for work", "page faults"},
     /* Compilers take their page faults with them. */
     {{"malloc", "llvm::SelectionDAG::Combine(int)"}, {LIBC, JAX}, {0}, "compiling (XLA)", "compiling (XLA)"},
     {{"xla::cpu::CpuCompiler::RunHloPasses(int)"}, {JAX}, {0}, "compiling (XLA)", "compiling (XLA)"},
