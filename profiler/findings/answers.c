@@ -231,6 +231,25 @@ static const char *finding_leads(const struct model_finding *f)
     return rule ? rule->leads : NULL;
 }
 
+static int file_is_own(const struct model *m, const char *path)
+{
+    const struct model_file *file = hotspots_file(m, path);
+    return file && file->user;
+}
+
+/* 1: the line that is named as the holder explains a good part of the waits, or none is named. */
+static int lock_is_explained(const struct answer_list *t, const struct model_answer *a)
+{
+    const struct lock_facts *k = &t->facts->lock;
+    return strcmp(a->kind, "lock") || !k->holder || k->holder_s >= QUARTER * k->wait;
+}
+
+/* The GIL in threads of libraries does not belong to a line of the program. */
+static int lock_is_foreign(const struct answer_list *t, const struct model_answer *a)
+{
+    return !strcmp(a->kind, "lock") && a->file && !file_is_own(t->m, a->file);
+}
+
 /* Threads or ranks that wait for each other come before the lines in which they do. */
 static enum err answers_add_leading(struct answer_list *t, const char *kind, double share,
                                     double cost_s, double quiet)
@@ -250,7 +269,8 @@ static enum err answers_add_leading(struct answer_list *t, const char *kind, dou
         a.of = strcmp(kind, "ranks") ? "own time" : "wall time";
         a.gain_s = f->gain_s * quiet; /* who waits for a CPU lengthens the waits of others */
         a.advice = f->advice;
-        TRY(vector_add(&t->all, a));
+        if (!lock_is_foreign(t, &a) || lock_is_explained(t, &a))
+            TRY(vector_add(&t->all, a));
     }
     return ERR_OK;
 }
@@ -274,12 +294,6 @@ static int has_line(const struct answer_list *t, const char *file, int64_t line)
             t->all.items[i].line == line)
             return 1;
     return 0;
-}
-
-static int file_is_own(const struct model *m, const char *path)
-{
-    const struct model_file *file = hotspots_file(m, path);
-    return file && file->user;
 }
 
 /* The own line that it is about most, else the first line; NULL: none. */
@@ -360,19 +374,6 @@ static int imports_lead(const struct answer_list *t, const struct model_answer *
         if (!quiet_is_start(&t->all.items[i]) && strcmp(t->all.items[i].kind, "finding"))
             other = fmax(other, positive_or_0(t->all.items[i].gain_s));
     return (a->gain_s > ALONE * t->own && t->own > QUIET_LONG) || other < TENTH * t->own;
-}
-
-/* 1: the line that is named as the holder explains a good part of the waits, or none is named. */
-static int lock_is_explained(const struct answer_list *t, const struct model_answer *a)
-{
-    const struct lock_facts *k = &t->facts->lock;
-    return strcmp(a->kind, "lock") || !k->holder || k->holder_s >= QUARTER * k->wait;
-}
-
-/* The GIL in threads of libraries does not belong to a line of the program. */
-static int lock_is_foreign(const struct answer_list *t, const struct model_answer *a)
-{
-    return !strcmp(a->kind, "lock") && a->file && !file_is_own(t->m, a->file);
 }
 
 /* The GPU's line leads where the GPU worked for most of the run, and no finding goes first. */

@@ -155,19 +155,22 @@ static void search_frames(struct image *im, const struct resolved *f, int n, str
     }
 }
 
-/* scipy/ndimage/_filters.py: "scipy.ndimage"; what is not public goes. */
+/* scipy/ndimage/_filters.py: "scipy.ndimage"; what is not public goes, and what only repeats the
+ * package: SimpleITK/SimpleITK.py. */
 static void module_of_file(const char *file, char *out, size_t room)
 {
     const char *at = strstr(file, "-packages/"), *slash = strstr(file, "/lib/python3");
     at = at ? at + strlen("-packages/") : slash ? strchr(slash + strlen("/lib/"), '/') : NULL;
     at = at ? at + (*at == '/') : base_name(file);
-    size_t n = 0;
+    size_t n = 0, before = 0;
     *out = 0;
     while (*at) {
         size_t k = strcspn(at, "/");
         int last = !at[k];
         k -= last && k > 3 && !strncmp(at + k - 3, ".py", 3) ? 3 : 0;
-        if (*at != '_' && n + k + 2 < room)
+        const int again = last && k && k == before && !strncmp(out + n - k, at, k);
+        before = k;
+        if (*at != '_' && !again && n + k + 2 < room)
             n += (size_t)snprintf(out + n, room - n, "%s%.*s", n ? "." : "", (int)k, at);
         at += strcspn(at, "/");
         at += *at == '/';
@@ -235,9 +238,12 @@ static const char *callee_text(struct image *im, const struct resolved *f)
     struct run *r = im->run;
     char place[100] = "", name[120] = "", text[240];
     if (f->python) {
-        const char *local = f->function ? strstr(f->function, ".<locals>.") : NULL;
-        module_of_file(f->file ? f->file : "", place, sizeof place);
-        snprintf(name, sizeof name, "%.110s", local ? local + 10 : f->function ? f->function : "");
+        const char *file = f->file ? f->file : "", *function = f->function ? f->function : "";
+        const char *local = strstr(function, ".<locals>.");
+        module_of_file(file, place, sizeof place);
+        function = local ? local + strlen(".<locals>.") : function;
+        function += text_ends(file, "/_methods.py") && *function == '_'; /* NumPy's a.mean() */
+        snprintf(name, sizeof name, "%.110s", function);
         snprintf(text, sizeof text, "%s%s%s", place, *place ? "." : "", name);
         return run_text(r, text);
     }

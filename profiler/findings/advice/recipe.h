@@ -31,9 +31,10 @@ struct recipe_facts {
     int has;          /* enum recipe_fact */
 };
 struct advice_recipe {
-    const char *kind;   /* of the part, or how it begins; NULL: whatever the parts are */
-    const char *text;   /* parts of the line's text, divided by |; NULL: any */
-    int needs, unless;  /* enum recipe_fact */
+    const char *kind;  /* of the part, or how it begins; NULL: whatever the parts are */
+    const char *text;  /* parts of the line's text, of the function's name where the kind is "call",
+                           divided by |; NULL: any */
+    int needs, unless; /* enum recipe_fact */
     const char *advice; /* %s: the part in words; %t threads compute on %c CPUs */
 };
 extern const struct advice_recipe recipes[]; /* of rows that fit, the first */

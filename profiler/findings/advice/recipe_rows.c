@@ -5,7 +5,7 @@
 #define LOOP_ADVICE \
     "Each piece is a task of the event loop, which costs more than the piece. Ask for fewer and larger ones: larger chunks of an array, several items in one request."
 #define POOL_ADVICE \
-    "Handing the work over takes longer than the work: give the workers larger pieces (chunksize=, batch_size=), or do it here."
+    "Handing the work over takes longer than the work: give the workers larger pieces (chunksize=, batch_size=); where these are arrays, send and return less (file names, shared memory); or do it here."
 const struct advice_recipe recipes[] = {
     {NULL, NULL, FACT_HOLDS_LOCK, FACT_HOLDS_GIL,
      "Other threads wait for the lock that this line holds. Move out of the lock what does not need it: reading, decoding and computing can happen before, storing the result inside."},
@@ -181,6 +181,18 @@ const struct advice_recipe recipes[] = {
     {"pool", NULL, RECIPE_FIRST, 0, POOL_ADVICE},
     {"loop", NULL, 0, 0, LOOP_ADVICE},
     {"http", NULL, 0, 0, "Each request costs CPU time, however little it asks for. Ask for larger blocks (block_size=), join requests, and keep connections open (a session)."},
+    {"call", "ndimage.shift|ndimage.zoom|ndimage.rotate|ndimage.affine_transform|ndimage.map_coordinates|ndimage.geometric_transform", 0, 0,
+     "Cubic splines are the default: order=1 (linear) takes a quarter to a half of the time. Where one array is moved several times, filter it once (spline_filter) and pass prefilter=False."},
+    {"call", "numpy.mean|numpy.sum|numpy.std|numpy.var|numpy.any|numpy.all|numpy.amax|numpy.amin|numpy.prod", FACT_PYTHON, 0,
+     "Each call of NumPy costs some microseconds, however small its array. Do many rows in one call (axis=, np.add.reduceat, np.bincount), or compile the loop with numba's @njit."},
+    {"call", "matplotlib", 0, 0,
+     "Drawing takes the time, not the data. Reuse one figure (set_data() instead of imshow()), make it smaller (figsize=, dpi=), or write plain pictures with plt.imsave()."},
+    {"call", "pydicom", 0, 0,
+     "Each element of the header becomes a Python object. Read and write what is needed alone (dcmread with specific_tags= or stop_before_pixels=True), or take a compiled library (SimpleITK.ImageSeriesReader)."},
+    {"call", "SimpleITK.ImageRegistrationMethod", 0, 0,
+     "Each iteration compares all voxels. Compare a part of them (SetMetricSamplingStrategy, SetMetricSamplingPercentage), and begin with a coarse image (SetShrinkFactorsPerLevel)."},
+    {"call", "sklearn", 0, 0,
+     "Fit on a sample of the data and predict for all, in float32; MiniBatchKMeans and other partial_fit methods never see all of it at once."},
     {"call", NULL, 0, 0, "Look at %s: can it get less data or a smaller type, be called once for many items, or be replaced?"},
     {"python", NULL, FACT_PYTHON, 0, "This loop runs in Python's interpreter. Move it into NumPy or compiled code (numba, Cython), or do less in each round."},
     {"self", NULL, FACT_PYTHON, 0, "This loop runs in Python's interpreter. Move it into NumPy or compiled code (numba, Cython), or do less in each round."},

@@ -157,10 +157,12 @@ static void parts_guess(const struct run_facts *f, const struct recipe_line *lin
         p->list[p->count++] = (struct line_part){"python", "Python's interpreter", NAN};
 }
 
-static int recipe_fits(const struct advice_recipe *r, const struct recipe_facts *f)
+static int recipe_fits(const struct advice_recipe *r, const struct recipe_facts *f,
+                       const struct line_part *part)
 {
     const int needs = r->needs & ~RECIPE_FIRST;
-    return (needs & f->has) == needs && !(r->unless & f->has) && text_has_any(f->text, r->text);
+    const char *text = part && !strcmp(part->kind, "call") ? part->what : f->text;
+    return (needs & f->has) == needs && !(r->unless & f->has) && text_has_any(text, r->text);
 }
 
 /* The recipe of the largest part that has one; those of kind NULL go by text and facts alone, those
@@ -171,19 +173,20 @@ static const struct advice_recipe *recipe_choose(const struct line_parts *p,
 {
     *part = NULL;
     for (size_t i = 0; i < recipes_count; i++)
-        if (!recipes[i].kind && recipe_fits(&recipes[i], f))
+        if (!recipes[i].kind && recipe_fits(&recipes[i], f, NULL))
             return &recipes[i];
     for (int first = 1; first >= 0; first--)
         for (int k = 0; k < p->count && !(p->list[k].share < (first ? FIRST_PART : PART_LEAST));
              k++)
             for (size_t i = 0; i < recipes_count; i++)
                 if (recipes[i].kind && (!first || recipes[i].needs & RECIPE_FIRST) &&
-                    text_begins(p->list[k].kind, recipes[i].kind) && recipe_fits(&recipes[i], f)) {
+                    text_begins(p->list[k].kind, recipes[i].kind) &&
+                    recipe_fits(&recipes[i], f, &p->list[k])) {
                     *part = &p->list[k];
                     return &recipes[i];
                 }
     for (size_t i = 0; i < recipes_count && p->count; i++)
-        if (recipes[i].kind && *recipes[i].kind == '*' && recipe_fits(&recipes[i], f))
+        if (recipes[i].kind && *recipes[i].kind == '*' && recipe_fits(&recipes[i], f, NULL))
             return &recipes[i];
     return NULL;
 }

@@ -79,6 +79,8 @@ static const struct work_case cases[] = {
     {{"inflate", "Handle._run"}, {"/usr/lib/libz.so.1"}, {0, "/usr/lib/python3.11/asyncio/events.py"}, "inflating", "page faults"},
     {{"svd", "worker"}, {0}, {"/v/site-packages/numpy/linalg/_linalg.py", "/usr/lib/python3.11/multiprocessing/pool.py"}, "numpy.linalg.svd", "page faults"},
     /* No row: by name; a Python function says more than its machine code. */
+    {{"PyArray_Mean", "_mean"}, {UMATH}, {0, "/v/site-packages/numpy/_core/_methods.py"}, "numpy.mean", "page faults"},
+    {{NULL, "ImageRegistrationMethod.Execute"}, {"/v/site-packages/SimpleITK/_SimpleITK.abi3.so"}, {0, "/v/site-packages/SimpleITK/SimpleITK.py"}, "SimpleITK.ImageRegistrationMethod.Execute", "page faults"},
     {{"NI_Correlate1D", "correlate1d"}, {"/v/site-packages/scipy/ndimage/_nd_image.cpython-311.so"}, {0, "/v/site-packages/scipy/ndimage/_filters.py"}, "scipy.ndimage.correlate1d", "page faults"},
     {{"NI_RankFilter", "_rank_filter", "median_filter"}, {"/v/site-packages/scipy/ndimage/_nd_image.cpython-311.so"}, {0, "/v/site-packages/scipy/ndimage/_filters.py", "/v/site-packages/scipy/ndimage/_filters.py"}, "scipy.ndimage.median_filter", "page faults"},
     {{"void ns::(anonymous namespace)::project<float>(float*, int)"}, {"/opt/lib/libproject.so.2"}, {0}, "ns::project (libproject)", "page faults"},

@@ -91,6 +91,12 @@ static const struct recipe_case cases[] = {
     {"a = np.zeros(n)", NULL, {{"fault", "page faults", 90}}, FACT_PYTHON, NULL, "Each new large array gets new pages"},
     {"x.append(y)", NULL, {{"gc", "garbage collection", 90}}, FACT_PYTHON, NULL, "The garbage collector looks at all objects again and again"},
     {"y = correlate(x)", NULL, {{"call", "scipy.ndimage.correlate1d", 62}, {"python", "Python's interpreter", 38}}, FACT_PYTHON, "62 % in scipy.ndimage.correlate1d, 38 % in Python's interpreter.", "Look at scipy.ndimage.correlate1d: "},
+    {"y = move(x)", NULL, {{"call", "scipy.ndimage.shift", 95}}, FACT_PYTHON, "95 % in scipy.ndimage.shift.", "Cubic splines are the default: order=1"},
+    {"y = [x[k].mean() for k in near]", NULL, {{"call", "numpy.mean", 70}}, FACT_PYTHON, NULL, "Each call of NumPy costs some microseconds"},
+    {"figure.savefig(name)", NULL, {{"call", "matplotlib.figure.savefig", 60}}, FACT_PYTHON, NULL, "Drawing takes the time, not the data."},
+    {"d = dcmread(name)", NULL, {{"call", "pydicom.filereader.read_dataset", 60}}, FACT_PYTHON, NULL, "Each element of the header"},
+    {"t = method.Execute(a, b)", NULL, {{"call", "SimpleITK.ImageRegistrationMethod.Execute", 60}}, FACT_PYTHON, NULL, "Each iteration compares all voxels."},
+    {"labels = model.fit_predict(x)", NULL, {{"call", "sklearn.cluster.lloyd_iter", 60}}, FACT_PYTHON, NULL, "Fit on a sample of the data"},
     /* Small functions of one package are one part. */
     {"y = fit(x)", NULL, {{"call", "broadcast_strides (NumPy)", 12}, {"call", "numpy.lib._shape.tile", 10}, {"call", "numpy.linalg.norm", 10}}, FACT_PYTHON, "32 % in NumPy.", "Look at NumPy: "},
     {"y = solve(x)", NULL, {{"call", "sympy.a.f", 9}, {"call", "sympy.b.g", 9}, {"call", "sympy.c.h", 8}, {"call", "mpmath.x", 4}}, FACT_PYTHON, "26 % in sympy.", "Look at sympy: "},
