@@ -50,4 +50,17 @@ static void reach_find(const struct projector *p, const struct footprints *f, in
     }
 }
 
-const struct cone_reach_kernels ISA_NAME(cone_reach_kernels) = {reach_find};
+static void reach_widen(const struct projector *p, const struct footprints *f, int n,
+                        struct cone_reach *out)
+{
+    int32_t before[BATCH], behind[BATCH];
+    reach_count_zeros(f->weight, BATCH, p->taps, n, before);
+    reach_count_zeros(f->weight + (p->taps - 1) * BATCH, -BATCH, p->taps, n, behind);
+    for (int q = 0; q < n; q++) {
+        const int32_t ended = out->skip[q] + out->taps[q], ends = p->taps - behind[q];
+        out->skip[q] = before[q] < out->skip[q] ? before[q] : out->skip[q];
+        out->taps[q] = (ends > ended ? ends : ended) - out->skip[q];
+    }
+}
+
+const struct cone_reach_kernels ISA_NAME(cone_reach_kernels) = {reach_find, reach_widen};

@@ -15,6 +15,11 @@
  */
 #define CONE_PAD 96
 
+/* Cells of one grid per cell of the other that a window of 32 floats serves: one window for a whole
+ * vector, or one for each group of its lanes. */
+#define NARROW 1.9
+#define WIDEST 3.75
+
 /* Slices of a batch of pixels that can touch the detector in a view, one spare on each side, whose
  * weights come out as 0, and the detector rows that they touch: high is -1 where there are none.
  * Taps of a footprint that are 0 are left out: half of all footprints of three taps have but two. */
@@ -26,6 +31,9 @@ struct cone_reach {
 struct cone_reach_kernels {
     void (*find)(const struct projector *p, const struct footprints *f, int pixels,
                  struct cone_reach *out);
+    /* Adds the taps of other footprints of the same pixels. */
+    void (*widen)(const struct projector *p, const struct footprints *f, int pixels,
+                  struct cone_reach *out);
 };
 ISA_TABLES(cone_reach_kernels);
 
@@ -35,6 +43,8 @@ struct cone_grid {
     double edge, width, inverse; /* inverse = 1 / width */
     double spread;               /* how far a voxel reaches beyond its interval, on either side */
 };
+
+#define MOST_COPIES 4
 
 struct cone_block {
     const struct projector *projector;
@@ -51,7 +61,7 @@ struct cone_block {
     float *fraction; /* where blocks of intervals start in it, `blocks` for each view */
     int32_t *cell;
     int64_t blocks;
-    float *copy, *spare; /* scratch of a column without pads */
+    float *copy, *spare; /* scratch: MOST_COPIES cylinders, column_stride apart; a column */
 };
 
 struct cone_kernels {
@@ -79,38 +89,5 @@ size_t cone_worker_floats(const struct projector *p);
 /* ld: floats between columns of a tile. */
 void cone_worker_init(struct cone_worker *w, const struct projector *p, float *scratch, int64_t ld,
                       int64_t view_stride, int power);
-
-/* Inner loops of voxel-driven cone back projection: what a voxel's centre sees, bilinear between
- * four detector cells. For VOXEL_VIEWS views of a pixel at a time, a vector of slices finds its
- * rows in a window, blended from two columns in registers. */
-
-#define VOXEL_VIEWS 4
-#define VOXEL_PAD   64 /* zeros between the columns of a tile: a window's length */
-
-/* Footprints of a batch of pixels on one view. */
-struct voxel_footprints {
-    int32_t column[BATCH];           /* of the tile, the left one of two */
-    float left[BATCH], right[BATCH]; /* weights, the distance's included; 0 beside the detector */
-    double row[BATCH], width[BATCH]; /* row of the middle of slice 0; rows per slice */
-};
-
-struct voxel_block {
-    const struct projector *projector;
-    struct pixel_batch pixels;
-    struct voxel_footprints *footprints; /* [VOXEL_VIEWS], scratch */
-    int64_t ld, view_stride;             /* tile: floats between columns, between views */
-    float *copy;                         /* scratch of slices (rounded up to 16) */
-    int32_t *fraction;                   /* scratch of VOXEL_VIEWS times `blocks` */
-    int32_t *cell;
-    int64_t blocks; /* slices/4 + 16 */
-};
-
-struct voxel_kernels {
-    /* Adds `views` <= VOXEL_VIEWS from `view` on, the first of the tile, to the batch in x; sets it
-     * first when `set`. */
-    void (*back)(const struct voxel_block *b, int64_t view, int views, const float *tile, int set,
-                 float *x);
-};
-ISA_TABLES(voxel_kernels);
 
 #endif

@@ -8,7 +8,7 @@
 #include "host/cpu/common/arithmetic.h"
 #include "host/cpu/common/threads.h"
 #include "host/cpu/cone/cone.h"
-#include "host/cpu/cone/cone_worker.h"
+#include "host/cpu/cone/voxel_driven.h"
 #include "base/mark/mark.h"
 
 /* As for the matched pair: a group of cylinders stays in L2 while the views pass by. */

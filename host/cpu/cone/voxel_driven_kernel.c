@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "host/cpu/common/vec_window.h"
-#include "host/cpu/cone/cone_worker.h"
+#include "host/cpu/cone/voxel_driven.h"
 
 /* Rows per slice that windows of 32 and of 48 floats serve: 15 slices further, up to a row between
  * the window's start and the first slice, and the row after the last one. */
