@@ -94,7 +94,18 @@ VEC_INLINE struct overlaps overlaps_of(float fraction, vf width, vf lanes, int w
     return (struct overlaps){biased, first, second, third};
 }
 
-/* Sum of source cells times their overlap. */
+/* Returns `sum` and source cells times their overlap. */
+VEC_INLINE vf overlaps_add(vf sum, const float *source, const struct overlaps *o, int wide)
+{
+    const struct vf_window w = window_open(source);
+    sum += window_get(w, o->biased, 0) * o->first;
+    sum += window_get(w, o->biased, 1) * o->second;
+    if (wide)
+        sum += window_get(w, o->biased, 2) * o->third;
+    return sum;
+}
+
+/* The same beside nothing. */
 VEC_INLINE vf overlaps_sum(const float *source, const struct overlaps *o, int wide)
 {
     const struct vf_window w = window_open(source);

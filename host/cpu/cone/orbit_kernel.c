@@ -138,8 +138,8 @@ VEC_INLINE void orbit_gather(const struct orbit_block *o, const struct resamplin
         w.first *= factor, w.second *= factor, w.third *= factor;
 #pragma GCC unroll 4
         for (int m = 0; m < members; m++) {
-            const vf sum = overlaps_sum(source + m * stride, &w, wide);
-            vf_store(at[m] + i * VEC, vf_load(at[m] + i * VEC) + sum);
+            float *to = at[m] + i * VEC;
+            vf_store(to, overlaps_add(vf_load(to), source + m * stride, &w, wide));
         }
     }
 }
