@@ -1,5 +1,5 @@
-/* What the inner loops of cone beams share: columns of a tile and cylinders, blended, and made
- * ready to be resampled. */
+/* Blends columns of a tile, and makes them and cylinders ready to be resampled, for the inner loops
+ * of cone beams. */
 #ifndef TP_CPU_CONE_CONE_COLUMNS_H
 #define TP_CPU_CONE_CONE_COLUMNS_H
 

@@ -1,5 +1,5 @@
-/* What the inner loops of cone beams share, a vector of intervals at a time: 1/cos(psi), and the
- * overlap of intervals of one uniform grid with the cells of another. */
+/* Holds what the inner loops of cone beams share, a vector of intervals at a time: 1/cos(psi), and
+ * the overlap of intervals of one uniform grid with the cells of another. */
 #ifndef TP_CPU_CONE_CONE_VEC_H
 #define TP_CPU_CONE_CONE_VEC_H
 
@@ -105,7 +105,7 @@ VEC_INLINE vf overlaps_add(vf sum, const float *source, const struct overlaps *o
     return sum;
 }
 
-/* The same beside nothing. */
+/* Returns source cells times their overlap. */
 VEC_INLINE vf overlaps_sum(const float *source, const struct overlaps *o, int wide)
 {
     const struct vf_window w = window_open(source);

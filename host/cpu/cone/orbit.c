@@ -9,15 +9,18 @@
 #define ROWS_APART 3e-4
 #define ANGLE_OFF  1e-5 /* the most, in radians */
 
-/* Overlaps of larger grids have kernels of their own. */
+/* Overlaps of larger grids have kernels of their own. A set of pixels may have the corners that the
+ * region of reconstruction leaves out. */
 static int orbit_widths_fit(const struct projector *p)
 {
+    struct volume unmasked = p->volume;
     double least, most;
-    rows_per_slice(&p->scan, &p->volume, &least, &most);
+    unmasked.ror = ROR_NONE;
+    rows_per_slice(&p->scan, &unmasked, &least, &most);
     return most <= NARROW && least * NARROW >= 1;
 }
 
-/* A view that does nothing but turn. */
+/* Returns 1 for a view that only turns. */
 static int orbit_view_turns(const struct view_geometry *g)
 {
     return g->x == 0 && g->y == 0 && g->upright == 1 && g->rise == 0 && g->stretch == 1 &&

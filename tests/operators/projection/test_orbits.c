@@ -27,6 +27,7 @@ static const struct orbit_case {
     {{"part of a turn", CONE(16, 20, 20), .extent = 3.5}, 0, 0, 0},
     {{"helix", CONE(16, 20, 20), .z_first = -2, .z_last = 2}, 0, 0, 0},
     {{"thick slices", CONE(16, 60, 20), .slice_aspect = 3}, 0, 0, 0},
+    {{"thick slices in corners alone", CONE(16, 60, 20), .slice_aspect = 1.62}, 0, 0, 0},
 };
 #define ORBIT_CASES (int)(sizeof orbit_cases / sizeof *orbit_cases)
 
