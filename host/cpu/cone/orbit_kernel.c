@@ -158,6 +158,47 @@ VEC_INLINE void orbit_gather_form(const struct orbit_block *o, const struct resa
         orbit_gather(o, r, c, out, COSINE_EXACT, wide, members, 1);
 }
 
+/* Blends `taps` columns of each member, for rows [low, high), both multiples of VEC; the results lie
+ * `column_stride` apart. */
+VEC_INLINE void orbit_blend(const struct orbit_block *o, int v, int q, const float *tile,
+                            int64_t low, int64_t high, float *out, int taps, int members)
+{
+    const struct cone_block *b = o->cone;
+    const struct footprints *f = &b->footprints[v * members];
+    const int64_t ld = b->ld, stride = b->column_stride, skip = b->reach[v].skip[q];
+    const float *column[ORBIT_MOST];
+    vf weight[ORBIT_MOST][3];
+    for (int m = 0; m < members; m++) {
+        column[m] = tile + m * o->member_stride + v * b->view_stride + (f[m].start[q] + skip) * ld;
+        for (int t = 0; t < taps && t < 3; t++)
+            weight[m][t] = vf_set(f[m].weight[(skip + t) * BATCH + q]);
+    }
+    for (int64_t k = low; k < high; k += VEC)
+#pragma GCC unroll 4
+        for (int m = 0; m < members; m++) {
+            const float *from = column[m] + k;
+            vf sum = weight[m][0] * vf_load(from);
+#pragma GCC unroll 3
+            for (int t = 1; t < taps; t++)
+                sum += (t < 3 ? weight[m][t] : vf_set(f[m].weight[(skip + t) * BATCH + q])) *
+                       vf_load(from + t * ld);
+            vf_store(out + m * stride + k, sum);
+        }
+}
+
+VEC_INLINE void orbit_blend_taps(const struct orbit_block *o, int v, int q, const float *tile,
+                                 float *out, int members)
+{
+    const struct cone_reach *reach = &o->cone->reach[v];
+    const int64_t low = align_down(reach->row_low[q]), high = cone_align_up(reach->row_high[q]);
+    if (reach->taps[q] == 2)
+        orbit_blend(o, v, q, tile, low, high, out, 2, members);
+    else if (reach->taps[q] == 3)
+        orbit_blend(o, v, q, tile, low, high, out, 3, members);
+    else
+        orbit_blend(o, v, q, tile, low, high, out, reach->taps[q], members);
+}
+
 VEC_INLINE void orbit_back_pixel(const struct orbit_block *o, int q, const float *tile,
                                  float *const out[], int members)
 {
@@ -167,16 +208,10 @@ VEC_INLINE void orbit_back_pixel(const struct orbit_block *o, int q, const float
     for (int v = 0; v < b->views; v++) {
         const struct footprints *f = &b->footprints[v * members];
         const struct cone_reach *reach = &b->reach[v];
-        const int64_t skip = reach->skip[q];
         float *column = b->detector + v * members * b->column_stride + CONE_PAD;
         if (reach->high[q] < 0)
             continue;
-        for (int m = 0; m < members; m++)
-            blend_taps(reach->taps[q], f[m].weight + skip * BATCH + q,
-                       tile + m * o->member_stride + v * b->view_stride +
-                           (f[m].start[q] + skip) * b->ld,
-                       b->ld, align_down(reach->row_low[q]), cone_align_up(reach->row_high[q]),
-                       column + m * b->column_stride);
+        orbit_blend_taps(o, v, q, tile, column, members);
         resampling_open(b, column, v, cone_slices_of(f, q), align_down(reach->low[q]),
                         reach->high[q], &r[n++]);
     }
