@@ -71,25 +71,26 @@ static void lock_evidence(const struct lock_facts *k, struct finding *out)
         holder_name(k->holder, k->holder_s, holder);
     if (k->waits->file)
         snprintf(where, sizeof where, " at %.80s:%lld", k->waits->file, (long long)k->waits->line);
-    finding_evidence(out, "%lld thread%s", (long long)threads, threads == 1 ? "" : "s");
     if (!*holder) {
         finding_evidence(out,
-                         " waited %s s for %s%s, the longest %s s. Who held it is not known%s%s.",
-                         NUMBER(3, k->wait), k->name, where, NUMBER(3, k->waits->longest_s),
-                         k->waits->reason ? ": " : "", k->waits->reason ? k->waits->reason : "");
+                         "%lld thread%s waited %s s for %s%s, the longest %s s. Who held it is not "
+                         "known%s%s.",
+                         (long long)threads, threads == 1 ? "" : "s", NUMBER(3, k->wait), k->name,
+                         where, NUMBER(3, k->waits->longest_s), k->waits->reason ? ": " : "",
+                         k->waits->reason ? k->waits->reason : "");
         return;
     }
+    finding_evidence(out, "%s holds %s", holder, k->name);
+    if (k->wait > 0)
+        finding_evidence(out, " for %.0f %% of the %s s that %lld thread%s waited%s",
+                         fmin(100, 100 * k->holder_s / k->wait), NUMBER(3, k->wait),
+                         (long long)threads, threads == 1 ? "" : "s", where);
     if (isfinite(k->c->ran))
-        finding_evidence(out, ", %s ran at a time", NUMBER(2, k->c->ran));
+        finding_evidence(out, "; %s ran at a time", NUMBER(2, k->c->ran));
     if (k->c->ran - k->c->on_cpu > LOCK_CROWDED)
         finding_evidence(out, " (%s of them waited for a CPU)",
                          NUMBER(2, k->c->ran - k->c->on_cpu));
-    finding_evidence(out, ": %s holds %s", holder, k->name);
-    if (k->wait > 0)
-        finding_evidence(out, " for %.0f %% of their waits",
-                         fmin(100, 100 * k->holder_s / k->wait));
-    finding_evidence(out, ". Threads waited %s s%s, the longest %s s.", NUMBER(3, k->wait), where,
-                     NUMBER(3, k->waits->longest_s));
+    finding_evidence(out, ".");
 }
 
 static void lock_lines(const struct run_facts *f, struct finding *out)

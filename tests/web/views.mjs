@@ -86,7 +86,7 @@ export function viewTests({ open, openAll, drawn, that, column, job }) {
     await page.click("#tab-time");
     const rows = async () => { await drawn(page); return (await page.locator("#timeline").getAttribute("data-rows")).split("\n"); };
     that(String(await rows()) === "back_project (recon.py 4711),worker 4712", `rows of the worker: ${await rows()}`);
-    await page.click("text=Whole run");
+    await page.getByRole("button", { name: "Whole run", exact: true }).click();
     await menu("Process").selectOption("1");
     that(String((await rows()).filter((r) => r.endsWith(" 4720"))) === "recon.py 4720,python3 4720" && !(await rows()).some((r) => r.includes("worker")), `rows of the second process: ${await rows()}`);
     await page.click("#tab-lines");
@@ -357,14 +357,21 @@ export function viewTests({ open, openAll, drawn, that, column, job }) {
     await page.mouse.up();
     const [, a, b] = /from=([\d.]+)&until=([\d.]+)/.exec(await page.evaluate("location.hash")) ?? []; // page.url() may come later
     that(Math.abs(a - 0.25 * total) < 0.02 && Math.abs(b - 0.5 * total) < 0.02, `a drag from 0.5 to 1 s selects ${a} to ${b}`);
-    await page.click("text=Whole run");
+    await page.getByRole("button", { name: "Whole run", exact: true }).click();
     that(!page.url().includes("from="), "the button does not select the whole run");
     await page.click("#tab-summary");
     await page.fill(".fields input >> nth=0", "0.2");
     await page.fill(".fields input >> nth=1", "0.5");
     await page.keyboard.press("Tab");
     that(page.url().includes("from=0.2&until=0.5") && (await page.locator("#flame-first-line").innerText()).startsWith(`all: ${time(all)}`), `the fields do not select: ${page.url()}, ${await page.locator("#flame-first-line").innerText()}`);
+    const first = () => page.locator(".first").innerText(), said = profile.headline.replaceAll("`", "");
+    that((await first()).startsWith(`The whole run: ${said}`), `a range is selected, and the sentence does not say that it is of the whole run: ${await first()}`);
+    await page.getByRole("button", { name: "Whole run", exact: true }).click();
+    that((await first()).startsWith(said), `the whole run is shown, and the sentence says so: ${await first()}`);
     await page.context().close();
+    const linked = await open("threads", { hash: "#summary?thread=4712" }); // also where the address selects
+    that((await linked.locator("#answer").innerText()).startsWith("The whole run: "), `a thread is selected: ${await linked.locator("#answer").innerText()}`);
+    await linked.context().close();
   }
 
   // A named range selects what happened while it was open, in its process; it is part of the address, and a click on its band selects the time.
@@ -376,7 +383,7 @@ export function viewTests({ open, openAll, drawn, that, column, job }) {
     that(spans.length > 0 && sum > 0, `the example has ${spans.length} spans of ${name} with ${sum} ns`);
     const page = await open("threads", { hash: `#flame-graph?range=${name}` }), detail = () => page.locator("#flame-detail").innerText();
     that((await detail()).startsWith(`all: ${time(sum)}`), `flame graph of ${name}: ${await detail()}, the events have ${time(sum)}`);
-    await page.click("text=Whole run");
+    await page.getByRole("button", { name: "Whole run", exact: true }).click();
     that(!page.url().includes("range=") && !(await detail()).startsWith(`all: ${time(sum)}`), "the button does not select the whole run");
     await page.locator(".filter label", { hasText: "Range" }).locator("select").selectOption(String(range));
     that(page.url().endsWith(`#flame-graph?range=${name}`) && (await detail()).startsWith(`all: ${time(sum)}`), `the menu does not select the range: ${page.url()}`);
@@ -416,7 +423,7 @@ export function viewTests({ open, openAll, drawn, that, column, job }) {
     await page.evaluate(() => { location.hash = "#locks?from=0.1&until=0.4"; });
     await page.waitForFunction(() => document.querySelectorAll("#locks tbody tr").length === 0);
     await page.locator(".filter label", { hasText: "Process" }).locator("select").selectOption("1");
-    await page.click("text=Whole run");
+    await page.getByRole("button", { name: "Whole run", exact: true }).click();
     that(await page.locator('#locks div[aria-label="locks"] tbody tr').count() === 1, "the lock of the whole run does not come back");
     const idle = profile.locks.filter((l) => l.role === "work"), folded = await page.locator("#locks details:not([open]) > summary").innerText(); // threads without work explain nothing
     that(idle.length === 1 && folded === `Waits for a signal or for work: 1 row, ${time(idle[0].wait_s * 1e9)} of all threads`, `threads without work: ${folded}`);
@@ -448,6 +455,18 @@ export function viewTests({ open, openAll, drawn, that, column, job }) {
     const files = await open("threads", { hash: "#files" });
     that(!/[-−]\d/.test(await files.locator("#files").innerText()), `an amount below zero: ${await files.locator("#files").innerText()}`);
     await files.context().close();
+  }
+
+  // The environment is in words and units: variables alone are named as the system names them.
+  async function environment() {
+    for (const name of ["both", "suite", "import"]) {
+      const page = await open(name, { hash: "#environment" }), rows = (label) => page.$$eval(`#environment div[role=region]${label} tbody tr`, (n) => n.map((r) => [r.cells[0].innerText, r.cells[1].innerText]));
+      const facts = (await Promise.all(["Recording", "Recorded environment", "Machine and build of the suite", "Device 0"].map((l) => rows(`[aria-label="${l}"]`)))).flat();
+      that(facts.length > 5, `${name}: ${facts.length} facts`);
+      for (const [title, value] of facts) that((/^[A-Z][A-Z0-9_]+$/.test(title) || /^[A-Za-z][a-zA-Z, -]+$/.test(title)) && value !== "–" && !/^(null|true|false)$/.test(value), `${name}: a raw key or value: ${title}: ${value}`);
+      if (name === "both") for (const [title, value] of [["Wall time", "2.00 s"], ["Memory", "24.0 GiB"], ["Highest clock", "2520 MHz"]]) that(facts.some(([t, v]) => t === title && v === value), `${title} is not ${value}: ${JSON.stringify(facts)}`);
+      await page.context().close();
+    }
   }
 
   // A part is where it was left.
@@ -557,5 +576,5 @@ export function viewTests({ open, openAll, drawn, that, column, job }) {
     that(await press("Escape") === null, "Escape keeps the range");
     await page.context().close();
   }
-  return [ticks, ranges, named, names, locks, workers, labels, operation, empties, places, shares, keys, first, source, links, filters, calls, rows, searches, colours, charts, reads];
+  return [ticks, ranges, named, names, locks, workers, labels, operation, empties, environment, places, shares, keys, first, source, links, filters, calls, rows, searches, colours, charts, reads];
 }

@@ -472,7 +472,11 @@ enum err report_text(const struct model *m, FILE *out, const struct text_view *v
         kernels_table(&s);
         transfers_table(&s);
         text_io(m, out, s.colour, s.top < 10 ? s.top : 10);
-        text_locks(m, out, s.colour, s.top);
+        e = text_locks(
+            m, out,
+            &(struct text_view){.width = s.full ? 0 : s.width, .colour = s.colour, .top = s.top});
+    }
+    if (e == ERR_OK) {
         text_ranks(m, out, s.colour, s.top);
         sheet_notes(&s);
         if (ferror(out))

@@ -28,8 +28,9 @@ void text_wrapped(FILE *out, const char *text, int width, int indent);
  * or moved 1 MiB, each with its two most expensive places. Nothing where none did. */
 void text_io(const struct model *m, FILE *out, int colour, int top);
 
-/* Prints at most `top` rows of locks; nothing where no thread waited. */
-void text_locks(const struct model *m, FILE *out, int colour, int top);
+/* Prints at most `top` rows of locks, each with its holder below it in lines of the width; nothing
+ * where no thread waited. */
+enum err text_locks(const struct model *m, FILE *out, const struct text_view *v);
 
 /* Prints at most `top` ranks, and as many lines that wait in MPI; nothing where the program started
  * no ranks. */

@@ -50,7 +50,7 @@ static void table_title(FILE *out, int colour, const char *text)
     fprintf(out, "\n%s%s%s\n", colour ? PLAIN_BOLD : "", text, colour ? PLAIN_END : "");
 }
 
-enum { PLACES = 2 };
+enum { PLACES = 2, LOCK_INDENT = 12 }; /* places of a file; blanks before who held a lock */
 
 static int file_matters(const struct model *m, const struct model_io_file *f)
 {
@@ -204,20 +204,17 @@ static void lock_count(FILE *out, int64_t value)
         fprintf(out, "%8s ", "?");
 }
 
-static void lock_row(const struct model_lock *l, FILE *out)
+#define LOCK_LEAST_S 5e-4 /* shorter waits would be rows of zeros */
+
+/* Writes who held the lock most of that time. */
+static void lock_holder(const struct model_lock *l, FILE *out)
 {
-    table_real(out, 9, 3, l->wait_s);
-    lock_count(out, l->waits);
-    table_real(out, 10, 2, 1e3 * l->longest_s);
-    lock_count(out, l->threads);
-    fprintf(out, " %-11s ", l->kind);
-    table_place(out, l->file, l->line, l->function);
     if (!l->holders_count) {
-        fprintf(out, "  held by: unknown (%s)\n", l->reason ? l->reason : "no reason is known");
+        fprintf(out, "held by: unknown (%s)", l->reason ? l->reason : "no reason is known");
         return;
     }
     const struct model_holder *h = &l->holders[0];
-    fputs("  held by ", out);
+    fputs("held by ", out);
     table_place(out, h->file, h->line, h->function);
     if (h->native && (!h->function || strcmp(h->native, h->function))) {
         fputs(" in ", out);
@@ -229,11 +226,35 @@ static void lock_row(const struct model_lock *l, FILE *out)
     }
     if (isfinite(h->share))
         fprintf(out, " (%.0f %%%s)", 100 * h->share, h->asleep ? ", asleep" : "");
-    putc('\n', out);
 }
 
-void text_locks(const struct model *m, FILE *out, int colour, int top)
+/* The holder has lines of its own, behind the numbers: with it a row had 140 columns. */
+static enum err lock_row(const struct model_lock *l, FILE *out, int width)
 {
+    char *text = NULL;
+    size_t bytes;
+    table_real(out, 9, 3, l->wait_s);
+    lock_count(out, l->waits);
+    table_real(out, 10, 2, 1e3 * l->longest_s);
+    lock_count(out, l->threads);
+    fprintf(out, " %-11s ", l->kind);
+    table_place(out, l->file, l->line, l->function);
+    fputs("\n", out);
+    FILE *holder = open_memstream(&text, &bytes);
+    FAIL_IF(!holder, ERR_MEMORY, "no memory for the table of locks");
+    fprintf(holder, "%*s", LOCK_INDENT, "");
+    lock_holder(l, holder);
+    const int failed = fclose(holder);
+    if (!failed)
+        text_wrapped(out, text, width, LOCK_INDENT + 2);
+    free(text);
+    FAIL_IF(failed, ERR_MEMORY, "no memory for the table of locks");
+    return ERR_OK;
+}
+
+enum err text_locks(const struct model *m, FILE *out, const struct text_view *v)
+{
+    const int width = v->width > 0 ? v->width : INT_MAX, colour = v->colour;
     double work = 0;
     int shown = 0, n = 0;
     const struct model_lock *most = NULL;
@@ -247,19 +268,20 @@ void text_locks(const struct model *m, FILE *out, int colour, int top)
     if (n)
         fprintf(out, "\n%s   wait s    waits longest ms  threads  lock        waits at%s\n",
                 colour ? PLAIN_BOLD : "", colour ? PLAIN_END : "");
-    for (int i = 0; i < m->locks_count && shown < top; i++)
-        if (lock_is_contention(&m->locks[i])) {
-            lock_row(&m->locks[i], out);
+    for (int i = 0; i < m->locks_count && shown < v->top; i++)
+        if (lock_is_contention(&m->locks[i]) && (!shown || m->locks[i].wait_s >= LOCK_LEAST_S)) {
+            TRY(lock_row(&m->locks[i], out, width));
             shown++;
         }
     if (n > shown)
         fprintf(out, "   %d more locks\n", n - shown);
     if (!most)
-        return;
+        return ERR_OK;
     fprintf(out, "%s   Waiting for work or a signal (not contention): %s s, most at ",
             n ? "" : "\n", NUMBER(3, work));
     table_place(out, most->file, most->line, most->function);
     fputs(".\n", out);
+    return ERR_OK;
 }
 
 #define LEAST_S 1e-5 /* shorter calls are recorded without their line */

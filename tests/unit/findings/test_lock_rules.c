@@ -1,8 +1,11 @@
-/* links: tp_findings */
+/* links: tp_report */
 /* Tests which lock the finding names, and that none is named where nobody knows who holds it. */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "profiler/findings/findings.h"
+#include "profiler/report/text/text.h"
 #include "tests/unit/check.h"
 
 /* 10 s in which two threads of four could run, held up for `waits` s by a lock of each kind. */
@@ -135,7 +138,9 @@ static void threads_are_those_of_one_moment(void **state)
         m->locks[1].threads = 24;
         m->contention[0].at_once = later ? 4 : 30;
         const char *evidence = lock_evidence(m);
-        assert_true(strstr(evidence, later ? "4 threads, 1 ran" : "24 threads, 1 ran") == evidence);
+        assert_non_null(
+            strstr(evidence, later ? "that 4 threads waited at load.py:7; 1 ran at a time."
+                                   : "that 24 threads waited at load.py:7; 1 ran at a time."));
         model_destroy(m);
     }
 }
@@ -155,6 +160,45 @@ static void without_a_holder_the_one_who_waits_leads(void **state)
     model_destroy(m);
 }
 
+/* Names the holder first, for on a page of 1280 pixels the sentence took three lines. */
+static void the_holder_leads_and_the_sentence_is_short(void **state)
+{
+    (void)state;
+    struct model *m = run_of("mutex", 20, 1);
+    assert_string_equal(lock_evidence(m),
+                        "fill() at load.py:5 holds the mutex for 100 % of the 20 s "
+                        "that 4 threads waited at load.py:7; 1 ran at a time.");
+    model_destroy(m);
+}
+
+/* Rows of locks were 140 columns wide where nobody knows who held one. */
+static void rows_of_locks_keep_to_the_terminal(void **state)
+{
+    (void)state;
+    struct model *m = run_of("mutex", 20, 1);
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    assert_non_null(out);
+    m->locks[0].holders_count = 0;
+    m->locks[0].reason =
+        "the holder had no sample, or the lock was free and the thread that waited had no CPU";
+    m->locks[1].holders[0].native = "std::map<std::string, long>::operator[](std::string const&)";
+    m->locks[1].holders[0].locked_file = "a_guard_with_a_long_name.py";
+    m->locks[1].holders[0].locked_line = 12;
+    assert_ok(report_text(m, out, &(struct text_view){.width = 80, .top = 5}));
+    assert_int_equal(fclose(out), 0);
+    const char *table = strstr(text, "longest ms");
+    assert_non_null(table);
+    assert_non_null(strstr(table, "held by load.py:5 in "));
+    assert_non_null(strstr(table, "held by: unknown (the holder had no sample"));
+    for (const char *line = table; *line; line += strcspn(line, "\n") + 1)
+        if (strcspn(line, "\n") > 80)
+            fail_msg("%zu columns: %.200s", strcspn(line, "\n"), line);
+    free(text);
+    model_destroy(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -164,6 +208,8 @@ int main(void)
         cmocka_unit_test(a_lock_costs_no_more_than_others_could_compute_beside_the_busiest),
         cmocka_unit_test(a_futex_that_nobody_is_known_to_hold_names_nobody),
         cmocka_unit_test(threads_are_those_of_one_moment),
+        cmocka_unit_test(the_holder_leads_and_the_sentence_is_short),
+        cmocka_unit_test(rows_of_locks_keep_to_the_terminal),
         cmocka_unit_test(without_a_holder_the_one_who_waits_leads)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

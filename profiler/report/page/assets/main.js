@@ -19,7 +19,7 @@ import { address, COLOUR, filterBar, filtered, legend, onOpenPart, readSelection
 import { weightsOf } from "./stacks.js";
 import { timelinePanel } from "./timeline.js";
 import { triagePanel } from "./triage.js";
-import { button, countSamples, el, known, number, plain, seconds, tip } from "./ui.js";
+import { button, countSamples, dateText, el, known, number, plain, seconds, tip } from "./ui.js";
 
 function themeButton() {
   const themes = ["system", "light", "dark"];
@@ -118,7 +118,6 @@ function programName(profile) {
 
 // A word of the command without its folders: they are in the title of the line.
 const wordName = (w) => (/^(~|\.{0,3})\//.test(w) ? w.split("/").pop() || w : w);
-const dateText = (t) => plain(t).replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?Z$/, "$1 $2 UTC");
 
 // A capture of another tool names the tool, where it does not name the program.
 const captureName = (profile) => (profile?.environment?.["import.tool"] ? `capture of ${plain(profile.environment["import.tool"])}` : "");

@@ -59,6 +59,8 @@ export const megabytes = (x) => (known(x) ? bytes(x * 2 ** 20) : UNKNOWN);
 export const count = (x) => (known(x) ? String(Math.round(x)).replace(/\B(?=(\d{3})+$)/g, ",") : UNKNOWN); // toLocaleString takes 80 ms at its first call
 export const percent = (x) => (x > 0 && x < 1e-4 ? "< 0.01 %" : known(x) ? (x * 100 >= 9.95 || x === 0 ? (x * 100).toFixed(0) : (x * 100).toPrecision(2)) + " %" : UNKNOWN);
 
+export const dateText = (t) => plain(t).replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?Z$/, "$1 $2 UTC");
+
 export function say(text) { document.getElementById("live").textContent = text; }
 
 export function button(label, act, more) { return el("button", { type: "button", class: "button", onclick: act, ...more }, label); }

@@ -1,7 +1,7 @@
 // The first screen: one sentence, source and flame graph side by side, what else is worth a change, whether the data can be trusted.
 import { boundBy, cpuOf, cpuTotal, list, ofRecorder, operations, operationShare, rowsOf, shortPath } from "../data.js";
 import { lineStory } from "../lines.js";
-import { address, COLOUR, goTo, inside, lineLink, routes } from "../state.js";
+import { address, COLOUR, goTo, inside, isFiltered, lineLink, routes } from "../state.js";
 import { button, code, copy, count, cpuName, el, known, number, percent, plain, rich, seconds, shortName, sparkline, stackedBar, table, UNKNOWN } from "../ui.js";
 import { flamePane, sourcePanes } from "./source.js";
 import { suitePanes } from "./suite.js";
@@ -157,6 +157,14 @@ function cards(rows) {
   }));
 }
 
+// Before the sentence while a part of the run is selected, which sentence and cards do not follow.
+function ofTheWhole() {
+  const node = el("span", { class: "note", id: "answer-whole" }), show = () => { node.textContent = isFiltered() ? "The whole run: " : ""; };
+  document.addEventListener("chosenchange", show);
+  show();
+  return node;
+}
+
 // The headline, above all parts of the page.
 export function answerBlock(profile, timing) {
   const answers = timing ? suiteAnswers(timing) : profileAnswers(profile), first = answers[0], samples = profile?.totals?.cpu?.samples;
@@ -165,7 +173,7 @@ export function answerBlock(profile, timing) {
   const told = list(profile?.answers)[0], which = !timing && first?.href && told?.text && !sentence.includes(told.text) ? first.title : undefined; // of several lines
   const few = !timing && known(samples) && samples < FEW && list(profile.answers)[0]?.kind !== "none" && cpuTotal(profile) > 0;
   return el("section", { class: "first", "aria-label": "The answer", "data-suite": !!timing },
-    el("p", { class: "answer", id: "answer" }, el("bdi", {}, rich(sentence))),
+    el("p", { class: "answer", id: "answer" }, !timing && ofTheWhole(), el("bdi", {}, rich(sentence))),
     el("p", { class: "advice" }, known(first?.gain) ? [el("strong", {}, rich(gainText(first, false, which))), " "] : which && first?.advice && [code(which, 80), ": "], first?.advice && rich(first.advice), few && el("span", { class: "note" }, ` Only ${count(samples)} CPU samples were taken: shares are rough. Record more work${profile.environment?.["import.tool"] ? "" : ", or with --rate 1000"}.`),
       shared && [" ", button("Copy for an assistant", () => copy(lineStory(shared.file, shared.line)), { class: "plain prose", title: "the line, the source around it and its numbers, as Markdown" })]), cards(answers.slice(1, 3)));
 }
