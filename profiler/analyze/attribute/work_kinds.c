@@ -22,6 +22,7 @@ const struct work_row work_rows[] = {
     {"compile.llvm", "compiling (LLVM)", 0, 0, "libLLVM*|libclang*", NULL, NULL},
     {"compile.java", "compiling (JIT of the JVM)", 0, 0, "libjvm.so", "*CompileBroker::*|*C2Compiler::*|*PhaseChaitin*|*PhaseIdealLoop*", NULL},
     {"compile.v8", "compiling (V8)", 0, 0, NULL, "v8::internal::compiler::*|v8::internal::maglev::*|v8::internal::interpreter::BytecodeGenerator*", NULL},
+    {"jit.numba", "running a parallel loop (numba)", 0, 0, NULL, "*__numba_parfor_*", NULL},
     {"trace.jax", "tracing (JAX)", 0, 1, NULL, NULL, "*/jax/_src/interpreters/*|*/jax/_src/lax/*|*/jax/_src/numpy/*|*/jaxlib/mlir/*|*/jax/_src/core.py|*/jax/_src/pjit.py|*/jax/_src/api.py|*/jax/_src/linear_util.py"},
     /* Runtimes of the language. */
     {"import", "importing modules", 0, 1, NULL, NULL, "<frozen importlib*"},

@@ -3,6 +3,7 @@
  * begin and end. At the end of the file: how many samples the other times rest on. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -16,7 +17,7 @@ static const char startup[] = "[start-up]", shutdown[] = "[shutdown]", own[] = "
     0.01 /* of the process; below it, the moments of the accounts differ by more */
 
 #define SHORT_CPU_NS 10e6
-enum { SHORT_LEAST = 20, SHORT_NAMED = 3 }; /* told from so many processes on */
+enum { SHORT_LEAST = 20, SHORT_NAMED = 3, SHORT_NAMES = 64 }; /* told from so many processes on */
 
 int account_is_row(const char *module)
 {
@@ -211,9 +212,38 @@ static enum err accounts_of_processes(const struct run *r, struct table *last)
     return ERR_OK;
 }
 
+/* Short processes of one program. */
+struct short_program {
+    const char *name;
+    double ns;
+    int count;
+};
+
+static int short_programs_most(const void *a, const void *b)
+{
+    const double x = ((const struct short_program *)a)->ns;
+    const double y = ((const struct short_program *)b)->ns;
+    return (x < y) - (x > y);
+}
+
+static int short_programs_add(struct short_program *programs, int count, const char *name,
+                              double ns)
+{
+    int k = 0;
+    while (k < count && strcmp(programs[k].name, name))
+        k++;
+    if (k == SHORT_NAMES) /* counted with the others, without a name */
+        return count;
+    if (k == count)
+        programs[count++] = (struct short_program){.name = name};
+    programs[k].ns += ns;
+    programs[k].count++;
+    return count;
+}
+
 enum err accounts_short(struct run *r, struct model_item *item)
 {
-    const char *names[SHORT_NAMED];
+    struct short_program programs[SHORT_NAMES];
     struct table last = {0};
     double all = 0;
     int n = 0, named = 0;
@@ -231,18 +261,16 @@ enum err accounts_short(struct run *r, struct model_item *item)
             continue;
         all += ns;
         n++;
-        int k = 0;
-        while (k < named && strcmp(names[k], a->name))
-            k++;
-        if (k == named && named < SHORT_NAMED)
-            names[named++] = a->name;
+        named = short_programs_add(programs, named, a->name, ns);
     }
     table_free(&last);
     item->count = n;
     if (e != ERR_OK || n < SHORT_LEAST)
         return e;
-    for (int k = 0; k < named; k++)
-        text_append(list, sizeof list, "%s%.20s", k ? ", " : "", names[k]);
+    qsort(programs, (size_t)named, sizeof *programs, short_programs_most);
+    for (int k = 0; k < named && k < SHORT_NAMED; k++)
+        text_append(list, sizeof list, "%s%d of %.20s", k ? ", " : "", programs[k].count,
+                    programs[k].name);
     snprintf(text, sizeof text,
              "%d processes took less than %g ms of CPU time each, %s s together: %s.", n,
              1e-6 * SHORT_CPU_NS, NUMBER(3, ns_to_seconds(all)), list);

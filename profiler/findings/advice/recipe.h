@@ -24,6 +24,7 @@ enum recipe_fact {
     FACT_SMALL = 16384,   /* files are read in many small pieces */
     FACT_LOOP = 65536,    /* a part of the line runs an event loop */
     FACT_POOL = 131072,   /* a part of the line hands work over to a pool */
+    FACT_BUSY = 262144,   /* other programs kept the CPUs busy */
     RECIPE_FIRST = 4096,  /* no fact: the row goes before those of larger parts, from 25 % on */
 };
 struct recipe_facts {

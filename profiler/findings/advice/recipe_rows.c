@@ -22,6 +22,8 @@ const struct advice_recipe recipes[] = {
      "JAX traces this function in Python. Call the jitted function with the same shapes, and use lax.scan or lax.fori_loop instead of a Python loop inside it."},
     {"compile.numba", NULL, 0, 0,
      "numba compiles at the first call of each type. Write @njit(cache=True) to keep the machine code between runs."},
+    {"jit.numba", NULL, 0, 0,
+     "The loop is compiled already. Contiguous arrays, float32 and fastmath=True let it use vector instructions; sums that all threads write to are slow (or wrong): sum into an array of each thread."},
     {"compile.torch", NULL, 0, 0,
      "torch.compile compiles here. Set TORCHINDUCTOR_CACHE_DIR to a folder that stays, and keep shapes the same (or dynamic=True), so that nothing is compiled twice."},
     {"compile.triton", NULL, 0, 0,
@@ -39,6 +41,8 @@ const struct advice_recipe recipes[] = {
     {"import", NULL, 0, 0,
      "This call imports modules the first time. Import them at the top of the file, or before the part that must be fast."},
 
+    {"spin", NULL, FACT_BUSY, 0,
+     "Threads of the pool spin while others of it wait for a CPU, for other programs kept the machine busy. Record again when it is quiet, or use fewer threads (OMP_NUM_THREADS, OPENBLAS_NUM_THREADS)."},
     {"spin", NULL, FACT_CROWDED, 0,
      "%t threads compute on %c CPUs, and those without work spin. Set OMP_NUM_THREADS, OPENBLAS_NUM_THREADS and MKL_NUM_THREADS to the number of CPUs divided by the number of your own workers."},
     {"spin", NULL, 0, 0,

@@ -218,6 +218,14 @@ def loops_of_shell_and_python(check, folder):
     in_all(check, folder / "python", 41, sys.executable, "-c", PYTHON)
 
 
+def the_program_with_most_time_is_told_first(check, folder):
+    words = ["sh", "-c", "echo 1 | sort | tr 1 2 | tail -1; i=0; while [ $i -lt 60 ]; do i=$((i+1)); /bin/true; done"]
+    done = run(command(folder / "runs", "--", *words), timeout=100)
+    check.must(done.returncode == 0, f"exit {done.returncode}: {done.stderr[-300:]!r}")
+    text = told(json.loads((newest(folder / "runs") / "profile.json").read_text()))["text"]
+    check.that(" together: 60 of true, 1 of " in text, text)
+
+
 def what_only_allocates_sleeps_on(check, folder):
     """One in some 100 of these allocates what is recorded; a process that is awake says what the kernel counted of its input and output."""
     done = run(command(folder / "runs", "--", "sh", "-c", "i=0; while [ $i -lt 40 ]; do i=$((i+1)); sh -c :; done"), timeout=100)
@@ -268,4 +276,4 @@ def git_in_one_process_and_more(check, folder):
 
 
 need_library()
-main(one_of_each_kind, what_only_allocates_sleeps_on, what_reads_and_writes_little_sleeps_on, an_allocator_of_its_own_holds_its_lock, loops_of_shell_and_python, git_in_one_process_and_more)
+main(one_of_each_kind, the_program_with_most_time_is_told_first, what_only_allocates_sleeps_on, what_reads_and_writes_little_sleeps_on, an_allocator_of_its_own_holds_its_lock, loops_of_shell_and_python, git_in_one_process_and_more)

@@ -43,6 +43,7 @@ static const struct work_case cases[] = {
     {{"xla::cpu::CpuCompiler::RunHloPasses(int)"}, {JAX}, {0}, "compiling (XLA)", "compiling (XLA)"},
     {{"void ynn::run_dot<int>(int)", "xla::cpu::DotThunk::Execute(int)"}, {JAX, JAX}, {0}, "matrix products (XLA)", "page faults"},
     {{"llvm::DenseMap::grow(int)"}, {"/v/llvmlite/binding/libllvmlite.so"}, {0}, "compiling (numba)", "compiling (numba)"},
+    {{"__gufunc__._ZN13_3cdynamic_3e36__numba_parfor_gufunc_0x7f32ab36b250B3v10"}, {"[numba]"}, {0}, "running a parallel loop (numba)", "page faults"},
     {{"run_pass"}, {0}, {"/v/site-packages/numba/core/compiler_machinery.py"}, "compiling (numba)", "compiling (numba)"},
     {{"llvm::DenseMap::grow(int)"}, {"/usr/lib/libLLVM-17.so.1"}, {0}, "compiling (LLVM)", "compiling (LLVM)"},
     {{"nvrtcCompileProgram"}, {"/usr/lib/libnvrtc.so.12"}, {0}, "compiling (NVRTC)", "compiling (NVRTC)"},

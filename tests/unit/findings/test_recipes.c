@@ -67,11 +67,13 @@ static const struct recipe_case cases[] = {
     {"s += a[i];", NULL, {{"self", "the line itself", 100}}, FACT_COMPILED | FACT_CROWDED, NULL, "3 threads compute on 2 CPUs: use as many threads as CPUs."},
     {"y = a @ b", NULL, {{"blas", "matrix products (BLAS)", 60}, {"spin", "threads of a pool that wait for work", 40}}, FACT_PYTHON | FACT_CROWDED, NULL, "3 threads compute on 2 CPUs. Limit those of BLAS"},
     {"y = a @ b", NULL, {{"spin", "threads of a pool that wait for work", 90}}, FACT_PYTHON, NULL, "Threads of the pool spin while they wait"},
+    {"y = a @ b", NULL, {{"spin", "threads of a pool that wait for work", 90}}, FACT_PYTHON | FACT_BUSY, NULL, "Threads of the pool spin while others of it wait for a CPU"},
     {"x.block_until_ready()", NULL, {{"blas.xla", "matrix products (XLA)", 92}}, FACT_PYTHON, "92 % matrix products (XLA).", "JAX works in the background"},
     {"f(x).block_until_ready()", NULL, {{"compile.xla", "compiling (XLA)", 86}}, FACT_PYTHON, NULL, "XLA compiles here."},
     {"x = f.read(10)", NULL, {{"read", "reading files", 80}}, FACT_PYTHON | FACT_SMALL | FACT_REREAD, NULL, "Files are read in many small pieces."},
     {"y = f(x)", NULL, {{"compile.xla", "compiling (XLA)", 92}}, FACT_PYTHON, NULL, "XLA compiles here. Set JAX_COMPILATION_CACHE_DIR"},
     {"y = f(x)", NULL, {{"compile.numba", "compiling (numba)", 92}}, FACT_PYTHON, NULL, "numba compiles at the first call of each type. Write @njit(cache=True)"},
+    {"y = f(x)", NULL, {{"jit.numba", "running a parallel loop (numba)", 92}}, FACT_PYTHON, NULL, "The loop is compiled already."},
     {"y = f(x)", NULL, {{"compile.torch", "compiling (torch.compile)", 92}}, FACT_PYTHON, NULL, "torch.compile compiles here. Set TORCHINDUCTOR_CACHE_DIR"},
     {"y = f(x)", NULL, {{"compile.nvrtc", "compiling (NVRTC)", 92}}, FACT_PYTHON, NULL, "GPU code is compiled at run time."},
     {"int(x)", NULL, {{"throw", "raising exceptions", 50}, {"parse", "parsing numbers", 20}}, FACT_PYTHON, NULL, "An exception is raised in each round."},
@@ -137,6 +139,10 @@ static struct model *case_model(const struct recipe_case *c)
     assert_ok(model_list(m, model_thread, m, threads, c->facts & FACT_CROWDED ? 3 : 2));
     for (int i = 0; i < m->threads_count; i++)
         m->threads[i].user_s = c->facts & FACT_ONE_THREAD && i ? 0 : 0.5;
+    if (c->facts & FACT_BUSY) {
+        assert_ok(model_list(m, model_item, &m->quality, items, 1));
+        m->quality.items[0].id = "cpu.busy";
+    }
     if (c->facts & FACT_PROCESSES)
         assert_ok(model_list(m, model_process, m, processes, 2));
     if (c->facts & FACT_HDF5) {
