@@ -161,7 +161,7 @@ static enum err answers_add_cpu(struct answer_list *t)
 /* Names what the total of a sentence leaves out, where it is much. */
 static const char *without_queue(const struct answer_list *t)
 {
-    return quiet_busy(t->m) ? ", waiting for a CPU left out" : "";
+    return t->facts->busy ? ", waiting for a CPU left out" : "";
 }
 
 static enum err answers_add_waits(struct answer_list *t)

@@ -53,14 +53,6 @@ static const char *program_advice(const struct model_process *p)
     return "Look at all lines with `tomoprof report --libraries`.";
 }
 
-static const struct model_item *quality_item(const struct model *m, const char *id)
-{
-    for (int i = 0; i < m->quality.items_count; i++)
-        if (m->quality.items[i].id && !strcmp(m->quality.items[i].id, id))
-            return &m->quality.items[i];
-    return NULL;
-}
-
 const struct model_item *quiet_busy(const struct model *m)
 {
     return quality_item(m, "cpu.busy");

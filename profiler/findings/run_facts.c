@@ -285,11 +285,20 @@ static int64_t threads_at_once(const struct model *m)
     return most;
 }
 
+const struct model_item *quality_item(const struct model *m, const char *id)
+{
+    for (int i = 0; i < m->quality.items_count; i++)
+        if (m->quality.items[i].id && !strcmp(m->quality.items[i].id, id))
+            return &m->quality.items[i];
+    return NULL;
+}
+
 void run_facts_of(const struct model *m, struct run_facts *out)
 {
     *out = (struct run_facts){.m = m, .wall = m->meta.wall_s};
     out->cpus = usable_cpus(m);
     out->threads = threads_at_once(m);
+    out->busy = quality_item(m, "cpu.busy") != NULL;
     out->cpu = positive_or_0(m->totals.cpu.user) + positive_or_0(m->totals.cpu.sys);
     out->own = own_time(out);
     out->has_io = isfinite(m->io.read.s) && m->meta.wall_s > 0;

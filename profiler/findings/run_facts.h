@@ -36,6 +36,7 @@ struct run_facts {
     double own;       /* s of the wall time without waits for a CPU, on the critical path */
     int cpus;         /* that the program may use; 0 unknown */
     int64_t threads;  /* that compute at one time, at most */
+    int busy;         /* the program waited long for a CPU */
     int has_io;       /* input and output were recorded */
     double quiet;     /* the wall time without waits for a CPU, about: what shares of a run go by */
     double waited;    /* in reads and writes of files, without waits for a CPU */
@@ -52,6 +53,9 @@ struct run_facts {
 void run_facts_of(const struct model *m, struct run_facts *out);
 
 int lock_is_of(const struct lock_facts *k, const struct model_lock *l); /* one of its rows */
+
+/* A note on the data; NULL: there is none of that name. */
+const struct model_item *quality_item(const struct model *m, const char *id);
 
 /* CPU seconds of the program's imports. */
 double imports_s(const struct model *m);

@@ -7,7 +7,6 @@
 #include "profiler/findings/advice/recipe.h"
 #include "profiler/findings/advice/recipes.h"
 #include "profiler/findings/advice/replacements.h"
-#include "profiler/findings/quiet.h"
 #include "profiler/findings/thresholds.h"
 
 #define HELD       0.1 /* of the wall time: threads waited for a lock that the line held */
@@ -143,7 +142,7 @@ static void recipe_facts_of(const struct run_facts *f, const struct recipe_line 
                (at->function && text_ends(at->function, "__getitem__") ? FACT_DATASET : 0) |
                (text_grows(out->text) ? FACT_GROWS : 0) |
                (line_is_applied(f->m, at) ? FACT_APPLIED : 0) |
-               (run_reads_small(f->m) ? FACT_SMALL : 0) | (quiet_busy(f->m) ? FACT_BUSY : 0);
+               (run_reads_small(f->m) ? FACT_SMALL : 0) | (f->busy ? FACT_BUSY : 0);
 }
 
 /* A profile that holds no works still tells what the interpreter itself took. */
