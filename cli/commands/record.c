@@ -79,7 +79,8 @@ static struct opt options[] = {
 };
 
 struct record_session {
-    char folder[RUN_PATH], trace[TRACING_PATH];
+    char folder[RUN_PATH], trace[TRACING_PATH], library[RUN_PATH], mpi[RUN_PATH];
+    struct record_settings settings;
     struct record_job job; /* size 0: this process alone */
     struct record_target target;
     struct record_end bare, end;
@@ -159,23 +160,23 @@ static enum err record_folder(struct record_session *s)
 
 static enum err run_program(struct record_session *s)
 {
-    char library[RUN_PATH], mpi[RUN_PATH], **environment;
+    char **environment;
     const char *program;
     TRY(cli_program(&program));
-    TRY(record_library(program, library));
-    record_mpi_library(library, s->word[0], mpi);
+    TRY(record_library(program, s->library));
+    record_mpi_library(s->library, s->word[0], s->mpi);
     job_of_environment(&s->job);
     TRY(record_folder(s));
     TRY(tracing_folder(s->folder, s->trace));
-    const struct record_settings settings = {.library = library,
-                                             .mpi_library = mpi,
-                                             .folder = s->trace,
-                                             .modes = request.modes,
-                                             .rate_hz = request.rate,
-                                             .seconds = request.seconds,
-                                             .whole_graphs = request.whole_graphs,
-                                             .preload = s->target.preload};
-    TRY(record_environment(&settings, environ, &environment, s->note));
+    s->settings = (struct record_settings){.library = s->library,
+                                           .mpi_library = s->mpi,
+                                           .folder = s->trace,
+                                           .modes = request.modes,
+                                           .rate_hz = request.rate,
+                                           .seconds = request.seconds,
+                                           .whole_graphs = request.whole_graphs,
+                                           .preload = s->target.preload};
+    TRY(record_environment(&s->settings, environ, &environment, s->note));
     if (*s->note)
         log_warn("%s", s->note);
     enum err e = ERR_OK;
@@ -194,8 +195,6 @@ static enum err run_program(struct record_session *s)
     record_disks_end(&s->disks);
     record_clocks_end(&s->clocks);
     s->looked = 1;
-    if (!e && !s->job.among.rank)
-        priced_measure(&settings, &s->prices);
     record_environment_free(environment);
     return e;
 }
@@ -218,6 +217,8 @@ static void conclude_record(struct record_session *s)
         log_warn("%d of %d ranks did not say how they ended: what they recorded is in the profile "
                  "as far as it goes",
                  missing, s->job.among.size);
+    if (!request.no_analysis && !request.pid) /* the analysis alone asks for them */
+        priced_measure(&s->settings, &s->prices);
     enum err e = write_record_facts(s, &s->end);
     if (!e)
         e = perf_maps_keep(s->trace);

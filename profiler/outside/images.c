@@ -148,7 +148,7 @@ static void find_python(struct capture_thread *t, const struct mapped_image *im,
     void *file = mmap(NULL, (size_t)file_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
     if (file == MAP_FAILED)
         return;
-    python_search_file(&s, file, (size_t)file_bytes, im->m.bias);
+    python_search_file(&s, file, (size_t)file_bytes, im->m.bias, 1);
     munmap(file, (size_t)file_bytes);
     has_python = python_use(t, &s);
 }

@@ -103,10 +103,6 @@ extern CAPTURE_API __typeof(llseek) llseek __attribute__((alias("lseek64"), copy
 #define OPEN_CALLS(X)                                                                              \
     X(creat, (const char *path, mode_t mode), (path, mode))                                        \
     X(creat64, (const char *path, mode_t mode), (path, mode))                                      \
-    X(__open_2, (const char *path, int flags), (path, flags))                                      \
-    X(__open64_2, (const char *path, int flags), (path, flags))                                    \
-    X(__openat_2, (int folder, const char *path, int flags), (folder, path, flags))                \
-    X(__openat64_2, (int folder, const char *path, int flags), (folder, path, flags))              \
     X(mkstemp, (char *path), (path))                                                               \
     X(mkstemp64, (char *path), (path))                                                             \
     X(mkostemp, (char *path, int flags), (path, flags))                                            \
@@ -124,6 +120,29 @@ extern CAPTURE_API __typeof(llseek) llseek __attribute__((alias("lseek64"), copy
         return fd;                                                                                 \
     }
 OPEN_CALLS(OPEN)
+
+/* Programs that were built with _FORTIFY_SOURCE, as those of distributions are, open files by these. */
+#define CHECKED_CALLS(X)                                                                           \
+    X(__open_2, (const char *path, int flags), (path, flags), AT_FDCWD)                            \
+    X(__open64_2, (const char *path, int flags), (path, flags), AT_FDCWD)                          \
+    X(__openat_2, (int folder, const char *path, int flags), (folder, path, flags), folder)        \
+    X(__openat64_2, (int folder, const char *path, int flags), (folder, path, flags), folder)
+#define CALL_OPEN(real, arguments, from)                                                           \
+    uint64_t begin = io_short_begin();                                                             \
+    int fd = real arguments;                                                                       \
+    const char *name = fd >= 0 && (from == AT_FDCWD || *path == '/') ? path : NULL;                \
+    if (begin && !IO_SHORT(open, begin, fd, name, flags))                                          \
+        io_opened(fd, name, flags, begin, CALLER);                                                 \
+    return fd
+#define CHECKED(name, parameters, arguments, from)                                                 \
+    static void *next_##name;                                                                      \
+    int name parameters;                                                                           \
+    CAPTURE_API int name parameters                                                                \
+    {                                                                                              \
+        int(*real) parameters = (int(*) parameters)raw_next(&next_##name, #name);                  \
+        CALL_OPEN(real, arguments, from);                                                          \
+    }
+CHECKED_CALLS(CHECKED)
 
 /* The mode is there only where a file may be made. */
 #define VARIADIC_CALLS(X)                                                                          \
@@ -150,12 +169,7 @@ OPEN_CALLS(OPEN)
         mode_t mode =                                                                              \
             flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(list, mode_t) : 0;        \
         va_end(list);                                                                              \
-        uint64_t begin = io_short_begin();                                                         \
-        int fd = real arguments;                                                                   \
-        const char *name = fd >= 0 && (from == AT_FDCWD || *path == '/') ? path : NULL;            \
-        if (begin && !IO_SHORT(open, begin, fd, name, flags))                                      \
-            io_opened(fd, name, flags, begin, CALLER);                                             \
-        return fd;                                                                                 \
+        CALL_OPEN(real, arguments, from);                                                          \
     }
 VARIADIC_CALLS(VARIADIC)
 
@@ -340,8 +354,8 @@ void io_hooks_setup(void)
         void **slot;
         const char *name;
     } rows[] = {DATA_CALLS(DATA_ROW) SEEK_CALLS(SEEK_ROW) OPEN_CALLS(OPEN_ROW)
-                    VARIADIC_CALLS(OPEN_ROW) DUPLICATE_CALLS(OPEN_ROW) CONTROL_CALLS(ROW)
-                        CLOSE_CALLS(ROW) ROW(close_range)
+                    CHECKED_CALLS(OPEN_ROW) VARIADIC_CALLS(OPEN_ROW) DUPLICATE_CALLS(OPEN_ROW)
+                        CONTROL_CALLS(ROW) CLOSE_CALLS(ROW) ROW(close_range)
                             ROW(closefrom){&next_sendfile, "sendfile64"},
                 {&next_copy, "copy_file_range"},
                 ROW(splice) ROW(getaddrinfo) ROW(listen)};

@@ -233,6 +233,9 @@ def processes_are_told(check, folder):
     least = (images - 21) * prices["fork_s"] + 20 * prices["load_s"]
     check.that(rows["processes"]["s"] >= least * (1 - 1e-9), f"{rows['processes']}: {least} s by number and price")
     check.must(not list(newest(folder / "runs").glob("*prices*")), "the runs that measured the prices are left")
+    done = run(command(folder / "alone", "--no-analysis", "--", "sh", "-c", SHELL))
+    told = json.loads((newest(folder / "alone") / "record.json").read_text())["prices"]
+    check.must(done.returncode == 0 and told is None, f"prices are for the analysis, which is left out: {told}, {done}")
 
 
 need_library()

@@ -249,6 +249,19 @@ def what_cannot_be_seen_is_said(check, folder):
         done = run(recorded(folder, program))
         check.that(done.returncode == 4 and done.stdout == b"ran\n", f"{flags}: {done}")
         check.that(sentence in done.stderr.decode() and done.stderr.count(b"\n") == 2, f"{flags}: {done.stderr}")
+    # A runtime that is linked into the program, as clang's, which exports its functions; in a program without a hash table of names as well.
+    for more in ([], ["-Wl,--hash-style=sysv"], ["-Wl,-z,pack-relative-relocs"]):
+        linked = source + "void __tsan_init(void) {}\n" + "".join(f"int name_{i}(void) {{ return {i}; }}\n" for i in range(40))
+        try:
+            program = compiled(folder, "linked", linked, "-rdynamic", *more)
+        except RuntimeError:
+            print(f"  skipped: the linker does not know {more[0]}")
+            continue
+        done = run(recorded(folder, program))
+        check.that(done.returncode == 4 and b"built with a sanitizer" in done.stderr, f"a runtime inside, {more}: {done}")
+        mentions = compiled(folder, "mentions", source.replace("ran", "ran __tsan_init libasan.so"), "-rdynamic", *more)
+        done = run(recorded(folder, mentions))
+        check.that(done.returncode == 4 and done.stderr.count(b"\n") == 1, f"a program that says its name, {more}: {done}")
     done = run(recorded(folder, sys.executable, "-c", ""))
     check.that(done.stderr.count(b"\n") == 1, f"an ordinary program: {done.stderr}")
 

@@ -13,7 +13,7 @@
 #include "profiler/capture/recorders/io/short_calls.h"
 
 enum {
-    BUCKETS = 2048,
+    BUCKETS = 512,   /* some 1,000 names are asked for in a second at most (ASK_BURST) */
     PLACES = 4,      /* of a bucket: a line of the cache */
     ASK_SHARE = 200, /* 0.5 % of the time */
     ENDING = 16,

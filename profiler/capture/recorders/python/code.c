@@ -20,7 +20,17 @@ enum { HEADER_BYTES = 176, BYTES_CONTENT_MOST = 48, HASHED = 64 };
 
 /* Known code objects. Written under an odd `sequence`, so that a reader sees a whole one or none.
  */
-enum { SLOTS = 8192, SLOTS_FEW = 1024, PROBES_FEW = 2, PROBES = PROBES_FEW + 4, LINES = 32768 };
+enum {
+    SLOTS = 8192,
+    SLOTS_FEW = 1024, /* tried next */
+    SLOTS_FIRST = 256,
+    PROBES_FIRST = 2,
+    PROBES_FEW = PROBES_FIRST + 2,
+    PROBES = PROBES_FEW + 4,
+    LINES = 32768,
+    LINES_FIRST = 2048,
+    LINE_PROBES = 4, /* the last among all: the others give way to none */
+};
 struct python_known_code {
     atomic_uint sequence;
     uint32_t spare;
@@ -117,10 +127,25 @@ static size_t code_first_slot(uintptr_t address)
     return (address >> 4) * 0x9e3779b97f4a7c15ull >> 51;
 }
 
-/* The first few share pages, so that a short program has few page faults by them. */
+/* The first few share pages, so that a short program has few page faults by them: an import of Python
+ * that takes 50 ms had 233, for a page that is read first and then written has two. */
 static size_t code_probe(uintptr_t address, size_t probe)
 {
-    return (code_first_slot(address) + probe) % (probe < PROBES_FEW ? SLOTS_FEW : SLOTS);
+    return (code_first_slot(address) + probe) % (probe < PROBES_FIRST ? SLOTS_FIRST
+                                                 : probe < PROBES_FEW ? SLOTS_FEW
+                                                                      : SLOTS);
+}
+
+/* Returns the slot that has or gets the line of `check`. */
+static _Atomic(uint64_t) *line_slot(uint64_t check, unsigned bits, uint64_t *word)
+{
+    for (uint64_t i = 0; i < LINE_PROBES; i++) {
+        _Atomic(uint64_t) *slot = &lines[(check + i) % (i < LINE_PROBES - 1 ? LINES_FIRST : LINES)];
+        *word = atomic_load_explicit(slot, memory_order_relaxed);
+        if (!*word || *word >> bits == check >> bits || i == LINE_PROBES - 1)
+            return slot;
+    }
+    return NULL;
 }
 
 static int code_recall(uintptr_t address, struct python_code_object *code, uint64_t *id)
@@ -128,6 +153,8 @@ static int code_recall(uintptr_t address, struct python_code_object *code, uint6
     for (size_t i = 0; i < PROBES; i++) {
         struct python_known_code *k = &known[code_probe(address, i)];
         unsigned before = atomic_load_explicit(&k->sequence, memory_order_acquire);
+        if (!before) /* never taken, so none behind it was for this address */
+            return 0;
         if (before & 1 || k->address != address)
             continue;
         *code = k->code;
@@ -310,8 +337,8 @@ static uint64_t code_line(struct python_unwind *w, const struct python_code_obje
     const uint64_t key[4] = {address, (uint64_t)at, c->table ^ c->table_hash,
                              (uint64_t)c->first_line << 32 | c->table_bytes};
     uint64_t check = trace_hash(key, sizeof key, 0);
-    _Atomic(uint64_t) *slot = &lines[check % LINES];
-    uint64_t word = atomic_load_explicit(slot, memory_order_relaxed);
+    uint64_t word;
+    _Atomic(uint64_t) *slot = line_slot(check, BITS, &word);
     if (word >> BITS == check >> BITS)
         return word & ((1u << BITS) - 1);
     const struct python_table table = {c->table + BYTES_CONTENT, c->table_bytes, c->first_line,

@@ -42,8 +42,10 @@ struct python_symbols {
     uintptr_t runtime, old, code_type, frame_type, version, new_ref, get_code, debug_build;
 };
 void python_find_symbols(struct python_symbols *s);
-/* In the symbol tables of an ELF file, loaded with `bias`. */
-void python_search_file(struct python_symbols *s, const char *file, size_t bytes, uintptr_t bias);
+int python_search_is_due(void); /* it left out a large table, and would not any more */
+/* In the symbol tables of an ELF file, loaded with `bias`; `exported`: also in that of the loader. */
+void python_search_file(struct python_symbols *s, const char *file, size_t bytes, uintptr_t bias,
+                        int exported);
 
 /* NULL and *r filled, or why this interpreter cannot be read. */
 const char *python_runtime_of(const struct python_symbols *s, struct python_runtime *r);

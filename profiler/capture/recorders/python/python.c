@@ -299,7 +299,7 @@ static void python_find_once(struct capture_thread *t)
 {
     static uint32_t seen;
     uint32_t generation = modules_generation();
-    if (atomic_load(&ready) || generation == seen || !t)
+    if (atomic_load(&ready) || (generation == seen && !python_search_is_due()) || !t)
         return;
     seen = generation;
     modules_hold();
