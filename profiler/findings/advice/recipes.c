@@ -63,15 +63,17 @@ static int run_uses_hdf5(const struct model *m)
     return 0;
 }
 
-/* A file of which more was read than it has. */
+/* Files of which a process read more than they have: one, or the many of a Zarr array together. */
 static int run_reads_again(const struct model *m)
 {
+    double mb = 0;
     for (int i = 0; i < m->io.files_count; i++) {
         const struct model_io_file *f = &m->io.files[i];
-        if (f->read.mb > REREAD_MIB && f->unique_mb > 0 && f->read.mb > REREAD_TIMES * f->unique_mb)
-            return 1;
+        const double once = f->unique_mb * (f->processes > 1 ? (double)f->processes : 1);
+        if (once > 0 && f->read.mb > REREAD_TIMES * once)
+            mb += f->read.mb;
     }
-    return 0;
+    return mb > REREAD_MIB;
 }
 
 /* "values = np.append(values, x)" */

@@ -150,13 +150,15 @@ static struct model *case_model(const struct recipe_case *c)
         m->frames[0].module = "/usr/lib/libhdf5.so.200";
     }
     if (c->facts & FACT_REREAD) {
-        assert_ok(model_list(m, model_io_file, &m->io, files, 2));
-        m->io.files[1].kind = "kernel"; /* /sys, which libraries read as they start */
-        m->io.files[1].read.calls = 5000;
-        m->io.files[1].read.mb = 0.1;
-        m->io.files[0].read.mb = 40;
-        m->io.files[0].unique_mb = 10;
-        m->io.files[0].read.calls = c->facts & FACT_SMALL ? 100000 : 40;
+        assert_ok(model_list(m, model_io_file, &m->io, files, 101));
+        m->io.files[100].kind = "kernel"; /* /sys, which libraries read as they start */
+        m->io.files[100].read.calls = 5000;
+        m->io.files[100].read.mb = 0.1;
+        for (int i = 0; i < 100; i++) { /* the chunks of an array */
+            m->io.files[i].read.mb = 0.4;
+            m->io.files[i].unique_mb = 0.1;
+            m->io.files[i].read.calls = c->facts & FACT_SMALL ? 1000 : 4;
+        }
     }
     if (c->facts & FACT_HOLDS_LOCK) {
         assert_ok(model_list(m, model_lock, m, locks, 1));
