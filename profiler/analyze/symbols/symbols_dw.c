@@ -91,6 +91,8 @@ static int find_debug(Dwfl_Module *module, void **user, const char *name, Dwarf_
         *path = fd >= 0 ? strdup(link) : NULL;
         return fd;
     }
+    free(*path); /* libdwfl asks again after a file that was none of ELF, whose name it forgets */
+    *path = NULL;
     int bytes = dwfl_module_build_id(module, &id, &at);
     int fd = bytes > 0 ? debug_file_by_id(id, bytes, ".debug", path) : -1;
     if (fd < 0 && main && link)
