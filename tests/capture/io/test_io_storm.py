@@ -97,13 +97,15 @@ def filled(folder):
 
 def test_calls(check, folder, program, files):
     """A file that is opened again and again costs a system call now and then: there were four a round (which process, which file, with which
-    flags). Those that are left are of stacks, and of the share of the time in which the kernel is asked, which is long beside a tracer."""
+    flags). Those that are left are of stacks, and of the share of the time in which the kernel is asked. A tracer that stops the program at
+    each call made that time 17 s for 0.2 at a load of 20, and so the calls 19,000 for 1,300."""
     rounds, besides = 20000, {}
     for kind in ("calls", "checked"):
         done, traces = captured(folder, [program, kind, str(rounds), files / "0.dat"], MODES="io", CALLS="0.99")
-        check.must(done.returncode == 0 and len(traces) == 2, f"{kind}: ended with {done.returncode}, {len(traces)} traces: {done.stderr[-300:]!r}")
+        check.must(done.returncode == 0 and len(traces) in (2, 3), f"{kind}: ended with {done.returncode}, {len(traces)} traces: {done.stderr[-300:]!r}")
         told = json.loads(done.stdout)
         check.must(told["parts"] == 3, f"{kind}: {told['parts']} marks seen")
+        check.must(0 <= told["reads"] < 0.01 * rounds, f"{kind}: {told['reads']} reads besides the program's in {rounds} rounds")
         besides[kind] = told["besides"]
     check.must(0 <= besides["calls"] < 0.5 * rounds, f"{besides['calls']} system calls besides the program's in {rounds} rounds")
     # of programs that are built with _FORTIFY_SOURCE: two a round, where the flags were not looked at
