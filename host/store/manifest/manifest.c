@@ -165,6 +165,12 @@ int64_t store_elements(const struct store_array *a)
     return n;
 }
 
+int64_t store_bytes(const struct store_array *a, int element)
+{
+    int64_t n;
+    return __builtin_mul_overflow(store_elements(a), element, &n) ? INT64_MAX : n;
+}
+
 void store_chunk_box(const struct store_array *a, int64_t chunk, int64_t start[STORE_DIMS],
                      int64_t shape[STORE_DIMS])
 {

@@ -258,7 +258,7 @@ static enum err index_chunks(struct store *s, struct store_array *a)
 static enum err set_compact(struct store *s, struct store_array *a, hid_t type)
 {
     const struct dataset *d = a->reader;
-    const int64_t bytes = store_elements(a) * a->dtype.bytes;
+    const int64_t bytes = store_bytes(a, a->dtype.bytes);
     int32_t object;
     FAIL_IF(bytes > COMPACT_MOST, ERR_INPUT, "%s: %s is too large for its layout", s->name,
             a->name);
@@ -418,7 +418,7 @@ static int array_by_bytes(const void *x, const void *y)
 {
     const struct store_array *a = *(struct store_array *const *)x,
                              *b = *(struct store_array *const *)y;
-    const int64_t m = store_elements(a) * a->dtype.bytes, n = store_elements(b) * b->dtype.bytes;
+    const int64_t m = store_bytes(a, a->dtype.bytes), n = store_bytes(b, b->dtype.bytes);
     return m != n ? (m > n ? -1 : 1) : strcmp(a->name, b->name);
 }
 

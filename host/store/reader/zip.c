@@ -85,7 +85,7 @@ static int npz_by_size(const void *x, const void *y)
 {
     const struct store_array *a = *(struct store_array *const *)x,
                              *b = *(struct store_array *const *)y;
-    const int64_t m = store_elements(a) * a->dtype.bytes, n = store_elements(b) * b->dtype.bytes;
+    const int64_t m = store_bytes(a, a->dtype.bytes), n = store_bytes(b, b->dtype.bytes);
     return m != n ? (m > n ? -1 : 1) : strcmp(a->name, b->name);
 }
 

@@ -157,8 +157,8 @@ static enum err convert_run(struct store *s, struct store_array *a, struct write
                             const struct writer_format *f, struct writer_result *r)
 {
     void *slab = NULL, *other = NULL;
-    if (!f->compresses || w->options->raw)
-        TRY(file_require_space(w->path, store_elements(a) * w->type.bytes));
+    TRY(writer_require_space(s, a, w->path, store_bytes(a, w->type.bytes),
+                             f->compresses && !w->options->raw));
     TRY(f->begin(w));
     const int64_t bytes = writer_slab_bytes(w), fits = SLAB_BYTES / bytes;
     if (!f->in_chunks && w->step < fits)
@@ -175,7 +175,7 @@ static enum err convert_run(struct store *s, struct store_array *a, struct write
     mem_free(slab);
     mem_free(other);
     progress_end();
-    r->bytes = store_elements(a) * w->type.bytes;
+    r->bytes = store_bytes(a, w->type.bytes);
     return e;
 }
 

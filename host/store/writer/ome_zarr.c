@@ -390,13 +390,14 @@ enum err store_pyramid(const char *in, const char *out, const struct writer_opti
     TRY_OUT(pyramid_set_axes(&p, a));
     TRY_OUT(pyramid_set_type(&p, a));
     pyramid_lost(&p, s, a);
+    TRY_OUT(writer_require_space(s, a, out, store_bytes(a, p.type.bytes), 1));
     TRY_OUT(outdir_begin(p.made));
     e = make_levels(&p, s, a);
     if (!e)
         e = write_group(&p);
     const enum err ended = outdir_end(p.made, e ? NULL : out);
     e = e ? e : ended;
-    result->bytes = store_elements(a) * p.type.bytes;
+    result->bytes = store_bytes(a, p.type.bytes);
     result->levels = p.levels;
     result->array = a->name;
 out:

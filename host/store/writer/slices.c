@@ -120,8 +120,8 @@ enum err slices_write(const char *in, const char *folder, struct slices_request 
     if (!e && !r->png && writer_slab_bytes(&w) > UINT32_MAX - 4096)
         e = FAIL(ERR_UNSUPPORTED, "%s: a slice has more than 4 GB; take a name that ends in .tif",
                  folder);
-    if (!e && !r->png)
-        e = file_require_space(folder, w.shape[0] * writer_slab_bytes(&w));
+    if (!e)
+        e = writer_require_space(s, a, folder, store_bytes(a, w.type.bytes), r->png);
     if (!e)
         e = outdir_begin(w.made);
     if (!e) {

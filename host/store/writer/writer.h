@@ -78,6 +78,10 @@ extern const struct writer_format write_npy, write_nifti, write_nifti_gz, write_
 enum err writer_read(struct store *s, struct store_array *a, const struct writer *w,
                      const int *from, int64_t first, int64_t count, void *out);
 int64_t writer_slab_bytes(const struct writer *w);
+/* ERR_IO where `bytes` do not fit on the disk of `path`. What `compresses` may need less: that is
+ * refused where the source stores nearly nothing of what it claims. */
+enum err writer_require_space(struct store *s, struct store_array *a, const char *path,
+                              int64_t bytes, int compresses);
 /* Hands the list of what is not kept to w->options->lost, unless it is empty. */
 void writer_lost(const struct store *s, const struct writer *w, const struct writer_format *f);
 /* o->order, each dimension once; ERR_USAGE where it is not that. */

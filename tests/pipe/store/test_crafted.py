@@ -114,15 +114,25 @@ def names_that_act(check, folder):
             check.that("<script>alert(1)" not in text and "\n# Heading" not in text, f"{file} of {name!r}: {text[:2000]}")
 
 
+def zarr(path, shape, chunks):
+    """An array of bytes without a chunk."""
+    path.mkdir()
+    (path / ".zarray").write_text(json.dumps({"zarr_format": 2, "shape": shape, "chunks": chunks, "dtype": "|u1", "compressor": None, "filters": None, "fill_value": 0, "order": "C"}))
+    return path
+
+
 def claims(check, folder):
     """Little files that claim much: free space and memory are compared before anything is written."""
-    huge = folder / "huge.zarr"
-    huge.mkdir()
-    (huge / ".zarray").write_text(json.dumps({"zarr_format": 2, "shape": [10**6, 10**5, 100], "chunks": [100, 100, 100], "dtype": "|u1", "compressor": None, "filters": None,
-                                              "fill_value": 0, "order": "C"}))
+    huge = zarr(folder / "huge.zarr", [10**6, 10**5, 100], [100, 100, 100])
     for name in ("v.npy", "v.nii"):
         says(check, "an empty Zarr of 9 TiB", ["convert", huge, folder / name], 1, "free space")
-        check.that(not list(folder.glob("v.*")), f"{name}: {list(folder.glob('v.*'))}")
+    sparse = zarr(folder / "sparse.zarr", [10**6, 10**5, 100], [1000, 1000, 100])
+    for name in ("v.zarr", "v.h5", "v.nii.gz", "v.ome.zarr"):  # which might be small: its values are compressed
+        if name != "v.h5" or have("hdf5"):
+            says(check, "an empty Zarr of 9 TiB", ["convert", sparse, folder / name], 1, "stores 0 B of what it claims", "free space")
+    over = zarr(folder / "over.zarr", [2**40, 2**20], [2**23, 2**23])  # 2^63 bytes as float64
+    says(check, "an empty Zarr of 1 EiB", ["convert", over, folder / "v.npy", "--dtype", "float64"], 1, "free space")
+    check.that(not list(folder.glob("v.*")), f"{list(folder.glob('v.*'))}")
     with gzip.open(folder / "spaces.json.gz", "wb") as f:
         f.write(b'{"traceEvents": [')
         for _ in range(256):  # in pieces: the memory of this process counts for those that it starts
@@ -136,10 +146,8 @@ def claims(check, folder):
 
 def links_out(check, folder):
     """A chunk that is a link out of its store."""
-    store, secret = folder / "linked.zarr", folder / "secret"
-    store.mkdir()
+    store, secret = zarr(folder / "linked.zarr", [100, 100], [100, 100]), folder / "secret"
     secret.write_bytes(bytes(range(100)) * 100)
-    (store / ".zarray").write_text(json.dumps({"zarr_format": 2, "shape": [100, 100], "chunks": [100, 100], "dtype": "|u1", "compressor": None, "filters": None, "fill_value": 0, "order": "C"}))
     (store / "0.0").symlink_to(secret)
     says(check, "a chunk that is a link", ["convert", store, folder / "v.npy"], 2, "leads out")
     check.that(not (folder / "v.npy").exists(), "it was read all the same")
