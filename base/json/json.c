@@ -1,5 +1,7 @@
 /* Items of a table: where their fields are, and items of which nothing is known. */
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/json/json.h"
@@ -17,6 +19,14 @@ int *json_count_at(const struct json_field *f, const void *item)
 double json_real(int64_t v)
 {
     return v == JSON_UNKNOWN ? (double)NAN : (double)v;
+}
+
+const char *json_digits(int64_t v, const char *unknown, char out[JSON_DIGITS])
+{
+    if (v == JSON_UNKNOWN)
+        return unknown;
+    snprintf(out, JSON_DIGITS, "%" PRId64, v);
+    return out;
 }
 
 void json_blank(const struct json_record *type, void *item)

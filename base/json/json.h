@@ -70,6 +70,9 @@ void *json_at(const struct json_field *f, const void *item);
 int *json_count_at(const struct json_field *f, const void *item); /* of the kinds with counts */
 
 double json_real(int64_t v); /* of INT: NaN where it is unknown */
+#define JSON_DIGITS 24
+/* Returns the digits of an INT, or `unknown`. */
+const char *json_digits(int64_t v, const char *unknown, char out[JSON_DIGITS]);
 
 void json_blank(const struct json_record *type, void *item); /* all unknown, FLAG 0 */
 /* Room for `count` items, all unknown; `items` points to the pointer that gets them. */

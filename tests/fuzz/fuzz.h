@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -23,5 +24,7 @@ void fuzz_set_up(void);
 void fuzz_folder(const char *name, char out[64]);
 /* Writes an input into one file in memory, anew each time; its path. */
 const char *fuzz_file(const uint8_t *data, size_t size);
+/* A stream that keeps nothing. The number that is unknown in memory is a finding in its text. */
+FILE *fuzz_sink(void);
 
 #endif

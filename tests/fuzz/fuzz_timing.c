@@ -28,7 +28,7 @@ static void make_folder(void)
     atexit(clean);
 }
 
-static void check_file(FILE *null)
+static void check_file(FILE *sink)
 {
     struct timing_file *t, *read;
     char line[TIMING_HEADLINE];
@@ -40,27 +40,27 @@ static void check_file(FILE *null)
         return;
     timing_headline(t, line);
     for (int i = 0; timing_exporters[i]; i++)
-        timing_exporters[i]->write(t, null);
+        timing_exporters[i]->write(t, sink);
     FUZZ_CHECK(!timing_file_write(t, again) && !timing_file_read(again, &read) && read);
     FUZZ_CHECK(read->measurements_count == t->measurements_count);
     timing_file_free(read);
     timing_file_free(t);
 }
 
-static void check_compare(FILE *null)
+static void check_compare(FILE *sink)
 {
     struct comparison *c;
     if (compare_runs(timing, timing, &c)) {
         FUZZ_CHECK(*err_text());
         return;
     }
-    compare_text(c, null, 20);
-    compare_json(c, null);
+    compare_text(c, sink, 20);
+    compare_json(c, sink);
     FUZZ_CHECK(!compare_over(c, 0.1));
     compare_free(c);
 }
 
-static void check_triage(FILE *null)
+static void check_triage(FILE *sink)
 {
     const struct triage_options o = {.version = "fuzz"};
     struct triage *t;
@@ -69,22 +69,21 @@ static void check_triage(FILE *null)
         return;
     }
     FUZZ_CHECK(*t->headline);
-    FUZZ_CHECK(!triage_write_json(t, null) && !triage_write_markdown(t, null) &&
-               !triage_write_svg(t, null));
+    FUZZ_CHECK(!triage_write_json(t, sink) && !triage_write_markdown(t, sink) &&
+               !triage_write_svg(t, sink));
     triage_destroy(t);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static FILE *null;
+    FILE *sink = fuzz_sink();
     if (!*folder)
         make_folder();
-    if (!null)
-        null = fopen("/dev/null", "w");
     FILE *f = fopen(timing, "wb");
-    FUZZ_CHECK(null && f && fwrite(data, 1, size, f) == size && !fclose(f));
-    check_file(null);
-    check_compare(null);
-    check_triage(null);
+    FUZZ_CHECK(f && fwrite(data, 1, size, f) == size && !fclose(f));
+    check_file(sink);
+    check_compare(sink);
+    check_triage(sink);
+    fflush(sink);
     return 0;
 }

@@ -53,6 +53,49 @@ static void replay(const char *data, size_t size)
         run_copy(data, size, &random);
 }
 
+/* A number becomes unknown, below 0, the largest that is read, or one that is larger. */
+static const char *const numbers[] = {"null", "-1", "9007199254740991", "1e300"};
+enum { NUMBERS = sizeof numbers / sizeof *numbers };
+
+static void run_with_number(const char *data, size_t size, size_t at, size_t end,
+                            const char *number)
+{
+    const size_t n = strlen(number), whole = size - (end - at) + n;
+    char *copy = malloc(whole);
+    if (!copy)
+        abort();
+    memcpy(copy, data, at);
+    memcpy(copy + at, number, n);
+    memcpy(copy + at + n, data + end, size - end);
+    run_copy(copy, whole, NULL);
+    free(copy);
+}
+
+/* Each number of a JSON file becomes unknown and, in turn, one of the others: sums of unknown ones
+ * overflowed, and were printed. */
+static void replay_numbers(const char *data, size_t size)
+{
+    int text = 0, turn = 0;
+    for (size_t at = 0; at < size; at++) {
+        size_t end = at;
+        if (data[at] == '\\') {
+            at++;
+            continue;
+        }
+        if (data[at] == '"')
+            text = !text;
+        else if (!text)
+            while (end < size && strchr("+-.0123456789eE", data[end]) && data[end] &&
+                   data[at] != 'e')
+                end++;
+        if (end == at || end > size)
+            continue;
+        run_with_number(data, size, at, end, numbers[0]);
+        run_with_number(data, size, at, end, numbers[1 + turn++ % (NUMBERS - 1)]);
+        at = end - 1;
+    }
+}
+
 int main(int argc, char **argv)
 {
     int files = 0;
@@ -73,6 +116,8 @@ int main(int argc, char **argv)
             return 1;
         }
         replay(data, size);
+        if (size && data[0] == '{')
+            replay_numbers(data, size);
         free(data);
         files++;
     }

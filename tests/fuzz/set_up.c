@@ -1,5 +1,6 @@
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -20,6 +21,32 @@ void fuzz_folder(const char *name, char out[64])
 {
     snprintf(out, 64, "%s/fuzz_%s.XXXXXX", access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm", name);
     FUZZ_CHECK(mkdtemp(out) != NULL);
+}
+
+static ssize_t sink_write(void *state, const char *text, size_t n)
+{
+    static const char unknown[] = "-9223372036854775808"; /* JSON_UNKNOWN */
+    const char *at = memmem(text, n, unknown, sizeof unknown - 1);
+    (void)state;
+    if (at) {
+        const char *line = at;
+        while (line > text && line[-1] != '\n')
+            line--;
+        fprintf(stderr, "%.*s\n", (int)(at - line) + 80, line);
+        FUZZ_CHECK(0);
+    }
+    return (ssize_t)n;
+}
+
+FILE *fuzz_sink(void)
+{
+    static FILE *sink;
+    static char buffer[1 << 20];
+    if (!sink) {
+        sink = fopencookie(NULL, "w", (cookie_io_functions_t){.write = sink_write});
+        FUZZ_CHECK(sink && !setvbuf(sink, buffer, _IOFBF, sizeof buffer));
+    }
+    return sink;
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)

@@ -8,7 +8,7 @@
  * and compressing those takes hours. */
 #define CLAIM_MOST 1000
 
-/* What the chunks of an array take in its files; as much as a URL may send where nobody knows. */
+/* Adds up what the chunks of an array take in its files; behind a URL, what it may send at most. */
 static enum err space_stored(struct store *s, struct store_array *a, int64_t *stored)
 {
     *stored = 0;

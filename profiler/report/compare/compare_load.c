@@ -57,13 +57,13 @@ static const char *text_or_unknown(const char *text)
 
 static enum err load_add_way(struct compare_side *s, const struct loaded_way *w)
 {
-    char name[160];
+    char name[160], workers[JSON_DIGITS], batch[JSON_DIGITS];
     if (!w->status || strcmp(w->status, "ok"))
         return ERR_OK;
-    text_print(name, sizeof name, "%s, %lld %s, batch %lld, order %s", text_or_unknown(w->backend),
-               (long long)w->workers, w->processes ? "processes" : "threads", (long long)w->batch,
-               text_or_unknown(w->order));
-    if (w->gap)
+    text_print(name, sizeof name, "%s, %s %s, batch %s, order %s", text_or_unknown(w->backend),
+               json_digits(w->workers, "unknown", workers), w->processes ? "processes" : "threads",
+               json_digits(w->batch, "unknown", batch), text_or_unknown(w->order));
+    if (w->gap && w->gap != JSON_UNKNOWN)
         text_append(name, sizeof name, ", gap %lld", (long long)w->gap);
     if (!w->times_count)
         return compare_add_time(s, name, 0, w->seconds);
@@ -75,15 +75,15 @@ static enum err load_add_way(struct compare_side *s, const struct loaded_way *w)
 static enum err load_fill(const char *path, const struct loaded *l, struct compare_side *s)
 {
     const char *wanted = "tomoprof-loading/";
-    char facts[COMPARE_LOAD_FACTS][160];
+    char facts[COMPARE_LOAD_FACTS][160], digits[JSON_DIGITS];
     FAIL_IF(!l->schema || strncmp(l->schema, wanted, strlen(wanted)) || !(l->read_s > 0), ERR_INPUT,
             "%s is not a loading.json: `tomoprof load FILE` writes one", path);
     TRY(compare_add_time(s, "the load that was profiled", 0, l->read_s));
     for (int i = 0; i < l->sweep_count; i++)
         TRY(load_add_way(s, &l->sweep[i]));
-    text_print(facts[0], sizeof facts[0], "%s %s of %lld bytes", text_or_unknown(l->file.format),
-               text_or_unknown(l->file.array), (long long)l->file.bytes);
-    text_print(facts[1], sizeof facts[1], "%lld", (long long)l->chunks_read);
+    text_print(facts[0], sizeof facts[0], "%s %s of %s bytes", text_or_unknown(l->file.format),
+               text_or_unknown(l->file.array), json_digits(l->file.bytes, "unknown", digits));
+    text_print(facts[1], sizeof facts[1], "%s", json_digits(l->chunks_read, "unknown", digits));
     text_print(facts[2], sizeof facts[2], "%s", text_or_unknown(l->cache));
     text_print(facts[3], sizeof facts[3], "%s", text_or_unknown(l->to));
     text_print(facts[4], sizeof facts[4], "%s", text_or_unknown(l->file.filesystem));

@@ -100,8 +100,7 @@ static void chrome_put_track(struct jsonw *w, const struct model *m, const struc
                              int index)
 {
     const struct model_track *t = &m->timeline[index];
-    int64_t pid =
-        t->process >= 0 && t->process < m->processes_count ? m->processes[t->process].pid : 0;
+    int64_t pid = export_pid(m, t->process);
     double from = o->from_s * 1e9, to = o->to_s > 0 ? o->to_s * 1e9 : (double)INFINITY;
     int slices = track_nests(t);
     int64_t at = 0;
@@ -115,7 +114,7 @@ static void chrome_put_track(struct jsonw *w, const struct model *m, const struc
         if (end < from || begin > to || end - begin < o->min_s * 1e9)
             continue;
         const char *what = export_event_name(m, t, e->what);
-        const struct chrome_cpu cpu = {has_stacks(t) ? e->what : -1, e->busy};
+        const struct chrome_cpu cpu = {has_stacks(t) ? e->what : -1, export_busy(e)};
         if (slices) {
             put_event(w, "X", t, what, pid, index + 1, begin, end - begin, 0, &cpu);
         } else {
@@ -129,8 +128,7 @@ static void put_memory(struct jsonw *w, const struct model *m, const struct expo
 {
     for (int i = 0; i < m->memory.series_count; i++) {
         const struct model_series *s = &m->memory.series[i];
-        int64_t pid =
-            s->process >= 0 && s->process < m->processes_count ? m->processes[s->process].pid : 0;
+        int64_t pid = export_pid(m, s->process);
         for (int j = 0; j < s->t_s_count && j < s->rss_mb_count; j++) {
             if (s->t_s[j] < o->from_s || (o->to_s > 0 && s->t_s[j] > o->to_s) ||
                 !isfinite(s->rss_mb[j]))
@@ -156,7 +154,7 @@ static void chrome_write(const struct model *m, const struct export_options *o, 
     jsonw_kstring(&w, "displayTimeUnit", "ns");
     jsonw_karray(&w, "traceEvents");
     for (int i = 0; i < m->processes_count; i++)
-        put_metadata(&w, "process_name", m->processes[i].pid, 0,
+        put_metadata(&w, "process_name", export_pid(m, i), 0,
                      export_process_name(&m->processes[i]));
     for (int i = 0; i < m->timeline_count; i++)
         chrome_put_track(&w, m, o, i);

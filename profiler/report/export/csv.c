@@ -39,7 +39,8 @@ static void csv_write(const struct model *m, const struct export_options *o, FIL
         for (int j = 0; j < f->lines_count; j++) {
             const struct model_line *l = &f->lines[j];
             csv_text(out, f->path);
-            fprintf(out, ",%lld,%d", (long long)l->line, f->user);
+            put_int(out, l->line);
+            fprintf(out, ",%d", f->user);
             const double times[] = {l->cpu.user,     l->cpu.sys,    l->cpu.wait,
                                     l->cpu.python,   l->cpu.native, l->cpu_incl.user,
                                     l->cpu_incl.sys, l->gpu_self_s, l->gpu_incl_s};

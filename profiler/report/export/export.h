@@ -18,6 +18,7 @@ struct export_unit {
 const struct export_unit *export_unit_of(const struct model *m, enum export_weight w);
 /* Weight of a stack node itself, 0 when unknown. */
 int64_t export_weight(const struct model_stack *s, enum export_weight w);
+int64_t export_busy(const struct model_event *e); /* ns; unknown ones are 0 */
 
 struct export_options {
     double from_s,
@@ -44,6 +45,10 @@ enum err export_file(const struct model *m, const struct exporter *x,
                      const struct export_options *o, int gzip, const char *path);
 
 /* Returns the name of a track, and of an event of it (`what` of model_event). */
+/* Numbers of a process and a thread for formats that need one: those of their rows where their own
+ * are unknown; 0: not a row. */
+int64_t export_pid(const struct model *m, int process);
+int64_t export_tid(const struct model *m, int thread);
 void export_track_name(const struct model *m, const struct model_track *t, char name[256]);
 const char *export_event_name(const struct model *m, const struct model_track *t, int32_t what);
 

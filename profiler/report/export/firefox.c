@@ -88,7 +88,7 @@ static void put_samples(struct jsonw *w, const struct firefox_rows *r)
     jsonw_end(w);
     put_column(w, "weight");
     for (int i = 0; i < t->events_count; i++)
-        jsonw_number(w, 1e-6 * (double)t->events[i].busy);
+        jsonw_number(w, 1e-6 * (double)export_busy(&t->events[i]));
     jsonw_end(w);
     jsonw_end(w);
 }
@@ -251,7 +251,7 @@ static void put_thread(struct jsonw *w, struct firefox_rows *r)
     const struct model_process *p =
         t->process >= 0 && t->process < r->m->processes_count ? &r->m->processes[t->process] : NULL;
     char pid[32];
-    snprintf(pid, sizeof pid, "%lld", p ? (long long)p->pid : 0ll);
+    snprintf(pid, sizeof pid, "%lld", (long long)export_pid(r->m, t->process));
     number_rows(r);
     jsonw_object(w);
     jsonw_kstring(w, "processType", "default");
@@ -265,7 +265,7 @@ static void put_thread(struct jsonw *w, struct firefox_rows *r)
     jsonw_kstring(w, "name", t->name ? t->name : "thread");
     jsonw_kbool(w, "isMainThread", t->main);
     jsonw_kstring(w, "pid", pid);
-    jsonw_kint(w, "tid", t->tid);
+    jsonw_kint(w, "tid", export_tid(r->m, r->thread));
     put_samples(w, r);
     put_markers(w, r);
     firefox_put_stacks(w, r);

@@ -114,7 +114,7 @@ static void put_notes(struct out *o, const struct perfetto_cpu *cpu)
     proto_number(&o->part, NOTE_TEXT_ID, (uint64_t)cpu->node + 1);
     proto_message(&o->inner, EVENT_NOTE, &o->part);
     proto_text(&o->part, NOTE_NAME, "cpu_ns");
-    proto_number(&o->part, NOTE_UINT, (uint64_t)(cpu->busy_ns > 0 ? cpu->busy_ns : 0));
+    proto_number(&o->part, NOTE_UINT, (uint64_t)cpu->busy_ns);
     proto_message(&o->inner, EVENT_NOTE, &o->part);
     o->needs_ids = 1;
 }
@@ -227,7 +227,7 @@ static void perfetto_put_track(struct out *out, const struct model *m,
             flow++;
         const int stack = (!strcmp(t->kind, "cpu") || !strcmp(t->kind, "wait")) && e->what >= 0 &&
                           e->what < m->stacks_count;
-        const struct perfetto_cpu cpu = {stack ? e->what : -1, e->busy};
+        const struct perfetto_cpu cpu = {stack ? e->what : -1, export_busy(e)};
         int last = flow;
         while (last < flows && out->flows[last].at <= at + e->length)
             last++;
@@ -258,7 +258,7 @@ static void perfetto_write(const struct model *m, const struct export_options *o
     struct out out = {.stream = stream, .m = m};
     for (int i = 0; i < m->processes_count; i++)
         describe_track(&out, (uint64_t)i + 1, 0, export_process_name(&m->processes[i]),
-                       m->processes[i].pid > 0 ? m->processes[i].pid : i, 0);
+                       export_pid(m, i), 0);
     out.flows = calloc((size_t)m->flows_count + 1, sizeof *out.flows);
     out.attached = calloc((size_t)m->flows_count + 1, 1);
     out.told = calloc((size_t)m->stacks_count + 1, 1);

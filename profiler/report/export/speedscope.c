@@ -48,7 +48,8 @@ static int64_t sample_weight(const struct samples *s, int i, int32_t *stack)
     *stack = s->track ? s->track->events[i].what : i;
     if (*stack < 0 || *stack >= s->m->stacks_count)
         return 0;
-    return s->track ? s->track->events[i].busy : export_weight(&s->m->stacks[i], s->weight);
+    return s->track ? export_busy(&s->track->events[i])
+                    : export_weight(&s->m->stacks[i], s->weight);
 }
 
 static void write_profile(struct jsonw *w, const struct samples *s, const char *name)
@@ -98,12 +99,11 @@ static void speedscope_write(const struct model *m, const struct export_options 
     for (int i = 0; i < m->timeline_count; i++) {
         const struct model_track *t = &m->timeline[i];
         char name[256];
-        int64_t tid =
-            t->thread >= 0 && t->thread < m->threads_count ? m->threads[t->thread].tid : 0;
+        const int64_t tid = export_tid(m, t->thread);
         if (m->processes_count > 1 && t->process >= 0 && t->process < m->processes_count)
             snprintf(name, sizeof name, "CPU time of thread %lld of %.150s %lld", (long long)tid,
                      export_process_name(&m->processes[t->process]),
-                     (long long)m->processes[t->process].pid);
+                     (long long)export_pid(m, t->process));
         else
             snprintf(name, sizeof name, "CPU time of thread %lld", (long long)tid);
         if (t->kind && t->kind[0] == 'c' && t->kind[1] == 'p')

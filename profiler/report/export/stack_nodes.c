@@ -26,6 +26,11 @@ int64_t export_weight(const struct model_stack *s, enum export_weight w)
     return weights[w] > 0 ? weights[w] : 0;
 }
 
+int64_t export_busy(const struct model_event *e)
+{
+    return e->busy > 0 ? e->busy : 0;
+}
+
 const char *export_frame_name(const struct model_frame *f)
 {
     return f->function ? f->function : f->module ? f->module : "[unknown]";
@@ -141,12 +146,28 @@ const char *export_process_name(const struct model_process *p)
     return p->task ? p->task : p->program ? p->program : "?";
 }
 
+int64_t export_pid(const struct model *m, int process)
+{
+    if (process < 0 || process >= m->processes_count)
+        return 0;
+    return m->processes[process].pid > 0 ? m->processes[process].pid : process;
+}
+
+int64_t export_tid(const struct model *m, int thread)
+{
+    if (thread < 0 || thread >= m->threads_count)
+        return 0;
+    return m->threads[thread].tid > 0 ? m->threads[thread].tid : thread;
+}
+
 void export_track_name(const struct model *m, const struct model_track *t, char name[256])
 {
+    char stream[JSON_DIGITS];
     if (t->thread >= 0 && t->thread < m->threads_count)
         snprintf(name, 256, "%s %lld: %s",
                  m->threads[t->thread].name ? m->threads[t->thread].name : "thread",
-                 (long long)m->threads[t->thread].tid, t->kind);
+                 (long long)export_tid(m, t->thread), t->kind);
     else
-        snprintf(name, 256, "device %d stream %lld: %s", t->device, (long long)t->stream, t->kind);
+        snprintf(name, 256, "device %d stream %s: %s", t->device,
+                 json_digits(t->stream, "unknown", stream), t->kind);
 }

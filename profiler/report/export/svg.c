@@ -135,10 +135,11 @@ static enum err process_graph(const struct model *m, int p, const char *operatio
 /* OPERATION_SIZE, or OPERATION_SHAPE. */
 static void graph_name(const struct timing_measurement *r, char name[160])
 {
+    char size[JSON_DIGITS];
     if (r->shape)
         snprintf(name, 160, "%.80s_%.39s", r->operation, r->shape);
     else
-        snprintf(name, 160, "%.80s_%lld", r->operation, (long long)r->volume_size);
+        snprintf(name, 160, "%.80s_%s", r->operation, json_digits(r->volume_size, "unknown", size));
 }
 
 static int same_cell(const struct timing_measurement *a, const struct timing_measurement *b)

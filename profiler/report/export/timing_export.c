@@ -30,6 +30,7 @@ struct family {
 
 static void put_family(FILE *out, const struct timing_file *t, const struct family *f)
 {
+    char size[JSON_DIGITS];
     fprintf(out, "# TYPE %s gauge\n", f->name);
     if (f->unit)
         fprintf(out, "# UNIT %s %s\n", f->name, f->unit);
@@ -42,7 +43,7 @@ static void put_family(FILE *out, const struct timing_file *t, const struct fami
                 continue;
             fprintf(out, "%s{operation=\"", f->name);
             put_label(out, row->operation);
-            fprintf(out, "\",size=\"%lld\"", (long long)row->volume_size);
+            fprintf(out, "\",size=\"%s\"", json_digits(row->volume_size, "unknown", size));
             if (f->label)
                 fprintf(out, ",%s=\"%s\"", f->label, f->values[k].word);
             fprintf(out, "} %.17g\n", v);
@@ -139,6 +140,7 @@ static struct outcome outcome_of(const struct timing_file *t, int i)
 static void write_junit(const struct timing_file *t, FILE *out)
 {
     int tests = 0, failed = 0, skipped = 0;
+    char size[JSON_DIGITS];
     for (int i = 0; i < t->measurements_count; i++)
         if (begins_case(t, i)) {
             struct outcome o = outcome_of(t, i);
@@ -156,8 +158,8 @@ static void write_junit(const struct timing_file *t, FILE *out)
         struct outcome o = outcome_of(t, i);
         fputs("<testcase classname=\"", out);
         put_xml(out, t->measurements[i].operation);
-        fprintf(out, "\" name=\"size %lld\" time=\"%.6f\"",
-                (long long)t->measurements[i].volume_size, o.time);
+        fprintf(out, "\" name=\"size %s\" time=\"%.6f\"",
+                json_digits(t->measurements[i].volume_size, "unknown", size), o.time);
         if (strcmp(o.status, "ok")) {
             fprintf(out, "><%s message=\"", !strcmp(o.status, "failed") ? "failure" : "skipped");
             put_xml(out, o.reason ? o.reason : o.status);

@@ -78,6 +78,12 @@ static void sheet_number(const struct sheet *s, int columns, int digits, double 
         fprintf(s->out, "%*.*f", columns, digits, v);
 }
 
+static void sheet_count(const struct sheet *s, int columns, int64_t v)
+{
+    char digits[JSON_DIGITS];
+    fprintf(s->out, "%*s", columns, json_digits(v, "-", digits));
+}
+
 /* Prints the program's average use of CPUs; nothing where only one is there or the number is
  * unknown. */
 static void cpus_used(const struct sheet *s, double cpu)
@@ -226,8 +232,8 @@ static enum err rows_of(const struct model *m, struct text_row **out, size_t *co
 /* The end of the path when it is too long for its place. */
 static void sheet_place(const struct sheet *s, const char *path, int64_t line, int columns)
 {
-    char text[40];
-    int n = snprintf(text, sizeof text, ":%lld", (long long)line);
+    char text[40] = "";
+    int n = line > 0 ? snprintf(text, sizeof text, ":%lld", (long long)line) : 0;
     int length = (int)strlen(path), cut = length > columns - n ? 2 : 0, room = columns - n - cut;
     const char *from = path;
     while (length > room && *from) { /* whole code points */
@@ -361,7 +367,7 @@ static void kernels_table(const struct sheet *s)
         const struct model_kernel *k = &m->kernels[i];
         sheet_number(s, 10, 4, k->time.total_s);
         sheet_number(s, 9, 1, 100 * k->share_of_kernel_time);
-        fprintf(s->out, "%10lld", (long long)k->time.n);
+        sheet_count(s, 10, k->time.n);
         sheet_number(s, 10, 1, 1e6 * k->time.median_s);
         sheet_number(s, 7, 0, k->variants_count ? 100 * k->variants[0].occupancy : (double)NAN);
         fputs("  ", s->out);
@@ -380,10 +386,11 @@ static void transfers_table(const struct sheet *s)
     for (int i = 0; i < m->transfers_count; i++) {
         const struct model_transfer *t = &m->transfers[i];
         sheet_number(s, 10, 4, t->time.total_s);
-        sheet_number(s, 10, 1, (double)t->bytes / 1048576);
+        sheet_number(s, 10, 1, json_real(t->bytes) / 1048576);
         sheet_number(s, 9, 2, t->gb_s);
-        fprintf(s->out, "%10lld  %s, %s to %s%s\n", (long long)t->time.n, t->direction, t->from,
-                t->to, t->asynchronous ? ", asynchronous" : "");
+        sheet_count(s, 10, t->time.n);
+        fprintf(s->out, "  %s, %s to %s%s\n", t->direction, t->from, t->to,
+                t->asynchronous ? ", asynchronous" : "");
     }
 }
 

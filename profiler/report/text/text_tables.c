@@ -45,6 +45,12 @@ static void table_number(FILE *out, int columns, int digits, double v)
         fprintf(out, "%*.*f", columns, digits, v);
 }
 
+static void table_count(FILE *out, int columns, int64_t v)
+{
+    char digits[JSON_DIGITS];
+    fprintf(out, "%*s", columns, json_digits(v, "-", digits));
+}
+
 static void table_title(FILE *out, int colour, const char *text)
 {
     fprintf(out, "\n%s%s%s\n", colour ? PLAIN_BOLD : "", text, colour ? PLAIN_END : "");
@@ -111,8 +117,10 @@ static void io_places(FILE *out, const struct model_io_file *f)
         char n[32], mb[32];
         fprintf(out, "  %-7s %s calls, %s MiB", p->op ? p->op : "-", amount_text(n, 0, p->calls),
                 amount_text(mb, 2, p->mb));
-        if (p->file)
+        if (p->file && p->line > 0)
             fprintf(out, "  %s:%lld\n", p->file, (long long)p->line);
+        else if (p->file)
+            fprintf(out, "  %s\n", p->file);
         else
             fprintf(out, "  %s\n", p->module ? p->module : "no stack");
     }
@@ -132,12 +140,13 @@ static void io_files(const struct model *m, FILE *out, int colour, int top)
         table_number(out, 7, 3, f->s);
         table_number(out, 8, 3, f->waited_s);
         table_number(out, 10, 2, f->read.mb);
-        fprintf(out, "%9lld", (long long)f->read.calls);
+        table_count(out, 9, f->read.calls);
         table_number(out, 7, 2, f->reread);
         table_number(out, 8, 0, 100 * f->read.sequential_share);
         fputs(" %", out);
         table_number(out, 13, 2, f->write.mb);
-        fprintf(out, "%9lld  %s", (long long)f->write.calls, f->path);
+        table_count(out, 9, f->write.calls);
+        fprintf(out, "  %s", f->path);
         if (f->file_system || f->direct)
             fprintf(out, " (%s%s)", f->file_system ? f->file_system : "",
                     f->direct ? ", direct" : "");
@@ -163,9 +172,9 @@ static void io_endpoints(const struct model *m, FILE *out, int colour, int top)
                 "endpoint");
         table_number(out, 7, 3, f->s);
         table_number(out, 8, 3, f->waited_s);
-        fprintf(out, "%10lld", (long long)f->requests);
+        table_count(out, 10, f->requests);
         table_number(out, 15, 2, f->first_byte_ms);
-        fprintf(out, "%13lld", (long long)f->connects);
+        table_count(out, 13, f->connects);
         table_number(out, 14, 2, f->read.mb);
         table_number(out, 10, 2, f->write.mb);
         fprintf(out, "  %s\n", f->path);
@@ -295,11 +304,12 @@ static void rank_line(const struct model_mpi_line *l, FILE *out)
                            : "no line of the program";
     table_real(out, 9, 3, l->spent_s);
     table_real(out, 8, 3, l->late_s);
-    fprintf(out, "%8lld ", (long long)l->calls);
+    table_count(out, 8, l->calls);
+    fputs(" ", out);
     table_real(out, 9, 2, l->given_mb);
     fprintf(out, " %-20.20s ", l->call ? l->call : "?");
     table_text(out, name, 40);
-    if (l->file)
+    if (l->file && l->line > 0)
         fprintf(out, ":%lld", (long long)l->line);
     if (l->late_rank != MODEL_UNKNOWN && l->late_s > 0)
         fprintf(out, "  late: rank %lld (%.0f %%)", (long long)l->late_rank,
@@ -317,13 +327,15 @@ void text_ranks(const struct model *m, FILE *out, int colour, int top)
             bold, end);
     for (int i = 0; i < mpi->ranks_count && i < top; i++) {
         const struct model_rank *r = &mpi->ranks[i];
-        fprintf(out, "%8lld ", (long long)r->rank);
+        table_count(out, 8, r->rank);
+        fputs(" ", out);
         table_real(out, 9, 3, r->wall_s);
         table_real(out, 9, 3, r->compute_s);
         table_real(out, 8, 3, r->late_s);
         table_real(out, 10, 3, r->transfer_s);
         table_real(out, 9, 3, r->delayed_s);
-        fprintf(out, "%9lld%s\n", (long long)r->calls, r->whole ? "" : "  did not end");
+        table_count(out, 9, r->calls);
+        fputs(r->whole ? "\n" : "  did not end\n", out);
     }
     if (mpi->ranks_count > top)
         fprintf(out, "   %d more ranks\n", mpi->ranks_count - top);
@@ -357,8 +369,8 @@ static double range_least(const struct model_range *rows, int n, int top)
 static void range_times(FILE *out, const struct model_stat *t, double cpu_s)
 {
     table_number(out, 8, 3, t->total_s);
-    fprintf(out, " %6lld", (long long)t->n);
-    table_number(out, 11, 3, 1e3 * t->total_s / (double)t->n);
+    table_count(out, 7, t->n);
+    table_number(out, 11, 3, 1e3 * t->total_s / json_real(t->n));
     table_number(out, 11, 3, 1e3 * t->min_s);
     table_number(out, 11, 3, 1e3 * t->max_s);
     table_number(out, 8, 3, cpu_s);
@@ -399,6 +411,7 @@ static void range_answer(FILE *out, int colour, const struct model_range *r)
 enum err text_ranges(const struct model *m, FILE *out, int colour, int top)
 {
     struct model_range *rows = calloc((size_t)m->ranges_count + 1, sizeof *rows);
+    char digits[JSON_DIGITS];
     int n = 0;
     FAIL_IF(!rows, ERR_MEMORY, "no memory for the regions");
     for (int i = 0; i < m->ranges_count; i++)
@@ -420,7 +433,7 @@ enum err text_ranges(const struct model *m, FILE *out, int colour, int top)
         putc('\n', out);
         for (int k = 0; k < r->payloads_count && r->payloads_count > 1; k++) {
             range_times(out, &r->payloads[k].time, r->payloads[k].cpu_s);
-            fprintf(out, "  at %lld\n", (long long)r->payloads[k].payload);
+            fprintf(out, "  at %s\n", json_digits(r->payloads[k].payload, "-", digits));
         }
     }
     for (int i = 0, shown = 0, told = 0; i < n && shown < top; i++) {
@@ -462,8 +475,8 @@ enum err text_calls(const struct model *m, FILE *out, int colour, int top)
             colour ? PLAIN_END : "");
     for (int i = 0; i < n && i < top; i++) {
         const struct model_stat *t = rows[i].time;
-        fprintf(out, "%10lld %10.4g %10.4g  %s ", (long long)t->n, t->total_s, 1e6 * t->median_s,
-                rows[i].kind);
+        table_count(out, 10, t->n);
+        fprintf(out, " %10.4g %10.4g  %s ", t->total_s, 1e6 * t->median_s, rows[i].kind);
         table_text(out, rows[i].name ? rows[i].name : "", INT_MAX);
         fputc('\n', out);
     }
