@@ -105,7 +105,7 @@ enum err store_find(struct store *s, const char *name, struct store_array **out)
 enum err store_index(struct store *s, struct store_array *a);
 enum err store_index_box(struct store *s, struct store_array *a, const int64_t start[STORE_DIMS],
                          const int64_t count[STORE_DIMS]);
-int64_t store_elements(const struct store_array *a); /* INT64_MAX: they are more */
+int64_t store_elements(const struct store_array *a);           /* INT64_MAX: they are more */
 int64_t store_bytes(const struct store_array *a, int element); /* the same */
 /* Shape of a chunk as it is decoded, and its place. */
 void store_chunk_box(const struct store_array *a, int64_t chunk, int64_t start[STORE_DIMS],
