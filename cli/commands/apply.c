@@ -22,14 +22,13 @@
 #include "host/suite/statistics/stats.h"
 
 static struct apply_request {
-    const char *size_text, *gate, *geometry, *in, *out, *weights, *initial, *prox, *compat,
-        *backend;
+    const char *size_text, *gate, *geometry, *in, *out, *weights, *initial, *prox, *backend;
     int64_t seed, iterations, subsets, repeat;
     double threshold;
-    int json, flamegraph;
-    char settings[OPTIONS_LIST]; /* KEY=VALUE KEY=VALUE */
+    int json, flamegraph, fast, compat; /* compat: 0 is 0.6 */
+    char settings[OPTIONS_LIST];        /* KEY=VALUE KEY=VALUE */
     struct backend_options backend_options;
-} request = {.backend = "auto", .iterations = 15, .threshold = 0.2};
+} request = {.backend = "auto", .compat = 1, .iterations = 15, .threshold = 0.2};
 static struct crew *crew; /* NULL: this process alone */
 
 /* Rows that not every operation takes, by place in options[]. */
@@ -41,6 +40,7 @@ enum {
     ROW_INIT,
     ROW_PROX,
     ROW_COMPAT,
+    ROW_SCHEDULE,
     ROW_ITERATIONS,
     ROW_THRESHOLD,
     ROW_SEED,
@@ -58,8 +58,11 @@ static struct opt options[] = {
                               "volume that mbir_recon and prox_map start from (default:\n"
                               "direct_recon), or in which gen_weights_mar looks for metal"),
     [ROW_PROX] = OPTION_INPUT("prox", 0, request.prox, "FILE", "volume that prox_map stays near"),
-    [ROW_COMPAT] = OPTION_TEXT("compat", 0, request.compat, "0.6|0.7",
-                               "MBIRJAX whose subsets mbir_recon and prox_map use\n(default 0.7)"),
+    [ROW_COMPAT] =
+        OPTION_CHOICE("compat", 0, request.compat, "0.6|0.7",
+                      "MBIRJAX whose subsets mbir_recon and prox_map use\n(default 0.7)"),
+    [ROW_SCHEDULE] = OPTION_CHOICE("schedule", 0, request.fast, "mbirjax|fast",
+                                   "fast: half of mbir_recon's iterations, not MBIRJAX's results"),
     [ROW_ITERATIONS] = OPTION_INT("iterations", 'n', request.iterations, "N",
                                   "at most (default 15, prox_map 3)", 1, 1e6),
     [ROW_THRESHOLD] = OPTION_NUMBER(
@@ -157,8 +160,7 @@ static int any_shape(const struct operation *op)
     return (op->input == ARRAY_VOLUME || op->step) && !strcmp(op->geometry, "any");
 }
 
-/* Options that would silently change nothing are errors where a user could believe that they did.
- */
+/* Options that would silently change nothing are errors where a user could expect a change. */
 static enum err check_options(const char *name, const struct operation *op)
 {
     static const struct {
@@ -167,6 +169,7 @@ static enum err check_options(const char *name, const struct operation *op)
                     {ROW_INIT, TAKES_INIT},
                     {ROW_PROX, TAKES_PROX},
                     {ROW_COMPAT, TAKES_COMPAT},
+                    {ROW_SCHEDULE, TAKES_COMPAT},
                     {ROW_ITERATIONS, TAKES_ITERATIONS},
                     {ROW_THRESHOLD, TAKES_ITERATIONS},
                     {ROW_SEED, TAKES_SEED},
@@ -197,8 +200,6 @@ static enum err check_options(const char *name, const struct operation *op)
     FAIL_IF(op->takes & TAKES_SUBSETS && !request.subsets, ERR_USAGE, "%s needs --subsets N", name);
     FAIL_IF(op->takes & TAKES_PROX && !request.prox, ERR_USAGE, "%s needs --prox FILE, a volume",
             name);
-    FAIL_IF(request.compat && strcmp(request.compat, "0.6") && strcmp(request.compat, "0.7"),
-            ERR_USAGE, "--compat %s: must be 0.6 or 0.7", request.compat);
     return ERR_OK;
 }
 
@@ -366,7 +367,8 @@ static enum err compute_operation(struct run_state *s)
     TRY(request.size_text ? state_prepare(s) : load_arrays(s));
     s->subsets = request.size_text ? s->subsets : request.subsets;
     s->mbir = (struct mbir_options){.max_iterations = few ? 3 : request.iterations,
-                                    .compat_06 = request.compat && !strcmp(request.compat, "0.6"),
+                                    .compat_06 = !request.compat,
+                                    .fast = request.fast,
                                     .stop_threshold_percent = request.threshold,
                                     .seed = (uint32_t)request.seed,
                                     .on_iteration = log_iteration};

@@ -219,6 +219,7 @@ static enum err part_compute(struct part *p, struct part_arrays *a)
     const struct mbir_options o = {.max_iterations = r->iterations,
                                    .stop_threshold_percent = r->threshold_percent,
                                    .seed = (uint32_t)r->seed,
+                                   .fast = r->fast,
                                    .weights = p->w ? &a->w : NULL,
                                    .samples = scan_samples(&p->s->model.scan),
                                    .on_iteration = part_on_iteration};

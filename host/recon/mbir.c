@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "host/recon/mbir.h"
+#include "host/recon/mbir_momentum.h"
 
 /* The first `count` cylinders of a packed array. */
 static struct buffer packed_part(const struct vcd *t, const struct buffer *whole, int64_t count)
@@ -109,18 +109,22 @@ enum err vcd_visit_subsets(struct vcd *t, const struct partition *part, const in
 struct whole {
     struct vcd *t;
     struct buffer *x;
+    struct momentum momentum;
 };
 
 static enum err iterate_whole(void *context, const struct partition *part, const int32_t *order,
                               struct vcd_outcome *out)
 {
-    const struct whole *w = context;
+    struct whole *w = context;
     struct vcd *t = w->t;
     const struct backend_ops *ops = t->be->ops;
     struct vcd_sums residual;
+    if (t->options->fast)
+        PHASE("momentum", momentum_apply(&w->momentum, t, w->x));
     TRY(vcd_visit_subsets(t, part, order, w->x, &out->steps));
     if (vcd_stopped(t))
         return ERR_OK;
+    momentum_note(&w->momentum, out->steps.moved);
     PHASE("sinogram update", vcd_take_move(t));
     mark_push("stats", 0);
     enum err e = ops->weighted_dots(t->be, vcd_weights(t), &t->error, &t->error, &residual);
@@ -191,10 +195,12 @@ enum err vcd_iterations(struct vcd *t, vcd_iterate *iterate, void *context,
 static enum err mbir_run(struct vcd *t, const struct buffer *y, struct buffer *x,
                          struct mbir_report *report)
 {
-    struct whole whole = {t, x};
+    struct whole whole = {.t = t, .x = x};
     TRY(vcd_create(t, y));
     TRY(vcd_start(t, y, x, &report->initial_scale));
-    return vcd_iterations(t, iterate_whole, &whole, report);
+    const enum err e = vcd_iterations(t, iterate_whole, &whole, report);
+    const enum err ended = momentum_end(&whole.momentum, t, x);
+    return e ? e : ended;
 }
 
 enum err mbir_whole(struct backend *be, const struct ct_model *m, const struct buffer *y,

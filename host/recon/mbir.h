@@ -14,7 +14,7 @@
  * the iterations use does not change what the generator gives to them. */
 struct schedule {
     struct rng rng;
-    int compat_06;
+    int compat_06, fast;
     struct partition partitions[PARTITIONS];
 };
 

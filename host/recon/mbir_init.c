@@ -8,6 +8,7 @@
 #include "host/geom/ct_model.h"
 #include "host/recon/mbir.h"
 #include "host/recon/mbir_large.h"
+#include "host/recon/mbir_momentum.h"
 
 const struct buffer *vcd_weights(const struct vcd *t)
 {
@@ -226,13 +227,16 @@ enum err vcd_create(struct vcd *t, const struct buffer *y)
     if (y->place == PLACE_HOST)
         TRY(mem_require(
             "MBIR (beside sinogram, weights and volume)",
-            vcd_bytes(t->m, t->count, t->options->weights ? 2 : 1, t->options->compat_06),
+            vcd_bytes(t->m, t->count, t->options->weights ? 2 : 1, t->options->compat_06) +
+                (t->options->fast ? momentum_bytes(t->m) : 0),
             "try a smaller volume or fewer views"));
     if (!t->options->subsets)
         PHASE("partitions", schedule_create(t->pixels, t->count, t->options->seed,
                                             t->options->compat_06, &t->schedule));
     if (!t->options->compat_06)
         TRY(slice_damping(t->m, &t->damping));
+    /* Damped slices get their mean from coarse subsets. */
+    t->schedule.fast = t->options->fast && !t->damping;
     TRY(t->be->ops->projector_create(t->be, &t->m->scan, v, &t->projector));
     return vcd_allocate(t);
 }

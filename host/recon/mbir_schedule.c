@@ -9,9 +9,11 @@ static const int64_t granularity[PARTITIONS] = {1, 2, 4, 8, 16, 32, 64, 128, 128
 static const int64_t granularity_06[PARTITIONS] = {1, 2, 4, 8, 16, 32, 64, 128, 256};
 
 /* Partition of an iteration: 2 4 6, then 7 8 9 10 twenty-five times, then 10 for ever. 0.6: 0 2 4
- * 6, then 7. */
-static int partition_index(int64_t iteration, int compat_06)
+ * 6, then 7. Fast: 7 8 9 10 from the first. */
+static int partition_index(int64_t iteration, int compat_06, int fast)
 {
+    if (fast)
+        return 7 + (int)(iteration % 4);
     if (compat_06)
         return iteration < 4 ? 2 * (int)iteration : 7;
     if (iteration < 3)
@@ -64,12 +66,12 @@ void schedule_free(struct schedule *s)
 
 const struct partition *schedule_at(const struct schedule *s, int64_t iteration)
 {
-    return &s->partitions[partition_index(iteration, s->compat_06)];
+    return &s->partitions[partition_index(iteration, s->compat_06, s->fast)];
 }
 
 int64_t schedule_longest(int64_t pixels, int compat_06)
 {
-    int64_t subsets = granularity[partition_index(0, compat_06)];
+    int64_t subsets = granularity[partition_index(0, compat_06, 0)];
     return (pixels + subsets - 1) / subsets;
 }
 

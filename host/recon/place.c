@@ -127,6 +127,8 @@ static enum err mbir_in_range(struct backend *be, const struct ct_model *m, cons
 {
     if (!is_out_of_core(be, y))
         return mbir_whole(be, m, y, o, x, report);
+    FAIL_IF(o->fast, ERR_UNSUPPORTED,
+            "`schedule=fast`: the arrays do not fit the device; use `backend=cpu`");
     FAIL_IF(o->subsets, ERR_UNSUPPORTED,
             "partitions: the arrays do not fit the device; use `backend=cpu`");
     return (m->scan.beam == BEAM_PARALLEL ? mbir_in_groups : mbir_streamed)(be, m, y, o, x, report);
@@ -208,6 +210,8 @@ enum err mbir_recon(struct backend *be, const struct ct_model *m, const struct b
     struct rescaled r = {.m = *m, .options = *o, .on_host = is_out_of_core(be, y)};
     double largest;
     *report = (struct mbir_report){0};
+    FAIL_IF(o->fast && o->compat_06, ERR_USAGE,
+            "`schedule=fast` has no subsets of MBIRJAX 0.6: leave out `compat`");
     TRY(report_create(o->max_iterations, report));
     TRY(rescale_largest(be, y, r.on_host, &largest));
     r.data = rescale_exponent(largest);

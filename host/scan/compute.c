@@ -167,6 +167,7 @@ static enum err recon_run_mbir(struct scan_context *c, struct arrays *a)
     struct mbir_options o = {.max_iterations = r->iterations,
                              .stop_threshold_percent = r->threshold_percent,
                              .seed = (uint32_t)r->seed,
+                             .fast = r->fast,
                              .weights = r->weights ? &a->w : NULL,
                              .on_iteration = r->on_iteration,
                              .context = r->context,

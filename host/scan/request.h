@@ -19,6 +19,7 @@ enum scan_weights { SCAN_EQUAL, SCAN_TRANSMISSION, SCAN_METAL };
 enum scan_rings { RINGS_KEEP, RINGS_SORTING, RINGS_WAVELET };
 #define SCAN_RINGS       "keep|sorting|fw"
 #define SCAN_BACKPROJECT "matched|voxel" /* of voxel_driven */
+#define SCAN_SCHEDULES   "mbirjax|fast"  /* of fast */
 /* Indices of scan_request.phase. */
 enum { PHASE_DELTA_BETA, PHASE_ENERGY, PHASE_DISTANCE, PHASE_PIXEL, PHASE_NUMBERS };
 
@@ -42,6 +43,7 @@ struct scan_request {
     int64_t iterations;               /* of MBIR, at most */
     double threshold_percent;         /* of MBIR: ends when the volume changes less */
     int64_t seed;                     /* of MBIR, 32 bits */
+    int fast;                         /* of MBIR: the schedule that converges faster */
     int resume;                       /* keeps finished slabs, and goes on with those of before */
     const volatile int *stop;         /* non-zero ends early; NULL: nothing does */
     void (*on_iteration)(void *context, int64_t done, int64_t total); /* of MBIR (optional) */

@@ -119,7 +119,7 @@ def synthetic(check, folder):
     sinogram = np.load(f"{scan}_sinogram.npy")
     np.save(folder / "w.npy", np.exp(-sinogram))
     mbir = ["--iterations", "2", "--stop-threshold", "0", "--seed", "3"]
-    for weights, same in (([], []), (["--weights", "transmission"], ["--weights", folder / "w.npy"])):
+    for weights, same in (([], []), (["--schedule", "fast"], ["--schedule", "fast"]), (["--weights", "transmission"], ["--weights", folder / "w.npy"])):
         recon(check, *arrays, "--method", "mbir", *mbir, *weights, "--out", folder / "a.npy")
         r = tomoprof("apply", "mbir_recon", *arrays, *mbir, *same, "--out", folder / "b.npy")
         check.that(r.returncode == 0, r.stderr)
@@ -222,6 +222,8 @@ def wrong_calls(check, folder):
         (["--in", TOOTH, "--center=-0.5"], "--center -0.5: the detector has channels 0 to 639"),
         (["--in", TOOTH, "--iterations", "3"], "--iterations is for --method mbir"),
         (["--in", TOOTH, "--weights", "transmission"], "--weights is for --method mbir"),
+        (["--in", TOOTH, "--schedule", "fast"], "--schedule is for --method mbir"),
+        (["--in", TOOTH, "--method", "mbir", "--schedule", "quick"], "--schedule quick"),
         (["--in", TOOTH, "--method", "mbir", "--weights", "none", "--seed", "x"], "--seed x"),
         (["--in", TOOTH, "--backproject", "voxel"], "--backproject is for --method fdk"),
         (["--in", TOOTH, "--memory", "much"], "--memory: \"much\" is not an amount of memory"),
