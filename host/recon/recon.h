@@ -88,8 +88,7 @@ struct mbir_options {
     int compat_06;   /* the schedule of MBIRJAX 0.6: its subsets, its draws, no damping of slices */
     void (*on_iteration)(void *context, int64_t done, int64_t total); /* progress (optional) */
     void *context;
-    const volatile int *stop; /* non-zero: ERR_INTERRUPTED after the subset at hand, x as it is then
-                                 (optional) */
+    const volatile int *stop; /* non-zero: ERR_INTERRUPTED after the subset at hand (optional) */
 };
 
 /* Filled in afterwards, an entry per iteration (malloc'ed; free with mbir_report_free). */

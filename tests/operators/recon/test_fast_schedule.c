@@ -62,14 +62,14 @@ static void fewer_iterations_reach_the_same_minimum(void **state)
         for (int i = 0; i < FAST_CASES; i++) {
             struct rig r;
             rig_open(&r, harness_backend(b), 1, &fast_cases[i]);
-            float *y = fast_scan(&r), *limit = fast_run(&r, y, 200, 0);
-            float *long_run = fast_run(&r, y, 100, 1);
+            float *y = fast_scan(&r), *limit = fast_run(&r, y, 80, 0);
+            float *long_run = fast_run(&r, y, 50, 1);
             float *quick = fast_run(&r, y, 8, 1), *plain = fast_run(&r, y, 8, 0);
             const double same = fast_distance(long_run, limit, r.voxels);
             const double fast = fast_distance(quick, limit, r.voxels);
             const double slow = fast_distance(plain, limit, r.voxels);
             print_message(
-                "%s: 100 fast iterations are %.1e from the minimum; 8 fast ones %.1e, 8 of "
+                "%s: 50 fast iterations are %.1e from the minimum; 8 fast ones %.1e, 8 of "
                 "MBIRJAX's schedule %.1e\n",
                 r.name, same, fast, slow);
             if (same > 1e-3 || fast > .7 * slow)
