@@ -57,11 +57,11 @@ missing() {
     [ "$1" != test ] || python_for_tests || echo "python3 with numpy and jsonschema"
 }
 
-debian="cmake ninja-build gcc libc6-dev pkg-config zlib1g-dev libcjson-dev libfftw3-dev libhdf5-dev libdw-dev libsqlite3-dev libdeflate-dev libzstd-dev libblosc-dev liblz4-dev liburing-dev libcurl4-openssl-dev libturbojpeg0-dev libjxr-dev libaec-dev"
+debian="cmake ninja-build gcc g++ libc6-dev pkg-config zlib1g-dev libcjson-dev libfftw3-dev libhdf5-dev libdw-dev libsqlite3-dev libdeflate-dev libzstd-dev libblosc-dev liblz4-dev liburing-dev libcurl4-openssl-dev libturbojpeg0-dev libjxr-dev libaec-dev libbz2-dev libtiff-dev libgdcm-dev"
 debian_test="g++ libcmocka-dev python3-numpy python3-jsonschema"
-fedora="cmake ninja-build gcc pkgconf-pkg-config zlib-devel cjson-devel fftw-devel hdf5-devel elfutils-devel sqlite-devel libdeflate-devel libzstd-devel blosc-devel lz4-devel liburing-devel libcurl-devel turbojpeg-devel jxrlib-devel"
+fedora="cmake ninja-build gcc pkgconf-pkg-config zlib-devel cjson-devel fftw-devel hdf5-devel elfutils-devel sqlite-devel libdeflate-devel libzstd-devel blosc-devel lz4-devel liburing-devel libcurl-devel turbojpeg-devel jxrlib-devel bzip2-devel libtiff-devel blosc2-devel gdcm-devel gcc-c++"
 fedora_test="gcc-c++ libcmocka-devel python3-numpy python3-jsonschema"
-arch="cmake ninja gcc pkgconf zlib cjson fftw hdf5 libelf sqlite libdeflate zstd blosc lz4 liburing curl libjpeg-turbo"
+arch="cmake ninja gcc pkgconf zlib cjson fftw hdf5 libelf sqlite libdeflate zstd blosc lz4 liburing curl libjpeg-turbo bzip2 libtiff gdcm"
 arch_test="cmocka python-numpy python-jsonschema"
 
 set_up() {

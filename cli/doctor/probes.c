@@ -4,12 +4,14 @@
 #include <string.h>
 
 #include "cli/doctor/probes.h"
+#include "host/store/dicom/dicom.h"
 #include "host/store/fetch/http.h"
 #include "host/store/store.h"
 #include "profiler/analyze/symbols/debug_files.h"
 
 static const char hdf5[] = TP_HDF5_NAME, symbols[] = TP_DW_NAME, codecs[] = TP_CODEC_NAMES,
-                  no_codecs[] = TP_CODEC_MISSING; /* "" when the build found none */
+                  no_codecs[] = TP_CODEC_MISSING, rare[] = TP_RARE_NAMES,
+                  no_rare[] = TP_RARE_MISSING; /* "" when the build found none */
 
 static enum state probe_fft(struct found *f)
 {
@@ -42,6 +44,20 @@ static enum state probe_codecs(struct found *f)
 {
     SAY(f, "%s%s%s", codecs, *no_codecs ? "missing: " : "all", no_codecs);
     return *no_codecs ? LIMITED : OK;
+}
+
+static enum state probe_rare(struct found *f)
+{
+    SAY(f, "%s%s%s", rare, *no_rare ? "missing: " : "all", no_rare);
+    return *no_rare ? LIMITED : OK;
+}
+
+static enum state probe_dicom(struct found *f)
+{
+    const char *why;
+    const struct dicom_library *l = dicom_open(&why);
+    SAY(f, "%s", l ? l->name : why);
+    return l ? OK : MISSING;
 }
 
 static enum state probe_symbols(struct found *f)
@@ -109,6 +125,18 @@ static const struct doctor_probe {
      .consequence = "load and info refuse files that need them, or read more slowly",
      .fix = "install libdeflate-dev libzstd-dev libblosc-dev liblz4-dev liburing-dev "
             "libturbojpeg0-dev libjxr-dev libaec-dev, build again"},
+    {.name = "rare_codecs",
+     .look = probe_rare,
+     .consequence =
+         "HDF5 with bzip2 or Blosc2, and TIFF with LZMA, WebP, CCITT, LERC, JBIG or old LZW "
+         "are refused",
+     .fix = "install libbz2-dev libtiff-dev (Debian; libblosc2-dev from Debian 13 on), bzip2-devel "
+            "libtiff-devel blosc2-devel (Fedora) or bzip2 libtiff (Arch), build again"},
+    {.name = "dicom",
+     .look = probe_dicom,
+     .consequence = "DICOM files and folders of them are refused",
+     .fix =
+         "install libgdcm-dev and g++ (Debian), gdcm-devel (Fedora) or gdcm (Arch), build again"},
     {.name = "remote_files",
      .look = probe_remote,
      .consequence = "files behind http://, https:// and s3:// are not read",

@@ -112,7 +112,9 @@ const struct command cmd_convert = {
     .words = "IN OUT",
     .text = "IN is any file that `load` reads. The end of OUT chooses the format: .npy, .nii, "
             ".nii.gz,\n"
-            ".tif (BigTIFF), .h5, .zarr, .ome.zarr (0.5: the array and its halves), or .json for\n"
+            ".tif (BigTIFF), .h5, .mrc, .nrrd, .mha, .zarr, .ome.zarr (0.5: the array and its "
+            "halves),\n"
+            "or .json for\n"
             "references (kerchunk), which make IN a Zarr store without copying it. What was "
             "written is\n"
             "read back and compared before OUT appears. What the format cannot hold is listed "

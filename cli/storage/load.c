@@ -322,7 +322,8 @@ const struct command cmd_load = {
     .text =
         "Reads an array of a file and times each chunk: fetch, decode, convert, place. FILE is "
         ".npy,\n"
-        "NIfTI, MRC, NRRD, MetaImage, TIFF (also a folder of numbered files), HDF5, Zarr,\n"
+        "NIfTI, MRC, NRRD, MetaImage, DICOM (a file, a folder), TIFF (also a folder of numbered\n"
+        "files), HDF5, Zarr,\n"
         "OME-Zarr, CZI, TXRM or kerchunk references, also on a server. Writes loading.html,\n"
         "loading.json and rootcause.md into a new folder below --out.\n"
         "Several files, or a pattern in quotes, are read as one data set: shapes, types, times, "

@@ -8,7 +8,7 @@ top=$PWD root=$PWD/build-aarch64-root build=$PWD/build-aarch64
 suite=bookworm
 packages="base-files bash coreutils dash sed grep gawk findutils diffutils tar gzip procps util-linux cmake gcc g++ libc6-dev binutils
     pkg-config zlib1g-dev libcjson-dev libfftw3-dev libhdf5-dev libdw-dev libsqlite3-dev libdeflate-dev libzstd-dev libblosc-dev
-    liblz4-dev liburing-dev libcurl4-openssl-dev libturbojpeg0-dev libjxr-dev libaec-dev libcmocka-dev
+    liblz4-dev liburing-dev libcurl4-openssl-dev libturbojpeg0-dev libjxr-dev libaec-dev libbz2-dev libtiff-dev libgdcm-dev libcmocka-dev
     python3 python3-numpy python3-jsonschema python3-dev file git"
 
 need() { # PROGRAM PACKAGE

@@ -1,6 +1,6 @@
 """The matrix of formats: what is read, shown by info, converted, written, reconstructed and read over HTTP, each checked against the
 library that owns the format. Prints the table of docs/load.md; exit 1 where a cell fails or that table says something else.
-Usage: PYTHON matrix.py TOMOPROF   (pip install numpy h5py tifffile zarr nibabel pylibCZIrw olefile mrcfile pynrrd SimpleITK)"""
+Usage: PYTHON matrix.py TOMOPROF   (pip install numpy h5py hdf5plugin tifffile imagecodecs zarr nibabel pylibCZIrw olefile mrcfile pynrrd SimpleITK pydicom)"""
 import importlib.util
 import json
 import os
@@ -78,9 +78,17 @@ def metaimage(path):
     return SimpleITK.GetArrayFromImage(SimpleITK.ReadImage(str(path)))
 
 
+def dicom(path):
+    import pydicom
+    slices = [pydicom.dcmread(p) for p in (sorted(path.iterdir()) if path.is_dir() else [path])]
+    slices.sort(key=lambda d: float(d.get("ImagePositionPatient", [0, 0, 0])[2]))
+    return np.stack([d.pixel_array for d in slices])
+
+
 def hdf5(name):
     def read(path):
         import h5py
+        import hdf5plugin  # noqa: F401, has the filters
         return h5py.File(path)[name][...]
     return read
 
@@ -88,12 +96,17 @@ def hdf5(name):
 # format, a file of it, its array, the owner's reader, the end of a file that `convert` writes, a scan of it
 ROWS = [("NumPy .npy", STORE / "npy/u2_big.npy", None, np.load, ".npy", ".npy"), ("NIfTI .nii", STORE / "nifti/i2.nii", None, nifti, ".nii", None),
         ("NumPy .npz", STORE / "npy/u2_deflate.npz", "u2", lambda p: np.load(p)["u2"], None, None),
-        ("Analyze 7.5", STORE / "nifti/analyze.hdr", None, nifti, None, None), ("MRC", STORE / "mrc/i2_big.mrc", None, mrc, None, None), ("NRRD", STORE / "nrrd/i2_gzip.nrrd", None, nrrd_, None, None),
-        ("MetaImage", STORE / "metaimage/i2.mhd", None, metaimage, None, None),
+        ("Analyze 7.5", STORE / "nifti/analyze.hdr", None, nifti, None, None), ("MRC", STORE / "mrc/i2_big.mrc", None, mrc, ".mrc", None), ("NRRD", STORE / "nrrd/i2_gzip.nrrd", None, nrrd_, ".nrrd", None),
+        ("MetaImage", STORE / "metaimage/i2.mhd", None, metaimage, ".mha", None), ("DICOM, a file", STORE / "dicom/rle.dcm", None, dicom, None, None),
+        ("DICOM, a series", STORE / "dicom/series", None, dicom, None, None),
         ("NIfTI .nii.gz", STORE / "nifti/i2_bgzf.nii.gz", None, nifti, ".nii.gz", None), ("TIFF, BigTIFF", STORE / "tiff/u2_deflate_tiles.tif", None, tiff, ".tif", ".tif"),
         ("OME-TIFF", STORE / "tiff/stack.ome.tif", None, tiff, None, None), ("ImageJ", STORE / "tiff/stack_imagej.tif", None, tiff, None, None),
-        ("TIFF of 1, 2, 4, 12 bits", STORE / "tiff/u2_12bits.tif", None, tiff, None, None), ("folder of TIFF", STORE / "tiff/stack", None, tiff, None, "stack"), ("HDF5, Data Exchange", SCAN / "exchange.h5", "exchange/data", hdf5("exchange/data"), ".h5", SCAN / "exchange.h5"),
+        ("TIFF of 1, 2, 4, 12 bits", STORE / "tiff/u2_12bits.tif", None, tiff, None, None),
+        *((f"TIFF{name}", STORE / f"tiff_rare/{file}.tif", None, tiff, None, None) for name, file in (
+            (" of 24 bits", "u4_24bits_big"), (": LZMA", "u2_lzma_tiles"), (": WebP", "webp"), (": LERC", "f4_lerc"), (": CCITT", "g4"), (": old LZW", "u1_lzw_old"))),
+        ("folder of TIFF", STORE / "tiff/stack", None, tiff, None, "stack"), ("HDF5, Data Exchange", SCAN / "exchange.h5", "exchange/data", hdf5("exchange/data"), ".h5", SCAN / "exchange.h5"),
         ("HDF5, scale-offset", STORE / "hdf5/scale_offset.h5", "i4", hdf5("i4"), None, None),
+        ("HDF5, bzip2", STORE / "hdf5/rare.h5", "bzip2", hdf5("bzip2"), None, None), ("HDF5, Blosc2", STORE / "hdf5/rare.h5", "blosc2", hdf5("blosc2"), None, None),
         ("HDF5 with a user block", STORE / "hdf5/user_block.h5", "gzip", hdf5("gzip"), None, None),
         ("NXtomo", SCAN / "nxtomo.nx", "scan1/device/camera/data", hdf5("scan1/device/camera/data"), None, SCAN / "nxtomo.nx"),
         ("Zeiss TXRM", SCAN / "parallel.txrm", "data", txrm, None, SCAN / "parallel.txrm"), ("Zarr 2", STORE / "zarr/zarr2/blosc", None, zarr_, ".zarr", None),
@@ -166,7 +179,7 @@ def reconstruction(name, scan, folder):
 
 
 def main():
-    absent = [m for m in ("h5py", "tifffile", "zarr", "nibabel", "pylibCZIrw", "olefile", "mrcfile", "nrrd", "SimpleITK") if not importlib.util.find_spec(m)]
+    absent = [m for m in ("h5py", "hdf5plugin", "pydicom", "tifffile", "zarr", "nibabel", "pylibCZIrw", "olefile", "mrcfile", "nrrd", "SimpleITK") if not importlib.util.find_spec(m)]
     if absent:
         print(f"skipped: this Python lacks {', '.join(absent)}")
         sys.exit(77)
@@ -178,7 +191,7 @@ def main():
             told = call("info", "--json", path)
             read = reading(name, path, array, owner, folder, path)
             shown = cell(name, "info", told.returncode == 0 and "shape" in told.stdout and json.loads(told.stdout), told.stderr)
-            remote = "" if path.is_dir() and not any((path / n).exists() for n in (".zarray", ".zgroup", "zarr.json")) else \
+            remote = "" if "DICOM" in name or path.is_dir() and not any((path / n).exists() for n in (".zarray", ".zgroup", "zarr.json")) else \
                 reading(name, path, array, owner, folder, f"{url}/{path.relative_to(DATA)}")
             line = (f"| {name} | {read} | {shown} | {read} | {writing(name, end, array, owner, path, folder)} | {reconstruction(name, scan, folder)} | {remote} |")
             print(line, flush=True)

@@ -1,4 +1,4 @@
-/* Steps of libraries that do not check memory (JPEG, JPEG XR, blosc) are decoded in a child process,
+/* Steps of libraries that may not check memory (JPEG, JPEG XR, blosc, bzip2, libtiff, GDCM) are decoded in a child,
  * which has no network, no file, and a limited memory and time. A worker starts its own. Where its
  * threads are not to fork, children are started before and lent to it. */
 #ifndef TP_STORE_CODEC_CHILDREN_H
@@ -26,7 +26,7 @@ void codec_children_end(struct codec_child **idle);
 /* CPU time of the worker's child since it began; 0: it has none. */
 int64_t codec_child_cpu_ns(const struct codec_worker *w);
 
-/* 0: only JPEG XR has a child, as fuzzers want. */
+/* 0: JPEG, blosc and bzip2 have none, as fuzzers want. */
 extern int codec_children_used;
 
 #endif

@@ -21,7 +21,11 @@ int codec_available(enum codec codec, const char **library)
                  {CODEC_LZ4_HDF5, "liblz4", lz4_available},
                  {CODEC_BITSHUFFLE_LZ4, "liblz4", lz4_available},
                  {CODEC_BITSHUFFLE_ZSTD, "libzstd", zstd_available},
-                 {CODEC_SZIP, "libaec", szip_available}};
+                 {CODEC_SZIP, "libaec", szip_available},
+                 {CODEC_BZIP2, "libbz2", bzip2_available},
+                 {CODEC_BLOSC2, "libblosc2", blosc2_available},
+                 {CODEC_LIBTIFF, "libtiff", libtiff_available},
+                 {CODEC_DICOM, "libgdcm", dicom_available}};
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
         if (needs[i].codec == codec) {
             *library = needs[i].library;

@@ -24,17 +24,22 @@
     X(CODEC_LZ4_BLOCK, "lz4", codec_lz4, -1) /* a bare block */                                    \
     X(CODEC_BITSHUFFLE_LZ4, "bitshuffle", codec_bitshuffle, -1)  /* HDF5's filter 32008 */         \
     X(CODEC_BITSHUFFLE_ZSTD, "bitshuffle", codec_bitshuffle, -1) /* row: elements of a block */    \
-    X(CODEC_SZIP, "szip", codec_szip, -1) /* item: bits; row: scanline; samples: block */          \
+    X(CODEC_SZIP, "szip", codec_szip, -1)       /* item: bits; row: scanline; samples: block */    \
+    X(CODEC_BZIP2, "bzip2", codec_bzip2, -1)    /* HDF5's filter 307 */                            \
+    X(CODEC_BLOSC2, "Blosc2", codec_blosc2, -1) /* HDF5's filter 32026 */                          \
     X(CODEC_LZF, "lzf", codec_lzf, -1)                                                             \
     X(CODEC_PACKBITS, "packbits", codec_packbits, -1)                                              \
     X(CODEC_LZW, "lzw", codec_lzw, -1) /* TIFF's */                                                \
     X(CODEC_JPEG, "JPEG", codec_jpeg, -1)                                                          \
+    X(CODEC_LIBTIFF, "TIFF", codec_libtiff, -1) /* item: bits; tables: codec/libtiff.h */          \
+    X(CODEC_DICOM, "DICOM", codec_dicom, -1)    /* a whole file; level: it is scaled to float32 */ \
     X(CODEC_JXR, "JPEG XR", codec_jxr, -1)                                                         \
     X(CODEC_BITSHUFFLE, "bitshuffle", codec_bitshuffle, 0)                                         \
     X(CODEC_SHUFFLE, "shuffle", codec_shuffle, 0)                                                  \
     X(CODEC_PREDICT, "predictor 2", codec_predict, 0) /* TIFF: differences along a row */          \
     X(CODEC_PREDICT_FLOAT, "predictor 3", codec_predict, 0)                                        \
-    X(CODEC_UNPACK, "packed bits", codec_unpack, -1) /* TIFF: item: bits of a sample, 1 to 15 */   \
+    X(CODEC_UNPACK, "packed bits", codec_unpack,                                                   \
+      -1) /* TIFF: item: bits of a sample, 1 to 15, 24 */                                          \
     X(CODEC_SCALE_OFFSET, "scale-offset", codec_scale_offset,                                      \
       -1) /* samples: SCALE_; level: digits */                                                     \
     X(CODEC_FLETCHER32, "fletcher32", codec_fletcher32, 4)                                         \

@@ -9,7 +9,8 @@
 typedef enum err codec_fn(const struct codec_call *c);
 codec_fn codec_zlib, codec_gzip, codec_zstd, codec_czi, codec_blosc, codec_lz4, codec_lzf,
     codec_packbits, codec_lzw, codec_jpeg, codec_jxr, codec_shuffle, codec_predict,
-    codec_fletcher32, codec_crc32c, codec_bitshuffle, codec_szip, codec_unpack, codec_scale_offset;
+    codec_fletcher32, codec_crc32c, codec_bitshuffle, codec_szip, codec_unpack, codec_scale_offset,
+    codec_bzip2, codec_blosc2, codec_libtiff, codec_dicom;
 /* Stored bytes of so many unpacked ones; 0: these are not whole rows. */
 size_t unpack_stored(const struct codec_step *s, size_t out_bytes);
 
@@ -55,6 +56,8 @@ enum inflate_form { FORM_ZLIB, FORM_GZIP, FORM_RAW };
 int fast_inflate(struct codec_worker *w, enum inflate_form form, const void *in, size_t n,
                  void *out, size_t room, size_t *used, size_t *got);
 void fast_inflate_free(struct codec_worker *w);
+/* Inflates a raw stream of unknown size, of at most `most` bytes, into spare[which]; *got bytes. */
+enum err inflate_unknown(const struct codec_call *c, int which, size_t most, size_t *got);
 /* `n` bytes compressed with a level of 1 to 9, raw or with zlib's wrapper; its length, 0 where it
  * does not fit `room` or libdeflate is not there. */
 size_t fast_deflate(int zlib, int level, const void *in, size_t n, void *out, size_t room);
@@ -63,7 +66,8 @@ size_t fast_deflate(int zlib, int level, const void *in, size_t n, void *out, si
 enum err codec_spare(struct codec_worker *w, int which, size_t bytes);
 
 int zstd_available(void), blosc_available(void), lz4_available(void), jpeg_available(void),
-    jxr_available(void), szip_available(void);
+    jxr_available(void), szip_available(void), bzip2_available(void), blosc2_available(void),
+    libtiff_available(void), dicom_available(void);
 void jpeg_free(struct codec_worker *w);
 void zstd_free(struct codec_worker *w);
 

@@ -139,6 +139,39 @@ enum err codec_gzip(const struct codec_call *c)
     return done < c->out_bytes ? inflate_stream(c, FORM_GZIP, from, done) : ERR_OK;
 }
 
+/* As fast_inflate, by zlib. */
+static int slow_inflate(const void *in, size_t n, void *out, size_t room, size_t *got)
+{
+    z_stream z = {.next_in = (Bytef *)(uintptr_t)in,
+                  .avail_in = (uInt)n,
+                  .next_out = out,
+                  .avail_out = (uInt)room};
+    if (n > PIECE || room > PIECE || inflateInit2(&z, -15) != Z_OK)
+        return 1;
+    const int r = inflate(&z, Z_FINISH);
+    *got = room - z.avail_out;
+    inflateEnd(&z);
+    return r == Z_STREAM_END ? 0 : r == Z_BUF_ERROR && !z.avail_out ? 2 : 1;
+}
+
+enum err inflate_unknown(const struct codec_call *c, int which, size_t most, size_t *got)
+{
+    size_t used, room = 4 * c->in_bytes + 65536;
+    int r;
+    do {
+        room = room < most ? room : most;
+        TRY(codec_spare(c->worker, which, room + 1));
+        unsigned char *out = c->worker->spare[which];
+        r = fast_inflate_available()
+                ? fast_inflate(c->worker, FORM_RAW, c->in, c->in_bytes, out, room, &used, got)
+                : slow_inflate(c->in, c->in_bytes, out, room, got);
+        if (r == 2 && room == most)
+            return CODEC_DAMAGED(c, "it holds more than the chunk");
+        room *= 2;
+    } while (r == 2);
+    return r ? CODEC_DAMAGED(c, "not a deflate stream") : ERR_OK;
+}
+
 size_t zlib_bound(size_t bytes)
 {
     return compressBound(bytes) + 32;

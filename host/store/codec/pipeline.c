@@ -13,6 +13,8 @@ static const struct {
 #undef X
 };
 
+#define SPARE_BYTES ((size_t)1 << 20) /* that a compressor may add to a chunk, and more */
+
 static enum err codec_run_all(struct codec_worker *w, const struct codec_pipeline *p,
                               const void *in, size_t in_bytes, void *out, size_t out_bytes)
 {
@@ -38,6 +40,13 @@ static enum err codec_run_all(struct codec_worker *w, const struct codec_pipelin
         const int grows = table[p->step[i].codec].grows;
         c.step = &p->step[i];
         c.out_bytes = wanted[i + 1];
+        if (c.step->codec == CODEC_DEFLATE && !c.out_bytes && i + 1 < p->count) { /* ZIP's */
+            size_t got = 0;
+            TRY(inflate_unknown(&c, i & 1, 2 * out_bytes + SPARE_BYTES, &got));
+            c.in = w->spare[i & 1];
+            c.in_bytes = got;
+            continue;
+        }
         FAIL_IF(!c.out_bytes && grows < 0 && i + 1 < p->count, ERR_UNSUPPORTED,
                 "two compressors follow each other (%s after %s)", codec_name(p->step[i + 1].codec),
                 codec_name(c.step->codec));
@@ -97,7 +106,9 @@ int codec_needs_child(const struct codec_pipeline *p)
 {
     for (int i = 0; i < p->count; i++) {
         const enum codec k = p->step[i].codec;
-        if (k == CODEC_JXR || (codec_children_used && (k == CODEC_JPEG || k == CODEC_BLOSC)))
+        if (k == CODEC_JXR || k == CODEC_LIBTIFF || k == CODEC_DICOM || k == CODEC_BLOSC2)
+            return 1;
+        if (codec_children_used && (k == CODEC_JPEG || k == CODEC_BLOSC || k == CODEC_BZIP2))
             return 1;
     }
     return 0;

@@ -122,11 +122,25 @@ static size_t unpack_row(const struct codec_step *s, size_t *samples)
 size_t unpack_stored(const struct codec_step *s, size_t out_bytes)
 {
     size_t samples;
-    const size_t stored = unpack_row(s, &samples), row = samples * (s->item > 8 ? 2 : 1);
+    const size_t stored = unpack_row(s, &samples), row = samples * (s->item > 16  ? 4
+                                                                    : s->item > 8 ? 2
+                                                                                  : 1);
     return !row || out_bytes % row ? 0 : out_bytes / row * stored;
 }
 
-/* Highest bit first; samples of more than 8 bits become 16 bits. */
+/* Three bytes become four, in the file's order. */
+static void unpack_triples(const struct codec_call *c, size_t samples)
+{
+    const int big = c->step->swap;
+    for (size_t i = 0; i < samples; i++) {
+        const unsigned char *in = c->in + 3 * i;
+        const uint32_t v =
+            (uint32_t)in[big ? 2 : 0] | (uint32_t)in[1] << 8 | (uint32_t)in[big ? 0 : 2] << 16;
+        memcpy(c->out + 4 * i, &v, sizeof v);
+    }
+}
+
+/* Highest bit first; samples of more than 8 bits become 16 bits, of 24 bits 32. */
 enum err codec_unpack(const struct codec_call *c)
 {
     const unsigned bits = (unsigned)c->step->item, mask = (1u << bits) - 1;
@@ -135,6 +149,10 @@ enum err codec_unpack(const struct codec_call *c)
                  wanted = unpack_stored(c->step, c->out_bytes);
     if (!wanted || c->in_bytes < wanted)
         return CODEC_DAMAGED(c, "rows are incomplete");
+    if (bits == 24) {
+        unpack_triples(c, c->out_bytes / 4);
+        return ERR_OK;
+    }
     for (size_t row = 0; row < wanted; row += stored) {
         unsigned have = 0, window = 0; /* bits that are not taken yet */
         for (size_t i = 0, at = row; i < samples; i++) {

@@ -20,7 +20,7 @@
             return DAMAGED(s);                                                                     \
     } while (0)
 
-/* Codecs that HDF5's filters have, and the bounds of their numbers. */
+/* Codecs that HDF5's filters and DICOM have, and the bounds of their numbers. */
 static const struct {
     enum codec codec;
     int item_least, item_most, row_most, samples_most, has_level;
@@ -31,6 +31,8 @@ static const struct {
     {CODEC_BLOSC, 0, 16, 0, 0, 0},      {CODEC_BITSHUFFLE_LZ4, 1, 64, 1 << 24, 0, 0},
     {CODEC_LZ4_HDF5, 0, 16, 0, 0, 0},   {CODEC_BITSHUFFLE_ZSTD, 1, 64, 1 << 24, 0, 0},
     {CODEC_ZSTD, 0, 16, 0, 0, 0},       {CODEC_SCALE_OFFSET, 1, 8, 0, 7, 1},
+    {CODEC_BZIP2, 0, 16, 0, 0, 0},      {CODEC_BLOSC2, 0, 16, 0, 0, 0},
+    {CODEC_DICOM, 0, 0, 0, 0, 1},
 };
 
 static int step_is_known(const struct codec_step *p)

@@ -148,7 +148,7 @@ static int set_filter(int filter, const unsigned *value, size_t values, int item
     } rows[] = {{1, CODEC_ZLIB},    {2, CODEC_SHUFFLE},      {3, CODEC_FLETCHER32},
                 {4, CODEC_SZIP},    {6, CODEC_SCALE_OFFSET}, {32008, CODEC_BITSHUFFLE},
                 {32000, CODEC_LZF}, {32001, CODEC_BLOSC},    {32004, CODEC_LZ4_HDF5},
-                {32015, CODEC_ZSTD}};
+                {307, CODEC_BZIP2}, {32026, CODEC_BLOSC2},   {32015, CODEC_ZSTD}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].filter == filter) {
             *out = (struct codec_step){.codec = rows[i].codec, .item = item};

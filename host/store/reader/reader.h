@@ -26,7 +26,8 @@ struct reader {
     X(npy)                                                                                         \
     X(mrc)                                                                                         \
     X(nrrd)                                                                                        \
-    X(metaimage) X(hdf5) X(tiff) X(czi) X(txrm) X(zarr) X(zip) X(refs) X(tiff_stack) X(nifti)
+    X(metaimage)                                                                                   \
+    X(hdf5) X(tiff) X(czi) X(txrm) X(zarr) X(zip) X(refs) X(tiff_stack) X(dicom) X(nifti)
 
 #define READER_DECLARE(name) extern const struct reader reader_##name;
 READER_LIST(READER_DECLARE)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "host/store/codec/libtiff.h"
 #include "host/store/manifest/manifest.h"
 #include "host/store/reader/tiff_page.h"
 
@@ -15,24 +16,9 @@ static const char *compression_name(int compression)
     static const struct {
         int compression;
         const char *name;
-    } rows[] = {{2, "CCITT RLE"},
-                {3, "CCITT group 3 fax"},
-                {4, "CCITT group 4 fax"},
-                {6, "old-style JPEG"},
-                {9, "JBIG"},
-                {10, "JBIG"},
-                {32766, "NeXT RLE"},
-                {32809, "ThunderScan"},
-                {33003, "JPEG 2000"},
-                {33005, "JPEG 2000"},
-                {34661, "JBIG"},
-                {34676, "SGI LogLuv"},
-                {34677, "SGI LogLuv"},
-                {34712, "JPEG 2000"},
-                {34887, "LERC"},
-                {34892, "lossy JPEG"},
-                {34925, "LZMA"},
-                {50001, "WebP"},
+    } rows[] = {{6, "old-style JPEG"}, {9, "JBIG"},          {10, "JBIG"},
+                {33003, "JPEG 2000"},  {33005, "JPEG 2000"}, {34676, "SGI LogLuv"},
+                {34677, "SGI LogLuv"}, {34712, "JPEG 2000"}, {34892, "lossy JPEG"},
                 {50002, "JPEG XL"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].compression == compression)
@@ -67,6 +53,70 @@ static enum err set_jpeg(struct store *s, const struct tiff_page *p, struct code
     return ERR_OK;
 }
 
+/* Samples of a row of a strip or tile. */
+static struct codec_step tiff_step(const struct tiff_page *p, enum codec codec, int item)
+{
+    return (struct codec_step){.codec = codec,
+                               .item = item,
+                               .row = (int)(p->tile_width ? p->tile_width : p->width),
+                               .samples = p->planar == 2 ? 1 : p->samples,
+                               .swap = p->swap};
+}
+
+/* Programs before TIFF 5 wrote the bits of LZW in the other order: the first code clears the table. */
+static enum err lzw_is_old(struct store *s, const struct tiff_page *p, int *old)
+{
+    unsigned char head[2] = {0};
+    int64_t at, n;
+    *old = 0;
+    TRY(tiff_value(s, p, &p->offsets, 0, &at));
+    TRY(tiff_value(s, p, &p->counts, 0, &n));
+    if (n >= 2)
+        TRY(store_object_read(s, p->object, at, head, sizeof head));
+    *old = !head[0] && head[1] & 1;
+    return ERR_OK;
+}
+
+/* Describes the page to libtiff. The meaning of colours does not change what it decodes. */
+static enum err set_libtiff(struct store *s, struct store_array *a, const struct tiff_page *p,
+                            struct codec_pipeline *line)
+{
+    const char *missing = libtiff_missing(p->compression);
+    const int compression = p->compression, is_fax = compression == 3 || compression == 4;
+    const int predicts = compression == 5 || compression == 8 || compression == 32946 ||
+                         compression == 34925 || compression == 50000;
+    FAIL_IF(missing, ERR_UNSUPPORTED,
+            "%s: compression %d (%s): %s, or convert it with tiffcp -c zip", s->name, compression,
+            libtiff_name(compression), missing);
+    struct libtiff_page *page = arena_take(s->arena, sizeof *page);
+    FAIL_IF(!page, ERR_MEMORY, "%s: no memory left", s->name);
+    *page = (struct libtiff_page){.compression = compression,
+                                  .photometric = p->samples > 2 ? 2 : 1,
+                                  .predictor = predicts ? p->predictor : 1,
+                                  .format = p->format,
+                                  .fill_order = p->fill_order == 2 ? 2 : 1,
+                                  .is_tile = p->tile_height > 0};
+    if (is_fax)
+        page->extra[0] = (struct libtiff_extra){289 + compression, 1, {p->fax[compression - 3]}};
+    if (compression == 34887) {
+        struct libtiff_extra *lerc = &page->extra[0];
+        FAIL_IF(p->lerc.count != 2, ERR_INPUT, "%s: lacks the parameters of LERC (tag 50674)",
+                s->name);
+        *lerc = (struct libtiff_extra){.tag = 50674, .count = 2};
+        for (int i = 0; i < 2; i++)
+            TRY(tiff_value(s, p, &p->lerc, i, &lerc->value[i]));
+    }
+    line->step[0] = tiff_step(p, CODEC_LIBTIFF, p->bits);
+    line->step[0].tables = (const unsigned char *)page;
+    line->step[0].tables_bytes = sizeof *page;
+    line->count = 1;
+    a->dtype.swap = 0;
+    if (p->bits % 8 || p->bits == 24)
+        line->step[line->count++] = tiff_step(p, CODEC_UNPACK, p->bits);
+    line->step[1].swap = 0; /* libtiff gives this processor's order */
+    return ERR_OK;
+}
+
 static enum err tiff_set_pipeline(struct store *s, struct store_array *a, const struct tiff_page *p)
 {
     static const struct {
@@ -75,38 +125,36 @@ static enum err tiff_set_pipeline(struct store *s, struct store_array *a, const 
     } rows[] = {{5, CODEC_LZW},      {7, CODEC_JPEG},         {8, CODEC_ZLIB},
                 {32946, CODEC_ZLIB}, {32773, CODEC_PACKBITS}, {50000, CODEC_ZSTD}};
     struct codec_pipeline *line = &a->pipelines[0];
+    int old = 0;
     a->pipelines_count = 1;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].compression == p->compression)
             line->step[line->count++].codec = rows[i].codec;
-    FAIL_IF(p->compression != 1 && !line->count, ERR_UNSUPPORTED,
-            "%s: compression %d (%s) is not read; deflate, zstd, LZW, PackBits, JPEG and none "
-            "are. Convert it with tiffcp -c zip",
+    const int own = p->compression == 1 || line->count, odd = p->bits % 8 || p->bits == 24;
+    FAIL_IF(!own && !libtiff_name(p->compression), ERR_UNSUPPORTED,
+            "%s: compression %d (%s) is not read; deflate, zstd, LZW, PackBits, JPEG, LZMA, WebP, "
+            "CCITT, LERC, JBIG and none are. Convert it with tiffcp -c zip",
             s->name, p->compression, compression_name(p->compression));
     FAIL_IF(p->compression != 7 && p->photometric == YCBCR && !p->whole_colours, ERR_UNSUPPORTED,
             "%s: YCbCr with subsampled colours is read from JPEG alone. Convert it with tiff2rgba",
             s->name);
     if (p->compression == 7)
         return set_jpeg(s, p, line);
-    FAIL_IF(p->bits % 8 && p->predictor != 1, ERR_UNSUPPORTED,
+    FAIL_IF((odd && p->predictor != 1) || p->predictor > 3, ERR_UNSUPPORTED,
             "%s: predictor %d of samples of %d bits is not read. Convert it with tiffcp -c zip",
             s->name, p->predictor, p->bits);
-    if (p->bits % 8)
-        line->step[line->count++] =
-            (struct codec_step){.codec = CODEC_UNPACK,
-                                .item = p->bits,
-                                .row = (int)(p->tile_width ? p->tile_width : p->width),
-                                .samples = p->planar == 2 ? 1 : p->samples};
+    if (p->compression == 5)
+        TRY(lzw_is_old(s, p, &old));
+    if (!own || old || p->fill_order == 2)
+        return set_libtiff(s, a, p, line);
+    if (odd)
+        line->step[line->count++] = tiff_step(p, CODEC_UNPACK, p->bits);
+    if (odd)
+        a->dtype.swap = 0;
     if (p->predictor == 1 || p->compression == 1)
         return ERR_OK;
-    FAIL_IF(p->predictor > 3, ERR_UNSUPPORTED, "%s: predictor %d is not known", s->name,
-            p->predictor);
     line->step[line->count++] =
-        (struct codec_step){.codec = p->predictor == 2 ? CODEC_PREDICT : CODEC_PREDICT_FLOAT,
-                            .item = p->bits / 8,
-                            .row = (int)(p->tile_width ? p->tile_width : p->width),
-                            .samples = p->planar == 2 ? 1 : p->samples,
-                            .swap = p->swap};
+        tiff_step(p, p->predictor == 2 ? CODEC_PREDICT : CODEC_PREDICT_FLOAT, p->bits / 8);
     if (p->predictor == 3) /* its bytes are always highest first */
         a->dtype.swap = 0;
     return ERR_OK;
@@ -131,10 +179,12 @@ static enum err tiff_set_shape(struct store *s, struct store_array *a, const str
                                     : p->format == 2 ? 'i'
                                     : p->bits == 1   ? 'b'
                                                      : 'u',
-                                    (unsigned char)((p->bits + 7) / 8), p->swap && p->bits >= 16};
+                                    (unsigned char)(p->bits == 24 ? 4 : (p->bits + 7) / 8),
+                                    p->swap && p->bits >= 16};
     FAIL_IF(p->format > 3, ERR_UNSUPPORTED, "%s: sample format %d is not read", s->name, p->format);
-    FAIL_IF(p->format == 3 && p->bits < 16, ERR_INPUT, "%s: floats of %d bits", s->name, p->bits);
-    FAIL_IF(p->format == 2 && p->bits % 8, ERR_UNSUPPORTED,
+    FAIL_IF(p->format == 3 && (p->bits < 16 || p->bits == 24), ERR_UNSUPPORTED,
+            "%s: floats of %d bits are not read; 16, 32 and 64 are", s->name, p->bits);
+    FAIL_IF(p->format == 2 && (p->bits % 8 || p->bits == 24), ERR_UNSUPPORTED,
             "%s: signed samples of %d bits are not read; unsigned ones are", s->name, p->bits);
     for (int i = 0; axes && i < axes->count; i++) {
         a->axis[a->dims] = axes->axis[i];

@@ -159,7 +159,9 @@ static enum err set_tag(struct store *s, struct tiff_page *p, int tag, uint64_t 
         {282, NULL, NULL, &p->resolution[0]}, {283, NULL, NULL, &p->resolution[1]},
         {273, NULL, NULL, &p->offsets},       {279, NULL, NULL, &p->counts},
         {324, NULL, NULL, &p->offsets},       {325, NULL, NULL, &p->counts},
-        {330, NULL, NULL, &p->sub},           {347, NULL, NULL, &p->jpeg_tables}};
+        {330, NULL, NULL, &p->sub},           {347, NULL, NULL, &p->jpeg_tables},
+        {292, NULL, &p->fax[0], NULL},        {293, NULL, &p->fax[1], NULL},
+        {50674, NULL, NULL, &p->lerc}};
     const struct tiff_slot *slot = NULL;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         slot = rows[i].tag == tag ? &rows[i] : slot;
@@ -213,12 +215,12 @@ enum err tiff_page_judge(struct store *s, const struct tiff_page *p)
     FAIL_IF(p->compression == 6, ERR_UNSUPPORTED,
             "%s: compression 6 (old-style JPEG) is not read. Convert it with tiffcp -c zip",
             s->name);
-    FAIL_IF(p->bits < 1 || (p->bits > 16 && p->bits != 32 && p->bits != 64), ERR_UNSUPPORTED,
-            "%s: has %d bits per sample; 1 to 16, 32 and 64 are read. Convert it with tifffile: "
-            "imwrite(\"new.tif\", imread(\"old.tif\"))",
-            s->name, p->bits);
-    FAIL_IF(p->fill_order == 2, ERR_UNSUPPORTED,
-            "%s: has its bits reversed (FillOrder 2). Convert it with tiffcp -f msb2lsb", s->name);
+    FAIL_IF(
+        p->bits < 1 || (p->bits > 16 && p->bits != 24 && p->bits != 32 && p->bits != 64),
+        ERR_UNSUPPORTED,
+        "%s: has %d bits per sample; 1 to 16, 24, 32 and 64 are read. Convert it with tifffile: "
+        "imwrite(\"new.tif\", imread(\"old.tif\"))",
+        s->name, p->bits);
     return ERR_OK;
 }
 
@@ -377,6 +379,6 @@ int tiff_same_layout(const struct tiff_page *a, const struct tiff_page *b)
            a->rows_per_strip == b->rows_per_strip && a->bits == b->bits &&
            a->samples == b->samples && a->planar == b->planar && a->compression == b->compression &&
            a->predictor == b->predictor && a->format == b->format && a->level == b->level &&
-           a->mixed == b->mixed && a->fill_order == b->fill_order &&
-           (a->photometric == b->photometric || a->compression != 7);
+           a->mixed == b->mixed && a->fill_order == b->fill_order && a->fax[0] == b->fax[0] &&
+           a->fax[1] == b->fax[1] && (a->photometric == b->photometric || a->compression != 7);
 }

@@ -20,7 +20,9 @@ struct tiff_page {
     int mixed;         /* its samples have several types */
     int whole_colours; /* YCbCr without subsampling */
     uint32_t seen;     /* bit per tag that a page needs */
-    struct tiff_values offsets, counts, description, jpeg_tables, sub, resolution[2]; /* x, y */
+    int fax[2];        /* tags 292 and 293 */
+    struct tiff_values offsets, counts, description, jpeg_tables, sub, lerc,
+        resolution[2]; /* x, y */
 };
 
 struct tiff_pages {

@@ -4,12 +4,14 @@
 
 #include "host/store/store.h"
 
+enum { ZARR_DEFLATED = 1 };
+
 /* Resolves keys like "a/.zarray" and "a/c/0/1". */
 struct zarr_keys {
     void *state;
     /* malloc'ed text; *out NULL: the key is missing. */
     enum err (*text)(struct store *s, void *state, const char *key, char **out);
-    /* object -1: the key is missing. */
+    /* object -1: the key is missing; pipeline ZARR_DEFLATED: the archive has compressed it too. */
     enum err (*place)(struct store *s, void *state, const char *key, struct store_chunk *out);
 };
 

@@ -93,6 +93,20 @@ static int64_t first_chunk(const struct store_array *a, const struct zarr_array 
     return chunk;
 }
 
+/* Makes the second pipeline, which undoes what the archive did first. */
+static enum err deflated_pipeline(struct store *s, struct store_array *a)
+{
+    const struct codec_pipeline *from = &a->pipelines[0];
+    struct codec_pipeline *to = &a->pipelines[ZARR_DEFLATED];
+    const struct zarr_array *z = a->reader;
+    FAIL_IF(z->sharded || from->count == CODEC_STEPS, ERR_UNSUPPORTED,
+            "%s: its chunks are compressed by ZIP too; write it again with zip -0", s->name);
+    *to = (struct codec_pipeline){1 + from->count, {{.codec = CODEC_DEFLATE}}};
+    memcpy(to->step + 1, from->step, (size_t)from->count * sizeof *to->step);
+    a->pipelines_count = ZARR_DEFLATED + 1;
+    return ERR_OK;
+}
+
 static enum err index_object(struct store *s, struct store_array *a, const int64_t at[STORE_DIMS],
                              int64_t entries, uint64_t *table)
 {
@@ -105,6 +119,8 @@ static enum err index_object(struct store *s, struct store_array *a, const int64
         TRY(shard_size(s, &where));
     if (where.object < 0)
         return ERR_OK;
+    if (where.pipeline && a->pipelines_count == ZARR_DEFLATED)
+        TRY(deflated_pipeline(s, a));
     if (!z->sharded)
         return store_chunk_set(s, a, first_chunk(a, z, at), where);
     TRY(shard_read_table(s, a, z, &where, entries, table));

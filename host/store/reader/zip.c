@@ -140,9 +140,13 @@ static enum err zip_key_place(struct store *s, void *state, const char *key,
     const struct zip *z = &((struct zip_store *)state)->zip;
     if (!m)
         return ERR_OK;
-    FAIL_IF(m->method != ZIP_STORED, ERR_UNSUPPORTED,
-            "%s: its chunks are compressed by ZIP too; write it again with zip -0", s->name);
+    FAIL_IF(
+        m->method != ZIP_STORED && m->method != ZIP_DEFLATED, ERR_UNSUPPORTED,
+        "%s: %s is compressed by method %d of ZIP; deflate and none are read. Write it again with "
+        "zip -0",
+        s->name, m->name, m->method);
     out->object = z->object;
+    out->pipeline = m->method == ZIP_DEFLATED ? ZARR_DEFLATED : 0;
     out->stored = m->stored;
     return zip_place(s, z, m, &out->offset);
 }

@@ -21,7 +21,8 @@
 static const struct writer_format *format_of(const char *path)
 {
     static const struct writer_format *const all[] = {&write_npy,  &write_nifti, &write_nifti_gz,
-                                                      &write_tiff, &write_zarr,  &write_hdf5};
+                                                      &write_tiff, &write_zarr,  &write_hdf5,
+                                                      &write_mrc,  &write_nrrd,  &write_metaimage};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (text_has_suffix(path, all[i]->suffix))
             return all[i];
@@ -189,7 +190,9 @@ enum err store_convert(const char *in, const char *out, const struct writer_opti
     if (text_has_suffix(out, ".json"))
         return store_references(in, out, o, result);
     FAIL_IF(!f, ERR_USAGE,
-            "%s: the name must end in .npy, .nii, .nii.gz, .tif, .h5, .zarr or .json (references)",
+            "%s: the name must end in .npy, .nii, .nii.gz, .tif, .h5, .zarr, .mrc, .nrrd, .mha or "
+            ".json "
+            "(references)",
             out);
     TRY(store_open(in, &s));
     struct writer w = {.path = out, .options = o, .fortran = f->fortran, .step = 1};

@@ -72,7 +72,7 @@ struct writer_format {
     enum err (*finish)(struct writer *w, enum err e); /* closes: e is returned, or what failed */
 };
 extern const struct writer_format write_npy, write_nifti, write_nifti_gz, write_zarr, write_tiff,
-    write_hdf5;
+    write_hdf5, write_mrc, write_nrrd, write_metaimage;
 
 /* Slabs [first, first + count) along the slowest dimension of the target, and what one takes. */
 enum err writer_read(struct store *s, struct store_array *a, const struct writer *w,

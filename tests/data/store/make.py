@@ -1,10 +1,11 @@
 """Writes the small files of this folder with the libraries that own their formats. The value of element i (C order) is
 (i * i + 3 * i) % 1021 in the file's type, modulo 251 for 8 bits: tests/unit/store/test_store.c computes the same.
-Usage: make.py   (pip install numpy h5py hdf5plugin zarr numcodecs tifffile imagecodecs nibabel pylibCZIrw kerchunk mrcfile pynrrd SimpleITK)"""
+Usage: make.py   (pip install numpy h5py hdf5plugin zarr numcodecs tifffile imagecodecs nibabel pylibCZIrw kerchunk mrcfile pynrrd SimpleITK pydicom; tiffcp of libtiff-tools)"""
 import gzip
 import pathlib
 import shutil
 import struct
+import subprocess
 import zlib
 
 import h5py
@@ -155,6 +156,129 @@ def zarr2():
     a[:] = u2
     a = group.create_array("holes", shape=SHAPE, chunks=CHUNKS, dtype="u2", fill_value=7, compressors=None)
     a[0:3, 0:20, 0:24] = u2[0:3, 0:20, 0:24]
+
+
+def rare():
+    """HDF5's bzip2 and Blosc2, the latter as frames and as arrays of blocks; TIFF that libtiff alone decodes, LZW as programs wrote it before TIFF 5,
+    and 24 bits. CCITT, JBIG and the other order of bits are written by tiffcp."""
+    u2, u1 = values("u2"), values("u1")
+    with h5py.File(HERE / "hdf5/rare.h5", "w") as f:
+        f.create_dataset("bzip2", data=u2, chunks=CHUNKS, **hdf5plugin.BZip2())
+        f.create_dataset("bzip2_shuffle", data=values("f8"), chunks=CHUNKS, shuffle=True, **hdf5plugin.BZip2())
+        f.create_dataset("blosc2", data=u2, chunks=CHUNKS, **hdf5plugin.Blosc2())
+        f.create_dataset("blosc2_f8", data=values("f8"), chunks=CHUNKS, **hdf5plugin.Blosc2(cname="zstd", filters=hdf5plugin.Blosc2.BITSHUFFLE))
+    folder = HERE / "tiff_rare"
+    write = tifffile.imwrite
+    write(folder / "u2_lzma.tif", u2, compression="lzma", rowsperstrip=10, photometric="minisblack")
+    write(folder / "u2_lzma_tiles.tif", u2, compression="lzma", tile=(16, 32), byteorder=">", photometric="minisblack")
+    write(folder / "f4_lzma_predict.tif", values("f4"), compression="lzma", predictor=True, photometric="minisblack")
+    write(folder / "f4_lerc.tif", values("f4"), compression="lerc", photometric="minisblack")
+    write(folder / "webp.tif", np.stack([u1[0]] * 3, -1), compression="webp", compressionargs={"level": -1}, photometric="rgb")
+    bits = values("u2", (37, 41)) > 500
+    write(folder / "bits.tif", bits, photometric="minisblack")
+    write(folder / "u2.tif", u2, photometric="minisblack")
+    for name, source, options in (("g3", "bits", ["-c", "g3:1d"]), ("g3_2d", "bits", ["-c", "g3:2d"]), ("g4", "bits", ["-c", "g4"]), ("jbig", "bits", ["-c", "jbig"]),
+                                  ("g4_reversed", "bits", ["-f", "lsb2msb", "-c", "g4"]), ("u2_reversed", "u2", ["-f", "lsb2msb", "-c", "none"])):
+        subprocess.run(["tiffcp", *options, folder / f"{source}.tif", folder / f"{name}.tif"], check=True)
+    (folder / "u2.tif").unlink()
+    for name, order in (("u4_24bits", "little"), ("u4_24bits_big", "big")):
+        pages(folder / f"{name}.tif", [b"".join(int(v).to_bytes(3, order) for v in page.reshape(-1)) for page in values("u4")], 24, 1, ">" if order == "big" else "<")
+    pages(folder / "u1_lzw_old.tif", [old_lzw(page.tobytes()) for page in u1], 8, 5, "<")
+
+
+def pages(path, parts, bits, compression, end):
+    """One strip a page."""
+    out = bytearray(struct.pack(end + "2sHI", b"MM" if end == ">" else b"II", 42, 0))
+    link = 4
+    for part in parts:
+        at = len(out)
+        out += part + bytes(len(part) % 2)
+        struct.pack_into(end + "I", out, link, len(out))
+        tags = ((256, SHAPE[2]), (257, SHAPE[1]), (258, bits), (259, compression), (262, 1), (273, at), (277, 1), (278, SHAPE[1]), (279, len(part)))
+        out += struct.pack(end + "H", len(tags)) + b"".join(struct.pack(end + "HHII", tag, 4, 1, value) for tag, value in tags)
+        link = len(out)
+        out += bytes(4)
+    path.write_bytes(out)
+
+
+def old_lzw(data):
+    """Lowest bit first; codes widen one later than in TIFF 5."""
+    table, bits, filled, out, now = {bytes([i]): i for i in range(256)}, 0, 0, bytearray(), b""
+    width = 9
+
+    def put(code):
+        nonlocal bits, filled
+        bits |= code << filled
+        filled += width
+        while filled >= 8:
+            out.append(bits & 255)
+            bits >>= 8
+            filled -= 8
+
+    put(256)
+    following = 258
+    for byte in data:
+        longer = now + bytes([byte])
+        if longer in table:
+            now = longer
+            continue
+        put(table[now])
+        table[longer] = following
+        following += 1
+        if following > (1 << width):
+            width += 1
+        if following == 4095:
+            put(256)
+            table, width, following = {bytes([i]): i for i in range(256)}, 9, 258
+        now = bytes([byte])
+    put(table[now])
+    put(257)
+    return bytes(out) + bytes([bits & 255])
+
+
+def dicom():
+    """A series of slices, whose files are not in the order of their places; the same as frames of one file, in each compression."""
+    import imagecodecs
+    import pydicom
+    from pydicom import uid
+    folder = HERE / "dicom"
+    ct, frames = uid.CTImageStorage, uid.MultiFrameGrayscaleWordSecondaryCaptureImageStorage
+
+    def write(path, pixels, syntax=uid.ExplicitVRLittleEndian, body=None, **tags):
+        d, several = pydicom.Dataset(), pixels.ndim == 3
+        d.file_meta = pydicom.dataset.FileMetaDataset()
+        d.file_meta.TransferSyntaxUID = syntax
+        d.file_meta.MediaStorageSOPClassUID = d.SOPClassUID = frames if several else ct
+        d.file_meta.MediaStorageSOPInstanceUID = d.SOPInstanceUID = f"1.2.{1 + tags.get('InstanceNumber', 0)}"
+        d.SeriesInstanceUID, d.StudyInstanceUID, d.Modality = "1.2.3", "1.2", "CT"
+        d.Rows, d.Columns = pixels.shape[-2:]
+        if several:
+            d.NumberOfFrames = len(pixels)
+        d.SamplesPerPixel, d.PhotometricInterpretation, d.PixelSpacing = 1, "MONOCHROME2", [0.5, 0.25]
+        d.BitsAllocated = d.BitsStored = 8 * pixels.itemsize
+        d.HighBit, d.PixelRepresentation = d.BitsStored - 1, int(pixels.dtype.kind == "i")
+        for name, value in tags.items():
+            setattr(d, name, value)
+        d.PixelData = pixels.tobytes() if body is None else pydicom.encaps.encapsulate(body)
+        d["PixelData"].VR = "OW" if body is None else "OB"
+        pydicom.dcmwrite(path, d, enforce_file_format=True)
+
+    u2, i2 = values("u2"), values("i2")
+    for name, scale in (("series", lambda k: (1, -1024)), ("slopes", lambda k: (k + 1, 0))):
+        (folder / name).mkdir()
+        for k in range(SHAPE[0]):
+            slope, intercept = scale(k)
+            write(folder / name / f"image{(3 * k + 2) % 5}.dcm", i2[k], InstanceNumber=k + 1, ImagePositionPatient=[1, 2, 3 + 2 * k],
+                  ImageOrientationPatient=[1, 0, 0, 0, 1, 0], RescaleSlope=slope, RescaleIntercept=intercept)
+    write(folder / "frames.dcm", u2)
+    write(folder / "implicit.dcm", u2, uid.ImplicitVRLittleEndian)
+    for name, syntax, encode in (("jpeg2000", uid.JPEG2000Lossless, lambda x: imagecodecs.jpeg2k_encode(x, codecformat="j2k", reversible=True, level=0)),
+                                 ("jpeg_ls", uid.JPEGLSLossless, imagecodecs.jpegls_encode),
+                                 ("jpeg_lossless", uid.JPEGLosslessSV1, lambda x: imagecodecs.ljpeg_encode(x, bitspersample=16))):
+        write(folder / f"{name}.dcm", u2, syntax, [encode(x) for x in u2])
+    d = pydicom.dcmread(folder / "frames.dcm")
+    d.compress(uid.RLELossless)
+    d.save_as(folder / "rle.dcm", enforce_file_format=True)
 
 
 def blosc_parts():
@@ -452,9 +576,9 @@ def main():
             shutil.rmtree(path)
         elif path.suffix not in (".py", ".md"):
             path.unlink()
-    for room in ("npy", "nifti", "tiff", "hdf5", "zarr", "czi", "txrm", "mrc", "nrrd", "metaimage"):
+    for room in ("npy", "nifti", "tiff", "hdf5", "zarr", "czi", "txrm", "mrc", "nrrd", "metaimage", "tiff_rare", "dicom"):
         (HERE / room).mkdir()
-    for make in (npy, nifti, tiff, hdf5, filters, zarr2, blosc_parts, zarr3, ome_zarr, ome5, others, czi, channels, jxr, jpeg, jpeg_czi, references, fuzz):
+    for make in (npy, nifti, tiff, hdf5, filters, rare, dicom, zarr2, blosc_parts, zarr3, ome_zarr, ome5, others, czi, channels, jxr, jpeg, jpeg_czi, references, fuzz):
         make()
     flat(HERE, SHAPE)
     (HERE / "txrm/u2.txrm").write_bytes(txrm(SHAPE))

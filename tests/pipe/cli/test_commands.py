@@ -241,7 +241,7 @@ def info_run(check, folder):
 
 
 DOCTOR_ROWS = {  # what a person asks of a machine before measuring on it
-    "processor", "memory", "disk", "clock", "container", "wsl2", "fft", "hdf5", "chunk_codecs", "remote_files", "capture_library",
+    "processor", "memory", "disk", "clock", "container", "wsl2", "fft", "hdf5", "chunk_codecs", "rare_codecs", "dicom", "remote_files", "capture_library",
     "cpu_timers", "pending_signals", "safe_reads", "thread_states", "symbols", "debuginfod", "marks", "python", "captures", "ranks", "other_tools", "nvidia_driver", "cuda",
     "cufft", "cupti", "gpu_counters"}
 

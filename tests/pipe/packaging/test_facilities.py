@@ -51,7 +51,7 @@ def same_packages(check, folder):
 # What the build looks for by pkg-config, and the package of Spack that brings it; None where a build without it is meant.
 LIBRARIES = {"libcjson": "cjson", "fftw3f": "fftw", "hdf5-serial": "hdf5", "hdf5": "hdf5", "libdw": "elfutils", "sqlite3": "sqlite", "libcurl": "curl",
              "libdeflate": "libdeflate", "libzstd": "zstd", "blosc": "c-blosc", "liblz4": "lz4", "sz": "libaec", "libturbojpeg": "libjpeg-turbo",
-             "libjxr": None, "liburing": "liburing"}
+             "libjxr": None, "liburing": "liburing", "blosc2": "c-blosc2", "libtiff-4": "libtiff"}
 
 
 def spack_recipe(modern):

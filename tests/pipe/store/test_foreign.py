@@ -107,15 +107,7 @@ def archives(check, folder):
                 f.write(z.read(n))
         wide.comment = b"PK\5\6" + b"a comment" * 3
     check.that(np.array_equal(values(check, folder, folder / "wide.npz", "--array", "data"), data), "ZIP64 and a comment")
-    store = STORE / "zarr/zarr2/zlib"
-    for method, exits in ((zipfile.ZIP_STORED, 0), (zipfile.ZIP_DEFLATED, 1)):
-        with zipfile.ZipFile(folder / "z.zip", "w", method) as z:
-            for path in sorted(store.rglob("*")):
-                if path.is_file():
-                    z.write(path, f"scan.zarr/{path.relative_to(store)}")
-        done = tomoprof("convert", folder / "z.zip", folder / "z.npy")
-        check.that(done.returncode == exits and (exits == 0 or "zip -0" in done.stderr), f"{method}: {done.stderr}")
-    check.that(tomoprof("convert", store, folder / "y.npy").returncode == 0 and np.array_equal(np.load(folder / "z.npy"), np.load(folder / "y.npy")), "of a folder")
+    zipped(check, folder)
     whole = (folder / "a.npz").read_bytes()
     place = whole.index(b"PK\1\2")
     for name, damaged, says in (("cut", whole[:-30], "its directory is missing"), ("its place", whole[:-6] + b"\xff\xff\xff\x7f" + whole[-2:], "its directory is damaged"),
@@ -124,6 +116,32 @@ def archives(check, folder):
         (folder / "d.npz").write_bytes(damaged)
         done = tomoprof("convert", folder / "d.npz", folder / "no.npy", "--array", "data") if name == "a header" else tomoprof("info", folder / "d.npz")
         check.that(done.returncode in (1, 2) and says in done.stderr and done.stderr.count("\n") == 1, f"{name}: {done.returncode} {done.stderr}")
+
+
+def zipped(check, folder):
+    """Zarr stores in archives that compress their chunks once more, or do not; a stream that is cut, one of far more bytes than its chunk has, shards."""
+    for name, method, good in (("zlib", zipfile.ZIP_STORED, True), ("zlib", zipfile.ZIP_DEFLATED, True), ("raw", zipfile.ZIP_DEFLATED, True),
+                               ("shuffle", zipfile.ZIP_DEFLATED, True), ("zlib", zipfile.ZIP_BZIP2, False)):
+        store = STORE / "zarr/zarr2" / name
+        with zipfile.ZipFile(folder / "z.zip", "w") as z:
+            for path in sorted(p for p in store.rglob("*") if p.is_file()):
+                z.write(path, f"scan.zarr/{path.relative_to(store)}", zipfile.ZIP_STORED if path.name.startswith(".") else method)
+        done = tomoprof("convert", folder / "z.zip", folder / "z.npy")
+        check.that((done.returncode == 0) == good and (good or "zip -0" in done.stderr), f"{name} {method}: {done.stderr}")
+        if good:
+            check.that(tomoprof("convert", store, folder / "y.npy").returncode == 0 and np.array_equal(np.load(folder / "z.npy"), np.load(folder / "y.npy")), f"{name} {method}")
+    first = STORE / "zarr/zarr2/zlib/0.0.0"
+    for name, chunk in (("cut", first.read_bytes()[:200]), ("a bomb", bytes(64 << 20)), ("empty", b"")):
+        with zipfile.ZipFile(folder / "z.zip", "w", zipfile.ZIP_DEFLATED) as z:
+            z.write(STORE / "zarr/zarr2/zlib/.zarray", ".zarray")
+            z.writestr("0.0.0", chunk)
+        done = tomoprof("convert", folder / "z.zip", folder / "no.npy")
+        check.that(done.returncode == 2 and done.stderr.count("\n") == 1 and "damaged" in done.stderr and not (folder / "no.npy").exists(), f"{name}: {done.returncode} {done.stderr}")
+    with zipfile.ZipFile(folder / "z.zip", "w", zipfile.ZIP_DEFLATED) as z:
+        for path in sorted(p for p in (STORE / "zarr/zarr3/sharded_holes").rglob("*") if p.is_file()):
+            z.write(path, path.relative_to(STORE / "zarr/zarr3/sharded_holes"))
+    done = tomoprof("convert", folder / "z.zip", folder / "no.npy")
+    check.that(done.returncode == 1 and "zip -0" in done.stderr, f"shards: {done.stderr}")
 
 
 def analyze(check, folder):

@@ -276,8 +276,8 @@ def tags_of(data):
 def refused_with_a_sentence(check, folder):
     """Layouts that are not read are named, with a way to convert them."""
     x = stack(1)[0]
-    for more, words in (({"t259": (3, [6])}, "old-style JPEG"), ({"t259": (3, [4])}, "CCITT group 4"), ({"t259": (3, [34925])}, "LZMA"), ({"t259": (3, [34887])}, "LERC"),
-                        ({"t266": (3, [2])}, "FillOrder 2"), ({"t258": (3, [24])}, "24 bits"), ({"t258": (3, [12]), "t339": (3, [2])}, "signed samples of 12 bits"),
+    for more, words in (({"t259": (3, [6])}, "old-style JPEG"), ({"t259": (3, [34712])}, "JPEG 2000"), ({"t259": (3, [34887])}, "LERC"),
+                        ({"t258": (3, [20])}, "20 bits"), ({"t258": (3, [24]), "t339": (3, [3])}, "floats of 24 bits"), ({"t258": (3, [12]), "t339": (3, [2])}, "signed samples of 12 bits"),
                         ({"t339": (3, [6])}, "sample format 6"), ({"t262": (3, [6]), "t277": (3, [3]), "t258": (3, [8, 8, 8]), "t530": (3, [2, 2])}, "subsampled"),
                         ({"t277": (3, [3]), "t258": (3, [8, 16, 8])}, "several types")):
         t = Tiff()

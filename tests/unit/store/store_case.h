@@ -57,6 +57,21 @@ static const struct known all[] = {
     {"tiff/u2_12bits.tif", NULL, "uint16", 1, NULL},
     {"tiff/u2_imagej.tif", NULL, "uint16", 1, NULL},
     {"tiff/stack", NULL, "uint16", 1, NULL},
+    {"tiff_rare/u2_lzma.tif", NULL, "uint16", 1, "tiff"},
+    {"tiff_rare/u2_lzma_tiles.tif", NULL, "uint16", 1, "tiff"},
+    {"tiff_rare/f4_lzma_predict.tif", NULL, "float32", 1, "tiff"},
+    {"tiff_rare/f4_lerc.tif", NULL, "float32", 1, "tiff"},
+    {"tiff_rare/u2_reversed.tif", NULL, "uint16", 1, "tiff"},
+    {"tiff_rare/u1_lzw_old.tif", NULL, "uint8", 1, "tiff"},
+    {"tiff_rare/u4_24bits.tif", NULL, "uint32", 1, NULL},
+    {"tiff_rare/u4_24bits_big.tif", NULL, "uint32", 1, NULL},
+    {"dicom/series", NULL, "int16", 1, "dicom"},
+    {"dicom/frames.dcm", NULL, "uint16", 1, "dicom"},
+    {"dicom/implicit.dcm", NULL, "uint16", 1, "dicom"},
+    {"dicom/rle.dcm", NULL, "uint16", 1, "dicom"},
+    {"dicom/jpeg2000.dcm", NULL, "uint16", 1, "dicom"},
+    {"dicom/jpeg_ls.dcm", NULL, "uint16", 1, "dicom"},
+    {"dicom/jpeg_lossless.dcm", NULL, "uint16", 1, "dicom"},
     {"hdf5/kinds.h5", "contiguous", "uint16", 1, "hdf5"},
     {"hdf5/kinds.h5", "gzip", "uint16", 1, "hdf5"},
     {"hdf5/kinds.h5", "lzf", "uint16", 1, "hdf5"},
@@ -72,6 +87,10 @@ static const struct known all[] = {
     {"hdf5/scale_offset.h5", "i4", "int32", 1, "hdf5"},
     {"hdf5/scale_offset.h5", "f4", "float32", 1, "hdf5"},
     {"hdf5/skipped_filter.h5", "data", "uint16", 1, "hdf5"},
+    {"hdf5/rare.h5", "bzip2", "uint16", 1, "hdf5 bzip2"},
+    {"hdf5/rare.h5", "bzip2_shuffle", "float64", 1, "hdf5 bzip2"},
+    {"hdf5/rare.h5", "blosc2", "uint16", 1, "hdf5 frames"},
+    {"hdf5/rare.h5", "blosc2_f8", "float64", 1, "hdf5 frames"},
     {"hdf5/filters.h5", "bitshuffle_lz4", "uint16", 1, "hdf5 lz4"},
     {"hdf5/filters.h5", "bitshuffle_zstd", "uint16", 1, "hdf5 zstd"},
     {"hdf5/filters.h5", "bitshuffle", "uint16", 1, "hdf5"},
@@ -124,6 +143,10 @@ static inline int there(const char *libraries)
     return (!strstr(libraries, "zstd") || codec_available(CODEC_ZSTD, &unused)) &&
            (!strstr(libraries, "blosc") || codec_available(CODEC_BLOSC, &unused)) &&
            (!strstr(libraries, "szip") || codec_available(CODEC_SZIP, &unused)) &&
+           (!strstr(libraries, "bzip2") || codec_available(CODEC_BZIP2, &unused)) &&
+           (!strstr(libraries, "frames") || codec_available(CODEC_BLOSC2, &unused)) &&
+           (!strstr(libraries, "tiff") || codec_available(CODEC_LIBTIFF, &unused)) &&
+           (!strstr(libraries, "dicom") || codec_available(CODEC_DICOM, &unused)) &&
            (!strstr(libraries, "lz4") || codec_available(CODEC_LZ4, &unused));
 }
 
