@@ -290,11 +290,12 @@ static const struct load_rule load_rules[] = {
                PERCENT(CPU_IDLE) " of the processors are busy"},
      .evaluate = load_storage},
     {{.id = "D-COPY",
-      .title = "Fetching dominates, and the processors are busy with it: bytes come from the page "
-               "cache and are copied.",
-      .advice = {{"the time is near the limit of this machine's memory", EFFORT_CODE}},
-      .refuted_by = "a run with a cold page cache that takes as long",
-      .test = "tomoprof load FILE --cache cold",
+      .title = "Fetching dominates, and the processors are busy with it: the kernel copies the "
+               "file's bytes.",
+      .advice = {{"`tomoprof load FILE --sweep medium` tells whether mmap, which copies less, is "
+                  "faster", EFFORT_SETTING}},
+      .refuted_by = "a run by mmap that takes as long",
+      .test = "tomoprof load FILE --fetch mmap",
       .fires = "the same, and processors are busy"},
      .evaluate = load_copy},
     {{.id = "D-CPU",
@@ -391,7 +392,7 @@ static const struct load_rule load_rules[] = {
     {{.id = "D6",
       .title = "Chunks differ much in their time, and neither the page cache nor their size is the "
                "reason: the disk, or other work on the machine.",
-      .advice = {{"load it twice: are the same chunks slow?", EFFORT_SETTING}},
+      .advice = {{"load it twice, and compare which chunks are slow", EFFORT_SETTING}},
       .refuted_by = "a second run in which the same chunks are slow",
       .test = "tomoprof load FILE --json",
       .fires = "the same, and stored bytes differ less"},

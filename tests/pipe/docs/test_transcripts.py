@@ -1,26 +1,18 @@
 """docs/howto/transcripts.md: what a terminal of 80 columns shows in each workflow. `--write` records it; without it, the workflows
 run again. The page must have the same commands, and each must end as it did and print the lines without numbers that the page has."""
 
-import contextlib
-import fcntl
-import os
 import pathlib
-import pty
 import re
-import shutil
-import signal
-import struct
-import subprocess
 import sys
-import tempfile
-import termios
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from tool import DATA, SANITIZED, TOMOPROF, main, of_samples
+from terminal import cleaned, of_page, page_of, work_through, write
+from tool import SANITIZED, main, of_samples
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs/howto/transcripts.md"
+HEAD = ("# Transcripts\n\nWhat a terminal of 80 columns shows in each workflow, in a fresh clone after `./start.sh build`. `tests/pipe/docs/test_transcripts.py --write` "
+        "records this page, and the test checks it. The seconds are wall time on two CPUs that others used too.")
 
 SECTIONS = '''import time
 import zlib
@@ -100,127 +92,12 @@ WORKFLOWS = (
 )
 
 
-def place(folder):
-    """A folder that looks like the repository."""
-    (folder / "build").mkdir()
-    (folder / "build/tomoprof").symlink_to(pathlib.Path(TOMOPROF).resolve())
-    (folder / "tests").mkdir()
-    (folder / "tests/data").symlink_to(DATA)
-    (folder / "python").symlink_to(ROOT / "python")
-    shutil.copytree(ROOT / "examples", folder / "examples")
-
-
-def line_on_screen(text):
-    """What a carriage return writes over, and ESC [K erases, is gone."""
-    line, at = "", 0
-    for part in re.split(r"(\r|\x1b\[K)", text):
-        if part == "\r":
-            at = 0
-        elif part == "\x1b[K":
-            line = line[:at]
-        else:
-            line = line[:at] + part + line[at + len(part):]
-            at += len(part)
-    return line.rstrip()
-
-
-def cleaned(shown):
-    """The text that stays on the screen: without colours and links, of a line that is written again what came last."""
-    shown = re.sub(r"\x1b\][^\x1b]*\x1b\\|\x1b\[[0-9;?]*[A-JL-Za-z]", "", shown).replace("\r\n", "\n")
-    return "\n".join(line_on_screen(line) for line in shown.split("\n")).strip("\n")
-
-
-def on_terminal(command, folder):
-    """(text on the screen, exit code, seconds)"""
-    began, shown = time.monotonic(), b""
-    pid, terminal = pty.fork()
-    if not pid:
-        fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 80, 0, 0))
-        os.chdir(folder)
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("TOMOPROF_") or k == "TOMOPROF_CALIBRATION"}
-        os.execvpe("bash", ["bash", "-c", command], {**environment, "TERM": "xterm", "XDG_STATE_HOME": str(folder / "state")})
-    with contextlib.suppress(OSError):
-        while part := os.read(terminal, 65536):
-            shown += part
-    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    return cleaned(shown.decode(errors="replace")), code, time.monotonic() - began
-
-
-def work_through(workflow, folder):
-    """[(command, text, exit code, seconds)]"""
-    _, _, files, commands = workflow
-    place(folder)
-    for name, text in files.items():
-        (folder / name).write_text(text)
-    found, job = [], None
-    try:
-        for command in commands:
-            if command.endswith(" &"):
-                job = subprocess.Popen(command[:-2].split(), cwd=folder, stdout=subprocess.DEVNULL)
-                time.sleep(1)  # it is at work when somebody looks at it
-                found.append((command, "", 0, 0))
-                continue
-            found.append((command, *on_terminal(command.replace("$!", str(job.pid if job else 0)), folder)))
-    finally:
-        if job:
-            job.send_signal(signal.SIGKILL)
-            job.wait()
-    return found
-
-
-def page_of(workflows):
-    """The page from [(workflow, what it showed)]."""
-    out = ["# Transcripts", "",
-           "What a terminal of 80 columns shows in each workflow, in a fresh clone after `./start.sh build`. `tests/pipe/docs/test_transcripts.py --write` "
-           "records this page, and the test checks it. The seconds are wall time on two CPUs that others used too.", ""]
-    for (title, why, files, _), found in workflows:
-        seconds = [s for _, _, _, s in found]
-        out += [f"## {title}", "", f"{why} Together {sum(seconds):.1f} s.", ""]
-        for name, text in files.items():
-            out += [f"`{name}`:", "", "```python", text.rstrip("\n"), "```", ""]
-        out.append("```text")
-        for command, text, code, _ in found:
-            out += [f"$ {command}", *([text] if text else []), *([f"(exit code {code})"] if code else [])]
-        out += ["```", ""]
-    return "\n".join(out)
-
-
-def write():
-    made = []
-    for workflow in WORKFLOWS:
-        with tempfile.TemporaryDirectory(prefix="demo-") as folder:
-            home = pathlib.Path(folder, "tomoprof")
-            home.mkdir()
-            found = work_through(workflow, home)
-            if absent := [f"{c}: {text}" for c, text, code, _ in found if code == 127]:
-                sys.exit(f"the page stays as it is: {'; '.join(absent)}")
-            made.append((workflow, [(c, text.replace(str(home), "~/tomoprof"), code, s) for c, text, code, s in found]))
-            print(workflow[0], [round(s, 1) for *_, s in found], flush=True)
-    PAGE.write_text(page_of(made))
-
-
-def of_page():
-    """{title: [(command, [line], exit code)]}"""
-    found = {}
-    for part in PAGE.read_text().split("\n## ")[1:]:
-        title, rows = part.split("\n", 1)[0], []
-        for line in re.search(r"```text\n(.*?)\n```", part, re.S)[1].split("\n"):
-            if line.startswith("$ "):
-                rows.append([line[2:], [], 0])
-            elif code := re.fullmatch(r"\(exit code (\d+)\)", line):
-                rows[-1][2] = int(code[1])
-            else:
-                rows[-1][1].append(line)
-        found[title] = rows
-    return found
-
-
 def words_of(line):
     return " ".join(line.split())
 
 
 def the_page_has_the_workflows(check, folder):
-    page = of_page()
+    page = of_page(PAGE)
     check.that(list(page) == [w[0] for w in WORKFLOWS], f"titles: {list(page)}")
     for title, why, files, commands in WORKFLOWS:
         check.that([row[0] for row in page.get(title, [])] == list(commands), f"{title}: {page.get(title)}")
@@ -230,7 +107,7 @@ def the_page_has_the_workflows(check, folder):
 
 def one_workflow(workflow):
     def test(check, folder):
-        for (command, kept, expected), (_, text, code, _) in zip(of_page()[workflow[0]], work_through(workflow, folder)):
+        for (command, kept, expected), (_, text, code, _) in zip(of_page(PAGE)[workflow[0]], work_through(workflow, folder)):
             # A gate is exit code 1 where the program is slower, which noise can hide on a busy machine.
             check.must(code == expected or (code == 0 and "--fail-over" in command), f"{command}: exit {code}, {expected} on the page: {text[-1500:]}")
             here = {words_of(line) for line in text.split("\n")}
@@ -243,7 +120,7 @@ def one_workflow(workflow):
 
 def a_wrong_page_is_found(check, folder):
     check.that(cleaned("\x1b[1mbold\x1b[0m a\x1b]8;;file:///x\x1b\\link\x1b]8;;\x1b\\\r\n10 % of\r100 %\r\n50 %\r\x1b[Kend\r\n") == "bold alink\n100 %of\nend", "the screen")
-    page = page_of([((WORKFLOWS[0]), [("build/tomoprof x", "a\nb", 1, 2.0)])])
+    page = page_of("# A page", [((WORKFLOWS[0]), [("build/tomoprof x", "a\nb", 1, 2.0)])])
     check.that("$ build/tomoprof x\na\nb\n(exit code 1)\n```" in page and "Together 2.0 s." in page, page)
 
 
@@ -252,6 +129,6 @@ if SANITIZED:
     raise SystemExit(77)
 if __name__ == "__main__":
     if "--write" in sys.argv:
-        write()
+        write(PAGE, HEAD, WORKFLOWS)
     else:
         main(a_wrong_page_is_found, the_page_has_the_workflows, *map(one_workflow, WORKFLOWS))
