@@ -31,7 +31,7 @@ static struct record_request {
     int64_t pid;
     int runs, warmup; /* runs 0: not timed */
     int paused, open;
-    int overhead, no_analysis, whole_graphs;
+    int overhead, no_analysis, whole_graphs, kernel_lines;
     struct profile_options profile;
 } request = {.warmup = 1};
 
@@ -42,6 +42,9 @@ static struct opt options[] = {
     OPTION_CHOICE("graphs", 0, request.whole_graphs, "nodes|whole",
                   "CUDA graphs: record their kernels and copies (default), or only how\nlong each "
                   "launch took, which costs less"),
+    OPTION_FLAG("kernel-lines", 0, request.kernel_lines,
+                "CUDA: also sample which lines inside kernels take the time, and why\nwarps wait "
+                "there; needs the GPU's counters (see doctor)"),
     OPTION_NUMBER("rate", 'r', request.rate, "HZ",
                   "samples per second of CPU time of each thread (default 100)", 1, 10000),
     OPTION_PLACE("out", 'o', request.out, "DIR",
@@ -175,6 +178,7 @@ static enum err run_program(struct record_session *s)
                                            .rate_hz = request.rate,
                                            .seconds = request.seconds,
                                            .whole_graphs = request.whole_graphs,
+                                           .kernel_lines = request.kernel_lines,
                                            .preload = s->target.preload};
     TRY(record_environment(&s->settings, environ, &environment, s->note));
     if (*s->note)

@@ -214,7 +214,8 @@ static const struct doctor_probe {
      .needs_driver = 1},
     {.name = "gpu_counters",
      .look = probe_counters,
-     .consequence = "ncu and other tools get no counters; profiles need none",
+     .consequence = "ncu gets no counters, and record --kernel-lines no lines inside kernels; "
+                    "other profiles need none",
      .fix = "the line `options nvidia NVreg_RestrictProfilingToAdminUsers=0` in "
             "/etc/modprobe.d/nvidia.conf and a reboot; in a container the service profiler-full",
      .needs_driver = 1},

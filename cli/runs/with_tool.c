@@ -17,11 +17,11 @@
 
 /* Closed formats are converted by the tool that wrote them, in a folder that is removed again. */
 
-/* Runs another tool to its end, what it prints to the file `to`; status 127: it is not installed.
- */
-static enum err captured_run(char *const words[], const char *to, int *status)
+/* Runs another tool to its end, what it prints to the file `to`, or to its end (append); status 127:
+ * it is not installed. */
+static enum err captured_run(char *const words[], const char *to, int append, int *status)
 {
-    const int fd = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    const int fd = open(to, O_WRONLY | O_CREAT | O_CLOEXEC | (append ? O_APPEND : O_TRUNC), 0600);
     const struct child_program p = {.argv = (const char *const *)words,
                                     .output_fd = fd < 0 ? 0 : fd};
     enum child_end end;
@@ -36,11 +36,23 @@ static enum err captured_run(char *const words[], const char *to, int *status)
 static enum err run_converter(char *const words[], const char *to)
 {
     int status;
-    TRY(captured_run(words, to, &status));
+    TRY(captured_run(words, to, 0, &status));
     FAIL_IF(status == 127, ERR_UNSUPPORTED,
             "%s is not installed or not in PATH, and only it reads this file", words[0]);
     FAIL_IF(status, ERR_FAILED, "%s could not read the file (status %d)", words[0], status);
     return ERR_OK;
+}
+
+/* Lines inside kernels come after the launches. A capture without them, or an ncu that cannot print
+ * them, has the launches alone. */
+static enum err convert_ncu(char *capture, const char *to)
+{
+    int status;
+    char *launches[] = {"ncu", "--import", capture, "--csv", "--page", "raw", NULL};
+    char *lines[] = {"ncu",    "--import",       capture,     "--csv", "--page",
+                     "source", "--print-source", "cuda,sass", NULL};
+    TRY(run_converter(launches, to));
+    return captured_run(lines, to, 1, &status);
 }
 
 enum closed { OPEN_FORMAT, PERF_DATA, NSYS_REPORT, NCU_REPORT };
@@ -70,9 +82,8 @@ static enum err through_tool(const char *path, enum closed kind, const char *fol
     snprintf(log, sizeof log, "%s/log", folder);
     char *perf[] = {"perf", "script", "--ns", "-F", "+pid", "-i", full, NULL};
     char *nsys[] = {"nsys", "export", "--type", "sqlite", "--output", converted, full, NULL};
-    char *ncu[] = {"ncu", "--import", full, "--csv", "--page", "raw", NULL};
     enum err e = kind == PERF_DATA    ? run_converter(perf, converted)
-                 : kind == NCU_REPORT ? run_converter(ncu, converted)
+                 : kind == NCU_REPORT ? convert_ncu(full, converted)
                                       : run_converter(nsys, log);
     free(full);
     return e ? err_prefix(e, "%s", path) : ERR_OK;
@@ -115,7 +126,7 @@ enum err captured_write(struct model *m, const char *folder)
 
 static const struct tool {
     const char *name, *file, *install;
-    const char *words[16];
+    const char *words[20];
 } tools[] = {
     {"perf",
      "perf.data",
@@ -131,8 +142,8 @@ static const struct tool {
      "it comes with the CUDA toolkit; Debian: nsight-compute",
      /* clocks as they are: what ncu fixes them to is slower than the run beside it */
      {"ncu", "--target-processes", "all", "--nvtx", "--clock-control", "none", "--set", "basic",
-      "--metrics", "dram__bytes_read.sum,dram__bytes_write.sum", "--force-overwrite", "-o",
-      OUTPUT}},
+      "--section", "SourceCounters", "--import-source", "yes", "--metrics",
+      "dram__bytes_read.sum,dram__bytes_write.sum", "--force-overwrite", "-o", OUTPUT}},
 };
 
 static const struct tool *tool_named(const char *name)
@@ -162,7 +173,7 @@ static enum err finish_nsys(const char *file, const char *log)
     if (access(raw, R_OK))
         return ERR_OK;
     char *words[] = {"QdstrmImporter", "-i", raw, "-o", (char *)file, NULL};
-    enum err e = captured_run(words, log, &status);
+    enum err e = captured_run(words, log, 0, &status);
     if (!e && !access(file, R_OK))
         unlink(raw);
     return e;
@@ -180,7 +191,7 @@ static enum err capture_with_tool(const struct tool *t, char *const command[], c
         words[at++] = strcmp(t->words[i], OUTPUT) ? (char *)t->words[i] : (char *)file;
     memcpy(words + at, command, n * sizeof *words);
     int status;
-    enum err e = captured_run(words, log, &status);
+    enum err e = captured_run(words, log, 0, &status);
     free(words);
     if (!e && access(file, R_OK))
         e = finish_nsys(file, log);

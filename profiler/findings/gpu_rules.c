@@ -1,5 +1,4 @@
-/* Rules about GPUs: copies, launches, idle time, first calls, clocks. Whether a kernel's access to
- * memory is scattered (G3) needs counters that are not recorded. */
+/* Rules about GPUs: copies, launches, idle time, first calls, clocks, and lines inside kernels. */
 #include <string.h>
 
 #include "base/text.h"
@@ -159,7 +158,12 @@ int rule_gpu_occupancy(const struct run_facts *f, struct finding *out)
             "time.",
             k->name, 100 * k->variants[0].occupancy, k->variants[0].limiter,
             100 * k->share_of_kernel_time);
-        finding_lines_by(out, f->m, line_kernel_s);
+        for (int n = 0; n < f->m->device_lines_count; n++) /* that wait most, with few to hide it */
+            if (f->m->device_lines[n].kernel == i && f->m->device_lines[n].file)
+                finding_line(out, f->m->device_lines[n].file, f->m->device_lines[n].line,
+                             MODEL_UNKNOWN, f->m->device_lines[n].s);
+        if (!out->lines.count)
+            finding_lines_by(out, f->m, line_kernel_s);
         return 1;
     }
     return 0;
@@ -264,4 +268,110 @@ int rule_gpu_hidden(const struct run_facts *f, struct finding *out)
     finding_evidence(out, "%.0f of %lld launches have no kernel in the recording.", n,
                      (long long)t->launches);
     return 1;
+}
+
+/* Samples of a line for one of the reasons. */
+static double line_stalls(const struct model_device_line *l, const char *reason)
+{
+    for (int i = 0; i < l->stalls_count; i++)
+        if (!strcmp(l->stalls[i].reason, reason))
+            return (double)l->stalls[i].samples;
+    return 0;
+}
+
+/* A kernel that takes a part of the kernel time that matters, or of which no time is known. */
+static const struct model_kernel *line_kernel(const struct model *m,
+                                              const struct model_device_line *l)
+{
+    const struct model_kernel *k =
+        l->kernel >= 0 && l->kernel < m->kernels_count ? &m->kernels[l->kernel] : NULL;
+    return k && l->file && !(k->share_of_kernel_time < SHARE(INSIDE_KERNEL)) ? k : NULL;
+}
+
+static void inside_evidence(struct finding *out, const struct model *m,
+                            const struct model_device_line *l)
+{
+    finding_evidence(out, "%s:%lld in %.80s: ", base_name(l->file), (long long)l->line,
+                     m->kernels[l->kernel].name);
+    for (int i = 0; i < l->called_at_count && l->called_at[i].file; i++)
+        finding_line(out, l->called_at[i].file, l->called_at[i].line, MODEL_UNKNOWN, l->s);
+}
+
+/* Names the lines at which one reason takes much of their kernel's samples, the longest first. */
+static int inside_stalls(const struct run_facts *f, struct finding *out, const char *reason,
+                         const char *what, int (*applies)(const struct model_kernel *k))
+{
+    const struct model *m = f->m;
+    double gain = 0;
+    int n = 0;
+    for (int i = 0; i < m->device_lines_count; i++) {
+        const struct model_device_line *l = &m->device_lines[i];
+        const struct model_kernel *k = line_kernel(m, l);
+        const double stalls = line_stalls(l, reason), all = (double)l->samples / l->share;
+        if (!k || !(stalls > SHARE(INSIDE_STALLS) * all) || (applies && !applies(k)))
+            continue;
+        finding_line(out, l->file, l->line, MODEL_UNKNOWN, l->s);
+        if (!n++) {
+            inside_evidence(out, m, l);
+            finding_evidence(out, "%.0f of the kernel's %.0f samples are of warps that %s there.",
+                             stalls, all, what);
+        }
+        gain += k->time.total_s * stalls / all;
+    }
+    if (n)
+        finding_gain(out, gain > 0 ? 0 : (double)NAN, gain > 0 ? gain : (double)NAN, "low");
+    return n > 0;
+}
+
+/* Names the lines that Nsight Compute counted more of than they need. */
+static int inside_excess(const struct run_facts *f, struct finding *out, int shared)
+{
+    const struct model *m = f->m;
+    const struct model_device_line *worst = NULL;
+    double most = 0;
+    for (int i = 0; i < m->device_lines_count; i++) {
+        const struct model_device_line *l = &m->device_lines[i];
+        const double all = (double)(shared ? l->wavefronts : l->sectors),
+                     ideal = (double)(shared ? l->wavefronts_ideal : l->sectors_ideal);
+        if (!line_kernel(m, l) || !(ideal >= 0) || !(all - ideal > SHARE(INSIDE_EXCESS) * all))
+            continue;
+        finding_line(out, l->file, l->line, MODEL_UNKNOWN, l->s);
+        if (all - ideal > most) {
+            most = all - ideal;
+            worst = l;
+        }
+    }
+    if (!worst)
+        return 0;
+    inside_evidence(out, m, worst);
+    finding_evidence(out, "%lld %s where %lld would do.",
+                     (long long)(shared ? worst->wavefronts : worst->sectors),
+                     shared ? "passes through shared memory" : "sectors of 32 bytes of memory",
+                     (long long)(shared ? worst->wavefronts_ideal : worst->sectors_ideal));
+    finding_gain(out, (double)NAN, (double)NAN, "high");
+    return 1;
+}
+
+int rule_gpu_uncoalesced(const struct run_facts *f, struct finding *out)
+{
+    return inside_excess(f, out, 0) ||
+           inside_stalls(f, out, "memory_queue", "find the queue of memory accesses full", NULL);
+}
+
+static int uses_shared(const struct model_kernel *k)
+{
+    return k->variants_count &&
+           (k->variants[0].static_shared > 0 || k->variants[0].dynamic_shared > 0);
+}
+
+int rule_gpu_bank_conflicts(const struct run_facts *f, struct finding *out)
+{
+    return inside_excess(f, out, 1) ||
+           inside_stalls(f, out, "shared_queue", "find the queue of shared memory full",
+                         uses_shared);
+}
+
+int rule_gpu_memory_wait(const struct run_facts *f, struct finding *out)
+{
+    return inside_stalls(f, out, "memory", "wait for global or local memory", NULL);
 }

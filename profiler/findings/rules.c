@@ -6,7 +6,10 @@
 #define AGAIN                                                                                      \
     "Record it again after the change, then compare both runs (tomoprof compare RUN1 RUN2)."
 #define AT_ONCE    "Record it again at once: %s; then" THEN_COMPARE
+#define COUNT_THEM "Count them: tomoprof record --with ncu -- COMMAND."
 #define OF_RUN     " of the run"
+#define INSIDE_TEXT                                                                                \
+    "at a line more than " PERCENT(INSIDE_STALLS) " of the kernel's samples (--kernel-lines)"
 #define LEAST_TEXT "more than " PERCENT(LEAST) OF_RUN
 
 #define LOCK_TEST                                                                                  \
@@ -273,6 +276,27 @@ const struct finding_rule finding_rules[] = {
       .fires = "a kernel with more than " PERCENT(OCCUPANCY_KERNEL) " of the kernel time has an "
                "occupancy below " PERCENT(OCCUPANCY_LOW)},
      .evaluate = rule_gpu_occupancy},
+    {{"gpu.uncoalesced", "G3", "warning", "The threads of a warp access memory far apart",
+      {{"Let neighbouring threads access neighbouring addresses: swap the order of loops or of the "
+        "array's axes, or bring tiles into shared memory first.", EFFORT_CODE}},
+      "Refuted if the line needs all of the sectors that it moves.", COUNT_THEM,
+      .fires = "a line of a kernel with more than " PERCENT(INSIDE_KERNEL) " of the kernel time "
+               "moves " PERCENT(INSIDE_EXCESS) " more sectors than it needs, or " INSIDE_TEXT
+               " find the queue of memory accesses full"},
+     .evaluate = rule_gpu_uncoalesced},
+    {{"gpu.bank_conflicts", "G3", "warning", "Threads of a warp use the same bank of shared memory",
+      {{"Pad the rows of the array in shared memory by one element, or change which thread takes "
+        "which element.", EFFORT_CODE}},
+      "Refuted if the line passes through shared memory no more often than it needs.", COUNT_THEM,
+      .fires = "likewise for passes through shared memory, or " INSIDE_TEXT
+               " find the queue of shared memory full, in a kernel that uses it"},
+     .evaluate = rule_gpu_bank_conflicts},
+    {{"gpu.memory_wait", "G3", "info", "Warps wait for memory at one line",
+      {{"The line is the first use of what was loaded: load earlier, keep more loads in flight "
+        "(unroll, more warps), or read it from shared memory.", EFFORT_CODE}},
+      "Refuted if the kernel takes as long with the load replaced by a constant.", AGAIN,
+      .fires = INSIDE_TEXT " wait for global or local memory"},
+     .evaluate = rule_gpu_memory_wait},
 
     /* memory and CPU time of the host */
     {{"mem.churn", NULL, "info", "Memory is allocated over and over",

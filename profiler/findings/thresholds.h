@@ -17,6 +17,9 @@
 #define JIT_LEAST            2
 #define OCCUPANCY_KERNEL     20 /* of the kernel time */
 #define OCCUPANCY_LOW        34 /* of the warps that fit */
+#define INSIDE_KERNEL        10 /* of the kernel time */
+#define INSIDE_STALLS        20 /* of the kernel's samples, for one reason at one line */
+#define INSIDE_EXCESS        30 /* of what the line moves */
 #define COPIES_OF_DEVICE     30
 #define FIRST_CALLS          4
 #define FIRST_TIMES          10

@@ -197,6 +197,8 @@ enum err record_environment(const struct record_settings *s, char *const *base, 
         environment_put(&l, "TOMOPROF_CAPTURE_RATE", rate, NULL);
     if (s->whole_graphs)
         environment_put(&l, "TOMOPROF_CAPTURE_GRAPHS", "1", NULL);
+    if (s->kernel_lines)
+        environment_put(&l, "TOMOPROF_CAPTURE_KERNEL_LINES", "1", NULL);
     if (s->preload)
         put_preload(&l, s, base);
     put_injections(&l, s, base, note);

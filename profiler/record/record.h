@@ -35,6 +35,7 @@ struct record_settings {
     double rate_hz;               /* 0: the library's own */
     double seconds;               /* the recording ends so long after this call; 0: never */
     int preload, whole_graphs;    /* whole_graphs: CUDA graphs without their nodes */
+    int kernel_lines;             /* samples inside kernels */
 };
 /* The environment `base` with what the library needs, earlier preloads and injections kept.
  * malloc'ed, record_environment_free(). `note` says what could not be had, else "". */

@@ -48,7 +48,8 @@ enum trace_end {                /* how the process image ended, as far as it cou
     X(GPU_DROPPED, "gpu_dropped", "records of GPU activities were dropped")                        \
     X(GPU_UNKNOWN, "gpu_unknown", "CUPTI activity of kinds that are not known")                    \
     X(GPU_ZERO, "gpu_zero_time", "GPU activities came without timestamps")                         \
-    X(STRINGS, "strings", "texts were cut")
+    X(STRINGS, "strings", "texts were cut")                                                        \
+    X(GPU_SAMPLES, "gpu_samples", "samples inside kernels were dropped")
 
 enum trace_loss {
 #define X(name, key, text) TRACE_LOST_##name,
@@ -139,7 +140,8 @@ struct trace_record {
     X(GRAPH_NODE, 42, trace_graph_node)                                                            \
     X(CUBIN, 43, trace_cubin)                                                                      \
     X(GPU_FAULT, 44, trace_gpu_fault)                                                              \
-    X(FAILURE, 45, trace_failure)
+    X(FAILURE, 45, trace_failure)                                                                  \
+    X(GPU_SAMPLES, 46, trace_gpu_samples)
 
 enum trace_kind {
 #define X(name, number, type) TRACE_##name = (number),

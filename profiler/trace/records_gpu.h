@@ -131,6 +131,15 @@ struct trace_cubin { /* saved as cubin-HASH.bin (16 hex digits) in the trace fol
     uint64_t hash, bytes;
     uint32_t module, saved;
 };
+struct trace_gpu_samples { /* of an instruction of a kernel, since its record before; tail = struct
+                              trace_stall_count[stalls]. name: the kernel's, mangled */
+    struct trace_record r;
+    uint64_t cubin, name, offset; /* cubin: hash of all its bytes, as TRACE_CUBIN's */
+    uint32_t stalls, reserved;
+};
+struct trace_stall_count {
+    uint32_t reason, samples; /* enum trace_stall */
+};
 struct trace_gpu_fault { /* unified-memory event; kind as CUpti_ActivityUnifiedMemoryCounterKind */
     struct trace_record r;
     uint64_t start, end, value, address;

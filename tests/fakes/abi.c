@@ -203,6 +203,72 @@ static void abi_graphs(void)
     VALUE(CUPTI_DECOMPRESS, CUPTI_ACTIVITY_KIND_MEM_DECOMPRESS);
 }
 
+static void sampling(void)
+{
+#define R(field, its)     FIELD(cupti_stall, field, CUpti_PCSamplingStallReason, its)
+    R(reason, pcSamplingStallReasonIndex);
+    R(samples, samples);
+#define I(field, its)     FIELD(cupti_pc, field, CUpti_PCSamplingPCData, its)
+    I(bytes, size);
+    I(crc, cubinCrc);
+    I(offset, pcOffset);
+    I(index, functionIndex);
+    I(function, functionName);
+    I(stalls, stallReasonCount);
+    I(stall, stallReason);
+    I(correlation, correlationId);
+#define E(field, its)     FIELD(cupti_pc_data, field, CUpti_PCSamplingData, its)
+    E(bytes, size);
+    E(room, collectNumPcs);
+    E(samples, totalSamples);
+    E(dropped, droppedSamples);
+    E(count, totalNumPcs);
+    E(remaining, remainingNumPcs);
+    E(range, rangeId);
+    E(pc, pPcData);
+    E(others, nonUsrKernelsTotalSamples);
+    E(full, hardwareBufferFull);
+#define A(field, its)     FIELD(cupti_sampling_attribute, field, CUpti_PCSamplingConfigurationInfo, its)
+    A(type, attributeType);
+    A(status, attributeStatus);
+    A(data, attributeData);
+    A(number, attributeData.collectionModeData);
+    A(size, attributeData.hardwareBufferSizeData);
+    A(reasons, attributeData.stallReasonData);
+    A(reasons.count, attributeData.stallReasonData.stallReasonCount);
+    A(reasons.index, attributeData.stallReasonData.pStallReasonIndex);
+    A(buffer, attributeData.samplingDataBufferData);
+    VALUE(sizeof(struct cupti_stall), sizeof(CUpti_PCSamplingStallReason));
+    VALUE(sizeof(struct cupti_pc), sizeof(CUpti_PCSamplingPCData));
+    VALUE(sizeof(struct cupti_pc_data), sizeof(CUpti_PCSamplingData));
+    VALUE(sizeof(struct cupti_sampling_attribute), sizeof(CUpti_PCSamplingConfigurationInfo));
+    VALUE(sizeof(struct cupti_sampling_call), CUpti_PCSamplingEnableParamsSize);
+    VALUE(sizeof(struct cupti_sampling_call), CUpti_PCSamplingDisableParamsSize);
+    VALUE(sizeof(struct cupti_sampling_get), CUpti_PCSamplingGetDataParamsSize);
+    VALUE(sizeof(struct cupti_sampling_count), CUpti_PCSamplingGetNumStallReasonsParamsSize);
+    VALUE(sizeof(struct cupti_sampling_reasons), CUpti_PCSamplingGetStallReasonsParamsSize);
+    VALUE(sizeof(struct cupti_sampling_configure), CUpti_PCSamplingConfigurationInfoParamsSize);
+    VALUE(offsetof(struct cupti_sampling_configure, attribute),
+          offsetof(CUpti_PCSamplingConfigurationInfoParams, pPCSamplingConfigurationInfo));
+    VALUE(offsetof(struct cupti_sampling_reasons, index),
+          offsetof(CUpti_PCSamplingGetStallReasonsParams, stallReasonIndex));
+    VALUE(offsetof(struct cupti_sampling_reasons, name),
+          offsetof(CUpti_PCSamplingGetStallReasonsParams, stallReasons));
+    VALUE(CUPTI_REASON_BYTES, CUPTI_STALL_REASON_STRING_SIZE);
+    VALUE(CUPTI_CONTINUOUS, CUPTI_PC_SAMPLING_COLLECTION_MODE_CONTINUOUS);
+    VALUE(CUPTI_PARSED, CUPTI_PC_SAMPLING_OUTPUT_DATA_FORMAT_PARSED);
+#define T(ours, its)      VALUE(CUPTI_SAMPLING_##ours, CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_##its)
+    T(REASONS, STALL_REASON);
+    T(SCRATCH, SCRATCH_BUFFER_SIZE);
+    T(HARDWARE, HARDWARE_BUFFER_SIZE);
+    T(MODE, COLLECTION_MODE);
+    T(START_STOP, ENABLE_START_STOP_CONTROL);
+    T(FORMAT, OUTPUT_DATA_FORMAT);
+    T(BUFFER, SAMPLING_DATA_BUFFER);
+    VALUE(CUPTI_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
+    VALUE(CUPTI_CONTEXT_DESTROYED, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
+}
+
 static void callbacks(void)
 {
     FIELD(cupti_call, site, CUpti_CallbackData, callbackSite);
@@ -324,6 +390,7 @@ int main(void)
     memories();
     objects();
     abi_graphs();
+    sampling();
     callbacks();
     parameters();
     nvtx();

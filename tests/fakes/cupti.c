@@ -11,6 +11,7 @@
  *   full=1          overheads are of a full command buffer, with data that the client frees
  *   unified=1       unified memory can be watched
  *   device_graph=1  each whole graph launches another one on the device
+ *   sampling_room=N, sampling_dropped=N: instructions that a call gives at most; samples lost
  *   buffers=N       asks for N buffers more than it uses, and keeps them
  *   NAME=CODE       the call NAME (cuptiSubscribe, ..) fails so; other=1: it names another tool */
 #include <dlfcn.h>
@@ -18,7 +19,7 @@
 #include <unistd.h>
 
 #include "profiler/capture/recorders/cuda/cupti_records_graph.h"
-#include "store.h"
+#include "sampling.h"
 
 #define FAIL_IF_ASKED(name)                                                                        \
     do {                                                                                           \
@@ -70,10 +71,11 @@ static void resource(int id, const void *a, const void *b, size_t n)
     struct cupti_graph graph = {.node = (void *)(uintptr_t)a,
                                 .original_node = (void *)(uintptr_t)b,
                                 .graph = (void *)(uintptr_t)a};
-    struct cupti_resource_data data = {NULL, NULL, NULL};
-    if (id == CUPTI_MODULE_LOADED)
+    struct cupti_resource_data data = {&domains, NULL, NULL};
+    if (id == CUPTI_MODULE_LOADED) {
+        sampling_module(a, n);
         data.descriptor = &module;
-    else if (id == CUPTI_NODE_CREATED || id == CUPTI_NODE_CLONED)
+    } else if (id == CUPTI_NODE_CREATED || id == CUPTI_NODE_CLONED)
         data.descriptor = &graph;
     if (subscriber && domains[CUPTI_RESOURCE])
         subscriber(NULL, CUPTI_RESOURCE, (uint32_t)id, &data);
@@ -184,6 +186,13 @@ EXPORT(cuptiActivityEnableLatencyTimestamps, uint8_t on)
 {
     FAIL_IF_ASKED("cuptiActivityEnableLatencyTimestamps");
     store_latency = on;
+    return 0;
+}
+
+EXPORT(cuptiActivityEnableHWTrace, uint8_t on)
+{
+    FAIL_IF_ASKED("cuptiActivityEnableHWTrace");
+    store_hw_trace = on;
     return 0;
 }
 

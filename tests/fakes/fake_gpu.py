@@ -19,7 +19,7 @@ BUILD = pathlib.Path(os.environ["TOMOPROF"]).resolve().parent
 LIBRARY = BUILD / "libtomoprof_capture.so"
 FAKES = BUILD / "tests/fakes"
 APP = FAKES / "fake_app"
-LOSSES = "records samples threads frames python allocations gpu_buffers gpu_dropped gpu_unknown gpu_zero strings".split()
+LOSSES = "records samples threads frames python allocations gpu_buffers gpu_dropped gpu_unknown gpu_zero strings gpu_samples".split()
 CAPTURED, MORE = 1, 2
 
 # number of a kind: name, fields, their struct format, whether a tail follows
@@ -67,6 +67,7 @@ KINDS = {
     42: ("node", "node stack graph cloned original", "QQIIQ", False),
     44: ("fault", "start end value address kind source target process", "4Q4I", False),
     43: ("cubin", "hash bytes module saved", "QQII", False),
+    46: ("samples", "cubin name offset stalls reserved", "QQQII", True),
 }
 
 
@@ -120,6 +121,8 @@ class Trace:
             self.thread_names[record.tid].append(tail[: record.name_bytes].decode(errors="replace"))
         elif kind == "stack":
             self.stacks[record.id] = struct.unpack_from(f"<{record.native}Q", tail)
+        elif kind == "samples":
+            self.samples[-1] = (record, list(struct.iter_unpack("<II", tail[: 8 * record.stalls])))
         elif kind == "module":
             self.modules.append((record, tail[: record.path_bytes].decode(errors="replace")))
         elif kind in ("meta", "note"):

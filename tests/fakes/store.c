@@ -1,4 +1,4 @@
-#include "store.h"
+#include "sampling.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -13,7 +13,7 @@
 cupti_request *store_request;
 cupti_complete *store_complete;
 uint64_t (*store_clock)(void);
-uint8_t store_enabled[64], store_latency;
+uint8_t store_enabled[64], store_latency, store_hw_trace;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint8_t *buffer;
 static size_t buffer_bytes, used, records;
@@ -151,24 +151,26 @@ static size_t fill_work(union any *r, const struct fake_activity *a)
 {
     switch (a->kind) {
     case FAKE_KERNEL:
-        r->kernel = (struct cupti_kernel){CUPTI_KERNEL,
-                                          .registers = 32,
-                                          .start = a->start,
-                                          .end = a->end,
-                                          .device = a->device,
-                                          .context = a->context,
-                                          .stream = a->stream,
-                                          .grid = {(int)a->grid, 1, 1},
-                                          .block = {(int)a->block, 1, 1},
-                                          .correlation = a->correlation,
-                                          .name = a->name,
-                                          .queued = store_latency ? a->queued : 0,
-                                          .submitted = store_latency ? a->submitted : 0,
-                                          .shared_executed = 65536,
-                                          .graph_node = a->graph_node,
-                                          .graph = a->graph,
-                                          .local_total = 7,
-                                          .local_total_64 = 9};
+        r->kernel =
+            (struct cupti_kernel){CUPTI_KERNEL,
+                                  .registers = 32,
+                                  .start = a->start,
+                                  .end = a->end,
+                                  .device = a->device,
+                                  .context = a->context,
+                                  .stream = a->stream,
+                                  .grid = {(int)a->grid, 1, 1},
+                                  .block = {(int)a->block, 1, 1},
+                                  .static_shared = strstr(a->name, "backproject") ? 2048 : 0,
+                                  .correlation = a->correlation,
+                                  .name = a->name,
+                                  .queued = store_latency ? a->queued : 0,
+                                  .submitted = store_latency ? a->submitted : 0,
+                                  .shared_executed = store_hw_trace ? 32768 : 65536,
+                                  .graph_node = a->graph_node,
+                                  .graph = a->graph,
+                                  .local_total = 7,
+                                  .local_total_64 = 9};
         return sizeof r->kernel;
     case FAKE_COPY:
         r->memcpy = (struct cupti_memcpy){CUPTI_MEMCPY,
@@ -359,6 +361,8 @@ void store_activity(const struct fake_activity *a)
     static unsigned turn;
     if (!store_request || a->kind >= sizeof store_enabled || !store_enabled[a->kind])
         return;
+    if (a->kind == FAKE_KERNEL)
+        sampling_launch(a->name);
     pthread_mutex_lock(&lock);
     const int node = a->graph && store_enabled[FAKE_GRAPH];
     if (!node || whole.correlation != a->correlation)

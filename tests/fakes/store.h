@@ -9,6 +9,7 @@ extern cupti_request *store_request;
 extern cupti_complete *store_complete;
 extern uint64_t (*store_clock)(void);
 extern uint8_t store_enabled[64]; /* by kind */
+extern uint8_t store_hw_trace;    /* Blackwell's: without latency */
 extern uint8_t store_latency;     /* kernels say when they were queued and submitted */
 
 long store_option(const char *key, long otherwise);

@@ -106,6 +106,10 @@ static void fill_gpu(const struct run *r, const struct site *site, const struct 
     c->gpu->set_s = ns_to_seconds(s->gpu_set);
     c->gpu->built_s = ns_to_seconds(s->built);
     c->gpu->device_s = ns_to_seconds(s->device);
+    if (r->gpu.inside.count) {
+        c->gpu->inside_s = ns_to_seconds(s->inside);
+        c->gpu->inside_incl_s = ns_to_seconds(site->incl.inside);
+    }
     c->gpu->wait_s = ns_to_seconds(s->gpu_wait);
     c->gpu->api_s = ns_to_seconds(s->api);
     c->gpu->share = share_or_unknown(costs_gpu(s), costs_gpu(&r->total));

@@ -9,6 +9,7 @@
 #include "profiler/analyze/build/build.h"
 #include "profiler/analyze/build/stat.h"
 #include "profiler/analyze/gpu/gpu.h"
+#include "profiler/analyze/gpu/inside.h"
 
 enum { GAPS_SHOWN = 50 };
 
@@ -402,6 +403,7 @@ enum err build_gpu(struct run *r)
     TRY(gpu_device_rows(r));
     TRY(gpu_waits(r));
     TRY(build_kernels(r));
+    TRY(inside_build(r));
     TRY(transfer_rows(r));
     TRY(gpu_call_rows(r));
     TRY(range_rows(r));

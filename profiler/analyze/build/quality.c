@@ -43,6 +43,8 @@ static const struct rule {
      "Use a newer version of tomoprof."},
     {"lost.gpu_zero_time", LOST(GPU_ZERO), "warning", "%llu device activities came without times.",
      "Their time is missing.", "Update driver and CUPTI."},
+    {"lost.gpu_samples", LOST(GPU_SAMPLES), "warning", "%llu samples inside kernels were dropped.",
+     "Shares of lines inside kernels may be off.", NULL},
     {"lost.strings", LOST(STRINGS), "info", "%llu texts were truncated.",
      "Names may be incomplete.", NULL},
     {"damage.chunks", DAMAGE(bad_chunks), "error", "%llu chunks of the trace are damaged.",

@@ -8,7 +8,7 @@
 #include "profiler/analyze/attribute/ranges.h"
 #include "profiler/analyze/attribute/sites.h"
 #include "profiler/analyze/gpu/gpu.h"
-#include "profiler/analyze/symbols/cubin.h"
+#include "profiler/analyze/gpu/inside.h"
 
 /* Adds a device operation, or an allocation of device memory, to the sample context of the call
  * that made it. */
@@ -219,6 +219,7 @@ static enum err find_lines(struct image *im, struct gpu *g)
             continue;
         }
         free(bytes);
+        const enum err e = inside_resolve(im, g, c, g->cubins.items[i]);
         for (size_t k = 0; k < r->gpu.kernels.count; k++) {
             struct cubin_kernel found;
             if (r->gpu.kernels.items[k].file ||
@@ -231,8 +232,9 @@ static enum err find_lines(struct image *im, struct gpu *g)
             r->gpu.kernels.items[k].line = found.begin.line;
         }
         cubin_free(c);
+        TRY(e);
     }
-    return ERR_OK;
+    return inside_rest(im, g);
 }
 
 enum err gpu_attribute_image(struct image *im, void *state)

@@ -5,6 +5,7 @@
 #include "profiler/analyze/attribute/ranges.h"
 #include "profiler/analyze/gpu/clock.h"
 #include "profiler/analyze/gpu/gpu.h"
+#include "profiler/analyze/gpu/inside.h"
 
 enum { EVENTS_MAX = 1000000, VARIANTS_MAX = 60000 };
 
@@ -37,6 +38,8 @@ static void gpu_free(struct image *im, void *state)
     table_free(&g->node_by_id);
     table_free(&g->name_by_id);
     vector_free(&g->more);
+    vector_free(&g->instructions.list);
+    table_free(&g->instructions.by_key);
     table_free(&g->device_by_id);
     clock_free(g);
 }
@@ -438,13 +441,21 @@ static enum err gpu_finish(struct image *im, void *state)
         TRACE_##name, record, 0, COLLECTED_FLAG(has_gpu)                                           \
     }
 static const struct collected kinds[] = {
-    {TRACE_META, gpu_fact, 0, 0},    KIND(API, gpu_api),
-    KIND(KERNEL, gpu_kernel),        KIND(GPU_COPY, gpu_copy),
-    KIND(GPU_SET, gpu_set),          KIND(GPU_SYNC, gpu_sync),
-    KIND(GPU_MEMORY, gpu_memory),    KIND(GPU_OVERHEAD, gpu_overhead),
-    KIND(DEVICE, gpu_device_record), KIND(CONTEXT, gpu_seen),
-    KIND(GPU_STREAM, gpu_seen),      KIND(GRAPH_NODE, gpu_graph_node),
-    KIND(CUBIN, gpu_cubin),          KIND(GPU_FAULT, gpu_fault),
+    {TRACE_META, gpu_fact, 0, 0},
+    KIND(API, gpu_api),
+    KIND(KERNEL, gpu_kernel),
+    KIND(GPU_COPY, gpu_copy),
+    KIND(GPU_SET, gpu_set),
+    KIND(GPU_SYNC, gpu_sync),
+    KIND(GPU_MEMORY, gpu_memory),
+    KIND(GPU_OVERHEAD, gpu_overhead),
+    KIND(DEVICE, gpu_device_record),
+    KIND(CONTEXT, gpu_seen),
+    KIND(GPU_STREAM, gpu_seen),
+    KIND(GRAPH_NODE, gpu_graph_node),
+    KIND(CUBIN, gpu_cubin),
+    KIND(GPU_FAULT, gpu_fault),
+    KIND(GPU_SAMPLES, inside_samples),
 };
 const struct collector collector_gpu = {.state_bytes = sizeof(struct gpu),
                                         COLLECTED(kinds),

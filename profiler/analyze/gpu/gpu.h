@@ -1,5 +1,4 @@
-/* The device side of an image: activities, the calls that made them, and how busy the devices were.
- */
+/* The device side of an image: activities, their calls, and how busy the devices were. */
 #ifndef TP_ANALYZE_GPU_GPU_H
 #define TP_ANALYZE_GPU_GPU_H
 
@@ -101,6 +100,7 @@ struct gpu {
     VECTOR(struct call_name) names;
     VECTOR(uint64_t) cubins;      /* checksums, which name the saved files */
     VECTOR(struct call_ids) more; /* by thread of the image */
+    struct instructions instructions;
     struct table variant_by_key, pair_by_key, node_by_id, name_by_id, device_by_id;
     struct clock_map *clock; /* NULL: not needed, or not yet */
     int monotonic;           /* device times are CLOCK_MONOTONIC already */

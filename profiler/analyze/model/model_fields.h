@@ -175,6 +175,8 @@
     X(REAL, _, set_s, "part of gpu_self_s: memsets")                                               \
     X(REAL, _, built_s, "of graph nodes that were built here, wherever launched")                  \
     X(REAL, _, device_s, "of kernels whose code begins here (not part of gpu_self_s)")             \
+    X(REAL, _, inside_s, "inside kernels at this line, by samples of its instructions; null: not sampled")\
+    X(REAL, _, inside_incl_s, "with code that was inlined here")                                   \
     X(REAL, _, wait_s, "host blocked in synchronising calls")                                      \
     X(REAL, _, api_s, "host in CUDA calls, waiting included")                                      \
     X(REAL, _, share, "gpu_self_s / totals.gpu_sum_s")                                             \
@@ -387,6 +389,7 @@
     X(TABLE, model_frame, frames, "")                                                              \
     X(TABLE, model_stack, stacks, "")                                                              \
     X(LIST, model_kernel, kernels, "by total time")                                                \
+    X(LIST, model_device_line, device_lines, "lines inside kernels, by time, at most 2000; empty: not sampled")\
     X(LIST, model_transfer, transfers, "")                                                         \
     X(LIST, model_set, memsets, "")                                                                \
     X(LIST, model_api, apis, "by total time")                                                      \
@@ -445,6 +448,8 @@
     X(model_place, MODEL_PLACE_FIELDS)                                                             \
     X(model_variant, MODEL_VARIANT_FIELDS)                                                         \
     X(model_kernel, MODEL_KERNEL_FIELDS)                                                           \
+    X(model_stall, MODEL_STALL_FIELDS)                                                             \
+    X(model_device_line, MODEL_DEVICE_LINE_FIELDS)                                                 \
     X(model_transfer, MODEL_TRANSFER_FIELDS)                                                       \
     X(model_set, MODEL_SET_FIELDS)                                                                 \
     X(model_api, MODEL_API_FIELDS)                                                                 \

@@ -6,6 +6,7 @@
 #include "base/table.h"
 #include "profiler/analyze/common/dist.h"
 #include "profiler/trace/reader.h"
+#include "profiler/trace/stalls.h"
 
 struct variant { /* launch configuration of a kernel, of one image */
     uint64_t name;
@@ -31,6 +32,26 @@ struct kernel {
     VECTOR(struct launch_site) launched_at;
     struct table launched_at_by_site;
 };
+enum { INSIDE_DEEP = 8 };
+struct instruction { /* of a kernel, as it was sampled; of one image */
+    uint64_t cubin, name, offset;
+    double stalls[TRACE_STALLS];
+    int done; /* its line is known */
+};
+struct instructions {
+    VECTOR(struct instruction) list;
+    struct table by_key;
+};
+struct inside_frame {
+    const char *file, *function; /* file: as recorded; function: NULL for the kernel's own code */
+    int line;
+};
+struct inside_place {        /* samples of a place in a kernel */
+    uint32_t kernel, frames; /* innermost first; 0: the kernel as a whole */
+    struct inside_frame frame[INSIDE_DEEP];
+    double stalls[TRACE_STALLS];
+    double sectors, sectors_ideal, wavefronts, wavefronts_ideal; /* NaN: not counted */
+};
 struct interval {
     uint64_t start, end;
 };
@@ -55,6 +76,8 @@ struct gpu_run {
     VECTOR(struct gap) gaps;
     VECTOR(struct interval) syncing;  /* host blocked in synchronising calls */
     VECTOR(struct interval) all_busy; /* of all devices, for waiting */
+    VECTOR(struct inside_place) inside;
+    struct table inside_by_key;
     double no_origin_n, no_origin_ns, kernels_n, launches_n;
 };
 void gpu_run_free(struct gpu_run *g); /* what it holds */

@@ -54,4 +54,6 @@ void gpu_run_free(struct gpu_run *g)
     vector_free(&g->gaps);
     vector_free(&g->syncing);
     vector_free(&g->all_busy);
+    vector_free(&g->inside);
+    table_free(&g->inside_by_key);
 }

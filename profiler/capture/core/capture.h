@@ -40,9 +40,9 @@ struct capture_config {
     double calls_share;           /* of CPU time: wrappers that take more are taken out; 1: never */
     int signal;                   /* of the sampler; 0 = choose a free real-time one */
     uint64_t byte_limit;          /* of one trace file, 0 none */
-    double whole_graphs;          /* above 0: CUDA graphs are recorded without their nodes */
-    double launcher;              /* pid of what started the program; 0: no trace is brief */
-    double until_ns;              /* the recording ends then (trace_now); 0: with the process */
+    double whole_graphs, kernel_lines, hw_trace; /* 1: wanted; facts.c */
+    double launcher; /* pid of what started the program; 0: no trace is brief */
+    double until_ns; /* the recording ends then (trace_now); 0: with the process */
     uint8_t run_id[16];
     char folder[512], library[512]; /* this library's own path, for children */
 };

@@ -1,5 +1,6 @@
 /* Nsight Compute's tables (ncu --csv): --page raw has a row per launch and a column per metric,
- * other pages a row per launch and metric. Launches have lengths, not moments. */
+ * --page source is read by ncu_source.c, other pages have a row per launch and metric. One file may
+ * hold several pages. Launches have lengths, not moments. */
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -7,7 +8,7 @@
 
 #include "base/text.h"
 #include "profiler/import/read/csv.h"
-#include "profiler/import/source/source.h"
+#include "profiler/import/source/ncu_source.h"
 
 #define HEAD     "\"ID\",\"Process ID\",\"Process Name\",\"Host Name\",\"Kernel Name\""
 #define HEAD_AT  65536 /* bytes before which it must begin */
@@ -79,6 +80,7 @@ struct ncu_reader {
     char units[METRICS][16]; /* likewise, from its second line */
     int wide, has_units;
     struct ncu_launch now;
+    struct ncu_source source;
     int64_t launches, damaged, no_time, unknown_unit;
 };
 
@@ -276,9 +278,14 @@ static enum err ncu_line(struct ncu_reader *r, const char *at, size_t n)
     }
     if (n >= sizeof HEAD - 1 && !memcmp(at, HEAD, sizeof HEAD - 1)) {
         TRY(ncu_finish_launch(r));
+        r->source.open = 0;
         ncu_head(r);
         return ERR_OK;
     }
+    int taken;
+    TRY(ncu_source_line(&r->source, r->b, &r->row, &taken));
+    if (taken)
+        return ERR_OK;
     if (r->column[ID] < 0 || !ncu_cell(r, KERNEL) || (!r->wide && !*ncu_cell(r, ID))) {
         r->damaged += r->column[ID] >= 0;
         return ERR_OK;
@@ -297,9 +304,9 @@ static enum err ncu_read_rows(struct ncu_reader *r, const struct import_input *i
         at = stop ? stop + 1 : end;
     }
     TRY(ncu_finish_launch(r));
-    FAIL_IF(r->launches == r->no_time, ERR_INPUT,
+    FAIL_IF(r->launches == r->no_time && !r->source.rows, ERR_INPUT,
             "%s: %lld launches, none with gpu__time_duration.sum (Duration); expected the output "
-            "of `ncu --csv --page raw` with that metric, which every set has",
+            "of `ncu --csv --page raw` with that metric, which every set has, or of --page source",
             in->path, (long long)r->launches);
     TRY(source_is(r->b, "Nsight Compute", NULL));
     TRY(import_note(r->b, r->damaged, "import_damaged", "warning",
@@ -332,9 +339,11 @@ static enum err ncu_read(struct builder *b, const struct import_input *in,
 static int ncu_is_it(const struct import_input *in)
 {
     const char *at = in->data, *end = at + in->bytes;
-    while (at && end - at >= (ptrdiff_t)sizeof HEAD - 1 && at - in->data < HEAD_AT) {
-        if (!memcmp(at, HEAD, sizeof HEAD - 1))
-            return 1;
+    static const char *const heads[] = {HEAD, "\"Kernel Name\",\"", "\"Function Name\",\""};
+    while (at && at < end && at - in->data < HEAD_AT) {
+        for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+            if ((size_t)(end - at) >= strlen(heads[i]) && !memcmp(at, heads[i], strlen(heads[i])))
+                return 1;
         at = memchr(at, '\n', (size_t)(end - at));
         if (at)
             at++;

@@ -477,6 +477,7 @@ enum err report_text(const struct model *m, FILE *out, const struct text_view *v
         e = text_calls(m, out, s.colour, s.top);
     if (e == ERR_OK) {
         kernels_table(&s);
+        text_inside(m, out, s.colour, s.top);
         transfers_table(&s);
         text_io(m, out, s.colour, s.top < 10 ? s.top : 10);
         e = text_locks(

@@ -36,6 +36,9 @@ enum err text_locks(const struct model *m, FILE *out, const struct text_view *v)
  * no ranks. */
 void text_ranks(const struct model *m, FILE *out, int colour, int top);
 
+/* Prints at most `top` lines inside kernels, by their time; nothing where none was sampled. */
+void text_inside(const struct model *m, FILE *out, int colour, int top);
+
 /* Prints the `top` longest regions and NVTX ranges in the order in which they first began, each with
  * the own line that takes most of its CPU time; nothing where the program has none. */
 enum err text_ranges(const struct model *m, FILE *out, int colour, int top);

@@ -147,6 +147,14 @@ def kernels_say_how_long_they_were_queued(check, folder):
     check.that("queued is unknown" in trace.notes.get("cuda.call", "") and not any(k.queued for k in trace.kernel), f"{trace.notes}")
 
 
+def hardware_times_kernels_when_asked(check, folder):
+    """Blackwell's: CUPTI takes it once CUDA is initialised, and tells no latency then. The fake marks such kernels by their carve-out."""
+    trace = recorded(check, folder, "all", TOMOPROF_CAPTURE_HW_TRACE="1")
+    check.that({k.executed for k in trace.kernel} == {32768} and not any(k.queued for k in trace.kernel), f"{trace.kernel[:2]} {trace.notes}")
+    trace = recorded(check, folder / "refused", "all", fake="cuptiActivityEnableHWTrace=27", TOMOPROF_CAPTURE_HW_TRACE="1")
+    check.that("timed as on other GPUs" in trace.notes.get("cuda.call", "") and len(trace.kernel) == 28, f"{trace.notes}")
+
+
 def records_of_any_length_are_read(check, folder):
     for layout in (11, 12, 13, 14):
         trace = recorded(check, folder / str(layout), "all", fake=f"layout={layout}")
@@ -419,7 +427,7 @@ def whole_graphs_through_the_command(check, folder):
 
 
 need_library()
-main(time_lands_on_the_line_that_launched, graphs_are_recorded_whole_when_asked, kernels_say_how_long_they_were_queued,
+main(time_lands_on_the_line_that_launched, graphs_are_recorded_whole_when_asked, kernels_say_how_long_they_were_queued, hardware_times_kernels_when_asked,
      whole_graphs_through_the_command, every_kind_of_work_is_recorded, rare_records_are_read, data_of_a_full_command_buffer_is_freed, graphs_know_where_they_were_built, records_of_any_length_are_read,
      the_order_and_thread_of_delivery_do_not_matter, what_is_lost_is_counted, buffers_run_out_without_silence,
      many_kernels_take_bounded_memory, threads_record_at_once, correlation_ids_wrap, names_survive_their_module, clocks_are_told,

@@ -217,6 +217,20 @@ NCU_RAW = f"""==PROF== Connected to process 1234 (/usr/bin/python3)
 NCU_LONG_HEAD = '"ID","Process ID","Process Name","Host Name","Kernel Name","Kernel Time","Context","Stream","Section Name","Metric Name","Metric Unit","Metric Value"'
 
 
+# --page source --print-source cuda,sass: a row of each line, and below it those of its instructions.
+NCU_SOURCE = """"Kernel Name","back_project(float *, int)"
+"File Path","/src/recon/back.cu"
+"Line No","Source","Address","Source","Warp Stall Sampling (All Samples)","Instructions Executed","stall_long_sb","stall_long_sb (not issued)","stall_mio","stall_selected","L2 Theoretical Sectors Global","L2 Theoretical Sectors Global Excessive","L1 Wavefronts Shared","L1 Wavefronts Shared Excessive"
+"12","  float x = in[i * n];","","","800","64","700","650","0","60","8,000","7,000","-","-"
+"","","0x7f10","LDG.E R0, [R2] ;","800","64","700","650","0","60","8,000","7,000","-","-"
+"13","  part[t * 32] += x;","","","200","64","0","0","150","30","-","-","3200","3100"
+"...","","","","","","","","","","","","",""
+"Kernel Name","ramp<""a"", 3>(float *)"
+"Address","Source","Warp Stall Sampling (All Samples)","stall_barrier"
+"0x10","BAR.SYNC ;","7","7"
+"""
+
+
 def ncu_rows(rows):
     return "".join(f'"{i}","7","app","host","{kernel}","2020-Apr-07 17:01:05","1","7","Any","{metric}","{unit}","{value}"\n' for i, kernel, metric, unit, value in rows)
 
@@ -246,6 +260,28 @@ def tables_of_ncu(check, folder):
     check.that(done.returncode == 2 and "gpu__time_duration" in done.stderr, f"a table without rows: {done.stderr}")
 
 
+def lines_of_ncu(check, folder):
+    (folder / "both.csv").write_text(NCU_RAW + NCU_SOURCE)
+    profile = imported(check, folder, folder / "both.csv")
+    kernels = profile["kernels"]
+    rows = {row["line"]: row for row in profile["device_lines"]}
+    k = next(k for k in kernels if k["name"] == "back_project(float *, int)")
+    check.that(set(rows) == {12, 13, None} and rows[12]["file"].endswith("recon/back.cu"), f"{rows}")
+    stalls = {line: {s["reason"]: s["samples"] for s in row["stalls"]} for line, row in rows.items()}
+    check.that(stalls == {12: {"memory": 700, "issues": 60, "other": 40}, 13: {"shared_queue": 150, "issues": 30, "other": 20}, None: {"barrier": 7}}, f"{stalls}")
+    check.that((rows[12]["sectors"], rows[12]["sectors_ideal"], rows[12]["wavefronts"]) == (8000, 1000, None), f"{rows[12]}")
+    check.that((rows[13]["wavefronts"], rows[13]["wavefronts_ideal"], rows[13]["sectors"]) == (3200, 100, None), f"{rows[13]}")
+    check.that(abs(rows[12]["s"] - 0.8 * k["time"]["total_s"]) < 1e-12 and rows[12]["share"] == 0.8 and kernels[rows[12]["kernel"]] is k, f"{rows[12]}")
+    told = {f["id"]: ([p["line"] for p in f["lines"]], f["evidence"]) for f in profile["findings"]}
+    check.that(told["gpu.uncoalesced"][0] == [12] and "8000 sectors of 32 bytes of memory where 1000 would do" in told["gpu.uncoalesced"][1], f"{told}")
+    check.that(told["gpu.bank_conflicts"][0] == [13] and "3200 passes through shared memory where 100 would do" in told["gpu.bank_conflicts"][1], f"{told}")
+    check.that(told["gpu.memory_wait"][0] == [12] and "700 of the kernel's 1000 samples" in told["gpu.memory_wait"][1], f"{told}")
+    (folder / "alone.csv").write_text(NCU_SOURCE)
+    profile = imported(check, folder, folder / "alone.csv")
+    rows = {row["line"]: (row["samples"], row["share"], row["s"]) for row in profile["device_lines"]}
+    check.that(rows == {12: (800, 0.8, None), 13: (200, 0.2, None), None: (7, 1, None)}, f"without launches: {rows}")
+
+
 def stand_for(folder, name, text):
     """A program of that name that records nothing: it runs the command and leaves what the tool would."""
     (folder / "bin").mkdir(exist_ok=True)
@@ -263,13 +299,17 @@ out=$2; shift 2; "$@"; status=$?; echo "$words" >"$out"; exit $status
 def recording_with_nvidias_tools(check, folder):
     """Fakes in their place, with what the real ones leave: beside our page, their totals are their own."""
     mark, command = folder / "runs", ["--", "/bin/sh", "-c", f"echo ran >>'{folder / 'runs'}'"]
-    env = stand_for(folder, "ncu", TO_OUTPUT % ("--import", f"cat '{folder / 'raw.csv'}'"))
+    printed = f"""case "$*" in *source*) cat '{folder / 'source.csv'}' ;; *) cat '{folder / 'raw.csv'}' ;; esac"""
+    env = stand_for(folder, "ncu", TO_OUTPUT % ("--import", printed))
     (folder / "raw.csv").write_text(NCU_RAW)
+    (folder / "source.csv").write_text(NCU_SOURCE)
     done = tomoprof("record", "--with", "ncu", "--out", folder / "out", *command, env=env)
     run = newest(folder / "out")
     check.that(done.returncode == 0 and "report.html#compare" in done.stderr and mark.read_text() == "ran\nran\n", f"--with ncu: {done.returncode} {done.stderr}")
     words = (run / "ncu/capture.ncu-rep").read_text()
-    check.that("--set basic" in words and "--clock-control none" in words, f"ncu was called with {words}")
+    check.that("--set basic" in words and "--clock-control none" in words and "--section SourceCounters" in words, f"ncu was called with {words}")
+    lines = json.loads((run / "ncu/profile.json").read_text())["device_lines"]
+    check.that({row["line"] for row in lines} == {12, 13, None}, f"lines inside kernels: {lines}")
     beside = json.loads((run / "compare.json").read_text())
     rows = {(q["group"], q["name"]): q for q in beside["quantities"]}
     q = rows["kernel", "back_project(float *, int)"]
@@ -417,5 +457,5 @@ def memory_is_limited(check, folder):
 
 if __name__ == "__main__":
     main(nsys_sums_are_its_own, torch_operators_are_its_table, jax_twice_the_same, perf_counts_every_sample, stacks_with_lines, cuda_tables_of_nsys,
-         tables_of_ncu, recording_with_nvidias_tools, own_operations_are_judged, hostile_databases, compares_with_other_tools, recording_with_another_tool, callgrind_is_its_own_table,
+         tables_of_ncu, lines_of_ncu, recording_with_nvidias_tools, own_operations_are_judged, hostile_databases, compares_with_other_tools, recording_with_another_tool, callgrind_is_its_own_table,
          wrong_files_say_what_is_wrong, memory_is_limited)

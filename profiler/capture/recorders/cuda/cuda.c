@@ -122,7 +122,7 @@ static void enable_kinds(struct capture_thread *t)
  * Older versions lack some of these calls. */
 static void enable_details(struct capture_thread *t)
 {
-    if (cuda.cupti.latency)
+    if (cuda.cupti.latency && capture.config.hw_trace <= 0)
         cuda_check(t, cuda.cupti.latency(1), "cuptiActivityEnableLatencyTimestamps",
                    "how long kernels were queued is unknown");
     if (cuda.cupti.device_graphs)
@@ -171,6 +171,7 @@ static void cuda_attach(struct capture_thread *t)
     cuda.on = 1;
     cuda.pid = getpid();
     enable_domains(t);
+    cuda_samples_prepare(t);
     cuda_at_exit(); /* and again after cuInit */
     enable_details(t);
     set_clock(t);
@@ -225,6 +226,7 @@ static void cuda_tick(struct capture_thread *ours)
 static void cuda_fork_child(void)
 {
     cuda.on = 0;
+    cuda_samples_abandon();
     cuda_buffers_abandon();
     cuda_flush_abandon();
 }

@@ -8,6 +8,7 @@
  *   resource.c    callbacks of modules, graph nodes, contexts, CUPTI's own state
  *   buffer.c      the pool of activity buffers, and who decodes them
  *   decode.c      activity records to trace records
+ *   samples.c     samples inside kernels
  *   flush.c       our thread that flushes, the watchdog over it, clocks
  *   state.c, call_state.c   what they share
  *
@@ -78,6 +79,14 @@ void cuda_drain(struct capture_thread *t, int limit); /* decodes so many deliver
 
 /* Decodes one buffer into t's stream. One thread at a time: the caller holds the pool's lock. */
 void cuda_decode(struct capture_thread *t, uint8_t *buffer, size_t bytes);
+
+/* Samples inside kernels, where they are asked for: before any context is, for a new one, what has
+ * come since, and the end of one (NULL: of all). */
+void cuda_samples_prepare(struct capture_thread *t);
+void cuda_samples_context(struct capture_thread *t, void *context);
+void cuda_samples_take(struct capture_thread *t);
+void cuda_samples_end(struct capture_thread *t, const void *context);
+void cuda_samples_abandon(void);
 
 void cuda_clock(struct capture_thread *t);                   /* writes a CLOCK record */
 int cuda_flush_start(void);                                  /* 0 or errno */

@@ -2,8 +2,7 @@
 #ifndef TP_CAPTURE_RECORDERS_CUDA_CUPTI_API_H
 #define TP_CAPTURE_RECORDERS_CUDA_CUPTI_API_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "profiler/capture/recorders/cuda/cupti_samples.h"
 
 /* SERIAL_KERNEL is never enabled: it makes kernels run one after the other. */
 enum cupti_kind {
@@ -25,6 +24,7 @@ enum cupti_kind {
 enum cupti_domain { CUPTI_DRIVER = 1, CUPTI_RUNTIME, CUPTI_RESOURCE, CUPTI_STATE = 6 };
 enum cupti_resource {
     CUPTI_CONTEXT_CREATED = 1,
+    CUPTI_CONTEXT_DESTROYED = 2, /* it begins */
     CUPTI_CU_INIT_FINISHED = 5,
     CUPTI_MODULE_LOADED = 6,
     CUPTI_MODULE_UNLOAD = 7,
@@ -99,6 +99,7 @@ typedef void cupti_complete(void *context, uint32_t stream, uint8_t *buffer, siz
     X(dropped, "cuptiActivityGetNumDroppedRecords", 1, (void *, uint32_t, size_t *))               \
     X(flush, "cuptiActivityFlushAll", 1, (uint32_t))                                               \
     X(all_syncs, "cuptiActivityEnableAllSyncRecords", 0, (uint8_t))                                \
+    X(hw_trace, "cuptiActivityEnableHWTrace", 0, (uint8_t))                                        \
     X(latency, "cuptiActivityEnableLatencyTimestamps", 0, (uint8_t))                               \
     X(device_graphs, "cuptiActivityEnableDeviceGraph", 0, (uint8_t))                               \
     X(memory_counters, "cuptiActivityConfigureUnifiedMemoryCounter", 0,                            \
@@ -110,6 +111,7 @@ typedef void cupti_complete(void *context, uint32_t stream, uint8_t *buffer, siz
 struct cupti {
 #define X(member, symbol, required, parameters) int(*member) parameters;
     CUPTI_CALLS(X)
+    CUPTI_SAMPLING_CALLS(X)
 #undef X
 };
 

@@ -45,6 +45,8 @@ static void flush_now(struct capture_thread *t, uint32_t how)
 {
     cuda.launched = 0;
     flushing_since = trace_now();
+    if (how & CUPTI_FLUSH_FORCED)
+        cuda_samples_end(t, NULL);
     int code = cuda.cupti.flush(how);
     flushing_since = 0;
     if (hung) /* it did return: the next one is tried again */
@@ -118,6 +120,7 @@ static void flush_turn(struct capture_thread *t, uint64_t *next_clock)
         cuda_drain(t, 64);
     }
     if (now >= *next_clock) {
+        cuda_samples_take(t);
         cuda_clock(t);
         *next_clock = now + 1000000000u;
     }

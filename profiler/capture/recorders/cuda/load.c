@@ -151,7 +151,7 @@ int cuda_load(struct capture_thread *t, struct cupti *out)
         int required;
     } calls[] = {
 #define X(member, symbol, required, parameters) {symbol, offsetof(struct cupti, member), required},
-        CUPTI_CALLS(X)
+        CUPTI_CALLS(X) CUPTI_SAMPLING_CALLS(X)
 #undef X
     };
     static struct cupti_search s; /* 4 KiB, used once */

@@ -133,6 +133,18 @@ void cuda_resource(uint32_t id, const struct cupti_resource_data *data, const vo
     struct capture_thread *t = cuda_enter(&entered);
     if (!t)
         return;
+    /* CUPTI takes it from here on alone. It costs kernels less, and has no latency timestamps. */
+    if (id == CUPTI_CU_INIT_FINISHED && capture.config.hw_trace > 0)
+        cuda_check(t, cuda.cupti.hw_trace ? cuda.cupti.hw_trace(1) : 11,
+                   "cuptiActivityEnableHWTrace",
+                   "kernels are timed as on other GPUs, and how long they were queued is unknown");
+    /* CUPTI tells instructions apart until code is loaded where other code was. */
+    if (id == CUPTI_MODULE_UNLOAD)
+        cuda_samples_take(t);
+    else if (id == CUPTI_CONTEXT_CREATED && data->context)
+        cuda_samples_context(t, data->context);
+    else if (id == CUPTI_CONTEXT_DESTROYED && data->context)
+        cuda_samples_end(t, data->context);
     if (id == CUPTI_MODULE_LOADED && data->descriptor)
         cuda_cubin(t, data->descriptor);
     else if ((id == CUPTI_NODE_CREATED || id == CUPTI_NODE_CLONED) && data->descriptor)

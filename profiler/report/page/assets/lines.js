@@ -58,6 +58,22 @@ function ownTimes(profile) {
 const poolOf = (profile, l) => ownSums(profile).pool.get(keysOf(profile).get(l.base ?? l)) ?? 0;
 const inclusive = (profile, l) => (l.cpu_incl?.user || 0) + (l.cpu_incl?.sys || 0) + poolOf(profile, l);
 
+// What warps did at each line inside a kernel, by `path:line`: [{text, samples, of}], the most frequent first.
+const warpsByLine = once((profile) => {
+  const lines = new Map();
+  for (const row of list(profile.device_lines)) {
+    if (!row.file) continue;
+    const key = `${row.file}:${row.line}`, of = lines.get(key) ?? new Map();
+    for (const s of list(row.stalls)) of.set(s.meaning, (of.get(s.meaning) || 0) + s.samples);
+    lines.set(key, of);
+  }
+  return new Map([...lines].map(([key, of]) => {
+    const all = [...of.values()].reduce((a, n) => a + n, 0);
+    return [key, [...of].sort((a, b) => b[1] - a[1]).map(([meaning, n]) => ({ text: `${percent(n / all)} ${meaning}`, meaning, n, all }))];
+  }));
+});
+const warpsAt = (profile, l) => warpsByLine(profile).get(keysOf(profile).get(l.base ?? l)) ?? [];
+
 // What lines cost under the chosen part of the suite and the chosen threads. parts: of the bar below the CPU time.
 export function lineCosts(profile) {
   if (isTimed()) {
@@ -80,8 +96,8 @@ export const sumOf = (rows, of) => rows.reduce((a, r) => a + (of(r) || 0), 0);
 // Columns that hold something in this profile; an empty one would only take room.
 function lineColumns(profile, cost) {
   const t = profile.totals, all = !isFiltered() && !cost.part;
-  let longest = 1e-12, device = false; // bars are relative to the hotspot
-  for (const file of Object.values(profile.files)) for (const l of list(file.lines)) { longest = Math.max(longest, cost.cpu(l) || 0); device ||= l.gpu?.device_s > 0; }
+  let longest = 1e-12, device = false, inside = false; // bars are relative to the hotspot
+  for (const file of Object.values(profile.files)) for (const l of list(file.lines)) { longest = Math.max(longest, cost.cpu(l) || 0); device ||= l.gpu?.device_s > 0; inside ||= l.gpu?.inside_incl_s > 0; }
   const time = (title, value, total, hint, more) => ({ title, number: true, rem: 4.9, value, format: (v) => (v ? amount(v, total) : ""), hint, used: total > 0, ...more });
   const bar = (l) => {
     const parts = cost.parts(l), words = parts.length > 1 ? `Python ${seconds(l.cpu.python)}, native ${seconds(l.cpu.native)}, system ${seconds(l.cpu.sys)}` : `CPU ${seconds(cost.cpu(l))}`;
@@ -92,6 +108,9 @@ function lineColumns(profile, cost) {
     cost.incl && time("with callees", cost.incl, cost.total, "CPU time here and below, and of the threads and processes that work for the line; recursion counts once"),
     time("GPU", cost.gpu, cost.gpuTotal, "device time of what this line launched"),
     all && time("GPU with callees", (l) => l.gpu_incl_s, t.gpu_sum_s, "device time of what was launched here or below", { minor: true }),
+    all && { ...time("in kernels", (l) => l.gpu?.inside_s, t.kernel_s, "time inside kernels at this line, from samples of its instructions"), used: inside },
+    all && { ...time("with inlined", (l) => l.gpu?.inside_incl_s, t.kernel_s, "time inside kernels here and in code that was inlined here", { minor: true }), used: inside },
+    all && { title: "warps", kind: "name", rem: 15, minor: true, value: (l) => warpsAt(profile, l)[0]?.text, hint: "what most warps did that were sampled at this line; it is the line that waits, often the first use of what was loaded before", used: list(profile.device_lines).length > 0 },
     all && { ...time("device code", (l) => l.gpu?.device_s, t.kernel_s, "time of the kernels whose code begins here, whichever line launched them", { minor: true }), used: device },
     !cost.part && time("waits", cost.wait, cost.waitTotal, "wall time blocked or ready without a CPU", { minor: true }),
     !isFiltered() && { title: "memory", number: true, rem: known(profile.memory?.bin_s) ? 8.8 : 4.9, value: (l) => l.mem?.peak_mb, format: (v) => (v ? amount(v, t.peak_heap_mb, true) : ""), used: t.peak_heap_mb > 0,
@@ -164,7 +183,8 @@ function ownShares(profile, cost) {
 // 1 to 8: how much of the hotspot's time the line took; 0: less than a fiftieth of it. Own lines with the libraries that they call, others by themselves.
 function heatOf(path, file, view) {
   const { cost, hottest, own } = view, part = (v, of) => (of > 0 ? (v || 0) / of : 0);
-  const share = own && file.user ? (l) => part(own.of(path, l.line), own.hottest) : (l) => Math.max(part(cost.cpu(l), hottest.cpu), part(cost.gpu(l), hottest.gpu));
+  const onHost = own && file.user ? (l) => part(own.of(path, l.line), own.hottest) : (l) => Math.max(part(cost.cpu(l), hottest.cpu), part(cost.gpu(l), hottest.gpu));
+  const share = (l) => Math.max(onHost(l), part(l.gpu?.inside_s, hottest.inside));
   return (l) => { const s = l.context ? 0 : share(l); return s < 0.02 ? 0 : Math.max(1, Math.min(8, Math.round(8 * s))); };
 }
 
@@ -205,13 +225,13 @@ function otherFiles(files, section, view, open) {
 }
 
 function drawLines() {
-  const profile = linesProfile, cost = lineCosts(profile), gpu = profile.totals.gpu_sum_s > 0, hottest = { cpu: 0, gpu: 0 };
-  for (const file of Object.values(profile.files)) for (const l of list(file.lines)) { hottest.cpu = Math.max(hottest.cpu, cost.cpu(l) || 0); hottest.gpu = Math.max(hottest.gpu, cost.gpu(l) || 0); }
+  const profile = linesProfile, cost = lineCosts(profile), gpu = profile.totals.gpu_sum_s > 0, hottest = { cpu: 0, gpu: 0, inside: 0 };
+  for (const file of Object.values(profile.files)) for (const l of list(file.lines)) { hottest.cpu = Math.max(hottest.cpu, cost.cpu(l) || 0); hottest.gpu = Math.max(hottest.gpu, cost.gpu(l) || 0); hottest.inside = Math.max(hottest.inside, l.gpu?.inside_s || 0); }
   const whole = !cost.part && !isFiltered();
   const pools = new Set([...ownSums(profile).pool.keys()].map((at) => at.replace(/:\d*$/, "")));
   const view = { own: ownShares(profile, cost), workers: (path) => pools.has(path), cost, hottest, whole, gpu, columns: lineColumns(profile, cost), share: (f) => (whole ? f.cpu_share : cost.total > 0 ? sumOf(list(f.lines), cost.cpu) / cost.total : null), gpuShare: (f) => (whole ? f.gpu_share : cost.gpuTotal > 0 ? sumOf(list(f.lines), cost.gpu) / cost.gpuTotal : null) };
   const device = Math.min(1, 20 * (profile.totals.gpu_busy_s || 0) / profile.meta.wall_s); // a GPU that was busy for less than 5 % of the run orders no files
-  const weights = new Map(Object.entries(profile.files).map(([path, f]) => [f, Math.max(view.share(f) || 0, device * view.gpuShare(f) || 0, (f.user && view.own?.file(path)) || 0)]));
+  const weights = new Map(Object.entries(profile.files).map(([path, f]) => [f, Math.max(view.share(f) || 0, device * view.gpuShare(f) || 0, (device * sumOf(list(f.lines), (l) => l.gpu?.inside_s)) / profile.totals.kernel_s || 0, (f.user && view.own?.file(path)) || 0)]));
   const files = Object.entries(profile.files).filter(([path, f]) => path.toLowerCase().includes(linesState.text.toLowerCase()) && (whole || weights.get(f) > 0)).sort((a, b) => weights.get(b[1]) - weights.get(a[1]));
   const own = files.filter(([, f]) => f.user), rest = files.filter(([, f]) => !f.user), first = own.length ? own : rest, folded = own.length ? rest : [];
   const was = new Set([...linesBody.querySelectorAll("details.file[open]")].map((n) => n.dataset.path)), wasOpen = !!linesBody.querySelector("details.others[open]") || linesState.text !== "";
@@ -243,6 +263,8 @@ function factsOf(l) {
   const m = l.mem || {}, c = l.copy || {}, g = l.gpu || {}, ranges = list(linesProfile.ranges);
   return [["Python", seconds(l.cpu?.python), l.cpu?.python], ["native", seconds(l.cpu?.native), l.cpu?.native], ["system", seconds(l.cpu?.sys), l.cpu?.sys], ["CPU with callees", seconds(inclusive(linesProfile, l)), inclusive(linesProfile, l)], ["of that by threads and processes that work for it", seconds(poolOf(linesProfile, l)), poolOf(linesProfile, l)],
     ["standard error", seconds(l.cpu?.error), l.cpu?.error], ["CPU samples", count(l.cpu?.samples), l.cpu?.samples], ["waits", seconds(l.cpu?.wait), l.cpu?.wait], ["GPU", seconds(l.gpu_self_s), l.gpu_self_s], ["GPU with callees", seconds(l.gpu_incl_s), l.gpu_incl_s], ["device code", seconds(g.device_s), g.device_s],
+    ["in kernels", seconds(g.inside_s), g.inside_s], ["with inlined code", seconds(g.inside_incl_s), g.inside_incl_s],
+    ...warpsAt(linesProfile, l).slice(0, 4).map((w) => [`sampled warps: ${w.meaning}`, `${count(w.n)} of ${count(w.all)}`, w.n]),
     ["launches", count(g.launches), g.launches], ["copies on GPU", seconds(g.copy_s), g.copy_s], ["to device", bytes(c.h2d?.bytes), c.h2d?.bytes], ["from device", bytes(c.d2h?.bytes), c.d2h?.bytes],
     ["memory peak", megabytes(m.peak_mb), m.peak_mb], ["average", megabytes(m.avg_mb), m.avg_mb], ["allocated", `${megabytes(m.alloc_mb)} ± ${megabytes(m.error_mb)}`, m.alloc_mb], ["allocations", count(m.n), m.n], ["live at the end", megabytes(m.live_end_mb), m.live_end_mb], ["host copies", megabytes(c.host_mb), c.host_mb],
     ...list(l.ranges).slice(0, 3).map((r) => [`in ${plain(ranges[r.range]?.name ?? "a range")}`, seconds(r.cpu_s), r.cpu_s]),
