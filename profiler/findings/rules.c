@@ -9,7 +9,7 @@
 #define COUNT_THEM "Count them: tomoprof record --with ncu -- COMMAND."
 #define OF_RUN     " of the run"
 #define INSIDE_TEXT                                                                                \
-    "at a line more than " PERCENT(INSIDE_STALLS) " of the kernel's samples (--kernel-lines)"
+    "at a line more than " PERCENT(INSIDE_STALLS) " of the kernel's samples (`kernel-lines`)"
 #define LEAST_TEXT "more than " PERCENT(LEAST) OF_RUN
 
 #define LOCK_TEST                                                                                  \

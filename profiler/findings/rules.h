@@ -40,12 +40,11 @@ const struct finding_rule *finding_rule_find(const char *id);
 rule_evaluate rule_copy_pageable, rule_copy_pageable_async, rule_copy_host, rule_gpu_sync,
     rule_gpu_gaps, rule_gpu_small_kernels, rule_gpu_jit, rule_gpu_occupancy, rule_gpu_transfers,
     rule_gpu_first, rule_gpu_clocks, rule_gpu_hidden, rule_gpu_uncoalesced, rule_gpu_bank_conflicts,
-    rule_gpu_memory_wait, rule_mem_churn, rule_mem_leak,
-    rule_cpu_system, rule_cpu_python, rule_cpu_crowd, rule_io_storage, rule_io_decode,
-    rule_io_reread, rule_io_small, rule_io_jumps, rule_io_open, rule_io_requests,
-    rule_io_not_storage, rule_io_network, rule_io_faults, rule_io_sync, rule_io_placing,
-    rule_io_processes, rule_io_slow_part, rule_io_memory, rule_io_uneven, rule_lock_held,
-    rule_mpi_late, rule_mpi_transfer;
+    rule_gpu_memory_wait, rule_mem_churn, rule_mem_leak, rule_cpu_system, rule_cpu_python,
+    rule_cpu_crowd, rule_io_storage, rule_io_decode, rule_io_reread, rule_io_small, rule_io_jumps,
+    rule_io_open, rule_io_requests, rule_io_not_storage, rule_io_network, rule_io_faults,
+    rule_io_sync, rule_io_placing, rule_io_processes, rule_io_slow_part, rule_io_memory,
+    rule_io_uneven, rule_lock_held, rule_mpi_late, rule_mpi_transfer;
 
 /* Adds to the evidence. */
 void finding_evidence(struct finding *out, const char *format, ...)

@@ -7,11 +7,9 @@
  *   chunk   = struct trace_chunk, records; written by one thread only, `sequence` counts per thread
  *   record  = struct trace_record, the fields of its kind, a tail of `words` * 8 bytes in all
  *
- * The writer maps header and chunks shared, so all that was committed stays readable when the
- * process dies in any way. `used` grows with every record (release order); a full chunk is sealed
- * with its CRC. A reader trusts no length: an unsealed chunk is read up to the first record that
- * does not fit. Kinds may be added: readers skip unknown ones. Other fields in a record mean
- * another TRACE_VERSION. */
+ * Header and chunks are mapped shared: what was committed survives any end of the process. `used`
+ * grows with every record (release order); a full chunk is sealed with its CRC. A reader trusts no
+ * length. It skips unknown kinds; other fields in a record mean another TRACE_VERSION. */
 #ifndef TP_TRACE_FORMAT_H
 #define TP_TRACE_FORMAT_H
 

@@ -1,13 +1,12 @@
 /* Samples of instructions, added up over a recording, become lines: a chain of inlined calls for
  * each place. A line's time is its kernel's time times its share of the kernel's samples. */
-#include "profiler/analyze/gpu/inside.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "profiler/analyze/attribute/paths.h"
 #include "profiler/analyze/attribute/stack_tree.h"
+#include "profiler/analyze/gpu/inside.h"
 #include "profiler/analyze/symbols/demangle.h"
 #include "profiler/trace/stalls.h"
 

@@ -11,8 +11,8 @@ enum err inside_samples(struct image *im, void *state, const struct trace_item *
 enum err inside_resolve(struct image *im, struct gpu *g, const struct cubin *c, uint64_t hash);
 /* ... those whose code was not saved, or has no lines, to their kernels. */
 enum err inside_rest(struct image *im, struct gpu *g);
-/* Finds or makes the row of a place in a kernel: its frames as recorded, innermost first. NULL:
- * there is no room for more. */
+/* Finds or makes the row of a place in a kernel: its frames as recorded, innermost first. NULL: no
+ * room is left. */
 enum err inside_of(struct run *r, uint32_t kernel, const struct cubin_frame *frames, int count,
                    struct inside_place **out);
 /* Rows of the model, and the lines' shares of their kernels' time. After the kernels'. */

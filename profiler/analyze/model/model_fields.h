@@ -5,6 +5,7 @@
 #define TP_ANALYZE_MODEL_MODEL_FIELDS_H
 
 #include "profiler/analyze/model/model_fields_gpu.h"
+#include "profiler/analyze/model/model_fields_inside.h"
 #include "profiler/analyze/model/model_fields_io.h"
 #include "profiler/analyze/model/model_fields_lock.h"
 #include "profiler/analyze/model/model_fields_mpi.h"
@@ -168,19 +169,6 @@
     X(INDEX, _, kernel, "in kernels")                                                              \
     X(INT, _, n, "launches")                                                                       \
     X(REAL, _, s, "on the device")
-#define MODEL_GPU_FIELDS(X)                                                                        \
-    X(INT, _, launches, "kernels launched")                                                        \
-    X(REAL, _, kernel_s, "part of gpu_self_s")                                                     \
-    X(REAL, _, copy_s, "part of gpu_self_s")                                                       \
-    X(REAL, _, set_s, "part of gpu_self_s: memsets")                                               \
-    X(REAL, _, built_s, "of graph nodes that were built here, wherever launched")                  \
-    X(REAL, _, device_s, "of kernels whose code begins here (not part of gpu_self_s)")             \
-    X(REAL, _, inside_s, "inside kernels at this line, by samples of its instructions; null: not sampled")\
-    X(REAL, _, inside_incl_s, "with code that was inlined here")                                   \
-    X(REAL, _, wait_s, "host blocked in synchronising calls")                                      \
-    X(REAL, _, api_s, "host in CUDA calls, waiting included")                                      \
-    X(REAL, _, share, "gpu_self_s / totals.gpu_sum_s")                                             \
-    X(LIST, model_top_kernel, kernels, "at most 5, by time")
 /* Scalene's names for what means the same, so that its users and scripts find their way. */
 #define MODEL_SCALENE_FIELDS(X)                                                                    \
     X(INT, _, lineno, "")                                                                          \
@@ -448,8 +436,7 @@
     X(model_place, MODEL_PLACE_FIELDS)                                                             \
     X(model_variant, MODEL_VARIANT_FIELDS)                                                         \
     X(model_kernel, MODEL_KERNEL_FIELDS)                                                           \
-    X(model_stall, MODEL_STALL_FIELDS)                                                             \
-    X(model_device_line, MODEL_DEVICE_LINE_FIELDS)                                                 \
+    MODEL_INSIDE_STRUCTS(X)                                                                        \
     X(model_transfer, MODEL_TRANSFER_FIELDS)                                                       \
     X(model_set, MODEL_SET_FIELDS)                                                                 \
     X(model_api, MODEL_API_FIELDS)                                                                 \

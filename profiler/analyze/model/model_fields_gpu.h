@@ -61,24 +61,6 @@
     X(LIST, model_variant, variants, "by launch configuration, at most 16, by time")               \
     X(INT, _, variants_left_out, "")                                                               \
     X(LIST, model_place, launched_at, "lines, value in s; at most 16")
-#define MODEL_STALL_FIELDS(X)                                                                      \
-    X(TEXT, _, reason, "key: trace/stalls.h")                                                      \
-    X(TEXT, _, meaning, "what the warp does, in words")                                            \
-    X(INT, _, samples, "")
-#define MODEL_DEVICE_LINE_FIELDS(X)                                                                \
-    X(INDEX, _, kernel, "in kernels")                                                              \
-    X(TEXT, _, file, "key of files; null: code without lines")                                     \
-    X(INT, _, line, "")                                                                            \
-    X(TEXT, _, function, "inlined, which the line is of; null: the kernel's own")                  \
-    X(LIST, model_place, called_at, "lines that it was inlined into, innermost first")             \
-    X(INT, _, samples, "of warps at its instructions")                                             \
-    X(REAL, _, share, "of the kernel's samples")                                                   \
-    X(REAL, _, s, "share x the kernel's total time; null: not known")                              \
-    X(LIST, model_stall, stalls, "by samples")                                                     \
-    X(INT, _, sectors, "32 bytes of global memory, counted by Nsight Compute, as the next three")  \
-    X(INT, _, sectors_ideal, "that the accesses need")                                             \
-    X(INT, _, wavefronts, "passes through shared memory")                                          \
-    X(INT, _, wavefronts_ideal, "that the accesses need")
 #define MODEL_TRANSFER_FIELDS(X)                                                                   \
     X(TEXT, _, direction, "h2d d2h d2d p2p h2h decompress other")                                             \
     X(TEXT, _, from, "pageable pinned device array managed unknown")                               \

@@ -34,7 +34,7 @@ struct costs {
     double user, sys, wait, python, native, borrowed, samples, cpu_square; /* ns */
     double alloc, alloc_variance, allocs, allocs_variance, copied;         /* bytes, counts */
     double launches, gpu_kernel, gpu_copy, gpu_set, built, device, gpu_wait, api; /* ns */
-    double inside; /* kernels, by their samples */
+    double inside;                                        /* kernels, by their samples */
     struct amount copy[4];                                /* h2d d2h d2d p2p */
     double pageable, device_alloc, device_allocs;         /* bytes */
     double io_calls, io_read, io_write, io_ns, io_waited; /* counts, bytes, ns */

@@ -306,7 +306,8 @@ static enum err ncu_read_rows(struct ncu_reader *r, const struct import_input *i
     TRY(ncu_finish_launch(r));
     FAIL_IF(r->launches == r->no_time && !r->source.rows, ERR_INPUT,
             "%s: %lld launches, none with gpu__time_duration.sum (Duration); expected the output "
-            "of `ncu --csv --page raw` with that metric, which every set has, or of --page source",
+            "of `ncu --csv --page raw` with that metric, which every set has, or `ncu --csv --page "
+            "source`",
             in->path, (long long)r->launches);
     TRY(source_is(r->b, "Nsight Compute", NULL));
     TRY(import_note(r->b, r->damaged, "import_damaged", "warning",

@@ -13,7 +13,7 @@
 
 enum { NOT_STALL = -1 };
 
-/* A cell's number; NaN: none. */
+/* Reads a cell; NaN: not a number. */
 static double source_number(const struct csv *row, int column)
 {
     char plain[64];
@@ -87,7 +87,7 @@ static void source_counts(const struct ncu_source *s, const struct csv *row,
                waves - source_number(row, s->column[SOURCE_WAVEFRONTS_MORE]));
 }
 
-/* A row of a line; without lines, of an instruction. */
+/* Takes a row of a line; without lines, of an instruction. */
 static enum err source_row(struct ncu_source *s, struct builder *b, const struct csv *row)
 {
     const int by_line = s->column[SOURCE_LINE] >= 0;

@@ -1,4 +1,4 @@
-/* CUPTI's PC sampling (cupti_pcsampling.h), 64-bit Linux, CUDA 12.0 to 13.x. Each call takes one
+/* CUPTI's PC sampling as NVIDIA's header declares it, 64-bit Linux, CUDA 12.0 to 13.x. Each call takes one
  * structure that begins with its size and a pointer that stays NULL. tests/fakes/abi.c compares
  * them with NVIDIA's header. */
 #ifndef TP_CAPTURE_RECORDERS_CUDA_CUPTI_SAMPLES_H
