@@ -34,6 +34,19 @@ recent_cmake() {
     [ -n "$found" ] && [ "$(printf '3.22\n%s\n' "$found" | sort -V | head -n 1)" = 3.22 ]
 }
 
+use_brought_cmake() {
+    [ ! -x build-tools/cmake/data/bin/cmake ] || PATH=$PWD/build-tools/cmake/data/bin:$PATH
+}
+
+# Brings CMake from PyPI into build-tools, where the system has an older one (Debian 11: 3.18).
+bring_cmake() {
+    python3 -m pip --version >/dev/null 2>&1 || return 0
+    echo "CMake is older than 3.22 here: brings 3.31 from PyPI into build-tools (28 MB)"
+    python3 -m pip install --quiet --no-deps --require-hashes --disable-pip-version-check --target build-tools \
+        --requirement packaging/cmake.txt || true
+    use_brought_cmake
+}
+
 python_for_tests() {
     python3 -c 'import numpy, jsonschema' 2>/dev/null || /usr/bin/python3 -c 'import numpy, jsonschema' 2>/dev/null
 }
@@ -65,10 +78,11 @@ arch="cmake ninja gcc pkgconf zlib cjson fftw hdf5 libelf sqlite libdeflate zstd
 arch_test="cmocka python-numpy python-jsonschema"
 
 set_up() {
-    local absent root=""
-    absent=$(missing "$1")
-    [ -n "$absent" ] || return 0
-    echo "Missing: $(echo "$absent" | paste -sd ' ')"
+    local absent first root=""
+    use_brought_cmake
+    first=$(missing "$1")
+    [ -n "$first" ] || return 0
+    echo "Missing: $(echo "$first" | paste -sd ' ')"
     if [ "$1" = cuda ]; then
         debian="$debian g++ python3-pip" fedora="$fedora gcc-c++ python3-pip" arch="$arch python-pip"
     fi
@@ -80,14 +94,25 @@ set_up() {
         $root apt-get update </dev/null || true # one broken source need not matter
         # shellcheck disable=SC2086 # lists of words
         $root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $debian </dev/null || true
-        absent=$(missing "$1")
-        [ -n "$absent" ] || return 0
-        echo "Still missing: $(echo "$absent" | paste -sd ' ')"
+        recent_cmake || python3 -m pip --version >/dev/null 2>&1 ||
+            $root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends python3-pip </dev/null || true
+    fi
+    recent_cmake || ! command -v cmake >/dev/null || bring_cmake
+    absent=$(missing "$1")
+    [ -n "$absent" ] || return 0
+    [ "$absent" = "$first" ] || echo "Still missing: $(echo "$absent" | paste -sd ' ')"
+    if [ "$absent" = "cmake>=3.22" ] && command -v cmake >/dev/null; then
+        cat <<END
+This system's package has CMake $(cmake --version | sed -n '1s/[^0-9]*//p'); 3.22 is needed. Install pip (Debian, Ubuntu: sudo apt-get install python3-pip),
+then run this again: it brings CMake from PyPI into build-tools. Or put a newer cmake into your PATH.
+END
+        exit 1
     fi
     cat <<END
 Install them with the line for your system, then run this again:
   Debian, Ubuntu:  sudo apt-get install $debian
   Fedora:          sudo dnf install $fedora
+  RHEL, Rocky:     sudo dnf install epel-release && sudo crb enable, then Fedora's line
   Arch:            sudo pacman -S --needed $arch
 END
     exit 1

@@ -41,6 +41,30 @@ def checkout(folder, tool):
     return {**os.environ, "PATH": f"{folder}/bin:{os.environ['PATH']}"}
 
 
+def an_old_cmake_is_replaced(check, folder):
+    """Where the system's package is older than 3.22, pip brings one; without pip the words are others than the packages' line, which did not help."""
+    for name, pip in (("with pip", True), ("without", False)):
+        place = folder / name
+        place.mkdir()
+        program(place / "stub", "exit 0\n")
+        environment = checkout(place, place / "stub")
+        (place / "packaging").mkdir()
+        shutil.copy(ROOT / "packaging/cmake.txt", place / "packaging")
+        program(place / "bin/cmake", 'case $1 in --version) echo "cmake version 3.18.4" ;; *) echo "$@" >> old ;; esac\n')
+        program(place / "bin/apt-get", f'echo "$@" >> "{place}/apt"\n')
+        program(place / "newer", f'case $1 in --version) echo "cmake version 3.31.6" ;; *) echo "$@" >> "{place}/new" ;; esac\n')
+        brought = f'mkdir -p build-tools/cmake/data/bin && cp "{place}/newer" build-tools/cmake/data/bin/cmake'
+        program(place / "bin/python3", f'case "$*" in "-m pip --version") exit {0 if pip else 1} ;; *"--require-hashes"*"packaging/cmake.txt"*) {brought} ;; *) exit 1 ;; esac\n')
+        program(place / "bin/sudo", "shift; exec \"$@\"\n")
+        done = subprocess.run(["bash", "-c", "./start.sh build; ./start.sh build"] if pip else ["./start.sh", "build"], cwd=place, env=environment, stdin=subprocess.DEVNULL, text=True,
+                              capture_output=True, timeout=300)
+        if pip:
+            check.that(done.returncode == 0 and done.stdout.count("brings 3.31 from PyPI") == 1, f"{done}")
+            check.that(not (place / "old").exists() and "--preset release" in (place / "new").read_text(), "the old cmake was used")
+        else:
+            check.that(done.returncode == 1 and "has CMake 3.18.4; 3.22 is needed" in done.stdout and "apt-get install cmake" not in done.stdout, f"{done}")
+
+
 def typed(folder, environment, *answers):
     """What start.sh shows on a terminal where a person gives these answers, and its exit code."""
     pid, terminal = pty.fork()
@@ -303,6 +327,6 @@ def nsys_is_called_where_it_is(check, folder):
         (folder / "bin/nsys").unlink()
 
 
-main(menu_on_a_terminal, the_menu_profiles_and_reconstructs, no_question_without_a_terminal, a_moved_checkout_is_configured_afresh,
+main(an_old_cmake_is_replaced, menu_on_a_terminal, the_menu_profiles_and_reconstructs, no_question_without_a_terminal, a_moved_checkout_is_configured_afresh,
      the_second_build_and_the_containers_run_beside_the_tests, compose_is_told_of_the_gpu,
      a_driver_gets_its_toolkit, the_image_says_why_the_cpu_computes, nsys_says_what_the_card_needs, nsys_is_called_where_it_is)
