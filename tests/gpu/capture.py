@@ -316,6 +316,25 @@ def unprivileged(s):
     return {"wrong": wrong + ([] if done.returncode == 0 else [f"exit code {done.returncode}"]), **facts}
 
 
+def kernel_lines(s):
+    """Samples inside kernels: `spin` spends its time in its loop. Where the driver keeps the counters, a sentence says so."""
+    done, truth, run = s.record("kernel_lines", [s.known()], "--kernel-lines")
+    wrong, facts = judge(Recording(run, "known.cu"), truth or [])
+    profile = load(run / "profile.json")
+    said = [item["text"] for item in profile["quality"]["items"] if "inside kernels" in item["text"]]
+    spin = [row for row in profile["device_lines"] if profile["kernels"][row["kernel"]]["name"].startswith("spin")]
+    if not spin and not said:
+        wrong.append("no sample inside a kernel, and no sentence says why")
+    known_lines = [row for row in spin if row["line"]]
+    if known_lines:
+        source = (HERE / "programs/known.cu").read_text().splitlines()
+        at = max(known_lines, key=lambda row: row["samples"])["line"]
+        if "clock64" not in source[at - 1] and "clock64" not in source[at - 2]:
+            wrong.append(f"most samples of spin are at line {at}: {source[at - 1].strip()}")
+    wrong += [] if done.returncode == 0 else [f"exit code {done.returncode}"]
+    return {"wrong": wrong, "said": said, "samples": sum(row["samples"] for row in spin), **facts}
+
+
 def other_client(s):
     """torch.profiler inside the program: either it goes without CUPTI and we have all, or we say who has it."""
     if s.run([sys.executable, "-c", "import torch"]).returncode:
@@ -351,7 +370,7 @@ def nsys(s):
 
 STEPS = {"known": known, "suite": suite, "torch": python_program("torch"), "cupy": python_program("cupy"), "jax": python_program("jax"),
          "short": short, "no_device": no_device, "killed": killed, "children": children, "reset": reset, "other_client": other_client,
-         "unprivileged": unprivileged, "mbirjax": mbirjax, "old_cupti": old_cupti, "nsys": nsys}
+         "unprivileged": unprivileged, "kernel_lines": kernel_lines, "mbirjax": mbirjax, "old_cupti": old_cupti, "nsys": nsys}
 
 
 def has_device(s):

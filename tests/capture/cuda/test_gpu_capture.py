@@ -16,10 +16,10 @@ FAKES = BUILD / "tests/fakes"
 CAPTURE = ROOT / "tests/gpu/capture.py"
 
 
-def prove(folder, rows, fake="", *options, known=FAKES / "known"):
+def prove(folder, rows, fake="", *options, known=FAKES / "known", samples=None):
     """(exit code, {row: what capture.json says of it})"""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("TOMOPROF_", "FAKE", "CUDA_", "NVTX_"))}
-    environment.update(TOMOPROF_CAPTURE_CUPTI=str(FAKES / "fake_cupti.so"), FAKE=fake)
+    environment.update(FAKE_SAMPLES=samples or "/dev/null", TOMOPROF_CAPTURE_CUPTI=str(FAKES / "fake_cupti.so"), FAKE=fake)
     words = [sys.executable, CAPTURE, BUILD, folder, "--known", known, "--only", rows, "--short", "2000", "--pairs", "1", *options]
     done = subprocess.run([str(w) for w in words], env=environment, capture_output=True, text=True, timeout=600)
     table = json.loads((folder / "capture.json").read_text()) if (folder / "capture.json").exists() else {"rows": []}
@@ -40,6 +40,16 @@ def right_recordings_pass(check, folder):
     check.that(known["bytes"] == wanted and known["streams"] == 3 and known["graph_kernels"] == 15, f"{known}")
     check.that(short["kernels"]["ours"] == known["kernels"]["ours"] + 2000 and short["overhead"]["pairs"] == 1, f"{short}")
     check.that("CUDA_VISIBLE_DEVICES" in rows["no_device"]["said"], f"{rows['no_device']}")
+
+
+def samples_inside_kernels_are_there_or_a_sentence(check, folder):
+    code, rows = prove(folder / "none", "kernel_lines")
+    check.that(code == 1 and "no sample inside" in rows["kernel_lines"]["reason"], f"a GPU that gives no samples: {rows}")
+    code, rows = prove(folder / "refused", "kernel_lines", "cuptiPCSamplingEnable=35")
+    check.that(code == 0 and "administrators" in rows["kernel_lines"]["said"][0], f"refused: {rows}")
+    (folder / "samples.txt").write_text("_Z4spinPfl 16 0 10\n")
+    code, rows = prove(folder / "given", "kernel_lines", samples=str(folder / "samples.txt"))
+    check.that(code == 0 and rows["kernel_lines"]["samples"] > 0, f"given: {rows}")
 
 
 def recordings_come_home_small(check, folder):
@@ -88,5 +98,5 @@ def without_a_gpu_it_is_skipped_with_the_reason(check, folder):
 
 
 need_library()
-main(right_recordings_pass, recordings_come_home_small, tampered_recordings_fail_with_the_reason,
+main(right_recordings_pass, samples_inside_kernels_are_there_or_a_sentence, recordings_come_home_small, tampered_recordings_fail_with_the_reason,
      a_program_that_changes_when_recorded_fails, without_a_gpu_it_is_skipped_with_the_reason)
