@@ -483,36 +483,3 @@ enum err text_calls(const struct model *m, FILE *out, int colour, int top)
     free(rows);
     return ERR_OK;
 }
-
-enum { PLACE_COLUMNS = 20 };
-
-/* "project.cu:15", its end where it is longer. */
-static void inside_place(FILE *out, const struct model_device_line *l)
-{
-    char place[300];
-    snprintf(place, sizeof place, "%s:%lld", base_name(l->file), (long long)l->line);
-    const size_t n = strlen(place);
-    table_text(out, n > PLACE_COLUMNS ? place + n - PLACE_COLUMNS : place, PLACE_COLUMNS);
-    fprintf(out, "%*s", n < PLACE_COLUMNS ? (int)(PLACE_COLUMNS - n) : 0, "");
-}
-
-void text_inside(const struct model *m, FILE *out, int colour, int top)
-{
-    int shown = 0;
-    for (int i = 0; i < m->device_lines_count && shown < top; i++) {
-        const struct model_device_line *l = &m->device_lines[i];
-        if (!l->file || !(l->share > 0))
-            continue;
-        if (!shown++)
-            table_title(out, colour,
-                        " kernel s  of it  line inside a kernel and what its warps do there");
-        table_real(out, 9, 4, l->s);
-        table_real(out, 5, 1, 100 * l->share);
-        fputs("% ", out);
-        inside_place(out, l);
-        if (l->stalls_count)
-            fprintf(out, " %3.0f%% %s", 100 * (double)l->stalls[0].samples / (double)l->samples,
-                    l->stalls[0].meaning);
-        fputs("\n", out);
-    }
-}
