@@ -353,6 +353,7 @@ static const struct tail_field {
     LENGTH(TRACE_IO_USE, trace_io_use, cells, 8),
     LENGTH(TRACE_IO_STATE, trace_io_state, n, 32),
     LENGTH(TRACE_DEVICE, trace_device, name_bytes, 1),
+    LENGTH(TRACE_GPU_SAMPLES, trace_gpu_samples, stalls, sizeof(struct trace_stall_count)),
 #undef LENGTH
 };
 

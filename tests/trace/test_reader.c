@@ -245,7 +245,7 @@ static void a_tail_longer_than_its_record_leaves_out_that_record_alone(void **st
 static void unknown_and_too_short_records_are_skipped(void **state)
 {
     (void)state;
-    static const uint16_t unknown[] = {0, 31, 46, 47, 0xffff}, longer = TRACE_API;
+    static const uint16_t unknown[] = {0, 31, 47, 48, 0xffff}, longer = TRACE_API;
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
         const char *path = small_trace();
         patch(path, record_at(path, SECOND, 4), &unknown[i], 2);
