@@ -220,7 +220,7 @@ const struct command cmd_try = {
         "Runs the unchanged Python program several times: as it is; with both computing the first\n"
         "calls, to compare results; with tomoprof's functions in place of slower ones of other\n"
         "packages (MBIRJAX, scipy.ndimage, skimage.transform, astra, nibabel, tifffile,\n"
-        "zarr). Where\n"
+        "tomopy, zarr). Where\n"
         "several can be replaced, then each alone. Prints what the line and the program take "
         "before\n"
         "and after, memory, how much results differ, and whether output and exit code stay the\n"

@@ -23,6 +23,7 @@
 
 #define REPORT_LIMIT ((size_t)16 << 20)
 #define HOOK         "hook/sitecustomize.py"
+#define HOOK_LIMIT   ((size_t)1 << 16)
 #define LIBRARY      "libtomoprof.so.0"
 
 JSON_RECORD(trial_call, TRIAL_CALL_FIELDS)
@@ -82,17 +83,47 @@ static void packages_text(char *out, size_t room)
     }
 }
 
+/* Copies the hook into the folder of the trial, where Python may keep bytecode beside it. The
+ * package's own folder serves where that path has a colon. */
+static enum err hook_copy(const struct try_job *t, const char *package, char folder[RUN_PATH])
+{
+    char path[RUN_PATH + 64], *text;
+    size_t bytes;
+    struct outfile f = {0};
+    FAIL_IF(!text_print(folder, RUN_PATH, "%s/hook", strchr(t->folder, ':') ? package : t->folder),
+            ERR_INPUT, "the path %.100s... is too long", t->folder);
+    snprintf(path, sizeof path, "%s/sitecustomize.py", folder);
+    if (!access(path, F_OK))
+        return ERR_OK;
+    TRY(dir_make(folder));
+    snprintf(path, sizeof path, "%s/" HOOK, package);
+    TRY(file_read_all(path, HOOK_LIMIT, &text, &bytes));
+    snprintf(path, sizeof path, "%s/sitecustomize.py", folder);
+    enum err e = outfile_open(&f, path);
+    if (!e)
+        e = outfile_write(&f, text, bytes);
+    if (!e)
+        e = outfile_commit(&f);
+    outfile_abort(&f);
+    free(text);
+    return e;
+}
+
 /* Sets what hook/sitecustomize.py reads. */
 static enum err hook_environment(const struct try_job *t, const struct trial_stage *s,
                                  const char *package, int recorded)
 {
-    char text[2 * RUN_PATH], library[RUN_PATH], number[16];
+    char text[2 * RUN_PATH], folder[RUN_PATH], library[RUN_PATH], number[16];
     const char *old = getenv("PYTHONPATH"), *program;
     TRY(cli_program(&program));
-    FAIL_IF(!text_print(text, sizeof text, "%s/hook%s%s", package, old && *old ? ":" : "",
+    TRY(hook_copy(t, package, folder));
+    FAIL_IF(!text_print(text, sizeof text, "%s%s%s", folder, old && *old ? ":" : "",
                         old ? old : ""),
             ERR_INPUT, "PYTHONPATH: is too long");
     TRY(variable_set("PYTHONPATH", text));
+    FAIL_IF(!text_print(text, sizeof text, "%s/hook", package), ERR_INPUT,
+            "the path %.100s... is too long", package);
+    TRY(variable_set("TOMOPROF_TRY_HOOK", text));
     packages_text(text, sizeof text);
     TRY(variable_set("TOMOPROF_TRY_PACKAGES", text));
     TRY(variable_set("TOMOPROF_TRY", recorded ? "replace" : "check"));
@@ -264,7 +295,8 @@ enum err trial_run(struct try_job *t, struct trial_stage *s, const char *package
 {
     static const char *const ours[] = {"TOMOPROF_TRY",       "TOMOPROF_TRY_PACKAGES",
                                        "TOMOPROF_TRY_ONLY",  "TOMOPROF_TRY_OUT",
-                                       "TOMOPROF_TRY_CHECK", RECORD_RUN};
+                                       "TOMOPROF_TRY_CHECK", "TOMOPROF_TRY_HOOK",
+                                       RECORD_RUN};
     const char **words = NULL;
     const char *old = getenv("PYTHONPATH");
     char *path = old ? strdup(old) : NULL;

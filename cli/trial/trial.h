@@ -62,7 +62,8 @@ enum err trial_result_write(const struct try_job *t, const struct trial_file *r)
 /* Prints the sentence and the tables. */
 void trial_result_print(const struct try_job *t, const struct trial_file *r);
 
-/* Compares what two stages printed. `text`: "" where it is the same, else the first difference. */
+/* Compares what two stages printed. `text`: "" where it is the same, else the first line that is
+ * changed, missing or new, and how many are. */
 enum err trial_output(const struct trial_stage *a, const struct trial_stage *b, char text[400]);
 
 #endif

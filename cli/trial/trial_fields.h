@@ -41,7 +41,7 @@
     X(REAL, _, peak_rss_mb, "")                                                                    \
     X(INT, _, exit_code, "null after a signal")                                                    \
     X(INT, _, signal, "null where it exited")                                                      \
-    X(TEXT, _, output, "first difference of stdout from that of the first run; null: none")
+    X(TEXT, _, output, "first difference of stdout from that of the first run, and how many lines; null: none")
 
 #define TRIAL_LINE_FIELDS(X)                                                                       \
     X(TEXT, _, file, "")                                                                           \

@@ -5,7 +5,7 @@ import importlib.util
 import os
 import sys
 
-PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PACKAGE = os.path.dirname(os.environ["TOMOPROF_TRY_HOOK"])
 PACKAGES = os.environ["TOMOPROF_TRY_PACKAGES"].split(":")
 replace = None
 

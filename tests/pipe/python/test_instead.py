@@ -192,6 +192,39 @@ def planes_of_astra(check, folder):
     check.that(instead.create_vol_geom is astra.create_vol_geom, "other names")
 
 
+def medians_of_tomopy(check, folder):
+    """tomopy's medians beside a slow copy of what its libtomo does: the 27 voxels, of which those beyond the edge are the border's."""
+    from tomoprof.instead import tomopy
+
+    def median(volume):
+        padded = np.pad(volume, 1, mode="edge")
+        places = [padded[z:z + volume.shape[0], y:y + volume.shape[1], x:x + volume.shape[2]] for z in range(3) for y in range(3) for x in range(3)]
+        return np.sort(places, axis=0)[13]
+
+    for shape in ((5, 6, 7), (1, 1, 1), (2, 1, 9)):
+        for dtype, limit in (("float32", 0.4), ("uint16", 300), ("uint16", 299.5)):
+            volume = (RANDOM.random(shape) * (1 if dtype == "float32" else 65535)).astype(dtype)
+            smooth = median(volume)
+            ours = tomopy.median_filter3d.ours(volume)
+            check.that(ours.dtype == volume.dtype and (ours == smooth).all(), f"median_filter3d of {shape} {dtype}")
+            wanted = np.where(np.abs(volume.astype(float) - smooth) >= limit, smooth, volume)
+            ours = tomopy.remove_outlier3d.ours(volume, limit, 3, 2)
+            check.that(ours.dtype == volume.dtype and (ours == wanted).all(), f"remove_outlier3d of {shape} {dtype} by {limit}")
+    volume = np.ones((3, 3, 3), np.float32)
+    for arguments, says in (((volume, 5), "size is 5"), ((volume.astype(float),), "float64"), ((volume[0],), "three axes"), ((volume[:0],), "three axes"), ((volume, 3.0), "size is 3.0")):
+        check.that(says in str(module.raised(NotEqual, tomopy.median_filter3d.ours, *arguments)), f"{says}: {module.raised(NotEqual, tomopy.median_filter3d.ours, *arguments)}")
+    check.that("more than 0" in module.raised(NotEqual, tomopy.remove_outlier3d.ours, volume, 0), "a limit of 0 is tomopy's median")
+    try:
+        import tomopy as original
+    except ImportError:
+        print("  tomopy is not installed: it was compared with a copy of its rule", flush=True)
+        return
+    volume = RANDOM.random((40, 41, 42)).astype(np.float32)
+    for array, limit in ((volume, 0.3), ((volume * 65535).astype(np.uint16), 20000)):
+        check.that((tomopy.median_filter3d.ours(array) == original.median_filter3d(array)).all(), f"tomopy's median_filter3d of {array.dtype}")
+        check.that((tomopy.remove_outlier3d.ours(array, limit) == original.remove_outlier3d(array, limit)).all(), f"tomopy's remove_outlier3d of {array.dtype}")
+
+
 def names_of_mbirjax(check, folder):
     """The module inside is the one that has MBIRJAX's other names, too, however it is imported."""
     import tomoprof.instead.mbirjax as mj
@@ -206,4 +239,4 @@ def names_of_mbirjax(check, folder):
         check.that(not missing, f"mj.preprocess lacks {missing}")
 
 
-main(names_of_mbirjax, medians, scalings, arrays_elsewhere, radon_transforms, places_of_originals, results_are_compared, planes_of_astra)
+main(names_of_mbirjax, medians, scalings, arrays_elsewhere, radon_transforms, places_of_originals, results_are_compared, planes_of_astra, medians_of_tomopy)

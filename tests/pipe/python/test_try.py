@@ -108,6 +108,7 @@ def replaced(check, folder):
     check.that(done.stdout.startswith(result["sentence"]), "the sentence comes first")
     check.that(set(files(place)) == {(place / "program.py").relative_to(place)}, f"nothing is written beside it: {set(files(place))}")
     check.that((out / "compare.html").is_file() and (out / "before/profile.json").is_file() and (out / "after/profile.json").is_file(), "page and recordings")
+    check.that(list((out / "hook/__pycache__").glob("sitecustomize*.pyc")), "the hook's bytecode is kept for the timed run, although the program keeps none")
     loaded = [name for name in ("before", "check", "after") if "the original was loaded" in (out / name / "stderr").read_text()]
     check.that(loaded == ["before", "check"], f"the original is loaded in {loaded}")
     latest = [p for p in (place / "tomoprof-runs", folder / "out/latest") if os.path.lexists(p)]
@@ -215,6 +216,26 @@ def results_that_differ(check, folder):
                and "single values differ by 0.5," in result["sentence"], result["sentence"])
     output = result["runs"][1]["output"]
     check.that(output and output.startswith("line 1 is `") and "program.py" not in output, f"the output differs: {output}")
+
+
+def lines_of_output(check, folder):
+    """Lines that are changed, missing or new are told apart, and the others stay in step."""
+    env = packages(folder)
+    cases = {  # (printed before, printed with tomoprof's functions): the difference
+        (("a", "pad", "b", "c"), ("a", "b", "c")): "line 3 is missing: `pad`",
+        (("a", "b"), ("a", "x y", "b")): "a line is new after line 2: `x y`",
+        (("a", "b", "c"), ("a", "B", "c")): "line 3 is `B` in place of `b`",
+        (("p", "a", "b", "c", "3 s", "d"), ("a", "b", "c", "2 s", "d", "e", "f")): "line 2 is missing: `p`; 1 line is changed, 1 is missing, 2 are new",
+        (("a", "b", "1", "c"), ("2", "3", "c")): "line 2 is `2` in place of `a`; 2 lines are changed, 1 is missing",
+        ((), ("a",)): "a line is new after line 1: `a`",
+    }
+    for number, ((before, after), says) in enumerate(cases.items()):
+        text = SCRIPT.format(dtype="float32", size=3) + f"""    import sys
+    for line in {after!r} if "tomoprof" in sys.modules else {before!r}:
+        print(line)
+"""
+        done, result, _, _ = tried(folder, env, text, name=f"lines{number}.py", options=("--check", "0"))
+        check.that(done.returncode == 0 and result["runs"][1]["output"] == says, f"{before} and {after}: {result and result['runs'][1]['output']} {done.stderr[-200:]}")
 
 
 def not_replaced(check, folder):
@@ -339,4 +360,4 @@ def next_sitecustomize(check, folder):
     check.that((out / "check/stdout").read_text() == (out / "before/stdout").read_text() == "True True\n", (out / "check/stderr").read_text()[-300:])
 
 
-main(replaced, several_files_and_functions, parents_are_loaded_late, original_is_loaded_late, results_that_differ, not_replaced, whole_package, failures_and_no_gain, runs_and_errors, next_sitecustomize)
+main(replaced, several_files_and_functions, parents_are_loaded_late, original_is_loaded_late, results_that_differ, lines_of_output, not_replaced, whole_package, failures_and_no_gain, runs_and_errors, next_sitecustomize)
