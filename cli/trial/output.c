@@ -1,4 +1,4 @@
-/* What two runs of a program printed, compared by lines: those that changed, are missing or are new. */
+/* Compares what two runs of a program printed, by lines: some changed, are missing or are new. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "cli/trial/trial.h"
 
 #define OUTPUT_LIMIT ((size_t)256 << 20)
-/* Of the table that aligns lines, 8 MB. Where more lines lie between the first and the last
+/* Limits the table that aligns lines to 8 MB. Where more lines lie between the first and the last
  * difference, they are compared by their numbers. */
 #define CELLS_MOST ((size_t)4 << 20)
 enum { SHOWN = 100 };
@@ -26,7 +26,7 @@ struct output_text {
 };
 
 /* Counts lines by what became of them, and describes the first. */
-struct output_tally {
+struct output_changes {
     size_t changed, missing, added;
     char first[3 * SHOWN];
 };
@@ -58,8 +58,8 @@ static int line_shown(const struct output_line *at)
 
 /* Takes n lines in place of k: pairs changed, the rest is missing or new. `number`: of the first,
  * from 0. */
-static void tally_add(struct output_tally *t, const struct output_line *a, size_t number, size_t n,
-                      const struct output_line *b, size_t k)
+static void changes_add(struct output_changes *t, const struct output_line *a, size_t number,
+                        size_t n, const struct output_line *b, size_t k)
 {
     const size_t pairs = n < k ? n : k;
     if (!*t->first && pairs)
@@ -78,7 +78,7 @@ static void tally_add(struct output_tally *t, const struct output_line *a, size_
 
 /* Aligns n lines with k by the longest common subsequence, of which `length` has a row for each line of
  * a and a column for each of b, one more of both. */
-static void lines_align(struct output_tally *t, const struct output_line *a, size_t number,
+static void lines_align(struct output_changes *t, const struct output_line *a, size_t number,
                         size_t n, const struct output_line *b, size_t k, uint16_t *length)
 {
     const size_t row = k + 1;
@@ -93,11 +93,12 @@ static void lines_align(struct output_tally *t, const struct output_line *a, siz
     for (size_t i = 0, j = 0; i < n || j < k;) {
         const size_t from = i, to = j;
         while ((i < n || j < k) && !(i < n && j < k && lines_equal(a + i, b + j))) {
-            const int down = i < n && (j == k || length[(i + 1) * row + j] >= length[i * row + j + 1]);
+            const int down =
+                i < n && (j == k || length[(i + 1) * row + j] >= length[i * row + j + 1]);
             i += down ? 1 : 0;
             j += down ? 0 : 1;
         }
-        tally_add(t, a + from, number + from, i - from, b + to, j - to);
+        changes_add(t, a + from, number + from, i - from, b + to, j - to);
         i += i < n;
         j += j < k;
     }
@@ -105,7 +106,7 @@ static void lines_align(struct output_tally *t, const struct output_line *a, siz
 
 /* Compares what lies between the first and the last difference. */
 static enum err outputs_compare(const struct output_text *a, const struct output_text *b,
-                                struct output_tally *t)
+                                struct output_changes *t)
 {
     const struct output_line *x = a->lines.items, *y = b->lines.items;
     size_t n = a->lines.count, k = b->lines.count, same = 0;
@@ -119,8 +120,8 @@ static enum err outputs_compare(const struct output_text *a, const struct output
         const size_t pairs = n < k ? n : k;
         for (size_t i = 0; i < pairs; i++)
             if (!lines_equal(x + same + i, y + same + i))
-                tally_add(t, x + same + i, same + i, 1, y + same + i, 1);
-        tally_add(t, x + same + pairs, same + pairs, n - pairs, y + same + pairs, k - pairs);
+                changes_add(t, x + same + i, same + i, 1, y + same + i, 1);
+        changes_add(t, x + same + pairs, same + pairs, n - pairs, y + same + pairs, k - pairs);
         return ERR_OK;
     }
     uint16_t *length = calloc((n + 1) * (k + 1), sizeof *length);
@@ -131,7 +132,7 @@ static enum err outputs_compare(const struct output_text *a, const struct output
 }
 
 /* "; 2 lines are changed, 1 is missing" where that is more than the first. */
-static void tally_text(const struct output_tally *t, char text[400])
+static void changes_text(const struct output_changes *t, char text[400])
 {
     const struct {
         size_t count;
@@ -155,16 +156,17 @@ static void tally_text(const struct output_tally *t, char text[400])
 enum err trial_output(const struct trial_stage *a, const struct trial_stage *b, char text[400])
 {
     struct output_text first = {0}, second = {0};
-    struct output_tally tally = {0};
+    struct output_changes changes = {0};
     *text = 0;
     enum err e = output_read(a->folder, &first);
     if (!e)
         e = output_read(b->folder, &second);
     if (!e && (first.bytes != second.bytes || memcmp(first.data, second.data, first.bytes))) {
-        e = outputs_compare(&first, &second, &tally);
-        tally_text(&tally, text);
+        e = outputs_compare(&first, &second, &changes);
+        changes_text(&changes, text);
         if (!e && !*text)
-            snprintf(text, 400, "the last line has %s end", first.bytes > second.bytes ? "lost its" : "got an");
+            snprintf(text, 400, "the last line has %s end",
+                     first.bytes > second.bytes ? "lost its" : "got an");
     }
     vector_free(&first.lines);
     vector_free(&second.lines);

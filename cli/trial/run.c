@@ -117,9 +117,9 @@ static enum err hook_environment(const struct try_job *t, const struct trial_sta
     const char *old = getenv("PYTHONPATH"), *program;
     TRY(cli_program(&program));
     TRY(hook_copy(t, package, folder));
-    FAIL_IF(!text_print(text, sizeof text, "%s%s%s", folder, old && *old ? ":" : "",
-                        old ? old : ""),
-            ERR_INPUT, "PYTHONPATH: is too long");
+    FAIL_IF(
+        !text_print(text, sizeof text, "%s%s%s", folder, old && *old ? ":" : "", old ? old : ""),
+        ERR_INPUT, "PYTHONPATH: is too long");
     TRY(variable_set("PYTHONPATH", text));
     FAIL_IF(!text_print(text, sizeof text, "%s/hook", package), ERR_INPUT,
             "the path %.100s... is too long", package);
@@ -293,10 +293,9 @@ static enum err words_make(const struct try_job *t, int recorded, const char ***
 
 enum err trial_run(struct try_job *t, struct trial_stage *s, const char *package, int recorded)
 {
-    static const char *const ours[] = {"TOMOPROF_TRY",       "TOMOPROF_TRY_PACKAGES",
-                                       "TOMOPROF_TRY_ONLY",  "TOMOPROF_TRY_OUT",
-                                       "TOMOPROF_TRY_CHECK", "TOMOPROF_TRY_HOOK",
-                                       RECORD_RUN};
+    static const char *const ours[] = {
+        "TOMOPROF_TRY",       "TOMOPROF_TRY_PACKAGES", "TOMOPROF_TRY_ONLY", "TOMOPROF_TRY_OUT",
+        "TOMOPROF_TRY_CHECK", "TOMOPROF_TRY_HOOK",     RECORD_RUN};
     const char **words = NULL;
     const char *old = getenv("PYTHONPATH");
     char *path = old ? strdup(old) : NULL;
