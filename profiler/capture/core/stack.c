@@ -330,7 +330,7 @@ static int stack_start(void)
 static void trim_bounds(struct capture_thread *t)
 {
     uintptr_t control = (uintptr_t)pthread_self(); /* glibc keeps it above the frames */
-    if (t->tid == (uint32_t)getpid())
+    if (t->tid == (uint32_t)capture.pid)
         /* The main stack grows; at least 128 MiB below it stay free of other mappings. */
         t->stack_low = t->stack_high - (120ul << 20);
     else if (control >= t->stack_low && control < t->stack_high)

@@ -55,7 +55,7 @@ void thread_name(struct capture_thread *writer, struct thread_slot *s, const cha
     if (name != s->name)
         strncpy(s->name, name, sizeof s->name - 1);
     r.name_bytes = (uint32_t)strlen(s->name);
-    r.flags = (s->t.tid == (uint32_t)getpid()) | (s->t.ours ? 2u : 0u);
+    r.flags = (s->t.tid == (uint32_t)capture.pid) | (s->t.ours ? 2u : 0u);
     struct trace_stream *to = common_stream_acquire(writer);
     trace_put(to, &r.r, sizeof r, s->name, r.name_bytes);
     common_stream_release(to);

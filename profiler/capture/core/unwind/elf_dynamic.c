@@ -1,6 +1,7 @@
 /* Finds dynamic symbols of a loaded image without dlsym. */
 #include <elf.h>
 #include <string.h>
+#include <time.h>
 
 #include "profiler/capture/core/unwind/elf_dynamic.h"
 
@@ -47,4 +48,13 @@ uintptr_t elf_dynamic_find(const struct elf_dynamic *d, const char *name)
             break;
     }
     return 0;
+}
+
+enum { NAMES_AT_ONCE = 1 << 20, LATER_NS = 500000000 }; /* of CPU time */
+
+int elf_names_are_due(uint64_t bytes)
+{
+    struct timespec t;
+    return bytes <= NAMES_AT_ONCE || clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) ||
+           (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec >= LATER_NS;
 }

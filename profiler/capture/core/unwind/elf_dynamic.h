@@ -17,4 +17,8 @@ int elf_dynamic_read(const struct dl_phdr_info *info, struct elf_dynamic *d);
 /* The value of a symbol that the image defines, to which its bias is added; 0 none. */
 uintptr_t elf_dynamic_find(const struct elf_dynamic *d, const char *name);
 
+/* Tells whether the names of a file's symbol table, so many bytes, may be searched by now: many take
+ * milliseconds (7.5 MB of node 3), which is much of a short program's time. */
+int elf_names_are_due(uint64_t bytes);
+
 #endif

@@ -168,7 +168,8 @@ static void sampler_watch(struct thread_slot *s, int other)
                                  .notify = SIGEV_THREAD_ID,
                                  .tid = (int)s->t.tid};
     clockid_t clock = other ? (clockid_t)(~s->t.tid << 3 | 6) : CLOCK_THREAD_CPUTIME_ID;
-    uint64_t now = thread_poll_cpu(other ? s->t.tid : 0);
+    /* The clock of a thread that begins here is asked once, below. */
+    uint64_t now = !other && s->start ? 0 : thread_poll_cpu(other ? s->t.tid : 0);
     /* Found late: its first sample counts for what was before. */
     s->cpu_last = s->whole && !s->sampled_ns ? 0 : now;
     if (asleep.since.r.time_ns && s->t.tid == (uint32_t)capture.pid && !s->sampled_ns)

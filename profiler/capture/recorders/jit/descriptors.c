@@ -23,6 +23,7 @@ struct known {
     uint64_t key; /* of its name and place */
     uintptr_t descriptor;
     int searched;
+    uint64_t later; /* bytes of its names, which are many; 0: not known, or searched */
 };
 static struct known_images {
     size_t n;
@@ -167,11 +168,20 @@ static int search_step(struct search *s, int fd, char *buffer)
     return count && n == PIECE;
 }
 
-/* 0: no image is left to search. */
-static int next_search(struct search *s)
+/* 1: an image is left, for later at least. */
+static int search_is_left(void)
 {
     size_t row = 0;
     while (row < now->n && now->row[row].searched)
+        row++;
+    return row < now->n;
+}
+
+/* 0: no image is left to search by now. */
+static int next_search(struct search *s)
+{
+    size_t row = 0;
+    while (row < now->n && (now->row[row].searched || !elf_names_are_due(now->row[row].later)))
         row++;
     if (row == now->n)
         return 0;
@@ -190,7 +200,11 @@ static void read_some(struct search *s, uint64_t end, char *buffer)
     int more = 0, fd = *s->path ? raw_open(s->path, O_RDONLY | O_NONBLOCK) : -1;
     if (fd >= 0 && !fstat(fd, &file) && S_ISREG(file.st_mode)) {
         more = s->begun ? s->inode == (uint64_t)file.st_ino : search_begin(s, fd, &file, buffer);
-        while (more && total < READ_MOST) {
+        if (more && !elf_names_are_due(s->names_bytes)) {
+            now->row[s->row].later = s->names_bytes;
+            s->row = MODULES;
+        }
+        while (more && s->row < MODULES && total < READ_MOST) {
             more = search_step(s, fd, buffer);
             if (trace_now() > end)
                 break;
@@ -198,7 +212,7 @@ static void read_some(struct search *s, uint64_t end, char *buffer)
     }
     if (fd >= 0)
         syscall(SYS_close, fd);
-    if (!more || total >= READ_MOST) {
+    if (s->row < MODULES && (!more || total >= READ_MOST)) {
         now->row[s->row].searched = 1;
         s->row = MODULES;
     }
@@ -224,7 +238,7 @@ void jit_descriptors_poll(struct capture_thread *ours)
     char *buffer = busy && modules_outside ? raw_map(PIECE, 0) : NULL;
     while (buffer && trace_now() < end) {
         if ((search.row >= now->n) && !next_search(&search)) {
-            busy = 0;
+            busy = search_is_left();
             break;
         }
         read_some(&search, end, buffer);

@@ -5,17 +5,12 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "profiler/capture/core/unwind/elf_dynamic.h"
 #include "profiler/capture/core/unwind/modules.h"
 #include "profiler/capture/raw/system.h"
 #include "profiler/capture/recorders/python/layout.h"
-
-/* Names of more bytes are searched once the program has run for a while: those of node take 3 ms of a
- * program that may take 100. A static interpreter has 0.3 MB. */
-enum { NAMES_AT_ONCE = 1 << 20, SEARCH_LATER_NS = 500000000 };
 
 static const struct python_wanted {
     const char *name;
@@ -118,18 +113,11 @@ static uint64_t table_bytes(const char *file, size_t bytes)
     return sum;
 }
 
-static int search_waits; /* a large table is to be searched later */
-
-static int search_may_be_long(void)
-{
-    struct timespec t;
-    return !clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) &&
-           (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec >= SEARCH_LATER_NS;
-}
+static uint64_t search_waits; /* bytes of names that are to be searched later; 0: none */
 
 int python_search_is_due(void)
 {
-    return search_waits && search_may_be_long();
+    return search_waits && elf_names_are_due(search_waits);
 }
 
 /* An interpreter linked into a program that exports nothing: the symbol table of its file. */
@@ -143,7 +131,8 @@ static void search_program(struct python_symbols *s)
     if (!fstat(fd, &status) && status.st_size > 0) {
         const size_t bytes = (size_t)status.st_size;
         void *file = raw_map_file(fd, bytes);
-        search_waits = file && table_bytes(file, bytes) > NAMES_AT_ONCE && !search_may_be_long();
+        const uint64_t names = file ? table_bytes(file, bytes) : 0;
+        search_waits = elf_names_are_due(names) ? 0 : names;
         if (file && !search_waits) {
             modules_each(first_bias, &bias);
             python_search_file(s, file, bytes, bias, 0);
