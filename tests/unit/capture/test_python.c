@@ -5,9 +5,11 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "profiler/capture/core/capture.h"
+#include "profiler/capture/core/unwind/elf_dynamic.h"
 #include "profiler/capture/core/unwind/modules.h"
 #include "profiler/capture/raw/safe_read.h"
 #include "profiler/capture/recorders/python/python.h"
@@ -287,6 +289,28 @@ static int set_up(void **unused)
     return *noted != 0;
 }
 
+static int has_run_for_long(void)
+{
+    struct timespec t;
+    assert_return_code(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t), 0);
+    return t.tv_sec > 0 || t.tv_nsec >= 500000000;
+}
+
+/* A short program is not searched for what would take much of its time. */
+static void test_large_tables_of_names_wait(void **unused)
+{
+    enum { MIB = 1 << 20 };
+    (void)unused;
+    assert_true(elf_names_are_due(0) && elf_names_are_due(MIB));
+    if (!has_run_for_long()) {
+        const int is_due = elf_names_are_due(MIB + 1);
+        assert_true(!is_due || has_run_for_long());
+    }
+    while (!has_run_for_long())
+        ;
+    assert_true(elf_names_are_due(MIB + 1));
+}
+
 static int tear_down(void **unused)
 {
     (void)unused;
@@ -306,6 +330,7 @@ int main(void)
         cmocka_unit_test(test_a_chain_that_breaks_or_turns),
         cmocka_unit_test(test_pointers_to_anywhere),
         cmocka_unit_test(test_a_version_that_is_not_known),
+        cmocka_unit_test(test_large_tables_of_names_wait),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
