@@ -8,7 +8,6 @@ take smaller sizes for a try."""
 import argparse
 import json
 import math
-import os
 import pathlib
 import subprocess
 import sys
@@ -37,10 +36,9 @@ SHARES = ["parallel_forward_project", "parallel_back_project", "cone_forward_pro
 def times(program, operations, sizes, runs, folder):
     """(operation, size): its statistics; and the environment and calibrations of the run."""
     out = folder / f"{len(list(folder.iterdir()))}"
-    env = {k: v for k, v in os.environ.items() if k != "TOMOPROF_CALIBRATION"}
     call = [program, "run", "--ops", ",".join(operations), "--sizes", ",".join(map(str, sizes)), "--runs", str(runs), "--backend", "cpu",
             "--no-trace", "--out", out]
-    done = subprocess.run(list(map(str, call)), env=env, capture_output=True, text=True)
+    done = subprocess.run(list(map(str, call)), capture_output=True, text=True)
     found = list(out.glob("*/timing.json"))
     if not found:
         sys.exit(f"{' '.join(map(str, call))}: exit code {done.returncode}: {done.stderr.strip()}")
@@ -109,14 +107,14 @@ def main():
     parser.add_argument("--size", type=int, default=256)
     parser.add_argument("--others", type=lambda t: [int(n) for n in t.split(",")], default=[128, 512])
     arguments = parser.parse_args()
+    page = arguments.write.read_text() if arguments.write else BEGIN + END
+    if page.count(BEGIN) != 1 or page.count(END) != 1:
+        sys.exit(f"{arguments.write}: needs one line {BEGIN.strip()} and one {END.strip()}")
     with tempfile.TemporaryDirectory() as folder:
         text = tables(arguments, pathlib.Path(folder))
     if not arguments.write:
         print(text, end="")
         return
-    page = arguments.write.read_text()
-    if page.count(BEGIN) != 1 or page.count(END) != 1:
-        sys.exit(f"{arguments.write}: needs one line {BEGIN.strip()} and one {END.strip()}")
     before, rest = page.split(BEGIN)
     arguments.write.write_text(before + BEGIN + text + END + rest.split(END)[1])
 

@@ -69,6 +69,7 @@ ELSEWHERE = {
     "python3 tests/peers/loading.py": "tests/peers/CMakeLists.txt",
     "python3 tests/peers/tune.py": "tests/peers/CMakeLists.txt",
     "python3 tests/peers/estimate.py": "tests/peers/CMakeLists.txt",
+    "python3 tests/peers/targets.py": "tests/pipe/suite/test_targets.py",
     "cmake --preset asan": "CMakePresets.json",  # and the test itself in each build with sanitizers
     "python3 tests/capture/systems/run.py": "tests/peers/CMakeLists.txt",
 }
