@@ -1,7 +1,11 @@
 /* libtomoprof_files.so: opens arrays in files by their content, and reads boxes of them. */
+#include <dlfcn.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/file.h"
 #include "base/json/jsonw.h"
 #include "base/memory.h"
 #include "host/api/file_module.h"
@@ -50,8 +54,8 @@ static enum err file_find(const char *path, const char *name, tomoprof_file **ou
     return ERR_OK;
 }
 
-static enum err file_open(const struct file_call *k, const char *path, const char *name,
-                          tomoprof_file **out)
+static enum err file_open_array(const struct file_call *k, const char *path, const char *name,
+                                tomoprof_file **out)
 {
     log_never_print();
     const struct file_call *before = call_change(k);
@@ -146,9 +150,24 @@ static enum err file_read(const struct file_call *k, tomoprof_file *f, const int
     return e;
 }
 
+/* Tells `base`, which this module has a copy of, where the module for DICOM lies: beside it. */
+static void module_find(void)
+{
+    static char path[PATH_MAX];
+    Dl_info here;
+    char *slash;
+    if (!dladdr(path, &here) || !realpath(here.dli_fname, path) || !(slash = strrchr(path, '/')))
+        return;
+    slash[1] = 0;
+    file_library_folder(path);
+}
+
 __attribute__((visibility("default"))) const struct file_module *tomoprof_files(void)
 {
-    static const struct file_module module = {sizeof module, file_open, file_close,
-                                              file_json,     file_read, err_text};
+    static const struct file_module module = {sizeof module, file_open_array, file_close,
+                                              file_json,     file_read,       err_text};
+    static int found;
+    if (!__atomic_exchange_n(&found, 1, __ATOMIC_ACQ_REL))
+        module_find();
     return &module;
 }

@@ -1,4 +1,6 @@
-/* How the chunks of an array lie: a grid, tiles that overlap, tiles with holes between them. */
+/* How the chunks of an array lie: a grid, tiles that overlap, tiles with holes between them; whether
+ * their borders show. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,4 +61,62 @@ const char *load_layout(const struct store_array *a, int covered, struct arena *
                     (long long)(over_y > 0 ? over_y : 0), (long long)(over_x > 0 ? over_x : 0));
     text_append(text, sizeof text, "%s", holes);
     return arena_text(arena, text);
+}
+
+/* ---- seams ---- */
+
+#define SEAM_SAMPLES 16 /* of a border */
+
+static double seam_value(struct store_dtype t, const unsigned char *p)
+{
+    uint64_t v = 0;
+    float f;
+    double d;
+    memcpy(&f, p, t.bytes == 4 ? sizeof f : 0);
+    memcpy(&d, p, t.bytes == 8 ? sizeof d : 0);
+    if (t.kind == 'f')
+        return t.bytes == 4 ? (double)f : t.bytes == 8 ? d : (double)NAN;
+    memcpy(&v, p, t.bytes);
+    const int unused = 64 - 8 * t.bytes;
+    return t.kind == 'i' ? (double)((int64_t)(v << unused) >> unused) : (double)v;
+}
+
+/* Adds steps along dimension d at `at` of the array, in some places of the tile along dimension e. */
+static double seam_steps(const struct load_session *s, const struct store_tile *t,
+                         const int64_t *stride, int d, int e, int64_t at)
+{
+    const unsigned char *out = s->out;
+    double sum = 0;
+    for (int i = 0; i < SEAM_SAMPLES; i++) {
+        int64_t from = 0;
+        for (int k = 0; k < s->array->dims; k++)
+            from += stride[k] * (k == d   ? at
+                                 : k == e ? t->start[k] + t->shape[k] * i / SEAM_SAMPLES
+                                          : t->start[k]);
+        sum += fabs(seam_value(s->type, out + from) - seam_value(s->type, out + from - stride[d]));
+    }
+    return sum;
+}
+
+double load_seams(const struct load_session *s)
+{
+    const struct store_array *a = s->array;
+    int64_t stride[STORE_DIMS];
+    double border = 0, inside = 0;
+    if (!a->tiles || a->dims < 2 || s->boxes > 1 || s->chunks != a->chunks_count ||
+        memcmp(s->box.count, a->shape, sizeof *a->shape * (size_t)a->dims) != 0)
+        return (double)NAN;
+    engine_strides(a, &s->box, s->type.bytes, 0, stride);
+    for (int64_t i = 0; i < a->chunks_count; i++) {
+        const struct store_tile *t = &a->tiles[i];
+        for (int d = a->dims - 2; d < a->dims; d++) {
+            const int e = 2 * a->dims - 3 - d;
+            const int64_t middle = t->start[d] + t->shape[d] / 2;
+            if (t->start[d] < 1 || t->shape[d] < 4)
+                continue;
+            border += seam_steps(s, t, stride, d, e, t->start[d]);
+            inside += seam_steps(s, t, stride, d, e, middle);
+        }
+    }
+    return inside > 0 ? border / inside : (double)NAN;
 }

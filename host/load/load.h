@@ -106,15 +106,15 @@ double load_cached_share(const struct store *s);
 int load_set_cache(const struct store *s, enum load_cache cache);
 /* Tells how the array's chunks lie; `covered`: without holes. NULL: unknown. */
 const char *load_layout(const struct store_array *a, int covered, struct arena *arena);
+double
+load_seams(const struct load_session *s); /* of loading.json; NaN: no tiles, or not all read */
 const char *load_filesystem(const char *path);
 const char *load_cache_name(enum load_cache cache);
 const char *load_order_name(enum engine_order order);
 
-/* Prints for people: the profile and the table on `out`; rootcause.json and rootcause.md in
- * `folder`. */
+/* Prints the profile and the table on `out`; rootcause.json and rootcause.md in `folder`. */
 enum err load_text(const struct loading *l, FILE *out, int causes);
 enum err load_rootcause(const struct loading *l, const char *folder);
-/* loading.html in `folder`. */
-enum err load_page(const struct loading *l, const char *folder);
+enum err load_page(const struct loading *l, const char *folder); /* loading.html in `folder` */
 
 #endif

@@ -13,6 +13,7 @@
     X(INT, _, chunks, "of the array, or of its channel that was asked for")                        \
     X(TEXT, _, channel, "that was asked for; null: all of them")                                   \
     X(TEXT, _, layout, "how chunks lie: a grid, tiles that overlap, holes")                        \
+    X(REAL, _, seams, "mean step of values across borders of tiles over that inside; null: no tiles") \
     X(TEXT, _, codec, "none, or the codecs in the order of decoding")                              \
     X(INT, _, bytes, "of the array, decoded")                                                      \
     X(INT, _, bytes_stored, "of its chunks")                                                       \

@@ -415,6 +415,7 @@ enum err load_profile(struct load_session *s, struct loading *l)
                                      k->dropped};
     }
     l->interrupted = run.result.tasks_done < run.facts.tasks;
+    l->file.seams = load_seams(s);
     fill_estimate(s, l, &run, &sample);
     return fill_phases(s, l, run.seconds, clock_seconds_since(finish));
 }

@@ -1,6 +1,7 @@
 """The matrix of formats: what is read, shown by info, converted, written, reconstructed and read over HTTP, each checked against the
 library that owns the format. Prints the table of docs/load.md; exit 1 where a cell fails or that table says something else.
 Usage: PYTHON matrix.py TOMOPROF   (pip install numpy h5py hdf5plugin tifffile imagecodecs zarr nibabel pylibCZIrw olefile mrcfile pynrrd SimpleITK pydicom)"""
+import ctypes.util
 import importlib.util
 import json
 import os
@@ -57,6 +58,24 @@ def tiff(path):
     return tifffile.imread(path)
 
 
+def tiff24(path):
+    """By libtiff, which gives the samples of 24 bits in this processor's order; tifffile 2026.3.3 shifts them."""
+    import ctypes
+    lib = ctypes.CDLL(ctypes.util.find_library("tiff"))
+    lib.TIFFOpen.restype = ctypes.c_void_p
+    lib.TIFFReadEncodedStrip.restype = ctypes.c_ssize_t
+    lib.TIFFReadEncodedStrip.argtypes = [ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p, ctypes.c_ssize_t]
+    file, room = ctypes.c_void_p(lib.TIFFOpen(str(path).encode(), b"r")), ctypes.create_string_buffer(1 << 16)
+    raw = b""
+    while True:
+        n = lib.TIFFReadEncodedStrip(file, 0, room, len(room))
+        raw += room.raw[:n]
+        if not lib.TIFFReadDirectory(file):
+            break
+    triples = np.frombuffer(raw, "u1").reshape(-1, 3).astype("u4")
+    return triples[:, 0] | triples[:, 1] << 8 | triples[:, 2] << 16
+
+
 def nifti(path):
     import nibabel
     return np.asarray(nibabel.load(path).dataobj)
@@ -102,7 +121,7 @@ ROWS = [("NumPy .npy", STORE / "npy/u2_big.npy", None, np.load, ".npy", ".npy"),
         ("NIfTI .nii.gz", STORE / "nifti/i2_bgzf.nii.gz", None, nifti, ".nii.gz", None), ("TIFF, BigTIFF", STORE / "tiff/u2_deflate_tiles.tif", None, tiff, ".tif", ".tif"),
         ("OME-TIFF", STORE / "tiff/stack.ome.tif", None, tiff, None, None), ("ImageJ", STORE / "tiff/stack_imagej.tif", None, tiff, None, None),
         ("TIFF of 1, 2, 4, 12 bits", STORE / "tiff/u2_12bits.tif", None, tiff, None, None),
-        *((f"TIFF{name}", STORE / f"tiff_rare/{file}.tif", None, tiff, None, None) for name, file in (
+        *((f"TIFF{name}", STORE / f"tiff_rare/{file}.tif", None, tiff24 if "24" in file else tiff, None, None) for name, file in (
             (" of 24 bits", "u4_24bits_big"), (": LZMA", "u2_lzma_tiles"), (": WebP", "webp"), (": LERC", "f4_lerc"), (": CCITT", "g4"), (": old LZW", "u1_lzw_old"))),
         ("folder of TIFF", STORE / "tiff/stack", None, tiff, None, "stack"), ("HDF5, Data Exchange", SCAN / "exchange.h5", "exchange/data", hdf5("exchange/data"), ".h5", SCAN / "exchange.h5"),
         ("HDF5, scale-offset", STORE / "hdf5/scale_offset.h5", "i4", hdf5("i4"), None, None),

@@ -40,6 +40,21 @@ def has(name):
     return True
 
 
+def dicom(check, folder):
+    """GDCM is in a module of its own beside the library."""
+    store = pathlib.Path(__file__).resolve().parents[2] / "data/store/dicom"
+    try:
+        file = tomoprof.open(store / "series")
+    except NotImplementedError as e:
+        check.that("install libgdcm-dev" in str(e), str(e))
+        print("  skipped: no GDCM", flush=True)
+        return
+    i = np.arange(5 * 37 * 41)
+    data = ((i * i + 3 * i) % 1021).reshape(5, 37, 41).astype("i2")
+    equal(check, "DICOM", file, data)
+    check.that((file.slope, file.intercept, file.format) == (1, -1024, "DICOM"), f"{file!r}")
+
+
 def formats(check, folder):
     for dtype in ("uint16", ">i2", "float32", "float64", "uint8", "?", "complex64", "int64"):
         data = DATA.astype(dtype)
@@ -185,4 +200,4 @@ def loads(check, folder):
         check.that(stores.create_array is zarr.create_array, "other names")
 
 
-main(formats, behaviour, module_of_files, loads)
+main(formats, dicom, behaviour, module_of_files, loads)

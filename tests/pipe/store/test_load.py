@@ -4,6 +4,7 @@ import html.parser
 import json
 import pathlib
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -78,6 +79,34 @@ def profile(check, folder):
     check.that(few["phases"]["convert"]["worker_s"] > 0 and few["file"]["cached_share"] == 1, "converted, from the cache")
 
 
+def mosaic(path, offset):
+    """A CZI of 16 tiles of noise, 32 x 32, side by side; every second one is brighter by `offset`."""
+    def segment(name, data):
+        return struct.pack("<16s2q", name, -(-len(data) // 32) * 32, len(data)) + data.ljust(-(-len(data) // 32) * 32, b"\0")
+
+    random, entries, blocks, place = np.random.default_rng(5), [], [], 544
+    for number in range(16):
+        x, y = 32 * (number % 4), 32 * (number // 4)
+        tile = (1000 + offset * ((x + y) // 32 % 2) + random.integers(0, 64, (32, 32))).astype("<u2").tobytes()
+        dims = ((b"X", x, 32), (b"Y", y, 32), (b"C", 0, 1), (b"M", number, 1))
+        entries.append(struct.pack("<2siqii6xi", b"DV", 1, place, 0, 0, 4) + b"".join(struct.pack("<4siifi", n, at, size, 0, size) for n, at, size in dims))
+        blocks.append(segment(b"ZISRAWSUBBLOCK", (struct.pack("<2iq", 0, 0, len(tile)) + entries[-1]).ljust(256, b"\0") + tile))
+        place += len(blocks[-1])
+    head = struct.pack("<2i8x32xi2qiq", 1, 0, 0, place, 0, 0, 0).ljust(512, b"\0")
+    path.write_bytes(segment(b"ZISRAWFILE", head) + b"".join(blocks) + segment(b"ZISRAWDIRECTORY", struct.pack("<i124x", 16) + b"".join(entries)))
+
+
+def seams(check, folder):
+    """Tiles of other brightness show at their borders, tiles of noise alone do not; what a change must keep names both, and the memory."""
+    for offset, low, high, mark in ((0, 0.8, 1.25, "[x] seams"), (500, 5, 100, "[ ] seams (does not hold)")):
+        mosaic(folder / "m.czi", offset)
+        said = loaded(check, folder, folder / "m.czi", "--sweep", "quick", "--budget", 20)
+        text = max((folder / "out").glob("*/rootcause.md"), key=lambda p: p.stat().st_mtime_ns).read_text()
+        check.that(low < said["file"]["seams"] < high and mark in text and "[x] memory: " in text, f"offset {offset}: {said['file']['seams']} {text[-900:]}")
+    few = loaded(check, folder, folder / "m.czi", "--tiles", 8)
+    check.that(few["file"]["seams"] is None, f"not all was read: {few['file']['seams']}")
+
+
 def every_format(check, folder):
     complete = have("chunk_codecs")
     for name, format_, chunks in (("nifti/i2_bgzf.nii.gz", "NIfTI volume", 1), ("tiff/u2_deflate_tiles.tif", "TIFF", 30), ("tiff/stack", "TIFF stack", 5),
@@ -91,6 +120,7 @@ def every_format(check, folder):
         check.that(("arrays" in told) == (".nii" not in name), f"info {name}: {told}")
         layout = "2 x 2 tiles" if name == "czi/raw.czi" else "a regular grid"
         check.that(said["file"]["layout"].startswith(layout), f"{name}: {said['file']['layout']}")
+        check.that((said["file"]["seams"] is not None) == (name == "czi/raw.czi"), f"{name}: seams {said['file']['seams']}")
         check.that(said["memory_bytes"] > 1 << 28 and said["cpu"] != "" and "throughput" in {r["name"] for r in said["ratings"]}, f"{said['ratings']}")
         packed = said["file"]["codec"] != "none"
         check.that(not packed or said["phases"]["decode"]["worker_s"] > 0, f"{name}: {said['phases']}")
@@ -186,4 +216,4 @@ def refused(check, folder):
 
 
 if __name__ == "__main__":
-    main(profile, every_format, info_of_hdf5, sweep, names_are_not_markup, boxes, stops, refused)
+    main(profile, seams, every_format, info_of_hdf5, sweep, names_are_not_markup, boxes, stops, refused)
