@@ -110,7 +110,7 @@ function lineColumns(profile, cost) {
     all && time("GPU with callees", (l) => l.gpu_incl_s, t.gpu_sum_s, "device time of what was launched here or below", { minor: true }),
     all && { ...time("in kernels", (l) => l.gpu?.inside_s, t.kernel_s, "time inside kernels at this line, from samples of its instructions"), used: inside },
     all && { ...time("with inlined", (l) => l.gpu?.inside_incl_s, t.kernel_s, "time inside kernels here and in code that was inlined here", { minor: true }), used: inside },
-    all && { title: "what warps do", kind: "name", rem: 21, minor: true, value: (l) => warpsAt(profile, l)[0]?.text ?? "", hint: "what most warps did that were sampled at this line; it is the line that waits, often the first use of what was loaded before", used: list(profile.device_lines).length > 0 },
+    all && { title: "what warps do", kind: "name", rem: 24, minor: true, value: (l) => warpsAt(profile, l)[0]?.text ?? "", hint: "what most warps did that were sampled at this line; it is the line that waits, often the first use of what was loaded before", used: list(profile.device_lines).length > 0 },
     all && { ...time("device code", (l) => l.gpu?.device_s, t.kernel_s, "time of the kernels whose code begins here, whichever line launched them", { minor: true }), used: device },
     !cost.part && time("waits", cost.wait, cost.waitTotal, "wall time blocked or ready without a CPU", { minor: true }),
     !isFiltered() && { title: "memory", number: true, rem: known(profile.memory?.bin_s) ? 8.8 : 4.9, value: (l) => l.mem?.peak_mb, format: (v) => (v ? amount(v, t.peak_heap_mb, true) : ""), used: t.peak_heap_mb > 0,
