@@ -25,7 +25,11 @@ enum { ROWS = 256, INVALID_PARAMETER = 1, INVALID_OPERATION = 7 };
 static const char *const reasons[] = {"long_scoreboard", "short_scoreboard", "lg_throttle",
                                       "mio_throttle",    "selected",         "wait",
                                       "barrier",         "a_new_reason"};
-enum { KNOWN = sizeof reasons / sizeof *reasons, ALL = 2 * KNOWN };
+enum {
+    KNOWN = sizeof reasons / sizeof *reasons,
+    ALL = 2 * KNOWN,
+    FIRST = 500 /* numbers of CUPTI's own */
+};
 
 static struct sampled_row {
     char function[64];
@@ -99,7 +103,7 @@ static void sampling_fill(struct cupti_pc_data *d)
             pc->function = r->function;
             pc->stalls = 0;
         }
-        pc->stall[pc->stalls++] = (struct cupti_stall){r->reason, r->ready};
+        pc->stall[pc->stalls++] = (struct cupti_stall){FIRST + r->reason, r->ready};
         d->samples += r->ready;
         r->ready = 0;
     }
@@ -138,7 +142,7 @@ FAKE_EXPORT(cuptiPCSamplingGetStallReasons, struct cupti_sampling_reasons *p)
     if (p->bytes != sizeof *p || p->unused || p->count != ALL)
         return INVALID_PARAMETER;
     for (uint32_t i = 0; i < ALL; i++) {
-        p->index[i] = i;
+        p->index[i] = FIRST + i;
         snprintf(p->name[i], CUPTI_REASON_BYTES, "smsp__pcsamp_warps_issue_stalled_%s%s",
                  reasons[i % KNOWN], i < KNOWN ? "" : "_not_issued");
     }
@@ -159,7 +163,7 @@ FAKE_EXPORT(cuptiPCSamplingSetConfigurationAttribute, struct cupti_sampling_conf
         if (a->type == CUPTI_SAMPLING_HARDWARE && a->size > 64u << 20)
             return INVALID_OPERATION; /* too much of a small card's memory */
         for (size_t k = 0; a->type == CUPTI_SAMPLING_REASONS && k < a->reasons.count; k++)
-            wanted[a->reasons.index[k]] = 1;
+            wanted[a->reasons.index[k] - FIRST] = 1;
         if (a->type == CUPTI_SAMPLING_BUFFER)
             last = a->buffer;
     }

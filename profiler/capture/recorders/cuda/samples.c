@@ -29,7 +29,8 @@ static struct sampled_context {
     struct sampled_buffer *now; /* for each call; */
     struct sampled_buffer *end; /* CUPTI writes what is left when sampling ends */
     size_t reasons, bytes;      /* reasons that are collected; bytes of both buffers */
-    uint8_t reason_of[REASONS]; /* enum trace_stall by CUPTI's number */
+    uint32_t number[REASONS];   /* of CUPTI, and ours: enum trace_stall */
+    uint8_t reason[REASONS];
 } sampled[CONTEXTS];
 static int sampling; /* the calls are there and the program asked for it */
 static int in_use;   /* atomic: a thread is in this file */
@@ -102,12 +103,12 @@ static int samples_reasons(struct sampled_context *s, uint32_t wanted[REASONS])
     for (size_t i = 0; i < n && !code; i++) {
         names[i][CUPTI_REASON_BYTES - 1] = 0;
         const size_t length = strlen(names[i]);
-        if (index[i] >= REASONS ||
-            (length >= sizeof part && !strcmp(names[i] + length + 1 - sizeof part, part)))
+        if (length >= sizeof part && !strcmp(names[i] + length + 1 - sizeof part, part))
             continue;
         const char *plain =
             strncmp(names[i], begin, sizeof begin - 1) ? names[i] : names[i] + sizeof begin - 1;
-        s->reason_of[index[i]] = (uint8_t)trace_stall_of(plain);
+        s->reason[s->reasons] = (uint8_t)trace_stall_of(plain);
+        s->number[s->reasons] = index[i];
         wanted[s->reasons++] = index[i];
     }
     return code;
@@ -188,6 +189,14 @@ void cuda_samples_context(struct capture_thread *t, void *context)
     samples_leave();
 }
 
+static uint32_t samples_reason(const struct sampled_context *s, uint32_t number)
+{
+    for (size_t i = 0; i < s->reasons; i++)
+        if (s->number[i] == number)
+            return s->reason[i];
+    return TRACE_STALL_OTHER;
+}
+
 static void samples_put(struct capture_thread *t, const struct sampled_context *s,
                         const struct cupti_pc *pc)
 {
@@ -195,8 +204,7 @@ static void samples_put(struct capture_thread *t, const struct sampled_context *
     struct trace_gpu_samples r = {
         .r.kind = TRACE_GPU_SAMPLES, .cubin = pc->crc, .offset = pc->offset};
     for (size_t i = 0; i < pc->stalls && i < s->reasons; i++) {
-        const uint32_t index = pc->stall[i].reason;
-        const uint32_t why = index < REASONS ? s->reason_of[index] : TRACE_STALL_OTHER;
+        const uint32_t why = samples_reason(s, pc->stall[i].reason);
         uint32_t at = 0;
         while (at < r.stalls && tail[at].reason != why)
             at++;
