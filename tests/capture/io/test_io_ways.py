@@ -136,6 +136,25 @@ def test_others(check, folder, work):
     check.that(close_to(io["seen_read_mb"], io["kernel_read_mb"]), f"ifstream: {io['seen_read_mb']} MiB, by the kernel {io['kernel_read_mb']}")
 
 
+MAPS = """
+import mmap, sys
+with open(sys.argv[1], "rb") as f:
+    for _ in range(4001):
+        with mmap.mmap(f.fileno(), 4096, mmap.MAP_SHARED, mmap.PROT_READ) as m: m[0]
+"""
+
+
+def test_many_small_mappings(check, folder):
+    """The first 64 are looked at, then one in 32, which stands for all: the standard error is 11 %."""
+    (folder / "small").write_bytes(bytes(4096))
+    done = run(command(folder / "maps", "--", sys.executable, "-c", MAPS, folder / "small"), env=EXACT)
+    check.must(done.returncode == 0, done.stderr.decode()[-300:])
+    row = next(f for f in profile(folder / "maps")["io"]["files"] if f["path"].endswith("/small"))
+    pages = row["touched_mb"] * MIB / 4096
+    check.must(abs(pages - 4001) < 5 * (31 * 3937) ** 0.5, f"{pages} pages were touched instead of 4001")
+    check.must(round(pages) != 4001, "each of them was looked at")
+
+
 def test_old(check, folder):
     """A program built long ago calls a function that no program can be linked with any more by its plain name."""
     if os.uname().machine != "x86_64":
@@ -150,6 +169,7 @@ def test_old(check, folder):
 def test(check, folder):
     work = test_c(check, folder)
     test_old(check, folder)
+    test_many_small_mappings(check, folder)
     if work:
         test_others(check, folder, work)
     print(json.dumps({"run": newest(folder / "out").name if work else None}))
