@@ -103,7 +103,7 @@ export function viewTests({ open, openAll, drawn, that, column, job }) {
     const callers = {};
     stacks.cpu_ns.forEach((ns, i) => {
       const chain = [];
-      for (let s = i; s !== null; s = stacks.parent[s]) chain.unshift(frames.function[stacks.frame[s]]);
+      for (let s = i; s !== null; s = stacks.parent[s]) if (!/^__Pyx/.test(frames.function[stacks.frame[s]])) chain.unshift(frames.function[stacks.frame[s]]); // Cython's glue is folded
       const at = chain.indexOf("filter_rows");
       if (at < 0) return;
       incl += ns;
@@ -121,7 +121,7 @@ export function viewTests({ open, openAll, drawn, that, column, job }) {
     const sum = (await table("callees")).reduce((a, r) => a + parseFloat(r[1]), 0);
     that(Math.abs(sum - 100) <= 2, `callees and itself are ${sum} %`);
     const names = async () => column(page, "#calls table.tree", 0);
-    that((await names()).some((n) => n.includes("imports")) && !(await names()).some((n) => /_find_and_load|_start|Py_RunMain/.test(n)), `imports and start-up are not folded: ${await names()}`);
+    that((await names()).some((n) => n.includes("imports")) && !(await names()).some((n) => /_find_and_load|_start|Py_RunMain|__Pyx/.test(n)), `imports, start-up and glue are not folded: ${await names()}`);
     await page.click("#calls >> text=Fold start-up");
     const button = page.locator('#calls table.tree button[aria-label="Calls of _find_and_load"]');
     that(await button.count() === 1, `imports do not unfold: ${await names()}`);

@@ -18,6 +18,7 @@ struct firefox_rows {
     int stacks_count, frames_count;
     const struct model_track *cpu;
     int thread;
+    double unit; /* ms of a weight; 1: it is a number of samples, each a ms of the axis */
 };
 
 static int of_thread(const struct model_track *t, const char *kind, int thread)
@@ -74,7 +75,7 @@ static void put_samples(struct jsonw *w, const struct firefox_rows *r)
     int64_t at = 0;
     jsonw_kobject(w, "samples");
     jsonw_kint(w, "length", t->events_count);
-    jsonw_kstring(w, "weightType", "tracing-ms");
+    jsonw_kstring(w, "weightType", r->unit < 1 ? "tracing-ms" : "samples");
     put_column(w, "stack");
     for (int i = 0; i < t->events_count; i++) {
         int32_t s = t->events[i].what;
@@ -84,11 +85,11 @@ static void put_samples(struct jsonw *w, const struct firefox_rows *r)
     jsonw_end(w);
     put_column(w, "time");
     for (int i = 0; i < t->events_count; i++)
-        jsonw_number(w, 1e-6 * (double)(at += t->events[i].start));
+        jsonw_number(w, r->unit * (double)(at += t->events[i].start));
     jsonw_end(w);
     put_column(w, "weight");
     for (int i = 0; i < t->events_count; i++)
-        jsonw_number(w, 1e-6 * (double)export_busy(&t->events[i]));
+        jsonw_number(w, r->unit * (double)export_busy(&t->events[i]));
     jsonw_end(w);
     jsonw_end(w);
 }
@@ -310,11 +311,47 @@ static void put_meta(struct jsonw *w, const struct model *m)
     jsonw_end(w);
 }
 
+/* Writes the threads of a capture without times: each node is a sample, one after the other, as long
+ * as its own weight. */
+static void put_untimed(struct jsonw *w, struct firefox_rows *r)
+{
+    const struct model *m = r->m;
+    struct model_event *events = malloc(((size_t)m->stacks_count + 1) * sizeof *events);
+    int32_t *of = malloc(((size_t)m->stacks_count + 1) * sizeof *of); /* thread of each node */
+    for (int i = 0; events && of && i < m->stacks_count; i++) {
+        const struct model_stack *s = &m->stacks[i];
+        const int32_t thread = s->frame >= 0 ? m->frames[s->frame].thread : -1;
+        of[i] = s->parent >= 0                             ? of[s->parent]
+                : thread >= 0 && thread < m->threads_count ? thread
+                                                           : 0;
+    }
+    for (int i = 0; events && of && i < m->threads_count; i++) {
+        struct model_track track = {.events = events};
+        int64_t before = 0;
+        for (int k = 0; k < m->stacks_count; k++) {
+            const int64_t weight = export_weight(&m->stacks[k], EXPORT_CPU);
+            if (of[k] != i || weight == 0)
+                continue;
+            events[track.events_count++] =
+                (struct model_event){.start = before, .busy = weight, .what = k};
+            before = weight;
+        }
+        r->thread = i;
+        r->cpu = &track;
+        if (track.events_count)
+            put_thread(w, r);
+    }
+    free(events);
+    free(of);
+}
+
 static void firefox_write(const struct model *m, const struct export_options *o, FILE *out)
 {
     struct jsonw w;
     size_t stacks = (size_t)m->stacks_count + 1, frames = (size_t)m->frames_count + 1;
+    int timed = 0;
     struct firefox_rows r = {.m = m,
+                             .unit = model_counts_samples(m) ? 1 : 1e-6,
                              .stack = malloc(stacks * sizeof(int)),
                              .stacks = malloc(stacks * sizeof(int)),
                              .frame = malloc(frames * sizeof(int)),
@@ -329,9 +366,13 @@ static void firefox_write(const struct model *m, const struct export_options *o,
     for (int i = 0; i < m->timeline_count && r.stack && r.stacks && r.frame && r.frames; i++) {
         r.cpu = &m->timeline[i];
         r.thread = r.cpu->thread;
-        if (r.thread >= 0 && r.thread < m->threads_count && of_thread(r.cpu, "cpu", r.thread))
+        if (r.thread >= 0 && r.thread < m->threads_count && of_thread(r.cpu, "cpu", r.thread)) {
             put_thread(&w, &r);
+            timed++;
+        }
     }
+    if (!timed && r.stack && r.stacks && r.frame && r.frames)
+        put_untimed(&w, &r);
     jsonw_end(&w);
     jsonw_end(&w);
     fputc('\n', out);

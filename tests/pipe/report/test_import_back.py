@@ -58,6 +58,21 @@ def exports_come_back(check, folder):
         check.that(all(set(back["stacks"][column]) == {None} for column in nulls), f"{name}: what it does not hold is not null")
 
 
+def captures_without_times_come_back(check, folder):
+    """Folded stacks have no moments, so their threads have no timeline: the Firefox Profiler's format has one sample for each of them."""
+    first = imported(check, folder, HERE / "pyspy.folded", out="folded")
+    run = newest(folder / "folded")
+    done = tomoprof("export", run, "--to", "firefox", "--out", folder / "back.firefox")
+    threads = json.loads((folder / "back.firefox").read_text())["threads"]
+    check.that(done.returncode == 0 and [t["samples"]["weightType"] for t in threads] == ["samples"], f"{done.stderr}: {len(threads)} threads")
+    check.that(sum(threads[0]["samples"]["weight"]) == total(first, "cpu_ns") > 0, f"{threads[0]['samples']['weight']}, the capture has {total(first, 'cpu_ns')} samples")
+    names, own = threads[0]["stringArray"], collections.Counter()
+    for stack, weight in zip(threads[0]["samples"]["stack"], threads[0]["samples"]["weight"]):
+        own[names[threads[0]["funcTable"]["name"][threads[0]["frameTable"]["func"][threads[0]["stackTable"]["frame"][stack]]]]] += weight
+    check.that(own == of_stacks(first, "cpu_ns"), f"{own}, the capture has {of_stacks(first, 'cpu_ns')}")
+    check.that(total(imported(check, folder, folder / "back.firefox", out="back"), "cpu_ns") > 0, "it does not come back")
+
+
 def devices_and_ranges_come_back(check, folder):
     (folder / "run").mkdir()
     shutil.copy(DATA / "profile/example.json", folder / "run/profile.json")
@@ -126,4 +141,4 @@ def firefox_of_other_writers(check, folder):
 
 
 if __name__ == "__main__":
-    main(exports_come_back, devices_and_ranges_come_back, perfetto_of_other_writers, firefox_of_other_writers)
+    main(exports_come_back, captures_without_times_come_back, devices_and_ranges_come_back, perfetto_of_other_writers, firefox_of_other_writers)

@@ -101,8 +101,7 @@ export function partOf(profile, timing, which) {
 export function operationShare(profile, timing) {
   const part = partOf(profile, timing, "operations");
   if (!part) return null;
-  const top = allLines(profile).map((l) => ({ name: `${shortPath(l.path)}:${l.line}`, value: part.cpu(l) })).filter((r) => r.value > 0).sort((a, b) => b.value - a.value).slice(0, 3);
-  return { cpu: part.total, top };
+  return { cpu: part.total, told: allLines(profile).some((l) => l.text && part.cpu(l) > 0) }; // told: a line of them has its source here
 }
 
 export const cpuOf = (row) => (row.cpu ? (row.cpu.user || 0) + (row.cpu.sys || 0) : 0);

@@ -220,7 +220,7 @@ export function flamePanel(profile) {
   return [
     el("div", { class: "tools" },
       menus, choice("Order", orders, "heavy", (v) => { state.order = v; view.rebuild(); }),
-      toggle("Fold start-up", true, (on) => { state.fold = on; view.rebuild(); }),
+      toggle("Fold start-up", true, (on) => { state.fold = on; view.rebuild(); }, "imports, what starts a program or an interpreter, Cython's wrappers"),
       field, found, button("Reset zoom", () => { field.value = state.find = ""; state.at = null; look(); view.zoom(state.root); }), button("Save PNG", () => savePicture(view.canvas, "flame-graph")), button("Save SVG", () => saveSvg(view.svg(), "flame-graph")), which),
     view.tints.legend(),
     el("p", { class: "note hint" }, "Click or Enter zooms, Escape goes back, arrow keys move, o opens the line. Grey slivers are calls too small to draw.", profile.merged && ` Calls below ${number(100 * profile.merged.share, 2)} % of the run are merged in this page; profile.json has all ${count(profile.merged.nodes)}.`),

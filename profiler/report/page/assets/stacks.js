@@ -27,13 +27,13 @@ export const hoverName = (frames, i) => { const name = fullName(frames, i); retu
 export const framePlace = (frames, i) => (i < 0 ? "" : !frames.file[i] ? plain(frames.module?.[i] ?? "") : plain(frames.file[i]) + (frames.line[i] > 0 ? ":" + frames.line[i] : ""));
 
 const HOVER_MOST = 600; // characters: names of C++ have up to ten thousand
-const STARTERS = /^(_start|__libc_start_(main|call_main).*|start_thread|clone3?|__clone3?|_dl_.*)$/;
+const STARTERS = /^(_start|__libc_start_(main|call_main).*|start_thread|clone3?|__clone3?|_dl_.*)$/, GLUE = /^(__Pyx_\w+|__pyx_p[wf]_\w*wrapper\w*)$/; // Cython puts three to five of its own between two functions
 
-// Facts about frames that the trees need: whether a frame is own code, is Python's import machinery, starts a program or interpreter, and the number of its function.
+// Facts about frames that the trees need: whether a frame is own code, is Python's import machinery, starts a program or interpreter or is Cython's glue, and the number of its function.
 const frameFacts = once((profile) => {
   const { frames } = profile, own = frames.file.map((f) => !!profile.files?.[f]?.user), numbers = new Map();
   const keys = Int32Array.from(frames.function, (_, i) => { const key = frameKey(frames, i); if (!numbers.has(key)) numbers.set(key, numbers.size); return numbers.get(key); });
-  return { own, keys, functions: numbers.size, importing: frames.file.map((f) => !!f && f.startsWith("<frozen importlib._bootstrap")), python: frames.kind.map((k) => k === "python"), foreign: frames.kind.map((k, i) => k === "native" && !own[i]), starts: frames.function.map((f) => STARTERS.test(f ?? "")) };
+  return { own, keys, functions: numbers.size, importing: frames.file.map((f) => !!f && f.startsWith("<frozen importlib._bootstrap")), python: frames.kind.map((k) => k === "python"), foreign: frames.kind.map((k, i) => k === "native" && !own[i]), starts: frames.function.map((f) => STARTERS.test(f ?? "") || GLUE.test(f ?? "")) };
 });
 
 // A tree of calls whose shape is that of the whole run. Its paths go by frame, its nodes by function: several lines of one function under one parent are
@@ -68,7 +68,7 @@ function emptyTree(facts, frames) {
   return t;
 }
 
-// The path of each stack. Folded: what ran in imports below the last own code is one frame; what starts a program or an interpreter is left out.
+// The path of each stack. Folded: what ran in imports below the last own code is one frame; what starts a program or an interpreter is left out, and Cython's glue.
 function stackPaths(profile, facts, tree, fold) {
   const { stacks } = profile, n = rowsOf(stacks), { own, importing, python, foreign, starts } = facts, { add, step } = tree;
   const folded = new Int32Array(n), bare = new Int32Array(n), inPython = new Uint8Array(n), inImports = new Uint8Array(n), whole = new Map();

@@ -66,12 +66,12 @@ export function say(text) { document.getElementById("live").textContent = text; 
 export function button(label, act, more) { return el("button", { type: "button", class: "button", onclick: act, ...more }, label); }
 
 // A button that stays pressed. act(pressed)
-export function toggle(label, pressed, act) {
+export function toggle(label, pressed, act, hint) {
   const node = button(label, () => {
     const now = node.getAttribute("aria-pressed") !== "true";
     node.setAttribute("aria-pressed", now);
     act(now);
-  }, { "aria-pressed": String(!!pressed) });
+  }, { "aria-pressed": String(!!pressed), title: hint });
   return node;
 }
 
@@ -250,7 +250,7 @@ export function spanText(from, until) {
 }
 
 // Numbers stay with their units on one line.
-const unbroken = (text) => text.split(/(\d[\d.,]* (?:%|(?:[mµn]?s|[KMGT]?i?B)(?!\w)))/).map((piece, i) => (i % 2 ? el("span", { class: "unbroken" }, piece) : piece));
+const unbroken = (text) => text.split(/((?:\d[\d.,]* of )?\d[\d.,]* (?:%|(?:[mµn]?s|[KMGT]?i?B)(?!\w)))/).map((piece, i) => (i % 2 ? el("span", { class: "unbroken" }, piece) : piece));
 
 // Text with the source in back quotes as code.
 export const rich = (text) => plain(text).split("`").flatMap((piece, i, all) => (i % 2 && i < all.length - 1 ? el("code", {}, piece) : unbroken(i % 2 ? "`" + piece : piece)));

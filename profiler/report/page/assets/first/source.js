@@ -52,6 +52,7 @@ export function sourcePanes(profile, beside = null) {
   function draw(follow) {
     const value = measure(profile), sums = Object.entries(profile.files).map(([p, f]) => [p, f, sumOf(list(f.lines), value.of)]).filter(([, , s]) => s > 0).sort((a, b) => (b[1].user ? 1 : 0) - (a[1].user ? 1 : 0) || b[2] - a[2]);
     const total = value.total || sums.reduce((a, [, , s]) => a + s, 0);
+    if (!draw.done && ofSuite() && !sums.some(([p]) => p === path)) path = null; // the answer may be about the set-up
     if (!path || !profile.files[path]) { path = sums[0]?.[0] ?? null; at = null; }
     const all = sums.some(([p]) => p === path) || !path ? sums : [[path, profile.files[path], 0], ...sums];
     head.replaceChildren(...[all.length > 1 ? choice("Source", all.slice(0, 60).map(([p, , s]) => [p, `${shortPath(p)} · ${percent(total > 0 ? s / total : null)}`]), path, (p) => { path = p; at = null; draw(false); say(`${shortPath(p)} is shown.`); }) : el("strong", {}, path ? shortPath(path) : "Source"), path && inside("lines", path, "all its lines"), el("span", { class: "unit" }, `% of ${seconds(total)} ${value.title}`)].filter(Boolean));

@@ -37,5 +37,5 @@ export function suitePanes(profile, timing, traced, table) {
   now = chosen.range !== null && boxes.has(ranges[chosen.range]?.name) ? ranges[chosen.range].name : null;
   draw();
   return [total > 0 && el("div", { class: "operations-strip", role: "group", "aria-label": "Operations by time at their largest size" }, ...boxes.values()),
-    traced?.top.length ? [sourcePanes(profile, pane), table()] : el("div", { class: "panes fitted" }, el("div", { class: "pane" }, table()), pane)];
+    traced?.told ? [sourcePanes(profile, pane), table()] : el("div", { class: "panes fitted" }, el("div", { class: "pane" }, table()), pane)];
 }

@@ -151,7 +151,7 @@ const gainText = (a, short, which = "this") => `${short ? "Saves" : `Fixing ${wh
 function cards(rows) {
   if (!rows.length) return null;
   return el("ol", { class: "cards", "aria-label": "What to change next" }, rows.map((c) => {
-    const text = plain(c.text).replace(` (${c.title})`, ""), rest = text.startsWith(c.title) ? text.slice(c.title.length).replace(/^: ?| /, "") : text, colon = /^\p{Lu}/u.test(rest) ? ":" : ""; // a sentence, or the rest of one
+    const text = plain(c.text).replace(` (${c.title})`, "").replace(` at ${c.title}`, ""), begins = text.startsWith(c.title), rest = begins ? text.slice(c.title.length).replace(/^: ?| /, "") : text, colon = !begins || /^\p{Lu}/u.test(rest) ? ":" : ""; // a sentence, or the rest of one
     return el("li", {}, el("p", {}, c.href ? el("a", { href: c.href, onclick: (e) => { e.preventDefault(); c.go(); } }, code(c.title, 80)) : el("strong", {}, plain(c.title).slice(0, 80)), c.source && [" ", code(c.source.trim().replace(/:$/, ""), 60)], colon, " ", el("bdi", {}, rich(rest)), known(c.gain) && [" ", el("strong", {}, rich(gainText(c, true)))]),
       c.advice && el("details", {}, el("summary", {}, "What to do"), el("p", {}, rich(c.advice))));
   }));
