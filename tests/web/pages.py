@@ -152,6 +152,9 @@ def blind():
     return profile
 
 
+CYTHON = "__pyx_pf_4h5py_9_selector_6Reader_2read"
+
+
 def add_frame(profile, function, file=None, line=None, module=None, kind="python", thread=None):
     for key, value in (("function", function), ("file", file), ("line", line), ("module", module), ("kind", kind), ("thread", thread)):
         profile["frames"][key].append(value)
@@ -180,8 +183,11 @@ def threads():
     stacks["cpu_ns"][5] -= 300_000_000  # filter_rows, recon.py:8
     stacks["cpu_ns"][7] -= 100_000_000  # main, recon.py:15
     root = add_stack(p, None, worker)
-    computes = add_stack(p, add_stack(p, root, add_frame(p, "__Pyx_PyObject_Call", module="site-packages/h5py/defs.so", kind="native")), 6, cpu=240_000_000)
-    waits = add_stack(p, add_stack(p, root, 2), add_frame(p, "__futex_abstimed_wait_common", module="libc.so.6", kind="native"), wait=300_000_000)
+    computes = add_stack(p, root, 6, cpu=240_000_000)
+    at = add_stack(p, root, 2)
+    for name in (CYTHON, "__Pyx_PyObject_Call"):
+        at = add_stack(p, at, add_frame(p, name, module="site-packages/h5py/_selector.so", kind="native"))
+    waits = add_stack(p, at, add_frame(p, "__futex_abstimed_wait_common", module="libc.so.6", kind="native"), wait=300_000_000)
     at = add_stack(p, None, other)
     for name in ("_start", "Py_RunMain"):
         at = add_stack(p, at, add_frame(p, name, module="python3", kind="native"))

@@ -103,7 +103,7 @@ export function viewTests({ open, openAll, drawn, that, column, job }) {
     const callers = {};
     stacks.cpu_ns.forEach((ns, i) => {
       const chain = [];
-      for (let s = i; s !== null; s = stacks.parent[s]) if (!/^__Pyx/.test(frames.function[stacks.frame[s]])) chain.unshift(frames.function[stacks.frame[s]]); // Cython's glue is folded
+      for (let s = i; s !== null; s = stacks.parent[s]) chain.unshift(frames.function[stacks.frame[s]]);
       const at = chain.indexOf("filter_rows");
       if (at < 0) return;
       incl += ns;
@@ -122,6 +122,10 @@ export function viewTests({ open, openAll, drawn, that, column, job }) {
     that(Math.abs(sum - 100) <= 2, `callees and itself are ${sum} %`);
     const names = async () => column(page, "#calls table.tree", 0);
     that((await names()).some((n) => n.includes("imports")) && !(await names()).some((n) => /_find_and_load|_start|Py_RunMain|__Pyx/.test(n)), `imports, start-up and glue are not folded: ${await names()}`);
+    await page.locator("#calls label", { hasText: "Weight" }).locator("select").selectOption("wait_ns");
+    for (let n = 0, closed; n < 20 && await (closed = page.locator('#calls table.tree button[aria-expanded="false"]')).count(); n++) await closed.first().click();
+    that((await names()).some((n) => n.includes("h5py._selector.Reader.read")) && !(await names()).some((n) => /__pyx|__Pyx/.test(n)), `Cython's wrappers are not folded, or its names not read: ${await names()}`);
+    await page.locator("#calls label", { hasText: "Weight" }).locator("select").selectOption("cpu_ns");
     await page.click("#calls >> text=Fold start-up");
     const button = page.locator('#calls table.tree button[aria-label="Calls of _find_and_load"]');
     that(await button.count() === 1, `imports do not unfold: ${await names()}`);
@@ -190,10 +194,12 @@ export function viewTests({ open, openAll, drawn, that, column, job }) {
       });
     });
     that(bare.length >= 2 && bare.every(([, n]) => n > 2), `on paper, canvases have these numbers of colours: ${JSON.stringify(bare)}`);
-    const shown = () => page.locator('[role="tabpanel"]:visible').count();
+    const shown = () => page.locator('[role="tabpanel"]:visible').count(), above = () => page.locator("#answer:visible, #strip:visible").count();
     that(await shown() > 5, "paper has one part alone");
+    that(await above() === 2, "paper has not the sentence and the run over time");
     await page.evaluate(() => dispatchEvent(new Event("afterprint")));
     that(await shown() === 1, "after printing, more than one part is shown");
+    that(await above() === 0, "after printing from another part, the sentence or the run over time stay");
     await look("no such thing at all");
     that((await page.locator(".find [role=status]").innerText()) === "0 found", "it is not said that nothing was found");
     await page.keyboard.press("Escape");

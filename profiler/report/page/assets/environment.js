@@ -20,7 +20,7 @@ const isVariable = (title) => /^[A-Z][A-Z0-9_]+$/.test(title), titleOf = (key) =
 function factRows(object, kind, prefix = "") {
   return Object.entries(object || {}).flatMap(([key, value]) => {
     const name = prefix + key;
-    if (value === null || value === undefined || value === "") return [];
+    if (value === null || value === undefined || value === "" || value === false || (name === "end_detail" && String(value) === String(object.exit_code))) return [];
     if (typeof value === "object" && !Array.isArray(value)) {
       if (Object.keys(value).length === 1 && "value" in value) return factRows({ [name]: value.value }, kind);
       return factRows(value, kind, name + ".");

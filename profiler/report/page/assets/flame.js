@@ -175,10 +175,10 @@ export function flamePanel(profile) {
   if (!weightsOf(profile).length) return [el("p", {}, "No stacks were recorded.")];
   const { frames } = profile, cpuTracks = tracksOf(profile).filter((t) => t.kind === "cpu"), links = el("span", { class: "tools inline" });
   const found = el("span", { class: "note", id: "flame-found" }), which = el("span", { class: "note" }), menus = el("span", { class: "tools inline" });
-  const functions = el("details", { ontoggle: () => functions.open && fillFunctions() }, el("summary", {}, "The same as a table: functions by self time"), el("div"));
+  const functions = el("details", { ontoggle: () => functions.open && fillFunctions() }, el("summary", {}), el("div"));
   const view = flameView(profile, {
     id: "flame",
-    changed: () => { which.textContent = view.state.track && cpuTracks.length > 1 ? `One thread: ${threadName(list(profile.threads)[view.state.track.thread])}. Choose another one above.` : ""; found.textContent = view.state.found; if (functions.open) fillFunctions(); },
+    changed: () => { functions.firstElementChild.textContent = `The same as a table: functions by ${view.state.weight.endsWith("_bytes") ? "their own memory" : "self time"}`; which.textContent = view.state.track && cpuTracks.length > 1 ? `One thread: ${threadName(list(profile.threads)[view.state.track.thread])}. Choose another one above.` : ""; found.textContent = view.state.found; if (functions.open) fillFunctions(); },
     described: (node) => links.replaceChildren(...(node.frame === -1 || node.merged ? [] : [view.lineOf(node) && button("Open the line (o)", view.openIt), node.frame >= 0 && isCall(frames, node.frame) && button("Callers and callees", () => goTo("calls", view.name(node)))].filter(Boolean))),
   });
   const { state } = view, look = () => { const largest = view.find(); found.textContent = state.found; return largest; };
@@ -212,7 +212,7 @@ export function flamePanel(profile) {
   function fillMenus() {
     const usable = weightsOf(profile), hidden = isTimed() ? WEIGHTS.filter(([key]) => !usable.some(([k]) => k === key) && list(profile.stacks?.[key]).some((v) => v > 0)).map(([, title]) => title) : [];
     if (!usable.some(([key]) => key === state.weight)) state.weight = usable[0]?.[0] ?? "cpu_ns";
-    menus.replaceChildren(...[choice("Weight", usable, state.weight, (v) => { state.weight = v; view.rebuild(); }), hidden.length > 0 && el("span", { class: "note" }, `Not known ${rangePhrase()}: ${hidden.join(", ")}.`)].filter(Boolean));
+    menus.replaceChildren(...[choice("Weight", usable, state.weight, (v) => { state.weight = v; redraw(); menus.querySelector("select").focus(); }), state.weight === "peak_bytes" && el("span", { class: "note" }, "Allocated and not freed; large mappings count whole, touched or not."), hidden.length > 0 && el("span", { class: "note" }, `Not known ${rangePhrase()}: ${hidden.join(", ")}.`)].filter(Boolean));
   }
   const redraw = () => { fillMenus(); view.rebuild(); };
   onFilter("flame-graph", redraw);

@@ -69,6 +69,12 @@ function buildTabs(parts, answer, bar) {
     }
   };
   const scrolled = new Map(); // of each part, where it was left
+  // The selection is above the parts that follow it, the sentence above the first one.
+  function showAbove(i) {
+    if (bar) bar.hidden = !filtered.has(parts[i][0]) && parts[i][0] !== "summary";
+    bar?.classList.toggle("no-strip", parts[i][0] === "summary" && !!answer && "suite" in answer.dataset);
+    if (answer) answer.hidden = parts[i][0] !== "summary";
+  }
   function open(i, focus, hash) {
     const before = panels.findIndex((p) => !p.hidden);
     if (before >= 0) scrolled.set(before, scrollY);
@@ -79,9 +85,7 @@ function buildTabs(parts, answer, bar) {
     if (focus) nodes[i].focus();
     if (!framed) nodes[i].scrollIntoView({ block: "nearest", inline: "nearest" });
     refresh(parts[i][0]);
-    if (bar) bar.hidden = !filtered.has(parts[i][0]) && parts[i][0] !== "summary";
-    bar?.classList.toggle("no-strip", parts[i][0] === "summary" && !!answer && "suite" in answer.dataset);
-    if (answer) answer.hidden = parts[i][0] !== "summary";
+    showAbove(i);
     if (framed) { /* no address */ }
     else if (hash && location.hash !== hash) history.pushState(null, "", hash);
     else if (!hash && /^#?([^/?]*)/.exec(location.hash)[1] !== parts[i][0]) history.replaceState(null, "", address(parts[i][0]));
@@ -105,8 +109,8 @@ function buildTabs(parts, answer, bar) {
   };
   addEventListener("hashchange", fromHash);
   document.addEventListener("chosenchange", (e) => { if (!framed && !e.detail.moving) history.replaceState(null, "", (location.hash.split("?")[0] || "#" + parts[0][0]) + selectionQuery()); });
-  addEventListener("beforeprint", () => { panels.forEach((p, i) => { p.hidden = false; build(i); }); if (answer) answer.hidden = false; painters.forEach((draw) => draw()); });
-  addEventListener("afterprint", () => { panels.forEach((p, i) => { p.hidden = nodes[i].tabIndex < 0; }); dispatchEvent(new Event("resize")); });
+  addEventListener("beforeprint", () => { panels.forEach((p, i) => { p.hidden = false; build(i); }); for (const node of [answer, bar]) if (node) node.hidden = false; painters.forEach((draw) => draw()); });
+  addEventListener("afterprint", () => { panels.forEach((p, i) => { p.hidden = nodes[i].tabIndex < 0; }); showAbove(nodes.findIndex((n) => n.tabIndex === 0)); dispatchEvent(new Event("resize")); });
   if (!fromHash()) open(0);
 }
 

@@ -3,7 +3,7 @@ import { list, once, rowsOf } from "./data.js";
 import { chosen, isTimed, stackThreads, threadShown } from "./state.js";
 import { sourcesOf, sourceSums } from "./sums.js";
 import { isWithin, spansOf } from "./time.js";
-import { bytes, cpuName, plain, seconds, shortTemplates } from "./ui.js";
+import { bytes, cpuName, cythonName, plain, seconds, shortTemplates } from "./ui.js";
 
 export const WEIGHTS = [["cpu_ns", "CPU time"], ["gpu_ns", "GPU time"], ["wait_ns", "waiting"], ["peak_bytes", "memory at its peak"], ["alloc_bytes", "allocated memory"]];
 export const IMPORTS = -2; // the frame that stands for Python's import machinery and what ran in it
@@ -14,7 +14,7 @@ export const weightText = (weight, v) => (weight.endsWith("_bytes") ? bytes(v) :
 // Functions are one where name, file (or module) and kind agree; their lines differ.
 function frameKey(frames, i) { return i === IMPORTS ? "imports" : i === POOL ? "pool" : (frames.function[i] ?? "") + "\u0001" + (frames.file[i] ?? frames.module?.[i] ?? "") + "\u0001" + (frames.kind[i] ?? ""); }
 export const isCall = (frames, i) => i === IMPORTS || i === POOL || (i >= 0 && frames.kind[i] !== "thread" && frames.kind[i] !== "small"); // no thread, no sum of calls too small for the page
-const frameTitle = (frames, i) => (i >= 0 && frames.kind[i] === "small" ? "smaller calls" : i === IMPORTS ? "imports" : i === POOL ? "threads that work for this line" : i < 0 ? "all" : frames.function[i] ? shortTemplates(fullName(frames, i)) : fullName(frames, i).split("/").pop());
+const frameTitle = (frames, i) => (i >= 0 && frames.kind[i] === "small" ? "smaller calls" : i === IMPORTS ? "imports" : i === POOL ? "threads that work for this line" : i < 0 ? "all" : frames.function[i] ? shortTemplates(cythonName(fullName(frames, i))) : fullName(frames, i).split("/").pop());
 const titles = new WeakMap(); // of frames: asked for at every redraw
 export function frameName(frames, i) {
   if (!titles.has(frames)) titles.set(frames, new Map());
@@ -27,7 +27,7 @@ export const hoverName = (frames, i) => { const name = fullName(frames, i); retu
 export const framePlace = (frames, i) => (i < 0 ? "" : !frames.file[i] ? plain(frames.module?.[i] ?? "") : plain(frames.file[i]) + (frames.line[i] > 0 ? ":" + frames.line[i] : ""));
 
 const HOVER_MOST = 600; // characters: names of C++ have up to ten thousand
-const STARTERS = /^(_start|__libc_start_(main|call_main).*|start_thread|clone3?|__clone3?|_dl_.*)$/, GLUE = /^(__Pyx_\w+|__pyx_p[wf]_\w*wrapper\w*)$/; // Cython puts three to five of its own between two functions
+const STARTERS = /^(_start|__libc_start_(main|call_main).*|start_thread|clone3?|__clone3?|_dl_.*)$/, GLUE = /^(__Pyx_\w+|__pyx_pw_\w+|__pyx_pf_\w*wrapper\w*)$/; // Cython puts three to five of its own between two functions
 
 // Facts about frames that the trees need: whether a frame is own code, is Python's import machinery, starts a program or interpreter or is Cython's glue, and the number of its function.
 const frameFacts = once((profile) => {

@@ -255,6 +255,16 @@ const unbroken = (text) => text.split(/((?:\d[\d.,]* of )?\d[\d.,]* (?:%|(?:[mµ
 // Text with the source in back quotes as code.
 export const rich = (text) => plain(text).split("`").flatMap((piece, i, all) => (i % 2 && i < all.length - 1 ? el("code", {}, piece) : unbroken(i % 2 ? "`" + piece : piece)));
 
+// A name of Cython: __pyx_pf_4h5py_9_selector_6Reader_2read is h5py._selector.Reader.read. Each part has its length before it, the last one at most a number.
+export function cythonName(name) {
+  const [, rest] = /^__pyx_(?:pw|pf|f)_(\d.*)$/.exec(name) ?? [];
+  if (!rest) return name;
+  const out = [];
+  let at = rest;
+  for (let m; (m = /^(\d+)/.exec(at)) && at[m[0].length + +m[0]] === "_"; at = at.slice(m[0].length + +m[0] + 1)) out.push(at.slice(m[0].length, m[0].length + +m[0]));
+  return [...out, at.replace(/^\d+/, "")].filter(Boolean).join(".");
+}
+
 // A name of C++ that fits: what stands between < and > becomes an ellipsis where the name is long, then its parameters. The full name belongs into a title.
 export function shortTemplates(name) {
   if (name.length <= 44 || !/[<(]/.test(name) || name[0] === "<") return name; // <built-in method f of ...> is not a template
