@@ -277,12 +277,37 @@ bool values_are_whole(const unsigned char *file, size_t n, size_t length)
     return false;
 }
 
+/* The element's fragments follow each other to its end mark: GDCM takes what there is of a cut one. */
+bool fragments_are_whole(const unsigned char *file, size_t n, size_t count)
+{
+    static const unsigned char head[] = {0xe0, 0x7f, 0x10, 0};
+    for (size_t at = 0; at + 20 <= n; at++) {
+        if (std::memcmp(file + at, head, sizeof head) != 0 ||
+            number_at(file + at + 8, 4, false) != UINT32_MAX)
+            continue;
+        size_t next = at + 12, found = 0;
+        for (; next + 8 <= n && number_at(file + next, 4, false) == 0xe000fffe; found++) {
+            const size_t length = number_at(file + next + 4, 4, false);
+            if (length > n - next - 8)
+                break;
+            next += 8 + length;
+        }
+        const bool ends =
+            next == n || (next + 8 <= n && number_at(file + next, 4, false) == 0xe0ddfffe);
+        if (ends && found == count + 1)
+            return true; /* one more: the table of offsets */
+    }
+    return false;
+}
+
 bool pixels_are_whole(const gdcm::File &f, const gdcm::Image &image, const void *file, size_t n)
 {
     const gdcm::TransferSyntax syntax = f.GetHeader().GetDataSetTransferSyntax();
     const gdcm::DataElement &e = f.GetDataSet().GetDataElement(gdcm::Tag(0x7fe0, 0x0010));
     if (const gdcm::SequenceOfFragments *all = e.GetSequenceOfFragments())
-        return fragments_fit(*all, image.GetDimensions(),
+        return fragments_are_whole(static_cast<const unsigned char *>(file), n,
+                                   all->GetNumberOfFragments()) &&
+               fragments_fit(*all, image.GetDimensions(),
                              syntax == gdcm::TransferSyntax::RLELossless);
     const gdcm::ByteValue *v = e.GetByteValue();
     return v && v->GetLength() >= image.GetBufferLength() &&

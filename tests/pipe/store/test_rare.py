@@ -100,6 +100,15 @@ def dicom_files(check, folder):
         check.that(data != whole, name)
         (folder / "d.dcm").write_bytes(data)
         refused(check, folder, folder / "d.dcm", "d.dcm: ")
+    for name in ("frames", "implicit", "rle", "jpeg2000", "jpeg_ls", "jpeg_lossless"):
+        whole = (STORE / f"dicom/{name}.dcm").read_bytes()
+        for cut in (20, 60, 700):  # GDCM decodes what is left of the last frame
+            (folder / "d.dcm").write_bytes(whole[:-cut])
+            refused(check, folder, folder / "d.dcm", "d.dcm: ")
+        for rows in (b"\x24\0", b"\x26\0"):
+            other = whole.replace(b"\x28\0\x10\0US\2\0\x25\0", b"\x28\0\x10\0US\2\0" + rows).replace(b"\x28\0\x10\0\2\0\0\0\x25\0", b"\x28\0\x10\0\2\0\0\0" + rows)
+            (folder / "d.dcm").write_bytes(other)
+            refused(check, folder, folder / "d.dcm", "its DICOM data are damaged")
     load = tomoprof("load", STORE / "dicom/series", "--json", "--out", folder / "runs")
     check.that(load.returncode == 0 and json.loads(load.stdout)["file"]["chunks"] == 5, load.stderr)
 
