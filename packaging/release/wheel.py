@@ -58,7 +58,7 @@ def files_of(tree, project, version, tag, sbom):
     """{name in the wheel: (bytes, executable)}."""
     info = f"{project['name']}-{version}.dist-info"
     files = {}
-    for path in sorted([*PACKAGE.rglob("*.py"), PACKAGE / "py.typed"]):
+    for path in sorted([*PACKAGE.rglob("*.py"), *PACKAGE.glob("*.json"), PACKAGE / "py.typed"]):
         files[f"tomoprof/{path.relative_to(PACKAGE)}"] = (path.read_bytes(), False)
     for path in sorted(tree.rglob("*")):
         name = str(path.relative_to(tree))

@@ -21,14 +21,19 @@ def load_finder():
     return OWN
 
 
+def keep_bytecode():
+    """Keeps it for the runs that are timed, although the program's Python keeps none."""
+    sys.dont_write_bytecode = False
+    __loader__.get_code(__name__)
+    sys.dont_write_bytecode = True
+
+
 if "TOMOPROF_TRY" in os.environ:
     sys.meta_path.insert(0, OWN)
     if TOPS & sys.modules.keys():
         load_finder()
     if sys.dont_write_bytecode and os.environ["TOMOPROF_TRY"] == "check" and HERE != os.environ["TOMOPROF_TRY_HOOK"]:
-        sys.dont_write_bytecode = False
-        __loader__.get_code(__name__)  # keeps it for the runs that are timed
-        sys.dont_write_bytecode = True
+        keep_bytecode()
     try:
         open(os.environ["TOMOPROF_TRY_OUT"] + "/started", "w").close()
     except OSError:

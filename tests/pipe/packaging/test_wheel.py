@@ -89,6 +89,8 @@ def contents(check, path):
     for name in ("capture", "files"):
         check.that(f"tomoprof/lib/tomoprof/libtomoprof_{name}.so" in data, f"libtomoprof_{name}.so is not inside")
     check.that("tomoprof/py.typed" in data and not any(name.startswith("tomoprof/share/tomoprof/python") for name in data), "the package, once")
+    package = subprocess.run(["git", "-C", ROOT / "python", "ls-files", "tomoprof"], capture_output=True, text=True).stdout.split()
+    check.that(set(package) <= set(data), f"not inside: {set(package) - set(data)}")
     libraries = {name for name in data if "libtomoprof.so" in name}
     check.that(libraries == {"tomoprof/lib/libtomoprof.so.0"} and "tomoprof/include/tomoprof.h" in data, f"libtomoprof: {libraries}")
 
