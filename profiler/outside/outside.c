@@ -48,13 +48,17 @@ char **outside_command(pid_t pid)
     size_t n = process_read(pid, 0, "cmdline", text, sizeof text), words = 0, at = 0;
     for (size_t i = 0; i < n; i++)
         words += !text[i];
-    words += n && text[n - 1]; /* the last one is not ended */
-    char **out = malloc((words + 1) * sizeof *out + n + 1);
+    words += n && text[n - 1];     /* the last one is not ended */
+    const size_t room = 4 * n + 1; /* an empty value becomes SECRET_MASK */
+    char **out = malloc((words + 1) * sizeof *out + room);
     if (!out)
         return NULL;
-    char *copy = memcpy(out + words + 1, text, n + 1);
-    for (size_t i = 0; i < words; i++, at += strlen(copy + at) + 1)
-        out[i] = copy + at;
+    char *copy = (char *)(out + words + 1);
+    int next = 0;
+    for (size_t i = 0; i < words; i++, at += strlen(text + at) + 1) {
+        out[i] = copy;
+        copy += secrets_mask(text + at, &next, copy, room - (size_t)(copy - out[0])) + 1;
+    }
     out[words] = NULL;
     return out;
 }

@@ -18,7 +18,7 @@ extern const char outside_limits[];
  */
 enum err outside_check(pid_t pid);
 
-/* Its command line, ended by NULL; malloc'ed in one piece. NULL: it cannot be read. */
+/* Its command line without secrets, ended by NULL; malloc'ed in one piece. NULL: it cannot be read. */
 char **outside_command(pid_t pid);
 
 /* Writes what a thread does at this moment, as a verb: "waits for input (read of descriptor 0,

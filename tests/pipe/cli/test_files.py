@@ -140,6 +140,7 @@ def secrets_of_a_running_program(check, folder):
     try:
         program.stdout.readline()
         done = tomoprof("record", "--pid", program.pid, "--seconds", "0.3", "--out", folder / "runs")
+        shown = tomoprof("dump", program.pid)
     finally:
         program.kill()
         program.wait()
@@ -150,6 +151,7 @@ def secrets_of_a_running_program(check, folder):
     run = newest(folder / "runs")
     nowhere(check, run, done, SECRET)
     check.that(any(b"--max-tokens=512" in p.read_bytes() for p in (run / "trace").iterdir()), "the trace has no arguments at all")
+    check.that(SECRET not in shown.stdout + shown.stderr and "--max-tokens=512" in shown.stdout, f"dump: {shown.returncode} {shown.stdout[:2000]} {shown.stderr}")
 
 
 def secrets(check, folder):
