@@ -54,46 +54,79 @@ static void replay(const char *data, size_t size)
 }
 
 /* A number becomes unknown, below 0, the largest that is read, or one that is larger. */
-static const char *const numbers[] = {"null", "-1", "9007199254740991", "1e300"};
-enum { NUMBERS = sizeof numbers / sizeof *numbers };
+static const char *const values[] = {"null", "-1", "9007199254740991", "1e300"};
+enum { VALUES = sizeof values / sizeof *values };
 
-static void run_with_number(const char *data, size_t size, size_t at, size_t end,
-                            const char *number)
-{
-    const size_t n = strlen(number), whole = size - (end - at) + n;
-    char *copy = malloc(whole);
-    if (!copy)
-        abort();
-    memcpy(copy, data, at);
-    memcpy(copy + at, number, n);
-    memcpy(copy + at + n, data + end, size - end);
-    run_copy(copy, whole, NULL);
-    free(copy);
-}
+struct number {
+    size_t at, end, key; /* key: where the text of its key begins */
+};
 
-/* Each number of a JSON file becomes unknown and, in turn, one of the others: sums of unknown ones
- * overflowed, and were printed. */
-static void replay_numbers(const char *data, size_t size)
+/* Finds the numbers of a JSON text, into room for one a byte. */
+static size_t numbers_find(const char *data, size_t size, struct number *out)
 {
-    int text = 0, turn = 0;
+    size_t count = 0, text = 0, key = 0;
     for (size_t at = 0; at < size; at++) {
         size_t end = at;
         if (data[at] == '\\') {
             at++;
-            continue;
-        }
-        if (data[at] == '"')
-            text = !text;
-        else if (!text)
-            while (end < size && strchr("+-.0123456789eE", data[end]) && data[end] &&
-                   data[at] != 'e')
+        } else if (data[at] == '"') {
+            text = text ? 0 : at + 1;
+            key = text ? text : at + 1 < size && data[at + 1] == ':' ? key : 0;
+        } else if (!text && strchr("-0123456789", data[at]) && data[at]) {
+            while (end < size && data[end] && strchr("+-.0123456789eE", data[end]))
                 end++;
-        if (end == at || end > size)
-            continue;
-        run_with_number(data, size, at, end, numbers[0]);
-        run_with_number(data, size, at, end, numbers[1 + turn++ % (NUMBERS - 1)]);
-        at = end - 1;
+            out[count++] = (struct number){at, end, key};
+            at = end - 1;
+        }
     }
+    return count;
+}
+
+static int key_is_same(const char *data, const struct number *x, const struct number *y)
+{
+    const size_t n = strcspn(data + x->key, "\"");
+    return x->key && y->key && !strncmp(data + x->key, data + y->key, n + 1);
+}
+
+/* Changes number `i`, and with `all` those of its key. */
+static void run_with_value(const char *data, size_t size, const struct number *n, size_t count,
+                           size_t i, const char *value, int all)
+{
+    const size_t length = strlen(value);
+    char *copy = malloc(size + count * length), *to = copy;
+    size_t from = 0;
+    if (!copy)
+        abort();
+    for (size_t k = 0; k < count; k++) {
+        if (k != i && !(all && key_is_same(data, &n[i], &n[k])))
+            continue;
+        memcpy(to, data + from, n[k].at - from);
+        to += n[k].at - from;
+        memcpy(to, value, length);
+        to += length;
+        from = n[k].end;
+    }
+    memcpy(to, data + from, size - from);
+    run_copy(copy, (size_t)(to - copy) + size - from, NULL);
+    free(copy);
+}
+
+/* Each number of a JSON file becomes unknown and, in turn, one of the others, then all of its key:
+ * sums of unknown ones overflowed, and were printed. */
+static void replay_numbers(const char *data, size_t size)
+{
+    struct number *n = calloc(size, sizeof *n);
+    const size_t count = n ? numbers_find(data, size, n) : 0;
+    for (size_t i = 0; i < count; i++) {
+        int first = 1;
+        for (size_t k = 0; k < i && first; k++)
+            first = !key_is_same(data, &n[i], &n[k]);
+        run_with_value(data, size, n, count, i, values[0], 0);
+        run_with_value(data, size, n, count, i, values[1 + i % (VALUES - 1)], 0);
+        for (int v = 0; first && v < VALUES; v++)
+            run_with_value(data, size, n, count, i, values[v], 1);
+    }
+    free(n);
 }
 
 int main(int argc, char **argv)
