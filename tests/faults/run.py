@@ -18,6 +18,7 @@ from kinds import KINDS, Skip  # noqa: E402
 def arguments():
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument("--count", type=int, default=100, help="faults, shared by the kinds")
+    p.add_argument("--seconds", type=float, default=float("inf"), help="begin no further fault after so many")
     p.add_argument("--seed", type=int, help="default: another one each time, which is printed")
     p.add_argument("--only", choices=[k.__name__ for k in KINDS], help="one kind")
     p.add_argument("--at", type=int, help="with --only: this fault of the kind alone")
@@ -36,10 +37,12 @@ def one(tools, kind, seed, at):
         return f.differences
 
 
-def row(tools, kind, seed, numbers):
+def row(tools, kind, seed, numbers, end):
     """Tries, and those with a difference."""
     tries = bad = 0
     for at in numbers:
+        if time.monotonic() > end:
+            break
         differences = one(tools, kind, seed, at)
         if differences is None:
             return tries, bad
@@ -71,7 +74,7 @@ def main():
             tries = o.count // len(kinds) + (i < o.count % len(kinds))
             numbers = range(tries) if o.at is None else [o.at]
             before = cpu()
-            rows.append((kind.__name__, *row(tools, kind, seed, numbers), cpu() - before))
+            rows.append((kind.__name__, *row(tools, kind, seed, numbers, wall + o.seconds), cpu() - before))
     print(f"\n{'kind':<22}{'tries':>6}{'differences':>13}{'CPU s':>8}")
     for name, tries, bad, seconds in rows:
         print(f"{name:<22}{tries:>6}{bad or 'none':>13}{seconds:>8.1f}")

@@ -11,12 +11,13 @@
 /* A timing.json of any bytes is exported, compared with itself, judged by triage and written again.
  */
 
-static char folder[64], timing[128], again[128];
+static char folder[64], timing[128], again[128], loading[128];
 
 static void clean(void)
 {
     unlink(timing);
     unlink(again);
+    unlink(loading);
     rmdir(folder);
 }
 
@@ -25,6 +26,8 @@ static void make_folder(void)
     fuzz_folder("timing", folder);
     snprintf(timing, sizeof timing, "%s/timing.json", folder);
     snprintf(again, sizeof again, "%s/again.json", folder);
+    snprintf(loading, sizeof loading, "%s/loading.json", folder);
+    FUZZ_CHECK(!symlink("timing.json", loading));
     atexit(clean);
 }
 
@@ -47,10 +50,10 @@ static void check_file(FILE *sink)
     timing_file_free(t);
 }
 
-static void check_compare(FILE *sink)
+static void check_compare(const char *path, FILE *sink)
 {
     struct comparison *c;
-    if (compare_runs(timing, timing, &c)) {
+    if (compare_runs(path, path, &c)) {
         FUZZ_CHECK(*err_text());
         return;
     }
@@ -82,7 +85,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FILE *f = fopen(timing, "wb");
     FUZZ_CHECK(f && fwrite(data, 1, size, f) == size && !fclose(f));
     check_file(sink);
-    check_compare(sink);
+    check_compare(timing, sink);
+    check_compare(loading, sink); /* reads the same bytes as a loading.json */
     check_triage(sink);
     fflush(sink);
     return 0;
