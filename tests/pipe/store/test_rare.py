@@ -18,8 +18,8 @@ VALUES = ((I * I + 3 * I) % 1021).reshape(5, 37, 41)
 
 
 def sentences(done):
-    """How many errors are said; what a target does not hold is said in lines of its own."""
-    return sum(line.startswith("tomoprof: ") for line in done.stderr.splitlines())
+    """How many errors are said; what a target does not hold is said in lines of its own. GDCM's assertions print where sanitizers leave out the jail's filter."""
+    return sum(line.startswith("tomoprof: ") and ": Assertion `" not in line for line in done.stderr.splitlines())
 
 
 def read(check, folder, path, *args):
