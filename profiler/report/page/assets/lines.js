@@ -108,9 +108,9 @@ function lineColumns(profile, cost) {
     cost.incl && time("with callees", cost.incl, cost.total, "CPU time here and below, and of the threads and processes that work for the line; recursion counts once"),
     time("GPU", cost.gpu, cost.gpuTotal, "device time of what this line launched"),
     all && time("GPU with callees", (l) => l.gpu_incl_s, t.gpu_sum_s, "device time of what was launched here or below", { minor: true }),
-    all && { ...time("in kernels", (l) => l.gpu?.inside_s, t.kernel_s, "time inside kernels at this line, from samples of its instructions"), used: inside },
-    all && { ...time("with inlined", (l) => l.gpu?.inside_incl_s, t.kernel_s, "time inside kernels here and in code that was inlined here", { minor: true }), used: inside },
-    all && { title: "what warps do", kind: "name", rem: 24, minor: true, value: (l) => warpsAt(profile, l)[0]?.text ?? "", hint: "what most warps did that were sampled at this line; it is the line that waits, often the first use of what was loaded before", used: list(profile.device_lines).length > 0 },
+    all && { ...time("in kernels", (l) => l.gpu?.inside_s, t.kernel_s, "time inside kernels at this line, from samples of its instructions"), used: inside, extra: true },
+    all && { ...time("with inlined", (l) => l.gpu?.inside_incl_s, t.kernel_s, "time inside kernels here and in code that was inlined here", { minor: true }), used: inside, extra: true },
+    all && { title: "what warps do", kind: "name", rem: 21, minor: true, extra: true, value: (l) => warpsAt(profile, l)[0]?.text ?? "", hint: "what most warps did that were sampled at this line; it is the line that waits, often the first use of what was loaded before", used: list(profile.device_lines).length > 0 },
     all && { ...time("device code", (l) => l.gpu?.device_s, t.kernel_s, "time of the kernels whose code begins here, whichever line launched them", { minor: true }), used: device },
     !cost.part && time("waits", cost.wait, cost.waitTotal, "wall time blocked or ready without a CPU", { minor: true }),
     !isFiltered() && { title: "memory", number: true, rem: known(profile.memory?.bin_s) ? 8.8 : 4.9, value: (l) => l.mem?.peak_mb, format: (v) => (v ? amount(v, t.peak_heap_mb, true) : ""), used: t.peak_heap_mb > 0,
@@ -188,6 +188,14 @@ function heatOf(path, file, view) {
   return (l) => { const s = l.context ? 0 : share(l); return s < 0.02 ? 0 : Math.max(1, Math.min(8, Math.round(8 * s))); };
 }
 
+// Columns beside the source, whose half of a page of 1280 pixels they leave free: those marked extra go, the last of them first. A click on the line has all numbers.
+const COLUMNS_REM = 36;
+function columnsThatFit(columns) {
+  const out = [...columns], width = () => out.reduce((a, c) => a + c.rem, 0);
+  for (let i = out.length - 1; i >= 0 && width() > COLUMNS_REM; i--) if (out[i].extra) out.splice(i, 1);
+  return out;
+}
+
 function fileSection(path, file, profile, view, open) {
   const { cost } = view, rows = list(file.lines).filter((l) => view.whole || (cost.cpu(l) || 0) + (cost.incl?.(l) || 0) + (cost.gpu(l) || 0) + (cost.wait(l) || 0) > 0);
   const holder = el("div");
@@ -195,7 +203,7 @@ function fileSection(path, file, profile, view, open) {
   const fill = () => {
     if (grid) return;
     const shown = linesState.around === "cost" ? aroundLines(file, rows, cost.cpu) : inContext(file, rows, linesState.around === "near"), heat = heatOf(path, file, view);
-    const columns = view.columns.filter((c) => rows.some((r) => c.value(r))).map((c) => (c.title !== "CPU" ? c : { ...c, show: (l) => (l.total > 0 ? el("span", { class: "amount total" }, amount(l.total, cost.total)) : c.show(l)) })), language = languageOf(path, file);
+    const columns = columnsThatFit(view.columns.filter((c) => rows.some((r) => c.value(r)))).map((c) => (c.title !== "CPU" ? c : { ...c, show: (l) => (l.total > 0 ? el("span", { class: "amount total" }, amount(l.total, cost.total)) : c.show(l)) })), language = languageOf(path, file);
     const marks = language ? openMarks(lineTexts(file), language) : null;
     const source = (l) => (l.gap ? el("span", { class: "gap" }, l.gap) : highlighted(l.text ?? l.name ?? functionOf(file, l), l.text === null ? null : language, marks?.get(l.line) ?? null, 240));
     grid = table([
