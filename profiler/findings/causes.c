@@ -54,15 +54,18 @@ static void causes_add_findings(struct rootcause *r, const struct model *m, cons
 
 /* Puts a lock first where threads wait for it for half of the run, as in the headline: less work
  * gains little while one thread at a time does it. A lock that lets nearly as many run as there are
- * CPUs has its place by its gain. */
+ * CPUs has its place by its gain. Beside others waits get longer and what could be saved does not. */
 static void lead_with_lock(struct rootcause *r, const struct model *m, const char *name)
 {
+    const double queued = positive_or_0(m->totals.path_ready_s);
+    const double alone = m->meta.wall_s > 0 ? fmax(0, 1 - queued / m->meta.wall_s) : 1;
     int i = 0;
     while (i < r->causes_count && r->causes[i].rule != name)
         i++;
     if (!m->contention_count || !(m->contention[0].any_s >= m->meta.wall_s / 2) ||
         i == r->causes_count ||
-        positive_or_0(r->causes[i].gain_high_s) < SERIAL * positive_or_0(m->contention[0].both_s))
+        positive_or_0(r->causes[i].gain_high_s) <
+            SERIAL * alone * positive_or_0(m->contention[0].both_s))
         return;
     const struct rootcause_cause lock = r->causes[i];
     memmove(r->causes + 1, r->causes, (size_t)i * sizeof *r->causes);

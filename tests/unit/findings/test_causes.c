@@ -1,6 +1,7 @@
 /* links: tp_findings */
 /* rootcause.md and rootcause.json of a recording: what was not measured is null, with the reason.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,13 +78,15 @@ static void access_patterns_are_not_measured(void **state)
 }
 
 /* Returns 1 if the lock is the first cause: threads wait for it for 7 of 10 s, it may save 1 to 2
- * s, and reading again costs 3 to 6 s. Two or more threads wanted to run for `both` seconds. */
-static int lock_leads(const char *folder, double both)
+ * s, and reading again costs 3 to 6 s. Two or more threads wanted to run for `both` seconds; the run
+ * waited for a CPU for `queued`. */
+static int lock_leads(const char *folder, double both, double queued)
 {
     struct model *m;
     int there;
     assert_ok(model_create(&m));
     m->meta.wall_s = 10;
+    m->totals.path_ready_s = queued;
     m->meta.started = "2026-11-23T00:00:00Z";
     assert_ok(model_list(m, model_contention, m, contention, 1));
     m->contention[0].any_s = 7;
@@ -118,9 +121,10 @@ static void a_lock_leads_where_it_keeps_threads_from_running(void **state)
     (void)state;
     char folder[] = "/tmp/test_causes-XXXXXX";
     assert_non_null(mkdtemp(folder));
-    assert_true(lock_leads(folder, 4)); /* 1 of 2 threads ran */
-    assert_true(lock_leads(folder, 7.9));
-    assert_false(lock_leads(folder, 9)); /* 1.6 of 2 */
+    assert_true(lock_leads(folder, 4, NAN)); /* 1 of 2 threads ran */
+    assert_true(lock_leads(folder, 7.9, 0));
+    assert_false(lock_leads(folder, 9, 0)); /* 1.6 of 2 */
+    assert_true(lock_leads(folder, 9, 4));  /* of 6 s with a CPU, as the first */
     assert_int_equal(rmdir(folder), 0);
 }
 
