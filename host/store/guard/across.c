@@ -217,8 +217,14 @@ int across_names(const struct store *s, const char *name)
     const size_t n = folder_bytes(s->name);
     if (!strcmp(name, s->name))
         return 1;
-    if (!n && *s->name != '/') /* a name of the current folder: readers write ./NAME */
-        return !strncmp(name, "./", 2) && store_name_is_inside(name + 2);
+    /* Readers write ./NAME of the current folder, and NAME/FILE of a folder in it. */
+    const int here = !n && *s->name != '/';
+    if (here && !strncmp(name, "./", 2))
+        return store_name_is_inside(name + 2);
+    if (here) {
+        const size_t own = strlen(s->name);
+        return !strncmp(name, s->name, own) && name[own] == '/' && store_name_is_inside(name);
+    }
     const char *rest =
         name + n + 1 + (!n && name[1] == '/'); /* of the folder /, readers write //NAME */
     return !strncmp(name, s->name, n) && name[n] == '/' && store_name_is_inside(rest);

@@ -65,6 +65,9 @@ def dicom_series(check, folder):
     check.that(said["slope"] == 1 and said["intercept"] == -1024, f"{said}")
     check.that(np.array_equal(read(check, folder, STORE / "dicom/series"), VALUES), "a series")
     check.that(np.array_equal(read(check, folder, f"{STORE / 'dicom/series'}/"), VALUES), "a slash at its end")
+    for name in ("series", "./series", "series/", "../dicom/series"):  # as a user names it
+        here = tomoprof("info", name, cwd=STORE / "dicom")
+        check.that(here.returncode == 0 and "transfer syntax" in here.stdout, f"{name}: {here}")
     scaled = read(check, folder, STORE / "dicom/series", "--apply-scale")
     check.that(scaled.dtype == "f4" and np.array_equal(scaled, VALUES - 1024), "scaled")
     slopes = read(check, folder, STORE / "dicom/slopes")
