@@ -203,7 +203,7 @@ static void abi_graphs(void)
     VALUE(CUPTI_DECOMPRESS, CUPTI_ACTIVITY_KIND_MEM_DECOMPRESS);
 }
 
-static void sampling(void)
+static void sampling_facts(void)
 {
 #define R(field, its)     FIELD(cupti_stall, field, CUpti_PCSamplingStallReason, its)
     R(reason, pcSamplingStallReasonIndex);
@@ -390,7 +390,7 @@ int main(void)
     memories();
     objects();
     abi_graphs();
-    sampling();
+    sampling_facts();
     callbacks();
     parameters();
     nvtx();

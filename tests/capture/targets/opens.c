@@ -42,7 +42,7 @@ static long pass(const char *path)
 }
 
 /* Returns how often this thread has called read, by the kernel; -1: it does not count them. */
-static long reads(void)
+static long opens_reads(void)
 {
     char text[1000] = "", *found;
     int fd = open("/proc/thread-self/io", O_RDONLY);
@@ -53,24 +53,24 @@ static long reads(void)
 }
 
 /* Prints how many reads more than its own the thread has made. */
-static int child(long rounds, const char *path)
+static int opens_child(long rounds, const char *path)
 {
     long before = 0, after;
     for (int part = 0; part < 2; part++) {
-        before = reads();
+        before = opens_reads();
         syscall(SYS_getppid, MARK); /* what follows is counted */
         for (long i = 0; i < rounds; i++)
             if (pass(path) <= 0)
                 return 1;
     }
     syscall(SYS_getppid, MARK);
-    after = reads();
+    after = opens_reads();
     printf("{\"reads\": %ld, ", before < 0 ? 0 : after - before - rounds - 1);
     return 0;
 }
 
 /* Has the tracer stop this process and what it becomes at all calls but those of pass(). */
-static int watch(void)
+static int opens_watch(void)
 {
     enum { NR = offsetof(struct seccomp_data, nr) };
     struct sock_filter code[] = {
@@ -87,7 +87,7 @@ static int watch(void)
            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
-static int count(char **arg)
+static int opens_count(char **arg)
 {
     struct __ptrace_syscall_info now;
     long calls = 0, parts = 0;
@@ -95,7 +95,7 @@ static int count(char **arg)
     pid_t stopped, pid = fork();
     arg[1] = !strcmp(arg[1], "checked") ? "watched checked" : "watched calls";
     if (!pid) {
-        if (!watch())
+        if (!opens_watch())
             execv("/proc/self/exe", arg);
         _exit(1);
     }
@@ -129,10 +129,10 @@ int main(int n, char **arg)
     if (!rounds)
         return 2;
     if (!strcmp(arg[1], "calls") || !strcmp(arg[1], "checked"))
-        return count(arg);
+        return opens_count(arg);
     checked = !strcmp(arg[1], "watched checked");
     if (checked || !strcmp(arg[1], "watched calls"))
-        return child(rounds, arg[3]);
+        return opens_child(rounds, arg[3]);
     double begin = seconds();
     for (long k = 0; k < rounds; k++)
         for (long i = 0; i < atol(arg[1]); i++) {

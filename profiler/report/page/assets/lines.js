@@ -58,7 +58,7 @@ function ownTimes(profile) {
 const poolOf = (profile, l) => ownSums(profile).pool.get(keysOf(profile).get(l.base ?? l)) ?? 0;
 const inclusive = (profile, l) => (l.cpu_incl?.user || 0) + (l.cpu_incl?.sys || 0) + poolOf(profile, l);
 
-// What warps did at each line inside a kernel, by `path:line`: [{text, samples, of}], the most frequent first.
+// Finds what warps did at each line inside a kernel, by `path:line`: [{text, samples, of}], the most frequent first.
 const warpsByLine = once((profile) => {
   const lines = new Map();
   for (const row of list(profile.device_lines)) {
