@@ -201,8 +201,9 @@ def notes_are_of_use(check, folder):
         print("  skipped: no C compiler")
         return
     found, tick = notes("asked", "--rate", "10000", "--", "./burns")
-    if tick < 5000:  # beside others each slice has a tick, also one that is shorter than a tick: more a second of CPU time than ticks
-        check.that(found["cpu.rate"]["count"] < 5000 and f"{tick:.0f} times a second" in found["cpu.rate"]["effect"], f"{found}")
+    if tick < 5000:
+        most = 5000 if "cpu.busy" in found else 1.2 * tick  # beside others each slice has a tick, also one that is shorter than a tick
+        check.that(found["cpu.rate"]["count"] <= most and f"{tick:.0f} times a second" in found["cpu.rate"]["effect"], f"{found}")
     check.that("-g" in found["symbols.lines"]["fix"] and "-g" in found["cpu.unattributed"]["fix"], f"{found}")
     found, _ = notes("few", "--rate", "10000", "--", sys.executable, "-c", "sum(range(1000000))")
     check.that("--rate" not in found["cpu.few"]["fix"], f"{found['cpu.few']}")
