@@ -2,6 +2,7 @@
 without it the commands run again, end as on the page, and print the words that answer the question."""
 
 import pathlib
+import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
@@ -79,6 +80,9 @@ with open(sys.argv[1], "wb") as out:
 '''
 MADE = "python3 tiles.py tiles.czi"
 
+# Gains are an affair of the machine: with 45 MiB in the page cache and other programs on its processors, none does.
+RECOMMENDED = re.compile(r"^(tomoprof load tiles\.czi --fetch \w+ --threads \d|Recommended: nothing; )", re.M)
+
 # (title, what for, {file: text} that the page shows, commands, words that each prints)
 STORIES = (
     ("Which operation of my reader is slow?", "You read volumes, slices and boxes, and want the hot path of each. The first command times tomoprof's own stores, the next ones are "
@@ -91,7 +95,7 @@ STORIES = (
      ((), ("4832 x 4832",), ("whole array", "estimated (95 %", "one chunk: p5"), ("100 of 100 chunks", "measured", "overlapping by 32 x 32", "throughput"))),
     ("Which way of loading is fastest here?", "The sweep tries numbers of workers, batches and orders, ranks them, and measures the winner again beside the sequential way. `--tune` ends in the options "
      "to use.", {}, (MADE, "build/tomoprof load tiles.czi --sweep quick", "build/tomoprof load tiles.czi --tune --budget 30"),
-     ((), ("fetch   workers", "speed-up", "threads over one chunk after the other"), ("uring", "mmap", "tomoprof load tiles.czi --fetch"))),
+     ((), ("fetch   workers", "speed-up", "threads over one chunk after the other"), ("pread", "mmap", RECOMMENDED))),
     ("Why are my tests fast and the real load slow?", "A test loads a few tiles, which lie in memory. The real load finds the disk.", {},
      (MADE, "build/tomoprof load tiles.czi --cache cold --explain"), ((), ("4 cached chunks", "In the page cache before"))),
     ("What should I change?", "From the causes to a change that is measured: smaller versions, a copy in another format, and the run before beside the run after. Every value of the copy was compared.", {},
@@ -102,6 +106,10 @@ STORIES = (
 )
 
 
+def lacks(text, wanted):
+    return [w for w in wanted if not (w.search(text) if isinstance(w, re.Pattern) else w in text)]
+
+
 def the_page_has_the_stories(check, folder):
     text, page = PAGE.read_text(), of_page(PAGE)
     check.that(list(page) == [s[0] for s in STORIES] and text.startswith(HEAD), f"titles: {list(page)}")
@@ -110,14 +118,14 @@ def the_page_has_the_stories(check, folder):
         check.that([row[0] for row in rows] == list(commands) and len(words) == len(commands), f"{title}: {rows}")
         check.that(why in text and all(content.strip() in text for content in files.values()), f"{title}: its text or files")
         for (command, lines, code), wanted in zip(rows, words):
-            check.that(code == 0 and all(w in "\n".join(lines) for w in wanted), f"{title}: {command}: {wanted}")
+            check.that(code == 0 and not lacks("\n".join(lines), wanted), f"{title}: {command}: {wanted}")
 
 
 def one_story(story):
     def test(check, folder):
         full = (*story[:2], {"tiles.py": TILES, **story[2]}, story[3])
         for (command, text, code, _), wanted in zip(work_through(full, folder), story[4]):
-            check.that(code == 0 and all(w in text for w in wanted), f"{command}: exit {code}, {wanted}: {text[-2500:]}")
+            check.that(code == 0 and not lacks(text, wanted), f"{command}: exit {code}, without {lacks(text, wanted)}: {text[-2500:]}")
     test.__name__ = story[0].rstrip("?").lower().replace(" ", "_")
     return test
 
