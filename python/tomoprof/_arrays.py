@@ -3,6 +3,7 @@
 float32 in C order is used where it lies. Other types, orders and strides are copied once."""
 
 import ctypes
+import math
 import sys
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy
 from tomoprof import _devices
 
 FLOAT32 = numpy.dtype("float32")
+LARGE = 1 << 16  # floats; of fewer, 1 us for the place is more than lines of memory cost
 Array = Any  # of NumPy, PyTorch or JAX, or what NumPy reads; results are in the library of the input
 Callback = Any  # None, a function of (done, total), whose true value ends the call, or a bar of tqdm
 
@@ -90,11 +92,21 @@ def located(array, name, shape=None, axes=None):
     return host(array, name, shape, axes)
 
 
+def _new(shape):
+    """An empty array. NumPy's begin 16 bytes behind a line of memory, and each vector that is written there touches two: large ones begin at one."""
+    count = math.prod(shape)
+    if count < LARGE:
+        return numpy.empty(shape, FLOAT32)
+    memory = numpy.empty(count + 15, FLOAT32)
+    skip = -memory.ctypes.data % 64 // 4
+    return memory[skip : skip + count].reshape(shape)
+
+
 def output(out, shape, name="out", beside=None):
     """The array to compute into: a new one, beside the input where that is a DeviceArray, or the caller's. The library refuses one that
     overlaps an input."""
     if out is None:
-        return _devices.beside(beside, shape) if type(beside) is _devices.DeviceArray else numpy.empty(shape, FLOAT32)
+        return _devices.beside(beside, shape) if type(beside) is _devices.DeviceArray else _new(shape)
     if type(out) is numpy.ndarray and out.dtype is FLOAT32 and out.shape == shape:
         flags = out.flags
         if flags.c_contiguous and flags.writeable and flags.aligned:

@@ -48,7 +48,7 @@ enum err cpu_median3(struct backend *be, int64_t rows, int64_t cols, int64_t sli
     TRY(backend_check_buffers("a median filter", bytes, bytes, in, out));
     if (voxels == 0)
         return ERR_OK;
-    const int stream = bytes >= STREAM_BYTES && slices % 16 == 0 && (uintptr_t)out->ptr % 64 == 0;
+    const int stream = bytes >= STREAM_BYTES && slices % 16 == 0;
     const struct median_volume v = {rows, cols, slices, in->ptr, out->ptr, stream};
     mark_push("median3", bytes);
     median_tiles(be, median_best(), &v);

@@ -18,7 +18,7 @@ struct median_volume {
     int64_t rows, cols, slices;
     const float *in;
     float *out;
-    int stream; /* writes past the caches: out is aligned to 64 bytes, slices a multiple of 16 */
+    int stream; /* writes past the caches: slices is a multiple of 16 */
 };
 
 /* out at rows [row, row + MEDIAN_ROWS), slices [slice, slice + MEDIAN_SLICES), cut at the volume's

@@ -206,7 +206,9 @@ struct tile {
     float copy[COLS][ROWS + 2][(GROUP + 2) * VEC]; /* keys of a group, from VEC on */
     column_nines last[VECS][2];                    /* of the two columns before those of `line` */
     column_nines inner[2];
-    vf nowhere[VECS]; /* takes what lies outside the volume */
+    vf carry[COLS][ROWS]; /* the vector before, where results are streamed across lines of memory */
+    int aside;            /* floats by which results lie behind a line's begin */
+    vf nowhere[VECS + 1]; /* takes what lies outside the volume */
 } __attribute__((aligned(64)));
 
 static int64_t median_clamp(int64_t i, int64_t n)
@@ -222,6 +224,7 @@ static void tile_start(struct tile *t, const struct median_volume *v, int64_t ro
     t->slice = slice;
     t->width = rest < MEDIAN_SLICES ? rest : MEDIAN_SLICES;
     t->vecs = (int)(t->width + VEC - 1) / VEC;
+    t->aside = (int)((uintptr_t)v->out / sizeof *v->out % VEC);
 }
 
 static const float *median_line(const struct tile *t, int64_t row, int64_t col)
@@ -242,7 +245,8 @@ static void block_start(struct tile *t, int64_t col)
         for (int r = 0; r < ROWS; r++) {
             const int inside = t->row + r < v->rows && col + c >= 0 && col + c < v->cols;
             const int64_t pixel = (t->row + r) * v->cols + col + c;
-            t->out[c][r] = inside ? v->out + pixel * v->slices + t->slice : (float *)t->nowhere;
+            t->out[c][r] =
+                inside ? v->out + pixel * v->slices + t->slice : (float *)t->nowhere + t->aside;
         }
     }
 }
@@ -295,9 +299,39 @@ VEC_INLINE void sort_column(const struct tile *t, int c, int k, column_nines out
     __asm__ volatile("" ::: "memory");
 }
 
-VEC_INLINE void put(float *to, vf median, int64_t rest, int stream)
+/* The last n of a, then the first of b; n below VEC. */
+VEC_INLINE vf ends_join(vf a, vf b, int n)
 {
-    if (stream)
+#if defined(__AVX512F__)
+    const vi index = (vi){0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15} + (VEC - n);
+    return (vf)_mm512_permutex2var_ps((__m512)a, (__m512i)index, (__m512)b);
+#else
+    vf both[2] = {a, b};
+    return vf_load((const float *)both + VEC - n);
+#endif
+}
+
+/* A whole line of memory at a time: the end of the vector before, and the beginning of this one. */
+VEC_INLINE void stream_across(struct tile *t, int c, int r, int k, vf median)
+{
+    float *to = t->out[c][r] + k * VEC;
+    const size_t rest = (size_t)(VEC - t->aside);
+    if (k)
+        vf_stream(to - t->aside, ends_join(t->carry[c][r], median, t->aside));
+    else
+        memcpy(to, &median, rest * sizeof *to);
+    if (k == t->vecs - 1)
+        memcpy(to + rest, (const float *)&median + rest, (size_t)t->aside * sizeof *to);
+    t->carry[c][r] = median;
+}
+
+VEC_INLINE void put(struct tile *t, int c, int r, int k, vf median)
+{
+    float *to = t->out[c][r] + k * VEC;
+    const int64_t rest = t->width - k * VEC;
+    if (t->v->stream && t->aside)
+        stream_across(t, c, r, k, median);
+    else if (t->v->stream)
         vf_stream(to, median);
     else if (rest >= VEC)
         vf_store(to, median);
@@ -309,7 +343,6 @@ VEC_INLINE void put(float *to, vf median, int64_t rest, int stream)
  * first; `new` takes those of the second and of one column after. */
 VEC_INLINE void pair_step(struct tile *t, int c, int k, column_nines *old, column_nines *new)
 {
-    const int64_t rest = t->width - k * VEC;
     for (int side = 0; side < 2; side++)
         for (int r = 0; r < ROWS + 2; r++) /* into L2: worth 1.2 x beyond the caches */
             __builtin_prefetch(t->next[c + side][r] + k * VEC, 0, 1);
@@ -318,8 +351,8 @@ VEC_INLINE void pair_step(struct tile *t, int c, int k, column_nines *old, colum
     for (int r = 0; r < ROWS; r++) {
         vf m[10];
         middle(old[1][r], new[0][r], m);
-        put(t->out[c][r] + k * VEC, key(rank_10(m, old[0][r])), rest, t->v->stream);
-        put(t->out[c + 1][r] + k * VEC, key(rank_10(m, new[1][r])), rest, t->v->stream);
+        put(t, c, r, k, key(rank_10(m, old[0][r])));
+        put(t, c + 1, r, k, key(rank_10(m, new[1][r])));
     }
 }
 

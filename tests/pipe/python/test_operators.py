@@ -85,6 +85,8 @@ def kinds_of_arrays(check, folder):
     before = x.copy()
     model.forward_project(x)
     check.that((x == before).all(), "the input was changed")
+    large = tomoprof.median_filter3d(np.ones((64, 64, 64), np.float32))
+    check.that(large.ctypes.data % 64 == 0 and large.flags.c_contiguous and large.flags.writeable and (large == 1).all(), "a large result and lines of memory")
 
 
 def bad_input(check, folder):

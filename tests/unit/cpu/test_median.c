@@ -27,8 +27,7 @@ static void filter(int threads, int64_t rows, int64_t cols, int64_t slices, floa
     struct buffer in = wrap(x, n), to = wrap(out, n);
     if (tile) {
         const int stream = n * sizeof *x >= (size_t)16 << 20 && slices % 16 == 0;
-        const struct median_volume v = {rows, cols, slices,
-                                        x,    out,  stream && (uintptr_t)out % 64 == 0};
+        const struct median_volume v = {rows, cols, slices, x, out, stream};
         median_tiles(&be, tile, &v);
         return;
     }
@@ -171,6 +170,35 @@ static void test_threads(void **state)
     free(more);
 }
 
+/* Past the caches, and at every place that a float may have in a line of memory: NumPy's arrays begin
+ * 16 bytes behind one. Nothing before or behind the result is touched. */
+static void test_places_in_a_line(void **state)
+{
+    (void)state;
+    static const int64_t streamed[][3] = {{1, 1, 16}, {5, 6, 32}, {4, 3, 256}, {3, 5, 272}};
+    for (size_t s = 0; s < sizeof streamed / sizeof *streamed; s++) {
+        const int64_t *z = streamed[s], n = z[0] * z[1] * z[2];
+        float *x = random_volume(z, (unsigned)s), *expected = new_floats((size_t)n);
+        void *memory;
+        assert_ok(mem_alloc("test", (size_t)(n + 64) * sizeof *x, &memory));
+        filter(1, z[0], z[1], z[2], x, expected);
+        for (int place = 0; place < 16; place++) {
+            struct backend be = {.threads = 2};
+            float *whole = memory, *out = whole + 16 + place;
+            const struct median_volume v = {z[0], z[1], z[2], x, out, 1};
+            for (int64_t i = 0; i < n + 64; i++)
+                whole[i] = -77;
+            median_tiles(&be, tile ? tile : median_best(), &v);
+            assert_memory_equal(out, expected, (size_t)n * sizeof *out);
+            for (int64_t i = 0; i < n + 64; i++)
+                assert_true(whole[i] == -77 || (whole + i >= out && whole + i < out + n));
+        }
+        mem_free(memory);
+        free(expected);
+        free(x);
+    }
+}
+
 /* A NaN reaches its own windows only, and even there nothing is made up. */
 static void test_nan(void **state)
 {
@@ -218,7 +246,8 @@ static int all_tests(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_example),   cmocka_unit_test(test_all_windows),
         cmocka_unit_test(test_sort_twin), cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_nan),       cmocka_unit_test(test_wrong),
+        cmocka_unit_test(test_nan),       cmocka_unit_test(test_places_in_a_line),
+        cmocka_unit_test(test_wrong),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     /* the kernel that this machine does not take */
