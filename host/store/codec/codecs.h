@@ -28,6 +28,15 @@ void shuffle_decode(size_t item, const unsigned char *const *in, size_t first, s
                     unsigned char *out);
 uint32_t crc32c(const void *in, size_t n);
 
+/* Ways to put the bits of bitshuffle together, the best first, {0} at the end: bit i of byte g of eight
+ * rows, `row` bytes apart, becomes out[8 g + i]. */
+struct bits_way {
+    const char *name;
+    int (*runs)(void); /* on this processor */
+    void (*join)(const unsigned char *rows, size_t row, size_t groups, unsigned char *out);
+};
+extern const struct bits_way bits_ways[];
+
 /* Bytes [begin, end) at least, at their place in c->out. */
 enum err blosc_part(const struct codec_call *c, size_t begin, size_t end);
 /* Does the same for chunks of LZ4, without a library; !*done: another one. */

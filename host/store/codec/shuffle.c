@@ -2,26 +2,9 @@
 #include <string.h>
 
 #include "host/store/codec/codecs.h"
+#include "host/store/codec/vectors.h"
 
 #define BLOCK 4096 /* elements: they stay in the first cache */
-
-#define VECTOR 16
-
-typedef unsigned char vector __attribute__((vector_size(VECTOR)));
-
-/* The first or last halves of two registers, an element of each in turn. Older GCC has no
- * __builtin_shufflevector, clang has no __builtin_shuffle. */
-#if defined(__clang__) || __GNUC__ >= 12
-#define first_halves(a, b)                                                                         \
-    __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
-#define last_halves(a, b)                                                                          \
-    __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
-#else
-#define first_halves(a, b)                                                                         \
-    __builtin_shuffle(a, b, (vector){0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23})
-#define last_halves(a, b)                                                                          \
-    __builtin_shuffle(a, b, (vector){8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31})
-#endif
 
 /* Elements from `first` on, 16 at once: the first half of all registers is interleaved with the
  * second one, log2(item) times. Returns where it ended; the compiler knows the item. */
