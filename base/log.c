@@ -105,7 +105,10 @@ static void log_text(enum log_level level, enum plain_keep keep, void (*spell)(c
     if (!redirected.sink && !log_prints(level))
         return;
     char raw[LINE_MAX_BYTES], text[LINE_MAX_BYTES];
-    vsnprintf(raw, sizeof raw, format, args);
+    if (keep == PLAIN_STYLED)
+        vsnprintf(raw, sizeof raw, format, args); /* styles are among the arguments */
+    else
+        plain_vformat(raw, sizeof raw, format, args);
     plain_text(raw, keep, text, sizeof text);
     if (spell)
         spell(text);
@@ -169,7 +172,7 @@ void log_page(const char *path, const char *note)
     }
     page_address(real, address, sizeof address);
     free(real);
-    plain_text(path, PLAIN_LINES, plain, sizeof plain);
+    plain_text(path, PLAIN_LINE, plain, sizeof plain);
     pthread_mutex_lock(&lock);
     fflush(stdout);
     bar_clear();

@@ -214,6 +214,161 @@ size_t plain_text(const char *in, enum plain_keep keep, char *out, size_t room)
     return used;
 }
 
+/* Texts of others among the arguments of a format. */
+
+struct plain_sink {
+    FILE *file; /* NULL: a buffer */
+    char *out;
+    size_t room, used;
+};
+
+static void sink_put(struct plain_sink *s, const char *text, size_t n)
+{
+    if (s->file) {
+        fwrite(text, 1, n, s->file);
+        return;
+    }
+    n = n < s->room - 1 - s->used ? n : s->room - 1 - s->used;
+    memcpy(s->out + s->used, text, n);
+    s->used += n;
+}
+
+static void sink_blanks(struct plain_sink *s, size_t n)
+{
+    while (n--)
+        sink_put(s, " ", 1);
+}
+
+/* Puts a text as one line; s NULL: counts its bytes alone. */
+static size_t sink_line(struct plain_sink *s, const char *text, size_t n)
+{
+    size_t all = 0, bytes;
+    char form[ESCAPED];
+    for (size_t at = 0; at < n; all += bytes) {
+        const enum plain_keep keep = text[at] == '\t' ? PLAIN_LINES : PLAIN_LINE;
+        at += text_step(text + at, n - at, keep, 1, form, &bytes);
+        if (s)
+            sink_put(s, form, bytes);
+    }
+    return all;
+}
+
+/* A conversion: its flags, width and precision (-1: none), and the letters behind them. */
+struct plain_conversion {
+    char flags[8], letters[4];
+    int width, precision;
+};
+
+static int conversion_number(const char **at, va_list *args)
+{
+    int n = 0;
+    if (**at == '*') {
+        ++*at;
+        return va_arg(*args, int);
+    }
+    for (; **at >= '0' && **at <= '9'; ++*at)
+        n = 10 * n + **at - '0';
+    return n;
+}
+
+static void conversion_take(const char **at, va_list *args, struct plain_conversion *c)
+{
+    size_t n = strspn(*at, "-+ #0");
+    *c = (struct plain_conversion){.precision = -1};
+    memcpy(c->flags, *at, n < sizeof c->flags ? n : sizeof c->flags - 1);
+    *at += n;
+    c->width = conversion_number(at, args);
+    if (c->width < 0) {
+        c->width = -c->width;
+        memcpy(c->flags, "-", 2);
+    }
+    if (**at == '.') {
+        ++*at;
+        c->precision = conversion_number(at, args);
+    }
+    n = strspn(*at, "hljzt") + 1;
+    memcpy(c->letters, *at, n < sizeof c->letters ? n : sizeof c->letters - 1);
+    *at += strlen(c->letters);
+}
+
+static void sink_text(struct plain_sink *s, const struct plain_conversion *c, const char *text)
+{
+    text = text ? text : "(null)";
+    const size_t n = c->precision < 0 ? strlen(text) : strnlen(text, (size_t)c->precision);
+    const size_t bytes = sink_line(NULL, text, n), width = (size_t)c->width;
+    const size_t blanks = width > bytes ? width - bytes : 0;
+    if (!strchr(c->flags, '-'))
+        sink_blanks(s, blanks);
+    sink_line(s, text, n);
+    if (strchr(c->flags, '-'))
+        sink_blanks(s, blanks);
+}
+
+/* Numbers of 64 bits have a letter before the last one. */
+static void sink_number(struct plain_sink *s, const struct plain_conversion *c, va_list *args)
+{
+    char spec[24], text[400];
+    const char last = c->letters[strlen(c->letters) - 1];
+    int n;
+    snprintf(spec, sizeof spec, "%%%s*.*%s", c->flags, c->letters);
+    if (strchr("eEfFgGaA", last))
+        n = snprintf(text, sizeof text, spec, c->width, c->precision, va_arg(*args, double));
+    else if (strpbrk(c->letters, "ljztp"))
+        n = snprintf(text, sizeof text, spec, c->width, c->precision, va_arg(*args, long long));
+    else
+        n = snprintf(text, sizeof text, spec, c->width, c->precision, va_arg(*args, int));
+    if (n > 0)
+        sink_put(s, text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
+}
+
+static void sink_format(struct plain_sink *s, const char *format, va_list *args)
+{
+    struct plain_conversion c;
+    for (;;) {
+        const size_t n = strcspn(format, "%");
+        sink_put(s, format, n);
+        format += n;
+        if (!*format)
+            return;
+        format++;
+        conversion_take(&format, args, &c);
+        const char last = *c.letters ? c.letters[strlen(c.letters) - 1] : 0;
+        if (last == 's')
+            sink_text(s, &c, va_arg(*args, const char *));
+        else if (last == '%')
+            sink_put(s, "%", 1);
+        else if (last)
+            sink_number(s, &c, args);
+    }
+}
+
+void plain_vprint(FILE *out, const char *format, va_list args)
+{
+    struct plain_sink s = {.file = out};
+    va_list own;
+    va_copy(own, args);
+    sink_format(&s, format, &own);
+    va_end(own);
+}
+
+void plain_print(FILE *out, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    plain_vprint(out, format, args);
+    va_end(args);
+}
+
+void plain_vformat(char *out, size_t room, const char *format, va_list args)
+{
+    struct plain_sink s = {.out = out, .room = room};
+    va_list own;
+    va_copy(own, args);
+    sink_format(&s, format, &own);
+    va_end(own);
+    out[s.used] = 0;
+}
+
 /* A character or style whose end has not been printed yet. */
 static struct {
     FILE *terminal;

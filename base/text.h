@@ -3,7 +3,9 @@
 #ifndef TP_BASE_TEXT_H
 #define TP_BASE_TEXT_H
 
+#include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 static inline int text_begins(const char *s, const char *beginning)
@@ -69,6 +71,13 @@ enum plain_keep {
  * that turn the direction of text, and bytes that are not UTF-8 become \n, \x1b, \u202e. Returns
  * the bytes written. */
 size_t plain_text(const char *in, enum plain_keep keep, char *out, size_t room);
+
+/* Prints as fprintf and vsnprintf do, but each text among the arguments is one line, escaped as by
+ * PLAIN_LINE but for tabs; the format's own line ends and styles pass. For texts of files and programs: a name
+ * begins no line that looks like one of tomoprof's. Knows no %m, %n and long double. */
+void plain_print(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void plain_vprint(FILE *out, const char *format, va_list args);
+void plain_vformat(char *out, size_t room, const char *format, va_list args);
 
 /* From here on all that is printed to stdout passes plain_text where stdout is a terminal: a file's
  * texts bring no styles. */

@@ -21,6 +21,7 @@
 #include "host/backend/registry.h"
 #include "host/cluster/cluster.h"
 #include "host/cpu/cpu.h"
+#include "profiler/trace/secrets.h"
 
 static const char exit_codes[] =
     "Exit codes: 0 done, 1 the work failed, 2 the call or its input is wrong, 130 interrupted.\n";
@@ -207,11 +208,17 @@ static void die_of(int number)
     cli_end.exit_code = 128 + number; /* a signal whose default is not to kill */
 }
 
-/* In what libraries say, parameters become options: of any command, for advice names those of others. */
+/* In what libraries say, parameters become options: of any command, for advice names those of others. Secrets in
+ * addresses are masked; a value of one or two bytes costs the sentence its end. */
 static void spell_options(char *text)
 {
+    char copy[4096];
     for (int i = 0; i < COMMANDS; i++)
         opt_spell(commands[i]->options, text);
+    if (strstr(text, "://") && strlen(text) < sizeof copy) {
+        strcpy(copy, text);
+        secrets_mask_addresses(copy, text, strlen(copy) + 1); /* logs are kept and sent */
+    }
 }
 
 static int whole_program(int argc, char **argv)

@@ -86,25 +86,26 @@ static void dump_text(const struct dump *d)
     const struct model *m = d->m;
     printf("Process %d:", (int)d->pid);
     for (int i = 0; i < m->meta.command_count; i++)
-        printf(" %s", m->meta.command[i] ? m->meta.command[i] : "?");
-    printf("\n%d thread%s; the most recent call is first.\n", m->threads_count,
-           m->threads_count == 1 ? "" : "s");
+        plain_print(stdout, " %s", m->meta.command[i] ? m->meta.command[i] : "?");
+    plain_print(stdout, "\n%d thread%s; the most recent call is first.\n", m->threads_count,
+                m->threads_count == 1 ? "" : "s");
     for (int t = 0; t < m->threads_count; t++) {
         const struct model_thread *thread = &m->threads[t];
-        printf("\nThread %lld%s%s%s: %s\n", (long long)thread->tid, thread->name ? " " : "",
-               thread->name ? thread->name : "", thread->main ? " (main)" : "", d->state[t]);
+        plain_print(stdout, "\nThread %lld%s%s%s: %s\n", (long long)thread->tid,
+                    thread->name ? " " : "", thread->name ? thread->name : "",
+                    thread->main ? " (main)" : "", d->state[t]);
         if (d->stack[t] < 0)
             puts("    its stack could not be read");
         for (int n = d->stack[t]; n >= 0 && !is_thread_node(m, n); n = m->stacks[n].parent) {
             const struct model_frame *f = dump_frame(m, n);
             if (!f)
                 continue;
-            printf("    %s %s", is_native(f) ? "native" : "python",
-                   f->function ? f->function : "[unknown]");
+            plain_print(stdout, "    %s %s", is_native(f) ? "native" : "python",
+                        f->function ? f->function : "[unknown]");
             if (f->file)
-                printf(" (%s:%lld)", f->file, (long long)f->line);
+                plain_print(stdout, " (%s:%lld)", f->file, (long long)f->line);
             else if (f->module)
-                printf(" (%s)", f->module);
+                plain_print(stdout, " (%s)", f->module);
             putchar('\n');
         }
     }

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/run_folder.h"
+#include "base/text.h"
 #include "base/timing/timing.h"
 #include "cli/cli.h"
 #include "cli/doctor/facts.h"
@@ -205,15 +206,16 @@ static void info_print_number(double v, int columns, const char *format)
     if (isfinite(v))
         printf(format, v);
     else
-        printf("%*s", columns, "-");
+        plain_print(stdout, "%*s", columns, "-");
 }
 
 static void info_print_statistics(const struct timing_file *t)
 {
-    printf("\n%-32s %6s %10s%10s%10s\n", "operation", "size", "median s", "spread %", "of peak %");
+    plain_print(stdout, "\n%-32s %6s %10s%10s%10s\n", "operation", "size", "median s", "spread %",
+                "of peak %");
     for (int i = 0; i < t->statistics_count; i++) {
         const struct timing_statistics *s = &t->statistics[i];
-        printf("%-32s ", s->operation ? s->operation : "?");
+        plain_print(stdout, "%-32s ", s->operation ? s->operation : "?");
         info_print_number(json_real(s->volume_size), 6, "%6.0f");
         putchar(' ');
         info_print_number(s->median, 10, "%10.4g");

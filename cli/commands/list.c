@@ -67,7 +67,7 @@ static void list_row(const struct run_entry *run, const struct record_facts *f, 
     if (f->command && isfinite(f->end.wall_s))
         snprintf(seconds, sizeof seconds, "%s s", NUMBER(3, f->end.wall_s));
     plain_text(command, PLAIN_LINE, shown, sizeof shown);
-    printf("%-16s %9s  %-30s  %s\n", when, seconds, shown, run->folder);
+    plain_print(stdout, "%-16s %9s  %-30s  %s\n", when, seconds, shown, run->folder);
 }
 
 static enum err list_runs(int words, char **word)
@@ -97,8 +97,8 @@ static enum err list_runs(int words, char **word)
         jsonw_end(&json);
         puts("");
     } else if (!e && !rows) {
-        printf("No run is known%s: `tomoprof record CMD` makes one.\n",
-               request.here ? " of this folder" : "");
+        plain_print(stdout, "No run is known%s: `tomoprof record CMD` makes one.\n",
+                    request.here ? " of this folder" : "");
     }
     run_list_free(&known);
     return e;

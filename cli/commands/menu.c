@@ -26,7 +26,7 @@ static const char *program; /* this one's path */
 /* Asks on the terminal; returns 0 at the end of input. */
 static int menu_ask(const char *question, char answer[LINE])
 {
-    printf("%s", question);
+    fputs(question, stdout);
     fflush(stdout);
     answer[0] = 0;
     const int given = fgets(answer, LINE, stdin) != NULL;
@@ -99,7 +99,8 @@ static void list_runs(void)
                 at +=
                     (size_t)snprintf(command + at, sizeof command - at, "%s%s", at ? " " : "", *w);
         record_facts_free(&facts);
-        printf("%3d  %.4s-%.2s-%.2s %.2s:%.2s UTC  ", n + 1, s, s + 4, s + 6, s + 9, s + 11);
+        plain_print(stdout, "%3d  %.4s-%.2s-%.2s %.2s:%.2s UTC  ", n + 1, s, s + 4, s + 6, s + 9,
+                    s + 11);
         MENU_RUN("sh", "-c",
                  "printf '%6s  %s: %s\\n' \"$(du -sh \"$1\" | cut -f 1)\" \"$2\" "
                  "\"$(\"$0\" report --text --top 1 \"$1\" 2>/dev/null | sed '1s/ (.*//;q')\"",
@@ -126,7 +127,8 @@ static void open_report(const char *folder)
     if (access(page, R_OK) && MENU_TOMOPROF("report", folder))
         return;
     if (!profile_open(page))
-        printf("Open it in a browser: %s/%s\n", getcwd(here, sizeof here) ? here : ".", page);
+        plain_print(stdout, "Open it in a browser: %s/%s\n", getcwd(here, sizeof here) ? here : ".",
+                    page);
 }
 
 /* Records a command line as a person types it; the page opens also when the program failed. */
@@ -175,8 +177,8 @@ static void menu_load_file(void)
         return;
     const int below = access(file, F_OK) && !access(mounted, F_OK);
     if (below)
-        printf("%s is not in %s; the mounted folder has it: %s\n", file,
-               getcwd(here, sizeof here) ? here : ".", mounted);
+        plain_print(stdout, "%s is not in %s; the mounted folder has it: %s\n", file,
+                    getcwd(here, sizeof here) ? here : ".", mounted);
     MENU_TOMOPROF("load", below ? mounted : file, "--sweep", "quick");
 }
 
@@ -237,7 +239,7 @@ static enum err menu_command_run(int words, char **word)
         size_t i = 0;
         printf("\n");
         for (; i < CHOICES; i++)
-            printf("  %c  %s\n", choices[i].key, choices[i].text);
+            plain_print(stdout, "  %c  %s\n", choices[i].key, choices[i].text);
         if (!menu_ask("Choice: ", answer))
             return ERR_OK;
         for (i = 0; i < CHOICES; i++)

@@ -104,10 +104,11 @@ static enum err check_what_if(void)
 static void print_what_if(const struct what_if *w)
 {
     const double gain = 1 - w->after_s / w->before_s, saves = w->path_s * (1 - w->factor);
-    printf("If %s:%lld took %g times as long, the program would take %.3g s instead of %.3g s "
-           "(%.0f %% %s).\n",
-           w->file, (long long)w->line, w->factor, w->after_s, w->before_s, 100 * fabs(gain),
-           gain < 0 ? "more" : "less");
+    plain_print(stdout,
+                "If %s:%lld took %g times as long, the program would take %.3g s instead of %.3g s "
+                "(%.0f %% %s).\n",
+                w->file, (long long)w->line, w->factor, w->after_s, w->before_s, 100 * fabs(gain),
+                gain < 0 ? "more" : "less");
     if (w->factor < 1)
         printf("The line takes %.3g s that the rest waits for, so this change saves at most about "
                "%.2g s.\n",
@@ -154,7 +155,8 @@ static enum err print_report(const struct model *m)
     for (int i = 0; i < m->quality.items_count; i++)
         notes += text_is_note(&m->quality.items[i]);
     if (notes && !request.verbose)
-        printf("  %d more note%s on the data: --verbose\n", notes, notes == 1 ? "" : "s");
+        plain_print(stdout, "  %d more note%s on the data: --verbose\n", notes,
+                    notes == 1 ? "" : "s");
     return ERR_OK;
 }
 

@@ -74,8 +74,8 @@ static enum err find_input(const char *word, struct triage_paths *p)
 
 static void print_candidates(const struct triage *t, const char *folder)
 {
-    printf("%s\n\n%-26s %-7s %5s  %-20s %s\n", t->headline, "operation", "verdict", "score",
-           "speedup to the best", "share of a reconstruction");
+    plain_print(stdout, "%s\n\n%-26s %-7s %5s  %-20s %s\n", t->headline, "operation", "verdict",
+                "score", "speedup to the best", "share of a reconstruction");
     for (int i = 0; i < t->candidates_count; i++) {
         const struct candidate *c = t->candidates[i];
         char speed[48] = "-", share[TIMING_NAME + 24] = "-";
@@ -85,8 +85,8 @@ static void print_candidates(const struct triage *t, const char *folder)
         if (c->ceiling)
             snprintf(share, sizeof share, "%.3g %% of %s%s", 100 * c->ceiling->share,
                      c->ceiling->workload, c->ceiling->follows ? " and itself" : "");
-        printf("%-26s %-7s %5.0f  %-20s %s\n", c->primitive->name, verdict_name(c->verdict),
-               c->score.total, speed, share);
+        plain_print(stdout, "%-26s %-7s %5.0f  %-20s %s\n", c->primitive->name,
+                    verdict_name(c->verdict), c->score.total, speed, share);
     }
     for (int i = 0; i < t->notes.count; i++)
         log_info("note: %s", t->notes.text[i]);

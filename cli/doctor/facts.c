@@ -4,7 +4,10 @@
 #include <stdio.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "cli/doctor/facts.h"
+
+#define NAME_MOST 4096 /* longer ones are cut on a terminal */
 
 void facts_begin(struct facts *f, int json)
 {
@@ -23,10 +26,11 @@ void facts_end(struct facts *f)
 /* The indented name; returns its width. Keys of our own have underscores for blanks. */
 static int put_fact_name(const struct facts *f, const char *key)
 {
-    int width = printf("%*s", 2 * f->level, "");
-    for (const char *s = key; *s; s++, width++)
-        putchar(*s == '_' && !f->verbatim ? ' ' : *s);
-    return width;
+    char name[NAME_MOST];
+    const int bytes = (int)plain_text(key, PLAIN_LINE, name, sizeof name);
+    for (char *s = name; *s && !f->verbatim; s++)
+        *s = *s == '_' ? ' ' : *s;
+    return printf("%*s%s", 2 * f->level, "", name) < 0 ? 0 : 2 * f->level + bytes;
 }
 
 static void put_fact_label(const struct facts *f, const char *key)
@@ -60,7 +64,7 @@ void facts_string(struct facts *f, const char *key, const char *value)
         return;
     }
     put_fact_label(f, key);
-    puts(value ? value : "unknown");
+    plain_print(stdout, "%s\n", value ? value : "unknown");
 }
 
 void facts_int(struct facts *f, const char *key, int64_t value)
@@ -81,7 +85,7 @@ void facts_number(struct facts *f, const char *key, double value, const char *un
     }
     put_fact_label(f, key);
     if (isfinite(value))
-        printf("%.7g%s%s\n", value, *unit ? " " : "", unit);
+        plain_print(stdout, "%.7g%s%s\n", value, *unit ? " " : "", unit);
     else
         puts("unknown");
 }
@@ -108,7 +112,7 @@ void facts_shape(struct facts *f, const char *key, int dims, const int64_t *shap
     }
     put_fact_label(f, key);
     for (int i = 0; i < dims; i++)
-        printf("%s%" PRId64, i ? " x " : "", shape[i]);
+        plain_print(stdout, "%s%" PRId64, i ? " x " : "", shape[i]);
     puts(dims ? "" : "one number");
 }
 

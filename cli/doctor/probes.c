@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/doctor/probes.h"
 #include "host/store/dicom/dicom.h"
 #include "host/store/fetch/http.h"
@@ -240,9 +241,9 @@ static void probe_print_row(const char *name, const char *state, const struct fo
     snprintf(words, sizeof words, "%s", name);
     for (char *c = words; *c; c++)
         *c = *c == '_' ? ' ' : *c;
-    printf("%-16s %-8s %s\n", words, state, *found->text ? found->text : "unknown");
+    plain_print(stdout, "%-16s %-8s %s\n", words, state, *found->text ? found->text : "unknown");
     if (found->consequence)
-        printf("%25s so:  %s\n%25s fix: %s\n", "", found->consequence, "", found->fix);
+        plain_print(stdout, "%25s so:  %s\n%25s fix: %s\n", "", found->consequence, "", found->fix);
 }
 
 void probes_print(struct facts *f)
@@ -252,7 +253,7 @@ void probes_print(struct facts *f)
     if (f->json)
         facts_group(f, "rows");
     else
-        printf("\n%-16s %-8s %s\n", "what", "state", "found");
+        plain_print(stdout, "\n%-16s %-8s %s\n", "what", "state", "found");
     for (size_t i = 0; i < sizeof probes / sizeof *probes; i++) {
         const struct doctor_probe *p = &probes[i];
         struct found found = {.text = ""};

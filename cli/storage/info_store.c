@@ -11,8 +11,17 @@
 #include "host/store/engine/overview.h"
 #include "host/store/exchange/exchange.h"
 #include "host/store/store.h"
+#include "profiler/trace/secrets.h"
 
 static int as_json;
+
+/* Prints the file's name; an address without its secrets. */
+static void info_print_file(struct facts *f, const char *path)
+{
+    char shown[4096];
+    secrets_mask_addresses(path, shown, sizeof shown);
+    facts_string(f, "file", shown);
+}
 
 static void info_print_axes(struct facts *f, const struct store_array *a)
 {
@@ -148,7 +157,7 @@ static enum err print_store(char **word)
     struct facts f;
     TRY(store_open(path, &s));
     facts_begin(&f, as_json);
-    facts_string(&f, "file", path);
+    info_print_file(&f, path);
     facts_string(&f, "format", s->format);
     info_print_scan(&f, path);
     for (int i = 0; i < s->notes_count; i++)
@@ -229,10 +238,11 @@ static void put_bins(const struct histogram *h)
     int64_t most = 1;
     for (int i = 0; i < h->bins; i++)
         most = h->count[i] > most ? h->count[i] : most;
-    printf("\n  %14s %14s %12s\n", "from", "to", "count");
+    plain_print(stdout, "\n  %14s %14s %12s\n", "from", "to", "count");
     for (int i = 0; i < h->bins; i++)
-        printf("  %14.7g %14.7g %12" PRId64 "%s%.*s\n", h->edge[i], h->edge[i + 1], h->count[i],
-               h->count[i] ? "  " : "", (int)((double)h->count[i] / (double)most * BAR + 0.5), bar);
+        plain_print(stdout, "  %14.7g %14.7g %12" PRId64 "%s%.*s\n", h->edge[i], h->edge[i + 1],
+                    h->count[i], h->count[i] ? "  " : "",
+                    (int)((double)h->count[i] / (double)most * BAR + 0.5), bar);
 }
 
 static void print_histogram(const struct store *s, const struct store_array *a,
@@ -242,7 +252,7 @@ static void print_histogram(const struct store *s, const struct store_array *a,
     char dtype[16];
     store_dtype_name(a->dtype, dtype);
     facts_begin(&f, as_json);
-    facts_string(&f, "file", s->name);
+    info_print_file(&f, s->name);
     facts_string(&f, "format", s->format);
     facts_string(&f, "array", a->name);
     facts_shape(&f, "shape", a->dims, a->shape);

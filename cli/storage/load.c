@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/run_folder.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/storage/paths.h"
 #include "cli/storage/sandbox.h"
@@ -12,6 +13,7 @@
 #include "host/backend/registry.h"
 #include "host/backend/streams.h"
 #include "host/load/against.h"
+#include "profiler/trace/secrets.h"
 
 /* Loading into pinned memory and on to the device, through the back end's interface. */
 
@@ -185,6 +187,27 @@ static enum err load_print_small(const struct load_request *r, const struct load
     return e;
 }
 
+/* Returns a copy of a file's name for people, where an address has no secrets; NULL: no memory. */
+static const char *name_shown(struct loading *l, const char *path)
+{
+    const size_t room = 4 * strlen(path) + 1; /* an empty value becomes *** */
+    char *shown = arena_take(l->arena, room);
+    if (shown)
+        secrets_mask_addresses(path, shown, room);
+    return shown;
+}
+
+static enum err names_mask(struct loading *l)
+{
+    int missing = 0;
+    for (int i = 0; i < l->members_count; i++)
+        missing |= !(l->members[i].path = name_shown(l, l->members[i].path));
+    if (l->set.median)
+        missing |= !(l->set.median = name_shown(l, l->set.median));
+    FAIL_IF(missing, ERR_MEMORY, "no memory left for the names of files");
+    return ERR_OK;
+}
+
 static enum err write_results(const struct loading *l)
 {
     char folder[RUN_PATH], path[RUN_PATH + 32];
@@ -219,6 +242,7 @@ static enum err measure_load(const struct load_request *r, struct load_session *
         TRY(load_copy(r, l, copy));
     TRY(load_ratings(l));
     TRY(load_causes(l));
+    TRY(names_mask(l));
     if (json) {
         struct jsonw w;
         jsonw_init(&w, stdout, 1);
@@ -227,8 +251,9 @@ static enum err measure_load(const struct load_request *r, struct load_session *
         load_text(l, stdout, explain || tune);
         if (explain)
             TRY(load_print_small(r, l));
-        if (tune && l->recommended)
-            printf("\ntomoprof load %s %s\n", r->path, l->recommended);
+        const char *shown = tune && l->recommended ? name_shown(l, r->path) : NULL;
+        if (shown)
+            plain_print(stdout, "\ntomoprof load %s %s\n", shown, l->recommended);
     }
     return write_results(l);
 }

@@ -361,11 +361,11 @@ static void runs_print(const struct trial_file *r)
     printf("\n   whole s  peak MiB\n");
     for (int i = 0; i < r->runs_count; i++) {
         const struct trial_run *x = &r->runs[i];
-        printf("%10.3g %9.0f  %s%s\n", x->wall_s, x->peak_rss_mb,
-               x->replaced ? "with " : "as it is", x->replaced ? x->replaced : "");
+        plain_print(stdout, "%10.3g %9.0f  %s%s\n", x->wall_s, x->peak_rss_mb,
+                    x->replaced ? "with " : "as it is", x->replaced ? x->replaced : "");
         busy = fmax(busy, x->ready_s / x->wall_s);
         if (x->output)
-            printf("%20s  what it printed differs: %s\n", "", x->output);
+            plain_print(stdout, "%20s  what it printed differs: %s\n", "", x->output);
     }
     if (busy > BUSY)
         printf("The machine was busy: up to %.0f %% of a run was waiting for a CPU. Times of lines "
@@ -382,36 +382,36 @@ static void calls_print(const struct trial_file *r)
         const struct trial_call *c = &r->calls[i];
         call_text(c, call);
         if (c->checked > 0 && !c->mismatch && !isnan(c->relative_l2))
-            printf("%10lld %13.1e %12.1e %11.0e  %s\n", (long long)c->calls, c->relative_l2,
-                   c->largest, c->tolerance, call);
+            plain_print(stdout, "%10lld %13.1e %12.1e %11.0e  %s\n", (long long)c->calls,
+                        c->relative_l2, c->largest, c->tolerance, call);
         else
-            printf("%10lld %13s %12s %11.0e  %s\n", (long long)c->calls,
-                   c->mismatch ? "differs" : "unchecked", "", c->tolerance, call);
+            plain_print(stdout, "%10lld %13s %12s %11.0e  %s\n", (long long)c->calls,
+                        c->mismatch ? "differs" : "unchecked", "", c->tolerance, call);
         if (c->refused)
-            printf("%10s not always replaced: %s\n", "", c->refused);
+            plain_print(stdout, "%10s not always replaced: %s\n", "", c->refused);
         if (c->failed)
-            printf("%10s failed, so that the original was called from then on: %s\n", "",
-                   c->failed);
+            plain_print(stdout, "%10s failed, so that the original was called from then on: %s\n",
+                        "", c->failed);
         if (c->mismatch)
-            printf("%10s returns %s\n", "", c->mismatch);
+            plain_print(stdout, "%10s returns %s\n", "", c->mismatch);
     }
 }
 
 void trial_result_print(const struct try_job *t, const struct trial_file *r)
 {
     char here[RUN_PATH];
-    printf("%s\n", r->sentence);
+    plain_print(stdout, "%s\n", r->sentence);
     runs_print(r);
     calls_print(r);
     for (int i = 0; i < r->notes_count; i++)
-        printf("note: %s\n", r->notes[i]);
+        plain_print(stdout, "note: %s\n", r->notes[i]);
     if (r->page)
-        printf("\npage: %s\n", r->page);
+        plain_print(stdout, "\npage: %s\n", r->page);
     if (r->patch) {
         const int inside = realpath(".", here) && !strcmp(here, r->root);
-        printf("patch: git %s%s%sapply %s\n", inside ? "" : "-C ", inside ? "" : r->root,
-               inside ? "" : " ", r->patch);
+        plain_print(stdout, "patch: git %s%s%sapply %s\n", inside ? "" : "-C ",
+                    inside ? "" : r->root, inside ? "" : " ", r->patch);
     } else if (r->page)
         printf("patch: none, because the change is not one import of the file that calls it\n");
-    printf("all of it: %s\n", t->folder);
+    plain_print(stdout, "all of it: %s\n", t->folder);
 }

@@ -3,12 +3,13 @@
 
 #include "base/memory.h"
 #include "base/page/markup.h"
+#include "base/text.h"
 #include "host/load/against.h"
 
 static void print_shape(FILE *f, const int64_t *shape, int n)
 {
     for (int i = 0; i < n; i++)
-        fprintf(f, "%s%lld", i ? " x " : "", (long long)shape[i]);
+        plain_print(f, "%s%lld", i ? " x " : "", (long long)shape[i]);
 }
 
 void load_text_set(const struct loading *l, FILE *f)
@@ -17,43 +18,48 @@ void load_text_set(const struct loading *l, FILE *f)
     char bytes[16], stored[16];
     if (!l->members_count)
         return;
-    fprintf(f, "Data set: %lld files, %s decoded, %s stored, read in %.4f s (%.1f Mpx/s)\n",
-            (long long)c->files, mem_human((double)c->bytes, bytes),
-            mem_human((double)c->bytes_stored, stored), c->seconds, c->mpx_per_s);
+    plain_print(f, "Data set: %lld files, %s decoded, %s stored, read in %.4f s (%.1f Mpx/s)\n",
+                (long long)c->files, mem_human((double)c->bytes, bytes),
+                mem_human((double)c->bytes_stored, stored), c->seconds, c->mpx_per_s);
     for (int i = 0; i < c->kinds_count; i++) {
         fprintf(f, "%6lld of ", (long long)c->kinds[i].files);
         print_shape(f, c->kinds[i].shape, c->kinds[i].shape_count);
-        fprintf(f, " %s\n", c->kinds[i].dtype);
+        plain_print(f, " %s\n", c->kinds[i].dtype);
     }
-    int outliers = 0;
-    for (int i = 0; i < l->members_count; i++)
-        if (l->members[i].outlier)
-            fprintf(f, "%s  %s: %s\n", outliers++ ? "" : "Outliers:\n", l->members[i].path,
-                    l->members[i].outlier);
+    int outliers = 0, failed = 0;
+    for (int i = 0; i < l->members_count; i++) {
+        if (!l->members[i].outlier)
+            continue;
+        fputs(outliers++ ? "" : "Outliers:\n", f);
+        plain_print(f, "  %s: %s\n", l->members[i].path, l->members[i].outlier);
+    }
     if (!outliers)
         fprintf(f, "Outliers: none\n");
-    for (int i = 0, failed = 0; i < l->members_count; i++)
-        if (l->members[i].failure)
-            fprintf(f, "%s  %s\n", failed++ ? "" : "Cannot be read:\n", l->members[i].failure);
-    fprintf(f, "\nThe file with the median time, %s:\n", l->set.median);
+    for (int i = 0; i < l->members_count; i++) {
+        if (!l->members[i].failure)
+            continue;
+        fputs(failed++ ? "" : "Cannot be read:\n", f);
+        plain_print(f, "  %s\n", l->members[i].failure);
+    }
+    plain_print(f, "\nThe file with the median time, %s:\n", l->set.median);
 }
 
 static void print_scalings(const struct loading *l, FILE *f)
 {
     if (l->scalings_count)
-        fprintf(f, "\n%-7s %-24s %10s %8s %12s %9s\n", "scaling", "from", "seconds", "speed-up",
-                "RMSE", "PSNR, dB");
+        plain_print(f, "\n%-7s %-24s %10s %8s %12s %9s\n", "scaling", "from", "seconds", "speed-up",
+                    "RMSE", "PSNR, dB");
     for (int i = 0; i < l->scalings_count; i++) {
         const struct load_scaling *s = &l->scalings[i];
         char from[64];
         snprintf(from, sizeof from, "%s%s", s->level ? "level " : "means of the whole array",
                  s->level ? s->level : "");
-        fprintf(f, "%7lld %-24s %10.6f %8.2f %12.6g ", (long long)s->factor, from, s->seconds,
-                s->speedup, s->rmse);
+        plain_print(f, "%7lld %-24s %10.6f %8.2f %12.6g ", (long long)s->factor, from, s->seconds,
+                    s->speedup, s->rmse);
         if (isfinite(s->psnr_db))
             fprintf(f, "%9.1f\n", s->psnr_db);
         else
-            fprintf(f, "%9s\n", "-");
+            plain_print(f, "%9s\n", "-");
     }
 }
 
@@ -62,20 +68,21 @@ static void print_copy(const struct loading *l, FILE *f)
     const struct load_copy *c = &l->copy;
     if (!c->path)
         return;
-    fprintf(f, "\nCopy %s: made in %.6f s, read in %.6f s; the file in %.6f s.\n", c->path,
-            c->made_s, c->read_s, c->original_s);
+    plain_print(f, "\nCopy %s: made in %.6f s, read in %.6f s; the file in %.6f s.\n", c->path,
+                c->made_s, c->read_s, c->original_s);
     if (c->reads == JSON_UNKNOWN)
         fprintf(f, "It never pays: reading the copy takes as long.\n");
     else
-        fprintf(f, "It pays after %lld read%s.\n", (long long)c->reads, c->reads == 1 ? "" : "s");
+        plain_print(f, "It pays after %lld read%s.\n", (long long)c->reads,
+                    c->reads == 1 ? "" : "s");
 }
 
 static void print_disk(const struct loading *l, FILE *f)
 {
     const struct load_disk *d = &l->disk;
     if (d->reason || !d->requests)
-        fprintf(f, "\nDisk: %s%s\n", d->reason ? d->reason : d->name,
-                d->reason ? "" : " was not read");
+        plain_print(f, "\nDisk: %s%s\n", d->reason ? d->reason : d->name,
+                    d->reason ? "" : " was not read");
 }
 
 void load_text_against(const struct loading *l, FILE *f)
@@ -150,5 +157,5 @@ void load_page_against(const struct loading *l, FILE *f)
     if (c->reads == JSON_UNKNOWN)
         fputs("It never pays.", f);
     else
-        fprintf(f, "It pays after %lld read%s.", (long long)c->reads, c->reads == 1 ? "" : "s");
+        plain_print(f, "It pays after %lld read%s.", (long long)c->reads, c->reads == 1 ? "" : "s");
 }

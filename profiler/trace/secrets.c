@@ -9,11 +9,12 @@
 static const char *const parts[] = {"password", "passwd", "passphrase", "secret"};
 static const char *const endings[] = {
     "token", "apikey",     "accesskey", "secretkey",   "authkey",     "signingkey", "privatekey",
-    "pwd",   "credential", "passcode",  "credentials", AUTHORIZATION, "cookie"};
+    "pwd",   "credential", "passcode",  "credentials", AUTHORIZATION, "cookie",     "signature"};
 /* Whole names, whose value may be a mode, a column or a port: a number of up to five digits stays. */
-static const char *const names[] = {"pass", "pw", "key", "auth", "sig", "signature"};
+static const char *const names[] = {"pass", "pw", "key", "auth", "sig"};
 #define NUMBER_DIGITS  5
 #define NAME_MAX_BYTES 64
+#define BLANKS         " \t\r\n\"'"
 /* How far the value goes; SECRET_UNLESS_NUMBER: a word. */
 enum secret { SECRET_NONE, SECRET_WORD, SECRET_LINE, SECRET_UNLESS_NUMBER };
 
@@ -54,7 +55,8 @@ static enum secret secret_before(const char *text, size_t end)
             return !strcmp(p, "pwd") ? SECRET_NONE /* the working folder */
                    : !strcmp(endings[i], AUTHORIZATION) || !strcmp(endings[i], "cookie")
                        ? SECRET_LINE
-                       : SECRET_WORD;
+                   : !strcmp(endings[i], "signature") ? SECRET_UNLESS_NUMBER
+                                                      : SECRET_WORD;
     }
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(p, names[i]))
@@ -192,4 +194,33 @@ size_t secrets_mask_words(const char *words, size_t bytes, char *out, size_t roo
     if (room)
         out[used] = 0;
     return used;
+}
+
+size_t secrets_mask_addresses(const char *text, char *out, size_t room)
+{
+    struct masked_text t = {out, room, 0};
+    size_t end = 0; /* of the word that is being copied */
+    int is_address = 0;
+    if (!room)
+        return 0;
+    for (size_t i = 0, done; text[i]; i += done) {
+        if (i >= end) {
+            const char *mark = strstr(text + i, "://");
+            end = i + strcspn(text + i, BLANKS) + 1;
+            is_address = mark && mark < text + end;
+        }
+        done = is_address ? mask_address(&t, text, i) : 0;
+        if (!done && is_address)
+            done = mask_value(&t, text, i);
+        if (done && text[i + done - 1] == ':') /* the sentence's own */
+            done--;
+        if (!done && is_address)
+            done = mask_token(&t, text, i);
+        if (!done) {
+            masked_put(&t, text + i, 1);
+            done = 1;
+        }
+    }
+    out[t.used] = 0;
+    return t.used;
 }

@@ -17,4 +17,8 @@ size_t secrets_mask(const char *word, int *next, char *out, size_t room);
 /* The same for `bytes` bytes of words, each ended by a NUL, as in /proc/PID/cmdline: a line for each. The last one must be ended. */
 size_t secrets_mask_words(const char *words, size_t bytes, char *out, size_t room);
 
+/* Copies a sentence to out[room], NUL-terminated and cut to it, with secrets masked in the addresses
+ * in it: passwords, tokens, signatures. Returns the bytes written. */
+size_t secrets_mask_addresses(const char *text, char *out, size_t room);
+
 #endif

@@ -1,5 +1,5 @@
 """Texts of files and programs reach HTML, SVG, Markdown, CSV and the terminal through one function each: markup_text, markdown_text and markdown_fenced,
-csv_text, plain_text (base/page/markup.h, base/text.h). A format that puts a %s between markup may hold words of the program's own alone: its file and number
+csv_text, plain_text (base/page/markup.h, base/text.h). On the terminal, a text is one line by plain_print, so that no name begins a line. A format that puts a %s between markup may hold words of the program's own alone: its file and number
 of places are listed here with what they are."""
 
 import re
@@ -17,6 +17,10 @@ RULES = {
     "terminal": (re.compile(r"\\(033|x1b|e)\["), re.compile(r"\["), "plain_text"),
 }
 WRITERS_OF_CSV = re.compile(r"csv")
+# Files that print for people, and their calls that would print a text as it is, line ends included.
+WRITERS_OF_LINES = re.compile(r"cli/(?!reference/|storage/volume_page)|host/load/(against_)?text\.c|profiler/report/text/|profiler/report/compare/compare_write\.c")
+PRINTS = re.compile(r'(?<!\w)f?printf\((?:[^"()]*,)?\s*("(?:[^"\\\n]|\\.)*"(?:\s+(?:PRI\w+\s+)?"(?:[^"\\\n]|\\.)*")*)')
+TEXT = re.compile(r"%[-+ #0]*(\d+|\*)?(\.(\d+|\*)?)?s")
 
 # rule -> file -> (places, what they print)
 OWN_WORDS = {
@@ -35,6 +39,16 @@ OWN_WORDS = {
         "profiler/triage/output/triage_markdown.c": (19, "operations, cards of the table, quantities"),
     },
     "CSV": {},
+    "line": {
+        "cli/doctor/facts.c": (2, "a name that has passed plain_text, blanks"),
+        "cli/main.c": (7, "help, version, and an error, which is one line"),
+        "cli/runs/job.c": (1, "the name of a run, in a file"),
+        "cli/trial/patch.c": (2, "a patch"),
+        "host/load/against_text.c": (1, "numbers of bytes, on a page"),
+        "profiler/report/text/text_inside.c": (1, "styles"),
+        "profiler/report/text/text_tables.c": (5, "styles"),
+        "profiler/report/text/text_wrap.c": (2, "blanks"),
+    },
     "terminal": {
         "base/log.c": (2, "progress, whose line has passed plain_text"),
         "cli/live/screen.c": (4, "the screen of top"),
@@ -55,6 +69,12 @@ def places(name, text):
                 continue
             if around.search(inner) and value.search(inner):
                 yield rule, inner
+    if WRITERS_OF_LINES.match(name):
+        yield from (("line", literal) for literal in PRINTS.findall(strip(text, strings=False)) if TEXT.search(literal))
+
+
+def by(rule):
+    return "plain_print" if rule == "line" else RULES[rule][2]
 
 
 def problems(files):
@@ -67,7 +87,7 @@ def problems(files):
     for (rule, name), literals in sorted(found.items()):
         allowed = OWN_WORDS[rule].get(name, (0, ""))[0]
         if len(literals) > allowed:
-            yield f"{name}: {len(literals)} formats of {rule} with a text in them, {allowed} are listed; print it by {RULES[rule][2]}: {literals[-1][:80]}"
+            yield f"{name}: {len(literals)} formats of {rule} with a text in them, {allowed} are listed; print it by {by(rule)}: {literals[-1][:80]}"
         elif len(literals) < allowed:
             yield f"{name}: {len(literals)} formats of {rule} with a text in them, {allowed} are listed: lower the number"
     for rule, files_of in OWN_WORDS.items():
@@ -79,12 +99,12 @@ def problems(files):
 def self_check():
     """A violation of each rule is noticed, and what is none is not."""
     bad = {"HTML": 'fprintf(f, "<td>%s", x);', "Markdown": 'fprintf(f, "| %s |\\n", x);', "CSV": 'fprintf(f, "%s,%d\\n", x, 1);',
-           "terminal": 'puts("\\033[1m");'}
-    good = 'markup_text(f, x); fprintf(f, "<td>%d", 1); fprintf(f, "%s is small", x); /* "<td>%s" */ fputs("<b>", f);'
+           "terminal": 'puts("\\033[1m");', "line": 'printf("%-9s\\n", x);'}
+    good = 'markup_text(f, x); fprintf(f, "<td>%d", 1); plain_print(f, "%s is small", x); /* "<td>%s" */ fputs("<b>", f);'
     for rule, text in bad.items():
-        if not any(rule in problem for problem in problems([("some/csv.c", text)])):
+        if not any(rule in problem for problem in problems([("cli/csv.c", text)])):
             yield f"self check: {rule}: {text} is not noticed"
-    yield from (f"self check: {problem}" for problem in problems([("some/csv.c", good)]) if "some/csv.c" in problem)
+    yield from (f"self check: {problem}" for problem in problems([("cli/csv.c", good)]) if "cli/csv.c" in problem)
     if not any("they are" in p or "lower" in p or "has none" in p for p in problems([])):
         yield "self check: a file that is listed and has none is not noticed"
 

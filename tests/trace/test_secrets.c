@@ -45,6 +45,8 @@ static void values_are_masked_and_nothing_else(void **state)
         {"--cookie=a=abc; b=abc", "--cookie=***"},
         {"Set-Cookie: a=abc; b=abc", "Set-Cookie: ***"},
         {"https://host/b?sv=1&sig=abc%2F&x=2", "https://host/b?sv=1&sig=***&x=2"},
+        {"https://b/k?X-Amz-Signature=abc&x=2", "https://b/k?X-Amz-Signature=***&x=2"},
+        {"--signature=2", "--signature=2"},
         {"ghp_0123456789abcdefghij0123456789abcdef", "***"},
         {"x sk-proj-0123456789abcdefghij y", "x *** y"},
         {"sk-learn-contrib-and-others", "sk-learn-contrib-and-others"},
@@ -94,9 +96,32 @@ static void no_more_than_the_room_is_written(void **state)
     }
 }
 
+static void addresses_in_sentences_are_masked(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"https://h/x.h5?a=1&sig=abcd: the server answers 403",
+         "https://h/x.h5?a=1&sig=***: the server answers 403"},
+        {"https://b/k?X-Amz-Signature=abcd&x=1: 403; token=abcd is not an address",
+         "https://b/k?X-Amz-Signature=***&x=1: 403; token=abcd is not an address"},
+        {"https://me:abcd@h/x: leads to https://abcd@i/y",
+         "https://me:***@h/x: leads to https://***@i/y"},
+        {"key: 2, pass: abcd", "key: 2, pass: abcd"},
+        {"x.npy: dtype is '<i4'", "x.npy: dtype is '<i4'"},
+        {"", ""},
+    };
+    char text[200];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_int_equal(secrets_mask_addresses(rows[i][0], text, sizeof text), strlen(rows[i][1]));
+        assert_string_equal(text, rows[i][1]);
+    }
+    assert_int_equal(secrets_mask_addresses("https://a@b/", text, 6), 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(addresses_in_sentences_are_masked),
         cmocka_unit_test(values_are_masked_and_nothing_else),
         cmocka_unit_test(an_option_masks_the_word_behind_it),
         cmocka_unit_test(no_more_than_the_room_is_written),

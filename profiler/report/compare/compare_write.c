@@ -32,8 +32,8 @@ static void operations_text(const struct comparison *c, FILE *out)
 {
     char a[32], b[32], interval[48], size[16];
     int needed = 0;
-    fprintf(out, "\n%-40s %5s %10s %10s %7s  %-15s %s\n", "operation", "size", "A", "B", "B/A",
-            "99 %", "verdict");
+    plain_print(out, "\n%-40s %5s %10s %10s %7s  %-15s %s\n", "operation", "size", "A", "B", "B/A",
+                "99 %", "verdict");
     for (int i = 0; i < c->operations_count; i++) {
         const struct compare_operation *o = &c->operations[i];
         interval[0] = '\0';
@@ -44,13 +44,13 @@ static void operations_text(const struct comparison *c, FILE *out)
             snprintf(interval, sizeof interval, "%s to %s", NUMBER(4, o->low), NUMBER(4, o->high));
         if (o->size)
             snprintf(size, sizeof size, "%d", o->size);
-        fprintf(out, "%-40s %5s %10s %10s ", o->name, o->size ? size : "", time_text(o->a, a),
-                time_text(o->b, b));
+        plain_print(out, "%-40s %5s %10s %10s ", o->name, o->size ? size : "", time_text(o->a, a),
+                    time_text(o->b, b));
         if (isfinite(o->ratio))
             fprintf(out, "%7.3f", o->ratio);
         else
-            fprintf(out, "%7s", "-");
-        fprintf(out, "  %-15s %s\n", interval, compare_verdict_name(o->verdict));
+            plain_print(out, "%7s", "-");
+        plain_print(out, "  %-15s %s\n", interval, compare_verdict_name(o->verdict));
     }
     if (needed)
         fprintf(out,
@@ -65,7 +65,7 @@ static void padded_text(FILE *out, const char *text, int columns)
 {
     for (const char *c = text; *c; c++)
         columns -= ((unsigned char)*c & 0xC0) != 0x80;
-    fprintf(out, "%*s%s", columns > 0 ? columns : 0, "", text);
+    plain_print(out, "%*s%s", columns > 0 ? columns : 0, "", text);
 }
 
 /* "2.41 s ± 0.03 s", and below it "2.38 s … 2.46 s". */
@@ -86,8 +86,8 @@ static void totals_text(const struct comparison *c, FILE *out)
     char a[80], b[80], interval[48];
     int needed = 0;
     const int several = c->totals[0].a.n > 1 && c->totals[0].b.n > 1;
-    fprintf(out, "\n%-12s%24s%24s %8s  %-15s %s\n", "", several ? "A, mean ± sd" : "A",
-            several ? "B, mean ± sd" : "B", "B/A", "99 %", "verdict");
+    plain_print(out, "\n%-12s%24s%24s %8s  %-15s %s\n", "", several ? "A, mean ± sd" : "A",
+                several ? "B, mean ± sd" : "B", "B/A", "99 %", "verdict");
     for (int i = 0; i < c->totals_count; i++) {
         const struct compare_total *t = &c->totals[i];
         snprintf(interval, sizeof interval, "unknown");
@@ -97,11 +97,11 @@ static void totals_text(const struct comparison *c, FILE *out)
         for (int range = 0; range < 1 + several; range++) {
             sample_text(&t->a, t->unit, range, a);
             sample_text(&t->b, t->unit, range, b);
-            fprintf(out, "%-12s", range ? "  min … max" : t->name);
+            plain_print(out, "%-12s", range ? "  min … max" : t->name);
             padded_text(out, a, 24);
             padded_text(out, b, 24);
             if (!range)
-                fprintf(out, " %8.3f  %-15s %s", t->ratio, interval, compare_total_verdict(t));
+                plain_print(out, " %8.3f  %-15s %s", t->ratio, interval, compare_total_verdict(t));
             fputs("\n", out);
         }
     }
@@ -123,8 +123,8 @@ static void own_functions_text(const struct comparison *c, FILE *out, int top)
 {
     char a[32], b[32], d[32], own[32];
     int few = 0, shown = 0;
-    fprintf(out, "\n%10s %10s %10s %10s  %-9s %s\n", "A", "B", "B - A", "own lines", "verdict",
-            "function, CPU time with callees");
+    plain_print(out, "\n%10s %10s %10s %10s  %-9s %s\n", "A", "B", "B - A", "own lines", "verdict",
+                "function, CPU time with callees");
     for (int i = 0; i < c->functions_count && shown < top; i++) {
         const struct compare_function *f = &c->functions[i];
         if (!function_matters(f))
@@ -132,11 +132,11 @@ static void own_functions_text(const struct comparison *c, FILE *out, int top)
         shown++;
         few += f->verdict == COMPARE_UNDECIDED;
         const double all = f->b_s - f->a_s, lines = f->own_b_s - f->own_a_s;
-        fprintf(out, "%10s %10s %c%9s %c%9s  %-9s %.60s  %s:%lld\n", time_text(f->a_s, a),
-                time_text(f->b_s, b), all < 0 ? '-' : '+', time_text(fabs(all), d),
-                lines < 0 ? '-' : '+', time_text(fabs(lines), own),
-                compare_verdict_name(f->verdict), f->name, f->file,
-                f->line_b ? f->line_b : f->line_a);
+        plain_print(out, "%10s %10s %c%9s %c%9s  %-9s %.60s  %s:%lld\n", time_text(f->a_s, a),
+                    time_text(f->b_s, b), all < 0 ? '-' : '+', time_text(fabs(all), d),
+                    lines < 0 ? '-' : '+', time_text(fabs(lines), own),
+                    compare_verdict_name(f->verdict), f->name, f->file,
+                    f->line_b ? f->line_b : f->line_a);
     }
     if (few)
         fputs("undecided: too few samples, or too much noise; `tomoprof record --rate 1000` "
@@ -146,10 +146,10 @@ static void own_functions_text(const struct comparison *c, FILE *out, int top)
 
 static void share_functions_text(const struct comparison *c, FILE *out, int top)
 {
-    fprintf(out, "\n%10s %10s  function, share of the CPU time with callees\n", "A", "B");
+    plain_print(out, "\n%10s %10s  function, share of the CPU time with callees\n", "A", "B");
     for (int i = 0; i < c->functions_count && i < top; i++)
-        fprintf(out, "%8.1f %% %8.1f %%  %.100s\n", 100 * c->functions[i].a,
-                100 * c->functions[i].b, c->functions[i].name);
+        plain_print(out, "%8.1f %% %8.1f %%  %.100s\n", 100 * c->functions[i].a,
+                    100 * c->functions[i].b, c->functions[i].name);
 }
 
 static void edits_text(const struct comparison *c, FILE *out, int top)
@@ -158,11 +158,11 @@ static void edits_text(const struct comparison *c, FILE *out, int top)
     fputs("\nedited lines, CPU time of the lines themselves:\n", out);
     for (int i = 0; i < c->edits_count && i < top; i++) {
         const struct compare_edit *e = &c->edits[i];
-        fprintf(out, "%s:%d  %s -> %s  %s\n", e->file, e->b, time_text(e->a_s, a),
-                time_text(e->b_s, b), compare_verdict_name(e->verdict));
+        plain_print(out, "%s:%d  %s -> %s  %s\n", e->file, e->b, time_text(e->a_s, a),
+                    time_text(e->b_s, b), compare_verdict_name(e->verdict));
         for (const char *line = e->diff; *line;) {
             size_t n = strcspn(line, "\n");
-            fprintf(out, "    %.*s\n", (int)n, line);
+            plain_print(out, "    %.*s\n", (int)n, line);
             line += n + (line[n] == '\n');
         }
     }
@@ -171,13 +171,13 @@ static void edits_text(const struct comparison *c, FILE *out, int top)
 static void lines_text(const struct comparison *c, FILE *out, int top)
 {
     char a[32], b[32], d[32];
-    fprintf(out, "\n%10s %10s %10s  %-9s %s\n", "A", "B", "B - A", "verdict", "line");
+    plain_print(out, "\n%10s %10s %10s  %-9s %s\n", "A", "B", "B - A", "verdict", "line");
     for (int i = 0; i < c->lines_count && i < top; i++) {
         const struct compare_line *l = &c->lines[i];
         double difference = l->b - l->a;
-        fprintf(out, "%10s %10s %c%9s  %-9s %s:%lld\n", time_text(l->a, a), time_text(l->b, b),
-                difference < 0 ? '-' : '+', time_text(fabs(difference), d),
-                compare_verdict_name(l->verdict), l->file, l->line_b ? l->line_b : l->line_a);
+        plain_print(out, "%10s %10s %c%9s  %-9s %s:%lld\n", time_text(l->a, a), time_text(l->b, b),
+                    difference < 0 ? '-' : '+', time_text(fabs(difference), d),
+                    compare_verdict_name(l->verdict), l->file, l->line_b ? l->line_b : l->line_a);
     }
 }
 
@@ -190,7 +190,7 @@ static void quantities_text(const struct comparison *c, FILE *out, int top)
         const double values[] = {q->a, q->b};
         const long long counts[] = {q->count_a, q->count_b};
         if (strcmp(group, q->group))
-            fprintf(out, "\n%10s %9s %10s %9s  %s\n", "A", "count", "B", "count", q->group);
+            plain_print(out, "\n%10s %9s %10s %9s  %s\n", "A", "count", "B", "count", q->group);
         shown = strcmp(group, q->group) ? 1 : shown + 1;
         group = q->group;
         for (int k = 0; k < 2 && shown <= top; k++) {
@@ -203,23 +203,24 @@ static void quantities_text(const struct comparison *c, FILE *out, int top)
                 snprintf(value, sizeof value, "%s MB", NUMBER(4, values[k] / 1048576));
             else
                 time_text(values[k], value);
-            fprintf(out, "%10s %9s ", value, count);
+            plain_print(out, "%10s %9s ", value, count);
         }
         if (shown <= top)
-            fprintf(out, " %.100s\n", q->name);
+            plain_print(out, " %.100s\n", q->name);
     }
 }
 
 void compare_text(const struct comparison *c, FILE *out, int top)
 {
-    fprintf(out, "%s\nA %s\nB %s\n", c->answer, c->a, c->b);
+    plain_print(out, "%s\nA %s\nB %s\n", c->answer, c->a, c->b);
     for (int i = 0; i < c->warnings_count; i++)
-        fprintf(out, "! %s\n", c->warnings[i]);
+        plain_print(out, "! %s\n", c->warnings[i]);
     if (c->causes_filled && isfinite(c->wall_a))
-        fprintf(out,
-                "rootcause.md of A now says what was measured; tomoprof report %s puts it into its "
-                "page.\n",
-                c->a);
+        plain_print(
+            out,
+            "rootcause.md of A now says what was measured; tomoprof report %s puts it into its "
+            "page.\n",
+            c->a);
     else if (c->causes_filled)
         fputs("rootcause.md of A now says what was measured.\n", out);
     if (c->operations_count)

@@ -41,7 +41,7 @@ static void sheet_styled(const struct sheet *s, const char *style, const char *f
     va_start(args, format);
     if (s->colour)
         fputs(style, s->out);
-    vfprintf(s->out, format, args);
+    plain_vprint(s->out, format, args);
     if (s->colour)
         fputs(END, s->out);
     va_end(args);
@@ -73,7 +73,7 @@ static double positive_or_zero(double v)
 static void sheet_number(const struct sheet *s, int columns, int digits, double v)
 {
     if (!isfinite(v) || v * pow(10, digits) < 0.5)
-        fprintf(s->out, "%*s", columns, isfinite(v) ? "." : "-");
+        plain_print(s->out, "%*s", columns, isfinite(v) ? "." : "-");
     else
         fprintf(s->out, "%*.*f", columns, digits, v);
 }
@@ -81,7 +81,7 @@ static void sheet_number(const struct sheet *s, int columns, int digits, double 
 static void sheet_count(const struct sheet *s, int columns, int64_t v)
 {
     char digits[JSON_DIGITS];
-    fprintf(s->out, "%*s", columns, json_digits(v, "-", digits));
+    plain_print(s->out, "%*s", columns, json_digits(v, "-", digits));
 }
 
 /* Prints the program's average use of CPUs; nothing where only one is there or the number is
@@ -92,8 +92,8 @@ static void cpus_used(const struct sheet *s, double cpu)
         const struct model_fact *f = &s->m->environment[i];
         if (f->key && f->value && !strcmp(f->key, "launcher.cpus") && atoi(f->value) > 1 &&
             s->m->meta.wall_s > 0)
-            fprintf(s->out, " on %s of %d CPUs", NUMBER(2, cpu / s->m->meta.wall_s),
-                    atoi(f->value));
+            plain_print(s->out, " on %s of %d CPUs", NUMBER(2, cpu / s->m->meta.wall_s),
+                        atoi(f->value));
     }
 }
 
@@ -108,8 +108,8 @@ static void sheet_timed(const struct sheet *s)
     for (int i = 0; i < n; i++)
         squares += (runs[i].wall_s - mean) * (runs[i].wall_s - mean);
     if (n > 1)
-        fprintf(s->out, "Without the recorder: %s s ± %s s wall (mean ± sd of %d runs)\n",
-                NUMBER(4, mean), NUMBER(2, sqrt(squares / (n - 1))), n);
+        plain_print(s->out, "Without the recorder: %s s ± %s s wall (mean ± sd of %d runs)\n",
+                    NUMBER(4, mean), NUMBER(2, sqrt(squares / (n - 1))), n);
 }
 
 /* Prints what `write` writes: on a terminal in lines of its width. */
@@ -141,20 +141,21 @@ static void write_summary(const struct sheet *s, const void *of)
     fputs(isfinite(wall) ? " wall" : "unknown wall time", s->out);
     if (isfinite(t->cpu.user)) {
         double cpu = t->cpu.user + positive_or_zero(t->cpu.sys);
-        fprintf(s->out, ", %s%s", model_cpu_text(s->m, cpu, (char[MODEL_PART]){0}),
-                model_counts_samples(s->m) ? "" : " CPU");
+        plain_print(s->out, ", %s%s", model_cpu_text(s->m, cpu, (char[MODEL_PART]){0}),
+                    model_counts_samples(s->m) ? "" : " CPU");
         if (isfinite(t->cpu.sys)) /* imported captures do not always tell */
-            fprintf(s->out, " (%s user, %s system)", NUMBER(3, t->cpu.user), NUMBER(3, t->cpu.sys));
+            plain_print(s->out, " (%s user, %s system)", NUMBER(3, t->cpu.user),
+                        NUMBER(3, t->cpu.sys));
         cpus_used(s, cpu);
     }
     if (isfinite(t->gpu_busy_s))
-        fprintf(s->out, ", GPU busy %s s", NUMBER(3, t->gpu_busy_s));
+        plain_print(s->out, ", GPU busy %s s", NUMBER(3, t->gpu_busy_s));
     if (isfinite(t->gpu_busy_s) && wall > 0)
         fprintf(s->out, " (%.0f %% of wall)", 100 * t->gpu_busy_s / wall);
     if (isfinite(t->peak_rss_mb))
-        fprintf(s->out, ", peak %s MiB", NUMBER(4, t->peak_rss_mb));
+        plain_print(s->out, ", peak %s MiB", NUMBER(4, t->peak_rss_mb));
     if (isfinite(t->peak_device_mb) && t->peak_device_mb > 0)
-        fprintf(s->out, ", device %s MiB", NUMBER(4, t->peak_device_mb));
+        plain_print(s->out, ", device %s MiB", NUMBER(4, t->peak_device_mb));
 }
 
 static void write_headline(const struct sheet *s, const void *of)
@@ -173,8 +174,8 @@ static void write_answer(const struct sheet *s, const void *of)
         fputs(text_ends(a->text, ".") ? " " : ". ", s->out);
     }
     if (isfinite(a->gain_s)) /* without wall time it is a capture without times */
-        fprintf(s->out, "Fixing this saves up to %s s%s. ", NUMBER(2, a->gain_s),
-                isfinite(s->m->meta.wall_s) ? "" : " of CPU time");
+        plain_print(s->out, "Fixing this saves up to %s s%s. ", NUMBER(2, a->gain_s),
+                    isfinite(s->m->meta.wall_s) ? "" : " of CPU time");
     sheet_clean(s, a->advice ? a->advice : "", 400);
 }
 
@@ -247,7 +248,7 @@ static void sheet_place(const struct sheet *s, const char *path, int64_t line, i
     fputs(cut ? ".." : "", s->out);
     sheet_clean(s, from, room);
     fputs(text, s->out);
-    fprintf(s->out, "%*s", room > length ? room - length : 0, "");
+    plain_print(s->out, "%*s", room > length ? room - length : 0, "");
 }
 
 static void lines_table(const struct sheet *s, const struct text_row *rows, size_t count)
@@ -297,7 +298,7 @@ static void outside_rows(const struct sheet *s)
         if (*row->module != '[' || !(positive_or_zero(row->cpu.share) > 0.005))
             continue;
         sheet_number(s, 8, 1, 100 * row->cpu.share);
-        fprintf(s->out, "%8s  %s\n", "", row->module);
+        plain_print(s->out, "%8s  %s\n", "", row->module);
     }
 }
 
@@ -346,7 +347,7 @@ static enum err functions_table(const struct sheet *s)
             used += sheet_clean(s, r->place, where - used - 4) + 3;
             fputs(")", s->out);
         }
-        fprintf(s->out, "%*s ", where > used ? where - used : 0, "");
+        plain_print(s->out, "%*s ", where > used ? where - used : 0, "");
         sheet_callers(s, r, s->width - where - 27);
         fputs("\n", s->out);
     }
@@ -389,8 +390,8 @@ static void transfers_table(const struct sheet *s)
         sheet_number(s, 10, 1, json_real(t->bytes) / 1048576);
         sheet_number(s, 9, 2, t->gb_s);
         sheet_count(s, 10, t->time.n);
-        fprintf(s->out, "  %s, %s to %s%s\n", t->direction, t->from, t->to,
-                t->asynchronous ? ", asynchronous" : "");
+        plain_print(s->out, "  %s, %s to %s%s\n", t->direction, t->from, t->to,
+                    t->asynchronous ? ", asynchronous" : "");
     }
 }
 
@@ -404,9 +405,9 @@ static void write_finding(const struct sheet *s, const void *of)
     const struct model_finding *f = of;
     sheet_styled(s, BOLD, "  %s", f->title ? f->title : "");
     if (isfinite(f->gain_low_s) && isfinite(f->gain_s))
-        fprintf(s->out, " (%s to %s s)", NUMBER(2, f->gain_low_s), NUMBER(2, f->gain_s));
+        plain_print(s->out, " (%s to %s s)", NUMBER(2, f->gain_low_s), NUMBER(2, f->gain_s));
     else if (isfinite(f->gain_s))
-        fprintf(s->out, " (up to %s s)", NUMBER(2, f->gain_s));
+        plain_print(s->out, " (up to %s s)", NUMBER(2, f->gain_s));
     fputs(": ", s->out);
     sheet_clean(s, f->evidence ? f->evidence : "", 400);
     fputs(" ", s->out);
@@ -422,7 +423,7 @@ static void write_finding(const struct sheet *s, const void *of)
 static void write_item(const struct sheet *s, const void *of)
 {
     const struct model_item *q = of;
-    fprintf(s->out, "  %s: ", q->severity ? q->severity : "info");
+    plain_print(s->out, "  %s: ", q->severity ? q->severity : "info");
     sheet_clean(s, q->text ? q->text : "", 400);
     fputs(" ", s->out);
     sheet_clean(s, q->effect ? q->effect : "", 400);
@@ -442,8 +443,8 @@ static void sheet_notes(const struct sheet *s)
             sheet_sentences(s, 4, &m->quality.items[i], write_item);
     for (int i = 0; i < m->quality.checks_count; i++)
         if (!m->quality.checks[i].ok)
-            fprintf(s->out, "  broken law: %s (%g, found %g)\n", m->quality.checks[i].text,
-                    m->quality.checks[i].expected, m->quality.checks[i].found);
+            plain_print(s->out, "  broken law: %s (%g, found %g)\n", m->quality.checks[i].text,
+                        m->quality.checks[i].expected, m->quality.checks[i].found);
 }
 
 enum err report_text(const struct model *m, FILE *out, const struct text_view *v)

@@ -15,7 +15,7 @@ static void inside_place(FILE *out, const struct model_device_line *l)
     const size_t n = strlen(place);
     for (char *c = place; *c; c++)
         *c = (unsigned char)*c < 0x20 || *c == 0x7F ? ' ' : *c;
-    fprintf(out, "%-*s", PLACE_COLUMNS, n > PLACE_COLUMNS ? place + n - PLACE_COLUMNS : place);
+    plain_print(out, "%-*s", PLACE_COLUMNS, n > PLACE_COLUMNS ? place + n - PLACE_COLUMNS : place);
 }
 
 static void inside_number(FILE *out, int width, int digits, double value)
@@ -23,7 +23,7 @@ static void inside_number(FILE *out, int width, int digits, double value)
     if (isfinite(value))
         fprintf(out, "%*.*f ", width, digits, value);
     else
-        fprintf(out, "%*s ", width, "?");
+        plain_print(out, "%*s ", width, "?");
 }
 
 void text_inside(const struct model *m, FILE *out, int colour, int top)
@@ -42,8 +42,8 @@ void text_inside(const struct model *m, FILE *out, int colour, int top)
         fputs("% ", out);
         inside_place(out, l);
         if (l->stalls_count)
-            fprintf(out, " %3.0f%% %s", 100 * (double)l->stalls[0].samples / (double)l->samples,
-                    l->stalls[0].meaning);
+            plain_print(out, " %3.0f%% %s", 100 * (double)l->stalls[0].samples / (double)l->samples,
+                        l->stalls[0].meaning);
         fputs("\n", out);
     }
 }

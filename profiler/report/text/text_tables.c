@@ -33,14 +33,14 @@ static void table_real(FILE *out, int width, int digits, double value)
     if (isfinite(value))
         fprintf(out, "%*.*f ", width, digits, value);
     else
-        fprintf(out, "%*s ", width, "?");
+        plain_print(out, "%*s ", width, "?");
 }
 
 /* "." for what rounds to nothing, "-" for what is unknown. */
 static void table_number(FILE *out, int columns, int digits, double v)
 {
     if (!isfinite(v) || v * pow(10, digits) < 0.5)
-        fprintf(out, "%*s", columns, isfinite(v) ? "." : "-");
+        plain_print(out, "%*s", columns, isfinite(v) ? "." : "-");
     else
         fprintf(out, "%*.*f", columns, digits, v);
 }
@@ -48,7 +48,7 @@ static void table_number(FILE *out, int columns, int digits, double v)
 static void table_count(FILE *out, int columns, int64_t v)
 {
     char digits[JSON_DIGITS];
-    fprintf(out, "%*s", columns, json_digits(v, "-", digits));
+    plain_print(out, "%*s", columns, json_digits(v, "-", digits));
 }
 
 static void table_title(FILE *out, int colour, const char *text)
@@ -78,14 +78,14 @@ static const char *amount_text(char out[32], int digits, double v)
 static void io_calls(FILE *out, const char *what, const struct model_io_calls *c, double storage)
 {
     char mb[32], n[32];
-    fprintf(out, "  %-8s %10s MiB in %s calls, %s s of them", what, amount_text(mb, 2, c->mb),
-            amount_text(n, 0, c->calls == MODEL_UNKNOWN ? (double)NAN : (double)c->calls),
-            NUMBER(3, known_or_zero(c->s)));
+    plain_print(out, "  %-8s %10s MiB in %s calls, %s s of them", what, amount_text(mb, 2, c->mb),
+                amount_text(n, 0, c->calls == MODEL_UNKNOWN ? (double)NAN : (double)c->calls),
+                NUMBER(3, known_or_zero(c->s)));
     if (c->waited > 0)
-        fprintf(out, ", %s s in %lld calls that waited", NUMBER(3, known_or_zero(c->waited_s)),
-                (long long)c->waited);
+        plain_print(out, ", %s s in %lld calls that waited", NUMBER(3, known_or_zero(c->waited_s)),
+                    (long long)c->waited);
     if (isfinite(storage))
-        fprintf(out, "; %.2f MiB %s storage", storage, *what == 'r' ? "from" : "to");
+        plain_print(out, "; %.2f MiB %s storage", storage, *what == 'r' ? "from" : "to");
     fputs("\n", out);
 }
 
@@ -95,8 +95,8 @@ static void io_sums(const struct model *m, FILE *out)
     io_calls(out, "read", &io->read, io->storage_read_mb);
     io_calls(out, "written", &io->write, io->storage_write_mb);
     if (known_or_zero(io->open_s) + known_or_zero(io->sync_s) > 0.01 * m->meta.wall_s)
-        fprintf(out, "  open and close %s s, sync %s s\n", NUMBER(3, known_or_zero(io->open_s)),
-                NUMBER(3, known_or_zero(io->sync_s)));
+        plain_print(out, "  open and close %s s, sync %s s\n", NUMBER(3, known_or_zero(io->open_s)),
+                    NUMBER(3, known_or_zero(io->sync_s)));
     if (isfinite(io->kernel_read_mb))
         fprintf(out,
                 "  The kernel counted %.2f MiB read and %.2f written; %.2f and %.2f of that were "
@@ -115,14 +115,14 @@ static void io_places(FILE *out, const struct model_io_file *f)
         table_number(out, 9, 3, p->s);
         table_number(out, 8, 3, p->waited_s);
         char n[32], mb[32];
-        fprintf(out, "  %-7s %s calls, %s MiB", p->op ? p->op : "-", amount_text(n, 0, p->calls),
-                amount_text(mb, 2, p->mb));
+        plain_print(out, "  %-7s %s calls, %s MiB", p->op ? p->op : "-",
+                    amount_text(n, 0, p->calls), amount_text(mb, 2, p->mb));
         if (p->file && p->line > 0)
-            fprintf(out, "  %s:%lld\n", p->file, (long long)p->line);
+            plain_print(out, "  %s:%lld\n", p->file, (long long)p->line);
         else if (p->file)
-            fprintf(out, "  %s\n", p->file);
+            plain_print(out, "  %s\n", p->file);
         else
-            fprintf(out, "  %s\n", p->module ? p->module : "no stack");
+            plain_print(out, "  %s\n", p->module ? p->module : "no stack");
     }
 }
 
@@ -146,10 +146,10 @@ static void io_files(const struct model *m, FILE *out, int colour, int top)
         fputs(" %", out);
         table_number(out, 13, 2, f->write.mb);
         table_count(out, 9, f->write.calls);
-        fprintf(out, "  %s", f->path);
+        plain_print(out, "  %s", f->path);
         if (f->file_system || f->direct)
-            fprintf(out, " (%s%s)", f->file_system ? f->file_system : "",
-                    f->direct ? ", direct" : "");
+            plain_print(out, " (%s%s)", f->file_system ? f->file_system : "",
+                        f->direct ? ", direct" : "");
         if (isfinite(f->touched_mb))
             fprintf(out, ", mapped %.2f MiB, touched %.2f", known_or_zero(f->mapped_mb),
                     f->touched_mb);
@@ -177,7 +177,7 @@ static void io_endpoints(const struct model *m, FILE *out, int colour, int top)
         table_count(out, 13, f->connects);
         table_number(out, 14, 2, f->read.mb);
         table_number(out, 10, 2, f->write.mb);
-        fprintf(out, "  %s\n", f->path);
+        plain_print(out, "  %s\n", f->path);
         io_places(out, f);
     }
 }
@@ -210,7 +210,7 @@ static void lock_count(FILE *out, int64_t value)
     if (value >= 0)
         fprintf(out, "%8lld ", (long long)value);
     else
-        fprintf(out, "%8s ", "?");
+        plain_print(out, "%8s ", "?");
 }
 
 #define LOCK_LEAST_S 5e-4 /* shorter waits would be rows of zeros */
@@ -219,7 +219,7 @@ static void lock_count(FILE *out, int64_t value)
 static void lock_holder(const struct model_lock *l, FILE *out)
 {
     if (!l->holders_count) {
-        fprintf(out, "held by: unknown (%s)", l->reason ? l->reason : "no reason is known");
+        plain_print(out, "held by: unknown (%s)", l->reason ? l->reason : "no reason is known");
         return;
     }
     const struct model_holder *h = &l->holders[0];
@@ -234,7 +234,7 @@ static void lock_holder(const struct model_lock *l, FILE *out)
         table_place(out, h->locked_file, h->locked_line, NULL);
     }
     if (isfinite(h->share))
-        fprintf(out, " (%.0f %%%s)", 100 * h->share, h->asleep ? ", asleep" : "");
+        plain_print(out, " (%.0f %%%s)", 100 * h->share, h->asleep ? ", asleep" : "");
 }
 
 /* The holder has lines of its own, behind the numbers: with it a row had 140 columns. */
@@ -246,12 +246,12 @@ static enum err lock_row(const struct model_lock *l, FILE *out, int width)
     lock_count(out, l->waits);
     table_real(out, 10, 2, 1e3 * l->longest_s);
     lock_count(out, l->threads);
-    fprintf(out, " %-11s ", l->kind);
+    plain_print(out, " %-11s ", l->kind);
     table_place(out, l->file, l->line, l->function);
     fputs("\n", out);
     FILE *holder = open_memstream(&text, &bytes);
     FAIL_IF(!holder, ERR_MEMORY, "no memory for the table of locks");
-    fprintf(holder, "%*s", LOCK_INDENT, "");
+    plain_print(holder, "%*s", LOCK_INDENT, "");
     lock_holder(l, holder);
     const int failed = fclose(holder);
     if (!failed)
@@ -286,8 +286,9 @@ enum err text_locks(const struct model *m, FILE *out, const struct text_view *v)
         fprintf(out, "   %d more locks\n", n - shown);
     if (!most)
         return ERR_OK;
-    fprintf(out, "%s   Waiting for work or a signal (not contention): %s s, most at ",
-            n ? "" : "\n", NUMBER(3, work));
+    fputs(n ? "" : "\n", out);
+    plain_print(out, "   Waiting for work or a signal (not contention): %s s, most at ",
+                NUMBER(3, work));
     table_place(out, most->file, most->line, most->function);
     fputs(".\n", out);
     return ERR_OK;
@@ -307,7 +308,7 @@ static void rank_line(const struct model_mpi_line *l, FILE *out)
     table_count(out, 8, l->calls);
     fputs(" ", out);
     table_real(out, 9, 2, l->given_mb);
-    fprintf(out, " %-20.20s ", l->call ? l->call : "?");
+    plain_print(out, " %-20.20s ", l->call ? l->call : "?");
     table_text(out, name, 40);
     if (l->file && l->line > 0)
         fprintf(out, ":%lld", (long long)l->line);
@@ -386,7 +387,7 @@ static void range_rest(FILE *out, const struct model_range *r)
     if (wait > much)
         fprintf(out, "%.0f %% waiting", 100 * wait);
     if (ready > much)
-        fprintf(out, "%s%.0f %% without a CPU", wait > much ? ", " : "", 100 * ready);
+        plain_print(out, "%s%.0f %% without a CPU", wait > much ? ", " : "", 100 * ready);
     if (r->answer || !r->file || !(r->cpu_s > 0))
         return;
     fputs(wait > much || ready > much ? "; " : "", out);
@@ -433,7 +434,7 @@ enum err text_ranges(const struct model *m, FILE *out, int colour, int top)
         putc('\n', out);
         for (int k = 0; k < r->payloads_count && r->payloads_count > 1; k++) {
             range_times(out, &r->payloads[k].time, r->payloads[k].cpu_s);
-            fprintf(out, "  at %s\n", json_digits(r->payloads[k].payload, "-", digits));
+            plain_print(out, "  at %s\n", json_digits(r->payloads[k].payload, "-", digits));
         }
     }
     for (int i = 0, shown = 0, told = 0; i < n && shown < top; i++) {
@@ -476,7 +477,7 @@ enum err text_calls(const struct model *m, FILE *out, int colour, int top)
     for (int i = 0; i < n && i < top; i++) {
         const struct model_stat *t = rows[i].time;
         table_count(out, 10, t->n);
-        fprintf(out, " %10.4g %10.4g  %s ", t->total_s, 1e6 * t->median_s, rows[i].kind);
+        plain_print(out, " %10.4g %10.4g  %s ", t->total_s, 1e6 * t->median_s, rows[i].kind);
         table_text(out, rows[i].name ? rows[i].name : "", INT_MAX);
         fputc('\n', out);
     }

@@ -317,7 +317,7 @@ def changed_text(check, run, work, wanted):
     check.that(texts(run)[1] == rest, f"changed since, without notes: text of {texts(run)[1]}")
 
 
-HOSTILE = "\x1b[2J\x1b]0;owned\x07\u202egnp.\x9b8m"
+HOSTILE = "\x1b[2J\x1b]0;owned\x07\u202egnp.\x9b8m\nforged"
 
 
 def on_terminal(*args, cwd=None):
@@ -340,6 +340,16 @@ def on_terminal(*args, cwd=None):
     return got.decode("utf-8", "surrogateescape")
 
 
+def renamed(value):
+    """Every name in a part of a profile becomes a hostile one."""
+    for row in value if isinstance(value, list) else [value]:
+        for key, inner in row.items() if isinstance(row, dict) else ():
+            if isinstance(inner, (dict, list)):
+                renamed(inner)
+            elif isinstance(inner, str) and key in ("name", "path", "file", "function", "module", "native", "from", "to", "call", "title", "file_system"):
+                row[key] = HOSTILE
+
+
 def on_a_terminal(check, folder):
     """Names with control and bidi characters are shown, not obeyed, wherever they are printed."""
     odd = folder / HOSTILE
@@ -352,21 +362,20 @@ def on_a_terminal(check, folder):
         for function in f["functions"]:
             function["name"] = HOSTILE
     profile["meta"]["command"] = [HOSTILE]
-    for part in ("kernels", "ranges"):
-        for row in profile.get(part) or []:
-            if "name" in row:
-                row["name"] = HOSTILE
+    for part in ("kernels", "ranges", "locks", "findings", "transfers", "io", "mpi", "threads", "apis"):
+        renamed(profile.get(part))
     write_json(odd / "profile.json", profile)
     write_json(odd / "g.json", {**GEOMETRY, HOSTILE: 1})
     np.save(odd / "x.npy", np.ones((2, 2, 2), np.float32))
     shown = 0
     for call in (["report", odd / "profile.json", "--text"], ["info", odd / "x.npy"], ["info", odd / "profile.json"], ["info", odd], ["info", folder / (HOSTILE + "no")],
-                 ["export", odd, "--to", "csv"], ["compare", odd, odd], ["apply", HOSTILE], ["frob" + HOSTILE], ["report", "--" + HOSTILE],
+                 ["export", odd, "--to", "csv"], ["compare", odd, odd], ["list", "--here"], ["apply", HOSTILE], ["frob" + HOSTILE], ["report", "--" + HOSTILE],
                  ["apply", "fbp_filter", "--geometry", odd / "g.json", "--in", odd / "x.npy", "--out", odd / "y.npy"],
                  ["record", "--", "/bin/" + HOSTILE], ["record", "--out", odd, "--", "/bin/true"]):
         # The page is a link: its address has no byte that is not plain.
         text = re.sub(r"\x1b\]8;;(file://[\w./%~-]*)?\x1b\\", "", on_terminal(*call, cwd=folder), flags=re.ASCII)
         bad = [b for b in ("\x1b[2J", "\x1b]", "\x07", "\u202e", "\x9b", "\x1b[8m") if b in text]
+        bad += re.findall("^forged.*", text, re.M)  # a line of its own, which could say anything
         check.that(not bad, f"{call[0]}: {bad} reached the terminal: {text[-300:]!r}")
         shown += "\\x1b[2J" in text
     check.that(shown >= 8, f"only {shown} calls showed the name")

@@ -121,6 +121,43 @@ def zarr(path, shape, chunks):
     return path
 
 
+FORGED = "a\nforged: all is well\x1b[2J\u202e"
+
+
+def forged_lines(check, folder):
+    """A line end in a name of a file, an array, an axis or a value begins no line of what a command prints."""
+    files, h5 = [folder / f"{FORGED}.npy"], Hdf5()
+    np.save(files[0], np.ones((4, 5, 6), np.float32))
+    group = folder / "group.zarr"
+    group.mkdir()
+    (group / ".zgroup").write_text('{"zarr_format": 2}')
+    zarr(group / FORGED, [8, 8], [8, 8])
+    zarr(group / (FORGED + "2"), [4, 4], [4, 4])
+    axes = [{"name": FORGED, "type": "channel"}, {"name": "y", "type": "space", "unit": FORGED}]
+    (group / ".zattrs").write_text(json.dumps({"multiscales": [{"axes": axes, "datasets": [{"path": FORGED, "coordinateTransformations": [{"type": "scale", "scale": [1, 2]}]}]}],
+                                               "omero": {"channels": [{"label": FORGED}] * 8}}))
+    files.append(group)
+    if have("hdf5") and h5.lib:
+        f = h5.file(folder / "name.h5")
+        h5.array(f, FORGED)
+        h5.array(f, FORGED + "2", 8)
+        h5.lib.H5Fclose(f)
+        files.append(folder / "name.h5")
+    nrrd = folder / "labels.nrrd"
+    nrrd.write_bytes(b'NRRD0004\ntype: uint8\ndimension: 2\nsizes: 2 2\nencoding: raw\nlabels: "a\x1b[2J" "\xe2\x80\xae"\n\n1234')
+    files.append(nrrd)
+    array = ["--array", FORGED]
+    for i, path in enumerate(files):
+        more = array if path.suffix in (".h5", ".zarr") else []
+        for words in (["info", path], ["info", "--histogram", path], ["load", path, *more, "--sweep", "quick", "--out", folder / f"runs{i}"],
+                      ["load", path, path, "--out", folder / f"runs{i}"], ["convert", path, folder / f"{i}{FORGED}.npy", *more],
+                      ["convert", path, folder / f"{i}{FORGED}.nii", *more], ["recon", "--in", path, "--out", folder / "v.npy"]):
+            done = says(check, f"a line end in {'a name' if more else 'its name'}", words, (0, 1, 2), never=("\x1b[2J", "\u202e"))
+            check.that(not re.search("^forged", done.stdout + done.stderr, re.M), f"{words[0]} {path.name!r}: {(done.stdout + done.stderr)[-600:]!r}")
+        for page in (folder / f"runs{i}").rglob("*.md"):
+            check.that(not re.search("^forged", page.read_text(), re.M), f"{page.name} of {path.name!r}")
+
+
 def claims(check, folder):
     """Little files that claim much: free space and memory are compared before anything is written."""
     huge = zarr(folder / "huge.zarr", [10**6, 10**5, 100], [100, 100, 100])
@@ -155,4 +192,4 @@ def links_out(check, folder):
     check.that(np.load(folder / "v.npy")[0, 5] == 5, "other values")
 
 
-main(heap_of_texts, nested_groups, names_that_act, claims, links_out)
+main(heap_of_texts, nested_groups, names_that_act, forged_lines, claims, links_out)

@@ -314,6 +314,28 @@ def signed(check, folder):
     check.that(done.returncode == 1 and "the character '='" in done.stderr, done.stderr)
 
 
+def secrets_in_addresses(check, folder):
+    """Signatures and passwords of an address: in no file of a run, and not on the terminal; the server gets them."""
+    if not there(check):
+        return
+    secret = "hunter2-q9x"
+    shutil.copy(STORE / "npy/f4.npy", folder / "x.npy")
+    with serve(folder) as (url, server):
+        signed_url = f"{url}/x.npy?X-Amz-Signature={secret}&x=1"
+        names = [signed_url, f"{url}/x.npy?sig={secret}", url.replace("://", f"://me:{secret}@") + "/x.npy", f"{url}/none.npy?token={secret}"]
+        for i, name in enumerate(names):
+            for words in (["info", name], ["load", name, "--tune", "--out", folder / "runs"], ["load", name, signed_url, "--out", folder / "runs"],
+                          ["load", name, "--json", "--out", folder / "runs"], ["convert", name, folder / f"{i}.npy"], ["recon", "--in", name, "--out", folder / "v.npy"]):
+                done = tomoprof(*words)
+                check.that(done.returncode == (0 if (i < 3 or words[-3] == signed_url) and words[0] != "recon" else 2), f"{words[0]} {name}: {done.returncode} {done.stderr}")
+                check.that(secret not in done.stdout + done.stderr, f"{words[0]}: {done.stdout[-900:]} {done.stderr}")
+        check.that(any(secret in path for _, path, *_ in server.asked), f"the server got {server.asked[:3]}")
+    files = [p for p in (folder / "runs").rglob("*") if p.is_file()]
+    check.that(len(files) >= 20, f"{len(files)} files")
+    for path in files:
+        check.that(secret.encode() not in path.read_bytes(), f"{path.name} holds the secret")
+
+
 OLD = """#include <curl/curl.h>
 static curl_version_info_data data = {.age = CURLVERSION_FIRST, .version = "7.61.1", .version_num = 0x073d01};
 curl_version_info_data *curl_version_info(CURLversion v) { (void)v; return &data; }
@@ -385,4 +407,4 @@ def interrupted(check, folder):
 
 
 if __name__ == "__main__":
-    main(every_format, missing_chunks, scan, faults_that_pass, faults_that_stay, hostile, another_file_midway, garbled, signed, the_library_of_the_machine, few_requests, interrupted)
+    main(every_format, missing_chunks, scan, faults_that_pass, faults_that_stay, hostile, another_file_midway, garbled, signed, secrets_in_addresses, the_library_of_the_machine, few_requests, interrupted)

@@ -159,6 +159,42 @@ static void what_a_terminal_would_obey_is_shown(void **state)
                         PLAIN_BOLD "x\n\\x1b[2J" PLAIN_END);
 }
 
+static void formatted(char *out, size_t room, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    plain_vformat(out, room, format, args);
+    va_end(args);
+}
+
+/* Compares with what vsnprintf makes of all but texts, and one line of each text. */
+static void texts_among_arguments_are_one_line(void **state)
+{
+    (void)state;
+    char out[200], file[200];
+#define PRINTED(expected, ...)                                                                     \
+    do {                                                                                           \
+        FILE *f = fmemopen(file, sizeof file, "w");                                                \
+        plain_print(f, __VA_ARGS__);                                                               \
+        fclose(f);                                                                                 \
+        formatted(out, sizeof out, __VA_ARGS__);                                                   \
+        assert_string_equal(out, expected);                                                        \
+        assert_string_equal(file, expected);                                                       \
+    } while (0)
+    PRINTED("a\\nb\n", "%s\n", "a\nb");
+    PRINTED("\\x1b[2J\\u202e\t|" PLAIN_BOLD, "%s|" PLAIN_BOLD, "\033[2J\u202e\t");
+    PRINTED("[  a\\n][a\\n  ][ab][a]", "[%5s][%-5s][%.2s][%.*s]", "a\n", "a\n", "abc", 1, "abc");
+    PRINTED("[   ab][ab   ]", "[%*s][%*s]", 5, "ab", -5, "ab");
+    PRINTED("100 %", "%d %%", 100);
+    PRINTED("-1 4294967295 18446744073709551615 -2 7", "%d %u %llu %ld %zu", -1, UINT32_MAX,
+            UINT64_MAX + 0ull, -2l, (size_t)7);
+    PRINTED(" 1.50 1.5e+00 +2 00ff x", "%5.2f %.1e %+d %04x %c", 1.5, 1.5, 2, 255u, 'x');
+    PRINTED("nan inf 1e+300", "%g %g %.3g", (double)NAN, (double)INFINITY, 1e300);
+    PRINTED("   1.2|1.2   |", "%*.*f|%-*.*f|", 6, 1, 1.23, 6, 1, 1.23);
+    formatted(out, 5, "%s", "abcdefg");
+    assert_string_equal(out, "abcd");
+}
+
 static void a_cut_keeps_whole_characters(void **state)
 {
     (void)state;
@@ -235,6 +271,7 @@ int main(void)
         cmocka_unit_test(names_of_templates_are_short),
         cmocka_unit_test(text_that_does_not_fit_is_cut),
         cmocka_unit_test(what_a_terminal_would_obey_is_shown),
+        cmocka_unit_test(texts_among_arguments_are_one_line),
         cmocka_unit_test(a_cut_keeps_whole_characters),
         cmocka_unit_test(a_terminal_gets_the_same_from_any_pieces),
         cmocka_unit_test(an_error_is_one_line),
