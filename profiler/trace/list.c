@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -58,25 +57,31 @@ static enum err trace_list_grow(struct trace_names *l, const char *folder, const
     return ERR_OK;
 }
 
-/* The length of the member at the start of `bytes`; 0: none begins here. */
-static size_t member_length(const char *bytes, size_t left, struct trace_header *h)
-{
+struct member_head {
+    struct trace_header h;
     struct trace_chunk c;
-    if (left < sizeof *h + sizeof c || memcmp(bytes, TRACE_MAGIC, sizeof h->magic))
-        return 0;
-    memcpy(h, bytes, sizeof *h);
-    memcpy(&c, bytes + sizeof *h, sizeof c);
-    size_t n = sizeof *h + sizeof c + c.used;
-    return c.magic == TRACE_CHUNK_MAGIC && c.used <= TRACE_CHUNK_FIRST - sizeof c && n <= left ? n
-                                                                                               : 0;
+};
+
+/* The length of the member at `at`; 0: none begins here, -1: the disk does not give it. */
+static ssize_t member_length(int fd, size_t at, size_t left, struct member_head *m)
+{
+    const ssize_t got = pread(fd, m, sizeof *m, (off_t)at);
+    if (got != sizeof *m || memcmp(&m->h, TRACE_MAGIC, sizeof m->h.magic))
+        return got < 0 ? -1 : 0;
+    const size_t n = sizeof *m + m->c.used;
+    return m->c.magic == TRACE_CHUNK_MAGIC && m->c.used <= TRACE_CHUNK_FIRST - sizeof m->c &&
+                   n <= left
+               ? (ssize_t)n
+               : 0;
 }
 
 /* Members of a file of brief traces. What is none (a write that a full disk cut) is left out: the
- * process that made that one tells of a child without data. */
+ * process that made that one tells of a child without data. So is what the disk does not give. Read by
+ * calls: where a disk fails, a mapping ends the process that reads it. */
 static enum err trace_list_members(const char *folder, const char *file, struct trace_names *l)
 {
     enum { OFFSET = 24 };
-    struct trace_header h;
+    struct member_head m;
     char *path = NULL;
     struct stat st;
     FAIL_IF(asprintf(&path, "%s/%s", folder, file) < 0, ERR_MEMORY, "no memory for a path");
@@ -84,23 +89,21 @@ static enum err trace_list_members(const char *folder, const char *file, struct 
     free(path);
     int readable = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
     size_t size = readable ? (size_t)st.st_size : 0;
-    char *bytes = size ? mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+    enum err e = ERR_OK;
+    for (size_t at = 0; !e && at < size;) {
+        struct trace_name *name;
+        const size_t here = at;
+        const ssize_t n = member_length(fd, here, size - here, &m);
+        at = n < 0 ? size : here + (n ? (size_t)n : 8);
+        if (n <= 0 || (e = trace_list_grow(l, folder, file, OFFSET, &name)))
+            continue;
+        snprintf(name->path + strlen(name->path), OFFSET, "@%zu", here);
+        name->start = m.h.start_ns;
+        name->pid = (unsigned)m.h.pid;
+        name->member = here;
+    }
     if (fd >= 0)
         close(fd);
-    if (bytes == MAP_FAILED)
-        return ERR_OK;
-    enum err e = ERR_OK;
-    for (size_t at = 0, n; !e && at < size; at += n ? n : 8) {
-        struct trace_name *name;
-        n = member_length(bytes + at, size - at, &h);
-        if (!n || (e = trace_list_grow(l, folder, file, OFFSET, &name)))
-            continue;
-        snprintf(name->path + strlen(name->path), OFFSET, "@%zu", at);
-        name->start = h.start_ns;
-        name->pid = (unsigned)h.pid;
-        name->member = at;
-    }
-    munmap(bytes, size);
     return e;
 }
 

@@ -47,7 +47,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.plain(302, [("Location", fault[3:])])
         if fault == "no HEAD" and not body:
             return self.plain(405, body=b"a page for people, which is longer than one byte")
-        path = (server.folder / self.path.lstrip("/").partition("?")[0]).resolve()
+        path = (server.folder / self.path.lstrip("/")).resolve()
+        if not path.is_file():
+            path = (server.folder / self.path.lstrip("/").partition("?")[0]).resolve()
         if not path.is_relative_to(server.folder.resolve()) or not path.is_file():
             return self.plain(404)
         data = path.read_bytes()

@@ -161,6 +161,10 @@ def recording(check, folder):
             made = list(disk.folder.glob("v/*"))
             check.that(refused and "maps no files" in done.stderr and not made, f"{fault}: {done}, made {made}")
     print(f"  {faults} faults")
+    # Traces of short processes lie together in one file, which the analysis lists.
+    disk.fails({"op": "read", "name": ".tpb", "errno": errno.EIO})
+    done = tomoprof("record", "--out", disk.place / "w", "--", "/bin/sh", "-c", "/bin/true; echo out; exit 3", timeout=PATIENT)
+    check.that(disk.fired() and (done.returncode, done.stdout) == (3, "out\n"), f"short processes: {done}")
     disk.end()
 
 
