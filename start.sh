@@ -10,7 +10,7 @@ usage() {
 ./start.sh build   set up and build only: the program is then build/tomoprof
 ./start.sh cuda [12|13|both]
                    the same with the CUDA back end, for the driver that is here, else for CUDA 13: installs NVIDIA's toolkit
-                   into build-toolkit (no root; 13: pip, 600 MB; 12: Debian's packages, 1.4 GB). 13 needs driver 580, 12 needs 525.
+                   into build-toolkit (no root; 13: 600 MB by pip; 12: 1.2 GB, as Debian packages it). 13 needs driver 580, 12 needs 525.
                    Where an NVIDIA driver answers, run and build do this by themselves; TOMOPROF_CUDA_TOOLKIT=none forbids it
 ./start.sh test    set up, build, run all tests, and again with the address and undefined-behaviour sanitizers; with CI=true
                    the containers too: images built and run, with an engine of its own where none answers (minutes, 6 GB)
@@ -24,7 +24,7 @@ usage() {
 ./start.sh help    this text
 
 Set-up installs missing packages with apt where it may (root or password-less sudo on Debian and Ubuntu);
-elsewhere it prints the one line to run and stops.
+elsewhere it prints the line to run on this system, and stops.
 END
 }
 
@@ -47,6 +47,10 @@ bring_cmake() {
     use_brought_cmake
 }
 
+has_pip() {
+    python3 -m pip --version >/dev/null 2>&1 || /usr/bin/python3 -m pip --version >/dev/null 2>&1
+}
+
 python_for_tests() {
     python3 -c 'import numpy, jsonschema' 2>/dev/null || /usr/bin/python3 -c 'import numpy, jsonschema' 2>/dev/null
 }
@@ -67,35 +71,72 @@ missing() {
         echo pkg-config
     fi
     [ "$1" = build ] || [ "$1" = run ] || command -v c++ >/dev/null || echo c++
+    [ "$1" != cuda ] || has_pip || echo pip
     [ "$1" != test ] || python_for_tests || echo "python3 with numpy and jsonschema"
 }
 
 debian="cmake ninja-build gcc g++ libc6-dev pkg-config zlib1g-dev libcjson-dev libfftw3-dev libhdf5-dev libdw-dev libsqlite3-dev libdeflate-dev libzstd-dev libblosc-dev liblz4-dev liburing-dev libcurl4-openssl-dev libturbojpeg0-dev libjxr-dev libaec-dev libbz2-dev libtiff-dev libgdcm-dev"
 debian_test="g++ libcmocka-dev python3-numpy python3-jsonschema"
-fedora="cmake ninja-build gcc pkgconf-pkg-config zlib-devel cjson-devel fftw-devel hdf5-devel elfutils-devel sqlite-devel libdeflate-devel libzstd-devel blosc-devel lz4-devel liburing-devel libcurl-devel turbojpeg-devel jxrlib-devel bzip2-devel libtiff-devel blosc2-devel gdcm-devel gcc-c++"
+fedora="cmake ninja-build gcc pkgconf-pkg-config zlib-devel cjson-devel fftw-devel hdf5-devel elfutils-devel sqlite-devel libdeflate-devel libzstd-devel blosc-devel lz4-devel liburing-devel libcurl-devel turbojpeg-devel jxrlib-devel bzip2-devel libtiff-devel blosc2-devel gdcm-devel gcc-c++ python3-pip"
 fedora_test="gcc-c++ libcmocka-devel python3-numpy python3-jsonschema"
-arch="cmake ninja gcc pkgconf zlib cjson fftw hdf5 libelf sqlite libdeflate zstd blosc lz4 liburing curl libjpeg-turbo bzip2 libtiff gdcm"
+arch="cmake ninja gcc pkgconf zlib cjson fftw hdf5 libelf sqlite libdeflate zstd blosc lz4 liburing curl libjpeg-turbo bzip2 libtiff gdcm python-pip"
 arch_test="cmocka python-numpy python-jsonschema"
 
+# Installs packages with apt where it may: as root, or with a sudo that asks for no password. Exit code 1: it may not. A name that apt does
+# not know would end the whole line, so those are then left out.
+apt_install() {
+    local root="" name known=""
+    [ "$(id -u)" = 0 ] || root="sudo -n"
+    command -v apt-get >/dev/null && { [ -z "$root" ] || $root true 2>/dev/null; } || return 1
+    apt_now() { $root env DEBIAN_FRONTEND=noninteractive apt-get "$@" </dev/null; }
+    apt_now update || true # one broken source need not matter
+    apt_now install -y --no-install-recommends "$@" && return
+    for name in "$@"; do
+        if apt_now install -s "$name" >/dev/null 2>&1; then
+            known="$known $name"
+        else
+            echo "apt cannot install $name here: left out"
+        fi
+    done
+    # shellcheck disable=SC2086 # a list of words
+    [ -z "$known" ] || apt_now install -y --no-install-recommends $known || true
+}
+
+# Prints the line that installs the packages on this system; those of all systems where it is none of them.
+print_line() {
+    local id system=""
+    # shellcheck disable=SC1091 # the system's
+    id=$(. /etc/os-release 2>/dev/null && echo " ${ID-} ${ID_LIKE-} ") || id=""
+    case $id in
+    *" rhel "* | *" centos "*) system=RHEL ;;
+    *" fedora "*) system=Fedora ;;
+    *" debian "* | *" ubuntu "*) system=Debian ;;
+    *" arch "*) system=Arch ;;
+    esac
+    grep "^  $system" <<END
+  Debian, Ubuntu:  sudo apt-get install $debian
+  Fedora:          sudo dnf install --setopt=strict=0 $fedora
+  RHEL, Rocky:     sudo dnf install https://dl.fedoraproject.org/pub/epel/epel-release-latest-\$(rpm -E %rhel).noarch.rpm && sudo crb enable && sudo dnf install --setopt=strict=0 $fedora
+  Arch:            sudo pacman -S --needed $arch
+END
+}
+
 set_up() {
-    local absent first root=""
+    local absent first tried=""
     use_brought_cmake
     first=$(missing "$1")
     [ -n "$first" ] || return 0
     echo "Missing: $(echo "$first" | paste -sd ' ')"
     if [ "$1" = cuda ]; then
-        debian="$debian g++ python3-pip" fedora="$fedora gcc-c++ python3-pip" arch="$arch python-pip"
+        debian="$debian python3-pip"
     fi
     if [ "$1" = test ]; then
         debian="$debian $debian_test" fedora="$fedora $fedora_test" arch="$arch $arch_test"
     fi
-    [ "$(id -u)" = 0 ] || root="sudo -n"
-    if command -v apt-get >/dev/null && { [ -z "$root" ] || $root true 2>/dev/null; }; then
-        $root apt-get update </dev/null || true # one broken source need not matter
-        # shellcheck disable=SC2086 # lists of words
-        $root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $debian </dev/null || true
-        recent_cmake || python3 -m pip --version >/dev/null 2>&1 ||
-            $root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends python3-pip </dev/null || true
+    # shellcheck disable=SC2086 # lists of words
+    if apt_install $debian; then
+        tried=yes
+        recent_cmake || has_pip || apt_install python3-pip
     fi
     recent_cmake || ! command -v cmake >/dev/null || bring_cmake
     absent=$(missing "$1")
@@ -108,13 +149,12 @@ then run this again: it brings CMake from PyPI into build-tools. Or put a newer 
 END
         exit 1
     fi
-    cat <<END
-Install them with the line for your system, then run this again:
-  Debian, Ubuntu:  sudo apt-get install $debian
-  Fedora:          sudo dnf install $fedora
-  RHEL, Rocky:     sudo dnf install epel-release && sudo crb enable, then Fedora's line
-  Arch:            sudo pacman -S --needed $arch
-END
+    if [ -n "$tried" ]; then
+        echo "apt did not install it: its messages are above. Ubuntu has most of these packages in universe: sudo add-apt-repository universe"
+    else
+        echo "Install what is missing, then run this again:"
+        print_line
+    fi
     exit 1
 }
 

@@ -4,6 +4,8 @@
 #   driver: what the driver serves, else 13
 set -eu
 cd "$(dirname "$0")/.."
+# shellcheck source=start.sh
+. ./start.sh # apt_install, has_pip
 
 # The version of NVIDIA's driver, as 565; nothing where none answers.
 driver() {
@@ -38,28 +40,48 @@ has_toolkit() {
     return 1
 }
 
+# fetch 12|13: brings the toolkit, and with apt what it needs beside the build's own packages.
+fetch() {
+    local wanted="" newest
+    newest=$(g++ -dumpversion 2>/dev/null | cut -d. -f1)
+    has_pip || wanted=python3-pip
+    if [ "$1" = 12 ] && [ "${newest:-0}" -gt 13 ] && ! command -v g++-13 >/dev/null; then
+        wanted="$wanted g++-13"
+    fi
+    # shellcheck disable=SC2086 # a list of words
+    [ -z "$wanted" ] || apt_install $wanted || true
+    if [ "$1" = 12 ] && [ "${newest:-0}" -gt 13 ] && ! command -v g++-13 >/dev/null; then
+        echo "CUDA 12.4 compiles with g++ up to 13; this is $newest. Install g++-13 beside it, then ./start.sh cuda." >&2
+        return 1
+    fi
+    cuda/toolkit.sh "$1"
+}
+
 # Sets up the toolkit that the driver here needs to compute; without it the CPU computes, and a sentence says so.
 set_up_gpu() {
     local version
     [ "${TOMOPROF_CUDA_TOOLKIT-}" != none ] || return 0
     version=$(cuda_of_driver)
+    if [ -z "$version" ] && [ -n "$(driver)" ]; then
+        echo "NVIDIA's driver $(driver) is older than 525, which CUDA 12 needs: the CPU computes." >&2
+    fi
     if [ -z "$version" ] || has_toolkit "$version"; then
         return 0
     fi
     echo "NVIDIA's driver $(driver) is here: CUDA $version is set up in build-toolkit, once (TOMOPROF_CUDA_TOOLKIT=none forbids it)."
-    cuda/toolkit.sh "$version" || echo "CUDA $version could not be set up, so the CPU computes: ./start.sh cuda tries again." >&2
+    fetch "$version" || echo "CUDA $version could not be set up, so the CPU computes: ./start.sh cuda tries again." >&2
 }
 
 case $1 in
 auto) set_up_gpu ;;
 driver)
     version=$(cuda_of_driver)
-    cuda/toolkit.sh "${version:-13}"
+    fetch "${version:-13}"
     ;;
-12 | 13) cuda/toolkit.sh "$1" ;;
+12 | 13) fetch "$1" ;;
 both)
-    cuda/toolkit.sh 13
-    cuda/toolkit.sh 12
+    fetch 13
+    fetch 12
     ;;
 *)
     echo "./start.sh cuda $1: 12, 13 or both" >&2

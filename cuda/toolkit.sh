@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs a CUDA toolkit that the project builds with, without root: cuda/toolkit.sh [12|13] [FOLDER]. 13 (drivers from 580)
-# unless given: NVIDIA's wheels, pinned, by pip. 12 (12.4, drivers from 525): the packages of Debian 13, checked by apt,
-# unpacked and not installed, and the CUPTI of CUDA 12.8 by pip, for RTX 50 with drivers 570 to 579. FOLDER is build-toolkit beside this folder unless given; CMake finds the default by itself,
+# unless given: NVIDIA's wheels, pinned, by pip. 12 (12.4, drivers from 525): the packages of Debian 13, pinned, unpacked on any Linux and
+# not installed, and the CUPTI of CUDA 12.8 by pip, for RTX 50 with drivers 570 to 579. FOLDER is build-toolkit beside this folder unless given; CMake finds the default by itself,
 # another with -DTP_CUDA_TOOLKIT=FOLDER/nvidia/cu13 (or cu12).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -73,53 +73,50 @@ from_wheels() {
     [ -e "$root/lib64" ] || ln -s lib "$root/lib64"
 }
 
-# The address of the mirror that this system's apt uses; nothing where it uses none of Debian's.
-debian_mirror() {
+# The mirrors to ask: that of this system's apt, where it uses one of Debian's, then Debian's own, then its archive.
+mirrors() {
     grep -rhE '^(URIs:|deb )' /etc/apt/sources.list /etc/apt/sources.list.d 2>/dev/null |
         grep -oE 'https?://[^ ]+/debian/?( |$)' | sed -n '1s|/* *$||p'
+    echo http://deb.debian.org/debian
+    echo https://snapshot.debian.org/archive/debian/20250901T000000Z
 }
 
+# NVIDIA's own files, which need no Debian, as Debian 13 packages them: no other registry has an nvcc of CUDA 12.
 from_debian() {
-    local keys=/usr/share/keyrings/debian-archive-keyring.gpg apt file mirror library=usr/lib/x86_64-linux-gnu
-    mirror=$(debian_mirror)
-    if ! command -v apt-get >/dev/null || ! command -v dpkg >/dev/null || [ ! -e "$keys" ] || [ -z "$mirror" ]; then
-        fail "CUDA 12 is taken from Debian's packages, which needs Debian, its apt-get and $keys; install NVIDIA's toolkit 12.x instead: CMake finds /usr/local/cuda"
-    fi
+    local python name below=pool/non-free/n/nvidia-cuda-toolkit library=usr/lib/x86_64-linux-gnu
+    python=$(python_with_pip)
     rm -rf "$root"
-    mkdir -p "$root/apt/lists/partial" "$root/apt/cache/archives/partial" "$root/apt/debs" "$root/bin" "$root/libexec"
-    apt=$root/apt
-    echo "deb [signed-by=$keys] $mirror trixie main non-free" >"$apt/list"
-    local options=(-q -o "Dir::Etc::sourcelist=$apt/list" -o Dir::Etc::sourceparts=- -o "Dir::State::lists=$apt/lists"
-        -o "Dir::Cache=$apt/cache")
-    apt-get "${options[@]}" update >"$apt/log" 2>&1 || {
-        cat "$apt/log" >&2
-        fail "apt-get update failed"
-    }
-    (cd "$apt/debs" && apt-get "${options[@]}" download nvidia-cuda-toolkit/trixie nvidia-cuda-dev/trixie nvidia-profiler/trixie \
-        libnvvm4/trixie libcudart12/trixie libcufft11/trixie libcupti12/trixie libcupti-dev/trixie >>"$apt/log" 2>&1) || {
-        cat "$apt/log" >&2
-        fail "apt-get download failed"
-    }
-    for file in "$apt"/debs/*.deb; do
-        dpkg -x "$file" "$root"
-        printf 'debian\t%s\t%s\tLicenseRef-NVIDIA-Proprietary\n' "$(dpkg-deb -f "$file" Package)" "$(dpkg-deb -f "$file" Version)" \
-            >>"$root/packages.tsv"
-        rm "$file"
-    done
-    rm -rf "$apt"
-    # Libraries that no build needs: two thirds of the space.
-    find "$root/$library" -name '*.a' ! -name 'libcuda*' -delete
+    mkdir -p "$root/bin" "$root/libexec"
+    # shellcheck disable=SC2046 # a list of words
+    "$python" "$here/unpack.py" "$root" $(mirrors) <<END || fail "Debian's packages could not be fetched"
+cd5fe85aee38d108b315f408a688641478f2402622a10c677478eb7a6c4e5319 $below/nvidia-cuda-toolkit_12.4.131~12.4.1-2_amd64.deb
+d846838f914a0176948d48a8bcade5d6dbcccb5c9374343f6475f5503f173ee0 $below/nvidia-cuda-dev_12.4.127~12.4.1-2_amd64.deb
+de674f3440d9e52c6c1c2998956fddc275b5b3341ab23c3466607b6ca5543aed $below/nvidia-profiler_12.4.127~12.4.1-2_amd64.deb
+3c905c1df7453e1ad477516c4465629c310d2f58a796d66f44070dc289e7ec12 $below/libnvvm4_12.4.131~12.4.1-2_amd64.deb
+361b3721cf84bf068e111ff013c819de61cb475268b0d38db99839471f1b4130 $below/libcudart12_12.4.127~12.4.1-2_amd64.deb
+ca95170e32bc0a498f463c21ac104f993c9364f856522792138f57e72640857a $below/libcufft11_11.2.1.3~12.4.1-2_amd64.deb
+49f475278f108cf1b07d60b8d3d9d1711c0de3868e374f5ac481a08c6c51750d $below/libcupti12_12.4.127~12.4.1-2_amd64.deb
+09d56f110a9ab95de2674e6374aebcfce629e9a7de50480706c121cc56a34e67 $below/libcupti-dev_12.4.127~12.4.1-2_amd64.deb
+END
     cp "$root/usr/lib/nvidia-cuda-toolkit/bin/nvcc" "$root/libexec/"
     printf 'NVVMIR_LIBRARY_DIR = %s\nPATH += %s:\nINCLUDES += -I%s\nLIBRARIES =+ -L%s -L%s\n' \
         "$root/usr/lib/nvidia-cuda-toolkit/libdevice" "$root/usr/lib/nvidia-cuda-toolkit/bin:$root/usr/bin" \
         "$root/usr/include" "$root/$library/stubs" "$root/$library" >"$root/libexec/nvcc.profile"
-    # shellcheck disable=SC2016 # for the script
-    printf '#!/bin/sh\nroot=%s\nPATH="$root/usr/bin:$PATH" LD_LIBRARY_PATH="$root/%s${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" exec "$root/libexec/nvcc" "$@"\n' \
-        "'$root'" "$library" >"$root/bin/nvcc"
+    {
+        printf "#!/bin/sh\nroot='%s' library=%s\n" "$root" "$library"
+        cat <<'END'
+# CUDA 12.4 takes a g++ up to 13.
+cxx=
+for name in g++ g++-13 g++-12 g++-11; do
+    version=$("$name" -dumpversion 2>/dev/null) && [ "${version%%.*}" -le 13 ] && cxx=$name && break
+done
+PATH="$root/usr/bin:$PATH" LD_LIBRARY_PATH="$root/$library${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" exec "$root/libexec/nvcc" ${cxx:+-ccbin "$cxx"} "$@"
+END
+    } >"$root/bin/nvcc"
     chmod +x "$root/bin/nvcc"
     ln -s ../usr/lib/nvidia-cuda-toolkit/bin/crt "$root/libexec/crt" # what nvcc links programs with (tests/gpu/capture.py)
-    for file in cuobjdump nvdisasm compute-sanitizer; do
-        ln -s "../usr/bin/$file" "$root/bin/$file"
+    for name in cuobjdump nvdisasm compute-sanitizer; do
+        ln -s "../usr/bin/$name" "$root/bin/$name"
     done
     ln -s usr/include "$root/include"
     ln -s "$library" "$root/lib64"

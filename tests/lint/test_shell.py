@@ -8,7 +8,7 @@ from sources import ROOT
 
 VERSION = "0.9"  # Debian 12's; others have other remarks, their warnings count
 SCRIPTS = ["start.sh", "tests/run.sh", ".ci/run", "cuda/set_up.sh", "cuda/toolkit.sh", "docker/run.sh", "docker/entry.sh", "docker/nsys.sh", "docker/nsight.sh", "docker/sbom.sh",
-           "packaging/arm/test.sh", "tests/container/fresh.sh", "tests/loop.sh", "tests/gpu/check.sh", "tests/gpu/pack.sh"]
+           "packaging/arm/test.sh", "tests/container/fresh.sh", "tests/container/systems.sh", "tests/loop.sh", "tests/gpu/check.sh", "tests/gpu/pack.sh"]
 
 
 def endings():

@@ -65,6 +65,62 @@ def an_old_cmake_is_replaced(check, folder):
             check.that(done.returncode == 1 and "has CMake 3.18.4; 3.22 is needed" in done.stdout and "apt-get install cmake" not in done.stdout, f"{done}")
 
 
+def tools(folder):
+    """A folder with the programs that start.sh calls, and no others: no apt."""
+    (folder / "tools").mkdir()
+    for name in "bash cat chmod cp cut dirname env find grep head id mkdir nproc paste sed sh sort tail touch".split():
+        (folder / "tools" / name).symlink_to(shutil.which(name))
+    return folder / "tools"
+
+
+def the_line_is_for_this_system(check, folder):
+    """Without apt: the line of the system that os-release names, and those of all where it names none of them."""
+    bare = tools(folder)
+    lines = {"Debian": "sudo apt-get install cmake", "Fedora": "Fedora:          sudo dnf install --setopt=strict=0 cmake", "RHEL": "epel-release-latest-$(rpm -E %rhel).noarch.rpm",
+             "Arch": "sudo pacman -S --needed cmake"}
+    for number, (release, systems) in enumerate((('ID="rhel"\nID_LIKE="fedora"\n', ["RHEL"]), ('ID="rocky"\nID_LIKE="rhel centos fedora"\n', ["RHEL"]),
+                                                 ("ID=fedora\n", ["Fedora"]), ("ID=ubuntu\nID_LIKE=debian\n", ["Debian"]), ("ID=debian\n", ["Debian"]),
+                                                 ("ID=manjaro\nID_LIKE=arch\n", ["Arch"]), ("ID=opensuse-leap\n", list(lines)), (None, list(lines)))):
+        place = folder / str(number)
+        place.mkdir()
+        checkout(place, place / "none")
+        (place / "bin/ninja").unlink()
+        (place / "start.sh").write_text((place / "start.sh").read_text().replace("/etc/os-release", "./os-release"))
+        if release:
+            (place / "os-release").write_text(release)
+        done = subprocess.run(["./start.sh", "build"], cwd=place, env={"PATH": f"{place}/bin:{bare}"}, stdin=subprocess.DEVNULL, text=True, capture_output=True, timeout=300)
+        shown = [name for name, line in lines.items() if line in done.stdout]
+        check.that(done.returncode == 1 and shown == systems and not done.stderr and "Missing: ninja" in done.stdout, f"{release}: {done}")
+
+
+def apt_leaves_out_what_it_does_not_have(check, folder):
+    """One name that apt does not have ends its whole line: the others are then installed without it, and what is missing afterwards is told."""
+    bare = tools(folder)
+    for number, (lacks, says, code) in enumerate((("libjxr-dev", "apt cannot install libjxr-dev here: left out", 0), ("", "", 0),
+                                                  ("ninja-build", "Still missing", 1))):
+        place = folder / str(number)
+        place.mkdir()
+        program(place / "stub", "exit 0\n")
+        environment = checkout(place, place / "stub")
+        (place / "bin/ninja").rename(place / "ninja")
+        (place / "bin/pkg-config").rename(place / "pkg-config")
+        program(place / "bin/sudo", 'shift; exec "$@"\n')
+        lacking = f'case " $* " in *" {lacks} "*) exit 100 ;; esac\n' if lacks else ""
+        program(place / "bin/apt-get", f"""echo "$@" >> "{place}/apt"
+{lacking}case $1$2 in
+install-s) ;;
+install*) cp "{place}/pkg-config" "{place}/bin/"
+    case " $* " in *" ninja-build "*) cp "{place}/ninja" "{place}/bin/" ;; esac ;;
+esac
+""")
+        done = subprocess.run(["./start.sh", "build"], cwd=place, env={**environment, "PATH": f"{place}/bin:{bare}"}, stdin=subprocess.DEVNULL,
+                              text=True, capture_output=True, timeout=300)
+        installs = [line for line in (place / "apt").read_text().splitlines() if line.startswith("install -y")]
+        check.that(done.returncode == code and says in done.stdout, f"lacks {lacks!r}: {done}")
+        check.that(len(installs) == (2 if lacks else 1) and "libjxr-dev" in installs[0] and (not lacks or lacks not in installs[-1].split()), f"{installs}")
+        check.that(code == 0 or "add-apt-repository universe" in done.stdout and "sudo apt-get install" not in done.stdout, f"{done}")
+
+
 def typed(folder, environment, *answers):
     """What start.sh shows on a terminal where a person gives these answers, and its exit code."""
     pid, terminal = pty.fork()
@@ -244,6 +300,8 @@ def a_driver_gets_its_toolkit(check, folder):
     """With stand-ins of nvidia-smi and of the installer: which CUDA is set up, and that its failure leaves the CPU."""
     program(folder / "stub", "exit 0\n")
     environment = checkout(folder, folder / "stub")
+    program(folder / "bin/python3", "exit 0\n")
+    program(folder / "bin/g++", "echo 13\n")
     calls = folder / "calls"
     for version, words, status, wanted in (("580.65.06", ["build"], 0, "13"), ("565.90", ["build"], 0, "12"), ("565.90", ["build"], 1, "12"),
                                            ("525.60.13", ["build"], 0, "12"), ("470.256.02", ["build"], 0, ""), ("", ["build"], 0, ""),
@@ -254,8 +312,32 @@ def a_driver_gets_its_toolkit(check, folder):
         done = subprocess.run(["./start.sh", *words], cwd=folder, env=environment, stdin=subprocess.DEVNULL, text=True, capture_output=True, timeout=300)
         check.that(done.returncode == 0 and calls.read_text().split() == wanted.split(), f"driver {version}, {words}: {calls.read_text()} {done}")
         check.that(("could not be set up, so the CPU computes" in done.stderr) == (status != 0), f"driver {version}: {done.stderr}")
+        check.that(("driver 470 is older than 525" in done.stderr) == version.startswith("470"), f"driver {version}: {done.stderr}")
     done = subprocess.run(["./start.sh", "cuda", "11"], cwd=folder, env=environment, text=True, capture_output=True, timeout=300)
     check.that(done.returncode == 2 and "12, 13 or both" in done.stderr, f"{done}")
+
+
+def cuda_12_gets_a_compiler_that_it_takes(check, folder):
+    """Where g++ is newer than CUDA 12.4 takes (Debian 13, whose own driver is 550), apt brings one beside it; else nothing is fetched."""
+    bare = tools(folder)
+    for number, (compiler, driver, brings, installed, fetched) in enumerate((("14", "550.163", True, True, "12"), ("14", "550.163", False, True, ""),
+                                                                             ("13", "550.163", True, False, "12"), ("14", "580.65", True, False, "13"))):
+        place = folder / str(number)
+        place.mkdir()
+        program(place / "stub", "exit 0\n")
+        environment = checkout(place, place / "stub")
+        program(place / "bin/g++", f"echo {compiler}\n")
+        program(place / "bin/sudo", 'shift; exec "$@"\n')
+        program(place / "bin/nvidia-smi", f"echo {driver}\n")
+        program(place / "bin/python3", "exit 0\n")
+        program(place / "bin/apt-get", f'echo "$@" >> apt\n[ {brings} = False ] || printf "#!/bin/sh\n" > bin/g++-13; chmod +x bin/g++-13\n')
+        program(place / "cuda/toolkit.sh", "echo $1 >> fetched\n")
+        done = subprocess.run(["./start.sh", "build"], cwd=place, env={**environment, "PATH": f"{place}/bin:{bare}"}, stdin=subprocess.DEVNULL,
+                              text=True, capture_output=True, timeout=300)
+        asked = (place / "apt").read_text() if (place / "apt").exists() else ""
+        got = (place / "fetched").read_text().strip() if (place / "fetched").exists() else ""
+        check.that(done.returncode == 0 and got == fetched and ("g++-13" in asked) == installed, f"g++ {compiler}, driver {driver}: {got} {asked} {done}")
+        check.that(("compiles with g++ up to 13; this is 14" in done.stderr) == (installed and not brings), f"{done.stderr}")
 
 
 def the_image_says_why_the_cpu_computes(check, folder):
@@ -327,6 +409,6 @@ def nsys_is_called_where_it_is(check, folder):
         (folder / "bin/nsys").unlink()
 
 
-main(an_old_cmake_is_replaced, menu_on_a_terminal, the_menu_profiles_and_reconstructs, no_question_without_a_terminal, a_moved_checkout_is_configured_afresh,
+main(the_line_is_for_this_system, apt_leaves_out_what_it_does_not_have, cuda_12_gets_a_compiler_that_it_takes, an_old_cmake_is_replaced, menu_on_a_terminal, the_menu_profiles_and_reconstructs, no_question_without_a_terminal, a_moved_checkout_is_configured_afresh,
      the_second_build_and_the_containers_run_beside_the_tests, compose_is_told_of_the_gpu,
      a_driver_gets_its_toolkit, the_image_says_why_the_cpu_computes, nsys_says_what_the_card_needs, nsys_is_called_where_it_is)

@@ -1,18 +1,28 @@
-"""Which build of the CUDA back end is opened, by the driver that is there: all of them stand-ins (tests/fakes)."""
+"""Which build of the CUDA back end is opened, by the driver that is there: all of them stand-ins (tests/fakes).
+
+    TOMOPROF=build/tomoprof python3 tests/pipe/cuda/test_cuda_builds.py --table     prints the table of drivers in docs/cuda.md"""
 
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from tool import TOMOPROF, main
 
 BUILD = pathlib.Path(TOMOPROF).resolve().parent
 FAKES = BUILD / "tests/fakes"
-DRIVERS = {525: 12000, 560: 12060, 565: 12070, 570: 12080, 575: 12090, 580: 13000, 590: 13010}
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+DRIVERS = {525: 12000, 535: 12020, 550: 12040, 555: 12050, 560: 12060, 565: 12070, 570: 12080, 575: 12090, 580: 13000, 590: 13010}
+
+
+BLACKWELL = 570  # the first driver that knows RTX 50
+CHIPS = {"RTX 40": 89, "RTX 50": 120}
+HEAD = ["driver", "serves CUDA", "`./start.sh` sets up", "operators by the build for", *(f"records {name} by CUPTI of" for name in CHIPS)]
 
 
 def beside(folder, *majors):
@@ -65,6 +75,56 @@ def without_one_it_is_said(check, folder):
     check.that("has no CUDA back end (" in found and "./start.sh cuda" in found, found)
 
 
+def toolkit_of_three(folder):
+    """A toolkit with the CUPTIs of CUDA 12.4, 12.8 and 13.0 update 1, which tell their version alone."""
+    place = folder / "toolkit/lib64"
+    place.mkdir(parents=True)
+    source = folder / "cupti.c"
+    for name, version in (("libcupti.so.13", 130001), ("libcupti.so.12", 22), ("libcupti-12.8.so.12", 26)):
+        source.write_text(f"int cuptiGetVersion(unsigned *v) {{ *v = {version}; return 0; }}\n")
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", place / name, source], check=True)
+    return folder / "toolkit"
+
+
+def cupti_for(program, toolkit, serves, chip):
+    env = {"LD_LIBRARY_PATH": str(program.parent), "LD_PRELOAD": str(FAKES / "fake_gpu.so"), "FAKE": f"serves={serves},chip={chip}", "CUDA_PATH": str(toolkit)}
+    return json.loads(run(program, env, "doctor", "--json").stdout)["rows"]["cupti"]
+
+
+def set_up_for(folder, driver):
+    """The CUDA whose toolkit cuda/set_up.sh fetches where nvidia-smi tells this driver."""
+    for name in ("start.sh", "cuda/set_up.sh"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+    for name, text in (("bin/nvidia-smi", f"echo {driver}.65.06"), ("bin/python3", "exit 0"), ("bin/g++", "echo 12"), ("cuda/toolkit.sh", "echo fetches $1")):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+        (folder / name).chmod(0o755)
+    done = subprocess.run(["cuda/set_up.sh", "auto"], cwd=folder, env={**os.environ, "PATH": f"{folder}/bin:{os.environ['PATH']}", "CUDA_PATH": "/none"},
+                          text=True, capture_output=True, timeout=300)
+    return done.stdout.splitlines()[-1].removeprefix("fetches ") if done.stdout else "none"
+
+
+def drivers_table(folder):
+    program, toolkit = beside(folder / "tabled", 12, 13), toolkit_of_three(folder)
+    (folder / "set-up").mkdir()
+    lines = ["| " + " | ".join(HEAD) + " |", "|---" * len(HEAD) + "|"]
+    for driver, serves in DRIVERS.items():
+        opened = re.search(r"the build for CUDA (\d+) was opened", found_by(program, serves))
+        cells = [str(driver), f"{serves // 1000}.{serves % 1000 // 10}", set_up_for(folder / "set-up", driver), opened[1] if opened else "none"]
+        for chip in CHIPS.values():
+            row = cupti_for(program, toolkit, serves, chip)
+            of = {"22": "12.4", "26": "12.8", "130001": "13.0"}[re.search(r"API version (\d+)", row["found"])[1]]
+            cells.append("card unknown" if chip == 120 and driver < BLACKWELL else of + ("" if row["state"] == "ok" else f" ({row['state']})"))
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def the_table_of_drivers_is_that_of_the_docs(check, folder):
+    made = drivers_table(folder)
+    check.that(made in (ROOT / "docs/cuda.md").read_text(), f"docs/cuda.md has another table than --table prints:\n{made}")
+
+
 def a_cupti_that_does_not_know_the_chip_is_limited(check, folder):
     program = beside(folder / "cupti")
     for serves, version, chip, state in ((12080, 22, 120, "limited"), (12080, 26, 120, "ok"), (12080, 22, 89, "ok"), (12080, 26, 103, "limited"),
@@ -80,17 +140,15 @@ def a_cupti_that_does_not_know_the_chip_is_limited(check, folder):
 def the_cupti_fits_driver_and_chip(check, folder):
     """Of three in one toolkit doctor takes the one that the driver serves."""
     program = beside(folder / "three")
-    place = folder / "toolkit/lib64"
-    place.mkdir(parents=True)
-    source = folder / "cupti.c"
-    for name, version in (("libcupti.so.13", 130001), ("libcupti.so.12", 22), ("libcupti-12.8.so.12", 26)):
-        source.write_text(f"int cuptiGetVersion(unsigned *v) {{ *v = {version}; return 0; }}\n")
-        subprocess.run(["cc", "-shared", "-fPIC", "-o", place / name, source], check=True)
+    toolkit = toolkit_of_three(folder)
     for serves, version in ((12040, 22), (12080, 26), (12090, 26), (13000, 130001)):
-        env = {"LD_LIBRARY_PATH": str(program.parent), "LD_PRELOAD": str(FAKES / "fake_gpu.so"), "FAKE": f"serves={serves},chip=89",
-               "CUDA_PATH": str(folder / "toolkit")}
-        row = json.loads(run(program, env, "doctor", "--json").stdout)["rows"]["cupti"]
+        row = cupti_for(program, toolkit, serves, 89)
         check.that(f"API version {version}," in row["found"], f"a driver of CUDA {serves}: {row}")
 
 
-main(a_cupti_that_does_not_know_the_chip_is_limited, the_cupti_fits_driver_and_chip, the_driver_decides, a_named_one_is_opened, without_one_it_is_said)
+if "--table" in sys.argv:
+    with tempfile.TemporaryDirectory() as made:
+        print(drivers_table(pathlib.Path(made)))
+else:
+    main(the_table_of_drivers_is_that_of_the_docs, a_cupti_that_does_not_know_the_chip_is_limited, the_cupti_fits_driver_and_chip, the_driver_decides,
+         a_named_one_is_opened, without_one_it_is_said)

@@ -1,10 +1,17 @@
-"""Which CUDA toolkits a build takes, by what their nvcc says and does: all of them shell scripts in folders of their own."""
+"""Which CUDA toolkits a build takes, by what their nvcc says and does: all of them shell scripts in folders of their own. And how the one
+for CUDA 12 comes: packages made here, from servers on this machine."""
 
+import functools
+import hashlib
+import http.server
+import io
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
+import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from tool import main
@@ -71,7 +78,63 @@ def architectures_are_those_that_it_knows(check, folder):
         check.that(said["codes"].endswith(f"-gencode=arch={ptx}"), f"{release}, {wanted}: {said['codes']}")
 
 
+def debian_package(files, packed="xz"):
+    """The bytes of a .deb with these files and a link."""
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode=f"w:{packed}") as archive:
+        for name, text in files.items():
+            member = tarfile.TarInfo(f"./{name}")
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text))
+        link = tarfile.TarInfo("./usr/lib/link")
+        link.type, link.linkname = tarfile.SYMTYPE, "/usr/lib/elsewhere"
+        archive.addfile(link)
+    made = b"!<arch>\n"
+    for name, content in (("debian-binary", b"2.0\n"), ("control.tar.xz", b"odd"), (f"data.tar.{packed}", data.getvalue())):
+        made += f"{name:<16}{0:<12}{0:<6}{0:<6}{'100644':<8}{len(content):<10}`\n".encode() + content + b"\n" * (len(content) % 2)
+    return made
+
+
+def serve(folder):
+    """Serves a folder on loopback until the test ends; returns its address."""
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return f"http://127.0.0.1:{server.server_port}"
+
+
+def packages_come_by_their_hash(check, folder):
+    """The first mirror that has a package with its hash gives it; none has it: every mirror's reason, and nothing is unpacked."""
+    good = debian_package({"usr/lib/libcudart_static.a": b"runtime", "usr/lib/libcufft_static.a": b"large", "usr/include/cufft.h": b"header"})
+    path = "pool/tool_12.4~1-2_amd64.deb"
+    for name, content in (("none", None), ("other", good[:-9]), ("right", good), ("odd", b"no archive")):
+        (folder / name / "pool").mkdir(parents=True)
+        if content is not None:
+            (folder / name / path).write_bytes(content)
+    none, other, right, odd = (serve(folder / name) for name in ("none", "other", "right", "odd"))
+
+    def unpacked(to, content, *mirrors):
+        return subprocess.run([sys.executable, ROOT / "cuda/unpack.py", folder / to, *mirrors], text=True, capture_output=True, timeout=300,
+                              input=f"{hashlib.sha256(content).hexdigest()} {path}\n")
+
+    done = unpacked("to", good, none, other, right)
+    found = sorted(str(p.relative_to(folder / "to")) for p in (folder / "to").rglob("*") if not p.is_dir())
+    check.that(done.returncode == 0 and found == ["packages.tsv", "usr/include/cufft.h", "usr/lib/libcudart_static.a", "usr/lib/link"], f"{done} {found}")
+    check.that((folder / "to/packages.tsv").read_text() == "debian\ttool\t12.4~1-2\tLicenseRef-NVIDIA-Proprietary\n", "packages.tsv")
+    done = unpacked("never", good, none, other, "http://127.0.0.1:1")
+    reasons = done.stderr.splitlines()
+    check.that(done.returncode == 1 and len(reasons) == 4 and "cannot be fetched" in reasons[0] and "404" in reasons[1]
+               and "SHA-256 is" in reasons[2] and "refused" in reasons[3], f"{done}")
+    done = unpacked("odd-to", b"no archive", odd)
+    check.that(done.returncode == 1 and "not a Debian package" in done.stderr, f"{done}")
+    left = [p.name for name in ("never", "odd-to") for p in (folder / name).iterdir()]
+    check.that(left == ["packages.tsv"] * 2, f"left: {left}")
+
+
 if not shutil.which("cmake"):
     print("skipped: cmake is missing")
     sys.exit(77)
-main(what_cannot_be_used_is_passed_over_with_its_reason, architectures_are_those_that_it_knows)
+main(packages_come_by_their_hash, what_cannot_be_used_is_passed_over_with_its_reason, architectures_are_those_that_it_knows)
