@@ -30,6 +30,7 @@ END
 
 recent_cmake() {
     local found
+    command -v cmake >/dev/null || return 1
     found=$(cmake --version 2>/dev/null | sed -n '1s/[^0-9]*//p')
     [ -n "$found" ] && [ "$(printf '3.22\n%s\n' "$found" | sort -V | head -n 1)" = 3.22 ]
 }
@@ -104,7 +105,7 @@ apt_install() {
 
 # Prints the line that installs the packages on this system; those of all systems where it is none of them.
 print_line() {
-    local id system=""
+    local id line system=""
     # shellcheck disable=SC1091 # the system's
     id=$(. /etc/os-release 2>/dev/null && echo " ${ID-} ${ID_LIKE-} ") || id=""
     case $id in
@@ -113,7 +114,9 @@ print_line() {
     *" debian "* | *" ubuntu "*) system=Debian ;;
     *" arch "*) system=Arch ;;
     esac
-    grep "^  $system" <<END
+    while IFS= read -r line; do
+        case $line in "  $system"*) echo "$line" ;; esac
+    done <<END
   Debian, Ubuntu:  sudo apt-get install $debian
   Fedora:          sudo dnf install --setopt=strict=0 $fedora
   RHEL, Rocky:     sudo dnf install https://dl.fedoraproject.org/pub/epel/epel-release-latest-\$(rpm -E %rhel).noarch.rpm && sudo crb enable && sudo dnf install --setopt=strict=0 $fedora

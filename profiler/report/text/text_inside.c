@@ -7,11 +7,13 @@
 
 enum { PLACE_COLUMNS = 20 };
 
-/* "project.cu:15", its end where it is longer. */
+/* "project.cu:15 at 25", the second the line that it was inlined into; its end where it is longer. */
 static void inside_place(FILE *out, const struct model_device_line *l)
 {
     char place[300];
     snprintf(place, sizeof place, "%s:%lld", base_name(l->file), (long long)l->line);
+    if (l->called_at_count && l->called_at[0].line > 0)
+        text_append(place, sizeof place, " at %lld", (long long)l->called_at[0].line);
     const size_t n = strlen(place);
     for (char *c = place; *c; c++)
         *c = (unsigned char)*c < 0x20 || *c == 0x7F ? ' ' : *c;

@@ -120,6 +120,7 @@ def stalls_land_on_lines(check, folder):
     text = run([fake_gpu.BUILD / "tomoprof", "report", "--text", newest(folder / "runs")]).stdout.decode()
     table = text.split("what its warps do there\n")[-1].split("\n\n")[0].splitlines()
     check.that(len(table) == 7 and all(len(row) <= 80 for row in table) and "project.cu:37         67% too many accesses to shared memory" in table[0], f"{table}")
+    check.that(sorted(row[18:37] for row in table if ":15" in row) == [f"project.cu:15 at {n}" for n in (25, 26)], f"inlined lines do not say where: {table}")
 
 
 need_library()
