@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs what a user does first in a bare system with a pretended NVIDIA driver, and prints it: systems.sh SYSTEM DRIVER [FOLDER].
+# Runs what a user does first in a bare system with an emulated NVIDIA driver, and prints it: systems.sh SYSTEM DRIVER [FOLDER].
 # As root, with debootstrap and the network. SYSTEM is debian-11, debian-12 or debian-13, or the likeness of another one: ubuntu-22.04,
 # ubuntu-24.04 or rhel-9. A likeness is a Debian with that system's os-release, compiler, CMake and package manager (a dnf that installs
 # Debian's packages): it shows what start.sh does there, and tells nothing about that system's packages. All is built as `Quick`, at -O0.
@@ -37,7 +37,7 @@ sed -i 's/RelWithDebInfo/Quick/' "$root/src/CMakePresets.json"
 
 program usr/local/bin/nvidia-smi <<END
 #!/bin/sh
-case "\$*" in *driver_version*) echo $driver.65.06 ;; *) echo "GPU 0: pretended" ;; esac
+case "\$*" in *driver_version*) echo $driver.65.06 ;; *) echo "GPU 0: emulated" ;; esac
 END
 if [ -n "$cmake" ]; then
     tr ' ' '\n' <<<"${release%% PRETTY*}" >"$root/etc/os-release"
