@@ -20,6 +20,14 @@ if [ -z "$suite" ] || [ -z "$driver" ]; then
     echo "systems.sh debian-11|debian-12|debian-13|ubuntu-22.04|ubuntu-24.04|rhel-9 DRIVER [FOLDER]" >&2
     exit 2
 fi
+case ${driver%%.*} in
+580) serves=13000 ;;
+575) serves=12090 ;;
+570) serves=12080 ;;
+560 | 565) serves=12060 ;;
+550 | 555) serves=12040 ;;
+*) serves=12000 ;;
+esac
 root=$work/$system
 run() { "$source/packaging/release/root.sh" run "$root" "$@"; }
 program() {
@@ -101,8 +109,16 @@ if [ $code != 0 ] && line=$(grep -m 1 -oE 'sudo dnf .*' /tmp/build); then
 fi
 [ $code = 0 ] || { tail -n 20 /tmp/build; exit $code; }
 echo "($(cmake --version | head -n 1), $(cc --version | head -n 1))"
-say build/tomoprof doctor
-build/tomoprof doctor | grep -E '^(nvidia driver|cuda|capture library|python) ' | cut -c1-150
+doctor() {
+    say build/tomoprof doctor
+    FAKE=serves=$1,chip=$2 LD_LIBRARY_PATH=/usr/local/lib/emulated CUDA_PATH=$3 build/tomoprof doctor |
+        grep -E -A 2 '^(nvidia driver|cuda|cupti|cufft|capture library) ' | grep -vE '^(--|[a-z ]* *(ok|limited|missing) *$)' | cut -c1-170
+}
+mkdir -p /usr/local/lib/emulated
+cc -shared -fPIC -O1 -o /usr/local/lib/emulated/libcuda.so.1 tests/fakes/gpu.c tests/fakes/events.c -ldl -lpthread
+chip=89 # RTX 40; from driver 570 on RTX 50
+[ "$1" -lt 12080 ] || chip=120
+doctor "$1" $chip /none
 unset TOMOPROF_CUDA_TOOLKIT
 say cuda/set_up.sh auto
 cuda/set_up.sh auto 2>&1 | grep -vE '^(Get|Selecting|Preparing|Unpacking|Setting|Reading|Building|Fetched|Hit|Ign)' | tail -n 12
@@ -111,5 +127,6 @@ cmake --preset release -DTP_CUDA_ARCH=89 >/tmp/configure 2>&1 || tail -n 5 /tmp/
 grep -E '^-- .*CUDA' /tmp/configure
 object=$(ninja -C build -t targets all 2>/dev/null | grep -oE '^[^:]*common_reduce.cu.o' | head -n 1)
 [ -z "$object" ] || { ninja -C build "$object" | tail -n 1; ls -s "build/$object"; }
+for toolkit in build-toolkit/nvidia/cu1?; do doctor "$1" $chip "$PWD/$toolkit"; done
 END
-run /src/.first
+run /src/.first $serves
