@@ -311,6 +311,30 @@ TOMOPROF_API tomoprof_status tomoprof_recon(tomoprof_context *c, const tomoprof_
                                             const tomoprof_array *y,
                                             const tomoprof_recon_options *options,
                                             tomoprof_array *x, tomoprof_recon_report *report);
+/* Initialise it with TOMOPROF_SART_OPTIONS. */
+typedef struct tomoprof_sart_options {
+    size_t size;                   /* sizeof(tomoprof_sart_options) */
+    const tomoprof_array *initial; /* volume to begin with; NULL: zeros */
+    const double *shifts; /* of each view: channels by which its samples lie further; NULL: 0 */
+    const int64_t *order; /* views in the order of their use; NULL: each once, as they lie */
+    int64_t order_count;  /* how many `order` has */
+    double relaxation;    /* share of a correction that is applied: 0.15 */
+    const double *clip;   /* least and largest value after each view; NULL: none */
+} tomoprof_sart_options;
+#define TOMOPROF_SART_OPTIONS                                                                      \
+    {                                                                                              \
+        sizeof(tomoprof_sart_options), NULL, NULL, NULL, 0, 0.15, NULL                             \
+    }
+/* Reconstructs x from parallel beams y by SART, slice by slice: each view corrects x by what its
+ * rays, sampled twice a pixel, miss. The model of scikit-image's iradon_sart, which takes views in an
+ * order by the golden ratio. y has the shape (views, detector rows, channels), x (channels,
+ * channels, detector rows); its axis is pixel channels / 2, rounded down. angles: radians, one for
+ * each view. Arrays are all float32 or all float64, in C order in host memory; x and
+ * options->initial may be the same. options NULL: those of TOMOPROF_SART_OPTIONS. */
+TOMOPROF_API tomoprof_status tomoprof_sart(tomoprof_context *c, const tomoprof_array *y,
+                                           const double *angles,
+                                           const tomoprof_sart_options *options, tomoprof_array *x);
+
 /* Initialise it with TOMOPROF_SCAN_OPTIONS. */
 typedef struct tomoprof_scan_options {
     size_t size;        /* sizeof(tomoprof_scan_options) */

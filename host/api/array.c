@@ -67,7 +67,7 @@ static struct expected operand_expected(const struct api_call *k, const struct o
         return (struct expected){
             3, {first->shape[0], first->shape[1], first->shape[2]}, k->operands[0].name};
     case FORM_GIVEN:
-        return (struct expected){3, {k->shape[0], k->shape[1], k->shape[2]}, "the step's result"};
+        return (struct expected){3, {k->shape[0], k->shape[1], k->shape[2]}, "the result"};
     default:
         return (struct expected){3, {-1, -1, -1}, "three dimensions"};
     }
@@ -161,8 +161,8 @@ enum err operand_check(const struct api_call *k, struct operand *o)
     FAIL_IF((uintptr_t)a->data % type_bytes(a->type) && operand_is_plain(o), ERR_USAGE,
             "%s: data is not aligned to %zu bytes", o->name, type_bytes(a->type));
     FAIL_IF(o->raw && a->type != k->type, ERR_USAGE,
-            "%s has the type %s; expected %s, that of the step's result", o->name,
-            type_name(a->type), type_name(k->type));
+            "%s has the type %s; expected %s, that of the result", o->name, type_name(a->type),
+            type_name(k->type));
     FAIL_IF(o->raw && !operand_is_plain(o), ERR_USAGE,
             "%s is not in C order, which a result of the type %s has to be", o->name,
             type_name(a->type));

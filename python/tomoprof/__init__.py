@@ -30,16 +30,17 @@ if TYPE_CHECKING:
     from tomoprof._picture import picture
     from tomoprof._progress import progress
     from tomoprof._region import region, start
+    from tomoprof._sart import sart
 
 __all__ = ["Cancelled", "ConeBeamModel", "MultiAxisParallelModel", "ParallelBeamModel", "QGGMRFDenoiser", "Run", "TranslationModel",
            "build_model", "configure", "copy_ct_model", "device", "find_center", "gen_pixel_partition", "gen_weights", "gen_weights_mar",
-           "generate_demo_data", "load_model", "median_filter3d", "open", "phantom", "picture", "program", "progress", "read", "region", "start", "step"]
+           "generate_demo_data", "load_model", "median_filter3d", "open", "phantom", "picture", "program", "progress", "read", "region", "sart", "start", "step"]
 LAZY = {"_geometries": ("ConeBeamModel", "MultiAxisParallelModel", "ParallelBeamModel", "QGGMRFDenoiser", "TranslationModel"),
         "_functions": ("find_center", "gen_weights", "gen_weights_mar", "median_filter3d", "step"),
         "_models": ("build_model", "copy_ct_model", "load_model"), "_partitions": ("gen_pixel_partition",),
         "_open": ("open",), "_phantoms": ("generate_demo_data", "phantom"),
         "_picture": ("picture",), "_progress": ("progress",),
-        "_region": ("region", "start"),
+        "_region": ("region", "start"), "_sart": ("sart",),
         "_library": ("Cancelled", "configure", "device")}
 
 

@@ -79,6 +79,12 @@ class ReconReport(Structure):
                 ("fm_rmse", POINTER(c_double)), ("change_percent", POINTER(c_double)), ("alpha", POINTER(c_double))]
 
 
+class SartOptions(Structure):
+    """tomoprof_sart_options"""
+    _fields_ = [("size", c_size_t), ("initial", POINTER(Array)), ("shifts", c_void_p), ("order", c_void_p), ("order_count", c_int64),
+                ("relaxation", c_double), ("clip", c_void_p)]
+
+
 _A, _C, _M = POINTER(Array), c_void_p, c_void_p
 _PIXELS, _SIZES, _DOUBLES = c_void_p, POINTER(c_int64), POINTER(c_double)
 # Arguments of each function; all of them return a status.
@@ -96,6 +102,7 @@ FUNCTIONS = {
     "direct_filter": (_C, _M, _A, _A),
     "direct_recon": (_C, _M, c_int, _A, _A),
     "recon": (_C, _M, _A, POINTER(ReconOptions), _A, POINTER(ReconReport)),
+    "sart": (_C, _A, c_void_p, POINTER(SartOptions), _A),
     "gen_weights": (_C, c_char_p, _A, _A),
     "gen_weights_mar": (_C, _M, _A, _A, c_double, c_double, _A),
     "auto_regularise": (_C, _M, _A, _A, _DOUBLES, _DOUBLES, _DOUBLES),

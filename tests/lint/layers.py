@@ -40,7 +40,7 @@ MAY_INCLUDE["cli"] = set(MAY_INCLUDE) - {"profiler/capture", "profiler/capture_m
 # Sub-folders of a folder: each may include those before it, and the folder's own files all of them. A header in the folder
 # itself is its face, which its sub-folders may include too, for its types: what they call must lie before them (test_circles).
 INSIDE = {
-    "host/cpu": ["common", "parallel", "cone", "projection", "vcd", "filter", "fourier", "prepare", "median", "volume"],
+    "host/cpu": ["common", "parallel", "cone", "projection", "vcd", "filter", "fourier", "prepare", "median", "volume", "sart"],
     "cuda": ["common", "parallel", "cone", "projection", "vcd", "filter", "fourier", "prepare", "median", "volume"],
     "host/recon": ["common", "slabs", "center"],
     "host/store": ["dicom", "codec", "fetch", "format", "h5", "manifest", "container", "guard", "reader", "engine", "writer", "exchange"],

@@ -121,7 +121,7 @@ def checked_call(entry, ours, original, arguments, options):
         begun = time.perf_counter()
         mine = failed = None
         try:
-            mine = called_on_host(ours, arguments, options)
+            mine = called_on_host(ours, *own_arguments(ours, arguments, options))
         except NotEqual as error:
             failed = entry["refused"] = str(error)
         except Exception as error:
@@ -135,6 +135,19 @@ def checked_call(entry, ours, original, arguments, options):
         entry["checked"] += 1
         compare_results(entry, mine, result)
     return result
+
+
+def own_arguments(ours, arguments, options):
+    """The arguments, with copies of the arrays that ours changes: the original begins with the same values. `ours.changes` names them."""
+    if not hasattr(ours, "changes"):
+        return arguments, options
+    import copy
+    import inspect
+    bound = inspect.signature(ours).bind(*arguments, **options)
+    for name in ours.changes:
+        if name in bound.arguments:
+            bound.arguments[name] = copy.deepcopy(bound.arguments[name])
+    return bound.args, bound.kwargs
 
 
 class same_random:

@@ -1,9 +1,9 @@
-"""skimage.transform with tomoprof's Radon transform and filtered back projection.
+"""skimage.transform with tomoprof's Radon transform, filtered back projection and SART.
 
     from tomoprof.instead.transform import radon, iradon  # in place of: from skimage.transform import radon, iradon
 
 scikit-image turns the image and adds up columns (radon), or interpolates between detector pixels (iradon). tomoprof computes the
-overlap of each pixel with each detector pixel, so results differ by one percent or less."""
+overlap of each pixel with each detector pixel, so results differ by one percent or less. SART (iradon_sart) is the same model."""
 
 import functools
 import math
@@ -11,9 +11,11 @@ import math
 import numpy
 
 from tomoprof._geometries import ParallelBeamModel
+from tomoprof._sart import golden_order, sart
 from tomoprof.instead import NotEqual, array_text, in_place_of, rest_of
 
 LEAST = 128 ** 2  # samples: smaller sinograms are back projected by scikit-image in less time than it takes to start our threads
+LEAST_SART = 16  # detector pixels: below, checking the arguments takes as long
 
 __getattr__ = rest_of("skimage.transform")
 
@@ -58,6 +60,55 @@ def iradon(radon_image, theta=None, output_size=None, filter_name="ramp", interp
     sinogram[:, 0, :size] = source.T
     image = model.direct_recon(sinogram)[:size, :size, 0]
     return numpy.where(_circle(size), image, 0).astype(radon_image.dtype, copy=False)
+
+
+@in_place_of("skimage.transform")
+def iradon_sart(radon_image, theta=None, image=None, projection_shifts=None, clip=None, relaxation=0.15, dtype=None):
+    """One pass of SART over (detector pixels, angles) at angles `theta` in degrees, from `image`, which it changes as scikit-image does."""
+    source = _float_image(radon_image, "radon_image")
+    size, views = source.shape
+    kind = numpy.dtype(source.dtype if dtype is None else dtype)
+    if kind.name not in ("float32", "float64") or not (kind.isnative and source.dtype.isnative):
+        raise NotEqual(f"dtype is {kind.str}; tomoprof's iradon_sart has float32 and float64")
+    if size < LEAST_SART or not views:
+        raise NotEqual(f"radon_image has shape {source.shape}; tomoprof's iradon_sart is faster from {LEAST_SART} detector pixels on")
+    angles = numpy.linspace(0, 180, views, endpoint=False, dtype=kind) if theta is None else _of_views(theta, "theta", views, kind)
+    shifts = None if projection_shifts is None else _of_views(projection_shifts, "projection_shifts", views, kind)
+    if not isinstance(relaxation, (int, float, numpy.floating, numpy.integer)) or not math.isfinite(relaxation):
+        raise NotEqual(f"relaxation is {relaxation!r}; tomoprof's iradon_sart takes a finite number")
+    bounds = None if clip is None else numpy.asarray(clip, kind)
+    if bounds is not None and not (bounds.shape == (2,) and bounds[0] <= bounds[1]):
+        raise NotEqual(f"clip is {clip!r}; tomoprof's iradon_sart takes two numbers, the smaller first")
+    if image is not None and (type(image) is not numpy.ndarray or image.shape != (size, size) or image.dtype != kind or not image.flags.writeable
+                              or numpy.may_share_memory(image, source)):
+        raise NotEqual(f"image is {array_text(image)}; tomoprof's iradon_sart takes {kind} of shape {(size, size)}, writable and apart")
+    if not numpy.isfinite(source).all() or (image is not None and not numpy.isfinite(image).all()):
+        raise NotEqual("radon_image or image has values that are not finite, whose pixels would differ")
+    samples = numpy.ascontiguousarray(source.T, kind)[:, None, :]
+    order, radians = golden_order(angles), angles.astype(float) / 180 * math.pi
+    options = {"shifts": shifts, "relaxation": relaxation}
+    current = None if image is None else image[:, :, None]
+    if bounds is not None and image is not None:  # the first correction is the caller's too, before it is clipped
+        current = sart(samples, radians, current, order=order[:1], **options)
+        image[...] = current[:, :, 0]
+        numpy.clip(current, *bounds, out=current)
+        order = order[1:]
+    result = sart(samples, radians, current, order=order, clip=bounds, **options)[:, :, 0]
+    if image is None or bounds is not None:
+        return result
+    image[...] = result
+    return image
+
+
+iradon_sart.ours.changes = ("image",)
+
+
+def _of_views(values, name, views, kind):
+    """Numbers of each view; what is not finite is scikit-image's."""
+    numbers = numpy.asarray(values, kind)
+    if numbers.shape != (views,) or not numpy.isfinite(numbers).all():
+        raise NotEqual(f"{name} has shape {numbers.shape}; tomoprof's iradon_sart takes {views} finite numbers")
+    return numbers
 
 
 def _float_image(image, name):

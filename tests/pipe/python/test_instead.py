@@ -122,6 +122,105 @@ def radon_transforms(check, folder):
         original.iradon = kept
 
 
+def skimage_or_skip():
+    try:
+        import skimage.transform.radon_transform as original
+        return original
+    except ImportError:
+        print("  skipped: no scikit-image", flush=True)
+
+
+def orders_of_angles(check, folder):
+    """Views are taken in scikit-image's order, of even angles too, whose distances are often the same but for rounding."""
+    original = skimage_or_skip()
+    if not original:
+        return
+    from tomoprof._sart import golden_order
+    sets = [np.linspace(0, 180, n, endpoint=False) for n in (1, 2, 3, 7, 64, 180, 181)] + [np.linspace(0, 180, 33), np.linspace(-90, 400, 50), np.zeros(5)]
+    sets += [RANDOM.uniform(-200, 400, n) for n in (5, 90)] + [np.repeat(np.arange(0, 180, 20.0), 2)]
+    for theta in sets:
+        for dtype in (np.float32, np.float64):
+            ours, theirs = golden_order(theta.astype(dtype)), list(original.order_angles_golden_ratio(theta.astype(dtype)))
+            check.that(ours.tolist() == theirs, f"order of {len(theta)} angles from {theta[0]:g}, {dtype.__name__}")
+    check.that(golden_order(np.zeros(0)).size == 0, "no angles")
+
+
+SART_LIMIT = {"float32": 1e-5, "float64": 1e-12}  # relative l2; the table promises 1e-5
+
+
+def sart_options(size, views, dtype):
+    """(name, options, whether an image is given)"""
+    theta, shifts = np.linspace(0, 180, views, endpoint=False), RANDOM.uniform(-3, 3, views)
+    yield "theta", {"theta": theta}, False
+    yield "defaults", {}, False
+    yield "a list of angles beyond 180 degrees", {"theta": (theta * 2 - 30).tolist()}, False
+    yield "shifts", {"theta": theta, "projection_shifts": shifts}, False
+    yield "clip", {"theta": theta, "clip": (0.01, 0.02)}, False
+    yield "relaxation", {"theta": theta, "relaxation": 0.7}, False
+    yield "other dtype", {"theta": theta, "dtype": np.float32 if dtype == np.float64 else np.float64}, False
+    yield "image", {"theta": theta}, True
+    yield "image, shifts and clip", {"theta": theta, "projection_shifts": shifts, "clip": [0, 0.5], "relaxation": np.float64(0.3)}, True
+
+
+def sart_of_skimage(check, folder):
+    """iradon_sart beside scikit-image's, with what both do to the image that is given."""
+    original = skimage_or_skip()
+    if not original:
+        return
+    from tomoprof.instead import transform
+    transform.LEAST_SART, least = 8, transform.LEAST_SART
+    worst = dict.fromkeys(SART_LIMIT, 0.0)
+    for size, views in ((8, 3), (9, 2), (33, 1), (48, 4), (65, 30), (128, 16)):
+        for dtype in (np.float32, np.float64):
+            sinogram = (original.radon(disk(size, size / 5), np.linspace(0, 180, views, endpoint=False)) + RANDOM.random((size, views))).astype(dtype)
+            for name, options, given in sart_options(size, views, dtype):
+                results, images = [], []
+                for function in (transform.iradon_sart.ours, original.iradon_sart):
+                    image = np.asfortranarray(disk(size, size / 4), dtype=dtype) if given else None
+                    results.append(function(sinogram.copy(), image=image, **options))
+                    images.append(image)
+                ours, theirs = results
+                error, what = relative(ours, theirs), f"iradon_sart of {sinogram.shape} {dtype.__name__}, {name}"
+                worst[ours.dtype.name] = max(worst[ours.dtype.name], error)
+                check.that(ours.dtype == theirs.dtype and ours.shape == theirs.shape and error <= SART_LIMIT[ours.dtype.name], f"{what}: {error:.2g}")
+                if given:
+                    error = relative(*images)
+                    check.that(error <= SART_LIMIT[ours.dtype.name] and (ours is images[0]) == (theirs is images[1]), f"{what}, the image that was given: {error:.2g}")
+    transform.LEAST_SART = least
+    print(f"  largest relative l2 of iradon_sart: {worst}", flush=True)
+
+
+def sart_arguments(check, folder):
+    """Arguments without an equal go to scikit-image, which refuses some of them."""
+    original = skimage_or_skip()
+    if not original:
+        return
+    from tomoprof.instead import transform
+    sinogram, theta = RANDOM.random((40, 6)), np.arange(0, 180, 30.0)
+    shared = RANDOM.random((40, 40))
+    fixed = np.zeros((40, 40))
+    fixed.flags.writeable = False
+    for given, options, says in ((sinogram[:12], {}, "faster from"), (sinogram.astype(int), {}, "int64"), (sinogram[:, :0], {}, "shape (40, 0)"), (sinogram, {"theta": theta[:5]}, "theta has shape"),
+                                 (sinogram, {"theta": np.full(6, np.nan)}, "finite"), (sinogram, {"projection_shifts": [1, 2]}, "projection_shifts has shape"),
+                                 (sinogram, {"relaxation": np.nan}, "relaxation"), (sinogram, {"relaxation": np.ones(3)}, "relaxation"), (sinogram, {"clip": (1, 0)}, "clip"),
+                                 (sinogram, {"clip": (0, 1, 2)}, "clip"), (sinogram, {"dtype": np.float16}, "dtype is"), (sinogram.astype(">f8"), {}, "dtype is"),
+                                 (sinogram, {"image": np.zeros((40, 39))}, "image is"), (sinogram, {"image": np.zeros((40, 40), "f4")}, "image is"), (sinogram, {"image": fixed}, "image is"),
+                                 (shared, {"image": shared}, "image is"), (sinogram + np.inf, {}, "not finite"), (sinogram, {"image": np.full((40, 40), np.nan)}, "not finite")):
+        check.that(says in str(module.raised(NotEqual, transform.iradon_sart.ours, given, **options)), f"{says}: {module.raised(NotEqual, transform.iradon_sart.ours, given, **options)}")
+    check.that(relative(transform.iradon_sart(sinogram, clip=(0.2, 0.1)), original.iradon_sart(sinogram, clip=(0.2, 0.1))) == 0, "a clip without an equal: scikit-image's")
+    check.that("does not match" in str(module.raised(ValueError, transform.iradon_sart, sinogram, theta[:5])), "scikit-image's own error")
+    import tomoprof
+    volume = tomoprof.sart(np.stack([sinogram.T, 2 * sinogram.T], 1), np.deg2rad(theta))
+    check.that(volume.shape == (40, 40, 2) and relative(volume[:, :, 1], 2 * volume[:, :, 0]) < 1e-12, "two detector rows")
+    check.that(relative(volume[:, :, 0], original.iradon_sart(sinogram, theta)) < 1e-12, "tomoprof.sart takes the same order")
+    for wrong, options, says in ((sinogram, {}, "3 axes"), (volume[:2], {"angles": [0]}, "angles: shape is (1,)"), (volume[:2, :, :1], {"order": [0, 2]}, "order[1] is 2; expected 0 to 1"),
+                                 (volume[:1], {"initial": volume}, "initial: shape is"), (volume[:1], {"relaxation": np.inf}, "relaxation=inf"), (volume[:1], {"clip": (2, 1)}, "clip is 2 to 1")):
+        found = module.raised(ValueError, tomoprof.sart, wrong, **{"angles": np.zeros(len(wrong)), **options})
+        check.that(says in str(found), f"{says}: {found}")
+
+
+
+
 def places_of_originals(check, folder):
     """A call without an equal finds the original where ours was assigned in its place."""
     import tomoprof.instead as instead
@@ -239,4 +338,4 @@ def names_of_mbirjax(check, folder):
         check.that(not missing, f"mj.preprocess lacks {missing}")
 
 
-main(names_of_mbirjax, medians, scalings, arrays_elsewhere, radon_transforms, places_of_originals, results_are_compared, planes_of_astra, medians_of_tomopy)
+main(names_of_mbirjax, medians, scalings, arrays_elsewhere, radon_transforms, orders_of_angles, sart_of_skimage, sart_arguments, places_of_originals, results_are_compared, planes_of_astra, medians_of_tomopy)

@@ -11,7 +11,7 @@ module.need("scipy", "skimage")
 import try_scripts  # noqa: E402
 from tool import LONG, main  # noqa: E402
 
-SHORT = ("median_function", "iradon", "nifti", "median_5", "iradon_hann")
+SHORT = ("median_function", "iradon", "sart", "nifti", "median_5", "iradon_hann")
 
 
 def wanted(table):

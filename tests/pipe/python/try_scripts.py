@@ -52,6 +52,8 @@ OFFERED = {
     "radon_module": f"{IMAGE.format(256)}\nfrom skimage import transform\nfor _ in range(3):\n    result = transform.radon(image, theta)",
     "radon_no_circle": f"{IMAGE.format(192)}\nfor _ in range(2):\n    result = radon(image, theta, circle=False)",
     "iradon": f"{IMAGE.format(320)}\nsinogram = np.tile(image.sum(0)[:, None], (1, 320))\nfor _ in range(6):\n    result = iradon(sinogram, theta)",
+    "sart": f"{IMAGE.format(256)}\nfrom skimage.transform import iradon_sart\nsinogram = np.tile(image.sum(0)[:, None], (1, 256))\n"
+            "result = iradon_sart(sinogram, theta)\nfor _ in range(2):\n    result = iradon_sart(sinogram, theta, image=result)",
     "cone_forward": f"{CONE}\nfor _ in range(60):\n    result = model.forward_project(phantom)",
     "cone_back": f"{CONE}\nfor _ in range(150):\n    result = model.back_project(sinogram)",
     "cone_fdk": f"{CONE}\nfor _ in range(120):\n    result = model.direct_recon(sinogram)",

@@ -30,6 +30,7 @@ LONG_CALL(hessian, tomoprof_hessian_diagonal(OF_CASE, &l->ay, &l->to))
 LONG_CALL(filter, tomoprof_direct_filter(OF_CASE, &l->ay, &l->to))
 LONG_CALL(direct, tomoprof_direct_recon(OF_CASE, (tomoprof_direct)(*name - '0'), &l->ay, &l->to))
 LONG_CALL(median, tomoprof_median_filter3d(l->a.c, &l->ax, &l->to))
+LONG_CALL(sart, tomoprof_sart(l->a.c, &l->ay, (double[512]){0}, NULL, &l->to))
 LONG_CALL(step, tomoprof_step(l->a.c, name, NULL, &l->ay, NULL, &l->to))
 LONG_CALL(phantom, tomoprof_phantom(OF_CASE, "shepp-logan", *name == 'x' ? &l->to : NULL,
                                     *name == 'x' ? NULL : &l->to))

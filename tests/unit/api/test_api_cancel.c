@@ -17,6 +17,7 @@ static const struct long_row rows[] = {
     {"parallel", "0", call_direct, TO_VOLUME},
     {"parallel", "2", call_direct, TO_VOLUME},
     {"parallel", "", call_median, TO_VOLUME},
+    {"parallel", "", call_sart, TO_VOLUME},
     {"parallel", "remove_outliers", call_step, TO_SINOGRAM},
     {"parallel", "normalise_air", call_step, TO_SINOGRAM},
     {"parallel", "retrieve_phase", call_step, TO_SINOGRAM},

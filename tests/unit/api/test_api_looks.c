@@ -23,6 +23,7 @@ static const struct {
             {{P, "0.05", call_denoise, TO_VOLUME}, 1},
             {{P, "0", call_denoise, TO_VOLUME}, 128},
             {{P, "", call_median, TO_VOLUME}, 1},
+            {{P, "", call_sart, TO_VOLUME}, 1},
             {{P, "remove_outliers", call_step, TO_SINOGRAM}, 1},
             {{P, "normalise_air", call_step, TO_SINOGRAM}, 1},
             {{P, "retrieve_phase", call_step, TO_SINOGRAM}, 1},
