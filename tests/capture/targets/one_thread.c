@@ -1,6 +1,8 @@
 /* A program of one thread. "flag" prints glibc's word for that at each step: it must be what it is
  * in a bare run. "heap" has an allocator of its own, which no thread but the program's may call.
- * "place" tells where its first blocks lie. */
+ * "place" tells where its first blocks lie. "images" loads two files in turn, each often at the place
+ * of the other, and closes them as programs do and by the C library's own function, which has no
+ * hook. As a library, it is the allocator of a program of another's. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <iconv.h>
@@ -160,6 +162,26 @@ static int place(void)
     return 0;
 }
 
+static int images(void *libc, char **path)
+{
+    int (*const close_it[2])(void *) = {dlclose, (int (*)(void *))dlsym(libc, "dlclose")};
+    for (int round = 0; round < 40; round++) {
+        void *image = dlopen(path[round & 1], RTLD_NOW);
+        double (*work)(double) = image ? (double (*)(double))dlsym(image, "work") : NULL;
+        if (!work)
+            return 1;
+        if (work(0.03) < 0)
+            return 1;
+        say(path[round & 1]);
+        if (close_it[round >> 1 & 1](image))
+            return 1;
+        if (dlopen(path[2], RTLD_NOW)) /* it needs one that is missing: loaded, and dropped again */
+            return 1;
+    }
+    return 0;
+}
+
+#ifndef LIBRARY
 int main(int argc, char **argv)
 {
     if (argc > 1 && !strcmp(argv[1], "place"))
@@ -168,6 +190,8 @@ int main(int argc, char **argv)
     void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
     of_libc = libc ? dlsym(libc, "__libc_single_threaded") : NULL;
     say("first");
+    if (argc > 4 && !strcmp(argv[1], "images"))
+        return images(libc, argv + 2);
     storm(0.3);
     say("after a storm");
     count();
@@ -192,3 +216,4 @@ int main(int argc, char **argv)
     child("in a child of many");
     return 0;
 }
+#endif

@@ -164,9 +164,14 @@ const char *modules_name_at(uintptr_t address)
     return NULL; /* as of a C library without _dl_find_object */
 }
 
-int modules_are_fixed(void)
+int modules_may_lock(void)
 {
-    return 0;
+    return 1;
+}
+
+int modules_are_whole(void)
+{
+    return 1;
 }
 
 void modules_hold(void)
@@ -187,6 +192,11 @@ void mappings_start(const void *malloc_code)
 
 void mappings_clear(void)
 {
+}
+
+int heap_python_is_wanted(void)
+{
+    return 0;
 }
 
 void heap_python_find(void)

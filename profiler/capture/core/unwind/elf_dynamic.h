@@ -1,5 +1,5 @@
 /* The dynamic symbols of one loaded image, through its GNU hash table: dlsym would wait for a
- * dlopen that another thread is in. Under the loader's lock (dl_iterate_phdr). */
+ * dlopen that another thread is in. Of an image that modules_each gives, under modules_hold. */
 #ifndef TP_CAPTURE_CORE_UNWIND_ELF_DYNAMIC_H
 #define TP_CAPTURE_CORE_UNWIND_ELF_DYNAMIC_H
 
@@ -7,9 +7,10 @@
 #include <stdint.h>
 
 struct elf_dynamic {
-    const ElfW(Sym) * symbols;
-    const char *names;
-    const uint32_t *hash;
+    uintptr_t symbols, names, hash;
+    struct {
+        uint32_t buckets, first, words, shift;
+    } head; /* of the hash table */
 };
 
 /* 1: it has a table to look into. */

@@ -7,23 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "profiler/capture/core/unwind/later.h"
 #include "profiler/capture/core/unwind/modules.h"
 #include "profiler/capture/raw/one_thread.h"
 #include "profiler/capture/raw/safe_read.h"
 #include "profiler/capture/raw/system.h"
 
-enum { MODULES = 4096, FIRST_MODULES = 1024, PATH_BYTES = 4096 };
-
-/* glibc 2.35 and later answer "which image" without a lock; found at run time so that the library
- * also loads into processes with an older one. The layout is part of glibc's ABI (dlfcn.h). */
-struct found_object {
-    unsigned long long flags;
-    void *start, *end;
-    struct link_map *map;
-    void *eh_frame_hdr;
-    unsigned long long reserved[8];
-};
-static int (*find_object)(void *, struct found_object *);
+enum { MODULES = 4096, FIRST_MODULES = 1024, PATH_BYTES = 4096, NOTE_BYTES = 4096 };
 
 struct module_entry {
     struct module m;
@@ -42,8 +32,8 @@ static atomic_flag held = ATOMIC_FLAG_INIT;
 static unsigned long long seen_adds, seen_subs;
 struct module modules_own;
 
-/* The images of the start, which stay: all there are while the library's own thread keeps its hands
- * off the loader's lock (one_thread.h). It sees by the last one that others came. */
+/* The images of the start, which stay. While the library's own thread keeps its hands off the
+ * loader's lock (one_thread.h), it follows from the last one those that come later (later.h). */
 static struct dl_phdr_info first[FIRST_MODULES];
 static size_t first_count;
 static const struct link_map *last_of_first;
@@ -85,9 +75,9 @@ const char *modules_name_at(uintptr_t address)
 
 int modules_find(uintptr_t address, struct module *m)
 {
-    if (find_object) {
+    if (later_find_object) {
         struct found_object o;
-        if (find_object((void *)address, &o) != 0)
+        if (later_find_object((void *)address, &o) != 0)
             return 0;
         m->start = (uintptr_t)o.start;
         m->end = (uintptr_t)o.end;
@@ -133,12 +123,15 @@ static int modules_read_spans(const struct dl_phdr_info *info, struct module *m)
 /* The GNU build id lies in a note segment that is mapped with the rest. */
 static const uint8_t *build_id(const struct dl_phdr_info *info, size_t *bytes)
 {
+    static uint8_t notes[NOTE_BYTES]; /* under `held` */
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *p = &info->dlpi_phdr[i];
         if (p->p_type != PT_NOTE)
             continue;
-        const uint8_t *at = (const uint8_t *)(info->dlpi_addr + p->p_vaddr);
-        const uint8_t *end = at + p->p_memsz;
+        const size_t most = p->p_memsz < sizeof notes ? p->p_memsz : sizeof notes;
+        if (!image_read(info->dlpi_addr + p->p_vaddr, notes, most))
+            continue;
+        const uint8_t *at = notes, *end = notes + most;
         size_t align = p->p_align == 8 ? 8 : 4;
         while ((size_t)(end - at) >= sizeof(ElfW(Nhdr))) {
             ElfW(Nhdr) n;
@@ -207,25 +200,27 @@ struct module_refresh {
     struct trace_stream *stream;
     const struct module_table *old;
     struct module_table *new;
-    int unchanged, moved;
+    int unchanged, is_later; /* is_later: without the loader's lock, which has counters */
+    size_t images, of_first;
 };
 
 static int modules_visit(struct dl_phdr_info *info, size_t bytes, void *context)
 {
     struct module_refresh *r = context;
     (void)bytes;
-    if (!r->new->n) {
+    if (!r->images && !r->is_later) {
         if (r->old && info->dlpi_adds == seen_adds && info->dlpi_subs == seen_subs) {
             r->unchanged = 1;
             return 1;
         }
-        r->moved = seen_adds && (info->dlpi_adds != seen_adds || info->dlpi_subs != seen_subs);
         seen_adds = info->dlpi_adds;
         seen_subs = info->dlpi_subs;
     }
     struct module_entry e = {.name = trace_hash(info->dlpi_name, strlen(info->dlpi_name), 1)};
     if (!last_of_first && first_count < FIRST_MODULES)
         first[first_count++] = *info;
+    r->of_first += r->images < first_count && first[r->images].dlpi_phdr == info->dlpi_phdr;
+    r->images++;
     if (!modules_read_spans(info, &e.m) || r->new->n == MODULES)
         return 0;
     size_t at = r->new->n++;
@@ -265,22 +260,27 @@ static int write_gone(struct trace_stream *stream, const struct module_table *ol
 static void note_last(void)
 {
     struct found_object o;
-    if (last_of_first || !find_object || find_object((void *)(uintptr_t)note_last, &o) || !o.map)
+    if (last_of_first || !later_find_object ||
+        later_find_object((void *)(uintptr_t)note_last, &o) || !o.map)
         return;
     for (last_of_first = o.map; last_of_first->l_next;)
         last_of_first = last_of_first->l_next;
 }
 
-static int modules_loader_list_grew(void)
+int modules_may_lock(void)
 {
-    const struct link_map *next;
-    return !last_of_first || first_count == FIRST_MODULES ||
-           !safe_read((uintptr_t)&last_of_first->l_next, &next, sizeof next) || next;
+    return !one_thread_hands_off();
 }
 
-int modules_are_fixed(void)
+int modules_are_whole(void)
 {
-    return one_thread_hands_off();
+    const struct link_map *next;
+    if (!one_thread_hands_off() ||
+        (last_of_first && !later_count() &&
+         safe_read((uintptr_t)&last_of_first->l_next, &next, sizeof next) && !next))
+        return 1;
+    one_thread_end();
+    return 0;
 }
 
 int modules_each(int (*visit_one)(struct dl_phdr_info *, size_t, void *), void *context)
@@ -290,27 +290,44 @@ int modules_each(int (*visit_one)(struct dl_phdr_info *, size_t, void *), void *
         return dl_iterate_phdr(visit_one, context);
     for (size_t i = 0; i < first_count && !r; i++)
         r = visit_one(&first[i], sizeof first[i], context);
+    for (size_t i = 0; i < later_count() && !r; i++)
+        r = visit_one(later_info(i), sizeof *later_info(i), context);
     return r;
+}
+
+/* 1: images came or went since, as far as the caller can tell; the loader's counters tell it under
+ * its lock. */
+static int modules_may_differ(int is_later)
+{
+    if (!is_later)
+        return 1;
+    const int changed =
+        last_of_first && first_count < FIRST_MODULES ? later_follow(last_of_first) : -1;
+    if (changed < 0)
+        one_thread_end();
+    return changed > 0;
 }
 
 static int modules_rebuild(struct trace_stream *stream, const struct module_table *old)
 {
-    if (one_thread_hands_off()) {
-        if (modules_loader_list_grew())
-            one_thread_end();
+    const int is_later = one_thread_hands_off();
+    if (!modules_may_differ(is_later))
         return 0;
-    }
     struct module_table *now = atomic_load(&current);
-    struct module_refresh r = {
-        .stream = stream, .old = old, .new = now == tables[0] ? tables[1] : tables[0]};
+    struct module_refresh r = {.stream = stream,
+                               .old = old,
+                               .new = now == tables[0] ? tables[1] : tables[0],
+                               .is_later = is_later};
     uint64_t begin = trace_now();
     r.new->n = 0;
-    dl_iterate_phdr(modules_visit, &r);
+    modules_each(modules_visit, &r);
     note_last();
-    if (r.moved)
-        one_thread_end();
+    if (!r.unchanged && r.of_first < first_count)
+        one_thread_end(); /* one went, and is not to be read any longer */
     if (r.unchanged)
         return 0;
+    if (!is_later) /* what went and came again since would not be told anew */
+        later_forget();
     int gone = old && write_gone(stream, old, r.new, begin);
     atomic_store(&current, r.new);
     atomic_fetch_add(&generation, 1);
@@ -350,7 +367,7 @@ int modules_start(size_t *bytes)
     if (!modules_make_tables())
         return ENOMEM;
     *bytes += 2 * sizeof *tables[0];
-    *(void **)&find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
+    *(void **)&later_find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
     return 0;
 }
 

@@ -20,10 +20,13 @@ int modules_refresh(struct trace_stream *stream);
 void modules_refresh_now(struct trace_stream *stream);
 /* In a forked child: all of them are written again, to the new file. */
 void modules_forked(struct trace_stream *stream);
-/* 1: the caller is the library's own thread, for which there are the images of the start alone, and
- * neither dlsym nor dl_iterate_phdr. */
-int modules_are_fixed(void);
-/* dl_iterate_phdr for any thread of the library. Under modules_hold. */
+/* 0: the caller is the library's own thread, for which there is neither dlsym nor dl_iterate_phdr. */
+int modules_may_lock(void);
+/* 1: modules_each gives all images for as long as it lasts. 0: later, for it has asked for the
+ * loader's lock: some turns on. */
+int modules_are_whole(void);
+/* dl_iterate_phdr for any thread of the library. Under modules_hold. Where modules_are_whole has not
+ * been asked, an image may go meanwhile: it is read by image_read (later.h). */
 struct dl_phdr_info;
 int modules_each(int (*visit)(struct dl_phdr_info *, size_t, void *), void *context);
 /* Around fork, so that the child does not inherit the loader's lock from a refresh. */

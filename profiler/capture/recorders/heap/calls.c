@@ -103,11 +103,11 @@ void heap_calls_tick(struct capture_thread *ours)
         double ns = group_cost(g);
         uint64_t calls = group_calls(g);
         if (heap_is_off[i]) {
-            if (taken_out[i] && calls - seen[i] < AGAIN_CALLS)
+            if ((taken_out[i] && calls - seen[i] < AGAIN_CALLS) || !modules_are_whole())
                 continue;
         } else {
             if (ns <= capture.config.calls_share * (FREE_NS + cpu) ||
-                capture.config.calls_share >= 1)
+                capture.config.calls_share >= 1 || !modules_are_whole())
                 continue;
             group_note(ours, g, ns, cpu);
             __atomic_store_n(&heap_is_off[i], 1, __ATOMIC_RELAXED);

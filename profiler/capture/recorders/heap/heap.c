@@ -82,7 +82,7 @@ static void heap_tick(struct capture_thread *ours)
     if (!heap_recording() || ++ticks < (unsigned)capture.config.wait_hz)
         return;
     ticks = 0;
-    if (!modules_are_fixed())
+    if (heap_python_is_wanted() && modules_are_whole() && modules_may_lock())
         heap_python_find();
     if (!said && heap_is_thinned()) {
         said = 1;

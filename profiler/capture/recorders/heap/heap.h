@@ -111,6 +111,7 @@ void heap_move_end(struct heap_move *m, void *now, size_t bytes, enum trace_heap
 /* python_objects.c: finds the interpreter's allocator; may take the loader's lock. It is hooked
  * once a thread that holds the interpreter records something. */
 void heap_python_find(void);
+int heap_python_is_wanted(void); /* it has not been found yet */
 
 extern int heap_copies_on;
 void heap_copied(size_t bytes, const void *caller);

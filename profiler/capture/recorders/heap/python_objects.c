@@ -139,9 +139,14 @@ static void allocator_install(void)
     python.set_arenas(&arenas);
 }
 
+int heap_python_is_wanted(void)
+{
+    return !found && capture.config.modes & CAPTURE_OBJECTS;
+}
+
 void heap_python_find(void)
 {
-    if (found || !(capture.config.modes & CAPTURE_OBJECTS))
+    if (!heap_python_is_wanted())
         return;
     static const struct {
         const char *name, *other;

@@ -69,7 +69,7 @@ static void io_follow_share(struct capture_thread *ours)
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent))
         return;
     double cpu = 1e9 * (double)spent.tv_sec + (double)spent.tv_nsec;
-    if (ns <= OUT * capture.config.calls_share * (FREE_NS + cpu))
+    if (ns <= OUT * capture.config.calls_share * (FREE_NS + cpu) || !modules_are_whole())
         return;
     is_out = 1;
     capture_note(
