@@ -12,7 +12,7 @@
  *
  * A sinogram has the shape (views, detector rows, channels), a volume (rows, columns, slices); the
  * last index is the fastest. Angles are radians; lengths are in one unit of your choice (ALU).
- * Names, signs and defaults are those of MBIRJAX 0.7.
+ * Names, signs and defaults are those of MBIRJAX 0.7; "Geometry" in docs/python.md has the formulas.
  *
  * The library never prints, never ends the process and installs no signal handler. After each call
  * OpenMP's settings and the floating-point settings of the caller are what they were. One thread at

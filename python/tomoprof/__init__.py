@@ -20,9 +20,9 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tomoprof._functions import find_center, gen_weights, gen_weights_mar, median_filter3d, step
+    from tomoprof._functions import find_center, gen_weights, gen_weights_mar, median_filter3d, step, weigh_rays
     from tomoprof._geometries import ConeBeamModel, MultiAxisParallelModel, ParallelBeamModel, QGGMRFDenoiser, TranslationModel
-    from tomoprof._library import Cancelled, configure, device
+    from tomoprof._library import Cancelled, __version__, configure, device
     from tomoprof._models import build_model, copy_ct_model, load_model
     from tomoprof._open import open
     from tomoprof._partitions import gen_pixel_partition
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Cancelled", "ConeBeamModel", "MultiAxisParallelModel", "ParallelBeamModel", "QGGMRFDenoiser", "Run", "TranslationModel",
            "build_model", "configure", "copy_ct_model", "device", "find_center", "gen_pixel_partition", "gen_weights", "gen_weights_mar",
-           "generate_demo_data", "load_model", "median_filter3d", "open", "phantom", "picture", "program", "progress", "read", "region", "sart", "start", "step"]
+           "generate_demo_data", "load_model", "median_filter3d", "open", "phantom", "picture", "program", "progress", "read", "region", "sart", "start", "step", "weigh_rays"]
 LAZY = {"_geometries": ("ConeBeamModel", "MultiAxisParallelModel", "ParallelBeamModel", "QGGMRFDenoiser", "TranslationModel"),
-        "_functions": ("find_center", "gen_weights", "gen_weights_mar", "median_filter3d", "step"),
+        "_functions": ("find_center", "gen_weights", "gen_weights_mar", "median_filter3d", "step", "weigh_rays"),
         "_models": ("build_model", "copy_ct_model", "load_model"), "_partitions": ("gen_pixel_partition",),
         "_open": ("open",), "_phantoms": ("generate_demo_data", "phantom"),
         "_picture": ("picture",), "_progress": ("progress",),
         "_region": ("region", "start"), "_sart": ("sart",),
-        "_library": ("Cancelled", "configure", "device")}
+        "_library": ("Cancelled", "__version__", "configure", "device")}
 
 
 def __getattr__(name):

@@ -3,6 +3,7 @@
 float32 in C order is used where it lies. Other types, orders and strides are copied once."""
 
 import ctypes
+import importlib
 import math
 import sys
 from typing import Any
@@ -44,6 +45,16 @@ def library_of(array):
     return "torch" if torch is not None and isinstance(array, torch.Tensor) else "numpy"
 
 
+def differentiable(array):
+    """The module whose projections have a gradient, for a tensor that wants one and for JAX's tracers; None for all other arrays."""
+    torch, jax = sys.modules.get("torch"), sys.modules.get("jax")
+    if torch is not None and isinstance(array, torch.Tensor) and array.requires_grad and torch.is_grad_enabled():
+        return importlib.import_module("tomoprof.torch")
+    if jax is not None and isinstance(array, jax.core.Tracer):
+        return importlib.import_module("tomoprof.jax")
+    return None
+
+
 def _of_torch(tensor, name):
     torch = sys.modules["torch"]
     if tensor.layout is not torch.strided:
@@ -61,6 +72,9 @@ def _of_any(array, name):
         raise TypeError(f"{name}: {type(array).__name__}; expected an array of numbers")
     if library_of(array) == "torch":
         return _of_torch(array, name)
+    ma = sys.modules.get("numpy.ma")
+    if ma is not None and ma.is_masked(array):
+        raise TypeError(f"{name}: a masked array with {ma.count_masked(array)} masked values; expected all values. Fill them: .filled(0).")
     if _devices.is_on_device(array):
         raise TypeError(f"{name}: an array on a GPU; expected one in host memory. Copy it there.")
     if not hasattr(array, "__array__") and not hasattr(array, "__array_interface__") and hasattr(array, "__dlpack__"):
@@ -92,7 +106,7 @@ def located(array, name, shape=None, axes=None):
     return host(array, name, shape, axes)
 
 
-def _new(shape):
+def new(shape):
     """An empty array. NumPy's begin 16 bytes behind a line of memory, and each vector that is written there touches two: large ones begin at one."""
     count = math.prod(shape)
     if count < LARGE:
@@ -106,7 +120,7 @@ def output(out, shape, name="out", beside=None):
     """The array to compute into: a new one, beside the input where that is a DeviceArray, or the caller's. The library refuses one that
     overlaps an input."""
     if out is None:
-        return _devices.beside(beside, shape) if type(beside) is _devices.DeviceArray else _new(shape)
+        return _devices.beside(beside, shape) if type(beside) is _devices.DeviceArray else new(shape)
     if type(out) is numpy.ndarray and out.dtype is FLOAT32 and out.shape == shape:
         flags = out.flags
         if flags.c_contiguous and flags.writeable and flags.aligned:

@@ -47,6 +47,20 @@ def gen_weights_mar(ct_model: Any, sinogram: Array, init_recon: Array = None, me
     return like(sinogram, result)
 
 
+def weigh_rays(ct_model: Any, sinogram: Array, kind: str, *, out: Array = None) -> Array:
+    """Weights a sinogram so that `direct_recon` counts each ray once that a cone beam measures twice.
+
+    kind: "parker" for a short scan, of half a turn and the fan at least; "wang" for a full turn with a detector that reaches further
+    on one side of the axis. ValueError, with the numbers, where the angles or the detector are not of that kind. `recon` needs no such weights.
+
+        volume = model.direct_recon(tomoprof.weigh_rays(model, sinogram, "parker"))"""
+    y = host(sinogram, "sinogram", tuple(ct_model.get_params("sinogram_shape")), SINOGRAM)
+    result = output(out, y.shape)
+    with Call() as call:
+        call("weigh_rays", ct_model._plan(call.context).handle, str(kind).encode(), header(y), header(result))
+    return out if out is not None else like(sinogram, result)
+
+
 def median_filter3d(x: Array, max_block_gb: float = 4.0, return_min_max: bool = False, *, out: Array = None, callback: Callback = None) -> Array:
     """Median of 3 x 3 x 3 voxels with replicated edges of a volume of any three lengths. max_block_gb has no effect.
 

@@ -27,6 +27,8 @@ def _table(name, values, columns=None):
     if hasattr(values, "detach"):
         values = values.detach().cpu()
     try:
+        if numpy.asarray(values).dtype.kind in "cSU":
+            raise TypeError(f"{numpy.asarray(values).dtype}")
         array = numpy.array(values, FLOAT32)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name} is not a table of numbers: {error}") from None

@@ -143,7 +143,8 @@ class Geometry(ParameterHandler):
         return {}
 
     def __getstate__(self):
-        return {**self.__dict__, "_plans": {}, "log_buffer": None, "logger": None,
+        kept = {name: value for name, value in self.__dict__.items() if name not in ("_jax_pair", "_torch_name")}  # of this object alone
+        return {**kept, "_plans": {}, "log_buffer": None, "logger": None,
                 "params": {name: Param(param.val, param.recompile_flag) for name, param in self.params.items()}}
 
     def __copy__(self):

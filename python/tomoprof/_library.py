@@ -100,6 +100,7 @@ FUNCTIONS = {
     "sparse_back_project": (_C, _M, _A, _PIXELS, c_size_t, c_int, _A),
     "hessian_diagonal": (_C, _M, _A, _A),
     "direct_filter": (_C, _M, _A, _A),
+    "weigh_rays": (_C, _M, c_char_p, _A, _A),
     "direct_recon": (_C, _M, c_int, _A, _A),
     "recon": (_C, _M, _A, POINTER(ReconOptions), _A, POINTER(ReconReport)),
     "sart": (_C, _A, c_void_p, POINTER(SartOptions), _A),
@@ -143,7 +144,7 @@ def _load():
 lib = _load()
 # Without types to check, a call takes half a microsecond less. They take pointers and headers of arrays alone.
 forward_project, back_project = lib["tomoprof_forward_project"], lib["tomoprof_back_project"]
-version = lib.tomoprof_version().decode()
+version = __version__ = lib.tomoprof_version().decode()
 _settings: dict[str, Any] = {"backend": None, "threads": 0, "memory": 0}
 _generation = 0  # grows when contexts made so far are no longer to be used: after configure(), in a child
 

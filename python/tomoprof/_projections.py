@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Optional
 
 import numpy
-from numpy import empty, ndarray
+from numpy import ndarray
 
 from tomoprof import _library
-from tomoprof._arrays import FLOAT32, Array, Callback, address, host, indices, like, located, output
+from tomoprof._arrays import FLOAT32, Array, Callback, address, differentiable, host, indices, like, located, new, output
 from tomoprof._calls import SINOGRAM, VOLUME, Call, header
 from tomoprof._devices import DeviceArray, is_on_device
 from tomoprof._geometry import Geometry
@@ -37,6 +37,9 @@ class Projections(Geometry):
 
     def _project(self, function, forward, array, name, out, callback):
         """A projection by the shortest way: nothing is made anew but the result."""
+        traced = differentiable(array) if type(array) is not ndarray and out is None and callback is None else None
+        if traced is not None:
+            return (traced.forward_project if forward else traced.back_project)(self, array)
         if callback is not None or self._masked or (type(array) is not ndarray and is_on_device(array)) or (
                 out is not None and type(out) is not ndarray and is_on_device(out)):
             return self._project_long(function, forward, array, name, out, callback)
@@ -48,7 +51,7 @@ class Projections(Geometry):
                 source = array
             else:
                 source = host(array, name, shape, VOLUME if forward else SINOGRAM)
-            result = empty(result_shape, FLOAT32) if out is None else output(out, result_shape)
+            result = new(result_shape) if out is None else output(out, result_shape)
             x, y = (source, result) if forward else (result, source)
             plan.x.data, plan.y.data = address(x), address(y)
             first, second = (plan.x_ref, plan.y_ref) if forward else (plan.y_ref, plan.x_ref)

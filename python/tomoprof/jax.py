@@ -6,7 +6,6 @@
     gradient = jax.jit(jax.grad(loss))(volume)"""
 
 import functools
-import weakref
 
 import jax
 import numpy
@@ -14,8 +13,6 @@ import numpy
 from tomoprof._arrays import host
 
 __all__ = ["back_project", "forward_project"]
-
-_pairs: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
 def _on_host(call, shape, result_shape, tensor):
@@ -33,32 +30,38 @@ def _projection(call, shape, result_shape, name):
         if array.shape != shape:
             raise ValueError(f"{name}: shape is {array.shape}; expected {shape}")
         result = jax.ShapeDtypeStruct(result_shape, numpy.float32)
-        return jax.pure_callback(functools.partial(_on_host, call, shape, result_shape), result, array.astype(numpy.float32),
-                                 vmap_method="expand_dims")
+        return jax.pure_callback(functools.partial(_on_host, call, shape, result_shape), result, array, vmap_method="expand_dims")
     return run
 
 
 def _pair(model):
-    """(forward, adjoint) of a model as it is now."""
+    """(forward, adjoint) of a model as it is now. The model has them, and they have it: a compiled function may outlive its name."""
     volume, sinogram = (tuple(shape) for shape in model.get_params(["recon_shape", "sinogram_shape"]))
-    found = _pairs.get(model)
+    found = model.__dict__.get("_jax_pair")
     if found and found[0] == (volume, sinogram):
         return found[1]
-    owner = weakref.proxy(model)
-    plain_forward = _projection(lambda x, out: owner.forward_project(x, out=out), volume, sinogram, "volume")
-    plain_back = _projection(lambda y, out: owner.back_project(y, out=out), sinogram, volume, "sinogram")
+    plain_forward = _projection(lambda x, out: model.forward_project(x, out=out), volume, sinogram, "volume")
+    plain_back = _projection(lambda y, out: model.back_project(y, out=out), sinogram, volume, "sinogram")
     forward, back = jax.custom_vjp(plain_forward), jax.custom_vjp(plain_back)
     forward.defvjp(lambda x: (forward(x), None), lambda _, g: (back(g),))
     back.defvjp(lambda y: (back(y), None), lambda _, g: (forward(g),))
-    _pairs[model] = (volume, sinogram), (forward, back)
+    model._jax_pair = (volume, sinogram), (forward, back)
     return forward, back
 
 
+def _float32(array, name):
+    """The array in float32, outside of the functions with gradients of ours: JAX's own conversion has one, whatever the type."""
+    array = jax.numpy.asarray(array)
+    if jax.numpy.iscomplexobj(array):
+        raise TypeError(f"{name}: dtype is {array.dtype}; expected real numbers. Project .real and .imag one after the other.")
+    return array.astype(numpy.float32)
+
+
 def forward_project(model, volume):
-    """Projects a volume (rows, columns, slices) to a sinogram (views, detector rows, channels); use jax.vmap for batches."""
-    return _pair(model)[0](jax.numpy.asarray(volume))
+    """Projects a volume (rows, columns, slices) to a sinogram (views, detector rows, channels) of float32; use jax.vmap for batches."""
+    return _pair(model)[0](_float32(volume, "volume"))
 
 
 def back_project(model, sinogram):
-    """Back projects a sinogram (views, detector rows, channels) to a volume (rows, columns, slices)."""
-    return _pair(model)[1](jax.numpy.asarray(sinogram))
+    """Back projects a sinogram (views, detector rows, channels) to a volume (rows, columns, slices) of float32."""
+    return _pair(model)[1](_float32(sinogram, "sinogram"))

@@ -1,5 +1,9 @@
 """tomoprof.jax: jit, grad, vmap and gradients of second order; models take JAX's arrays."""
 
+import copy
+import gc
+import pickle
+
 import module
 
 module.need("jax")
@@ -43,6 +47,38 @@ def transformations(check, folder):
         check.that("(2, 2)" in raised(ValueError, project, jnp.zeros((2, 2))), "a wrong shape")
 
 
+def models_in_functions(check, folder):
+    """A model that is made inside of a compiled function, a method that is compiled, and a copy of a model that was compiled."""
+    angles = np.linspace(0, np.pi, 6, endpoint=False)
+
+    def loss(volume):
+        return (tomoprof.jax.forward_project(tomoprof.ParallelBeamModel((6, 3, 8), angles), volume) ** 2).sum()
+
+    model = tomoprof.ParallelBeamModel((6, 3, 8), angles)
+    x = jnp.asarray(np.random.default_rng(0).random(model.get_params("recon_shape"), np.float32))
+    y = model.forward_project(x)
+    gc.collect()
+    check.that(relative(jax.jit(jax.grad(loss))(x), model.back_project(2 * y)) < 1e-5, "a model made inside of the function")
+    check.that(relative(jax.jit(model.forward_project)(x), y) == 0, "jit of a method")
+    check.that(relative(jax.grad(lambda v: (model.forward_project(v) ** 2).sum())(x), model.back_project(2 * y)) < 1e-5, "grad of a method")
+    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        other.set_params(det_channel_offset=2.0)
+        check.that(relative(tomoprof.jax.forward_project(other, x), other.forward_project(x)) == 0, "a copy computes with the original")
+
+
+def types(check, folder):
+    """Any real type goes in, float32 comes out, and the gradient has the type of the array."""
+    model = tomoprof.ParallelBeamModel((6, 3, 8), np.linspace(0, 3, 6))
+    x = np.random.default_rng(0).random(model.get_params("recon_shape"), np.float32)
+    with jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64():
+        for kind in (jnp.float64, jnp.bfloat16, jnp.float32):
+            array = jnp.asarray(x).astype(kind)
+            y = tomoprof.jax.forward_project(model, array)
+            gradient = jax.grad(lambda v: tomoprof.jax.forward_project(model, v).sum())(array)
+            check.that(y.dtype == jnp.float32 and gradient.dtype == array.dtype, f"{kind}: {y.dtype}, {gradient.dtype}")
+    check.that("complex64" in (raised(TypeError, tomoprof.jax.forward_project, model, x + 1j) or ""), "complex numbers")
+
+
 def arrays(check, folder):
     model = tomoprof.ParallelBeamModel((6, 3, 8), np.linspace(0, 3, 6))
     x = jnp.ones(model.get_params("recon_shape"))
@@ -51,4 +87,4 @@ def arrays(check, folder):
     check.that("cannot be changed" in raised(TypeError, model.forward_project, x, out=y), "out= of a JAX array")
 
 
-main(transformations, arrays)
+main(transformations, models_in_functions, types, arrays)

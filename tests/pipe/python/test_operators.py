@@ -1,6 +1,7 @@
 """The operators from Python: arrays of all kinds, bad input, parameters, steps, the import."""
 
 import copy
+import math
 import os
 import pickle
 import re
@@ -10,6 +11,7 @@ import sys
 import warnings
 import zlib
 
+import module
 import numpy as np
 from module import raised
 from small_models import cone, noise, parallel, quiet
@@ -89,6 +91,30 @@ def kinds_of_arrays(check, folder):
     check.that(large.ctypes.data % 64 == 0 and large.flags.c_contiguous and large.flags.writeable and (large == 1).all(), "a large result and lines of memory")
 
 
+def places(check, folder):
+    """The formulas of docs/python.md: where a voxel is seen. The centre of its shadow, of which pixels of the detector have samples, is within 0.2 pixels of that."""
+    text = re.search(r"## Geometry.*?```\n(.*?)```", (module.ROOT / "docs/python.md").read_text(), re.S)[1]
+    both = parallel(8, 12, 20), cone(8, 12, 20)
+    for model in both:
+        model.set_params(recon_shape=(18, 22, 12), det_channel_offset=0.7, delta_det_channel=1.25, voxel_row_aspect=1.1, delta_voxel=1.0, use_ror_mask=False)
+        if model is both[1]:
+            model.set_params(det_row_offset=0.4, delta_det_row=0.9, voxel_slice_aspect=0.8, recon_slice_offset=0.3)
+        names = {name: param.val for name, param in model.params.items() if name.isidentifier()}
+        names.update(zip(("rows", "columns", "slices"), names["recon_shape"]), detector_rows=12, channels=20, sin=math.sin, cos=math.cos)
+        names.setdefault("recon_slice_offset", 0.0)
+        for i, j, k in ((8, 10, 6), (5, 13, 5), (12, 8, 6)):
+            volume = np.zeros((18, 22, 12), np.float32)
+            volume[i, j, k] = 1
+            for angle, view in zip(np.linspace(0, np.pi * (1 if model is both[0] else 2), 8, endpoint=False), model.forward_project(volume)):
+                here = {**names, "i": i, "j": j, "k": k, "θ": float(angle)}
+                for line in text.splitlines():
+                    if ("parallel" in line) if model is both[1] else ("cone" in line):
+                        continue
+                    exec(line, here)
+                seen = [(view.sum(other) * np.arange(view.shape[axis])).sum() / view.sum() for axis, other in ((0, 1), (1, 0))]
+                check.that(abs(seen[0] - here["row"]) < 0.2 and abs(seen[1] - here["channel"]) < 0.2, f"{model}: {seen}, {here['row']}, {here['channel']}")
+
+
 def bad_input(check, folder):
     model = parallel()
     shape, other = model.get_params("recon_shape"), model.get_params("sinogram_shape")
@@ -101,6 +127,7 @@ def bad_input(check, folder):
         (TypeError, "complex", lambda: model.forward_project(x.astype(complex))),
         (TypeError, "object", lambda: model.forward_project(np.full(shape, None))),
         (TypeError, "None", lambda: model.forward_project(None)),
+        (TypeError, "masked values", lambda: model.forward_project(np.ma.masked_array(x, x > 0.5))),
         (TypeError, "str", lambda: model.back_project("sinogram.npy")),
         (ValueError, r"\(2, 2\).*\(12, 5, 16\)", lambda: model.forward_project(x, out=np.zeros((2, 2), np.float32))),
         (TypeError, "float32", lambda: model.forward_project(x, out=np.zeros(other))),
@@ -202,6 +229,13 @@ def use_beside_models(check, folder):
     noisy = volume + 0.1 * np.random.default_rng(0).standard_normal(volume.shape).astype(np.float32)
     denoised, record = tomoprof.QGGMRFDenoiser(volume.shape).denoise(noisy, 0.1, logfile_path=None)
     check.that(np.linalg.norm(denoised - volume) < np.linalg.norm(noisy - volume), "denoise")
+    short = quiet(tomoprof.ConeBeamModel((80, 8, 32), np.linspace(0, np.pi + 2 * np.arctan(16 / 128), 80), 128, 64))
+    volume, sinogram = tomoprof.phantom(short, sinogram=True)
+    middle = np.s_[10:22, 10:22, 3]
+    errors = [abs(short.direct_recon(y)[middle].mean() / volume[middle].mean() - 1) for y in (sinogram, tomoprof.weigh_rays(short, sinogram, "parker"))]
+    check.that(errors[1] < 0.3 * errors[0], f"Parker's weights: the mean of the middle is off by {errors}")
+    check.that("360 degrees" in (raised(ValueError, tomoprof.weigh_rays, model, np.ones((24, 16, 32)), "parker") or ""), "Parker's weights of a full turn")
+    check.that("nonsense" in (raised(ValueError, tomoprof.weigh_rays, short, sinogram, "nonsense") or ""), "an unknown kind of weights")
     phantom, sinogram, params = tomoprof.generate_demo_data(num_views=8, num_det_rows=4, num_det_channels=16, model_type="parallel")
     check.that(phantom.shape == (16, 16, 4) and sinogram.shape == (8, 4, 16) and len(params["angles"]) == 8, "generate_demo_data")
     check.that(model.direct_recon(sinogram=np.ones((24, 16, 32))).shape == model.get_params("recon_shape"), "direct_recon")
@@ -237,10 +271,11 @@ def light_import(check, folder):
     done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, timeout=60)
     check.that(done.returncode == 0 and done.stdout.strip() == "", f"import tomoprof loads {done.stdout} {done.stderr}")
     check.that("ConeBeamModel" in dir(tomoprof), "dir(tomoprof)")
+    check.that(re.fullmatch(r"\d+\.\d+\.\d+", tomoprof.__version__), tomoprof.__version__)
     done = subprocess.run([sys.executable, "-c", "import tomoprof; tomoprof.ConeBeamModel"], text=True, capture_output=True, timeout=60,
                           env={**os.environ, "TOMOPROF_LIBRARY": "/nowhere/libtomoprof.so.0"})
     check.that("/nowhere/libtomoprof.so.0" in done.stderr and done.returncode == 1, f"a library that is missing: {done.stderr}")
 
 
 if __name__ == "__main__":
-    main(no_log_unasked, sums_of_parts, kinds_of_arrays, bad_input, parameters, copies, use_beside_models, steps_and_pictures, light_import)
+    main(no_log_unasked, sums_of_parts, places, kinds_of_arrays, bad_input, parameters, copies, use_beside_models, steps_and_pictures, light_import)

@@ -46,6 +46,42 @@ def gradients(check, folder):
         check.that(relative(projector(z.half()), projector(z.half().float())) < 1e-3 and projector(z.half()).dtype == torch.half, "half")
 
 
+def kinds_of_tensors(check, folder):
+    """Integers give line integrals, not integers; complex numbers are refused; a gradient outlives the name of its model."""
+    model = models()[0]
+    projector, shape = Projector(model), model.get_params("recon_shape")
+    x = torch.rand(*shape)
+    for whole in (torch.ones(shape, dtype=torch.int32), x > 0.5):
+        y = projector(whole)
+        check.that(y.dtype == torch.float32 and relative(y, projector(whole.float())) == 0, f"{whole.dtype}: {y.dtype}")
+    check.that("complex64" in (raised(TypeError, projector, x.to(torch.complex64)) or ""), "complex numbers")
+    wanted = x.clone().requires_grad_()
+    y = tomoprof.torch.forward_project(models()[0], wanted)  # nothing else holds this model
+    y.sum().backward()
+    check.that(relative(wanted.grad, model.back_project(torch.ones_like(y))) < 1e-6, "the gradient through a model without a name")
+    for call, start in ((model.forward_project, x), (model.back_project, torch.rand(model.get_params("sinogram_shape")))):
+        start = start.clone().requires_grad_()
+        result = call(start)
+        check.that(result.requires_grad and relative(result.detach(), call(start.detach())) == 0, "a method of a tensor that wants a gradient has none")
+        with torch.no_grad():
+            check.that(not call(start).requires_grad, "no_grad")
+
+
+def transformations(check, folder):
+    """torch.func's transformations, in both directions of differentiation."""
+    projector = Projector(models()[1])
+    shape = projector.model.get_params("recon_shape")
+    x, v = torch.rand(2, *shape)
+    expected = 2 * projector.T(projector(x))
+    gradient = torch.func.grad(lambda t: (projector(t) ** 2).sum())
+    check.that(relative(gradient(x), expected) < 1e-6 and relative(torch.vmap(gradient)(torch.stack([x, v]))[0], expected) < 1e-6, "torch.func.grad, alone and under vmap")
+    y, tangent = torch.func.jvp(projector, (x,), (v,))
+    check.that(relative(y, projector(x)) == 0 and relative(tangent, projector(v)) == 0, "torch.func.jvp")
+    _, product = torch.func.jvp(gradient, (x,), (v,))
+    check.that(relative(product, 2 * projector.T(projector(v))) < 1e-6, "the product of the Hessian and a vector, forward over reverse")
+    check.that("from_numpy" in (raised(TypeError, projector, x.numpy()) or "") and "dense" in (raised(TypeError, projector, x.to_sparse()) or ""), "no tensor, no dense one")
+
+
 def compiled(check, folder):
     """One graph, with the gradient: fullgraph=True fails at a break."""
     model = models()[0]
@@ -57,6 +93,9 @@ def compiled(check, folder):
         call(x).backward()
         grads.append(x.grad)
     check.that(relative(*grads) < 1e-6, "compiled gradients differ")
+    both = torch.compile(lambda y: projector(projector.T(y)), fullgraph=True, backend="aot_eager")
+    y = torch.rand(model.get_params("sinogram_shape"))
+    check.that(relative(both(y), projector(projector.T(y))) < 1e-6, "the adjoint layer is taken inside of a graph")
     torch.library.opcheck(tomoprof.torch._project, (torch.rand(1, *model.get_params("recon_shape")), projector.name, False))
 
 
@@ -97,4 +136,4 @@ def learned(check, folder):
     check.that(losses[-1] < 0.6 * losses[0], f"the loss went from {losses[0]:.3g} to {losses[-1]:.3g}")
 
 
-main(gradients, compiled, modules, learned)
+main(gradients, kinds_of_tensors, transformations, compiled, modules, learned)
