@@ -313,7 +313,7 @@ static enum err nifti_fill(struct store *s, const struct reader_file *f)
 {
     struct store_array *a;
     unsigned char bytes[HEAD];
-    char image[4200];
+    char image[4200], folder[4200];
     int32_t object;
     struct nifti_header *h = arena_take(s->arena, sizeof *h);
     FAIL_IF(!h, ERR_MEMORY, "%s: no memory left", f->path);
@@ -332,8 +332,11 @@ static enum err nifti_fill(struct store *s, const struct reader_file *f)
     TRY(store_object_add(s, NULL, f->path, &object));
     TRY(read_extensions(s, h, object, gzip));
     image_name(f->path, gzip, image, sizeof image);
-    if (h->pair)
+    if (h->pair) { /* its bytes are any file's */
+        path_folder(image, folder, sizeof folder);
+        TRY(store_confine(s, folder));
         TRY(store_object_add(s, NULL, image, &object));
+    }
     if (gzip)
         return set_gzip(s, a, object, h->data_offset);
     return store_contiguous(s, a, object, h->data_offset);

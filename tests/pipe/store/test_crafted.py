@@ -8,6 +8,7 @@ import json
 import pathlib
 import re
 import resource
+import shutil
 import sys
 
 import numpy as np
@@ -190,6 +191,14 @@ def links_out(check, folder):
     check.that(not (folder / "v.npy").exists(), "it was read all the same")
     says(check, "a chunk that is a link", ["convert", store, folder / "v.npy", "--follow-links"], 0)
     check.that(np.load(folder / "v.npy")[0, 5] == 5, "other values")
+    (folder / "pair").mkdir()
+    shutil.copy(DATA / "store/nifti/analyze.hdr", folder / "pair/x.hdr")
+    shutil.copy(DATA / "store/nifti/analyze.img", folder / "secret.img")
+    (folder / "pair/x.img").symlink_to(folder / "secret.img")
+    for words in (["convert", folder / "pair/x.hdr", folder / "w.npy"], ["load", folder / "pair/x.hdr", "--out", folder / "runs"]):
+        says(check, "an .img that is a link", words, 2, "leads out")
+        says(check, "an .img that is a link", [*words, "--follow-links"], 0)
+        (folder / "w.npy").unlink(missing_ok=True)
 
 
 main(heap_of_texts, nested_groups, names_that_act, forged_lines, claims, links_out)
