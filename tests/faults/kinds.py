@@ -10,7 +10,7 @@ import subprocess
 import time
 
 import fuse
-from fault import LIBRARY, OWN_WORDS, TOMOPROF, children, loadable, send
+from fault import HERE, LIBRARY, OWN_WORDS, TOMOPROF, children, loadable, send
 
 KIB, MIB = 1024, 1 << 20
 
@@ -366,6 +366,39 @@ def failing_disk(f):
     disk.end()
 
 
+STORES = ("npy/f4.npy", "nifti/i2.nii", "nifti/i2.nii.gz", "hdf5/filters.h5", "tiff/u2_deflate_tiles.tif", "tiff/stack", "czi/raw.czi", "mrc/f4.mrc",
+          "nrrd/i2_gzip.nrrd", "metaimage/i2.mhd", "zarr/zarr2/raw", "zarr/ome.zarr")
+
+
+def failing_store(f):
+    """A file that is read, or the one that is made of it, lies on a disk that fails at some calls: all of it, or one sentence and no file."""
+    try:
+        fuse.own_mounts()
+        disk = fuse.Disk(f.folder / "real", f.folder / "disk")
+    except fuse.Failure as why:
+        raise Skip(str(why)) from why
+    source, out = HERE.parent / "data/store" / f.pick(*STORES), f.pick(f.folder, disk.place) / "made.npy"
+    for path in [source.parent / "i2.raw", source] if source.suffix == ".mhd" else [source]:
+        (shutil.copytree if path.is_dir() else shutil.copy)(path, disk.folder / path.name)
+    name = disk.place / source.name
+    words = [TOMOPROF, *f.pick(["convert", name, out], ["load", name, "--out", disk.place / "runs"], ["info", name], ["info", "--histogram", name])]
+    fault = {"op": f.pick(*CALLS), "after": f.dice.randrange(30), "times": f.pick(1, 4, 1 << 30), **f.pick({"most": f.dice.randrange(1, 5000)}, *(
+        {"errno": e} for e in (errno.EIO, errno.ESTALE, errno.ENOSPC, errno.EDQUOT, errno.EACCES)))}
+    whole = f.run(words)
+    made = out.read_bytes() if out.exists() else None
+    out.unlink(missing_ok=True)
+    disk.fails(fault)
+    done = f.run(words)
+    disk.fails()
+    kept = fault["op"] in ("lookup", "unlink") and "errno" in fault  # which removing a file needs
+    left = [] if kept else [p.name for p in (*f.folder.glob("*.tmp*"), *disk.folder.glob("*.tmp*"))]
+    found = out.read_bytes() if out.exists() else None
+    same = done.code == whole.code and found == made and (words[1] != "info" or done.out == whole.out)
+    refused = done.code in (1, 2) and done.err.count(b"tomoprof: ") == 1 and found is None
+    f.that((same or refused) and not left, f"{words[1:3]}, {fault}: {done.code} {done.err!r}, left {left}, whole {whole.code}")
+    disk.end()
+
+
 def environment(f):
     """Variables that are odd, huge, wrong or missing."""
     name, value = f.pick(("TOMOPROF_CAPTURE_RATE", "-1"), ("TOMOPROF_CAPTURE_DIR", "/nowhere"), ("LD_PRELOAD", "/nowhere/lib.so"), ("LD_BIND_NOW", "1"),
@@ -411,5 +444,5 @@ def torn_run(f):
 
 KINDS = (fatal_signal, handled_signal, signal_storm, stopped, program_killed, launcher_killed, child_killed, analysis_interrupted, disk_full,
          own_disk_full, file_limit, descriptor_limit, process_limit, stack_limit, memory_limit, closed_streams, broken_pipe, filtered, links,
-         folder_gone, clocks, other_clock, failing_disk, environment, torn_run)
+         folder_gone, clocks, other_clock, failing_disk, failing_store, environment, torn_run)
 assert len(KINDS) >= 20
