@@ -58,14 +58,14 @@ struct resampling {
 };
 
 VEC_INLINE void resampling_open(const struct cone_block *b, const float *source, int view,
-                                struct cone_grid g, int64_t first, int64_t end,
+                                struct cell_grid g, int64_t first, int64_t end,
                                 struct resampling *r)
 {
     const int wide = g.width > NARROW;
     const int64_t blocks = (end - first + VEC - 1) / VEC;
     float *fraction = b->fraction + view * b->blocks;
     int32_t *cell = b->cell + view * b->blocks;
-    cone_locate(g, first, wide ? blocks * GROUPS : blocks, wide ? GROUP : VEC, fraction, cell);
+    cells_locate(g, first, wide ? blocks * GROUPS : blocks, wide ? GROUP : VEC, fraction, cell);
     r->source = source;
     r->fraction = fraction;
     r->cell = cell;
@@ -76,16 +76,16 @@ VEC_INLINE void resampling_open(const struct cone_block *b, const float *source,
     r->taps = overlap_taps(g.width);
 }
 
-VEC_INLINE struct cone_grid cone_slices_of(const struct footprints *f, int q)
+VEC_INLINE struct cell_grid cone_slices_of(const struct footprints *f, int q)
 {
-    return (struct cone_grid){f->edge[q], f->width[q], f->slices_per_row[q], f->spread};
+    return (struct cell_grid){f->edge[q], f->width[q], f->slices_per_row[q], f->spread};
 }
 
 /* The same overlap seen from the rows: their edges on the axis of slices, whose cells start at
  * integers. */
-VEC_INLINE struct cone_grid cone_rows_of(struct cone_grid g)
+VEC_INLINE struct cell_grid cone_rows_of(struct cell_grid g)
 {
-    return (struct cone_grid){(-0.5 - g.edge) * g.inverse - 0.5, g.inverse, g.width, 0};
+    return (struct cell_grid){(-0.5 - g.edge) * g.inverse - 0.5, g.inverse, g.width, 0};
 }
 
 /* The cylinder's values, zero beyond the last slice up to a whole vector. */

@@ -9,7 +9,7 @@ static int64_t cone_clamp(double value, int64_t low, int64_t high)
     return value < (double)low ? low : value > (double)high ? high : (int64_t)value;
 }
 
-void cone_back_general(const struct cone_block *b, struct cone_grid g, int64_t low, int64_t high,
+void cone_back_general(const struct cone_block *b, struct cell_grid g, int64_t low, int64_t high,
                        const float *in, float *out)
 {
     const int radius = b->projector->windows.back;
@@ -28,7 +28,7 @@ void cone_back_general(const struct cone_block *b, struct cone_grid g, int64_t l
     }
 }
 
-void cone_forward_general(const struct cone_block *b, struct cone_grid g, int64_t low, int64_t high,
+void cone_forward_general(const struct cone_block *b, struct cell_grid g, int64_t low, int64_t high,
                           const float *in, float *out)
 {
     const int radius = b->projector->windows.forward;

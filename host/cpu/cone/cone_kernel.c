@@ -119,7 +119,7 @@ VEC_INLINE int back_begin(const struct cone_block *b, int v, int q, const struct
 {
     const struct projector *p = b->projector;
     const struct footprints *f = &b->footprints[v];
-    const struct cone_grid g = cone_slices_of(f, q);
+    const struct cell_grid g = cone_slices_of(f, q);
     float *column = b->detector + v * b->column_stride + CONE_PAD;
     if (reach->high[q] < 0)
         return 0;
@@ -159,7 +159,7 @@ VEC_INLINE void scatter_rows(const struct resampling *r, const float *weight, fl
 }
 
 static void scatter_general(const struct cone_block *b, const float *weight, int taps,
-                            struct cone_grid g, int64_t low, int64_t high, const float *cylinder,
+                            struct cell_grid g, int64_t low, int64_t high, const float *cylinder,
                             float *column)
 {
     cone_forward_general(b, g, low, high, cylinder, b->spare);
@@ -223,8 +223,8 @@ VEC_INLINE int forward_begin(const struct cone_block *b, int v, int q,
 {
     const struct projector *p = b->projector;
     const struct footprints *f = &b->footprints[v];
-    const struct cone_grid g = cone_slices_of(f, q);
-    const struct cone_grid rows = cone_rows_of(g);
+    const struct cell_grid g = cone_slices_of(f, q);
+    const struct cell_grid rows = cone_rows_of(g);
     const float *z2 = b->z_squared + v * p->z_stride;
     const struct cosine c = cosine_of(p, f->slope[q]);
     float *cylinder = b->cylinder + v * b->column_stride + CONE_PAD;

@@ -2,6 +2,7 @@
 #ifndef TP_CPU_CONE_CONE_WORKER_H
 #define TP_CPU_CONE_CONE_WORKER_H
 
+#include "host/cpu/common/cell_grid.h"
 #include "host/cpu/common/projection.h"
 #include "host/cpu/common/worker.h"
 
@@ -15,9 +16,7 @@
  */
 #define CONE_PAD 96
 
-/* Cells of one grid per cell of the other that a window of 32 floats serves: one window for a whole
- * vector, or one for each group of its lanes. */
-#define NARROW 1.9
+/* As NARROW, with a window for each group of lanes. */
 #define WIDEST 3.75
 
 /* Slices of a batch of pixels that can touch the detector in a view, one spare on each side, whose
@@ -36,13 +35,6 @@ struct cone_reach_kernels {
                   struct cone_reach *out);
 };
 ISA_TABLES(cone_reach_kernels);
-
-/* A grid of intervals [edge + width*i, edge + width*(i+1)) laid over unit cells centred at
- * integers. */
-struct cone_grid {
-    double edge, width, inverse; /* inverse = 1 / width */
-    double spread;               /* how far a voxel reaches beyond its interval, on either side */
-};
 
 #define MOST_COPIES 4
 
@@ -71,9 +63,9 @@ struct cone_kernels {
 ISA_TABLES(cone_kernels);
 
 /* out[low .. high): the sum of `in` over the rows under slices, or the slices under rows. */
-void cone_back_general(const struct cone_block *b, struct cone_grid g, int64_t low, int64_t high,
+void cone_back_general(const struct cone_block *b, struct cell_grid g, int64_t low, int64_t high,
                        const float *in, float *out);
-void cone_forward_general(const struct cone_block *b, struct cone_grid g, int64_t low, int64_t high,
+void cone_forward_general(const struct cone_block *b, struct cell_grid g, int64_t low, int64_t high,
                           const float *in, float *out);
 
 /* A worker for cone beams. */

@@ -88,7 +88,7 @@ VEC_INLINE void orbit_forward_pixel(const struct orbit_block *o, int q, const fl
     struct resampling r[MAX_VIEWS];
     int n = 0;
     for (int v = 0; v < b->views; v++) {
-        const struct cone_grid g = cone_slices_of(&b->footprints[v * members], q);
+        const struct cell_grid g = cone_slices_of(&b->footprints[v * members], q);
         const struct cone_reach *reach = &b->reach[v];
         float *cylinder = b->cylinder + v * members * b->column_stride + CONE_PAD;
         if (reach->high[q] < 0)
