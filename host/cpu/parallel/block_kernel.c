@@ -130,7 +130,7 @@ static void block_find_footprints(const struct projector *p, const struct block_
     out->runs = (steps << 1 | 1) & ~0ull >> (BLOCK_PIXELS - out->count);
 }
 
-/* Taps t and t + 1 of slices [0, COLUMN_REGISTERS * VEC), or of one register. */
+/* Taps t and t + 1 of slices [0, registers * VEC). */
 VEC_INLINE void forward_taps(const struct block_footprints *f, int t, const float *x, float *tile,
                              int registers)
 {
@@ -261,13 +261,17 @@ VEC_INLINE void back_light(const struct block_footprints *f, float whole, const 
     }
 }
 
-/* Calls one of the above for all slices: COLUMN_REGISTERS registers at a time, or one. */
+/* Calls one of the above for all slices: COLUMN_REGISTERS registers at a time, then what is left. */
 #define OVER_SLICES(call)                                                                          \
     do {                                                                                           \
         int k = 0;                                                                                 \
-        for (; k + VEC < slices; k += COLUMN_REGISTERS * VEC)                                      \
+        for (; k + (COLUMN_REGISTERS - 1) * VEC < slices; k += COLUMN_REGISTERS * VEC)             \
             call(COLUMN_REGISTERS);                                                                \
-        if (k < slices)                                                                            \
+        if (k + 2 * VEC < slices)                                                                  \
+            call(3);                                                                               \
+        else if (k + VEC < slices)                                                                 \
+            call(2);                                                                               \
+        else if (k < slices)                                                                       \
             call(1);                                                                               \
     } while (0)
 
