@@ -43,6 +43,7 @@ struct volume {
     double row_aspect, slice_aspect; /* row pitch = row_aspect * delta, slice pitch likewise */
     double slice_offset;             /* z of the volume's centre (recon_slice_offset) */
     enum ror ror;
+    int64_t whole_slices; /* of the volume that this is a part of (tile_model); 0: of none */
 };
 
 /* Regularisation of MBIR; sigma_* count only when `automatic` is 0. */

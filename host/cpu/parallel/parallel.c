@@ -11,6 +11,7 @@
 #include "host/backend/course.h"
 #include "host/cpu/common/arithmetic.h"
 #include "host/cpu/common/threads.h"
+#include "host/cpu/parallel/lines.h"
 #include "host/cpu/parallel/parallel.h"
 #include "host/cpu/parallel/pixel_blocks.h"
 
@@ -196,6 +197,8 @@ enum err parallel_forward(struct backend *be, const struct projector *p,
                           const struct pixel_set *pixels, const float *x, struct sinogram y)
 {
     struct pixel_blocks s;
+    if (lines_fit(p, pixels, 1))
+        return lines_forward(be, p, pixels, x, y);
     enum err e = pixel_blocks_create(p, pixels, 1, &s);
     if (!e)
         e = s.count ? pixel_blocks_forward(be, p, &s, pixels, x, y)
@@ -209,6 +212,8 @@ enum err parallel_back(struct backend *be, const struct projector *p,
                        int power, float *x)
 {
     struct pixel_blocks s;
+    if (lines_fit(p, pixels, power))
+        return lines_back(be, p, pixels, y, w, x);
     enum err e = pixel_blocks_create(p, pixels, block_two_taps(p, power) ? 2 : 1, &s);
     if (!e)
         e = s.count ? pixel_blocks_back(be, p, &s, pixels, y, w, power, x)

@@ -69,6 +69,8 @@ struct ct_model tile_model(const struct ct_model *m, struct index_range views,
     t.scan.row_offset +=
         m->scan.delta_row * (0.5 * (double)(m->scan.rows - rows.count) - (double)rows.first);
     t.volume.slices = slices.count;
+    if (!t.volume.whole_slices)
+        t.volume.whole_slices = m->volume.slices;
     t.volume.slice_offset +=
         volume_delta_slice(&m->volume) *
         ((double)slices.first - 0.5 * (double)(m->volume.slices - slices.count));

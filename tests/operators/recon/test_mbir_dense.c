@@ -30,7 +30,8 @@ static void open_world(struct world *t)
     t->m.scan.rows = DENSE_ROWS;
     t->m.scan.channels = DENSE_CHANNELS;
     t->m.scan.angles = t->angles;
-    t->m.volume = (struct volume){DENSE_HEIGHT, DENSE_WIDTH, DENSE_SLICES, 1, 1, 1, 0, ROR_ELLIPSE};
+    t->m.volume =
+        (struct volume){DENSE_HEIGHT, DENSE_WIDTH, DENSE_SLICES, 1, 1, 1, 0, ROR_ELLIPSE, 0};
     t->m.regularisation.automatic = 0;
     t->m.regularisation.sigma_y = 0.3;
     t->m.regularisation.sigma_x = 2;

@@ -33,7 +33,7 @@ static void run(const struct problem *p, const struct pixel_set *pixels, int thr
 
 static struct problem problem(int64_t rows, int64_t cols, int64_t slices)
 {
-    struct problem p = {{rows, cols, slices, 1, 1, 1, 0, ROR_NONE},
+    struct problem p = {{rows, cols, slices, 1, 1, 1, 0, ROR_NONE, 0},
                         {.sigma_x = 0.05, .p = 2, .q = 1.2, .T = 1, .neighbour_weights = {1, 1, 1}},
                         NULL};
     p.x = malloc((size_t)volume_voxels(&p.v) * sizeof *p.x);

@@ -44,7 +44,7 @@ static struct volume volume(int64_t slices)
 {
     for (int i = 0; i < PICKED; i++)
         picked[i] = 2 * i + i % 2;
-    return (struct volume){9, 70, slices, 1, 1, 1, 0, ROR_NONE};
+    return (struct volume){9, 70, slices, 1, 1, 1, 0, ROR_NONE, 0};
 }
 
 struct subset {
@@ -198,7 +198,7 @@ static void test_add_repeats(void **state)
 {
     (void)state;
     static const int32_t order[6] = {4, 1, 4, 0, 4, 1};
-    const struct volume v = {2, 3, 2, 1, 1, 1, 0, ROR_NONE};
+    const struct volume v = {2, 3, 2, 1, 1, 1, 0, ROR_NONE, 0};
     const struct pixel_set list = {order, 6, 1}, all = {NULL, 6, 0};
     struct backend be = {.threads = 7};
     float d[12], x[12] = {0};

@@ -49,7 +49,7 @@ static struct ct_model parallel(void)
                  .channels = CHANNELS,
                  .delta_row = 1,
                  .delta_channel = 1},
-        .volume = {CHANNELS, CHANNELS, ROWS, 1, 1, 1, 0, ROR_ELLIPSE},
+        .volume = {CHANNELS, CHANNELS, ROWS, 1, 1, 1, 0, ROR_ELLIPSE, 0},
         .regularisation = {.automatic = 1, .sharpness = 1, .snr_db = 30, .p = 2, .q = 1.2, .T = 1},
     };
 }
