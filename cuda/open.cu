@@ -175,6 +175,7 @@ const struct backend_ops cuda_backend_ops = {
     cuda_sino_reorder,
     cuda_fingerprint,
     cuda_measure_peak,
+    NULL, /* glance_peak: calibrations are not kept */
     cuda_measure_ceilings,
     profiler_switch,
     &cuda_streams,

@@ -30,14 +30,14 @@
 #define TIMING_FINGERPRINT_FIELDS(X)                                                               \
     X(REAL, _, sum, "of the result's values, in float64")                                          \
     X(REAL, _, l2, "norm")                                                                         \
-    X(REAL, _, min, "")                                                                            \
-    X(REAL, _, max, "")
+    X(REAL, _, min, "") X(REAL, _, max, "")
 
 #define TIMING_CALIBRATION_FIELDS(X)                                                               \
     X(REAL, _, gflops, "float32 multiply-add")                                                     \
     X(REAL, _, gbytes_per_s, "copy of large arrays")                                               \
     X(REAL, _, cached_gbytes_per_s, "copy of arrays of the operation's size")                      \
-    X(EXTRA, _, like_runs_gbytes_per_s, "the same, median, each copy looked at before the next")
+    X(EXTRA, _, like_runs_gbytes_per_s, "the same, median, each copy looked at before the next")   \
+    X(EXTRA, _, kept_s, "since the first two were measured; without it: before these runs")
 
 #define TIMING_CLOCKS_FIELDS(X) /* of processor and GPU: reserved, null so far */
 
@@ -63,7 +63,7 @@
     X(INT, _, peak_host_bytes, "")                                                                 \
     X(INT, _, peak_device_bytes, "")                                                               \
     X(MAYBE, timing_fingerprint, fingerprint, "")                                                  \
-    X(MAYBE, timing_calibration, calibration, "in the same process before its runs")               \
+    X(MAYBE, timing_calibration, calibration, "of the machine, in the same process or kept")       \
     X(MAYBE, timing_clocks, clocks, "")
 
 #define TIMING_STATISTICS_FIELDS(X)                                                                \

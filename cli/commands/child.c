@@ -19,6 +19,7 @@ static struct opt options[] = {
     OPTION_PLACE("previews", 0, plan.previews, "DIR", "draw the reconstruction there"),
     OPTION_TEXT("gate", 0, plan.gate, "FILE",
                 "targets that pairs of calls and copies are measured for"),
+    OPTION_FLAG("calibrate", 0, plan.calibrate, "measure the machine, whatever is kept of it"),
     OPTION_FLAG("traced", 0, plan.traced, "no calibration"),
     OPTION_NUMBER("traced-cpu", 0, plan.traced_cpu_s, "S", "run until so much CPU time was used", 0,
                   1e6),

@@ -72,6 +72,10 @@ static struct opt options[] = {
                 "again for each: batches, batch_size,\npatch and subjects of group storage"),
     OPTION_PLACE("out", 'o', plan.out, "DIR",
                  "the run is written to DIR/<UTC stamp>/ (default tomoprof-runs)"),
+    OPTION_FLAG(
+        "calibrate", 0, plan.calibrate,
+        "measure this machine's peak before each operation, instead of taking\nwhat an earlier "
+        "run has kept of it"),
     OPTION_FLAG("no-trace", 0, no_trace, "measure times only: no second, profiled pass"),
     OPTION_FLAG(
         "flamegraph", 0, flamegraph,

@@ -253,6 +253,8 @@ struct backend_ops {
     enum err (*fingerprint)(struct backend *be, const struct buffer *b, double *sum, double *l2,
                             double *min, double *max);
     enum err (*measure_peak)(struct backend *be, struct peak *out);
+    /* Its arithmetic in 4 ms, less where `enough` is reached (optional: else peaks are not kept). */
+    enum err (*glance_peak)(struct backend *be, double enough, double *flops_per_s);
     /* The peak and what else bounds operations, about a second of work (optional). */
     enum err (*measure_ceilings)(struct backend *be, struct ceiling out[CEILINGS_MOST], int *count);
     /* Tells profilers where the measured part begins (1) and ends (0) (optional). */

@@ -98,10 +98,20 @@ static enum err options_with_limit(const struct backend_options *options,
     return e ? err_prefix(e, BACKEND_DEVICE_MEMORY) : ERR_OK;
 }
 
-int backend_calibration_is_brief(void)
+static int calibration_is(const char *how)
 {
     const char *wish = getenv("TOMOPROF_CALIBRATION");
-    return wish && !strcmp(wish, "brief");
+    return wish && !strcmp(wish, how);
+}
+
+int backend_calibration_is_brief(void)
+{
+    return calibration_is("brief");
+}
+
+int backend_calibration_is_trusted(void)
+{
+    return calibration_is("trusted");
 }
 
 enum err backend_open(const char *name, const struct backend_options *wish, struct backend **out)

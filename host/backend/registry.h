@@ -12,6 +12,8 @@
  * and memory, and finds less than the peak. Tests set it, where they check what is done with a peak
  * and not how high it is. */
 int backend_calibration_is_brief(void);
+/* 1 where it is "trusted": what is kept of an earlier calibration is taken unchecked. */
+int backend_calibration_is_trusted(void);
 
 /* "cpu", "cuda", or "auto" (cuda where it works, else cpu). ERR_USAGE with the names that exist
  * otherwise; ERR_UNSUPPORTED with the reason when a known one cannot run here. */

@@ -166,4 +166,5 @@ const struct backend_ops cpu_backend = {
     .sino_reorder = cpu_sino_reorder,
     .fingerprint = cpu_fingerprint,
     .measure_peak = cpu_measure_peak,
+    .glance_peak = cpu_glance_peak,
 };

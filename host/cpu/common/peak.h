@@ -9,6 +9,7 @@
 #include "host/cpu/common/isa.h"
 
 enum err cpu_measure_peak(struct backend *be, struct peak *out);
+enum err cpu_glance_peak(struct backend *be, double enough, double *flops_per_s);
 
 /* Inner loops that reach the machine's ceilings. */
 

@@ -1,5 +1,5 @@
 /* The process that runs one operation at one size. Its lines, one JSON object each:
- *   {"gflops", "gbytes_per_s", "cached_gbytes_per_s", "like_runs_gbytes_per_s", "updates"}
+ *   {"gflops", "gbytes_per_s", "cached_gbytes_per_s", "like_runs_gbytes_per_s", "kept_s", "updates"}
  *                                                  before the first run
  *   {"touched", "amplification"}                   before the first run of a read of stores
  *   {"run", "time", "flops", "bytes", ..., "max"}  after each run
@@ -32,7 +32,6 @@
 #include "host/suite/statistics/targets.h"
 #include "base/mark/mark.h"
 
-#define CACHED_TRIES  3
 #define SHORT_SECONDS 0.002 /* waking a thread takes up to a tenth of 1 ms */
 #define SHORT_ENOUGH  0.01
 #define SHORT_CALLS   31
@@ -55,41 +54,24 @@ struct measured {
     double bytes_in, bytes_out;
 };
 
-/* Copies through the caches that are slower than those through main memory were disturbed, or are
- * too short to fill a team: measured again, a few times. */
-static double cached_rate(struct run_state *s, double memory)
-{
-    double best = 0;
-    for (int i = 0; i < CACHED_TRIES && (i == 0 || best < memory); i++)
-        best = fmax(best, suite_copy_rate(s->be, s->op, &s->model, 0));
-    return best;
-}
-
-/* In the process and with the threads of the runs that follow, because a shared machine's speed
- * changes within minutes. A calibration that fails leaves the share of the peak unknown and fails
- * nothing. */
+/* The peak of one process is not that of several. */
 static enum err child_calibrate(struct child_run *c)
 {
     struct run_state *s = &c->s;
-    struct peak peak = {0, 0};
+    struct suite_rates rates = {{0, 0}, 0, 0, 0};
     double updates = 0;
-    const int alone = !c->plan->team; /* the peak of one process is not that of several */
-    if (alone && s->be->ops->measure_peak(s->be, &peak)) {
-        log_warn("no calibration: %s", err_text());
-        peak = (struct peak){0, 0};
-    }
-    double cached = alone ? cached_rate(s, peak.bytes_per_s) : 0;
-    double like_runs =
-        !alone || strcmp(s->op->group, "volume") ? 0 : suite_copy_rate(s->be, s->op, &s->model, 1);
+    if (!c->plan->team)
+        suite_calibrate(s, c->plan->calibrate, &rates);
     if (s->op->updates)
         TRY(s->op->updates(s, &updates));
     struct jsonw w;
     jsonw_init(&w, c->out, 0);
     jsonw_object(&w);
-    jsonw_knumber(&w, "gflops", peak.flops_per_s * 1e-9);
-    jsonw_knumber(&w, "gbytes_per_s", peak.bytes_per_s * 1e-9);
-    jsonw_knumber(&w, "cached_gbytes_per_s", cached * 1e-9);
-    jsonw_knumber(&w, "like_runs_gbytes_per_s", like_runs * 1e-9);
+    jsonw_knumber(&w, "gflops", rates.peak.flops_per_s * 1e-9);
+    jsonw_knumber(&w, "gbytes_per_s", rates.peak.bytes_per_s * 1e-9);
+    jsonw_knumber(&w, "cached_gbytes_per_s", rates.cached_bytes_per_s * 1e-9);
+    jsonw_knumber(&w, "like_runs_gbytes_per_s", rates.like_runs_bytes_per_s * 1e-9);
+    jsonw_knumber(&w, "kept_s", rates.kept_s);
     jsonw_knumber(&w, "updates", updates);
     jsonw_end(&w);
     fputc('\n', c->out);

@@ -76,19 +76,24 @@ static int copies_run(struct copies *c, int like_runs, double seconds[COPIES_MOS
     return n;
 }
 
-double suite_copy_rate(struct backend *be, const struct operation *op, const struct ct_model *m,
-                       int like_runs)
+size_t suite_copy_bytes(const struct operation *op, const struct ct_model *m)
 {
     const enum array arrays[] = {op->input, op->output};
-    double seconds[COPIES_MOST];
     size_t bytes = 0;
-    struct copies c;
     for (int i = 0; i < 2; i++) {
         int64_t shape[3];
         ct_model_shape(m, arrays[i], shape);
         bytes += (size_t)(shape[0] * shape[1] * shape[2]) * sizeof(float) / 2;
     }
-    if (!copies_open(&c, be, bytes))
+    return bytes;
+}
+
+double suite_copy_rate(struct backend *be, const struct operation *op, const struct ct_model *m,
+                       int like_runs)
+{
+    double seconds[COPIES_MOST];
+    struct copies c;
+    if (!copies_open(&c, be, suite_copy_bytes(op, m)))
         return 0;
     const int n = copies_run(&c, like_runs, seconds);
     const struct statistics t = statistics_of(seconds, n);

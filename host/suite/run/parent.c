@@ -55,6 +55,7 @@ static void take_calibration(struct child_rows *c, const cJSON *line)
     to->peak.flops_per_s = fmax(to->peak.flops_per_s, earlier.peak.flops_per_s);
     to->peak.bytes_per_s = fmax(to->peak.bytes_per_s, earlier.peak.bytes_per_s);
     to->cached_bytes_per_s = fmax(to->cached_bytes_per_s, earlier.cached_bytes_per_s);
+    to->kept_s = line_number(line, "kept_s");
     c->cell->updates = line_number(line, "updates");
 }
 
@@ -241,7 +242,7 @@ static void run_child(struct child_rows *c, const struct suite_plan *o, FILE *lo
     snprintf(fd, sizeof fd, "%d", CHILD_FD);
     snprintf(warmup, sizeof warmup, "%" PRId64, o->warmup);
     snprintf(cpu, sizeof cpu, "%g", o->traced_cpu_s);
-    const char *argv[28] = {
+    const char *argv[29] = {
         o->program,  "child-run", "--op",      cell->op->name, "--size", size, "--runs", runs,
         "--backend", o->backend,  "--threads", threads,        "--seed", seed, "--fd",   fd};
     int n = 16;
@@ -266,6 +267,8 @@ static void run_child(struct child_rows *c, const struct suite_plan *o, FILE *lo
         argv[n++] = "--warmup";
         argv[n++] = warmup;
     }
+    if (o->calibrate && !o->traced)
+        argv[n++] = "--calibrate";
     if (o->traced)
         argv[n++] = "--traced";
     if (o->traced && o->traced_cpu_s > 0) {

@@ -32,6 +32,7 @@ struct run_row {
 struct calibration {
     struct peak peak;
     double cached_bytes_per_s, like_runs_bytes_per_s;
+    double kept_s; /* since the peak was measured, where it is a kept one; 0: before these runs */
 };
 
 /* The largest rates that were measured: a disturbed measurement is too slow, never too fast. */

@@ -13,7 +13,8 @@ static struct timing_calibration calibration_of(const struct calibration *c)
 {
     return (struct timing_calibration){
         known_number(c->peak.flops_per_s * 1e-9), known_number(c->peak.bytes_per_s * 1e-9),
-        known_number(c->cached_bytes_per_s * 1e-9), known_number(c->like_runs_bytes_per_s * 1e-9)};
+        known_number(c->cached_bytes_per_s * 1e-9), known_number(c->like_runs_bytes_per_s * 1e-9),
+        known_number(c->kept_s)};
 }
 
 /* The keys that only a run that succeeded can fill. */

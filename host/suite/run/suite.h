@@ -55,6 +55,7 @@ struct suite_plan {
     char *const *environment;          /* of children; NULL: this process's */
     const char *previews;              /* folder for pictures of reconstructions; NULL: none */
     int traced;                        /* children need not calibrate */
+    int calibrate;                     /* children measure the machine, whatever is kept of it */
     double traced_cpu_s; /* traced children run on until they used so much CPU time; 0: no more */
     const struct suite_team *team; /* NULL: this process and its children */
 };
@@ -75,6 +76,7 @@ struct child_plan {
     const char *previews;          /* folder for the picture of a reconstruction, NULL: none */
     const char *gate;              /* targets that pairs are measured for, NULL: none */
     int traced;                    /* no calibration: its time would be in the profile */
+    int calibrate;                 /* the machine is measured, whatever is kept of it */
     double traced_cpu_s;           /* runs that are not reported follow until so much was used */
     const struct suite_team *team; /* NULL: one process */
     FILE *out;                     /* instead of fd, left open; NULL: fd */
@@ -93,6 +95,15 @@ struct operation;
 struct ct_model;
 double suite_copy_rate(struct backend *be, const struct operation *op, const struct ct_model *m,
                        int like_runs);
+size_t suite_copy_bytes(const struct operation *op, const struct ct_model *m); /* of one array */
+
+/* Rates that the machine reaches; 0: unknown. kept_s: since the peak was measured, where it is a kept one
+ * (rate_file.h); `anew`: none is taken. */
+struct suite_rates {
+    struct peak peak;
+    double cached_bytes_per_s, like_runs_bytes_per_s, kept_s;
+};
+void suite_calibrate(struct run_state *s, int anew, struct suite_rates *out);
 
 /* Pairs of calls of a step that is ready to run and of copies that move as many bytes as it must,
  * each result looked at, until the targets about shares of the copy rate are decided, at most for

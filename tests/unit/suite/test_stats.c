@@ -108,7 +108,7 @@ static void a_disturbed_copy_is_not_the_ceiling(void **state)
 {
     (void)state;
     const struct work flip = {.bytes_min = 134e9};
-    struct calibration c = {{489e9, 58.5e9}, 22.8e9, 129e9};
+    struct calibration c = {{489e9, 58.5e9}, 22.8e9, 129e9, 0};
     struct peak peak = calibration_ceiling(&c);
     NEAR(peak.flops_per_s, 489e9);
     NEAR(peak.bytes_per_s, 129e9);
