@@ -53,7 +53,7 @@ struct capture {
     struct capture_config config;
     struct trace_writer writer;
 };
-extern struct capture capture;
+extern struct capture capture __attribute__((visibility("hidden"))); /* near.h */
 
 /* A thread of the target. Lives in a mapping of its own, found through one initial-exec pointer. */
 struct capture_thread {

@@ -15,6 +15,7 @@
 #include "profiler/capture/recorders/cpu/phase.h"
 #include "profiler/capture/recorders/io/endpoints.h"
 #include "profiler/capture/recorders/io/io.h"
+#include "profiler/capture/recorders/io/lean.h"
 
 #ifndef CLOSE_RANGE_CLOEXEC
 #define CLOSE_RANGE_CLOEXEC 4 /* glibc 2.34 */
@@ -22,6 +23,10 @@ int close_range(unsigned first, unsigned last, int flags);
 #endif
 
 #define CALLER __builtin_return_address(0)
+
+/* A call that is only counted goes straight on; NAME_long records any other. That is entered by a
+ * jump, so its caller is the program's. */
+#define IS_LEAN(real) __builtin_expect((real) && io_lean_takes(), 1)
 
 /* X(type, name, parameters, arguments, op, offset): the descriptor is called fd. */
 #define DATA_CALLS(X)                                                                              \
@@ -68,7 +73,7 @@ int close_range(unsigned first, unsigned last, int flags);
 #define DATA(type, name, parameters, arguments, kind, at)                                          \
     static void *next_##name;                                                                      \
     type name parameters;                                                                          \
-    CAPTURE_API type name parameters                                                               \
+    static __attribute__((noinline)) type name##_long parameters                                   \
     {                                                                                              \
         type(*real) parameters = (type(*) parameters)raw_next(&next_##name, #name);                \
         uint64_t begin = io_short_begin();                                                         \
@@ -78,6 +83,14 @@ int close_range(unsigned first, unsigned last, int flags);
         if (begin && !IO_SHORT(data, begin, TRACE_IO_##kind, fd, r, at))                           \
             io_done(&(struct io_call){TRACE_IO_##kind, fd, r, at, begin, 0}, CALLER);              \
         return r;                                                                                  \
+    }                                                                                              \
+    CAPTURE_API type name parameters                                                               \
+    {                                                                                              \
+        type(*real) parameters =                                                                   \
+            (type(*) parameters)__atomic_load_n(&next_##name, __ATOMIC_RELAXED);                   \
+        if (!IS_LEAN(real && !phase_on))                                                           \
+            return name##_long arguments;                                                          \
+        return (type)io_lean_moved(real arguments, fd, TRACE_IO_##kind, at, CALLER);               \
     }
 DATA_CALLS(DATA)
 
@@ -85,7 +98,7 @@ DATA_CALLS(DATA)
 #define SEEK(name, type)                                                                           \
     static void *next_##name;                                                                      \
     type name(int fd, type offset, int from);                                                      \
-    CAPTURE_API type name(int fd, type offset, int from)                                           \
+    static __attribute__((noinline)) type name##_long(int fd, type offset, int from)               \
     {                                                                                              \
         type (*real)(int, type, int) = (type(*)(int, type, int))raw_next(&next_##name, #name);     \
         uint64_t begin = io_short_begin();                                                         \
@@ -93,6 +106,14 @@ DATA_CALLS(DATA)
         if (begin && !IO_SHORT(seek, begin, fd, r))                                                \
             io_seeked(fd, r, begin, CALLER);                                                       \
         return r;                                                                                  \
+    }                                                                                              \
+    CAPTURE_API type name(int fd, type offset, int from)                                           \
+    {                                                                                              \
+        type (*real)(int, type, int) =                                                             \
+            (type(*)(int, type, int))__atomic_load_n(&next_##name, __ATOMIC_RELAXED);              \
+        if (!IS_LEAN(real))                                                                        \
+            return name##_long(fd, offset, from);                                                  \
+        return (type)io_lean_sought(real(fd, offset, from), fd, CALLER);                           \
     }
 SEEK_CALLS(SEEK)
 /* For programs built long ago: no search by dlsym finds that of the C library. */
@@ -127,50 +148,46 @@ OPEN_CALLS(OPEN)
     X(__open64_2, (const char *path, int flags), (path, flags), AT_FDCWD)                          \
     X(__openat_2, (int folder, const char *path, int flags), (folder, path, flags), folder)        \
     X(__openat64_2, (int folder, const char *path, int flags), (folder, path, flags), folder)
-#define CALL_OPEN(real, arguments, from)                                                           \
-    uint64_t begin = io_short_begin();                                                             \
-    int fd = real arguments;                                                                       \
-    const char *name = fd >= 0 && (from == AT_FDCWD || *path == '/') ? path : NULL;                \
-    if (begin && !IO_SHORT(open, begin, fd, name, flags))                                          \
-        io_opened(fd, name, flags, begin, CALLER);                                                 \
-    return fd
-#define CHECKED(name, parameters, arguments, from)                                                 \
+#define OPENING(name, symbol, parameters, arguments, from)                                         \
     static void *next_##name;                                                                      \
-    int name parameters;                                                                           \
+    static __attribute__((noinline)) int name##_long parameters                                    \
+    {                                                                                              \
+        int(*real) parameters = (int(*) parameters)raw_next(&next_##name, symbol);                 \
+        uint64_t begin = io_short_begin();                                                         \
+        int fd = real arguments;                                                                   \
+        const char *known = fd >= 0 && (from == AT_FDCWD || *path == '/') ? path : NULL;           \
+        if (begin && !IO_SHORT(open, begin, fd, known, flags))                                     \
+            io_opened(fd, known, flags, begin, CALLER);                                            \
+        return fd;                                                                                 \
+    }                                                                                              \
     CAPTURE_API int name parameters                                                                \
     {                                                                                              \
-        int(*real) parameters = (int(*) parameters)raw_next(&next_##name, #name);                  \
-        CALL_OPEN(real, arguments, from);                                                          \
+        int(*real) parameters =                                                                    \
+            (int(*) parameters)__atomic_load_n(&next_##name, __ATOMIC_RELAXED);                    \
+        if (from != AT_FDCWD || !IS_LEAN(real))                                                    \
+            return name##_long arguments;                                                          \
+        return io_lean_opened(real arguments, path, flags, CALLER);                                \
     }
+#define CHECKED(name, parameters, arguments, from)                                                 \
+    int name parameters;                                                                           \
+    OPENING(name, #name, parameters, arguments, from)
 CHECKED_CALLS(CHECKED)
 
-/* The mode is there only where a file may be made. */
+/* The mode is there only where a file may be made; else what lies in its place is handed on, which
+ * nobody reads. So these take it as any argument: in registers, that is the same to their callers,
+ * and they need not put them down. */
 #define VARIADIC_CALLS(X)                                                                          \
-    X(open, (const char *path, int flags, ...), (path, flags, mode), AT_FDCWD, const char *, int,  \
-      mode_t)                                                                                      \
-    X(open64, (const char *path, int flags, ...), (path, flags, mode), AT_FDCWD, const char *,     \
-      int, mode_t)                                                                                 \
-    X(__open, (const char *path, int flags, ...), (path, flags, mode), AT_FDCWD, const char *,     \
-      int, mode_t)                                                                                 \
-    X(__open64, (const char *path, int flags, ...), (path, flags, mode), AT_FDCWD, const char *,   \
-      int, mode_t)                                                                                 \
-    X(openat, (int folder, const char *path, int flags, ...), (folder, path, flags, mode), folder, \
-      int, const char *, int, mode_t)                                                              \
-    X(openat64, (int folder, const char *path, int flags, ...), (folder, path, flags, mode),       \
-      folder, int, const char *, int, mode_t)
-#define VARIADIC(name, parameters, arguments, from, ...)                                           \
-    static void *next_##name;                                                                      \
-    int name parameters;                                                                           \
-    CAPTURE_API int name parameters                                                                \
-    {                                                                                              \
-        int (*real)(__VA_ARGS__) = (int (*)(__VA_ARGS__))raw_next(&next_##name, #name);            \
-        va_list list;                                                                              \
-        va_start(list, flags);                                                                     \
-        mode_t mode =                                                                              \
-            flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(list, mode_t) : 0;        \
-        va_end(list);                                                                              \
-        CALL_OPEN(real, arguments, from);                                                          \
-    }
+    X(open, (const char *path, int flags, mode_t mode), (path, flags, mode), AT_FDCWD)             \
+    X(open64, (const char *path, int flags, mode_t mode), (path, flags, mode), AT_FDCWD)           \
+    X(__open, (const char *path, int flags, mode_t mode), (path, flags, mode), AT_FDCWD)           \
+    X(__open64, (const char *path, int flags, mode_t mode), (path, flags, mode), AT_FDCWD)         \
+    X(openat, (int folder, const char *path, int flags, mode_t mode), (folder, path, flags, mode), \
+      folder)                                                                                      \
+    X(openat64, (int folder, const char *path, int flags, mode_t mode),                            \
+      (folder, path, flags, mode), folder)
+#define VARIADIC(name, parameters, arguments, from)                                                \
+    int open_by_##name parameters __asm__(#name);                                                  \
+    OPENING(open_by_##name, #name, parameters, arguments, from)
 VARIADIC_CALLS(VARIADIC)
 
 #define DUPLICATE_CALLS(X)                                                                         \
@@ -210,7 +227,7 @@ CONTROL_CALLS(CONTROL)
 #define CLOSE(name)                                                                                \
     static void *next_##name;                                                                      \
     int name(int fd);                                                                              \
-    CAPTURE_API int name(int fd)                                                                   \
+    static __attribute__((noinline)) int name##_long(int fd)                                       \
     {                                                                                              \
         int (*real)(int) = (int (*)(int))raw_next(&next_##name, #name);                            \
         uint64_t begin = io_close_begin();                                                         \
@@ -220,6 +237,11 @@ CONTROL_CALLS(CONTROL)
         if (file)                                                                                  \
             io_closed(file, begin, r, CALLER);                                                     \
         return r;                                                                                  \
+    }                                                                                              \
+    CAPTURE_API int name(int fd)                                                                   \
+    {                                                                                              \
+        int (*real)(int) = (int (*)(int))__atomic_load_n(&next_##name, __ATOMIC_RELAXED);          \
+        return IS_LEAN(real) ? io_lean_closes(fd, real) : name##_long(fd);                         \
     }
 CLOSE_CALLS(CLOSE)
 
@@ -350,11 +372,12 @@ void io_hooks_setup(void)
 #define DATA_ROW(t, name, p, a, k, at) ROW(name)
 #define SEEK_ROW(name, type)           ROW(name)
 #define OPEN_ROW(name, ...)            ROW(name)
+#define VARIADIC_ROW(name, ...)        {&next_open_by_##name, #name},
     static const struct {
         void **slot;
         const char *name;
     } rows[] = {DATA_CALLS(DATA_ROW) SEEK_CALLS(SEEK_ROW) OPEN_CALLS(OPEN_ROW)
-                    CHECKED_CALLS(OPEN_ROW) VARIADIC_CALLS(OPEN_ROW) DUPLICATE_CALLS(OPEN_ROW)
+                    CHECKED_CALLS(OPEN_ROW) VARIADIC_CALLS(VARIADIC_ROW) DUPLICATE_CALLS(OPEN_ROW)
                         CONTROL_CALLS(ROW) CLOSE_CALLS(ROW) ROW(close_range)
                             ROW(closefrom){&next_sendfile, "sendfile64"},
                 {&next_copy, "copy_file_range"},

@@ -9,4 +9,8 @@
  * each line of the cache is a wait of 4 ns, and so many calls have nothing else to wait for. */
 #define CAPTURE_HOT __attribute__((section("capture_hot")))
 
+/* For the declaration of such a one: without it the compiler takes its address from a table, for the
+ * library may be another's, and reads it then. */
+#define CAPTURE_OWN __attribute__((visibility("hidden")))
+
 #endif

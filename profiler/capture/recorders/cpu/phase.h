@@ -3,7 +3,9 @@
 #ifndef TP_CAPTURE_RECORDERS_CPU_PHASE_H
 #define TP_CAPTURE_RECORDERS_CPU_PHASE_H
 
-extern volatile int phase_on;
+#include "profiler/capture/raw/near.h"
+
+extern volatile int phase_on CAPTURE_OWN;
 
 /* The program has begun a timer that comes again and again. */
 void phase_wanted(void);

@@ -10,9 +10,10 @@
 
 #include "profiler/capture/core/asleep.h"
 #include "profiler/capture/core/capture.h"
+#include "profiler/capture/raw/near.h"
 #include "profiler/capture/raw/system.h"
 
-extern volatile int io_on, io_missed;
+extern volatile int io_on CAPTURE_OWN, io_missed;
 
 /* Given before the recorder starts: takes the hooks of reads, writes and seeks out of the
  * program's way, where they cost more than they may. */
@@ -35,12 +36,12 @@ static inline int io_records(void)
 
 /* The same by the processor's counter, once its speed is known, for calls that may be short. */
 #define IO_TICKS (1ull << 63)
-extern uint64_t io_tick_ns; /* times 2^32; 0: not known */
+extern uint64_t io_tick_ns CAPTURE_OWN; /* times 2^32; 0: not known */
 static inline uint64_t io_stamp(void)
 {
     return __atomic_load_n(&io_tick_ns, __ATOMIC_RELAXED) ? IO_TICKS | raw_ticks() : trace_now();
 }
-extern int io_lean;                     /* lean.c: calls are counted, and only some of them timed */
+extern int io_lean CAPTURE_OWN;         /* lean.c: calls are counted, and only some of them timed */
 enum { IO_LEAN = 1, IO_LEAN_MEASURED }; /* stamps of calls that are not */
 uint64_t io_lean_begin(void);
 static inline uint64_t io_short_begin(void)

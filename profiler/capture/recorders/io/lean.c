@@ -2,8 +2,6 @@
  * before ended only adds to its descriptor: 10 ns instead of 100. Counts, bytes, sizes, places and
  * pages stay exact. Times are those of one call in LEAN_ONE_IN or LEAN_MANY_ONE_IN. */
 #include <errno.h>
-#include <sys/resource.h>
-#include <time.h>
 
 #include "profiler/capture/raw/near.h"
 #include "profiler/capture/recorders/io/lean.h"
@@ -12,14 +10,8 @@
 enum {
     MEASURED_ONE_IN = 4, /* of the calls that are drawn */
     LARGE = 1 << 20,
-    ENTRY_NS = 5, /* the wrapper and io_lean_begin, by pairs of runs of writes and opens at 3 GHz */
-    FULL_NS = 100, /* of a call that is recorded in full */
-    CHECK_NS = 1000000,
+    ENTRY_NS = 3, /* the wrapper, of 39 instructions; 77 took 5, by pairs of runs at 3 GHz */
 };
-#define FREE_NS 3000000 /* taken beyond the share before it begins */
-
-int io_lean CAPTURE_HOT;
-static uint64_t begun;
 
 /* A call that does not go on from the one before: that is settled, and this one waits. */
 static int lean_run_begin(struct io_descriptor *d, enum trace_io_op op, uint64_t at, uint64_t bytes,
@@ -60,27 +52,42 @@ static __attribute__((noinline)) int lean_data_other(struct io_descriptor *d, en
     return counts;
 }
 
+/* Keeps an address in a register: the compiler came to it anew for each member. */
+#define LEAN_KEEP(address) __asm__("" : "+r"(address))
+
 /* Rare steps are in functions that this one and those below jump to, so that they keep no registers.
- * Before, an open, a read and a close took 500 instructions and 75 of 1,050 ns. */
-static inline int lean_data(enum trace_io_op op, int fd, uint64_t bytes, int64_t offset)
+ * DATA_OTHER: the run is locked. */
+enum lean_step { LEAN_NOT, LEAN_COUNTED, DATA_OTHER };
+static inline enum lean_step lean_data_step(enum trace_io_op op, int fd, uint64_t bytes,
+                                            int64_t offset)
 {
     struct io_descriptor *d = io_descriptor_known(fd);
-    if (__builtin_expect(!d || bytes - 1 >= LARGE - 1 || !io_run_lock(&d->run), 0))
-        return 0;
+    if (__builtin_expect(!d || bytes - 1 >= LARGE - 1, 0))
+        return LEAN_NOT;
+    LEAN_KEEP(d);
+    if (__builtin_expect(!io_run_lock(&d->run), 0))
+        return LEAN_NOT;
     struct io_pending *r = &d->run;
     const int here = offset == IO_HERE;
     const uint64_t at = here ? d->offset : (uint64_t)offset;
     if (__builtin_expect(r->op != op + 1u || bytes - r->low >= r->sizes ||
                              (at != r->end && d->seekable) || r->calls == UINT32_MAX,
                          0))
-        return lean_data_other(d, op, bytes, offset);
+        return DATA_OTHER;
     r->calls++;
     r->bytes += bytes;
     r->end = at + bytes;
     if (here)
         d->offset = at + bytes;
     io_run_unlock(r);
-    return 1;
+    return LEAN_COUNTED;
+}
+
+static inline int lean_data(enum trace_io_op op, int fd, uint64_t bytes, int64_t offset)
+{
+    const enum lean_step step = lean_data_step(op, fd, bytes, offset);
+    return step == DATA_OTHER ? lean_data_other(&io->descriptors[fd], op, bytes, offset)
+                              : (int)step;
 }
 
 /* Around a piece of code whose cost is measured: the processor overlaps it with neither side. */
@@ -144,6 +151,32 @@ static __attribute__((noinline)) int lean_miss(void)
         return __builtin_expect(lean_##name arguments, 1) ? 1 : lean_miss();                       \
     }
 
+static __attribute__((noinline)) int64_t
+lean_data_missed(int64_t result, int fd, enum trace_io_op op, int64_t offset, const void *caller)
+{
+    lean_miss();
+    io_done(&(struct io_call){op, fd, result, offset, IO_LEAN, 0}, caller);
+    return result;
+}
+
+static __attribute__((noinline)) int64_t lean_data_rare(int64_t result, int fd, enum trace_io_op op,
+                                                        int64_t offset, const void *caller)
+{
+    if (lean_data_other(&io->descriptors[fd], op, (uint64_t)result, offset))
+        return result;
+    return lean_data_missed(result, fd, op, offset, caller);
+}
+
+int64_t io_lean_moved(int64_t result, int fd, enum trace_io_op op, int64_t offset,
+                      const void *caller)
+{
+    const enum lean_step step = lean_data_step(op, fd, (uint64_t)result, offset);
+    if (__builtin_expect(step == LEAN_COUNTED, 1))
+        return result;
+    return step == DATA_OTHER ? lean_data_rare(result, fd, op, offset, caller)
+                              : lean_data_missed(result, fd, op, offset, caller);
+}
+
 COUNTED(data, (enum trace_io_op op, int fd, int64_t result, int64_t offset, uint64_t begin),
         (op, fd, result, offset, begin), (op, fd, (uint64_t)result, offset))
 
@@ -157,6 +190,21 @@ static inline int lean_seek(int fd, int64_t result)
     d->run.seeks++;
     io_run_unlock(&d->run);
     return 1;
+}
+
+static __attribute__((noinline)) int64_t lean_seek_missed(int64_t result, int fd,
+                                                          const void *caller)
+{
+    lean_miss();
+    io_seeked(fd, result, IO_LEAN, caller);
+    return result;
+}
+
+int64_t io_lean_sought(int64_t result, int fd, const void *caller)
+{
+    if (__builtin_expect(lean_seek(fd, result), 1))
+        return result;
+    return lean_seek_missed(result, fd, caller);
 }
 
 COUNTED(seek, (int fd, int64_t result, uint64_t begin), (fd, result, begin), (fd, result))
@@ -212,20 +260,50 @@ static __attribute__((noinline)) int lean_open_other(int fd, const char *path, i
     return 1;
 }
 
-static inline int lean_open(int fd, const char *path, int flags)
+static inline int lean_open_is_by_name(int fd, const char *path, int flags)
 {
-    if (__builtin_expect(!__atomic_load_n(&io_storm, __ATOMIC_RELAXED) ||
-                             (unsigned)fd >= IO_DESCRIPTORS || !path || flags & ~IO_NAME_FLAGS,
-                         0))
-        return 0;
+    return __atomic_load_n(&io_storm, __ATOMIC_RELAXED) && (unsigned)fd < IO_DESCRIPTORS && path &&
+           !(flags & ~IO_NAME_FLAGS);
+}
+
+/* Counts one more of the folder and ending that the thread opened last. */
+static inline __attribute__((always_inline)) int lean_open_again(int fd, const char *path,
+                                                                 int flags)
+{
     struct io_descriptor *d = &io->descriptors[fd];
+    LEAN_KEEP(d);
     const uint32_t row = io_name_again(&thread_own->t.io_name, path);
     if (__builtin_expect(
             !row || d->file || fd >= __atomic_load_n(&io_descriptor_count, __ATOMIC_RELAXED), 0))
-        return lean_open_other(fd, path, flags);
+        return 0;
     lean_open_row(d, row, flags, 1);
     __atomic_store_n(&d->file, row, __ATOMIC_RELEASE);
     return 1;
+}
+
+static inline int lean_open(int fd, const char *path, int flags)
+{
+    if (!lean_open_is_by_name(fd, path, flags))
+        return 0;
+    return lean_open_again(fd, path, flags) || lean_open_other(fd, path, flags);
+}
+
+static __attribute__((noinline)) int lean_open_rare(int fd, const char *path, int flags,
+                                                    const void *caller)
+{
+    if (lean_open_is_by_name(fd, path, flags) && lean_open_other(fd, path, flags))
+        return fd;
+    lean_miss();
+    io_opened(fd, fd >= 0 ? path : NULL, flags, IO_LEAN, caller);
+    return fd;
+}
+
+int io_lean_opened(int fd, const char *path, int flags, const void *caller)
+{
+    if (__builtin_expect(lean_open_is_by_name(fd, path, flags) && lean_open_again(fd, path, flags),
+                         1))
+        return fd;
+    return lean_open_rare(fd, path, flags, caller);
 }
 
 COUNTED(open, (int fd, const char *path, int flags, uint64_t begin), (fd, path, flags, begin),
@@ -279,20 +357,38 @@ static __attribute__((noinline)) int lean_close_other(int fd)
     return 1;
 }
 
-static inline int lean_close(int fd)
+/* 0: lean_close_other is to count it. */
+static inline __attribute__((always_inline)) int lean_close_again(int fd)
 {
     struct io_descriptor *d = io_descriptor_known(fd);
     if (!d)
         return 1;
+    LEAN_KEEP(d);
     const struct io_pending *r = &d->run;
     const struct io_whole *w = &d->whole;
     d->run.opens++;
     if (__builtin_expect(!lean_is_whole(d) || w->row != d->file || w->files >= WHOLE_FEW ||
                              w->op != r->op || w->low != r->low || !io_run_lock(&d->run),
                          0))
-        return lean_close_other(fd);
+        return 0;
     lean_add_whole(d);
     return 1;
+}
+
+static inline int lean_close(int fd)
+{
+    return lean_close_again(fd) || lean_close_other(fd);
+}
+
+static __attribute__((noinline)) int lean_close_rare(int fd, int (*real)(int))
+{
+    (void)lean_close_other(fd);
+    return real(fd);
+}
+
+int io_lean_closes(int fd, int (*real)(int))
+{
+    return __builtin_expect(lean_close_again(fd), 1) ? real(fd) : lean_close_rare(fd, real);
 }
 
 COUNTED(close, (int fd, uint64_t begin), (fd, begin), (fd))
@@ -314,18 +410,6 @@ static __attribute__((noinline)) uint64_t lean_draw(struct capture_thread *t)
     return io_stamp();
 }
 
-/* Weighs a call by io_weight where the thread gave up the CPU in it or in one that was not timed.
- * Else the kernel gave the CPU to others, which must not count for so many calls. */
-uint64_t io_lean_weight(struct capture_thread *t)
-{
-    struct rusage u = {0};
-    if (t->io_weight <= LEAN_UNTIMED || getrusage(RUSAGE_THREAD, &u))
-        return 1;
-    uint64_t before = t->io_waits;
-    t->io_waits = (uint64_t)u.ru_nvcsw;
-    return t->io_waits == before ? 1 : t->io_weight;
-}
-
 uint64_t io_lean_begin(void)
 {
     struct thread_slot *s = thread_own;
@@ -335,74 +419,6 @@ uint64_t io_lean_begin(void)
         return lean_draw(&s->t);
     s->t.io_left--;
     return IO_LEAN;
-}
-
-static uint64_t cpu_ns(void)
-{
-    struct timespec t;
-    if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t))
-        return 0;
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-/* Returns what the thread could use of `ns` since the last look: its CPU time, where it did not sleep. A
- * share of the clock's time would be five times as much of the CPU time beside ten busy threads on
- * two CPUs. */
-static uint64_t lean_usable(struct capture_thread *t, uint64_t ns)
-{
-    struct rusage u = {0};
-    const uint64_t cpu_before = t->io_cpu, sleeps_before = t->io_sleeps;
-    if (ns == UINT64_MAX || getrusage(RUSAGE_THREAD, &u))
-        return ns;
-    t->io_cpu = 1000 * ((uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000u +
-                        (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec));
-    t->io_sleeps = (uint64_t)u.ru_nvcsw;
-    const uint64_t ran = t->io_cpu - cpu_before;
-    if (!t->io_since || !cpu_before || t->io_sleeps != sleeps_before || ran >= ns)
-        return ns;
-    if (t->tid == (uint32_t)capture.pid)
-        __atomic_fetch_add(&io_not_run, ns - ran, __ATOMIC_RELAXED);
-    return ran;
-}
-
-void io_lean_check(struct capture_thread *t, uint64_t stamp)
-{
-    uint64_t ns = io_between(t->io_since, stamp);
-    double share = capture.config.calls_share;
-    if (ns < CHECK_NS)
-        return;
-    ns = lean_usable(t, ns);
-    int64_t more = (int64_t)(t->io_ns - t->io_since_ns);
-    int known = t->io_since && ns != UINT64_MAX;
-    int64_t debt = (int64_t)t->io_debt + (known ? more - (int64_t)(share * (double)ns) : 0);
-    t->io_debt = debt > 0 ? (uint64_t)debt : 0;
-    t->io_since = stamp;
-    t->io_since_ns = t->io_ns;
-    if (t->io_debt < FREE_NS || share >= 1 || __atomic_load_n(&io_lean, __ATOMIC_RELAXED))
-        return;
-    t->io_debt = 0;
-    if (!begun)
-        begun = cpu_ns() + 1;
-    __atomic_store_n(&io_lean, 1, __ATOMIC_RELAXED);
-}
-
-void io_lean_tick(void)
-{
-    static uint64_t cpu_before, calls_before;
-    uint64_t cpu = cpu_ns(), calls = 0;
-    for (struct thread_slot *s = thread_first(); s; s = s->next)
-        calls += s->used ? s->t.cost_calls[TRACE_PART_IO] : 0;
-    double full = (double)(calls - calls_before) * FULL_NS;
-    if (calls < calls_before ||
-        full < 0.5 * capture.config.calls_share * (double)(cpu - cpu_before))
-        __atomic_store_n(&io_lean, 0, __ATOMIC_RELAXED);
-    cpu_before = cpu;
-    calls_before = calls;
-}
-
-uint64_t io_lean_begun(void)
-{
-    return begun;
 }
 
 void io_lean_thread(struct capture_thread *t)
@@ -425,7 +441,7 @@ void io_lean_stop(void)
 
 void io_lean_forked(void)
 {
-    begun = io_not_run = 0;
+    io_lean_share_forked();
     for (int fd = 0; fd < io_descriptor_count; fd++) {
         io->descriptors[fd].run = (struct io_pending){0};
         io->descriptors[fd].whole = (struct io_whole){0};

@@ -3,6 +3,7 @@
 #ifndef TP_CAPTURE_RECORDERS_IO_LEAN_H
 #define TP_CAPTURE_RECORDERS_IO_LEAN_H
 
+#include "profiler/capture/raw/near.h"
 #include "profiler/capture/recorders/io/short_calls.h"
 
 enum {
@@ -20,9 +21,10 @@ uint64_t io_lean_begun(void);                  /* ns of CPU time; 0: it never wa
 void io_lean_thread(struct capture_thread *t); /* starts */
 void io_lean_stop(void);                       /* all that waits, into the rows */
 void io_lean_forked(void);
+void io_lean_share_forked(void); /* short_calls.c, which tells when calls are so */
 
 /* places.c */
-extern int io_threaded; /* the process has had several threads */
+extern int io_threaded CAPTURE_OWN; /* the process has had several threads */
 /* Nothing else changes a run meanwhile: no thread, and no handler of a signal. */
 static inline int io_run_lock(struct io_pending *r)
 {
@@ -48,5 +50,26 @@ void io_run_move(struct io_file *f, struct io_descriptor *d);
 void io_whole_end(struct io_whole *w);
 /* Under the lock of `f`, by a call that is recorded at once. */
 void io_run_flush(struct io_file *f, struct io_descriptor *d);
+
+/* Calls that are counted and not timed, straight from their hooks: after a system call each line of
+ * code and of memory is waited for, so these keep no registers and end with a jump. */
+/* 1: this call is such a one. 0: io_short_begin tells what it is. */
+static inline int io_lean_takes(void)
+{
+    if (!__builtin_expect(__atomic_load_n(&io_lean, __ATOMIC_RELAXED) && capture.on, 1))
+        return 0;
+    struct thread_slot *s = thread_own;
+    if (__builtin_expect(!s || s->t.busy || s->t.io_left <= 1, 0))
+        return 0;
+    s->t.io_left--;
+    return 1;
+}
+
+/* After it: count it, and return its result. `caller`: see capture_stack. */
+int64_t io_lean_moved(int64_t result, int fd, enum trace_io_op op, int64_t offset,
+                      const void *caller);
+int io_lean_opened(int fd, const char *path, int flags, const void *caller);
+int64_t io_lean_sought(int64_t result, int fd, const void *caller);
+int io_lean_closes(int fd, int (*real)(int)); /* counts it, and calls `real` */
 
 #endif

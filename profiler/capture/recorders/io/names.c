@@ -4,9 +4,6 @@
  * other to the row of its folder and ending. */
 #include <fcntl.h>
 #include <string.h>
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
 #include "profiler/capture/raw/near.h"
 #include "profiler/capture/recorders/io/names.h"
@@ -17,7 +14,6 @@ enum {
     PLACES = 4,      /* of a bucket: a line of the cache */
     ASK_SHARE = 200, /* 0.5 % of the time */
     ENDING = 16,
-    NAME_LONGEST = 32, /* that is compared with the last one */
 };
 #define ASK_BURST 2000000ull /* ns */
 #define ASK_MOST  50000ull   /* that one counts for: it may have waited for a CPU */
@@ -28,7 +24,7 @@ struct name_slot {
 
 int io_storm CAPTURE_HOT;
 static struct name_slot slots[BUCKETS][PLACES] __attribute__((aligned(64)));
-static uint32_t round_now CAPTURE_HOT; /* names of other rounds are forgotten */
+uint32_t io_names_round CAPTURE_HOT; /* names of other rounds are forgotten */
 uint32_t io_names_known;
 static uint64_t asked_until;
 uint64_t io_not_run;
@@ -37,7 +33,7 @@ static int setting;
 
 void io_names_change(void)
 {
-    __atomic_fetch_add(&round_now, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&io_names_round, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&io_names_known, 0, __ATOMIC_RELAXED);
 }
 
@@ -74,7 +70,7 @@ struct io_name io_name_of(const char *path, int whole)
 
 uint32_t io_name_find(uint64_t key)
 {
-    uint32_t round = __atomic_load_n(&round_now, __ATOMIC_RELAXED);
+    uint32_t round = __atomic_load_n(&io_names_round, __ATOMIC_RELAXED);
     for (struct name_slot *s = slots[key >> 8 & (BUCKETS - 1)], *end = s + PLACES; s < end; s++) {
         if (__atomic_load_n(&s->key, __ATOMIC_ACQUIRE) != key)
             continue;
@@ -89,7 +85,7 @@ uint32_t io_name_find(uint64_t key)
  */
 void io_name_set(uint64_t key, uint32_t row)
 {
-    uint32_t round = __atomic_load_n(&round_now, __ATOMIC_RELAXED);
+    uint32_t round = __atomic_load_n(&io_names_round, __ATOMIC_RELAXED);
     if (__atomic_exchange_n(&setting, 1, __ATOMIC_ACQUIRE))
         return;
     struct name_slot *first = slots[key >> 8 & (BUCKETS - 1)], *to = first + (key >> 40) % PLACES;
@@ -122,60 +118,6 @@ uint32_t io_name_row(const struct io_name *n)
     return row;
 }
 
-/* Bytes of a word that are 0, as bits; the lowest of them is right. */
-static uint64_t name_zeros(uint64_t word)
-{
-    return (word - 0x0101010101010101u) & ~word & 0x8080808080808080u;
-}
-
-/* Returns where the name ends, or its part of the path; NAME_LONGEST: not so soon. */
-static size_t name_length(const char *name)
-{
-#ifdef __SSE2__
-    const __m128i first = _mm_loadu_si128((const __m128i_u *)name);
-    const unsigned ends_at = (unsigned)_mm_movemask_epi8(_mm_or_si128(
-        _mm_cmpeq_epi8(first, _mm_setzero_si128()), _mm_cmpeq_epi8(first, _mm_set1_epi8('/'))));
-    if (__builtin_expect(ends_at != 0, 1))
-        return (size_t)__builtin_ctz(ends_at);
-#endif
-    for (size_t i = 0; i < NAME_LONGEST; i += sizeof(uint64_t)) {
-        uint64_t word;
-        __builtin_memcpy(&word, name + i, sizeof word);
-        const uint64_t ends = name_zeros(word) | name_zeros(word ^ 0x2f2f2f2f2f2f2f2fu);
-        if (ends)
-            return i + (size_t)__builtin_ctzll(ends) / 8;
-    }
-    return NAME_LONGEST;
-}
-
-/* By words, as far as the page reaches in which the name begins: it may end before. */
-uint32_t io_name_again(const struct capture_io_name *last, const char *path)
-{
-    enum { PAGE = 4096 };
-    const uint64_t row = last->row;
-    const size_t n = last->folder, ending = last->ending;
-    uint64_t a, b;
-    if (!row || row >> 32 != __atomic_load_n(&round_now, __ATOMIC_RELAXED) ||
-        ((uintptr_t)path & (PAGE - 1)) + n + NAME_LONGEST > PAGE)
-        return 0;
-    for (size_t i = 0; i < n; i += sizeof a) {
-        const size_t over = n - i < sizeof a ? 8 * (sizeof a - (n - i)) : 0;
-        __builtin_memcpy(&a, path + i, sizeof a);
-        __builtin_memcpy(&b, last->text + i, sizeof b);
-        if ((a ^ b) << over)
-            return 0;
-    }
-    const char *name = path + n;
-    const size_t length = name_length(name);
-    if (length <= ending || length == NAME_LONGEST || name[length] || n + length < sizeof a)
-        return 0;
-    __builtin_memcpy(&a, name + length - sizeof a, sizeof a);
-    if ((a ^ last->last) & last->mask)
-        return 0;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* a handler may have opened another */
-    return last->row == row ? (uint32_t)row : 0;
-}
-
 void io_name_keep(struct capture_io_name *last, const char *path, uint32_t row)
 {
     const size_t n = strlen(path);
@@ -193,7 +135,7 @@ void io_name_keep(struct capture_io_name *last, const char *path, uint32_t row)
     memcpy(&last->last, path + n - sizeof last->last, sizeof last->last);
     last->mask = ~0ull << 8 * (sizeof last->last - bytes);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    last->row = (uint64_t)__atomic_load_n(&round_now, __ATOMIC_RELAXED) << 32 | row;
+    last->row = (uint64_t)__atomic_load_n(&io_names_round, __ATOMIC_RELAXED) << 32 | row;
 }
 
 int io_name_suffices(const char *path, int flags)

@@ -1,6 +1,10 @@
 /* Short calls like many before them, without the clock, the entry into the library and a stack: a
  * pipe's read of 250 ns took 140 more. Their counts, bytes, sizes, times and places are as exact as
  * those of others; those that have a stack go the long way. */
+#include <sys/resource.h>
+#include <time.h>
+
+#include "profiler/capture/raw/near.h"
 #include "profiler/capture/recorders/io/lean.h"
 
 #define FOLLOW_NS 40000000u /* before it is known how fast the counter counts */
@@ -122,4 +126,99 @@ void io_ticks_follow(void)
     if (!unsteady)
         __atomic_store_n(&io_last_tick_ns, (uint64_t)(rate * 0x1p32), __ATOMIC_RELAXED);
     __atomic_store_n(&io_tick_ns, unsteady ? 0 : (uint64_t)(rate * 0x1p32), __ATOMIC_RELEASE);
+}
+
+/* The lean way (lean.c) begins where recording each call takes too much, and ends where few come. */
+enum {
+    FULL_NS = 100, /* of a call that is recorded in full */
+    CHECK_NS = 1000000,
+};
+#define FREE_NS 3000000 /* taken beyond the share before it begins */
+
+int io_lean CAPTURE_HOT;
+static uint64_t begun;
+
+static uint64_t cpu_ns(void)
+{
+    struct timespec t;
+    if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t))
+        return 0;
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Returns what the thread could use of `ns` since the last look: its CPU time, where it did not sleep. A
+ * share of the clock's time would be five times as much of the CPU time beside ten busy threads on
+ * two CPUs. */
+static uint64_t lean_usable(struct capture_thread *t, uint64_t ns)
+{
+    struct rusage u = {0};
+    const uint64_t cpu_before = t->io_cpu, sleeps_before = t->io_sleeps;
+    if (ns == UINT64_MAX || getrusage(RUSAGE_THREAD, &u))
+        return ns;
+    t->io_cpu = 1000 * ((uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000u +
+                        (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec));
+    t->io_sleeps = (uint64_t)u.ru_nvcsw;
+    const uint64_t ran = t->io_cpu - cpu_before;
+    if (!t->io_since || !cpu_before || t->io_sleeps != sleeps_before || ran >= ns)
+        return ns;
+    if (t->tid == (uint32_t)capture.pid)
+        __atomic_fetch_add(&io_not_run, ns - ran, __ATOMIC_RELAXED);
+    return ran;
+}
+
+void io_lean_check(struct capture_thread *t, uint64_t stamp)
+{
+    uint64_t ns = io_between(t->io_since, stamp);
+    double share = capture.config.calls_share;
+    if (ns < CHECK_NS)
+        return;
+    ns = lean_usable(t, ns);
+    int64_t more = (int64_t)(t->io_ns - t->io_since_ns);
+    int known = t->io_since && ns != UINT64_MAX;
+    int64_t debt = (int64_t)t->io_debt + (known ? more - (int64_t)(share * (double)ns) : 0);
+    t->io_debt = debt > 0 ? (uint64_t)debt : 0;
+    t->io_since = stamp;
+    t->io_since_ns = t->io_ns;
+    if (t->io_debt < FREE_NS || share >= 1 || __atomic_load_n(&io_lean, __ATOMIC_RELAXED))
+        return;
+    t->io_debt = 0;
+    if (!begun)
+        begun = cpu_ns() + 1;
+    __atomic_store_n(&io_lean, 1, __ATOMIC_RELAXED);
+}
+
+void io_lean_tick(void)
+{
+    static uint64_t cpu_before, calls_before;
+    uint64_t cpu = cpu_ns(), calls = 0;
+    for (struct thread_slot *s = thread_first(); s; s = s->next)
+        calls += s->used ? s->t.cost_calls[TRACE_PART_IO] : 0;
+    double full = (double)(calls - calls_before) * FULL_NS;
+    if (calls < calls_before ||
+        full < 0.5 * capture.config.calls_share * (double)(cpu - cpu_before))
+        __atomic_store_n(&io_lean, 0, __ATOMIC_RELAXED);
+    cpu_before = cpu;
+    calls_before = calls;
+}
+
+uint64_t io_lean_begun(void)
+{
+    return begun;
+}
+
+/* Weighs a call by io_weight where the thread gave up the CPU in it or in one that was not timed.
+ * Else the kernel gave the CPU to others, which must not count for so many calls. */
+uint64_t io_lean_weight(struct capture_thread *t)
+{
+    struct rusage u = {0};
+    if (t->io_weight <= LEAN_UNTIMED || getrusage(RUSAGE_THREAD, &u))
+        return 1;
+    uint64_t before = t->io_waits;
+    t->io_waits = (uint64_t)u.ru_nvcsw;
+    return t->io_waits == before ? 1 : t->io_weight;
+}
+
+void io_lean_share_forked(void)
+{
+    begun = io_not_run = 0;
 }

@@ -49,8 +49,8 @@ struct io_tables {
     uint32_t site[IO_SITES]; /* the places of those in use */
     uint32_t site_count;
 };
-extern struct io_tables *io;    /* NULL: not started */
-extern int io_descriptor_count; /* none in use is higher */
+extern struct io_tables *io CAPTURE_OWN;    /* NULL: not started */
+extern int io_descriptor_count CAPTURE_OWN; /* none in use is higher */
 extern uint64_t io_unplaced, io_own[2], io_no_chars[2];
 extern uint64_t io_asleep_bytes[2]; /* in the tables before the kernel's counters were read first */
 
