@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-import threading
-from _thread import get_ident
+from _thread import get_ident, get_native_id
 from typing import Any, Optional
 from ctypes import POINTER, Structure, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_void_p
 
@@ -238,7 +237,17 @@ def _exception(status, sentence):
 
 main_pool: list[Context] = []
 other_pool: list[Context] = []
-_main_thread = threading.main_thread().ident
+
+
+def _main_thread_ident():
+    """That of the main thread; where it makes this call, without `threading`, which takes 1 ms to load."""
+    if get_native_id() == os.getpid():
+        return get_ident()
+    import threading
+    return threading.main_thread().ident
+
+
+_main_thread = _main_thread_ident()
 
 
 def acquire(backend=None):

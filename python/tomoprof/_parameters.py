@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import io
 import math
 import os
@@ -84,7 +83,7 @@ class ParameterHandler:
     array_prefix = ARRAY_PREFIX
 
     def __init__(self) -> None:
-        self.params = {name: Param(copy.copy(value), flag) for name, (value, flag) in DEFAULTS.items()}
+        self.params = {name: Param(list(value) if isinstance(value, list) else value, flag) for name, (value, flag) in DEFAULTS.items()}
         self.logger: Any = None
         self.log_buffer: Any = None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from _thread import allocate_lock
 from typing import Any, Callable, Iterator
 
 from tomoprof._library import Cancelled, lib
@@ -26,7 +26,7 @@ class Relay:
     def __init__(self) -> None:
         from queue import SimpleQueue  # here, for `import tomoprof` is to be short
         self.events: SimpleQueue = SimpleQueue()
-        self.ended, self._lock, self._context = False, threading.Lock(), None
+        self.ended, self._lock, self._context = False, allocate_lock(), None
 
     def __call__(self, done, total):
         self.events.put((done, total))
@@ -60,7 +60,8 @@ class Progress:
 
     def __init__(self, call, arguments, options) -> None:
         self._call, self._arguments, self._options = call, arguments, options
-        self._relay, self._thread = Relay(), threading.Thread(target=self._work, daemon=True)
+        from threading import Thread
+        self._relay, self._thread = Relay(), Thread(target=self._work, daemon=True)
         self._result: Any = None
         self._error: Any = RuntimeError("the call has not begun: iterate over it first")
 

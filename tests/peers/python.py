@@ -11,6 +11,7 @@ import argparse
 import os
 import subprocess
 import sys
+import tempfile
 import time
 
 import environments
@@ -31,6 +32,8 @@ clocks = [(time.process_time(), time.monotonic())]
 import numpy
 clocks.append((time.process_time(), time.monotonic()))
 import tomoprof
+tomoprof.ParallelBeamModel
+clocks.append((time.process_time(), time.monotonic()))
 model = tomoprof.ParallelBeamModel((16, 4, 16), numpy.linspace(0, 3, 16))
 model.forward_project(numpy.ones(model.get_params("recon_shape"), "float32"))
 clocks.append((time.process_time(), time.monotonic()))
@@ -119,12 +122,16 @@ def measured(o, processes):
 
 
 def first_call(o, python, environment):
-    """Prints the least times of twelve processes."""
-    runs = [[float(word) for word in subprocess.run([python, "-c", FIRST], env={**os.environ, **environment}, text=True, capture_output=True, check=True).stdout.split()]
-            for _ in range(12)]
-    numpy_cpu, numpy_wall, cpu, wall = (1e3 * min(run[k] for run in runs) for k in range(4))
-    print(f"First call (import of tomoprof, a model, a projection): {cpu:.1f} ms of CPU time, {wall:.1f} ms; NumPy's import before it: {numpy_cpu:.1f} and {numpy_wall:.1f} ms.\n",
-          flush=True)
+    """Prints the least times of twelve processes, after one that compiles the package: pip does so where it installs one."""
+    with tempfile.TemporaryDirectory(prefix="tomoprof-bytecode-") as folder:
+        variables = {**os.environ, **environment, "PYTHONPYCACHEPREFIX": folder}
+        variables.pop("PYTHONDONTWRITEBYTECODE", None)
+        runs = [[float(word) for word in subprocess.run([python, "-c", FIRST], env=variables, text=True, capture_output=True, check=True).stdout.split()]
+                for _ in range(13)][1:]
+    print("| first call, ms | CPU | wall |\n|---|---|---|")
+    for k, part in enumerate(("`import numpy`", "`import tomoprof` and its first class", "a model and a projection")):
+        print(f"| {part} | {1e3 * min(run[2 * k] for run in runs):.1f} | {1e3 * min(run[2 * k + 1] for run in runs):.1f} |")
+    print(flush=True)
 
 
 def cell(value, unit):
