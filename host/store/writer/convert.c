@@ -14,9 +14,10 @@
 #include "host/store/engine/engine.h"
 #include "host/store/format/nifti.h"
 #include "host/store/writer/outdir.h"
+#include "host/store/writer/slabs.h"
 #include "host/store/writer/writer.h"
 
-#define SLAB_BYTES ((int64_t)64 << 20)
+#define SLAB_BYTES ((int64_t)16 << 20)
 
 static const struct writer_format *format_of(const char *path)
 {
@@ -29,68 +30,50 @@ static const struct writer_format *format_of(const char *path)
     return NULL;
 }
 
-/* float64 becomes float32 or stays: each goes to the front of what was read already. */
-static void apply_scale(const struct store_array *a, struct store_dtype type, void *out, int64_t n)
+/* The sums of the slabs that were written, in their order. */
+struct convert_sums {
+    uint64_t *of;
+    int64_t count;
+};
+
+static enum err convert_write(struct writer_slabs *t, const struct writer_format *f,
+                              struct convert_sums *sums)
 {
-    unsigned char *at = out;
-    for (int64_t i = 0; i < n; i++) {
-        double d;
-        memcpy(&d, at + 8 * i, sizeof d);
-        d = a->slope * d + a->intercept;
-        const float f = (float)d;
-        memcpy(at + type.bytes * i, type.bytes == 4 ? (const void *)&f : (const void *)&d,
-               type.bytes);
+    struct writer *w = t->target;
+    const int64_t plane = writer_slab_bytes(w);
+    int64_t first, count;
+    void *data;
+    for (;; sums->count++) {
+        TRY(slabs_next(t, &first, &count, &data));
+        if (!count)
+            return ERR_OK;
+        progress("writing", (double)first, (double)t->total);
+        sums->of[sums->count] = slabs_sum(data, (size_t)(count * plane));
+        for (int64_t i = 0, n; i < count; i += n) { /* chunks come in rows */
+            n = f->in_chunks && count - i > w->step ? w->step : count - i;
+            TRY(f->slab(w, first + i, n, (unsigned char *)data + i * plane));
+        }
     }
 }
 
-enum err writer_read(struct store *s, struct store_array *a, const struct writer *w,
-                     const int *from, int64_t first, int64_t count, void *out)
+/* Compares what the target's own reader finds by its sums: the source is not decoded again. */
+static enum err convert_compare_slabs(struct writer_slabs *t, const struct convert_sums *sums,
+                                      const char *source)
 {
-    struct engine_box b = engine_all(a);
-    const int scale = w->scale && a == w->source;
-    const struct store_dtype type = scale ? (struct store_dtype){'f', 8, 0} : w->type;
-    int64_t stride[STORE_DIMS] = {0}, n = type.bytes;
-    const int slow = w->fortran ? w->dims - 1 : 0;
-    if (w->dims) {
-        b.start[from[slow]] = first;
-        b.count[from[slow]] = count;
-    }
-    for (int k = 0; k < w->dims; k++) { /* from the fastest dimension of the target on */
-        const int d = from[w->fortran ? k : w->dims - 1 - k];
-        stride[d] = n;
-        n *= b.count[d];
-    }
-    TRY(engine_read(s, a, &b, type, out, stride));
-    if (scale)
-        apply_scale(a, w->type, out, n / type.bytes);
-    return ERR_OK;
-}
-
-int64_t writer_slab_bytes(const struct writer *w)
-{
-    int64_t n = w->type.bytes;
-    for (int i = 0; i < w->dims; i++)
-        if (i != (w->fortran ? w->dims - 1 : 0))
-            n *= w->shape[i];
-    return n;
-}
-
-static enum err convert_write(struct store *s, struct store_array *a, struct writer *w,
-                              const struct writer_format *f, void *slab)
-{
-    const int64_t total = w->dims ? w->shape[w->fortran ? w->dims - 1 : 0] : 1;
-    for (int64_t i = 0; i < total; i += w->step) {
-        const int64_t n = total - i < w->step ? total - i : w->step;
-        progress("writing", (double)i, (double)total);
-        TRY(writer_read(s, a, w, w->from, i, n, slab));
-        TRY(f->slab(w, i, n, slab));
+    const int64_t plane = writer_slab_bytes(t->target);
+    int64_t first, count;
+    void *data;
+    for (int64_t i = 0; i < sums->count; i++) {
+        TRY(slabs_next(t, &first, &count, &data));
+        progress("comparing", (double)first, (double)t->total);
+        FAIL_IF(slabs_sum(data, (size_t)(count * plane)) != sums->of[i], ERR_FAILED,
+                "%s: what was written differs from %s; it is removed", t->target->path, source);
     }
     return ERR_OK;
 }
 
-/* The target as its own reader sees it, against the source. */
-static enum err convert_compare(struct store *s, struct store_array *a, const struct writer *w,
-                                unsigned char *slab, unsigned char *other)
+static enum err convert_compare(struct writer *w, int64_t step, const struct convert_sums *sums,
+                                const char *source)
 {
     struct store *made;
     struct store_array *b;
@@ -106,16 +89,17 @@ static enum err convert_compare(struct store *s, struct store_array *a, const st
         equal &= b->shape[same[i]] == w->shape[i + flat];
     if (!e && (b->dims != w->dims - flat || !equal))
         e = FAIL(ERR_FAILED, "%s: what was written has another shape", w->path);
-    for (int64_t i = 0; i < total && !e; i += w->step) {
-        const int64_t n = total - i < w->step ? total - i : w->step;
-        progress("comparing", (double)i, (double)total);
-        e = writer_read(s, a, w, w->from, i, n, slab);
-        if (!e)
-            e = flat ? engine_read(made, b, NULL, w->type, other, NULL)
-                     : writer_read(made, b, w, same, i, n, other);
-        if (!e && memcmp(slab, other, (size_t)(n * writer_slab_bytes(w))) != 0)
-            e = FAIL(ERR_FAILED, "%s: what was written differs from %s; it is removed", w->path,
-                     s->name);
+    if (!e) {
+        struct writer_slabs t = {.store = made,
+                                 .array = b,
+                                 .target = w,
+                                 .from = same,
+                                 .flat = flat,
+                                 .step = step,
+                                 .total = total};
+        e = slabs_begin(&t);
+        e = e ? e : convert_compare_slabs(&t, sums, source);
+        slabs_end(&t);
     }
     store_close(made);
     return e;
@@ -154,30 +138,65 @@ static enum err convert_set_scale(struct writer *w, const char *in)
     return ERR_OK;
 }
 
+static int64_t common_multiple(int64_t a, int64_t b)
+{
+    int64_t x = a, y = b;
+    while (y) {
+        const int64_t rest = x % y;
+        x = y;
+        y = rest;
+    }
+    return a / x * b;
+}
+
+/* Planes of a slab: whole chunks of the target, and of the source where memory has room for them, so that
+ * no chunk is decoded twice. */
+static int64_t convert_step(const struct store_array *a, const struct writer *w,
+                            const struct writer_format *f, int64_t total)
+{
+    const int slow = w->fortran ? w->dims - 1 : 0;
+    const int64_t bytes = writer_slab_bytes(w), least = f->in_chunks ? w->step : 1,
+                  room = (int64_t)(mem_available() / 8);
+    int64_t chunk = 1, codecs = 0;
+    for (int i = 0; i < a->pipelines_count; i++)
+        codecs |= a->pipelines[i].count;
+    if (codecs && w->dims && !a->tiles)
+        chunk = a->chunk[w->from[slow]];
+    const int64_t both = common_multiple(least, chunk),
+                  most = room > SLAB_BYTES ? room : SLAB_BYTES,
+                  part = both <= most / bytes ? both : least, fits = SLAB_BYTES / bytes / part,
+                  step = part * (fits > 0 ? fits : 1);
+    return step < total ? step : total;
+}
+
+static enum err convert_slabs(struct store *s, struct store_array *a, struct writer *w,
+                              const struct writer_format *f)
+{
+    const int64_t total = w->dims ? w->shape[w->fortran ? w->dims - 1 : 0] : 1,
+                  step = convert_step(a, w, f, total);
+    struct convert_sums sums = {calloc((size_t)(total / step + 1), sizeof *sums.of), 0};
+    struct writer_slabs t = {
+        .store = s, .array = a, .target = w, .from = w->from, .step = step, .total = total};
+    enum err e =
+        sums.of ? slabs_begin(&t) : FAIL(ERR_MEMORY, "%s: no memory left to write", w->path);
+    e = e ? e : convert_write(&t, f, &sums);
+    slabs_end(&t);
+    e = f->finish(w, e);
+    if (!e && w->made[0])
+        e = convert_compare(w, step, &sums, s->name);
+    free(sums.of);
+    progress_end();
+    return e;
+}
+
 static enum err convert_run(struct store *s, struct store_array *a, struct writer *w,
                             const struct writer_format *f, struct writer_result *r)
 {
-    void *slab = NULL, *other = NULL;
     TRY(writer_require_space(s, a, w->path, store_bytes(a, w->type.bytes),
                              f->compresses && !w->options->raw));
     TRY(f->begin(w));
-    const int64_t bytes = writer_slab_bytes(w), fits = SLAB_BYTES / bytes;
-    if (!f->in_chunks && w->step < fits)
-        w->step = fits;
-    const int64_t room = bytes / w->type.bytes * (w->scale ? 8 : w->type.bytes);
-    enum err e = mem_alloc("a slab", (size_t)(room * w->step), &slab);
-    if (!e)
-        e = mem_alloc("a slab", (size_t)(bytes * w->step), &other);
-    if (!e)
-        e = convert_write(s, a, w, f, slab);
-    e = f->finish(w, e);
-    if (!e && w->made[0])
-        e = convert_compare(s, a, w, slab, other);
-    mem_free(slab);
-    mem_free(other);
-    progress_end();
     r->bytes = store_bytes(a, w->type.bytes);
-    return e;
+    return convert_slabs(s, a, w, f);
 }
 
 enum err store_convert(const char *in, const char *out, const struct writer_options *o,
