@@ -85,8 +85,6 @@ mirrors() {
 from_debian() {
     local python name below=pool/non-free/n/nvidia-cuda-toolkit library=usr/lib/x86_64-linux-gnu
     python=$(python_with_pip)
-    rm -rf "$root"
-    mkdir -p "$root/bin" "$root/libexec"
     # shellcheck disable=SC2046 # a list of words
     "$python" "$here/unpack.py" "$root" $(mirrors) <<END || fail "Debian's packages could not be fetched"
 cd5fe85aee38d108b315f408a688641478f2402622a10c677478eb7a6c4e5319 $below/nvidia-cuda-toolkit_12.4.131~12.4.1-2_amd64.deb
@@ -98,6 +96,10 @@ ca95170e32bc0a498f463c21ac104f993c9364f856522792138f57e72640857a $below/libcufft
 49f475278f108cf1b07d60b8d3d9d1711c0de3868e374f5ac481a08c6c51750d $below/libcupti12_12.4.127~12.4.1-2_amd64.deb
 09d56f110a9ab95de2674e6374aebcfce629e9a7de50480706c121cc56a34e67 $below/libcupti-dev_12.4.127~12.4.1-2_amd64.deb
 END
+    # glibc declares these with noexcept from 2.41 and 2.42 on (Debian 13, Ubuntu 25.04), CUDA 12.4 without, and no compiler takes both.
+    sed -i -E 's/^(extern .* (rsqrt|sinpi|cospi)f?\((double|float) x\));$/\1 noexcept(true);/
+        s/^(__func__\((double|float) (rsqrt|sinpi|cospi)f?\((const )?(double|float) a\)\))(;?)$/\1 noexcept(true)\6/' \
+        "$root/usr/include/crt/math_functions.h" "$root/usr/include/crt/math_functions.hpp"
     cp "$root/usr/lib/nvidia-cuda-toolkit/bin/nvcc" "$root/libexec/"
     printf 'NVVMIR_LIBRARY_DIR = %s\nPATH += %s:\nINCLUDES += -I%s\nLIBRARIES =+ -L%s -L%s\n' \
         "$root/usr/lib/nvidia-cuda-toolkit/libdevice" "$root/usr/lib/nvidia-cuda-toolkit/bin:$root/usr/bin" \
@@ -130,8 +132,10 @@ if cmp -s "$recipe" "$root/installed.txt"; then
 fi
 case $version in
 12)
+    rm -rf "$root"
+    mkdir -p "$root/bin" "$root/libexec" "$root/usr/lib/x86_64-linux-gnu"
+    cupti_of_12_8 # first: it is small, and says at once what pip lacks
     from_debian
-    cupti_of_12_8
     ;;
 13) from_wheels ;;
 esac

@@ -38,7 +38,6 @@ program() {
 
 mkdir -p "$work"
 "$source/packaging/release/root.sh" make "$suite" "$root"
-rm -rf "$root/src"
 mkdir -p "$root/src"
 git -C "$source" ls-files -z | (cd "$source" && tar --null -T - -cf -) | tar -xf - -C "$root/src"
 sed -i 's/RelWithDebInfo/Quick/' "$root/src/CMakePresets.json"
@@ -112,7 +111,7 @@ echo "($(cmake --version | head -n 1), $(cc --version | head -n 1))"
 doctor() {
     say build/tomoprof doctor
     FAKE=serves=$1,chip=$2 LD_LIBRARY_PATH=/usr/local/lib/emulated CUDA_PATH=$3 build/tomoprof doctor |
-        grep -E -A 2 '^(nvidia driver|cuda|cupti|cufft|capture library) ' | grep -vE '^(--|[a-z ]* *(ok|limited|missing) *$)' | cut -c1-170
+        awk '/^[a-z]/ { shown = /^(nvidia driver|cuda|cupti|cufft|capture library) / } shown' | cut -c1-170
 }
 mkdir -p /usr/local/lib/emulated
 cc -shared -fPIC -O1 -o /usr/local/lib/emulated/libcuda.so.1 tests/fakes/gpu.c tests/fakes/events.c -ldl -lpthread
