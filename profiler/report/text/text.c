@@ -363,16 +363,17 @@ static void kernels_table(const struct sheet *s)
     if (!m->kernels_count)
         return;
     fputs("\n", s->out);
-    sheet_styled(s, BOLD, "  kernel s kernel %%  launches median us  occ %%  kernel\n");
+    sheet_styled(s, BOLD, "  kernel s kernel %%  launches median us queue us  occ %%  kernel\n");
     for (int i = 0; i < m->kernels_count && i < s->top; i++) {
         const struct model_kernel *k = &m->kernels[i];
         sheet_number(s, 10, 4, k->time.total_s);
         sheet_number(s, 9, 1, 100 * k->share_of_kernel_time);
         sheet_count(s, 10, k->time.n);
         sheet_number(s, 10, 1, 1e6 * k->time.median_s);
+        sheet_number(s, 9, 1, 1e6 * k->queue_delay_s);
         sheet_number(s, 7, 0, k->variants_count ? 100 * k->variants[0].occupancy : (double)NAN);
         fputs("  ", s->out);
-        sheet_clean(s, k->name ? k->name : "", s->width - 48 > 20 ? s->width - 48 : 20);
+        sheet_clean(s, k->name ? k->name : "", s->width - 57 > 20 ? s->width - 57 : 20);
         fputs("\n", s->out);
     }
 }

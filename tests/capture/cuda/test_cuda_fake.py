@@ -396,6 +396,10 @@ def time_lands_on_the_line_that_launched(check, folder):
         check.that(found.get(line, 0) > wanted.pop(line), f"graph launches {found}")
         found.pop(line, None)
     check.that(found == wanted, f"{found - wanted} instead of {wanted - found}")
+    text = run([fake_gpu.BUILD / "tomoprof", "report", "--text", folder / "runs/latest"]).stdout.decode()
+    table = text.split(" queue us  occ %  kernel\n")[-1].splitlines()[:2]
+    delays = {f"{1e6 * k['queue_delay_s']:.1f}" for k in made["kernels"]}
+    check.that({row[39:48].strip() for row in table} == delays, f"{table} {delays}")
     details_are_in_the_profile(check, made, truth(folder))
 
 
