@@ -20,13 +20,13 @@ def into_the_same(name):
     def prepare(geometry, array):
         call = getattr(ct_model(package, geometry), name)
         arguments = [] if array is None else [array]
-        out = np.array(call(*arguments))
+        out = call(*arguments)  # it begins at a line of memory, as C's arrays do
         return lambda: call(*arguments, out=out), np.asarray
     return prepare
 
 
 def median(_, array):
-    out = np.empty_like(array)
+    out = package.median_filter3d(array)
     return lambda: package.median_filter3d(array, out=out), np.asarray
 
 
