@@ -74,7 +74,8 @@ export function boundBy(timing, statistic) {
   if (!peak || (!known(statistic.gflops) && !known(statistic.gbytes_per_s))) return null;
   const compute = ((statistic.gflops || 0) * 1e9) / peak.flops, memory = ((statistic.gbytes_per_s || 0) * 1e9) / peak.bytes; // an operation may declare its bytes alone
   const share = known(statistic.roof_share) ? statistic.roof_share : Math.max(compute, memory); // of all its runs; the peaks are those beside the first
-  return { what: compute >= memory ? "arithmetic" : "memory bandwidth", share };
+  const by = compute >= memory ? "arithmetic" : "memory"; // in a column; `what` is for sentences
+  return { what: by === "memory" ? "memory bandwidth" : by, by, share };
 }
 
 // All lines of a profile as rows with their file.

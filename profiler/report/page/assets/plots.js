@@ -110,7 +110,7 @@ export function rooflinePanel(timing) {
     ...rooflinePlot(timing),
     table([{ title: "Operation", kind: "name", value: (p) => p.op.name }, { title: "Size", number: true, value: (p) => p.s.volume_size, format: (v) => v + "³" }, { title: "FLOP/byte", number: true, key: "intensity", format: (v) => number(v) },
       { title: "GFLOP/s", number: true, value: (p) => p.s.gflops, format: (v) => number(v) }, { title: "GB/s", number: true, value: (p) => p.s.gbytes_per_s, format: (v) => number(v) },
-      { title: "Share of peak", number: true, value: (p) => p.s.roof_share, format: percent }, { title: "Bound by", kind: "name", value: (p) => boundBy(timing, p.s)?.what ?? UNKNOWN },
+      { title: "Share of peak", number: true, value: (p) => p.s.roof_share, format: percent }, { title: "Bound by", kind: "name", value: (p) => boundBy(timing, p.s)?.by ?? UNKNOWN },
       { title: "Flag", value: (p) => (p.s.implausible ? "above the peak: implausible" : "") }], points, { sort: 5, name: "roofline points" }),
   ];
 }
