@@ -208,11 +208,16 @@ enum err load_recommend(struct loading *l, const char *options, int workers, dou
     char text[200];
     l->recommended_speedup = gain;
     if (!(gain >= GAIN)) {
-        if (isfinite(gain))
+        if (gain >= 1)
             snprintf(text, sizeof text,
                      "no way gains more than 5 %%: the fastest is %.2f times as fast as one chunk "
                      "after the other",
                      gain);
+        else if (gain > 0)
+            snprintf(text, sizeof text,
+                     "the way that was fastest takes %.2f times as long as one chunk after the "
+                     "other when both are measured again",
+                     1 / gain);
         else
             snprintf(text, sizeof text, "the fastest way was not measured again");
         l->recommended_reason = arena_text(l->arena, text);

@@ -249,14 +249,15 @@ static void what_gains_is_recommended_and_nothing_else(void **state)
 {
     (void)state;
     static const struct {
-        const char *format, *reader;
+        const char *format, *reader, *reason;
         double gain;
-    } rows[] = {{"CZI", "read_image(cores=4)", 1.9},
-                {"TIFF stack", "maxworkers=4", 1.2},
-                {"OME-Zarr", "4", 1.2},
-                {"HDF5", "processes", 1.2},
-                {"CZI", NULL, 1.02},
-                {"CZI", NULL, (double)NAN}};
+    } rows[] = {{"CZI", "read_image(cores=4)", NULL, 1.9},
+                {"TIFF stack", "maxworkers=4", NULL, 1.2},
+                {"OME-Zarr", "4", NULL, 1.2},
+                {"HDF5", "processes", NULL, 1.2},
+                {"CZI", NULL, "gains more than 5 %: the fastest is 1.02 times as fast", 1.02},
+                {"CZI", NULL, "takes 2.00 times as long", 0.5},
+                {"CZI", NULL, "not measured again", (double)NAN}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct loading *l;
         assert_ok(loading_create(&l));
@@ -265,6 +266,8 @@ static void what_gains_is_recommended_and_nothing_else(void **state)
         assert_int_equal(l->recommended != NULL, rows[i].reader != NULL);
         assert_int_equal(l->recommended_reader != NULL, rows[i].reader != NULL);
         assert_int_equal(l->recommended_reason != NULL, rows[i].reader == NULL);
+        if (rows[i].reason && !strstr(l->recommended_reason, rows[i].reason))
+            fail_msg("%g: %s", rows[i].gain, l->recommended_reason);
         if (rows[i].reader && !strstr(l->recommended_reader, rows[i].reader))
             fail_msg("%s: %s", rows[i].format, l->recommended_reader);
         loading_free(l);
