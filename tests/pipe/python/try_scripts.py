@@ -79,6 +79,13 @@ rays = astra.create_projector("strip", beams, grid)
 for _ in range(10):
     number, result = astra.create_sino(image, rays)
 """,
+    "astra_sirt": f"""
+import astra
+{IMAGE.format(192).replace("from skimage.transform import radon, iradon", "")}
+grid, beams = astra.create_vol_geom(192, 192), astra.create_proj_geom("parallel", 1.0, 192, np.deg2rad(theta))
+rays = astra.create_projector("strip", beams, grid)
+number, result = astra.create_reconstruction("SIRT", rays, np.tile(image.sum(0), (192, 1)), 15)
+""",
 }
 SCAN = (np.cumsum(np.random.default_rng(0).standard_normal((160, 128, 96)), axis=0) * 20).astype("int16")
 
@@ -99,7 +106,7 @@ def save_zarr(folder):
 
 
 FILES = {"nifti": save_nifti, "tiff": save_tiff, "zarr_open": save_zarr}  # that a script reads
-PACKAGES = {"astra_strip": "astra", "nifti": "nibabel", "nifti_mapped": "nibabel", "tiff": "tifffile", "tiff_plain": "tifffile", "zarr_open": "zarr"}
+PACKAGES = {"astra_strip": "astra", "astra_sirt": "astra", "nifti": "nibabel", "nifti_mapped": "nibabel", "tiff": "tifffile", "tiff_plain": "tifffile", "zarr_open": "zarr"}
 NOTHING = {
     "no_package": "result = sum(i * i for i in range(8_000_000))",
     "median_5": f"from scipy.ndimage import median_filter\n{VOLUME.format(48)}\nresult = median_filter(volume, size=5)",
