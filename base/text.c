@@ -119,7 +119,7 @@ const char *number_text(double v, int digits, char out[NUMBER_TEXT])
     return out;
 }
 
-#define ESCAPED 16 /* room of one escaped character */
+#define ESCAPED (PLAIN_FORM - 1) /* room of one escaped character */
 
 static const char *const styles[] = {PLAIN_BOLD, PLAIN_DIM, PLAIN_RED, PLAIN_YELLOW, PLAIN_END};
 
@@ -195,6 +195,15 @@ static size_t text_step(const char *p, size_t n, enum plain_keep keep, int last,
     *bytes = (size_t)(taken ? text_escape(code, out)
                             : snprintf(out, ESCAPED, "\\x%02x", (unsigned char)*p));
     return taken ? taken : 1;
+}
+
+size_t plain_take(const char **in, char out[PLAIN_FORM])
+{
+    enum { CHARACTER = 4 }; /* bytes at most */
+    size_t bytes;
+    *in += text_step(*in, strnlen(*in, CHARACTER), PLAIN_LINE, 1, out, &bytes);
+    out[bytes] = 0;
+    return bytes;
 }
 
 size_t plain_text(const char *in, enum plain_keep keep, char *out, size_t room)

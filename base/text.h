@@ -72,6 +72,12 @@ enum plain_keep {
  * the bytes written. */
 size_t plain_text(const char *in, enum plain_keep keep, char *out, size_t room);
 
+/* Takes the character at the beginning of *in, which is not empty: its form as by PLAIN_LINE in out[],
+ * NUL-terminated. Returns the form's bytes. For writers of other formats, whose files are read on
+ * terminals too. */
+enum { PLAIN_FORM = 17 };
+size_t plain_take(const char **in, char out[PLAIN_FORM]);
+
 /* Prints as fprintf and vsnprintf do, but each text among the arguments is one line, escaped as by
  * PLAIN_LINE but for tabs; the format's own line ends and styles pass. For texts of files and programs: a name
  * begins no line that looks like one of tomoprof's. Knows no %m, %n and long double. */

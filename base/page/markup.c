@@ -3,33 +3,39 @@
 #include <string.h>
 
 #include "base/page/markup.h"
+#include "base/text.h"
 
 void markup_text(FILE *out, const char *text, unsigned letters)
 {
-    for (unsigned n = 0; text && *text && n < letters; text++) {
+    static const char signs[] = "<>&\"'";
+    static const char *const names[] = {"lt", "gt", "amp", "quot", "#39"};
+    char form[PLAIN_FORM];
+    for (unsigned n = 0; text && *text && n < letters; n++) {
         const unsigned char c = (unsigned char)*text;
-        n += (c & 0xC0) != 0x80;
-        static const char signs[] = "<>&\"'";
-        static const char *const names[] = {"lt", "gt", "amp", "quot", "#39"};
         const char *sign = strchr(signs, c);
+        plain_take(&text, form);
         if (sign)
             fprintf(out, "&%s;", names[sign - signs]);
         else
-            fputc(c < ' ' || c == 0x7F ? ' ' : c, out);
+            fputs(c < ' ' || c == 0x7F ? " " : form, out);
     }
 }
 
 void markdown_text(FILE *out, const char *text)
 {
-    for (text = text ? text : "-"; *text; text++) {
-        if (strchr("\\`*_[]<>|#", *text))
+    char form[PLAIN_FORM];
+    for (text = text ? text : "-"; *text;) {
+        const unsigned char c = (unsigned char)*text;
+        if (strchr("\\`*_[]<>|#", c))
             putc('\\', out);
-        putc((unsigned char)*text < ' ' ? ' ' : *text, out);
+        plain_take(&text, form);
+        fputs(c < ' ' ? " " : form, out);
     }
 }
 
 void markdown_fenced(FILE *out, const char *lines)
 {
+    char form[PLAIN_FORM];
     int longest = 2, run = 0;
     for (const char *at = lines; *at; at++) {
         run = *at == '`' ? run + 1 : 0;
@@ -37,7 +43,14 @@ void markdown_fenced(FILE *out, const char *lines)
     }
     for (int i = 0; i <= longest; i++)
         putc('`', out);
-    fprintf(out, "\n%s", lines);
+    putc('\n', out);
+    while (*lines)
+        if (*lines == '\n' || *lines == '\t') {
+            putc(*lines++, out);
+        } else {
+            plain_take(&lines, form);
+            fputs(form, out);
+        }
     for (int i = 0; i <= longest; i++)
         putc('`', out);
     putc('\n', out);

@@ -5,14 +5,15 @@
 
 #include <stdio.h>
 
-/* Writes text for HTML and SVG: no sign of it is markup, control characters become blanks. At most
- * `letters` code points; NULL is "". */
+/* Writes text for HTML and SVG: no sign of it is markup, control characters become blanks, marks of
+ * direction and bytes that are not UTF-8 are escaped (plain_take). At most `letters` code points; NULL
+ * is "". */
 #define MARKUP_ALL (~0u >> 1)
 void markup_text(FILE *out, const char *text, unsigned letters);
 
-/* Writes text for Markdown, signs that mean something there quoted; NULL is "-". */
+/* Writes text for Markdown in the same way, signs that mean something there quoted; NULL is "-". */
 void markdown_text(FILE *out, const char *text);
-/* Writes lines between fences that none of them can close. */
+/* Writes lines between fences that none of them can close, all else escaped as for a terminal. */
 void markdown_fenced(FILE *out, const char *lines);
 /* Begins a table: "| a | b |" and the line below it. `columns` are joined by " | ". */
 void markdown_table(FILE *out, const char *columns);

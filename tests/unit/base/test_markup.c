@@ -33,6 +33,28 @@ static void no_line_closes_the_fence(void **state)
     assert_written(markdown_fenced, "", "```\n```\n");
 }
 
+static void markup_all(FILE *out, const char *text)
+{
+    markup_text(out, text, MARKUP_ALL);
+}
+
+static void markup_three(FILE *out, const char *text)
+{
+    markup_text(out, text, 3);
+}
+
+/* Colours, marks of direction, and bytes that are not text; a page's source and Markdown are read on terminals. */
+static void no_file_acts_on_a_terminal(void **state)
+{
+    (void)state;
+    assert_written(markup_all, "a\n<\u202e\xc2\x9b\xff\033[2J\u00e9",
+                   "a &lt;\\u202e\\u009b\\xff [2J\u00e9");
+    assert_written(markup_three, "\u00e9\u202e<b", "\u00e9\\u202e&lt;");
+    assert_written(markdown_text, "a\n*\u202e\xc2\x9b\xff\033[", "a \\*\\u202e\\u009b\\xff \\[");
+    assert_written(markdown_fenced, "a\tb\n\u202e\033[2J\u00e9\n",
+                   "```\na\tb\n\\u202e\\x1b[2J\u00e9\n```\n");
+}
+
 static void no_cell_is_a_formula(void **state)
 {
     (void)state;
@@ -47,6 +69,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_line_closes_the_fence),
+        cmocka_unit_test(no_file_acts_on_a_terminal),
         cmocka_unit_test(no_cell_is_a_formula),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
