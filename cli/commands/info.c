@@ -1,4 +1,5 @@
 /* The command `info`: what a file holds, by its content. */
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -69,7 +70,9 @@ static enum err summarise_values(const char *path, int64_t offset, struct summar
         }
         s->n += (int64_t)got;
     }
+    const int failed = ferror(f) ? errno : 0;
     fclose(f);
+    FAIL_IF(failed, ERR_IO, "%s: reading failed: %s", path, strerror(failed));
     return ERR_OK;
 }
 
@@ -292,7 +295,9 @@ static enum err run_info(int words, char **word)
         return info_folder(path);
     TRY(file_open(path, &f));
     size_t bytes = fread(head, 1, HEAD_BYTES, f);
+    const int failed = ferror(f) ? errno : 0;
     fclose(f);
+    FAIL_IF(failed, ERR_IO, "%s: reading failed: %s", path, strerror(failed));
 
     int32_t first = 0;
     memcpy(&first, head, bytes < sizeof first ? bytes : sizeof first);

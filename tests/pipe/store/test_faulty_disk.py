@@ -92,6 +92,17 @@ def reading(check, folder):
                     check.that(not list(folder.glob("out.npy*")), f"{what}: left {list(folder.glob('out.npy*'))}")
         for p in disk.folder.iterdir():
             (shutil.rmtree if p.is_dir() else os.unlink)(p)
+    np.save(disk.folder / "f4.npy", np.ones(1 << 18, np.float32))  # more than is read with its header
+    wanted, told = tomoprof("info", disk.place / "f4.npy").stdout, 0
+    for at in range(12):
+        disk.fails({"op": "read", "after": at, "errno": errno.EIO})
+        done = tomoprof("info", disk.place / "f4.npy")
+        if disk.fired() and done.returncode:
+            told += 1
+            one_sentence(check, f"info, read {at + 1}", done, errno.EIO)
+        else:
+            check.that(done.stdout == wanted, f"info, read {at + 1}: other numbers: {done.stdout}")
+    check.that(told > 0, "no read of info failed")
     check.that(faults > 50, f"{faults} faults")
     print(f"  {faults} faults")
     disk.end()
