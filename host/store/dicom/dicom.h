@@ -19,10 +19,13 @@ struct dicom_file { /* by its header */
     char series[80], description[80], syntax[80];
 };
 
+enum { DICOM_NO_IMAGE = 2 };
+
 /* Texts that they write into `why` end sentences. 0: done. */
 struct dicom_library {
     size_t bytes; /* of this struct: both sides are of one version */
     const char *name;
+    /* DICOM_NO_IMAGE: reports and the like, which series have beside their slices. */
     int (*describe)(const char *path, struct dicom_file *out, char *why, size_t room);
     /* All frames of a file; `scaled`: as float32, slope and intercept applied. */
     int (*decode)(const void *file, size_t n, int scaled, void *out, size_t out_bytes, char *why,

@@ -116,10 +116,10 @@ int describe_file(const char *path, dicom_file *out, char *why, size_t room)
     const gdcm::File &f = reader.GetFile();
     const gdcm::DataSet &d = f.GetDataSet();
     if (!d.FindDataElement(gdcm::Tag(0x0028, 0x0010)))
-        return refuse(why, room, "holds no image");
+        return refuse(why, room, "holds no image"), DICOM_NO_IMAGE;
     const std::vector<unsigned> size = gdcm::ImageHelper::GetDimensionsValue(f);
     if (size.size() < 2 || !size[0] || !size[1])
-        return refuse(why, room, "holds no image");
+        return refuse(why, room, "holds no image"), DICOM_NO_IMAGE;
     out->columns = size[0];
     out->rows = size[1];
     out->frames = size.size() > 2 && size[2] > 0 ? size[2] : 1;

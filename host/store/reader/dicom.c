@@ -25,18 +25,27 @@ static int is_marked(const unsigned char *head, size_t n)
     return n >= MARK_AT + 4 && !memcmp(head + MARK_AT, "DICM", 4);
 }
 
-static int file_is_marked(const char *folder, const char *name)
+/* A file that cannot be read may be a slice: that is an error. */
+static enum err file_read_mark(const char *folder, const char *name, int *marked)
 {
     char path[8192];
     unsigned char head[MARK_AT + 4];
     size_t n = 0;
     snprintf(path, sizeof path, "%s/%s", folder, name);
+    *marked = 0;
     FILE *f = fopen(path, "rbe");
-    if (f)
+    int why = f ? 0 : errno;
+    if (f) {
         n = fread(head, 1, sizeof head, f);
-    if (f)
+        why = ferror(f) ? errno : 0;
         fclose(f);
-    return is_marked(head, n);
+    }
+    FAIL_IF(why && why != EISDIR, ERR_INPUT,
+            "%s: cannot read: %s. It may be a slice of the series; move it elsewhere where it is "
+            "not",
+            path, strerror(why));
+    *marked = is_marked(head, n);
+    return ERR_OK;
 }
 
 /* A DICOMDIR lists the files of a medium and has no image. */
@@ -50,12 +59,13 @@ static int select_file(const struct dirent *d)
 static int dicom_knows(const struct reader_file *f)
 {
     struct dirent **names;
-    int found = 0;
+    int found = 0, marked;
     if (!f->is_folder)
         return is_marked(f->head, f->head_bytes);
     const int n = http_is_url(f->path) ? 0 : scandir(f->path, &names, select_file, versionsort);
     for (int i = 0; i < n; i++) {
-        found = found || (i < LOOKS_MOST && file_is_marked(f->path, names[i]->d_name));
+        found = found ||
+                (i < LOOKS_MOST && !file_read_mark(f->path, names[i]->d_name, &marked) && marked);
         free(names[i]);
     }
     if (n > 0)
@@ -102,9 +112,10 @@ static enum err slice_add(struct store *s, const char *base, const char *name,
     FAIL_IF(!l, ERR_UNSUPPORTED, "%s: is DICOM, and %s", s->name, missing);
     TRY(store_object_add(s, base, name, &one.object));
     const char *path = s->objects[one.object].name;
-    if (l->describe(path, &one.file, why, sizeof why)) {
+    const int failed = l->describe(path, &one.file, why, sizeof why);
+    if (failed) { /* a series without one of its slices is not the series */
         FAIL_IF(!base, ERR_INPUT, "%s: %s", s->name, why);
-        return store_unreadable_add(s, name, 0, "%s", why);
+        return store_unreadable_add(s, name, failed == DICOM_NO_IMAGE ? 0 : -1, "%s", why);
     }
     for (int i = 0; i < 3; i++)
         one.along += one.file.position[i] * one.file.normal[i];
@@ -256,12 +267,16 @@ static enum err dicom_open_here(const void *context, struct store **out)
 static enum err source_list(struct dicom_source *from)
 {
     const int n = scandir(from->path, &from->names, select_file, versionsort);
+    enum err e = ERR_OK;
     FAIL_IF(n < 0, ERR_IO, "%s: cannot be listed: %s", from->path, strerror(errno));
-    for (int i = 0; i < n; i++)
-        if (file_is_marked(from->path, from->names[i]->d_name))
+    for (int i = 0, marked = 0; i < n; i++) {
+        e = e ? e : file_read_mark(from->path, from->names[i]->d_name, &marked);
+        if (!e && marked)
             from->names[from->count++] = from->names[i];
         else
             free(from->names[i]);
+    }
+    TRY(e);
     FAIL_IF(from->count > FILES_MOST, ERR_UNSUPPORTED,
             "%s: has %d files; at most %d are one folder of DICOM", from->path, from->count,
             FILES_MOST);

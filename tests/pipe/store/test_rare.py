@@ -83,6 +83,14 @@ def dicom_series(check, folder):
     patched(uneven / "image4.dcm", b"2.0\\11.0", b"2.0\\15.0")
     check.that("not evenly spaced" in tomoprof("info", uneven).stdout and "spacing_z" not in told(uneven)["arrays"]["data"], f"{told(uneven)}")
     check.that(np.array_equal(read(check, folder, uneven), VALUES), "uneven")
+    lost = series(folder, "lost")  # one that is damaged may be a slice: the others are not taken for all
+    whole = (lost / "image2.dcm").read_bytes()
+    for damaged in (whole[:200], whole[:132] + b"\xff" * 300 + whole[432:]):
+        (lost / "image2.dcm").write_bytes(damaged)
+        refused(check, folder, lost, "lost: ")
+    (lost / "image2.dcm").unlink()
+    (lost / "image2.dcm").symlink_to("nowhere")
+    refused(check, folder, lost, "image2.dcm: cannot read")
     again = series(folder, "again")  # two slices of one place: in the order of their numbers
     patched(again / "image0.dcm", b"2.0\\5.0", b"2.0\\3.0")
     check.that(np.array_equal(read(check, folder, again), VALUES), "two of one place")
