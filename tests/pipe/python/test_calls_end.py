@@ -60,7 +60,7 @@ def progress_and_its_end(check, folder):
 
 INTERRUPTED = """
 import sys, time, threading, os, signal
-import numpy, tomoprof
+import numpy, numpy.random, tomoprof  # an interrupt while NumPy loads its part for random numbers becomes its ImportError
 n, call = int(sys.argv[1]), sys.argv[2]
 model = tomoprof.ConeBeamModel((n, n, n), numpy.linspace(0, 6, n), 4 * n, 2 * n)
 model.set_params(verbose=0)
