@@ -1,14 +1,7 @@
 /* Element loops of VCD: sums in float32 over short runs, float64 across them. */
 #include "host/cpu/vcd/vcd.h"
 #include "host/cpu/common/vec.h"
-
-static double error_lane_sum(vf v)
-{
-    double sum = 0;
-    for (int i = 0; i < VEC; i++)
-        sum += (double)v[i];
-    return sum;
-}
+#include "host/cpu/vcd/lane_sum.h"
 
 /* float32 inside a lane for at most RUN vectors (relative error 1e-6 at worst, 1e-8 typically after
  * adding thousands of runs), float64 across. */
@@ -26,8 +19,8 @@ static void error_dots(const float *w, const float *e, const float *d, int64_t n
             linear += wd * vf_load(e + i);
             quadratic += wd * di;
         }
-        sums[0] += error_lane_sum(linear);
-        sums[1] += error_lane_sum(quadratic);
+        sums[0] += vf_sum(linear);
+        sums[1] += vf_sum(quadratic);
     }
     for (; i < n; i++) {
         double wd = (double)d[i] * (w ? (double)w[i] : 1);
@@ -36,14 +29,31 @@ static void error_dots(const float *w, const float *e, const float *d, int64_t n
     }
 }
 
+VEC_INLINE void error_update_with(const float *w, const float *d, float alpha, int64_t n, float *e,
+                                  float *out, int weighted)
+{
+    int64_t i = 0;
+    for (; i + VEC <= n; i += VEC) {
+        vf moved = vf_load(e + i) - alpha * vf_load(d + i);
+        vf_store(e + i, moved);
+        if (weighted)
+            moved *= vf_load(w + i);
+        vf_store(out + i, moved);
+    }
+    for (; i < n; i++) {
+        const float moved = e[i] - alpha * d[i];
+        e[i] = moved;
+        out[i] = weighted ? w[i] * moved : moved;
+    }
+}
+
 static void error_update(const float *w, const float *d, float alpha, int64_t n, float *e,
                          float *out)
 {
-    for (int64_t i = 0; i < n; i++) {
-        float moved = e[i] - alpha * d[i];
-        e[i] = moved;
-        out[i] = w ? w[i] * moved : moved;
-    }
+    if (w)
+        error_update_with(w, d, alpha, n, e, out, 1);
+    else
+        error_update_with(w, d, alpha, n, e, out, 0);
 }
 
 static void direction_rest(const struct direction_terms *t, int64_t i, int64_t n, float *d,
@@ -78,9 +88,9 @@ VEC_INLINE void direction_with(const struct direction_terms *t, int64_t n, float
             quadratic += h * step * step;
             data += before * step;
         }
-        sums[0] += error_lane_sum(linear);
-        sums[1] += error_lane_sum(quadratic);
-        sums[2] += error_lane_sum(data);
+        sums[0] += vf_sum(linear);
+        sums[1] += vf_sum(quadratic);
+        sums[2] += vf_sum(data);
     }
     direction_rest(t, i, n, d, sums);
 }
@@ -106,7 +116,7 @@ static double vcd_add(float alpha, const float *d, int64_t n, float *x)
             vf_store(x + i, vf_load(x + i) + step);
             sum += vf_max(step, -step);
         }
-        moved += error_lane_sum(sum);
+        moved += vf_sum(sum);
     }
     for (; i < n; i++) {
         const float step = alpha * d[i];

@@ -4,6 +4,7 @@
  * moved, stored and back projected. What it reads next comes from main memory meanwhile. */
 #include "host/cpu/vcd/footprint_table.h"
 #include "host/cpu/common/vec.h"
+#include "host/cpu/vcd/lane_sum.h"
 
 #if VEC == 16
 #define BLOCK 4 /* registers of a column */
@@ -155,14 +156,6 @@ static void subset_update(const struct sparse_update *s, int width)
         update_fixed(s, width, 4);
 }
 
-static double subset_lane_sum(vf v)
-{
-    double sum = 0;
-    for (int i = 0; i < VEC; i++)
-        sum += (double)v[i];
-    return sum;
-}
-
 /* float32 inside a lane for RUN channels, as in error_sinogram_kernel.c. */
 enum { RUN = 64 };
 
@@ -194,7 +187,7 @@ VEC_INLINE double norm_block(const struct sparse_view *v, const float *x, const 
             square_column(column, w + channel * STRIP, registers, sum, weighted);
         }
         for (int i = 0; i < registers; i++)
-            all += subset_lane_sum(sum[i]);
+            all += vf_sum(sum[i]);
     }
     return all;
 }
