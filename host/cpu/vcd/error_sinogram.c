@@ -17,6 +17,7 @@
 
 /* Chooses the worker of a projector's beam. */
 
+#define L2_FLOATS   (1 << 18)    /* 1 MiB */
 #define LOOK_PIXELS (64 * BATCH) /* between two looks at backend_stopped */
 
 union any_worker {
@@ -52,7 +53,7 @@ struct planes {
 static struct planes planes_of(const struct projector *p)
 {
     const int64_t ld = round_up(p->scan.rows, 16) + 16;
-    const int64_t stride = p->columns * ld, fit = (1 << 18) / stride;
+    const int64_t stride = p->columns * ld, fit = L2_FLOATS / stride;
     return (struct planes){ld, stride, p->scan.channels, p->scan.rows * p->scan.channels,
                            int_max(1, int_min(4, fit))};
 }
@@ -167,8 +168,11 @@ enum err cpu_update_back(struct backend *be, struct projector *p, const struct v
     const struct planes s = planes_of(p);
     const int threads = cpu_team(be, scan_samples(&p->scan));
     const size_t each = any_worker_floats(p) + (size_t)(s.group * s.stride);
-    const int64_t views = int_min(
-        p->scan.views, int_max(1, int_min(4 * MAX_VIEWS, scratch_floats(p, pixels, 1) / s.stride)));
+    /* A thread back projects what it has just moved, while that is in its L2. */
+    const int64_t near = int_max(s.group, int_min(MAX_VIEWS, L2_FLOATS / s.stride));
+    const int64_t views =
+        int_min(p->scan.views,
+                int_max(1, int_min(near * threads, scratch_floats(p, pixels, 1) / s.stride)));
     const int64_t run = int_max(8, int_min(BATCH, pixels->count / (8 * threads)));
     const struct sinogram error = {e, SINO_ROWS_FASTEST},
                           weights = {(struct buffer *)w, SINO_ROWS_FASTEST};
