@@ -176,8 +176,16 @@ static void files_filter(const struct jail *j)
 }
 #endif
 
+static int jail_is_entered;
+
+int jail_entered(void)
+{
+    return jail_is_entered;
+}
+
 void jail_enter(const struct jail *j)
 {
+    jail_is_entered = 1;
     setrlimit(RLIMIT_CORE, &(struct rlimit){0});
     mem_limit_process(j->bytes);
     if (j->seconds)

@@ -20,5 +20,6 @@ void jail_limit(size_t bytes);
  * or written to, no code that is mapped. Libraries are opened before. By seccomp and Landlock, where
  * the kernel has them; limits of memory and CPU time hold everywhere. */
 void jail_enter(const struct jail *j);
+int jail_entered(void);
 
 #endif

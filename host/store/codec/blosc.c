@@ -224,10 +224,58 @@ enum err blosc_lz4_part(const struct codec_call *c, size_t begin, size_t end, in
 #ifdef TP_BLOSC
 #include <blosc.h>
 
+#ifdef TP_BLOSC_LIBRARY
+#include "base/jail/late.h"
+
+static struct {
+    __typeof__(blosc_cbuffer_validate) *blosc_cbuffer_validate;
+    __typeof__(blosc_cbuffer_metainfo) *blosc_cbuffer_metainfo;
+    __typeof__(blosc_getitem) *blosc_getitem;
+    __typeof__(blosc_decompress_ctx) *blosc_decompress_ctx;
+} blosc_calls;
+
+#define ROW(name)                                                                                  \
+    {                                                                                              \
+#name, &blosc_calls.name                                                                   \
+    }
+static const struct late_symbol blosc_symbols[] = {ROW(blosc_cbuffer_validate),
+                                                   ROW(blosc_cbuffer_metainfo), ROW(blosc_getitem),
+                                                   ROW(blosc_decompress_ctx)};
+#undef ROW
+static struct late_library blosc_library =
+    LATE_LIBRARY(TP_BLOSC_LIBRARY, TP_BLOSC_PATH, blosc_symbols);
+
+int blosc_available(void)
+{
+    return late_open(&blosc_library);
+}
+
+/* Fails where this process has it not: it may be a child of one that did not open it. */
+static enum err blosc_require(void)
+{
+    if (!blosc_calls.blosc_decompress_ctx)
+        blosc_available();
+    FAIL_IF(!blosc_calls.blosc_decompress_ctx, ERR_UNSUPPORTED,
+            "libblosc cannot be opened (%s): install libblosc1, or the package that has it",
+            late_why(&blosc_library));
+    return ERR_OK;
+}
+
+#define blosc_cbuffer_validate blosc_calls.blosc_cbuffer_validate
+#define blosc_cbuffer_metainfo blosc_calls.blosc_cbuffer_metainfo
+#define blosc_getitem          blosc_calls.blosc_getitem
+#define blosc_decompress_ctx   blosc_calls.blosc_decompress_ctx
+#else
 int blosc_available(void)
 {
     return 1;
 }
+
+static enum err blosc_require(void)
+{
+    return ERR_OK;
+}
+#endif
 
 enum err blosc_part(const struct codec_call *c, size_t begin, size_t end)
 {
@@ -237,6 +285,7 @@ enum err blosc_part(const struct codec_call *c, size_t begin, size_t end)
         TRY(blosc_lz4_part(c, begin, end, &here));
     if (here)
         return ERR_OK;
+    TRY(blosc_require());
     if (blosc_cbuffer_validate(c->in, c->in_bytes, &bytes) < 0 || bytes != c->out_bytes)
         return codec_blosc(c);
     blosc_cbuffer_metainfo(c->in, &item, &flags);
@@ -251,6 +300,7 @@ enum err blosc_part(const struct codec_call *c, size_t begin, size_t end)
 enum err codec_blosc(const struct codec_call *c)
 {
     size_t bytes = 0;
+    TRY(blosc_require());
     if (blosc_cbuffer_validate(c->in, c->in_bytes, &bytes) < 0)
         return CODEC_DAMAGED(c, "not a blosc block");
     if (bytes != c->out_bytes)

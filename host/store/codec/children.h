@@ -9,6 +9,8 @@
 #include "host/store/codec/codec.h"
 
 int codec_needs_child(const struct codec_pipeline *p);
+/* Opens the libraries of its codecs, which a child cannot. 0: one is missing. */
+int codec_pipeline_available(const struct codec_pipeline *p);
 
 /* As codec_decode_part, or codec_decode where `end` is 0. *from is `out`, or memory that the child
  * shares, until the worker's next chunk, so that nothing is copied: a child that a file has taken over

@@ -46,7 +46,7 @@ void codec_worker_free(struct codec_worker *w)
     *w = (struct codec_worker){0};
 }
 
-static int codecs_available(const struct codec_pipeline *p)
+int codec_pipeline_available(const struct codec_pipeline *p)
 {
     const char *unused;
     for (int i = 0; i < p->count; i++)
@@ -67,7 +67,7 @@ enum err codec_decode_lent(struct codec_worker *w, const struct codec_pipeline *
                                  .part = end > 0};
     int done = 0;
     *from = out;
-    if (!codec_needs_child(p) || !codecs_available(p))
+    if (!codec_needs_child(p) || !codec_pipeline_available(p))
         return codec_run(w, &t, in, out);
     TRY(codec_run_own(w, &t, in, out, &done));
     return done ? ERR_OK : codec_child_run(w, &t, in, from);

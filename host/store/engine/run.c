@@ -83,7 +83,8 @@ static int is_little(const struct engine_plan *p)
 /* A chunk that holds something else than its store says gets a child when it comes. */
 static int decoder_is_needed(const struct codec_pipeline *p)
 {
-    return codec_needs_child(p) && !(p->count == 1 && p->step[0].plain);
+    return codec_needs_child(p) && !(p->count == 1 && p->step[0].plain) &&
+           codec_pipeline_available(p);
 }
 
 /* Room for the largest chunk of the plan that a child decodes; 0: there is none. Where a chunk's stored

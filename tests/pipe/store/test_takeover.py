@@ -20,6 +20,8 @@ CODECS = {
     "libjxr": ("PKImageDecode_Create_WMP", DATA / "store/czi/jxr.czi", "JPEG XR"),
     "libblosc": ("blosc_cbuffer_validate", DATA / "store/zarr/zarr3/blosc", "blosc"),
 }
+# Libraries that the program opens when a chunk needs them, and what else it looks for there.
+LATE = {"blosc_cbuffer_validate": ("libblosc.so.1", ("blosc_cbuffer_metainfo", "blosc_getitem", "blosc_decompress_ctx"))}
 CRASH = "long {name}(void) {{ return *(volatile int *)8; }}\n"
 FOREVER = "long {name}(void) {{ for (;;) __asm__ volatile(\"\"); }}\n"
 # Writes a file, asks a server, starts a process that writes a file, and says that all went well.
@@ -43,11 +45,13 @@ long {name}(void)
 
 
 def shim(folder, source, name, **values):
-    """A library with a function of that name."""
-    path = folder / f"{name}.so"
-    (folder / f"{name}.c").write_text(source.format(name=name, **values))
+    """A library with a function of that name, which is loaded before others, or in the place of the one that is opened late."""
+    library, others = LATE.get(name, (None, ()))
+    path = folder / "libraries" / library if library else folder / f"{name}.so"
+    path.parent.mkdir(exist_ok=True)
+    (folder / f"{name}.c").write_text(source.format(name=name, **values) + "".join(f"long {other}(void) {{ return -1; }}\n" for other in others))
     subprocess.run([shutil.which("cc"), "-shared", "-fPIC", "-O0", "-o", path, folder / f"{name}.c"], check=True, timeout=300)
-    return {"LD_PRELOAD": loadable(path)}
+    return {"LD_LIBRARY_PATH": str(path.parent)} if library else {"LD_PRELOAD": loadable(path)}
 
 
 def cases():

@@ -1,0 +1,44 @@
+/* Opens a library by its name for the loader, then where the build found it. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/jail/jail.h"
+#include "base/jail/late.h"
+
+static void late_try(struct late_library *l)
+{
+    void *object = dlopen(l->name, RTLD_NOW | RTLD_LOCAL);
+    const char *text = object ? NULL : dlerror();
+    snprintf(l->why, sizeof l->why, "%s", text ? text : "");
+    if (!object)
+        object = dlopen(l->path, RTLD_NOW | RTLD_LOCAL);
+    for (int i = 0; object && i < l->count; i++) {
+        void *symbol = dlsym(object, l->symbols[i].name);
+        if (!symbol) {
+            snprintf(l->why, sizeof l->why, "%s has no %s", l->name, l->symbols[i].name);
+            return;
+        }
+        memcpy(l->symbols[i].to, &symbol, sizeof symbol);
+    }
+    if (object)
+        l->why[0] = 0;
+}
+
+int late_open(struct late_library *l)
+{
+    if (jail_entered())
+        return 1;
+    pthread_mutex_lock(&l->lock);
+    if (!l->tried)
+        late_try(l);
+    l->tried = 1;
+    const int good = !l->why[0];
+    pthread_mutex_unlock(&l->lock);
+    return good;
+}
+
+const char *late_why(const struct late_library *l)
+{
+    return l->why;
+}
