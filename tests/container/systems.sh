@@ -88,7 +88,7 @@ esac
 
 program src/.first <<'END'
 #!/usr/bin/env bash
-# What a user does.
+# Goes the way of a user.
 cd /src
 say() { echo "\$ $*"; }
 . /etc/os-release

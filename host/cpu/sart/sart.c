@@ -40,7 +40,7 @@ struct sart_work {
 };
 
 /* Results of each operation are rounded to the type of the arrays, as if it were done in it. */
-static double rounded(const struct sart_work *w, double x)
+static double sart_rounded(const struct sart_work *w, double x)
 {
     return w->p->wide ? x : (double)(float)x;
 }
@@ -62,9 +62,9 @@ static double number_get(const struct sart_work *w, const void *from, int64_t at
 static double ray_half_length(const struct sart_work *w, int64_t channel, double shift, double *t)
 {
     const double radius = (double)w->radius, square = radius * radius;
-    *t = rounded(w, rounded(w, (double)channel + rounded(w, shift)) - w->center);
-    const double off = rounded(w, *t * *t);
-    return square >= off ? rounded(w, sqrt(rounded(w, square - off))) : 0;
+    *t = sart_rounded(w, sart_rounded(w, (double)channel + sart_rounded(w, shift)) - w->center);
+    const double off = sart_rounded(w, *t * *t);
+    return square >= off ? sart_rounded(w, sqrt(sart_rounded(w, square - off))) : 0;
 }
 
 /* Returns half of the number of its intervals, which are at most half a pixel long. */
@@ -85,11 +85,11 @@ static struct sart_ray ray_of(const struct sart_work *w, const struct sart_view 
     const int64_t n = ray_half_points(s);
     if (n == 0 || channel >= w->size)
         return (struct sart_ray){0};
-    const double step = rounded(w, 2 * s / (double)(2 * n));
-    return (struct sart_ray){.x = rounded(w, s * v->cosine - t * v->sine),
-                             .y = rounded(w, s * v->sine + t * v->cosine),
-                             .dx = rounded(w, -step * v->cosine),
-                             .dy = rounded(w, -step * v->sine),
+    const double step = sart_rounded(w, 2 * s / (double)(2 * n));
+    return (struct sart_ray){.x = sart_rounded(w, s * v->cosine - t * v->sine),
+                             .y = sart_rounded(w, s * v->sine + t * v->cosine),
+                             .dx = sart_rounded(w, -step * v->cosine),
+                             .dy = sart_rounded(w, -step * v->sine),
                              .step = step,
                              .value = number_get(w, v->samples, channel),
                              .window = w->windows + (size_t)(n * n - 1) * w->real,
@@ -101,7 +101,7 @@ static struct sart_ray ray_of(const struct sart_work *w, const struct sart_view 
 /* Its period is one interval less than the ray has, as in scikit-image. */
 static void window_fill(const struct sart_work *w, int64_t n)
 {
-    const double beta = rounded(w, HAMMING_BETA), rest = rounded(w, 1 - beta);
+    const double beta = sart_rounded(w, HAMMING_BETA), rest = sart_rounded(w, 1 - beta);
     char *to = w->windows + (size_t)(n * n - 1) * w->real;
     for (int64_t k = 0; k <= 2 * n; k++)
         number_put(w, to, k, rest - beta * cos(2 * M_PI * (double)k / (double)(2 * n - 1)));
@@ -206,7 +206,7 @@ static void slice_correct(const struct sart_work *w, int slice, int64_t row, con
     plane_move(w, &plane, x, row, 0);
     for (int64_t s = 0; s < p->steps && course_next(way); s++) {
         const int64_t view = p->order[s];
-        const double angle = rounded(w, p->angles[view]);
+        const double angle = sart_rounded(w, p->angles[view]);
         const size_t first = (size_t)((view * p->rows + row) * p->channels);
         const struct sart_view v = {y + first * w->real, cos(angle), sin(angle),
                                     p->shifts ? p->shifts[view] : 0};

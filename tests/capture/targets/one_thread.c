@@ -162,7 +162,7 @@ static int place(void)
     return 0;
 }
 
-static int images(void *libc, char **path)
+static int plugin_images(void *libc, char **path)
 {
     int (*const close_it[2])(void *) = {dlclose, (int (*)(void *))dlsym(libc, "dlclose")};
     for (int round = 0; round < 40; round++) {
@@ -191,7 +191,7 @@ int main(int argc, char **argv)
     of_libc = libc ? dlsym(libc, "__libc_single_threaded") : NULL;
     say("first");
     if (argc > 4 && !strcmp(argv[1], "images"))
-        return images(libc, argv + 2);
+        return plugin_images(libc, argv + 2);
     storm(0.3);
     say("after a storm");
     count();

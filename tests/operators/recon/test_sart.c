@@ -167,7 +167,7 @@ static double *sart_run(const struct sart_scan *s, int wide, int threads)
     return out;
 }
 
-static double distance(const double *a, const double *b, int64_t n)
+static double sart_distance(const double *a, const double *b, int64_t n)
 {
     double error = 0, all = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -188,8 +188,8 @@ static void both_types_equal_the_twin(void **state)
         const int64_t voxels = s.c->size * s.c->size * s.c->rows;
         double *x64 = sart_run(&s, 1, 2), *x32 = sart_run(&s, 0, 2);
         twin_run(&s);
-        worst_note(&wide, s.c->name, distance(x64, s.x, voxels));
-        worst_note(&narrow, s.c->name, distance(x32, s.x, voxels));
+        worst_note(&wide, s.c->name, sart_distance(x64, s.x, voxels));
+        worst_note(&narrow, s.c->name, sart_distance(x32, s.x, voxels));
         free(x64);
         free(x32);
         scan_close(&s);

@@ -159,7 +159,7 @@ static void what_a_terminal_would_obey_is_shown(void **state)
                         PLAIN_BOLD "x\n\\x1b[2J" PLAIN_END);
 }
 
-static void formatted(char *out, size_t room, const char *format, ...)
+static void text_formatted(char *out, size_t room, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -177,7 +177,7 @@ static void texts_among_arguments_are_one_line(void **state)
         FILE *f = fmemopen(file, sizeof file, "w");                                                \
         plain_print(f, __VA_ARGS__);                                                               \
         fclose(f);                                                                                 \
-        formatted(out, sizeof out, __VA_ARGS__);                                                   \
+        text_formatted(out, sizeof out, __VA_ARGS__);                                              \
         assert_string_equal(out, expected);                                                        \
         assert_string_equal(file, expected);                                                       \
     } while (0)
@@ -191,7 +191,7 @@ static void texts_among_arguments_are_one_line(void **state)
     PRINTED(" 1.50 1.5e+00 +2 00ff x", "%5.2f %.1e %+d %04x %c", 1.5, 1.5, 2, 255u, 'x');
     PRINTED("nan inf 1e+300", "%g %g %.3g", (double)NAN, (double)INFINITY, 1e300);
     PRINTED("   1.2|1.2   |", "%*.*f|%-*.*f|", 6, 1, 1.23, 6, 1, 1.23);
-    formatted(out, 5, "%s", "abcdefg");
+    text_formatted(out, 5, "%s", "abcdefg");
     assert_string_equal(out, "abcd");
 }
 
