@@ -11,6 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from recorded import command, compiled, main, need_library, newest, of_samples, profile, run
 from trace_file import SAMPLE, WAIT, traces
 
+# Its clock is read each 3 ms: a loop that reads it more often loses samples where other work has the CPU.
 WORK = """#define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ static double work(double seconds)
     volatile double x = 1;
     double begin = now(CLOCK_THREAD_CPUTIME_ID), end = begin + seconds;
     while (now(CLOCK_THREAD_CPUTIME_ID) < end)
-        for (int i = 0; i < 10000; i++) x = x * 1.0000001 + 1e-9;
+        for (int i = 0; i < 1000000; i++) x = x * 1.0000001 + 1e-9;
     return now(CLOCK_THREAD_CPUTIME_ID) - begin;
 }
 """

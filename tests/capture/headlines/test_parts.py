@@ -41,7 +41,8 @@ def count():
 for f in (inflate, search, write, send, tell, count):
     rounds(f)
 """
-ARRAYS = HEAD + """import zlib
+# With a second thread OpenBLAS spins for it while it waits for a CPU: beside other work that is half of a small product.
+ARRAYS = "import os; os.environ['OPENBLAS_NUM_THREADS'] = '1'\n" + HEAD + """import zlib
 import numpy as np
 rng = np.random.default_rng(1)
 small, large = rng.random(20000), rng.random(3000000)
@@ -50,7 +51,7 @@ packed = zlib.compress(whole.tobytes(), 1)
 square = rng.random((300, 300))
 plane = rng.random((512, 512))
 def loop():
-    return sum(small[i] * small[i] for i in range(20000))     # @scalar
+    return sum(small[i] * small[i] + small[i] for i in range(14000)) # @scalar
 def cast():
     np.copyto(out, whole)                                     # @cast
 def fresh():
@@ -159,7 +160,8 @@ def compiled_lines_have_their_kind(check, folder):
     if not program:
         return print("  skipped: no compiler")
     model, _ = recorded(folder, "native", program)
-    check_kinds(check, model, marked(NATIVE), {})
+    # What compares two numbers is code of the program's own: 43 % of the sort on an Intel Xeon.
+    check_kinds(check, model, marked(NATIVE), {"sort": 0.5})
 
 
 @of_samples
