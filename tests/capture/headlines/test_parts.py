@@ -160,7 +160,7 @@ def compiled_lines_have_their_kind(check, folder):
     if not program:
         return print("  skipped: no compiler")
     model, _ = recorded(folder, "native", program)
-    # What compares two numbers is code of the program's own: 43 % of the sort on an Intel Xeon.
+    # The comparison of two numbers is code of the program's own: 43 % of the sort on an Intel Xeon.
     check_kinds(check, model, marked(NATIVE), {"sort": 0.5})
 
 
