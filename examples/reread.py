@@ -15,7 +15,7 @@ def read_row(row):
         return f.read()[row * ROW_BYTES : (row + 1) * ROW_BYTES]  # slow
 
 
-total = sum(sum(read_row(row % ROWS)) for row in range(400))
+total = sum(sum(read_row(row % ROWS)) for row in range(1600))
 os.remove(path)
 os.rmdir(os.path.dirname(path))
 print(total)
