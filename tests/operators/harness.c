@@ -89,6 +89,15 @@ struct pixel_set rig_inside(const struct rig *r)
     return (struct pixel_set){.indices = r->inside, .count = r->inside_count};
 }
 
+float *rig_packed(const struct rig *r, const float *x)
+{
+    const int64_t slices = r->model.volume.slices;
+    float *packed = floats(r->inside_count * slices);
+    for (int64_t q = 0; q < r->inside_count; q++)
+        memcpy(packed + q * slices, x + r->inside[q] * slices, (size_t)slices * sizeof *x);
+    return packed;
+}
+
 static size_t size(int64_t n)
 {
     return (size_t)n * sizeof(float);

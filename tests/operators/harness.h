@@ -40,6 +40,8 @@ void for_each_case(void (*check)(struct rig *r, const struct test_case *c, void 
 
 /* Calls of one operator; results are malloc'ed. x holds volume arrays or packed cylinders. */
 struct pixel_set rig_inside(const struct rig *r);
+/* The columns of these pixels alone, one after the other: a packed list, which goes pixel by pixel. */
+float *rig_packed(const struct rig *r, const float *x);
 float *rig_forward(struct rig *r, struct pixel_set pixels, const float *x, enum sino_order order);
 /* y, w NULL = ones. `before` (volume or packed) is what x holds on entry; NULL = zeros. */
 float *rig_back(struct rig *r, struct pixel_set pixels, const float *y, const float *w,

@@ -54,16 +54,6 @@ static void volumes_of_few_slices_have_lines(void **state)
     }
 }
 
-/* A packed list goes pixel by pixel. */
-static float *packed_of(const struct rig *r, const float *x)
-{
-    const int64_t slices = r->model.volume.slices;
-    float *packed = floats(r->inside_count * slices);
-    for (int64_t q = 0; q < r->inside_count; q++)
-        memcpy(packed + q * slices, x + r->inside[q] * slices, (size_t)slices * sizeof *x);
-    return packed;
-}
-
 static void lines_change_no_result(void **state)
 {
     (void)state;
@@ -76,13 +66,13 @@ static void lines_change_no_result(void **state)
             struct pixel_set inside = rig_inside(&r), packed = inside;
             packed.packed = 1;
             const int64_t n = r.inside_count * r.model.volume.slices;
-            float *x = random_floats(1, -1, 1, r.voxels), *few = packed_of(&r, x);
+            float *x = random_floats(1, -1, 1, r.voxels), *few = rig_packed(&r, x);
             float *y = rig_forward(&r, inside, x, o), *alone = rig_forward(&r, packed, few, o);
             float *weights = random_floats(3, .5, 1.5, r.samples);
             float *sinogram = random_floats(2, 0, 1, r.samples);
             float *all = rig_back(&r, inside, sinogram, order ? weights : NULL, o, 1, x);
             float *back = rig_back(&r, packed, sinogram, order ? weights : NULL, o, 1, few);
-            float *of_all = packed_of(&r, all);
+            float *of_all = rig_packed(&r, all);
             double *expected = widen(alone, r.samples), *wide = widen(back, n);
             worst_note(&w, line_cases[i].c.name, relative_l2(y, expected, r.samples));
             worst_note(&w, line_cases[i].c.name, relative_l2(of_all, wide, n));

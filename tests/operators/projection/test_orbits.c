@@ -52,16 +52,6 @@ static void scans_that_repeat_have_orbits(void **state)
     }
 }
 
-/* A packed list goes pixel by pixel. */
-static float *packed_of(const struct rig *r, const float *x)
-{
-    const int64_t slices = r->model.volume.slices;
-    float *packed = floats(r->inside_count * slices);
-    for (int64_t q = 0; q < r->inside_count; q++)
-        memcpy(packed + q * slices, x + r->inside[q] * slices, (size_t)slices * sizeof *x);
-    return packed;
-}
-
 static void orbits_change_no_result(void **state)
 {
     (void)state;
@@ -71,7 +61,7 @@ static void orbits_change_no_result(void **state)
         rig_open(&r, "cpu", 1, &orbit_cases[i].c);
         struct pixel_set inside = rig_inside(&r), packed = inside;
         packed.packed = 1;
-        float *x = random_floats(1, -1, 1, r.voxels), *few = packed_of(&r, x);
+        float *x = random_floats(1, -1, 1, r.voxels), *few = rig_packed(&r, x);
         float *y = rig_forward(&r, inside, x, SINO_CHANNELS_FASTEST);
         float *alone = rig_forward(&r, packed, few, SINO_CHANNELS_FASTEST);
         double *expected = widen(alone, r.samples);
@@ -79,7 +69,7 @@ static void orbits_change_no_result(void **state)
         worst_note(&w, orbit_cases[i].c.name, relative_l2(y, expected, r.samples));
         for (int power = 1; power <= 2; power++) {
             float *all = rig_back(&r, inside, y, NULL, SINO_CHANNELS_FASTEST, power, x);
-            float *of_all = packed_of(&r, all);
+            float *of_all = rig_packed(&r, all);
             float *back = rig_back(&r, packed, y, NULL, SINO_CHANNELS_FASTEST, power, few);
             const int64_t n = r.inside_count * r.model.volume.slices;
             double *wide = widen(back, n);
