@@ -29,31 +29,14 @@ static void error_dots(const float *w, const float *e, const float *d, int64_t n
     }
 }
 
-VEC_INLINE void error_update_with(const float *w, const float *d, float alpha, int64_t n, float *e,
-                                  float *out, int weighted)
-{
-    int64_t i = 0;
-    for (; i + VEC <= n; i += VEC) {
-        vf moved = vf_load(e + i) - alpha * vf_load(d + i);
-        vf_store(e + i, moved);
-        if (weighted)
-            moved *= vf_load(w + i);
-        vf_store(out + i, moved);
-    }
-    for (; i < n; i++) {
-        const float moved = e[i] - alpha * d[i];
-        e[i] = moved;
-        out[i] = weighted ? w[i] * moved : moved;
-    }
-}
-
 static void error_update(const float *w, const float *d, float alpha, int64_t n, float *e,
                          float *out)
 {
-    if (w)
-        error_update_with(w, d, alpha, n, e, out, 1);
-    else
-        error_update_with(w, d, alpha, n, e, out, 0);
+    for (int64_t i = 0; i < n; i++) {
+        float moved = e[i] - alpha * d[i];
+        e[i] = moved;
+        out[i] = w ? w[i] * moved : moved;
+    }
 }
 
 static void direction_rest(const struct direction_terms *t, int64_t i, int64_t n, float *d,

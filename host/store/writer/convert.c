@@ -161,7 +161,7 @@ static int64_t convert_step(const struct store_array *a, const struct writer *w,
     for (int i = 0; i < a->pipelines_count; i++)
         codecs |= a->pipelines[i].count;
     if (codecs && w->dims && !a->tiles)
-        chunk = a->chunk[w->from[slow]];
+        chunk = a->chunk[w->from[slow]] < total ? a->chunk[w->from[slow]] : total;
     const int64_t both = common_multiple(least, chunk),
                   most = room > SLAB_BYTES ? room : SLAB_BYTES,
                   part = both <= most / bytes ? both : least, fits = SLAB_BYTES / bytes / part,
