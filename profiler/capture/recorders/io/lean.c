@@ -56,8 +56,8 @@ static __attribute__((noinline)) int lean_data_other(struct io_descriptor *d, en
 #define LEAN_KEEP(address) __asm__("" : "+r"(address))
 
 /* Rare steps are in functions that this one and those below jump to, so that they keep no registers.
- * DATA_OTHER: the run is locked. */
-enum lean_step { LEAN_NOT, LEAN_COUNTED, DATA_OTHER };
+ * LEAN_OTHER: the run is locked. */
+enum lean_step { LEAN_NOT, LEAN_COUNTED, LEAN_OTHER };
 static inline enum lean_step lean_data_step(enum trace_io_op op, int fd, uint64_t bytes,
                                             int64_t offset)
 {
@@ -73,7 +73,7 @@ static inline enum lean_step lean_data_step(enum trace_io_op op, int fd, uint64_
     if (__builtin_expect(r->op != op + 1u || bytes - r->low >= r->sizes ||
                              (at != r->end && d->seekable) || r->calls == UINT32_MAX,
                          0))
-        return DATA_OTHER;
+        return LEAN_OTHER;
     r->calls++;
     r->bytes += bytes;
     r->end = at + bytes;
@@ -86,7 +86,7 @@ static inline enum lean_step lean_data_step(enum trace_io_op op, int fd, uint64_
 static inline int lean_data(enum trace_io_op op, int fd, uint64_t bytes, int64_t offset)
 {
     const enum lean_step step = lean_data_step(op, fd, bytes, offset);
-    return step == DATA_OTHER ? lean_data_other(&io->descriptors[fd], op, bytes, offset)
+    return step == LEAN_OTHER ? lean_data_other(&io->descriptors[fd], op, bytes, offset)
                               : (int)step;
 }
 
@@ -173,7 +173,7 @@ int64_t io_lean_moved(int64_t result, int fd, enum trace_io_op op, int64_t offse
     const enum lean_step step = lean_data_step(op, fd, (uint64_t)result, offset);
     if (__builtin_expect(step == LEAN_COUNTED, 1))
         return result;
-    return step == DATA_OTHER ? lean_data_rare(result, fd, op, offset, caller)
+    return step == LEAN_OTHER ? lean_data_rare(result, fd, op, offset, caller)
                               : lean_data_missed(result, fd, op, offset, caller);
 }
 
