@@ -1,5 +1,7 @@
 /* Transposition between rows of channels and tile columns, in 16 x 16 blocks (1 KiB: both sides
  * stay in L1) of 4 x 4 in registers. */
+#include <string.h>
+
 #include "host/cpu/common/projection.h"
 #include "host/cpu/common/vec.h"
 
@@ -99,23 +101,38 @@ static void store_rows(const float *block, int64_t channels, int streams, float 
         }
 }
 
+/* The columns [c, c + n) of a block of rows, those at the ends of a row. */
+static void store_end(const float *block, int64_t n, int64_t channels, float *y)
+{
+    for (int64_t r = 0; r < SIDE; r++)
+        memcpy(y + r * channels, block + r * SIDE, (size_t)n * sizeof *y);
+}
+
+/* Blocks begin at lines of memory where those of all rows do so at the same channels: arrays of
+ * malloc and NumPy begin 16 bytes behind a line, and stores of half lines read both from memory
+ * first. */
 static void tile_store_columns(const float *tile, int64_t ld, int64_t channels, int64_t rows,
                                float *y)
 {
-    const int streams = channels % SIDE == 0 && (uintptr_t)y % 64 == 0;
-    for (int64_t c = 0; c < channels; c += SIDE)
+    const int streams = channels % SIDE == 0;
+    const int64_t behind = streams ? (int64_t)((uintptr_t)y % 64 / sizeof *y) : 0;
+    for (int64_t at = -behind; at < channels; at += SIDE)
         for (int64_t r = 0; r < rows; r += SIDE) {
-            const int64_t high = rows - r < SIDE ? rows - r : SIDE;
-            const int64_t wide = channels - c < SIDE ? channels - c : SIDE;
+            const int64_t c = at < 0 ? 0 : at, end = at + SIDE < channels ? at + SIDE : channels;
             float *out = y + r * channels + c;
-            if (high == SIDE && wide == SIDE) {
+            if (rows - r >= SIDE && channels >= SIDE) {
                 float block[SIDE * SIDE] __attribute__((aligned(64)));
-                transpose_quads(tile + c * ld + r, NULL, ld, block, SIDE);
-                store_rows(block, channels, streams, out);
+                const int64_t first = c < channels - SIDE ? c : channels - SIDE;
+                transpose_quads(tile + first * ld + r, NULL, ld, block, SIDE);
+                if (end - c == SIDE)
+                    store_rows(block, channels, streams, out);
+                else
+                    store_end(block + c - first, end - c, channels, out);
                 continue;
             }
+            const int64_t high = rows - r < SIDE ? rows - r : SIDE;
             for (int64_t i = 0; i < high; i++)
-                for (int64_t j = 0; j < wide; j++)
+                for (int64_t j = 0; j < end - c; j++)
                     out[i * channels + j] = tile[(c + j) * ld + r + i];
         }
     vf_stream_end();

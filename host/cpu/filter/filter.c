@@ -145,8 +145,7 @@ enum err cpu_ramp_filter(struct backend *be, const struct scan *s, double scale,
     job.weighted = s->beam == BEAM_CONE && isfinite(s->source_detector);
     mark_push("ramp_filter", bytes);
     enum err e = ramp_create(s->channels, s->views, scale, be->threads, &job.ramp);
-    job.ramp.filter.stream =
-        bytes >= STREAM_BYTES && s->channels % 16 == 0 && (uintptr_t)out->ptr % 64 == 0;
+    job.ramp.filter.stream = bytes >= STREAM_BYTES && s->channels % 16 == 0;
     if (e == ERR_OK)
         e = filter_all_rows(be, &job);
     if (e == ERR_OK)

@@ -9,7 +9,7 @@
  * over n. The result of the forward half never needs to be put in order: the spectrum is stored in
  * the order in which it arises. */
 #include "host/cpu/filter/ramp.h"
-#include "host/cpu/common/vec.h"
+#include "host/cpu/common/vec_stream.h"
 
 struct complex_vf {
     vf re, im;
@@ -240,6 +240,8 @@ static void filter_load(const struct row_block *b, int half, int64_t channels, s
 static void filter_store(const struct row_filter *f, const struct row_block *b, int half,
                          const struct complex_vf *x)
 {
+    const int behind = vec_behind(b->to[0]); /* all rows alike, where f->stream */
+    vf before[VEC];
     for (int64_t c = 0; c < f->channels; c += VEC) {
         const int64_t rest = f->channels - c;
         vf a[VEC];
@@ -250,7 +252,9 @@ static void filter_store(const struct row_filter *f, const struct row_block *b, 
             float *to = b->to[half * VEC + i];
             if (!to)
                 continue;
-            if (f->stream && VEC == 16) /* whole cache lines only: parts of lines cost 2 x */
+            if (f->stream && VEC == 16 && behind)
+                vf_stream_across(to + c, c == 0, rest == VEC, behind, &before[i], a[i]);
+            else if (f->stream && VEC == 16) /* whole lines only: parts of lines cost 2 x */
                 vf_stream(to + c, a[i]);
             else if (rest >= VEC)
                 vf_store(to + c, a[i]);

@@ -19,7 +19,7 @@ struct row_filter {
     int64_t n, channels;
     int radix;                       /* of the outermost pass: 3, 4, 5 */
     const float *twiddle, *spectrum; /* as ramp.c fills them */
-    int stream; /* writes past the caches: rows aligned to 64 bytes, channels a multiple of 16 */
+    int stream;                      /* writes past the caches: channels a multiple of 16 */
 };
 
 /* Rows of a block: to[i] = spectrum (weight[i] * from[i]); NULL: no row, no weights. */

@@ -24,7 +24,7 @@
  * infinity. The result is then some value of the window, NaN or not; windows without a NaN are
  * exact. */
 #include "host/cpu/median/median.h"
-#include "host/cpu/common/vec.h"
+#include "host/cpu/common/vec_stream.h"
 
 #ifdef MEDIAN_KEYS
 #define TABLE median_key_kernels
@@ -224,7 +224,7 @@ static void tile_start(struct tile *t, const struct median_volume *v, int64_t ro
     t->slice = slice;
     t->width = rest < MEDIAN_SLICES ? rest : MEDIAN_SLICES;
     t->vecs = (int)(t->width + VEC - 1) / VEC;
-    t->aside = (int)((uintptr_t)v->out / sizeof *v->out % VEC);
+    t->aside = vec_behind(v->out);
 }
 
 static const float *median_line(const struct tile *t, int64_t row, int64_t col)
@@ -299,38 +299,12 @@ VEC_INLINE void sort_column(const struct tile *t, int c, int k, column_nines out
     __asm__ volatile("" ::: "memory");
 }
 
-/* The last n of a, then the first of b; n below VEC. */
-VEC_INLINE vf ends_join(vf a, vf b, int n)
-{
-#if defined(__AVX512F__)
-    const vi index = (vi){0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15} + (VEC - n);
-    return (vf)_mm512_permutex2var_ps((__m512)a, (__m512i)index, (__m512)b);
-#else
-    vf both[2] = {a, b};
-    return vf_load((const float *)both + VEC - n);
-#endif
-}
-
-/* A whole line of memory at a time: the end of the vector before, and the beginning of this one. */
-VEC_INLINE void stream_across(struct tile *t, int c, int r, int k, vf median)
-{
-    float *to = t->out[c][r] + k * VEC;
-    const size_t rest = (size_t)(VEC - t->aside);
-    if (k)
-        vf_stream(to - t->aside, ends_join(t->carry[c][r], median, t->aside));
-    else
-        memcpy(to, &median, rest * sizeof *to);
-    if (k == t->vecs - 1)
-        memcpy(to + rest, (const float *)&median + rest, (size_t)t->aside * sizeof *to);
-    t->carry[c][r] = median;
-}
-
 VEC_INLINE void put(struct tile *t, int c, int r, int k, vf median)
 {
     float *to = t->out[c][r] + k * VEC;
     const int64_t rest = t->width - k * VEC;
     if (t->v->stream && t->aside)
-        stream_across(t, c, r, k, median);
+        vf_stream_across(to, k == 0, k == t->vecs - 1, t->aside, &t->carry[c][r], median);
     else if (t->v->stream)
         vf_stream(to, median);
     else if (rest >= VEC)

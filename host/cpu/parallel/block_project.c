@@ -151,9 +151,12 @@ static void plan_pack(const struct block_plan *plan, const struct pixel_block *s
     const int64_t slices =
         int_min(at->slice_blocks * SLICES, plan->p->volume.slices - at->slice_block * SLICES);
     for (int64_t n = i * BLOCK_PIXELS / parts; n < (i + 1) * BLOCK_PIXELS / parts; n++) {
-        if (n + AHEAD < BLOCK_PIXELS && s->present >> (n + AHEAD) & 1)
+        if (n + AHEAD < BLOCK_PIXELS && s->present >> (n + AHEAD) & 1) {
+            const float *ahead = plan_cylinder(plan, s, at, n + AHEAD, x);
             for (int64_t k = 0; k < slices; k += LINE)
-                __builtin_prefetch(plan_cylinder(plan, s, at, n + AHEAD, x) + k);
+                __builtin_prefetch(ahead + k);
+            __builtin_prefetch(ahead + slices - 1); /* in a line more where x begins behind one */
+        }
         if (!(s->present >> n & 1))
             continue;
         const float *from = plan_cylinder(plan, s, at, n, x);

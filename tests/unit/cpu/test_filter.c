@@ -255,13 +255,38 @@ static void test_wrong(void **state)
     assert_error(cpu_ramp_filter(&be, &s, 1, &right, &small), ERR_INTERNAL, "28");
 }
 
+/* Of 16 MiB and more, which are written past the caches by whole lines. */
+static void large_results_lie_anywhere_in_a_line(void **state)
+{
+    (void)state;
+    const struct scan s = parallel(40, 512, 208);
+    const int64_t n = scan_samples(&s);
+    float *y = random_rows(&s), *expected = filter(&s, 1, 2, y);
+    float *memory = aligned_alloc(64, (size_t)(n + 48) * sizeof *memory);
+    assert_true((size_t)n * sizeof *y >= (size_t)16 << 20);
+    static const int places[] = {1, 4, 8, 15};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        float *out = memory + 16 + places[i];
+        struct backend be = {.threads = 2};
+        struct buffer from = wrap(y, n), to = wrap(out, n);
+        out[-1] = out[n] = 7e7f;
+        assert_ok(cpu_ramp_filter(&be, &s, 1, &from, &to));
+        assert_memory_equal(out, expected, (size_t)n * sizeof *out);
+        assert_true(out[-1] == 7e7f && out[n] == 7e7f);
+    }
+    free(memory);
+    free(expected);
+    free(y);
+}
+
 static int all_tests(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_convolution), cmocka_unit_test(test_rows_are_independent),
         cmocka_unit_test(test_choice),      cmocka_unit_test(test_cone_kinds),
         cmocka_unit_test(test_impulse),     cmocka_unit_test(test_threads_and_place),
-        cmocka_unit_test(test_large),       cmocka_unit_test(test_wrong),
+        cmocka_unit_test(test_large),       cmocka_unit_test(large_results_lie_anywhere_in_a_line),
+        cmocka_unit_test(test_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
