@@ -72,6 +72,9 @@ def _of_any(array, name):
         raise TypeError(f"{name}: {type(array).__name__}; expected an array of numbers")
     if library_of(array) == "torch":
         return _of_torch(array, name)
+    jax = sys.modules.get("jax")
+    if jax is not None and isinstance(array, jax.core.Tracer):
+        raise TypeError(f"{name}: an array that JAX traces; forward_project and back_project of models can be traced. Call this outside of jit, grad and vmap, or by jax.pure_callback.")
     ma = sys.modules.get("numpy.ma")
     if ma is not None and ma.is_masked(array):
         raise TypeError(f"{name}: a masked array with {ma.count_masked(array)} masked values; expected all values. Fill them: .filled(0).")
@@ -82,11 +85,25 @@ def _of_any(array, name):
     return numpy.asarray(array)
 
 
+def require_model(model):
+    """Refuses what is not a model, in place of an AttributeError from its first use."""
+    if not hasattr(model, "forward_project"):
+        raise TypeError(f"model: {type(model).__name__}; expected a model, such as a ConeBeamModel")
+
+
+def require_flag(name, value):
+    """Refuses an array where MBIRJAX's methods take a flag: it would be left as it is."""
+    if hasattr(value, "shape"):
+        raise TypeError(f"{name}: an array of shape {tuple(value.shape)}; expected True or False. Pass the array to write into by its name, out=.")
+
+
 def host(array, name, shape=None, axes=None):
     """`array` as float32 in C order, of that shape, or of any with three axes; None in `shape` allows every length there."""
     if array is None:
         raise TypeError(f"{name}: None; expected an array{f' of shape {shape}' if shape else ''}")
     view = _of_any(array, name)
+    if view.dtype.name == "bfloat16":  # JAX's, to NumPy a type without a kind
+        view = view.astype(FLOAT32)
     if view.dtype.kind not in "fiub":
         raise TypeError(f"{name}: dtype is {view.dtype}; expected real numbers")
     wanted = shape if shape is not None else (None,) * 3

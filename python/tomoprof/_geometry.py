@@ -43,10 +43,7 @@ class Geometry(ParameterHandler):
         self._plans: dict[Any, Plan] = {}
         self.prox_data = None
         self.version = _library.version
-        shape = plain(tuple(sinogram_shape))
-        if len(shape) != 3 or not all(isinstance(n, int) and n > 0 for n in shape):
-            raise ValueError(f"sinogram_shape is {shape}; expected three positive integers (views, rows, channels)")
-        self.set_params(no_warning=True, no_compile=True, sinogram_shape=shape, geometry_type=self._type_name, **kwargs)
+        self.set_params(no_warning=True, no_compile=True, sinogram_shape=sinogram_shape, geometry_type=self._type_name, **kwargs)
         self.auto_set_recon_geometry(no_compile=True, no_warning=True)
 
     # ---- Parameters ----

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import math
 import os
@@ -77,6 +78,24 @@ def check_number(name, value):
         raise ValueError(f"{name} has values that are not finite")
 
 
+NUMBERS = {name for name, (value, _) in DEFAULTS.items() if isinstance(value, float)} | {"delta_voxel", "source_detector_dist", "source_iso_dist", "recon_slice_offset"}
+SHAPES = {"sinogram_shape": "views, rows, channels", "recon_shape": "rows, columns, slices"}
+
+
+def checked(name, value):
+    """The value as it is kept: shapes as tuples of integers. Refuses what a model cannot have."""
+    value = plain(value)
+    if name in SHAPES and value is not None:
+        sizes = plain(tuple(value)) if hasattr(value, "__iter__") else ()
+        if len(sizes) != 3 or not all(isinstance(n, (int, float)) and n > 0 and n % 1 == 0 for n in sizes):
+            raise ValueError(f"{name} is {value!r}; expected three positive integers ({SHAPES[name]})")
+        return tuple(map(int, sizes))
+    if name in NUMBERS and not isinstance(value, (int, float, type(None))):
+        raise TypeError(f"{name} is {value!r}; expected a number")
+    check_number(name, value)
+    return value
+
+
 class ParameterHandler:
     """Parameters by name. `params` maps each name to a `Param`."""
 
@@ -101,7 +120,7 @@ class ParameterHandler:
         return [ParameterHandler.get_params_from_dict(param_dict, name) for name in parameter_names]
 
     def set_params(self, no_warning: bool = False, no_compile: bool = False, **kwargs) -> bool:
-        """Sets parameters by name. ValueError for an unknown name, NaN or infinity.
+        """Sets parameters by name. ValueError for an unknown name, NaN, infinity or a bad shape, TypeError where a number is expected.
 
         no_warning: also takes new names and does not warn. no_compile: has no effect, because nothing is compiled.
 
@@ -112,9 +131,7 @@ class ParameterHandler:
                 import difflib
                 near = difflib.get_close_matches(name, self.params, 1)
                 raise ValueError(f"{name} is not a recognized parameter" + (f": did you mean {near[0]}?" if near else f"; valid are {', '.join(self.params)}"))
-            value = plain(value)
-            check_number(name, value)
-            new[name] = Param(value, self.params[name].recompile_flag if name in self.params else True)
+            new[name] = Param(checked(name, value), self.params[name].recompile_flag if name in self.params else True)
         self.params.update(new)
         if not no_warning and any(name in SIGMAS for name in new) and "auto_regularize_flag" not in new:
             self.params["auto_regularize_flag"].val = False
@@ -184,6 +201,8 @@ class ParameterHandler:
                     raise ValueError("Filename must end in .yml or .yaml")
                 with open(source, encoding="utf-8") as file:
                     source = file.read()
+            elif not isinstance(source, str) or source.lower().endswith((".yml", ".yaml")):
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(source))
         elif hasattr(source, "read"):
             source = source.read()
         else:

@@ -8,7 +8,7 @@ import numpy
 from numpy import ndarray
 
 from tomoprof import _library
-from tomoprof._arrays import FLOAT32, Array, Callback, address, differentiable, host, indices, like, located, new, output
+from tomoprof._arrays import FLOAT32, Array, Callback, address, differentiable, host, indices, like, located, new, output, require_flag
 from tomoprof._calls import SINOGRAM, VOLUME, Call, header
 from tomoprof._devices import DeviceArray, is_on_device
 from tomoprof._geometry import Geometry
@@ -47,7 +47,7 @@ class Projections(Geometry):
         try:
             plan = self._plans.get(context) or self._plan(context)
             shape, result_shape = (plan.volume, plan.sinogram) if forward else (plan.sinogram, plan.volume)
-            if type(array) is ndarray and array.dtype is FLOAT32 and array.shape == shape and array.flags.c_contiguous:
+            if type(array) is ndarray and array.dtype is FLOAT32 and array.shape == shape and (flags := array.flags).c_contiguous and flags.aligned:
                 source = array
             else:
                 source = host(array, name, shape, VOLUME if forward else SINOGRAM)
@@ -87,12 +87,16 @@ class Projections(Geometry):
         """Projects a volume (rows, columns, slices) of attenuation per ALU over the region of reconstruction.
 
         Returns the sinogram (views, detector rows, channels) of line integrals. output_sharded has no effect."""
+        if output_sharded is not False:
+            require_flag("output_sharded", output_sharded)
         return self._project(_library.forward_project, True, recon, "recon", out, callback)
 
     def back_project(self, sinogram: Array, output_sharded: bool = False, *, out: Array = None, callback: Callback = None) -> Array:
         """Applies the exact adjoint of `forward_project` to a sinogram (views, detector rows, channels).
 
         Returns a volume (rows, columns, slices), 0 outside of the region of reconstruction. output_sharded has no effect."""
+        if output_sharded is not False:
+            require_flag("output_sharded", output_sharded)
         return self._project(_library.back_project, False, sinogram, "sinogram", out, callback)
 
     def sparse_forward_project(self, voxel_values: Array, pixel_indices: Array, *, out: Array = None, callback: Callback = None) -> Array:
@@ -129,6 +133,8 @@ class Projections(Geometry):
         """Back projects weights (views, detector rows, channels), None for ones, with the squared matrix over all pixels.
 
         Returns a volume (rows, columns, slices): the diagonal of A' W A. output_sharded has no effect."""
+        if output_sharded is not False:
+            require_flag("output_sharded", output_sharded)
         sinogram_shape, recon_shape = self.get_params(["sinogram_shape", "recon_shape"])
         source = None if weights is None else located(weights, "weights", tuple(sinogram_shape), SINOGRAM)
         result = output(out, tuple(recon_shape), beside=source)

@@ -23,9 +23,9 @@ def golden_order(degrees: Array) -> numpy.ndarray:
     theta = numpy.asarray(degrees)
     left = numpy.argsort(theta)
     angles, views = list(theta[left]), left.tolist()
-    order = []
+    order: list[int] = []
     at, step = 0, HALF_TURN / GOLDEN**2
-    angle = angles[0] if angles else None
+    angle = angles[0] if angles else theta.dtype.type()
     while views:
         if order:
             angle = (angle + step) % HALF_TURN

@@ -10,7 +10,7 @@ import functools
 import jax
 import numpy
 
-from tomoprof._arrays import host
+from tomoprof._arrays import host, require_model
 
 __all__ = ["back_project", "forward_project"]
 
@@ -36,6 +36,7 @@ def _projection(call, shape, result_shape, name):
 
 def _pair(model):
     """(forward, adjoint) of a model as it is now. The model has them, and they have it: a compiled function may outlive its name."""
+    require_model(model)
     volume, sinogram = (tuple(shape) for shape in model.get_params(["recon_shape", "sinogram_shape"]))
     found = model.__dict__.get("_jax_pair")
     if found and found[0] == (volume, sinogram):

@@ -8,11 +8,14 @@ import math
 import numpy
 from scipy.sparse.linalg import LinearOperator
 
+from tomoprof._arrays import require_model
+
 __all__ = ["operator"]
 
 
 def operator(model):
     """The projection of a model as a LinearOperator of float32 from voxels to samples, both in C order; its adjoint is exact."""
+    require_model(model)
     volume, sinogram = (tuple(shape) for shape in model.get_params(["recon_shape", "sinogram_shape"]))
 
     def project(x):

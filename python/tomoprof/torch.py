@@ -11,6 +11,8 @@ import weakref
 
 import torch
 
+from tomoprof._arrays import require_model
+
 __all__ = ["Projector", "back_project", "forward_project"]
 
 # The compiler of PyTorch passes numbers and words to an operator, no objects: models go by their names here.
@@ -19,6 +21,7 @@ _numbers = itertools.count()
 
 
 def _register(model):
+    require_model(model)
     name = getattr(model, "_torch_name", None)
     if name is None or _models.get(name) is not model:
         name = model._torch_name = f"model{next(_numbers)}"

@@ -84,6 +84,11 @@ def arrays(check, folder):
     x = jnp.ones(model.get_params("recon_shape"))
     y = model.forward_project(x)
     check.that(isinstance(y, jax.Array) and relative(y, model.forward_project(np.asarray(x))) == 0, f"{type(y)}")
+    half = x.astype(jnp.bfloat16)
+    check.that(relative(model.forward_project(half), y) == 0 and relative(model.direct_recon(y.astype(jnp.bfloat16)), model.direct_recon(y)) < 0.01, "bfloat16")
+    said = raised(TypeError, jax.jit(model.direct_recon), y)
+    check.that("sinogram: an array that JAX traces" in (said or ""), f"a method that cannot be traced: {said}")
+    check.that("model: NoneType" in (raised(TypeError, tomoprof.jax.forward_project, None, x) or ""), "not a model")
     check.that("cannot be changed" in raised(TypeError, model.forward_project, x, out=y), "out= of a JAX array")
 
 

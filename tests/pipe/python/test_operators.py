@@ -63,7 +63,8 @@ def kinds_of_arrays(check, folder):
     x = noise(model.get_params("recon_shape"))
     expected = model.forward_project(x)
     kinds = {"float64": x.astype(float), "Fortran order": np.asfortranarray(x), "big endian": x.astype(">f4"), "strided": np.repeat(x, 2, 1)[:, ::2],
-             "reversed": x[::-1].copy()[::-1], "list": x.tolist(), "memoryview": memoryview(x), "read-only": x.copy()}
+             "reversed": x[::-1].copy()[::-1], "list": x.tolist(), "memoryview": memoryview(x), "read-only": x.copy(),
+             "misaligned": np.frombuffer(b"-" + x.tobytes(), np.uint8)[1:].view(np.float32).reshape(x.shape)}
     kinds["read-only"].setflags(write=False)
 
     class Interface:
@@ -133,6 +134,17 @@ def bad_input(check, folder):
         (TypeError, "float32", lambda: model.forward_project(x, out=np.zeros(other))),
         (ValueError, "C order", lambda: model.forward_project(x, out=np.asfortranarray(np.zeros(other, np.float32)))),
         (ValueError, "finite", lambda: model.set_params(delta_voxel=float("nan"))),
+        (TypeError, "det_channel_offset is 'a'", lambda: model.set_params(det_channel_offset="a")),
+        (TypeError, "delta_det_channel is array", lambda: model.set_params(delta_det_channel=np.array([1, 2]))),
+        (ValueError, r"recon_shape is \(-1, 4, 4\); expected three positive", lambda: model.set_params(recon_shape=(-1, 4, 4))),
+        (ValueError, "recon_shape is 16; expected three positive", lambda: model.set_params(recon_shape=16)),
+        (ValueError, "recon_shape is .*nan.*; expected three positive", lambda: model.set_params(recon_shape=(np.nan, 4, 4))),
+        (ValueError, r"sinogram_shape is \(3, 4.5, 4\); expected three positive", lambda: model.set_params(sinogram_shape=(3, 4.5, 4))),
+        (TypeError, "output_sharded: .*out=", lambda: model.forward_project(x, y)),
+        (TypeError, "output_sharded: .*out=", lambda: model.back_project(y, x)),
+        (TypeError, "output_sharded: .*out=", lambda: model.compute_hessian_diagonal(y, x)),
+        (FileNotFoundError, "nowhere.yaml", lambda: tomoprof.load_model("nowhere.yaml")),
+        (FileNotFoundError, "nowhere", lambda: tomoprof.load_model(folder / "nowhere")),
         (ValueError, "nonsense is not a recognized", lambda: model.set_params(nonsense=1)),
         (ValueError, "det_chanel_offset is not a recognized parameter: did you mean det_channel_offset?", lambda: model.set_params(det_chanel_offset=1)),
         (NameError, "nonsense", lambda: model.get_params("nonsense")),
@@ -191,6 +203,9 @@ def parameters(check, folder):
         model.set_params(sigma_x=0.1)
     check.that(len(caught) == 1 and model.get_params("auto_regularize_flag") is False, "sigma_x turns automatic values off")
     before = model.get_params("recon_shape")
+    model.set_params(recon_shape=np.array(before, float))
+    kept = model.get_params("recon_shape")
+    check.that(kept == before and all(type(n) is int for n in kept), f"recon_shape of an array: {kept}")
     check.that(model.scale_recon_shape(2, 1, 1) == (before[0], 0, 0), "scale_recon_shape")
     padded = cone()
     padded.set_params(axial_pad_fraction=1.0)

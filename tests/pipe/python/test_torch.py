@@ -109,6 +109,7 @@ def modules(check, folder):
     check.that((torch.load(folder / "projector.pt", weights_only=False)(x) == y).all().item(), "torch.save")
     check.that("ConeBeamModel" in repr(torch.nn.Sequential(projector)), repr(projector))
     check.that("(6, 3, 7)" in raised(ValueError, projector.T, torch.rand(6, 3, 7)), "a wrong shape")
+    check.that("model: NoneType" in (raised(TypeError, Projector, None) or ""), "not a model")
     numbers = model.forward_project(x)
     check.that(isinstance(numbers, torch.Tensor) and (numbers == y).all().item(), "models take tensors and return them")
     out = torch.zeros_like(y)
