@@ -255,7 +255,7 @@ static void test_wrong(void **state)
     assert_error(cpu_ramp_filter(&be, &s, 1, &right, &small), ERR_INTERNAL, "28");
 }
 
-/* Of 16 MiB and more, which are written past the caches by whole lines. */
+/* Results of 16 MiB and more are written past the caches by whole lines. */
 static void large_results_lie_anywhere_in_a_line(void **state)
 {
     (void)state;
