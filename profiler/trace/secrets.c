@@ -135,18 +135,20 @@ static size_t mask_address(struct masked_text *t, const char *word, size_t at)
     return 3 + begin + n;
 }
 
-/* Masks a token that is known by its shape: a word of its own, with a digit among what follows. */
+/* Masks a token that is known by its shape: a word of its own, with a digit or a capital among what
+ * follows, unlike names such as sk-learn-contrib. */
 static size_t mask_token(struct masked_text *t, const char *word, size_t at)
 {
     if (at && (secret_name_char(word[at - 1]) && word[at - 1] != '.'))
         return 0;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-        size_t k = strlen(shapes[i].begin), n = k, digits = 0;
+        size_t k = strlen(shapes[i].begin), n = k, signs = 0;
         if (strncmp(word + at, shapes[i].begin, k))
             continue;
         for (; secret_name_char(word[at + n]); n++)
-            digits += word[at + n] >= '0' && word[at + n] <= '9';
-        if (n - k < shapes[i].bytes || !digits)
+            signs += (word[at + n] >= '0' && word[at + n] <= '9') ||
+                     (word[at + n] >= 'A' && word[at + n] <= 'Z');
+        if (n - k < shapes[i].bytes || !signs)
             continue;
         masked_put(t, SECRET_MASK, strlen(SECRET_MASK));
         return n;

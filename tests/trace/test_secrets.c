@@ -51,6 +51,7 @@ static void values_are_masked_and_nothing_else(void **state)
         {"x sk-proj-0123456789abcdefghij y", "x *** y"},
         {"sk-learn-contrib-and-others", "sk-learn-contrib-and-others"},
         {"id=AKIAIOSFODNN7EXAMPLE", "id=***"},
+        {"AKIAABCDEFGHIJKLMNOP ghp_AbcdefGhijklmnopqrstuvwxyz", "*** ***"},
         {"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abc-_1", "***"},
         {"task-sk-0123456789abcdefghij0", "task-sk-0123456789abcdefghij0"},
         {"a:b@c", "a:b@c"},
