@@ -29,9 +29,6 @@ extern "C" {
  * the 2 that the narrowest tap window holds, so that what stays within it is never clipped. */
 #define WIDEST 1.9f
 
-/* Added to a number below 2^21, it leaves no bits behind the point. */
-#define ROUNDING 12582912.f
-
 /* Constant in a view. Positions: that of pixel (0, 0), and the steps of i and j. */
 struct parallel_pose {
     int64_t from, along_i, along_j; /* in 2^-shift channels */
@@ -67,7 +64,6 @@ struct geometry {
     float cell_tangent, inverse_d, dz;
     double rows_per_slice, slices_per_row; /* of a pixel with magnification 1 */
     double row_centre, highest_slice;      /* rows of a slice, at most, inside the mask */
-    float bias; /* ROUNDING: as a constant it would be taken off each address anew (overlap) */
     int tilted; /* multi-axis */
     const union view_pose *view;
 };

@@ -30,6 +30,12 @@ static __device__ inline float rsqrt_approx(float x) /* off by 1.3e-7 at most */
     asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
 }
+static __device__ inline float root_approx(float x) /* off by 1.2e-7 at most */
+{
+    float y;
+    asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
 static __device__ inline float reciprocal_approx(float x) /* off by 1.2e-7 at most */
 {
     float y;

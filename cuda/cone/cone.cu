@@ -19,45 +19,48 @@ static constexpr int piece_of(int depth)
     return (cells + strip - 1) / strip * strip;
 }
 
-/* Intervals i = 0, 1, ... of `width` cells, the first from `cell` + `fraction` - 1/2 on (cells span
+/* Intervals i = 0, 1, ... of `width` cells, the first from `cell` - 1/2 + `from` on (cells span
  * [n - 1/2, n + 1/2)). */
 struct resample_grid {
     int cell;
-    float fraction, half;   /* half = 1/2 - fraction */
-    float width, high, low; /* width = high + low, high with 12 bits */
+    unsigned from, step; /* in 2^-32, 2^-31 cells; step: the width */
+    float width;
 };
 
 /* Computes in integers of 2^-32 cells, up to 2^30 cells away. */
 static __device__ inline struct resample_grid resample_grid_at(double edge, double width)
 {
-    struct resample_grid g;
     const double within = fmin(fmax(edge, -1073741824.0), 1073741824.0);
-    const uint64_t at = (uint64_t)(int64_t)(within * 4294967296.0) + 0x80000000u;
-    const unsigned rest = (unsigned)at - 0x80000000u; /* signed */
-    g.cell = (int)(at >> 32);
-    g.fraction = (float)(int)rest * 2.3283064365386963e-10f;
-    g.half = (float)(0x40000000u - (unsigned)((int)rest >> 1)) * 4.656612873077393e-10f;
-    g.width = (float)width;
-    g.high = __int_as_float(__float_as_int(g.width) & ~0xfff);
-    g.low = (float)(width - (double)g.high);
-    return g;
+    /* The half of what fraction_of() leaves away. */
+    const uint64_t at = (uint64_t)(int64_t)(within * 4294967296.0) + 0x80000100u;
+    const double step = fma(fmin(fmax(width, 0.0), (double)WIDEST), 2147483648.0, 0.5);
+    return resample_grid{(int)(at >> 32), (unsigned)at, (unsigned)step, (float)width};
 }
 
-/* Sum of the piece's cells, the first of which is g.cell, times their overlap with interval i.
- * A bias rounds the position, and the bits of the sum count cells: no conversion unit is needed. */
-template <int SQUARED>
-static __device__ inline float cone_overlap(const struct resample_grid &g, float i, float bias,
-                                            const float *piece)
+/* Where the lane's interval begins, and how much later that of the next group of 32. */
+static __device__ inline uint64_t resample_begin(const struct resample_grid &g, int lane)
 {
-    const float position = (i * g.width + g.fraction) + bias;
-    const int cell = __float_as_int(position) - __float_as_int(bias);
-    /* The interval leaves this of its first cell. */
-    const float left = (g.half - i * g.low) - (i * g.high - (position - bias));
-    float first = fminf(left, g.width), second = fminf(g.width - first, 1.f);
-    float third = g.width - first - second;
+    return g.from + (uint64_t)(unsigned)(2 * lane) * g.step;
+}
+
+static __device__ inline uint64_t resample_group(const struct resample_grid &g)
+{
+    return (uint64_t)g.step << 6;
+}
+
+/* Sum of the piece's cells times their overlap (squared) with the interval from `at` on. WIDE: it is
+ * longer than a cell, and reaches three; squared, it may be shorter too. */
+template <int SQUARED, bool WIDE>
+static __device__ inline float cone_overlap(float width, uint64_t at, const float *piece)
+{
+    const float *const cell = piece + (unsigned)(at >> 32);
+    const float left = 1 - fraction_of((unsigned)at); /* of its first cell, more than 0 */
+    float second = __saturatef(width - left), third = __saturatef(width - 1 - left);
+    float first = !WIDE ? width - second : SQUARED ? fminf(left, width) : left;
     if (SQUARED)
         first *= first, second *= second, third *= third;
-    return piece[cell] * first + piece[cell + 1] * second + piece[cell + 2] * third;
+    const float sum = cell[0] * first + cell[1] * second;
+    return WIDE ? sum + cell[2] * third : sum;
 }
 
 /* Overlap of a unit cell at `distance` from the middle of a box of `width`: the contract's own
@@ -82,14 +85,14 @@ template <int TAPS, int ROWS> struct fan_forward {
         const float *from;         /* the piece's first slice */
         struct resample_grid grid; /* of rows on slices */
         struct tilt tilt;          /* from the piece's first slice on */
-        int pixel;
+        int pixel, cells;          /* of the piece */
+        int within;                /* the cylinder has all of them */
     };
 
     const struct gather &a;
     const int view, row0, lane;
     const int rows; /* of the warp */
     float *const piece;
-    float own[ROWS]; /* the lane's rows from row0 on */
 
     static __host__ __device__ constexpr size_t shared_bytes()
     {
@@ -101,8 +104,6 @@ template <int TAPS, int ROWS> struct fan_forward {
         : a(job), view(job.batch.view + local_view), row0(all.first), lane(own_lane),
           rows(all.end - all.first), piece(window)
     {
-        for (int i = 0; i < ROWS; i++)
-            own[i] = __int_as_float(opaque_int(__float_as_int((float)(lane + i * WARP))));
     }
 
     __device__ void prepare(int q, int c0, struct hit *h) const
@@ -118,13 +119,18 @@ template <int TAPS, int ROWS> struct fan_forward {
         h->from = gather_cylinder(a, q, h->pixel) + h->grid.cell;
         if (wide)
             h->grid.width = 2 * WIDEST;
+        h->cells = (int)((float)rows * fminf(h->grid.width, WIDEST)) + 4;
+        /* Strips end behind the piece, where x has to have slices of any pixel. */
+        const int64_t cylinders =
+            a.pixels.packed ? a.pixels.count : (int64_t)a.g.image_rows * a.g.cols;
+        h->within = h->grid.cell >= 0 && h->grid.cell + h->cells <= a.g.slices &&
+                    h->from + h->cells + STRIP - 1 <= a.x + cylinders * a.g.slices;
     }
 
     __device__ void values(const struct hit &shared, float value[ROWS]) const
     {
         /* A copy: what lies in shared memory is read again after every store to the piece. */
         const struct hit h = shared;
-        const int cells = (int)((float)rows * h.grid.width) + 4;
         __syncwarp();
         if (h.grid.width > WIDEST) {
             NOT_UNROLLED
@@ -134,21 +140,40 @@ template <int TAPS, int ROWS> struct fan_forward {
                 value[i] = piece[lane + i * WARP];
             return;
         }
+        if (h.within)
+            fill_piece<true>(h);
+        else
+            fill_piece<false>(h);
+        __syncwarp();
+        if (h.grid.width > 1)
+            resample<true>(h, value);
+        else
+            resample<false>(h, value);
+    }
+
+    template <bool WITHIN> __device__ void fill_piece(const struct hit &h) const
+    {
         const float *from = in_global(h.from) + lane;
         float *to = piece + lane;
+        int i = lane;
         NOT_UNROLLED
-        for (int i = lane; i < cells + lane; i += STRIP, from += STRIP, to += STRIP) {
+        do {
             const float tangent = tangent_of(h.tilt, (float)i);
             for (int n = 0; n < CELLS; n++) {
                 const unsigned k = (unsigned)(h.grid.cell + i + n * WARP);
                 const float cosine =
                     inverse_cosine(n ? (float)(n * WARP) * h.tilt.step + tangent : tangent);
-                to[n * WARP] = k < (unsigned)a.g.slices ? from[n * WARP] * cosine : 0;
+                to[n * WARP] = WITHIN || k < (unsigned)a.g.slices ? from[n * WARP] * cosine : 0;
             }
-        }
-        __syncwarp();
-        for (int i = 0; i < ROWS; i++)
-            value[i] = cone_overlap<0>(h.grid, own[i], a.g.bias, piece);
+            i += STRIP, from += STRIP, to += STRIP;
+        } while (i < h.cells + lane);
+    }
+
+    template <bool WIDE> __device__ void resample(const struct hit &h, float value[ROWS]) const
+    {
+        uint64_t at = resample_begin(h.grid, lane);
+        for (int i = 0; i < ROWS; i++, at += resample_group(h.grid))
+            value[i] = cone_overlap<0, WIDE>(h.grid.width, at, piece);
     }
 
     __device__ float value_wide(const struct hit &h, int row) const
@@ -184,14 +209,14 @@ template <int TAPS, int SLICES> struct fan_back {
     struct column : ::column<TAPS> {
         struct resample_grid grid; /* of slices on rows */
         struct tilt tilt;          /* from the warp's first slice on */
-        int view;
+        int view, cells;           /* of the piece */
+        int within;                /* the detector has all of them */
     };
 
     const struct spread &a;
     const int slice0, lane;
     const int slices; /* of the warp */
     float *const piece;
-    float own[SLICES]; /* the lane's slices from slice0 on */
 
     static __host__ __device__ constexpr size_t shared_bytes()
     {
@@ -202,8 +227,6 @@ template <int TAPS, int SLICES> struct fan_back {
                         float *window)
         : a(job), slice0(all.first), lane(own_lane), slices(all.end - all.first), piece(window)
     {
-        for (int i = 0; i < SLICES; i++)
-            own[i] = __int_as_float(opaque_int(__float_as_int((float)(lane + i * WARP))));
     }
 
     __device__ void prepare(int pixel, int local_view, struct column *c) const
@@ -217,6 +240,12 @@ template <int TAPS, int SLICES> struct fan_back {
         c->tilt = tilt_at(a.g, c->view, v, slice0);
         if (vertical_is_shared(a.g, c->view))
             c->grid.width = 2 * WIDEST;
+        c->cells = (int)((float)slices * fminf(c->grid.width, WIDEST)) + 4;
+        /* Strips end behind the piece, where a batch has to have rows of any channel. */
+        c->y += c->grid.cell;
+        const float *const last = c->y + (int64_t)(tap_count<TAPS>(*c) - 1) * a.g.rows;
+        c->within = c->grid.cell >= 0 && c->grid.cell + c->cells <= a.g.rows &&
+                    last + c->cells + STRIP - 1 <= column_at(a, a.batch.views, 0);
     }
 
     /* The footprint's channels at one row. */
@@ -232,7 +261,6 @@ template <int TAPS, int SLICES> struct fan_back {
     __device__ void add(const struct column &shared, int pixel, float sum[SLICES]) const
     {
         const struct column c = shared;
-        const int cells = (int)((float)slices * c.grid.width) + 4;
         __syncwarp();
         if (c.grid.width > WIDEST) {
             NOT_UNROLLED
@@ -242,37 +270,56 @@ template <int TAPS, int SLICES> struct fan_back {
                 sum[i] += piece[lane + i * WARP];
             return;
         }
-        const int first = c.grid.cell + lane, end = first + cells, taps = tap_count<TAPS>(c);
-        const float *strip = in_global(c.y) + first;
+        if (c.within)
+            blend_piece<true>(c);
+        else
+            blend_piece<false>(c);
+        __syncwarp();
+        /* Loops rather than one with branches, which would not be known to be uniform. */
+        if (a.power == 2)
+            resample<1, true>(c, sum);
+        else if (c.grid.width > 1)
+            resample<0, true>(c, sum);
+        else
+            resample<0, false>(c, sum);
+    }
+
+    template <bool WITHIN> __device__ void blend_piece(const struct column &c) const
+    {
+        const int taps = tap_count<TAPS>(c);
+        const float *strip = in_global(c.y) + lane;
         float *to = piece + lane;
+        int row = c.grid.cell + lane, left = c.cells;
         NOT_UNROLLED
-        for (int row = first; row < end; row += STRIP, strip += STRIP, to += STRIP) {
+        do {
             const float *from = strip;
             float blend[CELLS] = {};
             for (int t = 0; t < taps; t++, from += a.g.rows) {
                 const float w = tap_weight<TAPS>(c, t, a.power);
                 for (int n = 0; n < CELLS; n++)
-                    if ((unsigned)(row + n * WARP) < (unsigned)a.g.rows)
+                    if (WITHIN || (unsigned)(row + n * WARP) < (unsigned)a.g.rows)
                         blend[n] += w * from[n * WARP];
             }
             for (int n = 0; n < CELLS; n++)
                 to[n * WARP] = blend[n];
-        }
-        __syncwarp();
-        /* Two loops rather than one with branches, which would not be known to be uniform. */
-        if (a.power == 2)
-            for (int i = 0; i < SLICES; i++)
-                sum[i] += factor(c, own[i]) * cone_overlap<1>(c.grid, own[i], a.g.bias, piece);
-        else
-            for (int i = 0; i < SLICES; i++)
-                sum[i] += factor(c, own[i]) * cone_overlap<0>(c.grid, own[i], a.g.bias, piece);
+            left -= STRIP, row += STRIP, strip += STRIP, to += STRIP;
+        } while (left > 0);
+    }
+
+    template <int SQUARED, bool WIDE>
+    __device__ void resample(const struct column &c, float sum[SLICES]) const
+    {
+        uint64_t at = resample_begin(c.grid, lane);
+        for (int i = 0; i < SLICES; i++, at += resample_group(c.grid))
+            sum[i] += factor<SQUARED>(c, (float)(lane + i * WARP)) *
+                      cone_overlap<SQUARED, WIDE>(c.grid.width, at, piece);
     }
 
     /* 1/cos psi of the warp's slice i, to the power. */
-    __device__ float factor(const struct column &c, float i) const
+    template <int SQUARED> __device__ float factor(const struct column &c, float i) const
     {
         const float tangent = tangent_of(c.tilt, i);
-        return a.power == 2 ? 1 + tangent * tangent : inverse_cosine(tangent);
+        return SQUARED ? 1 + tangent * tangent : inverse_cosine(tangent);
     }
 
     __device__ float value_wide(const struct column &c, int pixel, int i) const
@@ -289,9 +336,10 @@ template <int TAPS, int SLICES> struct fan_back {
         for (int m = from; m < to; m++) {
             const double t = box_overlap(under, row - (double)m);
             if (t > 0)
-                sum += (a.power == 2 ? t * t : t) * (double)blend(c, in_global(c.y) + m);
+                sum += (a.power == 2 ? t * t : t) *
+                       (double)blend(c, in_global(c.y) + (m - c.grid.cell));
         }
-        return factor(c, (float)i) * (float)sum;
+        return (a.power == 2 ? factor<1>(c, (float)i) : factor<0>(c, (float)i)) * (float)sum;
     }
 };
 

@@ -66,12 +66,16 @@ static __device__ inline bool vertical_is_shared(const struct geometry &g, int v
     return g.tilted && g.view[view].cone.under > g.view[view].cone.rows;
 }
 
-/* 1/cos(psi) at its tangent, within 2e-7: two multiplications and one operation of the
- * special-function unit. */
+/* Returns 2^-32 of it, within 2^-23: its upper bits behind the exponent of 1. */
+static __device__ inline float fraction_of(unsigned rest)
+{
+    return __int_as_float((int)__funnelshift_r(rest, 0x3f800000u >> 23, 9)) - 1;
+}
+
+/* 1/cos(psi) at its tangent, within 2e-7. */
 static __device__ inline float inverse_cosine(float tangent)
 {
-    const float s = 1 + tangent * tangent;
-    return s * rsqrt_approx(s);
+    return root_approx(1 + tangent * tangent);
 }
 
 /* Tangents of the cone angle: that of slice `first` + i is zero + i * step. */

@@ -39,12 +39,6 @@ struct alignas(16) voxel_ray {
 /* Tells how a warp's slices lie to the frame of a view. */
 enum voxel_view { UNSEEN, CLIPPED, WITHIN };
 
-/* Returns 2^-32 of it, within 2^-23: its upper bits behind the exponent of 1. */
-static __device__ inline float fraction_of(unsigned rest)
-{
-    return __int_as_float((int)__funnelshift_r(rest, 0x3f800000u >> 23, 9)) - 1;
-}
-
 static __device__ inline enum voxel_view voxel_prepare(const struct voxel_spread_job &a,
                                                        struct pixel_ij at, int slice0, int slices,
                                                        int local_view, struct voxel_ray *r)

@@ -71,7 +71,6 @@ static void geometry_set_cone(const struct scan *s, const struct volume *v, stru
     rows_per_slice(s, v, &lowest, &g->highest_slice);
     g->row_centre = s->row_offset / s->delta_row + 0.5 * (double)(s->rows - 1);
     g->dz = (float)dz;
-    g->bias = ROUNDING;
 }
 
 /* From the first channel of a tile of 8 x 8 pixels to the last one: at most so many. */

@@ -19,6 +19,7 @@ struct ptx_host {
     unsigned (*ballot)(unsigned mask, int predicate);
     float (*reciprocal)(float x);
     double (*rough_reciprocal)(double x);
+    float (*inverse_root)(float x);
     float (*root)(float x);
     void (*die)(const char *format, ...);
 };

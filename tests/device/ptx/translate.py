@@ -22,8 +22,8 @@ ACCESS = {*SPACES, "nc", "volatile", "relaxed", "weak", "gpu", "sys", "ca", "cg"
 WHOLE = {
     "rcp.approx.ftz.f32": ("host->reciprocal({})", "f32"), "rcp.approx.ftz.f64": ("host->rough_reciprocal({})", "f64"),
     "rcp.rn.f32": ("1 / {}", "f32"), "rcp.rn.f64": ("1 / {}", "f64"),
-    "rsqrt.approx.ftz.f32": ("host->root({})", "f32"), "rsqrt.approx.ftz.f64": ("rough_root({})", "f64"),
-    "sqrt.rn.f32": ("sqrtf({})", "f32"), "sqrt.rn.f64": ("sqrt({})", "f64"),
+    "rsqrt.approx.ftz.f32": ("host->inverse_root({})", "f32"), "rsqrt.approx.ftz.f64": ("rough_root({})", "f64"),
+    "sqrt.approx.ftz.f32": ("host->root({})", "f32"), "sqrt.rn.f32": ("sqrtf({})", "f32"), "sqrt.rn.f64": ("sqrt({})", "f64"),
     "ex2.approx.ftz.f32": ("exp2f({})", "f32"),
     "shf.l.wrap.b32": ("funnel_left({}, {}, {})", "b32 b32 b32"), "shf.r.wrap.b32": ("funnel_right({}, {}, {})", "b32 b32 b32"),
     "bfind.shiftamt.u32": ("leading_zeros({}, ~0u)", "b32"), "clz.b32": ("leading_zeros({}, 32u)", "b32"), "clz.b64": ("leading_zeros({}, 64u)", "b64"),

@@ -37,6 +37,12 @@ float rsqrt_approx(float x)
     return (float)((1 + 1.25e-7 * spread_of(bits_of(x))) / sqrt((double)x));
 }
 
+/* sqrt.approx.ftz.f32: a relative error of 2^-23. */
+float root_approx(float x)
+{
+    return (float)((1 + 1.19e-7 * spread_of(bits_of(x))) * sqrt((double)x));
+}
+
 /* rcp.approx.ftz.f64: of the upper halves. */
 double reciprocal_approx(double x)
 {
@@ -63,10 +69,11 @@ double shim_worst_error(enum shim_approximation which)
         const double x = 1e-3 * exp(1e-4 * i);
         const float f = (float)x;
         const double off =
-            which == SHIM_RECIPROCAL ? far_from((double)reciprocal_approx(f), 1 / (double)f)
-            : which == SHIM_ROOT     ? far_from((double)rsqrt_approx(f), 1 / sqrt((double)f))
-            : which == SHIM_ROUGH    ? far_from(reciprocal_approx(x), 1 / x)
-                                     : far_from(reciprocal_newton(x), 1 / x);
+            which == SHIM_RECIPROCAL     ? far_from((double)reciprocal_approx(f), 1 / (double)f)
+            : which == SHIM_INVERSE_ROOT ? far_from((double)rsqrt_approx(f), 1 / sqrt((double)f))
+            : which == SHIM_ROOT         ? far_from((double)root_approx(f), sqrt((double)f))
+            : which == SHIM_ROUGH        ? far_from(reciprocal_approx(x), 1 / x)
+                                         : far_from(reciprocal_newton(x), 1 / x);
         worst = off > worst ? off : worst;
     }
     return worst;

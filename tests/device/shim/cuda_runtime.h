@@ -256,6 +256,12 @@ static inline int max(int a, int b)
 float reciprocal_approx(float x);
 double reciprocal_approx(double x);
 float rsqrt_approx(float x);
+float root_approx(float x);
+
+static inline float __saturatef(float x) /* 0 for what is not a number */
+{
+    return x > 0 ? x < 1 ? x : 1 : 0;
+}
 
 /* Launches. A kernel's arguments must not lead to host memory. */
 void shim_check_argument(const char *kernel, const void *bytes, size_t size);

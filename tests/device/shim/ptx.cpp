@@ -35,6 +35,7 @@ static const struct ptx_host services = {&threadIdx,
                                          static_cast<float (*)(float)>(reciprocal_approx),
                                          static_cast<double (*)(double)>(reciprocal_approx),
                                          rsqrt_approx,
+                                         root_approx,
                                          shim_die};
 
 /* A static kernel is one for the linker, and so has another name, but not for nvcc. */

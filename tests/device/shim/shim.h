@@ -73,9 +73,9 @@ enum shim_misuse {
 };
 void shim_misuse(enum shim_misuse what);
 
-/* Largest relative error of an approximation: 1 / x and 1 / sqrt(x) in float32, the rough 1 / x in
+/* Largest relative error of an approximation: 1 / x, 1 / sqrt(x) and sqrt(x) in float32, the rough 1 / x in
  * float64, and what two steps of Newton make of that (cuda/common/runtime.cuh). */
-enum shim_approximation { SHIM_RECIPROCAL, SHIM_ROOT, SHIM_ROUGH, SHIM_NEWTON };
+enum shim_approximation { SHIM_RECIPROCAL, SHIM_INVERSE_ROOT, SHIM_ROOT, SHIM_ROUGH, SHIM_NEWTON };
 double shim_worst_error(enum shim_approximation which);
 
 /* Since the start: what lives (allocations, pinned memory, streams, events, graphs, plans),
