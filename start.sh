@@ -218,6 +218,7 @@ test)
     exec tests/run.sh
     ;;
 gpu-check)
+    [ -n "${TOMOPROF_GPU_CHECK-}" ] || cuda/set_up.sh gpu
     set_up test
     cuda/set_up.sh auto
     build release build ON OFF "gpu_check${TOMOPROF_GPU_CHECK:+_emulator}"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Sets up NVIDIA's toolkit in build-toolkit for the driver here: cuda/set_up.sh auto|driver|12|13|both.
+# Sets up NVIDIA's toolkit in build-toolkit for the driver here: cuda/set_up.sh auto|driver|12|13|both|gpu.
 #   auto: what the driver serves, if it is not there; a failure leaves the CPU, and a sentence says so
 #   driver: what the driver serves, else 13
+#   gpu: nothing; exit code 77 and a sentence where no GPU can be used
 set -eu
 cd "$(dirname "$0")/.."
 # shellcheck source=start.sh
@@ -72,8 +73,24 @@ set_up_gpu() {
     fetch "$version" || echo "CUDA $version could not be set up, so the CPU computes: ./start.sh cuda tries again." >&2
 }
 
+# Ends with a sentence where a check of the GPU would only build for minutes.
+needs_gpu() {
+    local version
+    version=$(driver)
+    if [ -n "$version" ] && [ "$version" -lt 525 ]; then
+        echo "NVIDIA's driver $version is older than 525, which CUDA 12 needs: update it, then run this again." >&2
+        exit 77
+    fi
+    # nvidia-smi may be missing beside a driver that works.
+    if [ -z "$version" ] && [ ! -e /proc/driver/nvidia/version ] && [ ! -e /dev/dxg ]; then
+        echo "No NVIDIA driver answers here, so no GPU can be checked: install it (nvidia-smi then names the GPU), in WSL2 on Windows." >&2
+        exit 77
+    fi
+}
+
 case $1 in
 auto) set_up_gpu ;;
+gpu) needs_gpu ;;
 driver)
     version=$(cuda_of_driver)
     fetch "${version:-13}"

@@ -15,6 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/gpu"))
 import check as check_of  # noqa: E402
 import emulated  # noqa: E402
+import runner as runner_of  # noqa: E402
 from emulated import CELLS  # noqa: E402
 from runner import Runner, Step  # noqa: E402
 
@@ -182,6 +183,12 @@ def limits(folder):
     assert hangs["status"] == "failed" and hangs["reason"].startswith("not done after"), hangs
     assert late["status"] == "skipped" and late["reason"] == "the 5 s are used up", late
     assert without_it["reason"] == "hangs did not pass", without_it
+    twin = "back against its twin"  # what a program of cmocka says of a kernel that computes wrongly, and its last line, which says nothing
+    for says, reason in ((f"cuda cone_even: {twin} is 0.0156, the limit is 1e-05\n{twin}: worst of 190 0.0156 (cuda cone_even), limit 1e-05\nERROR: {twin}: beyond the limit",
+                          f"cuda cone_even: {twin} is 0.0156, the limit is 1e-05"),
+                         ("[  ERROR   ] --- the GPU ran out of memory while x: end other programs", "the GPU ran out of memory while x: end other programs"),
+                         ("1 failed", "1 FAILED TEST(S)")):
+        assert runner_of.verdict(1, f"{says}\n[  FAILED  ] 1 test(s), listed below:\n\n 1 FAILED TEST(S)\n", 9) == ("failed", f"exit 1: {reason}"), says
     runner = Runner(folder, dict(os.environ), 1000)
     runner.together([Step("skips", ["sh", "-c", "echo no such thing; exit 77"], 900), Step("runs", ["echo", "x"], 900)], 2)
     assert [(row["name"], row["status"], row["reason"]) for row in runner.rows] == [

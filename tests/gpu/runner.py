@@ -18,6 +18,8 @@ Step = namedtuple("Step", "name command seconds variables needs", defaults=({}, 
 
 # A refusal before anything was computed: this machine is too small for the step, which says nothing about the program.
 NO_ROOM = re.compile(r"needs [\d.]+ [KMGT]?i?B( of GPU memory)?, [\d.]+ [KMGT]?i?B available")
+# The last line of a program of cmocka counts the tests that failed; the first of these says why.
+COUNTED, WHY = re.compile(r"\d+ FAILED TEST\(S\)"), re.compile(r"(?:^|--- |ERROR: )(.* the limit is .*|the GPU .*)$")
 LEAST = 3  # seconds: with less left a step is not begun
 
 
@@ -97,6 +99,8 @@ def ended(child):
 def verdict(code, log, limit):
     lines = log.strip().splitlines()
     last = lines[-1].strip() if lines else "it said nothing"
+    if COUNTED.fullmatch(last):
+        last = next((found[1] for found in map(WHY.search, lines) if found), last)
     if code == 0:
         return "passed", ""
     if code == 77 or NO_ROOM.search(last):

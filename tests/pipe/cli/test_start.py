@@ -317,6 +317,20 @@ def a_driver_gets_its_toolkit(check, folder):
     check.that(done.returncode == 2 and "12, 13 or both" in done.stderr, f"{done}")
 
 
+def without_a_gpu_its_check_ends_before_the_build(check, folder):
+    program(folder / "stub", "exit 0\n")
+    environment = checkout(folder, folder / "stub")
+    program(folder / "bin/cmake", f'echo "cmake version 3.99"; echo "$@" >> "{folder}/built"\n')
+    cases = [("470.256.02", "driver 470 is older than 525, which CUDA 12 needs: update it")]
+    if not any(pathlib.Path(path).exists() for path in ("/proc/driver/nvidia/version", "/dev/dxg")):
+        cases.append(("", "No NVIDIA driver answers here, so no GPU can be checked"))
+    for version, sentence in cases:
+        program(folder / "bin/nvidia-smi", f'echo "{version}"\n' if version else "echo no devices were found; exit 9\n")
+        done = subprocess.run(["./start.sh", "gpu-check"], cwd=folder, env=environment, stdin=subprocess.DEVNULL, text=True, capture_output=True, timeout=300)
+        check.that(done.returncode == 77 and sentence in done.stderr and not done.stdout, f"driver {version}: {done}")
+        check.that(not (folder / "built").exists(), f"driver {version}: a build was begun")
+
+
 def cuda_12_gets_a_compiler_that_it_takes(check, folder):
     """Where g++ is newer than CUDA 12.4 takes (Debian 13, whose own driver is 550), apt brings one beside it; else nothing is fetched."""
     bare = tools(folder)
@@ -411,4 +425,4 @@ def nsys_is_called_where_it_is(check, folder):
 
 main(the_line_is_for_this_system, apt_leaves_out_what_it_does_not_have, cuda_12_gets_a_compiler_that_it_takes, an_old_cmake_is_replaced, menu_on_a_terminal, the_menu_profiles_and_reconstructs, no_question_without_a_terminal, a_moved_checkout_is_configured_afresh,
      the_second_build_and_the_containers_run_beside_the_tests, compose_is_told_of_the_gpu,
-     a_driver_gets_its_toolkit, the_image_says_why_the_cpu_computes, nsys_says_what_the_card_needs, nsys_is_called_where_it_is)
+     a_driver_gets_its_toolkit, without_a_gpu_its_check_ends_before_the_build, the_image_says_why_the_cpu_computes, nsys_says_what_the_card_needs, nsys_is_called_where_it_is)
