@@ -64,7 +64,7 @@ struct geometry {
     float cell_tangent, inverse_d, dz;
     double rows_per_slice, slices_per_row; /* of a pixel with magnification 1 */
     double row_centre, highest_slice;      /* rows of a slice, at most, inside the mask */
-    int tilted; /* multi-axis */
+    int tilted;                            /* multi-axis */
     const union view_pose *view;
 };
 

@@ -24,24 +24,16 @@ extern "C" {
 #define PRAGMA(words) _Pragma(#words)
 #define UNROLLED(n)   PRAGMA(unroll n)
 #define NOT_UNROLLED  UNROLLED(1)
-static __device__ inline float rsqrt_approx(float x) /* off by 1.3e-7 at most */
-{
-    float y;
-    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
-static __device__ inline float root_approx(float x) /* off by 1.2e-7 at most */
-{
-    float y;
-    asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
-static __device__ inline float reciprocal_approx(float x) /* off by 1.2e-7 at most */
-{
-    float y;
-    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
+#define SPECIAL_UNIT(name, instruction)                                                            \
+    static __device__ inline float name(float x)                                                   \
+    {                                                                                              \
+        float y;                                                                                   \
+        asm(instruction ".approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));                             \
+        return y;                                                                                  \
+    }
+SPECIAL_UNIT(rsqrt_approx, "rsqrt")    /* off by 1.3e-7 at most */
+SPECIAL_UNIT(root_approx, "sqrt")      /* by 1.2e-7 */
+SPECIAL_UNIT(reciprocal_approx, "rcp") /* by 1.2e-7 */
 /* A pointer read from shared memory: that it leads to global memory, which spares the test. */
 static __device__ inline const float *in_global(const float *p)
 {

@@ -37,7 +37,7 @@ static __device__ inline struct resample_grid resample_grid_at(double edge, doub
     return resample_grid{(int)(at >> 32), (unsigned)at, (unsigned)step, (float)width};
 }
 
-/* Where the lane's interval begins, and how much later that of the next group of 32. */
+/* Returns where the lane's interval begins; below, how much later that of the next 32 does. */
 static __device__ inline uint64_t resample_begin(const struct resample_grid &g, int lane)
 {
     return g.from + (uint64_t)(unsigned)(2 * lane) * g.step;
