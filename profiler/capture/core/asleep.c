@@ -297,7 +297,7 @@ int asleep_begin(enum asleep_kind kind, const struct capture_parts *parts)
         return 0;
     asleep.wake = asleep_wake_now;
     asleep.since = facts_account(TRACE_AT_START);
-    capture.on = 0;
+    capture_off();
     asleep.on = kind;
     asleep_arm(ASLEEP_NS);
     return 1;

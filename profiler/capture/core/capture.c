@@ -2,9 +2,10 @@
 #include <unistd.h>
 
 #include "profiler/capture/core/asleep.h"
-#include "profiler/capture/raw/near.h"
+#include "profiler/capture/core/recorder.h"
 
 struct capture capture CAPTURE_NEAR;
+int capture_counts CAPTURE_HOT;
 struct asleep asleep CAPTURE_NEAR;
 
 /* thread.c's, where threads of this process are recorded. */

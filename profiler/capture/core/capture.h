@@ -59,19 +59,19 @@ extern struct capture capture __attribute__((visibility("hidden"))); /* near.h *
 struct capture_thread {
     struct trace_stream stream;
     uint32_t tid;
-    uint64_t io_left, io_weight; /* lean.c, for each call: beside `busy` */
+    _Alignas(8) uint32_t io_left; /* lean.h, which reads it together with `busy` */
     volatile int busy;     /* inside the library: calls pass through, samples are counted as lost */
     uintptr_t frame;       /* of what has entered: its stack pointer is not above it. 0 unknown */
     const uintptr_t *call; /* where the target's call into the library has its return address */
     uintptr_t returns, stack_low, stack_high; /* returns: which it is; call NULL: unknown */
     int ours;                                 /* a thread of this library: never sampled */
     uint64_t cost_ns[TRACE_PARTS], cost_calls[TRACE_PARTS];
-    uint64_t random, io_ns, io_drawn, io_entered, io_stack_ns; /* of capture_random; io's */
+    uint64_t random, io_ns, io_drawn, io_weight, io_entered, io_stack_ns; /* all but random: io's */
     uint64_t io_since, io_since_ns, io_waits, io_debt, io_cpu, io_sleeps, io_draws; /* lean.c */
-    struct capture_io_name {      /* by which it opened a file last: names.c of io */
-        uint64_t row, last, mask; /* row + 1 | round << 32, 0: none; its end; the ending's part */
-        uint8_t folder, ending;   /* lengths; text: the folder */
-        char text[102];
+    struct capture_io_name {             /* by which it opened a file last: names.c of io */
+        uint64_t row, last, mask, flags; /* row + 1 | round << 32, 0: none; its end; its part */
+        uint8_t folder, ending, writes;  /* lengths; text: the folder; flags ~0: no other like it */
+        char text[93];
     } io_name;
     struct stack_thread *stacks; /* stack.c's scratch */
     char *scratch;        /* CAPTURE_SCRATCH bytes, while it is inside; of one function at a time */

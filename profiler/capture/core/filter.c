@@ -39,7 +39,7 @@ int filter_begin(void)
             recorders_thread_lost(s);
     signals_withdraw();
     process_filtered(polled);
-    capture.on = 0;
+    capture_off();
     wait_for_others();
     errno = saved;
     return 1;
@@ -65,7 +65,7 @@ void filter_found(void)
     /* A brief trace would need a system call, which may end the program. */
     if (capture.on && (!capture.writer.brief || capture.writer.state == TRACE_IN_FILE))
         trace_finish(&capture.writer, TRACE_FILTERED, 0);
-    capture.on = 0;
+    capture_off();
 }
 
 /* Without any, its file in /proc is not read, which takes 30 us. */

@@ -134,7 +134,7 @@ void process_finish(enum trace_end end, int detail)
         return;
     int quiet = poll_gate_keep(5000000u);
     process_seal_trace(end, detail, NULL, quiet);
-    capture.on = 0;
+    capture_off();
     thread_records_close(0);
     for (struct thread_slot *s = thread_first(); s; s = s->next)
         if (s->used && (s == thread_self() || (s->t.ours && quiet)))
@@ -293,6 +293,7 @@ static void in_child(void)
     if (is_asleep && thread_self()) {
         thread_self()->t.busy = 0; /* it entered before the fork */
     } else if (!is_asleep) {
+        capture_off();
         capture.on = process_open_trace(NULL, 1, NULL);
         if (capture.on)
             process_begin_forked(thread_self());

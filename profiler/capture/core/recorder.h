@@ -4,6 +4,7 @@
 #define TP_CAPTURE_CORE_RECORDER_H
 
 #include "profiler/capture/core/capture.h"
+#include "profiler/capture/raw/near.h"
 
 struct thread_slot;
 
@@ -14,6 +15,15 @@ struct sample_phase {
     int fired;                  /* the signal is this timer's */
     uint64_t sleeps;            /* of the thread when it was set */
 };
+
+/* 1: the recording is on, and calls of input and output that are only counted go straight on
+ * (recorders/io/lean.h sets it). One line of the cache less than `capture.on` for each. */
+extern int capture_counts CAPTURE_OWN;
+static inline void capture_off(void)
+{
+    capture.on = 0;
+    __atomic_store_n(&capture_counts, 0, __ATOMIC_RELAXED);
+}
 
 /* Bytes of a thread's scratch, for what is too large for the program's stack. */
 #define CAPTURE_SCRATCH 8192

@@ -26,7 +26,10 @@ int close_range(unsigned first, unsigned last, int flags);
 
 /* A call that is only counted goes straight on; NAME_long records any other. That is entered by a
  * jump, so its caller is the program's. */
-#define IS_LEAN(real) __builtin_expect((real) && io_lean_takes(), 1)
+#define IS_LEAN __builtin_expect(io_lean_takes(), 1)
+#define MOVED(at, result, op)                                                                      \
+    (__builtin_constant_p(at) ? io_lean_moved_here(result, fd, op)                                 \
+                              : io_lean_moved_at(result, fd, op, at))
 
 /* X(type, name, parameters, arguments, op, offset): the descriptor is called fd. */
 #define DATA_CALLS(X)                                                                              \
@@ -88,9 +91,9 @@ int close_range(unsigned first, unsigned last, int flags);
     {                                                                                              \
         type(*real) parameters =                                                                   \
             (type(*) parameters)__atomic_load_n(&next_##name, __ATOMIC_RELAXED);                   \
-        if (!IS_LEAN(real && !phase_on))                                                           \
+        if (!IS_LEAN)                                                                              \
             return name##_long arguments;                                                          \
-        return (type)io_lean_moved(real arguments, fd, TRACE_IO_##kind, at, CALLER);               \
+        return (type)MOVED(at, real arguments, TRACE_IO_##kind);                                   \
     }
 DATA_CALLS(DATA)
 
@@ -111,9 +114,9 @@ DATA_CALLS(DATA)
     {                                                                                              \
         type (*real)(int, type, int) =                                                             \
             (type(*)(int, type, int))__atomic_load_n(&next_##name, __ATOMIC_RELAXED);              \
-        if (!IS_LEAN(real))                                                                        \
+        if (!IS_LEAN)                                                                              \
             return name##_long(fd, offset, from);                                                  \
-        return (type)io_lean_sought(real(fd, offset, from), fd, CALLER);                           \
+        return (type)io_lean_sought(real(fd, offset, from), fd);                                   \
     }
 SEEK_CALLS(SEEK)
 /* For programs built long ago: no search by dlsym finds that of the C library. */
@@ -164,9 +167,9 @@ OPEN_CALLS(OPEN)
     {                                                                                              \
         int(*real) parameters =                                                                    \
             (int(*) parameters)__atomic_load_n(&next_##name, __ATOMIC_RELAXED);                    \
-        if (from != AT_FDCWD || !IS_LEAN(real))                                                    \
+        if (from != AT_FDCWD || !IS_LEAN)                                                          \
             return name##_long arguments;                                                          \
-        return io_lean_opened(real arguments, path, flags, CALLER);                                \
+        return io_lean_opened(real arguments, path, flags);                                        \
     }
 #define CHECKED(name, parameters, arguments, from)                                                 \
     int name parameters;                                                                           \
@@ -241,7 +244,7 @@ CONTROL_CALLS(CONTROL)
     CAPTURE_API int name(int fd)                                                                   \
     {                                                                                              \
         int (*real)(int) = (int (*)(int))__atomic_load_n(&next_##name, __ATOMIC_RELAXED);          \
-        return IS_LEAN(real) ? io_lean_closes(fd, real) : name##_long(fd);                         \
+        return IS_LEAN ? io_lean_closes(fd, real) : name##_long(fd);                               \
     }
 CLOSE_CALLS(CLOSE)
 

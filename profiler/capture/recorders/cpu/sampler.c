@@ -63,6 +63,7 @@ void phase_wanted(void)
         return;
     restarts = 1; /* that timer may end a system call */
     phase_on = 1;
+    __atomic_store_n(&capture_counts, 0, __ATOMIC_RELAXED); /* reads and writes are paused around */
 }
 
 static uint64_t sampler_jitter(struct thread_slot *s)

@@ -16,6 +16,26 @@ static inline struct io_descriptor *io_descriptor_known(int fd) /* NULL: not kno
     return d && d->file ? d : NULL;
 }
 
+/* What lies together is read and written at once, on processors whose words begin with their least
+ * byte. The first word: `file` and four flags; others follow `run`. */
+#define IO_HEAD_SEEKABLE (1ull << 48)
+#define IO_HEAD_KNOWN    (1ull << 56)
+#define IO_HAS_STREAMS   0xffu
+#define IO_HAS_MANY      0xff000000u
+#define IO_HAS_MANY_ONE  0x01000000u
+_Static_assert(offsetof(struct io_descriptor, file) == 0 &&
+                   offsetof(struct io_descriptor, shared) == 4 &&
+                   offsetof(struct io_descriptor, seekable) == 6 &&
+                   offsetof(struct io_descriptor, known) == 7 &&
+                   offsetof(struct io_descriptor, many) ==
+                       offsetof(struct io_descriptor, streams) + 3 &&
+                   __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "as these words have them");
+static inline void io_head_set(struct io_descriptor *d, uint64_t head)
+{
+    __atomic_store_n((uint64_t *)(void *)d, head, __ATOMIC_RELEASE);
+}
+
 static inline void io_set_row(int fd, uint32_t row) /* place + 1 */
 {
     if (fd >= __atomic_load_n(&io_descriptor_count, __ATOMIC_RELAXED))

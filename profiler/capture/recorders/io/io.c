@@ -98,7 +98,7 @@ static void note_lean(struct capture_thread *t)
         "%d to %d is timed. Their counts, bytes and places in files are exact; their times are "
         "estimates. Set TOMOPROF_CAPTURE_CALLS=1 to time each.",
         100 * capture.config.calls_share, 1e-9 * (double)io_lean_begun(), LEAN_ONE_IN,
-        LEAN_MANY_ONE_IN);
+        LEAN_MOST_ONE_IN);
 }
 
 static void note_summed(struct capture_thread *t)
@@ -199,6 +199,7 @@ static void io_fork_child(void)
     if (!asleep.counts)
         tables_forked();
     asleep.counts = 0;
+    io_lean_set(io_lean);
     if (t)
         io_write_kernel(t, IO_FORKED);
 }

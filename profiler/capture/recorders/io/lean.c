@@ -7,6 +7,8 @@
 #include "profiler/capture/recorders/io/lean.h"
 #include "profiler/capture/recorders/io/names.h"
 
+#define CALLER __builtin_return_address(0)
+
 enum {
     MEASURED_ONE_IN = 4, /* of the calls that are drawn */
     LARGE = 1 << 20,
@@ -21,8 +23,8 @@ static int lean_run_begin(struct io_descriptor *d, enum trace_io_op op, uint64_t
     struct io_file *f = &io->files[d->file - 1];
     struct io_pending *r = &d->run;
     int none = 0;
-    if (op > TRACE_IO_WRITE || !f->begun[op] || f->kind == TRACE_TO_SOCKET ||
-        (here && d->seekable && (!d->known || d->shared)))
+    if (op > TRACE_IO_WRITE || bytes - 1 >= LARGE - 1 || !f->begun[op] ||
+        f->kind == TRACE_TO_SOCKET || (here && d->seekable && (!d->known || d->shared)))
         return 0;
     if (r->calls) {
         if (!__atomic_compare_exchange_n(&f->lock, &none, (int)s->t.tid, 0, __ATOMIC_ACQUIRE,
@@ -33,6 +35,8 @@ static int lean_run_begin(struct io_descriptor *d, enum trace_io_op op, uint64_t
     }
     r->op = (uint8_t)(op + 1);
     r->low = io_size_from(bytes, &r->sizes);
+    if (r->sizes > LARGE - r->low)
+        r->sizes = LARGE - r->low;
     r->calls = 1;
     r->bytes = bytes;
     r->end = at + bytes;
@@ -58,32 +62,32 @@ static __attribute__((noinline)) int lean_data_other(struct io_descriptor *d, en
 /* Rare steps are in functions that this one and those below jump to, so that they keep no registers.
  * LEAN_OTHER: the run is locked. */
 enum lean_step { LEAN_NOT, LEAN_COUNTED, LEAN_OTHER };
-static inline enum lean_step lean_data_step(enum trace_io_op op, int fd, uint64_t bytes,
-                                            int64_t offset)
+static inline __attribute__((always_inline)) enum lean_step
+lean_data_step(enum trace_io_op op, int fd, uint64_t bytes, int64_t offset)
 {
     struct io_descriptor *d = io_descriptor_known(fd);
-    if (__builtin_expect(!d || bytes - 1 >= LARGE - 1, 0))
+    if (__builtin_expect(!d, 0))
         return LEAN_NOT;
     LEAN_KEEP(d);
-    if (__builtin_expect(!io_run_lock(&d->run), 0))
-        return LEAN_NOT;
     struct io_pending *r = &d->run;
     const int here = offset == IO_HERE;
     const uint64_t at = here ? d->offset : (uint64_t)offset;
-    if (__builtin_expect(r->op != op + 1u || bytes - r->low >= r->sizes ||
-                             (at != r->end && d->seekable) || r->calls == UINT32_MAX,
-                         0))
+    if (__builtin_expect(!io_run_lock_of(r, op + 1u), 0))
+        return io_run_lock(r) ? LEAN_OTHER : LEAN_NOT;
+    if (__builtin_expect(bytes - r->low >= r->sizes || (at != r->end && d->seekable), 0))
         return LEAN_OTHER;
-    r->calls++;
+    r->calls++; /* those that are timed end the run, long before it is full */
     r->bytes += bytes;
-    r->end = at + bytes;
+    uint64_t end = at + bytes;
+    LEAN_KEEP(end); /* not with `bytes` in a vector, which takes longer */
+    r->end = end;
     if (here)
-        d->offset = at + bytes;
+        d->offset = end;
     io_run_unlock(r);
     return LEAN_COUNTED;
 }
 
-static inline int lean_data(enum trace_io_op op, int fd, uint64_t bytes, int64_t offset)
+static int lean_data(enum trace_io_op op, int fd, uint64_t bytes, int64_t offset)
 {
     const enum lean_step step = lean_data_step(op, fd, bytes, offset);
     return step == LEAN_OTHER ? lean_data_other(&io->descriptors[fd], op, bytes, offset)
@@ -99,7 +103,8 @@ static inline uint64_t io_stamp_between(void)
 
 static uint32_t lean_one_in(const struct capture_thread *t)
 {
-    return t->io_draws < LEAN_FEW ? LEAN_ONE_IN : LEAN_MANY_ONE_IN;
+    return t->io_draws < LEAN_FEW ? LEAN_ONE_IN
+                                  : __atomic_load_n(&io_lean_many_one_in, __ATOMIC_RELAXED);
 }
 
 /* Measures one in MEASURED_ONE_IN of the calls that are drawn, and times the others. */
@@ -167,14 +172,24 @@ static __attribute__((noinline)) int64_t lean_data_rare(int64_t result, int fd, 
     return lean_data_missed(result, fd, op, offset, caller);
 }
 
-int64_t io_lean_moved(int64_t result, int fd, enum trace_io_op op, int64_t offset,
-                      const void *caller)
+static inline __attribute__((always_inline)) int64_t
+lean_moved(int64_t result, int fd, enum trace_io_op op, int64_t offset, const void *caller)
 {
     const enum lean_step step = lean_data_step(op, fd, (uint64_t)result, offset);
     if (__builtin_expect(step == LEAN_COUNTED, 1))
         return result;
     return step == LEAN_OTHER ? lean_data_rare(result, fd, op, offset, caller)
                               : lean_data_missed(result, fd, op, offset, caller);
+}
+
+int64_t io_lean_moved_here(int64_t result, int fd, enum trace_io_op op)
+{
+    return lean_moved(result, fd, op, IO_HERE, CALLER);
+}
+
+int64_t io_lean_moved_at(int64_t result, int fd, enum trace_io_op op, int64_t offset)
+{
+    return lean_moved(result, fd, op, offset, CALLER);
 }
 
 COUNTED(data, (enum trace_io_op op, int fd, int64_t result, int64_t offset, uint64_t begin),
@@ -200,17 +215,17 @@ static __attribute__((noinline)) int64_t lean_seek_missed(int64_t result, int fd
     return result;
 }
 
-int64_t io_lean_sought(int64_t result, int fd, const void *caller)
+int64_t io_lean_sought(int64_t result, int fd)
 {
     if (__builtin_expect(lean_seek(fd, result), 1))
         return result;
-    return lean_seek_missed(result, fd, caller);
+    return lean_seek_missed(result, fd, CALLER);
 }
 
 COUNTED(seek, (int fd, int64_t result, uint64_t begin), (fd, result, begin), (fd, result))
 
 /* Above a few names, or opens of unknown ones, all belong to their folder. */
-static uint32_t row_of_name(const char *path)
+static uint32_t row_of_name(const char *path, int flags)
 {
     enum { FEW = 64 };
     struct io_name n;
@@ -220,7 +235,7 @@ static uint32_t row_of_name(const char *path)
         row = io_name_find(n.folder);
     }
     if (row) {
-        io_name_keep(&thread_own->t.io_name, path, row);
+        io_name_keep(&thread_own->t.io_name, path, flags, row);
         io_summed = 1;
         return row;
     }
@@ -250,7 +265,9 @@ static inline void lean_open_row(struct io_descriptor *d, uint32_t row, int flag
 static __attribute__((noinline)) int lean_open_other(int fd, const char *path, int flags)
 {
     struct io_descriptor *d = &io->descriptors[fd];
-    const uint32_t row = io_name_suffices(path, flags) ? row_of_name(path) : 0;
+    uint32_t row = io_name_again(&thread_own->t.io_name, path);
+    if (!row)
+        row = io_name_suffices(path, flags) ? row_of_name(path, flags) : 0;
     if (!row)
         return 0;
     if (d->file)
@@ -266,18 +283,21 @@ static inline int lean_open_is_by_name(int fd, const char *path, int flags)
            !(flags & ~IO_NAME_FLAGS);
 }
 
-/* Counts one more of the folder and ending that the thread opened last. */
+/* Counts one more of the folder and ending that the thread opened last, where the one that lay
+ * under this number before was such a file too. */
 static inline __attribute__((always_inline)) int lean_open_again(int fd, const char *path,
                                                                  int flags)
 {
+    const struct capture_io_name *last = &thread_own->t.io_name;
     struct io_descriptor *d = &io->descriptors[fd];
     LEAN_KEEP(d);
-    const uint32_t row = io_name_again(&thread_own->t.io_name, path);
-    if (__builtin_expect(
-            !row || d->file || fd >= __atomic_load_n(&io_descriptor_count, __ATOMIC_RELAXED), 0))
+    const uint32_t row = (uint32_t)flags == last->flags ? io_name_again(last, path) : 0;
+    if (__builtin_expect(!row || d->file || d->whole.row != row, 0))
         return 0;
-    lean_open_row(d, row, flags, 1);
-    __atomic_store_n(&d->file, row, __ATOMIC_RELEASE);
+    d->writes = last->writes;
+    d->many = 1;
+    d->run.opens = 1;
+    io_head_set(d, row | IO_HEAD_SEEKABLE | IO_HEAD_KNOWN);
     return 1;
 }
 
@@ -298,12 +318,13 @@ static __attribute__((noinline)) int lean_open_rare(int fd, const char *path, in
     return fd;
 }
 
-int io_lean_opened(int fd, const char *path, int flags, const void *caller)
+int io_lean_opened(int fd, const char *path, int flags)
 {
-    if (__builtin_expect(lean_open_is_by_name(fd, path, flags) && lean_open_again(fd, path, flags),
+    if (__builtin_expect(__atomic_load_n(&io_storm, __ATOMIC_RELAXED) &&
+                             (unsigned)fd < IO_DESCRIPTORS && lean_open_again(fd, path, flags),
                          1))
         return fd;
-    return lean_open_rare(fd, path, flags, caller);
+    return lean_open_rare(fd, path, flags, CALLER);
 }
 
 COUNTED(open, (int fd, const char *path, int flags, uint64_t begin), (fd, path, flags, begin),
@@ -316,16 +337,17 @@ static inline void lean_add_whole(struct io_descriptor *d)
 {
     struct io_pending *r = &d->run;
     struct io_whole *w = &d->whole;
-    w->files += r->calls > 0;
+    uint32_t files = w->files + (r->calls > 0);
+    LEAN_KEEP(files);
+    w->files = files;
     w->opens += r->opens;
     w->calls += r->calls;
     w->bytes += r->bytes;
     r->calls = r->opens = 0;
     r->end = r->bytes = 0;
     io_run_unlock(r);
-    __atomic_store_n(&d->file, 0, __ATOMIC_RELEASE);
-    d->shared = d->stream = d->seekable = d->known = 0;
-    d->accepted = d->writes = d->many = 0;
+    io_head_set(d, 0);
+    d->streams = d->accepted = d->writes = d->many = 0;
     d->offset = 0;
 }
 
@@ -357,6 +379,15 @@ static __attribute__((noinline)) int lean_close_other(int fd)
     return 1;
 }
 
+/* The same as lean_is_whole, of the descriptor's first line: those of many files had no socket. */
+static inline int lean_is_whole_soon(const struct io_descriptor *d)
+{
+    uint32_t has;
+    const uint32_t looked_at = IO_HAS_STREAMS | IO_HAS_MANY;
+    __builtin_memcpy(&has, &d->streams, sizeof has);
+    return (has & looked_at) == IO_HAS_MANY_ONE && !d->run.seeks && d->run.end == d->run.bytes;
+}
+
 /* 0: lean_close_other is to count it. */
 static inline __attribute__((always_inline)) int lean_close_again(int fd)
 {
@@ -367,7 +398,7 @@ static inline __attribute__((always_inline)) int lean_close_again(int fd)
     const struct io_pending *r = &d->run;
     const struct io_whole *w = &d->whole;
     d->run.opens++;
-    if (__builtin_expect(!lean_is_whole(d) || w->row != d->file || w->files >= WHOLE_FEW ||
+    if (__builtin_expect(!lean_is_whole_soon(d) || w->row != d->file || w->files >= WHOLE_FEW ||
                              w->op != r->op || w->low != r->low || !io_run_lock(&d->run),
                          0))
         return 0;
@@ -430,7 +461,7 @@ void io_lean_thread(struct capture_thread *t)
 
 void io_lean_stop(void)
 {
-    __atomic_store_n(&io_lean, 0, __ATOMIC_RELAXED);
+    io_lean_set(0);
     for (int fd = 0; fd < io_descriptor_count; fd++) {
         struct io_descriptor *d = io_descriptor_known(fd);
         if (d && io_run_waits(d))

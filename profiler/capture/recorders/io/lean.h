@@ -8,15 +8,19 @@
 
 enum {
     LEAN_ONE_IN = 64, /* calls that are timed, at random; the time of each stands for as many */
-    LEAN_MANY_ONE_IN = 256, /* of a thread that has had LEAN_FEW drawn: each takes 400 ns */
+    LEAN_MANY_ONE_IN = 256,  /* of a thread that has had LEAN_FEW drawn: each takes 400 ns */
+    LEAN_MOST_ONE_IN = 1024, /* the same where more than LEAN_OFTEN calls come in a second */
     LEAN_FEW = 2000,
+    LEAN_OFTEN = 2000000,
     LEAN_UNTIMED = 1, /* io_weight of a call that is not */
 };
 
 /* Calls that the time of a slow one stands for. */
 uint64_t io_lean_weight(struct capture_thread *t);
-/* About once a second: ends it where few calls come. */
+/* About once a second: ends it where few calls come, and times fewer where very many do. */
 void io_lean_tick(void);
+extern uint32_t io_lean_many_one_in;           /* LEAN_MANY_ONE_IN or LEAN_MOST_ONE_IN */
+void io_lean_set(int on);                      /* io_lean, and capture_counts with it */
 uint64_t io_lean_begun(void);                  /* ns of CPU time; 0: it never was */
 void io_lean_thread(struct capture_thread *t); /* starts */
 void io_lean_stop(void);                       /* all that waits, into the rows */
@@ -33,6 +37,20 @@ static inline int io_run_lock(struct io_pending *r)
         return __atomic_compare_exchange_n(&r->lock, &none, 1, 0, __ATOMIC_ACQUIRE,
                                            __ATOMIC_RELAXED);
     if (__atomic_load_n(&r->lock, __ATOMIC_RELAXED))
+        return 0;
+    __atomic_store_n(&r->lock, 1, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    return 1;
+}
+
+/* The same of a run of this kind (op + 1), which one look tells with the lock. */
+static inline int io_run_lock_of(struct io_pending *r, unsigned op)
+{
+    uint16_t free = (uint16_t)(op << 8);
+    if (__builtin_expect(__atomic_load_n(&io_threaded, __ATOMIC_RELAXED), 0))
+        return __atomic_compare_exchange_n(&r->lock_and_op, &free, free | 1, 0, __ATOMIC_ACQUIRE,
+                                           __ATOMIC_RELAXED);
+    if (__builtin_expect(__atomic_load_n(&r->lock_and_op, __ATOMIC_RELAXED) != free, 0))
         return 0;
     __atomic_store_n(&r->lock, 1, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -56,20 +74,26 @@ void io_run_flush(struct io_file *f, struct io_descriptor *d);
 /* 1: this call is such a one. 0: io_short_begin tells what it is. */
 static inline int io_lean_takes(void)
 {
-    if (!__builtin_expect(__atomic_load_n(&io_lean, __ATOMIC_RELAXED) && capture.on, 1))
-        return 0;
+    uint64_t left; /* above: `busy` */
     struct thread_slot *s = thread_own;
-    if (__builtin_expect(!s || s->t.busy || s->t.io_left <= 1, 0))
+    if (!__builtin_expect(__atomic_load_n(&capture_counts, __ATOMIC_RELAXED) && s, 1))
         return 0;
-    s->t.io_left--;
+    __builtin_memcpy(&left, &s->t.io_left, sizeof left);
+    if (__builtin_expect(left - 2 >= UINT32_MAX - 1ull, 0))
+        return 0;
+    s->t.io_left = (uint32_t)left - 1;
     return 1;
 }
+_Static_assert(offsetof(struct capture_thread, busy) ==
+                   offsetof(struct capture_thread, io_left) + sizeof(uint32_t),
+               "they are read together");
 
-/* After it: count it, and return its result. `caller`: see capture_stack. */
-int64_t io_lean_moved(int64_t result, int fd, enum trace_io_op op, int64_t offset,
-                      const void *caller);
-int io_lean_opened(int fd, const char *path, int flags, const void *caller);
-int64_t io_lean_sought(int64_t result, int fd, const void *caller);
+/* After it, as the last step of the hook, so that their caller is the program: count it, and return
+ * its result. */
+int64_t io_lean_moved_here(int64_t result, int fd, enum trace_io_op op);
+int64_t io_lean_moved_at(int64_t result, int fd, enum trace_io_op op, int64_t offset);
+int io_lean_opened(int fd, const char *path, int flags);
+int64_t io_lean_sought(int64_t result, int fd);
 int io_lean_closes(int fd, int (*real)(int)); /* counts it, and calls `real` */
 
 #endif

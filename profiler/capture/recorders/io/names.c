@@ -118,7 +118,7 @@ uint32_t io_name_row(const struct io_name *n)
     return row;
 }
 
-void io_name_keep(struct capture_io_name *last, const char *path, uint32_t row)
+void io_name_keep(struct capture_io_name *last, const char *path, int flags, uint32_t row)
 {
     const size_t n = strlen(path);
     const char *slash = memrchr(path, '/', n), *name = slash ? slash + 1 : path;
@@ -129,6 +129,8 @@ void io_name_keep(struct capture_io_name *last, const char *path, uint32_t row)
         folder + sizeof(uint64_t) > sizeof last->text)
         return;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    last->flags = flags & O_APPEND ? ~0ull : (uint32_t)flags;
+    last->writes = (flags & O_ACCMODE) == O_WRONLY;
     last->folder = (uint8_t)folder;
     last->ending = (uint8_t)bytes;
     memcpy(last->text, path, folder);

@@ -37,7 +37,7 @@ int io_name_suffices(const char *path, int flags);
     (O_ACCMODE | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_NOATIME | O_CREAT | O_TRUNC |  \
      O_APPEND | O_SYNC | O_DSYNC)
 /* lean.c, for a thread: what it opens now, which the next name is compared with (io_name_again). */
-void io_name_keep(struct capture_io_name *last, const char *path, uint32_t row);
+void io_name_keep(struct capture_io_name *last, const char *path, int flags, uint32_t row);
 static inline void io_open_by_name(struct io_descriptor *d, int flags)
 {
     d->seekable = d->known = 1;

@@ -27,6 +27,16 @@ static uint64_t pages_chosen(uint64_t b, unsigned level)
     return b;
 }
 
+/* The same of a block of which one page matters: 0, it stands for none, which two steps tell where
+ * all of them take `level`. */
+static int pages_is_chosen(uint64_t page, unsigned level)
+{
+    for (unsigned i = level; i-- > 0;)
+        if (pages_half(page >> (i + 1), i) != (page >> i & 1))
+            return 0;
+    return 1;
+}
+
 static struct io_page *pages_slot(struct io_page *page, uint32_t room, uint64_t number)
 {
     uint32_t at = (uint32_t)pages_hash(number) & (room - 1);
@@ -91,6 +101,8 @@ void io_pages_add(struct io_pages *s, uint64_t offset, uint64_t bytes, void *(*t
     uint64_t end = offset + bytes, first = offset >> PAGES_SHIFT, last = (end - 1) >> PAGES_SHIFT;
     while ((last - first) >> s->level >= PAGES_MOST) /* more than the set could ever hold */
         pages_move(s, s->spare, s->room, s->level + 1);
+    if (first == last && !pages_is_chosen(first, s->level))
+        return;
     for (uint64_t at = first; at <= last;) {
         unsigned level = s->level;
         uint64_t block = at >> level, n = pages_chosen(block, level), begin = n << PAGES_SHIFT;

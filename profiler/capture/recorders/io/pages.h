@@ -28,8 +28,13 @@ uint64_t io_pages_bytes(const struct io_pages *s, double *error);
 enum { IO_STREAMS = 8 }; /* places in a file that are read on from, of one descriptor */
 
 struct io_pending {
-    uint8_t lock;
-    uint8_t op; /* READ or WRITE, + 1; 0: no call may go on from the one before */
+    union {
+        struct {
+            uint8_t lock;
+            uint8_t op; /* READ or WRITE, + 1; 0: no call may go on from the one before */
+        };
+        uint16_t lock_and_op;
+    };
     uint32_t calls, opens, seeks;
     uint32_t low, sizes; /* of a call: at least, and below low + sizes */
     uint64_t end, bytes; /* of calls that go on from each other */

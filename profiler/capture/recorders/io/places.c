@@ -87,8 +87,11 @@ static void add_place(uint64_t *cell, struct io_descriptor *d, uint64_t offset, 
     at = next < d->streams ? next : near;
     if (at == d->streams)
         at = d->streams < IO_STREAMS ? d->streams++ : IO_STREAMS - 1;
-    for (unsigned i = IO_STREAMS - 1; i > 0; i--)
-        d->end[i] = d->end[i <= at ? i - 1 : i];
+    if (at == IO_STREAMS - 1) /* as nearly always, where calls jump about */
+        __builtin_memmove(d->end + 1, d->end, sizeof d->end - sizeof *d->end);
+    else
+        for (unsigned i = at; i > 0; i--)
+            d->end[i] = d->end[i - 1];
     d->end[0] = offset + bytes;
 }
 
@@ -118,10 +121,11 @@ void io_add_data(struct io_file *f, struct io_descriptor *d, const struct io_add
 void io_add_run(struct io_file *f, struct io_descriptor *d, const struct io_add *a, uint64_t calls)
 {
     uint64_t bytes = (uint64_t)a->bytes, *cell = f->cell + trace_io_part(a->op, 0);
-    cell[TRACE_IO_SIZES + size_cell(bytes / calls)] += calls;
+    const uint64_t each = calls == 1 ? bytes : bytes / calls;
+    cell[TRACE_IO_SIZES + size_cell(each)] += calls;
     if (!d->seekable)
         return;
-    add_place(cell, d, (uint64_t)a->offset, bytes, bytes - bytes / calls);
+    add_place(cell, d, (uint64_t)a->offset, bytes, bytes - each);
     cell[TRACE_IO_PLACED + TRACE_IO_NEXT] += calls - 1;
     f->seen += calls;
     if (a->op == TRACE_IO_READ && !(f->flags & TRACE_IO_MANY))

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "profiler/capture/raw/near.h"
+#include "profiler/capture/recorders/cpu/phase.h"
 #include "profiler/capture/recorders/io/lean.h"
 
 #define FOLLOW_NS 40000000u /* before it is known how fast the counter counts */
@@ -136,7 +137,14 @@ enum {
 #define FREE_NS 3000000 /* taken beyond the share before it begins */
 
 int io_lean CAPTURE_HOT;
+uint32_t io_lean_many_one_in = LEAN_MANY_ONE_IN;
 static uint64_t begun;
+
+void io_lean_set(int lean)
+{
+    __atomic_store_n(&io_lean, lean, __ATOMIC_RELAXED);
+    __atomic_store_n(&capture_counts, lean && capture.on && !phase_on, __ATOMIC_RELAXED);
+}
 
 static uint64_t cpu_ns(void)
 {
@@ -184,7 +192,7 @@ void io_lean_check(struct capture_thread *t, uint64_t stamp)
     t->io_debt = 0;
     if (!begun)
         begun = cpu_ns() + 1;
-    __atomic_store_n(&io_lean, 1, __ATOMIC_RELAXED);
+    io_lean_set(1);
 }
 
 void io_lean_tick(void)
@@ -196,7 +204,10 @@ void io_lean_tick(void)
     double full = (double)(calls - calls_before) * FULL_NS;
     if (calls < calls_before ||
         full < 0.5 * capture.config.calls_share * (double)(cpu - cpu_before))
-        __atomic_store_n(&io_lean, 0, __ATOMIC_RELAXED);
+        io_lean_set(0);
+    const int often = calls > calls_before && calls - calls_before > LEAN_OFTEN;
+    __atomic_store_n(&io_lean_many_one_in, often ? LEAN_MOST_ONE_IN : LEAN_MANY_ONE_IN,
+                     __ATOMIC_RELAXED);
     cpu_before = cpu;
     calls_before = calls;
 }
