@@ -222,7 +222,7 @@ static void conclude_record(struct record_session *s)
                  "as far as it goes",
                  missing, s->job.among.size);
     if (!request.no_analysis && !request.pid) /* the analysis alone asks for them */
-        priced_measure(&s->settings, &s->prices);
+        priced_measure(&s->settings, s->end.user_s + s->end.system_s, &s->prices);
     enum err e = write_record_facts(s, &s->end);
     if (!e)
         e = perf_maps_keep(s->trace);

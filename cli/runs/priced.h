@@ -4,7 +4,9 @@
 
 #include "profiler/record/record.h"
 
-/* `settings` are those of the run. Processes are measured where it had several. */
-void priced_measure(const struct record_settings *settings, struct record_prices *out);
+/* `settings` are those of the run, which took so much CPU time. Processes are measured where it had
+ * several, and a start where it was short. */
+void priced_measure(const struct record_settings *settings, double cpu_s,
+                    struct record_prices *out);
 
 #endif

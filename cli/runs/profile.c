@@ -68,6 +68,7 @@ static enum err make_profile(const char *folder, struct analyze_options *options
                                                   .all_s = facts.end.user_s + facts.end.system_s,
                                                   .fork_s = facts.prices.fork_s,
                                                   .load_s = facts.prices.load_s,
+                                                  .start_s = facts.prices.start_s,
                                                   .signal_s = facts.prices.signal_s,
                                                   .left_running = facts.end.left_running};
         e = findings_of_run(folder, options, facts_add, &facts, out);

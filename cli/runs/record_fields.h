@@ -45,6 +45,7 @@
 #define LAUNCH_PRICES_FIELDS(X)                                                                    \
     X(REAL, _, fork_s, "a forked process that does nothing; null: few processes")                  \
     X(REAL, _, load_s, "a program that does nothing, beside its fork; likewise")                   \
+    X(REAL, _, start_s, "the same as the one that is recorded; null: it was longer")               \
     X(REAL, _, signal_s, "delivery of a sample's signal, without its handler")
 
 #define LAUNCH_FILE_FIELDS(X)                                                                      \

@@ -143,7 +143,7 @@ static double real_or_unknown(double v)
 static struct launch_prices prices_to_file(const struct record_prices *p)
 {
     return (struct launch_prices){real_or_unknown(p->fork_s), real_or_unknown(p->load_s),
-                                  real_or_unknown(p->signal_s)};
+                                  real_or_unknown(p->start_s), real_or_unknown(p->signal_s)};
 }
 
 /* Points file->timed to a list, which is to be freed. */
@@ -326,9 +326,9 @@ static enum err record_from_file(const char *path, const cJSON *root, struct rec
     out->end.pid = int_or_zero(file.pid);
     end_from_file(file.baseline, &out->bare);
     if (file.prices)
-        out->prices = (struct record_prices){real_or_zero(file.prices->fork_s),
-                                             real_or_zero(file.prices->load_s),
-                                             real_or_zero(file.prices->signal_s)};
+        out->prices = (struct record_prices){
+            real_or_zero(file.prices->fork_s), real_or_zero(file.prices->load_s),
+            real_or_zero(file.prices->start_s), real_or_zero(file.prices->signal_s)};
     TRY(timed_from_file(&file, out));
     TRY(clocks_from_file(&file, out));
     return disks_from_file(&file, out);

@@ -12,9 +12,9 @@
 /* CPU time by the launcher's account; 0 unknown. */
 struct analyze_launch {
     int pid, left_running;
-    double own_user_s, own_system_s; /* of that process alone */
-    double all_s;                    /* of it and of all that were waited for */
-    double fork_s, load_s, signal_s; /* of the recorder for each: record.h's prices */
+    double own_user_s, own_system_s;          /* of that process alone */
+    double all_s;                             /* of it and of all that were waited for */
+    double fork_s, load_s, start_s, signal_s; /* of the recorder for each: record.h's prices */
 };
 
 /* Asks what the run would take if a line, with what it calls, took `factor` times as long. */

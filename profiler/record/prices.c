@@ -21,13 +21,13 @@ enum { ROUNDS = 4, SIGNALS = 64, CHILDREN = 8 };
 #define EIGHT(x) x x x x x x x x
 #define LAUNCHER "TOMOPROF_CAPTURE_LAUNCHER="
 
-/* A shell as another process's child, which is asleep (core/asleep.c); as the program that was
- * started; and with children. */
+/* A shell as the program that was started; as another process's child, which is asleep
+ * (core/asleep.c); and started, with children. */
 static const struct price_case {
     const char *script;
     int is_child;
-} cases[] = {{":", 1}, {":", 0}, {EIGHT("(:);") ":", 0}};
-enum { LOADED, STARTED, FORKING, CASES };
+} cases[] = {{":", 0}, {":", 1}, {EIGHT("(:);") ":", 0}};
+enum { STARTED, LOADED, FORKING, CASES };
 
 /* Returns CPU seconds of a shell with its children; below 0: it failed. */
 static double script_run(const char *script, char *const *environment)
@@ -62,9 +62,9 @@ static void launcher_set(char *const *environment, int other)
 }
 
 /* Returns 0 where a run failed. */
-static int cases_measure(char *const *recorded, double more[CASES])
+static int cases_measure(char *const *recorded, int count, double more[CASES])
 {
-    for (int i = 0; i < CASES; i++) {
+    for (int i = 0; i < count; i++) {
         double least[2] = {1e9, 1e9};
         launcher_set(recorded, cases[i].is_child);
         for (int k = 0; k < 2 * ROUNDS; k++) {
@@ -83,16 +83,21 @@ static double at_least_nothing(double seconds)
     return seconds > 0 ? seconds : 0;
 }
 
-static void processes_measure(const struct record_settings *s, struct record_prices *out)
+static void processes_measure(const struct record_settings *s, enum record_priced what,
+                              struct record_prices *out)
 {
+    const int count = what == PRICED_START ? STARTED + 1 : CASES;
     double more[CASES];
     char **recorded, note[256];
     if (mkdir(s->folder, 0700))
         return;
     if (!record_environment(s, environ, &recorded, note)) {
-        if (cases_measure(recorded, more)) {
-            out->fork_s = at_least_nothing((more[FORKING] - more[STARTED]) / CHILDREN);
-            out->load_s = at_least_nothing(more[LOADED]);
+        if (cases_measure(recorded, count, more)) {
+            out->start_s = at_least_nothing(more[STARTED]);
+            if (count == CASES) {
+                out->fork_s = at_least_nothing((more[FORKING] - more[STARTED]) / CHILDREN);
+                out->load_s = at_least_nothing(more[LOADED]);
+            }
         }
         record_environment_free(recorded);
     }
@@ -129,10 +134,10 @@ static double signal_measure(void)
     return at_least_nothing(least);
 }
 
-void record_prices_measure(const struct record_settings *s, int processes,
+void record_prices_measure(const struct record_settings *s, enum record_priced what,
                            struct record_prices *out)
 {
     *out = (struct record_prices){.signal_s = signal_measure()};
-    if (processes)
-        processes_measure(s, out);
+    if (what != PRICED_SIGNALS)
+        processes_measure(s, what, out);
 }

@@ -55,11 +55,13 @@ struct record_end {
 /* prices.c: what recording costs one of each, measured after the run; CPU seconds, 0 unknown. */
 struct record_prices {
     double fork_s, load_s; /* processes that do nothing: a forked one, a program */
+    double start_s;        /* such a program as the one that is recorded, which is never asleep */
     double signal_s;       /* delivery of a sample's signal, without the handler */
 };
-/* `s`: as the program was recorded, with a folder that is made and removed. `processes` 0: their
- * pairs of runs, 50 ms, are left out. */
-void record_prices_measure(const struct record_settings *s, int processes,
+/* Pairs of runs of a program take 20 ms, those of all processes 50. */
+enum record_priced { PRICED_SIGNALS, PRICED_START, PRICED_PROCESSES };
+/* `s`: as the program was recorded, with a folder that is made and removed. */
+void record_prices_measure(const struct record_settings *s, enum record_priced what,
                            struct record_prices *out);
 
 /* disks.c: the kernel's counters of block devices and of this process's control group, read before,

@@ -109,12 +109,27 @@ static void without_prices_what_was_measured_counts(void **state)
     assert_sum(1 + 0.005 + 0.004);
 }
 
+static void the_program_that_was_started_has_its_own_price(void **state)
+{
+    (void)state;
+    main_process();
+    stage_open(&st, 300, T0 + 200 * MS); /* a child, which slept */
+    account_put(200, TRACE_AT_LOAD, 1);
+    account_put(201, TRACE_AT_START, 2);
+    stage_close(&st, TRACE_EXIT, 0);
+    const struct analyze_options priced = {
+        .launch = {.pid = 100, .load_s = 1.5e-3, .start_s = 6e-3}}; /* it measured 4 of these */
+    m = stage_model(&priced);
+    assert_cost("processes", 6 + 1.5, 2);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, before, after)
     const struct CMUnitTest tests[] = {
         TEST(parts_add_up),
         TEST(without_prices_what_was_measured_counts),
+        TEST(the_program_that_was_started_has_its_own_price),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -65,6 +65,14 @@ static double cpu_between(const struct cpu_moment *from, const struct cpu_moment
     return from->known && to->known && ns > 0 ? ns : 0;
 }
 
+/* Returns the price of such a process that does nothing; 0 unknown. */
+static double process_price(const struct analyze_launch *l, const struct account *a)
+{
+    if (!a->at[TRACE_AT_LOAD].known)
+        return l->fork_s;
+    return a->pid == l->pid ? l->start_s : l->load_s; /* it does not sleep, nor what it becomes */
+}
+
 /* Counts of each process what setting up took, and no less than one costs that does nothing. */
 static struct model_cost cost_of_processes(const struct run *r)
 {
@@ -73,7 +81,7 @@ static struct model_cost cost_of_processes(const struct run *r)
     for (size_t i = 0; i < r->accounts.count; i++) {
         const struct account *a = &r->accounts.items[i];
         const struct cpu_moment *load = &a->at[TRACE_AT_LOAD];
-        const double price = 1e9 * (load->known ? l->load_s : l->fork_s),
+        const double price = 1e9 * process_price(l, a),
                      set_up = cpu_between(load, &a->at[TRACE_AT_START]);
         ns += set_up > price ? set_up : price;
     }

@@ -5,7 +5,7 @@
 #include "profiler/capture/core/recorder.h"
 
 struct capture capture CAPTURE_NEAR;
-int capture_counts CAPTURE_HOT;
+int capture_counts CAPTURE_HOT __attribute__((aligned(64))); /* the first of them */
 struct asleep asleep CAPTURE_NEAR;
 
 /* thread.c's, where threads of this process are recorded. */

@@ -54,7 +54,7 @@ static uint64_t tick; /* of the kernel, ns */
  * from there on is over before the next tick, and no sample would ever see it (1.7 % of the time
  * for 19). Where the program has such timers, the CPU timer comes up to a tick early, and one of
  * the wall clock from there on until the thread has had the CPU time at which its sample is due. */
-volatile int phase_on CAPTURE_HOT __attribute__((aligned(64))); /* the first of them */
+volatile int phase_on CAPTURE_HOT;
 static int restarts; /* system calls that only the sampler ended are made again */
 
 void phase_wanted(void)

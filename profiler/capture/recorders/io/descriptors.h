@@ -16,7 +16,7 @@ static inline struct io_descriptor *io_descriptor_known(int fd) /* NULL: not kno
     return d && d->file ? d : NULL;
 }
 
-/* What lies together is read and written at once, on processors whose words begin with their least
+/* Reads and writes at once what lies together, on processors whose words begin with their least
  * byte. The first word: `file` and four flags; others follow `run`. */
 #define IO_HEAD_SEEKABLE (1ull << 48)
 #define IO_HEAD_KNOWN    (1ull << 56)
