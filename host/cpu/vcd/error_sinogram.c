@@ -1,8 +1,9 @@
 /* The two passes of VCD over the error sinogram. A subset's projection is cheap beside a pass (400
  * pixels against 256 columns per view at 1/128 of 256 x 256), so it is computed twice, in a tile
- * that stays in L2, rather than stored: a subset then reads e and w twice and writes e once, 5
- * sinograms of traffic where separate operations move 11. Views are the unit of work; sums are per
- * view and added in order. */
+ * that stays in L2, rather than stored: a subset then reads w twice, and e twice (once in an
+ * iteration, where the linear sum comes from the back projection), and writes e once. Whoever reads
+ * a column of the tile leaves it 0. Views are the unit of work; sums are per view and added in
+ * order. */
 #include <omp.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #include "host/cpu/common/arithmetic.h"
 #include "host/backend/course.h"
 #include "host/cpu/common/threads.h"
+#include "host/cpu/vcd/iteration.h"
 #include "host/cpu/vcd/vcd.h"
 #include "base/mark/mark.h"
 
@@ -68,13 +70,12 @@ static struct tile_region view_region(const struct projector *p, int64_t view, i
     return (struct tile_region){view, views, 0, p->volume.slices};
 }
 
-/* Projection of the packed or dense pixels into fresh tiles of `at.views` views, in runs of some
+/* Adds the projection of the packed or dense pixels to tiles of `at.views` views, in runs of some
  * milliseconds. */
 static void project_views(const struct backend *be, struct worker *w,
                           const struct pixel_set *pixels, const float *x, struct tile_region at,
-                          const struct planes *s, float *tile)
+                          float *tile)
 {
-    memset(tile, 0, (size_t)(at.views * s->stride) * sizeof *tile);
     for (int64_t first = 0; first < pixels->count && !backend_stopped(be); first += LOOK_PIXELS)
         worker_forward(w, pixels, first, int_min(first + LOOK_PIXELS, pixels->count), at, x, tile);
 }
@@ -91,14 +92,14 @@ static void error_declare_work(struct backend *be, const struct projector *p, in
                     4 * taps * updates * projections + 4 * sinograms * samples);
 }
 
-static void view_dots(const struct projector *p, const struct planes *s, const float *tile,
+static void view_dots(const struct projector *p, const struct planes *s, float *tile,
                       const float *e, const float *w, double sums[2])
 {
     const struct vcd_kernels *kernels = ISA_PICK(vcd_kernels);
     const int64_t rows = p->scan.rows;
-    const float *d = tile + p->taps * s->ld;
+    float *d = tile + p->taps * s->ld;
     for (int64_t c = 0; c < s->columns; c++)
-        kernels->dots(w ? w + c * rows : NULL, e + c * rows, d + c * s->ld, rows, sums);
+        kernels->dots(w ? w + c * rows : NULL, e ? e + c * rows : NULL, d + c * s->ld, rows, sums);
 }
 
 enum err cpu_forward_dots(struct backend *be, struct projector *p, const struct pixel_set *pixels,
@@ -121,11 +122,12 @@ enum err cpu_forward_dots(struct backend *be, struct projector *p, const struct 
         float *tile = scratch + (size_t)omp_get_thread_num() * each;
         union any_worker worker;
         any_worker_init(&worker, p, tile + s.group * s.stride, s.ld, s.stride, 1);
+        memset(tile, 0, (size_t)(s.group * s.stride) * sizeof *tile);
 #pragma omp for schedule(dynamic, 1)
         for (int64_t view = 0; view < p->scan.views; view += s.group) {
             const struct tile_region at =
                 view_region(p, view, int_min(s.group, p->scan.views - view));
-            project_views(be, &worker.base, pixels, x->ptr, at, &s, tile);
+            project_views(be, &worker.base, pixels, x->ptr, at, tile);
             for (int64_t v = 0; v < at.views; v++)
                 view_dots(p, &s, tile + v * s.stride, plane_at(e, &s, view + v),
                           plane_at(w, &s, view + v), partial[view + v]);
@@ -138,14 +140,14 @@ enum err cpu_forward_dots(struct backend *be, struct projector *p, const struct 
         sums->quadratic += partial[view][1];
     }
     mem_free(memory);
-    error_declare_work(be, p, pixels->count, 1, w ? 2 : 1);
+    error_declare_work(be, p, pixels->count, 1, (w != NULL) + (e != NULL));
     return ERR_OK;
 }
 
 /* Does pass two for one view: e -= alpha d, and its weighted tile for back projection, guards 0. */
 static void error_update_view(const struct projector *p, double alpha, struct buffer *e,
                               const struct buffer *w, int64_t view, const struct planes *s,
-                              const float *d, float *tile)
+                              float *d, float *tile)
 {
     const struct vcd_kernels *kernels = ISA_PICK(vcd_kernels);
     const int64_t rows = p->scan.rows, guard = p->taps * s->ld;
@@ -186,6 +188,7 @@ enum err cpu_update_back(struct backend *be, struct projector *p, const struct v
         float *d = scratch + (size_t)omp_get_thread_num() * each;
         union any_worker worker;
         any_worker_init(&worker, p, d + s.group * s.stride, s.ld, s.stride, 1);
+        memset(d, 0, (size_t)(s.group * s.stride) * sizeof *d);
         for (int64_t view = 0; view < p->scan.views; view += views) {
             const struct tile_region at =
                 view_region(p, view, int_min(views, p->scan.views - view));
@@ -194,7 +197,7 @@ enum err cpu_update_back(struct backend *be, struct projector *p, const struct v
                 const struct tile_region own =
                     view_region(p, view + v, int_min(s.group, at.views - v));
                 if (move)
-                    project_views(be, &worker.base, &move->pixels, move->delta->ptr, own, &s, d);
+                    project_views(be, &worker.base, &move->pixels, move->delta->ptr, own, d);
                 for (int64_t i = 0; i < own.views; i++)
                     if (move)
                         error_update_view(p, move->alpha, e, w, own.view + i, &s, d + i * s.stride,
@@ -216,3 +219,22 @@ enum err cpu_update_back(struct backend *be, struct projector *p, const struct v
                        (w ? 2 : 1) + (move ? 1 : 0));
     return ERR_OK;
 }
+
+static enum err whole_update_back(struct iteration *it, const struct vcd_move *last,
+                                  const struct pixel_set *pixels, struct buffer *d)
+{
+    const struct pixel_set none = {NULL, 0, 1};
+    return cpu_update_back(it->be, it->p, last, it->s->error, it->s->weights,
+                           pixels ? pixels : &none, pixels ? d : it->s->dP[it->odd]);
+}
+
+static enum err whole_norm(struct iteration *it, const struct pixel_set *pixels,
+                           const struct buffer *d, double *quadratic)
+{
+    struct vcd_sums sums;
+    TRY(cpu_forward_dots(it->be, it->p, pixels, d, NULL, it->s->weights, &sums));
+    *quadratic = sums.quadratic;
+    return ERR_OK;
+}
+
+const struct iteration_passes whole_passes = {whole_update_back, whole_norm, NULL};

@@ -5,7 +5,8 @@
 
 /* float32 inside a lane for at most RUN vectors (relative error 1e-6 at worst, 1e-8 typically after
  * adding thousands of runs), float64 across. */
-static void error_dots(const float *w, const float *e, const float *d, int64_t n, double sums[2])
+VEC_INLINE void dots_with(const float *w, const float *e, float *d, int64_t n, double sums[2],
+                          int weighted, int both)
 {
     enum { RUN = 16 * VEC };
     int64_t i = 0;
@@ -14,28 +15,44 @@ static void error_dots(const float *w, const float *e, const float *d, int64_t n
         const int64_t end = i + RUN < n ? i + RUN : n;
         for (; i + VEC <= end; i += VEC) {
             vf di = vf_load(d + i), wd = di;
-            if (w)
+            if (weighted)
                 wd *= vf_load(w + i);
-            linear += wd * vf_load(e + i);
+            if (both)
+                linear += wd * vf_load(e + i);
             quadratic += wd * di;
+            vf_store(d + i, (vf){0});
         }
-        sums[0] += vf_sum(linear);
+        sums[0] += both ? vf_sum(linear) : 0;
         sums[1] += vf_sum(quadratic);
     }
     for (; i < n; i++) {
-        double wd = (double)d[i] * (w ? (double)w[i] : 1);
-        sums[0] += wd * (double)e[i];
+        double wd = (double)d[i] * (weighted ? (double)w[i] : 1);
+        sums[0] += both ? wd * (double)e[i] : 0;
         sums[1] += wd * (double)d[i];
+        d[i] = 0;
     }
 }
 
-static void error_update(const float *w, const float *d, float alpha, int64_t n, float *e,
-                         float *out)
+static void error_dots(const float *w, const float *e, float *d, int64_t n, double sums[2])
+{
+    if (w && e)
+        dots_with(w, e, d, n, sums, 1, 1);
+    else if (w)
+        dots_with(w, e, d, n, sums, 1, 0);
+    else if (e)
+        dots_with(w, e, d, n, sums, 0, 1);
+    else
+        dots_with(w, e, d, n, sums, 0, 0);
+}
+
+static void error_update(const float *w, float *restrict d, float alpha, int64_t n,
+                         float *restrict e, float *restrict out)
 {
     for (int64_t i = 0; i < n; i++) {
         float moved = e[i] - alpha * d[i];
         e[i] = moved;
         out[i] = w ? w[i] * moved : moved;
+        d[i] = 0;
     }
 }
 

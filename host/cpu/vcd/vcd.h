@@ -8,7 +8,7 @@
 #include "host/backend/qggmrf.h"
 #include "host/cpu/common/isa.h"
 
-/* error_sinogram.c */
+/* error_sinogram.c; e NULL: the quadratic sum alone */
 enum err cpu_forward_dots(struct backend *be, struct projector *p, const struct pixel_set *pixels,
                           const struct buffer *x, const struct buffer *e, const struct buffer *w,
                           struct vcd_sums *sums);
@@ -57,10 +57,11 @@ struct direction_terms {
 };
 
 struct vcd_kernels {
-    /* Adds <w e, d> and <w d, d> of n elements to sums[0] and sums[1]; w NULL = ones. */
-    void (*dots)(const float *w, const float *e, const float *d, int64_t n, double sums[2]);
-    /* e -= alpha d, then out = w e. */
-    void (*update)(const float *w, const float *d, float alpha, int64_t n, float *e, float *out);
+    /* Adds <w e, d> and <w d, d> of n elements to sums[0] and sums[1], then d = 0; w NULL = ones, e
+     * NULL: the second sum alone. */
+    void (*dots)(const float *w, const float *e, float *d, int64_t n, double sums[2]);
+    /* e -= alpha d, then out = w e and d = 0. */
+    void (*update)(const float *w, float *d, float alpha, int64_t n, float *e, float *out);
     /* d = (pull + d / sigma_y^2 - g) / (h + hessian / sigma_y^2); adds <g, d>, <h d, d> and <d on
      * entry, d> to sums. */
     void (*direction)(const struct direction_terms *t, int64_t n, float *d, double sums[3]);
