@@ -51,7 +51,7 @@ static enum err chunks_write_one(const struct chunks_job *j, const int64_t at[ST
     const struct writer *w = j->w;
     const unsigned char *data = j->data;
     struct place p = {.dims = w->dims, .bytes = w->type.bytes};
-    int64_t bytes = w->type.bytes, slab = w->type.bytes;
+    int64_t bytes = w->type.bytes, slab = w->type.bytes, box = w->type.bytes;
     for (int i = w->dims - 1; i >= 0; i--) {
         const int64_t there = i ? w->shape[i] : j->count, first = i ? at[i] * j->chunk[i] : 0;
         p.from[i] = slab;
@@ -60,8 +60,10 @@ static enum err chunks_write_one(const struct chunks_job *j, const int64_t at[ST
         data += first * slab;
         slab *= there;
         bytes *= j->chunk[i];
+        box *= p.count[i];
     }
-    unsigned char *chunk = calloc(1, (size_t)bytes);
+    const int whole = box == bytes; /* else the rest is the fill value */
+    unsigned char *chunk = whole ? malloc((size_t)bytes) : calloc(1, (size_t)bytes);
     FAIL_IF(!chunk, ERR_MEMORY, "%s: no memory left to write", w->path);
     place_box(p, data, chunk);
     void *packed = chunk;

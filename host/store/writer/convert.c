@@ -17,7 +17,7 @@
 #include "host/store/writer/slabs.h"
 #include "host/store/writer/writer.h"
 
-#define SLAB_BYTES ((int64_t)16 << 20)
+#define SLAB_BYTES ((int64_t)8 << 20) /* larger ones are out of the cache before they are written */
 
 static const struct writer_format *format_of(const char *path)
 {
