@@ -83,7 +83,7 @@ int engine_converts(struct store_dtype from, struct store_dtype to);
 /* Memory that child processes share; to be freed with engine_unshare. */
 enum err engine_shared(size_t bytes, void **out);
 void engine_unshare(void *p, size_t bytes);
-/* The same, of this process alone: its pages cost less. */
+/* The same, of this process alone, without children that it starts: its pages cost less. */
 enum err engine_private(size_t bytes, void **out);
 
 /* Processors that this process may use, at most 16. */

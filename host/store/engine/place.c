@@ -4,7 +4,9 @@
 
 #include "host/store/engine/parts.h"
 
-#define TILE 32
+#define TILE     32
+#define ROW_MOST 256 /* bytes: a call takes as long as the copy of so short a row */
+#define ROW_PART 32
 
 static int64_t place_size(int64_t stride)
 {
@@ -77,13 +79,25 @@ static void place_plane(const struct place *p, int a, int b, const unsigned char
         }
 }
 
-/* The dimensions but those in `done` (bits), then the copy. */
+/* Rows of dimension d, each a short run on both sides. */
+static void place_rows(const struct place *p, int d, int64_t bytes, const unsigned char *in,
+                       unsigned char *out)
+{
+    for (int64_t i = 0; i < p->count[d]; i++)
+        for (int64_t k = 0; k < bytes; k += ROW_PART)
+            memcpy(out + i * p->to[d] + k, in + i * p->from[d] + k, ROW_PART);
+}
+
+/* The dimensions but a and b, then the copy. */
 static void place_rest(const struct place *p, int d, int a, int b, const unsigned char *in,
                        unsigned char *out)
 {
+    const int64_t row = p->count[a] * p->bytes;
     while (d < p->dims && (d == a || d == b))
         d++;
-    if (d < p->dims) {
+    if (a == b && d == p->dims - 2 && row <= ROW_MOST && row % ROW_PART == 0) {
+        place_rows(p, d, row, in, out);
+    } else if (d < p->dims) {
         for (int64_t i = 0; i < p->count[d]; i++)
             place_rest(p, d + 1, a, b, in + i * p->from[d], out + i * p->to[d]);
     } else if (a == b) {

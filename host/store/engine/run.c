@@ -36,9 +36,13 @@ enum err engine_shared(size_t bytes, void **out)
     return memory_map(bytes, MAP_SHARED, out);
 }
 
+/* Children decode into other memory. With this one in them each of its pages would be copied when it is
+ * written next. */
 enum err engine_private(size_t bytes, void **out)
 {
-    return memory_map(bytes, MAP_PRIVATE, out);
+    TRY(memory_map(bytes, MAP_PRIVATE, out));
+    madvise(*out, bytes + 1, MADV_DONTFORK);
+    return ERR_OK;
 }
 
 void engine_unshare(void *p, size_t bytes)
