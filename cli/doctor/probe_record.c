@@ -202,9 +202,14 @@ enum state probe_ranks(struct found *f)
  * tools. */
 enum state probe_captures(struct found *f)
 {
-    int sqlite = database_available();
-    SAY(f, "libsqlite3 %s, nsys %s, ncu %s, perf %s", sqlite ? "built in" : "missing",
+    const int sqlite = database_available();
+    const char *install = strstr(database_why(), "install ");
+    SAY(f, "libsqlite3 %s, nsys %s, ncu %s, perf %s",
+        sqlite    ? "found"
+        : install ? "cannot be opened"
+                  : "not in this build",
         in_path("nsys") ? "found" : "not in PATH", in_path("ncu") ? "found" : "not in PATH",
         in_path("perf") ? "found" : "not in PATH");
+    f->fix = sqlite ? NULL : install; /* NULL: the table's, which builds again */
     return sqlite ? OK : LIMITED;
 }

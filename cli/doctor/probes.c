@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "cli/doctor/probes.h"
+#include "host/store/codec/codec.h"
 #include "host/store/dicom/dicom.h"
 #include "host/store/fetch/http.h"
 #include "host/store/store.h"
@@ -41,16 +42,38 @@ static enum state probe_remote(struct found *f)
     return name ? OK : MISSING;
 }
 
+/* Names what the build lacks, then what it has and cannot open here. */
+static enum state codecs_state(struct found *f, const char *lacking, const enum codec *late, int n)
+{
+    static char fix[CODEC_REASON];
+    int missing = *lacking != 0;
+    for (int i = 0; i < n; i++) {
+        const char *why = codec_late_why(late[i]);
+        const char *install = why ? strstr(why, "install ") : NULL;
+        if (!install)
+            continue;
+        found_add(f, "; %.*s", (int)(install - why - 2), why);
+        if (!*lacking) { /* else the table's fix builds again, which finds this one too */
+            snprintf(fix, sizeof fix, "%s", install);
+            f->fix = fix;
+        }
+        missing = 1;
+    }
+    return missing ? LIMITED : OK;
+}
+
 static enum state probe_codecs(struct found *f)
 {
+    static const enum codec late[] = {CODEC_BLOSC, CODEC_JPEG};
     SAY(f, "%s%s%s", codecs, *no_codecs ? "missing: " : "all", no_codecs);
-    return *no_codecs ? LIMITED : OK;
+    return codecs_state(f, no_codecs, late, 2);
 }
 
 static enum state probe_rare(struct found *f)
 {
+    static const enum codec late[] = {CODEC_LIBTIFF};
     SAY(f, "%s%s%s", rare, *no_rare ? "missing: " : "all", no_rare);
-    return *no_rare ? LIMITED : OK;
+    return codecs_state(f, no_rare, late, 1);
 }
 
 static enum state probe_dicom(struct found *f)

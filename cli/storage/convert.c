@@ -60,16 +60,15 @@ static enum err parse_codec(struct writer_options *o)
         return ERR_OK;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const size_t n = strlen(rows[i].name);
-        const char *library;
+        char reason[CODEC_REASON];
         char *end = NULL;
         if (strncmp(codec, rows[i].name, n) != 0 || (codec[n] && codec[n] != ':'))
             continue;
         const long level = codec[n] ? strtol(codec + n + 1, &end, 10) : rows[i].level;
         FAIL_IF((codec[n] && (end == codec + n + 1 || *end)) || level < 1 || level > rows[i].most,
                 ERR_USAGE, "--codec %s: the level must be between 1 and %d", codec, rows[i].most);
-        FAIL_IF(!codec_available(rows[i].codec, &library), ERR_UNSUPPORTED,
-                "--codec %s: this build has no %s: install %s-dev and build again", codec, library,
-                library);
+        FAIL_IF(codec_missing(rows[i].codec, reason, sizeof reason), ERR_UNSUPPORTED,
+                "--codec %s: %s", codec, reason);
         o->codec = (struct codec_step){.codec = rows[i].codec, .level = (int)level};
         o->has_codec = 1;
         return ERR_OK;

@@ -234,30 +234,29 @@ static struct {
     __typeof__(blosc_decompress_ctx) *blosc_decompress_ctx;
 } blosc_calls;
 
-#define ROW(name)                                                                                  \
-    {                                                                                              \
-#name, &blosc_calls.name                                                                   \
-    }
-static const struct late_symbol blosc_symbols[] = {ROW(blosc_cbuffer_validate),
-                                                   ROW(blosc_cbuffer_metainfo), ROW(blosc_getitem),
-                                                   ROW(blosc_decompress_ctx)};
-#undef ROW
+static const struct late_symbol blosc_symbols[] = {LATE_SYMBOL(blosc_calls, blosc_cbuffer_validate),
+                                                   LATE_SYMBOL(blosc_calls, blosc_cbuffer_metainfo),
+                                                   LATE_SYMBOL(blosc_calls, blosc_getitem),
+                                                   LATE_SYMBOL(blosc_calls, blosc_decompress_ctx)};
 static struct late_library blosc_library =
-    LATE_LIBRARY(TP_BLOSC_LIBRARY, TP_BLOSC_PATH, blosc_symbols);
+    LATE_LIBRARY(TP_BLOSC_LIBRARY, TP_BLOSC_PATH, blosc_symbols, "libblosc",
+                 "libblosc1 (Debian) or blosc (Fedora, Arch)");
 
 int blosc_available(void)
 {
     return late_open(&blosc_library);
 }
 
+const char *blosc_why(void)
+{
+    return late_why(&blosc_library);
+}
+
 /* Fails where this process has it not: it may be a child of one that did not open it. */
 static enum err blosc_require(void)
 {
-    if (!blosc_calls.blosc_decompress_ctx)
-        blosc_available();
-    FAIL_IF(!blosc_calls.blosc_decompress_ctx, ERR_UNSUPPORTED,
-            "libblosc cannot be opened (%s): install libblosc1, or the package that has it",
-            late_why(&blosc_library));
+    FAIL_IF(!late_open(&blosc_library) || !blosc_calls.blosc_decompress_ctx, ERR_UNSUPPORTED, "%s",
+            *blosc_why() ? blosc_why() : "libblosc was not opened before its child began");
     return ERR_OK;
 }
 
@@ -269,6 +268,11 @@ static enum err blosc_require(void)
 int blosc_available(void)
 {
     return 1;
+}
+
+const char *blosc_why(void)
+{
+    return "";
 }
 
 static enum err blosc_require(void)
@@ -313,6 +317,11 @@ enum err codec_blosc(const struct codec_call *c)
 int blosc_available(void)
 {
     return 0;
+}
+
+const char *blosc_why(void)
+{
+    return "";
 }
 
 enum err blosc_part(const struct codec_call *c, size_t begin, size_t end)

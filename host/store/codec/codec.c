@@ -1,38 +1,63 @@
 /* Decodes here or in a child, and encodes. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "host/store/codec/children.h"
 #include "host/store/codec/codecs.h"
 
-int codec_available(enum codec codec, const char **library)
+static const struct codec_need {
+    enum codec codec;
+    const char *library;
+    int (*available)(void);
+    const char *(*why)(void); /* NULL: it is linked, where the build has it */
+} codec_needs[] = {{CODEC_ZSTD, "libzstd", zstd_available, NULL},
+                   {CODEC_CZI_ZSTD0, "libzstd", zstd_available, NULL},
+                   {CODEC_CZI_ZSTD1, "libzstd", zstd_available, NULL},
+                   {CODEC_BLOSC, "libblosc", blosc_available, blosc_why},
+                   {CODEC_JPEG, "libturbojpeg0", jpeg_available, jpeg_why},
+                   {CODEC_JXR, "libjxr", jxr_available, NULL},
+                   {CODEC_LZ4, "liblz4", lz4_available, NULL},
+                   {CODEC_LZ4_HDF5, "liblz4", lz4_available, NULL},
+                   {CODEC_BITSHUFFLE_LZ4, "liblz4", lz4_available, NULL},
+                   {CODEC_BITSHUFFLE_ZSTD, "libzstd", zstd_available, NULL},
+                   {CODEC_SZIP, "libaec", szip_available, NULL},
+                   {CODEC_BZIP2, "libbz2", bzip2_available, NULL},
+                   {CODEC_BLOSC2, "libblosc2", blosc2_available, NULL},
+                   {CODEC_LIBTIFF, "libtiff", libtiff_available, libtiff_why},
+                   {CODEC_DICOM, "libgdcm", dicom_available, NULL}};
+
+static const struct codec_need *codec_need_find(enum codec codec)
 {
-    static const struct {
-        enum codec codec;
-        const char *library;
-        int (*available)(void);
-    } needs[] = {{CODEC_ZSTD, "libzstd", zstd_available},
-                 {CODEC_CZI_ZSTD0, "libzstd", zstd_available},
-                 {CODEC_CZI_ZSTD1, "libzstd", zstd_available},
-                 {CODEC_BLOSC, "libblosc", blosc_available},
-                 {CODEC_JPEG, "libturbojpeg0", jpeg_available},
-                 {CODEC_JXR, "libjxr", jxr_available},
-                 {CODEC_LZ4, "liblz4", lz4_available},
-                 {CODEC_LZ4_HDF5, "liblz4", lz4_available},
-                 {CODEC_BITSHUFFLE_LZ4, "liblz4", lz4_available},
-                 {CODEC_BITSHUFFLE_ZSTD, "libzstd", zstd_available},
-                 {CODEC_SZIP, "libaec", szip_available},
-                 {CODEC_BZIP2, "libbz2", bzip2_available},
-                 {CODEC_BLOSC2, "libblosc2", blosc2_available},
-                 {CODEC_LIBTIFF, "libtiff", libtiff_available},
-                 {CODEC_DICOM, "libgdcm", dicom_available}};
-    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
-        if (needs[i].codec == codec) {
-            *library = needs[i].library;
-            return needs[i].available();
-        }
-    *library = NULL;
-    return 1;
+    for (size_t i = 0; i < sizeof codec_needs / sizeof *codec_needs; i++)
+        if (codec_needs[i].codec == codec)
+            return &codec_needs[i];
+    return NULL;
+}
+
+int codec_available(enum codec codec)
+{
+    const struct codec_need *n = codec_need_find(codec);
+    return !n || n->available();
+}
+
+const char *codec_missing(enum codec codec, char *out, size_t room)
+{
+    const struct codec_need *n = codec_need_find(codec);
+    if (!n || n->available())
+        return NULL;
+    if (n->why && *n->why())
+        snprintf(out, room, "%s", n->why());
+    else
+        snprintf(out, room, "this build has no %s: install %s-dev and build again", n->library,
+                 n->library);
+    return out;
+}
+
+const char *codec_late_why(enum codec codec)
+{
+    const struct codec_need *n = codec_need_find(codec);
+    return !n || !n->why || n->available() || !*n->why() ? NULL : n->why();
 }
 
 void codec_worker_free(struct codec_worker *w)
@@ -48,9 +73,8 @@ void codec_worker_free(struct codec_worker *w)
 
 int codec_pipeline_available(const struct codec_pipeline *p)
 {
-    const char *unused;
     for (int i = 0; i < p->count; i++)
-        if (!codec_available(p->step[i].codec, &unused))
+        if (!codec_available(p->step[i].codec))
             return 0;
     return 1;
 }
@@ -127,15 +151,13 @@ static enum err encode_step(const struct codec_step *s, const unsigned char *in,
 enum err codec_encode(const struct codec_pipeline *p, const void *in, size_t in_bytes, void **out,
                       size_t *out_bytes)
 {
-    unsigned char *now = malloc(in_bytes + 1);
+    unsigned char *now = NULL;
     size_t n = in_bytes;
-    enum err e = now ? ERR_OK : FAIL(ERR_MEMORY, "no memory left to encode %zu bytes", in_bytes);
-    if (now)
-        memcpy(now, in, in_bytes);
+    enum err e = ERR_OK;
     for (int i = p->count - 1; i >= 0 && !e; i--) {
         size_t room = encode_bound(&p->step[i], n);
         unsigned char *next = malloc(room);
-        e = next ? encode_step(&p->step[i], now, n, next, room, &n)
+        e = next ? encode_step(&p->step[i], now ? now : in, n, next, room, &n)
                  : FAIL(ERR_MEMORY, "no memory left to encode %zu bytes", n);
         free(now);
         now = next;

@@ -92,8 +92,13 @@ struct codec_call {
 };
 
 const char *codec_name(enum codec codec);
-/* 0: not in this build; *library is what it needs. */
-int codec_available(enum codec codec, const char **library);
+/* 0: its library is not in this build, or cannot be opened here. */
+int codec_available(enum codec codec);
+#define CODEC_REASON 800
+/* NULL: available; else what is missing and what to do, in `out`: "this build has no libzstd: ...". */
+const char *codec_missing(enum codec codec, char *out, size_t room);
+/* The same where this build has it and opens it late, and it is not here; else NULL. */
+const char *codec_late_why(enum codec codec);
 
 /* `in` through the pipeline to exactly `out_bytes` bytes. ERR_INPUT: damaged; ERR_UNSUPPORTED: a
  * library is missing. */
@@ -108,7 +113,7 @@ size_t codec_part_bytes(const struct codec_pipeline *p, size_t whole, size_t end
 enum err codec_decode_part(struct codec_worker *w, const struct codec_pipeline *p, const void *in,
                            size_t in_bytes, void *out, size_t out_bytes, size_t begin, size_t end);
 
-/* The way back, for zlib, gzip, zstd, shuffle and crc32c: *out is malloc'ed. */
+/* The way back, for zlib, gzip, zstd, shuffle and crc32c, one step at least: *out is malloc'ed. */
 enum err codec_encode(const struct codec_pipeline *p, const void *in, size_t in_bytes, void **out,
                       size_t *out_bytes);
 

@@ -77,6 +77,8 @@ enum err codec_spare(struct codec_worker *w, int which, size_t bytes);
 int zstd_available(void), blosc_available(void), lz4_available(void), jpeg_available(void),
     jxr_available(void), szip_available(void), bzip2_available(void), blosc2_available(void),
     libtiff_available(void), dicom_available(void);
+/* Why a library that this build opens late is not open; "" where it is, or the build lacks it. */
+const char *blosc_why(void), *jpeg_why(void), *libtiff_why(void);
 void jpeg_free(struct codec_worker *w);
 void zstd_free(struct codec_worker *w);
 

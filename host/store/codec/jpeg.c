@@ -7,10 +7,64 @@
 #ifdef TP_JPEG
 #include <turbojpeg.h>
 
+#ifdef TP_JPEG_LIBRARY
+#include "base/jail/late.h"
+
+static struct {
+    __typeof__(tjInitDecompress) *tjInitDecompress;
+    __typeof__(tjDestroy) *tjDestroy;
+    __typeof__(tjDecompressHeader3) *tjDecompressHeader3;
+    __typeof__(tjDecompress2) *tjDecompress2;
+    __typeof__(tjGetErrorStr2) *tjGetErrorStr2;
+} jpeg_calls;
+
+static const struct late_symbol jpeg_symbols[] = {
+    LATE_SYMBOL(jpeg_calls, tjInitDecompress), LATE_SYMBOL(jpeg_calls, tjDestroy),
+    LATE_SYMBOL(jpeg_calls, tjDecompressHeader3), LATE_SYMBOL(jpeg_calls, tjDecompress2),
+    LATE_SYMBOL(jpeg_calls, tjGetErrorStr2)};
+static struct late_library jpeg_library =
+    LATE_LIBRARY(TP_JPEG_LIBRARY, TP_JPEG_PATH, jpeg_symbols, "libturbojpeg",
+                 "libturbojpeg0 (Debian), turbojpeg (Fedora) or libjpeg-turbo (Arch)");
+
+int jpeg_available(void)
+{
+    return late_open(&jpeg_library);
+}
+
+const char *jpeg_why(void)
+{
+    return late_why(&jpeg_library);
+}
+
+/* Fails where this process has it not: it may be a child of one that did not open it. */
+static enum err jpeg_require(void)
+{
+    FAIL_IF(!late_open(&jpeg_library) || !jpeg_calls.tjGetErrorStr2, ERR_UNSUPPORTED, "%s",
+            *jpeg_why() ? jpeg_why() : "libturbojpeg was not opened before its child began");
+    return ERR_OK;
+}
+
+#define tjInitDecompress    jpeg_calls.tjInitDecompress
+#define tjDestroy           jpeg_calls.tjDestroy
+#define tjDecompressHeader3 jpeg_calls.tjDecompressHeader3
+#define tjDecompress2       jpeg_calls.tjDecompress2
+#define tjGetErrorStr2      jpeg_calls.tjGetErrorStr2
+#else
 int jpeg_available(void)
 {
     return 1;
 }
+
+const char *jpeg_why(void)
+{
+    return "";
+}
+
+static enum err jpeg_require(void)
+{
+    return ERR_OK;
+}
+#endif
 
 void jpeg_free(struct codec_worker *w)
 {
@@ -81,6 +135,7 @@ static enum err jpeg_decode_pixels(const struct codec_call *c)
     const unsigned char *in;
     size_t n;
     int width, height, sampling, space;
+    TRY(jpeg_require());
     if (!c->worker->jpeg && !(c->worker->jpeg = tjInitDecompress()))
         return FAIL(ERR_MEMORY, "no memory left for JPEG");
     TRY(jpeg_join_tables(c, &in, &n));
@@ -111,6 +166,11 @@ enum err codec_jpeg(const struct codec_call *c)
 int jpeg_available(void)
 {
     return 0;
+}
+
+const char *jpeg_why(void)
+{
+    return "";
 }
 
 void jpeg_free(struct codec_worker *w)

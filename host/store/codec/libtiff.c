@@ -34,8 +34,9 @@ const char *libtiff_name(int compression)
 }
 
 #ifdef TP_TIFF_LIBRARY
-#include <dlfcn.h>
 #include <tiffio.h>
+
+#include "base/jail/late.h"
 
 static struct {
     __typeof__(TIFFClientOpen) *TIFFClientOpen;
@@ -47,66 +48,36 @@ static struct {
     __typeof__(TIFFSetWarningHandler) *TIFFSetWarningHandler;
 } tiff_calls;
 
-static const char *libtiff_open(void)
-{
-    static char why[512];
-#define ROW(name)                                                                                  \
-    {                                                                                              \
-#name, &tiff_calls.name                                                                    \
-    }
-    const struct {
-        const char *name;
-        void *to;
-    } rows[] = {ROW(TIFFClientOpen),       ROW(TIFFClose),           ROW(TIFFIsCODECConfigured),
-                ROW(TIFFReadEncodedStrip), ROW(TIFFReadEncodedTile), ROW(TIFFSetErrorHandler),
-                ROW(TIFFSetWarningHandler)};
-#undef ROW
-    void *object = dlopen(TP_TIFF_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    if (!object)
-        object = dlopen(TP_TIFF_PATH, RTLD_NOW | RTLD_LOCAL);
-    if (!object) {
-        snprintf(why, sizeof why, "%s; install libtiff as it was at the build", dlerror());
-        return why;
-    }
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        void *symbol = dlsym(object, rows[i].name);
-        if (!symbol) {
-            snprintf(why, sizeof why, TP_TIFF_LIBRARY " has no %s", rows[i].name);
-            return why;
-        }
-        memcpy(rows[i].to, &symbol, sizeof symbol);
-    }
-    tiff_calls.TIFFSetErrorHandler(NULL);
-    tiff_calls.TIFFSetWarningHandler(NULL);
-    return NULL;
-}
-
-static const char *libtiff_why(void)
-{
-    static const char *why;
-    static int opened;
-    if (!opened)
-        why = libtiff_open();
-    opened = 1;
-    return why;
-}
+static const struct late_symbol tiff_symbols[] = {
+    LATE_SYMBOL(tiff_calls, TIFFClientOpen),        LATE_SYMBOL(tiff_calls, TIFFClose),
+    LATE_SYMBOL(tiff_calls, TIFFIsCODECConfigured), LATE_SYMBOL(tiff_calls, TIFFReadEncodedStrip),
+    LATE_SYMBOL(tiff_calls, TIFFReadEncodedTile),   LATE_SYMBOL(tiff_calls, TIFFSetErrorHandler),
+    LATE_SYMBOL(tiff_calls, TIFFSetWarningHandler)};
+static struct late_library tiff_library =
+    LATE_LIBRARY(TP_TIFF_LIBRARY, TP_TIFF_PATH, tiff_symbols, "libtiff",
+                 "libtiff6 (Debian) or libtiff (Fedora, Arch)");
 
 int libtiff_available(void)
 {
-    return !libtiff_why();
+    if (!late_open(&tiff_library) || !tiff_calls.TIFFSetWarningHandler)
+        return 0;
+    tiff_calls.TIFFSetErrorHandler(NULL);
+    tiff_calls.TIFFSetWarningHandler(NULL);
+    return 1;
+}
+
+const char *libtiff_why(void)
+{
+    return late_why(&tiff_library);
 }
 
 const char *libtiff_missing(int compression)
 {
-    static char text[600];
-    const char *why = libtiff_why();
-    if (!why && tiff_calls.TIFFIsCODECConfigured((uint16_t)compression))
-        return NULL;
-    if (why)
-        snprintf(text, sizeof text, "libtiff cannot be opened: %s", why);
-    else
-        snprintf(text, sizeof text, "the libtiff that is installed was made without it");
-    return text;
+    if (!libtiff_available())
+        return libtiff_why();
+    return tiff_calls.TIFFIsCODECConfigured((uint16_t)compression)
+               ? NULL
+               : "the libtiff that is installed was made without it";
 }
 
 /* ---- a file in memory ---- */
@@ -258,7 +229,8 @@ enum err codec_libtiff(const struct codec_call *c)
     struct libtiff_page p;
     const struct codec_step *s = c->step;
     struct tiff_memory m;
-    FAIL_IF(libtiff_why(), ERR_UNSUPPORTED, "libtiff cannot be opened: %s", libtiff_why());
+    FAIL_IF(!libtiff_available(), ERR_UNSUPPORTED, "%s",
+            *libtiff_why() ? libtiff_why() : "libtiff was not opened before its child began");
     if (s->tables_bytes != sizeof p || s->row < 1 || s->samples < 1 || s->samples > 512 ||
         s->item < 1 || s->item > 64)
         return CODEC_DAMAGED(c, "its page is not described");
@@ -283,6 +255,11 @@ enum err codec_libtiff(const struct codec_call *c)
 int libtiff_available(void)
 {
     return 0;
+}
+
+const char *libtiff_why(void)
+{
+    return "";
 }
 
 const char *libtiff_missing(int compression)

@@ -134,12 +134,11 @@ enum err store_array_check(struct store *s, struct store_array *a)
         a->chunks_count = count;
     for (int p = 0; p < a->pipelines_count; p++)
         for (int i = 0; i < a->pipelines[p].count; i++) {
-            const char *library;
+            char reason[CODEC_REASON];
             const enum codec codec = a->pipelines[p].step[i].codec;
-            FAIL_IF(!codec_available(codec, &library), ERR_UNSUPPORTED,
-                    "%s: %s is compressed with %s, and this build has no %s: install %s-dev and "
-                    "build again",
-                    s->name, a->name, codec_name(codec), library, library);
+            FAIL_IF(codec_missing(codec, reason, sizeof reason), ERR_UNSUPPORTED,
+                    "%s: %s is compressed with %s, and %s", s->name, a->name, codec_name(codec),
+                    reason);
         }
     return ERR_OK;
 }

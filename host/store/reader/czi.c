@@ -166,11 +166,10 @@ static enum err czi_set_pipeline(struct store *s, const struct czi_entry *e, int
     *out = raw ? 0 : -1;
     for (int i = 0; i < CODECS && !raw; i++)
         if (codecs[i].compression == e->compression) {
-            const char *library;
-            FAIL_IF(!codec_available(codecs[i].codec, &library), ERR_UNSUPPORTED,
-                    "%s: its tiles are compressed with %s, and this build has no %s: install "
-                    "%s-dev and build again",
-                    s->name, codec_name(codecs[i].codec), library, library);
+            char reason[CODEC_REASON];
+            FAIL_IF(codec_missing(codecs[i].codec, reason, sizeof reason), ERR_UNSUPPORTED,
+                    "%s: its tiles are compressed with %s, and %s", s->name,
+                    codec_name(codecs[i].codec), reason);
             *out = (int16_t)(i + 1);
         }
     FAIL_IF(*out < 0, ERR_UNSUPPORTED,
@@ -279,18 +278,17 @@ static enum err add_array(struct store *s, const struct czi_entry *e, int n)
     a->reader = m;
     a->index = index_tiles;
     a->pipelines_count = 1;
-    const char *library;
     int most = 0; /* pipelines up to the last one that a tile needs */
     for (int i = 0; i < n; i++)
         for (int k = most; k < CODECS; k++)
             most = codecs[k].compression == e[i].compression ? k + 1 : most;
     for (int i = 0; i < most; i++)
-        a->pipelines[a->pipelines_count++] = (struct codec_pipeline){
-            codec_available(codecs[i].codec, &library), /* else index_tiles refuses */
-            {{.codec = codecs[i].codec,
-              .item = a->dtype.bytes,
-              .samples = samples,
-              .swap = samples == 3}}};
+        a->pipelines[a->pipelines_count++] =
+            (struct codec_pipeline){codec_available(codecs[i].codec), /* else index_tiles refuses */
+                                    {{.codec = codecs[i].codec,
+                                      .item = a->dtype.bytes,
+                                      .samples = samples,
+                                      .swap = samples == 3}}};
     TRY(store_array_check(s, a));
     return store_tiles_check(s, a);
 }

@@ -173,12 +173,11 @@ static enum err read_filters(hid_t list, int item, struct dataset *d)
         char text[64] = "";
         const int filter = (int)H5Pget_filter2(list, (unsigned)i, &flags, &values, value,
                                                sizeof text, text, &config);
-        const char *library;
+        char reason[CODEC_REASON];
         FAIL_IF(!set_filter(filter, value, values, item, &d->steps[i]), ERR_INPUT,
                 "its filter %d (%s) is not known", filter, text);
-        FAIL_IF(!codec_available(d->steps[i].codec, &library), ERR_INPUT,
-                "its filter %s needs %s, which this build lacks: install %s-dev and build again",
-                codec_name(d->steps[i].codec), library, library);
+        FAIL_IF(codec_missing(d->steps[i].codec, reason, sizeof reason), ERR_INPUT,
+                "its filter is %s, and %s", codec_name(d->steps[i].codec), reason);
         d->filters_count++;
     }
     return ERR_OK;

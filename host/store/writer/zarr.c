@@ -155,7 +155,6 @@ static enum err zarr_write_json(const struct writer *w, const char *name, int wh
 static enum err zarr_begin(struct writer *w)
 {
     const struct writer_options *o = w->options;
-    const char *library;
     struct stat st;
     FAIL_IF(!stat(w->path, &st), ERR_INPUT, "%s: exists already: remove it, or choose another name",
             w->path);
@@ -167,7 +166,7 @@ static enum err zarr_begin(struct writer *w)
     TRY(chunks_choose(w, z->chunk));
     w->step = z->chunk[0];
     if (!o->raw) {
-        const int zstd = codec_available(CODEC_ZSTD, &library);
+        const int zstd = codec_available(CODEC_ZSTD);
         z->pipeline.count = 1;
         z->pipeline.step[0] =
             o->has_codec ? o->codec

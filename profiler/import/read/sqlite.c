@@ -42,6 +42,11 @@ int database_available(void)
     return sqlite_library_available();
 }
 
+const char *database_why(void)
+{
+    return sqlite_library_why();
+}
+
 /* ---- the child ---- */
 
 static void serve_error(struct store_wire *out, enum err e)

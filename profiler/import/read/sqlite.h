@@ -11,7 +11,9 @@
 struct database;
 
 extern int database_child_used; /* 0: the library runs in this process, as fuzzers want */
-int database_available(void);   /* 0: built without libsqlite3 */
+int database_available(void);   /* 0: built without libsqlite3, or it can't be opened here */
+const char *
+database_why(void); /* why it can't, and what to do; "" where it can, or the build has none */
 enum err database_open(const struct import_input *in, struct database **out);
 /* Returns e, or why the child that reads it has ended before. */
 enum err database_close(struct database *d, enum err e);

@@ -9,6 +9,92 @@
 #ifdef TP_SQLITE
 #include <sqlite3.h>
 
+#ifdef TP_SQLITE_LIBRARY
+#include "base/jail/late.h"
+
+#define SQLITE_CALLS(X)                                                                            \
+    X(sqlite3_bind_text)                                                                           \
+    X(sqlite3_close)                                                                               \
+    X(sqlite3_column_int64)                                                                        \
+    X(sqlite3_column_text)                                                                         \
+    X(sqlite3_column_type)                                                                         \
+    X(sqlite3_db_config)                                                                           \
+    X(sqlite3_deserialize)                                                                         \
+    X(sqlite3_errcode)                                                                             \
+    X(sqlite3_errmsg)                                                                              \
+    X(sqlite3_exec)                                                                                \
+    X(sqlite3_finalize)                                                                            \
+    X(sqlite3_limit)                                                                               \
+    X(sqlite3_open_v2)                                                                             \
+    X(sqlite3_prepare_v2)                                                                          \
+    X(sqlite3_progress_handler)                                                                    \
+    X(sqlite3_step)                                                                                \
+    X(sqlite3_table_column_metadata)
+
+static struct {
+#define X(name) __typeof__(name) *name;
+    SQLITE_CALLS(X)
+#undef X
+} sqlite_calls;
+
+static const struct late_symbol sqlite_symbols[] = {
+#define X(name) LATE_SYMBOL(sqlite_calls, name),
+    SQLITE_CALLS(X)
+#undef X
+};
+static struct late_library sqlite_late =
+    LATE_LIBRARY(TP_SQLITE_LIBRARY, TP_SQLITE_PATH, sqlite_symbols, "libsqlite3",
+                 "libsqlite3-0 (Debian), sqlite-libs (Fedora) or sqlite (Arch)");
+
+int sqlite_library_available(void)
+{
+    return late_open(&sqlite_late);
+}
+
+const char *sqlite_library_why(void)
+{
+    return late_why(&sqlite_late);
+}
+
+static int sqlite_library_is_open(void)
+{
+    return late_open(&sqlite_late) && sqlite_calls.sqlite3_step;
+}
+
+#define sqlite3_bind_text             sqlite_calls.sqlite3_bind_text
+#define sqlite3_close                 sqlite_calls.sqlite3_close
+#define sqlite3_column_int64          sqlite_calls.sqlite3_column_int64
+#define sqlite3_column_text           sqlite_calls.sqlite3_column_text
+#define sqlite3_column_type           sqlite_calls.sqlite3_column_type
+#define sqlite3_db_config             sqlite_calls.sqlite3_db_config
+#define sqlite3_deserialize           sqlite_calls.sqlite3_deserialize
+#define sqlite3_errcode               sqlite_calls.sqlite3_errcode
+#define sqlite3_errmsg                sqlite_calls.sqlite3_errmsg
+#define sqlite3_exec                  sqlite_calls.sqlite3_exec
+#define sqlite3_finalize              sqlite_calls.sqlite3_finalize
+#define sqlite3_limit                 sqlite_calls.sqlite3_limit
+#define sqlite3_open_v2               sqlite_calls.sqlite3_open_v2
+#define sqlite3_prepare_v2            sqlite_calls.sqlite3_prepare_v2
+#define sqlite3_progress_handler      sqlite_calls.sqlite3_progress_handler
+#define sqlite3_step                  sqlite_calls.sqlite3_step
+#define sqlite3_table_column_metadata sqlite_calls.sqlite3_table_column_metadata
+#else
+int sqlite_library_available(void)
+{
+    return 1;
+}
+
+const char *sqlite_library_why(void)
+{
+    return "";
+}
+
+static int sqlite_library_is_open(void)
+{
+    return 1;
+}
+#endif
+
 #define STEPS_PER_LOOK 100000
 #define LOOKS          200000 /* 2e10 steps of its machine: hours of legal data, not for ever */
 
@@ -18,11 +104,6 @@ struct sqlite_library {
     const char *path;
     long looks;
 };
-
-int sqlite_library_available(void)
-{
-    return 1;
-}
 
 static int sqlite_library_progress(void *context)
 {
@@ -54,6 +135,11 @@ static enum err sqlite_library_check(struct sqlite_library *d)
 
 enum err sqlite_library_open(const struct import_input *in, struct sqlite_library **out)
 {
+    *out = NULL;
+    FAIL_IF(!sqlite_library_is_open(), ERR_UNSUPPORTED, "%s: a database of Nsight Systems, and %s",
+            in->path,
+            *sqlite_library_why() ? sqlite_library_why()
+                                  : "libsqlite3 was not opened before its child began");
     struct sqlite_library *d = calloc(1, sizeof *d);
     FAIL_IF(!d, ERR_MEMORY, "no memory for the import");
     *out = d;
@@ -164,6 +250,11 @@ int64_t sqlite_library_least(struct sqlite_library *d, const char *table, const 
 int sqlite_library_available(void)
 {
     return 0;
+}
+
+const char *sqlite_library_why(void)
+{
+    return "";
 }
 
 enum err sqlite_library_open(const struct import_input *in, struct sqlite_library **out)

@@ -16,7 +16,9 @@ struct database_value { /* of a column */
     const char *text;
 };
 
-int sqlite_library_available(void);
+int sqlite_library_available(void); /* opens it, where it is opened late */
+/* Why it is not, and what to do; "" where it is, or this build lacks it. */
+const char *sqlite_library_why(void);
 enum err sqlite_library_open(const struct import_input *in, struct sqlite_library **out);
 void sqlite_library_close(struct sqlite_library *d);
 int sqlite_library_has(struct sqlite_library *d, const char *table);

@@ -72,6 +72,9 @@ def debian_package(check, folder):
         return
     control = call("dpkg-deb", "--field", packed).stdout
     check.that(re.search(r"^Depends:.*libc6.*zlib1g", control, re.M), f"the .deb names no libraries: {control}")
+    late = {name.decode() for name in re.findall(rb"(libsqlite3|libblosc|libturbojpeg|libtiff|libhdf5)\w*\.so\.\d+\0", pathlib.Path(TOMOPROF).read_bytes())}
+    said = (re.search(r"^Recommends: (.*)", control, re.M) or ["", ""])[1]
+    check.that(all(name in said for name in late), f"the .deb does not recommend what is opened late, {late}: {said}")
     done = call("dpkg-deb", "--extract", packed, folder / "opened")
     check.that(done.returncode == 0, f"dpkg-deb --extract: {done.stderr}")
     for part in PARTS:

@@ -160,7 +160,7 @@ def filters(check, folder):
             if library in doctor_rows()["rare_codecs"]["found"].split("missing: ")[0].lower():
                 check.that(np.array_equal(read(check, folder, STORE / "hdf5/rare.h5", "--array", array), VALUES), array)
             else:
-                refused(check, folder, STORE / "hdf5/rare.h5", "which this build lacks: install lib", "--array", array)
+                refused(check, folder, STORE / "hdf5/rare.h5", "this build has no lib", "--array", array)
     if not rare("bzip2"):
         return
     whole = (STORE / "hdf5/rare.h5").read_bytes()

@@ -133,21 +133,20 @@ static const struct known all[] = {
 
 static inline int there(const char *libraries)
 {
-    const char *unused;
     if (!libraries)
         return 1;
 #ifndef TP_HDF5
     if (strstr(libraries, "hdf5"))
         return 0;
 #endif
-    return (!strstr(libraries, "zstd") || codec_available(CODEC_ZSTD, &unused)) &&
-           (!strstr(libraries, "blosc") || codec_available(CODEC_BLOSC, &unused)) &&
-           (!strstr(libraries, "szip") || codec_available(CODEC_SZIP, &unused)) &&
-           (!strstr(libraries, "bzip2") || codec_available(CODEC_BZIP2, &unused)) &&
-           (!strstr(libraries, "frames") || codec_available(CODEC_BLOSC2, &unused)) &&
-           (!strstr(libraries, "tiff") || codec_available(CODEC_LIBTIFF, &unused)) &&
-           (!strstr(libraries, "dicom") || codec_available(CODEC_DICOM, &unused)) &&
-           (!strstr(libraries, "lz4") || codec_available(CODEC_LZ4, &unused));
+    return (!strstr(libraries, "zstd") || codec_available(CODEC_ZSTD)) &&
+           (!strstr(libraries, "blosc") || codec_available(CODEC_BLOSC)) &&
+           (!strstr(libraries, "szip") || codec_available(CODEC_SZIP)) &&
+           (!strstr(libraries, "bzip2") || codec_available(CODEC_BZIP2)) &&
+           (!strstr(libraries, "frames") || codec_available(CODEC_BLOSC2)) &&
+           (!strstr(libraries, "tiff") || codec_available(CODEC_LIBTIFF)) &&
+           (!strstr(libraries, "dicom") || codec_available(CODEC_DICOM)) &&
+           (!strstr(libraries, "lz4") || codec_available(CODEC_LZ4));
 }
 
 static inline void open_known(const struct known *k, struct store **s, struct store_array **a)

@@ -90,10 +90,9 @@ static void test_mosaic(void **state)
     (void)state;
     for (int f = 0; f < 3; f++) {
         char path[512];
-        const char *unused;
         struct store *s;
         struct store_array *a;
-        if (f && !codec_available(CODEC_ZSTD, &unused))
+        if (f && !codec_available(CODEC_ZSTD))
             continue;
         snprintf(path, sizeof path, "%s/store/%s", TP_DATA, files[f]);
         assert_ok(store_open(path, &s));
@@ -119,19 +118,18 @@ static void test_pictures(void **state)
 {
     static const char *const names[] = {"tiff/jpeg_grey", "tiff/jpeg_colour"};
     const struct store_dtype u1 = {'u', 1, 0};
-    const char *unused;
     uint16_t x[40 * 48];
     unsigned char mine[70 * 90 * 3], theirs[sizeof mine];
     struct store *s;
     (void)state;
-    if (codec_available(CODEC_JXR, &unused)) {
+    if (codec_available(CODEC_JXR)) {
         assert_ok(store_open(TP_DATA "/store/czi/jxr.czi", &s));
         assert_ok(engine_read(s, s->arrays[0], NULL, s->arrays[0]->dtype, x, NULL));
         for (int i = 0; i < 40 * 48; i++)
             assert_int_equal(x[i], 1000 + i / 48 * 2 + i % 48 * 3);
         store_close(s);
     }
-    for (int i = 0; i < 2 && codec_available(CODEC_JPEG, &unused); i++)
+    for (int i = 0; i < 2 && codec_available(CODEC_JPEG); i++)
         for (int k = 0; k < 2; k++) {
             char path[512];
             snprintf(path, sizeof path, "%s/store/%s.%s", TP_DATA, names[i], k ? "npy" : "tif");
@@ -150,10 +148,9 @@ static void test_jpeg_tiles(void **state)
     static const char *const files[] = {"czi/jpeg_grey", "czi/jpeg_colour"};
     const struct store_dtype u1 = {'u', 1, 0};
     unsigned char mine[72 * 96 * 3], theirs[sizeof mine];
-    const char *unused;
     struct store *s;
     (void)state;
-    if (!codec_available(CODEC_JPEG, &unused))
+    if (!codec_available(CODEC_JPEG))
         skip();
     for (int i = 0; i < 2; i++) {
         const int n = 72 * 96 * (i ? 3 : 1);

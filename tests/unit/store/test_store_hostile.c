@@ -98,8 +98,7 @@ static void test_bombs(void **state)
     write_refs(ZLIB, "[\"file\", 0, 100]");
     check_read(ERR_INPUT, "more than 1040:1 is refused");
     write_refs("{\"id\": \"zstd\"}", "[\"file\", 0, 20]");
-    const char *unused;
-    if (codec_available(CODEC_ZSTD, &unused))
+    if (codec_available(CODEC_ZSTD))
         check_read(ERR_INPUT, "more than 65536:1 is refused");
 }
 
