@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "profiler/capture/hooks/hooks.h"
+#include "profiler/capture/raw/near.h"
 #include "profiler/capture/raw/next_symbol.h"
 
 #define CALLER __builtin_return_address(0)
@@ -44,7 +45,7 @@ static void *copy_bytewise(void *to, const void *from, size_t n)
         heap_copied(n, CALLER);                                                                    \
         return next_##name(to, from, n);                                                           \
     }                                                                                              \
-    CAPTURE_API void *name(void *to, const void *from, size_t n)                                   \
+    CAPTURE_HOT_CODE CAPTURE_API void *name(void *to, const void *from, size_t n)                  \
     {                                                                                              \
         if (HEAP_UNLIKELY(!next_##name) || heap_copy_due(n))                                       \
             return name##_due(to, from, n);                                                        \

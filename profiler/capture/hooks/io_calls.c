@@ -87,7 +87,7 @@ int close_range(unsigned first, unsigned last, int flags);
             io_done(&(struct io_call){TRACE_IO_##kind, fd, r, at, begin, 0}, CALLER);              \
         return r;                                                                                  \
     }                                                                                              \
-    CAPTURE_API type name parameters                                                               \
+    CAPTURE_HOT_CODE CAPTURE_API type name parameters                                              \
     {                                                                                              \
         type(*real) parameters =                                                                   \
             (type(*) parameters)__atomic_load_n(&next_##name, __ATOMIC_RELAXED);                   \
@@ -110,7 +110,7 @@ DATA_CALLS(DATA)
             io_seeked(fd, r, begin, CALLER);                                                       \
         return r;                                                                                  \
     }                                                                                              \
-    CAPTURE_API type name(int fd, type offset, int from)                                           \
+    CAPTURE_HOT_CODE CAPTURE_API type name(int fd, type offset, int from)                          \
     {                                                                                              \
         type (*real)(int, type, int) =                                                             \
             (type(*)(int, type, int))__atomic_load_n(&next_##name, __ATOMIC_RELAXED);              \
@@ -163,7 +163,7 @@ OPEN_CALLS(OPEN)
             io_opened(fd, known, flags, begin, CALLER);                                            \
         return fd;                                                                                 \
     }                                                                                              \
-    CAPTURE_API int name parameters                                                                \
+    CAPTURE_HOT_CODE CAPTURE_API int name parameters                                               \
     {                                                                                              \
         int(*real) parameters =                                                                    \
             (int(*) parameters)__atomic_load_n(&next_##name, __ATOMIC_RELAXED);                    \
@@ -241,7 +241,7 @@ CONTROL_CALLS(CONTROL)
             io_closed(file, begin, r, CALLER);                                                     \
         return r;                                                                                  \
     }                                                                                              \
-    CAPTURE_API int name(int fd)                                                                   \
+    CAPTURE_HOT_CODE CAPTURE_API int name(int fd)                                                  \
     {                                                                                              \
         int (*real)(int) = (int (*)(int))__atomic_load_n(&next_##name, __ATOMIC_RELAXED);          \
         return IS_LEAN ? io_lean_closes(fd, real) : name##_long(fd);                               \

@@ -105,7 +105,7 @@ static int line_ends(const FILE *f, int end)
         io_stream_end(&s_, f, TRACE_IO_##op, (bytes), CALLER);                                     \
         return r;                                                                                  \
     }                                                                                              \
-    CAPTURE_API type name parameters                                                               \
+    CAPTURE_HOT_CODE CAPTURE_API type name parameters                                              \
     {                                                                                              \
         if (__builtin_expect(enough, 1))                                                           \
             return __atomic_load_n(&fast_##name, __ATOMIC_RELAXED) arguments;                      \

@@ -149,7 +149,7 @@ _Static_assert(sizeof(mtx_t) == sizeof(pthread_mutex_t), "one is the other in th
  * much as the lock's own word, and a read of that costs 3 ns after an atomic operation on it. */
 #define LOCK(name, type, arguments, parameters)                                                    \
     static __attribute__((noinline, cold)) int name##_waits parameters;                            \
-    CAPTURE_API int name parameters                                                                \
+    CAPTURE_HOT_CODE CAPTURE_API int name parameters                                               \
     {                                                                                              \
         locks_thread.calls++;                                                                      \
         if (UNLIKELY(((const pthread_mutex_t *)m)->__data.__owner))                                \

@@ -153,7 +153,7 @@ static void early_free(void *p)
         heap_allocated(block, bytes, TRACE_MALLOC, CALLER);                                        \
         return block;                                                                              \
     }                                                                                              \
-    CAPTURE_API void *name proto                                                                   \
+    CAPTURE_HOT_CODE CAPTURE_API void *name proto                                                  \
     {                                                                                              \
         return heap_due(bytes) ? name##_due args : next.name args;                                 \
     }
@@ -183,7 +183,7 @@ static __attribute__((noinline, cold)) void *calloc_for_loader(size_t total)
     return block;
 }
 
-CAPTURE_API void *calloc(size_t count, size_t bytes)
+CAPTURE_HOT_CODE CAPTURE_API void *calloc(size_t count, size_t bytes)
 {
     size_t total;
     void *lent;
@@ -218,7 +218,7 @@ static __attribute__((noinline, cold)) void *realloc_recorded(void *p, size_t by
 
 /* The countdown is asked where the block is not near a recorded one, else by `realloc_recorded`. What is due
  * was not counted down, so `realloc_recorded` may ask again. */
-CAPTURE_API void *realloc(void *p, size_t bytes)
+CAPTURE_HOT_CODE CAPTURE_API void *realloc(void *p, size_t bytes)
 {
     if (HEAP_UNLIKELY(live_is_near(p)) || heap_due(bytes))
         return realloc_recorded(p, bytes);
@@ -255,7 +255,7 @@ static __attribute__((noinline, cold)) void free_recorded(void *p)
     next.free(p);
 }
 
-CAPTURE_API void free(void *p)
+CAPTURE_HOT_CODE CAPTURE_API void free(void *p)
 {
     if (HEAP_UNLIKELY(live_is_near(p)))
         free_recorded(p);

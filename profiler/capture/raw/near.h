@@ -13,4 +13,8 @@
  * library may be another's, and reads it then. */
 #define CAPTURE_OWN __attribute__((visibility("hidden")))
 
+/* Puts a function among those that each short call runs: in pages of their own, for a program that
+ * runs much else between two calls has lost the address of each page. */
+#define CAPTURE_HOT_CODE __attribute__((hot))
+
 #endif

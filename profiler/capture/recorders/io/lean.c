@@ -182,12 +182,13 @@ lean_moved(int64_t result, int fd, enum trace_io_op op, int64_t offset, const vo
                               : lean_data_missed(result, fd, op, offset, caller);
 }
 
-int64_t io_lean_moved_here(int64_t result, int fd, enum trace_io_op op)
+CAPTURE_HOT_CODE int64_t io_lean_moved_here(int64_t result, int fd, enum trace_io_op op)
 {
     return lean_moved(result, fd, op, IO_HERE, CALLER);
 }
 
-int64_t io_lean_moved_at(int64_t result, int fd, enum trace_io_op op, int64_t offset)
+CAPTURE_HOT_CODE int64_t io_lean_moved_at(int64_t result, int fd, enum trace_io_op op,
+                                          int64_t offset)
 {
     return lean_moved(result, fd, op, offset, CALLER);
 }
@@ -215,7 +216,7 @@ static __attribute__((noinline)) int64_t lean_seek_missed(int64_t result, int fd
     return result;
 }
 
-int64_t io_lean_sought(int64_t result, int fd)
+CAPTURE_HOT_CODE int64_t io_lean_sought(int64_t result, int fd)
 {
     if (__builtin_expect(lean_seek(fd, result), 1))
         return result;
@@ -318,7 +319,7 @@ static __attribute__((noinline)) int lean_open_rare(int fd, const char *path, in
     return fd;
 }
 
-int io_lean_opened(int fd, const char *path, int flags)
+CAPTURE_HOT_CODE int io_lean_opened(int fd, const char *path, int flags)
 {
     if (__builtin_expect(__atomic_load_n(&io_storm, __ATOMIC_RELAXED) &&
                              (unsigned)fd < IO_DESCRIPTORS && lean_open_again(fd, path, flags),
@@ -417,7 +418,7 @@ static __attribute__((noinline)) int lean_close_rare(int fd, int (*real)(int))
     return real(fd);
 }
 
-int io_lean_closes(int fd, int (*real)(int))
+CAPTURE_HOT_CODE int io_lean_closes(int fd, int (*real)(int))
 {
     return __builtin_expect(lean_close_again(fd), 1) ? real(fd) : lean_close_rare(fd, real);
 }
