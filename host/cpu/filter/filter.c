@@ -7,12 +7,16 @@
 #include "base/memory.h"
 #include "host/backend/checks.h"
 #include "host/backend/course.h"
+#include "host/cpu/common/threads.h"
 #include "host/cpu/filter/ramp.h"
 #include "base/mark/mark.h"
 
 /* A larger result would not be in a cache when it is read next: writing past the caches
  * saves reading the old contents first (1.4 x at 256 channels). */
 #define STREAM_BYTES ((size_t)16 << 20)
+
+/* A sample takes as long as this many of other loops: threads are woken from 32,768 samples on. */
+#define SAMPLE_WORK 8
 
 struct filter_job {
     const struct scan *scan;
@@ -103,7 +107,7 @@ static void filter_block(const struct filter_job *job, struct scratch *t, int64_
 
 static enum err filter_all_rows(struct backend *be, const struct filter_job *job)
 {
-    const int threads = be->threads;
+    const int threads = cpu_team(be, SAMPLE_WORK * scan_samples(job->scan));
     const struct ramp *r = &job->ramp;
     const int64_t blocks = job->scan->rows * blocks_per_row(job);
     const int64_t x_floats = r->kernels ? r->filter.n * r->rows : (2 * r->filter.n + 15) / 16 * 32;
