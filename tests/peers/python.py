@@ -4,7 +4,7 @@
 
 CMake's folder is configured with -DTP_PEERS=ON. C and tomoprof come first, by rounds that call both once; then each other peer alone, the smallest
 size first, as long as --minutes last. The least CPU time of all threads counts, which other work on the machine changes little. Both sides of tomoprof wait
-for threads alike (GOMP_SPINCOUNT). Prints what a first call takes and a Markdown table; no time is a matter of pass or fail. --python: an interpreter
+for threads alike (GOMP_SPINCOUNT), and their inputs lie where malloc and NumPy place arrays. Prints what a first call takes and a Markdown table; no time is a matter of pass or fail. --python: an interpreter
 that has all the packages, in place of an environment for each peer."""
 
 import argparse
@@ -141,7 +141,7 @@ def cell(value, unit):
 def main():
     o = arguments()
     os.makedirs(o.folder, exist_ok=True)
-    processes = {"C": Process([os.path.join(o.build, "tests", "peers", "peers_ours")], os.path.join(o.folder, "ours.log"), SPIN)}
+    processes = {"C": Process([os.path.join(o.build, "tests", "peers", "peers_ours"), "malloc"], os.path.join(o.folder, "ours.log"), SPIN)}
     for peer in sorted((peer for peer in [*PEERS, *MORE] if peer.name in o.peers), key=lambda peer: peer.name not in OURS):
         process = started(o, peer)
         if isinstance(process, str):
