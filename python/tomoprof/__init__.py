@@ -12,7 +12,7 @@
     with tomoprof.region("load"):           # a part of your program that `tomoprof record` names
         scan = read_scan()
 
-Operators, and modules of Python that not all programs need, are loaded when first used. tomoprof.torch, tomoprof.jax, tomoprof.scipy and tomoprof.preprocess are imported by their names.
+Operators, modules of Python that not all programs need, and tomoprof.preprocess, tomoprof.torch, tomoprof.jax and tomoprof.scipy are loaded when first used.
 """
 
 import os
@@ -42,11 +42,14 @@ LAZY = {"_geometries": ("ConeBeamModel", "MultiAxisParallelModel", "ParallelBeam
         "_picture": ("picture",), "_progress": ("progress",),
         "_region": ("region", "start"), "_sart": ("sart",),
         "_library": ("Cancelled", "__version__", "configure", "device")}
+MODULES = ("instead", "jax", "jupyter", "mbirjax", "preprocess", "scipy", "torch")
 
 
 def __getattr__(name):
-    """Loads the operators when one of them is first used."""
+    """Loads the operators, or a module, when one of them is first used."""
     import importlib
+    if name in MODULES:
+        return importlib.import_module("tomoprof." + name)
     for module, names in LAZY.items():
         if name in names:
             value = globals()[name] = getattr(importlib.import_module("tomoprof." + module), name)

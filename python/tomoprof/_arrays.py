@@ -91,10 +91,10 @@ def require_model(model):
         raise TypeError(f"model: {type(model).__name__}; expected a model, such as a ConeBeamModel")
 
 
-def require_flag(name, value):
-    """Refuses an array where MBIRJAX's methods take a flag: it would be left as it is."""
+def require_flag(name, value, expected="True or False"):
+    """Refuses an array where MBIRJAX's methods take something else: it would be left as it is."""
     if hasattr(value, "shape"):
-        raise TypeError(f"{name}: an array of shape {tuple(value.shape)}; expected True or False. Pass the array to write into by its name, out=.")
+        raise TypeError(f"{name}: an array of shape {tuple(value.shape)}; expected {expected}. Pass the array to write into by its name, out=.")
 
 
 def host(array, name, shape=None, axes=None):

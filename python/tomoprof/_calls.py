@@ -17,12 +17,14 @@ from tomoprof._parameters import plain
 from tomoprof._progress import Relay, callback_of
 
 VOLUME, SINOGRAM = "rows, columns, slices", "views, detector rows, channels"
+X, Y, OTHER_Y = range(3)  # of Plan.ends
 
 
 class Plan:
-    """A model in a context: its handle, its shapes and a pair of array headers that every call uses again."""
+    """A model in a context: its handle, its shapes, and headers of arrays that every call uses again: `ends`, (shape, header, its
+    reference, axes) of a volume, of a sinogram and of another sinogram."""
 
-    __slots__ = ("context", "handle", "pointer", "volume", "sinogram", "x", "y", "x_ref", "y_ref")
+    __slots__ = ("context", "handle", "pointer", "ends")
 
     def __init__(self, context, text) -> None:
         handle, shape = ctypes.c_void_p(), (ctypes.c_int64 * 3)()
@@ -32,11 +34,10 @@ class Plan:
         if status or context.watch.raised is not None:
             raise context.error(status)
         lib.tomoprof_model_volume_shape(self.handle, shape)
-        self.volume = tuple(shape)
+        volume = tuple(shape)
         lib.tomoprof_model_sinogram_shape(self.handle, shape)
-        self.sinogram = tuple(shape)
-        self.x, self.y = _library.Array(self.volume), _library.Array(self.sinogram)
-        self.x_ref, self.y_ref = byref(self.x), byref(self.y)
+        headers = [(_library.Array(sizes), axes) for sizes, axes in ((volume, VOLUME), (tuple(shape), SINOGRAM), (tuple(shape), SINOGRAM))]
+        self.ends = tuple((tuple(header.shape[:3]), header, byref(header), axes) for header, axes in headers)
 
     def __del__(self):
         if self.handle:

@@ -7,7 +7,7 @@ from typing import Any, Optional
 
 import numpy
 
-from tomoprof._arrays import FLOAT32, Array, Callback, address, host, like, located, output
+from tomoprof._arrays import FLOAT32, Array, Callback, address, host, like, located, output, require_model
 from tomoprof._calls import SINOGRAM, VOLUME, Call, header, number
 from tomoprof._library import Array as LibraryArray
 from tomoprof._model import TomographyModel
@@ -33,6 +33,7 @@ def gen_weights_mar(ct_model: Any, sinogram: Array, init_recon: Array = None, me
 
     Metal is what is above metal_threshold in init_recon, a volume; None: above the upper of two Otsu thresholds. Without init_recon
     the samples of the sinogram above its threshold count as metal."""
+    require_model(ct_model)
     beta, gamma = number("beta", beta), number("gamma", gamma)
     if beta == 0:
         raise ValueError("beta is 0; expected a positive number")
@@ -54,6 +55,7 @@ def weigh_rays(ct_model: Any, sinogram: Array, kind: str, *, out: Array = None) 
     on one side of the axis. ValueError, with the numbers, where the angles or the detector are not of that kind. `recon` needs no such weights.
 
         volume = model.direct_recon(tomoprof.weigh_rays(model, sinogram, "parker"))"""
+    require_model(ct_model)
     y = host(sinogram, "sinogram", tuple(ct_model.get_params("sinogram_shape")), SINOGRAM)
     result = output(out, y.shape)
     with Call() as call:
@@ -112,6 +114,7 @@ def find_center(model: TomographyModel, sinogram: Array, method: str = "registra
     """Finds the rotation axis in a sinogram of parallel beams: "registration", "entropy" or "symmetry".
 
     Returns (channel, score): set det_channel_offset to (channel - (channels - 1) / 2) * delta_det_channel."""
+    require_model(model)
     y = host(sinogram, "sinogram", tuple(model.get_params("sinogram_shape")), SINOGRAM)
     channel, score = ctypes.c_double(), ctypes.c_double()
     with Call() as call:

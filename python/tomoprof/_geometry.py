@@ -10,7 +10,7 @@ import numpy
 
 from tomoprof import _library
 from tomoprof._arrays import FLOAT32, Array
-from tomoprof._calls import Plan
+from tomoprof._calls import Plan, X
 from tomoprof._library import acquire, lib, release
 from tomoprof._parameters import DERIVED, REGULARIZATION, SIGMAS, Param, ParameterHandler, plain
 
@@ -89,7 +89,7 @@ class Geometry(ParameterHandler):
         context = acquire()
         try:
             plan = Plan(context, self._text(without=self._left_out()))
-            self.set_params(no_warning=True, recon_shape=plan.volume, **{name: self._read(plan, name) for name in self._left_out()[1:]})
+            self.set_params(no_warning=True, recon_shape=plan.ends[X][0], **{name: self._read(plan, name) for name in self._left_out()[1:]})
         finally:
             release(context)
 

@@ -142,7 +142,8 @@ def _load():
 
 lib = _load()
 # Without types to check, a call takes half a microsecond less. They take pointers and headers of arrays alone.
-forward_project, back_project = lib["tomoprof_forward_project"], lib["tomoprof_back_project"]
+forward_project, back_project, hessian_diagonal, direct_filter, direct_recon = (lib["tomoprof_" + name] for name in (
+    "forward_project", "back_project", "hessian_diagonal", "direct_filter", "direct_recon"))
 version = __version__ = lib.tomoprof_version().decode()
 _settings: dict[str, Any] = {"backend": None, "threads": 0, "memory": 0}
 _generation = 0  # grows when contexts made so far are no longer to be used: after configure(), in a child

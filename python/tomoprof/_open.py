@@ -65,12 +65,16 @@ class File:
         start, count, rest = self._box(key)
         if 0 in count:
             return numpy.empty(count, self.dtype)[rest]
+        if not self._handle:
+            raise ValueError(f"{self.path} is closed; open it again")
         if os.getpid() != self._process:
             return File(self.path, self.name)[key]
         stored = numpy.empty([count[axis] for axis in self._order], self.dtype)
         result = stored.transpose(numpy.argsort(self._order))
         sizes = ctypes.c_int64 * max(self.ndim, 1)
         with self._lock, Call() as call:
+            if not self._handle:
+                raise ValueError(f"{self.path} was closed during the call")
             call("file_read", self._handle, sizes(*start), sizes(*count), sizes(*result.strides), address(stored), stored.nbytes)
         return result[rest]
 
@@ -104,6 +108,19 @@ class File:
             count.append(1)
             rest.append(0)
         return start, count, tuple(rest)
+
+    def close(self) -> None:
+        """Closes the file, after reads that other threads have begun. Without it, the file is closed when it is no longer used."""
+        with self._lock:
+            handle, self._handle = self._handle, ctypes.c_void_p()
+        if handle and self._process == os.getpid():
+            lib.tomoprof_file_free(handle)
+
+    def __enter__(self) -> File:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
 
     def __del__(self):
         if os and lib and getattr(self, "_handle", None) and self._process == os.getpid():  # Python clears modules at its end

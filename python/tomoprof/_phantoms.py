@@ -6,7 +6,7 @@ from typing import Sequence
 
 import numpy
 
-from tomoprof._arrays import FLOAT32, Array
+from tomoprof._arrays import FLOAT32, Array, require_model
 from tomoprof._calls import Call, header
 from tomoprof._geometries import ConeBeamModel, ParallelBeamModel, TranslationModel
 from tomoprof._model import TomographyModel
@@ -64,6 +64,7 @@ def phantom(model: TomographyModel, name: str = "shepp-logan", *, sinogram: Arra
     """The phantom "shepp-logan" or "two-ellipsoids" sampled at the voxels of a model: float32 (rows, columns, slices).
 
     sinogram: returns (volume, sinogram) with its exact line integrals, which no projection of voxels has made."""
+    require_model(model)
     x = numpy.empty(tuple(model.get_params("recon_shape")), FLOAT32)
     y = numpy.empty(tuple(model.get_params("sinogram_shape")), FLOAT32) if sinogram else None
     with Call() as call:

@@ -9,7 +9,7 @@ from numpy import ndarray
 
 from tomoprof import _library
 from tomoprof._arrays import FLOAT32, Array, Callback, address, differentiable, host, indices, like, located, new, output, require_flag
-from tomoprof._calls import SINOGRAM, VOLUME, Call, header
+from tomoprof._calls import OTHER_Y, SINOGRAM, VOLUME, Call, X, Y, header
 from tomoprof._devices import DeviceArray, is_on_device
 from tomoprof._geometry import Geometry
 from tomoprof._library import acquire, release
@@ -35,27 +35,33 @@ class Projections(Geometry):
         if self._masked and any(type(array) is DeviceArray for array in arrays):
             raise TypeError(f"{name}: lies on a GPU; a model whose use_ror_mask is an array takes arrays in host memory")
 
-    def _project(self, function, forward, array, name, out, callback):
-        """A projection by the shortest way: nothing is made anew but the result."""
-        traced = differentiable(array) if type(array) is not ndarray and out is None and callback is None else None
-        if traced is not None:
-            return (traced.forward_project if forward else traced.back_project)(self, array)
-        if callback is not None or self._masked or (type(array) is not ndarray and is_on_device(array)) or (
-                out is not None and type(out) is not ndarray and is_on_device(out)):
-            return self._project_long(function, forward, array, name, out, callback)
+    def _is_long(self, callback, *arrays):
+        """Whether a call needs more than arrays in host memory and a model without a mask of the caller's."""
+        if callback is not None or self._masked:
+            return True
+        for array in arrays:
+            if array is not None and type(array) is not ndarray and is_on_device(array):
+                return True
+        return False
+
+    def _short(self, function, start, end, array, name, out, *between):
+        """A call by the shortest way: nothing is made anew but the result. start, end: which of the plan's ends the arrays are; None for no input."""
         context = acquire()
         try:
             plan = self._plans.get(context) or self._plan(context)
-            shape, result_shape = (plan.volume, plan.sinogram) if forward else (plan.sinogram, plan.volume)
-            if type(array) is ndarray and array.dtype is FLOAT32 and array.shape == shape and (flags := array.flags).c_contiguous and flags.aligned:
+            result_shape, result_header, second, _ = plan.ends[end]
+            shape, source_header, first, axes = plan.ends[start] if start is not None else (None,) * 4
+            if start is None:
+                source = None
+            elif type(array) is ndarray and array.dtype is FLOAT32 and array.shape == shape and (flags := array.flags).c_contiguous and flags.aligned:
                 source = array
             else:
-                source = host(array, name, shape, VOLUME if forward else SINOGRAM)
+                source = host(array, name, shape, axes)
             result = new(result_shape) if out is None else output(out, result_shape)
-            x, y = (source, result) if forward else (result, source)
-            plan.x.data, plan.y.data = address(x), address(y)
-            first, second = (plan.x_ref, plan.y_ref) if forward else (plan.y_ref, plan.x_ref)
-            status = function(context.pointer, plan.pointer, first, second)
+            if start is not None:
+                source_header.data = address(source)
+            result_header.data = address(result)
+            status = function(context.pointer, plan.pointer, *between, first, second)
             if status:
                 raise context.error(status)
         finally:
@@ -63,6 +69,14 @@ class Projections(Geometry):
         if out is not None:
             return out
         return result if source is array else like(array, result)
+
+    def _project(self, function, forward, array, name, out, callback):
+        traced = differentiable(array) if type(array) is not ndarray and out is None and callback is None else None
+        if traced is not None:
+            return (traced.forward_project if forward else traced.back_project)(self, array)
+        if self._is_long(callback, array, out):
+            return self._project_long(function, forward, array, name, out, callback)
+        return self._short(function, X if forward else Y, Y if forward else X, array, name, out)
 
     def _project_long(self, function, forward, array, name, out, callback):
         pixels = self._mask()
@@ -135,6 +149,8 @@ class Projections(Geometry):
         Returns a volume (rows, columns, slices): the diagonal of A' W A. output_sharded has no effect."""
         if output_sharded is not False:
             require_flag("output_sharded", output_sharded)
+        if not self._is_long(callback, weights, out):
+            return self._short(_library.hessian_diagonal, None if weights is None else Y, X, weights, "weights", out)
         sinogram_shape, recon_shape = self.get_params(["sinogram_shape", "recon_shape"])
         source = None if weights is None else located(weights, "weights", tuple(sinogram_shape), SINOGRAM)
         result = output(out, tuple(recon_shape), beside=source)
@@ -154,6 +170,7 @@ class Projections(Geometry):
     # ---- Direct reconstruction ----
 
     def _filter_name(self, name):
+        require_flag("filter_name", name, "None or a name")
         if name not in (None, "ramp"):
             raise NotImplementedError(f"filter_name is {name!r}; tomoprof has 'ramp'")
 
@@ -162,6 +179,8 @@ class Projections(Geometry):
 
         Returns a sinogram (views, detector rows, channels). The views are taken as evenly spaced."""
         self._filter_name(filter_name)
+        if not self._is_long(callback, sinogram, out):
+            return self._short(_library.direct_filter, Y, OTHER_Y, sinogram, "sinogram", out)
         shape = tuple(self.get_params("sinogram_shape"))
         source = located(sinogram, "sinogram", shape, SINOGRAM)
         result = output(out, shape, beside=source)
@@ -179,6 +198,8 @@ class Projections(Geometry):
         self._filter_name(filter_name)
         if method not in METHODS:
             raise ValueError(f"method is {method!r}; expected 'adjoint', 'voxel' or 'fourier'")
+        if not self._is_long(callback, sinogram, out):
+            return self._short(_library.direct_recon, Y, X, sinogram, "sinogram", out, METHODS[method])
         sinogram_shape, recon_shape = self.get_params(["sinogram_shape", "recon_shape"])
         source = located(sinogram, "sinogram", tuple(sinogram_shape), SINOGRAM)
         self._refuse_mask("sinogram", source)

@@ -85,7 +85,7 @@ def region(name):
     if isinstance(name, str):
         return _nothing if _start is None else _Region(name.encode("utf-8", "replace"))
     if not callable(name):
-        raise TypeError(f"tomoprof.region: the name is a {type(name).__name__}; expected a str, or a function to decorate")
+        raise TypeError(f"tomoprof.region: the name is {name!r}; expected a str, or a function to decorate")
     return name if _start is None else _Region(name.__qualname__.encode("utf-8", "replace"))(name)
 
 

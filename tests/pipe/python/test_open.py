@@ -55,6 +55,22 @@ def dicom(check, folder):
     check.that((file.slope, file.intercept, file.format) == (1, -1024, "DICOM"), f"{file!r}")
 
 
+def ends(check, folder):
+    """A file in `with` is closed after it, and says so."""
+    np.save(folder / "a.npy", DATA)
+    with tomoprof.open(folder / "a.npy") as file:
+        check.that(np.array_equal(file[3], DATA[3]), "a file in `with`")
+    for _ in range(2):
+        said = module.raised(ValueError, file.__getitem__, 3)
+        check.that("a.npy is closed" in (said or ""), f"a closed file: {said}")
+        file.close()
+    check.that(file.shape == DATA.shape and np.array_equal(pickle.loads(pickle.dumps(file))[3], DATA[3]), "facts and copies of a closed file")
+    folders = len(os.listdir("/proc/self/fd"))
+    for _ in range(20):
+        tomoprof.open(folder / "a.npy").close()
+    check.that(len(os.listdir("/proc/self/fd")) <= folders, "closed files keep descriptors")
+
+
 def formats(check, folder):
     for dtype in ("uint16", ">i2", "float32", "float64", "uint8", "?", "complex64", "int64"):
         data = DATA.astype(dtype)
@@ -200,4 +216,4 @@ def loads(check, folder):
         check.that(stores.create_array is zarr.create_array, "other names")
 
 
-main(formats, dicom, behaviour, module_of_files, loads)
+main(ends, formats, dicom, behaviour, module_of_files, loads)

@@ -143,6 +143,12 @@ def bad_input(check, folder):
         (TypeError, "output_sharded: .*out=", lambda: model.forward_project(x, y)),
         (TypeError, "output_sharded: .*out=", lambda: model.back_project(y, x)),
         (TypeError, "output_sharded: .*out=", lambda: model.compute_hessian_diagonal(y, x)),
+        (TypeError, "filter_name: .*out=", lambda: model.direct_filter(y, np.zeros_like(y))),
+        (TypeError, "model: NoneType", lambda: tomoprof.phantom(None)),
+        (TypeError, "model: ndarray", lambda: tomoprof.find_center(y, model)),
+        (TypeError, "model: ndarray", lambda: tomoprof.weigh_rays(y, model, "parker")),
+        (TypeError, "model: ndarray", lambda: tomoprof.gen_weights_mar(y, y)),
+        (TypeError, "the name is 3; expected a str", lambda: tomoprof.region(3)),
         (FileNotFoundError, "nowhere.yaml", lambda: tomoprof.load_model("nowhere.yaml")),
         (FileNotFoundError, "nowhere", lambda: tomoprof.load_model(folder / "nowhere")),
         (ValueError, "nonsense is not a recognized", lambda: model.set_params(nonsense=1)),
@@ -286,6 +292,9 @@ def light_import(check, folder):
     done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, timeout=60)
     check.that(done.returncode == 0 and done.stdout.strip() == "", f"import tomoprof loads {done.stdout} {done.stderr}")
     check.that("ConeBeamModel" in dir(tomoprof), "dir(tomoprof)")
+    done = subprocess.run([sys.executable, "-c", "import tomoprof; print(tomoprof.preprocess.scan_to_sino.__name__, tomoprof.mbirjax.ConeBeamModel.__name__)"],
+                          text=True, capture_output=True, timeout=60)
+    check.that(done.stdout.split() == ["scan_to_sino", "ConeBeamModel"], f"modules by their names: {done.stdout} {done.stderr}")
     check.that(re.fullmatch(r"\d+\.\d+\.\d+", tomoprof.__version__), tomoprof.__version__)
     done = subprocess.run([sys.executable, "-c", "import tomoprof; tomoprof.ConeBeamModel"], text=True, capture_output=True, timeout=60,
                           env={**os.environ, "TOMOPROF_LIBRARY": "/nowhere/libtomoprof.so.0"})
