@@ -68,13 +68,13 @@ static void sinogram_reorder(const struct strips *it, const struct buffer *sinog
     }
 }
 
-/* n <= STRIP floats to or from STRIP with zeros behind. */
+/* n <= STRIP floats, with zeros behind up to a multiple of 16: no kernel reads further. */
 static void strip_widen(const float *from, int64_t n, float scale, float *to)
 {
+    if (n % 16)
+        memset(to + n / 16 * 16, 0, 16 * sizeof *to);
     for (int64_t k = 0; k < n; k++)
         to[k] = scale * from[k];
-    for (int64_t k = n; k < STRIP; k++)
-        to[k] = 0;
 }
 
 static void load_cylinders(const struct strips *it, const float *from, int64_t strip, float scale,
