@@ -123,7 +123,7 @@ STREAM_CALLS(STREAM)
     CAPTURE_API type name parameters                                                               \
     {                                                                                              \
         type(*real) parameters = (type(*) parameters)raw_next(&next_##name, #name);                \
-        struct io_stream s = io_stream_begin(f);                                                   \
+        struct io_stream s = io_stream_seeking(f, CALLER);                                         \
         type r = real arguments;                                                                   \
         io_stream_seeked(&s, f, CALLER);                                                           \
         return r;                                                                                  \
@@ -134,7 +134,7 @@ static void *next_rewind, *next_fclose;
 
 CAPTURE_API void rewind(FILE *f)
 {
-    struct io_stream s = io_stream_begin(f);
+    struct io_stream s = io_stream_seeking(f, CALLER);
     ((void (*)(FILE *))raw_next(&next_rewind, "rewind"))(f);
     io_stream_seeked(&s, f, CALLER);
 }

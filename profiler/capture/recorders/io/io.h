@@ -108,6 +108,7 @@ struct io_stream io_stream_begin(FILE *f);
 /* `bytes`: what the call gave or took. */
 void io_stream_end(const struct io_stream *s, FILE *f, enum trace_io_op op, int64_t bytes,
                    const void *caller);
+struct io_stream io_stream_seeking(FILE *f, const void *caller); /* begins a seek */
 void io_stream_seeked(const struct io_stream *s, FILE *f, const void *caller);
 uint32_t io_stream_closing(const struct io_stream *s, FILE *f, const void *caller);
 
