@@ -1,6 +1,5 @@
 """Writes the scans of this folder: one phantom in Data Exchange and NXtomo (h5py) and Zeiss TXRM, parallel beam, and a cone beam.
 Usage: make.py   (pip install numpy h5py)"""
-import importlib.util
 import pathlib
 import struct
 import sys
@@ -9,16 +8,9 @@ import h5py
 import numpy as np
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[1] / "pipe"))
+sys.path[:0] = [str(HERE.parents[1] / "pipe"), str(HERE.parent / "store")]
 from scans import DARK, angles, cone_counts, counts, darks, flats  # noqa: E402
-
-
-def cfb():
-    """The writer of compound files of tests/data/store/make.py."""
-    text = (HERE.parent / "store/make.py").read_text()
-    scope = {"struct": struct}
-    exec(text[text.index("def cfb("):text.index("def txrm(")], scope)
-    return scope["cfb"]
+from writers import cfb  # noqa: E402
 
 
 def data_exchange():
@@ -60,7 +52,7 @@ def txrm(name, views, theta, white, extra):
     streams.update({k: real(v) for k, v in extra.items()})
     streams.update({f"MultiReferenceData/Image{i + 1}": w.tobytes() for i, w in enumerate(white)})
     streams.update({f"ImageData{i // 100 + 1}/Image{i + 1}": v.tobytes() for i, v in enumerate(views)})
-    (HERE / name).write_bytes(cfb()(streams))
+    (HERE / name).write_bytes(cfb(streams))
 
 
 def main():
