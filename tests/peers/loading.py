@@ -3,9 +3,11 @@
     python3 tests/peers/loading.py --program BUILD/tests/peers/peers_load --python VENV/bin/python --folder DIR [--markdown FILE]
     python3 tests/peers/loading.py --library BUILD/libtomoprof.so --python VENV/bin/python --folder DIR [--markdown FILE]
     python3 tests/peers/loading.py --limit BUILD/tests/peers/peers_limit --python VENV/bin/python --folder DIR
+    python3 tests/peers/loading.py --commands BUILD/tomoprof --python VENV/bin/python --folder DIR
 
 VENV holds h5py, zarr, tensorstore, tiledb, tifffile, imagecodecs, nibabel, medrs, pylibCZIrw and aicspylibczi. --library reads by tomoprof.open from
-Python, in a process like that of the peers; peers that VENV lacks are left out then. --limit gives the share of the measured limit of this machine instead. Each call opens the file, reads a box into
+Python, in a process like that of the peers; peers that VENV lacks are left out then. --limit gives the share of the measured limit of this machine instead. --commands times whole commands, `load` and `convert`, beside the owner's call
+in a warm process (hdf5plugin too). Each call opens the file, reads a box into
 new memory and closes. The sums of bytes must agree: exit 1 where they do not. The program's own name for `worker` mode is --worker."""
 
 import argparse
@@ -14,6 +16,7 @@ import json
 import os
 import pathlib
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -214,6 +217,102 @@ def limits(o):
     return said.returncode
 
 
+# The command, its file, the owner that reads it, the suffix of what is written.
+COMMANDS = (("load", "raw.tif", "tifffile", ""), ("load", "blosc.zarr", "zarr", ""), ("load", "shards.zarr", "zarr", ""), ("load", "deflate.tif", "tifffile", ""),
+            ("load", "tiles.czi", "pylibczirw", ""), ("load", "bits.h5", "h5py", ""), ("convert", "slices.h5", "h5py", ".npy"),
+            ("convert", "deflate.tif", "tifffile", ".npy"), ("convert", "zstd.zarr", "zarr", ".npy"), ("convert", "part.npy", "numpy", ".zarr"))
+
+
+def make_commands(folder):
+    """400 x 512 x 512 (210 MB) where reading is fast, 96 slices of it where decoding takes longer, 100 tiles of 800 x 800."""
+    import h5py
+    import hdf5plugin
+    import numcodecs
+    import numpy as np
+    import tifffile
+    import zarr
+    from pylibCZIrw import czi
+    shape = (400, 512, 512)
+    z, y, x = np.ogrid[-1:1:shape[0] * 1j, -1:1:shape[1] * 1j, -1:1:shape[2] * 1j]
+    noise = np.random.default_rng(0).normal(0, 8, shape).astype(np.float32)
+    scan = (noise + 3000 * (x * x + y * y + z * z < 0.7)).clip(0).astype(np.uint16)
+    part = scan[150:246]
+    np.save(folder / "part.npy", part)
+    tifffile.imwrite(folder / "raw.tif", scan, photometric="minisblack")
+    tifffile.imwrite(folder / "deflate.tif", part, photometric="minisblack", compression="zlib", predictor=True)
+    with h5py.File(folder / "slices.h5", "w") as f:
+        f.create_dataset("data", data=part, chunks=(1, 512, 512), compression="gzip", compression_opts=4, shuffle=True)
+    with h5py.File(folder / "bits.h5", "w") as f:
+        f.create_dataset("data", data=scan, chunks=(1, 512, 512), **hdf5plugin.Bitshuffle(cname="lz4"))
+    zarr.create_array(folder / "blosc.zarr", shape=shape, chunks=(64, 64, 64), dtype="u2", zarr_format=2, compressors=numcodecs.Blosc("lz4", 5, 1))[:] = scan
+    zarr.create_array(folder / "shards.zarr", shape=shape, chunks=(32, 32, 32), shards=(128, 128, 128), dtype="u2", zarr_format=3,
+                      compressors=zarr.codecs.BloscCodec(cname="zstd", clevel=1))[:] = scan
+    zarr.create_array(folder / "zstd.zarr", shape=part.shape, chunks=(32, 64, 64), dtype="u2", zarr_format=3, compressors=zarr.codecs.ZstdCodec(level=3))[:] = part
+    with czi.create_czi(str(folder / "tiles.czi"), compression_options="zstd1:ExplicitLevel=2;PreProcess=HiLoByteUnpack") as out:
+        for i in range(10):
+            for j in range(10):
+                tile = np.random.default_rng(10 * i + j).normal(1000, 60, (800, 800)).astype(np.uint16)
+                out.write(tile[..., None], location=(j * 800, i * 800), plane={"C": 0, "T": 0, "Z": 0})
+
+
+def remove(path):
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def owner(folder, number):
+    """A warm process that does what the command does, once for each line."""
+    import numpy as np
+    import zarr
+    if importlib.util.find_spec("hdf5plugin"):
+        importlib.import_module("hdf5plugin")
+    command, name, peer, suffix = COMMANDS[number]
+    for line in sys.stdin:
+        cpu, begin = cpu_seconds(), time.perf_counter()
+        x = np.load(folder / name) if peer == "numpy" else globals()["read_" + peer](str(folder / name), FULL)
+        if suffix == ".npy":
+            np.save(line.strip(), x)
+        elif suffix:
+            zarr.create_array(line.strip(), shape=x.shape, chunks=(96, 64, 64), dtype=x.dtype, zarr_format=3, compressors=zarr.codecs.ZstdCodec(level=3))[:] = x
+        seconds, used = time.perf_counter() - begin, cpu_seconds() - cpu
+        del x
+        print(f"{seconds:.9f} {used:.6f}", flush=True)
+
+
+def commands(o):
+    """Least elapsed and CPU time of each, in turn; the first call of both isn't counted."""
+    folder = o.folder / "commands"
+    here = str(pathlib.Path(__file__).resolve())
+    lines = ["| command | owner, ms: elapsed, CPU | tomoprof, ms: elapsed, CPU |", "|---|---|---|"]
+    for number, (command, name, peer, suffix) in enumerate(COMMANDS):
+        out = folder / f"out{suffix}"
+        words = [o.commands, command, str(folder / name), *([str(out)] if suffix else ["--out", str(out)])]
+        theirs, ours = [], []
+        with subprocess.Popen([o.python, here, "--owner", str(number), "--folder", folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            for _ in range(o.pairs + 1):
+                remove(out)
+                theirs.append(ask(process, str(out)))
+                remove(out)
+                begin = time.perf_counter()
+                child = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                _, status, used = os.wait4(child.pid, 0)
+                ours.append((time.perf_counter() - begin, used.ru_utime + used.ru_stime))
+                child.returncode = os.waitstatus_to_exitcode(status)
+                if child.returncode or theirs[-1][0] == "error":
+                    sys.exit(f"{' '.join(words)}: exit code {child.returncode}; {peer}: {theirs[-1]}")
+            process.stdin.close()
+        remove(out)
+        least = [[1e3 * min(row[k] for row in rows[1:]) for k in (0, 1)] for rows in (theirs, ours)]
+        ratio = least[0][0] / least[1][0]
+        label = {"": peer, ".npy": f"{peer}, np.save", ".zarr": "np.load, zarr"}[suffix]
+        lines.append(f"| {command} {name}{' to ' + suffix if suffix else ''} | {label}: {least[0][0]:.0f}, {least[0][1]:.0f} | {least[1][0]:.0f}, {least[1][1]:.0f} ({ratio:.1f} x) |")
+        print(lines[-1], file=sys.stderr, flush=True)
+    print("\n".join(lines))
+    return 0
+
+
 def table(rows):
     lines = ["| file | box | peer | peer, ms | tomoprof, ms | faster | CPU: peer, ms | tomoprof, ms | same bytes |", "|---|---|---|---|---|---|---|---|---|"]
     for r in rows:
@@ -232,17 +331,27 @@ def main():
     p.add_argument("--program", help="peers_load of a build with -DTP_PEERS=ON")
     p.add_argument("--library", type=pathlib.Path, help="libtomoprof.so: read by tomoprof.open from Python instead")
     p.add_argument("--limit", help="peers_limit of such a build: the share of the measured limit, instead of peers")
+    p.add_argument("--commands", help="tomoprof: whole commands beside the owner's calls, instead of peers_load")
     p.add_argument("--python", default=sys.executable, help="the Python of the peers")
     p.add_argument("--folder", type=pathlib.Path, required=True, help="where the files are made")
     p.add_argument("--pairs", type=int, default=7)
     p.add_argument("--markdown", help="file for the table")
     p.add_argument("--worker", action="store_true")
     p.add_argument("--reader", help="of a worker: instead of the peers")
+    p.add_argument("--owner", type=int, help="number of the command whose owner's call a worker does")
     o = p.parse_args()
+    if o.owner is not None:
+        return owner(o.folder, o.owner)
     if o.worker:
         return worker(o.folder, o.reader)
     o.folder.mkdir(parents=True, exist_ok=True)
     here = str(pathlib.Path(__file__).resolve())
+    if o.commands:
+        (o.folder / "commands").mkdir(exist_ok=True)
+        if not (o.folder / "commands/tiles.czi").exists():
+            subprocess.run([o.python, "-c", f"import sys, pathlib; sys.path.insert(0, {os.path.dirname(here)!r}); import loading; "
+                                            f"loading.make_commands(pathlib.Path({str(o.folder / 'commands')!r}))"], check=True)
+        return commands(o)
     if not (o.folder / "tiles.czi").exists() or not (o.folder / "scan.npy").exists():
         subprocess.run([o.python, "-c", f"import sys, pathlib; sys.path.insert(0, {os.path.dirname(here)!r}); import loading; "
                                         f"loading.make(pathlib.Path({str(o.folder)!r}))"], check=True)
