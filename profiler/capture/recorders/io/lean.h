@@ -11,7 +11,7 @@ enum {
     LEAN_MANY_ONE_IN = 256,  /* of a thread that has had LEAN_FEW drawn: each takes 400 ns */
     LEAN_MOST_ONE_IN = 1024, /* the same where more than LEAN_OFTEN calls come in a second */
     LEAN_FEW = 2000,
-    LEAN_OFTEN = 2000000,
+    LEAN_OFTEN = 1000000,
     LEAN_UNTIMED = 1, /* io_weight of a call that is not */
 };
 
