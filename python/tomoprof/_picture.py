@@ -11,7 +11,8 @@ import numpy
 
 from tomoprof._arrays import host
 
-AXES = ("rows", "columns", "slices")
+AXES = ("row", "column", "slice")
+SHOWN = 320  # pixels of the page that a notebook gives the longer side, at least: a slice of 64 x 64 is a stamp on a screen
 
 
 def _chunk(kind: bytes, data: bytes) -> bytes:
@@ -24,17 +25,24 @@ class Picture:
     def __init__(self, levels: numpy.ndarray, title: str) -> None:
         self.levels, self.title = levels, title
 
-    def _repr_png_(self) -> bytes:
+    def png(self) -> bytes:
+        """The PNG file, a pixel for each voxel."""
         rows, columns = self.levels.shape
         lines = numpy.zeros((rows, columns + 1), numpy.uint8)  # each line begins with its filter: 0, none
         lines[:, 1:] = self.levels
         header = struct.pack(">IIBBBBB", columns, rows, 8, 0, 0, 0, 0)
         return (b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", header) + _chunk(b"IDAT", zlib.compress(lines.tobytes())) + _chunk(b"IEND", b""))
 
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        """The file, and how large a notebook shows it: small slices by a whole factor."""
+        rows, columns = self.levels.shape
+        times = -(-SHOWN // max(rows, columns, 1))
+        return self.png(), {"width": times * columns, "height": times * rows}
+
     def save(self, path: Any) -> None:
         """Writes the PNG file."""
         with open(os.fspath(path), "wb") as file:
-            file.write(self._repr_png_())
+            file.write(self.png())
 
     def __repr__(self) -> str:
         return f"<tomoprof.Picture: {self.title}>"

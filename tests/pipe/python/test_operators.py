@@ -279,7 +279,7 @@ def steps_and_pictures(check, folder):
     volume = np.zeros((5, 7, 3), np.float32)
     volume[2, 4, 1], volume[0, 0, 1] = 2, np.nan
     shown = tomoprof.picture(volume)
-    check.that(shown.levels[2, 4] == 255 and shown.levels.sum() == 255 and "slices 1 of 3" in repr(shown), f"{shown}")
+    check.that(shown.levels[2, 4] == 255 and shown.levels.sum() == 255 and "slice 1 of 3" in repr(shown), f"{shown}")
     shown.save(folder / "slice.png")
     png = (folder / "slice.png").read_bytes()
     data = zlib.decompress(png[png.index(b"IDAT") + 4 : -16])

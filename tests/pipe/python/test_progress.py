@@ -122,11 +122,14 @@ def png(data):
 
 def pictures(check, folder):
     volume = np.arange(4 * 5 * 6, dtype="float32").reshape(4, 5, 6)
-    shown = png(tomoprof.picture(volume, index=2)._repr_png_())
+    shown = png(tomoprof.picture(volume, index=2).png())
     check.that(shown.shape == (4, 5) and shown[0, 0] == 0 and shown[-1, -1] == 255, f"{shown}")
     plane = volume[:, :, 2]
     check.that((shown == np.rint(255 * (plane - plane.min()) / np.ptp(plane))).all(), f"{shown}")
-    check.that(png(tomoprof.picture(volume, axis=0)._repr_png_()).shape == (5, 6), "another axis")
+    check.that(png(tomoprof.picture(volume, axis=0).png()).shape == (5, 6), "another axis")
+    for shape, size in (((4, 5), (320, 256)), ((100, 50), (200, 400)), ((400, 2), (2, 400)), ((320, 320), (320, 320)), ((0, 3), (321, 0))):
+        data, shown = tomoprof._picture.Picture(np.zeros(shape, np.uint8), "")._repr_png_()
+        check.that((shown["width"], shown["height"]) == size and data[:4] == b"\x89PNG", f"{shape} is shown as {shown}")
 
 
 KERNEL = """
@@ -137,7 +140,7 @@ NotebookClient(notebook, timeout=250, kernel_name="python3").execute()
 for cell in notebook.cells:
     for output in cell.outputs:
         print(cell.execution_count, output.output_type, *sorted(output.get("data", {})), repr(output.get("text", ""))[:300])
-        if "image/png" in output.get("data", {}): print("picture", output["data"]["image/png"][:11])
+        if "image/png" in output.get("data", {}): print("picture", output["data"]["image/png"][:11], output["metadata"]["image/png"])
 """
 
 
@@ -147,7 +150,7 @@ def page(check, folder):
     names = {}
     *lines, last = cell.strip().split("\n")
     exec("\n".join(lines), names)
-    check.that(png(eval(last, names)._repr_png_()).shape == (64, 64), "the page's picture")
+    check.that(png(eval(last, names).png()).shape == (64, 64), "the page's picture")
     try:
         import ipykernel, nbclient, nbformat  # noqa: E401, F401
     except ImportError:
@@ -157,7 +160,7 @@ def page(check, folder):
     kernel.mkdir(parents=True)
     (kernel / "kernel.json").write_text(f'{{"argv": ["{sys.executable}", "-m", "ipykernel_launcher", "-f", "{{connection_file}}"], "display_name": "p", "language": "python"}}')
     done = subprocess.run([sys.executable, "-c", KERNEL, cell], text=True, capture_output=True, timeout=300, env={**os.environ, "JUPYTER_PATH": str(folder)})
-    check.that(done.returncode == 0 and "picture iVBORw0KGgo" in done.stdout, f"{done}")
+    check.that(done.returncode == 0 and "picture iVBORw0KGgo {'width': 320, 'height': 320}" in done.stdout, f"{done}")
     try:
         import ipywidgets, tqdm  # noqa: E401, F401
     except ImportError:
