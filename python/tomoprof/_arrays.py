@@ -101,8 +101,8 @@ def host(array, name, shape=None, axes=None):
     """`array` as float32 in C order, of that shape, or of any with three axes; None in `shape` allows every length there."""
     if array is None:
         raise TypeError(f"{name}: None; expected an array{f' of shape {shape}' if shape else ''}")
-    view = _of_any(array, name)
-    if view.dtype.name == "bfloat16":  # JAX's, to NumPy a type without a kind
+    view = array if type(array) is numpy.ndarray else _of_any(array, name)
+    if view.dtype.kind == "V" and view.dtype.name == "bfloat16":  # JAX's, to NumPy a type without a kind
         view = view.astype(FLOAT32)
     if view.dtype.kind not in "fiub":
         raise TypeError(f"{name}: dtype is {view.dtype}; expected real numbers")

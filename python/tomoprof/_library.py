@@ -142,8 +142,8 @@ def _load():
 
 lib = _load()
 # Without types to check, a call takes half a microsecond less. They take pointers and headers of arrays alone.
-forward_project, back_project, hessian_diagonal, direct_filter, direct_recon = (lib["tomoprof_" + name] for name in (
-    "forward_project", "back_project", "hessian_diagonal", "direct_filter", "direct_recon"))
+forward_project, back_project, hessian_diagonal, direct_filter, direct_recon, median_filter3d = (lib["tomoprof_" + name] for name in (
+    "forward_project", "back_project", "hessian_diagonal", "direct_filter", "direct_recon", "median_filter3d"))
 version = __version__ = lib.tomoprof_version().decode()
 _settings: dict[str, Any] = {"backend": None, "threads": 0, "memory": 0}
 _generation = 0  # grows when contexts made so far are no longer to be used: after configure(), in a child
@@ -183,6 +183,7 @@ class Context:
     def __init__(self, pool, backend: Optional[str] = None) -> None:
         self.pool = pool
         self.trash: list[int] = []
+        self.volumes: Any = None  # (shape, header of an input, of a result) of the last median
         self.generation, self.process = _generation, os.getpid()
         backend = backend or _settings["backend"]
         options = ContextOptions(ctypes.sizeof(ContextOptions), backend and backend.encode(), _settings["threads"], _settings["memory"])
