@@ -15,6 +15,7 @@
 #include "cli/doctor/probes.h"
 
 #define CAP_SYS_ADMIN_BIT 21
+#define OLD_DRIVER        "update NVIDIA's driver to 525 or newer"
 
 /* Tells which of the builds computes, and why. */
 static void gpu_print_build(struct found *f)
@@ -39,6 +40,9 @@ enum state probe_cuda(struct found *f)
         reason = err_text();
     SAY(f, "%s", be ? be->device : reason);
     gpu_print_build(f);
+    if (cuda_driver_serves())
+        f->fix = cuda_driver_serves() < 12000 ? OLD_DRIVER
+                                              : "./start.sh cuda, which builds for the driver here";
     backend_close(be);
     return be ? OK : MISSING;
 }
@@ -55,7 +59,7 @@ enum state probe_driver(struct found *f)
     SAY(f, "CUDA %d.%d; %s", version / 1000, version % 1000 / 10,
         *line ? line : "the kernel module is not loaded, or does not tell its version");
     f->consequence = "profiles lack GPU work: CUPTI of CUDA 12 and 13 needs a newer driver";
-    f->fix = "update NVIDIA's driver to 525 or newer";
+    f->fix = OLD_DRIVER;
     return version < 12000 ? LIMITED : OK;
 }
 
@@ -173,7 +177,9 @@ enum state probe_cupti(struct found *f)
         found_add(f, "; the driver serves CUDA %d.%d", driver / 1000, driver % 1000 / 10);
     if (driver && driver / 1000 < major) {
         f->consequence = "this driver refuses it: no GPU work in profiles";
-        f->fix = "update NVIDIA's driver, or name an older libcupti.so in TOMOPROF_CAPTURE_CUPTI";
+        f->fix = driver < 12000 ? OLD_DRIVER
+                                : "./start.sh cuda, which brings one for the driver here, or name "
+                                  "an older libcupti.so in TOMOPROF_CAPTURE_CUPTI";
         return LIMITED;
     }
     const int chip = newest_chip();

@@ -59,6 +59,16 @@ def the_driver_decides(check, folder):
     check.that("CUDA 13 was opened" in found_by(both, 0), "without a driver")
 
 
+def the_cure_is_for_this_driver(check, folder):
+    """Rows that are not ok name what helps beside the driver that is there: a newer one, or a build and a CUPTI that it takes."""
+    program = beside(folder / "cure", 12, 13)
+    for serves, operators, profiles in ((11040, "driver to 525", "driver to 525"), (12020, "./start.sh cuda", "./start.sh cuda"), (0, "NVIDIA's driver on this machine", None)):
+        env = {"LD_LIBRARY_PATH": str(program.parent), "FAKE": f"serves={serves}", "TOMOPROF_CAPTURE_CUPTI": str(FAKES / "fake_cupti.so")} if serves else {}
+        rows = json.loads(run(program, env, "doctor", "--json").stdout)["rows"]
+        check.that(operators in rows["cuda"]["fix"], f"CUDA {serves}: {rows['cuda']}")
+        check.that(profiles is None or profiles in rows["cupti"]["fix"], f"CUDA {serves}: {rows['cupti']}")
+
+
 def a_named_one_is_opened(check, folder):
     program = beside(folder / "both", 12, 13)
     named = FAKES / "libtomoprof_cuda12.so"
@@ -150,5 +160,5 @@ if "--table" in sys.argv:
     with tempfile.TemporaryDirectory() as made:
         print(drivers_table(pathlib.Path(made)))
 else:
-    main(the_table_of_drivers_is_that_of_the_docs, a_cupti_that_does_not_know_the_chip_is_limited, the_cupti_fits_driver_and_chip, the_driver_decides,
+    main(the_table_of_drivers_is_that_of_the_docs, a_cupti_that_does_not_know_the_chip_is_limited, the_cupti_fits_driver_and_chip, the_driver_decides, the_cure_is_for_this_driver,
          a_named_one_is_opened, without_one_it_is_said)
