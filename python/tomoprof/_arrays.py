@@ -67,6 +67,18 @@ def _of_torch(tensor, name):
     return tensor.resolve_conj().resolve_neg().numpy()
 
 
+def _of_written_tensor(tensor, name):
+    """Refuses what `_of_torch` would copy, since nobody would see what is written to a copy."""
+    torch = sys.modules["torch"]
+    if tensor.dtype is not torch.float32:
+        raise TypeError(f"{name}: {tensor.dtype}; expected a tensor of torch.float32")
+    if tensor.requires_grad:
+        raise ValueError(f"{name}: a tensor that wants a gradient, which what is written in place does not have. Leave it away, or pass {name}.detach().")
+    if tensor.is_neg():
+        raise ValueError(f"{name}: a view that negates another tensor; expected one of its own")
+    return _of_torch(tensor, name)
+
+
 def _of_any(array, name):
     if isinstance(array, (str, bytes)):
         raise TypeError(f"{name}: {type(array).__name__}; expected an array of numbers")
@@ -146,7 +158,7 @@ def output(out, shape, name="out", beside=None):
         return _devices.on_device(out, name, tuple(shape), writable=True)
     if library_of(out) == "jax":
         raise TypeError(f"{name}: JAX's arrays cannot be changed; leave `out` away, or give a NumPy array")
-    view = _of_torch(out, name) if library_of(out) == "torch" else out
+    view = _of_written_tensor(out, name) if library_of(out) == "torch" else out
     if not isinstance(view, numpy.ndarray) or view.dtype != FLOAT32 or not view.dtype.isnative:
         raise TypeError(f"{name}: {getattr(view, 'dtype', type(view).__name__)}; expected an array of float32")
     if view.shape != tuple(shape):

@@ -114,6 +114,8 @@ def modules(check, folder):
     check.that(isinstance(numbers, torch.Tensor) and (numbers == y).all().item(), "models take tensors and return them")
     out = torch.zeros_like(y)
     check.that(model.forward_project(x, out=out) is out and (out == y).all().item(), "out= of a tensor")
+    for other, word, error in ((out.half(), "float16", TypeError), (out.clone().requires_grad_(), "gradient", ValueError)):
+        check.that(word in (raised(error, model.forward_project, x, out=other) or ""), f"out= with {word} is refused")
 
 
 def learned(check, folder):
