@@ -150,7 +150,7 @@ print("ctypes" in sys.modules, "numpy" in sys.modules)
 """)
     for extra in ({}, {"TOMOPROF_CAPTURE_DIR": str(folder / "nowhere")}):  # the variable alone: a child that could not be recorded
         done = subprocess.run([sys.executable, "prog.py"], cwd=folder, env={**os.environ, **ENV, **extra}, text=True, capture_output=True)
-        check.that(done.returncode == 0 and "the name is a int" in done.stdout, f"{done.stdout} {done.stderr}")
+        check.that(done.returncode == 0 and "the name is 3; expected a str" in done.stdout, f"{done.stdout} {done.stderr}")
         check.that(("False False" in done.stdout) == (not extra), done.stdout)
 
 
