@@ -80,20 +80,20 @@ def profile(check, folder):
 
 
 def mosaic(path, offset):
-    """A CZI of 16 tiles of noise, 32 x 32, side by side; every second one is brighter by `offset`."""
+    """A CZI of 64 tiles of noise, 32 x 32, side by side; every second one is brighter by `offset`. So many, that what 8 threads hold is less than the array."""
     def segment(name, data):
         return struct.pack("<16s2q", name, -(-len(data) // 32) * 32, len(data)) + data.ljust(-(-len(data) // 32) * 32, b"\0")
 
     random, entries, blocks, place = np.random.default_rng(5), [], [], 544
-    for number in range(16):
-        x, y = 32 * (number % 4), 32 * (number // 4)
+    for number in range(64):
+        x, y = 32 * (number % 8), 32 * (number // 8)
         tile = (1000 + offset * ((x + y) // 32 % 2) + random.integers(0, 64, (32, 32))).astype("<u2").tobytes()
         dims = ((b"X", x, 32), (b"Y", y, 32), (b"C", 0, 1), (b"M", number, 1))
         entries.append(struct.pack("<2siqii6xi", b"DV", 1, place, 0, 0, 4) + b"".join(struct.pack("<4siifi", n, at, size, 0, size) for n, at, size in dims))
         blocks.append(segment(b"ZISRAWSUBBLOCK", (struct.pack("<2iq", 0, 0, len(tile)) + entries[-1]).ljust(256, b"\0") + tile))
         place += len(blocks[-1])
     head = struct.pack("<2i8x32xi2qiq", 1, 0, 0, place, 0, 0, 0).ljust(512, b"\0")
-    path.write_bytes(segment(b"ZISRAWFILE", head) + b"".join(blocks) + segment(b"ZISRAWDIRECTORY", struct.pack("<i124x", 16) + b"".join(entries)))
+    path.write_bytes(segment(b"ZISRAWFILE", head) + b"".join(blocks) + segment(b"ZISRAWDIRECTORY", struct.pack("<i124x", 64) + b"".join(entries)))
 
 
 def seams(check, folder):
