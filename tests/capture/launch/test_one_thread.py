@@ -103,8 +103,11 @@ def images_come_and_go(check, folder):
     words = [program, "images", *files, missing(folder)]
     bare = run(words, timeout=300)
     check.must(bare.returncode == 0 and bare.stdout.count(b": 1 1") == 41, f"bare: {bare}")
-    done, traces = captured(folder, words, RATE=1000, WAIT_RATE=200)
-    check.must((done.returncode, done.stdout) == (0, bare.stdout), f"{done}, bare {bare.stdout!r}")
+    for _ in range(3):  # where the library's thread has no CPU for 100 ms, the program's does its work (docs/internals/capture.md), and the flag goes
+        done, traces = captured(folder, words, RATE=1000, WAIT_RATE=200)
+        if done.stdout == bare.stdout:
+            break
+    check.must((done.returncode, done.stdout) == (0, bare.stdout), f"bare and recorded differ: {bare.stdout!r}, {done}")
     came, gone = images(traces[0], MODULE), images(traces[0], MODULE_GONE)
     for path in map(str, files):  # ten of each are closed where there is a hook
         times = sum(p == path for _, _, p in came)
