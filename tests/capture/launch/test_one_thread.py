@@ -103,11 +103,13 @@ def images_come_and_go(check, folder):
     words = [program, "images", *files, missing(folder)]
     bare = run(words, timeout=300)
     check.must(bare.returncode == 0 and bare.stdout.count(b": 1 1") == 41, f"bare: {bare}")
-    for _ in range(3):  # where the library's thread has no CPU for 100 ms, the program's does its work (docs/internals/capture.md), and the flag goes
+    for _ in range(3):  # the library may give the flag up for good, which is safe; beside three like it 2 of 13 runs did, for a reason not found
         done, traces = captured(folder, words, RATE=1000, WAIT_RATE=200)
-        if done.stdout == bare.stdout:
+        differ = [pair for pair in zip(bare.stdout.splitlines(), done.stdout.splitlines()) if pair[0] != pair[1]]
+        if not differ:
             break
-    check.must((done.returncode, done.stdout) == (0, bare.stdout), f"bare and recorded differ: {bare.stdout!r}, {done}")
+        print(f"  the flag was given up: {differ[0]}")
+    check.must((done.returncode, done.stdout) == (0, bare.stdout), f"bare and recorded differ: {differ}, {done}")
     came, gone = images(traces[0], MODULE), images(traces[0], MODULE_GONE)
     for path in map(str, files):  # ten of each are closed where there is a hook
         times = sum(p == path for _, _, p in came)
