@@ -103,12 +103,8 @@ def images_come_and_go(check, folder):
     words = [program, "images", *files, missing(folder)]
     bare = run(words, timeout=300)
     check.must(bare.returncode == 0 and bare.stdout.count(b": 1 1") == 41, f"bare: {bare}")
-    for _ in range(3):  # the library may give the flag up for good, which is safe; beside three like it 2 of 13 runs did, for a reason not found
-        done, traces = captured(folder, words, RATE=1000, WAIT_RATE=200)
-        differ = [pair for pair in zip(bare.stdout.splitlines(), done.stdout.splitlines()) if pair[0] != pair[1]]
-        if not differ:
-            break
-        print(f"  the flag was given up: {differ[0]}")
+    done, traces = captured(folder, words, RATE=1000, WAIT_RATE=200)
+    differ = [pair for pair in zip(bare.stdout.splitlines(), done.stdout.splitlines()) if pair[0] != pair[1]]
     check.must((done.returncode, done.stdout) == (0, bare.stdout), f"bare and recorded differ: {differ}, {done}")
     came, gone = images(traces[0], MODULE), images(traces[0], MODULE_GONE)
     for path in map(str, files):  # ten of each are closed where there is a hook
@@ -118,6 +114,16 @@ def images_come_and_go(check, folder):
     last = {start: path for _, start, path in came}
     check.that(sum(last[start].endswith(("one.so", "two.so")) for _, start, _ in gone) >= 20, f"{len(gone)} went")
     check.that(len(traces[0].of(SAMPLE)) > 0, "no samples")
+
+
+def images_change_while_they_are_read(check, folder):
+    """An image that dlclose has unmapped, and _dl_find_object still knows, is not one that cannot be read: the flag went in 12 of 12 runs."""
+    program = target(folder, "one_thread", "-O1")
+    files = [compiled(folder, f"{name}.so", WORK % i, "-O1", "-shared", "-fPIC") for i, name in enumerate(("one", "two"))]
+    for rate in (200, 2000):
+        done, traces = captured(folder, [program, "changes", *files], RATE=1000, WAIT_RATE=rate)
+        check.must((done.returncode, done.stdout) == (0, b"first: 1 1\nafter changes: 1 1\n"), f"{rate} turns a second: {done}")
+        check.that(not any(f.damage for f in traces), f"{[f.damage for f in traces]}")
 
 
 def python_with_another_allocator(check, folder):
@@ -161,4 +167,4 @@ if __name__ == "__main__":
     if name != "glibc" or not (2, 36) <= tuple(map(int, version.split(".")[:2])) <= (2, 41):
         print(f"skipped: {name} {version} is left as it is: the flag for one thread is kept with 2.36 to 2.41")
         sys.exit(77)
-    sys.exit(main(the_flag_is_kept, the_flag_is_kept_by_what_loads_images, images_come_and_go, python_with_another_allocator, its_thread_never_allocates, its_heap_is_as_in_a_bare_run))
+    sys.exit(main(the_flag_is_kept, the_flag_is_kept_by_what_loads_images, images_come_and_go, images_change_while_they_are_read, python_with_another_allocator, its_thread_never_allocates, its_heap_is_as_in_a_bare_run))

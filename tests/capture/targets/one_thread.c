@@ -181,6 +181,18 @@ static int plugin_images(void *libc, char **path)
     return 0;
 }
 
+/* Opens and closes two in turn without a pause, so that they often change while they are read. */
+static int plugin_changes(char **path)
+{
+    for (int round = 0; round < 20000; round++) {
+        void *image = dlopen(path[round & 1], RTLD_NOW);
+        if (!image || dlclose(image))
+            return 1;
+    }
+    say("after changes");
+    return 0;
+}
+
 #ifndef LIBRARY
 int main(int argc, char **argv)
 {
@@ -192,6 +204,8 @@ int main(int argc, char **argv)
     say("first");
     if (argc > 4 && !strcmp(argv[1], "images"))
         return plugin_images(libc, argv + 2);
+    if (argc > 3 && !strcmp(argv[1], "changes"))
+        return plugin_changes(argv + 2);
     storm(0.3);
     say("after a storm");
     count();

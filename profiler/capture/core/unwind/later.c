@@ -11,7 +11,7 @@
 #include "profiler/capture/raw/safe_read.h"
 #include "profiler/capture/raw/system.h"
 
-enum { IMAGES = 1024, HEADERS = 64, NAME_BYTES = 4096, ROOM = 1 << 20 };
+enum { IMAGES = 1024, HEADERS = 64, NAME_BYTES = 4096, ROOM = 1 << 20, TURNS = 100 };
 
 struct later_image {
     const struct link_map *map;
@@ -20,7 +20,7 @@ struct later_image {
     struct dl_phdr_info info;
 };
 
-/* Names and program headers lie in `room` one after the other; those of images that went stay. */
+/* Program headers and names lie in `room` one after the other, as the images do. */
 static struct later_table {
     struct later_image image[IMAGES];
     char room[ROOM], name_now[NAME_BYTES];
@@ -68,16 +68,35 @@ static int is_there(const struct later_image *image)
            map.l_name == image->name && !memcmp(image->info.dlpi_name, table->name_now, bytes);
 }
 
-/* Leaves out what went. */
+static size_t room_name_bytes(const char *name)
+{
+    return (strlen(name) + 8) & ~(size_t)7;
+}
+
+/* Moves what an image has in `room` to `at`, which is not behind it. Returns what follows. */
+static size_t room_move(struct dl_phdr_info *info, size_t at)
+{
+    const size_t headers = info->dlpi_phnum * sizeof *info->dlpi_phdr,
+                 bytes = headers + room_name_bytes(info->dlpi_name);
+    memmove(table->room + at, info->dlpi_phdr, bytes);
+    info->dlpi_phdr = (void *)(table->room + at);
+    info->dlpi_name = table->room + at + headers;
+    return at + bytes;
+}
+
+/* Leaves out what went: a program may load and close its plugins without end. */
 static int later_drop(void)
 {
-    size_t kept = 0;
+    size_t kept = 0, to = 0;
     for (size_t i = 0; i < count; i++) {
-        if (is_there(&table->image[i]))
-            table->image[kept++] = table->image[i];
+        if (!is_there(&table->image[i]))
+            continue;
+        table->image[kept] = table->image[i];
+        to = room_move(&table->image[kept++].info, to);
     }
     const int went = kept != count;
     count = kept;
+    used = to;
     return went;
 }
 
@@ -110,12 +129,11 @@ static int later_name(const struct link_map *map, struct later_image *image)
     image->name = map->l_name;
     image->info.dlpi_name = name;
     if (end)
-        used += ((size_t)(end - name) + 8) & ~(size_t)7;
+        used += room_name_bytes(name);
     return end != NULL;
 }
 
-/* 1: it has been added; 0: it is not whole yet, or went; -1: it cannot be read, or room is missing. */
-static int later_add(const struct link_map *at)
+static int later_read(const struct link_map *at)
 {
     struct link_map map;
     struct found_object o;
@@ -137,14 +155,27 @@ static int later_add(const struct link_map *at)
     return 1;
 }
 
+/* 1: it has been added; 0: it is not whole yet, or went; -1: it cannot be read, or room is missing.
+ * The last is asked for in many turns before it counts: dlclose unmaps an image before
+ * _dl_find_object forgets it, and may lose its CPU between the two; and another may have come to the
+ * same place while it was read. */
+static int later_add(const struct link_map *at)
+{
+    static unsigned failed;
+    const int r = later_read(at);
+    failed = r < 0 ? failed + 1 : 0;
+    return r < 0 && failed < TURNS ? 0 : r;
+}
+
 int later_follow(const struct link_map *last)
 {
     const struct link_map *next;
     int changed = later_drop(), added = 1;
     while (added > 0) {
         last = count ? table->image[count - 1].map : last;
-        if (!safe_read((uintptr_t)&last->l_next, &next, sizeof next) ||
-            (next && !table && !(table = raw_map(sizeof *table, 0))))
+        if (!safe_read((uintptr_t)&last->l_next, &next, sizeof next))
+            return count ? changed : -1; /* one that went meanwhile: the next turn leaves it out */
+        if (next && !table && !(table = raw_map(sizeof *table, 0)))
             return -1;
         added = next ? later_add(next) : 0;
         changed |= added > 0;
