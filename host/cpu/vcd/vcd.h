@@ -74,11 +74,19 @@ ISA_TABLES(vcd_kernels);
 
 #define PRIOR_PAD 32 /* floats that a scratch row is longer than the cylinder */
 
+/* Tables for t^c, 2^-23 <= t < 2^104, from the bits of t: 2^(c n) of the exponent's bits 2 to 6;
+ * c-th power of what its bits 0 and 1 and the leading 3 of the mantissa say; 1 / those of the
+ * mantissa, twice; series of (1 + r)^c for what is left, |r| <= 1/17. */
+struct power_tables {
+    float high[32], low[32], inverse[16], series[4];
+};
+
 struct prior_kernels {
-    /* x: the cylinder; neighbour: those at row+1, row-1, col+1, col-1 (x itself beyond the grid);
+    /* power: t^(q-p), where that is all there is to raise, or NULL; x: the cylinder; neighbour: those at row+1, row-1, col+1, col-1 (x itself beyond the grid);
      * scratch: 3 rows of slices + PRIOR_PAD floats; g, h: [slices], overwritten. */
-    void (*cylinder)(const struct qggmrf *q, const float *x, const float *const neighbour[4],
-                     int64_t slices, float *scratch, float *g, float *h);
+    void (*cylinder)(const struct qggmrf *q, const struct power_tables *power, const float *x,
+                     const float *const neighbour[4], int64_t slices, float *scratch, float *g,
+                     float *h);
 };
 ISA_TABLES(prior_kernels);
 
