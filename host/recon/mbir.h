@@ -1,5 +1,4 @@
-/* Shared by mbir.c, mbir_groups.c, mbir_streamed.c, mbir_init.c and mbir_schedule.c: the state of
- * one VCD reconstruction. */
+/* The state of one VCD reconstruction, shared by all of mbir*.c. */
 #ifndef TP_RECON_MBIR_H
 #define TP_RECON_MBIR_H
 
@@ -20,6 +19,8 @@ struct schedule {
 
 enum err schedule_create(const int32_t *pixels, int64_t count, uint32_t seed, int compat_06,
                          struct schedule *out);
+/* The partitions of 0.7 of whole orbits under quarter turns, where the image has them. */
+enum err schedule_create_turns(const struct volume *v, uint32_t seed, struct schedule *out);
 /* 0.6 shuffled all pixels for each projection of the first image, and sorted them again. */
 enum err schedule_start(struct schedule *s, int64_t count, int has_initial);
 void schedule_free(struct schedule *s);
@@ -96,8 +97,7 @@ enum err vcd_iterations(struct vcd *t, vcd_iterate *iterate, void *context,
 enum err vcd_visit_subsets(struct vcd *t, const struct partition *part, const int32_t *order,
                            struct buffer *x, struct vcd_totals *totals);
 
-/* mbir_recon with all buffers where the back end computes. The report has room for all iterations.
- */
+/* mbir_recon with all buffers where the back end computes; the report's room is for all iterations. */
 enum err mbir_whole(struct backend *be, const struct ct_model *m, const struct buffer *y,
                     const struct mbir_options *o, struct buffer *x, struct mbir_report *report);
 

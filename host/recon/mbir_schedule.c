@@ -58,6 +58,21 @@ enum err schedule_create(const int32_t *pixels, int64_t count, uint32_t seed, in
     return ERR_OK;
 }
 
+enum err schedule_create_turns(const struct volume *v, uint32_t seed, struct schedule *out)
+{
+    *out = (struct schedule){0};
+    rng_seed(&out->rng, seed);
+    for (int i = 0; i < PARTITIONS; i++) {
+        const enum err e =
+            partition_create_turns(v, granularity[i], &out->rng, &out->partitions[i]);
+        if (e) {
+            schedule_free(out);
+            return e;
+        }
+    }
+    return ERR_OK;
+}
+
 void schedule_free(struct schedule *s)
 {
     for (int i = 0; i < PARTITIONS; i++)

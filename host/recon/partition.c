@@ -1,8 +1,10 @@
 /* MBIRJAX's pixel partitions: a shuffled order dealt out to subsets, bit for bit as NumPy draws it.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "host/geom/ct_model.h"
 #include "host/recon/partition.h"
 
 /* NumPy's legacy Mersenne Twister (MT19937): seeding, bounded integers and shuffles with the same
@@ -152,4 +154,82 @@ void partition_free(struct partition *p)
 {
     mem_free(p->indices);
     *p = (struct partition){0};
+}
+
+/* Partitions of whole orbits: back ends may project the four pixels of an orbit together. */
+static int32_t quarter_turn(int64_t side, int32_t pixel)
+{
+    return (int32_t)((side - 1 - pixel % side) * side + pixel / side);
+}
+
+/* Moves the pixels of the first quadrant to the front of the list, and counts them. */
+static int64_t turns_firsts(int64_t side, int32_t *pixels, int64_t count)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < count; i++)
+        if (2 * (pixels[i] / side) < side && 2 * (pixels[i] % side) < side)
+            pixels[n++] = pixels[i];
+    return n;
+}
+
+/* Returns 1 where the ascending list has the quarter turn of each of its pixels. */
+static int turns_fit(const struct volume *v, const int32_t *pixels, int64_t count)
+{
+    const int64_t side = v->cols;
+    if (v->rows != side || side % 2 || !count)
+        return 0;
+    uint8_t *marks = calloc((size_t)(side * side), 1);
+    int whole = marks != NULL;
+    for (int64_t i = 0; i < count && whole; i++)
+        marks[pixels[i]] = 1;
+    for (int64_t i = 0; i < count && whole; i++)
+        whole = marks[quarter_turn(side, pixels[i])];
+    free(marks);
+    return whole;
+}
+
+static int pixels_compare(const void *a, const void *b)
+{
+    return *(const int32_t *)a < *(const int32_t *)b ? -1
+                                                     : *(const int32_t *)a > *(const int32_t *)b;
+}
+
+static enum err turns_expand(int64_t side, struct partition *p)
+{
+    struct partition all = {p->subsets, 4 * p->length, NULL};
+    const int64_t total = all.subsets * all.length;
+    FAIL_IF(total > INT32_MAX, ERR_INPUT, "a partition of %lld pixels does not fit 32-bit indices",
+            (long long)total);
+    void *indices;
+    TRY(mem_alloc("pixel partition", (size_t)total * sizeof(int32_t), &indices));
+    all.indices = indices;
+    for (int64_t i = 0; i < p->subsets * p->length; i++) {
+        int32_t pixel = p->indices[i];
+        for (int t = 0; t < 4; t++, pixel = quarter_turn(side, pixel))
+            all.indices[4 * i + t] = pixel;
+    }
+    for (int64_t s = 0; s < all.subsets; s++)
+        qsort(all.indices + s * all.length, (size_t)all.length, sizeof *all.indices,
+              pixels_compare);
+    partition_free(p);
+    *p = all;
+    return ERR_OK;
+}
+
+enum err partition_create_turns(const struct volume *v, int64_t subsets, struct rng *r,
+                                struct partition *out)
+{
+    int32_t *pixels;
+    int64_t count;
+    TRY(volume_pixels_inside(v, &pixels, &count));
+    const int whole = turns_fit(v, pixels, count);
+    if (whole)
+        count = turns_firsts(v->cols, pixels, count);
+    enum err e = partition_create(pixels, count, subsets, r, out);
+    if (!e && whole)
+        e = turns_expand(v->cols, out);
+    if (e)
+        partition_free(out);
+    free(pixels);
+    return e;
 }

@@ -44,7 +44,11 @@ enum err partition_create_grid(const struct volume *v, int64_t subsets, struct r
                                struct partition *out);
 enum err partition_create_blue_noise(const struct volume *v, int64_t subsets, struct rng *r,
                                      struct partition *out);
-/* Draws one of the three, by a generator of its own. */
+/* Random subsets of whole orbits under quarter turns, of 4 pixels each, for square images of an even
+ * side whose region of reconstruction has that symmetry: else partition_create_inside. */
+enum err partition_create_turns(const struct volume *v, int64_t subsets, struct rng *r,
+                                struct partition *out);
+/* Draws one of the first three, by a generator of its own. */
 enum partition_method { PARTITION_RANDOM, PARTITION_GRID, PARTITION_BLUE_NOISE, PARTITION_METHODS };
 #define PARTITION_NAMES "random|grid|blue_noise"
 enum err partition_draw(const struct volume *v, enum partition_method how, int64_t subsets,

@@ -59,7 +59,7 @@ static int orbit_views_turn(const struct projector *p, int members, double angle
 }
 
 /* Chooses the most members; quarter turns need a square. */
-static void orbit_choose(const struct projector *p, struct orbits *o)
+void orbits_of_views(const struct projector *p, struct orbits *o)
 {
     static const struct {
         int members, turns, backward;
@@ -67,6 +67,7 @@ static void orbit_choose(const struct projector *p, struct orbits *o)
     const struct volume *v = &p->volume;
     const int square = v->rows == v->cols && volume_delta_row(v) == v->delta;
     const double tolerance = orbit_angle_tolerance(p);
+    *o = (struct orbits){0};
     if (p->z_stride || !orbit_widths_fit(p))
         return;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !o->members; i++) {
@@ -135,6 +136,22 @@ static int64_t orbit_list(const struct projector *p, const struct orbits *o, int
     return n;
 }
 
+int64_t orbits_of_list(const struct projector *p, const struct orbits *o, const int32_t *indices,
+                       int64_t count, int32_t *place, int32_t *first)
+{
+    int64_t n = 0;
+    for (int64_t q = 0; q < count; q++)
+        place[indices[q]] = (int32_t)q;
+    for (int64_t q = 0; q < count; q++) {
+        const int64_t turned = orbit_turn_pixel(p, o, indices[q]), at = place[turned];
+        if (place[indices[q]] != q || at >= count || indices[at] != turned)
+            return -1; /* listed twice, or a turn leads out of the list */
+        if (orbit_is_first(p, o, indices[q]))
+            first[n++] = indices[q];
+    }
+    return n * o->turns == count ? n : -1;
+}
+
 #define SIDE 8 /* of a group: 64 pixels of 4 turns by 512 slices are 512 KiB of L2 */
 
 enum err orbits_create(const struct projector *p, const struct pixel_set *pixels,
@@ -146,7 +163,7 @@ enum err orbits_create(const struct projector *p, const struct pixel_set *pixels
     *out = (struct orbits){0};
     if ((pixels->packed && pixels->indices) || pixels->count < BATCH)
         return ERR_OK;
-    orbit_choose(p, out);
+    orbits_of_views(p, out);
     if (!out->members)
         return ERR_OK;
     uint8_t *marks = calloc((size_t)all, 1);

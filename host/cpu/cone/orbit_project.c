@@ -9,16 +9,8 @@
 #include "host/cpu/common/threads.h"
 #include "host/cpu/cone/orbit.h"
 
-/* A worker, its pixels in all turns, and what a kernel takes of them. */
-struct orbit_worker {
-    struct cone_worker cone;
-    struct pixel_batch turned[ORBIT_MOST];
-    struct orbit_block block;
-};
-
-static void orbit_worker_init(struct orbit_worker *w, const struct projector *p,
-                              const struct orbits *o, float *scratch, int64_t ld,
-                              int64_t view_stride, int64_t views, int power)
+void orbit_worker_init(struct orbit_worker *w, const struct projector *p, const struct orbits *o,
+                       float *scratch, int64_t ld, int64_t view_stride, int64_t views, int power)
 {
     cone_worker_init(&w->cone, p, scratch, ld, view_stride, power);
     w->cone.block.z_squared = p->z_squared;
@@ -34,6 +26,10 @@ static void orbit_worker_fill(struct orbit_worker *w, const struct orbits *o, in
     batch_fill(p, &o->groups.set, first, end, &w->turned[0]);
     for (int t = 1; t < o->turns; t++)
         orbit_turn_batch(p, o, &w->turned[t - 1], &w->turned[t]);
+    for (int t = 0; t < o->turns && o->place; t++)
+        for (int q = 0; q < w->turned[t].n; q++)
+            w->turned[t].cylinder[q] =
+                o->place[w->turned[t].cylinder[q] / p->volume.slices] * p->volume.slices;
 }
 
 /* The first member sees the pixels after `turn` turns, in `views` views from `view` on. */
@@ -55,13 +51,8 @@ static void orbit_worker_see(struct orbit_worker *w, const struct orbits *o, int
     }
 }
 
-/* Views of an orbit's tile, of each member. */
-struct orbit_views {
-    int64_t first, count;
-};
-
-static void orbit_worker_forward(struct orbit_worker *w, const struct orbits *o, int64_t first,
-                                 int64_t end, struct orbit_views at, const float *x, float *tile)
+void orbit_worker_forward(struct orbit_worker *w, const struct orbits *o, int64_t first,
+                          int64_t end, struct orbit_views at, const float *x, float *tile)
 {
     const int each = MAX_VIEWS / o->members;
     for (; first < end; first += BATCH) {
@@ -74,8 +65,8 @@ static void orbit_worker_forward(struct orbit_worker *w, const struct orbits *o,
     }
 }
 
-static void orbit_worker_back(struct orbit_worker *w, const struct orbits *o, int64_t first,
-                              int64_t end, struct orbit_views at, const float *tile, float *x)
+void orbit_worker_back(struct orbit_worker *w, const struct orbits *o, int64_t first, int64_t end,
+                       struct orbit_views at, const float *tile, float *x)
 {
     const int each = MAX_VIEWS / o->members;
     const size_t bytes = (size_t)w->cone.base.projector->volume.slices * sizeof *x;

@@ -13,13 +13,13 @@
 #include "host/cpu/common/arithmetic.h"
 #include "host/backend/course.h"
 #include "host/cpu/common/threads.h"
+#include "host/cpu/vcd/error_views.h"
 #include "host/cpu/vcd/iteration.h"
 #include "host/cpu/vcd/vcd.h"
 #include "base/mark/mark.h"
 
 /* Chooses the worker of a projector's beam. */
 
-#define L2_FLOATS   (1 << 18)    /* 1 MiB */
 #define LOOK_PIXELS (64 * BATCH) /* between two looks at backend_stopped */
 
 union any_worker {
@@ -44,15 +44,7 @@ static void any_worker_init(union any_worker *w, const struct projector *p, floa
         parallel_worker_init(&w->parallel, p, scratch, ld, view_stride, power);
 }
 
-struct planes {
-    int64_t ld, stride; /* floats between columns, of a view */
-    int64_t columns;    /* of the detector, without guards */
-    int64_t plane;      /* floats of a view of the sinogram */
-    int64_t group; /* views of a thread's own tiles: 1 MiB of L2, so that the pixels are read once
-                      for them */
-};
-
-static struct planes planes_of(const struct projector *p)
+struct planes planes_of(const struct projector *p)
 {
     const int64_t ld = round_up(p->scan.rows, 16) + 16;
     const int64_t stride = p->columns * ld, fit = L2_FLOATS / stride;
@@ -80,8 +72,8 @@ static void project_views(const struct backend *be, struct worker *w,
         worker_forward(w, pixels, first, int_min(first + LOOK_PIXELS, pixels->count), at, x, tile);
 }
 
-static void error_declare_work(struct backend *be, const struct projector *p, int64_t pixels,
-                               int projections, double sinograms)
+void error_declare_work(struct backend *be, const struct projector *p, int64_t pixels,
+                        int projections, double sinograms)
 {
     const double updates = (double)pixels * (double)p->volume.slices * (double)p->scan.views;
     const double taps = p->scan.beam == BEAM_PARALLEL ? 2 : 4,
@@ -92,11 +84,13 @@ static void error_declare_work(struct backend *be, const struct projector *p, in
                     4 * taps * updates * projections + 4 * sinograms * samples);
 }
 
-static void view_dots(const struct projector *p, const struct planes *s, float *tile,
-                      const float *e, const float *w, double sums[2])
+void error_view_dots(const struct projector *p, const struct planes *s, float *tile,
+                     const struct buffer *error, const struct buffer *weights, int64_t view,
+                     double sums[2])
 {
     const struct vcd_kernels *kernels = ISA_PICK(vcd_kernels);
     const int64_t rows = p->scan.rows;
+    const float *e = plane_at(error, s, view), *w = plane_at(weights, s, view);
     float *d = tile + p->taps * s->ld;
     for (int64_t c = 0; c < s->columns; c++)
         kernels->dots(w ? w + c * rows : NULL, e ? e + c * rows : NULL, d + c * s->ld, rows, sums);
@@ -129,8 +123,7 @@ enum err cpu_forward_dots(struct backend *be, struct projector *p, const struct 
                 view_region(p, view, int_min(s.group, p->scan.views - view));
             project_views(be, &worker.base, pixels, x->ptr, at, tile);
             for (int64_t v = 0; v < at.views; v++)
-                view_dots(p, &s, tile + v * s.stride, plane_at(e, &s, view + v),
-                          plane_at(w, &s, view + v), partial[view + v]);
+                error_view_dots(p, &s, tile + v * s.stride, e, w, view + v, partial[view + v]);
         }
     }
     mark_pop();
@@ -144,10 +137,9 @@ enum err cpu_forward_dots(struct backend *be, struct projector *p, const struct 
     return ERR_OK;
 }
 
-/* Does pass two for one view: e -= alpha d, and its weighted tile for back projection, guards 0. */
-static void error_update_view(const struct projector *p, double alpha, struct buffer *e,
-                              const struct buffer *w, int64_t view, const struct planes *s,
-                              float *d, float *tile)
+void error_update_view(const struct projector *p, double alpha, struct buffer *e,
+                       const struct buffer *w, int64_t view, const struct planes *s, float *d,
+                       float *tile)
 {
     const struct vcd_kernels *kernels = ISA_PICK(vcd_kernels);
     const int64_t rows = p->scan.rows, guard = p->taps * s->ld;

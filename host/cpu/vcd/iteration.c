@@ -108,6 +108,8 @@ enum err cpu_vcd_iteration(struct backend *be, struct projector *p, const struct
     enum err e = ERR_OK;
     if (strips_fit(p, s))
         TRY(strips_open(&whole, &it));
+    else
+        TRY(orbit_passes_open(&whole, &it));
     for (int64_t i = 0; !e && i < s->subsets && !iteration_stopped(it); i++)
         e = take_subset(it, s->indices + s->order[i] * s->length, &last, totals);
     if (!e && last.delta && !iteration_stopped(it))

@@ -35,6 +35,9 @@ static inline int iteration_stopped(const struct iteration *it)
 int strips_fit(const struct projector *p, const struct vcd_iteration *s);
 enum err strips_open(const struct iteration *it, struct iteration **out);
 
+/* orbit_passes.c: cone beams. *out is left where subsets are not whole orbits. */
+enum err orbit_passes_open(const struct iteration *it, struct iteration **out);
+
 /* error_sinogram.c: any beam. */
 extern const struct iteration_passes whole_passes;
 

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
+#include "host/geom/ct_model.h"
 #include "host/recon/partition.h"
 
 static void iota(int32_t *a, int32_t n)
@@ -115,11 +116,46 @@ static void test_degenerate(void **state)
     assert_int_equal(mem_held(), before);
 }
 
+/* Each row has the quarter turns of its pixels, where the image is a square of an even side. */
+static void test_turns(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][2] = {{20, 20}, {34, 34}, {21, 21}, {20, 22}};
+    for (size_t c = 0; c < sizeof shapes / sizeof *shapes; c++) {
+        const int64_t side = shapes[c][1];
+        const struct volume v = {shapes[c][0], side, 1, 1, 1, 1, 0, ROR_ELLIPSE, 0};
+        const int turns = shapes[c][0] == side && side % 2 == 0;
+        struct rng r;
+        struct partition p;
+        int64_t count;
+        int32_t *pixels;
+        assert_int_equal(volume_pixels_inside(&v, &pixels, &count), ERR_OK);
+        rng_seed(&r, 3);
+        assert_int_equal(partition_create_turns(&v, 16, &r, &p), ERR_OK);
+        assert_int_equal(p.length, turns ? (count / 4 + 15) / 16 * 4 : (count + 15) / 16);
+        for (int64_t i = 0; i < count; i++) {
+            int times = 0;
+            for (int64_t s = 0; s < p.subsets; s++)
+                times += seen_in_row(&p, s, pixels[i]);
+            assert_in_range(times, 1, 2);
+        }
+        for (int64_t i = 0; i < p.subsets * p.length && turns; i++) {
+            const int32_t row = p.indices[i] / (int32_t)side, col = p.indices[i] % (int32_t)side;
+            const int32_t turned = ((int32_t)side - 1 - col) * (int32_t)side + row;
+            assert_int_equal(seen_in_row(&p, i / p.length, turned), 1);
+            assert_true(i % p.length == 0 || p.indices[i] > p.indices[i - 1]);
+        }
+        partition_free(&p);
+        free(pixels);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_mbirjax),
         cmocka_unit_test(test_invariants),
+        cmocka_unit_test(test_turns),
         cmocka_unit_test(test_degenerate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
