@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "host/store/codec/codecs.h"
+#include "host/store/codec/vectors.h"
 
 /* HDF5's Fletcher: sums of 16-bit big-endian words, and of the sums. */
 static uint32_t fletcher32_sum(const unsigned char *data, size_t bytes)
@@ -85,11 +86,45 @@ static void predict_float(const struct codec_call *c, size_t row_bytes)
     }
 }
 
+/* Sums of one value after the other, a register at a time: within it by sums of neighbours, of pairs and so on. Only one
+ * addition waits for the register before. Returns how many are done; *last is the sum so far. */
+#define SUM_REGISTERS(type)                                                                        \
+    static size_t sum_##type(const unsigned char *from, unsigned char *row, size_t n, type *last)  \
+    {                                                                                              \
+        typedef type lanes __attribute__((vector_size(VECTOR)));                                   \
+        enum { LANES = VECTOR / sizeof(type) };                                                    \
+        lanes before = {0}, sum;                                                                   \
+        size_t i = 0;                                                                              \
+        for (; i + LANES <= n; i += LANES) {                                                       \
+            memcpy(&sum, from + i * sizeof(type), sizeof sum);                                     \
+            if (sizeof(type) <= 1)                                                                 \
+                sum += (lanes)moved_up((vector)sum, 1);                                            \
+            if (sizeof(type) <= 2)                                                                 \
+                sum += (lanes)moved_up((vector)sum, 2);                                            \
+            if (sizeof(type) <= 4)                                                                 \
+                sum += (lanes)moved_up((vector)sum, 4);                                            \
+            sum += (lanes)moved_up((vector)sum, 8);                                                \
+            const type all = sum[LANES - 1];                                                       \
+            sum += before;                                                                         \
+            before += all;                                                                         \
+            memcpy(row + i * sizeof(type), &sum, sizeof sum);                                      \
+        }                                                                                          \
+        *last = before[0];                                                                         \
+        return i;                                                                                  \
+    }
+SUM_REGISTERS(uint8_t)
+SUM_REGISTERS(uint16_t)
+SUM_REGISTERS(uint32_t)
+SUM_REGISTERS(uint64_t)
+
 /* Each sum goes on in a register, not through memory. */
 #define SUM_UP(type, swapped)                                                                      \
     for (size_t k = 0; k < stride; k++) {                                                          \
         type sum = 0;                                                                              \
-        for (size_t i = k; i < n; i += stride) {                                                   \
+        size_t i = k;                                                                              \
+        if (stride == 1 && !c->step->swap)                                                         \
+            i = sum_##type(from, row, n, &sum);                                                    \
+        for (; i < n; i += stride) {                                                               \
             type value;                                                                            \
             memcpy(&value, from + i * sizeof value, sizeof value);                                 \
             sum = (type)(sum + (c->step->swap ? (type)swapped(value) : value));                    \
