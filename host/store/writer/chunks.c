@@ -1,6 +1,7 @@
 /* Slabs cut into chunks and encoded, by all threads. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "host/store/engine/parts.h"
 #include "host/store/writer/chunks.h"
@@ -41,8 +42,8 @@ struct chunks_job {
     struct writer *w;
     const int64_t *chunk;
     const struct codec_pipeline *pipeline;
+    const struct engine_box *box;
     const unsigned char *data;
-    int64_t count;
     chunks_put put;
 };
 
@@ -53,7 +54,7 @@ static enum err chunks_write_one(const struct chunks_job *j, const int64_t at[ST
     struct place p = {.dims = w->dims, .bytes = w->type.bytes};
     int64_t bytes = w->type.bytes, slab = w->type.bytes, box = w->type.bytes;
     for (int i = w->dims - 1; i >= 0; i--) {
-        const int64_t there = i ? w->shape[i] : j->count, first = i ? at[i] * j->chunk[i] : 0;
+        const int64_t there = j->box->count[i], first = at[i] * j->chunk[i] - j->box->start[i];
         p.from[i] = slab;
         p.to[i] = bytes;
         p.count[i] = there - first < j->chunk[i] ? there - first : j->chunk[i];
@@ -78,20 +79,20 @@ static enum err chunks_write_one(const struct chunks_job *j, const int64_t at[ST
 }
 
 enum err chunks_write(struct writer *w, const int64_t chunk[STORE_DIMS],
-                      const struct codec_pipeline *pipeline, int64_t first, int64_t count,
-                      const void *data, chunks_put put)
+                      const struct codec_pipeline *pipeline, const struct engine_box *b,
+                      const void *data, chunks_put put, int threads)
 {
-    const struct chunks_job job = {w, chunk, pipeline, data, count, put};
+    const struct chunks_job job = {w, chunk, pipeline, b, data, put};
     int64_t grid[STORE_DIMS], total = 1;
     enum err failed = ERR_OK;
     char text[1000] = "";
-    for (int i = 1; i < w->dims; i++)
-        total *= grid[i] = (w->shape[i] - 1) / chunk[i] + 1;
-#pragma omp parallel for schedule(dynamic)
+    for (int i = 0; i < w->dims; i++)
+        total *= grid[i] = (b->count[i] - 1) / chunk[i] + 1;
+#pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
     for (int64_t n = 0; n < total; n++) {
-        int64_t at[STORE_DIMS] = {first / chunk[0]}, left = n;
-        for (int i = w->dims - 1; i > 0; i--) {
-            at[i] = left % grid[i];
+        int64_t at[STORE_DIMS] = {0}, left = n;
+        for (int i = w->dims - 1; i >= 0; i--) {
+            at[i] = b->start[i] / chunk[i] + left % grid[i];
             left /= grid[i];
         }
         enum err e = chunks_write_one(&job, at);
@@ -104,4 +105,15 @@ enum err chunks_write(struct writer *w, const int64_t chunk[STORE_DIMS],
         }
     }
     return failed ? FAIL(failed, "%s", text) : ERR_OK;
+}
+
+enum err chunks_write_slab(struct writer *w, const int64_t chunk[STORE_DIMS],
+                           const struct codec_pipeline *pipeline, int64_t first, int64_t count,
+                           const void *data, chunks_put put)
+{
+    struct engine_box b = {{0}, {0}};
+    memcpy(b.count, w->shape, sizeof b.count);
+    b.start[0] = first;
+    b.count[0] = count;
+    return chunks_write(w, chunk, pipeline, &b, data, put, engine_processors());
 }

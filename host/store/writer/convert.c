@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "host/store/engine/engine.h"
 #include "host/store/format/nifti.h"
+#include "host/store/writer/bricks.h"
 #include "host/store/writer/outdir.h"
 #include "host/store/writer/slabs.h"
 #include "host/store/writer/writer.h"
@@ -72,8 +73,9 @@ static enum err convert_compare_slabs(struct writer_slabs *t, const struct conve
     return ERR_OK;
 }
 
-static enum err convert_compare(struct writer *w, int64_t step, const struct convert_sums *sums,
-                                const char *source)
+/* `bricks` NULL: slabs of `step` planes. */
+static enum err convert_compare(struct writer *w, struct bricks *bricks, int64_t step,
+                                const struct convert_sums *sums, const char *source)
 {
     struct store *made;
     struct store_array *b;
@@ -89,7 +91,12 @@ static enum err convert_compare(struct writer *w, int64_t step, const struct con
         equal &= b->shape[same[i]] == w->shape[i + flat];
     if (!e && (b->dims != w->dims - flat || !equal))
         e = FAIL(ERR_FAILED, "%s: what was written has another shape", w->path);
-    if (!e) {
+    if (!e && bricks) {
+        int from[STORE_DIMS];
+        for (int i = 0; i < STORE_DIMS; i++)
+            from[i] = same[i] - flat;
+        e = bricks_compare(bricks, made, b, from);
+    } else if (!e) {
         struct writer_slabs t = {.store = made,
                                  .array = b,
                                  .target = w,
@@ -183,8 +190,18 @@ static enum err convert_slabs(struct store *s, struct store_array *a, struct wri
     slabs_end(&t);
     e = f->finish(w, e);
     if (!e && w->made[0])
-        e = convert_compare(w, step, &sums, s->name);
+        e = convert_compare(w, NULL, step, &sums, s->name);
     free(sums.of);
+    progress_end();
+    return e;
+}
+
+static enum err convert_bricks(struct bricks *b)
+{
+    enum err e = b->format->finish(b->w, bricks_write(b));
+    if (!e)
+        e = convert_compare(b->w, b, 0, NULL, b->store->name);
+    bricks_free(b);
     progress_end();
     return e;
 }
@@ -196,7 +213,8 @@ static enum err convert_run(struct store *s, struct store_array *a, struct write
                              f->compresses && !w->options->raw));
     TRY(f->begin(w));
     r->bytes = store_bytes(a, w->type.bytes);
-    return convert_slabs(s, a, w, f);
+    struct bricks b = {.store = s, .array = a, .w = w, .format = f};
+    return bricks_plan(&b) ? convert_bricks(&b) : convert_slabs(s, a, w, f);
 }
 
 enum err store_convert(const char *in, const char *out, const struct writer_options *o,
@@ -237,6 +255,8 @@ enum err store_convert(const char *in, const char *out, const struct writer_opti
         const enum err ended = outdir_end(w.made, e ? NULL : out);
         e = e ? e : ended;
     }
+    if (f->free)
+        f->free(&w);
     free(w.state);
     store_close(s);
     return e;

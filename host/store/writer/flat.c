@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "host/store/writer/writer.h"
+#include "host/store/writer/bricks.h"
 
 #define HEAD_MOST 4096
 
@@ -55,6 +55,7 @@ static double flat_spacing(const struct writer *w, int d, double metre)
 
 static enum err flat_open(struct writer *w, const void *head, size_t n)
 {
+    w->at = (int64_t)n;
     TRY(outfile_open(&w->file, w->path));
     snprintf(w->made, sizeof w->made, "%s", w->file.temporary ? w->file.temporary : "");
     return outfile_write(&w->file, head, n);
@@ -210,6 +211,7 @@ static enum err flat_finish(struct writer *w, enum err e)
                                                 .fortran = turned,                                 \
                                                 .begin = which##_begin,                            \
                                                 .slab = flat_slab,                                 \
+                                                .put = writer_put,                                 \
                                                 .finish = flat_finish}
 
 FLAT_WRITER(mrc, ".mrc", 0);

@@ -163,7 +163,7 @@ static enum err hdf5_put_chunk(struct writer *w, const int64_t at[STORE_DIMS], c
 static enum err hdf5_slab(struct writer *w, int64_t first, int64_t count, const void *data)
 {
     const struct hdf5_state *s = w->state;
-    return chunks_write(w, s->chunk, &s->pipeline, first, count, data, hdf5_put_chunk);
+    return chunks_write_slab(w, s->chunk, &s->pipeline, first, count, data, hdf5_put_chunk);
 }
 
 static enum err hdf5_finish(struct writer *w, enum err e)

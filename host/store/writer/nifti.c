@@ -5,7 +5,7 @@
 
 #include "host/store/format/bgzf.h"
 #include "host/store/format/nifti.h"
-#include "host/store/writer/writer.h"
+#include "host/store/writer/bricks.h"
 
 static int nifti_code(struct store_dtype t)
 {
@@ -110,8 +110,9 @@ static enum err nifti_begin(struct writer *w)
             "%s: NIfTI has no type for it; add `dtype=float32`", w->path);
     const struct nifti_details d = nifti_details_of(w);
     const int64_t bytes = version == 2 ? 544 : 352, gap = -d.extensions_bytes & 15;
+    w->at = bytes + d.extensions_bytes + gap;
     nifti_details_write(&d, version, head);
-    nifti_put_sizes(w, version, bytes + d.extensions_bytes + gap, head);
+    nifti_put_sizes(w, version, w->at, head);
     head[bytes - 4] = d.extensions_bytes > 0;
     TRY(outfile_open(&w->file, w->path));
     snprintf(w->made, sizeof w->made, "%s", w->file.temporary ? w->file.temporary : "");
@@ -154,6 +155,7 @@ const struct writer_format write_nifti = {.suffix = ".nii",
                                           .fortran = 1,
                                           .begin = nifti_begin,
                                           .slab = nifti_slab,
+                                          .put = writer_put,
                                           .finish = nifti_finish};
 const struct writer_format write_nifti_gz = {.suffix = ".nii.gz",
                                              .compresses = 1,

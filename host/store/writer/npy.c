@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "host/store/writer/writer.h"
+#include "host/store/writer/bricks.h"
 
 void writer_dtype(struct store_dtype t, char out[8])
 {
@@ -28,6 +28,7 @@ static enum err npy_begin(struct writer *w)
     head[9] = (char)((total - 10) >> 8);
     memcpy(head + 10, text, (size_t)n);
     head[total - 1] = '\n';
+    w->at = (int64_t)total;
     TRY(outfile_open(&w->file, w->path));
     snprintf(w->made, sizeof w->made, "%s", w->file.temporary ? w->file.temporary : "");
     return outfile_write(&w->file, head, total);
@@ -47,5 +48,8 @@ static enum err npy_finish(struct writer *w, enum err e)
     return e ? e : outfile_flush(&w->file);
 }
 
-const struct writer_format write_npy = {
-    .suffix = ".npy", .begin = npy_begin, .slab = npy_slab, .finish = npy_finish};
+const struct writer_format write_npy = {.suffix = ".npy",
+                                        .begin = npy_begin,
+                                        .slab = npy_slab,
+                                        .put = writer_put,
+                                        .finish = npy_finish};

@@ -189,6 +189,7 @@ static enum err write_level(struct level *l)
     FAIL_IF(rename(l->w.made, path), ERR_IO, "%s: cannot be renamed: %s", path, strerror(errno));
 out:
     write_zarr.finish(&l->w, e);
+    write_zarr.free(&l->w);
     mem_free(slab);
     mem_free(other);
     mem_free(l->wide);

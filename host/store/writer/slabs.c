@@ -49,34 +49,49 @@ static void apply_scale(const struct store_array *a, struct store_dtype type, vo
     }
 }
 
-enum err writer_read(struct store *s, struct store_array *a, const struct writer *w,
-                     const int *from, int64_t first, int64_t count, void *out)
+enum err writer_read_box(struct store *s, struct store_array *a, const struct writer *w,
+                         const int *from, const struct engine_box *box,
+                         const struct engine_options *o, void *out)
 {
     struct engine_box b = engine_all(a);
+    struct engine_plan *p;
     const int scale = w->scale && a == w->source;
     const struct store_dtype type = scale ? (struct store_dtype){'f', 8, 0} : w->type;
     int64_t stride[STORE_DIMS] = {0}, n = type.bytes;
-    const int slow = w->fortran ? w->dims - 1 : 0;
-    if (w->dims) {
-        b.start[from[slow]] = first;
-        b.count[from[slow]] = count;
-    }
-    for (int k = 0; k < w->dims; k++) { /* from the fastest dimension of the target on */
-        const int d = from[w->fortran ? k : w->dims - 1 - k];
+    for (int k = w->dims - 1; k >= 0; k--) { /* from the fastest dimension of the target on */
+        const int t = writer_slow(w, k), d = from[t];
+        if (d < 0)
+            continue;
+        b.start[d] = box->start[t];
+        b.count[d] = box->count[t];
         stride[d] = n;
         n *= b.count[d];
     }
-    TRY(engine_read(s, a, &b, type, out, stride));
-    if (scale)
+    TRY(engine_plan(s, a, &b, o, &p));
+    const enum err e = engine_run(p, type, out, stride, NULL, NULL);
+    engine_plan_free(p);
+    if (!e && scale)
         apply_scale(a, w->type, out, n / type.bytes);
-    return ERR_OK;
+    return e;
+}
+
+enum err writer_read(struct store *s, struct store_array *a, const struct writer *w,
+                     const int *from, int64_t first, int64_t count, void *out)
+{
+    struct engine_box b = {{0}, {0}};
+    memcpy(b.count, w->shape, sizeof b.count);
+    if (w->dims) {
+        b.start[writer_slow(w, 0)] = first;
+        b.count[writer_slow(w, 0)] = count;
+    }
+    return writer_read_box(s, a, w, from, &b, NULL, out);
 }
 
 int64_t writer_slab_bytes(const struct writer *w)
 {
     int64_t n = w->type.bytes;
     for (int i = 0; i < w->dims; i++)
-        if (i != (w->fortran ? w->dims - 1 : 0))
+        if (i != writer_slow(w, 0))
             n *= w->shape[i];
     return n;
 }

@@ -28,6 +28,10 @@ enum err slabs_begin(struct writer_slabs *s);
 enum err slabs_next(struct writer_slabs *s, int64_t *first, int64_t *count, void **data);
 void slabs_end(struct writer_slabs *s);
 
+/* A box of the target; dimension d of it is from[d] of the array, -1: the array lacks it. */
+enum err writer_read_box(struct store *s, struct store_array *a, const struct writer *w,
+                         const int *from, const struct engine_box *box,
+                         const struct engine_options *o, void *out);
 /* Identifies bytes: others have another sum, but for one case in 2^64. */
 uint64_t slabs_sum(const void *data, size_t bytes);
 

@@ -3,7 +3,7 @@
 #define TP_STORE_WRITER_WRITER_H
 
 #include "base/file.h"
-#include "host/store/store.h"
+#include "host/store/engine/engine.h"
 
 struct writer_options {
     const char *array;         /* NULL: the first */
@@ -49,7 +49,10 @@ struct writer {
     int fortran;  /* first dimension fastest: slabs are along the last one */
     int64_t step; /* elements along the slabs' dimension that come together */
     struct outfile file;
-    char made[4300]; /* what is there before the rename: a file or a folder */
+    int64_t at, gap; /* in the file: the first element, and what lies between two planes */
+    int64_t chunk[STORE_DIMS]; /* of formats in chunks that have `put`; 0: none */
+    int encodes;               /* chunks are compared as they are stored */
+    char made[4300];           /* what is there before the rename: a file or a folder */
     void *state;
 };
 
@@ -69,7 +72,12 @@ struct writer_format {
     int in_chunks;                       /* a slab is one row of chunks: `step` of begin stays */
     enum err (*begin)(struct writer *w); /* sets made, step */
     enum err (*slab)(struct writer *w, int64_t first, int64_t count, const void *data);
+    /* A box of whole rows at its place, by many threads at a time; NULL: slabs come in their order. */
+    enum err (*put)(struct writer *w, const struct engine_box *b, const void *data, int threads);
+    /* Compares what lies there with the bytes that `put` handed over, where w->encodes. */
+    enum err (*stored)(struct writer *w, const struct engine_box *b);
     enum err (*finish)(struct writer *w, enum err e); /* closes: e is returned, or what failed */
+    void (*free)(struct writer *w);                   /* what `state` holds; NULL: nothing */
 };
 extern const struct writer_format write_npy, write_nifti, write_nifti_gz, write_zarr, write_tiff,
     write_hdf5, write_mrc, write_nrrd, write_metaimage;
@@ -77,6 +85,11 @@ extern const struct writer_format write_npy, write_nifti, write_nifti_gz, write_
 /* Slabs [first, first + count) along the slowest dimension of the target, and what one takes. */
 enum err writer_read(struct store *s, struct store_array *a, const struct writer *w,
                      const int *from, int64_t first, int64_t count, void *out);
+/* Dimension of the target that is the k-th from the slowest on. */
+static inline int writer_slow(const struct writer *w, int k)
+{
+    return w->fortran ? w->dims - 1 - k : k;
+}
 int64_t writer_slab_bytes(const struct writer *w);
 /* ERR_IO where `bytes` do not fit on the disk of `path`. What `compresses` may need less: that is
  * refused where the source stores nearly nothing of what it claims. */

@@ -1,5 +1,6 @@
 /* Arrays as Zarr stores of one array, version 2 or 3; chunks are compressed by all threads. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +11,14 @@
 #include "base/json/jsonw.h"
 #include "host/store/writer/outdir.h"
 #include "host/store/writer/chunks.h"
+#include "host/store/writer/slabs.h"
 
 struct zarr_state {
     int version;
     int64_t chunk[STORE_DIMS];
     struct codec_pipeline pipeline;
+    int64_t grid[STORE_DIMS];
+    uint64_t *sums; /* of each chunk as it is stored; NULL: they are not encoded */
 };
 
 static void zarr_write_sizes(struct jsonw *j, const char *key, int n, const int64_t *v)
@@ -152,6 +156,16 @@ static enum err zarr_write_json(const struct writer *w, const char *name, int wh
     return outfile_commit(&f);
 }
 
+static enum err zarr_sums_room(const struct writer *w, struct zarr_state *z)
+{
+    size_t chunks = 1;
+    for (int i = 0; i < w->dims; i++)
+        chunks *= (size_t)(z->grid[i] = (w->shape[i] - 1) / z->chunk[i] + 1);
+    z->sums = w->encodes ? calloc(chunks, sizeof *z->sums) : NULL;
+    FAIL_IF(w->encodes && !z->sums, ERR_MEMORY, "%s: no memory left to write", w->path);
+    return ERR_OK;
+}
+
 static enum err zarr_begin(struct writer *w)
 {
     const struct writer_options *o = w->options;
@@ -165,6 +179,9 @@ static enum err zarr_begin(struct writer *w)
     z->version = o->zarr ? o->zarr : 3;
     TRY(chunks_choose(w, z->chunk));
     w->step = z->chunk[0];
+    memcpy(w->chunk, z->chunk, sizeof w->chunk);
+    w->encodes = !o->raw;
+    TRY(zarr_sums_room(w, z));
     if (!o->raw) {
         const int zstd = codec_available(CODEC_ZSTD);
         z->pipeline.count = 1;
@@ -212,25 +229,91 @@ static enum err write_whole(const char *path, size_t made, const void *bytes, si
     return ERR_OK;
 }
 
+static int64_t chunk_number(const struct writer *w, const int64_t at[STORE_DIMS])
+{
+    const struct zarr_state *z = w->state;
+    int64_t n = 0;
+    for (int i = 0; i < w->dims; i++)
+        n = n * z->grid[i] + at[i];
+    return n;
+}
+
 static enum err zarr_put_chunk(struct writer *w, const int64_t at[STORE_DIMS], const void *bytes,
                                size_t n)
 {
+    const struct zarr_state *z = w->state;
     char path[4500];
     chunk_name(w, at, path, sizeof path);
+    if (z->sums)
+        z->sums[chunk_number(w, at)] = slabs_sum(bytes, n);
     return write_whole(path, strlen(w->made), bytes, n);
 }
 
 static enum err zarr_slab(struct writer *w, int64_t first, int64_t count, const void *data)
 {
     const struct zarr_state *z = w->state;
-    return chunks_write(w, z->chunk, &z->pipeline, first, count, data, zarr_put_chunk);
+    return chunks_write_slab(w, z->chunk, &z->pipeline, first, count, data, zarr_put_chunk);
+}
+
+static enum err zarr_put(struct writer *w, const struct engine_box *b, const void *data,
+                         int threads)
+{
+    const struct zarr_state *z = w->state;
+    return chunks_write(w, z->chunk, &z->pipeline, b, data, zarr_put_chunk, threads);
+}
+
+static enum err zarr_compare_chunk(const struct writer *w, const int64_t at[STORE_DIMS])
+{
+    const struct zarr_state *z = w->state;
+    char path[4500];
+    struct stat st;
+    int same = 0;
+    chunk_name(w, at, path, sizeof path);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    FAIL_IF(fd < 0 || fstat(fd, &st), ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
+    const size_t n = (size_t)st.st_size;
+    void *bytes = malloc(n + 1);
+    size_t got = 0;
+    for (ssize_t k = 1; bytes && k > 0 && got<n; got += k> 0 ? (size_t)k : 0)
+        k = read(fd, (char *)bytes + got, n - got);
+    same = bytes && got == n && slabs_sum(bytes, n) == z->sums[chunk_number(w, at)];
+    close(fd);
+    free(bytes);
+    FAIL_IF(!bytes, ERR_MEMORY, "%s: no memory left to compare it", path);
+    FAIL_IF(!same, ERR_FAILED, "%s: what was written differs from what was encoded; it is removed",
+            w->path);
+    return ERR_OK;
+}
+
+static enum err zarr_stored(struct writer *w, const struct engine_box *b)
+{
+    const struct zarr_state *z = w->state;
+    int64_t at[STORE_DIMS] = {0}, low[STORE_DIMS] = {0}, high[STORE_DIMS] = {0};
+    for (int i = 0; i < w->dims; i++) {
+        at[i] = low[i] = b->start[i] / z->chunk[i];
+        high[i] = (b->start[i] + b->count[i] - 1) / z->chunk[i];
+    }
+    for (int d = 0; d >= 0;) {
+        TRY(zarr_compare_chunk(w, at));
+        for (d = w->dims - 1; d >= 0 && ++at[d] > high[d]; d--)
+            at[d] = low[d];
+    }
+    return ERR_OK;
 }
 
 static enum err zarr_finish(struct writer *w, enum err e)
 {
-    free(w->state);
-    w->state = NULL;
+    (void)w;
     return e;
+}
+
+static void zarr_free(struct writer *w)
+{
+    struct zarr_state *z = w->state;
+    if (z)
+        free(z->sums);
+    free(z);
+    w->state = NULL;
 }
 
 const struct writer_format write_zarr = {.suffix = ".zarr",
@@ -239,4 +322,7 @@ const struct writer_format write_zarr = {.suffix = ".zarr",
                                          .in_chunks = 1,
                                          .begin = zarr_begin,
                                          .slab = zarr_slab,
+                                         .put = zarr_put,
+                                         .stored = zarr_stored,
+                                         .free = zarr_free,
                                          .finish = zarr_finish};

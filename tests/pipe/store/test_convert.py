@@ -160,6 +160,66 @@ def a_library_that_crashes(check, folder):
     check.that(bad.returncode in (1, 2) and "nothing" in bad.stderr, f"its error: {bad}")
 
 
+def written_wrong(check, folder):
+    """A byte that changes on its way into the file, far from the first and the last chunk: the sentence, and nothing is left."""
+    cc = shutil.which("cc")
+    if not cc or SANITIZED:
+        print("  not tried: needs a compiler and a build without sanitizers")
+        return
+    x = np.random.default_rng(5).integers(0, 4000, (64, 200, 210)).astype("u2")
+    np.save(folder / "x.npy", x)
+    source, shim = folder / "wrong.c", folder / "wrong.so"
+    source.write_text("""#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static int calls;
+static char copy[1 << 24];
+static const void *wrong(const void *p, size_t n)
+{
+    if (n < 10000 || n > sizeof copy || __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED) != atoi(getenv("WRONG_CALL"))) return p;
+    memcpy(copy, p, n);
+    copy[n / 2] ^= 4;
+    return copy;
+}
+ssize_t pwrite(int fd, const void *p, size_t n, off_t at) { return syscall(SYS_pwrite64, fd, wrong(p, n), n, at); }
+ssize_t pwrite64(int fd, const void *p, size_t n, off_t at) { return syscall(SYS_pwrite64, fd, wrong(p, n), n, at); }
+size_t fwrite(const void *p, size_t size, size_t n, FILE *f)
+{
+    size_t (*real)(const void *, size_t, size_t, FILE *) = (size_t (*)(const void *, size_t, size_t, FILE *))dlsym(RTLD_NEXT, "fwrite");
+    return real(wrong(p, size * n), size, n, f);
+}
+""")
+    subprocess.run([cc, "-shared", "-fPIC", "-o", shim, source, "-ldl"], check=True, timeout=300)
+    for name, *args in (("y.npy",), ("y.tif",), ("y.nii",), ("y.mrc",), ("y.zarr", "--chunk", "16,64,64"), ("y.zarr", "--codec", "raw", "--chunk", "16,64,64"),
+                        ("z.zarr", "--zarr", "2", "--codec", "gzip:1", "--chunk", "16,64,64")):
+        done = tomoprof("convert", folder / "x.npy", folder / name, *args, env={"LD_PRELOAD": loadable(shim), "WRONG_CALL": "1" if name == "y.nii" else "3"})
+        check.that(done.returncode == 1 and "what was written differs" in done.stderr, f"{name} {args}: {done}")
+        check.that(sorted(p.name for p in folder.iterdir()) == ["wrong.c", "wrong.so", "x.npy"], f"left: {sorted(folder.iterdir())}")
+        converted(check, folder / "x.npy", folder / name, *args)
+        converted(check, folder / name, folder / "back.npy")
+        same(check, folder / "back.npy", x, name)
+        for made in (folder / name, folder / "back.npy"):
+            shutil.rmtree(made) if made.is_dir() else made.unlink()
+
+
+def image(check, folder):
+    """One plane of more than a slab as TIFF, into a file and a pipe."""
+    x = np.random.default_rng(6).integers(0, 4000, (3000, 2100)).astype("u2")
+    np.save(folder / "x.npy", x)
+    converted(check, folder / "x.npy", folder / "x.tif")
+    converted(check, folder / "x.tif", folder / "y.npy")
+    same(check, folder / "y.npy", x, "a plane")
+    os.mkfifo(folder / "pipe.tif")
+    with open(folder / "through.tif", "wb") as through, subprocess.Popen(["cat", folder / "pipe.tif"], stdout=through) as reader:
+        converted(check, folder / "x.npy", folder / "pipe.tif")
+        reader.wait(timeout=300)
+    check.that((folder / "through.tif").read_bytes() == (folder / "x.tif").read_bytes(), "a plane through a pipe")
+
+
 def means(x):
     """Sums and counts of up to 2 x 2 x 2 voxels of the last three dimensions."""
     total, count = x.astype(float), np.ones(x.shape)
@@ -231,4 +291,4 @@ def interrupted(check, folder):
 
 
 if __name__ == "__main__":
-    main(from_every_format, into_every_format, references, what_is_lost, replaced, refused, pyramids, a_library_that_crashes, interrupted)
+    main(from_every_format, into_every_format, references, what_is_lost, replaced, refused, pyramids, a_library_that_crashes, written_wrong, image, interrupted)
