@@ -2,6 +2,7 @@
  * with a box of width W. Positions in float64 (a channel coordinate near 1000 has an error of 6e-5
  * in float32); the fraction inside a cell and the weights in float32. */
 #include <math.h>
+#include <string.h>
 
 #include "host/cpu/common/projection.h"
 
@@ -99,7 +100,30 @@ static void footprint_cone(const struct projector *p, const struct view_geometry
     for (int q = 0; s->curved && q < b->n; q++)
         width[q] /= (float)root[q];
     out->spread = g->spread;
+    memcpy(out->breadth, width, (size_t)b->n * sizeof *width);
+    memcpy(out->height, height, (size_t)b->n * sizeof *height);
     footprint_weigh(p, b->n, position, width, height, power, out);
+}
+
+/* Without the divisions and the root of footprint_cone: 1/distance is that of `like`, which lies
+ * within 1e-5, after a Newton step. */
+static void footprint_turned(const struct projector *p, int64_t view, const struct pixel_batch *b,
+                             int power, const struct footprints *like, struct footprints *out)
+{
+    const struct scan *s = &p->scan;
+    const struct view_geometry *g = &p->views[view];
+    const double inverse_m = 1 / p->magnification, inverse_d = 1 / s->source_detector;
+    const double inverse_cell = 1 / s->delta_channel;
+    const double centre = s->channel_offset * inverse_cell + 0.5 * (double)(s->channels - 1);
+    const double slices = s->delta_row / volume_delta_slice(&p->volume);
+    double position[BATCH];
+    for (int q = 0; q < b->n; q++) {
+        const double x = g->cos * b->x[q] - g->sin * b->y[q];
+        const double y = g->sin * b->x[q] + g->cos * b->y[q];
+        const double gain = like->width[q] * slices;
+        position[q] = gain * (2 - gain * (inverse_m - y * inverse_d)) * x * inverse_cell + centre;
+    }
+    footprint_weigh(p, b->n, position, like->breadth, like->height, power, out);
 }
 
 static void footprint_compute(const struct projector *p, int64_t view, const struct pixel_batch *b,
@@ -111,4 +135,4 @@ static void footprint_compute(const struct projector *p, int64_t view, const str
         footprint_cone(p, &p->views[view], b, power, out);
 }
 
-const struct footprint_kernels ISA_NAME(footprint_kernels) = {footprint_compute};
+const struct footprint_kernels ISA_NAME(footprint_kernels) = {footprint_compute, footprint_turned};

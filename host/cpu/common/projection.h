@@ -62,14 +62,19 @@ struct footprints {
     double edge[BATCH]; /* row coordinate of the lower edge of slice 0, cells centred at integers */
     double width[BATCH]; /* rows per slice */
     double slices_per_row[BATCH];
-    double slope[BATCH]; /* g/D: tan of the fan angle = slope * z */
-    double spread;       /* of view_geometry */
+    double slope[BATCH];                 /* g/D: tan of the fan angle = slope * z */
+    double spread;                       /* of view_geometry */
+    float breadth[BATCH], height[BATCH]; /* channels under a pixel; weight of a whole channel */
 };
 
 struct footprint_kernels {
     /* power 1 or 2: entries of A, or their squares */
     void (*compute)(const struct projector *p, int64_t view, const struct pixel_batch *b, int power,
                     struct footprints *out);
+    /* Start and weight alone, where pixels and view are those of `like` turned, but for the rounding
+     * of angles: breadth and height are the same. For cones with a flat detector. */
+    void (*turned)(const struct projector *p, int64_t view, const struct pixel_batch *b, int power,
+                   const struct footprints *like, struct footprints *out);
 };
 ISA_TABLES(footprint_kernels);
 

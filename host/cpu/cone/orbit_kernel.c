@@ -199,29 +199,36 @@ VEC_INLINE void orbit_blend_taps(const struct orbit_block *o, int v, int q, cons
         orbit_blend(o, v, q, tile, low, high, out, reach->taps[q], members);
 }
 
+/* Columns from here on are resampled view by view: those of two views exceed L1 with the tile's. */
+#define LONG_COLUMN 384
+
 VEC_INLINE void orbit_back_pixel(const struct orbit_block *o, int q, const float *tile,
                                  float *const out[], int members)
 {
     const struct cone_block *b = o->cone;
+    const int alone = b->column_stride > LONG_COLUMN + 2 * CONE_PAD;
     struct resampling r[MAX_VIEWS];
     int n = 0;
     for (int v = 0; v < b->views; v++) {
         const struct footprints *f = &b->footprints[v * members];
         const struct cone_reach *reach = &b->reach[v];
-        float *column = b->detector + v * members * b->column_stride + CONE_PAD;
-        if (reach->high[q] < 0)
+        float *column = b->detector + n * members * b->column_stride + CONE_PAD;
+        if (reach->high[q] >= 0) {
+            orbit_blend_taps(o, v, q, tile, column, members);
+            resampling_open(b, column, v, cone_slices_of(f, q), align_down(reach->low[q]),
+                            reach->high[q], &r[n++]);
+        }
+        if (!alone && v < b->views - 1)
             continue;
-        orbit_blend_taps(o, v, q, tile, column, members);
-        resampling_open(b, column, v, cone_slices_of(f, q), align_down(reach->low[q]),
-                        reach->high[q], &r[n++]);
-    }
-    for (int i = 0; i < n; i++) {
-        const struct cosine c =
-            cosine_of(b->projector, b->footprints[r[i].view * members].slope[q]);
-        if (r[i].taps == 3)
-            orbit_gather_form(o, &r[i], &c, out, 1, members);
-        else
-            orbit_gather_form(o, &r[i], &c, out, 0, members);
+        for (int i = 0; i < n; i++) {
+            const struct cosine c =
+                cosine_of(b->projector, b->footprints[r[i].view * members].slope[q]);
+            if (r[i].taps == 3)
+                orbit_gather_form(o, &r[i], &c, out, 1, members);
+            else
+                orbit_gather_form(o, &r[i], &c, out, 0, members);
+        }
+        n = 0;
     }
 }
 

@@ -45,7 +45,12 @@ static void orbit_worker_see(struct orbit_worker *w, const struct orbits *o, int
         w->block.pixels[m] = batch;
         for (int v = 0; v < views; v++) {
             struct footprints *f = &w->cone.base.footprints[v * o->members + m];
-            footprints->compute(p, view + v + m * o->views, batch, w->cone.base.power, f);
+            const int64_t seen = view + v + m * o->views;
+            const int power = w->cone.base.power;
+            if (m && !p->scan.curved)
+                footprints->turned(p, seen, batch, power, f - m, f);
+            else
+                footprints->compute(p, seen, batch, power, f);
             (m ? reach->widen : reach->find)(p, f, batch->n, &w->cone.reach[v]);
         }
     }
