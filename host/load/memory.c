@@ -47,11 +47,12 @@ static int64_t memory_populate(char *at, size_t bytes)
  * as much. Returns how many bytes are there. */
 static size_t memory_touch_huge(const struct memory_piece *p)
 {
-    const size_t head = MEMORY_PAGE - (uintptr_t)p->at % MEMORY_PAGE;
+    const size_t head = -(uintptr_t)p->at % MEMORY_PAGE;
     size_t done = head + MEMORY_PAGE;
     if (p->shared || p->bytes < 4 * MEMORY_PAGE)
         return 0;
-    memory_populate(p->at, head);
+    if (head)
+        memory_populate(p->at, head);
     madvise(p->at + head, MEMORY_PAGE, MADV_NOHUGEPAGE);
     const int64_t small = memory_populate(p->at + head, MEMORY_PAGE);
     for (int slow = 0; !slow && p->bytes - done >= MEMORY_PAGE; done += MEMORY_PAGE) {
