@@ -13,7 +13,7 @@
  * the iterations use does not change what the generator gives to them. */
 struct schedule {
     struct rng rng;
-    int compat_06, fast;
+    int compat_06, fast, coarse; /* fast: parallel beams' schedule; coarse: cone beams' */
     struct partition partitions[PARTITIONS];
 };
 

@@ -251,6 +251,7 @@ enum err vcd_create(struct vcd *t, const struct buffer *y)
         TRY(slice_damping(t->m, &t->damping));
     /* Damped slices get their mean from coarse subsets. */
     t->schedule.fast = t->options->fast && !t->damping;
+    t->schedule.coarse = t->options->fast && t->damping && t->count >= LEAST_TURNED;
     TRY(t->be->ops->projector_create(t->be, &t->m->scan, v, &t->projector));
     return vcd_allocate(t);
 }

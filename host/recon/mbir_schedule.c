@@ -8,6 +8,9 @@
 static const int64_t granularity[PARTITIONS] = {1, 2, 4, 8, 16, 32, 64, 128, 128, 128, 128};
 static const int64_t granularity_06[PARTITIONS] = {1, 2, 4, 8, 16, 32, 64, 128, 256};
 
+/* Finest partition of fast cone beams: 64 subsets, for which the error sinogram passes half as often. */
+#define COARSE 6
+
 /* Partition of an iteration: 2 4 6, then 7 8 9 10 twenty-five times, then 10 for ever. 0.6: 0 2 4
  * 6, then 7. Fast: 7 8 9 10 from the first. */
 static int partition_index(int64_t iteration, int compat_06, int fast)
@@ -81,7 +84,8 @@ void schedule_free(struct schedule *s)
 
 const struct partition *schedule_at(const struct schedule *s, int64_t iteration)
 {
-    return &s->partitions[partition_index(iteration, s->compat_06, s->fast)];
+    const int index = partition_index(iteration, s->compat_06, s->fast);
+    return &s->partitions[s->coarse && index > COARSE ? COARSE : index];
 }
 
 int64_t schedule_longest(int64_t pixels, int compat_06)

@@ -92,6 +92,8 @@ static float *orbit_open_worker(const struct orbit_passes *t, struct orbit_worke
     return d;
 }
 
+/* Back projection takes one orbit of views after the other, so that no sum depends on the number of
+ * threads. */
 static enum err orbit_pass_back(struct iteration *it, const struct vcd_move *last,
                                 const struct pixel_set *pixels, struct buffer *d)
 {
@@ -112,8 +114,10 @@ static enum err orbit_pass_back(struct iteration *it, const struct vcd_move *las
             w.block.member_stride = t->views * t->planes.stride;
 #pragma omp for schedule(dynamic, 1)
             for (int64_t first = 0; first < n; first += run)
-                if (!iteration_stopped(it))
-                    orbit_worker_back(&w, o, first, int_min(first + run, n), at, t->tiles, d->ptr);
+                for (int64_t v = 0; v < at.count && !iteration_stopped(it); v++)
+                    orbit_worker_back(&w, o, first, int_min(first + run, n),
+                                      (struct orbit_views){view + v, 1},
+                                      t->tiles + v * t->planes.stride, d->ptr);
         }
     }
     error_declare_work(it->be, it->p,
@@ -202,10 +206,8 @@ enum err orbit_passes_open(const struct iteration *it, struct iteration **out)
     *t = (struct orbit_passes){
         .base = *it, .orbits = {o, o}, .planes = planes_of(it->p), .threads = threads};
     t->base.passes = &orbit_passes;
-    /* Multiples of what a worker takes at once: then no sum depends on the number of threads. */
-    const int64_t together = MAX_VIEWS / o.members;
-    const int64_t near = int_max(1, L2_FLOATS / (o.members * t->planes.stride)) * threads;
-    t->views = int_min(o.views, (near + together - 1) / together * together);
+    const int64_t near = int_max(1, L2_FLOATS / (o.members * t->planes.stride));
+    t->views = int_min(o.views, near * threads);
     const enum err e = orbit_allocate(t);
     if (e) {
         free(t);
