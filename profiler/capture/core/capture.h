@@ -65,9 +65,9 @@ struct capture_thread {
     const uintptr_t *call; /* where the target's call into the library has its return address */
     uintptr_t returns, stack_low, stack_high; /* returns: which it is; call NULL: unknown */
     int ours;                                 /* a thread of this library: never sampled */
-    uint64_t cost_ns[TRACE_PARTS], cost_calls[TRACE_PARTS];
-    uint64_t random, io_ns, io_drawn, io_weight, io_entered, io_stack_ns; /* all but random: io's */
-    uint64_t io_since, io_since_ns, io_waits, io_debt, io_cpu, io_sleeps, io_draws; /* lean.c */
+    uint64_t cost_ns[TRACE_PARTS], cost_calls[TRACE_PARTS], random; /* io's: lean.c, weight.h */
+    uint64_t io_ns, io_drawn, io_weight, io_entered, io_stack_ns, io_since, io_since_ns, io_debt;
+    uint64_t io_cpu, io_sleeps, io_draws, io_draws_seen, io_often, io_slept, io_credit, io_credited;
     struct capture_io_name {             /* by which it opened a file last: names.c of io */
         uint64_t row, last, mask, flags; /* row + 1 | round << 32, 0: none; its end; its part */
         uint8_t folder, ending, writes;  /* lengths; text: the folder; flags ~0: no other like it */

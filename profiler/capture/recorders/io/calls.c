@@ -156,7 +156,7 @@ void io_add(struct capture_thread *t, struct io_descriptor *d, struct io_file *f
     double times = capture.on ? stands_for(t, f, a) : 0; /* no stack without all of the library */
     int waited = has_waited(ns, bytes);
     if (ns >= SHORT_NS)
-        weight = io_lean_weight(t);
+        weight = io_lean_weight(t, ns, a->end);
     if (times > 0) {
         uint64_t begin = trace_now();
         stack = capture_stack(t, NULL, caller);

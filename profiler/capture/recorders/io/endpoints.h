@@ -22,7 +22,7 @@ void io_endpoint(int fd, const struct io_descriptor *d, char *out, size_t room);
  * wait for its next client is not that. */
 uint64_t io_polled_for(struct capture_thread *t, int fd, const struct io_descriptor *d);
 
-/* network.c, endpoints.c */
+/* opens.c, endpoints.c */
 /* poll, select, epoll_wait came back; `fd`: the only one that they waited for, or below 0. */
 void io_polled(uint64_t begin, int fd);
 void io_connected(int fd, const struct sockaddr *to, socklen_t bytes, int result, uint64_t begin,

@@ -101,12 +101,6 @@ static inline uint64_t io_stamp_between(void)
                                                           : trace_now();
 }
 
-static uint32_t lean_one_in(const struct capture_thread *t)
-{
-    return t->io_draws < LEAN_FEW ? LEAN_ONE_IN
-                                  : __atomic_load_n(&io_lean_many_one_in, __ATOMIC_RELAXED);
-}
-
 /* Measures one in MEASURED_ONE_IN of the calls that are drawn, and times the others. */
 static uint32_t lean_drawn_one_in(uint32_t timed_one_in)
 {
@@ -121,7 +115,7 @@ static void lean_measured(uint64_t begin)
     uint64_t ns = io_between(begin + ticks, end);
     if (!s || ns > COST_MOST)
         return;
-    const uint64_t calls = (uint64_t)lean_drawn_one_in(lean_one_in(&s->t)) * MEASURED_ONE_IN;
+    const uint64_t calls = (uint64_t)lean_drawn_one_in(io_lean_one_in(&s->t)) * MEASURED_ONE_IN;
     ns = (ns + ENTRY_NS) * calls;
     s->t.cost_calls[TRACE_PART_IO] += calls;
     s->t.cost_ns[TRACE_PART_IO] += ns;
@@ -428,7 +422,7 @@ COUNTED(close, (int fd, uint64_t begin), (fd, begin), (fd))
 static __attribute__((noinline)) uint64_t lean_draw(struct capture_thread *t)
 {
     uint64_t x = (uint64_t)(capture_random(t) * 0x1p32);
-    const uint32_t one_in = lean_one_in(t);
+    const uint32_t one_in = io_lean_one_in(t);
     t->io_draws++;
     t->io_left = 1 + (uint32_t)(x % (2 * lean_drawn_one_in(one_in) - 1));
     x >>= 16;
@@ -437,6 +431,7 @@ static __attribute__((noinline)) uint64_t lean_draw(struct capture_thread *t)
     unsigned d = (unsigned)__atomic_load_n(&io_doublings, __ATOMIC_RELAXED);
     unsigned log = (unsigned)__builtin_ctz(one_in);
     t->io_weight = one_in;
+    io_lean_timed(t);
     d = d > log ? d : log;
     t->io_drawn = capture_random(t) * (double)(1u << (d - log)) <= 1 ? IO_DRAWN + d : IO_DRAWN_NONE;
     return io_stamp();

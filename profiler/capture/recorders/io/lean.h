@@ -9,19 +9,23 @@
 enum {
     LEAN_ONE_IN = 64, /* calls that are timed, at random; the time of each stands for as many */
     LEAN_MANY_ONE_IN = 256,  /* of a thread that has had LEAN_FEW drawn: each takes 400 ns */
-    LEAN_MOST_ONE_IN = 1024, /* the same where more than LEAN_OFTEN calls come in a second */
+    LEAN_MOST_ONE_IN = 1024, /* the same while it makes more than LEAN_OFTEN calls a second */
     LEAN_FEW = 2000,
     LEAN_OFTEN = 1000000,
     LEAN_UNTIMED = 1, /* io_weight of a call that is not */
 };
 
-/* Calls that the time of a slow one stands for. */
-uint64_t io_lean_weight(struct capture_thread *t);
-/* About once a second: ends it where few calls come, and times fewer where very many do. */
+/* Calls that the time of a slow one stands for, which took `ns` until now. */
+void io_lean_timed(struct capture_thread *t); /* before one that may be slow */
+uint64_t io_lean_weight(struct capture_thread *t, uint64_t ns, uint64_t now);
+/* About once a second: ends it where few calls come. */
 void io_lean_tick(void);
-extern uint32_t io_lean_many_one_in;           /* LEAN_MANY_ONE_IN or LEAN_MOST_ONE_IN */
-void io_lean_set(int on);                      /* io_lean, and capture_counts with it */
-uint64_t io_lean_begun(void);                  /* ns of CPU time; 0: it never was */
+void io_lean_set(int on);     /* io_lean, and capture_counts with it */
+uint64_t io_lean_begun(void); /* ns of CPU time; 0: it never was */
+static inline uint32_t io_lean_one_in(const struct capture_thread *t)
+{
+    return t->io_draws < LEAN_FEW ? LEAN_ONE_IN : t->io_often ? LEAN_MOST_ONE_IN : LEAN_MANY_ONE_IN;
+}
 void io_lean_thread(struct capture_thread *t); /* starts */
 void io_lean_stop(void);                       /* all that waits, into the rows */
 void io_lean_forked(void);

@@ -7,6 +7,7 @@
 #include "profiler/capture/raw/near.h"
 #include "profiler/capture/recorders/cpu/phase.h"
 #include "profiler/capture/recorders/io/lean.h"
+#include "profiler/capture/recorders/io/weight.h"
 
 #define FOLLOW_NS 40000000u /* before it is known how fast the counter counts */
 #define READ_NS   2000u     /* clock and counter are read together within this time */
@@ -137,7 +138,6 @@ enum {
 #define FREE_NS 3000000 /* taken beyond the share before it begins */
 
 int io_lean CAPTURE_HOT;
-uint32_t io_lean_many_one_in = LEAN_MANY_ONE_IN;
 static uint64_t begun;
 
 void io_lean_set(int lean)
@@ -174,6 +174,14 @@ static uint64_t lean_usable(struct capture_thread *t, uint64_t ns)
     return ran;
 }
 
+/* Tells whether the thread has made many calls in the `ns` since the last look. */
+static void lean_rate_set(struct capture_thread *t, uint64_t ns)
+{
+    const uint64_t calls = (t->io_draws - t->io_draws_seen) * io_lean_one_in(t);
+    t->io_often = calls * (1000000000 / LEAN_OFTEN) > ns;
+    t->io_draws_seen = t->io_draws;
+}
+
 void io_lean_check(struct capture_thread *t, uint64_t stamp)
 {
     uint64_t ns = io_between(t->io_since, stamp);
@@ -185,6 +193,8 @@ void io_lean_check(struct capture_thread *t, uint64_t stamp)
     int known = t->io_since && ns != UINT64_MAX;
     int64_t debt = (int64_t)t->io_debt + (known ? more - (int64_t)(share * (double)ns) : 0);
     t->io_debt = debt > 0 ? (uint64_t)debt : 0;
+    if (known)
+        lean_rate_set(t, ns);
     t->io_since = stamp;
     t->io_since_ns = t->io_ns;
     if (t->io_debt < FREE_NS || share >= 1 || __atomic_load_n(&io_lean, __ATOMIC_RELAXED))
@@ -205,9 +215,6 @@ void io_lean_tick(void)
     if (calls < calls_before ||
         full < 0.5 * capture.config.calls_share * (double)(cpu - cpu_before))
         io_lean_set(0);
-    const int often = calls > calls_before && calls - calls_before > LEAN_OFTEN;
-    __atomic_store_n(&io_lean_many_one_in, often ? LEAN_MOST_ONE_IN : LEAN_MANY_ONE_IN,
-                     __ATOMIC_RELAXED);
     cpu_before = cpu;
     calls_before = calls;
 }
@@ -217,16 +224,27 @@ uint64_t io_lean_begun(void)
     return begun;
 }
 
-/* Weighs a call by io_weight where the thread gave up the CPU in it or in one that was not timed.
- * Else the kernel gave the CPU to others, which must not count for so many calls. */
-uint64_t io_lean_weight(struct capture_thread *t)
+/* How often the thread has slept; all bits: not known. */
+static uint64_t lean_sleeps(void)
 {
     struct rusage u = {0};
-    if (t->io_weight <= LEAN_UNTIMED || getrusage(RUSAGE_THREAD, &u))
-        return 1;
-    uint64_t before = t->io_waits;
-    t->io_waits = (uint64_t)u.ru_nvcsw;
-    return t->io_waits == before ? 1 : t->io_weight;
+    return getrusage(RUSAGE_THREAD, &u) ? UINT64_MAX : (uint64_t)u.ru_nvcsw;
+}
+
+/* By the kernel's count before each such call and after slow ones: 0.2 us of one in 64 to 1,024.
+ * Where it was read after slow ones alone, one that the kernel took the CPU from counted for all
+ * where the thread had slept since, though in anything else. */
+void io_lean_timed(struct capture_thread *t)
+{
+    t->io_slept = lean_sleeps();
+    if (!t->io_credited)
+        t->io_credited = trace_now();
+}
+
+uint64_t io_lean_weight(struct capture_thread *t, uint64_t ns, uint64_t now)
+{
+    const uint64_t sleeps = t->io_weight > LEAN_UNTIMED ? lean_sleeps() : UINT64_MAX;
+    return sleeps == UINT64_MAX ? 1 : io_slow_weight(t, sleeps, t->io_weight, ns, now);
 }
 
 void io_lean_share_forked(void)
