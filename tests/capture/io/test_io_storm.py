@@ -12,6 +12,7 @@ from recorded import command, main, need_library, of_samples, profile, run
 MIB = 1 << 20
 FILES, ROUNDS, BYTES = 2000, 40, 200
 KEPT = {**os.environ, "TOMOPROF_CAPTURE_CALLS": "0.99"}  # nothing is taken out of the way
+LITTLE = {**os.environ, "TOMOPROF_CAPTURE_CALLS": "0.005"}  # soon few calls are timed
 EXACT = {**os.environ, "TOMOPROF_CAPTURE_CALLS": "1"}  # the kernel is asked for each file, and each call has its stack
 
 REPLACED = """
@@ -84,6 +85,29 @@ if os.fork() == 0:
     os.pread(fd, 16, 0)
     os._exit(0)
 os.wait()
+"""
+
+# Reads and writes that jump about in two files, go on from each other, and seek; then a child closes one and reads the other.
+JUMPS = """
+import json, os, random, sys
+draw, told = random.Random(1), {}
+fds = {name: os.open(f"{sys.argv[1]}/{name}", os.O_CREAT | os.O_RDWR, 0o600) for name in ("first", "second")}
+at = dict.fromkeys(fds, 0)
+for name, fd in fds.items(): os.truncate(fd, 1 << 22); told[name] = {"read": [0, 0], "write": [0, 0]}
+def count(name, op, n): told[name][op][0] += n > 0; told[name][op][1] += n; return n
+for i in range(100000):
+    name, n = draw.choice(("first", "second")), draw.choice((10, 90, 200, 5000, 30000))
+    if draw.random() < 0.6: at[name] = draw.randrange(1 << 21)
+    if draw.random() < 0.3: at[name] += count(name, "write", os.pwrite(fds[name], b"x" * n, at[name]))
+    else: at[name] += count(name, "read", len(os.pread(fds[name], n, at[name])))
+    if draw.random() < 0.01: os.lseek(fds[name], 0, os.SEEK_SET); count(name, "read", len(os.read(fds[name], 100)))
+if os.fork() == 0:
+    os.close(fds["second"])
+    os.pread(fds["first"], 100, 0)
+    os._exit(0)
+os.wait()
+count("first", "read", 100)
+print(json.dumps(told))
 """
 
 
@@ -193,6 +217,25 @@ def test_descriptors(check, folder, others):
     check.that("io.summed" in {i["id"] for i in model["quality"]["items"]}, "files were not summed")
 
 
+def test_jumps(check, folder):
+    """Calls that wait before they are placed: counts are the program's, places those of a recording that places each at once."""
+    rows, said = {}, {}
+    for kind, env in (("exact", EXACT), ("waits", LITTLE)):
+        done = run(command(folder / f"runs_{kind}", "--", sys.executable, "-c", JUMPS, folder), env=env)
+        check.must(done.returncode == 0, f"{kind}: ended with {done.returncode}: {done.stderr[-300:]!r}")
+        told, model = json.loads(done.stdout), profile(folder / f"runs_{kind}")
+        said[kind] = {i["id"] for i in model["quality"]["items"]}
+        for name, ops in told.items():
+            for op, (calls, moved) in ops.items():
+                some = [r[op] for r in model["io"]["files"] if pathlib.Path(r["path"]).name == name]  # the child's is sometimes a row of its own
+                sums = {key: sum(r[key] or 0 for r in some) for key in ("calls", "mb", "next", "near", "forward", "back", "jump_mb")}
+                check.must(sums["calls"] == calls and round(sums["mb"] * MIB) == moved, f"{kind}: {op} of {name}: {sums}, the program made {calls} of {moved} bytes")
+                rows.setdefault((name, op), []).append({**sums, "mb": 0, "sizes": [sum(n) for n in zip(*(r["sizes"] for r in some))]})
+    for what, (exact, waits) in rows.items():
+        check.must(exact == waits, f"{what}: {waits} instead of {exact}")
+    check.that("io.sampled" in said["waits"] and "io.sampled" not in said["exact"], f"each call was placed at once, or none: {said}")
+
+
 def test_inherited(check, folder):
     pieces = folder / "inherited"
     pieces.write_bytes(bytes(MIB))
@@ -244,6 +287,7 @@ def test(check, folder):
     test_replaced(check, folder)
     test_descriptors(check, folder, files)
     test_inherited(check, folder)
+    test_jumps(check, folder)
     test_seen(check, folder, program, files)
 
 

@@ -47,7 +47,7 @@ static inline void io_set_row(int fd, uint32_t row) /* place + 1 */
 void io_run_end(struct io_descriptor *d);
 static inline int io_run_waits(const struct io_descriptor *d)
 {
-    return (d->run.calls | d->run.opens | d->run.seeks) != 0;
+    return (d->run.calls | d->run.opens | d->run.seeks | d->run.jumps) != 0;
 }
 
 static inline void io_forget(int fd)

@@ -35,9 +35,19 @@ struct io_pending {
         };
         uint16_t lock_and_op;
     };
+    uint8_t jumps; /* in io_jumps of the descriptor: calls before those below */
     uint32_t calls, opens, seeks;
     uint32_t low, sizes; /* of a call: at least, and below low + sizes */
     uint64_t end, bytes; /* of calls that go on from each other */
+};
+
+/* Calls that jump about in a file: they wait, as one is placed in half the time beside others. */
+enum { IO_JUMPS = 8 };
+struct io_jumps {
+    struct io_jump {
+        uint64_t offset;
+        uint32_t bytes, op; /* READ or WRITE */
+    } call[IO_JUMPS];
 };
 
 /* Files of one row of many, each opened under this number, read from its start on and closed. */

@@ -87,9 +87,11 @@ static void add_place(uint64_t *cell, struct io_descriptor *d, uint64_t offset, 
     at = next < d->streams ? next : near;
     if (at == d->streams)
         at = d->streams < IO_STREAMS ? d->streams++ : IO_STREAMS - 1;
-    if (at == IO_STREAMS - 1) /* as nearly always, where calls jump about */
-        __builtin_memmove(d->end + 1, d->end, sizeof d->end - sizeof *d->end);
-    else
+    if (at == IO_STREAMS - 1) { /* as nearly always, where calls jump about: in registers */
+        uint64_t end[IO_STREAMS - 1];
+        __builtin_memcpy(end, d->end, sizeof end);
+        __builtin_memcpy(d->end + 1, end, sizeof end);
+    } else
         for (unsigned i = at; i > 0; i--)
             d->end[i] = d->end[i - 1];
     d->end[0] = offset + bytes;
@@ -132,9 +134,33 @@ void io_add_run(struct io_file *f, struct io_descriptor *d, const struct io_add 
         io_pages_add(&f->pages, (uint64_t)a->offset, bytes, io_take);
 }
 
+/* Returns how many calls wait as jumps, which it takes out. */
+static unsigned jumps_take(struct io_descriptor *d, const struct io_jump **first)
+{
+    const unsigned count = d->run.jumps;
+    d->run.jumps = 0;
+    *first = count ? io->jumps[d - io->descriptors].call : NULL;
+    return count < IO_JUMPS ? count : IO_JUMPS;
+}
+
+static void jumps_move(struct io_file *f, struct io_descriptor *d)
+{
+    const struct io_jump *j;
+    for (unsigned n = jumps_take(d, &j); n > 0; n--, j++) {
+        const struct io_add a = {.op = (enum trace_io_op)j->op,
+                                 .bytes = (int64_t)j->bytes,
+                                 .offset = (int64_t)j->offset};
+        f->op[a.op].calls++;
+        f->op[a.op].bytes += j->bytes;
+        io_add_run(f, d, &a, 1);
+    }
+}
+
 void io_run_move(struct io_file *f, struct io_descriptor *d)
 {
     struct io_pending *r = &d->run;
+    if (r->jumps)
+        jumps_move(f, d);
     if (r->calls) {
         struct io_add a = {.op = (enum trace_io_op)(r->op - 1), .bytes = (int64_t)r->bytes};
         a.offset = d->seekable ? (int64_t)(r->end - r->bytes) : -1;
@@ -158,6 +184,14 @@ void io_run_flush(struct io_file *f, struct io_descriptor *d)
     io_run_unlock(&d->run);
 }
 
+/* Counts calls of a row that another thread keeps. */
+static void missed_add(struct io_file *f, unsigned op, uint64_t calls, uint64_t bytes)
+{
+    __atomic_fetch_add(&f->missed[op][0], calls, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&f->missed[op][1], bytes, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&io_unplaced, calls, __ATOMIC_RELAXED);
+}
+
 void io_whole_end(struct io_whole *w)
 {
     struct thread_slot *s = thread_own;
@@ -178,11 +212,8 @@ void io_whole_end(struct io_whole *w)
         f->changed = 1;
         io_unlock(f);
     } else if (f) {
-        if (w->calls) {
-            __atomic_fetch_add(&f->missed[w->op - 1][0], w->calls, __ATOMIC_RELAXED);
-            __atomic_fetch_add(&f->missed[w->op - 1][1], w->bytes, __ATOMIC_RELAXED);
-            __atomic_fetch_add(&io_unplaced, w->calls, __ATOMIC_RELAXED);
-        }
+        if (w->calls)
+            missed_add(f, w->op - 1, w->calls, w->bytes);
         __atomic_fetch_add(&f->missed[TRACE_IO_OPEN][0], w->opens, __ATOMIC_RELAXED);
         f->changed = 1;
     }
@@ -203,11 +234,11 @@ void io_run_end(struct io_descriptor *d)
         return;
     }
     struct io_pending *r = &d->run;
-    if (r->calls) {
-        __atomic_fetch_add(&f->missed[r->op - 1][0], r->calls, __ATOMIC_RELAXED);
-        __atomic_fetch_add(&f->missed[r->op - 1][1], r->bytes, __ATOMIC_RELAXED);
-        __atomic_fetch_add(&io_unplaced, r->calls, __ATOMIC_RELAXED);
-    }
+    const struct io_jump *j;
+    for (unsigned n = jumps_take(d, &j); n > 0; n--, j++)
+        missed_add(f, j->op, 1, j->bytes);
+    if (r->calls)
+        missed_add(f, r->op - 1u, r->calls, r->bytes);
     __atomic_fetch_add(&f->missed[TRACE_IO_OPEN][0], r->opens, __ATOMIC_RELAXED);
     __atomic_fetch_add(&f->missed[TRACE_IO_SEEK][0], r->seeks, __ATOMIC_RELAXED);
     f->changed = 1;

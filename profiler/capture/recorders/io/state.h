@@ -45,6 +45,7 @@ struct io_site {
 struct io_tables {
     struct io_file files[IO_FILES];
     struct io_descriptor descriptors[IO_DESCRIPTORS];
+    struct io_jumps jumps[IO_DESCRIPTORS]; /* of each of them */
     struct io_site sites[IO_SITES];
     uint32_t site[IO_SITES]; /* the places of those in use */
     uint32_t site_count;
