@@ -53,8 +53,11 @@ static inline int io_run_waits(const struct io_descriptor *d)
 static inline void io_forget(int fd)
 {
     struct io_descriptor *d = io_descriptor_known(fd);
-    if (!d)
+    if (!d) {
+        if ((unsigned)fd < IO_DESCRIPTORS && io->descriptors[fd].run.op) /* of a file of many */
+            io->descriptors[fd].run = (struct io_pending){0};
         return;
+    }
     struct io_file *f = &io->files[d->file - 1];
     if (io_run_waits(d))
         io_run_end(d);

@@ -258,6 +258,7 @@ struct io_descriptor *io_descriptor(int fd, struct io_file **f)
         if (found == UINT32_MAX)
             return NULL;
         row = found + 1;
+        d->run = (struct io_pending){0};
         io_set_row(fd, row);
     }
     *f = &io->files[row - 1];

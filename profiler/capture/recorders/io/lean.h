@@ -13,6 +13,7 @@ enum {
     LEAN_FEW = 2000,
     LEAN_OFTEN = 1000000,
     LEAN_UNTIMED = 1, /* io_weight of a call that is not */
+    LEAN_MEASURES,    /* while its cost is measured */
 };
 
 /* Calls that the time of a slow one stands for, which took `ns` until now. */

@@ -251,3 +251,30 @@ void io_lean_share_forked(void)
 {
     begun = io_not_run = 0;
 }
+
+void io_lean_thread(struct capture_thread *t)
+{
+    static int threads;
+    if (!t->ours && __atomic_fetch_add(&threads, 1, __ATOMIC_RELAXED))
+        __atomic_store_n(&io_threaded, 1, __ATOMIC_RELAXED);
+}
+
+void io_lean_stop(void)
+{
+    io_lean_set(0);
+    for (int fd = 0; fd < io_descriptor_count; fd++) {
+        struct io_descriptor *d = io_descriptor_known(fd);
+        if (d && io_run_waits(d))
+            io_run_end(d);
+        io_whole_end(&io->descriptors[fd].whole);
+    }
+}
+
+void io_lean_forked(void)
+{
+    io_lean_share_forked();
+    for (int fd = 0; fd < io_descriptor_count; fd++) {
+        io->descriptors[fd].run = (struct io_pending){0};
+        io->descriptors[fd].whole = (struct io_whole){0};
+    }
+}
