@@ -36,7 +36,7 @@ struct io_pending {
         uint16_t lock_and_op;
     };
     uint8_t jumps; /* in io_jumps of the descriptor: calls before those below */
-    uint8_t ready; /* bits of READ and WRITE: its row is known to have begun, and is no socket */
+    uint8_t ready; /* bits of READ and WRITE: its row has begun, is not a socket */
     uint32_t calls, opens, seeks;
     uint32_t low, sizes; /* of a call: at least, and below low + sizes */
     uint64_t end, bytes; /* of calls that go on from each other */
