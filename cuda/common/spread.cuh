@@ -15,7 +15,7 @@ struct spread {
     float *x;
     int power, set;
     struct warp_partition partition; /* of slices */
-    int across, tiles; /* of 2 x 2 pixels, a block each: along j, and all; 0: the list's order */
+    int across, tiles; /* of pixels, a block each: along j, and all; 0: the list's order */
 };
 
 /* The detector columns under a pixel, from the first one with data. Read 16 bytes at a time. */
@@ -91,9 +91,9 @@ struct spread_place {
     int64_t cylinder;
 };
 
-static __device__ inline struct spread_place place_in_list(const struct spread &a, int own)
+static __device__ inline struct spread_place place_in_list(const struct spread &a, int own, int n)
 {
-    const int64_t warp = (int64_t)blockIdx.x * WARPS + own, q = warp % a.pixels.count;
+    const int64_t warp = (int64_t)blockIdx.x * n + own, q = warp % a.pixels.count;
     const int part = (int)(warp / a.pixels.count);
     if (part >= a.partition.warps)
         return spread_place{-1, part, 0};
@@ -101,29 +101,29 @@ static __device__ inline struct spread_place place_in_list(const struct spread &
     return spread_place{pixel, part, a.pixels.packed ? q : pixel};
 }
 
-static __device__ inline struct spread_place place_in_tile(const struct spread &a, int own)
+static __device__ inline struct spread_place place_in_tile(const struct spread &a, int own, int w)
 {
     const struct pixel_ij tile =
         tile_in_strips((int)(blockIdx.x % a.tiles), a.across, a.tiles / a.across);
-    const struct pixel_ij at = {tile.i * 2 + own / 2, tile.j * 2 + own % 2};
+    const struct pixel_ij at = {tile.i * 2 + own / w, tile.j * w + own % w};
     const int place = cylinder_place(a.g, a.pixels, at);
     return spread_place{place < 0 ? -1 : at.i * a.g.cols + at.j, (int)(blockIdx.x / a.tiles),
                         place};
 }
 
 template <int TAPS, int SLICES, class FAN>
-static __global__ void __launch_bounds__(WARPS *WARP, FAN::BLOCKS)
+static __global__ void __launch_bounds__(FAN::PIXELS *WARP, FAN::BLOCKS)
     spread_kernel(const __grid_constant__ struct spread a)
 {
     typedef typename FAN::column COLUMN;
     SHARED_ARRAY(char, shared);
-    const int lane = opaque_int(threadIdx.x % WARP), own = threadIdx.x / WARP;
+    const int lane = opaque_int(threadIdx.x % WARP), own = threadIdx.x / WARP, all = FAN::PIXELS;
     COLUMN *const columns = reinterpret_cast<COLUMN *>(shared + own * FAN::shared_bytes());
     float *const window = reinterpret_cast<float *>(columns + WARP);
 
     /* Neighbouring warps: neighbouring pixels, which share most columns. */
     const struct spread_place at =
-        FAN::TILED && a.across ? place_in_tile(a, own) : place_in_list(a, own);
+        FAN::TILED && a.across ? place_in_tile(a, own, all / 2) : place_in_list(a, own, all);
     if (at.pixel < 0)
         return;
     const int pixel = at.pixel, part = at.part;
@@ -158,10 +158,10 @@ template <template <int, int> class FAN> struct spreader {
     static enum err launch(struct cuda_backend *be, const struct spread &a)
     {
         typedef FAN<TAPS, SLICES> fan;
-        const int64_t parts = a.partition.warps;
-        const int64_t blocks = a.across ? a.tiles * parts : ceil_div(a.pixels.count * parts, WARPS);
+        const int64_t parts = a.partition.warps, n = fan::PIXELS;
+        const int64_t blocks = a.across ? a.tiles * parts : ceil_div(a.pixels.count * parts, n);
         void (*const back_projection)(struct spread) = spread_kernel<TAPS, SLICES, fan>;
-        LAUNCH(be, back_projection, blocks, WARPS * WARP, WARPS * fan::shared_bytes(), a);
+        LAUNCH(be, back_projection, blocks, n * WARP, n * fan::shared_bytes(), a);
         return ERR_OK;
     }
 };
@@ -171,7 +171,7 @@ static enum err spread_with(struct cuda_backend *be, const struct projector *p,
                             const struct pixel_list *pixels, struct batch b, const float *y,
                             int power, int set, float *x)
 {
-    const int across = (int)ceil_div(p->g.cols, 2), down = (int)ceil_div(p->g.image_rows, 2);
+    const int across = (int)ceil_div(p->g.cols, FAN<0, 1>::PIXELS / 2);
     const int tiled = FAN<0, 1>::TILED && list_fills_tiles(&p->g, pixels);
     const struct spread a = {p->g,
                              *pixels,
@@ -182,7 +182,7 @@ static enum err spread_with(struct cuda_backend *be, const struct projector *p,
                              set,
                              warp_partition_of(p->g.slices),
                              tiled ? across : 0,
-                             across * down};
+                             across * (int)ceil_div(p->g.image_rows, 2)};
     return launch_taps<struct spreader<FAN>>(be, a,
                                              p->g.channels >= p->g.taps ? taps_of(p->g.taps) : 0);
 }

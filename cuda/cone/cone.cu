@@ -31,31 +31,32 @@ struct resample_grid {
 static __device__ inline struct resample_grid resample_grid_at(double edge, double width)
 {
     const double within = fmin(fmax(edge, -1073741824.0), 1073741824.0);
-    /* The half of what fraction_of() leaves away. */
+    /* The half of what one_and_fraction() leaves away. */
     const uint64_t at = (uint64_t)(int64_t)(within * 4294967296.0) + 0x80000100u;
     const double step = fma(fmin(fmax(width, 0.0), (double)WIDEST), 2147483648.0, 0.5);
     return resample_grid{(int)(at >> 32), (unsigned)at, (unsigned)step, (float)width};
 }
 
 /* Returns where the lane's interval begins; below, how much later that of the next 32 does. */
-static __device__ inline uint64_t resample_begin(const struct resample_grid &g, int lane)
+static __device__ inline struct position resample_begin(const struct resample_grid &g, int lane)
 {
-    return g.from + (uint64_t)(unsigned)(2 * lane) * g.step;
+    return position_of((int64_t)(g.from + (uint64_t)(unsigned)(2 * lane) * g.step));
 }
 
-static __device__ inline uint64_t resample_group(const struct resample_grid &g)
+static __device__ inline int64_t resample_group(const struct resample_grid &g)
 {
-    return (uint64_t)g.step << 6;
+    return (int64_t)((uint64_t)g.step << 6);
 }
 
 /* Sum of the piece's cells times their overlap (squared) with the interval from `at` on. WIDE: it is
  * longer than a cell, and reaches three; squared, it may be shorter too. */
 template <int SQUARED, bool WIDE>
-static __device__ inline float cone_overlap(float width, uint64_t at, const float *piece)
+static __device__ inline float cone_overlap(float width, struct position at, const float *piece)
 {
-    const float *const cell = piece + (unsigned)(at >> 32);
-    const float left = 1 - fraction_of((unsigned)at); /* of its first cell, more than 0 */
-    float second = __saturatef(width - left), third = __saturatef(width - 1 - left);
+    const float *const cell = piece + (unsigned)at.cell;
+    const float begin = one_and_fraction(at.rest);
+    const float left = 2 - begin; /* of its first cell, more than 0 */
+    float second = __saturatef(begin + (width - 2)), third = __saturatef(begin + (width - 3));
     float first = !WIDE ? width - second : SQUARED ? fminf(left, width) : left;
     if (SQUARED)
         first *= first, second *= second, third *= third;
@@ -171,8 +172,8 @@ template <int TAPS, int ROWS> struct fan_forward {
 
     template <bool WIDE> __device__ void resample(const struct hit &h, float value[ROWS]) const
     {
-        uint64_t at = resample_begin(h.grid, lane);
-        for (int i = 0; i < ROWS; i++, at += resample_group(h.grid))
+        struct position at = resample_begin(h.grid, lane);
+        for (int i = 0; i < ROWS; i++, position_add(&at, resample_group(h.grid)))
             value[i] = cone_overlap<0, WIDE>(h.grid.width, at, piece);
     }
 
@@ -204,7 +205,8 @@ enum err cone_gather(struct cuda_backend *be, const struct projector *p,
 
 template <int TAPS, int SLICES> struct fan_back {
     static constexpr int CELLS = DEEP[SLICES], STRIP = CELLS * WARP;
-    static constexpr int BLOCKS = SLICES > 4 || !TAPS ? 5 : SLICES > 1 ? 6 : 8, TURNS = 1;
+    static constexpr int PIXELS = 8; /* of a block, 4 x 2 of whole images */
+    static constexpr int BLOCKS = !TAPS ? 2 : SLICES > 4 ? 3 : 4, TURNS = 1;
     static constexpr bool TILED = true; /* whole images: L2 and memory would be the bound */
     struct column : ::column<TAPS> {
         struct resample_grid grid; /* of slices on rows */
@@ -309,16 +311,17 @@ template <int TAPS, int SLICES> struct fan_back {
     template <int SQUARED, bool WIDE>
     __device__ void resample(const struct column &c, float sum[SLICES]) const
     {
-        uint64_t at = resample_begin(c.grid, lane);
-        for (int i = 0; i < SLICES; i++, at += resample_group(c.grid))
-            sum[i] += factor<SQUARED>(c, (float)(lane + i * WARP)) *
+        /* Tangents of all groups would stay in registers. */
+        const float tangent = tangent_of(c.tilt, (float)lane);
+        struct position at = resample_begin(c.grid, lane);
+        for (int i = 0; i < SLICES; i++, position_add(&at, resample_group(c.grid)))
+            sum[i] += factor<SQUARED>((float)(i * WARP) * c.tilt.step + tangent) *
                       cone_overlap<SQUARED, WIDE>(c.grid.width, at, piece);
     }
 
-    /* 1/cos psi of the warp's slice i, to the power. */
-    template <int SQUARED> __device__ float factor(const struct column &c, float i) const
+    /* 1/cos psi at its tangent, to the power. */
+    template <int SQUARED> static __device__ float factor(float tangent)
     {
-        const float tangent = tangent_of(c.tilt, i);
         return SQUARED ? 1 + tangent * tangent : inverse_cosine(tangent);
     }
 
@@ -339,7 +342,8 @@ template <int TAPS, int SLICES> struct fan_back {
                 sum += (a.power == 2 ? t * t : t) *
                        (double)blend(c, in_global(c.y) + (m - c.grid.cell));
         }
-        return (a.power == 2 ? factor<1>(c, (float)i) : factor<0>(c, (float)i)) * (float)sum;
+        const float tangent = tangent_of(c.tilt, (float)i);
+        return (a.power == 2 ? factor<1>(tangent) : factor<0>(tangent)) * (float)sum;
     }
 };
 

@@ -66,10 +66,32 @@ static __device__ inline bool vertical_is_shared(const struct geometry &g, int v
     return g.tilted && g.view[view].cone.under > g.view[view].cone.rows;
 }
 
-/* Returns 2^-32 of it, within 2^-23: its upper bits behind the exponent of 1. */
-static __device__ inline float fraction_of(unsigned rest)
+/* Returns 1 and 2^-32 of it, within 2^-23: its upper bits behind the exponent of 1. */
+static __device__ inline float one_and_fraction(unsigned rest)
 {
-    return __int_as_float((int)__funnelshift_r(rest, 0x3f800000u >> 23, 9)) - 1;
+    return __int_as_float((int)__funnelshift_r(rest, 0x3f800000u >> 23, 9));
+}
+
+/* In 2^-32 cells. As halves: before sm_100, ptxas adds those of 64-bit sums twice. */
+struct position {
+    unsigned rest;
+    int cell;
+};
+
+static __device__ inline struct position position_of(int64_t at)
+{
+    return position{(unsigned)at, (int)(at >> 32)};
+}
+
+static __device__ inline void position_add(struct position *p, int64_t step)
+{
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ < 1000
+    asm("add.cc.u32 %0, %0, %2;\n\taddc.u32 %1, %1, %3;"
+        : "+r"(p->rest), "+r"(p->cell)
+        : "r"((unsigned)step), "r"((int)(step >> 32)));
+#else
+    *p = position_of((int64_t)((uint64_t)(unsigned)p->cell << 32 | p->rest) + step);
+#endif
 }
 
 /* 1/cos(psi) at its tangent, within 2e-7. */

@@ -72,12 +72,12 @@ static __device__ inline void voxel_add(const struct voxel_spread_job &a,
 {
     const struct voxel_ray r = shared;
     const float *const left = in_global(r.column), *const right = left + a.column;
-    int64_t at = r.row + lane * r.step;
-    for (int i = 0; i < SLICES; i++, at += r.step * WARP) {
-        int row = opaque_int((int)(at >> 32)); /* or its sign takes two more instructions */
+    struct position at = position_of(r.row + lane * r.step);
+    for (int i = 0; i < SLICES; i++, position_add(&at, r.step * WARP)) {
+        int row = opaque_int(at.cell); /* or its sign takes two more instructions */
         if (CLIPS)
             row = min(max(row, -BEFORE), a.g.rows);
-        const float part = fraction_of((unsigned)at);
+        const float part = one_and_fraction(at.rest) - 1;
         const float *const p = left + row, *const q = right + row;
         sum[i] += r.left * (p[0] + part * (p[1] - p[0]));
         sum[i] += r.right * (q[0] + part * (q[1] - q[0]));

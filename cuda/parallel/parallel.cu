@@ -52,7 +52,7 @@ enum err parallel_gather(struct cuda_backend *be, const struct projector *p,
 
 /* Slices of a pixel are rows of its columns. */
 template <int TAPS, int SLICES> struct straight_back {
-    static constexpr int BLOCKS = 8, TURNS = 2;
+    static constexpr int PIXELS = WARPS, BLOCKS = 8, TURNS = 2;
     static constexpr bool TILED = false; /* whole images have a kernel of their own: tiles.cu */
     typedef struct column<TAPS> column;
 

@@ -19,19 +19,19 @@ LANES = {"issue": 128, "fma": 128, "alu": 64, "special": 16, "memory": 32}
 # of 64 weights 16; 16 bytes a lane are four of memory. Cones: the mean of pixels whose slices have at most one row (forward: rows one slice) and
 # of those that have more, within the detector and the volume.
 TILE = (52, 27, 7, 0, 12)
-CONE = {"sm_90": (273.5, 106.5, 70.5, 8, 62), "sm_89": (270.5, 105.5, 66.5, 8, 62), "sm_120": (260, 106.5, 54, 9, 62)}
+CONE = {"sm_90": (254.5, 97, 59, 8, 62), "sm_89": (249.5, 95.5, 56, 8, 62), "sm_120": (251, 96.5, 55, 9, 62)}
 COUNTS = {
     "parallel_back_project": {"sm_90": TILE, "sm_89": TILE, "sm_120": TILE},
     "parallel_back_subset": {"sm_90": (41, 16.5, 5, 0, 18), "sm_89": (41.5, 17, 4.5, 0, 18), "sm_120": (39.5, 17, 2, 0, 18)},
     "parallel_forward_project": {"sm_90": (41, 17, 7, 0, 12), "sm_89": (41, 16, 8, 0, 12), "sm_120": (41, 17, 7, 0, 12)},
     "cone_back_project": CONE, "cone_back_subset": CONE,
-    "cone_voxel_back_project": {"sm_90": (150, 83, 28, 2, 35), "sm_89": (150, 87, 25, 2, 35), "sm_120": (136, 68, 28, 2, 35)},
-    "cone_forward_project": {"sm_90": (256.5, 106.5, 64, 12, 44), "sm_89": (248.5, 105.5, 61.5, 12, 44),
-                             "sm_120": (236, 106.5, 48, 12, 44)}}
+    "cone_voxel_back_project": {"sm_90": (142, 79, 24, 2, 35), "sm_89": (142, 82, 22, 2, 35), "sm_120": (136, 68, 28, 2, 35)},
+    "cone_forward_project": {"sm_90": (236.5, 95, 56, 12, 44), "sm_89": (228.5, 94.5, 53, 12, 44),
+                             "sm_120": (225, 95.5, 48, 12, 44)}}
 UPDATES = 8
 # Bytes per update from L2 (warps of a block share what they read) and, at N = 1024, from memory: a number, or for back
-# projection the blocks that share a multiprocessor.
-BYTES = {"parallel_back_project": (0.81, 64), "parallel_back_subset": (3.9, 8), "parallel_forward_project": (1.2, None), "cone_back_project": (4.8, 5), "cone_back_subset": (5.5, 5),
+# projection the blocks of 4 warps that share a multiprocessor.
+BYTES = {"parallel_back_project": (0.81, 64), "parallel_back_subset": (3.9, 8), "parallel_forward_project": (1.2, None), "cone_back_project": (3.2, 6), "cone_back_subset": (5.5, 6),
          "cone_voxel_back_project": (1.5, 8), "cone_forward_project": (1.4, None)}
 
 
