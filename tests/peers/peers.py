@@ -1,11 +1,13 @@
 """Who is compared with tomoprof, and in what. Two tables; nothing else in this folder names an operation of a peer but
 its adapter."""
 
+import os
 import pathlib
 from collections import namedtuple
 
-# Pinned: a table is worth nothing without the versions. `name` is that of the adapter and of the environment.
-Peer = namedtuple("Peer", "name title requirements environment")
+# Pinned: a table is worth nothing without the versions. `name` is that of the adapter and of the environment. `folder`: the
+# variable that names the folder in which a user has built a peer that no package index has.
+Peer = namedtuple("Peer", "name title requirements environment folder", defaults=(None,))
 
 PEERS = [
     # Two virtual devices, its default on two cores, can deadlock; one takes the same time.
@@ -17,6 +19,8 @@ PEERS = [
     Peer("astra", "ASTRA 2.5.0", ["astra-toolbox==2.5.0", "scipy==1.17.1", "numpy==2.4.6"], {}),
     # run.py names the library; its versions are those of this build.
     Peer("tomoprof", "tomoprof from Python", ["numpy==2.4.6"], {"PYTHONPATH": str(pathlib.Path(__file__).resolve().parents[2] / "python")}),
+    # Its own CPU build: libleapct.so beside leapctype.py. The library has no thread setting of its own but OpenMP's.
+    Peer("leap", "LEAP", ["numpy==2.4.6", "imageio==2.37.3"], {"PYTHONPATH": os.environ.get("TOMOPROF_LEAP", "")}, "TOMOPROF_LEAP"),
     Peer("scipy", "SciPy 1.17.1", ["scipy==1.17.1", "numpy==2.4.6"], {}),
 ]
 
@@ -35,6 +39,7 @@ FILTERED = 1e-4
 # 1e-3 at 256. From the same first volume the two agree within 1e-6.
 FIRST_SCALE = 5e-3
 JOSEPH = "Joseph's interpolation along rays instead of footprints"
+FOOTPRINTS = "its own separable footprints"
 FROM_PYTHON = 1e-6
 COMPARISONS = [
     Comparison("parallel_forward_project", "mbirjax"),
@@ -44,6 +49,7 @@ COMPARISONS = [
     other("parallel_forward_project", "rtk", "joseph", 1e-2, JOSEPH),
     other("parallel_forward_project", "astra", "strip", 1e-2, "exact areas instead of footprints, slice by slice"),
     other("parallel_forward_project", "astra", "linear", 1e-2, JOSEPH + ", slice by slice"),
+    other("parallel_forward_project", "leap", "", 1e-5, FOOTPRINTS),
     Comparison("parallel_back_project", "mbirjax"),
     Comparison("parallel_back_project", "tomoprof", tolerance=FROM_PYTHON),
     Comparison("parallel_back_project", "mbirtorch"),
@@ -51,6 +57,7 @@ COMPARISONS = [
     other("parallel_back_project", "rtk", "joseph", 5e-2, JOSEPH),
     other("parallel_back_project", "astra", "strip", 1e-2, "exact areas instead of footprints, slice by slice"),
     other("parallel_back_project", "astra", "linear", 5e-2, JOSEPH + ", slice by slice"),
+    other("parallel_back_project", "leap", "", 1e-5, FOOTPRINTS),
     Comparison("parallel_fbp_filter", "mbirjax", tolerance=FILTERED),
     Comparison("parallel_fbp_filter", "tomoprof", tolerance=FROM_PYTHON),
     Comparison("parallel_fbp_filter", "mbirtorch", tolerance=FILTERED),
@@ -63,6 +70,7 @@ COMPARISONS = [
     Comparison("parallel_fbp_recon", "tomoprof", tolerance=FROM_PYTHON),
     Comparison("parallel_fbp_recon", "mbirtorch", tolerance=FILTERED),
     other("parallel_fbp_recon", "astra", "linear", 1e-1, "its own ramp filter, " + JOSEPH + ", slice by slice"),
+    other("parallel_fbp_recon", "leap", "", 1e-1, "its own ramp filter, " + FOOTPRINTS),
     Comparison("parallel_mbir_recon", "mbirjax", tolerance=FIRST_SCALE),
     Comparison("parallel_mbir_recon", "tomoprof", tolerance=FROM_PYTHON),
     other("parallel_mbir_recon", "mbirtorch", "", 1e-2, "the same subsets, another step length (1 %)"),
@@ -71,11 +79,13 @@ COMPARISONS = [
     Comparison("cone_forward_project", "tomoprof", tolerance=FROM_PYTHON),
     Comparison("cone_forward_project", "mbirtorch"),
     other("cone_forward_project", "rtk", "joseph", 1e-2, JOSEPH),
+    other("cone_forward_project", "leap", "", 1e-3, FOOTPRINTS),
     Comparison("cone_back_project", "mbirjax"),
     Comparison("cone_back_project", "tomoprof", tolerance=FROM_PYTHON),
     Comparison("cone_back_project", "mbirtorch"),
     other("cone_back_project", "rtk", "joseph", 5e-2, JOSEPH),
     other("cone_back_project", "rtk", "voxel", 1e-2, "voxel-driven, bilinear, 1/distance^2: not the adjoint"),
+    other("cone_back_project", "leap", "", 1e-3, FOOTPRINTS),
     Comparison("cone_fdk_filter", "mbirjax", tolerance=FILTERED),
     Comparison("cone_fdk_filter", "tomoprof", tolerance=FROM_PYTHON),
     Comparison("cone_fdk_filter", "mbirtorch", tolerance=FILTERED),
@@ -86,6 +96,7 @@ COMPARISONS = [
     Comparison("cone_fdk_recon", "tomoprof", tolerance=FROM_PYTHON),
     Comparison("cone_fdk_recon", "mbirtorch", tolerance=FILTERED),
     other("cone_fdk_recon", "rtk", "", 1e-1, "voxel-driven, bilinear, 1/distance^2"),
+    other("cone_fdk_recon", "leap", "", 1e-1, "its own ramp filter, " + FOOTPRINTS),
     Comparison("cone_mbir_recon", "mbirjax", tolerance=FIRST_SCALE),
     Comparison("cone_mbir_recon", "tomoprof", tolerance=FROM_PYTHON),
     other("cone_mbir_recon", "mbirtorch", "", 5e-2, "the same subsets, another step length (1 %)"),

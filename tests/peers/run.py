@@ -102,6 +102,9 @@ class Harness:
         return {key: answer[key] for key in ("flops_per_s", "bytes_per_s")}
 
     def install(self, peer):
+        if peer.folder and not os.path.isdir(os.environ.get(peer.folder, "")):
+            self.reasons[peer.name] = f"{peer.folder} names no folder in which {peer.title} was built"
+            return
         reason = environments.install(peer, os.path.join(self.o.environments, peer.name))
         if reason:
             self.reasons[peer.name] = reason

@@ -18,7 +18,8 @@ class Worker:
         self.compute = self.fetch = self.result = None
 
     def versions(self):
-        return {"versions": {name: importlib.metadata.version(name) for name in self.adapter.PACKAGES}}
+        packages = {name: importlib.metadata.version(name) for name in self.adapter.PACKAGES}
+        return {"versions": {**getattr(self.adapter, "BUILT", {}), **packages}}
 
     def prepare(self, operation, geometry, array):
         self.compute = self.fetch = self.result = None

@@ -5,7 +5,7 @@
 where prepare(geometry, array) gets tomoprof's geometry file and input array (None where the operation has none), does
 everything that a user does once, and returns two functions: run() computes once and returns when the result is there,
 in the peer's own layout; fetch(result) turns that into a float32 NumPy array in tomoprof's layout. Only run is timed.
-PACKAGES names the packages whose versions are reported."""
+PACKAGES names the packages whose versions are reported, BUILT has those of what no package has."""
 
 import os
 
