@@ -40,6 +40,8 @@ FILTERED = 1e-4
 FIRST_SCALE = 5e-3
 JOSEPH = "Joseph's interpolation along rays instead of footprints"
 FOOTPRINTS = "its own separable footprints"
+# 7e-5 at N = 64, 2.9e-3 at 128, 3.3e-2 at 256, where MBIRJAX and tomoprof agree within 1e-6.
+CONE_FOOTPRINTS = FOOTPRINTS + "; the difference grows with N"
 FROM_PYTHON = 1e-6
 COMPARISONS = [
     Comparison("parallel_forward_project", "mbirjax"),
@@ -49,7 +51,7 @@ COMPARISONS = [
     other("parallel_forward_project", "rtk", "joseph", 1e-2, JOSEPH),
     other("parallel_forward_project", "astra", "strip", 1e-2, "exact areas instead of footprints, slice by slice"),
     other("parallel_forward_project", "astra", "linear", 1e-2, JOSEPH + ", slice by slice"),
-    other("parallel_forward_project", "leap", "", 1e-5, FOOTPRINTS),
+    other("parallel_forward_project", "leap", "", 1e-4, FOOTPRINTS),
     Comparison("parallel_back_project", "mbirjax"),
     Comparison("parallel_back_project", "tomoprof", tolerance=FROM_PYTHON),
     Comparison("parallel_back_project", "mbirtorch"),
@@ -57,7 +59,7 @@ COMPARISONS = [
     other("parallel_back_project", "rtk", "joseph", 5e-2, JOSEPH),
     other("parallel_back_project", "astra", "strip", 1e-2, "exact areas instead of footprints, slice by slice"),
     other("parallel_back_project", "astra", "linear", 5e-2, JOSEPH + ", slice by slice"),
-    other("parallel_back_project", "leap", "", 1e-5, FOOTPRINTS),
+    other("parallel_back_project", "leap", "", 1e-4, FOOTPRINTS),
     Comparison("parallel_fbp_filter", "mbirjax", tolerance=FILTERED),
     Comparison("parallel_fbp_filter", "tomoprof", tolerance=FROM_PYTHON),
     Comparison("parallel_fbp_filter", "mbirtorch", tolerance=FILTERED),
@@ -79,13 +81,13 @@ COMPARISONS = [
     Comparison("cone_forward_project", "tomoprof", tolerance=FROM_PYTHON),
     Comparison("cone_forward_project", "mbirtorch"),
     other("cone_forward_project", "rtk", "joseph", 1e-2, JOSEPH),
-    other("cone_forward_project", "leap", "", 1e-3, FOOTPRINTS),
+    other("cone_forward_project", "leap", "", 5e-2, CONE_FOOTPRINTS),
     Comparison("cone_back_project", "mbirjax"),
     Comparison("cone_back_project", "tomoprof", tolerance=FROM_PYTHON),
     Comparison("cone_back_project", "mbirtorch"),
     other("cone_back_project", "rtk", "joseph", 5e-2, JOSEPH),
     other("cone_back_project", "rtk", "voxel", 1e-2, "voxel-driven, bilinear, 1/distance^2: not the adjoint"),
-    other("cone_back_project", "leap", "", 1e-3, FOOTPRINTS),
+    other("cone_back_project", "leap", "", 5e-2, CONE_FOOTPRINTS),
     Comparison("cone_fdk_filter", "mbirjax", tolerance=FILTERED),
     Comparison("cone_fdk_filter", "tomoprof", tolerance=FROM_PYTHON),
     Comparison("cone_fdk_filter", "mbirtorch", tolerance=FILTERED),
