@@ -45,7 +45,7 @@ static void calls_that_sleep_get_their_time(void **state)
     }
 }
 
-/* It sleeps in other calls, that are no input or output, and has a tenth of the CPU. */
+/* It sleeps in other calls, that neither read nor write, and has a tenth of the CPU. */
 static void a_cpu_that_others_have_is_no_wait(void **state)
 {
     struct thread t = {.now = 0};
