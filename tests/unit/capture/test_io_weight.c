@@ -18,7 +18,7 @@ static uint64_t drawn(uint64_t one_in)
 }
 
 /* A call that sleeps for `sleep` ns where that is not 0, and is ready for `ready` more. */
-static void call(struct thread *t, uint64_t one_in, uint64_t sleep, uint64_t ready)
+static void thread_call(struct thread *t, uint64_t one_in, uint64_t sleep, uint64_t ready)
 {
     const uint64_t ns = SHORT_NS + sleep + ready, timed = drawn(one_in);
     if (timed)
@@ -38,7 +38,7 @@ static void calls_that_sleep_get_their_time(void **state)
         struct thread t = {.now = 0};
         srand(1);
         for (int i = 0; i < 4000000; i++)
-            call(&t, rates[k], i % 20 ? 0 : 100000, 0);
+            thread_call(&t, rates[k], i % 20 ? 0 : 100000, 0);
         const double over = (double)t.told / (double)t.slept;
         if (over < 0.85 || over > 1.15) /* 200 of them are timed at the least: 7 % */
             fail_msg("one in %d: %.2f times the time that it slept", (int)rates[k], over);
@@ -56,7 +56,7 @@ static void a_cpu_that_others_have_is_no_wait(void **state)
         const uint64_t ready = drawn(4000) ? 40000000 : 0;
         t.sleeps += i % 50 == 0;
         lost += ready;
-        call(&t, 256, 0, ready);
+        thread_call(&t, 256, 0, ready);
     }
     if (t.told > lost / 10)
         fail_msg("%.3f s told of calls that never slept, others had the CPU for %.1f s",
@@ -72,7 +72,7 @@ static void no_more_is_told_than_went_by(void **state)
     for (int k = 0; k < 100; k++) {
         struct thread t = {.now = 0};
         for (int i = 0; i < 100000; i++)
-            call(&t, 1024, i % 1000 ? 0 : 100000, i % 1000 ? 0 : 40000000);
+            thread_call(&t, 1024, i % 1000 ? 0 : 100000, i % 1000 ? 0 : 40000000);
         if (t.told > t.now)
             fail_msg("%.3f s told after %.3f s", 1e-9 * (double)t.told, 1e-9 * (double)t.now);
         told += t.told;
