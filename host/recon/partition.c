@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/memory.h"
 #include "host/geom/ct_model.h"
 #include "host/recon/partition.h"
@@ -172,26 +173,18 @@ static int64_t turns_firsts(int64_t side, int32_t *pixels, int64_t count)
     return n;
 }
 
+ARRAY_ORDER(ascending, int32_t, COMPARE(*x, *y));
+
 /* Returns 1 where the ascending list has the quarter turn of each of its pixels. */
 static int turns_fit(const struct volume *v, const int32_t *pixels, int64_t count)
 {
     const int64_t side = v->cols;
-    if (v->rows != side || side % 2 || !count)
-        return 0;
-    uint8_t *marks = calloc((size_t)(side * side), 1);
-    int whole = marks != NULL;
-    for (int64_t i = 0; i < count && whole; i++)
-        marks[pixels[i]] = 1;
-    for (int64_t i = 0; i < count && whole; i++)
-        whole = marks[quarter_turn(side, pixels[i])];
-    free(marks);
+    int whole = v->rows == side && side % 2 == 0 && count > 0;
+    for (int64_t i = 0; i < count && whole; i++) {
+        const int32_t turned = quarter_turn(side, pixels[i]);
+        whole = bsearch(&turned, pixels, (size_t)count, sizeof *pixels, ascending) != NULL;
+    }
     return whole;
-}
-
-static int pixels_compare(const void *a, const void *b)
-{
-    return *(const int32_t *)a < *(const int32_t *)b ? -1
-                                                     : *(const int32_t *)a > *(const int32_t *)b;
 }
 
 static enum err turns_expand(int64_t side, struct partition *p)
@@ -209,8 +202,8 @@ static enum err turns_expand(int64_t side, struct partition *p)
             all.indices[4 * i + t] = pixel;
     }
     for (int64_t s = 0; s < all.subsets; s++)
-        qsort(all.indices + s * all.length, (size_t)all.length, sizeof *all.indices,
-              pixels_compare);
+        array_sort(all.indices + s * all.length, (size_t)all.length, sizeof *all.indices,
+                   ascending);
     partition_free(p);
     *p = all;
     return ERR_OK;

@@ -1,6 +1,5 @@
 /* Arrays as Zarr stores of one array, version 2 or 3; chunks are compressed by all threads. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -265,21 +264,12 @@ static enum err zarr_put(struct writer *w, const struct engine_box *b, const voi
 static enum err zarr_compare_chunk(const struct writer *w, const int64_t at[STORE_DIMS])
 {
     const struct zarr_state *z = w->state;
-    char path[4500];
-    struct stat st;
-    int same = 0;
+    char path[4500], *bytes;
+    size_t n;
     chunk_name(w, at, path, sizeof path);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    FAIL_IF(fd < 0 || fstat(fd, &st), ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
-    const size_t n = (size_t)st.st_size;
-    void *bytes = malloc(n + 1);
-    size_t got = 0;
-    for (ssize_t k = 1; bytes && k > 0 && got<n; got += k> 0 ? (size_t)k : 0)
-        k = read(fd, (char *)bytes + got, n - got);
-    same = bytes && got == n && slabs_sum(bytes, n) == z->sums[chunk_number(w, at)];
-    close(fd);
+    TRY(file_read_all(path, SIZE_MAX, &bytes, &n));
+    const int same = slabs_sum(bytes, n) == z->sums[chunk_number(w, at)];
     free(bytes);
-    FAIL_IF(!bytes, ERR_MEMORY, "%s: no memory left to compare it", path);
     FAIL_IF(!same, ERR_FAILED, "%s: what was written differs from what was encoded; it is removed",
             w->path);
     return ERR_OK;

@@ -178,19 +178,19 @@ def written_wrong(check, folder):
 #include <unistd.h>
 static int calls;
 static char copy[1 << 24];
-static const void *wrong(const void *p, size_t n)
+static const void *byte_changed(const void *p, size_t n)
 {
     if (n < 10000 || n > sizeof copy || __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED) != atoi(getenv("WRONG_CALL"))) return p;
     memcpy(copy, p, n);
     copy[n / 2] ^= 4;
     return copy;
 }
-ssize_t pwrite(int fd, const void *p, size_t n, off_t at) { return syscall(SYS_pwrite64, fd, wrong(p, n), n, at); }
-ssize_t pwrite64(int fd, const void *p, size_t n, off_t at) { return syscall(SYS_pwrite64, fd, wrong(p, n), n, at); }
+ssize_t pwrite(int fd, const void *p, size_t n, off_t at) { return syscall(SYS_pwrite64, fd, byte_changed(p, n), n, at); }
+ssize_t pwrite64(int fd, const void *p, size_t n, off_t at) { return syscall(SYS_pwrite64, fd, byte_changed(p, n), n, at); }
 size_t fwrite(const void *p, size_t size, size_t n, FILE *f)
 {
     size_t (*real)(const void *, size_t, size_t, FILE *) = (size_t (*)(const void *, size_t, size_t, FILE *))dlsym(RTLD_NEXT, "fwrite");
-    return real(wrong(p, size * n), size, n, f);
+    return real(byte_changed(p, size * n), size, n, f);
 }
 """)
     subprocess.run([cc, "-shared", "-fPIC", "-o", shim, source, "-ldl"], check=True, timeout=300)

@@ -232,8 +232,8 @@ static uint64_t lean_sleeps(void)
 }
 
 /* By the kernel's count before each such call and after slow ones: 0.2 us of one in 64 to 1,024.
- * Where it was read after slow ones alone, one that the kernel took the CPU from counted for all
- * where the thread had slept since, though in anything else. */
+ * Read after slow ones alone, it let one that the kernel took the CPU from count for all, if the
+ * thread had slept since in anything else. */
 void io_lean_timed(struct capture_thread *t)
 {
     t->io_slept = lean_sleeps();
