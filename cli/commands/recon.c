@@ -174,9 +174,9 @@ static struct opt options[] = {
     [ROW_WEIGHTS] =
         OPTION_CHOICE("weights", 'w', request.weights, SCAN_WEIGHTS,
                       "of mbir; transmission: exp(-sinogram); metal: less\nwhere rays meet metal"),
-    [ROW_SCHEDULE] = OPTION_CHOICE("schedule", 0, request.fast, SCAN_SCHEDULES,
-                                   "of mbir; fast: 128 subsets from the first iteration on,\nand "
-                                   "momentum: half the iterations (default mbirjax)"),
+    [ROW_SCHEDULE] = OPTION_CHOICE(
+        "schedule", 0, request.fast, SCAN_SCHEDULES,
+        "of mbir; fast: fine subsets sooner, and momentum:\nhalf the iterations (default mbirjax)"),
     [ROW_SEED] = OPTION_INT("seed", 0, request.seed, "N", "numpy.random.seed of mbir (default 0)",
                             0, 4294967295.0),
     OPTION_CHOICE("rings", 0, request.rings, SCAN_RINGS,

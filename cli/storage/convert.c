@@ -93,7 +93,9 @@ static enum err convert_words(char **word)
                                                                                 &request, &r));
     const double s = clock_seconds_since(begin);
     log_info("%s: %.1f MB in %.2f s, %s", word[1], (double)r.bytes / 1e6, s,
-             r.references ? "as references" : "read back and equal");
+             r.references ? "as references"
+             : r.encoded  ? "chunks read back as they were encoded, the first and the last decoded"
+                          : "read back and equal");
     if (r.levels)
         log_info("OME-Zarr 0.5: %d levels", r.levels);
     return ERR_OK;

@@ -14,9 +14,8 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
-#define PIECE_LEAST  ((size_t)16 << 20) /* of a thread, which costs 30 us */
-#define THREADS_MOST 16
-#define MEMORY_PAGE  ((size_t)2 << 20)
+#define PIECE_LEAST ((size_t)16 << 20) /* of a thread, which costs 30 us */
+#define MEMORY_PAGE ((size_t)2 << 20)
 
 struct memory_piece {
     char *at;
@@ -92,8 +91,8 @@ static int memory_touch_all(struct load_session *s, int shared, int64_t *waited)
     const int wanted = s->request->options.threads, processors = engine_processors();
     const size_t most = s->out_bytes / PIECE_LEAST + 1;
     size_t n = (size_t)(wanted > 0 && wanted < processors ? wanted : processors);
-    struct memory_piece pieces[THREADS_MOST];
-    pthread_t threads[THREADS_MOST];
+    struct memory_piece pieces[ENGINE_PROCESSORS];
+    pthread_t threads[ENGINE_PROCESSORS];
     int started = 1;
     n = n > most ? most : n;
     const size_t share = (s->out_bytes / n + MEMORY_PAGE - 1) / MEMORY_PAGE * MEMORY_PAGE;

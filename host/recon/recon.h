@@ -84,7 +84,7 @@ struct mbir_options {
                                          place of qGGMRF (optional) */
     const struct mbir_subsets *subsets; /* NULL = the schedule; arrays must fit the back end */
     int64_t samples; /* of the whole sinogram, where m is a rank's part of it; 0: m's */
-    int fast;        /* 128 subsets from the first iteration on, and momentum: its own results */
+    int fast;        /* mbir_schedule.c's own subsets, and momentum: its own results */
     int compat_06;   /* the schedule of MBIRJAX 0.6: its subsets, its draws, no damping of slices */
     void (*on_iteration)(void *context, int64_t done, int64_t total); /* progress (optional) */
     void *context;

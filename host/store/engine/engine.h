@@ -86,7 +86,8 @@ void engine_unshare(void *p, size_t bytes);
 /* The same, of this process alone, without children that it starts: its pages cost less. */
 enum err engine_private(size_t bytes, void **out);
 
-/* Processors that this process may use, at most 16. */
+#define ENGINE_PROCESSORS 16
+/* Processors that this process may use, at most ENGINE_PROCESSORS. */
 int engine_processors(void);
 
 #endif

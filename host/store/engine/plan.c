@@ -246,7 +246,7 @@ int engine_processors(void)
 {
     cpu_set_t set;
     int n = sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
-    return n < 1 ? 1 : n > 16 ? 16 : n;
+    return n < 1 ? 1 : n > ENGINE_PROCESSORS ? ENGINE_PROCESSORS : n;
 }
 
 int engine_workers(const struct engine_plan *p)

@@ -172,7 +172,7 @@ static void *bricks_thread(void *context)
 
 static enum err bricks_pool(struct bricks_job *j)
 {
-    pthread_t threads[BRICKS_THREADS];
+    pthread_t threads[ENGINE_PROCESSORS];
     int n = 1;
     while (n < j->b->threads && !pthread_create(&threads[n], NULL, bricks_thread, j))
         n++;
@@ -290,7 +290,7 @@ enum err bricks_compare(struct bricks *b, struct store *made, struct store_array
 
 void bricks_free(struct bricks *b)
 {
-    for (int i = 0; i < BRICKS_THREADS; i++)
+    for (int i = 0; i < ENGINE_PROCESSORS; i++)
         engine_unshare(b->room[i], b->bytes);
     free(b->sums);
 }

@@ -5,8 +5,6 @@
 
 #include "host/store/writer/writer.h"
 
-#define BRICKS_THREADS 16
-
 struct bricks {
     struct store *store;
     struct store_array *array;
@@ -16,7 +14,7 @@ struct bricks {
     int64_t step[2], count[2]; /* along the slowest dimension of the target, and the next one */
     int threads, each;         /* threads; those of the engine that each has */
     size_t bytes;              /* room of a brick */
-    void *room[BRICKS_THREADS];
+    void *room[ENGINE_PROCESSORS];
     uint64_t *sums;      /* of each brick */
     uint64_t corners[2]; /* of the first chunk and the last, where they are encoded */
 };

@@ -214,7 +214,10 @@ static enum err convert_run(struct store *s, struct store_array *a, struct write
     TRY(f->begin(w));
     r->bytes = store_bytes(a, w->type.bytes);
     struct bricks b = {.store = s, .array = a, .w = w, .format = f};
-    return bricks_plan(&b) ? convert_bricks(&b) : convert_slabs(s, a, w, f);
+    if (!bricks_plan(&b))
+        return convert_slabs(s, a, w, f);
+    r->encoded = w->encodes;
+    return convert_bricks(&b);
 }
 
 enum err store_convert(const char *in, const char *out, const struct writer_options *o,

@@ -24,6 +24,7 @@ struct writer_options {
 struct writer_result {
     const char *array;
     int64_t bytes;  /* decoded, that were compared */
+    int encoded;    /* but for the first chunk and the last, as they are stored */
     int levels;     /* of a pyramid */
     int references; /* nothing was copied or compared */
 };
